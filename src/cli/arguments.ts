@@ -1,0 +1,72 @@
+/** From yargs' values to what the operations take. */
+import { CkptError } from '../core/errors.ts'
+import { pathFromText, type RelativePath } from '../core/paths.ts'
+import type { ConflictMode } from '../core/plan.ts'
+import type { Context } from '../ops/context.ts'
+import type { Arguments } from './command.ts'
+
+const usage = (message: string) => new CkptError('USAGE', `${message} Nothing was changed.`, { hints: ['ckpt --help'] })
+
+/** An option that was given once; twice is a mistake. */
+export function text(args: Arguments, name: string): string | undefined {
+  const value = args[name]
+  if (value === undefined) return undefined
+  if (Array.isArray(value)) throw usage(`--${name} was given more than once.`)
+  if (String(value) === '') throw usage(`--${name} is empty.`)
+  return String(value)
+}
+
+export function flag(args: Arguments, name: string): boolean {
+  return args[name] === true
+}
+
+/** A whole number of at least 1. */
+export function count(args: Arguments, name: string): number | undefined {
+  const value = text(args, name)
+  if (value === undefined) return undefined
+  if (!/^[1-9]\d{0,8}$/.test(value))
+    throw usage(`--${name} wants a whole number of at least 1, not ${JSON.stringify(value)}.`)
+  return Number(value)
+}
+
+export function oneOf<T extends string>(args: Arguments, name: string, allowed: readonly T[]): T | undefined {
+  const value = text(args, name)
+  if (value === undefined) return undefined
+  if (!allowed.includes(value as T))
+    throw usage(`--${name} is one of ${allowed.join(', ')}, not ${JSON.stringify(value)}.`)
+  return value as T
+}
+
+/** At most one of several flags. */
+export function exclusive(args: Arguments, names: readonly string[]): void {
+  const given = names.filter((name) => args[name] !== undefined && args[name] !== false)
+  if (given.length > 1) throw usage(`${given.map((name) => `--${name}`).join(' and ')} do not go together.`)
+}
+
+export function conflictMode(args: Arguments): ConflictMode {
+  exclusive(args, ['merge', 'force', 'skip-conflicts'])
+  return flag(args, 'merge')
+    ? 'merge'
+    : flag(args, 'force')
+      ? 'force'
+      : flag(args, 'skip-conflicts')
+        ? 'skip'
+        : 'refuse'
+}
+
+/** Paths as given, relative to where the command was started, to paths of the worktree. */
+export function worktreePaths(context: Context, cwd: string, given: readonly string[]): RelativePath[] {
+  const { root } = context.worktree
+  const real = context.env.files.realpathSync(cwd)
+  return given.map((path) => {
+    const parts = path.startsWith('/') ? [] : real.split('/').filter(Boolean)
+    for (const part of path.split('/')) {
+      if (part === '..') parts.pop()
+      else if (part !== '' && part !== '.') parts.push(part)
+    }
+    const absolute = `/${parts.join('/')}`
+    if (absolute === root) return '' as RelativePath
+    if (!absolute.startsWith(`${root}/`)) throw usage(`${JSON.stringify(path)} is not in the worktree ${root}.`)
+    return pathFromText(absolute.slice(root.length + 1))
+  })
+}

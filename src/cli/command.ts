@@ -1,0 +1,39 @@
+/** What a command is to the program: arguments in, one result out. */
+import type pc from 'picocolors'
+import type { Env } from '../env.ts'
+
+export type Colors = ReturnType<typeof pc.createColors>
+
+export interface GlobalArguments {
+  json: boolean
+  cwd?: string
+  color: boolean
+  quiet: boolean
+  daemon: boolean
+}
+
+export type Arguments = GlobalArguments & Record<string, unknown> & { '--'?: string[] }
+
+export interface Output {
+  /** Fields of the JSON document, beside schemaVersion and ok. */
+  json: Record<string, unknown>
+  /** Standard output for a person. */
+  text: string
+  warnings?: readonly string[]
+  exitCode?: number
+  /** False: the command failed, though it ran to its end (verify). */
+  ok?: boolean
+  error?: { code: string; message: string }
+}
+
+export interface Invocation {
+  env: Env
+  args: Arguments
+  /** Absolute; where the command was started, or `--cwd`. */
+  cwd: string
+  colors: Colors
+  /** Milliseconds of the monotonic clock when the program began. */
+  arrived: number
+}
+
+export type Command = (invocation: Invocation) => Promise<Output>

@@ -1,0 +1,201 @@
+/** Every command: its usage line, its options, and where it lies. The CLI reference is made from this table. */
+import type { Options } from 'yargs'
+import type { Command } from './command.ts'
+
+export interface CommandEntry {
+  usage: string
+  describe: string
+  options?: Record<string, Options & { positional?: boolean }>
+  examples?: [string, string][]
+  load: () => Promise<Command>
+}
+
+const string = (describe: string): Options => ({ type: 'string', requiresArg: true, describe })
+const boolean = (describe: string): Options => ({ type: 'boolean', describe })
+const id = (describe: string) => ({ positional: true, describe })
+
+const session = string('the session: its id, a unique prefix, or `latest`')
+const conflicts = {
+  merge: boolean('write conflict markers where both sides changed the same lines'),
+  force: boolean('take the other state; the safety checkpoint keeps yours'),
+  'skip-conflicts': boolean('leave conflicting paths as they are'),
+}
+const dryRun = boolean('print the plan, change nothing')
+
+export const commands: CommandEntry[] = [
+  {
+    usage: 'init',
+    describe: 'make the store (a git worktree needs no init; a plain directory does)',
+    load: async () => (await import('./commands/init.ts')).default,
+  },
+  {
+    usage: 'mark <event>',
+    describe: 'record a marker: a prompt starts a turn, a step is done, a stop ends it',
+    options: {
+      event: id('prompt, step or stop'),
+      session: { ...string('the agent’s own session id, exactly'.replace('’', "'")), demandOption: true },
+      kind: string('prompt: prompt, command, shell or compaction'),
+      parent: string('prompt: the session that this one was forked from'),
+      agent: string('prompt: who works'),
+      'message-id': string('the same id again is the same marker'),
+      text: { type: 'string', describe: 'prompt: its text' },
+      start: boolean('step: a tool call is about to begin'),
+      tool: string('step: the tool'),
+      path: { type: 'string', array: true, requiresArg: true, describe: 'step: a path that the tool changes' },
+      'call-id': string('step: the tool call'),
+      status: string('stop: completed, interrupted or failed'),
+      marker: string('made by the client: a retry carries it again'),
+    },
+    examples: [
+      ['ckpt mark prompt --session chat-1 --text "Add a login page"', 'a turn starts'],
+      ['ckpt mark stop --session chat-1', 'it ends'],
+    ],
+    load: async () => (await import('./commands/mark.ts')).default,
+  },
+  {
+    usage: 'run',
+    describe: 'run a command as one turn: ckpt run -- COMMAND…'.replace('…', ' ...'),
+    options: {
+      session: string('the session (run by default)'),
+      text: string('what to call the turn (the command line by default)'),
+      commit: {
+        type: 'boolean',
+        default: true,
+        describe: 'commit afterwards where the configuration says so (--no-commit)',
+      },
+      checkpoints: { type: 'boolean', default: true, describe: 'record the turn (--no-checkpoints)' },
+    },
+    examples: [['ckpt run -- npm run codemod', 'undo it with ckpt undo']],
+    load: async () => (await import('./commands/run.ts')).default,
+  },
+  {
+    usage: 'snapshot',
+    describe: 'take a checkpoint by hand, in session `manual`',
+    options: { message: { ...string('what to call it'), alias: 'm' } },
+    load: async () => (await import('./commands/snapshot.ts')).default,
+  },
+  {
+    usage: 'list',
+    describe: 'list turns, newest first',
+    options: {
+      session,
+      sessions: boolean('list sessions instead'),
+      hidden: boolean('undone turns too'),
+      abandoned: boolean('abandoned turns too'),
+      limit: { ...string('at most this many'), alias: 'n' },
+    },
+    load: async () => (await import('./commands/list.ts')).default,
+  },
+  {
+    usage: 'show <id>',
+    describe: 'one turn or checkpoint: prompt, steps, files, coverage',
+    options: { id: id('a turn (3), a step (3.2), 3:before, 3:after, or a checkpoint'), session },
+    load: async () => (await import('./commands/show.ts')).default,
+  },
+  {
+    usage: 'status',
+    describe: 'where this worktree stands',
+    load: async () => (await import('./commands/status.ts')).default,
+  },
+  {
+    usage: 'diff [a] [b]',
+    describe: 'what a turn did (the last one by default), or what lies between two checkpoints',
+    options: {
+      a: id('a turn, a step, a checkpoint, or `worktree`'),
+      b: id('the other side'),
+      session,
+      stat: boolean('counts only'),
+      'name-only': boolean('names only'),
+    },
+    examples: [
+      ['ckpt diff', 'what the last turn did'],
+      ['ckpt diff 3 worktree -- src', 'from the end of turn 3 to now, below src'],
+    ],
+    load: async () => (await import('./commands/diff.ts')).default,
+  },
+  {
+    usage: 'undo',
+    describe: 'take the last turn back; it stays hidden until the session goes on',
+    options: {
+      turns: string('how many turns (1)'),
+      to: string('back to before this turn or step, or to this checkpoint'),
+      step: boolean('only the last step that changed something'),
+      only: string('this turn alone, later ones stay'),
+      session,
+      ...conflicts,
+      unclaimed: boolean('also what changed during the turn outside its steps'),
+      interrupt: boolean('close a running turn as interrupted first'),
+      'dry-run': dryRun,
+    },
+    examples: [
+      ['ckpt undo', 'the last turn'],
+      ['ckpt undo --to 3', 'turn 3 and all later ones'],
+      ['ckpt undo -- src/app.ts', 'the last turn, this file only'],
+    ],
+    load: async () => (await import('./commands/undo.ts')).default,
+  },
+  {
+    usage: 'redo',
+    describe: 'bring the next undone turn back',
+    options: {
+      turns: string('how many turns (1)'),
+      all: boolean('everything that is undone'),
+      session,
+      ...conflicts,
+      'dry-run': dryRun,
+    },
+    load: async () => (await import('./commands/redo.ts')).default,
+  },
+  {
+    usage: 'accept',
+    describe: 'keep the undone state: hidden turns become abandoned',
+    options: { session },
+    load: async () => (await import('./commands/accept.ts')).default,
+  },
+  {
+    usage: 'restore <id>',
+    describe: 'bring files of any checkpoint back',
+    options: {
+      id: id('a turn, a step, or a checkpoint'),
+      session,
+      exact: boolean('also delete what the checkpoint does not have'),
+      force: boolean('over changes since the newest checkpoint too'),
+      'dry-run': dryRun,
+    },
+    examples: [['ckpt restore 3 -- src/app.ts', 'one file as turn 3 left it']],
+    load: async () => (await import('./commands/restore.ts')).default,
+  },
+  {
+    usage: 'apply <token>',
+    describe: 'carry out exactly the plan that a dry run printed',
+    options: { token: id('the token of a dry run (--json gives it)') },
+    load: async () => (await import('./commands/apply.ts')).default,
+  },
+  {
+    usage: 'verify',
+    describe: 'prove the store and its timeline',
+    options: {
+      pending: {
+        type: 'boolean',
+        default: true,
+        describe: 'a pending revert boundary is fine (--no-pending: it is not)',
+      },
+    },
+    load: async () => (await import('./commands/verify.ts')).default,
+  },
+  {
+    usage: 'capabilities',
+    describe: 'what a session can do',
+    options: { session },
+    load: async () => (await import('./commands/capabilities.ts')).default,
+  },
+  {
+    usage: 'doctor',
+    describe: 'find what is wrong and say how to mend it',
+    options: {
+      fix: boolean('mend what is safe to mend'),
+      'break-lock': boolean('remove a lock whose holder cannot be seen'),
+    },
+    load: async () => (await import('./commands/doctor.ts')).default,
+  },
+]

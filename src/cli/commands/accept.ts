@@ -1,0 +1,20 @@
+import { closeContext, openContext } from '../../ops/context.ts'
+import { accept } from '../../ops/redo.ts'
+import { text } from '../arguments.ts'
+import type { Command } from '../command.ts'
+
+const command: Command = async ({ env, args, cwd }) => {
+  const context = await openContext(env, cwd, { create: true })
+  try {
+    const { session, abandoned, warnings } = await accept(context, text(args, 'session'))
+    const shown =
+      abandoned.length === 0
+        ? 'Nothing was undone: there is nothing to keep.'
+        : `Kept. Turn ${abandoned.join(', ')} is abandoned now; its files can still be brought back: ckpt restore ${abandoned.at(-1)}`
+    return { json: { session, abandoned, warnings }, text: shown, warnings }
+  } finally {
+    closeContext(context)
+  }
+}
+
+export default command

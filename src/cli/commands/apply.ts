@@ -1,0 +1,28 @@
+import { closeContext, openContext } from '../../ops/context.ts'
+import { type RedoOptions, redo } from '../../ops/redo.ts'
+import { type RestoreOptions, restore } from '../../ops/restore.ts'
+import { readToken } from '../../ops/token.ts'
+import { type UndoOptions, undo } from '../../ops/undo.ts'
+import type { Command } from '../command.ts'
+import { changeJson } from '../present/json.ts'
+import { changeText } from '../present/text.ts'
+
+const command: Command = async ({ env, args, cwd, colors, arrived }) => {
+  const { op, options, hash } = readToken(String(args.token))
+  const context = await openContext(env, cwd, { create: true, forgiving: true })
+  try {
+    const how = { arrived, expected: hash }
+    const wanted = { ...options, dryRun: false }
+    const result =
+      op === 'undo'
+        ? await undo(context, wanted as UndoOptions, how)
+        : op === 'redo'
+          ? await redo(context, wanted as RedoOptions, how)
+          : await restore(context, wanted as RestoreOptions, how)
+    return { json: changeJson(result), text: changeText(op, result, colors), warnings: result.warnings }
+  } finally {
+    closeContext(context)
+  }
+}
+
+export default command

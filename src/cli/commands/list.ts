@@ -1,0 +1,37 @@
+import { closeContext } from '../../ops/context.ts'
+import { listSessions, listTurns } from '../../ops/history.ts'
+import { openForReading } from '../../ops/reading.ts'
+import { count, flag, text } from '../arguments.ts'
+import type { Command } from '../command.ts'
+import { sessionJson, timelineBoundary, turnJson } from '../present/json.ts'
+import { listText, sessionsText } from '../present/text.ts'
+
+const command: Command = async ({ env, args, cwd, colors }) => {
+  const limit = count(args, 'limit')
+  const context = await openForReading(env, cwd)
+  try {
+    const { warnings } = context
+    if (flag(args, 'sessions')) {
+      const sessions = await listSessions(context)
+      return { json: { sessions: sessions.map(sessionJson), warnings }, text: sessionsText(sessions, colors), warnings }
+    }
+    const session = text(args, 'session')
+    const result = await listTurns(context, {
+      ...(session === undefined ? {} : { session }),
+      ...(limit === undefined ? {} : { limit }),
+      hidden: flag(args, 'hidden'),
+      abandoned: flag(args, 'abandoned'),
+    })
+    const boundary = result.timeline ? timelineBoundary(result.timeline) : null
+    const turns = result.turns.map((view) => turnJson(view, context.place.worktreeId))
+    return {
+      json: { session: result.session, turns, boundary, warnings },
+      text: listText(result, { c: colors, now: env.now() }),
+      warnings,
+    }
+  } finally {
+    closeContext(context)
+  }
+}
+
+export default command

@@ -1,0 +1,76 @@
+import { CkptError } from '../../core/errors.ts'
+import { parseSessionId } from '../../core/ids.ts'
+import { closeContext, openContext } from '../../ops/context.ts'
+import { type Marker, mark } from '../../ops/mark.ts'
+import { oneOf, text, worktreePaths } from '../arguments.ts'
+import type { Arguments, Command } from '../command.ts'
+import { markJson } from '../present/json.ts'
+import { markText } from '../present/text.ts'
+
+const allowed = {
+  prompt: ['kind', 'parent', 'agent', 'text'],
+  step: ['start', 'tool', 'path', 'call-id'],
+  stop: ['status'],
+} as const
+
+type Event = keyof typeof allowed
+
+/** @throws CkptError BAD_MARKER for an option of another event */
+function readEvent(args: Arguments): Event {
+  const event = String(args.event)
+  if (!(event in allowed)) {
+    throw new CkptError(
+      'BAD_MARKER',
+      `A marker is prompt, step or stop, not ${JSON.stringify(event)}. Nothing was recorded.`,
+      { hints: ['ckpt mark --help'] },
+    )
+  }
+  for (const [other, names] of Object.entries(allowed)) {
+    const strange = other === event ? undefined : names.find((name) => args[name] !== undefined)
+    if (strange)
+      throw new CkptError('BAD_MARKER', `--${strange} belongs to \`mark ${other}\`. Nothing was recorded.`, {
+        hints: [`ckpt mark ${event} --help`],
+      })
+  }
+  return event as Event
+}
+
+const definedOnly = <T extends Record<string, unknown>>(values: T) =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>
+  }
+
+const command: Command = async ({ env, args, cwd, arrived }) => {
+  const event = readEvent(args)
+  const session = parseSessionId(text(args, 'session') ?? '')
+  const common = definedOnly({ session, messageId: text(args, 'message-id'), marker: text(args, 'marker') })
+  const kind = oneOf(args, 'kind', ['prompt', 'command', 'shell', 'compaction'])
+  const status = oneOf(args, 'status', ['completed', 'interrupted', 'failed'])
+  const context = await openContext(env, cwd, { create: true, forgiving: true })
+  try {
+    const paths = (args.path as string[] | undefined)?.map(String)
+    const marker = {
+      prompt: () => ({
+        event,
+        kind,
+        parent: text(args, 'parent'),
+        agent: text(args, 'agent'),
+        text: args.text === undefined ? undefined : String(args.text),
+      }),
+      step: () => ({
+        event,
+        start: args.start === true ? true : undefined,
+        tool: text(args, 'tool'),
+        paths: paths ? worktreePaths(context, cwd, paths) : undefined,
+        callId: text(args, 'call-id'),
+      }),
+      stop: () => ({ event, status }),
+    }[event]()
+    const result = await mark(context, { ...common, ...definedOnly(marker) } as Marker, arrived)
+    return { json: markJson(result, context.store.durable), text: markText(event, result), warnings: result.warnings }
+  } finally {
+    closeContext(context)
+  }
+}
+
+export default command

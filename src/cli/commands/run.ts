@@ -1,0 +1,33 @@
+import { CkptError } from '../../core/errors.ts'
+import { parseSessionId } from '../../core/ids.ts'
+import { run } from '../../ops/run.ts'
+import { text } from '../arguments.ts'
+import type { Command } from '../command.ts'
+import { markJson } from '../present/json.ts'
+
+const command: Command = async ({ env, args, cwd }) => {
+  const line = args['--'] ?? []
+  if (line.length === 0)
+    throw new CkptError('USAGE', 'Which command? Give it after `--`. Nothing was run.', {
+      hints: ['ckpt run -- COMMAND'],
+    })
+  const given = text(args, 'text')
+  const { exitCode, before, after } = await run(env, {
+    session: parseSessionId(text(args, 'session') ?? 'run'),
+    ...(given === undefined ? {} : { text: given }),
+    command: line.map(String),
+    cwd,
+    checkpoints: args.checkpoints !== false,
+    json: args.json,
+  })
+  const last = after ?? before
+  const warnings = [...(before?.warnings ?? []), ...(after?.warnings ?? [])]
+  return {
+    json: { ...(last ? markJson(last, true) : { checkpoint: null, turn: null, warnings }), exitCode },
+    text: '',
+    warnings,
+    exitCode,
+  }
+}
+
+export default command

@@ -1,0 +1,44 @@
+import { showPath } from '../../core/paths.ts'
+import { closeContext } from '../../ops/context.ts'
+import { show } from '../../ops/history.ts'
+import { openForReading } from '../../ops/reading.ts'
+import { text } from '../arguments.ts'
+import type { Command } from '../command.ts'
+import { checkpointJson, fileDiffJson, turnJson } from '../present/json.ts'
+import { showText } from '../present/text.ts'
+
+const command: Command = async ({ env, args, cwd, colors }) => {
+  const context = await openForReading(env, cwd)
+  try {
+    const result = await show(context, String(args.id), text(args, 'session'))
+    const { durable } = context.store
+    const checkpoint = result.checkpoint
+      ? checkpointJson(result.checkpoint, { beside: result.beside, since: null, durable })
+      : null
+    const files = result.files.map(fileDiffJson)
+    const changed = result.uncovered.map(({ path, reason }) => ({ ...showPath(path), reason }))
+    const json = result.turn
+      ? {
+          turn: { ...turnJson(result.turn, context.place.worktreeId), text: result.turn.text },
+          files,
+          uncovered: changed,
+        }
+      : {
+          checkpoint: checkpoint && {
+            ...checkpoint,
+            uncovered: [...checkpoint.uncovered, ...changed.filter((entry) => entry.reason === 'ignored')],
+          },
+          files,
+          prompt: result.prompt,
+        }
+    return {
+      json: { ...json, warnings: result.warnings },
+      text: showText(result, { c: colors, now: env.now() }),
+      warnings: result.warnings,
+    }
+  } finally {
+    closeContext(context)
+  }
+}
+
+export default command

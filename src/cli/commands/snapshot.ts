@@ -1,0 +1,22 @@
+import { closeContext, openContext } from '../../ops/context.ts'
+import { snapshotNow } from '../../ops/mark.ts'
+import { text } from '../arguments.ts'
+import type { Command } from '../command.ts'
+import { markJson } from '../present/json.ts'
+import { markText } from '../present/text.ts'
+
+const command: Command = async ({ env, args, cwd, arrived }) => {
+  const context = await openContext(env, cwd, { create: true })
+  try {
+    const result = await snapshotNow(context, text(args, 'message'), arrived)
+    return {
+      json: markJson(result, context.store.durable),
+      text: markText('snapshot', result),
+      warnings: result.warnings,
+    }
+  } finally {
+    closeContext(context)
+  }
+}
+
+export default command

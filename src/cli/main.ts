@@ -1,0 +1,164 @@
+/** The program: the tree of commands, each imported when it runs; the only place that catches, and that knows exit codes. */
+import pc from 'picocolors'
+import type { Argv } from 'yargs'
+import yargs from 'yargs/yargs'
+import { CkptError } from '../core/errors.ts'
+import { printable, showPath } from '../core/paths.ts'
+import type { FileAction } from '../core/plan.ts'
+import { type Env, errno } from '../env.ts'
+import type { Arguments, Command, Output } from './command.ts'
+import { commands } from './commands.ts'
+import { actionJson } from './present/json.ts'
+import { VERSION } from './version.ts'
+
+export { realEnv } from '../env.ts'
+
+/** Runs one command line; the result is the exit code. Standard output is data, standard error is prose. */
+export async function main(argv: readonly string[], env: Env): Promise<number> {
+  const arrived = env.monotonic()
+  let broken = false
+  for (const stream of [env.stdout, env.stderr]) {
+    stream.on('error', (error: unknown) => {
+      if (errno(error) !== 'EPIPE') throw error
+      broken = true // whoever read us has seen enough
+    })
+  }
+  const json =
+    argv.includes('--json') && argv.indexOf('--json') < (argv.includes('--') ? argv.indexOf('--') : argv.length)
+  try {
+    if (env.platform === 'win32')
+      throw new CkptError('USAGE', 'ckpt does not run on Windows. Nothing was changed.', {
+        hints: ['use it inside WSL'],
+      })
+    const parsed = await parse(argv)
+    if (parsed.kind === 'help') {
+      env.stdout.write(`${parsed.text}\n`)
+      return 0
+    }
+    const { args, command } = parsed
+    const colors = pc.createColors(useColor(env, args))
+    const cwd = args.cwd === undefined ? env.cwd : args.cwd.startsWith('/') ? args.cwd : `${env.cwd}/${args.cwd}`
+    const output = await command({ env, args, cwd, colors, arrived })
+    return broken ? 0 : print(env, args, output)
+  } catch (error) {
+    return report(env, { error, json })
+  }
+}
+
+type Parsed = { kind: 'help'; text: string } | { kind: 'run'; args: Arguments; command: Command }
+
+async function parse(argv: readonly string[]): Promise<Parsed> {
+  let chosen: { args: Arguments; load: () => Promise<Command> } | null = null
+  const tree = yargs()
+    .scriptName('ckpt')
+    .usage('ckpt: undo and redo for the work that coding agents do in a worktree\n\nUsage: $0 COMMAND [options]')
+    .parserConfiguration({
+      'populate--': true,
+      'parse-positional-numbers': false,
+      'duplicate-arguments-array': true,
+      'camel-case-expansion': false,
+    })
+    .option('json', { type: 'boolean', default: false, describe: 'one JSON document on standard output' })
+    .option('cwd', { type: 'string', requiresArg: true, describe: 'run as if started in this directory' })
+    .option('color', { type: 'boolean', default: true, describe: 'colours on a terminal (--no-color)' })
+    .option('quiet', { type: 'boolean', default: false, describe: 'print nothing but data and errors' })
+    .option('daemon', { type: 'boolean', default: true, describe: 'ask the daemon if it runs (--no-daemon)' })
+    .version(VERSION)
+    .help()
+    .alias('help', 'h')
+    .strict()
+    .demandCommand(1, 'Which command?')
+    .recommendCommands()
+    .exitProcess(false)
+    .wrap(100)
+  for (const { usage, describe, options, examples, load } of commands) {
+    tree.command(
+      usage,
+      describe,
+      (one: Argv) => {
+        for (const [name, option] of Object.entries(options ?? {})) {
+          if (option.positional) one.positional(name, { describe: option.describe, type: 'string' })
+          else one.option(name, option)
+        }
+        for (const [line, what] of examples ?? []) one.example(line, what)
+        return one
+      },
+      (args) => {
+        chosen = { args: args as unknown as Arguments, load }
+      },
+    )
+  }
+  const text = await new Promise<string>((resolve, reject) => {
+    tree.parse([...argv], {}, (error: Error | undefined, _args: unknown, output: string) => {
+      if (error)
+        reject(
+          new CkptError('USAGE', `${error.message.split('\n')[0]} Nothing was changed.`, { hints: ['ckpt --help'] }),
+        )
+      else resolve(output)
+    })
+  })
+  const run = chosen as { args: Arguments; load: () => Promise<Command> } | null
+  if (text !== '' || !run) return { kind: 'help', text }
+  return { kind: 'run', args: run.args, command: await run.load() }
+}
+
+function useColor(env: Env, args: Arguments): boolean {
+  return args.color && Boolean(env.stdout.isTTY) && !env.vars.NO_COLOR && env.vars.TERM !== 'dumb'
+}
+
+function print(env: Env, args: Arguments, output: Output): number {
+  const { json, text, warnings = [], exitCode = 0, ok = true, error } = output
+  if (args.json) env.stdout.write(`${JSON.stringify({ schemaVersion: 1, ok, ...json, ...(error ? { error } : {}) })}\n`)
+  else if (text !== '' && !args.quiet) env.stdout.write(`${text}\n`)
+  if (!args.json && !args.quiet) for (const warning of warnings) env.stderr.write(`ckpt: ${printable(warning)}\n`)
+  if (error && !args.json) env.stderr.write(`ckpt: ${printable(error.message)}\n`)
+  return exitCode
+}
+
+function report(env: Env, { error, json }: { error: unknown; json: boolean }): number {
+  const known = error instanceof CkptError ? error : unexpected(error)
+  const { code, message, paths, hints, detail, exitCode } = known
+  if (json) {
+    const files = (detail as { files?: FileAction[] } | undefined)?.files
+    const document = {
+      schemaVersion: 1,
+      ok: false,
+      error: {
+        code,
+        message,
+        ...(paths.length > 0 ? { paths: paths.map((path) => showPath(path).path) } : {}),
+        ...(hints.length > 0 ? { hints } : {}),
+      },
+      ...(files ? { files: files.map(actionJson) } : {}),
+    }
+    env.stdout.write(`${JSON.stringify(document)}\n`)
+  } else {
+    env.stderr.write(`ckpt: ${printable(message)}\n${hints.map((hint) => `  → ${printable(hint)}\n`).join('')}`)
+  }
+  return exitCode
+}
+
+function unexpected(error: unknown): CkptError {
+  const code = errno(error)
+  const message = error instanceof Error ? error.message : String(error)
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new CkptError(
+      'INTERNAL',
+      `The disk is full: nothing was recorded, and your files were not touched (${message}).`,
+      {
+        cause: error,
+        hints: ['free some space, then run the command again'],
+      },
+    )
+  }
+  if (code === 'EACCES' || code === 'EROFS' || code === 'EPERM') {
+    return new CkptError('INTERNAL', `The store cannot be written (${message}). Your files were not touched.`, {
+      cause: error,
+      hints: ['ckpt doctor'],
+    })
+  }
+  return new CkptError('INTERNAL', `Unexpected: ${message}. Your files were not touched unless said above.`, {
+    cause: error,
+    hints: ['ckpt doctor', 'ckpt verify'],
+  })
+}

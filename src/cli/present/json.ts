@@ -1,0 +1,147 @@
+/** Results as the JSON of the contract. Pure. */
+import type { Beside } from '../../core/beside.ts'
+import { uncoveredChanges } from '../../core/beside.ts'
+import type { BoundaryRecord } from '../../core/boundary.ts'
+import type { Checkpoint } from '../../core/checkpoint.ts'
+import type { TurnNumber } from '../../core/ids.ts'
+import { showPath } from '../../core/paths.ts'
+import type { FileAction } from '../../core/plan.ts'
+import { hiddenTurns, type Timeline } from '../../core/timeline.ts'
+import type { FileDiff } from '../../git/diff.ts'
+import type { SessionView, TurnView } from '../../ops/history.ts'
+import type { MarkResult } from '../../ops/mark.ts'
+import type { ChangeResult } from '../../ops/undo.ts'
+
+export function checkpointJson(
+  checkpoint: Checkpoint,
+  { beside, since, durable }: { beside: Beside | null; since: Beside | null; durable: boolean },
+) {
+  const changed = since && beside ? uncoveredChanges(since, beside).filter((entry) => entry.reason === 'ignored') : []
+  const uncovered = [...(beside?.uncovered ?? []), ...changed]
+  return {
+    id: checkpoint.id,
+    kind: checkpoint.kind,
+    turn: checkpoint.turn ?? null,
+    step: checkpoint.step === undefined ? null : `${checkpoint.turn}.${checkpoint.step}`,
+    session: checkpoint.session,
+    time: checkpoint.time,
+    tree: checkpoint.tree,
+    durable,
+    degraded: checkpoint.degraded ?? false,
+    uncovered: uncovered.map(({ path, reason }) => ({ ...showPath(path === '' ? '.' : path), reason })),
+    ignoredCount: beside?.ignored.size ?? 0,
+    ...(checkpoint.late ? { late: true } : {}),
+    head: checkpoint.head ?? null,
+    branch: checkpoint.branch ?? null,
+  }
+}
+
+export function markJson(result: MarkResult, durable: boolean) {
+  const { checkpoint, beside, since, turn, ms, mode, barrier, abandoned, warnings } = result
+  return {
+    checkpoint: checkpoint ? checkpointJson(checkpoint, { beside, since, durable }) : null,
+    turn,
+    ms: round(ms),
+    mode,
+    barrier,
+    abandoned,
+    warnings,
+  }
+}
+
+export const round = (ms: number) => Math.round(ms * 100) / 100
+
+export function turnJson(view: TurnView, worktree: string) {
+  const { turn } = view
+  return {
+    n: turn.number,
+    id: turn.id,
+    messageId: turn.before.messageId ?? null,
+    prompt: view.description,
+    agent: turn.before.agent ?? null,
+    session: turn.session,
+    worktree,
+    status: turn.status,
+    hidden: turn.hidden,
+    abandoned: turn.abandoned,
+    startedAt: turn.before.time,
+    endedAt: turn.after?.time ?? null,
+    before: turn.before.id,
+    after: turn.after?.id ?? null,
+    steps: turn.steps.map((step) => ({
+      n: `${turn.number}.${step.number}`,
+      id: (step.end ?? step.start)!.id,
+      tool: step.end?.tool ?? step.start?.tool ?? null,
+      paths: (view.stepPaths.get(step.number) ?? []).map((path) => showPath(path).path),
+      messageId: step.end?.messageId ?? step.start?.messageId ?? null,
+      hidden: turn.hidden || (turn.hiddenFromStep !== null && step.number >= turn.hiddenFromStep),
+    })),
+    stat: view.stat,
+    unclaimed: view.unclaimed.map((path) => showPath(path).path),
+    ...(turn.before.promptKind ? { kind: turn.before.promptKind } : {}),
+    ...(turn.after?.inferred ? { endInferred: true } : {}),
+  }
+}
+
+export function boundaryJson(record: BoundaryRecord, hidden: readonly TurnNumber[]) {
+  return {
+    session: record.session,
+    turn: record.turn,
+    step: record.step === null ? null : `${record.turn}.${record.step}`,
+    messageId: record.messageId,
+    hiddenTurns: hidden,
+    baseline: record.baseline,
+  }
+}
+
+export function timelineBoundary(timeline: Timeline) {
+  if (!timeline.boundary) return null
+  const hidden = hiddenTurns(timeline).map((turn) => turn.number)
+  return boundaryJson(timeline.boundary, hidden)
+}
+
+export function sessionJson({ timeline, worktree, state }: SessionView) {
+  return {
+    id: timeline.session,
+    agent: timeline.agent,
+    parent: timeline.parent,
+    worktree,
+    state,
+    turns: timeline.turns.filter((turn) => !turn.hidden).length,
+    boundary: timelineBoundary(timeline),
+  }
+}
+
+export function actionJson({ path, action, reason }: FileAction) {
+  return { ...showPath(path), action, ...(reason === undefined ? {} : { reason }) }
+}
+
+export function changeJson(result: ChangeResult) {
+  const { session, dryRun, turns, boundary, restoredPrompt, files, safety, token, ms, syncMs, warnings, messageId } =
+    result
+  return {
+    session,
+    dryRun,
+    turns,
+    boundary: boundary ? boundaryJson(boundary.record, boundary.hidden) : null,
+    restoredPrompt,
+    messageId,
+    files: files.map(actionJson),
+    safety,
+    ...(token === undefined ? {} : { token }),
+    ms: round(ms),
+    syncMs: round(syncMs),
+    warnings,
+  }
+}
+
+export function fileDiffJson({ path, oldPath, status, insertions, deletions, binary }: FileDiff) {
+  return {
+    ...showPath(path),
+    ...(oldPath === undefined ? {} : { oldPath: showPath(oldPath).path }),
+    status,
+    insertions,
+    deletions,
+    binary,
+  }
+}

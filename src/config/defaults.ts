@@ -1,0 +1,82 @@
+/** Configuration as the rest of the program sees it: every key present, sizes in bytes, times in milliseconds. */
+export interface Config {
+  enableFileCheckpointing: boolean
+  /** Turns kept per session; 0: no limit. */
+  checkpointKeepCount: number
+  snapshot: {
+    include: string[]
+    exclude: string[]
+    maxFileSize: number
+    maxBytes: number
+    deadline: number
+  }
+  store: {
+    maxBytes: number
+    /** `git`, or an absolute directory. */
+    location: string
+  }
+}
+
+export const DEFAULTS: Config = {
+  enableFileCheckpointing: true,
+  checkpointKeepCount: 0,
+  snapshot: {
+    include: [],
+    exclude: [],
+    maxFileSize: 10 * 2 ** 20,
+    maxBytes: 512 * 2 ** 20,
+    deadline: 20_000,
+  },
+  store: { maxBytes: 5 * 2 ** 30, location: 'git' },
+}
+
+/** Part of a configuration, as one file gives it. */
+export interface PartialConfig {
+  enableFileCheckpointing?: boolean | undefined
+  checkpointKeepCount?: number | undefined
+  snapshot?: { [K in keyof Config['snapshot']]?: Config['snapshot'][K] | undefined } | undefined
+  store?: { [K in keyof Config['store']]?: Config['store'][K] | undefined } | undefined
+}
+
+/** Later files win, key by key. */
+export function mergeConfig(base: Config, part: PartialConfig): Config {
+  const defined = <T extends object>(from: T | undefined) =>
+    Object.fromEntries(Object.entries(from ?? {}).filter(([, value]) => value !== undefined))
+  const { snapshot, store, ...top } = part
+  return {
+    ...base,
+    ...defined(top),
+    snapshot: { ...base.snapshot, ...defined(snapshot) },
+    store: { ...base.store, ...defined(store) },
+  }
+}
+
+/**
+ * A project's file on disk may widen protection at once; what narrows it counts only once it is committed (or stands in
+ * the user's own file), for an agent could have written it. Returns the keys that were passed over.
+ */
+export function widenConfig(trusted: Config, onDisk: Config): { config: Config; ignored: string[] } {
+  const config = structuredClone(trusted)
+  const ignored: string[] = []
+  const larger = (key: string, value: number, current: number, unlimited = Number.NaN): number => {
+    if (value === current) return current
+    if (value === unlimited || (current !== unlimited && value > current)) return value
+    ignored.push(key)
+    return current
+  }
+  if (onDisk.enableFileCheckpointing) config.enableFileCheckpointing = true
+  else if (trusted.enableFileCheckpointing) ignored.push('enableFileCheckpointing')
+  config.checkpointKeepCount = larger('checkpointKeepCount', onDisk.checkpointKeepCount, trusted.checkpointKeepCount, 0)
+  const { snapshot } = config
+  snapshot.maxFileSize = larger('snapshot.maxFileSize', onDisk.snapshot.maxFileSize, snapshot.maxFileSize)
+  snapshot.maxBytes = larger('snapshot.maxBytes', onDisk.snapshot.maxBytes, snapshot.maxBytes)
+  snapshot.deadline = larger('snapshot.deadline', onDisk.snapshot.deadline, snapshot.deadline)
+  snapshot.include = [...new Set([...snapshot.include, ...onDisk.snapshot.include])]
+  if (trusted.snapshot.include.some((pattern) => !onDisk.snapshot.include.includes(pattern)))
+    ignored.push('snapshot.include')
+  if (onDisk.snapshot.exclude.some((pattern) => !snapshot.exclude.includes(pattern))) ignored.push('snapshot.exclude')
+  snapshot.exclude = snapshot.exclude.filter((pattern) => onDisk.snapshot.exclude.includes(pattern))
+  config.store.maxBytes = larger('store.maxBytes', onDisk.store.maxBytes, trusted.store.maxBytes)
+  if (onDisk.store.location !== trusted.store.location) ignored.push('store.location')
+  return { config, ignored }
+}

@@ -1,0 +1,97 @@
+/** Where configuration comes from, and which file may say what. */
+import type { Loader } from 'cosmiconfig'
+import { CkptError } from '../core/errors.ts'
+import type { Env } from '../env.ts'
+import { type Repository, readCommitted } from '../git/repository.ts'
+import { type Config, DEFAULTS, mergeConfig, type PartialConfig, widenConfig } from './defaults.ts'
+
+/** In the order of search; the first that is there counts. Config that is code is not loaded. */
+export const CONFIG_NAMES = [
+  'package.json',
+  '.checkpointrc',
+  '.checkpointrc.json',
+  '.checkpointrc.yaml',
+  '.checkpointrc.yml',
+] as const
+
+export interface LoadedConfig {
+  config: Config
+  warnings: string[]
+}
+
+export interface LoadInput {
+  root: string
+  repository: Repository | null
+  /** Markers and undo pass over an invalid project file that is not committed, so that an agent cannot stop them by breaking it. */
+  forgiving: boolean
+}
+
+/** @throws CkptError CONFIG */
+export async function loadConfig(env: Env, { root, repository, forgiving }: LoadInput): Promise<LoadedConfig> {
+  const home = `${env.vars.XDG_CONFIG_HOME || `${env.home}/.config`}/ckpt`
+  const [user, committed, onDisk] = [
+    readDirectory(env, home),
+    repository ? await readCommitted(env, repository, CONFIG_NAMES) : new Map<string, string>(),
+    readDirectory(env, root),
+  ]
+  if (user.size + committed.size + onDisk.size === 0) return { config: DEFAULTS, warnings: [] }
+  const warnings: string[] = []
+  const userPart = await parseFirst(user, home)
+  const committedPart = await parseFirst(committed, 'HEAD')
+  let trusted = mergeConfig(mergeConfig(DEFAULTS, userPart ?? {}), committedPart ?? {})
+  const same = CONFIG_NAMES.every((name) => committed.get(name) === onDisk.get(name))
+  if (!same) {
+    let part: PartialConfig | null = null
+    try {
+      part = await parseFirst(onDisk, root)
+    } catch (error) {
+      if (!forgiving || !(error instanceof CkptError)) throw error
+      warnings.push(`${error.message} It is not committed and was passed over.`)
+    }
+    const { config, ignored } = widenConfig(trusted, mergeConfig(mergeConfig(DEFAULTS, userPart ?? {}), part ?? {}))
+    trusted = config
+    if (ignored.length > 0) {
+      warnings.push(
+        `The project's configuration on disk narrows protection (${ignored.join(', ')}): that counts once it is committed.`,
+      )
+    }
+  }
+  return { config: trusted, warnings }
+}
+
+function readDirectory(env: Env, directory: string): Map<string, string> {
+  const found = new Map<string, string>()
+  for (const name of CONFIG_NAMES) {
+    const path = `${directory}/${name}`
+    if (!env.files.existsSync(path)) continue
+    const stats = env.files.lstatSync(path)
+    if (!stats.isFile() || stats.size > 2 ** 20) continue
+    const text = env.files.readFileSync(path, 'utf8')
+    if (name !== 'package.json' || text.includes('"checkpoint"')) found.set(name, text)
+  }
+  return found
+}
+
+async function parseFirst(found: ReadonlyMap<string, string>, where: string): Promise<PartialConfig | null> {
+  for (const name of CONFIG_NAMES) {
+    const text = found.get(name)
+    if (text === undefined) continue
+    const file = `${where}/${name}`
+    const [{ defaultLoadersSync }, { checkConfig }] = await Promise.all([import('cosmiconfig'), import('./schema.ts')])
+    const loader: Loader = defaultLoadersSync[name.endsWith('.json') ? '.json' : '.yaml']
+    let value: unknown
+    try {
+      value = loader(file, text)
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message.split('\n')[0] : String(cause)
+      throw new CkptError('CONFIG', `${file} cannot be read: ${why}. Nothing was changed.`, {
+        hints: [`edit ${file}`],
+        cause,
+      })
+    }
+    if (name === 'package.json') value = (value as { checkpoint?: unknown } | null)?.checkpoint
+    if (value === undefined || value === null) continue
+    return checkConfig(value, file)
+  }
+  return null
+}

@@ -1,0 +1,146 @@
+/**
+ * What a git tree cannot say about a snapshot, kept in an object beside it: permission modes that differ from the
+ * defaults, empty directories, and the coverage list. One JSON document; equal documents share one object.
+ */
+import { CkptError } from './errors.ts'
+import { isWithin, pathFromBytes, type RelativePath } from './paths.ts'
+
+export type UncoveredReason =
+  | 'ignored'
+  | 'too-large'
+  | 'nested-repo'
+  | 'special'
+  | 'unreadable'
+  | 'unrepresentable'
+  | 'not-here'
+  | 'budget'
+
+export interface Uncovered {
+  path: RelativePath
+  reason: UncoveredReason
+  /** What lstat said (size, mtime, ctime, inode, mode), to tell whether a turn changed it; absent when unknown. */
+  print?: string
+}
+
+export interface DefaultModes {
+  file: number
+  exec: number
+  directory: number
+}
+
+export interface Beside {
+  defaults: DefaultModes
+  /** Permission modes other than the defaults; directories with a trailing slash. */
+  modes: Map<RelativePath, number>
+  emptyDirectories: Set<RelativePath>
+  /** Left out, without the ignored ones. */
+  uncovered: Uncovered[]
+  /** Ignored files and directories (those with a trailing slash), as git collapses them. */
+  ignored: Map<RelativePath, string>
+}
+
+interface StoredBeside {
+  version: 1
+  defaults: [number, number, number]
+  modes: [string, number][]
+  empty: string[]
+  uncovered: [string, UncoveredReason, string | null][]
+  ignored: [string, string][]
+}
+
+export function emptyBeside(defaults: DefaultModes): Beside {
+  return { defaults, modes: new Map(), emptyDirectories: new Set(), uncovered: [], ignored: new Map() }
+}
+
+const byText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+
+export function formatBeside(beside: Beside): Buffer {
+  const { defaults } = beside
+  const stored: StoredBeside = {
+    version: 1,
+    defaults: [defaults.file, defaults.exec, defaults.directory],
+    modes: [...beside.modes].sort((a, b) => byText(a[0], b[0])),
+    empty: [...beside.emptyDirectories].sort(byText),
+    uncovered: beside.uncovered
+      .map(({ path, reason, print }): StoredBeside['uncovered'][number] => [path, reason, print ?? null])
+      .sort((a, b) => byText(a[0], b[0])),
+    ignored: [...beside.ignored].sort((a, b) => byText(a[0], b[0])),
+  }
+  return Buffer.from(`${JSON.stringify(stored)}\n`, 'utf8')
+}
+
+/** @throws CkptError DAMAGED */
+export function parseBeside(bytes: Buffer): Beside {
+  let stored: StoredBeside
+  try {
+    stored = JSON.parse(bytes.toString('utf8')) as StoredBeside
+    if (stored.version !== 1) throw new Error(`version ${String(stored.version)}`)
+    const [file, exec, directory] = stored.defaults
+    return {
+      defaults: { file, exec, directory },
+      modes: new Map(stored.modes as [RelativePath, number][]),
+      emptyDirectories: new Set(stored.empty as RelativePath[]),
+      uncovered: stored.uncovered.map(([path, reason, print]) => ({
+        path: path as RelativePath,
+        reason,
+        ...(print === null ? {} : { print }),
+      })),
+      ignored: new Map(stored.ignored as [RelativePath, string][]),
+    }
+  } catch (cause) {
+    throw new CkptError('DAMAGED', "A checkpoint's coverage list cannot be read. Nothing was changed.", {
+      hints: ['ckpt verify'],
+      cause,
+    })
+  }
+}
+
+/** Why a snapshot cannot say whether a path that its tree lacks was there: the uncovered entry at or above it. */
+export function uncoveredAt(beside: Beside, path: string): Uncovered | null {
+  const bare = path.endsWith('/') ? path.slice(0, -1) : path
+  for (const entry of beside.uncovered) {
+    const scope = entry.path.endsWith('/') ? entry.path.slice(0, -1) : entry.path
+    if (isWithin(bare, scope)) return entry
+  }
+  if (beside.ignored.size === 0) return null
+  const print = beside.ignored.get(bare as RelativePath)
+  if (print !== undefined) return { path: bare as RelativePath, reason: 'ignored', print }
+  for (let at = bare.length; at > 0; at = bare.lastIndexOf('/', at - 1)) {
+    const above = `${bare.slice(0, at)}/` as RelativePath
+    const found = beside.ignored.get(above)
+    if (found !== undefined) return { path: above, reason: 'ignored', print: found }
+  }
+  return null
+}
+
+/** Whether something uncovered lies at or below a directory, so that it must not be taken for empty. */
+export function uncoveredBelow(beside: Beside, directory: string): boolean {
+  for (const entry of beside.uncovered) if (isWithin(entry.path, directory)) return true
+  for (const path of beside.ignored.keys()) if (isWithin(path, directory)) return true
+  return false
+}
+
+/** Uncovered paths that differ between two snapshots: made, changed or removed in between. */
+export function uncoveredChanges(from: Beside, to: Beside): { path: RelativePath; reason: UncoveredReason }[] {
+  const all = (beside: Beside) => {
+    const rows = new Map<RelativePath, { reason: UncoveredReason; print: string | undefined }>()
+    for (const { path, reason, print } of beside.uncovered) rows.set(path, { reason, print })
+    for (const [path, print] of beside.ignored) rows.set(path, { reason: 'ignored', print })
+    return rows
+  }
+  const [before, after] = [all(from), all(to)]
+  const changed: { path: RelativePath; reason: UncoveredReason }[] = []
+  for (const [path, { reason, print }] of after) {
+    const old = before.get(path)
+    if (!old || old.print !== print) changed.push({ path, reason })
+  }
+  for (const [path, { reason }] of before) if (!after.has(path)) changed.push({ path, reason })
+  return changed.sort((a, b) => byText(a.path, b.path))
+}
+
+/** `bytes` from `git ls-files -z` and the like, split at each NUL. */
+export function splitNul(bytes: Buffer): RelativePath[] {
+  const text = pathFromBytes(bytes) as string
+  if (text === '') return []
+  return (text.endsWith('\0') ? text.slice(0, -1) : text).split('\0') as RelativePath[]
+}

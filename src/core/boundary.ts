@@ -1,0 +1,87 @@
+/** The record of a pending revert boundary: what each hidden turn's undo did, so that redo is its exact inverse. */
+import { CkptError } from './errors.ts'
+import type { Oid, SessionId, TurnNumber } from './ids.ts'
+import type { PathState, Transition } from './state.ts'
+
+export interface UndoneUnit {
+  turn: TurnNumber
+  /** Null: the whole turn. */
+  step: number | null
+  /** What undoing it did, per path; redo does the inverse. */
+  changes: Transition[]
+}
+
+export interface BoundaryRecord {
+  session: SessionId
+  /** The first turn that is undone, wholly or from `step` on. */
+  turn: TurnNumber
+  step: number | null
+  messageId: string | null
+  /** In the order in which they were undone: redo takes them from the end. */
+  units: UndoneUnit[]
+  /** The safety checkpoint made by the first undo of this boundary. */
+  baseline: Oid
+}
+
+interface StoredRecord {
+  version: 1
+  session: string
+  turn: number
+  step: number | null
+  messageId: string | null
+  baseline: string
+  units: { turn: number; step: number | null; changes: [string, PathState, PathState][] }[]
+}
+
+export function formatRecord(record: BoundaryRecord): Buffer {
+  const stored: StoredRecord = {
+    version: 1,
+    session: record.session,
+    turn: record.turn,
+    step: record.step,
+    messageId: record.messageId,
+    baseline: record.baseline,
+    units: record.units.map((unit) => ({
+      turn: unit.turn,
+      step: unit.step,
+      changes: unit.changes.map(({ path, from, to }) => [path, from, to]),
+    })),
+  }
+  return Buffer.from(`${JSON.stringify(stored)}\n`, 'utf8')
+}
+
+/** @throws CkptError DAMAGED */
+export function parseRecord(bytes: Buffer): BoundaryRecord {
+  try {
+    const stored = JSON.parse(bytes.toString('utf8')) as StoredRecord
+    if (stored.version !== 1) throw new Error(`version ${String(stored.version)}`)
+    return {
+      session: stored.session as SessionId,
+      turn: stored.turn as TurnNumber,
+      step: stored.step,
+      messageId: stored.messageId,
+      baseline: stored.baseline as Oid,
+      units: stored.units.map((unit) => ({
+        turn: unit.turn as TurnNumber,
+        step: unit.step,
+        changes: unit.changes.map(([path, from, to]) => ({ path, from, to })),
+      })),
+    }
+  } catch (cause) {
+    throw new CkptError('DAMAGED', 'The record of the revert boundary cannot be read. Nothing was changed.', {
+      hints: ['ckpt verify', 'ckpt accept'],
+      cause,
+    })
+  }
+}
+
+/** All objects a record needs, so that they are kept. */
+export function recordObjects(record: BoundaryRecord): Set<Oid> {
+  const oids = new Set<Oid>()
+  for (const unit of record.units) {
+    for (const { from, to } of unit.changes) {
+      for (const state of [from, to]) if (state.kind === 'present') oids.add(state.oid)
+    }
+  }
+  return oids
+}

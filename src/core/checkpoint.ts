@@ -1,0 +1,223 @@
+/**
+ * The message of a checkpoint's commit: a subject and one paragraph of trailers that only ckpt writes. Values are
+ * percent-encoded, so that no text from an agent can look like a trailer or break a line. Prompts are not in it.
+ */
+import { CkptError } from './errors.ts'
+import { isOid, type Oid, parseOid, type SessionId, type TurnNumber } from './ids.ts'
+
+export type CheckpointKind = 'before' | 'step' | 'after' | 'manual' | 'safety'
+export type TurnStatus = 'running' | 'completed' | 'interrupted' | 'failed'
+export type PromptKind = 'prompt' | 'command' | 'shell' | 'compaction'
+
+export interface CheckpointMeta {
+  kind: CheckpointKind
+  session: SessionId
+  /** Place in the worktree's order of all checkpoints, from 1. */
+  seq: number
+  /** What a tree cannot say: see beside.ts. */
+  beside: Oid
+  /** ISO 8601 UTC with milliseconds. */
+  time: string
+  turn?: TurnNumber
+  step?: number
+  /** A step's start marker: opens its window. */
+  start?: boolean
+  late?: boolean
+  degraded?: boolean
+  messageId?: string
+  /** Made by the client that sent the marker: a retry carries it again. */
+  marker?: string
+  agent?: string
+  tool?: string
+  /** Declared by the step, latin1 bytes. */
+  paths?: string[]
+  callId?: string
+  status?: Exclude<TurnStatus, 'running'>
+  /** The end was not reported: it is the state before the next prompt. */
+  inferred?: boolean
+  promptKind?: PromptKind
+  parentSession?: string
+  head?: Oid
+  branch?: string
+  /** Safety checkpoints: which operation asked (undo, redo, restore, …), and whether this is the state it left. */
+  op?: string
+  result?: boolean
+  /** The boundary's record: see boundary.ts. */
+  record?: Oid
+  /** At a session's first prompt: the worktree had uncommitted changes. */
+  dirty?: boolean
+  /** An `after` where the session went on from the middle of a turn whose later steps were undone. */
+  cut?: boolean
+  /** Turn numbers that are hidden, when this checkpoint is what an undo left: `2,3`. */
+  hidden?: string
+}
+
+export interface Checkpoint extends CheckpointMeta {
+  id: Oid
+  tree: Oid
+  parents: Oid[]
+}
+
+const escape = (text: string): string =>
+  Buffer.from(text, 'utf8')
+    .toString('latin1')
+    .replace(/[^A-Za-z0-9_.:/@+-]/g, (c) => `%${c.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`)
+
+const unescape = (text: string): string =>
+  Buffer.from(
+    text.replace(/%([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
+    'latin1',
+  ).toString('utf8')
+
+function subjectOf(meta: CheckpointMeta): string {
+  if (meta.kind === 'manual') return 'manual snapshot'
+  if (meta.kind === 'safety') return `${meta.result ? 'after' : 'safety before'} ${meta.op ?? 'undo'}`
+  const turn = `turn ${meta.turn ?? 0}`
+  if (meta.kind === 'step') return `${turn} step ${meta.step ?? 0}${meta.start ? ' start' : ''}`
+  return `${turn} ${meta.kind}`
+}
+
+/** The commit message of a checkpoint. */
+export function formatMessage(meta: CheckpointMeta): string {
+  const lines = [subjectOf(meta), '']
+  const add = (key: string, value: string | number | boolean | null | undefined) => {
+    if (value === undefined || value === null || value === false) return
+    lines.push(`Ckpt-${key}: ${value === true ? 'yes' : escape(String(value))}`)
+  }
+  add('Kind', meta.kind)
+  add('Session', meta.session)
+  add('Turn', meta.turn)
+  add('Step', meta.step)
+  add('Start', meta.start)
+  add('Late', meta.late)
+  add('Degraded', meta.degraded)
+  add('Message-Id', meta.messageId)
+  add('Marker', meta.marker)
+  add('Agent', meta.agent)
+  add('Tool', meta.tool)
+  for (const path of meta.paths ?? []) add('Path', Buffer.from(path, 'latin1').toString('base64'))
+  add('Call-Id', meta.callId)
+  add('Status', meta.status)
+  add('Inferred', meta.inferred)
+  add('Prompt-Kind', meta.promptKind)
+  add('Parent-Session', meta.parentSession)
+  add('Head', meta.head)
+  add('Branch', meta.branch)
+  add('Op', meta.op)
+  add('Result', meta.result)
+  add('Record', meta.record)
+  add('Dirty', meta.dirty)
+  add('Cut', meta.cut)
+  add('Hidden', meta.hidden)
+  add('Seq', meta.seq)
+  add('Beside', meta.beside)
+  add('Time', meta.time)
+  return `${lines.join('\n')}\n`
+}
+
+const kinds = new Set<string>(['before', 'step', 'after', 'manual', 'safety'])
+const damaged = (why: string) =>
+  new CkptError('DAMAGED', `A checkpoint's commit cannot be read (${why}). Nothing was changed.`, {
+    hints: ['ckpt verify'],
+  })
+
+/** A commit object's bytes (git's `commit` format) to a checkpoint. @throws CkptError DAMAGED */
+export function parseCheckpoint(id: Oid, commit: string): Checkpoint {
+  const split = commit.indexOf('\n\n')
+  if (split < 0) throw damaged(`${id}: no header`)
+  let tree: Oid | undefined
+  const parents: Oid[] = []
+  for (const line of commit.slice(0, split).split('\n')) {
+    if (line.startsWith('tree ')) tree = parseOid(line.slice(5))
+    else if (line.startsWith('parent ')) parents.push(parseOid(line.slice(7)))
+  }
+  const one = new Map<string, string>()
+  const paths: string[] = []
+  for (const line of commit.slice(split + 2).split('\n')) {
+    const match = /^Ckpt-([A-Za-z-]+): (.*)$/.exec(line)
+    if (!match) continue
+    if (match[1] === 'Path') paths.push(Buffer.from(unescape(match[2]!), 'base64').toString('latin1'))
+    else one.set(match[1]!, unescape(match[2]!))
+  }
+  const kind = one.get('Kind')
+  const seq = Number(one.get('Seq'))
+  const beside = one.get('Beside')
+  const session = one.get('Session')
+  if (!tree || !kind || !kinds.has(kind) || !session || !beside || !isOid(beside) || !Number.isSafeInteger(seq)) {
+    throw damaged(`${id}: trailers missing`)
+  }
+  const meta: Checkpoint = {
+    id,
+    tree,
+    parents,
+    kind: kind as CheckpointKind,
+    session: session as SessionId,
+    seq,
+    beside,
+    time: one.get('Time') ?? new Date(0).toISOString(),
+  }
+  const text = (key: string) => one.get(key)
+  const set = <K extends keyof CheckpointMeta>(key: K, value: CheckpointMeta[K] | undefined) => {
+    if (value !== undefined) meta[key] = value as Checkpoint[K]
+  }
+  if (one.has('Turn')) meta.turn = Number(one.get('Turn')) as TurnNumber
+  if (one.has('Step')) meta.step = Number(one.get('Step'))
+  for (const [key, name] of [
+    ['start', 'Start'],
+    ['late', 'Late'],
+    ['degraded', 'Degraded'],
+    ['inferred', 'Inferred'],
+    ['result', 'Result'],
+    ['dirty', 'Dirty'],
+    ['cut', 'Cut'],
+  ] as const) {
+    if (one.has(name)) meta[key] = true
+  }
+  set('messageId', text('Message-Id'))
+  set('marker', text('Marker'))
+  set('agent', text('Agent'))
+  set('tool', text('Tool'))
+  if (paths.length > 0) meta.paths = paths
+  set('callId', text('Call-Id'))
+  set('status', text('Status') as CheckpointMeta['status'])
+  set('hidden', text('Hidden'))
+  set('promptKind', text('Prompt-Kind') as PromptKind | undefined)
+  set('parentSession', text('Parent-Session'))
+  const head = text('Head')
+  if (head) meta.head = parseOid(head)
+  set('branch', text('Branch'))
+  set('op', text('Op'))
+  const record = text('Record')
+  if (record) meta.record = parseOid(record)
+  return meta
+}
+
+/** A turn's id: stays when its number means something else in another session. */
+export function turnId(before: Oid): string {
+  return `t${before.slice(0, 12)}`
+}
+
+/**
+ * A turn's description: the first 80 characters (code points) of its prompt on one line; of several content blocks the
+ * first that has text; without any `Checkpoint at HH:MM:SS` (UTC) of `time`.
+ */
+export function describePrompt(text: string | null, time: string): string {
+  const line = firstText(text).replace(/\s+/g, ' ').trim()
+  if (line === '') return `Checkpoint at ${time.slice(11, 19)}`
+  return [...line].slice(0, 80).join('')
+}
+
+function firstText(text: string | null): string {
+  if (text === null) return ''
+  if (!/^\s*\[/.test(text)) return text
+  try {
+    const blocks: unknown = JSON.parse(text)
+    if (!Array.isArray(blocks) || !blocks.every((b) => typeof b === 'object' && b !== null && 'type' in b)) return text
+    const first = blocks.find(
+      (b: { type: unknown; text?: unknown }) => typeof b.text === 'string' && b.text.trim() !== '',
+    )
+    return first ? String(first.text) : ''
+  } catch {
+    return text // a prompt that only begins like JSON is a prompt
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * What belongs to a turn. All checkpoints of a worktree, whoever asked for them, cut its time into segments; a turn's
+ * windows say which segments are its own:
+ *
+ * ```
+ * seq      4        5      6        7      8
+ * mine   before ─ start ─────────  step ─ after      window (5, 7]
+ * theirs                 step                        window (…, 6]: the segment (5, 6] is claimed twice
+ * ```
+ *
+ * A turn without steps owns its whole time. A declared path beats an undeclared window; what is still claimed twice is
+ * ambiguous; what nobody claims inside a turn is unclaimed.
+ */
+import type { Checkpoint } from './checkpoint.ts'
+import { isWithin } from './paths.ts'
+import { sameState, type Transition } from './state.ts'
+import type { Turn } from './timeline.ts'
+
+export interface Window {
+  session: string
+  turnId: string
+  /** Null: the whole turn. */
+  step: number | null
+  /** Sequence numbers: what changed after `from` and up to `to`. */
+  from: number
+  to: number
+  declared: readonly string[]
+  /** The end never came: only declared paths are claimed. */
+  open: boolean
+}
+
+export interface Segment {
+  from: Checkpoint
+  to: Checkpoint
+}
+
+/** The windows of one turn. `all` are the checkpoints of every session around it, in order. */
+export function windowsOf(turn: Turn, all: readonly Checkpoint[]): Window[] {
+  const base = { session: turn.session, turnId: turn.id }
+  const end = turn.after?.seq ?? Number.POSITIVE_INFINITY
+  if (turn.steps.length === 0) {
+    return [{ ...base, step: null, from: turn.before.seq, to: end, declared: [], open: false }]
+  }
+  return turn.steps.map((step): Window => {
+    const declared = [...(step.start?.paths ?? []), ...(step.end?.paths ?? [])]
+    if (!step.end) return { ...base, step: step.number, from: step.start!.seq, to: end, declared, open: true }
+    if (step.start) return { ...base, step: step.number, from: step.start.seq, to: step.end.seq, declared, open: false }
+    const ended = step.end.seq
+    const own = turn.checkpoints.filter((c) => c.seq < ended).at(-1)!.seq
+    const others = all
+      .filter(
+        (c) => c.session !== turn.session && c.seq < ended && ((c.kind === 'step' && !c.start) || c.kind === 'after'),
+      )
+      .map((c) => c.seq)
+    return { ...base, step: step.number, from: Math.max(own, ...others), to: ended, declared, open: false }
+  })
+}
+
+/** The turn's time, cut at every checkpoint of the worktree. What an undo or redo did in between is nobody's and left out. */
+export function segmentsOf(turn: Turn, all: readonly Checkpoint[], until: number): Segment[] {
+  const inside = all.filter((c) => c.seq >= turn.before.seq && c.seq <= until).sort((a, b) => a.seq - b.seq)
+  const segments: Segment[] = []
+  for (let i = 1; i < inside.length; i++) {
+    const [from, to] = [inside[i - 1]!, inside[i]!]
+    if (from.seq === to.seq || from.tree === to.tree ? from.beside !== to.beside : true) {
+      if (!(to.kind === 'safety' && to.result)) segments.push({ from, to })
+    }
+  }
+  return segments
+}
+
+const covers = (window: Window, { from, to }: Segment) => window.from <= from.seq && to.seq <= window.to
+
+function strength(window: Window, path: string): number {
+  const bare = path.endsWith('/') ? path.slice(0, -1) : path
+  if (window.declared.some((declared) => isWithin(bare, declared))) return 2
+  return window.open ? 0 : 1
+}
+
+export type Claim =
+  | { kind: 'mine'; step: number | null }
+  | { kind: 'ambiguous'; step: number | null; with: string }
+  | { kind: 'theirs' }
+  | { kind: 'unclaimed' }
+
+/** Whose a path's change in a segment is. */
+export function claimOf(path: string, segment: Segment, mine: readonly Window[], theirs: readonly Window[]): Claim {
+  let best: { window: Window; strength: number } | null = null
+  for (const window of mine) {
+    if (!covers(window, segment)) continue
+    const own = strength(window, path)
+    // Among one's own windows the one that ends first saw the change first.
+    if (own > (best?.strength ?? 0) || (best && own === best.strength && window.to < best.window.to))
+      best = { window, strength: own }
+  }
+  let other: { window: Window; strength: number } | null = null
+  for (const window of theirs) {
+    if (!covers(window, segment)) continue
+    const foreign = strength(window, path)
+    if (foreign > (other?.strength ?? 0)) other = { window, strength: foreign }
+  }
+  if (!best) return { kind: other ? 'theirs' : 'unclaimed' }
+  if (!other || best.strength > other.strength) return { kind: 'mine', step: best.window.step }
+  if (other.strength > best.strength) return { kind: 'theirs' }
+  return { kind: 'ambiguous', step: best.window.step, with: other.window.session }
+}
+
+export interface ClaimedTransition extends Transition {
+  step: number | null
+  /** The other session that claims it too. */
+  ambiguousWith?: string
+}
+
+/**
+ * Joins a path's changes, oldest first, where one begins in the state the last one left; a path that came back to where
+ * it was drops out. Changes of others in between stay in between.
+ */
+export function joinTransitions(changes: readonly ClaimedTransition[]): ClaimedTransition[] {
+  const byPath = new Map<string, ClaimedTransition[]>()
+  for (const change of changes) {
+    const list = byPath.get(change.path)
+    const last = list?.at(-1)
+    if (!list) byPath.set(change.path, [{ ...change }])
+    else if (
+      last &&
+      (sameState(last.to, change.from) || (last.to.kind === 'unknown' && change.from.kind === 'unknown'))
+    ) {
+      last.to = change.to
+      last.step = change.step
+      if (change.ambiguousWith !== undefined) last.ambiguousWith = change.ambiguousWith
+    } else list.push({ ...change })
+  }
+  return [...byPath.values()].flat().filter(({ from, to }) => !sameState(from, to))
+}

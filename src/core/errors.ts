@@ -1,0 +1,56 @@
+/** Exit codes and error codes: the contract with scripts. In the order in which they win when several apply. */
+export const EXIT_CODES = {
+  USAGE: 2,
+  CONFIG: 2,
+  BAD_MARKER: 2,
+  BAD_ROOT: 9,
+  NOT_INITIALIZED: 9,
+  UNSUPPORTED: 6,
+  LOCKED: 8,
+  GIT_BUSY: 8,
+  TURN_RUNNING: 8,
+  BOUNDARY_PENDING: 5,
+  NOTHING_TO_UNDO: 3,
+  NOTHING_TO_REDO: 3,
+  NOT_FOUND: 3,
+  DAMAGED: 7,
+  VERIFY_FAILED: 7,
+  CONFLICT: 4,
+  INTERNAL: 1,
+} as const
+
+export type ErrorCode = keyof typeof EXIT_CODES
+
+/**
+ * Everything that ends a command early. `message` says what is wrong and what was left untouched; `hints` are the
+ * commands to run next; `paths` are worktree paths (bytes) the error is about.
+ */
+export class CkptError extends Error {
+  readonly code: ErrorCode
+  readonly hints: readonly string[]
+  readonly paths: readonly string[]
+  /** What JSON output gives beside the error (a plan that was refused). */
+  readonly detail: Record<string, unknown> | undefined
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    more: {
+      hints?: readonly string[]
+      paths?: readonly string[]
+      cause?: unknown
+      detail?: Record<string, unknown>
+    } = {},
+  ) {
+    super(message, more.cause === undefined ? undefined : { cause: more.cause })
+    this.name = 'CkptError'
+    this.code = code
+    this.hints = more.hints ?? []
+    this.paths = more.paths ?? []
+    this.detail = more.detail
+  }
+
+  get exitCode(): number {
+    return EXIT_CODES[this.code]
+  }
+}

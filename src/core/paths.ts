@@ -1,0 +1,77 @@
+/**
+ * Paths inside a worktree are bytes. Inside ckpt each byte is one character (latin1), so that comparing, splitting and
+ * sorting are exact; they become UTF-8 text only where they are shown.
+ */
+
+/** A `/`-separated path relative to the worktree's root, one character a byte, never empty, without `.` or `..` parts. */
+export type RelativePath = string & { readonly __brand: 'RelativePath' }
+
+const ascii = /^[\x00-\x7f]*$/
+
+export function pathFromBytes(bytes: Buffer): RelativePath {
+  return bytes.toString('latin1') as RelativePath
+}
+
+/** Text as it arrives from arguments and JSON (UTF-16) to the bytes a file system holds. */
+export function pathFromText(text: string): RelativePath {
+  return (ascii.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1')) as RelativePath
+}
+
+export function pathToBytes(path: string): Buffer {
+  return Buffer.from(path, 'latin1')
+}
+
+/** The path as text. Bytes that are not UTF-8 become U+FFFD; `pathBase64` then holds the exact ones. */
+export function pathToText(path: string): string {
+  return ascii.test(path) ? path : Buffer.from(path, 'latin1').toString('utf8')
+}
+
+export interface ShownPath {
+  path: string
+  pathBase64?: string
+}
+
+export function showPath(path: string): ShownPath {
+  const text = pathToText(path)
+  if (ascii.test(path) || Buffer.from(text, 'utf8').toString('latin1') === path) return { path: text }
+  return { path: text, pathBase64: Buffer.from(path, 'latin1').toString('base64') }
+}
+
+/** The directory a path lies in: `''` for the root. A trailing slash (a directory's own key) does not count. */
+export function parentOf(path: string): string {
+  const end = path.endsWith('/') ? path.length - 2 : path.length - 1
+  const at = path.lastIndexOf('/', end)
+  return at < 0 ? '' : path.slice(0, at)
+}
+
+/** All directories above a path, nearest first, without the root. */
+export function ancestorsOf(path: string): string[] {
+  const found: string[] = []
+  for (let at = parentOf(path); at !== ''; at = parentOf(at)) found.push(at)
+  return found
+}
+
+/** Whether `path` is `scope` or lies below it; the scope `''` is the whole worktree. */
+export function isWithin(path: string, scope: string): boolean {
+  return scope === '' || path === scope || (path.startsWith(scope) && path[scope.length] === '/')
+}
+
+/** A directory's own key: its path with a trailing slash, so that it cannot be taken for a file of that name. */
+export function directoryKey(path: string): RelativePath {
+  return `${path}/` as RelativePath
+}
+
+/** git takes no path with a part that reads `.git`, in whatever case. */
+export function isRepresentable(path: string): boolean {
+  return !/(^|\/)\.git(\/|$)/i.test(path)
+}
+
+/** Text from elsewhere, safe on a terminal: control characters (C0, DEL, C1, bidirectional overrides) are shown as `\xNN`. */
+export function printable(text: string): string {
+  return text.replace(/[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => {
+    if (c === '\n') return '\\n'
+    if (c === '\t') return '\\t'
+    const code = c.charCodeAt(0)
+    return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16)}`
+  })
+}

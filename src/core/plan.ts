@@ -1,0 +1,223 @@
+/**
+ * What an undo, redo or restore will do, as a value: a pure function of what is to be taken back and of what is on disk.
+ * For each path: base = what the turn left, ours = the disk, theirs = what was there before.
+ */
+import type { Oid, TurnNumber } from './ids.ts'
+import { ancestorsOf } from './paths.ts'
+import { type PathState, sameContent, sameState, type Transition } from './state.ts'
+
+export type ConflictMode = 'refuse' | 'merge' | 'force' | 'skip'
+
+export interface PlanUnit {
+  turn: TurnNumber
+  step: number | null
+  /** Oldest first. The plan goes from `to` back to `from`. */
+  changes: readonly (Transition & { ambiguousWith?: string })[]
+}
+
+export interface MergeRequest {
+  base: Oid
+  ours: Oid
+  theirs: Oid
+}
+
+/** `clean`: no overlap. `conflict`: `oid` holds the text with markers. `binary`: cannot be merged. */
+export type MergeResult = { kind: 'clean'; oid: Oid } | { kind: 'conflict'; oid: Oid } | { kind: 'binary' }
+
+export const mergeKey = ({ base, ours, theirs }: MergeRequest): string => `${base} ${ours} ${theirs}`
+
+export interface PlanInput {
+  /** In the order in which they are taken back: newest first. */
+  units: readonly PlanUnit[]
+  disk: ReadonlyMap<string, PathState>
+  mode: ConflictMode
+  merges: ReadonlyMap<string, MergeResult>
+  /** Whether the disk's uncovered path is still what the snapshot saw of it (`print` equal). */
+  unchangedUncovered: (path: string, to: PathState) => boolean
+}
+
+export interface FileAction {
+  path: string
+  action: 'write' | 'delete' | 'mode' | 'link' | 'merge' | 'skip' | 'conflict'
+  reason?: string
+  /** On disk now, and after. */
+  pre: PathState
+  post: PathState
+}
+
+export interface Plan {
+  actions: FileAction[]
+  /** What each unit does, for the record that redo inverts. */
+  units: { turn: TurnNumber; step: number | null; changes: Transition[] }[]
+  /** Text merges that the fold still needs: run them and plan again. */
+  needed: MergeRequest[]
+}
+
+interface Verdict {
+  post: PathState
+  conflict?: string
+  skip?: string
+  merged?: boolean
+  /** Nothing may be written here, whatever the mode. */
+  hard?: boolean
+}
+
+const isFile = (state: PathState) => state.kind === 'present' && state.type === 'file'
+
+/** Folds all units, newest first, into one plan. */
+export function planChanges(input: PlanInput): Plan {
+  const current = new Map(input.disk)
+  const needed = new Map<string, MergeRequest>()
+  const noted = new Map<string, { conflict?: string; skip?: string; merged?: boolean }>()
+  const units: Plan['units'] = []
+  for (const unit of input.units) {
+    const changes: Transition[] = []
+    for (const change of [...unit.changes].reverse()) {
+      const note = noted.get(change.path)
+      if (note?.conflict || note?.skip) continue
+      const ours = current.get(change.path) ?? { kind: 'unknown', reason: 'not looked at' }
+      const verdict = settle(change, ours, input, needed)
+      if (verdict.conflict && !(input.mode === 'force' && !verdict.hard)) {
+        noted.set(change.path, input.mode === 'skip' ? { skip: verdict.conflict } : { conflict: verdict.conflict })
+        continue
+      }
+      if (verdict.skip) {
+        noted.set(change.path, { skip: verdict.skip })
+        continue
+      }
+      const post = verdict.conflict ? change.from : verdict.post
+      if (verdict.merged) noted.set(change.path, { merged: true })
+      if (sameState(ours, post)) continue
+      changes.push({ path: change.path, from: ours, to: post })
+      current.set(change.path, post)
+    }
+    units.push({ turn: unit.turn, step: unit.step, changes })
+  }
+  const actions: FileAction[] = []
+  const touched = new Set(input.units.flatMap((unit) => unit.changes.map((change) => change.path)))
+  for (const path of [...touched].sort()) {
+    const pre = input.disk.get(path) ?? { kind: 'unknown', reason: 'not looked at' }
+    const post = current.get(path) ?? pre
+    const note = noted.get(path)
+    if (note?.conflict) actions.push({ path, action: 'conflict', reason: note.conflict, pre, post: pre })
+    else if (note?.skip) actions.push({ path, action: 'skip', reason: note.skip, pre, post })
+    else if (!sameState(pre, post))
+      actions.push({ path, action: note?.merged ? 'merge' : actionOf(pre, post), pre, post })
+  }
+  return { actions, units, needed: [...needed.values()] }
+}
+
+function actionOf(pre: PathState, post: PathState): FileAction['action'] {
+  if (post.kind === 'absent') return 'delete'
+  if (post.kind === 'present' && post.type === 'link') return 'link'
+  if (sameContent(pre, post)) return 'mode'
+  if (pre.kind === 'directory' && post.kind === 'directory') return 'mode'
+  return 'write'
+}
+
+/** One change taken back on one path. */
+function settle(
+  change: PlanUnit['changes'][number],
+  ours: PathState,
+  input: PlanInput,
+  needed: Map<string, MergeRequest>,
+): Verdict {
+  const { path, from: theirs, to: base } = change
+  const post = theirs
+  if (theirs.kind === 'unknown') return { post: ours, skip: `was not captured before the turn (${theirs.reason})` }
+  if (sameState(ours, theirs)) return { post }
+  if (path.endsWith('/')) return settleDirectory(ours, base, theirs)
+  if (base.kind === 'unknown') {
+    if (ours.kind === 'unknown') return { post, hard: true, conflict: `cannot be saved first (${ours.reason})` }
+    if (input.unchangedUncovered(path, base)) return { post }
+    return { post, conflict: `was not captured after the turn (${base.reason})` }
+  }
+  if (ours.kind === 'unknown')
+    return { post: ours, hard: true, conflict: `on disk now and cannot be saved (${ours.reason})` }
+  if (change.ambiguousWith !== undefined) {
+    return { post, conflict: `session ${change.ambiguousWith} was changing it at the same time` }
+  }
+  if (sameState(ours, base)) return { post }
+  if (isFile(base) && isFile(ours) && isFile(theirs)) return settleFile(base, ours, theirs, input, needed)
+  if (ours.kind === 'absent') return { post, conflict: 'deleted since' }
+  if (base.kind === 'absent') return { post, conflict: 'made again since' }
+  if (theirs.kind === 'absent') return { post, conflict: 'changed since: it would be deleted' }
+  return { post, conflict: 'its type changed since' }
+}
+
+function settleFile(
+  base: PathState,
+  ours: PathState,
+  theirs: PathState,
+  input: PlanInput,
+  needed: Map<string, MergeRequest>,
+): Verdict {
+  if (base.kind !== 'present' || ours.kind !== 'present' || theirs.kind !== 'present') return { post: theirs }
+  const mode =
+    ours.mode === base.mode ? theirs.mode : base.mode === theirs.mode || ours.mode === theirs.mode ? ours.mode : null
+  if (mode === null) return { post: theirs, conflict: 'its permission mode changed since' }
+  const file = (oid: Oid): PathState => ({ kind: 'present', type: 'file', oid, mode })
+  if (ours.oid === base.oid) return { post: file(theirs.oid) }
+  if (base.oid === theirs.oid || ours.oid === theirs.oid) return { post: file(ours.oid) }
+  const request = { base: base.oid, ours: ours.oid, theirs: theirs.oid }
+  const result = input.merges.get(mergeKey(request))
+  if (!result) {
+    needed.set(mergeKey(request), request)
+    return { post: ours }
+  }
+  if (result.kind === 'clean') return { post: file(result.oid), merged: true }
+  if (result.kind === 'conflict' && input.mode === 'merge') return { post: file(result.oid), merged: true }
+  return {
+    post: theirs,
+    conflict: result.kind === 'binary' ? 'changed since, and not text' : 'changed since in the same lines',
+  }
+}
+
+/** Directories never conflict: one that is not empty stays, one whose mode was changed since keeps it. */
+function settleDirectory(ours: PathState, base: PathState, theirs: PathState): Verdict {
+  if (ours.kind === 'directory' && theirs.kind === 'directory') {
+    return base.kind === 'directory' && ours.mode !== base.mode ? { post: ours } : { post: theirs }
+  }
+  if (theirs.kind === 'absent') return ours.kind === 'directory' ? { post: theirs } : { post: ours }
+  return ours.kind === 'absent' ? { post: theirs } : { post: ours }
+}
+
+/** What a plan needs to know of the disk around its paths. */
+export interface Surroundings {
+  /** Files on disk (covered) below a directory. */
+  filesBelow: (directory: string) => readonly string[]
+  /** Something uncovered at or below a directory. */
+  uncoveredBelow: (directory: string) => boolean
+  /** The file or symlink on disk at a path, if there is one. */
+  isFileOnDisk: (path: string) => boolean
+}
+
+/**
+ * Clashes of files and directories: a file where a directory holds something that the plan does not remove, a path below
+ * something that is a file and stays. They are conflicts, whatever the mode.
+ */
+export function findClashes(actions: readonly FileAction[], around: Surroundings): FileAction[] {
+  const leaving = new Set(actions.filter((a) => a.post.kind === 'absent' && !isHeld(a)).map((a) => a.path))
+  const arriving = actions.filter((a) => !isHeld(a) && a.post.kind !== 'absent' && a.pre.kind !== a.post.kind)
+  const clashes = new Map<string, string>()
+  const files = new Set(arriving.filter((a) => !a.path.endsWith('/')).map((a) => a.path))
+  for (const { path } of arriving) {
+    const bare = path.endsWith('/') ? path.slice(0, -1) : path
+    if (!path.endsWith('/')) {
+      const stays = around.filesBelow(bare).find((below) => !leaving.has(below))
+      if (stays !== undefined || around.uncoveredBelow(bare))
+        clashes.set(path, 'a directory with other files is in its place')
+    }
+    for (const above of ancestorsOf(bare)) {
+      if (files.has(above)) clashes.set(path, 'a file takes the place of its directory')
+      else if (around.isFileOnDisk(above) && !leaving.has(above))
+        clashes.set(path, 'a file is in the place of its directory')
+    }
+  }
+  return actions.map((action) => {
+    const reason = clashes.get(action.path)
+    return reason === undefined ? action : { ...action, action: 'conflict' as const, reason, post: action.pre }
+  })
+}
+
+const isHeld = (action: FileAction) => action.action === 'conflict' || action.action === 'skip'

@@ -1,0 +1,170 @@
+/**
+ * Sessions, turns and steps, read from a session's checkpoints. Pure: the checkpoints come in, the timeline comes out.
+ *
+ * ```
+ * before(1) ─ step ─ step ─ after(1) ─ before(2) ─ … ─ after(2)      live
+ *                              └────── boundary after `undo`: 2 is hidden
+ *                           after(1) ─ before(3) ─ …                 going on: 2 is abandoned
+ * ```
+ */
+import type { BoundaryRecord } from './boundary.ts'
+import { type Checkpoint, type TurnStatus, turnId } from './checkpoint.ts'
+import type { Oid, SessionId, TurnNumber } from './ids.ts'
+
+export interface Step {
+  /** Its place in the turn, from 1. */
+  number: number
+  start: Checkpoint | null
+  end: Checkpoint | null
+}
+
+export interface Turn {
+  id: string
+  number: TurnNumber
+  session: SessionId
+  before: Checkpoint
+  after: Checkpoint | null
+  /** Finished and open steps, in the order of their numbers. */
+  steps: Step[]
+  /** Every checkpoint of the turn in the order of the chain, `before` first. */
+  checkpoints: Checkpoint[]
+  status: TurnStatus
+  hidden: boolean
+  /** Steps at or after the boundary, when it lies inside this turn. */
+  hiddenFromStep: number | null
+  abandoned: boolean
+}
+
+export interface Timeline {
+  session: SessionId
+  agent: string | null
+  parent: string | null
+  /** Newest checkpoint of the live chain, hidden ones included. */
+  tip: Checkpoint | null
+  /** Oldest first: visible, then hidden. */
+  turns: Turn[]
+  abandoned: Turn[]
+  boundary: BoundaryRecord | null
+  /** What the last undo of a pending boundary left on disk. */
+  boundaryCheckpoint: Checkpoint | null
+  nextTurn: TurnNumber
+}
+
+export interface TimelineInput {
+  session: SessionId
+  /** The live chain, oldest first. */
+  live: readonly Checkpoint[]
+  /** Chains of abandoned tips, each oldest first; what they share with the live chain may be in them. */
+  abandoned: readonly (readonly Checkpoint[])[]
+  boundary: { record: BoundaryRecord; checkpoint: Checkpoint } | null
+}
+
+export function readTimeline(input: TimelineInput): Timeline {
+  const turns = turnsOf(input.live)
+  const seen = new Set(turns.map((turn) => turn.id))
+  const abandoned: Turn[] = []
+  for (const chain of input.abandoned) {
+    for (const turn of turnsOf(chain)) {
+      if (seen.has(turn.id)) continue
+      seen.add(turn.id)
+      abandoned.push({ ...turn, abandoned: true })
+    }
+  }
+  const record = input.boundary?.record ?? null
+  const known = record === null || turns.some((turn) => turn.number === record.turn)
+  if (record && known) {
+    for (const turn of turns) {
+      if (turn.number > record.turn || (turn.number === record.turn && record.step === null)) turn.hidden = true
+      else if (turn.number === record.turn) turn.hiddenFromStep = record.step
+    }
+  }
+  const last = input.live.at(-1) ?? null
+  const first = input.live[0]
+  const highest = Math.max(0, ...turns.map((t) => t.number), ...abandoned.map((t) => t.number))
+  return {
+    session: input.session,
+    agent: [...turns].reverse().find((turn) => turn.before.agent)?.before.agent ?? null,
+    parent: first?.parentSession ?? null,
+    tip: last,
+    turns,
+    abandoned,
+    boundary: record,
+    boundaryCheckpoint: input.boundary?.checkpoint ?? null,
+    nextTurn: (highest + 1) as TurnNumber,
+  }
+}
+
+/** The turns of one chain, oldest first. A chain cut by pruning may begin in the middle of a turn: that turn is left out. */
+export function turnsOf(chain: readonly Checkpoint[]): Turn[] {
+  const turns: Turn[] = []
+  let turn: Turn | null = null
+  for (const checkpoint of chain) {
+    if (checkpoint.kind === 'before') {
+      turn = {
+        id: turnId(checkpoint.id),
+        number: checkpoint.turn!,
+        session: checkpoint.session,
+        before: checkpoint,
+        after: null,
+        steps: [],
+        checkpoints: [checkpoint],
+        status: 'running',
+        hidden: false,
+        hiddenFromStep: null,
+        abandoned: false,
+      }
+      turns.push(turn)
+    } else if (!turn || checkpoint.late || checkpoint.turn !== turn.number) {
+      // late ones are outside change
+    } else if (checkpoint.kind === 'step') {
+      turn.checkpoints.push(checkpoint)
+      addStep(turn, checkpoint)
+    } else if (checkpoint.kind === 'after') {
+      turn.checkpoints.push(checkpoint)
+      turn.after = checkpoint
+      turn.status = checkpoint.status ?? 'completed'
+    }
+  }
+  return turns
+}
+
+function addStep(turn: Turn, checkpoint: Checkpoint): void {
+  const number = checkpoint.step!
+  let step = turn.steps.find((one) => one.number === number)
+  if (!step) {
+    step = { number, start: null, end: null }
+    turn.steps.push(step)
+  }
+  if (checkpoint.start) step.start = checkpoint
+  else step.end = checkpoint
+}
+
+/** The running turn of a session, if its last turn has not ended. */
+export function runningTurn(timeline: Timeline): Turn | null {
+  const last = timeline.turns.at(-1)
+  return last && last.after === null ? last : null
+}
+
+export function visibleTurns(timeline: Timeline): Turn[] {
+  return timeline.turns.filter((turn) => !turn.hidden)
+}
+
+export function hiddenTurns(timeline: Timeline): Turn[] {
+  return timeline.turns.filter((turn) => turn.hidden)
+}
+
+/** Where the timeline goes on after the boundary: the last checkpoint that is still visible. Null: nothing is. */
+export function lastVisible(timeline: Timeline): Checkpoint | null {
+  const visible = visibleTurns(timeline)
+  const turn = visible.at(-1)
+  if (!turn) return null
+  const from = turn.hiddenFromStep
+  if (from === null) return turn.after ?? turn.checkpoints.at(-1)!
+  const kept = turn.checkpoints.filter((c) => c.kind === 'before' || (c.kind === 'step' && c.step! < from))
+  return kept.at(-1)!
+}
+
+/** The ids of all checkpoints of a set of turns. */
+export function checkpointIds(turns: readonly Turn[]): Set<Oid> {
+  return new Set(turns.flatMap((turn) => turn.checkpoints.map((c) => c.id)))
+}

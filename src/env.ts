@@ -1,0 +1,97 @@
+/**
+ * The outside world: file system, processes, clock, random numbers, streams. It is passed in as the first parameter and
+ * never reached for, so that a test can give another one (and make its Nth call fail).
+ */
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import fs from 'node:fs'
+import os from 'node:os'
+
+/** The synchronous calls of node:fs that ckpt uses. */
+export type Files = Pick<
+  typeof fs,
+  | 'accessSync'
+  | 'chmodSync'
+  | 'chownSync'
+  | 'closeSync'
+  | 'existsSync'
+  | 'fstatSync'
+  | 'fsyncSync'
+  | 'linkSync'
+  | 'lstatSync'
+  | 'mkdirSync'
+  | 'openSync'
+  | 'readFileSync'
+  | 'readSync'
+  | 'readdirSync'
+  | 'readlinkSync'
+  | 'realpathSync'
+  | 'renameSync'
+  | 'rmdirSync'
+  | 'statSync'
+  | 'statfsSync'
+  | 'symlinkSync'
+  | 'unlinkSync'
+  | 'utimesSync'
+  | 'writeFileSync'
+  | 'writeSync'
+>
+
+export interface Env {
+  files: Files
+  spawn: (command: string, args: readonly string[], options: SpawnOptions) => ChildProcess
+  vars: Readonly<Record<string, string | undefined>>
+  cwd: string
+  home: string
+  /** Milliseconds since 1970, UTC. */
+  now: () => number
+  /** Milliseconds of a clock that never jumps. */
+  monotonic: () => number
+  /** `bytes` random bytes as hex. */
+  random: (bytes: number) => string
+  pid: number
+  uid: number
+  umask: number
+  platform: NodeJS.Platform
+  hostname: string
+  stdin: NodeJS.ReadableStream & { isTTY?: boolean; fd?: number }
+  stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number }
+  stderr: NodeJS.WritableStream & { isTTY?: boolean; columns?: number }
+  /** Sends a signal; 0 asks whether the process is there. */
+  kill: (pid: number, signal: NodeJS.Signals | 0) => void
+  /** Calls back on a signal to this process; the result stops listening. */
+  onSignal: (signal: NodeJS.Signals, listener: () => void) => () => void
+}
+
+export function realEnv(): Env {
+  return {
+    files: fs,
+    spawn: (command, args, options) => spawn(command, [...args], options),
+    vars: process.env,
+    cwd: process.cwd(),
+    home: os.homedir(),
+    now: () => Date.now(),
+    monotonic: () => performance.now(),
+    random: (bytes) => randomBytes(bytes).toString('hex'),
+    pid: process.pid,
+    uid: process.getuid?.() ?? -1,
+    umask: process.umask(),
+    platform: process.platform,
+    hostname: os.hostname(),
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    kill: (pid, signal) => {
+      process.kill(pid, signal)
+    },
+    onSignal: (signal, listener) => {
+      process.on(signal, listener)
+      return () => process.off(signal, listener)
+    },
+  }
+}
+
+/** The error code (`ENOENT`, …) of a failed system call. */
+export function errno(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}

@@ -1,0 +1,117 @@
+/** Differences between two trees as git tells them: git-diff-tree(1). */
+import { CkptError } from '../core/errors.ts'
+import type { Oid } from '../core/ids.ts'
+import { pathFromBytes, pathToText, type RelativePath } from '../core/paths.ts'
+import type { Store } from './store.ts'
+
+export interface FileDiff {
+  path: RelativePath
+  oldPath?: RelativePath
+  status: 'added' | 'modified' | 'deleted' | 'renamed' | 'type' | 'mode'
+  insertions: number
+  deletions: number
+  binary: boolean
+}
+
+export interface Stat {
+  files: number
+  insertions: number
+  deletions: number
+}
+
+const base = ['diff-tree', '-r', '--no-ext-diff', '--no-textconv', '--no-color']
+
+/** @throws CkptError DAMAGED when an object is missing */
+export async function diffTrees(
+  store: Store,
+  from: Oid,
+  to: Oid,
+  paths: readonly string[] = [],
+): Promise<{ files: FileDiff[]; patch: string }> {
+  const scope = paths.length > 0 ? ['--', ...paths.map(pathToText)] : []
+  const [raw, numbers, patch] = await Promise.all([
+    store.git([...base, '-M', '-z', '--raw', '--full-index', from, to, ...scope]),
+    store.git([...base, '-M', '-z', '--numstat', from, to, ...scope]),
+    store.git([...base, '-M', '-p', '--full-index', from, to, ...scope]),
+  ])
+  const counts = parseNumstat(numbers)
+  return { files: parseRaw(raw, counts), patch: patch.toString('utf8') }
+}
+
+function fields(bytes: Buffer): string[] {
+  const text: string = pathFromBytes(bytes)
+  return text === '' ? [] : text.slice(0, -1).split('\0')
+}
+
+type Counts = Map<string, { insertions: number; deletions: number; binary: boolean }>
+
+function parseNumstat(bytes: Buffer): Counts {
+  const counts: Counts = new Map()
+  const parts = fields(bytes)
+  for (let i = 0; i < parts.length; i++) {
+    const [insertions, deletions, name] = splitTabs(parts[i]!)
+    const binary = insertions === '-'
+    const count = { insertions: binary ? 0 : Number(insertions), deletions: binary ? 0 : Number(deletions), binary }
+    // A rename gives its two names in fields of their own.
+    if (name === '') i += 2
+    counts.set(name === '' ? parts[i]! : name, count)
+  }
+  return counts
+}
+
+function splitTabs(row: string): [string, string, string] {
+  const one = row.indexOf('\t')
+  const two = row.indexOf('\t', one + 1)
+  return [row.slice(0, one), row.slice(one + 1, two), row.slice(two + 1)]
+}
+
+function parseRaw(bytes: Buffer, counts: Counts): FileDiff[] {
+  const files: FileDiff[] = []
+  const parts = fields(bytes)
+  for (let i = 0; i < parts.length; i++) {
+    const match = /^:(\d+) (\d+) ([0-9a-f]+) ([0-9a-f]+) ([A-Z])\d*$/.exec(parts[i]!)
+    if (!match) throw new CkptError('INTERNAL', 'git diff-tree gave output that cannot be read.')
+    const [, , , oldOid, newOid, letter] = match
+    const oldPath = letter === 'R' ? (parts[++i] as RelativePath) : undefined
+    const path = parts[++i] as RelativePath
+    const count = counts.get(path) ?? { insertions: 0, deletions: 0, binary: false }
+    files.push({
+      path,
+      ...(oldPath === undefined ? {} : { oldPath }),
+      status: statusOf(letter!, oldOid === newOid),
+      ...count,
+    })
+  }
+  return files
+}
+
+function statusOf(letter: string, sameContent: boolean): FileDiff['status'] {
+  if (letter === 'A') return 'added'
+  if (letter === 'D') return 'deleted'
+  if (letter === 'R') return 'renamed'
+  if (letter === 'T') return 'type'
+  return sameContent ? 'mode' : 'modified'
+}
+
+/** Counts for many pairs of trees with one process. */
+export async function statTrees(store: Store, pairs: readonly (readonly [Oid, Oid])[]): Promise<Stat[]> {
+  const wanted = [...new Set(pairs.filter(([a, b]) => a !== b).map(([a, b]) => `${a} ${b}`))]
+  const stats = new Map<string, Stat>()
+  if (wanted.length > 0) {
+    const out = await store.git([...base, '--numstat', '--stdin'], { input: `${wanted.join('\n')}\n` })
+    let current: Stat | null = null
+    for (const line of out.toString('latin1').split('\n')) {
+      const header = /^([0-9a-f]{40,64}) ([0-9a-f]{40,64})$/.exec(line)
+      if (header) {
+        current = { files: 0, insertions: 0, deletions: 0 }
+        stats.set(line, current)
+      } else if (current && line !== '') {
+        const [insertions, deletions] = line.split('\t')
+        current.files++
+        current.insertions += insertions === '-' ? 0 : Number(insertions)
+        current.deletions += deletions === '-' ? 0 : Number(deletions)
+      }
+    }
+  }
+  return pairs.map(([a, b]) => stats.get(`${a} ${b}`) ?? { files: 0, insertions: 0, deletions: 0 })
+}

@@ -1,0 +1,135 @@
+/** Checkpoints as commits: written, found by their refs, and read as chains. */
+import { createHash } from 'node:crypto'
+import { type Checkpoint, type CheckpointMeta, formatMessage, parseCheckpoint } from '../core/checkpoint.ts'
+import { encodeSession, type Oid, parseOid, type SessionId } from '../core/ids.ts'
+import type { RefTip } from './refs.ts'
+import type { Store } from './store.ts'
+
+/** The refs of one session. */
+export interface SessionRefs {
+  session: SessionId
+  /** Newest checkpoint of the live chain. */
+  live: Checkpoint | null
+  boundary: Checkpoint | null
+  abandoned: { ref: string; tip: Checkpoint }[]
+  /** Results of undo, redo and restore, and late checkpoints. */
+  others: { ref: string; tip: Checkpoint }[]
+}
+
+/** All that the refs of one worktree say. */
+export interface WorktreeRefs {
+  sessions: Map<SessionId, SessionRefs>
+  /** The highest place in the worktree's order that is taken. */
+  lastSeq: number
+  /** Objects beside checkpoints, kept reachable by one tree. */
+  meta: Oid | null
+}
+
+const digest = (text: string) => createHash('sha256').update(text).digest('hex')
+
+export function sessionRef(store: Store, session: SessionId, name: string): string {
+  return `${store.refPrefix}${encodeSession(session, digest)}/${name}`
+}
+
+export function metaRef(store: Store): string {
+  return `${store.refPrefix}@meta`
+}
+
+export function readWorktreeRefs(store: Store): Promise<WorktreeRefs> {
+  return store.refs(store.refPrefix).then((tips) => groupRefs(store.refPrefix, tips))
+}
+
+export function groupRefs(prefix: string, tips: readonly RefTip[]): WorktreeRefs {
+  const sessions = new Map<SessionId, SessionRefs>()
+  let lastSeq = 0
+  let meta: Oid | null = null
+  for (const { ref, oid, type, contents } of tips) {
+    const name = ref.slice(prefix.length)
+    if (name === '@meta') meta = oid
+    if (type !== 'commit' || name.startsWith('@')) continue
+    // Trees and parents are not in `contents`: those who need them read the commit.
+    const tip = parseCheckpoint(oid, `tree ${oid}\n\n${contents}`)
+    lastSeq = Math.max(lastSeq, tip.seq)
+    let refs = sessions.get(tip.session)
+    if (!refs) {
+      refs = { session: tip.session, live: null, boundary: null, abandoned: [], others: [] }
+      sessions.set(tip.session, refs)
+    }
+    const leaf = name.slice(name.indexOf('/') + 1)
+    if (leaf === 'live') refs.live = tip
+    else if (leaf === 'boundary') refs.boundary = tip
+    else if (leaf.startsWith('abandoned/')) refs.abandoned.push({ ref, tip })
+    else refs.others.push({ ref, tip })
+  }
+  return { sessions, lastSeq, meta }
+}
+
+/** The session of the newest turn marker in this worktree, never `manual`. */
+export function latestSession(refs: WorktreeRefs): SessionId | null {
+  let best: { session: SessionId; seq: number } | null = null
+  for (const { session, live, abandoned } of refs.sessions.values()) {
+    const seq = Math.max(live?.seq ?? 0, ...abandoned.map(({ tip }) => tip.seq))
+    if (session !== 'manual' && seq > (best?.seq ?? 0)) best = { session, seq }
+  }
+  return best?.session ?? null
+}
+
+export async function readCheckpoint(store: Store, id: Oid): Promise<Checkpoint> {
+  return parseCheckpoint(id, (await store.objects.get(id, 'commit')).toString('utf8'))
+}
+
+/**
+ * First-parent ancestors of a tip, oldest first, the tip last. `limit` counts from the tip; `not` leaves out what those
+ * reach (git-rev-list(1)).
+ */
+export async function readChain(
+  store: Store,
+  tip: Oid,
+  { limit, not = [] }: { limit?: number; not?: Oid[] } = {},
+): Promise<Checkpoint[]> {
+  const out = await store.git([
+    'rev-list',
+    '--first-parent',
+    '--header',
+    ...(limit === undefined ? [] : [`--max-count=${limit}`]),
+    tip,
+    ...not.map((oid) => `^${oid}`),
+    '--',
+  ])
+  const chain: Checkpoint[] = []
+  for (const row of out.toString('utf8').split('\0')) {
+    if (row.trim() === '') continue
+    const newline = row.indexOf('\n')
+    // rev-list --header indents the message by four spaces.
+    const commit = row.slice(newline + 1).replace(/^ {4}/gm, '')
+    chain.push(parseCheckpoint(parseOid(row.slice(0, newline)), commit))
+  }
+  return chain.reverse()
+}
+
+/** Reads back from a tip until `enough` says so of what was read (oldest first), in growing pieces. */
+export async function readChainUntil(
+  store: Store,
+  tip: Oid,
+  enough: (chain: Checkpoint[]) => boolean,
+): Promise<Checkpoint[]> {
+  for (let limit = 64; ; limit *= 8) {
+    const chain = await readChain(store, tip, { limit })
+    if (chain.length < limit || enough(chain)) return chain
+  }
+}
+
+/** Writes a checkpoint's commit. Author and committer are ckpt itself: nobody's name leaves the machine with it. */
+export function writeCheckpoint(store: Store, tree: Oid, parents: readonly Oid[], meta: CheckpointMeta): Checkpoint {
+  const seconds = Math.floor(Date.parse(meta.time) / 1000)
+  const lines = [
+    `tree ${tree}`,
+    ...parents.map((parent) => `parent ${parent}`),
+    `author ckpt <ckpt@localhost> ${seconds} +0000`,
+    `committer ckpt <ckpt@localhost> ${seconds} +0000`,
+    '',
+    formatMessage(meta),
+  ]
+  const bytes = Buffer.from(lines.join('\n'), 'utf8')
+  return { ...meta, id: store.objects.write('commit', bytes), tree, parents: [...parents] }
+}

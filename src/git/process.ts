@@ -1,0 +1,126 @@
+/** Starting git: one place that decides which variables a child sees. */
+import type { ChildProcess } from 'node:child_process'
+import { CkptError } from '../core/errors.ts'
+import type { Env } from '../env.ts'
+
+export interface GitCall {
+  args: readonly string[]
+  cwd?: string
+  /** Added to the scrubbed environment; these may be GIT_* variables, for they are ours. */
+  vars?: Readonly<Record<string, string>>
+  input?: Buffer | string
+  /** Configuration for this call, over everything else. */
+  config?: readonly (readonly [string, string])[]
+  signal?: AbortSignal | undefined
+}
+
+export interface GitResult {
+  code: number
+  stdout: Buffer
+  stderr: string
+}
+
+/** Configuration that holds for every call, whatever repository it is for. See gitconfig(5) through GIT_CONFIG_COUNT in git(1). */
+const overrides: readonly (readonly [string, string])[] = [
+  ['core.hooksPath', '/dev/null'], // nobody else's code runs: reference-transaction and post-index-change fire from plumbing
+  ['core.fsmonitor', 'false'], // a repository's fsmonitor is a command that status and diff start
+  ['core.untrackedCache', 'false'], // would be written into an index we only read
+  ['core.splitIndex', 'false'],
+  ['core.autocrlf', 'false'], // bytes on disk, never converted
+  ['core.safecrlf', 'false'],
+  ['core.protectNTFS', 'false'], // on Linux `git~1` is a name like any other
+  ['core.protectHFS', 'false'],
+  ['core.quotePath', 'false'],
+  ['core.pager', 'cat'],
+  ['core.askPass', ''],
+  ['credential.helper', ''],
+  ['diff.external', ''],
+  ['gc.auto', '0'], // our own pruning decides what goes
+  ['maintenance.auto', 'false'],
+  ['core.fsync', 'none'], // what must be on disk is synced by ourselves, once
+  ['core.commitGraph', 'false'],
+  ['log.showSignature', 'false'],
+  ['protocol.allow', 'never'], // nothing is ever fetched
+]
+
+/** Variables a git child may see: the caller's own, less every GIT_* one. */
+export function scrubbed(vars: Env['vars']): Record<string, string> {
+  const kept: Record<string, string> = {}
+  for (const [key, value] of Object.entries(vars)) {
+    if (value !== undefined && !key.startsWith('GIT_')) kept[key] = value
+  }
+  return kept
+}
+
+function environmentFor(env: Env, call: GitCall): Record<string, string> {
+  const config = [...overrides, ...(call.config ?? [])]
+  const count = Object.fromEntries(
+    config.flatMap(([key, value], i) => [
+      [`GIT_CONFIG_KEY_${i}`, key],
+      [`GIT_CONFIG_VALUE_${i}`, value],
+    ]),
+  )
+  return {
+    ...scrubbed(env.vars),
+    GIT_CONFIG_COUNT: String(config.length),
+    ...count,
+    GIT_OPTIONAL_LOCKS: '0', // a person's rebase may hold index.lock: never compete for it
+    GIT_NO_LAZY_FETCH: '1', // what is not here is uncovered
+    GIT_NO_REPLACE_OBJECTS: '1', // refs/replace must not change what an id means
+    GIT_LITERAL_PATHSPECS: '1',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_ATTR_NOSYSTEM: '1',
+    LC_ALL: 'C',
+    ...call.vars,
+  }
+}
+
+/** Starts git with pipes on its three streams. */
+export function startGit(env: Env, call: GitCall): ChildProcess {
+  const child = env.spawn('git', call.args, {
+    cwd: call.cwd ?? env.cwd,
+    env: environmentFor(env, call),
+    stdio: ['pipe', 'pipe', 'pipe'],
+    ...(call.signal ? { signal: call.signal, killSignal: 'SIGKILL' } : {}),
+  })
+  child.stdin?.on('error', () => undefined) // a child that ended early says so by its exit code
+  return child
+}
+
+/** Runs git to its end. A non-zero exit code is a result, not an error. @throws CkptError INTERNAL if git cannot be started. */
+export function tryGit(env: Env, call: GitCall): Promise<GitResult> {
+  return new Promise((resolve, reject) => {
+    const child = startGit(env, call)
+    const out: Buffer[] = []
+    const err: Buffer[] = []
+    child.stdout?.on('data', (chunk: Buffer) => out.push(chunk))
+    child.stderr?.on('data', (chunk: Buffer) => err.push(chunk))
+    child.on('error', (cause) => {
+      const missing = 'code' in cause && cause.code === 'ENOENT'
+      const message = missing ? 'git is not installed, or not in PATH.' : `git could not be run: ${cause.message}.`
+      reject(new CkptError('INTERNAL', `${message} Nothing was changed.`, { cause }))
+    })
+    child.on('close', (code) => {
+      resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString('utf8') })
+    })
+    child.stdin?.end(call.input ?? '')
+  })
+}
+
+/** Runs git and returns its output. @throws CkptError DAMAGED or INTERNAL on a non-zero exit code: a failure is never an answer. */
+export async function runGit(env: Env, call: GitCall): Promise<Buffer> {
+  const result = await tryGit(env, call)
+  if (result.code !== 0) throw gitFailure(call.args, result)
+  return result.stdout
+}
+
+export function gitFailure(args: readonly string[], result: GitResult): CkptError {
+  const said = result.stderr.trim().split('\n').slice(0, 3).join(' ').slice(0, 500)
+  const damaged =
+    /corrupt|unable to read|missing (blob|tree|commit)|bad object|not a valid object|broken|inflate/i.test(said)
+  return new CkptError(
+    damaged ? 'DAMAGED' : 'INTERNAL',
+    `git ${args.find((arg) => !arg.startsWith('-')) ?? ''} failed (exit ${result.code}): ${said || 'no message'}. Nothing was changed.`,
+    { hints: [damaged ? 'ckpt verify' : 'ckpt doctor'] },
+  )
+}

@@ -1,0 +1,84 @@
+/** Refs of the store: read with for-each-ref, moved by `git update-ref --stdin` transactions that name the old values. */
+import { CkptError } from '../core/errors.ts'
+import { type Oid, parseOid } from '../core/ids.ts'
+import type { Env } from '../env.ts'
+import { gitFailure, runGit, tryGit } from './process.ts'
+
+export interface RefEdit {
+  ref: string
+  /** Null: must not exist yet. Undefined: whatever it is. */
+  from?: Oid | null
+  /** Null: delete. */
+  to: Oid | null
+}
+
+export interface RefTip {
+  ref: string
+  oid: Oid
+  /** The commit object's message and the like; empty for other types. */
+  contents: string
+  type: string
+}
+
+export async function listRefs(
+  env: Env,
+  gitDir: string,
+  vars: Record<string, string>,
+  prefix: string,
+): Promise<RefTip[]> {
+  const out = await runGit(env, {
+    args: ['for-each-ref', '--format=%(refname)%00%(objectname)%00%(objecttype)%00%(contents)%00%00', prefix],
+    cwd: gitDir,
+    vars,
+  })
+  return out
+    .toString('utf8')
+    .split('\0\0\n')
+    .filter((row) => row !== '')
+    .map((row) => {
+      const [ref, oid, type, contents] = row.split('\0')
+      return { ref: ref!, oid: parseOid(oid!), type: type!, contents: contents ?? '' }
+    })
+}
+
+/** Somebody else moved a ref between reading and writing. */
+export class RefMoved extends CkptError {
+  constructor(detail: string) {
+    super('INTERNAL', `The store changed meanwhile (${detail}). Nothing was changed.`, {
+      hints: ['run the command again'],
+    })
+  }
+}
+
+const NO_OID = '0'.repeat(40)
+
+/**
+ * One transaction: all edits or none. `durable` syncs the refs to disk before it returns.
+ * @throws RefMoved when an old value is not what was named
+ */
+export async function moveRefs(
+  env: Env,
+  gitDir: string,
+  vars: Record<string, string>,
+  { edits, durable }: { edits: readonly RefEdit[]; durable: boolean },
+): Promise<void> {
+  if (edits.length === 0) return
+  const zero = (oid: Oid) => (oid.length === 64 ? '0'.repeat(64) : NO_OID)
+  const width = edits.find((edit) => edit.to)?.to ?? edits.find((edit) => edit.from)?.from ?? (NO_OID as Oid)
+  const lines = edits.map(({ ref, from, to }) => {
+    const old = from === undefined ? '' : ` ${from ?? zero(width)}`
+    return to === null ? `delete ${ref}${old}` : `update ${ref} ${to}${old}`
+  })
+  const args = [...(durable ? ['-c', 'core.fsync=reference'] : []), 'update-ref', '--stdin']
+  const result = await tryGit(env, {
+    args,
+    cwd: gitDir,
+    vars,
+    input: `${['start', ...lines, 'prepare', 'commit'].join('\n')}\n`,
+  })
+  if (result.code === 0) return
+  if (/is at [0-9a-f]+ but expected|reference already exists|unable to resolve reference/.test(result.stderr)) {
+    throw new RefMoved(result.stderr.trim().split('\n')[0]!.slice(0, 200))
+  }
+  throw gitFailure(args, result)
+}

@@ -1,0 +1,200 @@
+/** The user's repository: found and asked, never written. git-rev-parse(1), git-cat-file(1). */
+import { CkptError } from '../core/errors.ts'
+import { isOid, type Oid } from '../core/ids.ts'
+import { type Env, errno } from '../env.ts'
+import type { HashName } from './objects.ts'
+import { gitFailure, runGit, tryGit } from './process.ts'
+
+export interface Repository {
+  /** Absolute path of the worktree's top directory. */
+  root: string
+  gitDir: string
+  commonDir: string
+  hash: HashName
+}
+
+/** What a checkpoint records of the user's HEAD. */
+export interface HeadState {
+  head: Oid | null
+  /** Null: detached. */
+  branch: string | null
+  /** What git is in the middle of, in its own words. */
+  busy: string | null
+}
+
+/**
+ * The repository around a directory. Null only when no `.git` lies there or above: a git that fails next to one is an
+ * error, never "a plain directory".
+ * @throws CkptError BAD_ROOT (bare, inside a git directory, or git refuses the repository)
+ */
+export async function findRepository(env: Env, cwd: string): Promise<Repository | null> {
+  const asked = await tryGit(env, {
+    args: [
+      'rev-parse',
+      '--path-format=absolute',
+      '--is-bare-repository',
+      '--is-inside-git-dir',
+      '--git-dir',
+      '--git-common-dir',
+      '--show-object-format',
+      '--show-toplevel', // last: it fails where there is no worktree
+    ],
+    cwd,
+  })
+  const lines = asked.stdout.toString('utf8').split('\n')
+  const [bare, inside, gitDir, commonDir, format, root] = lines
+  if (asked.code === 0 && gitDir && commonDir && root) {
+    return { root, gitDir, commonDir, hash: format === 'sha256' ? 'sha256' : 'sha1' }
+  }
+  if (bare === 'true' || inside === 'true') {
+    throw new CkptError('BAD_ROOT', 'This is a git directory, not a worktree: there are no files to checkpoint here.', {
+      hints: ['git worktree list'],
+    })
+  }
+  const at = dotGitAbove(env, cwd)
+  if (at === null) return null
+  if (/dubious ownership/.test(asked.stderr)) {
+    throw new CkptError(
+      'BAD_ROOT',
+      `git refuses the repository at ${at}: it belongs to another user (dubious ownership). Nothing was recorded.`,
+      { hints: [`git config --global --add safe.directory ${at}`] },
+    )
+  }
+  throw new CkptError(
+    'BAD_ROOT',
+    `There is a .git at ${at}, but git cannot use it: ${gitFailure(['rev-parse'], asked).message}`,
+    { hints: [`git -C ${at} status`] },
+  )
+}
+
+function dotGitAbove(env: Env, cwd: string): string | null {
+  for (let at = cwd; ; at = at.slice(0, at.lastIndexOf('/')) || '/') {
+    try {
+      env.files.lstatSync(at === '/' ? '/.git' : `${at}/.git`)
+      return at
+    } catch (error) {
+      const code = errno(error)
+      if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error
+    }
+    if (at === '/') return null
+  }
+}
+
+export async function readHead(env: Env, repository: Repository): Promise<HeadState> {
+  const { gitDir, root } = repository
+  const [symbolic, objects] = await Promise.all([
+    tryGit(env, { args: ['symbolic-ref', '-q', '--short', 'HEAD'], cwd: root }),
+    tryGit(env, {
+      args: ['cat-file', '--batch-check=%(objectname)'],
+      cwd: root,
+      input: 'HEAD\nMERGE_HEAD\nCHERRY_PICK_HEAD\nREVERT_HEAD\n',
+    }),
+  ])
+  if (objects.code !== 0) throw gitFailure(['cat-file'], objects)
+  const [head, merge, pick, revert] = objects.stdout.toString('latin1').split('\n')
+  const there = (name: string) => env.files.existsSync(`${gitDir}/${name}`)
+  const busy = isOid(merge ?? '')
+    ? 'merge'
+    : isOid(pick ?? '')
+      ? 'cherry-pick'
+      : isOid(revert ?? '')
+        ? 'revert'
+        : there('rebase-merge')
+          ? 'rebase'
+          : there('rebase-apply/applying')
+            ? 'am'
+            : there('rebase-apply')
+              ? 'rebase'
+              : null
+  const branch = symbolic.code === 0 ? symbolic.stdout.toString('utf8').trim() : null
+  return { head: isOid(head ?? '') ? (head as Oid) : null, branch, busy }
+}
+
+/** The user's own ignore files outside the worktree: `info/exclude` and `core.excludesFile` (gitignore(5)). */
+export async function ignoreFiles(env: Env, repository: Repository): Promise<string[]> {
+  const asked = await tryGit(env, {
+    args: ['config', '--type=path', '-z', '--get', 'core.excludesFile'],
+    cwd: repository.root,
+  })
+  const configured = asked.code === 0 ? asked.stdout.toString('utf8').replace(/\0$/, '') : ''
+  const fallback = `${env.vars.XDG_CONFIG_HOME || `${env.home}/.config`}/git/ignore`
+  return [configured || fallback, `${repository.commonDir}/info/exclude`].filter((file) => env.files.existsSync(file))
+}
+
+/** The directories that hold the user's objects: its own and every alternate's (git-count-objects(1)). */
+export async function objectDirectories(env: Env, repository: Repository): Promise<string[]> {
+  const out = await runGit(env, { args: ['count-objects', '-v'], cwd: repository.root })
+  const found = [`${repository.commonDir}/objects`]
+  for (const line of out.toString('utf8').split('\n')) {
+    if (line.startsWith('alternate: ')) found.push(line.slice('alternate: '.length))
+  }
+  return found
+}
+
+/** Commits between two heads, newest first, as `abc1234 subject`. Empty when they are not connected. */
+export async function commitsBetween(repository: Repository, from: Oid, to: Oid): Promise<string[]> {
+  const { simpleGit } = await import('simple-git')
+  const git = simpleGit({ baseDir: repository.root, timeout: { block: 10_000 } })
+  const shown = await git.raw(['--no-pager', 'log', '-n', '20', '--format=%h %s', `${from}..${to}`, '--'])
+  return shown.split('\n').filter((line) => line !== '')
+}
+
+/** Files as committed at HEAD, by name; those that are not there are left out. `package.json` only if it speaks of checkpoints. */
+export async function readCommitted(
+  env: Env,
+  repository: Repository,
+  names: readonly string[],
+): Promise<Map<string, string>> {
+  const input = `${names.map((name) => `HEAD:./${name}`).join('\n')}\n`
+  const checked = await tryGit(env, {
+    args: ['cat-file', '--batch-check=%(objecttype) %(objectsize) %(objectname)'],
+    cwd: repository.root,
+    input,
+  })
+  if (checked.code !== 0) throw gitFailure(['cat-file'], checked)
+  const found = new Map<string, string>()
+  const rows = checked.stdout.toString('latin1').split('\n')
+  for (const [i, name] of names.entries()) {
+    const [type, size, oid] = (rows[i] ?? '').split(' ')
+    if (type !== 'blob' || Number(size) > 2 ** 20) continue
+    const text = (await runGit(env, { args: ['cat-file', 'blob', oid!], cwd: repository.root })).toString('utf8')
+    if (name !== 'package.json' || text.includes('"checkpoint"')) found.set(name, text)
+  }
+  return found
+}
+
+/** The tree of HEAD, as an id; null when HEAD is unborn. */
+export async function headTree(env: Env, repository: Repository): Promise<Oid | null> {
+  const asked = await tryGit(env, {
+    args: ['cat-file', '--batch-check=%(objectname)'],
+    cwd: repository.root,
+    input: 'HEAD^{tree}\n',
+  })
+  const oid = asked.stdout.toString('latin1').trim()
+  return isOid(oid) ? oid : null
+}
+
+/** Whether the worktree has uncommitted changes, as `git status` sees it, with every filter driver switched off: a filter is somebody's program. */
+export async function hasUncommittedChanges(env: Env, repository: Repository): Promise<boolean> {
+  const asked = await tryGit(env, {
+    args: ['config', '-z', '--name-only', '--get-regexp', '^filter\\.'],
+    cwd: repository.root,
+  })
+  const drivers = new Set<string>()
+  for (const key of asked.stdout.toString('utf8').split('\0')) {
+    const end = key.lastIndexOf('.')
+    if (end > 'filter.'.length) drivers.add(key.slice(0, end))
+  }
+  const off = [...drivers].flatMap((driver) => [
+    [`${driver}.clean`, ''],
+    [`${driver}.smudge`, ''],
+    [`${driver}.process`, ''],
+    [`${driver}.required`, 'false'],
+  ])
+  const shown = await runGit(env, {
+    args: ['status', '--porcelain', '-z', '--untracked-files=normal', '--ignore-submodules=all', '--no-renames'],
+    cwd: repository.root,
+    config: off as [string, string][],
+  })
+  return shown.length > 0
+}

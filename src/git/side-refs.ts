@@ -1,0 +1,64 @@
+/**
+ * Two refs that go along with checkpoints: prompts as git notes (git-notes(1); plain `git log` in the store shows them),
+ * and one tree for each worktree that keeps the objects beside checkpoints reachable.
+ */
+import type { Oid } from '../core/ids.ts'
+import { parseOid } from '../core/ids.ts'
+import { metaRef } from './history.ts'
+import type { RefEdit } from './refs.ts'
+import type { Store } from './store.ts'
+import type { FileEntry } from './trees.ts'
+
+const fanout = (oid: Oid) => `${oid.slice(0, 2)}/${oid.slice(2)}`
+
+async function notesTip(store: Store): Promise<Oid | null> {
+  const found = (await store.refs(store.notesRef)).find((tip) => tip.ref === store.notesRef)
+  return found?.oid ?? null
+}
+
+async function treeOf(store: Store, commit: Oid): Promise<Oid> {
+  const text = (await store.objects.get(commit, 'commit')).toString('latin1')
+  return parseOid(text.slice('tree '.length, text.indexOf('\n')))
+}
+
+/** The edit that attaches a prompt to a `before` checkpoint. */
+export async function addPrompt(store: Store, before: Oid, text: string, seconds: number): Promise<RefEdit> {
+  const tip = await notesTip(store)
+  const blob = store.objects.write('blob', Buffer.from(text, 'utf8'))
+  const tree = await store.trees.edit(
+    tip === null ? store.trees.empty : await treeOf(store, tip),
+    new Map([[fanout(before), { mode: '100644', oid: blob } satisfies FileEntry]]),
+  )
+  const commit = store.objects.write(
+    'commit',
+    Buffer.from(
+      // No parent: a note's history would keep the text of prompts that were pruned.
+      `tree ${tree}\nauthor ckpt <ckpt@localhost> ${seconds} +0000\ncommitter ckpt <ckpt@localhost> ${seconds} +0000\n\nprompts\n`,
+    ),
+  )
+  return { ref: store.notesRef, from: tip, to: commit }
+}
+
+/** Reads prompts; the text of a checkpoint without one is null. */
+export async function promptReader(store: Store): Promise<(before: Oid) => Promise<string | null>> {
+  const tip = await notesTip(store)
+  if (tip === null) return async () => null
+  const tree = await treeOf(store, tip)
+  return async (before) => {
+    const entry = await store.trees.lookup(tree, fanout(before))
+    if (!entry) return null
+    return (await store.objects.get(entry.oid, 'blob')).toString('utf8')
+  }
+}
+
+/** The edit that keeps objects reachable; null when they are all kept already. */
+export async function keepObjects(store: Store, meta: Oid | null, oids: Iterable<Oid>): Promise<RefEdit | null> {
+  const tree = meta ?? store.trees.empty
+  const edits = new Map<string, FileEntry>()
+  for (const oid of oids) {
+    if (!(await store.trees.lookup(tree, fanout(oid)))) edits.set(fanout(oid), { mode: '100644', oid })
+  }
+  if (edits.size === 0) return null
+  const next = await store.trees.edit(tree, edits)
+  return { ref: metaRef(store), from: meta, to: next }
+}

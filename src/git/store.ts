@@ -1,0 +1,202 @@
+/** The store: a private bare git repository beside the user's, and one directory for each worktree. */
+import { CkptError } from '../core/errors.ts'
+import { type Env, errno } from '../env.ts'
+import { type HashName, ObjectStore } from './objects.ts'
+import { runGit } from './process.ts'
+import { listRefs, moveRefs, type RefEdit, type RefTip } from './refs.ts'
+import { Trees } from './trees.ts'
+
+/** Where a worktree's checkpoints are. */
+export interface StorePlace {
+  /** `<git-common-dir>/ckpt`, or the state directory's part for a plain directory. */
+  directory: string
+  worktreeId: string
+  hash: HashName
+}
+
+const LOCK_ATTEMPTS = 200
+/** Milliseconds after which a shared ref's lock file is taken for a killed process's. */
+const STALE_LOCK = 5000
+
+export class Store {
+  readonly place: StorePlace
+  readonly gitDir: string
+  /** This worktree's own directory: index, journal, lock. */
+  readonly worktreeDir: string
+  readonly vars: Record<string, string>
+  readonly objects: ObjectStore
+  readonly trees: Trees
+  readonly #env: Env
+
+  constructor(env: Env, place: StorePlace) {
+    this.#env = env
+    this.place = place
+    this.gitDir = `${place.directory}/store.git`
+    this.worktreeDir = `${place.directory}/worktrees/${place.worktreeId}`
+    this.vars = storeVariables(this.gitDir)
+    this.objects = new ObjectStore(env, this.gitDir, place.hash, this.vars)
+    this.trees = new Trees(this.objects)
+  }
+
+  /** `refs/ckpt/<worktree>/`, with the slash. */
+  get refPrefix(): string {
+    return `refs/ckpt/${this.place.worktreeId}/`
+  }
+
+  /** Prompts of this worktree's turns (git-notes(1)). */
+  get notesRef(): string {
+    return `refs/notes/ckpt/${this.place.worktreeId}`
+  }
+
+  refs(prefix: string): Promise<RefTip[]> {
+    return listRefs(this.#env, this.gitDir, this.vars, prefix)
+  }
+
+  /** One transaction. Lock files of killed git processes are cleared: this worktree's at once, shared ones when they are old. */
+  async moveRefs(edits: readonly RefEdit[], { durable = false } = {}): Promise<void> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        await moveRefs(this.#env, this.gitDir, this.vars, { edits, durable })
+        return
+      } catch (error) {
+        const lock =
+          error instanceof CkptError
+            ? /Unable to create '([^']+\.lock)': File exists/.exec(error.message)?.[1]
+            : undefined
+        if (lock === undefined || attempt >= LOCK_ATTEMPTS) throw error
+        await this.#clearLock(lock)
+      }
+    }
+  }
+
+  async #clearLock(lock: string): Promise<void> {
+    const { files, now } = this.#env
+    const own = lock.includes(`/${this.refPrefix}`) || lock.includes(`/${this.notesRef}`)
+    try {
+      // The caller holds the worktree's lock: nobody else writes these refs. Others get a moment to finish.
+      if (own || now() - files.lstatSync(lock).mtimeMs > STALE_LOCK) files.unlinkSync(lock)
+    } catch (error) {
+      if (errno(error) !== 'ENOENT') throw error
+    }
+    if (!own) await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+
+  /** Runs git on the store, with its isolation. */
+  git(
+    args: readonly string[],
+    more: { input?: Buffer | string; vars?: Record<string, string>; signal?: AbortSignal } = {},
+  ) {
+    return runGit(this.#env, { args, cwd: this.gitDir, ...more, vars: { ...this.vars, ...more.vars } })
+  }
+
+  /** False while some objects are only borrowed: then the user's gc could take them. */
+  get durable(): boolean {
+    return !this.#env.files.existsSync(`${this.gitDir}/objects/info/alternates`)
+  }
+
+  close(): void {
+    this.objects.close()
+  }
+}
+
+/** No configuration but the store's own reaches git: not the system's, not the user's. */
+function storeVariables(gitDir: string): Record<string, string> {
+  return { GIT_DIR: gitDir, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' }
+}
+
+/** gitattributes(5): what the store's info/attributes says wins over every file of the worktree. */
+const ATTRIBUTES = '* -text -filter -ident -working-tree-encoding\n'
+
+export function storeExists(env: Env, place: StorePlace): boolean {
+  return env.files.existsSync(`${place.directory}/store.git/HEAD`)
+}
+
+/**
+ * Makes the store if it is not there; safe for any number of processes at once. Returns whether this call made it.
+ * @throws CkptError DAMAGED when a store of another object format lies there
+ */
+export async function createStore(env: Env, place: StorePlace): Promise<boolean> {
+  const { files } = env
+  const gitDir = `${place.directory}/store.git`
+  let created = false
+  if (!storeExists(env, place)) {
+    files.mkdirSync(place.directory, { recursive: true, mode: 0o700 })
+    files.chmodSync(place.directory, 0o700)
+    const temporary = `${place.directory}/store.${env.random(6)}.tmp`
+    await runGit(env, {
+      args: ['init', '-q', '--bare', '--template=', `--object-format=${place.hash}`, '--shared=0600', temporary],
+      cwd: place.directory,
+      vars: { GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },
+    })
+    files.mkdirSync(`${temporary}/info`, { recursive: true, mode: 0o700 })
+    files.writeFileSync(`${temporary}/info/attributes`, ATTRIBUTES, { mode: 0o600 })
+    files.writeFileSync(
+      `${temporary}/config`,
+      // Plain `git log` in the store shows prompts.
+      `${files.readFileSync(`${temporary}/config`, 'utf8')}[notes]\n\tdisplayRef = refs/notes/ckpt/*\n[gc]\n\tauto = 0\n`,
+    )
+    for (const name of ['HEAD', 'config']) files.chmodSync(`${temporary}/${name}`, 0o600)
+    for (const name of [
+      '',
+      '/info',
+      '/objects',
+      '/objects/info',
+      '/objects/pack',
+      '/refs',
+      '/refs/heads',
+      '/refs/tags',
+    ]) {
+      if (files.existsSync(`${temporary}${name}`)) files.chmodSync(`${temporary}${name}`, 0o700)
+    }
+    try {
+      files.renameSync(temporary, gitDir)
+      created = true
+    } catch (error) {
+      const code = errno(error)
+      if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error // another process was first
+    }
+  }
+  files.mkdirSync(`${place.directory}/worktrees/${place.worktreeId}`, { recursive: true, mode: 0o700 })
+  return created
+}
+
+/** Writes a file whole or not at all: a temporary file beside it, renamed over it. Mode 0600. */
+export function writeFileWhole(env: Env, path: string, content: string | Buffer, { sync = false } = {}): void {
+  const { files } = env
+  const temporary = `${path}.${env.random(6)}.tmp`
+  const fd = files.openSync(temporary, 'wx', 0o600)
+  try {
+    files.writeFileSync(fd, content)
+    if (sync) files.fsyncSync(fd)
+  } finally {
+    files.closeSync(fd)
+  }
+  files.renameSync(temporary, path)
+  if (sync) syncDirectory(env, path.slice(0, path.lastIndexOf('/')))
+}
+
+export function syncDirectory(env: Env, path: string): void {
+  const fd = env.files.openSync(path, 'r')
+  try {
+    env.files.fsyncSync(fd)
+  } finally {
+    env.files.closeSync(fd)
+  }
+}
+
+/** The file's content, or null when there is none. Any other failure is an error. */
+export function readIfThere(env: Env, path: string): Buffer | null {
+  try {
+    return env.files.readFileSync(path)
+  } catch (error) {
+    if (errno(error) === 'ENOENT') return null
+    throw new CkptError(
+      'DAMAGED',
+      `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      {
+        hints: ['ckpt doctor'],
+        cause: error,
+      },
+    )
+  }
+}

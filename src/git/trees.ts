@@ -1,0 +1,158 @@
+/** Trees of the store: looked up, compared and edited path by path, without an index. */
+import { CkptError } from '../core/errors.ts'
+import type { Oid } from '../core/ids.ts'
+import type { RelativePath } from '../core/paths.ts'
+import { formatTree, parseTree, type TreeEntry, type TreeMode } from '../core/tree-object.ts'
+import type { ObjectStore } from './objects.ts'
+
+export interface FileEntry {
+  mode: Exclude<TreeMode, '40000'>
+  oid: Oid
+}
+
+/** Null removes the path. */
+export type TreeEdits = ReadonlyMap<string, FileEntry | null>
+
+export interface TreeChange {
+  path: RelativePath
+  from: FileEntry | null
+  to: FileEntry | null
+}
+
+const CACHED_TREES = 20_000
+
+export class Trees {
+  readonly #objects: ObjectStore
+  readonly #cache = new Map<Oid, Map<string, TreeEntry>>()
+  readonly empty: Oid
+
+  constructor(objects: ObjectStore) {
+    this.#objects = objects
+    this.empty = objects.oidOf('tree', Buffer.alloc(0))
+    this.#cache.set(this.empty, new Map())
+  }
+
+  /** @throws CkptError DAMAGED when the tree is missing: a tree that cannot be read proves nothing. */
+  async entries(oid: Oid): Promise<Map<string, TreeEntry>> {
+    const cached = this.#cache.get(oid)
+    if (cached) return cached
+    const bytes = await this.#objects.get(oid, 'tree')
+    const entries = new Map(parseTree(bytes, this.#objects.oidBytes).map((entry) => [entry.name, entry]))
+    if (this.#cache.size > CACHED_TREES) this.#cache.clear()
+    this.#cache.set(oid, entries)
+    return entries
+  }
+
+  /** What lies at a path: a file, a directory (its tree), or nothing. */
+  async lookup(tree: Oid, path: string): Promise<TreeEntry | null> {
+    let at = tree
+    const parts = path.split('/')
+    for (const [i, part] of parts.entries()) {
+      const entry = (await this.entries(at)).get(part)
+      if (!entry) return null
+      if (i === parts.length - 1) return entry
+      if (entry.mode !== '40000') return null
+      at = entry.oid
+    }
+    return null
+  }
+
+  /** Every file below a tree. */
+  async files(tree: Oid, prefix = ''): Promise<Map<RelativePath, FileEntry>> {
+    const found = new Map<RelativePath, FileEntry>()
+    const walk = async (oid: Oid, at: string): Promise<void> => {
+      for (const entry of (await this.entries(oid)).values()) {
+        const path = `${at}${entry.name}`
+        if (entry.mode === '40000') await walk(entry.oid, `${path}/`)
+        else found.set(path as RelativePath, { mode: entry.mode, oid: entry.oid })
+      }
+    }
+    await walk(tree, prefix)
+    return found
+  }
+
+  /** Paths that differ between two trees, in path order. */
+  async compare(a: Oid, b: Oid): Promise<TreeChange[]> {
+    const changes: TreeChange[] = []
+    const all = async (oid: Oid, at: string, side: 'from' | 'to') => {
+      for (const [path, entry] of await this.files(oid, at)) {
+        changes.push(side === 'from' ? { path, from: entry, to: null } : { path, from: null, to: entry })
+      }
+    }
+    const walk = async (left: Oid, right: Oid, at: string): Promise<void> => {
+      if (left === right) return
+      const [one, two] = [await this.entries(left), await this.entries(right)]
+      for (const name of new Set([...one.keys(), ...two.keys()])) {
+        const [from, to] = [one.get(name), two.get(name)]
+        if (from && to && from.oid === to.oid && from.mode === to.mode) continue
+        const path = `${at}${name}`
+        const [fromTree, toTree] = [from?.mode === '40000', to?.mode === '40000']
+        if (fromTree && toTree) {
+          await walk(from!.oid, to!.oid, `${path}/`)
+          continue
+        }
+        if (fromTree) await all(from!.oid, `${path}/`, 'from')
+        if (toTree) await all(to!.oid, `${path}/`, 'to')
+        const [fromFile, toFile] = [fileOf(from), fileOf(to)]
+        if (fromFile || toFile) changes.push({ path: path as RelativePath, from: fromFile, to: toFile })
+      }
+    }
+    await walk(a, b, '')
+    return changes.sort((x, y) => (x.path < y.path ? -1 : x.path > y.path ? 1 : 0))
+  }
+
+  /** A new tree with some paths set or removed; directories that lose their last file go. Writes only trees that changed. */
+  async edit(tree: Oid, edits: TreeEdits): Promise<Oid> {
+    if (edits.size === 0) return tree
+    const root: EditNode = { files: new Map(), directories: new Map() }
+    for (const [path, entry] of edits) {
+      const parts = path.split('/')
+      const name = parts.pop()!
+      let node = root
+      for (const part of parts) {
+        let next = node.directories.get(part)
+        if (!next) {
+          next = { files: new Map(), directories: new Map() }
+          node.directories.set(part, next)
+        }
+        node = next
+      }
+      node.files.set(name, entry)
+    }
+    return (await this.#apply(tree, root)) ?? this.#objects.write('tree', Buffer.alloc(0))
+  }
+
+  async #apply(tree: Oid | null, node: EditNode): Promise<Oid | null> {
+    const entries = new Map(tree === null ? [] : await this.entries(tree))
+    // Removals first, so that a file that became a directory (or the reverse) leaves room for it.
+    for (const [name, file] of node.files) {
+      if (file === null && entries.get(name)?.mode !== '40000') entries.delete(name)
+    }
+    for (const [name, below] of node.directories) {
+      const old = entries.get(name)
+      const child = await this.#apply(old?.mode === '40000' ? old.oid : null, below)
+      if (child !== null) entries.set(name, { mode: '40000', name, oid: child })
+      else if (old?.mode === '40000') entries.delete(name)
+    }
+    for (const [name, file] of node.files) {
+      if (file === null) continue
+      if (entries.get(name)?.mode === '40000') {
+        throw new CkptError('INTERNAL', 'A path is a file and a directory at once. Nothing was changed.')
+      }
+      entries.set(name, { mode: file.mode, name, oid: file.oid })
+    }
+    if (entries.size === 0) return null
+    const oid = this.#objects.write('tree', formatTree([...entries.values()]))
+    this.#cache.set(oid, entries)
+    return oid
+  }
+}
+
+interface EditNode {
+  files: Map<string, FileEntry | null>
+  directories: Map<string, EditNode>
+}
+
+function fileOf(entry: TreeEntry | undefined): FileEntry | null {
+  return entry && entry.mode !== '40000' ? { mode: entry.mode, oid: entry.oid } : null
+}

@@ -1,0 +1,10 @@
+/** The public library: the same operations as the command line. */
+export type { Config } from './config/defaults.ts'
+export type { Checkpoint, CheckpointKind, TurnStatus } from './core/checkpoint.ts'
+export { CkptError, type ErrorCode, EXIT_CODES } from './core/errors.ts'
+export { type Env, realEnv } from './env.ts'
+export { type Context, closeContext, type OpenOptions, openContext } from './ops/context.ts'
+export { type Marker, type MarkResult, mark, snapshotNow } from './ops/mark.ts'
+export { accept, type RedoOptions, redo } from './ops/redo.ts'
+export { type RestoreOptions, restore } from './ops/restore.ts'
+export { type ChangeResult, type UndoOptions, undo } from './ops/undo.ts'

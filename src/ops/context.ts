@@ -1,0 +1,105 @@
+/** One worktree with its store, opened for one command. */
+import { type Config, DEFAULTS } from '../config/defaults.ts'
+import { CkptError } from '../core/errors.ts'
+import type { Env } from '../env.ts'
+import { type HeadState, type Repository, readHead } from '../git/repository.ts'
+import { createStore, Store, type StorePlace, storeExists } from '../git/store.ts'
+import type { Worktree } from '../snapshot/worktree.ts'
+import { withLock } from './lock.ts'
+import { claimWorktreeId, describeWorktree, findWorktree, placeStore } from './place.ts'
+import { recover } from './recover.ts'
+
+export interface Context {
+  env: Env
+  worktree: Worktree
+  repository: Repository | null
+  config: Config
+  place: StorePlace
+  store: Store
+  /** False: nothing was ever recorded here; reading commands then see an empty store. */
+  exists: boolean
+  warnings: string[]
+}
+
+export interface OpenOptions {
+  /** Makes the store if it is not there. */
+  create?: boolean
+  /** `init`: a plain directory may get a store. */
+  init?: boolean
+  /** Passes over an invalid project file that is not committed. */
+  forgiving?: boolean
+}
+
+/** @throws CkptError BAD_ROOT, NOT_INITIALIZED, CONFIG */
+export async function openContext(env: Env, cwd: string, options: OpenOptions = {}): Promise<Context> {
+  const found = await findWorktree(env, cwd)
+  // Without a word of configuration the root itself is checked first: a bad root wins over a bad file.
+  placeStore(env, found, DEFAULTS)
+  const { loadConfig } = await import('../config/load.ts')
+  const { config, warnings } = await loadConfig(env, { ...found, forgiving: options.forgiving ?? false })
+  let place = placeStore(env, found, config)
+  let exists = storeExists(env, place)
+  if (!exists && !found.repository && !options.init) {
+    throw new CkptError(
+      'NOT_INITIALIZED',
+      `${found.root} is a plain directory without a store. Nothing was recorded.`,
+      {
+        hints: ['ckpt init   (checkpoints for this directory)', 'git init'],
+      },
+    )
+  }
+  if (options.create || options.init) {
+    if (found.repository) place = claimWorktreeId(env, found.repository, place)
+    await createStore(env, place)
+    exists = true
+  }
+  const store = new Store(env, place)
+  // The common store may be there without this worktree's part.
+  if (exists && !env.files.existsSync(store.worktreeDir)) exists = false
+  return {
+    env,
+    worktree: describeWorktree(found, place),
+    repository: found.repository,
+    config,
+    place,
+    store,
+    exists,
+    warnings,
+  }
+}
+
+export function closeContext(context: Context): void {
+  context.store.close()
+}
+
+export interface LockOptions {
+  command: string
+  /** Milliseconds; 30 s unless told. */
+  wait?: number
+}
+
+/** Runs work under the worktree's lock, after finishing what a killed command left. */
+export function locked<T>(
+  context: Context,
+  { command, wait = 30_000 }: LockOptions,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { env, store } = context
+  return withLock(env, `${store.worktreeDir}/lock`, { command, wait }, async () => {
+    context.warnings.push(...(await recover(context)))
+    return work()
+  })
+}
+
+export async function headOf({ env, repository }: Context): Promise<HeadState> {
+  return repository ? readHead(env, repository) : { head: null, branch: null, busy: null }
+}
+
+/** @throws CkptError GIT_BUSY */
+export function refuseWhileBusy(head: HeadState): void {
+  if (head.busy === null) return
+  const finish = head.busy === 'am' ? 'git am --continue' : `git ${head.busy} --continue`
+  throw new CkptError('GIT_BUSY', `git is in the middle of a ${head.busy}. Nothing was changed.`, {
+    hints: [finish, finish.replace('--continue', '--abort')],
+  })
+}

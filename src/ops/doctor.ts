@@ -1,0 +1,112 @@
+/** Doctor: finds what is wrong and says how to mend it; mends what is safe when asked. */
+import type { Env } from '../env.ts'
+import { errno } from '../env.ts'
+import { tryGit } from '../git/process.ts'
+import type { Context } from './context.ts'
+import { locked } from './context.ts'
+import { journalExists, readJournal, setJournalAside } from './journal.ts'
+import { holderState, lockedBy, readHolder } from './lock.ts'
+
+export interface Finding {
+  name: string
+  ok: boolean
+  detail: string
+  /** The command that mends it. */
+  mend?: string
+  fixed?: boolean
+}
+
+export interface DoctorOptions {
+  fix: boolean
+  breakLock: boolean
+}
+
+/** The oldest git that has all that is used here. */
+const OLDEST_GIT = [2, 34] as const
+
+export async function doctor(context: Context, options: DoctorOptions): Promise<Finding[]> {
+  const findings = [await checkGit(context.env)]
+  if (!context.exists) {
+    findings.push({ name: 'store', ok: true, detail: 'nothing was recorded here yet' })
+    return findings
+  }
+  findings.push(checkLock(context, options.breakLock))
+  findings.push(await checkJournal(context, options.fix))
+  const { durable } = context.store
+  findings.push({
+    name: 'durable',
+    ok: durable,
+    detail: durable ? 'no object is borrowed' : "objects are borrowed from the user's repository",
+  })
+  return findings
+}
+
+async function checkGit(env: Env): Promise<Finding> {
+  const { stdout } = await tryGit(env, { args: ['--version'] })
+  const [major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(stdout.toString('utf8')) ?? []).slice(1).map(Number)
+  const ok = major > OLDEST_GIT[0] || (major === OLDEST_GIT[0] && minor >= OLDEST_GIT[1])
+  const detail = `git ${major}.${minor}${ok ? '' : `, older than ${OLDEST_GIT.join('.')}`}`
+  return { name: 'git', ok, detail, ...(ok ? {} : { mend: 'install a newer git' }) }
+}
+
+function checkLock({ env, store }: Context, breakLock: boolean): Finding {
+  const path = `${store.worktreeDir}/lock`
+  const holder = readHolder(env, path)
+  if (holder === null) return { name: 'lock', ok: true, detail: 'not held' }
+  const state = holder === 'unreadable' ? 'unknown' : holderState(env, holder)
+  if (state === 'alive' && !breakLock)
+    return { name: 'lock', ok: true, detail: `held by ${lockedBy(holder)}, which is at work` }
+  if (state === 'dead')
+    return {
+      name: 'lock',
+      ok: true,
+      detail: `left by ${lockedBy(holder)}, which is gone: the next command takes it over`,
+    }
+  if (!breakLock) {
+    return {
+      name: 'lock',
+      ok: false,
+      detail: `held by ${lockedBy(holder)}, which cannot be seen from here`,
+      mend: 'ckpt doctor --break-lock',
+    }
+  }
+  if (state === 'alive') {
+    return {
+      name: 'lock',
+      ok: false,
+      detail: `held by ${lockedBy(holder)}, which is alive: not broken`,
+      mend: 'end that process',
+    }
+  }
+  try {
+    env.files.unlinkSync(path)
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+  }
+  return { name: 'lock', ok: true, fixed: true, detail: `the lock of ${lockedBy(holder)} was broken` }
+}
+
+async function checkJournal(context: Context, fix: boolean): Promise<Finding> {
+  const { env, store } = context
+  if (!journalExists(env, store)) return { name: 'journal', ok: true, detail: 'no operation was cut short' }
+  let damage: string | null = null
+  try {
+    readJournal(env, store)
+  } catch (error) {
+    damage = error instanceof Error ? error.message : String(error)
+  }
+  if (damage === null && fix) {
+    await locked(context, { command: 'doctor' }, async () => undefined)
+    return { name: 'journal', ok: true, fixed: true, detail: 'the operation that was cut short was finished' }
+  }
+  if (damage === null)
+    return {
+      name: 'journal',
+      ok: false,
+      detail: 'an operation was cut short',
+      mend: 'any command that writes finishes it, or: ckpt doctor --fix',
+    }
+  if (!fix) return { name: 'journal', ok: false, detail: damage, mend: 'ckpt doctor --fix' }
+  setJournalAside(env, store)
+  return { name: 'journal', ok: true, fixed: true, detail: 'the damaged journal was set aside' }
+}

@@ -1,0 +1,330 @@
+/** Carrying out a plan: safety checkpoint, journal, files, refs. Shared by undo, redo, restore and what is built on them. */
+import { type Beside, formatBeside, uncoveredBelow } from '../core/beside.ts'
+import type { Checkpoint } from '../core/checkpoint.ts'
+import { CkptError } from '../core/errors.ts'
+import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
+import { ancestorsOf, pathToText, printable, type RelativePath } from '../core/paths.ts'
+import {
+  type FileAction,
+  findClashes,
+  type MergeResult,
+  mergeKey,
+  type Plan,
+  type PlanInput,
+  planChanges,
+} from '../core/plan.ts'
+import type { PathState } from '../core/state.ts'
+import type { RefEdit } from '../git/refs.ts'
+import type { FileEntry } from '../git/trees.ts'
+import { ApplyConflict, applyEntries, sweepTemporary } from '../snapshot/apply.ts'
+import { saveCache } from '../snapshot/cache.ts'
+import { behindSymlink, fingerprint, isStats, look, observe } from '../snapshot/disk.ts'
+import type { SnapshotView } from '../snapshot/view.ts'
+import type { Context } from './context.ts'
+import { journalEntries, removeJournal, writeJournal, writeMarker } from './journal.ts'
+import { mergeTexts } from './merge.ts'
+import type { Recorder, Snapshot } from './record.ts'
+
+/** A plan with what it rests on. */
+export interface Prepared {
+  plan: Plan
+  actions: FileAction[]
+  /** What lstat said of each path. */
+  expected: Map<string, string | null>
+  /** Paths that the snapshot does not cover but the plan touches: saved by force. */
+  forced: Map<string, PathState>
+}
+
+/** Gathers the disk's states, runs the merges that are needed, and plans. */
+export async function prepare(
+  context: Context,
+  snapshot: Snapshot,
+  input: Omit<PlanInput, 'disk' | 'merges' | 'unchangedUncovered'> & { targetBeside: Beside | null },
+): Promise<Prepared> {
+  const { env, store, worktree } = context
+  const { root } = worktree
+  const expected = new Map<string, string | null>()
+  const forced = new Map<string, PathState>()
+  const disk = new Map<string, PathState>()
+  for (const path of new Set(input.units.flatMap((unit) => unit.changes.map((change) => change.path)))) {
+    const stats = path.endsWith('/') || behindSymlink(env, root, path) ? null : look(env, root, path)
+    expected.set(path, isStats(stats) && !stats.isDirectory() ? fingerprint(stats) : null)
+    let state = await snapshot.view.state(path)
+    if (state.kind === 'unknown') {
+      // Today's rules leave it out; what is about to be overwritten is saved all the same.
+      state = observe(env, root, path, store.objects)
+      if (state.kind === 'present') forced.set(path, state)
+      if (state.kind === 'unknown' && state.reason === 'directory') state = { kind: 'absent' }
+    }
+    disk.set(path, state)
+  }
+  const prints = new Map(input.targetBeside?.uncovered.map((entry) => [entry.path as string, entry.print]) ?? [])
+  for (const [path, print] of input.targetBeside?.ignored ?? []) prints.set(path, print)
+  const merges = new Map<string, MergeResult>()
+  const full: PlanInput = {
+    ...input,
+    disk,
+    merges,
+    unchangedUncovered: (path) => prints.get(path) !== undefined && prints.get(path) === expected.get(path),
+  }
+  let plan = planChanges(full)
+  while (plan.needed.length > 0) {
+    for (const request of plan.needed) merges.set(mergeKey(request), await mergeTexts(context, request))
+    plan = planChanges(full)
+  }
+  const actions = findClashes(plan.actions, await surroundings(context, snapshot, plan.actions))
+  return { plan: { ...plan, units: withoutHeld(plan, actions) }, actions, expected, forced }
+}
+
+/** A unit's record holds only what is really done. */
+function withoutHeld(plan: Plan, actions: readonly FileAction[]): Plan['units'] {
+  const held = new Set(actions.filter((a) => a.action === 'conflict' || a.action === 'skip').map((a) => a.path))
+  return plan.units.map((unit) => ({ ...unit, changes: unit.changes.filter((change) => !held.has(change.path)) }))
+}
+
+async function surroundings({ store }: Context, snapshot: Snapshot, actions: readonly FileAction[]) {
+  const { view } = snapshot
+  const below = new Map<string, string[]>()
+  const files = new Set<string>()
+  for (const { path, post } of actions) {
+    if (post.kind === 'absent') continue
+    const bare = path.endsWith('/') ? path.slice(0, -1) : path
+    const entry = await store.trees.lookup(view.tree, bare)
+    const inside = entry?.mode === '40000' ? [...(await store.trees.files(entry.oid, `${bare}/`)).keys()] : []
+    const empty = [...view.beside.emptyDirectories]
+      .filter((directory) => directory.startsWith(`${bare}/`))
+      .map((directory) => `${directory}/`)
+    below.set(bare, [...inside, ...empty])
+    for (const above of ancestorsOf(bare)) {
+      const at = await store.trees.lookup(view.tree, above)
+      if (at && at.mode !== '40000') files.add(above)
+    }
+  }
+  return {
+    filesBelow: (directory: string) => below.get(directory) ?? [],
+    uncoveredBelow: (directory: string) => uncoveredBelow(withoutSelf(view.beside, directory), directory),
+    isFileOnDisk: (path: string) => files.has(path),
+  }
+}
+
+/** The coverage list without the entry for a path itself: a file that is uncovered is not a directory in its place. */
+function withoutSelf(beside: Beside, path: string): Beside {
+  return {
+    ...beside,
+    uncovered: beside.uncovered.filter((entry) => entry.path !== path),
+    ignored: new Map([...beside.ignored].filter(([own]) => own !== path)),
+  }
+}
+
+/** @throws CkptError CONFLICT when any path conflicts: then nothing at all is written */
+export function refuseConflicts(actions: readonly FileAction[], verb: string, detail: Record<string, unknown>): void {
+  const conflicts = actions.filter((action) => action.action === 'conflict')
+  if (conflicts.length === 0) return
+  const shown = conflicts.slice(0, 10).map((action) => `${printable(pathToText(action.path))} (${action.reason})`)
+  const more = conflicts.length > 10 ? `, and ${conflicts.length - 10} more` : ''
+  throw new CkptError('CONFLICT', `${verb} refused, nothing was written: ${shown.join(', ')}${more}.`, {
+    paths: conflicts.map((action) => action.path),
+    hints: [
+      `ckpt ${verb} --dry-run   (see the whole plan)`,
+      ...(verb === 'undo' || verb === 'redo'
+        ? [
+            `ckpt ${verb} --skip-conflicts   (leave these paths as they are)`,
+            `ckpt ${verb} --merge   (write conflict markers)`,
+          ]
+        : []),
+      `ckpt ${verb} --force   (take the other state; a safety checkpoint keeps yours)`,
+    ],
+    detail,
+  })
+}
+
+export interface Operation {
+  op: 'undo' | 'redo' | 'restore' | 'switch'
+  session: SessionId
+  snapshot: Snapshot
+  prepared: Prepared
+  recorder: Recorder
+  /** Parent of the safety checkpoint. */
+  parent: Oid | null
+  /** Instead of a safety checkpoint and its result: a turn of its own. */
+  asTurn?: { turn: TurnNumber }
+  /** What the git hooks read now, should the operation be taken back. */
+  oldMarker: string | null
+  /** What the worktree is to look like: decides which emptied directories may go. */
+  target: SnapshotView
+  /** Makes the refs' edits once the safety checkpoint and the result are known. */
+  edits: (
+    safety: Checkpoint,
+    commitResult: (meta?: Partial<Parameters<Recorder['commit']>[2]>) => Checkpoint,
+  ) => Promise<{ refs: RefEdit[]; marker: string | null }>
+}
+
+export interface Carried {
+  safety: Checkpoint
+  syncMs: number
+}
+
+/** Everything is saved and synced before the first file is touched. @throws CkptError CONFLICT when something moved meanwhile */
+export async function carryOut(context: Context, operation: Operation): Promise<Carried> {
+  const { env, store, worktree } = context
+  const { root } = worktree
+  const { snapshot, prepared, recorder, op, session } = operation
+  const entries = journalEntries(prepared.actions)
+  const removable = await removableDirectories(operation, entries)
+  const saved = await saveTree(context, snapshot, prepared.forced)
+  const parents = operation.parent ? [operation.parent] : []
+  const turn = operation.asTurn
+  const safety = recorder.commit(
+    saved,
+    parents,
+    turn ? { kind: 'before', session, op, agent: 'ckpt', ...turn } : { kind: 'safety', session, op },
+  )
+  const after = await resultTree(context, snapshot, { actions: prepared.actions, removable })
+  const { refs, marker } = await operation.edits(safety, (meta = {}) => {
+    const kind = turn
+      ? ({ kind: 'after', status: 'completed', ...turn } as const)
+      : ({ kind: 'safety', result: true } as const)
+    return recorder.commit(after, [safety.id], { session, op, ...kind, ...meta })
+  })
+  const all = [...(await recorder.keepEdits()), ...refs]
+  const start = env.monotonic()
+  store.objects.sync([...store.objects.fresh, ...statesOids(entries)])
+  let syncMs = env.monotonic() - start
+  const nonce = env.random(6)
+  const journal = {
+    version: 1 as const,
+    op,
+    nonce,
+    session,
+    time: recorder.time,
+    entries,
+    removable,
+    directoryMode: snapshot.beside.defaults.directory,
+    refs: all,
+    marker,
+  }
+  writeJournal(env, store, journal)
+  if (marker !== null) writeMarker(env, store, marker)
+  try {
+    const { directoryMode } = journal
+    const applied = await applyEntries(env, {
+      root,
+      store,
+      nonce,
+      entries,
+      removable,
+      directoryMode,
+      expected: prepared.expected,
+    })
+    syncMs += applied.syncMs
+  } catch (error) {
+    sweepTemporary(env, { root, store, nonce, entries })
+    writeMarker(env, store, operation.oldMarker)
+    removeJournal(env, store)
+    if (!(error instanceof ApplyConflict)) throw error
+    throw new CkptError(
+      'CONFLICT',
+      `${op} refused: ${printable(pathToText(error.path))} ${error.reason}. What had been written was taken back.`,
+      {
+        paths: [error.path],
+        hints: [`ckpt ${op}   (once nothing writes there)`],
+      },
+    )
+  }
+  await store.moveRefs(all, { durable: true })
+  writeMarker(env, store, marker)
+  removeJournal(env, store)
+  if (snapshot.cache) {
+    // What was written is looked at again by the next scan, whatever the ignore rules say then.
+    const touched = entries.map((entry) => entry.path as RelativePath).filter((path) => !path.endsWith('/'))
+    saveCache(env, store, { ...snapshot.cache, recheck: [...new Set([...snapshot.cache.recheck, ...touched])] })
+  }
+  return { safety, syncMs }
+}
+
+function* statesOids(entries: readonly { pre: PathState; post: PathState }[]): Generator<Oid> {
+  for (const { pre, post } of entries) {
+    if (pre.kind === 'present') yield pre.oid
+    if (post.kind === 'present') yield post.oid
+  }
+}
+
+/** The snapshot with the paths that it does not cover but that are about to change. */
+async function saveTree({ store }: Context, snapshot: Snapshot, forced: ReadonlyMap<string, PathState>) {
+  if (forced.size === 0) return snapshot
+  const edits = new Map<string, FileEntry>()
+  const beside: Beside = { ...snapshot.beside, modes: new Map(snapshot.beside.modes) }
+  for (const [path, state] of forced) setState(edits, beside, path, state)
+  const tree = await store.trees.edit(snapshot.tree, edits)
+  return { ...snapshot, tree, beside, besideOid: store.objects.write('blob', formatBeside(beside)) }
+}
+
+function setState(edits: Map<string, FileEntry | null>, beside: Beside, path: string, state: PathState): void {
+  const key = path as RelativePath
+  if (path.endsWith('/')) {
+    if (state.kind === 'directory' && state.mode !== beside.defaults.directory) beside.modes.set(key, state.mode)
+    else beside.modes.delete(key)
+    return
+  }
+  beside.modes.delete(key)
+  if (state.kind !== 'present') {
+    edits.set(path, null)
+    return
+  }
+  const executable = state.type === 'file' && (state.mode & 0o100) !== 0
+  edits.set(path, { mode: state.type === 'link' ? '120000' : executable ? '100755' : '100644', oid: state.oid })
+  if (state.type === 'file' && state.mode !== (executable ? beside.defaults.exec : beside.defaults.file))
+    beside.modes.set(key, state.mode)
+}
+
+/** Directories that the deletions may leave empty and that the target provably does not have; deepest first. */
+async function removableDirectories(
+  { target }: Operation,
+  entries: readonly { path: string; post: PathState }[],
+): Promise<string[]> {
+  const found = new Set<string>()
+  for (const { path, post } of entries) {
+    if (post.kind !== 'absent') continue
+    for (const directory of ancestorsOf(path))
+      if ((await target.hadDirectory(directory)) === false) found.add(directory)
+  }
+  return [...found].sort((a, b) => (a < b ? 1 : -1))
+}
+
+/** What a snapshot taken right after would hold, without taking one. */
+async function resultTree(
+  { store }: Context,
+  snapshot: Snapshot,
+  { actions, removable }: { actions: readonly FileAction[]; removable: readonly string[] },
+) {
+  const edits = new Map<string, FileEntry | null>()
+  const beside: Beside = {
+    ...snapshot.beside,
+    modes: new Map(snapshot.beside.modes),
+    emptyDirectories: new Set(snapshot.beside.emptyDirectories),
+  }
+  for (const { path, action, post } of actions) {
+    if (action === 'conflict' || action === 'skip') continue
+    setState(edits, beside, path, post)
+    if (path.endsWith('/')) {
+      const bare = path.slice(0, -1) as RelativePath
+      if (post.kind === 'absent') beside.emptyDirectories.delete(bare)
+      else if (post.kind === 'directory') beside.emptyDirectories.add(bare)
+    }
+    beside.uncovered = beside.uncovered.filter((entry) => entry.path !== path)
+  }
+  const tree = await store.trees.edit(snapshot.tree, edits)
+  for (const { path, post } of actions) {
+    const above = ancestorsOf(path)
+    if (post.kind !== 'absent') for (const directory of above) beside.emptyDirectories.delete(directory as RelativePath)
+    else for (const directory of above) beside.emptyDirectories.add(directory as RelativePath)
+  }
+  const gone = new Set(removable)
+  for (const directory of beside.emptyDirectories) {
+    const holds = (await store.trees.lookup(tree, directory)) !== null || uncoveredBelow(beside, directory)
+    const inner = [...beside.emptyDirectories].some((other) => other.startsWith(`${directory}/`) && !gone.has(other))
+    if (holds || inner || gone.has(directory)) beside.emptyDirectories.delete(directory)
+  }
+  for (const directory of gone) beside.modes.delete(`${directory}/` as RelativePath)
+  return { tree, besideOid: store.objects.write('blob', formatBeside(beside)), degraded: snapshot.degraded }
+}

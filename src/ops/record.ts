@@ -1,0 +1,107 @@
+/** Taking a snapshot and making it a checkpoint. The caller holds the worktree's lock. */
+import { type Beside, parseBeside } from '../core/beside.ts'
+import type { Checkpoint, CheckpointMeta } from '../core/checkpoint.ts'
+import type { Oid } from '../core/ids.ts'
+import { readCheckpoint, type WorktreeRefs, writeCheckpoint } from '../git/history.ts'
+import type { RefEdit } from '../git/refs.ts'
+import { type HeadState, headTree } from '../git/repository.ts'
+import { keepObjects } from '../git/side-refs.ts'
+import { loadCache, saveCache } from '../snapshot/cache.ts'
+import { type Captured, capture } from '../snapshot/capture.ts'
+import { SnapshotView } from '../snapshot/view.ts'
+import type { Context } from './context.ts'
+
+export interface Snapshot extends Captured {
+  view: SnapshotView
+}
+
+export interface SnapshotOptions {
+  /** Milliseconds left for it; the configuration's deadline unless told. */
+  deadline?: number
+  /** False: nothing is remembered for the next scan (a command that writes nothing). */
+  publish?: boolean
+}
+
+/** Scans the worktree. @throws CkptError when git or the store fails */
+export async function takeSnapshot(
+  context: Context,
+  refs: WorktreeRefs,
+  options: SnapshotOptions = {},
+): Promise<Snapshot> {
+  const { env, store, worktree, config, repository } = context
+  const { deadline = config.snapshot.deadline, publish = true } = options
+  const loaded = loadCache(env, store)
+  const cache = loaded && (await store.objects.read(loaded.tree)) !== null ? loaded : null
+  const captured = await capture(env, {
+    worktree,
+    store,
+    limits: { ...config.snapshot, deadline: Math.max(1, deadline) },
+    cache,
+    lastTree: cache ? null : ((await newestCheckpoint(context, refs))?.tree ?? null),
+    headTree: cache || !repository ? null : await headTree(env, repository),
+  })
+  if (publish && captured.cache) saveCache(env, store, captured.cache)
+  return { ...captured, view: new SnapshotView(store, captured.tree, captured.beside) }
+}
+
+/** The worktree's newest checkpoint, whoever asked for it. */
+export async function newestCheckpoint({ store }: Context, refs: WorktreeRefs): Promise<Checkpoint | null> {
+  const tips = [...refs.sessions.values()].flatMap((one) => [
+    one.live,
+    one.boundary,
+    ...one.others.map(({ tip }) => tip),
+  ])
+  const newest = tips.reduce((best, tip) => (tip && tip.seq > (best?.seq ?? 0) ? tip : best), null)
+  return newest ? readCheckpoint(store, newest.id) : null
+}
+
+export type NewCheckpoint = Omit<CheckpointMeta, 'seq' | 'beside' | 'time' | 'degraded' | 'head' | 'branch'>
+
+/** Gives each checkpoint of one operation its place in the worktree's order, and collects what their objects need to be kept. */
+export class Recorder {
+  readonly #context: Context
+  readonly #refs: WorktreeRefs
+  readonly #head: HeadState
+  readonly #keep = new Set<Oid>()
+  #seq: number
+  readonly time: string
+
+  constructor(context: Context, refs: WorktreeRefs, head: HeadState) {
+    this.#context = context
+    this.#refs = refs
+    this.#head = head
+    this.#seq = refs.lastSeq
+    this.time = new Date(context.env.now()).toISOString()
+  }
+
+  commit(
+    snapshot: Pick<Captured, 'tree' | 'besideOid' | 'degraded'>,
+    parents: readonly Oid[],
+    meta: NewCheckpoint,
+  ): Checkpoint {
+    this.#keep.add(snapshot.besideOid)
+    return writeCheckpoint(this.#context.store, snapshot.tree, parents, {
+      ...meta,
+      seq: ++this.#seq,
+      beside: snapshot.besideOid,
+      time: this.time,
+      ...(snapshot.degraded ? { degraded: true } : {}),
+      ...(this.#head.head ? { head: this.#head.head } : {}),
+      ...(this.#head.branch ? { branch: this.#head.branch } : {}),
+    })
+  }
+
+  keep(oids: Iterable<Oid>): void {
+    for (const oid of oids) this.#keep.add(oid)
+  }
+
+  /** The edit that keeps what was written reachable; first in the transaction, so that no ref ever lacks it. */
+  async keepEdits(): Promise<RefEdit[]> {
+    const edit = await keepObjects(this.#context.store, this.#refs.meta, this.#keep)
+    return edit ? [edit] : []
+  }
+}
+
+export async function besideOf(context: Context, checkpoint: Pick<Checkpoint, 'beside'>): Promise<Beside> {
+  return parseBeside(await context.store.objects.get(checkpoint.beside, 'blob'))
+}

@@ -1,0 +1,67 @@
+/** Finishing what a killed command left: forward, from its journal, and only where the disk holds one of its two states. */
+import { pathToText, printable } from '../core/paths.ts'
+import { errno } from '../env.ts'
+import type { RefEdit } from '../git/refs.ts'
+import type { Store } from '../git/store.ts'
+import { applyEntries, sweepTemporary } from '../snapshot/apply.ts'
+import type { Context } from './context.ts'
+import { readJournal, removeJournal, writeMarker } from './journal.ts'
+
+/** Returns what to tell the person. The caller holds the worktree's lock. @throws CkptError DAMAGED */
+export async function recover(context: Context): Promise<string[]> {
+  const { env, store, worktree } = context
+  const journal = readJournal(env, store)
+  if (journal === null) return []
+  clearRefLocks(context)
+  const warnings: string[] = []
+  if (journal.entries.length > 0) {
+    const { root } = worktree
+    const { entries, removable, directoryMode, nonce } = journal
+    const result = await applyEntries(env, { root, store, nonce, entries, removable, directoryMode })
+    sweepTemporary(env, { root, store, nonce, entries })
+    if (result.left.length > 0) {
+      const paths = result.left.map((path) => printable(pathToText(path))).join(', ')
+      warnings.push(
+        `A killed ${journal.op} was finished, but for files that changed since (left as they are): ${paths}.`,
+      )
+    } else warnings.push(`A killed ${journal.op} was finished.`)
+  }
+  await store.moveRefs(await remaining(store, journal.refs), { durable: true })
+  writeMarker(env, store, journal.marker)
+  removeJournal(env, store)
+  return warnings
+}
+
+/** The edits that were not made yet: a transaction that was killed half-way has made some. */
+async function remaining(store: Store, edits: readonly RefEdit[]): Promise<RefEdit[]> {
+  const now = new Map((await store.refs('refs/')).map(({ ref, oid }) => [ref, oid]))
+  return edits
+    .filter(({ ref, to }) => (now.get(ref) ?? null) !== to)
+    .map(({ ref, to }) => ({ ref, to, from: now.get(ref) ?? null }))
+}
+
+/** A killed `update-ref` leaves its lock files for ever; under the worktree's lock nobody else writes these refs. */
+export function clearRefLocks({ env, store }: Context): void {
+  const remove = (path: string) => {
+    try {
+      env.files.unlinkSync(path)
+    } catch (error) {
+      if (errno(error) !== 'ENOENT') throw error
+    }
+  }
+  const sweep = (directory: string) => {
+    let entries: ReturnType<typeof read>
+    const read = () => env.files.readdirSync(directory, { withFileTypes: true })
+    try {
+      entries = read()
+    } catch (error) {
+      if (errno(error) === 'ENOENT') return
+      throw error
+    }
+    for (const entry of entries) {
+      if (entry.isDirectory()) sweep(`${directory}/${entry.name}`)
+      else if (entry.name.endsWith('.lock')) remove(`${directory}/${entry.name}`)
+    }
+  }
+  sweep(`${store.gitDir}/refs/ckpt/${store.place.worktreeId}`)
+}

@@ -1,0 +1,165 @@
+/** Redo: the exact inverse of what undo recorded, guarded the same way; and accept, which keeps the undone state. */
+import type { BoundaryRecord, UndoneUnit } from '../core/boundary.ts'
+import { CkptError } from '../core/errors.ts'
+import type { SessionId, TurnNumber } from '../core/ids.ts'
+import { printable } from '../core/paths.ts'
+import type { ConflictMode } from '../core/plan.ts'
+import { hiddenTurns, runningTurn } from '../core/timeline.ts'
+import { sessionRef } from '../git/history.ts'
+import { markerAfter } from './boundary-marker.ts'
+import { type Context, headOf, locked, refuseWhileBusy } from './context.ts'
+import { abandonHidden, moveAll } from './mark.ts'
+import { carryOut, prepare, refuseConflicts } from './operation.ts'
+import { Recorder, takeSnapshot } from './record.ts'
+import { chooseSession, loadTimeline, readRefs } from './sessions.ts'
+import { makeToken, planHash } from './token.ts'
+import { ChangeReader } from './turn-changes.ts'
+import { type ChangeResult, clearStaleBoundary, commitBoundary, hiddenBy, staleToken } from './undo.ts'
+
+export interface RedoOptions {
+  session?: string
+  turns?: number
+  all?: boolean
+  mode: ConflictMode
+  dryRun?: boolean
+}
+
+const nothing = (why: string) =>
+  new CkptError('NOTHING_TO_REDO', `${why} Nothing was changed.`, {
+    hints: ['ckpt list --hidden', 'ckpt list --sessions'],
+  })
+
+/** Splits a record into what this redo brings back (newest undo first) and what stays undone. */
+export function splitUnits(record: BoundaryRecord, turns: number): { back: UndoneUnit[]; left: UndoneUnit[] } {
+  const left = [...record.units]
+  const back: UndoneUnit[] = []
+  const seen = new Set<TurnNumber>()
+  for (let unit = left.at(-1); unit; unit = left.at(-1)) {
+    if (!seen.has(unit.turn) && seen.size === turns) break
+    seen.add(unit.turn)
+    back.push(unit)
+    left.pop()
+  }
+  return { back, left }
+}
+
+/** @throws CkptError NOTHING_TO_REDO, CONFLICT, TURN_RUNNING, GIT_BUSY, LOCKED, DAMAGED */
+export async function redo(
+  context: Context,
+  options: RedoOptions,
+  { arrived, expected }: { arrived: number; expected?: string },
+): Promise<ChangeResult> {
+  const { env, store } = context
+  return locked(context, { command: 'redo' }, async () => {
+    const head = await headOf(context)
+    refuseWhileBusy(head)
+    const refs = await readRefs(context)
+    const session = chooseSession(refs, options.session)
+    if (session === null) throw nothing('There is no turn in this worktree yet.')
+    const timeline = await loadTimeline(context, refs, session)
+    const running = runningTurn(timeline)
+    if (running && !timeline.boundary) {
+      throw new CkptError(
+        'TURN_RUNNING',
+        `Turn ${running.number} of session ${printable(session)} is still running. Nothing was changed.`,
+        {
+          hints: [`ckpt mark stop --session ${printable(session)}`],
+        },
+      )
+    }
+    if (await clearStaleBoundary(context, refs, timeline))
+      throw nothing('The revert boundary pointed at a turn that is no longer there: it was cleared.')
+    const record = timeline.boundary
+    if (!record) throw nothing(`Session ${printable(session)} has nothing undone.`)
+    const { back, left } = splitUnits(record, options.all ? Number.POSITIVE_INFINITY : (options.turns ?? 1))
+    const reader = new ChangeReader(context, refs, timeline)
+    const lastBack = back.at(-1)!
+    const turn = timeline.turns.find((one) => one.number === lastBack.turn)!
+    const target = await reader.view(turn.after ?? turn.checkpoints.at(-1)!)
+    const snapshot = await takeSnapshot(context, refs, { publish: false })
+    // A record's change went from `from` to `to`: a plan goes back.
+    const units = back.map((unit) => ({ turn: unit.turn, step: unit.step, changes: unit.changes }))
+    const prepared = await prepare(context, snapshot, { units, mode: options.mode, targetBeside: null })
+    const last = left.at(-1)
+    const next: BoundaryRecord | null = last ? { ...record, turn: last.turn, step: last.step, units: left } : null
+    if (next) next.messageId = timeline.turns.find((one) => one.number === next.turn)?.before.messageId ?? null
+    const hidden = next ? hiddenBy(timeline, next) : []
+    const result = (more: Partial<ChangeResult>): ChangeResult => ({
+      session,
+      dryRun: options.dryRun ?? false,
+      turns: [...new Set(back.map((unit) => unit.turn))].sort((a, b) => a - b),
+      boundary: next ? { record: next, hidden } : null,
+      restoredPrompt: null,
+      files: prepared.actions,
+      safety: null,
+      ms: env.monotonic() - arrived,
+      syncMs: 0,
+      warnings: context.warnings,
+      messageId: null,
+      ...more,
+    })
+    const hash = planHash(refs, session, prepared.actions)
+    if (options.dryRun) return result({ token: makeToken({ op: 'redo', options, hash }) })
+    if (expected !== undefined && expected !== hash) throw staleToken()
+    refuseConflicts(prepared.actions, 'redo', { files: prepared.actions })
+    const recorder = new Recorder(context, refs, head)
+    const seq = refs.lastSeq + 1
+    const from = timeline.boundaryCheckpoint!.id
+    const { safety, syncMs } = await carryOut(context, {
+      op: 'redo',
+      session,
+      snapshot,
+      prepared,
+      recorder,
+      parent: timeline.tip?.id ?? null,
+      target,
+      oldMarker: markerAfter(refs, session, timeline.boundaryCheckpoint),
+      edits: async (_safety, commitResult) => {
+        const done = next ? commitBoundary(context, { record: next, hidden, recorder, commitResult }) : commitResult()
+        return {
+          refs: [
+            { ref: sessionRef(store, session, `safety/${seq}`), from: null, to: done.id },
+            { ref: sessionRef(store, session, 'boundary'), from, to: next ? done.id : null },
+          ],
+          marker: markerAfter(refs, session, next ? done : null),
+        }
+      },
+    })
+    return result({ safety: safety.id, syncMs, ms: env.monotonic() - arrived })
+  })
+}
+
+export interface AcceptResult {
+  session: SessionId | null
+  abandoned: TurnNumber[]
+  warnings: string[]
+}
+
+/** Keeps the undone state: the boundary is cleared, hidden turns become abandoned. Nothing to do is no error. */
+export async function accept(context: Context, wanted: string | undefined): Promise<AcceptResult> {
+  return locked(context, { command: 'accept' }, async () => {
+    const refs = await readRefs(context)
+    const pending = [...refs.sessions.values()].filter((one) => one.boundary !== null)
+    // With no session named, the one whose boundary is pending is meant before the newest.
+    const session = wanted === undefined && pending.length === 1 ? pending[0]!.session : chooseSession(refs, wanted)
+    const { warnings } = context
+    if (session === null || !refs.sessions.get(session)?.boundary) return { session, abandoned: [], warnings }
+    const timeline = await loadTimeline(context, refs, session)
+    if (await clearStaleBoundary(context, refs, timeline)) return { session, abandoned: [], warnings }
+    const head = await headOf(context)
+    const cut = timeline.turns.some((turn) => turn.hiddenFromStep !== null)
+    const at = timeline.boundaryCheckpoint!
+    // Only a turn that is cut needs a new end: it is the state that the undo left.
+    const snapshot = cut ? await takeSnapshot(context, refs) : { tree: at.tree, besideOid: at.beside, degraded: false }
+    const recorder = new Recorder(context, refs, head)
+    const scene = { context, refs, timeline, recorder, snapshot: snapshot as Awaited<ReturnType<typeof takeSnapshot>> }
+    const { edits, parent } = abandonHidden(scene)
+    const live = {
+      ref: sessionRef(context.store, session, 'live'),
+      from: refs.sessions.get(session)?.live?.id ?? null,
+      to: parent,
+    }
+    await moveAll(scene, [...(await recorder.keepEdits()), ...edits, live], true)
+    return { session, abandoned: hiddenTurns(timeline).map((turn) => turn.number), warnings }
+  })
+}

@@ -1,0 +1,121 @@
+/** Restore: files of any checkpoint, brought back over what is there, guarded by the worktree's newest checkpoint. */
+import { CkptError } from '../core/errors.ts'
+import { MANUAL_SESSION } from '../core/ids.ts'
+import { isWithin } from '../core/paths.ts'
+import type { ConflictMode } from '../core/plan.ts'
+import type { Transition } from '../core/state.ts'
+import { sessionRef } from '../git/history.ts'
+import { transitionsBetween, viewOf } from '../snapshot/view.ts'
+import { markerAfter } from './boundary-marker.ts'
+import { type Context, headOf, locked, refuseWhileBusy } from './context.ts'
+import { carryOut, prepare, refuseConflicts } from './operation.ts'
+import { newestCheckpoint, Recorder, takeSnapshot } from './record.ts'
+import { resolveId } from './resolve.ts'
+import { readRefs } from './sessions.ts'
+import { makeToken, planHash } from './token.ts'
+import { type ChangeResult, staleToken } from './undo.ts'
+
+export interface RestoreOptions {
+  id: string
+  session?: string
+  /** Deletes what the checkpoint provably does not have. */
+  exact?: boolean
+  force?: boolean
+  dryRun?: boolean
+  paths?: readonly string[]
+}
+
+/** @throws CkptError NOT_FOUND, CONFLICT, GIT_BUSY, LOCKED, DAMAGED */
+export async function restore(
+  context: Context,
+  options: RestoreOptions,
+  { arrived, expected }: { arrived: number; expected?: string },
+): Promise<ChangeResult> {
+  const { env, store } = context
+  return locked(context, { command: 'restore' }, async () => {
+    const head = await headOf(context)
+    refuseWhileBusy(head)
+    const refs = await readRefs(context)
+    const { resolved } = await resolveId(context, refs, options)
+    if (resolved.kind === 'worktree')
+      throw new CkptError('USAGE', 'The worktree is there already. Nothing was changed.', { hints: ['ckpt list'] })
+    const checkpoint =
+      resolved.kind === 'turn' ? (resolved.turn.after ?? resolved.turn.checkpoints.at(-1)!) : resolved.checkpoint
+    const target = await viewOf(store, checkpoint)
+    const newest = await newestCheckpoint(context, refs)
+    const snapshot = await takeSnapshot(context, refs, { publish: false })
+    const known = newest ? await viewOf(store, newest) : null
+    const inScope = ({ path }: Transition) =>
+      !options.paths?.length ||
+      options.paths.some((scope) => isWithin(path.endsWith('/') ? path.slice(0, -1) : path, scope))
+    const changes: Transition[] = []
+    for (const change of (await transitionsBetween(store, target, snapshot.view)).filter(inScope)) {
+      if (change.from.kind === 'absent' && !options.exact) continue
+      // What the disk should hold is what the newest checkpoint says; anything else was changed since.
+      const since = known ? await known.state(change.path) : change.to
+      changes.push({ ...change, to: since })
+    }
+    if (options.paths?.length && changes.length === 0) await requireKnownPaths(options.paths, target)
+    const mode: ConflictMode = options.force ? 'force' : 'refuse'
+    const units = [{ turn: 0 as never, step: null, changes: changes.map((change) => ({ ...change })) }]
+    const prepared = await prepare(context, snapshot, { units, mode, targetBeside: known?.beside ?? null })
+    // A merge is not what was asked for: a path is the checkpoint's, or it conflicts.
+    const actions = prepared.actions.map((action) =>
+      action.action === 'merge'
+        ? { ...action, action: 'conflict' as const, reason: 'changed since the newest checkpoint', post: action.pre }
+        : action,
+    )
+    const session = checkpoint.session
+    const hash = planHash(refs, session, actions)
+    const result = (more: Partial<ChangeResult>): ChangeResult => ({
+      session,
+      dryRun: options.dryRun ?? false,
+      turns: checkpoint.turn === undefined ? [] : [checkpoint.turn],
+      boundary: null,
+      restoredPrompt: null,
+      files: actions,
+      safety: null,
+      ms: env.monotonic() - arrived,
+      syncMs: 0,
+      warnings: context.warnings,
+      messageId: checkpoint.messageId ?? null,
+      ...more,
+    })
+    if (options.dryRun) return result({ token: makeToken({ op: 'restore', options, hash }) })
+    if (expected !== undefined && expected !== hash) throw staleToken()
+    refuseConflicts(actions, 'restore', { files: actions })
+    const recorder = new Recorder(context, refs, head)
+    const seq = refs.lastSeq + 1
+    const owner = refs.sessions.has(session) ? session : MANUAL_SESSION
+    const oldMarker = markerAfter(refs, owner, refs.sessions.get(owner)?.boundary ?? null)
+    const { safety, syncMs } = await carryOut(context, {
+      op: 'restore',
+      session: owner,
+      snapshot,
+      prepared: { ...prepared, actions },
+      recorder,
+      parent: refs.sessions.get(owner)?.live?.id ?? null,
+      target,
+      oldMarker,
+      edits: async (_safety, commitResult) => {
+        const done = commitResult()
+        return {
+          refs: [{ ref: sessionRef(store, owner, `safety/${seq}`), from: null, to: done.id }],
+          marker: oldMarker,
+        }
+      },
+    })
+    return result({ safety: safety.id, syncMs, ms: env.monotonic() - arrived })
+  })
+}
+
+async function requireKnownPaths(paths: readonly string[], target: Awaited<ReturnType<typeof viewOf>>): Promise<void> {
+  for (const path of paths) {
+    const [file, directory] = [await target.state(path), await target.state(`${path}/`)]
+    if (file.kind !== 'absent' || directory.kind === 'directory') return
+  }
+  throw new CkptError('NOT_FOUND', 'That checkpoint has none of these paths. Nothing was changed.', {
+    paths,
+    hints: ['ckpt show ID'],
+  })
+}

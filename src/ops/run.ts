@@ -1,0 +1,73 @@
+/** Run: a command as one turn. */
+import type { ChildProcess } from 'node:child_process'
+import { constants } from 'node:os'
+import type { SessionId } from '../core/ids.ts'
+import { type Env, errno } from '../env.ts'
+import { closeContext, openContext } from './context.ts'
+import { type MarkResult, mark } from './mark.ts'
+
+export interface RunOptions {
+  session: SessionId
+  text?: string
+  command: readonly string[]
+  cwd: string
+  checkpoints: boolean
+  /** Its output goes to standard error, for standard output is data. */
+  json: boolean
+}
+
+export interface RunResult {
+  exitCode: number
+  before: MarkResult | null
+  after: MarkResult | null
+}
+
+export async function run(env: Env, options: RunOptions): Promise<RunResult> {
+  const { session, command, cwd } = options
+  const markNow = async (marker: Parameters<typeof mark>[1]) => {
+    const arrived = env.monotonic()
+    const context = await openContext(env, cwd, { create: true, forgiving: true })
+    try {
+      return await mark(context, marker, arrived)
+    } finally {
+      closeContext(context)
+    }
+  }
+  const text = options.text ?? command.join(' ')
+  const before = options.checkpoints
+    ? await markNow({ event: 'prompt', session, text, agent: 'run', kind: 'shell' })
+    : null
+  const ended = await runChild(env, options)
+  const status = ended.signal ? 'interrupted' : ended.code === 0 ? 'completed' : 'failed'
+  const after = before?.checkpoint ? await markNow({ event: 'stop', session, status }) : null
+  const signal = ended.signal ? 128 + (constants.signals[ended.signal] ?? 0) : null
+  return { exitCode: signal ?? ended.code, before, after }
+}
+
+function runChild(
+  env: Env,
+  { command, cwd, json }: RunOptions,
+): Promise<{ code: number; signal: NodeJS.Signals | null }> {
+  return new Promise((resolve) => {
+    const child: ChildProcess = env.spawn(command[0]!, command.slice(1), {
+      cwd,
+      env: env.vars as NodeJS.ProcessEnv,
+      stdio: ['inherit', json ? 2 : 'inherit', 'inherit'],
+    })
+    // A terminal sends Ctrl-C to both of us: we stay, to record what the command left.
+    const stop = [
+      env.onSignal('SIGINT', () => undefined),
+      env.onSignal('SIGTERM', () => child.kill('SIGTERM')),
+      env.onSignal('SIGHUP', () => child.kill('SIGHUP')),
+    ]
+    const done = (result: { code: number; signal: NodeJS.Signals | null }) => {
+      for (const off of stop) off()
+      resolve(result)
+    }
+    child.on('error', (error) => {
+      env.stderr.write(`ckpt: ${command[0]} could not be started: ${error.message}\n`)
+      done({ code: errno(error) === 'ENOENT' ? 127 : 126, signal: null })
+    })
+    child.on('close', (code, signal) => done({ code: code ?? 0, signal }))
+  })
+}

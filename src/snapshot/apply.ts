@@ -1,0 +1,368 @@
+/**
+ * Putting states on disk, one path after the other, each guarded: the new content is written elsewhere, the path is
+ * looked at once more right before the rename, and the old inode after it.
+ */
+import type { Stats } from 'node:fs'
+import { CkptError } from '../core/errors.ts'
+import { parentOf, pathToText } from '../core/paths.ts'
+import { type PathState, sameState } from '../core/state.ts'
+import { type Env, errno } from '../env.ts'
+import type { Store } from '../git/store.ts'
+import { behindSymlink, fingerprint, isStats, look, native, observe, permissions } from './disk.ts'
+import { reservedName } from './worktree.ts'
+
+export interface ApplyEntry {
+  path: string
+  pre: PathState
+  post: PathState
+}
+
+export interface ApplyInput {
+  root: string
+  store: Store
+  nonce: string
+  entries: readonly ApplyEntry[]
+  /** Deepest first. */
+  removable: readonly string[]
+  directoryMode: number
+  /**
+   * What lstat said of each path when the plan was made (null: nothing there). Without it (recovery) each path is read
+   * and compared with the two states.
+   */
+  expected?: ReadonlyMap<string, string | null>
+}
+
+/** A path is neither as planned nor as it should become. */
+export class ApplyConflict extends Error {
+  readonly path: string
+  readonly reason: string
+  constructor(path: string, reason: string) {
+    super(`${pathToText(path)}: ${reason}`)
+    this.path = path
+    this.reason = reason
+  }
+}
+
+export interface ApplyResult {
+  done: ApplyEntry[]
+  /** Recovery only: paths that hold neither state, left as they are. */
+  left: string[]
+  /** Milliseconds spent waiting for the disk. */
+  syncMs: number
+}
+
+/** The order in which entries can be carried out: what goes first makes room for what comes. */
+export function orderEntries(entries: readonly ApplyEntry[]): ApplyEntry[] {
+  const down = (a: ApplyEntry, b: ApplyEntry) => (a.path < b.path ? 1 : -1)
+  const up = (a: ApplyEntry, b: ApplyEntry) => (a.path < b.path ? -1 : 1)
+  const isDirectory = (entry: ApplyEntry) => entry.path.endsWith('/')
+  const goes = entries.filter((entry) => entry.post.kind === 'absent')
+  const comes = entries.filter((entry) => entry.post.kind !== 'absent')
+  return [
+    ...goes.filter((entry) => !isDirectory(entry)).sort(down),
+    ...goes.filter(isDirectory).sort(down),
+    ...comes.filter((entry) => isDirectory(entry) && entry.pre.kind !== 'directory').sort(up),
+    ...comes.filter((entry) => !isDirectory(entry)).sort(up),
+    ...comes.filter((entry) => isDirectory(entry) && entry.pre.kind === 'directory').sort(down),
+  ]
+}
+
+/**
+ * Carries out entries. With `expected`, the first path that is not as planned takes everything back and is thrown; in
+ * recovery such paths are left and listed.
+ * @throws ApplyConflict
+ */
+export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyResult> {
+  const result: ApplyResult = { done: [], left: [], syncMs: 0 }
+  const ordered = orderEntries(input.entries)
+  let removed = false
+  const removeDirectories = () => {
+    if (removed) return
+    removed = true
+    for (const directory of input.removable) removeIfEmpty(env, input.root, directory)
+  }
+  try {
+    for (const [number, entry] of ordered.entries()) {
+      if (entry.post.kind !== 'absent') removeDirectories()
+      const state = await check(env, input, entry)
+      if (state === 'post') continue
+      if (state === 'other') {
+        if (input.expected) throw new ApplyConflict(entry.path, 'changed at this very moment')
+        result.left.push(entry.path)
+        continue
+      }
+      await applyOne(env, input, { entry, number, result })
+      result.done.push(entry)
+    }
+    removeDirectories()
+    return result
+  } catch (error) {
+    if (input.expected) await takeBack(env, input, result.done)
+    if (error instanceof ApplyConflict) throw error
+    const code = errno(error)
+    if (code === undefined) throw error
+    throw new CkptError(
+      'INTERNAL',
+      `Writing failed (${code}). What had been written was taken back; your files are as they were.`,
+      {
+        cause: error,
+        hints: code === 'ENOSPC' ? ['free some disk space, then run the command again'] : ['ckpt status'],
+      },
+    )
+  }
+}
+
+async function takeBack(env: Env, input: ApplyInput, done: readonly ApplyEntry[]): Promise<void> {
+  const { expected: _, ...rest } = input
+  const entries = done.map(({ path, pre, post }) => ({ path, pre: post, post: pre }))
+  await applyEntries(env, { ...rest, nonce: env.random(6), entries, removable: [] })
+}
+
+async function check(
+  env: Env,
+  { root, store, expected }: ApplyInput,
+  entry: ApplyEntry,
+): Promise<'pre' | 'post' | 'other'> {
+  if (expected && !entry.path.endsWith('/')) {
+    const stats = behindSymlink(env, root, entry.path) ? null : look(env, root, entry.path)
+    const print = isStats(stats)
+      ? stats.isDirectory()
+        ? null
+        : fingerprint(stats)
+      : stats === null
+        ? null
+        : 'unreadable'
+    return print === (expected.get(entry.path) ?? null) ? 'pre' : 'other'
+  }
+  const now = observe(env, root, entry.path, store.objects)
+  if (sameState(now, entry.post)) return 'post'
+  if (sameState(now, entry.pre)) return 'pre'
+  // Directories are soft: made or emptied by the files in them.
+  if (entry.path.endsWith('/')) return now.kind === 'unknown' ? 'other' : 'pre'
+  // A directory where a file is to come is empty by now, or the rename will say so.
+  return now.kind === 'unknown' && now.reason === 'directory' && entry.pre.kind === 'absent' ? 'pre' : 'other'
+}
+
+interface One {
+  entry: ApplyEntry
+  number: number
+  result: ApplyResult
+}
+
+async function applyOne(env: Env, input: ApplyInput, { entry, number, result }: One): Promise<void> {
+  const { root } = input
+  const { path, pre, post } = entry
+  const at = native(root, path)
+  if (path.endsWith('/')) {
+    applyDirectory(env, root, entry)
+    return
+  }
+  if (post.kind === 'absent') {
+    const old = temporaryPath(env, input, path, `${number}.old`)
+    const before = env.files.lstatSync(at)
+    rename(env, at, old)
+    verifyAside(env, { old, at, path, before })
+    return
+  }
+  if (post.kind !== 'present') return
+  const stats = look(env, root, path)
+  const before = isStats(stats) && !stats.isDirectory() ? stats : null
+  if (
+    pre.kind === 'present' &&
+    pre.type === 'file' &&
+    post.type === 'file' &&
+    pre.oid === post.oid &&
+    before?.nlink === 1
+  ) {
+    env.files.chmodSync(at, post.mode)
+    return
+  }
+  makeParents(env, input, path)
+  const fresh = temporaryPath(env, input, path, `${number}.new`)
+  const bytes = await input.store.objects.get(post.oid, 'blob')
+  if (post.type === 'link') env.files.symlinkSync(bytes, fresh)
+  else result.syncMs += writeFresh(env, fresh, { bytes, mode: post.mode, owner: before, path })
+  putInPlace(env, input, { fresh, at, path, before, number })
+}
+
+function applyDirectory(env: Env, root: string, { path, post }: ApplyEntry): void {
+  const at = native(root, path)
+  if (post.kind === 'absent') {
+    removeIfEmpty(env, root, path)
+    return
+  }
+  if (post.kind !== 'directory') return
+  try {
+    env.files.mkdirSync(at, { recursive: true })
+  } catch (error) {
+    if (errno(error) === 'EEXIST') throw new ApplyConflict(path, 'a file is in its place')
+    throw error
+  }
+  env.files.chmodSync(at, post.mode)
+}
+
+function removeIfEmpty(env: Env, root: string, directory: string): void {
+  try {
+    if (!behindSymlink(env, root, `${directory}${directory.endsWith('/') ? '' : '/'}x`))
+      env.files.rmdirSync(native(root, directory))
+  } catch (error) {
+    const code = errno(error)
+    // Somebody's files are in it, or it is no directory any more: then it stays.
+    if (code !== 'ENOTEMPTY' && code !== 'ENOENT' && code !== 'EEXIST' && code !== 'ENOTDIR' && code !== 'EBUSY')
+      throw error
+  }
+}
+
+function makeParents(env: Env, { root, directoryMode }: ApplyInput, path: string): void {
+  const missing: string[] = []
+  for (let at = parentOf(path); at !== ''; at = parentOf(at)) {
+    const stats = look(env, root, at)
+    if (stats !== null && !isStats(stats))
+      throw new ApplyConflict(path, `its directory cannot be reached (${stats.failed})`)
+    if (stats?.isDirectory()) break
+    if (stats !== null) throw new ApplyConflict(path, 'a file is in the place of its directory')
+    missing.unshift(at)
+  }
+  for (const directory of missing) {
+    const at = native(root, directory)
+    env.files.mkdirSync(at)
+    env.files.chmodSync(at, directoryMode)
+  }
+}
+
+/** Where a temporary file lies: in our own directory, or beside its target on another file system. */
+function temporaryPath(env: Env, { root, store, nonce }: ApplyInput, path: string, suffix: string): string | Buffer {
+  const own = `${store.worktreeDir}/tmp`
+  env.files.mkdirSync(own, { recursive: true, mode: 0o700 })
+  const parent = parentOf(path)
+  const directory = look(env, root, parent)
+  if (!isStats(directory) || directory.dev === env.files.lstatSync(own).dev) return `${own}/${nonce}-${suffix}`
+  return native(root, `${parent === '' ? '' : `${parent}/`}${reservedName(nonce, suffix)}`)
+}
+
+interface Fresh {
+  bytes: Buffer
+  mode: number
+  owner: Stats | null
+  path: string
+}
+
+/** Writes a whole new file, synced; returns the milliseconds that syncing took. */
+function writeFresh(env: Env, at: string | Buffer, { bytes, mode, owner, path }: Fresh): number {
+  const { files } = env
+  const fd = files.openSync(at, 'wx', 0o600)
+  try {
+    files.writeFileSync(fd, bytes)
+    const own = files.fstatSync(fd)
+    if (owner && (owner.uid !== own.uid || owner.gid !== own.gid)) {
+      try {
+        files.chownSync(at, owner.uid, owner.gid)
+      } catch (error) {
+        if (errno(error) !== 'EPERM') throw error
+        throw new ApplyConflict(path, 'its owner cannot be kept')
+      }
+    }
+    files.chmodSync(at, mode) // after chown, which clears some bits
+    const start = env.monotonic()
+    files.fsyncSync(fd)
+    return env.monotonic() - start
+  } finally {
+    files.closeSync(fd)
+  }
+}
+
+interface Placing {
+  fresh: string | Buffer
+  at: string | Buffer
+  path: string
+  before: Stats | null
+  number: number
+}
+
+function putInPlace(env: Env, input: ApplyInput, { fresh, at, path, before, number }: Placing): void {
+  const { files } = env
+  const old = temporaryPath(env, input, path, `${number}.old`)
+  const expected = input.expected?.get(path)
+  const now = look(env, input.root, path)
+  if (input.expected) {
+    const print = isStats(now) && !now.isDirectory() ? fingerprint(now) : null
+    if (print !== (expected ?? null)) {
+      files.unlinkSync(fresh)
+      throw new ApplyConflict(path, 'changed at this very moment')
+    }
+  }
+  if (before === null) {
+    // Nothing is there: a link fails if something came meanwhile, a rename would not.
+    try {
+      files.linkSync(fresh, at)
+      files.unlinkSync(fresh)
+    } catch (error) {
+      const code = errno(error)
+      if (code === 'EEXIST') {
+        files.unlinkSync(fresh)
+        throw new ApplyConflict(path, 'something else was made there at this very moment')
+      }
+      if (code !== 'EPERM' && code !== 'EMLINK' && code !== 'ENOTSUP') throw error
+      rename(env, fresh, at)
+    }
+    return
+  }
+  let linked = true
+  try {
+    files.linkSync(at, old)
+  } catch (error) {
+    const code = errno(error)
+    if (code !== 'EPERM' && code !== 'EMLINK' && code !== 'ENOTSUP') throw error
+    linked = false // a file system, or an owner, without links: the look right before is all there is
+  }
+  rename(env, fresh, at)
+  if (linked) verifyAside(env, { old, at, path, before })
+}
+
+/** The old inode must be what was there when we looked; if it was written to meanwhile it is put back. */
+function verifyAside(
+  env: Env,
+  { old, at, path, before }: { old: string | Buffer; at: string | Buffer; path: string; before: Stats },
+): void {
+  const { files } = env
+  const aside = files.lstatSync(old)
+  if (
+    aside.ino === before.ino &&
+    aside.size === before.size &&
+    aside.mtimeMs === before.mtimeMs &&
+    permissions(aside) === permissions(before)
+  ) {
+    files.unlinkSync(old)
+    return
+  }
+  rename(env, old, at)
+  throw new ApplyConflict(path, 'changed at this very moment')
+}
+
+function rename(env: Env, from: string | Buffer, to: string | Buffer): void {
+  env.files.renameSync(from, to)
+}
+
+/** Removes what a killed operation left of its temporary files. */
+export function sweepTemporary(
+  env: Env,
+  { root, store, nonce, entries }: Pick<ApplyInput, 'root' | 'store' | 'nonce' | 'entries'>,
+): void {
+  const remove = (at: string | Buffer) => {
+    try {
+      env.files.unlinkSync(at)
+    } catch (error) {
+      const code = errno(error)
+      if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error
+    }
+  }
+  const own = `${store.worktreeDir}/tmp`
+  if (env.files.existsSync(own)) for (const name of env.files.readdirSync(own)) remove(`${own}/${name}`)
+  for (const [number, { path }] of orderEntries(entries).entries()) {
+    const parent = parentOf(path)
+    for (const suffix of ['new', 'old']) {
+      const name = reservedName(nonce, `${number}.${suffix}`)
+      remove(native(root, parent === '' ? name : `${parent}/${name}`))
+    }
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * What the last scan knew, so that the next one looks only at what changed: a private git index for the paths that have
+ * come to rest (cold), and this file for the rest (hot) and for directories. Both are published by one rename of this
+ * file, under the worktree's lock. Losing it costs time, never truth.
+ */
+import { createHash } from 'node:crypto'
+import type { DefaultModes } from '../core/beside.ts'
+import type { Oid } from '../core/ids.ts'
+import type { RelativePath } from '../core/paths.ts'
+import { type Env, errno } from '../env.ts'
+import { readIfThere, type Store, writeFileWhole } from '../git/store.ts'
+
+/** A path as it was when it was read. */
+export interface HotEntry {
+  oid: Oid
+  type: 'file' | 'link'
+  size: number
+  mtimeMs: number
+  ctimeMs: number
+  ino: number
+  mode: number
+  /** The file system's clock when the scan began that read it. */
+  seen: number
+}
+
+export interface DirectoryEntry {
+  mtimeMs: number
+  ctimeMs: number
+  ino: number
+  mode: number
+  seen: number
+  directories: string[]
+  specials: string[]
+  /** Names that git takes in no tree (`.GIT`), or that make this a repository (`.git`). */
+  unrepresentable: string[]
+  empty: boolean
+}
+
+export interface SnapshotCache {
+  tree: Oid
+  defaults: DefaultModes
+  /** File name of the private index in the worktree's directory; null: none yet. */
+  index: string | null
+  /** Paths that the private index lacks or has differently: this is what counts for them. */
+  hot: Map<RelativePath, HotEntry>
+  /** Paths that the last scan could not take; they are looked at again even if nothing says that they changed. */
+  recheck: RelativePath[]
+  modes: Map<RelativePath, number>
+  directories: Map<string, DirectoryEntry>
+  /** Fingerprint of the user's index when its paths were last compared with ours. */
+  userIndex: string | null
+  /** Paths of the user's index that are not on disk because the checkout is sparse, collapsed to directories. */
+  notHere: RelativePath[]
+  /** Fingerprint of the limits that the last scan obeyed. */
+  rules: string
+}
+
+interface StoredCache {
+  version: 1
+  tree: string
+  defaults: [number, number, number]
+  index: string | null
+  hot: [string, string, number, number, number, number, number, number, number][]
+  recheck: string[]
+  modes: [string, number][]
+  directories: [string, number, number, number, number, number, string[], string[], string[], boolean][]
+  userIndex: string | null
+  notHere: string[]
+  rules: string
+}
+
+const fileOf = (store: Store) => `${store.worktreeDir}/cache.json`
+
+/** Null when there is none or it cannot be trusted. */
+export function loadCache(env: Env, store: Store): SnapshotCache | null {
+  const bytes = readIfThere(env, fileOf(store))
+  if (!bytes) return null
+  const newline = bytes.indexOf(10)
+  const body = bytes.subarray(newline + 1)
+  if (createHash('sha1').update(body).digest('hex') !== bytes.toString('latin1', 0, newline)) return null
+  const stored = JSON.parse(body.toString('latin1')) as StoredCache
+  if (stored.version !== 1) return null
+  if (stored.index !== null && !env.files.existsSync(`${store.worktreeDir}/${stored.index}`)) return null
+  const hot: SnapshotCache['hot'] = new Map()
+  for (const [path, oid, link, size, mtimeMs, ctimeMs, ino, mode, seen] of stored.hot) {
+    const type = link === 1 ? 'link' : 'file'
+    hot.set(path as RelativePath, { oid: oid as Oid, type, size, mtimeMs, ctimeMs, ino, mode, seen })
+  }
+  const [file, exec, directory] = stored.defaults
+  return {
+    tree: stored.tree as Oid,
+    defaults: { file, exec, directory },
+    index: stored.index,
+    hot,
+    recheck: stored.recheck as RelativePath[],
+    modes: new Map(stored.modes as [RelativePath, number][]),
+    directories: new Map(
+      stored.directories.map(
+        ([path, mtimeMs, ctimeMs, ino, mode, seen, directories, specials, unrepresentable, empty]) => [
+          path,
+          { mtimeMs, ctimeMs, ino, mode, seen, directories, specials, unrepresentable, empty },
+        ],
+      ),
+    ),
+    userIndex: stored.userIndex,
+    notHere: stored.notHere as RelativePath[],
+    rules: stored.rules,
+  }
+}
+
+/** Publishes a cache; the index it no longer names is removed. The caller holds the worktree's lock. */
+export function saveCache(env: Env, store: Store, cache: SnapshotCache): void {
+  const stored: StoredCache = {
+    version: 1,
+    tree: cache.tree,
+    defaults: [cache.defaults.file, cache.defaults.exec, cache.defaults.directory],
+    index: cache.index,
+    hot: [...cache.hot].map(([path, e]) => [
+      path,
+      e.oid,
+      e.type === 'link' ? 1 : 0,
+      e.size,
+      e.mtimeMs,
+      e.ctimeMs,
+      e.ino,
+      e.mode,
+      e.seen,
+    ]),
+    recheck: cache.recheck,
+    modes: [...cache.modes],
+    directories: [...cache.directories].map(([path, d]) => [
+      path,
+      d.mtimeMs,
+      d.ctimeMs,
+      d.ino,
+      d.mode,
+      d.seen,
+      d.directories,
+      d.specials,
+      d.unrepresentable,
+      d.empty,
+    ]),
+    userIndex: cache.userIndex,
+    notHere: cache.notHere,
+    rules: cache.rules,
+  }
+  const body = Buffer.from(JSON.stringify(stored), 'latin1')
+  const sum = createHash('sha1').update(body).digest('hex')
+  writeFileWhole(env, fileOf(store), Buffer.concat([Buffer.from(`${sum}\n`), body]))
+  for (const name of env.files.readdirSync(store.worktreeDir)) {
+    if (/^index-[0-9a-f]+$/.test(name) && name !== cache.index) {
+      try {
+        env.files.unlinkSync(`${store.worktreeDir}/${name}`)
+      } catch (error) {
+        if (errno(error) !== 'ENOENT') throw error
+      }
+    }
+  }
+}

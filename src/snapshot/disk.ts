@@ -1,0 +1,126 @@
+/** One path of the worktree at a time: looked at, read, hashed. Nothing here follows a symlink. */
+import type { Stats } from 'node:fs'
+import { constants } from 'node:fs'
+import type { Oid } from '../core/ids.ts'
+import type { PathState } from '../core/state.ts'
+import { type Env, errno } from '../env.ts'
+import type { ObjectStore } from '../git/objects.ts'
+
+const ascii = /^[\x00-\x7f]*$/
+
+/** A worktree path as the file system wants it: text when it is ASCII, else its exact bytes. */
+export function native(root: string, path: string): string | Buffer {
+  const bare = path.endsWith('/') ? path.slice(0, -1) : path
+  if (bare === '') return root
+  if (ascii.test(bare)) return `${root}/${bare}`
+  return Buffer.concat([Buffer.from(`${root}/`, 'utf8'), Buffer.from(bare, 'latin1')])
+}
+
+/** What lstat says of a path; null when nothing is there. Any other failure is the error code. */
+export function look(env: Env, root: string, path: string): Stats | null | { failed: string } {
+  try {
+    return env.files.lstatSync(native(root, path))
+  } catch (error) {
+    const code = errno(error)
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null
+    return { failed: code ?? 'EIO' }
+  }
+}
+
+export function isStats(found: Stats | null | { failed: string }): found is Stats {
+  return found !== null && !('failed' in found)
+}
+
+/** Enough of lstat to see that a path changed. */
+export function fingerprint(stats: Stats): string {
+  return `${stats.size}-${stats.mtimeMs}-${stats.ctimeMs}-${stats.ino}-${stats.mode.toString(8)}`
+}
+
+export const permissions = (stats: Stats): number => stats.mode & 0o7777
+
+export type FileReading =
+  | { kind: 'read'; oid: Oid; type: 'file' | 'link'; stats: Stats }
+  | { kind: 'absent' }
+  | { kind: 'directory'; stats: Stats }
+  | { kind: 'special'; stats: Stats }
+  | { kind: 'unreadable'; code: string }
+
+const ATTEMPTS = 5
+
+/**
+ * Reads a file or symlink and writes it to the store as a blob. A file that changes while it is read is read again; one
+ * that does not come to rest is `unreadable` (`EAGAIN`).
+ */
+export function readPath(env: Env, root: string, path: string, objects: ObjectStore): FileReading {
+  const { files } = env
+  const at = native(root, path)
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const stats = look(env, root, path)
+    if (stats === null) return { kind: 'absent' }
+    if (!isStats(stats)) return { kind: 'unreadable', code: stats.failed }
+    if (stats.isDirectory()) return { kind: 'directory', stats }
+    try {
+      if (stats.isSymbolicLink()) {
+        const target = files.readlinkSync(at, { encoding: 'buffer' })
+        const again = look(env, root, path)
+        if (!isStats(again) || fingerprint(again) !== fingerprint(stats)) continue
+        return { kind: 'read', type: 'link', oid: objects.write('blob', target), stats }
+      }
+      if (!stats.isFile()) return { kind: 'special', stats }
+      // O_NONBLOCK: a fifo put there since the lstat must not hang us.
+      const fd = files.openSync(at, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+      try {
+        const opened = files.fstatSync(fd)
+        if (!opened.isFile()) continue
+        const bytes = files.readFileSync(fd)
+        const after = files.fstatSync(fd)
+        if (fingerprint(after) !== fingerprint(opened) || bytes.length !== after.size) continue
+        return { kind: 'read', type: 'file', oid: objects.write('blob', bytes), stats: after }
+      } finally {
+        files.closeSync(fd)
+      }
+    } catch (error) {
+      const code = errno(error)
+      if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP' || code === 'EINVAL') continue // replaced meanwhile
+      if (code === 'EACCES' || code === 'EPERM' || code === 'EIO' || code === 'EBUSY' || code === 'ETXTBSY') {
+        return { kind: 'unreadable', code }
+      }
+      throw error
+    }
+  }
+  return { kind: 'unreadable', code: 'EAGAIN' }
+}
+
+/** The disk's state of a path, its content in the store. Directories by their key with a trailing slash. */
+export function observe(env: Env, root: string, path: string, objects: ObjectStore): PathState {
+  if (path.endsWith('/')) {
+    const stats = look(env, root, path)
+    if (stats === null) return { kind: 'absent' }
+    if (!isStats(stats)) return { kind: 'unknown', reason: 'unreadable' }
+    return stats.isDirectory() ? { kind: 'directory', mode: permissions(stats) } : { kind: 'absent' }
+  }
+  if (behindSymlink(env, root, path)) return { kind: 'absent' }
+  const reading = readPath(env, root, path, objects)
+  switch (reading.kind) {
+    case 'read':
+      return { kind: 'present', type: reading.type, oid: reading.oid, mode: permissions(reading.stats) }
+    case 'absent':
+      return { kind: 'absent' }
+    case 'directory':
+      return { kind: 'unknown', reason: 'directory' }
+    case 'special':
+      return { kind: 'unknown', reason: 'special' }
+    case 'unreadable':
+      return { kind: 'unknown', reason: 'unreadable' }
+  }
+}
+
+/** Whether a directory above a path is not a real directory: then the path itself is not in this worktree. */
+export function behindSymlink(env: Env, root: string, path: string): boolean {
+  for (let at = path.indexOf('/'); at > 0; at = path.indexOf('/', at + 1)) {
+    const stats = look(env, root, path.slice(0, at))
+    if (stats === null) return false // nothing there: nothing below either
+    if (isStats(stats) && !stats.isDirectory()) return true
+  }
+  return false
+}
