@@ -58,12 +58,12 @@ export interface Checkpoint extends CheckpointMeta {
   parents: Oid[]
 }
 
-const escape = (text: string): string =>
+const encode = (text: string): string =>
   Buffer.from(text, 'utf8')
     .toString('latin1')
     .replace(/[^A-Za-z0-9_.:/@+-]/g, (c) => `%${c.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`)
 
-const unescape = (text: string): string =>
+const decode = (text: string): string =>
   Buffer.from(
     text.replace(/%([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
     'latin1',
@@ -82,7 +82,7 @@ export function formatMessage(meta: CheckpointMeta): string {
   const lines = [subjectOf(meta), '']
   const add = (key: string, value: string | number | boolean | null | undefined) => {
     if (value === undefined || value === null || value === false) return
-    lines.push(`Ckpt-${key}: ${value === true ? 'yes' : escape(String(value))}`)
+    lines.push(`Ckpt-${key}: ${value === true ? 'yes' : encode(String(value))}`)
   }
   add('Kind', meta.kind)
   add('Session', meta.session)
@@ -136,8 +136,8 @@ export function parseCheckpoint(id: Oid, commit: string): Checkpoint {
   for (const line of commit.slice(split + 2).split('\n')) {
     const match = /^Ckpt-([A-Za-z-]+): (.*)$/.exec(line)
     if (!match) continue
-    if (match[1] === 'Path') paths.push(Buffer.from(unescape(match[2]!), 'base64').toString('latin1'))
-    else one.set(match[1]!, unescape(match[2]!))
+    if (match[1] === 'Path') paths.push(Buffer.from(decode(match[2]!), 'base64').toString('latin1'))
+    else one.set(match[1]!, decode(match[2]!))
   }
   const kind = one.get('Kind')
   const seq = Number(one.get('Seq'))

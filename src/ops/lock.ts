@@ -117,11 +117,15 @@ function tryTake(env: Env, path: string, own: Holder, depth = 0): (() => void) |
       release()
     }
   } finally {
-    try {
-      files.unlinkSync(draft)
-    } catch (error) {
-      if (errno(error) !== 'ENOENT') throw error
-    }
+    removeIfThere(env, draft)
+  }
+}
+
+function removeIfThere(env: Env, path: string): void {
+  try {
+    env.files.unlinkSync(path)
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
   }
 }
 
