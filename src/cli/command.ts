@@ -37,3 +37,5 @@ export interface Invocation {
 }
 
 export type Command = (invocation: Invocation) => Promise<Output>
+
+export type Parsed = { kind: 'help'; text: string } | { kind: 'run'; args: Arguments; command: Command }

@@ -1,15 +1,12 @@
 /** The program: the tree of commands, each imported when it runs; the only place that catches, and that knows exit codes. */
 import pc from 'picocolors'
-import type { Argv } from 'yargs'
-import yargs from 'yargs/yargs'
 import { CkptError } from '../core/errors.ts'
 import { printable, showPath } from '../core/paths.ts'
 import type { FileAction } from '../core/plan.ts'
 import { type Env, errno } from '../env.ts'
-import type { Arguments, Command, Output } from './command.ts'
-import { commands } from './commands.ts'
+import type { Arguments, Output } from './command.ts'
+import { parseQuickly } from './parse-quickly.ts'
 import { actionJson } from './present/json.ts'
-import { VERSION } from './version.ts'
 
 export { realEnv } from '../env.ts'
 
@@ -30,7 +27,7 @@ export async function main(argv: readonly string[], env: Env): Promise<number> {
       throw new CkptError('USAGE', 'ckpt does not run on Windows. Nothing was changed.', {
         hints: ['use it inside WSL'],
       })
-    const parsed = await parse(argv)
+    const parsed = (await parseQuickly(argv)) ?? (await (await import('./parse.ts')).parse(argv))
     if (parsed.kind === 'help') {
       env.stdout.write(`${parsed.text}\n`)
       return 0
@@ -43,63 +40,6 @@ export async function main(argv: readonly string[], env: Env): Promise<number> {
   } catch (error) {
     return report(env, { error, json })
   }
-}
-
-type Parsed = { kind: 'help'; text: string } | { kind: 'run'; args: Arguments; command: Command }
-
-async function parse(argv: readonly string[]): Promise<Parsed> {
-  let chosen: { args: Arguments; load: () => Promise<Command> } | null = null
-  const tree = yargs()
-    .scriptName('ckpt')
-    .usage('ckpt: undo and redo for the work that coding agents do in a worktree\n\nUsage: $0 COMMAND [options]')
-    .parserConfiguration({
-      'populate--': true,
-      'parse-positional-numbers': false,
-      'duplicate-arguments-array': true,
-      'camel-case-expansion': false,
-    })
-    .option('json', { type: 'boolean', default: false, describe: 'one JSON document on standard output' })
-    .option('cwd', { type: 'string', requiresArg: true, describe: 'run as if started in this directory' })
-    .option('color', { type: 'boolean', default: true, describe: 'colours on a terminal (--no-color)' })
-    .option('quiet', { type: 'boolean', default: false, describe: 'print nothing but data and errors' })
-    .option('daemon', { type: 'boolean', default: true, describe: 'ask the daemon if it runs (--no-daemon)' })
-    .version(VERSION)
-    .help()
-    .alias('help', 'h')
-    .strict()
-    .demandCommand(1, 'Which command?')
-    .recommendCommands()
-    .exitProcess(false)
-    .wrap(100)
-  for (const { usage, describe, options, examples, load } of commands) {
-    tree.command(
-      usage,
-      describe,
-      (one: Argv) => {
-        for (const [name, option] of Object.entries(options ?? {})) {
-          if (option.positional) one.positional(name, { describe: option.describe, type: 'string' })
-          else one.option(name, option)
-        }
-        for (const [line, what] of examples ?? []) one.example(line, what)
-        return one
-      },
-      (args) => {
-        chosen = { args: args as unknown as Arguments, load }
-      },
-    )
-  }
-  const text = await new Promise<string>((resolve, reject) => {
-    tree.parse([...argv], {}, (error: Error | undefined, _args: unknown, output: string) => {
-      if (error)
-        reject(
-          new CkptError('USAGE', `${error.message.split('\n')[0]} Nothing was changed.`, { hints: ['ckpt --help'] }),
-        )
-      else resolve(output)
-    })
-  })
-  const run = chosen as { args: Arguments; load: () => Promise<Command> } | null
-  if (text !== '' || !run) return { kind: 'help', text }
-  return { kind: 'run', args: run.args, command: await run.load() }
 }
 
 function useColor(env: Env, args: Arguments): boolean {

@@ -23,6 +23,8 @@ export interface WorktreeRefs {
   lastSeq: number
   /** Objects beside checkpoints, kept reachable by one tree. */
   meta: Oid | null
+  /** Prompts, as git notes. */
+  notes: Oid | null
 }
 
 const digest = (text: string) => createHash('sha256').update(text).digest('hex')
@@ -36,14 +38,19 @@ export function metaRef(store: Store): string {
 }
 
 export function readWorktreeRefs(store: Store): Promise<WorktreeRefs> {
-  return store.refs(store.refPrefix).then((tips) => groupRefs(store.refPrefix, tips))
+  return store.refs(store.refPrefix, store.notesRef).then((tips) => groupRefs(store.refPrefix, tips))
 }
 
 export function groupRefs(prefix: string, tips: readonly RefTip[]): WorktreeRefs {
   const sessions = new Map<SessionId, SessionRefs>()
   let lastSeq = 0
   let meta: Oid | null = null
+  let notes: Oid | null = null
   for (const { ref, oid, type, contents } of tips) {
+    if (ref.startsWith('refs/notes/')) {
+      notes = oid
+      continue
+    }
     const name = ref.slice(prefix.length)
     if (name === '@meta') meta = oid
     if (type !== 'commit' || name.startsWith('@')) continue
@@ -61,7 +68,7 @@ export function groupRefs(prefix: string, tips: readonly RefTip[]): WorktreeRefs
     else if (leaf.startsWith('abandoned/')) refs.abandoned.push({ ref, tip })
     else refs.others.push({ ref, tip })
   }
-  return { sessions, lastSeq, meta }
+  return { sessions, lastSeq, meta, notes }
 }
 
 /** The session of the newest turn marker in this worktree, never `manual`. */
@@ -107,13 +114,22 @@ export async function readChain(
   return chain.reverse()
 }
 
+/** So many commits are read one by one before another process is worth its start. */
+const FEW = 48
+
 /** Reads back from a tip until `enough` says so of what was read (oldest first), in growing pieces. */
 export async function readChainUntil(
   store: Store,
   tip: Oid,
   enough: (chain: Checkpoint[]) => boolean,
 ): Promise<Checkpoint[]> {
-  for (let limit = 64; ; limit *= 8) {
+  const near: Checkpoint[] = []
+  for (let id: Oid | undefined = tip; id !== undefined && near.length < FEW; id = near[0]?.parents[0]) {
+    near.unshift(await readCheckpoint(store, id))
+    if (near[0]?.kind === 'before' && enough(near)) return near
+  }
+  if (near[0]?.parents.length === 0) return near
+  for (let limit = FEW * 8; ; limit *= 8) {
     const chain = await readChain(store, tip, { limit })
     if (chain.length < limit || enough(chain)) return chain
   }

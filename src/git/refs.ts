@@ -24,10 +24,10 @@ export async function listRefs(
   env: Env,
   gitDir: string,
   vars: Record<string, string>,
-  prefix: string,
+  prefixes: readonly string[],
 ): Promise<RefTip[]> {
   const out = await runGit(env, {
-    args: ['for-each-ref', '--format=%(refname)%00%(objectname)%00%(objecttype)%00%(contents)%00%00', prefix],
+    args: ['for-each-ref', '--format=%(refname)%00%(objectname)%00%(objecttype)%00%(contents)%00%00', ...prefixes],
     cwd: gitDir,
     vars,
   })

@@ -11,19 +11,17 @@ import type { FileEntry } from './trees.ts'
 
 const fanout = (oid: Oid) => `${oid.slice(0, 2)}/${oid.slice(2)}`
 
-async function notesTip(store: Store): Promise<Oid | null> {
-  const found = (await store.refs(store.notesRef)).find((tip) => tip.ref === store.notesRef)
-  return found?.oid ?? null
-}
-
 async function treeOf(store: Store, commit: Oid): Promise<Oid> {
   const text = (await store.objects.get(commit, 'commit')).toString('latin1')
   return parseOid(text.slice('tree '.length, text.indexOf('\n')))
 }
 
 /** The edit that attaches a prompt to a `before` checkpoint. */
-export async function addPrompt(store: Store, before: Oid, text: string, seconds: number): Promise<RefEdit> {
-  const tip = await notesTip(store)
+export async function addPrompt(
+  store: Store,
+  tip: Oid | null,
+  { before, text, seconds }: { before: Oid; text: string; seconds: number },
+): Promise<RefEdit> {
   const blob = store.objects.write('blob', Buffer.from(text, 'utf8'))
   const tree = await store.trees.edit(
     tip === null ? store.trees.empty : await treeOf(store, tip),
@@ -40,8 +38,7 @@ export async function addPrompt(store: Store, before: Oid, text: string, seconds
 }
 
 /** Reads prompts; the text of a checkpoint without one is null. */
-export async function promptReader(store: Store): Promise<(before: Oid) => Promise<string | null>> {
-  const tip = await notesTip(store)
+export async function promptReader(store: Store, tip: Oid | null): Promise<(before: Oid) => Promise<string | null>> {
   if (tip === null) return async () => null
   const tree = await treeOf(store, tip)
   return async (before) => {

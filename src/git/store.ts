@@ -48,8 +48,8 @@ export class Store {
     return `refs/notes/ckpt/${this.place.worktreeId}`
   }
 
-  refs(prefix: string): Promise<RefTip[]> {
-    return listRefs(this.#env, this.gitDir, this.vars, prefix)
+  refs(...prefixes: string[]): Promise<RefTip[]> {
+    return listRefs(this.#env, this.gitDir, this.vars, prefixes)
   }
 
   /** One transaction. Lock files of killed git processes are cleared: this worktree's at once, shared ones when they are old. */

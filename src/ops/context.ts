@@ -2,7 +2,7 @@
 import { type Config, DEFAULTS } from '../config/defaults.ts'
 import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
-import { type HeadState, type Repository, readHead } from '../git/repository.ts'
+import { type HeadState, ignoreFiles, type Repository, readHead } from '../git/repository.ts'
 import { createStore, Store, type StorePlace, storeExists } from '../git/store.ts'
 import type { Worktree } from '../snapshot/worktree.ts'
 import { withLock } from './lock.ts'
@@ -36,7 +36,10 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
   // Without a word of configuration the root itself is checked first: a bad root wins over a bad file.
   placeStore(env, found, DEFAULTS)
   const { loadConfig } = await import('../config/load.ts')
-  const { config, warnings } = await loadConfig(env, { ...found, forgiving: options.forgiving ?? false })
+  const [{ config, warnings }, ignored] = await Promise.all([
+    loadConfig(env, { ...found, forgiving: options.forgiving ?? false }),
+    found.repository ? ignoreFiles(env, found.repository) : [],
+  ])
   let place = placeStore(env, found, config)
   let exists = storeExists(env, place)
   if (!exists && !found.repository && !options.init) {
@@ -58,7 +61,7 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
   if (exists && !env.files.existsSync(store.worktreeDir)) exists = false
   return {
     env,
-    worktree: describeWorktree(found, place),
+    worktree: describeWorktree(found, place, ignored),
     repository: found.repository,
     config,
     place,

@@ -66,7 +66,7 @@ export async function viewTurns(
   { refs, timeline, turns }: { refs: WorktreeRefs; timeline: Timeline; turns: readonly Turn[] },
 ): Promise<TurnView[]> {
   if (turns.length === 0) return []
-  const prompts = await promptReader(context.store)
+  const prompts = await promptReader(context.store, refs.notes)
   const reader = new ChangeReader(context, refs, timeline)
   const withSteps = turns.filter((turn) => turn.steps.length > 0)
   if (withSteps.length > 0) await reader.activitySince(Math.min(...withSteps.map((turn) => turn.before.seq)))
@@ -160,7 +160,7 @@ export async function show(context: Context, id: string, session: string | undef
     : (await diffTrees(store, store.trees.empty, checkpoint.tree)).files
   const beside = await besideOf(context, checkpoint)
   const uncovered = from ? uncoveredChanges(await besideOf(context, from), beside) : []
-  const prompt = await (await promptReader(store))(checkpoint.id)
+  const prompt = await (await promptReader(store, refs.notes))(checkpoint.id)
   return { turn: null, checkpoint, beside, files, uncovered, prompt, warnings }
 }
 

@@ -86,11 +86,16 @@ export async function mark(context: Context, marker: Marker, arrived: number): P
   }
   const { deadline } = config.snapshot
   return locked(context, { command: `mark ${marker.event}`, wait: deadline }, async () => {
-    const [refs, head] = await Promise.all([readRefs(context), headOf(context)])
+    // The scan takes longest: it runs while the timeline is read, and is thrown away for a marker that came before.
+    const reading = readRefs(context)
+    const scanning = takeSnapshot(context, reading, { deadline: deadline - passed() })
+    scanning.catch(() => undefined)
+    const [refs, head] = await Promise.all([reading, headOf(context)])
     const pending = Boolean(refs.sessions.get(marker.session)?.boundary)
     const timeline = await loadTimeline(context, refs, marker.session, { recent: !pending })
     const repeated = await findRepeated(context, timeline, marker)
     if (repeated) {
+      await scanning
       const beside = await besideOf(context, repeated)
       const warnings = [...context.warnings, 'This marker was recorded before: nothing was added.']
       return {
@@ -108,6 +113,7 @@ export async function mark(context: Context, marker: Marker, arrived: number): P
     const state = sessionState({ turns: timeline.turns.length, running: runningTurn(timeline) !== null, pending })
     const { actions } = react(state, event)
     if (actions.includes('refuse-not-found')) {
+      await scanning
       throw new CkptError(
         'NOT_FOUND',
         `Session ${JSON.stringify(marker.session)} has no turn yet. Nothing was recorded.`,
@@ -117,7 +123,7 @@ export async function mark(context: Context, marker: Marker, arrived: number): P
       )
     }
     const [snapshot, dirty] = await Promise.all([
-      takeSnapshot(context, refs, { deadline: deadline - passed() }),
+      scanning,
       first && context.repository ? hasUncommittedChanges(env, context.repository) : false,
     ])
     const scene: Scene = { context, refs, timeline, head, snapshot, recorder: new Recorder(context, refs, head) }
@@ -177,7 +183,13 @@ async function markPrompt(scene: Scene, marker: PromptMarker, dirty: boolean): P
   })
   const all: RefEdit[] = [...(await recorder.keepEdits())]
   if (marker.text !== undefined)
-    all.push(await addPrompt(store, checkpoint.id, marker.text, Math.floor(Date.parse(checkpoint.time) / 1000)))
+    all.push(
+      await addPrompt(store, refs.notes, {
+        before: checkpoint.id,
+        text: marker.text,
+        seconds: Math.floor(Date.parse(checkpoint.time) / 1000),
+      }),
+    )
   all.push(...edits, {
     ref: sessionRef(store, session, 'live'),
     from: refs.sessions.get(session)?.live?.id ?? null,
@@ -402,7 +414,13 @@ export async function snapshotNow(context: Context, text: string | undefined, ar
     const checkpoint = recorder.commit(snapshot, tip ? [tip.id] : [], { kind: 'manual', session: MANUAL_SESSION })
     const edits = await recorder.keepEdits()
     if (text !== undefined)
-      edits.push(await addPrompt(store, checkpoint.id, text, Math.floor(Date.parse(checkpoint.time) / 1000)))
+      edits.push(
+        await addPrompt(store, refs.notes, {
+          before: checkpoint.id,
+          text: text,
+          seconds: Math.floor(Date.parse(checkpoint.time) / 1000),
+        }),
+      )
     await store.moveRefs([
       ...edits,
       { ref: sessionRef(store, MANUAL_SESSION, 'live'), from: tip?.id ?? null, to: checkpoint.id },

@@ -117,11 +117,15 @@ export function claimWorktreeId(env: Env, repository: Repository, place: StorePl
   return { ...place, worktreeId: worktreeIdOf(env, repository) }
 }
 
-export function describeWorktree({ root, repository }: Found, place: StorePlace): Worktree {
+export function describeWorktree(
+  { root, repository }: Found,
+  place: StorePlace,
+  ignoreFiles: readonly string[],
+): Worktree {
   const own = [place.directory, ...(repository ? [repository.gitDir, repository.commonDir] : [])]
   const ours = own
     .filter((directory) => directory.startsWith(`${root}/`))
     .map((directory) => pathFromText(directory.slice(root.length + 1)) as string)
     .filter((path) => path !== '.git' && !path.startsWith('.git/'))
-  return { root, repository, ours: [...new Set(ours)] }
+  return { root, repository, ours: [...new Set(ours)], ignoreFiles }
 }

@@ -25,7 +25,7 @@ export interface SnapshotOptions {
 /** Scans the worktree. @throws CkptError when git or the store fails */
 export async function takeSnapshot(
   context: Context,
-  refs: WorktreeRefs,
+  refs: WorktreeRefs | Promise<WorktreeRefs>,
   options: SnapshotOptions = {},
 ): Promise<Snapshot> {
   const { env, store, worktree, config, repository } = context
@@ -37,7 +37,7 @@ export async function takeSnapshot(
     store,
     limits: { ...config.snapshot, deadline: Math.max(1, deadline) },
     cache,
-    lastTree: cache ? null : ((await newestCheckpoint(context, refs))?.tree ?? null),
+    lastTree: cache ? null : ((await newestCheckpoint(context, await refs))?.tree ?? null),
     headTree: cache || !repository ? null : await headTree(env, repository),
   })
   if (publish && captured.cache) saveCache(env, store, captured.cache)

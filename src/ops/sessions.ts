@@ -15,7 +15,7 @@ import {
 } from '../git/history.ts'
 import type { Context } from './context.ts'
 
-const NO_REFS: WorktreeRefs = { sessions: new Map(), lastSeq: 0, meta: null }
+const NO_REFS: WorktreeRefs = { sessions: new Map(), lastSeq: 0, meta: null, notes: null }
 
 export async function readRefs(context: Context): Promise<WorktreeRefs> {
   return context.exists ? readWorktreeRefs(context.store) : NO_REFS

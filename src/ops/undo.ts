@@ -92,7 +92,7 @@ export async function undo(
     const target = await reader.view(targetCheckpoint(selection))
     const targetBeside = (await reader.view(newest.checkpoints.at(-1)!)).beside
     const prepared = await prepare(context, snapshot, { units, mode: options.mode, targetBeside })
-    const prompts = await promptReader(store)
+    const prompts = await promptReader(store, refs.notes)
     const record = alone ? null : nextRecord(timeline, selection, prepared.plan.units)
     const hidden = record ? hiddenBy(timeline, record) : []
     const result = (more: Partial<ChangeResult>): ChangeResult => ({
@@ -133,7 +133,11 @@ export async function undo(
           const done = commitResult()
           const text = `Undo of turn ${selection.turns.map((turn) => turn.number).join(', ')}${options.paths?.length ? `: ${options.paths.map(pathToText).join(', ')}` : ''}`
           const live = { ref: sessionRef(store, session, 'live'), from: timeline.tip!.id, to: done.id }
-          const note = await addPrompt(store, safety.id, text, Math.floor(Date.parse(safety.time) / 1000))
+          const note = await addPrompt(store, refs.notes, {
+            before: safety.id,
+            text: text,
+            seconds: Math.floor(Date.parse(safety.time) / 1000),
+          })
           return { refs: [note, live], marker: markerAfter(refs, session, timeline.boundaryCheckpoint) }
         }
         if (!timeline.boundary) record.baseline = safety.id

@@ -4,7 +4,6 @@ import { CkptError } from '../core/errors.ts'
 import { pathToText, type RelativePath } from '../core/paths.ts'
 import type { Env } from '../env.ts'
 import { gitFailure, tryGit } from '../git/process.ts'
-import { ignoreFiles } from '../git/repository.ts'
 import type { Store } from '../git/store.ts'
 import type { SnapshotLimits, Worktree } from './worktree.ts'
 
@@ -35,8 +34,7 @@ export async function listWorktree(
   env: Env,
   { worktree, store, index, limits, signal }: ListingInput,
 ): Promise<Listing | null> {
-  const { root, repository } = worktree
-  const from = repository ? await ignoreFiles(env, repository) : []
+  const { root } = worktree
   const vars = {
     ...store.vars,
     GIT_WORK_TREE: root,
@@ -51,7 +49,7 @@ export async function listWorktree(
   const exclude = [...worktree.ours.map((own) => `/${pathToText(own)}/`), ...limits.exclude]
   const rules = [
     ...exclude.map((pattern) => `--exclude=${pattern}`),
-    ...from.map((file) => `--exclude-from=${file}`),
+    ...worktree.ignoreFiles.map((file) => `--exclude-from=${file}`),
     '--exclude-per-directory=.gitignore',
   ]
   try {

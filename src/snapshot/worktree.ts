@@ -22,6 +22,8 @@ export interface Worktree {
   repository: Repository | null
   /** Our own and git's directories that lie in the worktree under another name than `.git` (no trailing slash). */
   ours: readonly string[]
+  /** The user's own ignore files outside the worktree, those that count more last. */
+  ignoreFiles: readonly string[]
 }
 
 /** The name of a file that lies beside its target while it is put in place on another file system than the store's. */

@@ -1,0 +1,63 @@
+/** The command line as yargs sees it: parsing, help, and the wording of usage errors. */
+import type { Argv } from 'yargs'
+import yargs from 'yargs/yargs'
+import { CkptError } from '../core/errors.ts'
+import type { Arguments, Command, Parsed } from './command.ts'
+import { commands } from './commands.ts'
+import { VERSION } from './version.ts'
+
+/** @throws CkptError USAGE */
+export async function parse(argv: readonly string[]): Promise<Parsed> {
+  let chosen: { args: Arguments; load: () => Promise<Command> } | null = null
+  const tree = yargs()
+    .scriptName('ckpt')
+    .usage('ckpt: undo and redo for the work that coding agents do in a worktree\n\nUsage: $0 COMMAND [options]')
+    .parserConfiguration({
+      'populate--': true,
+      'parse-positional-numbers': false,
+      'duplicate-arguments-array': true,
+      'camel-case-expansion': false,
+    })
+    .option('json', { type: 'boolean', default: false, describe: 'one JSON document on standard output' })
+    .option('cwd', { type: 'string', requiresArg: true, describe: 'run as if started in this directory' })
+    .option('color', { type: 'boolean', default: true, describe: 'colours on a terminal (--no-color)' })
+    .option('quiet', { type: 'boolean', default: false, describe: 'print nothing but data and errors' })
+    .option('daemon', { type: 'boolean', default: true, describe: 'ask the daemon if it runs (--no-daemon)' })
+    .version(VERSION)
+    .help()
+    .alias('help', 'h')
+    .strict()
+    .demandCommand(1, 'Which command?')
+    .recommendCommands()
+    .exitProcess(false)
+    .wrap(100)
+  for (const { usage, describe, options, examples, load } of commands) {
+    tree.command(
+      usage,
+      describe,
+      (one: Argv) => {
+        for (const [name, option] of Object.entries(options ?? {})) {
+          if (option.positional) one.positional(name, { describe: option.describe, type: 'string' })
+          else one.option(name, option)
+        }
+        for (const [line, what] of examples ?? []) one.example(line, what)
+        return one
+      },
+      (args) => {
+        chosen = { args: args as unknown as Arguments, load }
+      },
+    )
+  }
+  const text = await new Promise<string>((resolve, reject) => {
+    tree.parse([...argv], {}, (error: Error | undefined, _args: unknown, output: string) => {
+      if (error)
+        reject(
+          new CkptError('USAGE', `${error.message.split('\n')[0]} Nothing was changed.`, { hints: ['ckpt --help'] }),
+        )
+      else resolve(output)
+    })
+  })
+  const run = chosen as { args: Arguments; load: () => Promise<Command> } | null
+  if (text !== '' || !run) return { kind: 'help', text }
+  return { kind: 'run', args: run.args, command: await run.load() }
+}
