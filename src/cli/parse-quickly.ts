@@ -1,12 +1,10 @@
 /**
- * The commands that an agent waits for are parsed by Node's own parser from the same option table, for loading yargs
- * costs as much as starting Node again. Whatever is not plain goes to yargs, which has the words for it.
+ * Plain command lines are parsed by Node's own parser from the same option table, for loading yargs costs as much as
+ * starting Node again. Whatever is not plain (help, a mistake) goes to yargs, which has the words for it.
  */
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import type { Arguments, Parsed } from './command.ts'
 import { type CommandEntry, commands } from './commands.ts'
-
-const QUICK = new Set(['mark'])
 
 const globals = {
   json: { type: 'boolean', default: false },
@@ -18,17 +16,22 @@ const globals = {
 
 /** Null: yargs is to say what this means. */
 export async function parseQuickly(argv: readonly string[]): Promise<Parsed | null> {
-  const entry = QUICK.has(argv[0] ?? '') ? commands.find(({ usage }) => usage.split(' ')[0] === argv[0]) : undefined
+  const entry = commands.find(({ usage }) => usage.split(' ')[0] === argv[0])
   const args = entry ? readArguments(entry, argv.slice(1)) : null
   return entry && args ? { kind: 'run', args, command: await entry.load() } : null
 }
 
-function readArguments(entry: CommandEntry, argv: string[]): Arguments | null {
+function readArguments(entry: CommandEntry, given: string[]): Arguments | null {
+  const dashes = given.indexOf('--')
+  const argv = dashes < 0 ? given : given.slice(0, dashes)
   const own = Object.entries(entry.options ?? {})
   const names = own.filter(([, option]) => option.positional).map(([name]) => name)
+  const needed = entry.usage.split('<').length - 1
   const options: NonNullable<ParseArgsConfig['options']> = { ...globals }
   for (const [name, option] of own) {
-    if (!option.positional) options[name] = { type: option.type === 'boolean' ? 'boolean' : 'string', multiple: true }
+    if (option.positional) continue
+    const type = option.type === 'boolean' ? 'boolean' : 'string'
+    options[name] = { type, multiple: true, ...(typeof option.alias === 'string' ? { short: option.alias } : {}) }
   }
   let parsed: ReturnType<typeof parseArgs>
   try {
@@ -36,14 +39,18 @@ function readArguments(entry: CommandEntry, argv: string[]): Arguments | null {
   } catch {
     return null // yargs words the error
   }
-  if (parsed.positionals.length !== names.length) return null
+  if (parsed.positionals.length < needed || parsed.positionals.length > names.length) return null
   const args = { ...parsed.values } as unknown as Arguments
-  for (const [i, name] of names.entries()) args[name] = parsed.positionals[i]
+  for (const [i, name] of names.entries()) if (i < parsed.positionals.length) args[name] = parsed.positionals[i]
+  if (dashes >= 0) args['--'] = given.slice(dashes + 1)
   for (const [name, option] of own) {
-    const given = args[name] as unknown[] | undefined
-    if (option.positional || given === undefined) {
-      if (option.demandOption && given === undefined) return null
-    } else if (!option.array) args[name] = given.length === 1 ? given[0] : given
+    if (option.positional) continue
+    const values = args[name] as unknown[] | undefined
+    if (values === undefined) {
+      if (option.demandOption) return null
+      if (option.default !== undefined) args[name] = option.default
+    } else if (option.type === 'boolean') args[name] = values.at(-1)
+    else if (!option.array) args[name] = values.length === 1 ? values[0] : values
   }
   return args
 }

@@ -1,0 +1,63 @@
+// Imports point down: a file imports only from its own layer or from a lower one.
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+
+const LAYERS = ['env', 'core', 'config', 'git', 'snapshot', 'ops', 'cli'] as const
+const source = path.resolve(import.meta.dirname, '../../src')
+
+const layerOf = (file: string) => {
+  const first = path.relative(source, file).split(path.sep)[0]!
+  return first.endsWith('.ts') ? first.slice(0, -3) : first
+}
+
+const files = fs
+  .readdirSync(source, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => path.join(source, name))
+
+const importsOf = (file: string) =>
+  [...fs.readFileSync(file, 'utf8').matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)].map((match) =>
+    path.resolve(path.dirname(file), match[1]!),
+  )
+
+/** core imports nothing outside itself; config speaks to git to read committed files; the rest points down. */
+const allowed: Record<string, readonly string[]> = {
+  env: ['env'],
+  core: ['core'],
+  git: ['git', 'core', 'env'],
+  config: ['config', 'git', 'core', 'env'],
+  snapshot: ['snapshot', 'git', 'core', 'env'],
+  ops: ['ops', 'snapshot', 'git', 'config', 'core', 'env'],
+  cli: ['cli', 'ops', 'git', 'config', 'core', 'env'],
+  index: ['ops', 'snapshot', 'git', 'config', 'core', 'env'],
+}
+
+test('every import points down', () => {
+  const wrong: string[] = []
+  for (const file of files) {
+    for (const target of importsOf(file)) {
+      if (!(allowed[layerOf(file)] ?? []).includes(layerOf(target)))
+        wrong.push(`${path.relative(source, file)} → ${path.relative(source, target)}`)
+    }
+  }
+  expect(wrong).toEqual([])
+  expect(LAYERS.every((layer) => layer in allowed)).toBe(true)
+  expect(files.length).toBeGreaterThan(30)
+})
+
+test('core reaches for nothing: no file system, no process, no clock', () => {
+  const reaching = files
+    .filter((file) => layerOf(file) === 'core')
+    .filter((file) =>
+      /from 'node:(fs|child_process|process|os)|process\.|Date\.now|new Date\(\)/.test(fs.readFileSync(file, 'utf8')),
+    )
+  expect(reaching.map((file) => path.relative(source, file))).toEqual([])
+})
+
+test('only git/ starts git, and only env.ts reaches the outside world', () => {
+  const reaching = files
+    .filter((file) => layerOf(file) !== 'env')
+    .filter((file) => /from 'node:child_process'/.test(fs.readFileSync(file, 'utf8').replace(/import type .*\n/g, '')))
+  expect(reaching.map((file) => path.relative(source, file))).toEqual([])
+})
