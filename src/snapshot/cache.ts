@@ -34,6 +34,8 @@ export interface DirectoryEntry {
   /** Names that git takes in no tree (`.GIT`), or that make this a repository (`.git`). */
   unrepresentable: string[]
   empty: boolean
+  /** It has a .gitignore. */
+  rules: boolean
 }
 
 export interface SnapshotCache {
@@ -47,26 +49,23 @@ export interface SnapshotCache {
   recheck: RelativePath[]
   modes: Map<RelativePath, number>
   directories: Map<string, DirectoryEntry>
-  /** Fingerprint of the user's index when its paths were last compared with ours. */
-  userIndex: string | null
-  /** Paths of the user's index that are not on disk because the checkout is sparse, collapsed to directories. */
-  notHere: RelativePath[]
-  /** Fingerprint of the limits that the last scan obeyed. */
-  rules: string
+  /** The user's index when its paths were last compared with ours; see user-index.ts. */
+  userIndex: { print: string; names: string; notHere: RelativePath[] } | null
+  /** What git last said of what is not in the tree, and the ignore rules it said it by; see narrow.ts. */
+  listing: { ignored: RelativePath[]; nested: RelativePath[]; rules: string }
 }
 
 interface StoredCache {
-  version: 1
+  version: 2
   tree: string
   defaults: [number, number, number]
   index: string | null
   hot: [string, string, number, number, number, number, number, number, number][]
   recheck: string[]
   modes: [string, number][]
-  directories: [string, number, number, number, number, number, string[], string[], string[], boolean][]
-  userIndex: string | null
-  notHere: string[]
-  rules: string
+  directories: [string, number, number, number, number, number, string[], string[], string[], boolean, boolean][]
+  userIndex: SnapshotCache['userIndex']
+  listing: SnapshotCache['listing']
 }
 
 const fileOf = (store: Store) => `${store.worktreeDir}/cache.json`
@@ -79,7 +78,7 @@ export function loadCache(env: Env, store: Store): SnapshotCache | null {
   const body = bytes.subarray(newline + 1)
   if (createHash('sha1').update(body).digest('hex') !== bytes.toString('latin1', 0, newline)) return null
   const stored = JSON.parse(body.toString('latin1')) as StoredCache
-  if (stored.version !== 1) return null
+  if (stored.version !== 2) return null
   if (stored.index !== null && !env.files.existsSync(`${store.worktreeDir}/${stored.index}`)) return null
   const hot: SnapshotCache['hot'] = new Map()
   for (const [path, oid, link, size, mtimeMs, ctimeMs, ino, mode, seen] of stored.hot) {
@@ -96,22 +95,21 @@ export function loadCache(env: Env, store: Store): SnapshotCache | null {
     modes: new Map(stored.modes as [RelativePath, number][]),
     directories: new Map(
       stored.directories.map(
-        ([path, mtimeMs, ctimeMs, ino, mode, seen, directories, specials, unrepresentable, empty]) => [
+        ([path, mtimeMs, ctimeMs, ino, mode, seen, directories, specials, unrepresentable, empty, rules]) => [
           path,
-          { mtimeMs, ctimeMs, ino, mode, seen, directories, specials, unrepresentable, empty },
+          { mtimeMs, ctimeMs, ino, mode, seen, directories, specials, unrepresentable, empty, rules },
         ],
       ),
     ),
     userIndex: stored.userIndex,
-    notHere: stored.notHere as RelativePath[],
-    rules: stored.rules,
+    listing: stored.listing,
   }
 }
 
 /** Publishes a cache; the index it no longer names is removed. The caller holds the worktree's lock. */
 export function saveCache(env: Env, store: Store, cache: SnapshotCache): void {
   const stored: StoredCache = {
-    version: 1,
+    version: 2,
     tree: cache.tree,
     defaults: [cache.defaults.file, cache.defaults.exec, cache.defaults.directory],
     index: cache.index,
@@ -139,10 +137,10 @@ export function saveCache(env: Env, store: Store, cache: SnapshotCache): void {
       d.specials,
       d.unrepresentable,
       d.empty,
+      d.rules,
     ]),
     userIndex: cache.userIndex,
-    notHere: cache.notHere,
-    rules: cache.rules,
+    listing: cache.listing,
   }
   const body = Buffer.from(JSON.stringify(stored), 'latin1')
   const sum = createHash('sha1').update(body).digest('hex')

@@ -2,7 +2,7 @@
  * The directories of the worktree. git's own walk names no sockets, no fifos, no empty directories and no modes: this
  * one does, and reads again only the directories whose stat changed.
  */
-import { constants } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import type { RelativePath } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import type { DirectoryEntry } from './cache.ts'
@@ -28,6 +28,8 @@ export interface WalkInput {
   /** The file system's clock when this scan began, milliseconds. */
   seen: number
   late: () => boolean
+  /** What lstat has just said of known directories. */
+  stats?: ReadonlyMap<string, Stats>
 }
 
 /** An entry read less than this before its directory changed may be older than the change: clocks tick in steps. */
@@ -36,7 +38,13 @@ export function atRest(entry: { ctimeMs: number; seen: number }): boolean {
   return entry.ctimeMs < entry.seen - (coarse ? 2000 : 50)
 }
 
-export function walkDirectories(env: Env, { root, known, stop, seen, late }: WalkInput): WalkResult {
+/** Whether a directory is as it was when it was read. */
+export function unchanged(entry: DirectoryEntry, stats: Stats): boolean {
+  return entry.ctimeMs === stats.ctimeMs && entry.mtimeMs === stats.mtimeMs && entry.ino === stats.ino && atRest(entry)
+}
+
+export function walkDirectories(env: Env, input: WalkInput): WalkResult {
+  const { root, known, stop, seen, late } = input
   const found: WalkResult = {
     directories: new Map(),
     empty: [],
@@ -52,7 +60,7 @@ export function walkDirectories(env: Env, { root, known, stop, seen, late }: Wal
       found.cut = true
       break
     }
-    const stats = look(env, root, directory)
+    const stats = input.stats?.get(directory) ?? look(env, root, directory)
     if (stats === null) continue // removed since its parent was read
     if (!isStats(stats)) {
       found.unreadable.push(`${directory}/` as RelativePath)
@@ -60,12 +68,7 @@ export function walkDirectories(env: Env, { root, known, stop, seen, late }: Wal
     }
     if (!stats.isDirectory()) continue
     const old = known.get(directory)
-    const same =
-      old !== undefined &&
-      old.ctimeMs === stats.ctimeMs &&
-      old.mtimeMs === stats.mtimeMs &&
-      old.ino === stats.ino &&
-      atRest(old)
+    const same = old !== undefined && unchanged(old, stats)
     const entry = same
       ? old
       : readDirectory(env, root, directory, {
@@ -107,7 +110,14 @@ function readDirectory(
   stat: Pick<DirectoryEntry, 'mtimeMs' | 'ctimeMs' | 'ino' | 'mode' | 'seen'>,
 ): DirectoryEntry | null {
   const at = native(root, directory)
-  const entry: DirectoryEntry = { ...stat, directories: [], specials: [], unrepresentable: [], empty: true }
+  const entry: DirectoryEntry = {
+    ...stat,
+    directories: [],
+    specials: [],
+    unrepresentable: [],
+    empty: true,
+    rules: false,
+  }
   try {
     env.files.accessSync(at, constants.R_OK | constants.X_OK)
     // Names as latin1: one character a byte.
@@ -115,6 +125,7 @@ function readDirectory(
       entry.empty = false
       if (/^\.git$/i.test(child.name)) entry.unrepresentable.push(child.name)
       else if (child.isDirectory()) entry.directories.push(child.name)
+      else if (child.name === '.gitignore') entry.rules = true
       else if (!child.isFile() && !child.isSymbolicLink()) entry.specials.push(child.name)
     }
   } catch (error) {

@@ -1,0 +1,52 @@
+/** The coverage list of a snapshot: what its tree leaves out, and why. */
+import type { Beside, Uncovered } from '../core/beside.ts'
+import { directoryKey, type RelativePath } from '../core/paths.ts'
+import { fingerprint, isStats, look } from './disk.ts'
+import type { Listing } from './listing.ts'
+import { defaultModes, type Scan } from './scan.ts'
+import type { Taken } from './take.ts'
+import type { WalkResult } from './walk.ts'
+import { isOurs } from './worktree.ts'
+
+interface CoverageInput {
+  listed: Listing
+  walk: WalkResult
+  taken: Taken
+  notHere: RelativePath[]
+}
+
+const PRINTED_IGNORED = 5000
+
+export function coverage({ env, worktree, cache }: Scan, { listed, walk, taken, notHere }: CoverageInput): Beside {
+  const { root } = worktree
+  const defaults = cache?.defaults ?? defaultModes(env)
+  const modes = new Map(taken.modes)
+  for (const [directory, entry] of walk.directories) {
+    if (directory !== '' && entry.mode !== defaults.directory) modes.set(directoryKey(directory), entry.mode)
+  }
+  const printOf = (path: string) => {
+    const stats = look(env, root, path)
+    return isStats(stats) ? fingerprint(stats) : ''
+  }
+  const uncovered: Uncovered[] = [
+    ...taken.uncovered,
+    ...listed.nested
+      .filter((path) => !isOurs(worktree, path))
+      .map((path): Uncovered => ({ path: directoryKey(path), reason: 'nested-repo', print: printOf(`${path}/.git`) })),
+    ...walk.dotGit.map((path): Uncovered => ({ path, reason: 'nested-repo', print: printOf(path) })),
+    ...walk.specials.map(({ path, print }): Uncovered => ({ path, reason: 'special', print })),
+    ...walk.unreadable.map((path): Uncovered => ({ path, reason: 'unreadable' })),
+    ...walk.unrepresentable.map((path): Uncovered => ({ path, reason: 'unrepresentable', print: printOf(path) })),
+    ...notHere.map((path): Uncovered => ({ path, reason: 'not-here' })),
+    ...(walk.cut ? [{ path: '' as RelativePath, reason: 'budget' } as const] : []),
+  ]
+  const once = new Map(uncovered.map((entry) => [entry.path, entry]))
+  const ignored = new Map(taken.excluded)
+  const included = new Set(listed.included)
+  let printed = 0
+  for (const path of listed.ignored) {
+    if (isOurs(worktree, path.replace(/\/$/, '')) || included.has(path)) continue
+    ignored.set(path, printed++ < PRINTED_IGNORED ? printOf(path) : '')
+  }
+  return { defaults, modes, emptyDirectories: new Set(walk.empty), uncovered: [...once.values()], ignored }
+}

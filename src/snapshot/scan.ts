@@ -1,0 +1,32 @@
+/** What every part of one scan shares. */
+import type { DefaultModes } from '../core/beside.ts'
+import type { Oid } from '../core/ids.ts'
+import type { Env } from '../env.ts'
+import type { Store } from '../git/store.ts'
+import type { SnapshotCache } from './cache.ts'
+import type { SnapshotLimits, Worktree } from './worktree.ts'
+
+export interface CaptureInput {
+  worktree: Worktree
+  store: Store
+  limits: SnapshotLimits
+  cache: SnapshotCache | null
+  /** Tree of the newest checkpoint: what was captured stays captured, even when the cache is lost. */
+  lastTree: Oid | null
+  /** The user's HEAD tree, to start from at a first snapshot. */
+  headTree: Oid | null
+  /** Told now and then how many of how many paths are done. */
+  progress?: (done: number, all: number) => void
+}
+
+export interface Scan extends CaptureInput {
+  env: Env
+  seen: number
+  late: () => boolean
+  excluded: (path: string) => boolean
+  isReal: (directory: string) => boolean
+}
+
+export function defaultModes(env: Env): DefaultModes {
+  return { file: 0o666 & ~env.umask, exec: 0o777 & ~env.umask, directory: 0o777 & ~env.umask }
+}

@@ -1,0 +1,64 @@
+/** The user's own index: asked for its paths, never written, never copied. */
+import { createHash } from 'node:crypto'
+import { splitNul } from '../core/beside.ts'
+import { ancestorsOf, directoryKey, pathToText, type RelativePath } from '../core/paths.ts'
+import type { Env } from '../env.ts'
+import { runGit } from '../git/process.ts'
+import { fingerprint, isStats, look } from './disk.ts'
+import type { Scan } from './scan.ts'
+
+export interface UserIndex {
+  /** Fingerprint of the index file; null: there is none. */
+  print: string | null
+  /** Digest of its paths. */
+  names: string
+  /** Its paths, when they are others than at the last scan: tracked files are covered whatever is ignored. */
+  paths: RelativePath[]
+  /** Paths of a sparse checkout that are not on disk by intent (git-sparse-checkout(1)), collapsed to directories. */
+  notHere: RelativePath[]
+}
+
+export async function readUserIndex({ env, worktree, cache }: Scan): Promise<UserIndex> {
+  const { root, repository } = worktree
+  const stats = repository ? look(env, repository.gitDir, 'index') : null
+  const print = isStats(stats) ? fingerprint(stats) : null
+  if (print === null) return { print, names: '', paths: [], notHere: [] }
+  const known = cache?.userIndex
+  if (known && known.print === print) return { ...known, paths: [] }
+  const out = await runGit(env, { args: ['ls-files', '-t', '-z'], cwd: root })
+  const names = createHash('sha1').update(out).digest('hex')
+  if (known && known.names === names) return { ...known, print, paths: [] }
+  const rows = splitNul(out)
+  const notHere = new Set<RelativePath>()
+  for (const row of rows) {
+    if (!row.startsWith('S ') || look(env, root, row.slice(2)) !== null) continue
+    const path = row.slice(2) as RelativePath
+    // The topmost directory that is not there stands for all below it.
+    const top = ancestorsOf(path)
+      .filter((directory) => look(env, root, directory) === null)
+      .at(-1)
+    notHere.add(top === undefined ? path : directoryKey(top))
+  }
+  return { print, names, paths: rows.map((row) => row.slice(2) as RelativePath), notHere: [...notHere].sort() }
+}
+
+/** Files over the size limit that are in the user's own index: those are taken at any size. */
+export async function bigAndTracked(
+  { env, worktree, limits }: Scan,
+  paths: readonly RelativePath[],
+): Promise<Set<RelativePath>> {
+  if (!worktree.repository) return new Set()
+  const big = paths.filter((path) => {
+    const stats = look(env, worktree.root, path)
+    return isStats(stats) && stats.isFile() && stats.size > limits.maxFileSize
+  })
+  if (big.length === 0) return new Set()
+  const tracked = new Set(await trackedAmong(env, worktree.root, big.length < 500 ? big : []))
+  return new Set(big.filter((path) => tracked.has(path)))
+}
+
+/** Paths of the user's index: all, or those among some. */
+async function trackedAmong(env: Env, root: string, only: readonly RelativePath[]): Promise<RelativePath[]> {
+  const args = ['ls-files', '-z', ...(only.length > 0 ? ['--', ...only.map(pathToText)] : [])]
+  return splitNul(await runGit(env, { args, cwd: root }))
+}
