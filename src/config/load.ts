@@ -77,8 +77,11 @@ async function parseFirst(found: ReadonlyMap<string, string>, where: string): Pr
     const text = found.get(name)
     if (text === undefined) continue
     const file = `${where}/${name}`
-    const [{ defaultLoadersSync }, { checkConfig }] = await Promise.all([import('cosmiconfig'), import('./schema.ts')])
-    const loader: Loader = defaultLoadersSync[name.endsWith('.json') ? '.json' : '.yaml']
+    const [{ default: cosmiconfig }, { checkConfig }] = await Promise.all([
+      import('cosmiconfig'), // CommonJS: once bundled it has a default export only
+      import('./schema.ts'),
+    ])
+    const loader: Loader = cosmiconfig.defaultLoadersSync[name.endsWith('.json') ? '.json' : '.yaml']
     let value: unknown
     try {
       value = loader(file, text)
