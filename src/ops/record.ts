@@ -55,6 +55,22 @@ export async function newestCheckpoint({ store }: Context, refs: WorktreeRefs): 
   return newest ? readCheckpoint(store, newest.id) : null
 }
 
+/** Runs work while a scan is under way; whatever comes of the work, the scan has ended before this returns. */
+export async function whileScanning<T>(
+  context: Context,
+  refs: Promise<WorktreeRefs>,
+  options: SnapshotOptions,
+  work: (scanning: Promise<Snapshot>) => Promise<T>,
+): Promise<T> {
+  const scanning = takeSnapshot(context, refs, options)
+  scanning.catch(() => undefined) // whoever awaits it gets the failure
+  try {
+    return await work(scanning)
+  } finally {
+    await scanning.catch(() => undefined)
+  }
+}
+
 export type NewCheckpoint = Omit<CheckpointMeta, 'seq' | 'beside' | 'time' | 'degraded' | 'head' | 'branch'>
 
 /** Gives each checkpoint of one operation its place in the worktree's order, and collects what their objects need to be kept. */

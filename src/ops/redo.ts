@@ -8,13 +8,13 @@ import { hiddenTurns, runningTurn } from '../core/timeline.ts'
 import { sessionRef } from '../git/history.ts'
 import { markerAfter } from './boundary-marker.ts'
 import { type Context, headOf, locked, refuseWhileBusy } from './context.ts'
-import { abandonHidden, moveAll } from './mark.ts'
 import { carryOut, prepare, refuseConflicts } from './operation.ts'
-import { Recorder, takeSnapshot } from './record.ts'
+import { Recorder, takeSnapshot, whileScanning } from './record.ts'
+import { abandonHidden, moveAll } from './scene.ts'
 import { chooseSession, loadTimeline, readRefs } from './sessions.ts'
 import { makeToken, planHash } from './token.ts'
 import { ChangeReader } from './turn-changes.ts'
-import { type ChangeResult, clearStaleBoundary, commitBoundary, hiddenBy, staleToken } from './undo.ts'
+import { type ChangeResult, clearStaleBoundary, commitBoundary, hiddenBy, type Scanned, staleToken } from './undo.ts'
 
 export interface RedoOptions {
   session?: string
@@ -49,84 +49,95 @@ export async function redo(
   options: RedoOptions,
   { arrived, expected }: { arrived: number; expected?: string },
 ): Promise<ChangeResult> {
-  const { env, store } = context
-  return locked(context, { command: 'redo' }, async () => {
-    const head = await headOf(context)
-    refuseWhileBusy(head)
-    const refs = await readRefs(context)
-    const session = chooseSession(refs, options.session)
-    if (session === null) throw nothing('There is no turn in this worktree yet.')
-    const timeline = await loadTimeline(context, refs, session)
-    const running = runningTurn(timeline)
-    if (running && !timeline.boundary) {
-      throw new CkptError(
-        'TURN_RUNNING',
-        `Turn ${running.number} of session ${printable(session)} is still running. Nothing was changed.`,
-        {
-          hints: [`ckpt mark stop --session ${printable(session)}`],
-        },
-      )
-    }
-    if (await clearStaleBoundary(context, refs, timeline))
-      throw nothing('The revert boundary pointed at a turn that is no longer there: it was cleared.')
-    const record = timeline.boundary
-    if (!record) throw nothing(`Session ${printable(session)} has nothing undone.`)
-    const { back, left } = splitUnits(record, options.all ? Number.POSITIVE_INFINITY : (options.turns ?? 1))
-    const reader = new ChangeReader(context, refs, timeline)
-    const lastBack = back.at(-1)!
-    const turn = timeline.turns.find((one) => one.number === lastBack.turn)!
-    const target = await reader.view(turn.after ?? turn.checkpoints.at(-1)!)
-    const snapshot = await takeSnapshot(context, refs, { publish: false })
-    // A record's change went from `from` to `to`: a plan goes back.
-    const units = back.map((unit) => ({ turn: unit.turn, step: unit.step, changes: unit.changes }))
-    const prepared = await prepare(context, snapshot, { units, mode: options.mode, targetBeside: null })
-    const last = left.at(-1)
-    const next: BoundaryRecord | null = last ? { ...record, turn: last.turn, step: last.step, units: left } : null
-    if (next) next.messageId = timeline.turns.find((one) => one.number === next.turn)?.before.messageId ?? null
-    const hidden = next ? hiddenBy(timeline, next) : []
-    const result = (more: Partial<ChangeResult>): ChangeResult => ({
-      session,
-      dryRun: options.dryRun ?? false,
-      turns: [...new Set(back.map((unit) => unit.turn))].sort((a, b) => a - b),
-      boundary: next ? { record: next, hidden } : null,
-      restoredPrompt: null,
-      files: prepared.actions,
-      safety: null,
-      ms: env.monotonic() - arrived,
-      syncMs: 0,
-      warnings: context.warnings,
-      messageId: null,
-      ...more,
-    })
-    const hash = planHash(refs, session, prepared.actions)
-    if (options.dryRun) return result({ token: makeToken({ op: 'redo', options, hash }) })
-    if (expected !== undefined && expected !== hash) throw staleToken()
-    refuseConflicts(prepared.actions, 'redo', { files: prepared.actions })
-    const recorder = new Recorder(context, refs, head)
-    const seq = refs.lastSeq + 1
-    const from = timeline.boundaryCheckpoint!.id
-    const { safety, syncMs } = await carryOut(context, {
-      op: 'redo',
-      session,
-      snapshot,
-      prepared,
-      recorder,
-      parent: timeline.tip?.id ?? null,
-      target,
-      oldMarker: markerAfter(refs, session, timeline.boundaryCheckpoint),
-      edits: async (_safety, commitResult) => {
-        const done = next ? commitBoundary(context, { record: next, hidden, recorder, commitResult }) : commitResult()
-        return {
-          refs: [
-            { ref: sessionRef(store, session, `safety/${seq}`), from: null, to: done.id },
-            { ref: sessionRef(store, session, 'boundary'), from, to: next ? done.id : null },
-          ],
-          marker: markerAfter(refs, session, next ? done : null),
-        }
-      },
-    })
-    return result({ safety: safety.id, syncMs, ms: env.monotonic() - arrived })
+  return locked(context, { command: 'redo' }, () => {
+    const reading = readRefs(context)
+    return whileScanning(context, reading, { publish: false }, (scanning) =>
+      redoScanned(context, options, { arrived, reading, scanning, ...(expected === undefined ? {} : { expected }) }),
+    )
   })
+}
+
+async function redoScanned(
+  context: Context,
+  options: RedoOptions,
+  { arrived, expected, reading, scanning }: Scanned,
+): Promise<ChangeResult> {
+  const { env, store } = context
+  const head = await headOf(context)
+  refuseWhileBusy(head)
+  const refs = await reading
+  const session = chooseSession(refs, options.session)
+  if (session === null) throw nothing('There is no turn in this worktree yet.')
+  const timeline = await loadTimeline(context, refs, session)
+  const running = runningTurn(timeline)
+  if (running && !timeline.boundary) {
+    throw new CkptError(
+      'TURN_RUNNING',
+      `Turn ${running.number} of session ${printable(session)} is still running. Nothing was changed.`,
+      {
+        hints: [`ckpt mark stop --session ${printable(session)}`],
+      },
+    )
+  }
+  if (await clearStaleBoundary(context, refs, timeline))
+    throw nothing('The revert boundary pointed at a turn that is no longer there: it was cleared.')
+  const record = timeline.boundary
+  if (!record) throw nothing(`Session ${printable(session)} has nothing undone.`)
+  const { back, left } = splitUnits(record, options.all ? Number.POSITIVE_INFINITY : (options.turns ?? 1))
+  const reader = new ChangeReader(context, refs, timeline)
+  const lastBack = back.at(-1)!
+  const turn = timeline.turns.find((one) => one.number === lastBack.turn)!
+  const target = await reader.view(turn.after ?? turn.checkpoints.at(-1)!)
+  const snapshot = await scanning
+  // A record's change went from `from` to `to`: a plan goes back.
+  const units = back.map((unit) => ({ turn: unit.turn, step: unit.step, changes: unit.changes }))
+  const prepared = await prepare(context, snapshot, { units, mode: options.mode, targetBeside: null })
+  const last = left.at(-1)
+  const next: BoundaryRecord | null = last ? { ...record, turn: last.turn, step: last.step, units: left } : null
+  if (next) next.messageId = timeline.turns.find((one) => one.number === next.turn)?.before.messageId ?? null
+  const hidden = next ? hiddenBy(timeline, next) : []
+  const result = (more: Partial<ChangeResult>): ChangeResult => ({
+    session,
+    dryRun: options.dryRun ?? false,
+    turns: [...new Set(back.map((unit) => unit.turn))].sort((a, b) => a - b),
+    boundary: next ? { record: next, hidden } : null,
+    restoredPrompt: null,
+    files: prepared.actions,
+    safety: null,
+    ms: env.monotonic() - arrived,
+    syncMs: 0,
+    warnings: context.warnings,
+    messageId: null,
+    ...more,
+  })
+  const hash = planHash(refs, session, prepared.actions)
+  if (options.dryRun) return result({ token: makeToken({ op: 'redo', options, hash }) })
+  if (expected !== undefined && expected !== hash) throw staleToken()
+  refuseConflicts(prepared.actions, 'redo', { files: prepared.actions })
+  const recorder = new Recorder(context, refs, head)
+  const seq = refs.lastSeq + 1
+  const from = timeline.boundaryCheckpoint!.id
+  const { safety, syncMs } = await carryOut(context, {
+    op: 'redo',
+    session,
+    snapshot,
+    prepared,
+    recorder,
+    parent: timeline.tip?.id ?? null,
+    target,
+    oldMarker: markerAfter(refs, session, timeline.boundaryCheckpoint),
+    edits: async (_safety, commitResult) => {
+      const done = next ? commitBoundary(context, { record: next, hidden, recorder, commitResult }) : commitResult()
+      return {
+        refs: [
+          { ref: sessionRef(store, session, `safety/${seq}`), from: null, to: done.id },
+          { ref: sessionRef(store, session, 'boundary'), from, to: next ? done.id : null },
+        ],
+        marker: markerAfter(refs, session, next ? done : null),
+      }
+    },
+  })
+  return result({ safety: safety.id, syncMs, ms: env.monotonic() - arrived })
 }
 
 export interface AcceptResult {
@@ -152,7 +163,7 @@ export async function accept(context: Context, wanted: string | undefined): Prom
     // Only a turn that is cut needs a new end: it is the state that the undo left.
     const snapshot = cut ? await takeSnapshot(context, refs) : { tree: at.tree, besideOid: at.beside, degraded: false }
     const recorder = new Recorder(context, refs, head)
-    const scene = { context, refs, timeline, recorder, snapshot: snapshot as Awaited<ReturnType<typeof takeSnapshot>> }
+    const scene = { context, refs, timeline, recorder, snapshot }
     const { edits, parent } = abandonHidden(scene)
     const live = {
       ref: sessionRef(context.store, session, 'live'),

@@ -4,19 +4,18 @@ import { formatRecord, recordObjects } from '../core/boundary.ts'
 import type { ClaimedTransition } from '../core/claims.ts'
 import { CkptError } from '../core/errors.ts'
 import type { SessionId, TurnNumber } from '../core/ids.ts'
-import { parseTarget } from '../core/ids.ts'
 import { isWithin, pathToText, printable } from '../core/paths.ts'
 import type { ConflictMode, FileAction, PlanUnit } from '../core/plan.ts'
-import { runningTurn, type Timeline, type Turn, visibleTurns } from '../core/timeline.ts'
+import { runningTurn, type Timeline } from '../core/timeline.ts'
 import { sessionRef, type WorktreeRefs } from '../git/history.ts'
 import { commitsBetween, type HeadState } from '../git/repository.ts'
 import { addPrompt, promptReader } from '../git/side-refs.ts'
 import { markerAfter } from './boundary-marker.ts'
 import { type Context, headOf, locked, refuseWhileBusy } from './context.ts'
-import { closeInterrupted } from './mark.ts'
 import { carryOut, prepare, refuseConflicts } from './operation.ts'
-import { Recorder, takeSnapshot } from './record.ts'
-import { resolveCheckpoint } from './resolve.ts'
+import { Recorder, type Snapshot, takeSnapshot, whileScanning } from './record.ts'
+import { closeInterrupted } from './scene.ts'
+import { nothingToUndo, type Selection, select, targetCheckpoint } from './selection.ts'
 import { chooseSession, loadTimeline, readRefs } from './sessions.ts'
 import { makeToken, planHash } from './token.ts'
 import { ChangeReader, type TurnChanges } from './turn-changes.ts'
@@ -51,108 +50,120 @@ export interface ChangeResult {
   messageId: string | null
 }
 
-/** What is to be undone: whole turns, and perhaps the later steps of one more. */
-interface Selection {
-  turns: Turn[]
-  /** The turn that is cut, and the first step that goes. */
-  cut: { turn: Turn; step: number } | null
-}
-
 /** @throws CkptError NOTHING_TO_UNDO, CONFLICT, TURN_RUNNING, BOUNDARY_PENDING, GIT_BUSY, LOCKED, DAMAGED */
 export async function undo(
   context: Context,
   options: UndoOptions,
   { arrived, expected }: { arrived: number; expected?: string },
 ): Promise<ChangeResult> {
-  const { env, store } = context
-  return locked(context, { command: 'undo' }, async () => {
-    const head = await headOf(context)
-    refuseWhileBusy(head)
-    let refs = await readRefs(context)
-    const session = chooseSession(refs, options.session)
-    if (session === null) throw nothing('There is no turn in this worktree yet.')
-    let timeline = await loadTimeline(context, refs, session)
-    const warnings = context.warnings
-    const reload = async () => {
-      refs = await readRefs(context)
-      timeline = await loadTimeline(context, refs, session)
-    }
-    if (await clearStaleBoundary(context, refs, timeline)) await reload()
-    if (await endRunning(context, { refs, timeline, head, options })) await reload()
-    const alone = options.only !== undefined || (options.paths?.length ?? 0) > 0
-    if (alone && timeline.boundary) throw boundaryPending(timeline)
-    const reader = new ChangeReader(context, refs, timeline)
-    const selection = await select(context, { timeline, options, reader })
-    refuseOtherBranch(selection, head, options)
-    const { units, warnings: unitWarnings } = await unitsOf(reader, selection, options)
-    warnings.push(...unitWarnings, ...(await headWarnings(context, selection)))
-    const snapshot = await takeSnapshot(context, refs, { publish: false })
-    const oldest = selection.cut?.turn ?? selection.turns.at(-1)!
-    const newest = selection.turns[0] ?? selection.cut!.turn
-    const target = await reader.view(targetCheckpoint(selection))
-    const targetBeside = (await reader.view(newest.checkpoints.at(-1)!)).beside
-    const prepared = await prepare(context, snapshot, { units, mode: options.mode, targetBeside })
-    const prompts = await promptReader(store, refs.notes)
-    const record = alone ? null : nextRecord(timeline, selection, prepared.plan.units)
-    const hidden = record ? hiddenBy(timeline, record) : []
-    const result = (more: Partial<ChangeResult>): ChangeResult => ({
-      session,
-      dryRun: options.dryRun ?? false,
-      turns: [...selection.turns, ...(selection.cut ? [selection.cut.turn] : [])]
-        .map((turn) => turn.number)
-        .sort((a, b) => a - b),
-      boundary: record ? { record, hidden } : null,
-      restoredPrompt: null,
-      files: prepared.actions,
-      safety: null,
-      ms: env.monotonic() - arrived,
-      syncMs: 0,
-      warnings,
-      messageId: oldest.before.messageId ?? null,
-      ...more,
-    })
-    const restoredPrompt = await prompts(oldest.before.id)
-    const hash = planHash(refs, session, prepared.actions)
-    if (options.dryRun) return result({ restoredPrompt, token: makeToken({ op: 'undo', options, hash }) })
-    if (expected !== undefined && expected !== hash) throw staleToken()
-    refuseConflicts(prepared.actions, 'undo', { files: prepared.actions })
-    const recorder = new Recorder(context, refs, head)
-    const seq = refs.lastSeq + 1
-    const { safety, syncMs } = await carryOut(context, {
-      op: 'undo',
-      session,
-      snapshot,
-      prepared,
-      recorder,
-      parent: timeline.tip?.id ?? null,
-      target,
-      ...(alone ? { asTurn: { turn: timeline.nextTurn } } : {}),
-      oldMarker: markerAfter(refs, session, timeline.boundaryCheckpoint),
-      edits: async (safety, commitResult) => {
-        if (!record) {
-          const done = commitResult()
-          const text = `Undo of turn ${selection.turns.map((turn) => turn.number).join(', ')}${options.paths?.length ? `: ${options.paths.map(pathToText).join(', ')}` : ''}`
-          const live = { ref: sessionRef(store, session, 'live'), from: timeline.tip!.id, to: done.id }
-          const note = await addPrompt(store, refs.notes, {
-            before: safety.id,
-            text: text,
-            seconds: Math.floor(Date.parse(safety.time) / 1000),
-          })
-          return { refs: [note, live], marker: markerAfter(refs, session, timeline.boundaryCheckpoint) }
-        }
-        if (!timeline.boundary) record.baseline = safety.id
-        const done = commitBoundary(context, { record, hidden, recorder, commitResult })
-        return {
-          refs: [
-            { ref: sessionRef(store, session, `safety/${seq}`), from: null, to: done.id },
-            { ref: sessionRef(store, session, 'boundary'), from: timeline.boundaryCheckpoint?.id ?? null, to: done.id },
-          ],
-          marker: markerAfter(refs, session, done),
-        }
-      },
-    })
-    return result({ restoredPrompt, safety: safety.id, syncMs, ms: env.monotonic() - arrived })
+  return locked(context, { command: 'undo' }, () => {
+    const reading = readRefs(context)
+    return whileScanning(context, reading, { publish: false }, (scanning) =>
+      undoScanned(context, options, { arrived, reading, scanning, ...(expected === undefined ? {} : { expected }) }),
+    )
   })
+}
+
+export interface Scanned {
+  arrived: number
+  expected?: string
+  reading: Promise<WorktreeRefs>
+  scanning: Promise<Snapshot>
+}
+
+async function undoScanned(
+  context: Context,
+  options: UndoOptions,
+  { arrived, expected, reading, scanning }: Scanned,
+): Promise<ChangeResult> {
+  const { env, store } = context
+  const head = await headOf(context)
+  refuseWhileBusy(head)
+  let refs = await reading
+  const session = chooseSession(refs, options.session)
+  if (session === null) throw nothingToUndo('There is no turn in this worktree yet.')
+  let timeline = await loadTimeline(context, refs, session)
+  const warnings = context.warnings
+  const reload = async () => {
+    refs = await readRefs(context)
+    timeline = await loadTimeline(context, refs, session)
+  }
+  if (await clearStaleBoundary(context, refs, timeline)) await reload()
+  const closed = await endRunning(context, { refs, timeline, head, options })
+  if (closed) await reload()
+  const alone = options.only !== undefined || (options.paths?.length ?? 0) > 0
+  if (alone && timeline.boundary) throw boundaryPending(timeline)
+  const reader = new ChangeReader(context, refs, timeline)
+  const selection = await select(context, { timeline, options, reader })
+  refuseOtherBranch(selection, head, options)
+  const { units, warnings: unitWarnings } = await unitsOf(reader, selection, options)
+  warnings.push(...unitWarnings, ...(await headWarnings(context, selection)))
+  const snapshot = await (closed ? takeSnapshot(context, refs, { publish: false }) : scanning)
+  const oldest = selection.cut?.turn ?? selection.turns.at(-1)!
+  const newest = selection.turns[0] ?? selection.cut!.turn
+  const target = await reader.view(targetCheckpoint(selection))
+  const targetBeside = (await reader.view(newest.checkpoints.at(-1)!)).beside
+  const prepared = await prepare(context, snapshot, { units, mode: options.mode, targetBeside })
+  const prompts = await promptReader(store, refs.notes)
+  const record = alone ? null : nextRecord(timeline, selection, prepared.plan.units)
+  const hidden = record ? hiddenBy(timeline, record) : []
+  const result = (more: Partial<ChangeResult>): ChangeResult => ({
+    session,
+    dryRun: options.dryRun ?? false,
+    turns: [...selection.turns, ...(selection.cut ? [selection.cut.turn] : [])]
+      .map((turn) => turn.number)
+      .sort((a, b) => a - b),
+    boundary: record ? { record, hidden } : null,
+    restoredPrompt: null,
+    files: prepared.actions,
+    safety: null,
+    ms: env.monotonic() - arrived,
+    syncMs: 0,
+    warnings,
+    messageId: oldest.before.messageId ?? null,
+    ...more,
+  })
+  const restoredPrompt = await prompts(oldest.before.id)
+  const hash = planHash(refs, session, prepared.actions)
+  if (options.dryRun) return result({ restoredPrompt, token: makeToken({ op: 'undo', options, hash }) })
+  if (expected !== undefined && expected !== hash) throw staleToken()
+  refuseConflicts(prepared.actions, 'undo', { files: prepared.actions })
+  const recorder = new Recorder(context, refs, head)
+  const seq = refs.lastSeq + 1
+  const { safety, syncMs } = await carryOut(context, {
+    op: 'undo',
+    session,
+    snapshot,
+    prepared,
+    recorder,
+    parent: timeline.tip?.id ?? null,
+    target,
+    ...(alone ? { asTurn: { turn: timeline.nextTurn } } : {}),
+    oldMarker: markerAfter(refs, session, timeline.boundaryCheckpoint),
+    edits: async (safety, commitResult) => {
+      if (!record) {
+        const done = commitResult()
+        const text = `Undo of turn ${selection.turns.map((turn) => turn.number).join(', ')}${options.paths?.length ? `: ${options.paths.map(pathToText).join(', ')}` : ''}`
+        const live = { ref: sessionRef(store, session, 'live'), from: timeline.tip!.id, to: done.id }
+        const note = await addPrompt(store, refs.notes, {
+          before: safety.id,
+          text: text,
+          seconds: Math.floor(Date.parse(safety.time) / 1000),
+        })
+        return { refs: [note, live], marker: markerAfter(refs, session, timeline.boundaryCheckpoint) }
+      }
+      if (!timeline.boundary) record.baseline = safety.id
+      const done = commitBoundary(context, { record, hidden, recorder, commitResult })
+      return {
+        refs: [
+          { ref: sessionRef(store, session, `safety/${seq}`), from: null, to: done.id },
+          { ref: sessionRef(store, session, 'boundary'), from: timeline.boundaryCheckpoint?.id ?? null, to: done.id },
+        ],
+        marker: markerAfter(refs, session, done),
+      }
+    },
+  })
+  return result({ restoredPrompt, safety: safety.id, syncMs, ms: env.monotonic() - arrived })
 }
 
 /** Writes a boundary's record and the checkpoint that carries it. */
@@ -189,9 +200,6 @@ export function staleToken(): CkptError {
     },
   )
 }
-
-const nothing = (why: string) =>
-  new CkptError('NOTHING_TO_UNDO', `${why} Nothing was changed.`, { hints: ['ckpt list', 'ckpt list --sessions'] })
 
 export function boundaryPending(timeline: Timeline): CkptError {
   const { turn, step } = timeline.boundary!
@@ -244,90 +252,6 @@ async function endRunning(
   await context.store.moveRefs([...(await recorder.keepEdits()), live])
   context.warnings.push(`Turn ${running.number} was closed as interrupted; its agent may go on writing.`)
   return true
-}
-
-async function select(
-  context: Context,
-  { timeline, options, reader }: { timeline: Timeline; options: UndoOptions; reader: ChangeReader },
-): Promise<Selection> {
-  const visible = visibleTurns(timeline)
-  if (visible.length === 0) throw nothing(`Session ${printable(timeline.session)} has no visible turn.`)
-  const newestFirst = [...visible].reverse()
-  if (options.only !== undefined) return { turns: [findTurn(visible, options.only, timeline)], cut: null }
-  if (options.step) return { turns: [], cut: await lastChangingStep(newestFirst[0]!, reader) }
-  if (options.to === undefined) return { turns: newestFirst.slice(0, options.turns ?? 1), cut: null }
-  const target = parseTarget(options.to)
-  let first: { turn: Turn; step: number | null } | null
-  if (target.kind === 'worktree')
-    throw new CkptError('USAGE', '`worktree` is not a place to go back to. Nothing was changed.', {
-      hints: ['ckpt list'],
-    })
-  if (target.kind === 'turn') first = { turn: findTurn(visible, options.to, timeline), step: null }
-  else if (target.kind === 'step') {
-    const turn = findTurn(visible, String(target.turn), timeline)
-    if (!visibleSteps(turn).some((step) => step.number === target.step))
-      throw notFound(`Turn ${turn.number} has no step ${target.step} to undo.`)
-    first = {
-      turn,
-      step: target.step === Math.min(...turn.steps.map((s) => s.number)) && target.step === 1 ? 1 : target.step,
-    }
-  } else if (target.kind === 'turn-id') first = { turn: findTurn(visible, options.to, timeline), step: null }
-  else {
-    const checkpoint = await resolveCheckpoint(context, { timeline, target })
-    first = firstAfter(visible, checkpoint.id)
-  }
-  if (!first) throw nothing('Nothing came after that checkpoint.')
-  const later = newestFirst.filter((turn) => turn.number > first.turn.number)
-  if (first.step === null) return { turns: [...later, first.turn], cut: null }
-  return { turns: later, cut: { turn: first.turn, step: first.step } }
-}
-
-const notFound = (why: string) =>
-  new CkptError('NOT_FOUND', `${why} Nothing was changed.`, { hints: ['ckpt list --hidden --abandoned'] })
-
-function findTurn(visible: readonly Turn[], id: string, timeline: Timeline): Turn {
-  const turn = visible.find((one) => String(one.number) === id || one.id === id)
-  if (turn) return turn
-  const elsewhere = [...timeline.turns, ...timeline.abandoned].find((one) => String(one.number) === id || one.id === id)
-  if (elsewhere) throw notFound(`Turn ${elsewhere.number} is ${elsewhere.abandoned ? 'abandoned' : 'undone already'}.`)
-  throw notFound(`Session ${printable(timeline.session)} has no turn ${id}.`)
-}
-
-const visibleSteps = (turn: Turn) =>
-  turn.steps.filter((step) => turn.hiddenFromStep === null || step.number < turn.hiddenFromStep)
-
-/** The first turn or step after a checkpoint of the visible chain. */
-function firstAfter(visible: readonly Turn[], id: string): { turn: Turn; step: number | null } | null {
-  for (const [i, turn] of visible.entries()) {
-    const at = turn.checkpoints.find((one) => one.id === id)
-    if (!at) continue
-    if (at.kind === 'before') return { turn, step: null }
-    if (at.kind === 'step') {
-      const next = visibleSteps(turn).find((step) => (at.start ? step.number >= at.step! : step.number > at.step!))
-      if (next) return { turn, step: next.number }
-    }
-    const following = visible[i + 1]
-    return following ? { turn: following, step: null } : null
-  }
-  throw notFound('That checkpoint is not in the visible part of the session: bring it back with `ckpt restore`.')
-}
-
-async function lastChangingStep(turn: Turn, reader: ChangeReader): Promise<{ turn: Turn; step: number }> {
-  const changes = await reader.changesOf(turn)
-  const steps = visibleSteps(turn).filter((step) => ChangeReader.ofStep(changes, step.number).length > 0)
-  const last = steps.at(-1)
-  if (!last)
-    throw nothing(`Turn ${turn.number} has no step that changed something: \`ckpt undo\` takes the whole turn.`)
-  return { turn, step: last.number }
-}
-
-/** The checkpoint whose state the worktree goes back to. */
-function targetCheckpoint({ turns, cut }: Selection) {
-  if (!cut) return turns.at(-1)!.before
-  const kept = cut.turn.checkpoints.filter(
-    (one) => one.kind === 'before' || (one.kind === 'step' && one.step! < cut.step),
-  )
-  return kept.at(-1)!
 }
 
 async function unitsOf(

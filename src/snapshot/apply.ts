@@ -160,7 +160,7 @@ async function applyOne(env: Env, input: ApplyInput, { entry, number, result }: 
   if (post.kind === 'absent') {
     const old = temporaryPath(env, input, path, `${number}.old`)
     const before = env.files.lstatSync(at)
-    rename(env, at, old)
+    env.files.renameSync(at, old)
     verifyAside(env, { old, at, path, before })
     return
   }
@@ -303,7 +303,7 @@ function putInPlace(env: Env, input: ApplyInput, { fresh, at, path, before, numb
         throw new ApplyConflict(path, 'something else was made there at this very moment')
       }
       if (code !== 'EPERM' && code !== 'EMLINK' && code !== 'ENOTSUP') throw error
-      rename(env, fresh, at)
+      env.files.renameSync(fresh, at)
     }
     return
   }
@@ -315,7 +315,7 @@ function putInPlace(env: Env, input: ApplyInput, { fresh, at, path, before, numb
     if (code !== 'EPERM' && code !== 'EMLINK' && code !== 'ENOTSUP') throw error
     linked = false // a file system, or an owner, without links: the look right before is all there is
   }
-  rename(env, fresh, at)
+  env.files.renameSync(fresh, at)
   if (linked) verifyAside(env, { old, at, path, before })
 }
 
@@ -335,12 +335,8 @@ function verifyAside(
     files.unlinkSync(old)
     return
   }
-  rename(env, old, at)
+  files.renameSync(old, at)
   throw new ApplyConflict(path, 'changed at this very moment')
-}
-
-function rename(env: Env, from: string | Buffer, to: string | Buffer): void {
-  env.files.renameSync(from, to)
 }
 
 /** Removes what a killed operation left of its temporary files. */

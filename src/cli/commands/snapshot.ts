@@ -1,5 +1,5 @@
 import { closeContext, openContext } from '../../ops/context.ts'
-import { snapshotNow } from '../../ops/mark.ts'
+import { snapshotNow } from '../../ops/snapshot-now.ts'
 import { text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { markJson } from '../present/json.ts'

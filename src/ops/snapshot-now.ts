@@ -1,0 +1,44 @@
+/** A checkpoint by hand. */
+import { MANUAL_SESSION } from '../core/ids.ts'
+import { sessionRef } from '../git/history.ts'
+import { addPrompt } from '../git/side-refs.ts'
+import { type Context, headOf, locked } from './context.ts'
+import { degradedWarning, type MarkResult } from './mark.ts'
+import { Recorder, takeSnapshot } from './record.ts'
+import { readRefs } from './sessions.ts'
+
+/** A checkpoint by hand, in session `manual`. */
+export async function snapshotNow(context: Context, text: string | undefined, arrived: number): Promise<MarkResult> {
+  const { env, config, store } = context
+  return locked(context, { command: 'snapshot', wait: 30_000 }, async () => {
+    const [refs, head] = await Promise.all([readRefs(context), headOf(context)])
+    const snapshot = await takeSnapshot(context, refs, { deadline: config.snapshot.deadline })
+    const recorder = new Recorder(context, refs, head)
+    const tip = refs.sessions.get(MANUAL_SESSION)?.live ?? null
+    const checkpoint = recorder.commit(snapshot, tip ? [tip.id] : [], { kind: 'manual', session: MANUAL_SESSION })
+    const edits = await recorder.keepEdits()
+    if (text !== undefined)
+      edits.push(
+        await addPrompt(store, refs.notes, {
+          before: checkpoint.id,
+          text: text,
+          seconds: Math.floor(Date.parse(checkpoint.time) / 1000),
+        }),
+      )
+    await store.moveRefs([
+      ...edits,
+      { ref: sessionRef(store, MANUAL_SESSION, 'live'), from: tip?.id ?? null, to: checkpoint.id },
+    ])
+    return {
+      checkpoint,
+      beside: snapshot.beside,
+      since: null,
+      turn: null,
+      ms: env.monotonic() - arrived,
+      mode: 'scan',
+      barrier: 'none',
+      abandoned: [],
+      warnings: [...context.warnings, ...degradedWarning(snapshot)],
+    }
+  })
+}
