@@ -81,7 +81,11 @@ export async function narrowListing(scan: Scan, signal: AbortSignal): Promise<Li
       if (/^\.git$/i.test(entry.name) || isOurs(scan.worktree, path)) continue
       if (entry.isDirectory()) {
         if (!cache.directories.has(path)) names.set(path, 'directory')
-      } else if (!(await store.trees.lookup(cache.tree, path))) names.set(path, 'file')
+      } else {
+        // A file of the tree stays covered; a directory of the tree that is a file now is a new name.
+        const known = await store.trees.lookup(cache.tree, path)
+        if (!known || known.mode === '40000') names.set(path, 'file')
+      }
     }
     if (hasRules !== cache.directories.get(directory)?.rules) return null
   }
