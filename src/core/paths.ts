@@ -17,10 +17,6 @@ export function pathFromText(text: string): RelativePath {
   return (ascii.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1')) as RelativePath
 }
 
-export function pathToBytes(path: string): Buffer {
-  return Buffer.from(path, 'latin1')
-}
-
 /** The path as text. Bytes that are not UTF-8 become U+FFFD; `pathBase64` then holds the exact ones. */
 export function pathToText(path: string): string {
   return ascii.test(path) ? path : Buffer.from(path, 'latin1').toString('utf8')

@@ -194,9 +194,9 @@ export interface Surroundings {
 
 /**
  * Clashes of files and directories: a file where a directory holds something that the plan does not remove, a path below
- * something that is a file and stays. They are conflicts, whatever the mode.
+ * something that is a file and stays. They are conflicts even by force.
  */
-export function findClashes(actions: readonly FileAction[], around: Surroundings): FileAction[] {
+export function findClashes(actions: readonly FileAction[], around: Surroundings, mode: ConflictMode): FileAction[] {
   const leaving = new Set(actions.filter((a) => a.post.kind === 'absent' && !isHeld(a)).map((a) => a.path))
   const arriving = actions.filter((a) => !isHeld(a) && a.post.kind !== 'absent' && a.pre.kind !== a.post.kind)
   const clashes = new Map<string, string>()
@@ -216,7 +216,8 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
   }
   return actions.map((action) => {
     const reason = clashes.get(action.path)
-    return reason === undefined ? action : { ...action, action: 'conflict' as const, reason, post: action.pre }
+    if (reason === undefined) return action
+    return { ...action, action: mode === 'skip' ? 'skip' : 'conflict', reason, post: action.pre }
   })
 }
 

@@ -9,7 +9,7 @@
  */
 import type { BoundaryRecord } from './boundary.ts'
 import { type Checkpoint, type TurnStatus, turnId } from './checkpoint.ts'
-import type { Oid, SessionId, TurnNumber } from './ids.ts'
+import type { SessionId, TurnNumber } from './ids.ts'
 
 export interface Step {
   /** Its place in the turn, from 1. */
@@ -162,9 +162,4 @@ export function lastVisible(timeline: Timeline): Checkpoint | null {
   if (from === null) return turn.after ?? turn.checkpoints.at(-1)!
   const kept = turn.checkpoints.filter((c) => c.kind === 'before' || (c.kind === 'step' && c.step! < from))
   return kept.at(-1)!
-}
-
-/** The ids of all checkpoints of a set of turns. */
-export function checkpointIds(turns: readonly Turn[]): Set<Oid> {
-  return new Set(turns.flatMap((turn) => turn.checkpoints.map((c) => c.id)))
 }

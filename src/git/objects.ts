@@ -69,6 +69,16 @@ export class ObjectStore {
     return found.bytes
   }
 
+  /** Reads blobs whole and hashes them, before the first file rests on them. @throws CkptError DAMAGED */
+  async prove(oids: Iterable<Oid>): Promise<void> {
+    for (const oid of new Set(oids)) {
+      if (this.oidOf('blob', await this.get(oid, 'blob')) === oid) continue
+      throw new CkptError('DAMAGED', `Blob ${oid} does not hold what its name says. Nothing was changed.`, {
+        hints: ['ckpt verify'],
+      })
+    }
+  }
+
   /** Writes an object unless this process has already done so. Durable only after {@link sync}. */
   write(type: ObjectType, bytes: Buffer): Oid {
     const oid = this.oidOf(type, bytes)

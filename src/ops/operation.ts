@@ -72,7 +72,7 @@ export async function prepare(
     for (const request of plan.needed) merges.set(mergeKey(request), await mergeTexts(context, request))
     plan = planChanges(full)
   }
-  const actions = findClashes(plan.actions, await surroundings(context, snapshot, plan.actions))
+  const actions = findClashes(plan.actions, await surroundings(context, snapshot, plan.actions), input.mode)
   return { plan: { ...plan, units: withoutHeld(plan, actions) }, actions, expected, forced }
 }
 
@@ -190,6 +190,7 @@ export async function carryOut(context: Context, operation: Operation): Promise<
   const start = env.monotonic()
   store.objects.sync([...store.objects.fresh, ...statesOids(entries)])
   let syncMs = env.monotonic() - start
+  await store.objects.prove(statesOids(entries))
   const nonce = env.random(6)
   const journal = {
     version: 1 as const,

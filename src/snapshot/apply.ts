@@ -98,7 +98,7 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
     return result
   } catch (error) {
     if (input.expected) await takeBack(env, input, result.done)
-    if (error instanceof ApplyConflict) throw error
+    if (error instanceof ApplyConflict || error instanceof CkptError) throw error
     const code = errno(error)
     if (code === undefined) throw error
     throw new CkptError(

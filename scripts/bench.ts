@@ -1,0 +1,146 @@
+// What a checkpoint costs, as ratios against the plain git method in the same run: medians of interleaved rounds.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { layOut } from './large-tree.ts'
+
+const ROUNDS = Number(process.env.CKPT_BENCH_ROUNDS ?? 9)
+const program = path.resolve(import.meta.dirname, '../bin/ckpt.js')
+const base = mkdtempSync(path.join(tmpdir(), 'ckpt-bench-'))
+const root = path.join(base, 'tree')
+const plain = path.join(base, 'plain')
+const vars: NodeJS.ProcessEnv = {
+  ...process.env,
+  HOME: base,
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  XDG_CONFIG_HOME: path.join(base, 'config'),
+}
+
+const median = (values: number[]) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!
+const show = (ms: number) => (ms < 10 ? ms.toFixed(1) : ms.toFixed(0))
+function timed(command: string, args: string[], options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}): number {
+  const start = performance.now()
+  const done = spawnSync(command, args, { cwd: root, env: vars, maxBuffer: 1 << 30, ...options })
+  if (done.status !== 0)
+    throw new Error(`${command} ${args.join(' ')}: ${done.stderr.toString()}${done.stdout.toString().slice(0, 300)}`)
+  return performance.now() - start
+}
+interface Timed {
+  wall: number
+  ms: number
+  syncMs: number
+}
+function ckpt(...args: string[]): Timed {
+  const start = performance.now()
+  const out = execFileSync(process.execPath, [program, ...args, '--json'], {
+    cwd: root,
+    env: vars,
+    encoding: 'utf8',
+    maxBuffer: 1 << 30,
+  })
+  const { ms, syncMs = 0 } = JSON.parse(out) as { ms: number; syncMs?: number }
+  return { wall: performance.now() - start, ms, syncMs }
+}
+function report(what: string, ours: number, theirs: number, bar: string): void {
+  console.log(`${what}: ${show(ours)} ms against ${show(theirs)} ms, ratio ${(ours / theirs).toFixed(2)} (${bar})`)
+}
+function touch(files: string[], directory: string): void {
+  for (const file of files) appendFileSync(path.join(directory, file), `// ${Math.random()}\n`)
+}
+
+try {
+  mkdirSync(path.join(base, 'config', 'ckpt'), { recursive: true })
+  // Hashing everything is measured too: no limit may cut it short.
+  writeFileSync(
+    path.join(base, 'config', 'ckpt', '.checkpointrc.json'),
+    '{"snapshot":{"maxBytes":"8GiB","deadline":"20m"}}',
+  )
+  mkdirSync(root)
+  rmSync(root, { recursive: true })
+  const { name, files } = layOut(root)
+  execFileSync('cp', ['-a', '--reflink=auto', root, plain])
+  console.log(
+    `Tree: ${name}, ${
+      execFileSync('git', ['ls-files'], { cwd: root, maxBuffer: 1 << 30 })
+        .toString()
+        .split('\n').length - 1
+    } files; ${ROUNDS} rounds, medians`,
+  )
+  execFileSync('git', ['update-index', '-q', '--refresh'], { cwd: root, env: vars })
+
+  // The plain method, in a second copy of the tree: a private index, warm.
+  const privateIndex = { ...vars, GIT_INDEX_FILE: path.join(plain, '.git', 'private-index') }
+  execFileSync('cp', [path.join(plain, '.git', 'index'), privateIndex.GIT_INDEX_FILE])
+  const scan = () =>
+    timed('git', ['add', '--all'], { cwd: plain, env: privateIndex }) +
+    timed('git', ['write-tree'], { cwd: plain, env: privateIndex })
+  scan()
+
+  const seeded = ckpt('snapshot')
+  rmSync(path.join(root, '.git', 'ckpt'), { recursive: true })
+  renameSync(path.join(root, '.git', 'index'), path.join(root, '.git', 'index.away'))
+  const unseeded = ckpt('snapshot')
+  renameSync(path.join(root, '.git', 'index.away'), path.join(root, '.git', 'index'))
+  rmSync(path.join(root, '.git', 'ckpt'), { recursive: true })
+  console.log(
+    `First snapshot of a clean checkout: seeded ${show(seeded.ms)} ms, hashing everything ${show(unseeded.ms)} ms, ${(unseeded.ms / seeded.ms).toFixed(1)}x faster (at least 8x)`,
+  )
+
+  ckpt('mark', 'prompt', '--session', 'bench')
+  ckpt('mark', 'stop', '--session', 'bench')
+  const rows = {
+    quiet: [] as Timed[],
+    busy: [] as Timed[],
+    undo: [] as Timed[],
+    redo: [] as Timed[],
+    node: [] as number[],
+    scan: [] as number[],
+    scanBusy: [] as number[],
+    checkout: [] as number[],
+  }
+  const tree = execFileSync('git', ['rev-parse', 'HEAD^{tree}'], { cwd: plain }).toString().trim()
+  for (let round = 0; round < ROUNDS; round++) {
+    rows.node.push(timed(process.execPath, ['-e', '0']))
+    rows.quiet.push(ckpt('mark', 'prompt', '--session', 'bench'))
+    rows.scan.push(scan())
+    touch(files, root)
+    touch(files, plain)
+    rows.busy.push(ckpt('mark', 'stop', '--session', 'bench'))
+    rows.scanBusy.push(scan())
+    rows.undo.push(ckpt('undo', '--session', 'bench'))
+    rows.checkout.push(timed('git', ['checkout', '-q', tree, '--', ...files], { cwd: plain, env: privateIndex }))
+    rows.redo.push(ckpt('redo', '--session', 'bench'))
+    touch(files, plain)
+    scan()
+  }
+  const node = median(rows.node)
+  const wall = (list: Timed[]) => median(list.map((one) => one.wall)) - node
+  const ms = (list: Timed[]) => median(list.map((one) => one.ms - one.syncMs))
+  report(
+    'Marker, nothing changed (whole command less a node start)',
+    wall(rows.quiet),
+    median(rows.scan),
+    'at most 1.8',
+  )
+  report(
+    'Marker, 10 files changed (whole command less a node start)',
+    wall(rows.busy),
+    median(rows.scanBusy),
+    'at most 1.8',
+  )
+  const undoPlain = median(rows.checkout) + median(rows.scan)
+  report('Undo of a 10-file turn (ms, syncing apart)', ms(rows.undo), undoPlain, 'at most 1.5')
+  report(
+    'Undo of a 10-file turn (whole command less a node start)',
+    wall(rows.undo) - median(rows.undo.map((one) => one.syncMs)),
+    undoPlain,
+    'for comparison',
+  )
+  report('Redo of a 10-file turn (ms, syncing apart)', ms(rows.redo), undoPlain, 'for comparison')
+  console.log(
+    `Syncing in an undo: ${show(median(rows.undo.map((one) => one.syncMs)))} ms; a node start: ${show(node)} ms`,
+  )
+} finally {
+  rmSync(base, { recursive: true, force: true })
+}
