@@ -59,3 +59,13 @@ export function foreignLock(scratch: Scratch, more: Record<string, unknown> = {}
 export function deadPid(): number {
   return Number(execFileSync('sh', ['-c', 'echo $$'], { encoding: 'utf8' }))
 }
+
+/** A whole object of other content under the same name: only its hash tells. */
+export function swapObject(scratch: Scratch, rev: string): void {
+  const other = path.join(scratch.base, 'other.txt')
+  fs.writeFileSync(other, 'other content\n')
+  const written = inStore(scratch, 'hash-object', '-w', other)
+  const file = looseFile(scratch, rev)
+  fs.unlinkSync(file)
+  fs.copyFileSync(looseFile(scratch, written), file)
+}
