@@ -1,0 +1,257 @@
+/** The parts of docs/ that follow from the source: the command line, exit codes, configuration, the state diagram. */
+import { type CommandEntry, commands } from '../src/cli/commands.ts'
+import { parse } from '../src/cli/parse.ts'
+import { DEFAULTS } from '../src/config/defaults.ts'
+import { CONFIG_NAMES } from '../src/config/load.ts'
+import { checkConfig, configSchema } from '../src/config/schema.ts'
+import { CkptError, type ErrorCode, EXIT_CODES } from '../src/core/errors.ts'
+import { drawMachine } from '../src/core/machine.ts'
+
+const generated = 'This page is made by `npm run docs` from the source; a test compares the two.'
+const cell = (text: string) => text.replaceAll('|', '\\|')
+const table = (head: readonly string[], rows: readonly (readonly string[])[]) =>
+  [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n')
+
+type Option = NonNullable<CommandEntry['options']>[string]
+
+const isPositional = (option: Option) => option.positional === true
+/** yargs' `<id>` and `[a]`, and what stands after `--`, which it does not know of. */
+const AFTER_DASHES: Record<string, string> = {
+  run: ' -- COMMAND…',
+  diff: ' [-- PATH…]',
+  undo: ' [-- PATH…]',
+  restore: ' [-- PATH…]',
+}
+
+const sentence = (text: string) => `${text[0]!.toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`
+
+function optionName(name: string, option: Option): string {
+  if (option.default === true) return `\`--${name}\` (by default), \`--no-${name}\``
+  const value = option.type === 'boolean' ? '' : option.array ? ' VALUE…' : ' VALUE'
+  const short = typeof option.alias === 'string' ? `-${option.alias}, ` : ''
+  return `\`${short}--${name}${value}\`${option.demandOption ? ' (needed)' : ''}`
+}
+
+function commandText({ usage, describe, options = {}, examples = [] }: CommandEntry): string {
+  const name = usage.split(' ')[0]!
+  const all = Object.entries(options)
+  const positional = all.filter(([, option]) => isPositional(option))
+  const named = all.filter(([, option]) => !isPositional(option))
+  const dashes = AFTER_DASHES[name] ?? ''
+  const parts = [
+    `## ckpt ${name}`,
+    sentence(describe),
+    `\`\`\`\nckpt ${usage}${named.length > 0 ? ' [options]' : ''}${dashes}\n\`\`\``,
+  ]
+  if (positional.length > 0)
+    parts.push(
+      table(
+        ['argument', ''],
+        positional.map(([key, option]) => [`\`${key}\``, option.describe ?? '']),
+      ),
+    )
+  if (named.length > 0)
+    parts.push(
+      table(
+        ['option', ''],
+        named.map(([key, option]) => [optionName(key, option), option.describe ?? '']),
+      ),
+    )
+  if (examples.length > 0) {
+    const width = Math.max(...examples.map(([line]) => line.length))
+    parts.push(`\`\`\`sh\n${examples.map(([line, what]) => `${line.padEnd(width)}   # ${what}`).join('\n')}\n\`\`\``)
+  }
+  return parts.join('\n\n')
+}
+
+/** The options that every command takes, as the program's own help prints them. */
+async function globalOptions(): Promise<string> {
+  const help = await parse(['--help'])
+  if (help.kind !== 'help') throw new Error('--help printed no help')
+  return help.text.slice(help.text.indexOf('Options:') + 'Options:'.length).replace(/^\n|\s+$/g, '')
+}
+
+export async function cliPage(): Promise<string> {
+  return `${[
+    '# Command line',
+    generated,
+    'Standard output is data, standard error is prose. [Exit codes](exit-codes.md) tell a script what happened; with `--json` each command prints one JSON document, `{"schemaVersion":1,"ok":true,…}` or `{"schemaVersion":1,"ok":false,"error":{"code","message","paths"?,"hints"?}}`.',
+    '## Every command',
+    `\`\`\`\n${await globalOptions()}\n\`\`\``,
+    '## Ids',
+    table(
+      ['written', 'means'],
+      [
+        ['`3`', 'turn 3 of the session'],
+        ['`3.2`', 'its second step'],
+        ['`3:before`, `3:after`', 'the checkpoints at its two ends'],
+        ['`t` and 12 hex digits', 'a turn, by the `id` that JSON gives it'],
+        ['4 or more hex digits, not all of them 0-9', 'a checkpoint, by a prefix that only it has'],
+        ['`worktree`', 'the files as they are now (`diff` only)'],
+      ],
+    ),
+    'A session is named by its own id or by a prefix that only it has. `latest`, which is meant when none is named, is the session whose turn marker is the newest in this worktree; checkpoints by hand are in session `manual`, which is never the latest.',
+    ...commands.map(commandText),
+  ].join('\n\n')}\n`
+}
+
+const CAUSES: Record<ErrorCode, string> = {
+  USAGE: 'the command line was wrong',
+  CONFIG: 'a configuration file is wrong; the message names the key, the file and what is allowed',
+  BAD_MARKER: 'a marker was wrong',
+  BAD_ROOT:
+    'not a place that can be checkpointed: `/`, the home directory, a directory that contains the store, a bare repository, or one that git refuses',
+  NOT_INITIALIZED: 'a plain directory without `ckpt init`',
+  UNSUPPORTED: "the session's backend cannot do that (no backend so far lacks anything)",
+  LOCKED: 'another process holds the lock of this worktree',
+  GIT_BUSY: 'git is in the middle of a merge, rebase, cherry-pick, revert or am',
+  TURN_RUNNING: 'the turn has not ended yet',
+  BOUNDARY_PENDING: 'undone turns are pending: redo or accept them first',
+  NOTHING_TO_UNDO: 'there is no turn to undo',
+  NOTHING_TO_REDO: 'nothing is undone',
+  NOT_FOUND: 'no such turn, step, session, checkpoint or path',
+  DAMAGED: 'the store cannot be read as it must be; nothing was changed',
+  VERIFY_FAILED: '`ckpt verify` found a problem',
+  CONFLICT:
+    'files differ from what the turn left, the turn was made on another branch, another session claims the change, or a token is stale; nothing was written',
+  INTERNAL: 'something unexpected failed',
+}
+
+export function exitCodesPage(): string {
+  const codes = Object.entries(EXIT_CODES) as [ErrorCode, number][]
+  const order = [...new Set(codes.map(([, exit]) => exit))]
+  return `${[
+    '# Exit codes',
+    generated,
+    '`0` is done, also when nothing had to be done. `ckpt run` ends with the exit code of the command it ran, or 128 and the number of the signal that ended it.',
+    table(
+      ['exit code', '`error.code` in JSON', 'why'],
+      codes.toSorted(([, a], [, b]) => a - b).map(([code, exit]) => [String(exit), `\`${code}\``, CAUSES[code]]),
+    ),
+    `Where several would fit, the first of these wins: ${order.join(', ')}; among codes that share a number, in the order ${codes
+      .filter(([, exit]) => codes.filter(([, other]) => other === exit).length > 1)
+      .map(([code]) => `\`${code}\``)
+      .join(', ')}.`,
+  ].join('\n\n')}\n`
+}
+
+/** What each key is for. A test compares the names with the schema's. */
+export const KEYS: Record<string, string> = {
+  enableFileCheckpointing: 'The whole of it, on or off. When off, markers record nothing and say so.',
+  checkpointKeepCount: 'Turns kept per session; 0 is no limit. Checked, not acted upon yet: nothing is pruned.',
+  'snapshot.include': 'gitignore syntax: ignored files that are captured all the same, such as `.env`.',
+  'snapshot.exclude': 'gitignore syntax: files that are never captured.',
+  'snapshot.maxFileSize':
+    "A larger file is left out by name, unless it is in the user's index: those are captured at any size.",
+  'snapshot.maxBytes':
+    'New bytes that one snapshot may take; what goes beyond is left out, and the checkpoint is degraded.',
+  'snapshot.deadline': 'Time for one marker, the wait for the lock included; then the checkpoint is degraded.',
+  'store.maxBytes': 'Size of the store. Checked, not acted upon yet: nothing is pruned.',
+  'store.location': "`git` puts the store in the repository's own git directory; a directory puts it there instead.",
+}
+
+/** Every key of the schema, dotted. */
+export function schemaKeys(): string[] {
+  const keys: string[] = []
+  for (const [name, field] of Object.entries(configSchema.shape)) {
+    const inner = field.unwrap()
+    if ('shape' in inner) keys.push(...Object.keys(inner.shape).map((key) => `${name}.${key}`))
+    else keys.push(name)
+  }
+  return keys
+}
+
+const nested = (key: string, value: unknown): Record<string, unknown> => {
+  const [first, ...rest] = key.split('.')
+  return { [first!]: rest.length === 0 ? value : nested(rest.join('.'), value) }
+}
+
+/** What the schema itself says when a value is wrong. */
+function allowedValue(key: string): string {
+  try {
+    checkConfig(nested(key, {}), 'file')
+  } catch (error) {
+    const said = error instanceof CkptError ? / must be (.*)\. Nothing was changed\.$/.exec(error.message) : null
+    if (said) return said[1]!
+    throw error
+  }
+  throw new Error(`${key} takes anything`)
+}
+
+const SIZE_KEYS = new Set(['snapshot.maxFileSize', 'snapshot.maxBytes', 'store.maxBytes'])
+
+/** A default as one writes it in the file. */
+export function defaultText(key: string): string {
+  const value = key.split('.').reduce<unknown>((at, part) => (at as Record<string, unknown>)[part], DEFAULTS)
+  if (SIZE_KEYS.has(key)) {
+    const bytes = value as number
+    return bytes % 2 ** 30 === 0 ? `${bytes / 2 ** 30}GiB` : `${bytes / 2 ** 20}MiB`
+  }
+  if (key === 'snapshot.deadline') return `${(value as number) / 1000}s`
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+export function configPage(): string {
+  return `${[
+    '# Configuration',
+    generated,
+    `Configuration is data, never code. In the top directory of a worktree the first of these counts: ${CONFIG_NAMES.map((name) => (name === 'package.json' ? '`"checkpoint"` in `package.json`' : `\`${name}\``)).join(', ')}. The user's own files of the same names lie in \`$XDG_CONFIG_HOME/ckpt/\` (\`~/.config/ckpt/\`). A key in the project's file wins over the same key in the user's. [.checkpointrc.example](../.checkpointrc.example) has every key with its default.`,
+    table(
+      ['key', 'default', 'value', ''],
+      schemaKeys().map((key) => [`\`${key}\``, `\`${defaultText(key)}\``, allowedValue(key), KEYS[key] ?? '']),
+    ),
+    'An unknown key or a wrong value is refused with exit code 2. `mark`, `undo`, `redo` and `apply` pass over a wrong project file that is not committed, with a warning: an agent cannot stop checkpoints by breaking it.',
+    'Where `include` and `exclude` both name a file, `exclude` wins.',
+    "What narrows protection (switching it off, `exclude`, lower limits, another `store.location`) counts from the user's file, or from the project's file as committed at HEAD. The same in a file that was only edited is passed over, with a warning; in a plain directory, which has no HEAD, only the user's file can narrow.",
+    '## Environment',
+    table(
+      ['variable', ''],
+      [
+        [
+          '`CKPT_STATE_DIR`',
+          'where the stores of plain directories are (`$XDG_STATE_HOME/ckpt`, `~/.local/state/ckpt`)',
+        ],
+        ['`NO_COLOR`', 'no colours'],
+      ],
+    ),
+  ].join('\n\n')}\n`
+}
+
+export function statesPage(): string {
+  return `${[
+    '# States of a session',
+    generated,
+    'A session is in one of four states: `none` (no turn yet), `idle` (its last turn ended), `running` (it has not), `pending` (some turns are undone and hidden). Each arrow reads `event / what is done`. The table behind it is in `src/core/machine.ts`: it declares what is to be done, and the operations do it.',
+    `\`\`\`mermaid\n${drawMachine()}\`\`\``,
+    '`undo --only`, and an undo of some paths, record a turn of their own and leave the state as it is. `undo --interrupt` ends a running turn first.',
+  ].join('\n\n')}\n`
+}
+
+/** A configuration file that says what the defaults say. */
+export function exampleConfig(): string {
+  const lines = [
+    '# Configuration of ckpt: copy what you need into .checkpointrc, in the top directory of the worktree.',
+    '# Every key, with its default. YAML; JSON is read as well. What the values may be: docs/config.md',
+  ]
+  let section = ''
+  for (const key of schemaKeys()) {
+    const [first, second] = key.split('.')
+    const indent = second === undefined ? '' : '  '
+    lines.push('')
+    if (second !== undefined && first !== section) lines.push(`${first}:`)
+    section = second === undefined ? '' : first!
+    lines.push(`${indent}# ${KEYS[key] ?? ''}`, `${indent}${second ?? first}: ${defaultText(key)}`)
+  }
+  return `${lines.join('\n')}\n`
+}
+
+/** Every generated page, by its path. */
+export async function pages(): Promise<Map<string, string>> {
+  return new Map([
+    ['docs/cli.md', await cliPage()],
+    ['docs/exit-codes.md', exitCodesPage()],
+    ['docs/config.md', configPage()],
+    ['docs/states.md', statesPage()],
+    ['.checkpointrc.example', exampleConfig()],
+  ])
+}
