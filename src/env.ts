@@ -12,11 +12,11 @@ export type Files = Pick<
   typeof fs,
   | 'accessSync'
   | 'chmodSync'
-  | 'chownSync'
   | 'closeSync'
   | 'existsSync'
   | 'fstatSync'
   | 'fsyncSync'
+  | 'lchownSync'
   | 'linkSync'
   | 'lstatSync'
   | 'mkdirSync'
@@ -57,6 +57,8 @@ export interface Env {
   stdin: NodeJS.ReadableStream & { isTTY?: boolean; fd?: number }
   stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number }
   stderr: NodeJS.WritableStream & { isTTY?: boolean; columns?: number }
+  /** Says on a terminal what takes long; nothing on a pipe. */
+  progress: (what: string) => void
   /** Sends a signal; 0 asks whether the process is there. */
   kill: (pid: number, signal: NodeJS.Signals | 0) => void
   /** Calls back on a signal to this process; the result stops listening. */
@@ -81,6 +83,7 @@ export function realEnv(): Env {
     stdin: process.stdin,
     stdout: process.stdout,
     stderr: process.stderr,
+    progress: () => undefined,
     kill: (pid, signal) => {
       process.kill(pid, signal)
     },

@@ -190,16 +190,20 @@ export interface Surroundings {
   uncoveredBelow: (directory: string) => boolean
   /** The file or symlink on disk at a path, if there is one. */
   isFileOnDisk: (path: string) => boolean
+  /** The file on disk is somebody else's: what replaces it could not be given to them. */
+  isForeign: (path: string) => boolean
 }
 
 /**
  * Clashes of files and directories: a file where a directory holds something that the plan does not remove, a path below
- * something that is a file and stays. They are conflicts even by force.
+ * something that is a file and stays; and files whose owner would change. They are conflicts even by force.
  */
 export function findClashes(actions: readonly FileAction[], around: Surroundings, mode: ConflictMode): FileAction[] {
   const leaving = new Set(actions.filter((a) => a.post.kind === 'absent' && !isHeld(a)).map((a) => a.path))
   const arriving = actions.filter((a) => !isHeld(a) && a.post.kind !== 'absent' && a.pre.kind !== a.post.kind)
   const clashes = new Map<string, string>()
+  for (const { path, post } of actions.filter((a) => !isHeld(a)))
+    if (post.kind === 'present' && around.isForeign(path)) clashes.set(path, 'its owner cannot be kept')
   const files = new Set(arriving.filter((a) => !a.path.endsWith('/')).map((a) => a.path))
   for (const { path } of arriving) {
     const bare = path.endsWith('/') ? path.slice(0, -1) : path

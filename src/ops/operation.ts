@@ -13,12 +13,13 @@ import {
   type PlanInput,
   planChanges,
 } from '../core/plan.ts'
-import type { PathState } from '../core/state.ts'
+import { type PathState, sameState } from '../core/state.ts'
 import type { RefEdit } from '../git/refs.ts'
 import type { FileEntry } from '../git/trees.ts'
-import { ApplyConflict, applyEntries, sweepTemporary } from '../snapshot/apply.ts'
+import { applyEntries, sweepTemporary } from '../snapshot/apply.ts'
 import { saveCache } from '../snapshot/cache.ts'
 import { behindSymlink, fingerprint, isStats, look, observe } from '../snapshot/disk.ts'
+import { ApplyConflict } from '../snapshot/fresh.ts'
 import type { SnapshotView } from '../snapshot/view.ts'
 import type { Context } from './context.ts'
 import { journalEntries, removeJournal, writeJournal, writeMarker } from './journal.ts'
@@ -31,7 +32,7 @@ export interface Prepared {
   actions: FileAction[]
   /** What lstat said of each path. */
   expected: Map<string, string | null>
-  /** Paths that the snapshot does not cover but the plan touches: saved by force. */
+  /** Paths that the plan touches and the snapshot does not have as they are: saved by force. */
   forced: Map<string, PathState>
 }
 
@@ -45,17 +46,18 @@ export async function prepare(
   const { root } = worktree
   const expected = new Map<string, string | null>()
   const forced = new Map<string, PathState>()
+  const foreign = new Set<string>()
   const disk = new Map<string, PathState>()
   for (const path of new Set(input.units.flatMap((unit) => unit.changes.map((change) => change.path)))) {
     const stats = path.endsWith('/') || behindSymlink(env, root, path) ? null : look(env, root, path)
     expected.set(path, isStats(stats) && !stats.isDirectory() ? fingerprint(stats) : null)
-    let state = await snapshot.view.state(path)
-    if (state.kind === 'unknown') {
-      // Today's rules leave it out; what is about to be overwritten is saved all the same.
-      state = observe(env, root, path, store.objects)
-      if (state.kind === 'present') forced.set(path, state)
-      if (state.kind === 'unknown' && state.reason === 'directory') state = { kind: 'absent' }
-    }
+    const known = await snapshot.view.state(path)
+    // Read after that look: what the scan saw may have changed since, and what today's rules leave out is saved all the same.
+    let state = path.endsWith('/') && known.kind !== 'unknown' ? known : observe(env, root, path, store.objects)
+    if (state.kind === 'present' ? !sameState(state, known) : state.kind === 'absent' && known.kind === 'present')
+      forced.set(path, state)
+    if (state.kind === 'unknown' && state.reason === 'directory') state = { kind: 'absent' }
+    if (state.kind === 'present' && isStats(stats) && env.uid > 0 && stats.uid !== env.uid) foreign.add(path)
     disk.set(path, state)
   }
   const prints = new Map(input.targetBeside?.uncovered.map((entry) => [entry.path as string, entry.print]) ?? [])
@@ -72,7 +74,8 @@ export async function prepare(
     for (const request of plan.needed) merges.set(mergeKey(request), await mergeTexts(context, request))
     plan = planChanges(full)
   }
-  const actions = findClashes(plan.actions, await surroundings(context, snapshot, plan.actions), input.mode)
+  const around = await surroundings(context, snapshot, plan.actions)
+  const actions = findClashes(plan.actions, { ...around, isForeign: (path) => foreign.has(path) }, input.mode)
   return { plan: { ...plan, units: withoutHeld(plan, actions) }, actions, expected, forced }
 }
 

@@ -4,11 +4,12 @@
  */
 import type { Stats } from 'node:fs'
 import { CkptError } from '../core/errors.ts'
-import { parentOf, pathToText } from '../core/paths.ts'
+import { parentOf } from '../core/paths.ts'
 import { type PathState, sameState } from '../core/state.ts'
 import { type Env, errno } from '../env.ts'
 import type { Store } from '../git/store.ts'
-import { behindSymlink, fingerprint, isStats, look, native, observe, permissions } from './disk.ts'
+import { behindSymlink, fingerprint, isStats, look, native, observe, permissions, withoutCtime } from './disk.ts'
+import { ApplyConflict, writeFresh, writeLink } from './fresh.ts'
 import { reservedName } from './worktree.ts'
 
 export interface ApplyEntry {
@@ -32,23 +33,14 @@ export interface ApplyInput {
   expected?: ReadonlyMap<string, string | null>
 }
 
-/** A path is neither as planned nor as it should become. */
-export class ApplyConflict extends Error {
-  readonly path: string
-  readonly reason: string
-  constructor(path: string, reason: string) {
-    super(`${pathToText(path)}: ${reason}`)
-    this.path = path
-    this.reason = reason
-  }
-}
-
 export interface ApplyResult {
   done: ApplyEntry[]
   /** Recovery only: paths that hold neither state, left as they are. */
   left: string[]
   /** Milliseconds spent waiting for the disk. */
   syncMs: number
+  /** Inodes that had other names: ours took one away, so their ctime is no sign of a change. */
+  unlinked: Set<number>
 }
 
 /** The order in which entries can be carried out: what goes first makes room for what comes. */
@@ -73,7 +65,7 @@ export function orderEntries(entries: readonly ApplyEntry[]): ApplyEntry[] {
  * @throws ApplyConflict
  */
 export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyResult> {
-  const result: ApplyResult = { done: [], left: [], syncMs: 0 }
+  const result: ApplyResult = { done: [], left: [], syncMs: 0, unlinked: new Set() }
   const ordered = orderEntries(input.entries)
   let removed = false
   const removeDirectories = () => {
@@ -84,7 +76,7 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
   try {
     for (const [number, entry] of ordered.entries()) {
       if (entry.post.kind !== 'absent') removeDirectories()
-      const state = await check(env, input, entry)
+      const state = await check(env, input, { entry, unlinked: result.unlinked })
       if (state === 'post') continue
       if (state === 'other') {
         if (input.expected) throw new ApplyConflict(entry.path, 'changed at this very moment')
@@ -121,18 +113,11 @@ async function takeBack(env: Env, input: ApplyInput, done: readonly ApplyEntry[]
 async function check(
   env: Env,
   { root, store, expected }: ApplyInput,
-  entry: ApplyEntry,
+  { entry, unlinked }: { entry: ApplyEntry; unlinked: ReadonlySet<number> },
 ): Promise<'pre' | 'post' | 'other'> {
   if (expected && !entry.path.endsWith('/')) {
     const stats = behindSymlink(env, root, entry.path) ? null : look(env, root, entry.path)
-    const print = isStats(stats)
-      ? stats.isDirectory()
-        ? null
-        : fingerprint(stats)
-      : stats === null
-        ? null
-        : 'unreadable'
-    return print === (expected.get(entry.path) ?? null) ? 'pre' : 'other'
+    return isAsExpected(stats, expected.get(entry.path) ?? null, unlinked) ? 'pre' : 'other'
   }
   const now = observe(env, root, entry.path, store.objects)
   if (sameState(now, entry.post)) return 'post'
@@ -141,6 +126,14 @@ async function check(
   if (entry.path.endsWith('/')) return now.kind === 'unknown' ? 'other' : 'pre'
   // A directory where a file is to come is empty by now, or the rename will say so.
   return now.kind === 'unknown' && now.reason === 'directory' && entry.pre.kind === 'absent' ? 'pre' : 'other'
+}
+
+function isAsExpected(stats: ReturnType<typeof look>, expected: string | null, unlinked: ReadonlySet<number>): boolean {
+  if (stats !== null && !isStats(stats)) return false
+  if (stats === null || stats.isDirectory()) return expected === null
+  const print = fingerprint(stats)
+  if (print === expected) return true
+  return unlinked.has(stats.ino) && expected !== null && withoutCtime(print) === withoutCtime(expected)
 }
 
 interface One {
@@ -160,6 +153,7 @@ async function applyOne(env: Env, input: ApplyInput, { entry, number, result }: 
   if (post.kind === 'absent') {
     const old = temporaryPath(env, input, path, `${number}.old`)
     const before = env.files.lstatSync(at)
+    if (before.nlink > 1) result.unlinked.add(before.ino)
     env.files.renameSync(at, old)
     verifyAside(env, { old, at, path, before })
     return
@@ -180,9 +174,10 @@ async function applyOne(env: Env, input: ApplyInput, { entry, number, result }: 
   makeParents(env, input, path)
   const fresh = temporaryPath(env, input, path, `${number}.new`)
   const bytes = await input.store.objects.get(post.oid, 'blob')
-  if (post.type === 'link') env.files.symlinkSync(bytes, fresh)
+  if (post.type === 'link') writeLink(env, fresh, { bytes, owner: before, path })
   else result.syncMs += writeFresh(env, fresh, { bytes, mode: post.mode, owner: before, path })
-  putInPlace(env, input, { fresh, at, path, before, number })
+  putInPlace(env, input, { fresh, at, path, before, number, unlinked: result.unlinked })
+  if (before && before.nlink > 1) result.unlinked.add(before.ino)
 }
 
 function applyDirectory(env: Env, root: string, { path, post }: ApplyEntry): void {
@@ -240,53 +235,22 @@ function temporaryPath(env: Env, { root, store, nonce }: ApplyInput, path: strin
   return native(root, `${parent === '' ? '' : `${parent}/`}${reservedName(nonce, suffix)}`)
 }
 
-interface Fresh {
-  bytes: Buffer
-  mode: number
-  owner: Stats | null
-  path: string
-}
-
-/** Writes a whole new file, synced; returns the milliseconds that syncing took. */
-function writeFresh(env: Env, at: string | Buffer, { bytes, mode, owner, path }: Fresh): number {
-  const { files } = env
-  const fd = files.openSync(at, 'wx', 0o600)
-  try {
-    files.writeFileSync(fd, bytes)
-    const own = files.fstatSync(fd)
-    if (owner && (owner.uid !== own.uid || owner.gid !== own.gid)) {
-      try {
-        files.chownSync(at, owner.uid, owner.gid)
-      } catch (error) {
-        if (errno(error) !== 'EPERM') throw error
-        throw new ApplyConflict(path, 'its owner cannot be kept')
-      }
-    }
-    files.chmodSync(at, mode) // after chown, which clears some bits
-    const start = env.monotonic()
-    files.fsyncSync(fd)
-    return env.monotonic() - start
-  } finally {
-    files.closeSync(fd)
-  }
-}
-
 interface Placing {
   fresh: string | Buffer
   at: string | Buffer
   path: string
   before: Stats | null
   number: number
+  unlinked: ReadonlySet<number>
 }
 
-function putInPlace(env: Env, input: ApplyInput, { fresh, at, path, before, number }: Placing): void {
+function putInPlace(env: Env, input: ApplyInput, { fresh, at, path, before, number, unlinked }: Placing): void {
   const { files } = env
   const old = temporaryPath(env, input, path, `${number}.old`)
   const expected = input.expected?.get(path)
   const now = look(env, input.root, path)
   if (input.expected) {
-    const print = isStats(now) && !now.isDirectory() ? fingerprint(now) : null
-    if (print !== (expected ?? null)) {
+    if (!isAsExpected(now, expected ?? null, unlinked)) {
       files.unlinkSync(fresh)
       throw new ApplyConflict(path, 'changed at this very moment')
     }

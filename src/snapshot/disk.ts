@@ -36,6 +36,9 @@ export function fingerprint(stats: Stats): string {
   return `${stats.size}-${stats.mtimeMs}-${stats.ctimeMs}-${stats.ino}-${stats.mode.toString(8)}`
 }
 
+/** A fingerprint less its third field: the ctime, which losing another name moves (link(2)). */
+export const withoutCtime = (print: string): string => print.replace(/-[^-]*(-\d+-[0-7]+)$/, '$1')
+
 export const permissions = (stats: Stats): number => stats.mode & 0o7777
 
 export type FileReading =

@@ -1,0 +1,56 @@
+/** New files and symlinks, made elsewhere and complete before they are put in their place. */
+import type { Stats } from 'node:fs'
+import { pathToText } from '../core/paths.ts'
+import { type Env, errno } from '../env.ts'
+
+/** A path is neither as planned nor as it should become. */
+export class ApplyConflict extends Error {
+  readonly path: string
+  readonly reason: string
+  constructor(path: string, reason: string) {
+    super(`${pathToText(path)}: ${reason}`)
+    this.path = path
+    this.reason = reason
+  }
+}
+
+interface Fresh {
+  bytes: Buffer
+  mode: number
+  owner: Stats | null
+  path: string
+}
+
+/** Writes a whole new file, synced; returns the milliseconds that syncing took. */
+export function writeFresh(env: Env, at: string | Buffer, { bytes, mode, owner, path }: Fresh): number {
+  const { files } = env
+  const fd = files.openSync(at, 'wx', 0o600)
+  try {
+    files.writeFileSync(fd, bytes)
+    keepOwner(env, at, { owner, path })
+    files.chmodSync(at, mode) // after chown, which clears some bits
+    const start = env.monotonic()
+    files.fsyncSync(fd)
+    return env.monotonic() - start
+  } finally {
+    files.closeSync(fd)
+  }
+}
+
+export function writeLink(env: Env, at: string | Buffer, { bytes, owner, path }: Omit<Fresh, 'mode'>): void {
+  env.files.symlinkSync(bytes, at)
+  keepOwner(env, at, { owner, path })
+}
+
+/** The owner of what is replaced, for what replaces it. @throws ApplyConflict */
+function keepOwner(env: Env, at: string | Buffer, { owner, path }: Pick<Fresh, 'owner' | 'path'>): void {
+  const { files } = env
+  const own = files.lstatSync(at)
+  if (!owner || (owner.uid === own.uid && owner.gid === own.gid)) return
+  try {
+    files.lchownSync(at, owner.uid, owner.gid)
+  } catch (error) {
+    if (errno(error) !== 'EPERM') throw error
+    throw new ApplyConflict(path, 'its owner cannot be kept')
+  }
+}
