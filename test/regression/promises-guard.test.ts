@@ -186,6 +186,27 @@ test('promise 1: a dry run writes nothing, and its token does exactly that or is
   expect(scratch.read('a.txt')).toBe('one\n')
 })
 
+test('promise 1: a change made by hand while undo is at work is not eaten', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('work', () => {
+    scratch.write({ 'a.txt': 'agent\n' })
+    scratch.git('commit', '-qam', 'by the agent')
+  })
+  // The worktree is scanned while git is asked about the commits of the turn: the hand is slower than the scan.
+  scratch.write({
+    '../slow/git': `#!/bin/sh
+case " $* " in *" log "*) sleep 1; printf 'hand\\n' > '${scratch.at('a.txt')}';; esac
+PATH='${process.env.PATH}' exec git "$@"
+`,
+  })
+  fs.chmodSync(`${scratch.base}/slow/git`, 0o755)
+  const { code, stdout } = scratch.run(['undo', '--json'], {
+    vars: { PATH: `${scratch.base}/slow:${process.env.PATH}` },
+  })
+  expect([code, JSON.parse(stdout).error?.paths]).toEqual([4, ['a.txt']])
+  expect(scratch.read('a.txt')).toBe('hand\n')
+})
+
 test('promise 2: with an object missing or damaged undo refuses, with nothing written', () => {
   for (const [damage, rev] of [
     [removeObject, ':b.txt'],
