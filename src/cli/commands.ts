@@ -166,6 +166,34 @@ export const commands: CommandEntry[] = [
     load: async () => (await import('./commands/restore.ts')).default,
   },
   {
+    usage: 'log',
+    describe: 'the whole tree of turns, with its forks',
+    options: { graph: boolean('draw it'), session },
+    load: async () => (await import('./commands/log.ts')).default,
+  },
+  {
+    usage: 'switch <id>',
+    describe: "move the worktree to any branch of a session's tree, abandoned ones included; the session goes on there",
+    options: {
+      id: id('a turn, a step, or a checkpoint'),
+      session,
+      force: boolean('over changes since the newest checkpoint too'),
+      'dry-run': dryRun,
+    },
+    load: async () => (await import('./commands/switch.ts')).default,
+  },
+  {
+    usage: 'prune',
+    describe: 'remove abandoned turns past their grace, then what is over the limits',
+    options: {
+      'dry-run': dryRun,
+      keep: string('visible turns to keep in each session'),
+      'older-than': string('remove visible turns older than this (30d)'),
+      'max-bytes': string('remove the oldest turns until the store is no larger (500MiB)'),
+    },
+    load: async () => (await import('./commands/prune.ts')).default,
+  },
+  {
     usage: 'apply <token>',
     describe: 'carry out exactly the plan that a dry run printed',
     options: { token: id('the token of a dry run (--json gives it)') },

@@ -7,6 +7,7 @@ import { type Env, errno } from '../env.ts'
 import type { Arguments, Output } from './command.ts'
 import { parseQuickly } from './parse-quickly.ts'
 import { actionJson } from './present/json.ts'
+import { showProgress } from './progress.ts'
 
 export { realEnv } from '../env.ts'
 
@@ -35,7 +36,8 @@ export async function main(argv: readonly string[], env: Env): Promise<number> {
     const { args, command } = parsed
     const colors = pc.createColors(useColor(env, args))
     const cwd = args.cwd === undefined ? env.cwd : args.cwd.startsWith('/') ? args.cwd : `${env.cwd}/${args.cwd}`
-    const output = await command({ env, args, cwd, colors, arrived })
+    const shown = showProgress(env, args)
+    const output = await command({ env: shown.env, args, cwd, colors, arrived }).finally(shown.clear)
     return broken ? 0 : print(env, args, output)
   } catch (error) {
     return report(env, { error, json })

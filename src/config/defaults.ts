@@ -15,6 +15,12 @@ export interface Config {
     /** `git`, or an absolute directory. */
     location: string
   }
+  prune: {
+    /** Age at which visible turns go, milliseconds; null: never. */
+    olderThan: number | null
+    /** How long abandoned turns stay, milliseconds. */
+    grace: number
+  }
 }
 
 export const DEFAULTS: Config = {
@@ -28,6 +34,7 @@ export const DEFAULTS: Config = {
     deadline: 20_000,
   },
   store: { maxBytes: 5 * 2 ** 30, location: 'git' },
+  prune: { olderThan: null, grace: 7 * 86_400_000 },
 }
 
 /** Part of a configuration, as one file gives it. */
@@ -36,18 +43,20 @@ export interface PartialConfig {
   checkpointKeepCount?: number | undefined
   snapshot?: { [K in keyof Config['snapshot']]?: Config['snapshot'][K] | undefined } | undefined
   store?: { [K in keyof Config['store']]?: Config['store'][K] | undefined } | undefined
+  prune?: { [K in keyof Config['prune']]?: Config['prune'][K] | undefined } | undefined
 }
 
 /** Later files win, key by key. */
 export function mergeConfig(base: Config, part: PartialConfig): Config {
   const defined = <T extends object>(from: T | undefined) =>
     Object.fromEntries(Object.entries(from ?? {}).filter(([, value]) => value !== undefined))
-  const { snapshot, store, ...top } = part
+  const { snapshot, store, prune, ...top } = part
   return {
     ...base,
     ...defined(top),
     snapshot: { ...base.snapshot, ...defined(snapshot) },
     store: { ...base.store, ...defined(store) },
+    prune: { ...base.prune, ...defined(prune) },
   }
 }
 
@@ -77,6 +86,9 @@ export function widenConfig(trusted: Config, onDisk: Config): { config: Config; 
   if (onDisk.snapshot.exclude.some((pattern) => !snapshot.exclude.includes(pattern))) ignored.push('snapshot.exclude')
   snapshot.exclude = snapshot.exclude.filter((pattern) => onDisk.snapshot.exclude.includes(pattern))
   config.store.maxBytes = larger('store.maxBytes', onDisk.store.maxBytes, trusted.store.maxBytes)
+  for (const key of ['olderThan', 'grace'] as const) {
+    if (onDisk.prune[key] !== trusted.prune[key]) ignored.push(`prune.${key}`)
+  }
   if (onDisk.store.location !== trusted.store.location) ignored.push('store.location')
   return { config, ignored }
 }

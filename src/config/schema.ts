@@ -2,40 +2,18 @@
 import { z } from 'zod'
 import { CkptError } from '../core/errors.ts'
 import type { PartialConfig } from './defaults.ts'
+import { parseDuration, parseSize } from './units.ts'
 
-const units: Record<string, number> = {
-  '': 1,
-  b: 1,
-  kib: 2 ** 10,
-  kb: 1e3,
-  mib: 2 ** 20,
-  mb: 1e6,
-  gib: 2 ** 30,
-  gb: 1e9,
-}
-const times: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-
-const size = z
-  .union(
-    [z.number().int().nonnegative(), z.string().regex(/^\d+(\.\d+)?\s*([kmg]i?b|b)?$/i)],
-    'a size in bytes, or like "10MiB"',
-  )
-  .transform((value) => {
-    if (typeof value === 'number') return value
-    const [, number, unit] = /^([\d.]+)\s*([a-z]*)$/i.exec(value)!
-    return Math.round(Number(number) * units[unit!.toLowerCase()]!)
+const measured = (parse: (text: string) => number | null, what: string, least: number) =>
+  z.union([z.number().int().min(least), z.string()], what).transform((value, context) => {
+    const number = typeof value === 'number' ? value : parse(value)
+    if (number !== null && number >= least) return number
+    context.addIssue({ code: 'custom', message: what })
+    return z.NEVER
   })
 
-const duration = z
-  .union(
-    [z.number().int().positive(), z.string().regex(/^\d+(\.\d+)?\s*(ms|s|m|h|d)$/)],
-    'milliseconds, or a time like "20s"',
-  )
-  .transform((value) => {
-    if (typeof value === 'number') return value
-    const [, number, unit] = /^([\d.]+)\s*([a-z]+)$/.exec(value)!
-    return Math.round(Number(number) * times[unit!]!)
-  })
+const size = measured(parseSize, 'a size in bytes, or like "10MiB"', 0)
+const duration = measured(parseDuration, 'milliseconds, or a time like "20s"', 1)
 
 const patterns = z.array(z.string().min(1), 'a list of gitignore patterns')
 
@@ -55,6 +33,14 @@ export const configSchema = z.strictObject({
     .strictObject({
       maxBytes: size.optional(),
       location: z.string('"git" or a directory').min(1).optional(),
+    })
+    .optional(),
+  prune: z
+    .strictObject({
+      olderThan: z
+        .union([duration, z.literal('never').transform(() => null)], '"never" or a time like "30d"')
+        .optional(),
+      grace: duration.optional(),
     })
     .optional(),
 })

@@ -33,6 +33,16 @@ export function sessionRef(store: Store, session: SessionId, name: string): stri
   return `${store.refPrefix}${encodeSession(session, digest)}/${name}`
 }
 
+/** An abandoned branch's name says when it was abandoned: its grace begins then. */
+export function abandonedName(seq: number, time: string): string {
+  return `abandoned/${seq}-${Math.floor(Date.parse(time) / 1000)}`
+}
+
+/** Milliseconds since 1970 when a branch was abandoned. */
+export function abandonedAt(ref: string): number {
+  return Number(/-(\d+)$/.exec(ref)?.[1] ?? 0) * 1000
+}
+
 export function metaRef(store: Store): string {
   return `${store.refPrefix}@meta`
 }
@@ -81,8 +91,14 @@ export function latestSession(refs: WorktreeRefs): SessionId | null {
   return best?.session ?? null
 }
 
+/** @throws CkptError DAMAGED */
 export async function readCheckpoint(store: Store, id: Oid): Promise<Checkpoint> {
-  return parseCheckpoint(id, (await store.objects.get(id, 'commit')).toString('utf8'))
+  return cutAt(store, parseCheckpoint(id, (await store.objects.get(id, 'commit')).toString('utf8')))
+}
+
+/** A checkpoint whose parent was pruned has none any more, though its commit still names it (gitformat shallow). */
+function cutAt(store: Store, checkpoint: Checkpoint): Checkpoint {
+  return store.shallow.has(checkpoint.id) ? { ...checkpoint, parents: [] } : checkpoint
 }
 
 /**
@@ -109,7 +125,7 @@ export async function readChain(
     const newline = row.indexOf('\n')
     // rev-list --header indents the message by four spaces.
     const commit = row.slice(newline + 1).replace(/^ {4}/gm, '')
-    chain.push(parseCheckpoint(parseOid(row.slice(0, newline)), commit))
+    chain.push(cutAt(store, parseCheckpoint(parseOid(row.slice(0, newline)), commit)))
   }
   return chain.reverse()
 }

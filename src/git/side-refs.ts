@@ -11,7 +11,8 @@ import type { FileEntry } from './trees.ts'
 
 const fanout = (oid: Oid) => `${oid.slice(0, 2)}/${oid.slice(2)}`
 
-async function treeOf(store: Store, commit: Oid): Promise<Oid> {
+/** The tree of a commit of prompts. */
+export async function promptsTree(store: Store, commit: Oid): Promise<Oid> {
   const text = (await store.objects.get(commit, 'commit')).toString('latin1')
   return parseOid(text.slice('tree '.length, text.indexOf('\n')))
 }
@@ -24,23 +25,27 @@ export async function addPrompt(
 ): Promise<RefEdit> {
   const blob = store.objects.write('blob', Buffer.from(text, 'utf8'))
   const tree = await store.trees.edit(
-    tip === null ? store.trees.empty : await treeOf(store, tip),
+    tip === null ? store.trees.empty : await promptsTree(store, tip),
     new Map([[fanout(before), { mode: '100644', oid: blob } satisfies FileEntry]]),
   )
-  const commit = store.objects.write(
+  return { ref: store.notesRef, from: tip, to: writePrompts(store, tree, seconds) }
+}
+
+/** The commit that holds prompts. */
+export function writePrompts(store: Store, tree: Oid, seconds: number): Oid {
+  return store.objects.write(
     'commit',
     Buffer.from(
       // No parent: a note's history would keep the text of prompts that were pruned.
       `tree ${tree}\nauthor ckpt <ckpt@localhost> ${seconds} +0000\ncommitter ckpt <ckpt@localhost> ${seconds} +0000\n\nprompts\n`,
     ),
   )
-  return { ref: store.notesRef, from: tip, to: commit }
 }
 
 /** Reads prompts; the text of a checkpoint without one is null. */
 export async function promptReader(store: Store, tip: Oid | null): Promise<(before: Oid) => Promise<string | null>> {
   if (tip === null) return async () => null
-  const tree = await treeOf(store, tip)
+  const tree = await promptsTree(store, tip)
   return async (before) => {
     const entry = await store.trees.lookup(tree, fanout(before))
     if (!entry) return null

@@ -1,5 +1,6 @@
 /** The store: a private bare git repository beside the user's, and one directory for each worktree. */
 import { CkptError } from '../core/errors.ts'
+import { isOid, type Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
 import { type HashName, ObjectStore } from './objects.ts'
 import { runGit } from './process.ts'
@@ -27,6 +28,7 @@ export class Store {
   readonly objects: ObjectStore
   readonly trees: Trees
   readonly #env: Env
+  #shallow: ReadonlySet<Oid> | null = null
 
   constructor(env: Env, place: StorePlace) {
     this.#env = env
@@ -87,6 +89,23 @@ export class Store {
     more: { input?: Buffer | string; vars?: Record<string, string>; signal?: AbortSignal } = {},
   ) {
     return runGit(this.#env, { args, cwd: this.gitDir, ...more, vars: { ...this.vars, ...more.vars } })
+  }
+
+  /** Checkpoints whose parents were pruned: git's own `shallow` file. */
+  get shallow(): ReadonlySet<Oid> {
+    if (!this.#shallow) {
+      const text = readIfThere(this.#env, `${this.gitDir}/shallow`)?.toString('latin1') ?? ''
+      this.#shallow = new Set(text.split('\n').filter(isOid))
+    }
+    return this.#shallow
+  }
+
+  /** Cuts the history there; what lies before is pruned next. */
+  writeShallow(oids: ReadonlySet<Oid>): void {
+    const path = `${this.gitDir}/shallow`
+    if (oids.size > 0) writeFileWhole(this.#env, path, `${[...oids].sort().join('\n')}\n`, { sync: true })
+    else if (this.#env.files.existsSync(path)) this.#env.files.unlinkSync(path)
+    this.#shallow = oids
   }
 
   /** False while some objects are only borrowed: then the user's gc could take them. */

@@ -5,7 +5,7 @@ import type { Env } from '../env.ts'
 import { type HeadState, ignoreFiles, type Repository, readHead } from '../git/repository.ts'
 import { createStore, Store, type StorePlace, storeExists } from '../git/store.ts'
 import type { Worktree } from '../snapshot/worktree.ts'
-import { withLock } from './lock.ts'
+import { isHeld, withLock } from './lock.ts'
 import { claimWorktreeId, describeWorktree, findWorktree, placeStore } from './place.ts'
 import { recover } from './recover.ts'
 
@@ -87,10 +87,45 @@ export function locked<T>(
   { command, wait = 30_000 }: LockOptions,
   work: () => Promise<T>,
 ): Promise<T> {
-  const { env, store } = context
-  return withLock(env, `${store.worktreeDir}/lock`, { command, wait }, async () => {
-    context.warnings.push(...(await recover(context)))
-    return work()
+  const { env, store, place } = context
+  const end = env.monotonic() + wait
+  const path = `${store.worktreeDir}/lock`
+  const attempt = (): Promise<T> =>
+    withLock(env, path, { command, wait: Math.max(0, end - env.monotonic()) }, async () => {
+      // A prune holds the store's lock first and then every worktree's: who finds it held steps back.
+      if (isHeld(env, `${place.directory}/lock`)) return null
+      context.warnings.push(...(await recover(context)))
+      return { done: await work() }
+    }).then((result) => (result ? result.done : waitForStore()))
+  const waitForStore = async (): Promise<T> => {
+    await withLock(
+      env,
+      `${place.directory}/lock`,
+      { command, wait: Math.max(0, end - env.monotonic()) },
+      async () => undefined,
+    )
+    return attempt()
+  }
+  return attempt()
+}
+
+/** Runs work while nobody captures in any worktree of the store. */
+export function lockedStore<T>(
+  context: Context,
+  { command, wait = 30_000 }: LockOptions,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { env, place, store } = context
+  return withLock(env, `${place.directory}/lock`, { command, wait }, async () => {
+    const names = env.files.readdirSync(`${place.directory}/worktrees`).sort()
+    const all = names.reduceRight<() => Promise<T>>(
+      (inner, name) => () => withLock(env, `${place.directory}/worktrees/${name}/lock`, { command, wait }, inner),
+      async () => {
+        if (env.files.existsSync(store.worktreeDir)) context.warnings.push(...(await recover(context)))
+        return work()
+      },
+    )
+    return all()
   })
 }
 

@@ -91,6 +91,12 @@ export function readHolder(env: Env, path: string): Holder | 'unreadable' | null
   }
 }
 
+/** Whether somebody who is not provably dead holds a lock. */
+export function isHeld(env: Env, path: string): boolean {
+  const holder = readHolder(env, path)
+  return holder !== null && (holder === 'unreadable' || holderState(env, holder) !== 'dead')
+}
+
 /** Takes the lock if it is free or its holder provably dead. Returns how to give it back, or null. */
 function tryTake(env: Env, path: string, own: Holder, depth = 0): (() => void) | null {
   const { files } = env

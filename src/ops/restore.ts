@@ -1,19 +1,23 @@
 /** Restore: files of any checkpoint, brought back over what is there, guarded by the worktree's newest checkpoint. */
+
+import type { Checkpoint } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import { MANUAL_SESSION } from '../core/ids.ts'
-import { isWithin } from '../core/paths.ts'
+import { isWithin, printable } from '../core/paths.ts'
 import type { ConflictMode } from '../core/plan.ts'
 import type { Transition } from '../core/state.ts'
-import { sessionRef } from '../git/history.ts'
+import { runningTurn } from '../core/timeline.ts'
+import { abandonedName, sessionRef, type WorktreeRefs } from '../git/history.ts'
+import type { RefEdit } from '../git/refs.ts'
 import { transitionsBetween, viewOf } from '../snapshot/view.ts'
 import { markerAfter } from './boundary-marker.ts'
 import { type Context, headOf, locked, refuseWhileBusy } from './context.ts'
 import { carryOut, prepare, refuseConflicts } from './operation.ts'
 import { newestCheckpoint, Recorder, takeSnapshot } from './record.ts'
 import { resolveId } from './resolve.ts'
-import { readRefs } from './sessions.ts'
+import { loadTimeline, readRefs } from './sessions.ts'
 import { makeToken, planHash } from './token.ts'
-import { type ChangeResult, staleToken } from './undo.ts'
+import { boundaryPending, type ChangeResult, staleToken } from './undo.ts'
 
 export interface RestoreOptions {
   id: string
@@ -23,6 +27,8 @@ export interface RestoreOptions {
   force?: boolean
   dryRun?: boolean
   paths?: readonly string[]
+  /** `ckpt switch`: the session goes on from there. */
+  move?: boolean
 }
 
 /** @throws CkptError NOT_FOUND, CONFLICT, GIT_BUSY, LOCKED, DAMAGED */
@@ -41,6 +47,7 @@ export async function restore(
       throw new CkptError('USAGE', 'The worktree is there already. Nothing was changed.', { hints: ['ckpt list'] })
     const checkpoint =
       resolved.kind === 'turn' ? (resolved.turn.after ?? resolved.turn.checkpoints.at(-1)!) : resolved.checkpoint
+    const branch = options.move ? await branchMove(context, refs, checkpoint) : null
     const target = await viewOf(store, checkpoint)
     const newest = await newestCheckpoint(context, refs)
     const snapshot = await takeSnapshot(context, refs, { publish: false })
@@ -50,7 +57,7 @@ export async function restore(
       options.paths.some((scope) => isWithin(path.endsWith('/') ? path.slice(0, -1) : path, scope))
     const changes: Transition[] = []
     for (const change of (await transitionsBetween(store, target, snapshot.view)).filter(inScope)) {
-      if (change.from.kind === 'absent' && !options.exact) continue
+      if (change.from.kind === 'absent' && !options.exact && !options.move) continue
       // What the disk should hold is what the newest checkpoint says; anything else was changed since.
       const since = known ? await known.state(change.path) : change.to
       changes.push({ ...change, to: since })
@@ -83,13 +90,13 @@ export async function restore(
     })
     if (options.dryRun) return result({ token: makeToken({ op: 'restore', options, hash }) })
     if (expected !== undefined && expected !== hash) throw staleToken()
-    refuseConflicts(actions, 'restore', { files: actions })
+    refuseConflicts(actions, options.move ? 'switch' : 'restore', { files: actions })
     const recorder = new Recorder(context, refs, head)
     const seq = refs.lastSeq + 1
     const owner = refs.sessions.has(session) ? session : MANUAL_SESSION
     const oldMarker = markerAfter(refs, owner, refs.sessions.get(owner)?.boundary ?? null)
     const { safety, syncMs } = await carryOut(context, {
-      op: 'restore',
+      op: options.move ? 'switch' : 'restore',
       session: owner,
       snapshot,
       prepared: { ...prepared, actions },
@@ -100,13 +107,55 @@ export async function restore(
       edits: async (_safety, commitResult) => {
         const done = commitResult()
         return {
-          refs: [{ ref: sessionRef(store, owner, `safety/${seq}`), from: null, to: done.id }],
+          refs: [
+            { ref: sessionRef(store, owner, `safety/${seq}`), from: null, to: done.id },
+            ...(branch ? branch(seq, recorder.time) : []),
+          ],
           marker: oldMarker,
         }
       },
     })
     return result({ safety: safety.id, syncMs, ms: env.monotonic() - arrived })
   })
+}
+
+/** The edits that make the session go on from a checkpoint: where it was becomes an abandoned branch. */
+async function branchMove(
+  context: Context,
+  refs: WorktreeRefs,
+  checkpoint: Checkpoint,
+): Promise<(seq: number, time: string) => RefEdit[]> {
+  const { store } = context
+  const { session } = checkpoint
+  const one = refs.sessions.get(session)
+  if (!one || checkpoint.kind === 'safety' || checkpoint.kind === 'manual' || checkpoint.late) {
+    throw new CkptError('NOT_FOUND', 'That checkpoint is on no branch of a session. Nothing was changed.', {
+      hints: ['ckpt log --graph', `ckpt restore ${checkpoint.id.slice(0, 10)}`],
+    })
+  }
+  const timeline = await loadTimeline(context, refs, session)
+  if (timeline.boundary) throw boundaryPending(timeline)
+  const running = runningTurn(timeline)
+  if (running) {
+    throw new CkptError(
+      'TURN_RUNNING',
+      `Turn ${running.number} of session ${printable(session)} is still running. Nothing was changed.`,
+      {
+        hints: [`ckpt mark stop --session ${printable(session)}`],
+      },
+    )
+  }
+  const live = one.live?.id ?? null
+  return (seq, time) => {
+    if (live === checkpoint.id) return []
+    // The branch that is switched to is the live one now; the one that is left is kept.
+    const taken = one.abandoned.filter(({ tip }) => tip.id === checkpoint.id)
+    return [
+      ...(live ? [{ ref: sessionRef(store, session, abandonedName(seq, time)), from: null, to: live }] : []),
+      ...taken.map(({ ref, tip }) => ({ ref, from: tip.id, to: null })),
+      { ref: sessionRef(store, session, 'live'), from: live, to: checkpoint.id },
+    ]
+  }
 }
 
 async function requireKnownPaths(paths: readonly string[], target: Awaited<ReturnType<typeof viewOf>>): Promise<void> {

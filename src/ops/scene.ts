@@ -2,7 +2,7 @@
 import type { Checkpoint } from '../core/checkpoint.ts'
 import type { Oid } from '../core/ids.ts'
 import { lastVisible, type Timeline, type Turn } from '../core/timeline.ts'
-import { sessionRef, type WorktreeRefs } from '../git/history.ts'
+import { abandonedName, sessionRef, type WorktreeRefs } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
 import type { Captured } from '../snapshot/capture.ts'
 import { markerAfter } from './boundary-marker.ts'
@@ -71,7 +71,11 @@ export function abandonHidden(scene: Scene): {
   }
   const edits: RefEdit[] = [{ ref: sessionRef(store, session, 'boundary'), from: own.boundary!.id, to: null }]
   if (own.live)
-    edits.push({ ref: sessionRef(store, session, `abandoned/${refs.lastSeq + 1}`), from: null, to: own.live.id })
+    edits.push({
+      ref: sessionRef(store, session, abandonedName(refs.lastSeq + 1, recorder.time)),
+      from: null,
+      to: own.live.id,
+    })
   return { edits, parent: parent?.id ?? null }
 }
 

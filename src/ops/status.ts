@@ -67,7 +67,7 @@ export async function countCheckpoints({ store }: Context): Promise<number> {
 }
 
 /** What deleting the store would free: a file that is linked from elsewhere costs nothing here. */
-function bytesOf(env: Env, directory: string): number {
+export function bytesOf(env: Env, directory: string): number {
   let bytes = 0
   for (const entry of env.files.readdirSync(directory, { withFileTypes: true })) {
     const path = `${directory}/${entry.name}`

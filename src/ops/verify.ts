@@ -1,11 +1,11 @@
 /** Verify: proves the store and its timeline by reading all of it. Writes nothing. */
 import { parseBeside } from '../core/beside.ts'
 import { parseRecord, recordObjects } from '../core/boundary.ts'
-import { type Checkpoint, parseCheckpoint } from '../core/checkpoint.ts'
+import type { Checkpoint } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
-import { groupRefs } from '../git/history.ts'
+import { groupRefs, readCheckpoint } from '../git/history.ts'
 import type { Context } from './context.ts'
 import { readJournal } from './journal.ts'
 
@@ -131,7 +131,7 @@ async function verifyTimeline({ store }: Context, pending: string[]): Promise<nu
   async function walk(tip: Oid): Promise<void> {
     for (let id: Oid | undefined = tip, child: Checkpoint | null = null; id !== undefined; ) {
       if (seen.has(id)) return
-      const checkpoint: Checkpoint = parseCheckpoint(id, (await store.objects.get(id, 'commit')).toString('utf8'))
+      const checkpoint: Checkpoint = await readCheckpoint(store, id)
       if (child && checkpoint.seq >= child.seq)
         throw new CkptError('VERIFY_FAILED', `${child.id} does not come after its parent ${id}`)
       seen.set(id, checkpoint)

@@ -15,8 +15,6 @@ export interface CaptureInput {
   lastTree: Oid | null
   /** The user's HEAD tree, to start from at a first snapshot. */
   headTree: Oid | null
-  /** Told now and then how many of how many paths are done. */
-  progress?: (done: number, all: number) => void
 }
 
 export interface Scan extends CaptureInput {

@@ -72,7 +72,7 @@ export async function takePaths(scan: Scan, { known, fresh, seeds, base, walk }:
   let done = 0
   const all = known.size + fresh.size
   for (const path of [...known, ...[...fresh].sort()]) {
-    if (++done % 500 === 0) scan.progress?.(done, all)
+    if (++done % 500 === 0) env.progress(`snapshot: ${done} of ${all} paths`)
     const seed = seeds.get(path)
     if (seed && !scan.excluded(path) && !isOurs(worktree, path)) {
       await take(path, seed.oid, seed.stats)

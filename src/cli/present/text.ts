@@ -52,6 +52,18 @@ function mark(view: TurnView, c: Colors): string {
   return turn.status === 'running' ? c.cyan('running') : c.red(turn.status)
 }
 
+/** Number, time, counts, description, and what is special about it. */
+export function turnRow(view: TurnView, { c, now }: { c: Colors; now: number }): string[] {
+  const { turn, stat, description } = view
+  return [
+    c.bold(String(turn.number).padStart(3)),
+    c.dim(when(turn.before.time, now)),
+    statText(stat, c),
+    printable(description),
+    mark(view, c),
+  ]
+}
+
 export function listText(result: ListResult, { c, now }: { c: Colors; now: number }): string {
   const { timeline, turns } = result
   if (!timeline)
@@ -62,13 +74,7 @@ export function listText(result: ListResult, { c, now }: { c: Colors; now: numbe
   const head = `Session ${c.bold(printable(timeline.session))}${timeline.agent ? ` (${printable(timeline.agent)})` : ''}`
   if (turns.length === 0)
     return `${head}: no turns to show.${timeline.boundary ? ' See the undone ones: ckpt list --hidden' : ''}`
-  const rows = turns.map((view) => [
-    c.bold(String(view.turn.number).padStart(3)),
-    c.dim(when(view.turn.before.time, now)),
-    statText(view.stat, c),
-    printable(view.description),
-    mark(view, c),
-  ])
+  const rows = turns.map((view) => turnRow(view, { c, now }))
   const lines = [head, table(rows)]
   if (timeline.boundary) {
     const { turn, step } = timeline.boundary
@@ -119,7 +125,7 @@ export function filesText(files: readonly FileAction[], c: Colors, limit = 20): 
   return lines
 }
 
-export function changeText(verb: 'undo' | 'redo' | 'restore' | 'apply', result: ChangeResult, c: Colors): string {
+export function changeText(verb: 'undo' | 'redo' | 'restore' | 'switch', result: ChangeResult, c: Colors): string {
   const { turns, files, dryRun, boundary, safety } = result
   const done = files.filter((file) => file.action !== 'skip' && file.action !== 'conflict')
   const what =
@@ -128,7 +134,7 @@ export function changeText(verb: 'undo' | 'redo' | 'restore' | 'apply', result: 
       : turns.length === 1
         ? `turn ${turns[0]}`
         : `turns ${turns[0]} to ${turns.at(-1)}`
-  const past = { undo: 'Undid', redo: 'Redid', restore: 'Restored from', apply: 'Applied:' }[verb]
+  const past = { undo: 'Undid', redo: 'Redid', restore: 'Restored from', switch: 'Switched to' }[verb]
   const count = files.length === 0 ? 'no files differ' : plural(done.length, 'file')
   const lines = [dryRun ? `Would ${verb} ${what}: ${count}. Nothing was changed.` : `${past} ${what}: ${count}.`]
   lines.push(...filesText(files, c))
@@ -234,7 +240,7 @@ export function showText(result: ShowResult, { c, now }: { c: Colors; now: numbe
   return lines.join('\n')
 }
 
-function bytesText(bytes: number): string {
+export function bytesText(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB']
   let value = bytes
   let unit = 0

@@ -1,0 +1,60 @@
+import { parseDuration, parseSize } from '../../config/units.ts'
+import { CkptError } from '../../core/errors.ts'
+import { printable } from '../../core/paths.ts'
+import { closeContext, openContext } from '../../ops/context.ts'
+import { prune } from '../../ops/prune.ts'
+import { count, flag, text } from '../arguments.ts'
+import type { Arguments, Command } from '../command.ts'
+import { bytesText } from '../present/text.ts'
+
+function measure(
+  args: Arguments,
+  name: string,
+  parse: (text: string) => number | null,
+  like: string,
+): number | undefined {
+  const given = text(args, name)
+  if (given === undefined) return undefined
+  const value = parse(given)
+  if (value === null) {
+    throw new CkptError('USAGE', `--${name} wants ${like}, not ${JSON.stringify(given)}. Nothing was removed.`, {
+      hints: ['ckpt prune --help'],
+    })
+  }
+  return value
+}
+
+const command: Command = async ({ env, args, cwd }) => {
+  const keep = count(args, 'keep')
+  const olderThan = measure(args, 'older-than', parseDuration, 'an age like 30d')
+  const maxBytes = measure(args, 'max-bytes', parseSize, 'a size like 500MiB')
+  const context = await openContext(env, cwd)
+  try {
+    const { warnings } = context
+    if (!context.exists) {
+      return {
+        json: { dryRun: flag(args, 'dry-run'), removed: [], bytesFreed: 0, kept: 0, warnings },
+        text: 'Nothing was recorded here yet.',
+        warnings,
+      }
+    }
+    const result = await prune(context, {
+      dryRun: flag(args, 'dry-run'),
+      ...(keep === undefined ? {} : { keep }),
+      ...(olderThan === undefined ? {} : { olderThan }),
+      ...(maxBytes === undefined ? {} : { maxBytes }),
+    })
+    const { dryRun, removed, bytesFreed, kept } = result
+    const verb = dryRun ? 'Would remove' : 'Removed'
+    const list = removed.slice(0, 20).map(({ session, turn }) => `  turn ${turn} of ${printable(session)}`)
+    const head =
+      removed.length === 0
+        ? `No turn is past its time; ${kept} kept, ${bytesText(bytesFreed)} freed.`
+        : `${verb} ${removed.length} turns, ${bytesText(bytesFreed)}; ${kept} kept.`
+    return { json: { dryRun, removed, bytesFreed, kept, warnings }, text: [head, ...list].join('\n'), warnings }
+  } finally {
+    closeContext(context)
+  }
+}
+
+export default command

@@ -1,0 +1,26 @@
+import { closeContext, openContext } from '../../ops/context.ts'
+import { restore } from '../../ops/restore.ts'
+import { flag, text } from '../arguments.ts'
+import type { Command } from '../command.ts'
+import { changeJson } from '../present/json.ts'
+import { changeText } from '../present/text.ts'
+
+const command: Command = async ({ env, args, cwd, colors, arrived }) => {
+  const session = text(args, 'session')
+  const context = await openContext(env, cwd, { create: true })
+  try {
+    const options = {
+      id: String(args.id),
+      ...(session === undefined ? {} : { session }),
+      move: true,
+      force: flag(args, 'force'),
+      dryRun: flag(args, 'dry-run'),
+    }
+    const result = await restore(context, options, { arrived })
+    return { json: changeJson(result), text: changeText('switch', result, colors), warnings: result.warnings }
+  } finally {
+    closeContext(context)
+  }
+}
+
+export default command

@@ -1,0 +1,26 @@
+/** Sizes and times as people write them. */
+const sizes: Record<string, number> = {
+  '': 1,
+  b: 1,
+  kib: 2 ** 10,
+  kb: 1e3,
+  mib: 2 ** 20,
+  mb: 1e6,
+  gib: 2 ** 30,
+  gb: 1e9,
+}
+const times: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** `10MiB`, `500kB`, `2048` to bytes; null for anything else. */
+export function parseSize(text: string): number | null {
+  const match = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text)
+  const unit = match ? sizes[match[2]!.toLowerCase()] : undefined
+  return match && unit !== undefined ? Math.round(Number(match[1]) * unit) : null
+}
+
+/** `20s`, `7d`, `500ms` to milliseconds; null for anything else. */
+export function parseDuration(text: string): number | null {
+  const match = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/.exec(text)
+  const unit = match ? times[match[2]!] : undefined
+  return match && unit !== undefined ? Math.round(Number(match[1]) * unit) : null
+}

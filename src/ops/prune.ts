@@ -1,0 +1,317 @@
+/**
+ * Prune: turns that are past their time go, and with them what only they needed. What stays keeps its ids: the history is
+ * cut with git's own `shallow` file. Each step can be killed; the next prune goes on from there.
+ */
+import { parseRecord, recordObjects } from '../core/boundary.ts'
+import type { Checkpoint } from '../core/checkpoint.ts'
+import { CkptError } from '../core/errors.ts'
+import type { Oid, SessionId } from '../core/ids.ts'
+import { type PrunedTurns, planPrune, removableTurns } from '../core/prune-plan.ts'
+import { type Turn, turnsOf } from '../core/timeline.ts'
+import { errno } from '../env.ts'
+import { abandonedAt, groupRefs, readChain, type WorktreeRefs } from '../git/history.ts'
+import type { RefEdit } from '../git/refs.ts'
+import { Store } from '../git/store.ts'
+import type { FileEntry } from '../git/trees.ts'
+import { loadCache } from '../snapshot/cache.ts'
+import type { Context } from './context.ts'
+import { lockedStore } from './context.ts'
+import { loadTimeline } from './sessions.ts'
+import { bytesOf } from './status.ts'
+
+export interface PruneOptions {
+  dryRun: boolean
+  keep?: number
+  /** Milliseconds. */
+  olderThan?: number
+  maxBytes?: number
+}
+
+export interface PruneResult {
+  dryRun: boolean
+  removed: { session: SessionId; turn: number; worktree: string }[]
+  bytesFreed: number
+  kept: number
+  warnings: string[]
+}
+
+/** Safety checkpoints live this long, and as long as what they guard. Milliseconds. */
+const SAFETY_AGE = 7 * 86_400_000
+
+interface WorktreePlan {
+  context: Context
+  refs: WorktreeRefs
+  sessions: PrunedTurns[]
+}
+
+/** @throws CkptError LOCKED, DAMAGED */
+export async function prune(context: Context, options: PruneOptions): Promise<PruneResult> {
+  return lockedStore(context, { command: 'prune' }, async () => {
+    refuseUnfinished(context)
+    const plans = await planAll(context, options)
+    const { place, env } = context
+    const before = bytesOf(env, place.directory)
+    const removed = plans.flatMap(({ context: one, sessions }) =>
+      sessions.flatMap(({ timeline, visible, abandoned }) =>
+        [...visible, ...abandoned].map((turn) => ({
+          session: timeline.session,
+          turn: turn.number,
+          worktree: one.place.worktreeId,
+        })),
+      ),
+    )
+    const kept = plans.reduce(
+      (sum, plan) =>
+        sum +
+        plan.sessions.reduce(
+          (n, one) =>
+            n + one.timeline.turns.length + one.timeline.abandoned.length - one.visible.length - one.abandoned.length,
+          0,
+        ),
+      0,
+    )
+    if (options.dryRun) {
+      return { dryRun: true, removed, bytesFreed: await estimate(context, plans), kept, warnings: context.warnings }
+    }
+    env.progress('pruning: choosing')
+    await cut(context, plans)
+    env.progress('pruning: packing')
+    await collect(context)
+    return {
+      dryRun: false,
+      removed,
+      bytesFreed: Math.max(0, before - bytesOf(env, place.directory)),
+      kept,
+      warnings: context.warnings,
+    }
+  })
+}
+
+/** What an unfinished operation needs is known only to its journal: it is finished first, where its files are. */
+function refuseUnfinished({ env, place }: Context): void {
+  for (const name of env.files.readdirSync(`${place.directory}/worktrees`)) {
+    if (!env.files.existsSync(`${place.directory}/worktrees/${name}/journal.json`)) continue
+    throw new CkptError(
+      'LOCKED',
+      `An operation in worktree ${name} was cut short and is not finished yet. Nothing was removed.`,
+      {
+        hints: ['ckpt status   (in that worktree: it finishes it)'],
+      },
+    )
+  }
+}
+
+/** Every worktree of the store, each with what goes from its sessions. */
+async function planAll(context: Context, options: PruneOptions): Promise<WorktreePlan[]> {
+  const { env, config, store } = context
+  const tips = await store.refs('refs/ckpt/', 'refs/notes/ckpt/')
+  const ids = new Set(tips.filter(({ ref }) => ref.startsWith('refs/ckpt/')).map(({ ref }) => ref.split('/')[2]!))
+  const limits = {
+    now: env.now(),
+    keep: options.keep ?? config.checkpointKeepCount,
+    olderThan: options.olderThan ?? config.prune.olderThan,
+    grace: config.prune.grace,
+  }
+  const plans: WorktreePlan[] = []
+  for (const id of ids) {
+    const one =
+      id === context.place.worktreeId
+        ? context
+        : {
+            ...context,
+            place: { ...context.place, worktreeId: id },
+            store: new Store(env, { ...context.place, worktreeId: id }),
+          }
+    const prefix = one.store.refPrefix
+    const refs = groupRefs(
+      prefix,
+      tips.filter(({ ref }) => ref.startsWith(prefix) || ref === one.store.notesRef),
+    )
+    const sessions: PrunedTurns[] = []
+    for (const session of refs.sessions.keys()) {
+      const timeline = await loadTimeline(one, refs, session, { abandoned: true })
+      sessions.push(planPrune({ timeline, abandonedAt: await abandonedTimes(one, refs, session) }, limits))
+    }
+    plans.push({ context: one, refs, sessions })
+  }
+  await overBytes(context, plans, options.maxBytes ?? config.store.maxBytes)
+  return plans
+}
+
+async function abandonedTimes(
+  { store }: Context,
+  refs: WorktreeRefs,
+  session: SessionId,
+): Promise<Map<string, number>> {
+  const times = new Map<string, number>()
+  const one = refs.sessions.get(session)!
+  for (const { ref, tip } of one.abandoned) {
+    const chain = await readChain(store, tip.id, one.live ? { not: [one.live.id] } : {})
+    for (const turn of turnsOf(chain)) times.set(turn.id, Math.max(times.get(turn.id) ?? 0, abandonedAt(ref)))
+  }
+  return times
+}
+
+/** Over the limit of bytes the oldest turns go too, whatever their session, until what is left should fit. */
+async function overBytes(context: Context, plans: WorktreePlan[], maxBytes: number): Promise<void> {
+  let over = bytesOf(context.env, context.place.directory) - maxBytes - (await estimate(context, plans))
+  while (over > 0) {
+    let oldest: { plan: PrunedTurns; turn: Turn } | null = null
+    for (const { sessions } of plans) {
+      for (const plan of sessions) {
+        const next = removableTurns(plan.timeline)[plan.visible.length]
+        if (next && (!oldest || next.before.time < oldest.turn.before.time)) oldest = { plan, turn: next }
+      }
+    }
+    if (!oldest) return
+    const before = await estimate(context, plans)
+    oldest.plan.visible.push(oldest.turn)
+    over -= Math.max(1, (await estimate(context, plans)) - before)
+  }
+}
+
+/** The checkpoints that stay, for one worktree, and the refs that go. */
+function keptOf({ context, refs, sessions }: WorktreePlan): { tips: Oid[]; gone: RefEdit[]; starts: Set<Oid> } {
+  const tips: Oid[] = []
+  const gone: RefEdit[] = []
+  const starts = new Set<Oid>()
+  const now = context.env.now()
+  for (const one of refs.sessions.values()) {
+    const plan = sessions.find(({ timeline }) => timeline.session === one.session)!
+    const removed = new Set([...plan.visible, ...plan.abandoned].map((turn) => turn.id))
+    if (one.live) tips.push(one.live.id)
+    if (one.boundary) tips.push(one.boundary.id)
+    const first = plan.timeline.turns.find((turn) => !removed.has(turn.id))
+    if (first && plan.visible.length > 0) starts.add(first.before.id)
+    for (const { ref, tip } of one.abandoned) {
+      const left = plan.timeline.abandoned.filter((turn) => !removed.has(turn.id))
+      if (left.length > 0) tips.push(tip.id)
+      else gone.push({ ref, from: tip.id, to: null })
+    }
+    for (const { ref, tip } of one.others) {
+      const old = now - Date.parse(tip.time) >= SAFETY_AGE
+      if (old && tip.id !== one.boundary?.id) gone.push({ ref, from: tip.id, to: null })
+      else tips.push(tip.id)
+    }
+  }
+  return { tips, gone, starts }
+}
+
+/** The history that stays, as commits: from each tip back to where its session is cut. */
+async function walkKept({
+  context,
+  starts,
+  tips,
+}: {
+  context: Context
+  starts: ReadonlySet<Oid>
+  tips: readonly Oid[]
+}): Promise<Map<Oid, Checkpoint>> {
+  const kept = new Map<Oid, Checkpoint>()
+  for (const tip of tips) {
+    const chain = await readChain(context.store, tip)
+    for (const checkpoint of chain.reverse()) {
+      if (kept.has(checkpoint.id)) break
+      kept.set(checkpoint.id, checkpoint)
+      if (starts.has(checkpoint.id)) break
+    }
+  }
+  return kept
+}
+
+async function cut(context: Context, plans: readonly WorktreePlan[]): Promise<void> {
+  const { store } = context
+  const edits: RefEdit[] = []
+  const shallow = new Set<Oid>()
+  for (const plan of plans) {
+    const { tips, gone, starts } = keptOf(plan)
+    // A branch whose fork lies in what goes begins where it forked.
+    const kept = await keptHistory(plan, tips, starts)
+    for (const { id, parents } of kept.values()) if (parents.some((parent) => !kept.has(parent))) shallow.add(id)
+    for (const id of store.shallow) if (kept.has(id)) shallow.add(id)
+    edits.push(...gone, ...(await sideEdits(plan, kept)))
+  }
+  store.writeShallow(shallow)
+  await store.moveRefs(edits, { durable: true })
+}
+
+/** What stays of one worktree. What goes from the live chain is not kept alive by a branch that forked from it. */
+async function keptHistory(
+  plan: WorktreePlan,
+  tips: readonly Oid[],
+  starts: ReadonlySet<Oid>,
+): Promise<Map<Oid, Checkpoint>> {
+  const kept = await walkKept({ context: plan.context, starts, tips })
+  for (const { visible, abandoned } of plan.sessions) {
+    for (const turn of [...visible, ...abandoned]) for (const { id } of turn.checkpoints) kept.delete(id)
+  }
+  return kept
+}
+
+/** `@meta` and the prompts, with only what the kept checkpoints need; and the scan's own tree, so that it may go on from it. */
+async function sideEdits({ context, refs }: WorktreePlan, kept: ReadonlyMap<Oid, Checkpoint>): Promise<RefEdit[]> {
+  const { store, env } = context
+  const needed = new Map<string, FileEntry>()
+  const add = (oid: Oid) => needed.set(`${oid.slice(0, 2)}/${oid.slice(2)}`, { mode: '100644', oid })
+  for (const { beside, record } of kept.values()) {
+    add(beside)
+    if (!record) continue
+    add(record)
+    for (const oid of recordObjects(parseRecord(await store.objects.get(record, 'blob')))) add(oid)
+  }
+  const edits: RefEdit[] = []
+  const meta = await store.trees.edit(store.trees.empty, needed)
+  if (refs.meta && refs.meta !== meta) edits.push({ ref: `${store.refPrefix}@meta`, from: refs.meta, to: meta })
+  if (refs.notes) edits.push(...(await keptPrompts(store, refs.notes, kept)))
+  const cache = loadCache(env, store)
+  if (cache && (await store.objects.read(cache.tree))) edits.push({ ref: `${store.refPrefix}@scan`, to: cache.tree })
+  return edits
+}
+
+async function keptPrompts(store: Store, tip: Oid, kept: ReadonlyMap<Oid, Checkpoint>): Promise<RefEdit[]> {
+  const { promptsTree, writePrompts } = await import('../git/side-refs.ts')
+  const tree = await promptsTree(store, tip)
+  const notes = new Map<string, FileEntry>()
+  for (const [path, entry] of await store.trees.files(tree))
+    if (kept.has(path.replace('/', '') as Oid)) notes.set(path, entry)
+  const next = writePrompts(store, await store.trees.edit(store.trees.empty, notes), 0)
+  return next === tip ? [] : [{ ref: store.notesRef, from: tip, to: next }]
+}
+
+/** Packs what is reachable and drops the rest: loose objects, linked packs, what killed processes left. */
+async function collect({ env, store }: Context): Promise<void> {
+  sweepLeftovers(env.files, `${store.gitDir}/objects`)
+  await store.git(['repack', '-a', '-d', '-q', '--no-write-bitmap-index'])
+  await store.git(['prune', '--expire=now'])
+}
+
+function sweepLeftovers(files: Context['env']['files'], objects: string): void {
+  for (const directory of [objects, `${objects}/pack`]) {
+    for (const name of files.readdirSync(directory)) {
+      if (!/^(tmp_|\.tmp-)/.test(name)) continue
+      try {
+        files.unlinkSync(`${directory}/${name}`)
+      } catch (error) {
+        if (errno(error) !== 'ENOENT') throw error
+      }
+    }
+  }
+}
+
+/** Bytes that only the removed checkpoints need, as git counts them on disk. */
+async function estimate({ store }: Context, plans: readonly WorktreePlan[]): Promise<number> {
+  const removed: Oid[] = []
+  const kept: Oid[] = []
+  for (const plan of plans) {
+    const { tips, gone, starts } = keptOf(plan)
+    for (const { visible, abandoned } of plan.sessions)
+      removed.push(...[...visible, ...abandoned].flatMap((turn) => turn.checkpoints.map((c) => c.tree)))
+    for (const { from } of gone) if (from) removed.push(from)
+    const history = await keptHistory(plan, tips, starts)
+    kept.push(...[...history.values()].map((c) => c.tree))
+  }
+  if (removed.length === 0) return 0
+  const input = `${[...new Set(removed)].join('\n')}\n${[...new Set(kept)].map((oid) => `^${oid}`).join('\n')}\n`
+  const out = await store.git(['rev-list', '--objects', '--disk-usage', '--stdin'], { input })
+  return Number(out.toString('latin1').trim())
+}
