@@ -194,6 +194,12 @@ export const commands: CommandEntry[] = [
     load: async () => (await import('./commands/prune.ts')).default,
   },
   {
+    usage: 'forget <path>',
+    describe: 'remove a file from every checkpoint, and prove that it is gone; changes ids',
+    options: { path: id('a file or directory of the worktree') },
+    load: async () => (await import('./commands/forget.ts')).default,
+  },
+  {
     usage: 'apply <token>',
     describe: 'carry out exactly the plan that a dry run printed',
     options: { token: id('the token of a dry run (--json gives it)') },

@@ -135,7 +135,16 @@ export async function objectDirectories(env: Env, repository: Repository): Promi
 export async function commitsBetween(repository: Repository, from: Oid, to: Oid): Promise<string[]> {
   const { simpleGit } = await import('simple-git')
   const git = simpleGit({ baseDir: repository.root, timeout: { block: 10_000 } })
-  const shown = await git.raw(['--no-pager', 'log', '-n', '20', '--format=%h %s', `${from}..${to}`, '--'])
+  const shown = await git.raw([
+    '--no-pager', // core.pager is a command
+    'log',
+    '--no-show-signature', // log.showSignature would start gpg.program
+    '-n',
+    '20',
+    '--format=%h %s',
+    `${from}..${to}`,
+    '--',
+  ])
   return shown.split('\n').filter((line) => line !== '')
 }
 

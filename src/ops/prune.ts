@@ -88,7 +88,7 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
 }
 
 /** What an unfinished operation needs is known only to its journal: it is finished first, where its files are. */
-function refuseUnfinished({ env, place }: Context): void {
+export function refuseUnfinished({ env, place }: Context): void {
   for (const name of env.files.readdirSync(`${place.directory}/worktrees`)) {
     if (!env.files.existsSync(`${place.directory}/worktrees/${name}/journal.json`)) continue
     throw new CkptError(
@@ -279,7 +279,7 @@ async function keptPrompts(store: Store, tip: Oid, kept: ReadonlyMap<Oid, Checkp
 }
 
 /** Packs what is reachable and drops the rest: loose objects, linked packs, what killed processes left. */
-async function collect({ env, store }: Context): Promise<void> {
+export async function collect({ env, store }: Context): Promise<void> {
   sweepLeftovers(env.files, `${store.gitDir}/objects`)
   await store.git(['repack', '-a', '-d', '-q', '--no-write-bitmap-index'])
   await store.git(['prune', '--expire=now'])

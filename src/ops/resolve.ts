@@ -6,6 +6,7 @@ import { printable } from '../core/paths.ts'
 import type { Timeline, Turn } from '../core/timeline.ts'
 import { readCheckpoint, type WorktreeRefs } from '../git/history.ts'
 import type { Context } from './context.ts'
+import { replacedBy } from './replaced.ts'
 import { chooseSession, loadTimeline } from './sessions.ts'
 
 export type Resolved =
@@ -56,7 +57,7 @@ export async function resolveCheckpoint(
 }
 
 /** Any checkpoint of the repository's store that a ref reaches, whatever its session or worktree. */
-async function findByPrefix({ store }: Context, prefix: string): Promise<Checkpoint> {
+async function findByPrefix({ env, store }: Context, prefix: string): Promise<Checkpoint> {
   const out = await store.git(['rev-parse', `--disambiguate=${prefix}`])
   const found: Checkpoint[] = []
   for (const oid of out.toString('latin1').split('\n')) {
@@ -65,6 +66,8 @@ async function findByPrefix({ store }: Context, prefix: string): Promise<Checkpo
     if (object?.type === 'commit' && object.bytes.includes('\nCkpt-Kind: '))
       found.push(await readCheckpoint(store, oid as Oid))
   }
+  if (found.length === 0)
+    for (const oid of new Set(replacedBy(env, store, prefix))) found.push(await readCheckpoint(store, oid))
   if (found.length === 0) throw missing(`checkpoint ${prefix}`)
   if (found.length > 1) {
     throw new CkptError(

@@ -1,0 +1,231 @@
+/**
+ * Forget: removes a path from every checkpoint of the store, and proves that its content is gone. The one command that
+ * changes ids; old ones keep resolving.
+ */
+import type { Beside } from '../core/beside.ts'
+import { formatBeside, parseBeside } from '../core/beside.ts'
+import { formatRecord, parseRecord } from '../core/boundary.ts'
+import { type Checkpoint, parseCheckpoint } from '../core/checkpoint.ts'
+import { CkptError } from '../core/errors.ts'
+import type { Oid } from '../core/ids.ts'
+import { isWithin, pathToText, printable, type RelativePath } from '../core/paths.ts'
+import { writeCheckpoint } from '../git/history.ts'
+import type { RefEdit } from '../git/refs.ts'
+import { keepObjects, promptsTree, writePrompts } from '../git/side-refs.ts'
+import { Store } from '../git/store.ts'
+import type { FileEntry } from '../git/trees.ts'
+import { type Context, lockedStore } from './context.ts'
+import { removeJournal, writeJournal } from './journal.ts'
+import { collect, refuseUnfinished } from './prune.ts'
+import { readReplaced, writeReplaced } from './replaced.ts'
+
+export interface ForgetResult {
+  path: RelativePath
+  /** Old and new ids of the checkpoints that changed. */
+  replaced: [Oid, Oid][]
+  /** Contents that are gone from the store. */
+  blobs: number
+  warnings: string[]
+}
+
+/** @throws CkptError NOT_FOUND, LOCKED, DAMAGED */
+export async function forget(context: Context, path: RelativePath): Promise<ForgetResult> {
+  const { env, store } = context
+  return lockedStore(context, { command: 'forget' }, async () => {
+    refuseUnfinished(context)
+    const commits = await allCheckpoints(store)
+    const blobs = await contentsOf(store, commits, path)
+    const replaced = new Map<Oid, Oid>()
+    for (const [i, checkpoint] of commits.entries()) {
+      env.progress(`forgetting: ${i} of ${commits.length} checkpoints`)
+      const next = await rewrite(store, checkpoint, { path, replaced })
+      if (next !== checkpoint.id) replaced.set(checkpoint.id, next)
+    }
+    if (replaced.size === 0) {
+      throw new CkptError('NOT_FOUND', `No checkpoint holds ${printable(pathToText(path))}. Nothing was changed.`, {
+        hints: ['ckpt list'],
+      })
+    }
+    const before = readReplaced(env, store)
+    for (const [old, now] of before) before.set(old, replaced.get(now) ?? now)
+    // Old ids first: whatever is killed after this, they resolve.
+    writeReplaced(env, store, new Map([...before, ...replaced]))
+    const edits = await refEdits(context, replaced)
+    store.writeShallow(new Set([...store.shallow].map((id) => replaced.get(id) ?? id)))
+    writeJournal(env, store, {
+      version: 1,
+      op: 'forget',
+      nonce: env.random(6),
+      session: '',
+      time: new Date(env.now()).toISOString(),
+      entries: [],
+      removable: [],
+      directoryMode: 0,
+      refs: edits,
+      marker: null,
+    })
+    await store.moveRefs(edits, { durable: true })
+    removeJournal(env, store)
+    dropCaches(context)
+    await collect(context)
+    const left = await stillThere(store, blobs)
+    if (left.length > 0) {
+      context.warnings.push(
+        `${left.length} of its contents stay in the store: other paths of kept checkpoints hold the same bytes.`,
+      )
+    }
+    return { path, replaced: [...replaced], blobs: blobs.size - left.length, warnings: context.warnings }
+  })
+}
+
+/** Every checkpoint that a ref reaches, parents before children. */
+async function allCheckpoints(store: Store): Promise<Checkpoint[]> {
+  const out = await store.git(['rev-list', '--topo-order', '--reverse', '--glob=refs/ckpt'])
+  const found: Checkpoint[] = []
+  for (const id of out.toString('latin1').split('\n')) {
+    if (id === '') continue
+    found.push(parseCheckpoint(id as Oid, (await store.objects.get(id as Oid, 'commit')).toString('utf8')))
+  }
+  return found
+}
+
+async function contentsOf(store: Store, commits: readonly Checkpoint[], path: RelativePath): Promise<Set<Oid>> {
+  const blobs = new Set<Oid>()
+  for (const tree of new Set(commits.map((one) => one.tree))) {
+    const entry = await store.trees.lookup(tree, path)
+    if (entry?.mode === '40000') for (const { oid } of (await store.trees.files(entry.oid)).values()) blobs.add(oid)
+    else if (entry) blobs.add(entry.oid)
+  }
+  return blobs
+}
+
+async function rewrite(
+  store: Store,
+  checkpoint: Checkpoint,
+  { path, replaced }: { path: RelativePath; replaced: ReadonlyMap<Oid, Oid> },
+): Promise<Oid> {
+  const tree = await without(store, checkpoint.tree, path)
+  const beside = await rewriteBeside(store, checkpoint.beside, path)
+  const record = checkpoint.record ? await rewriteRecord(store, checkpoint.record, { path, replaced }) : undefined
+  // What was pruned is gone, and stays named: the history is cut there.
+  const parents = checkpoint.parents.map((parent) => replaced.get(parent) ?? parent)
+  const { id, tree: _tree, parents: _parents, ...meta } = checkpoint
+  const same = tree === checkpoint.tree && beside === checkpoint.beside && record === checkpoint.record
+  if (same && parents.every((parent, i) => parent === checkpoint.parents[i])) return id
+  return writeCheckpoint(store, tree, parents, { ...meta, beside, ...(record ? { record } : {}) }).id
+}
+
+async function without(store: Store, tree: Oid, path: RelativePath): Promise<Oid> {
+  const entry = await store.trees.lookup(tree, path)
+  if (!entry) return tree
+  const gone = entry.mode === '40000' ? [...(await store.trees.files(entry.oid, `${path}/`)).keys()] : [path]
+  return store.trees.edit(tree, new Map(gone.map((one) => [one as string, null])))
+}
+
+async function rewriteBeside(store: Store, oid: Oid, path: RelativePath): Promise<Oid> {
+  const beside = parseBeside(await store.objects.get(oid, 'blob'))
+  const keep = (one: string) => !isWithin(one.endsWith('/') ? one.slice(0, -1) : one, path)
+  const next: Beside = {
+    ...beside,
+    modes: new Map([...beside.modes].filter(([one]) => keep(one))),
+    emptyDirectories: new Set([...beside.emptyDirectories].filter(keep)),
+    // Forgotten is not absent: no undo may take it for deleted.
+    uncovered: [...beside.uncovered.filter((one) => keep(one.path)), { path, reason: 'not-here' }],
+    ignored: new Map([...beside.ignored].filter(([one]) => keep(one))),
+  }
+  return store.objects.write('blob', formatBeside(next))
+}
+
+async function rewriteRecord(
+  store: Store,
+  oid: Oid,
+  { path, replaced }: { path: RelativePath; replaced: ReadonlyMap<Oid, Oid> },
+): Promise<Oid> {
+  const record = parseRecord(await store.objects.get(oid, 'blob'))
+  const units = record.units.map((unit) => ({
+    ...unit,
+    changes: unit.changes.filter((change) => !isWithin(change.path.replace(/\/$/, ''), path)),
+  }))
+  return store.objects.write(
+    'blob',
+    formatRecord({ ...record, units, baseline: replaced.get(record.baseline) ?? record.baseline }),
+  )
+}
+
+async function refEdits({ env, place, store }: Context, replaced: ReadonlyMap<Oid, Oid>): Promise<RefEdit[]> {
+  const tips = await store.refs('refs/ckpt/', 'refs/notes/ckpt/')
+  const edits: RefEdit[] = []
+  for (const { ref, oid, type } of tips) {
+    const worktreeId = ref.split('/')[ref.startsWith('refs/notes/') ? 3 : 2]!
+    if (ref.startsWith('refs/notes/')) edits.push({ ref, from: oid, to: await movedPrompts(store, oid, replaced) })
+    else if (ref.endsWith('/@scan')) edits.push({ ref, from: oid, to: null })
+    else if (ref.endsWith('/@meta'))
+      edits.push({ ref, from: oid, to: await metaFor(new Store(env, { ...place, worktreeId }), tips, replaced) })
+    else if (type === 'commit' && replaced.has(oid)) edits.push({ ref, from: oid, to: replaced.get(oid)! })
+  }
+  return edits.filter((edit) => edit.from !== edit.to)
+}
+
+async function movedPrompts(store: Store, tip: Oid, replaced: ReadonlyMap<Oid, Oid>): Promise<Oid> {
+  const notes = new Map<string, FileEntry>()
+  for (const [path, entry] of await store.trees.files(await promptsTree(store, tip))) {
+    const id = path.replace('/', '') as Oid
+    const now = replaced.get(id) ?? id
+    notes.set(`${now.slice(0, 2)}/${now.slice(2)}`, entry)
+  }
+  return writePrompts(store, await store.trees.edit(store.trees.empty, notes), 0)
+}
+
+/** What the rewritten checkpoints of one worktree need beside them. */
+async function metaFor(
+  store: Store,
+  tips: readonly { ref: string; oid: Oid; type: string }[],
+  replaced: ReadonlyMap<Oid, Oid>,
+): Promise<Oid> {
+  const heads = tips
+    .filter(({ ref, type }) => type === 'commit' && ref.startsWith(store.refPrefix))
+    .map(({ oid }) => replaced.get(oid) ?? oid)
+  const needed = new Set<Oid>()
+  const seen = new Set<Oid>()
+  for (const head of heads) {
+    for (let id: Oid | undefined = head; id !== undefined && !seen.has(id); ) {
+      seen.add(id)
+      const object = await store.objects.read(id)
+      if (!object) break // pruned: the history is cut there
+      const checkpoint: Checkpoint = parseCheckpoint(id, object.bytes.toString('utf8'))
+      needed.add(checkpoint.beside)
+      if (checkpoint.record) {
+        needed.add(checkpoint.record)
+        const { recordObjects } = await import('../core/boundary.ts')
+        for (const oid of recordObjects(parseRecord(await store.objects.get(checkpoint.record, 'blob'))))
+          needed.add(oid)
+      }
+      id = checkpoint.parents[0]
+    }
+  }
+  const edit = await keepObjects(store, null, needed)
+  store.close()
+  return edit?.to ?? store.objects.write('tree', Buffer.alloc(0))
+}
+
+/** The next scans read everything again: what they knew named the old trees. */
+function dropCaches({ env, place }: Context): void {
+  for (const name of env.files.readdirSync(`${place.directory}/worktrees`)) {
+    const directory = `${place.directory}/worktrees/${name}`
+    for (const file of env.files.readdirSync(directory)) {
+      if (file === 'cache.json' || file.startsWith('index-')) env.files.unlinkSync(`${directory}/${file}`)
+    }
+  }
+}
+
+async function stillThere(store: Store, blobs: ReadonlySet<Oid>): Promise<Oid[]> {
+  if (blobs.size === 0) return []
+  const out = await store.git(['cat-file', '--batch-check=%(objectname) %(objecttype)'], {
+    input: `${[...blobs].join('\n')}\n`,
+  })
+  return out
+    .toString('latin1')
+    .split('\n')
+    .filter((line) => line.endsWith(' blob'))
+    .map((line) => line.split(' ')[0] as Oid)
+}
