@@ -183,8 +183,8 @@ export async function headTree(env: Env, repository: Repository): Promise<Oid | 
   return isOid(oid) ? oid : null
 }
 
-/** Whether the worktree has uncommitted changes, as `git status` sees it, with every filter driver switched off: a filter is somebody's program. */
-export async function hasUncommittedChanges(env: Env, repository: Repository): Promise<boolean> {
+/** Configuration that switches every filter driver off: a filter is somebody's program. */
+export async function filtersOff(env: Env, repository: Repository): Promise<[string, string][]> {
   const asked = await tryGit(env, {
     args: ['config', '-z', '--name-only', '--get-regexp', '^filter\\.'],
     cwd: repository.root,
@@ -194,16 +194,20 @@ export async function hasUncommittedChanges(env: Env, repository: Repository): P
     const end = key.lastIndexOf('.')
     if (end > 'filter.'.length) drivers.add(key.slice(0, end))
   }
-  const off = [...drivers].flatMap((driver) => [
+  return [...drivers].flatMap((driver): [string, string][] => [
     [`${driver}.clean`, ''],
     [`${driver}.smudge`, ''],
     [`${driver}.process`, ''],
     [`${driver}.required`, 'false'],
   ])
+}
+
+/** Whether the worktree has uncommitted changes, as `git status` sees it without any filter. */
+export async function hasUncommittedChanges(env: Env, repository: Repository): Promise<boolean> {
   const shown = await runGit(env, {
     args: ['status', '--porcelain', '-z', '--untracked-files=normal', '--ignore-submodules=all', '--no-renames'],
     cwd: repository.root,
-    config: off as [string, string][],
+    config: await filtersOff(env, repository),
   })
   return shown.length > 0
 }
