@@ -55,7 +55,7 @@ export interface Env {
   platform: NodeJS.Platform
   hostname: string
   stdin: NodeJS.ReadableStream & { isTTY?: boolean; fd?: number }
-  stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number }
+  stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number; rows?: number }
   stderr: NodeJS.WritableStream & { isTTY?: boolean; columns?: number }
   /** Says on a terminal what takes long; nothing on a pipe. */
   progress: (what: string) => void

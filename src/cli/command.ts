@@ -20,6 +20,8 @@ export interface Output {
   /** Standard output for a person. */
   text: string
   warnings?: readonly string[]
+  /** Long text goes through a pager on a terminal. */
+  paged?: boolean
   exitCode?: number
   /** False: the command failed, though it ran to its end (verify). */
   ok?: boolean

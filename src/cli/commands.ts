@@ -82,6 +82,8 @@ export const commands: CommandEntry[] = [
       sessions: boolean('list sessions instead'),
       hidden: boolean('undone turns too'),
       abandoned: boolean('abandoned turns too'),
+      'all-sessions': boolean('turns of every session'),
+      'all-worktrees': boolean('sessions of every worktree of the repository'),
       limit: { ...string('at most this many'), alias: 'n' },
     },
     load: async () => (await import('./commands/list.ts')).default,
@@ -104,8 +106,10 @@ export const commands: CommandEntry[] = [
       a: id('a turn, a step, a checkpoint, or `worktree`'),
       b: id('the other side'),
       session,
+      uncommitted: boolean('what is not committed: git diff HEAD'),
       stat: boolean('counts only'),
       'name-only': boolean('names only'),
+      word: boolean('word by word'),
     },
     examples: [
       ['ckpt diff', 'what the last turn did'],
@@ -222,6 +226,15 @@ export const commands: CommandEntry[] = [
     describe: 'what a session can do',
     options: { session },
     load: async () => (await import('./commands/capabilities.ts')).default,
+  },
+  {
+    usage: 'completion [shell]',
+    describe: 'shell completion: eval "$(ckpt completion bash)", or zsh, or fish',
+    options: {
+      shell: id('bash, zsh or fish'),
+      words: { ...boolean('the words that fit, for the shell'), hidden: true },
+    },
+    load: async () => (await import('./commands/completion.ts')).default,
   },
   {
     usage: 'doctor',

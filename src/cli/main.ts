@@ -5,6 +5,7 @@ import { printable, showPath } from '../core/paths.ts'
 import type { FileAction } from '../core/plan.ts'
 import { type Env, errno } from '../env.ts'
 import type { Arguments, Output } from './command.ts'
+import { showPaged } from './pager.ts'
 import { parseQuickly } from './parse-quickly.ts'
 import { actionJson } from './present/json.ts'
 import { showProgress } from './progress.ts'
@@ -38,7 +39,7 @@ export async function main(argv: readonly string[], env: Env): Promise<number> {
     const cwd = args.cwd === undefined ? env.cwd : args.cwd.startsWith('/') ? args.cwd : `${env.cwd}/${args.cwd}`
     const shown = showProgress(env, args)
     const output = await command({ env: shown.env, args, cwd, colors, arrived }).finally(shown.clear)
-    return broken ? 0 : print(env, args, output)
+    return broken ? 0 : await print(env, args, output)
   } catch (error) {
     return report(env, { error, json })
   }
@@ -48,10 +49,10 @@ function useColor(env: Env, args: Arguments): boolean {
   return args.color && Boolean(env.stdout.isTTY) && !env.vars.NO_COLOR && env.vars.TERM !== 'dumb'
 }
 
-function print(env: Env, args: Arguments, output: Output): number {
+async function print(env: Env, args: Arguments, output: Output): Promise<number> {
   const { json, text, warnings = [], exitCode = 0, ok = true, error } = output
   if (args.json) env.stdout.write(`${JSON.stringify({ schemaVersion: 1, ok, ...json, ...(error ? { error } : {}) })}\n`)
-  else if (text !== '' && !args.quiet) env.stdout.write(`${text}\n`)
+  else if (text !== '' && !args.quiet && !(output.paged && (await showPaged(env, text)))) env.stdout.write(`${text}\n`)
   if (!args.json && !args.quiet) for (const warning of warnings) env.stderr.write(`ckpt: ${printable(warning)}\n`)
   if (error && !args.json) env.stderr.write(`ckpt: ${printable(error.message)}\n`)
   return exitCode

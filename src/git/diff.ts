@@ -2,6 +2,9 @@
 import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { pathFromBytes, pathToText, type RelativePath } from '../core/paths.ts'
+import type { Env } from '../env.ts'
+import { runGit } from './process.ts'
+import { filtersOff, headTree, type Repository } from './repository.ts'
 import type { Store } from './store.ts'
 
 export interface FileDiff {
@@ -37,6 +40,42 @@ export async function diffTrees(
   const counts = parseNumstat(numbers)
   return { files: parseRaw(raw, counts), patch: patch.toString('utf8') }
 }
+
+/** HEAD (or the empty tree) against the user's worktree, with every filter driver switched off. */
+export async function diffWorktree(
+  env: Env,
+  repository: Repository,
+  paths: readonly string[],
+): Promise<{ files: FileDiff[]; patch: string }> {
+  const head = (await headTree(env, repository)) ?? (repository.hash === 'sha1' ? EMPTY_SHA1 : EMPTY_SHA256)
+  const config = await filtersOff(env, repository)
+  const run = (flags: string[]) =>
+    runGit(env, {
+      args: [
+        'diff',
+        '--no-ext-diff',
+        '--no-textconv',
+        '--no-color',
+        '--ignore-submodules',
+        '-M',
+        ...flags,
+        head,
+        '--',
+        ...paths.map(pathToText),
+      ],
+      cwd: repository.root,
+      config,
+    })
+  const [raw, numbers, patch] = await Promise.all([
+    run(['-z', '--raw', '--full-index', '--no-abbrev']),
+    run(['-z', '--numstat']),
+    run(['-p']),
+  ])
+  return { files: parseRaw(raw, parseNumstat(numbers)), patch: patch.toString('utf8') }
+}
+
+const EMPTY_SHA1 = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
+const EMPTY_SHA256 = '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321'
 
 function fields(bytes: Buffer): string[] {
   const text: string = pathFromBytes(bytes)

@@ -1,11 +1,14 @@
 /** Doctor: finds what is wrong and says how to mend it; mends what is safe when asked. */
-import type { Env } from '../env.ts'
-import { errno } from '../env.ts'
+import { constants } from 'node:fs'
+import { pathToText } from '../core/paths.ts'
+import { type Env, errno } from '../env.ts'
 import { tryGit } from '../git/process.ts'
 import type { Context } from './context.ts'
 import { locked } from './context.ts'
 import { journalExists, readJournal, setJournalAside } from './journal.ts'
 import { holderState, lockedBy, readHolder } from './lock.ts'
+import { besideOf, newestCheckpoint } from './record.ts'
+import { readRefs } from './sessions.ts'
 
 export interface Finding {
   name: string
@@ -32,6 +35,7 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
   }
   findings.push(checkLock(context, options.breakLock))
   findings.push(await checkJournal(context, options.fix))
+  findings.push(checkFileSystem(context), await checkNewest(context), ...(await checkImportant(context)))
   const { durable } = context.store
   findings.push({
     name: 'durable',
@@ -109,4 +113,68 @@ async function checkJournal(context: Context, fix: boolean): Promise<Finding> {
   if (!fix) return { name: 'journal', ok: false, detail: damage, mend: 'ckpt doctor --fix' }
   setJournalAside(env, store)
   return { name: 'journal', ok: true, fixed: true, detail: 'the damaged journal was set aside' }
+}
+
+/** statfs(2) types of file systems whose changes the kernel does not all report, or whose locks and links are uncertain. */
+const REMOTE = new Map([
+  [0x6969, 'NFS'],
+  [0x01021997, '9p'],
+  [0x65735546, 'FUSE'],
+  [0xff534d42, 'CIFS'],
+  [0xfe534d42, 'SMB'],
+])
+
+function checkFileSystem({ env, store }: Context): Finding {
+  const { type } = env.files.statfsSync(store.worktreeDir)
+  const remote = REMOTE.get(Number(type))
+  try {
+    env.files.accessSync(store.worktreeDir, constants.W_OK)
+  } catch (error) {
+    const detail = `the store cannot be written (${errno(error) ?? 'unknown'})`
+    return { name: 'store', ok: false, detail, mend: `chmod -R u+rwX ${store.worktreeDir}` }
+  }
+  if (remote)
+    return {
+      name: 'store',
+      ok: true,
+      detail: `writable, on ${remote}: locks of other hosts cannot be judged from here`,
+    }
+  return { name: 'store', ok: true, detail: 'writable' }
+}
+
+/** The newest checkpoint can be read to its last tree; `ckpt verify` reads everything. */
+async function checkNewest(context: Context): Promise<Finding> {
+  try {
+    const newest = await newestCheckpoint(context, await readRefs(context))
+    if (!newest) return { name: 'checkpoint', ok: true, detail: 'none yet' }
+    const files = await context.store.trees.files(newest.tree)
+    await besideOf(context, newest)
+    return { name: 'checkpoint', ok: true, detail: `the newest names ${files.size} files` }
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : String(error)
+    return { name: 'checkpoint', ok: false, detail, mend: 'ckpt verify' }
+  }
+}
+
+/** What is left out though its loss would hurt: secrets and databases are ignored by most projects. */
+const IMPORTANT = /(^|\/)(\.env(\..+)?|[^/]+\.(sqlite3?|db|mdb))$/
+
+async function checkImportant(context: Context): Promise<Finding[]> {
+  const newest = await newestCheckpoint(context, await readRefs(context)).catch(() => null) // said by the finding above
+  if (!newest) return []
+  const beside = await besideOf(context, newest)
+  const found = [...beside.ignored.keys(), ...beside.uncovered.map((entry) => entry.path)].filter((path) =>
+    IMPORTANT.test(path),
+  )
+  if (found.length === 0)
+    return [{ name: 'coverage', ok: true, detail: 'no left-out file looks like a secret or a database' }]
+  const shown = found.slice(0, 5).map(pathToText).join(', ')
+  return [
+    {
+      name: 'coverage',
+      ok: false,
+      detail: `not in any checkpoint: ${shown}`,
+      mend: `name them in snapshot.include of .checkpointrc`,
+    },
+  ]
 }

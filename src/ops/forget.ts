@@ -14,6 +14,7 @@ import type { RefEdit } from '../git/refs.ts'
 import { keepObjects, promptsTree, writePrompts } from '../git/side-refs.ts'
 import { Store } from '../git/store.ts'
 import type { FileEntry } from '../git/trees.ts'
+import { look } from '../snapshot/disk.ts'
 import { type Context, lockedStore } from './context.ts'
 import { removeJournal, writeJournal } from './journal.ts'
 import { collect, refuseUnfinished } from './prune.ts'
@@ -73,6 +74,9 @@ export async function forget(context: Context, path: RelativePath): Promise<Forg
       context.warnings.push(
         `${left.length} of its contents stay in the store: other paths of kept checkpoints hold the same bytes.`,
       )
+    }
+    if (look(env, context.worktree.root, path) !== null) {
+      context.warnings.push(`It is on disk still: the next snapshot takes it again, unless snapshot.exclude names it.`)
     }
     return { path, replaced: [...replaced], blobs: blobs.size - left.length, warnings: context.warnings }
   })

@@ -6,7 +6,7 @@ import { CkptError } from '../core/errors.ts'
 import type { Oid, SessionId } from '../core/ids.ts'
 import { isWithin, type RelativePath } from '../core/paths.ts'
 import { runningTurn, type Timeline, type Turn } from '../core/timeline.ts'
-import { diffTrees, type FileDiff, type Stat, statTrees } from '../git/diff.ts'
+import { diffTrees, diffWorktree, type FileDiff, type Stat, statTrees } from '../git/diff.ts'
 import { readCheckpoint, type WorktreeRefs } from '../git/history.ts'
 import { promptReader } from '../git/side-refs.ts'
 import { transitionsBetween, viewOf } from '../snapshot/view.ts'
@@ -16,6 +16,7 @@ import { besideOf, takeSnapshot } from './record.ts'
 import { type Resolved, resolveId } from './resolve.ts'
 import { chooseSession, loadTimeline, readRefs } from './sessions.ts'
 import { ChangeReader } from './turn-changes.ts'
+import { allWorktrees } from './worktrees.ts'
 
 /** A turn with what a person wants to see of it. */
 export interface TurnView {
@@ -47,12 +48,7 @@ export async function listTurns(context: Context, options: ListOptions): Promise
   const session = chooseSession(refs, options.session)
   if (session === null) return { session, timeline: null, turns: [], warnings: context.warnings }
   const timeline = await loadTimeline(context, refs, session, { abandoned: options.abandoned ?? false })
-  const shown = [
-    ...timeline.turns.filter((turn) => options.hidden || !turn.hidden),
-    ...(options.abandoned ? timeline.abandoned : []),
-  ]
-    .sort((a, b) => b.number - a.number)
-    .slice(0, options.limit)
+  const shown = shownTurns(timeline, options).slice(0, options.limit)
   return {
     session,
     timeline,
@@ -97,23 +93,49 @@ export async function viewTurns(
   return views
 }
 
+/** Turns of every session, and of every worktree if asked: newest first. */
+export async function listAllTurns(
+  context: Context,
+  options: ListOptions & { worktrees: boolean },
+): Promise<(TurnView & { worktree: string })[]> {
+  const views = options.worktrees ? await allWorktrees(context) : [{ context, refs: await readRefs(context) }]
+  const found: (TurnView & { worktree: string })[] = []
+  for (const { context: one, refs } of views) {
+    for (const session of refs.sessions.keys()) {
+      const timeline = await loadTimeline(one, refs, session, { abandoned: options.abandoned ?? false })
+      const turns = shownTurns(timeline, options).slice(0, options.limit)
+      const worktree = one.place.worktreeId
+      found.push(...(await viewTurns(one, { refs, timeline, turns })).map((view) => ({ ...view, worktree })))
+    }
+    if (one !== context) one.store.close()
+  }
+  return found.sort((a, b) => (a.turn.before.time < b.turn.before.time ? 1 : -1)).slice(0, options.limit)
+}
+
+/** Newest first. */
+function shownTurns(timeline: Timeline, { hidden, abandoned }: ListOptions): Turn[] {
+  return [...timeline.turns.filter((turn) => hidden || !turn.hidden), ...(abandoned ? timeline.abandoned : [])].sort(
+    (a, b) => b.number - a.number,
+  )
+}
+
 export interface SessionView {
   timeline: Timeline
   worktree: string
   state: 'running' | 'idle'
 }
 
-export async function listSessions(context: Context): Promise<SessionView[]> {
-  const refs = await readRefs(context)
+export async function listSessions(context: Context, { worktrees = false } = {}): Promise<SessionView[]> {
+  const all = worktrees ? await allWorktrees(context) : [{ context, refs: await readRefs(context) }]
   const views: SessionView[] = []
-  const newest = (session: SessionId) => refs.sessions.get(session)?.live?.seq ?? 0
-  for (const session of [...refs.sessions.keys()].sort((a, b) => newest(b) - newest(a))) {
-    const timeline = await loadTimeline(context, refs, session)
-    views.push({
-      timeline,
-      worktree: context.place.worktreeId,
-      state: runningTurn(timeline) && !timeline.boundary ? 'running' : 'idle',
-    })
+  for (const { context: one, refs } of all) {
+    const newest = (session: SessionId) => refs.sessions.get(session)?.live?.seq ?? 0
+    for (const session of [...refs.sessions.keys()].sort((a, b) => newest(b) - newest(a))) {
+      const timeline = await loadTimeline(one, refs, session)
+      const state = runningTurn(timeline) && !timeline.boundary ? 'running' : 'idle'
+      views.push({ timeline, worktree: one.place.worktreeId, state })
+    }
+    if (one !== context) one.store.close()
   }
   return views
 }
@@ -170,6 +192,38 @@ export interface DiffResult {
   files: FileDiff[]
   patch: string
   warnings: string[]
+}
+
+/** The contents of changed text files, for a diff by words. */
+export async function changedTexts(
+  context: Context,
+  options: DiffOptions,
+): Promise<{ file: FileDiff; before: string; after: string }[]> {
+  const { store } = context
+  const refs = await readRefs(context)
+  const [from, to] = await diffSides(context, refs, options)
+  const [a, b] = [await sideView(context, refs, from), await sideView(context, refs, to)]
+  const { files } = await diffSnapshots(context, a.view, b.view, options.paths ?? [])
+  const text = async (view: View, path: string) => {
+    const state = await view.state(path)
+    return state.kind === 'present' ? (await store.objects.get(state.oid, 'blob')).toString('utf8') : ''
+  }
+  const texts: { file: FileDiff; before: string; after: string }[] = []
+  for (const file of files) {
+    if (file.binary || file.path.endsWith('/')) continue
+    texts.push({ file, before: await text(a.view, file.oldPath ?? file.path), after: await text(b.view, file.path) })
+  }
+  return texts
+}
+
+/** What the user has not committed: git's own diff of their repository, with nobody's programs run. */
+export async function diffUncommitted(context: Context, paths: readonly string[]): Promise<DiffResult> {
+  const { env, repository } = context
+  if (!repository)
+    throw new CkptError('USAGE', 'This is a plain directory: there is nothing to commit to.', {
+      hints: ['ckpt diff worktree'],
+    })
+  return { from: 'HEAD', to: 'worktree', ...(await diffWorktree(env, repository, paths)), warnings: context.warnings }
 }
 
 export interface DiffOptions {

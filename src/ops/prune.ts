@@ -9,15 +9,16 @@ import type { Oid, SessionId } from '../core/ids.ts'
 import { type PrunedTurns, planPrune, removableTurns } from '../core/prune-plan.ts'
 import { type Turn, turnsOf } from '../core/timeline.ts'
 import { errno } from '../env.ts'
-import { abandonedAt, groupRefs, readChain, type WorktreeRefs } from '../git/history.ts'
+import { abandonedAt, readChain, type WorktreeRefs } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
-import { Store } from '../git/store.ts'
+import type { Store } from '../git/store.ts'
 import type { FileEntry } from '../git/trees.ts'
 import { loadCache } from '../snapshot/cache.ts'
 import type { Context } from './context.ts'
 import { lockedStore } from './context.ts'
 import { loadTimeline } from './sessions.ts'
 import { bytesOf } from './status.ts'
+import { allWorktrees } from './worktrees.ts'
 
 export interface PruneOptions {
   dryRun: boolean
@@ -103,9 +104,7 @@ export function refuseUnfinished({ env, place }: Context): void {
 
 /** Every worktree of the store, each with what goes from its sessions. */
 async function planAll(context: Context, options: PruneOptions): Promise<WorktreePlan[]> {
-  const { env, config, store } = context
-  const tips = await store.refs('refs/ckpt/', 'refs/notes/ckpt/')
-  const ids = new Set(tips.filter(({ ref }) => ref.startsWith('refs/ckpt/')).map(({ ref }) => ref.split('/')[2]!))
+  const { env, config } = context
   const limits = {
     now: env.now(),
     keep: options.keep ?? config.checkpointKeepCount,
@@ -113,20 +112,7 @@ async function planAll(context: Context, options: PruneOptions): Promise<Worktre
     grace: config.prune.grace,
   }
   const plans: WorktreePlan[] = []
-  for (const id of ids) {
-    const one =
-      id === context.place.worktreeId
-        ? context
-        : {
-            ...context,
-            place: { ...context.place, worktreeId: id },
-            store: new Store(env, { ...context.place, worktreeId: id }),
-          }
-    const prefix = one.store.refPrefix
-    const refs = groupRefs(
-      prefix,
-      tips.filter(({ ref }) => ref.startsWith(prefix) || ref === one.store.notesRef),
-    )
+  for (const { context: one, refs } of await allWorktrees(context)) {
     const sessions: PrunedTurns[] = []
     for (const session of refs.sessions.keys()) {
       const timeline = await loadTimeline(one, refs, session, { abandoned: true })

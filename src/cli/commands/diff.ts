@@ -1,5 +1,5 @@
 import { closeContext } from '../../ops/context.ts'
-import { diff } from '../../ops/history.ts'
+import { changedTexts, diff, diffUncommitted } from '../../ops/history.ts'
 import { openForReading } from '../../ops/reading.ts'
 import { exclusive, flag, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
@@ -7,24 +7,31 @@ import { fileDiffJson } from '../present/json.ts'
 import { diffFilesText, patchText, shown } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, colors }) => {
-  exclusive(args, ['stat', 'name-only'])
+  exclusive(args, ['stat', 'name-only', 'word'])
+  exclusive(args, ['uncommitted', 'session'])
   const context = await openForReading(env, cwd)
   try {
     const paths = worktreePaths(context, cwd, args['--'] ?? []).filter((path) => path !== '')
     const session = text(args, 'session')
-    const result = await diff(context, {
+    const options = {
       ...(args.a === undefined ? {} : { a: String(args.a) }),
       ...(args.b === undefined ? {} : { b: String(args.b) }),
       ...(session === undefined ? {} : { session }),
       paths,
-    })
+    }
+    const result = flag(args, 'uncommitted') ? await diffUncommitted(context, paths) : await diff(context, options)
     const { from, to, files, patch, warnings } = result
-    const shownText = flag(args, 'name-only')
-      ? files.map((file) => shown(file.path)).join('\n')
-      : flag(args, 'stat')
-        ? diffFilesText(files, colors)
-        : patchText(result, colors)
-    return { json: { from, to, files: files.map(fileDiffJson), patch, warnings }, text: shownText, warnings }
+    let output: string
+    if (flag(args, 'name-only')) output = files.map((file) => shown(file.path)).join('\n')
+    else if (flag(args, 'stat')) output = diffFilesText(files, colors)
+    else if (flag(args, 'word') && !flag(args, 'uncommitted')) {
+      const { wordsText } = await import('../present/words.ts')
+      const texts = await changedTexts(context, options)
+      output = texts
+        .map(({ file, before, after }) => `${colors.bold(shown(file.path))}\n${wordsText(before, after, colors)}`)
+        .join('\n')
+    } else output = patchText(result, colors)
+    return { json: { from, to, files: files.map(fileDiffJson), patch, warnings }, text: output, warnings, paged: true }
   } finally {
     closeContext(context)
   }

@@ -1,10 +1,11 @@
+import { printable } from '../../core/paths.ts'
 import { closeContext } from '../../ops/context.ts'
-import { listSessions, listTurns } from '../../ops/history.ts'
+import { listAllTurns, listSessions, listTurns } from '../../ops/history.ts'
 import { openForReading } from '../../ops/reading.ts'
 import { count, flag, text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { sessionJson, timelineBoundary, turnJson } from '../present/json.ts'
-import { listText, sessionsText } from '../present/text.ts'
+import { listText, sessionsText, table, turnRow } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, colors }) => {
   const limit = count(args, 'limit')
@@ -12,8 +13,25 @@ const command: Command = async ({ env, args, cwd, colors }) => {
   try {
     const { warnings } = context
     if (flag(args, 'sessions')) {
-      const sessions = await listSessions(context)
+      const sessions = await listSessions(context, { worktrees: flag(args, 'all-worktrees') })
       return { json: { sessions: sessions.map(sessionJson), warnings }, text: sessionsText(sessions, colors), warnings }
+    }
+    if (flag(args, 'all-sessions') || flag(args, 'all-worktrees')) {
+      const views = await listAllTurns(context, {
+        ...(limit === undefined ? {} : { limit }),
+        hidden: flag(args, 'hidden'),
+        abandoned: flag(args, 'abandoned'),
+        worktrees: flag(args, 'all-worktrees'),
+      })
+      const how = { c: colors, now: env.now() }
+      const rows = views.map((view) => [colors.dim(printable(view.turn.session)), ...turnRow(view, how)])
+      const shown = rows.length === 0 ? 'No turns yet.' : table(rows)
+      return {
+        json: { session: null, turns: views.map((view) => turnJson(view, view.worktree)), warnings },
+        text: shown,
+        warnings,
+        paged: true,
+      }
     }
     const session = text(args, 'session')
     const result = await listTurns(context, {

@@ -37,7 +37,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     }))
     const how = { c: colors, now: env.now(), graph: flag(args, 'graph') }
     const shown = logs.length === 0 ? 'No turns yet.' : logs.map((log) => draw(log, how)).join('\n\n')
-    return { json: { sessions, warnings }, text: shown, warnings }
+    return { json: { sessions, warnings }, text: shown, warnings, paged: true }
   } finally {
     closeContext(context)
   }

@@ -1,0 +1,80 @@
+/** Which hooks directory git uses in this worktree, whether it is ours to write, and whose it is. */
+import { type Env, errno } from '../env.ts'
+import { gitFailure, tryGit } from '../git/process.ts'
+import type { Repository } from '../git/repository.ts'
+
+export interface HooksPlace {
+  /** Absolute; links followed where it is there. */
+  directory: string
+  /** Why it is not ours to write; null: it is. */
+  refusal: string | null
+  /** husky's own launchers lie here; the project's hooks are one directory up. */
+  husky: boolean
+  /** Directly below the git directory that all worktrees share. */
+  beside: boolean
+}
+
+/**
+ * The variables that decide which configuration the user's own git reads. They are scrubbed everywhere else; here the
+ * question is what that git will do. GIT_CONFIG_COUNT=0 takes our own overrides away (core.hooksPath is one of them).
+ */
+export function usersConfig({ vars }: Env): Record<string, string> {
+  const kept: Record<string, string> = { GIT_CONFIG_COUNT: '0' }
+  for (const name of ['GIT_CONFIG_GLOBAL', 'GIT_CONFIG_SYSTEM', 'GIT_CONFIG_NOSYSTEM']) {
+    const value = vars[name]
+    if (value !== undefined) kept[name] = value
+  }
+  return kept
+}
+
+export async function findHooksPlace(env: Env, repository: Repository): Promise<HooksPlace> {
+  const { commonDir, root } = repository
+  const set = await configuredPath(env, repository)
+  const named = set === null ? `${commonDir}/hooks` : set.path.startsWith('/') ? set.path : `${root}/${set.path}`
+  const directory = realPath(env, named)
+  const within = (top: string) => directory === top || directory.startsWith(`${top}/`)
+  const base = {
+    directory,
+    husky: directory.endsWith('/_') && env.files.existsSync(`${directory}/h`),
+    beside: directory.slice(0, directory.lastIndexOf('/')) === realPath(env, commonDir),
+  }
+  if (set !== null && set.scope !== 'local' && set.scope !== 'worktree')
+    return {
+      ...base,
+      refusal: `it is shared by all your repositories (core.hooksPath in the ${set.scope} configuration)`,
+    }
+  if (within(realPath(env, commonDir)) || within(realPath(env, repository.gitDir))) return { ...base, refusal: null }
+  if (!within(root)) return { ...base, refusal: 'it lies outside of this repository' }
+  const relative = directory.slice(root.length + 1) || '.'
+  const tracked = await tryGit(env, { args: ['ls-files', '-z', '--', relative], cwd: root })
+  if (tracked.code !== 0) throw gitFailure(['ls-files'], tracked)
+  if (tracked.stdout.length > 0) return { ...base, refusal: 'its files are tracked: they belong to the project' }
+  const ignored = await tryGit(env, { args: ['check-ignore', '-q', '--', `${relative}/pre-commit`], cwd: root })
+  if (ignored.code > 1) throw gitFailure(['check-ignore'], ignored)
+  return { ...base, refusal: ignored.code === 0 ? null : 'it is part of the worktree: it would be committed' }
+}
+
+/** core.hooksPath as the user's git sees it (git-config(1)); relative ones are seen from the top of the worktree. */
+async function configuredPath(env: Env, { root }: Repository): Promise<{ scope: string; path: string } | null> {
+  const asked = await tryGit(env, {
+    args: ['config', '-z', '--show-scope', '--type=path', '--get-all', 'core.hooksPath'],
+    cwd: root,
+    vars: usersConfig(env),
+  })
+  if (asked.code > 1) throw gitFailure(['config'], asked)
+  const fields = asked.stdout.toString('utf8').split('\0')
+  let found: { scope: string; path: string } | null = null
+  for (let i = 0; i + 1 < fields.length; i += 2) found = { scope: fields[i]!, path: fields[i + 1]! }
+  return found
+}
+
+/** Links followed as far as the path is there. */
+export function realPath(env: Env, path: string): string {
+  try {
+    return env.files.realpathSync(path)
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+    const cut = path.lastIndexOf('/')
+    return cut <= 0 ? path : `${realPath(env, path.slice(0, cut))}/${path.slice(cut + 1)}`
+  }
+}
