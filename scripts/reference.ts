@@ -1,4 +1,6 @@
-/** The parts of docs/ that follow from the source: the command line, exit codes, configuration, the state diagram. */
+/** The parts of docs/ that follow from the source: command line, exit codes, configuration, states, and which test shows what. */
+import fs from 'node:fs'
+import path from 'node:path'
 import { type CommandEntry, commands } from '../src/cli/commands.ts'
 import { parse } from '../src/cli/parse.ts'
 import { DEFAULTS } from '../src/config/defaults.ts'
@@ -142,11 +144,13 @@ export const KEYS: Record<string, string> = {
   'snapshot.include': 'gitignore syntax: ignored files that are captured all the same, such as `.env`.',
   'snapshot.exclude': 'gitignore syntax: files that are never captured.',
   'snapshot.maxFileSize':
-    "A larger file is left out by name, unless it is in the user's index: those are captured at any size.",
+    "A larger file is left out by name, unless it is in the user's index: those are captured at any size that `snapshot.maxBytes` leaves room for.",
   'snapshot.maxBytes':
     'New bytes that one snapshot may take; what goes beyond is left out, and the checkpoint is degraded.',
   'snapshot.deadline': 'Time for one marker, the wait for the lock included; then the checkpoint is degraded.',
   'store.maxBytes': 'Size of the store. Checked, not acted upon yet: nothing is pruned.',
+  'prune.olderThan': 'Age at which visible turns may go.',
+  'prune.grace': 'How long abandoned turns stay.',
   'store.location': "`git` puts the store in the repository's own git directory; a directory puts it there instead.",
 }
 
@@ -179,16 +183,21 @@ function allowedValue(key: string): string {
 }
 
 const SIZE_KEYS = new Set(['snapshot.maxFileSize', 'snapshot.maxBytes', 'store.maxBytes'])
+const TIME_KEYS = new Set(['snapshot.deadline', 'prune.olderThan', 'prune.grace'])
 
 /** A default as one writes it in the file. */
 export function defaultText(key: string): string {
   const value = key.split('.').reduce<unknown>((at, part) => (at as Record<string, unknown>)[part], DEFAULTS)
-  if (SIZE_KEYS.has(key)) {
-    const bytes = value as number
-    return bytes % 2 ** 30 === 0 ? `${bytes / 2 ** 30}GiB` : `${bytes / 2 ** 20}MiB`
-  }
-  if (key === 'snapshot.deadline') return `${(value as number) / 1000}s`
+  if (value === null) return 'never'
+  if (SIZE_KEYS.has(key)) return withUnit(value as number, { GiB: 2 ** 30, MiB: 2 ** 20, KiB: 2 ** 10, B: 1 })
+  if (TIME_KEYS.has(key)) return withUnit(value as number, { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 })
   return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** In the largest unit that gives a whole number. */
+function withUnit(value: number, units: Record<string, number>): string {
+  const [unit, size] = Object.entries(units).find(([, one]) => value % one === 0)!
+  return `${value / size}${unit}`
 }
 
 export function configPage(): string {
@@ -245,6 +254,58 @@ export function exampleConfig(): string {
   return `${lines.join('\n')}\n`
 }
 
+const root = path.resolve(import.meta.dirname, '..')
+
+/** Tests whose names bear no number, for they show more than one promise at once. */
+const UNNUMBERED: Record<string, readonly string[]> = {
+  'test/property/timeline.test.ts': ['promise 1', 'promise 3', 'promise 4'],
+}
+
+/** `promise 3`, `row 7` → the test files whose tests begin with that. */
+function provenBy(): Map<string, string[]> {
+  const found = new Map<string, string[]>()
+  const add = (what: string, file: string) => {
+    const files = found.get(what) ?? []
+    if (!files.includes(file)) found.set(what, [...files, file])
+  }
+  const names = fs.readdirSync(path.join(root, 'test'), { recursive: true, encoding: 'utf8' })
+  for (const name of names.filter((one) => one.endsWith('.test.ts')).toSorted()) {
+    const text = fs.readFileSync(path.join(root, 'test', name), 'utf8')
+    for (const [, what] of text.matchAll(/['"`]((?:promise|row) \d+):/g)) add(what!, `test/${name}`)
+    for (const what of UNNUMBERED[`test/${name}`] ?? []) add(what, `test/${name}`)
+  }
+  return found
+}
+
+/** docs/promises.md is written by hand, but for the last column of its two tables. */
+export function promisesPage(): string {
+  const proven = provenBy()
+  let kind = 'promise'
+  const lines = fs.readFileSync(path.join(root, 'docs/promises.md'), 'utf8').split('\n')
+  return lines
+    .map((line) => {
+      if (line.startsWith('## What others lost')) kind = 'row'
+      const number = /^\| (\d+) \|/.exec(line)?.[1]
+      if (number === undefined) return line
+      const files = proven.get(`${kind} ${number}`) ?? []
+      const shown = files.length === 0 ? '*not yet*' : files.map((file) => `\`${file}\``).join(', ')
+      return `${line.slice(0, line.slice(0, -1).lastIndexOf('|') + 1)} ${shown} |`
+    })
+    .join('\n')
+}
+
+/** Commands that are meant to come. The page of limitations names those that are not in the table yet. */
+const PLANNED =
+  'log switch commit prune forget blame bisect hooks agent hook watch daemon rewind export import push pull completion'
+
+export function limitationsPage(): string {
+  const there = new Set(commands.map(({ usage }) => usage.split(' ')[0]))
+  const missing = PLANNED.split(' ').filter((name) => !there.has(name))
+  return fs
+    .readFileSync(path.join(root, 'docs/known-limitations.md'), 'utf8')
+    .replace(/^- The commands .*$/m, `- The commands ${missing.map((name) => `\`${name}\``).join(', ')}.`)
+}
+
 /** Every generated page, by its path. */
 export async function pages(): Promise<Map<string, string>> {
   return new Map([
@@ -252,6 +313,8 @@ export async function pages(): Promise<Map<string, string>> {
     ['docs/exit-codes.md', exitCodesPage()],
     ['docs/config.md', configPage()],
     ['docs/states.md', statesPage()],
+    ['docs/promises.md', promisesPage()],
+    ['docs/known-limitations.md', limitationsPage()],
     ['.checkpointrc.example', exampleConfig()],
   ])
 }

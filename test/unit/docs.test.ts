@@ -80,29 +80,3 @@ test('promises.md has every promise and every row, in order', () => {
   expect(numbers(promises!)).toEqual(upTo(15))
   expect(numbers(rows!)).toEqual(upTo(32))
 })
-
-test('promises.md names, for each promise and row, the files whose tests bear its number', () => {
-  const files = fs
-    .readdirSync(path.join(root, 'test'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.test.ts'))
-  const found = { promise: new Map<number, Set<string>>(), row: new Map<number, Set<string>>() }
-  for (const name of files) {
-    for (const [, kind, number] of read(`test/${name}`).matchAll(/['"`](promise|row) (\d+):/g)) {
-      const map = found[kind as 'promise' | 'row']
-      map.set(Number(number), (map.get(Number(number)) ?? new Set()).add(`test/${name}`))
-    }
-  }
-  const [promises, rows] = read('docs/promises.md').split('\n## What others lost')
-  const wrong: string[] = []
-  for (const [kind, part] of [
-    ['promise', promises!],
-    ['row', rows!],
-  ] as const) {
-    for (const line of part.split('\n')) {
-      const number = Number(/^\| (\d+) \|/.exec(line)?.[1])
-      for (const file of found[kind].get(number) ?? [])
-        if (!line.includes(`\`${file}\``)) wrong.push(`${kind} ${number} lacks ${file}`)
-    }
-  }
-  expect(wrong).toEqual([])
-})
