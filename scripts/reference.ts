@@ -9,6 +9,8 @@ import { checkConfig, configSchema } from '../src/config/schema.ts'
 import { CkptError, type ErrorCode, EXIT_CODES } from '../src/core/errors.ts'
 import { drawMachine } from '../src/core/machine.ts'
 
+const root = path.resolve(import.meta.dirname, '..')
+
 const generated = 'This page is made by `npm run docs` from the source; a test compares the two.'
 const cell = (text: string) => text.replaceAll('|', '\\|')
 const table = (head: readonly string[], rows: readonly (readonly string[])[]) =>
@@ -36,7 +38,7 @@ function optionName(name: string, option: Option): string {
 
 function commandText({ usage, describe, options = {}, examples = [] }: CommandEntry): string {
   const name = usage.split(' ')[0]!
-  const all = Object.entries(options)
+  const all = Object.entries(options).filter(([, option]) => option.hidden !== true)
   const positional = all.filter(([, option]) => isPositional(option))
   const named = all.filter(([, option]) => !isPositional(option))
   const dashes = AFTER_DASHES[name] ?? ''
@@ -140,7 +142,7 @@ export function exitCodesPage(): string {
 /** What each key is for. A test compares the names with the schema's. */
 export const KEYS: Record<string, string> = {
   enableFileCheckpointing: 'The whole of it, on or off. When off, markers record nothing and say so.',
-  checkpointKeepCount: 'Turns kept per session; 0 is no limit. Checked, not acted upon yet: nothing is pruned.',
+  checkpointKeepCount: 'Turns that `ckpt prune` keeps per session; 0 is no limit.',
   'snapshot.include': 'gitignore syntax: ignored files that are captured all the same, such as `.env`.',
   'snapshot.exclude': 'gitignore syntax: files that are never captured.',
   'snapshot.maxFileSize':
@@ -148,9 +150,9 @@ export const KEYS: Record<string, string> = {
   'snapshot.maxBytes':
     'New bytes that one snapshot may take; what goes beyond is left out, and the checkpoint is degraded.',
   'snapshot.deadline': 'Time for one marker, the wait for the lock included; then the checkpoint is degraded.',
-  'store.maxBytes': 'Size of the store. Checked, not acted upon yet: nothing is pruned.',
-  'prune.olderThan': 'Age at which visible turns may go.',
-  'prune.grace': 'How long abandoned turns stay.',
+  'store.maxBytes': 'Over this size `ckpt prune` removes the oldest turns too.',
+  'prune.olderThan': 'Age at which `ckpt prune` removes visible turns.',
+  'prune.grace': 'How long abandoned turns stay; then `ckpt prune` removes them.',
   'store.location': "`git` puts the store in the repository's own git directory; a directory puts it there instead.",
 }
 
@@ -200,6 +202,27 @@ function withUnit(value: number, units: Record<string, number>): string {
   return `${value / size}${unit}`
 }
 
+const ENVIRONMENT: Record<string, string> = {
+  CKPT_ALLOW_PENDING: '`1` lets one commit through while a boundary is pending',
+  CKPT_DISABLED: '`1` makes every hook do nothing',
+  CKPT_PAGER: 'the pager for long output on a terminal (`less`); empty or `cat`: none',
+  CKPT_STATE_DIR: 'where the stores of plain directories are (`$XDG_STATE_HOME/ckpt`, `~/.local/state/ckpt`)',
+  NO_COLOR: 'no colours',
+}
+
+/** The variables that the program, or a hook of it, really reads. */
+function environmentRows(): string[][] {
+  const texts = ['src', 'hooks'].flatMap((folder) =>
+    fs
+      .readdirSync(path.join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => fs.readFileSync(path.join(entry.parentPath, entry.name), 'utf8')),
+  )
+  return Object.entries(ENVIRONMENT)
+    .filter(([name]) => texts.some((text) => new RegExp(`vars\\.${name}\\b|\\$\\{?${name}\\b`).test(text)))
+    .map(([name, what]) => [`\`${name}\``, what])
+}
+
 export function configPage(): string {
   return `${[
     '# Configuration',
@@ -209,20 +232,11 @@ export function configPage(): string {
       ['key', 'default', 'value', ''],
       schemaKeys().map((key) => [`\`${key}\``, `\`${defaultText(key)}\``, allowedValue(key), KEYS[key] ?? '']),
     ),
-    'An unknown key or a wrong value is refused with exit code 2. `mark`, `undo`, `redo` and `apply` pass over a wrong project file that is not committed, with a warning: an agent cannot stop checkpoints by breaking it.',
+    'An unknown key or a wrong value is refused with exit code 2. `mark`, `run`, `undo`, `redo` and `apply` pass over a wrong project file that is not committed, with a warning: an agent cannot stop checkpoints by breaking it.',
     'Where `include` and `exclude` both name a file, `exclude` wins.',
-    "What narrows protection (switching it off, `exclude`, lower limits, another `store.location`) counts from the user's file, or from the project's file as committed at HEAD. The same in a file that was only edited is passed over, with a warning; in a plain directory, which has no HEAD, only the user's file can narrow.",
+    "What narrows protection (switching it off, `exclude`, lower limits, another `store.location`, every `prune` key) counts from the user's file, or from the project's file as committed at HEAD. The same in a file that was only edited is passed over, with a warning; in a plain directory, which has no HEAD, only the user's file can narrow.",
     '## Environment',
-    table(
-      ['variable', ''],
-      [
-        [
-          '`CKPT_STATE_DIR`',
-          'where the stores of plain directories are (`$XDG_STATE_HOME/ckpt`, `~/.local/state/ckpt`)',
-        ],
-        ['`NO_COLOR`', 'no colours'],
-      ],
-    ),
+    table(['variable', ''], environmentRows()),
   ].join('\n\n')}\n`
 }
 
@@ -253,8 +267,6 @@ export function exampleConfig(): string {
   }
   return `${lines.join('\n')}\n`
 }
-
-const root = path.resolve(import.meta.dirname, '..')
 
 /** Tests whose names bear no number, for they show more than one promise at once. */
 const UNNUMBERED: Record<string, readonly string[]> = {
