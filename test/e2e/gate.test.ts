@@ -1,0 +1,206 @@
+/** The gate, with real git: while something is undone, no command that makes a commit passes by, and each way out works. */
+import { expect, test } from 'vitest'
+import { gateScratch, head, makePending, patchOf, tryGit } from '../support/gate.ts'
+import type { Scratch } from '../support/scratch.ts'
+
+interface Operation {
+  name: string
+  /** On which branch it starts; main unless told. */
+  on?: string
+  prepare?: (scratch: Scratch) => void
+  args: (scratch: Scratch) => string[]
+  /** The same with --no-verify; null where git has no such option. */
+  noVerify: ((scratch: Scratch) => string[]) | null
+  /** What the refusal says to clear with; null: git leaves nothing behind. */
+  clear: string[] | null
+}
+
+const plain = (...args: string[]) => ({ args: () => args })
+const stage = (scratch: Scratch) => {
+  scratch.write({ 'mine.txt': 'mine\n' })
+  scratch.git('add', 'mine.txt')
+}
+const unstage = ['reset', '-q', '--hard']
+
+const operations: Operation[] = [
+  {
+    name: 'commit',
+    prepare: stage,
+    ...plain('commit', '-m', 'mine'),
+    noVerify: () => ['commit', '--no-verify', '-m', 'mine'],
+    clear: null,
+  },
+  {
+    name: 'commit with an editor',
+    prepare: stage,
+    ...plain('-c', 'core.editor=echo mine >', 'commit'),
+    noVerify: () => ['-c', 'core.editor=echo mine >', 'commit', '-n'],
+    clear: null,
+  },
+  {
+    name: 'amend',
+    prepare: stage,
+    ...plain('commit', '--amend', '--no-edit'),
+    noVerify: () => ['commit', '--amend', '--no-edit', '--no-verify'],
+    clear: null,
+  },
+  {
+    name: 'merge',
+    ...plain('merge', '--no-edit', 'side'),
+    noVerify: () => ['merge', '--no-edit', '--no-verify', 'side'],
+    clear: ['merge', '--abort'],
+  },
+  {
+    name: 'merge after a conflict',
+    prepare: (scratch) => {
+      expect(tryGit(scratch, ['merge', 'clash']).code).toBe(1)
+      scratch.write({ 'c.txt': 'both\n' })
+      scratch.git('add', 'c.txt')
+    },
+    ...plain('merge', '--continue'),
+    noVerify: () => ['commit', '--no-verify', '--no-edit'],
+    clear: ['merge', '--abort'],
+  },
+  { name: 'cherry-pick', ...plain('cherry-pick', 'side'), noVerify: null, clear: ['cherry-pick', '--abort'] },
+  {
+    name: 'cherry-pick of several',
+    ...plain('cherry-pick', 'side~2..side'),
+    noVerify: null,
+    clear: ['cherry-pick', '--abort'],
+  },
+  {
+    name: 'cherry-pick after a conflict',
+    prepare: (scratch) => {
+      expect(tryGit(scratch, ['cherry-pick', 'clash']).code).toBe(1)
+      scratch.write({ 'c.txt': 'both\n' })
+      scratch.git('add', 'c.txt')
+    },
+    ...plain('cherry-pick', '--continue'),
+    noVerify: () => ['commit', '--no-verify', '--no-edit'],
+    clear: ['cherry-pick', '--abort'],
+  },
+  { name: 'revert', ...plain('revert', '--no-edit', 'HEAD'), noVerify: null, clear: ['reset', '--merge'] },
+  {
+    name: 'revert with an editor',
+    ...plain('revert', '--edit', 'HEAD'),
+    noVerify: null,
+    clear: ['reset', '--merge'],
+  },
+  {
+    name: 'revert of several',
+    ...plain('revert', '--no-edit', 'HEAD', 'HEAD~1'),
+    noVerify: null,
+    clear: ['revert', '--abort'],
+  },
+  {
+    name: 'rebase',
+    on: 'side',
+    ...plain('rebase', 'main'),
+    noVerify: () => ['rebase', '--no-verify', 'main'],
+    clear: null,
+  },
+  {
+    name: 'rebase by patches',
+    on: 'side',
+    ...plain('rebase', '--apply', 'main'),
+    noVerify: () => ['rebase', '--no-verify', '--apply', 'main'],
+    clear: null,
+  },
+  { name: 'am', args: (scratch) => ['am', '-q', patchOf(scratch)], noVerify: null, clear: ['am', '--abort'] },
+]
+
+for (const { name, on = 'main', prepare, args, noVerify, clear } of operations) {
+  test(`row 32: ${name}: passes when nothing is pending; is refused when something is; git is left as it was; both ways round it work`, () => {
+    const scratch = gateScratch()
+    scratch.git('checkout', '-q', on)
+    const start = head(scratch)
+    const again = () => {
+      scratch.git('reset', '-q', '--hard', start)
+      prepare?.(scratch)
+    }
+    scratch.ckpt('hooks', 'install')
+    again()
+    expect(tryGit(scratch, args(scratch)).code).toBe(0)
+    expect(head(scratch)).not.toBe(start)
+
+    scratch.git('reset', '-q', '--hard', start)
+    makePending(scratch)
+    const clean = { files: scratch.manifest(), status: scratch.git('status', '--porcelain') }
+    again()
+    const before = { files: scratch.manifest(), status: scratch.git('status', '--porcelain') }
+    const refused = tryGit(scratch, args(scratch))
+    expect(refused.code).not.toBe(0)
+    expect(head(scratch)).toBe(start)
+    expect(refused.stderr).toContain('a revert boundary is pending')
+    expect(refused.stderr).toContain('session s: undone from turn 1 on; hidden turns: 1,2')
+    for (const way of ['ckpt redo', 'ckpt accept', 'CKPT_ALLOW_PENDING=1']) expect(refused.stderr).toContain(way)
+    expect(refused.stderr.includes('--no-verify')).toBe(noVerify !== null || name === 'am' || clear?.[0] === 'am')
+
+    if (clear) {
+      expect(refused.stderr).toContain(`git ${clear.join(' ')}`)
+      const cleared = tryGit(scratch, clear)
+      expect([cleared.code, cleared.stderr]).toEqual([0, ''])
+      expect({ files: scratch.manifest(), status: scratch.git('status', '--porcelain') }).toEqual(clean)
+      expect(scratch.ckpt('status').git.busy).toBeNull()
+    } else {
+      expect({ files: scratch.manifest(), status: scratch.git('status', '--porcelain') }).toEqual(before)
+    }
+
+    again()
+    expect(tryGit(scratch, args(scratch), { vars: { CKPT_ALLOW_PENDING: '1' } }).code).toBe(0)
+    expect(head(scratch)).not.toBe(start)
+    if (noVerify) {
+      again()
+      expect(tryGit(scratch, noVerify(scratch))).toMatchObject({ code: 0 })
+      expect(head(scratch)).not.toBe(start)
+    }
+
+    scratch.git(...unstage)
+    scratch.ckpt('accept')
+    again()
+    expect(tryGit(scratch, args(scratch)).code).toBe(0)
+  })
+}
+
+test('row 32: a rebase that goes on while something is undone is refused at its next commit, and --abort works', () => {
+  const scratch = gateScratch()
+  scratch.ckpt('hooks', 'install')
+  makePending(scratch)
+  scratch.git('checkout', '-q', 'clash')
+  const start = head(scratch)
+  const pass = { vars: { CKPT_ALLOW_PENDING: '1' } }
+  expect(tryGit(scratch, ['rebase', 'main'], pass).code).toBe(1)
+  scratch.write({ 'c.txt': 'both\n' })
+  scratch.git('add', 'c.txt')
+  const refused = tryGit(scratch, ['rebase', '--continue'])
+  expect(refused.code).not.toBe(0)
+  expect(refused.stderr).toContain('git rebase --abort')
+  scratch.git('rebase', '--abort')
+  expect([head(scratch), scratch.read('c.txt'), scratch.ckpt('status').git.busy]).toEqual([start, 'another\n', null])
+})
+
+test('row 32: a reword and a commit that a rebase runs are refused too; a --no-verify of its own passes', () => {
+  const scratch = gateScratch()
+  scratch.ckpt('hooks', 'install')
+  makePending(scratch)
+  const start = head(scratch)
+  const sequence = { GIT_SEQUENCE_EDITOR: 'sed -i -e s/^pick/reword/', CKPT_ALLOW_PENDING: '' }
+  expect(tryGit(scratch, ['rebase', '-i', 'HEAD~1'], { vars: sequence }).code).not.toBe(0)
+  expect(head(scratch)).toBe(start)
+  const run = ['rebase', '--no-verify', '--exec', 'git commit -q --allow-empty -m run', 'HEAD~1']
+  expect(tryGit(scratch, run).code).not.toBe(0)
+  scratch.git('rebase', '--abort')
+  expect(head(scratch)).toBe(start)
+  run[3] = 'git commit -q --no-verify --allow-empty -m run'
+  expect(tryGit(scratch, run).code).toBe(0)
+})
+
+test('row 32: an alias of --no-verify passes; a message that quotes a revert does not make a commit one', () => {
+  const scratch = gateScratch()
+  scratch.ckpt('hooks', 'install')
+  makePending(scratch)
+  scratch.git('config', 'alias.force', 'commit --no-verify --allow-empty')
+  expect(tryGit(scratch, ['force', '-m', 'alias']).code).toBe(0)
+  const message = 'see there\n\nThis reverts commit 0123456789.'
+  expect(tryGit(scratch, ['commit', '--allow-empty', '--no-verify', '-m', message]).code).toBe(0)
+})
