@@ -130,6 +130,8 @@ function settle(
   if (base.kind === 'unknown') {
     if (ours.kind === 'unknown') return { post, hard: true, conflict: `cannot be saved first (${ours.reason})` }
     if (input.unchangedUncovered(path, base)) return { post }
+    // Gone from an ignored directory, which is listed as one: nothing is there that could be lost.
+    if (ours.kind === 'absent' && base.reason === 'ignored') return { post }
     return { post, conflict: `was not captured after the turn (${base.reason})` }
   }
   if (ours.kind === 'unknown')
