@@ -5,7 +5,8 @@ import type { Command } from './command.ts'
 export interface CommandEntry {
   usage: string
   describe: string
-  options?: Record<string, Options & { positional?: boolean }>
+  /** `freeText`: the next word is the value, whatever it begins with. */
+  options?: Record<string, Options & { positional?: boolean; freeText?: boolean }>
   examples?: [string, string][]
   load: () => Promise<Command>
 }
@@ -38,7 +39,7 @@ export const commands: CommandEntry[] = [
       parent: string('prompt: the session that this one was forked from'),
       agent: string('prompt: who works'),
       'message-id': string('the same id again is the same marker'),
-      text: { type: 'string', describe: 'prompt: its text' },
+      text: { type: 'string', describe: 'prompt: its text', freeText: true },
       start: boolean('step: a tool call is about to begin'),
       tool: string('step: the tool'),
       path: { type: 'string', array: true, requiresArg: true, describe: 'step: a path that the tool changes' },
@@ -57,7 +58,7 @@ export const commands: CommandEntry[] = [
     describe: 'run a command as one turn: ckpt run -- COMMAND…'.replace('…', ' ...'),
     options: {
       session: string('the session (run by default)'),
-      text: string('what to call the turn (the command line by default)'),
+      text: { ...string('what to call the turn (the command line by default)'), freeText: true },
       commit: {
         type: 'boolean',
         default: true,
@@ -71,7 +72,7 @@ export const commands: CommandEntry[] = [
   {
     usage: 'snapshot',
     describe: 'take a checkpoint by hand, in session `manual`',
-    options: { message: { ...string('what to call it'), alias: 'm' } },
+    options: { message: { ...string('what to call it'), alias: 'm', freeText: true } },
     load: async () => (await import('./commands/snapshot.ts')).default,
   },
   {

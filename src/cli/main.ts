@@ -6,7 +6,7 @@ import type { FileAction } from '../core/plan.ts'
 import { type Env, errno } from '../env.ts'
 import type { Arguments, Output } from './command.ts'
 import { showPaged } from './pager.ts'
-import { parseQuickly } from './parse-quickly.ts'
+import { joinFreeText, parseQuickly } from './parse-quickly.ts'
 import { actionJson } from './present/json.ts'
 import { showProgress } from './progress.ts'
 
@@ -29,7 +29,8 @@ export async function main(argv: readonly string[], env: Env): Promise<number> {
       throw new CkptError('USAGE', 'ckpt does not run on Windows. Nothing was changed.', {
         hints: ['use it inside WSL'],
       })
-    const parsed = (await parseQuickly(argv)) ?? (await (await import('./parse.ts')).parse(argv))
+    const words = joinFreeText(argv)
+    const parsed = (await parseQuickly(words)) ?? (await (await import('./parse.ts')).parse(words))
     if (parsed.kind === 'help') {
       env.stdout.write(`${parsed.text}\n`)
       return 0

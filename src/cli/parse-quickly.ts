@@ -14,9 +14,34 @@ const globals = {
   cwd: { type: 'string' },
 } as const
 
+/** `--text "- a list"` is `--text="- a list"`: a prompt may begin with a dash. */
+export function joinFreeText(argv: readonly string[]): string[] {
+  const names = new Map<string, string>()
+  for (const [name, option] of Object.entries(entryOf(argv)?.options ?? {})) {
+    if (!option.freeText) continue
+    names.set(`--${name}`, name)
+    if (typeof option.alias === 'string') names.set(`-${option.alias}`, name)
+  }
+  const joined: string[] = []
+  for (let i = 0; i < argv.length; i++) {
+    const word = argv[i]!
+    if (word === '--') return [...joined, ...argv.slice(i)]
+    const name = names.get(word)
+    const value = argv[i + 1]
+    if (name === undefined || value === undefined || value === '--') joined.push(word)
+    else {
+      joined.push(`--${name}=${value}`)
+      i++
+    }
+  }
+  return joined
+}
+
+const entryOf = (argv: readonly string[]) => commands.find(({ usage }) => usage.split(' ')[0] === argv[0])
+
 /** Null: yargs is to say what this means. */
 export async function parseQuickly(argv: readonly string[]): Promise<Parsed | null> {
-  const entry = commands.find(({ usage }) => usage.split(' ')[0] === argv[0])
+  const entry = entryOf(argv)
   const args = entry ? readArguments(entry, argv.slice(1)) : null
   return entry && args ? { kind: 'run', args, command: await entry.load() } : null
 }
