@@ -1,0 +1,208 @@
+/** Promises 10, 11 and 12: no stale snapshot, honest coverage, bounded. */
+import { execFileSync, spawn } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { type Json, Scratch } from '../support/scratch.ts'
+import { inStore, ownDirectory, storeOf } from '../support/store-surgery.ts'
+
+const MIB = 2 ** 20
+const userConfig = (scratch: Scratch, config: unknown) =>
+  scratch.write({ '../home/.config/ckpt/.checkpointrc': JSON.stringify(config) })
+const rows = (uncovered: Json[]) => uncovered.map(({ path, reason }) => `${reason} ${path}`).sort()
+
+test('promise 10: a path that cannot be read degrades the snapshot and is named; the others are captured as they are now', () => {
+  const uid = 4321
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'locked.txt': 'one\n', 'dir/x.txt': 'one\n' })
+  execFileSync('chown', ['-R', `${uid}:${uid}`, scratch.base])
+  const as = (...args: string[]) => {
+    const { stdout, code } = scratch.run([...args, '--json'], { uid })
+    expect([args, code]).toEqual([args, 0])
+    return JSON.parse(stdout)
+  }
+  as('snapshot')
+  scratch.write({ 'a.txt': 'two\n', 'locked.txt': 'two\n', 'dir/x.txt': 'two\n' })
+  fs.chmodSync(scratch.at('locked.txt'), 0)
+  fs.chmodSync(scratch.at('dir'), 0)
+  const { checkpoint, warnings } = as('mark', 'prompt', '--session', 's')
+  expect(checkpoint.degraded).toBe(true)
+  expect(warnings.join()).toContain('unreadable')
+  expect(rows(checkpoint.uncovered)).toEqual(['unreadable dir/', 'unreadable locked.txt'])
+  expect(inStore(scratch, 'show', `${checkpoint.id}:a.txt`)).toBe('two')
+  expect(inStore(scratch, 'ls-tree', '-r', '--name-only', checkpoint.id)).toBe('a.txt') // no older tree under a new name
+  expect(rows(as('status').uncovered)).toEqual(['unreadable dir/', 'unreadable locked.txt'])
+  // Readable again: captured again, and nothing that was out of sight meanwhile is undone or deleted.
+  fs.chmodSync(scratch.at('locked.txt'), 0o644)
+  fs.chmodSync(scratch.at('dir'), 0o755)
+  const stop = as('mark', 'stop', '--session', 's')
+  expect([stop.checkpoint.degraded, stop.checkpoint.uncovered]).toEqual([false, []])
+  as('undo')
+  expect([scratch.read('locked.txt'), scratch.read('dir/x.txt')]).toEqual(['two\n', 'two\n'])
+})
+
+test('promise 10: a file that is written to all the while degrades the snapshot or is in it whole', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const script = `const fs=require('fs');let n=0;for(;;){n++;fs.writeFileSync('busy.txt',(String(n%10).repeat(2e6))+'\\n')}`
+  const writer = spawn(process.execPath, ['-e', script], { cwd: scratch.root })
+  try {
+    while (!scratch.exists('busy.txt')) await new Promise((resolve) => setTimeout(resolve, 5))
+    for (let i = 0; i < 3; i++) {
+      const { checkpoint } = scratch.ckpt('snapshot')
+      const listed = rows(checkpoint.uncovered).includes('unreadable busy.txt')
+      expect(listed).toBe(checkpoint.degraded)
+      expect(inStore(scratch, 'show', `${checkpoint.id}:a.txt`)).toBe('one')
+    }
+  } finally {
+    writer.kill('SIGKILL')
+  }
+})
+
+test('promise 10: a lost or damaged private index costs time, never truth', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'sub/b.txt': 'one\n' })
+  scratch.ckpt('snapshot')
+  for (const damage of ['remove', 'cut', 'garbage'] as const) {
+    for (const name of fs.readdirSync(ownDirectory(scratch))) {
+      const file = path.join(ownDirectory(scratch), name)
+      if (!fs.lstatSync(file).isFile() || name === 'lock') continue
+      if (damage === 'remove') fs.unlinkSync(file)
+      else if (damage === 'cut') fs.truncateSync(file, Math.floor(fs.lstatSync(file).size / 2))
+      else fs.writeFileSync(file, 'garbage')
+    }
+    scratch.write({ 'a.txt': `${damage}\n` })
+    const { checkpoint } = scratch.ckpt('snapshot')
+    expect(inStore(scratch, 'show', `${checkpoint.id}:a.txt`)).toBe(damage)
+    expect(inStore(scratch, 'show', `${checkpoint.id}:sub/b.txt`)).toBe('one')
+    expect(checkpoint.degraded).toBe(false)
+  }
+})
+
+test('promise 11: each reason for leaving a path out is listed by its name', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': 'ignored.txt\nignored-dir/\n' })
+  userConfig(scratch, { snapshot: { maxFileSize: '1KiB', maxBytes: '8KiB', exclude: ['*.skip'] } })
+  scratch.write({ 'large.txt': 'x'.repeat(2000), 'ignored.txt': 'x\n', 'ignored-dir/x': 'x\n', 'x.skip': 'x\n' })
+  scratch.git('init', '-q', 'nested')
+  scratch.write({ 'nested/n.txt': 'n\n', 'sub/.GIT/x': 'x\n' })
+  execFileSync('mkfifo', [scratch.at('sub/pipe')])
+  const { checkpoint } = scratch.ckpt('snapshot')
+  expect(rows(checkpoint.uncovered)).toEqual([
+    'nested-repo nested/',
+    'special sub/pipe',
+    'too-large large.txt',
+    'unrepresentable sub/.GIT',
+    'unrepresentable sub/.GIT/x',
+  ])
+  expect(checkpoint.ignoredCount).toBe(3)
+  for (let i = 0; i < 12; i++) scratch.write({ [`n${i}.txt`]: String(i).repeat(900).slice(0, 900) })
+  const over = scratch.ckpt('snapshot').checkpoint
+  const budget = rows(over.uncovered).filter((row) => row.startsWith('budget'))
+  expect([over.degraded, budget.length > 0, budget.length < 12]).toEqual([true, true, true])
+  expect(rows(scratch.ckpt('status').uncovered)).toEqual(rows(over.uncovered))
+})
+
+test('promise 11: include wins over ignore rules, for what must not be lost', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': '.env\nbuild/\n' })
+  userConfig(scratch, { snapshot: { include: ['.env', 'build/keep.txt'] } })
+  scratch.write({ '.env': 'TOKEN=1\n', 'build/keep.txt': 'kept\n', 'build/o.bin': 'object\n' })
+  const before = scratch.manifest()
+  scratch.turn('lose them', () => {
+    scratch.write({ '.env': 'TOKEN=2\n' })
+    scratch.remove('build/keep.txt')
+  })
+  scratch.ckpt('undo')
+  expect(scratch.manifest()).toEqual(before)
+})
+
+test('promise 11: a tracked file in an ignored directory is covered, also when a turn removes it', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': 'build/\n' })
+  scratch.write({ 'build/keep.txt': 'kept\n', 'build/edit.txt': 'one\n', 'build/o.bin': 'object\n' })
+  scratch.git('add', '-f', 'build/keep.txt', 'build/edit.txt')
+  scratch.git('commit', '-qm', 'tracked all the same')
+  const before = scratch.manifest()
+  scratch.turn('work', () => {
+    scratch.remove('build/keep.txt')
+    scratch.write({ 'build/edit.txt': 'two\n' })
+  })
+  const after = scratch.manifest()
+  scratch.ckpt('undo')
+  expect(scratch.manifest()).toEqual(before)
+  scratch.ckpt('redo')
+  expect(scratch.manifest()).toEqual(after)
+})
+
+test('promise 11: an undo that cannot bring an uncovered path back says so', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': 'dist/\n' })
+  scratch.write({ 'dist/app.js': 'built\n', 'large.bin': Buffer.alloc(11 * MIB) })
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.remove('dist', 'large.bin')
+  scratch.write({ 'a.txt': 'two\n' })
+  const { checkpoint } = scratch.ckpt('mark', 'stop', '--session', 's')
+  expect(rows(checkpoint.uncovered)).toContain('ignored dist/')
+  const { code, stderr } = scratch.run(['undo'])
+  expect(code).toBe(0)
+  expect(stderr).toMatch(/cannot be undone: .*dist\/.*large\.bin/)
+})
+
+test('promise 12: byte budgets hold before the work is done, and a deadline before the turn is late', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  userConfig(scratch, { snapshot: { maxFileSize: '100MiB', maxBytes: '20MiB', deadline: '1s' } })
+  for (let i = 0; i < 12; i++) fs.writeFileSync(scratch.at(`b${i}.bin`), Buffer.alloc(8 * MIB, i))
+  const { checkpoint, ms } = scratch.ckpt('mark', 'prompt', '--session', 's')
+  expect(ms).toBeLessThan(5000)
+  expect(checkpoint.degraded).toBe(true)
+  const reasons = new Set(checkpoint.uncovered.map(({ reason }: Json) => reason))
+  expect([...reasons]).toEqual(['budget'])
+  const read = Number(inStore(scratch, 'ls-tree', '-rl', checkpoint.id).match(/\.bin$/gm)?.length ?? 0)
+  expect(read).toBeLessThanOrEqual(2)
+  expect(inStore(scratch, 'show', `${checkpoint.id}:a.txt`)).toBe('one') // what was known goes first
+})
+
+test('promise 12: $HOME, / and a directory that contains the store are refused; nothing is made there', () => {
+  const scratch = new Scratch()
+  const refused = (cwd: string, vars: Record<string, string> = {}, command = ['init']) => {
+    const { code, stdout } = scratch.run([...command, '--json'], { cwd, vars })
+    expect([cwd, code, JSON.parse(stdout).error?.code]).toEqual([cwd, 9, 'BAD_ROOT'])
+  }
+  refused('/')
+  refused(scratch.home)
+  fs.symlinkSync(scratch.home, `${scratch.base}/link-to-home`)
+  refused(`${scratch.base}/link-to-home`)
+  refused(scratch.base) // XDG_STATE_HOME lies below it
+  refused(scratch.root, { CKPT_STATE_DIR: scratch.at('state') })
+  scratch.git('-C', scratch.home, 'init', '-q')
+  refused(scratch.home, {}, ['snapshot'])
+  fs.mkdirSync(`${scratch.home}/below`)
+  refused(`${scratch.home}/below`, {}, ['snapshot'])
+  scratch.git('init', '-q')
+  scratch.git('config', 'core.worktree', '/')
+  refused(scratch.root, {}, ['snapshot'])
+  expect(fs.existsSync(scratch.at('.git/ckpt'))).toBe(false)
+  expect(fs.readdirSync(scratch.home).sort()).toEqual(['.git', 'below'])
+  expect(fs.existsSync(`${scratch.home}/.git/ckpt`)).toBe(false)
+})
+
+test('promise 12: a bare repository and the inside of a git directory are refused', () => {
+  const scratch = new Scratch().init()
+  scratch.git('init', '-q', '--bare', `${scratch.base}/bare.git`)
+  for (const cwd of [`${scratch.base}/bare.git`, scratch.at('.git'), scratch.at('.git/refs')]) {
+    const { code, stdout } = scratch.run(['snapshot', '--json'], { cwd })
+    expect([cwd, code, JSON.parse(stdout).error.code]).toEqual([cwd, 9, 'BAD_ROOT'])
+  }
+})
+
+test('promise 12: our own directories are never part of a snapshot, wherever they lie', () => {
+  const scratch = new Scratch()
+  scratch.git('init', '-q', '--separate-git-dir', scratch.at('git-dir'))
+  scratch.write({ 'a.txt': 'one\n' })
+  const { checkpoint } = scratch.ckpt('snapshot')
+  expect(inStore2(scratch, checkpoint.id)).toEqual(['a.txt'])
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.ckpt('undo')
+  expect(scratch.read('a.txt')).toBe('one\n')
+  expect(fs.existsSync(storeOf(scratch))).toBe(false)
+})
+
+const inStore2 = (scratch: Scratch, id: string) =>
+  scratch
+    .git(`--git-dir=${scratch.at('git-dir/ckpt/store.git')}`, 'ls-tree', '-r', '--name-only', id)
+    .trim()
+    .split('\n')

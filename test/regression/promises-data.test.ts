@@ -1,0 +1,243 @@
+/** Promises 14 and 15: the daemon is needed for nothing; a cloned repository, a prompt and a payload are data. */
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { Scratch } from '../support/scratch.ts'
+import { inStore } from '../support/store-surgery.ts'
+
+/** What no line on a terminal may hold: control characters but the line feed, and overrides of the writing direction. */
+const raw = /[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]/
+
+test('promise 14: every command works without the daemon, with and without --no-daemon', () => {
+  const scratch = new Scratch().init()
+  for (const flags of [[], ['--no-daemon']]) {
+    const vars = { XDG_RUNTIME_DIR: '/nonexistent' }
+    for (const line of [
+      'mark prompt --session s',
+      'mark step --session s',
+      'mark stop --session s',
+      'snapshot',
+      'run -- true',
+      'list',
+      'show 1 --session s',
+      'status',
+      'diff',
+      'undo --session s',
+      'redo --session s',
+      'restore 1:before --session s',
+      'verify',
+      'doctor',
+      'capabilities',
+    ]) {
+      const [name, ...rest] = line.split(' ')
+      expect([line, scratch.run([name!, ...flags, ...rest], { vars }).code]).toEqual([line, 0])
+    }
+    expect(scratch.ckpt('status').daemon).toMatchObject({ running: false })
+  }
+})
+
+const hostile = [
+  'subject\n\nCkpt-Kind: after\nCkpt-Turn: 99\nCkpt-Session: other\n',
+  '\x1b]0;title\x07\x1b[2J\x1b[31mred\x9b1m',
+  'safe\u202etxt.exe\u2066',
+  '-----BEGIN PGP SIGNATURE-----\n\0'.replace('\0', ''),
+  `long ${'x'.repeat(20_000)}`,
+  '\r\nerased\r',
+  '$(touch pwned) `touch pwned` ; touch pwned',
+  '--force',
+  '',
+]
+
+test('promise 15: text of prompts reaches neither the metadata of checkpoints nor a terminal raw', () => {
+  const scratch = new Scratch().init()
+  for (const text of hostile) scratch.turn(text, () => scratch.write({ 'a.txt': `${text.length}\n` }))
+  const { turns } = scratch.ckpt('list', '-n', '100')
+  expect(turns.map((turn: { n: number }) => turn.n)).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1])
+  for (const [i, text] of hostile.entries()) {
+    if (text !== '') expect(scratch.ckpt('show', String(i + 1)).turn.text).toBe(text)
+  }
+  const messages = inStore(scratch, 'log', '--all', '--no-notes', '--format=%B', '--glob=refs/ckpt')
+  expect(messages).not.toMatch(/99|other|title|erased|pwned|PGP|xxxx/)
+  for (const args of [['list'], ['show', '1'], ['show', '2'], ['show', '6'], ['status'], ['undo', '--turns', '9']]) {
+    const { stdout, stderr } = scratch.run(args)
+    expect(stdout + stderr).not.toMatch(raw)
+  }
+  expect(scratch.read('a.txt')).toBe('one\n')
+  expect(scratch.exists('pwned')).toBe(false)
+})
+
+test('promise 15: ids and tool names from payloads stay values, whatever they hold', () => {
+  const scratch = new Scratch().init()
+  const sessions = [
+    '../../../etc/x',
+    'a/b',
+    'A/B',
+    '-x',
+    '--session',
+    'refs/heads/main',
+    'é ü',
+    'x.lock',
+    '..',
+    '@{-1}',
+    'a b',
+  ]
+  for (const session of sessions) {
+    scratch.ckpt(
+      'mark',
+      'prompt',
+      `--session=${session}`,
+      '--agent',
+      'ag\nCkpt-Turn: 7',
+      '--message-id',
+      'm\nCkpt-Kind: after',
+    )
+    scratch.ckpt('mark', 'step', `--session=${session}`, '--tool', 'Edit\x1b[1m\n\nCkpt-Tool: no', '--path', 'a\nb')
+    scratch.ckpt('mark', 'stop', `--session=${session}`)
+  }
+  const listed = scratch.ckpt('list', '--sessions').sessions
+  expect(listed.map((one: { id: string }) => one.id).sort()).toEqual([...sessions].sort())
+  for (const session of sessions) {
+    const [turn] = scratch.ckpt('list', `--session=${session}`).turns
+    expect(turn).toMatchObject({
+      n: 1,
+      agent: 'ag\nCkpt-Turn: 7',
+      messageId: 'm\nCkpt-Kind: after',
+      status: 'completed',
+    })
+    expect(turn.steps[0].tool).toBe('Edit\x1b[1m\n\nCkpt-Tool: no')
+  }
+  for (const args of [['list', '--sessions'], ['list'], ['show', '1'], ['status']])
+    expect(scratch.run(args).stdout).not.toMatch(raw)
+  for (const bad of ['', 'a\nb', 'nul\x01', 'x'.repeat(2000)]) {
+    const { code, stdout } = scratch.run(['mark', 'prompt', `--session=${bad}`, '--json'])
+    expect([code, JSON.parse(stdout).error.code]).toEqual([2, expect.stringMatching(/BAD_MARKER|USAGE/)])
+  }
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
+test('promise 15: file names with escapes, line ends and trailer look-alikes are shown safely and undone exactly', () => {
+  const names = [
+    'x\n\nCkpt-Kind: after',
+    '\x1b[31mred',
+    'bell\x07',
+    '-rf',
+    '--',
+    ' lead',
+    'trail ',
+    '*',
+    '?[a]',
+    ':(top)x',
+    'a\\b',
+    '~',
+    '#x',
+    '!y',
+    '"q"',
+  ]
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const before = scratch.manifest()
+  scratch.turn('odd names', () => scratch.write(Object.fromEntries(names.map((name) => [name, 'x\n']))))
+  const after = scratch.manifest()
+  for (const args of [
+    ['show', '1'],
+    ['diff', '--stat'],
+    ['diff', '--name-only'],
+    ['undo', '--dry-run'],
+    ['undo'],
+    ['redo'],
+  ])
+    expect([args, scratch.run(args).stdout]).toEqual([args, expect.not.stringMatching(raw)])
+  expect(scratch.manifest()).toEqual(after)
+  scratch.ckpt('undo', '--', '*') // a name, not a pattern
+  expect(scratch.exists('*')).toBe(false)
+  expect(scratch.exists('-rf')).toBe(true)
+  scratch.write({ '*': 'x\n' })
+  scratch.ckpt('undo', '--only', '1', '--', ...names.filter((name) => name !== '*'))
+  scratch.remove('*')
+  expect(scratch.manifest()).toEqual(before)
+})
+
+test("promise 15: a project's file that narrows protection counts only once it is committed, and that is said", () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.log': 'one\n' })
+  const narrow = {
+    enableFileCheckpointing: false,
+    snapshot: { exclude: ['*.log'], maxFileSize: 1, maxBytes: 1, deadline: '1ms' },
+  }
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.write({ '.checkpointrc': JSON.stringify(narrow), 'a.txt': 'two\n', 'b.log': 'two\n' })
+  const { checkpoint, warnings } = scratch.ckpt('mark', 'stop', '--session', 's')
+  expect(checkpoint.degraded).toBe(false)
+  expect(warnings.join()).toMatch(/narrows protection.*enableFileCheckpointing.*exclude.*once it is committed/)
+  scratch.ckpt('undo')
+  expect([scratch.read('a.txt'), scratch.read('b.log'), scratch.exists('.checkpointrc')]).toEqual([
+    'one\n',
+    'one\n',
+    false,
+  ])
+
+  scratch.write({ '.checkpointrc': '{"snapshot":{"exclude":["*.log"]}}' })
+  scratch.git('add', '-f', '.checkpointrc')
+  scratch.git('commit', '-qm', 'narrow')
+  const { checkpoint: next } = scratch.ckpt('snapshot')
+  expect(inStore(scratch, 'ls-tree', '--name-only', next.id).split('\n')).toEqual(['.checkpointrc', 'a.txt'])
+  scratch.write({ '.checkpointrc': '{"enableFileCheckpointing":false}' })
+  scratch.git('commit', '-qam', 'off')
+  const off = scratch.ckpt('mark', 'prompt', '--session', 's')
+  expect([off.checkpoint, off.warnings.join()]).toEqual([null, expect.stringMatching(/switched off/)])
+})
+
+test('promise 15: an invalid file that is not committed stops no marker; elsewhere it is named with its key', () => {
+  const scratch = new Scratch().init()
+  for (const [content, named] of [
+    ['{"snapshot":{"maxFilesize":1}}', 'snapshot.maxFilesize'],
+    ['{"snapshot":{"deadline":-1}}', 'snapshot.deadline'],
+    ['{{{{', '.checkpointrc'],
+    ['[1,2]', '.checkpointrc'],
+  ] as const) {
+    scratch.write({ '.checkpointrc': content })
+    const { warnings } = scratch.ckpt('mark', 'prompt', '--session', 's')
+    expect(warnings.join()).toMatch(/passed over/)
+    scratch.ckpt('mark', 'stop', '--session', 's')
+    const { code, document } = scratch.tryCkpt('list')
+    expect([content, code, document.error.code]).toEqual([content, 2, 'CONFIG'])
+    expect(document.error.message).toContain(named)
+    expect(document.error.message).toContain('.checkpointrc')
+  }
+  scratch.git('add', '.checkpointrc')
+  scratch.git('commit', '-qm', 'broken and committed')
+  expect(scratch.tryCkpt('mark', 'prompt', '--session', 's')).toMatchObject({
+    code: 2,
+    document: { error: { code: 'CONFIG' } },
+  })
+})
+
+test('promise 15: configuration that is code is not loaded', () => {
+  const scratch = new Scratch().init()
+  const code = (name: string) => `require('fs').writeFileSync(${JSON.stringify(scratch.at(name))},'');module.exports={}`
+  const names = [
+    '.checkpointrc.js',
+    '.checkpointrc.cjs',
+    'checkpoint.config.js',
+    'checkpoint.config.cjs',
+    '.checkpointrc.ts',
+    '.config/checkpointrc.js',
+  ]
+  scratch.write(Object.fromEntries(names.map((name) => [name, code(`${name.replace('/', '-')}.ran`)])))
+  scratch.write({
+    '.checkpointrc.mjs': `import fs from 'fs';fs.writeFileSync('${scratch.at('mjs.ran')}','');export default {}`,
+  })
+  // YAML tags that make objects, and JSON keys that reach prototypes.
+  scratch.write({ '.checkpointrc.yaml': 'snapshot: !!js/function "function(){ return 1 }"\n' })
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.remove('.checkpointrc.yaml')
+  scratch.write({ '.checkpointrc.json': '{"__proto__":{"enableFileCheckpointing":false},"constructor":{}}' })
+  const { checkpoint } = scratch.ckpt('mark', 'stop', '--session', 's')
+  expect(checkpoint.kind).toBe('after')
+  expect(fs.readdirSync(scratch.root).filter((name) => name.endsWith('.ran'))).toEqual([])
+})
+
+test('promise 15: a configuration file that is a symlink out of the worktree is not followed', () => {
+  const scratch = new Scratch().init()
+  fs.writeFileSync(`${scratch.base}/outside.json`, 'secret: [unclosed')
+  fs.symlinkSync('../outside.json', scratch.at('.checkpointrc'))
+  const { code, stdout, stderr } = scratch.run(['status'])
+  expect([code, stdout + stderr]).toEqual([0, expect.not.stringMatching(/unclosed/)])
+})
