@@ -223,6 +223,16 @@ export const commands: CommandEntry[] = [
     load: async () => (await import('./commands/verify.ts')).default,
   },
   {
+    usage: 'hooks <action>',
+    describe: 'git hooks that refuse commits while something is undone',
+    options: { action: id('install, uninstall or status') },
+    examples: [
+      ['ckpt hooks install', 'hooks that are there are kept, and run after the gate'],
+      ['ckpt hooks status', 'has git run each of them, dry'],
+    ],
+    load: async () => (await import('./commands/hooks.ts')).default,
+  },
+  {
     usage: 'capabilities',
     describe: 'what a session can do',
     options: { session },

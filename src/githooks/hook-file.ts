@@ -82,7 +82,7 @@ export function quoted(path: string): string {
 }
 
 /** The gate beside a hooks directory of the repository's own; it moves with the repository. */
-export const GATE_BESIDE = '"${0%/*}/../ckpt/hooks/gate.sh"'
+export const GATE_BESIDE = `"\${0%/*}/../ckpt/hooks/gate.sh"`
 /** The gate of whatever repository the hook runs in. */
 export const GATE_ASKED = '"$(git rev-parse --git-common-dir)/ckpt/hooks/gate.sh"'
 

@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 
-const LAYERS = ['env', 'core', 'config', 'git', 'snapshot', 'ops', 'cli'] as const
+const LAYERS = ['env', 'core', 'config', 'git', 'snapshot', 'ops', 'githooks', 'cli'] as const
 const source = path.resolve(import.meta.dirname, '../../src')
 
 const layerOf = (file: string) => {
@@ -29,7 +29,8 @@ const allowed: Record<string, readonly string[]> = {
   config: ['config', 'git', 'core', 'env'],
   snapshot: ['snapshot', 'git', 'core', 'env'],
   ops: ['ops', 'snapshot', 'git', 'config', 'core', 'env'],
-  cli: ['cli', 'ops', 'git', 'config', 'core', 'env'],
+  githooks: ['githooks', 'ops', 'git', 'config', 'core', 'env'],
+  cli: ['cli', 'githooks', 'ops', 'git', 'config', 'core', 'env'],
   index: ['ops', 'snapshot', 'git', 'config', 'core', 'env'],
 }
 

@@ -1,0 +1,24 @@
+/** The git hooks as text. Pure. */
+import { printable } from '../../core/paths.ts'
+import type { HooksResult } from '../../githooks/status.ts'
+import type { Colors } from '../command.ts'
+import { table } from './text.ts'
+
+export function hooksText(
+  action: 'install' | 'uninstall' | 'status',
+  { hooks, place }: HooksResult,
+  c: Colors,
+): string {
+  const rows = hooks.map(({ name, installed, chained, fires }) => [
+    `  ${name}`,
+    installed ? c.green('installed') : c.dim('not installed'),
+    fires ? c.green('fires') : fires === null ? 'not tried' : installed ? c.red('does not fire') : '',
+    chained ? 'then the hook that was there' : '',
+  ])
+  const word = {
+    install: 'While something is undone, commits in this repository are refused now.',
+    uninstall: 'The gate is gone; other hooks are as they were.',
+    status: `Git runs the hooks in ${printable(place.directory)}:`,
+  }[action]
+  return [word, ...(action === 'uninstall' ? [] : [table(rows)])].join('\n')
+}

@@ -1,0 +1,155 @@
+/** Hook files on disk: read, put in place, put aside and given back. */
+import { CkptError } from '../core/errors.ts'
+import { type Env, errno } from '../env.ts'
+import type { Context } from '../ops/context.ts'
+import type { HookName } from './hook-file.ts'
+
+export interface HookOnDisk {
+  path: string
+  kind: 'absent' | 'file' | 'link' | 'other'
+  /** Bytes as latin1; of a link, those of its target; empty where there is none. */
+  text: string
+  mode: number
+  /** Whether git would run it: it is there and executable. */
+  runs: boolean
+}
+
+export function readHook({ files }: Env, directory: string, hook: HookName): HookOnDisk {
+  const path = `${directory}/${hook}`
+  const none = { path, text: '', mode: 0, runs: false }
+  try {
+    const own = files.lstatSync(path)
+    const kind = own.isSymbolicLink() ? 'link' : own.isFile() ? 'file' : 'other'
+    const stats = kind === 'link' ? files.statSync(path, { throwIfNoEntry: false }) : own
+    if (!stats?.isFile()) return { ...none, kind }
+    const mode = stats.mode & 0o7777
+    return { path, kind, text: files.readFileSync(path, 'latin1'), mode, runs: (mode & 0o111) !== 0 }
+  } catch (error) {
+    if (errno(error) === 'ENOENT') return { ...none, kind: 'absent' }
+    throw error
+  }
+}
+
+/** Whole or not at all: a commit may be running this very hook. */
+export function writeHook(env: Env, path: string, text: string, mode: number): void {
+  const { files } = env
+  const temporary = `${path}.${env.random(6)}.tmp`
+  try {
+    files.writeFileSync(temporary, text, { encoding: 'latin1', flag: 'wx' })
+    files.chmodSync(temporary, mode)
+    files.renameSync(temporary, path)
+  } catch (error) {
+    removeIfThere(env, temporary)
+    throw error
+  }
+}
+
+/** Where another hook is kept, seen from the hooks directory. A link keeps its name: it may be a program that goes by it. */
+export function keptNames(hook: HookName): { file: string; link: string; disabled: string } {
+  return { file: `${hook}.ckpt-kept`, link: `ckpt-kept/${hook}`, disabled: `${hook}.ckpt-disabled` }
+}
+
+/** Moves a hook to its kept name, which is returned. @throws CkptError USAGE when something lies there */
+export function keepAside(env: Env, directory: string, hook: HookName, found: HookOnDisk): string {
+  const { files } = env
+  const names = keptNames(hook)
+  const name = !found.runs ? names.disabled : found.kind === 'link' ? names.link : names.file
+  const kept = `${directory}/${name}`
+  if (files.lstatSync(kept, { throwIfNoEntry: false })) {
+    throw new CkptError(
+      'USAGE',
+      `${found.path} was to be kept as ${kept}, but something lies there. Nothing was changed.`,
+      {
+        hints: [`look at ${kept}, and move it away`],
+      },
+    )
+  }
+  if (name !== names.link) {
+    files.renameSync(found.path, kept)
+    return name
+  }
+  files.mkdirSync(`${directory}/ckpt-kept`, { recursive: true })
+  const target = files.readlinkSync(found.path)
+  files.symlinkSync(target.startsWith('/') ? target : `../${target}`, kept)
+  files.unlinkSync(found.path)
+  return name
+}
+
+/** Puts the kept hook back over ours. False: none was kept. */
+export function giveBack(env: Env, directory: string, hook: HookName): boolean {
+  const { files } = env
+  const names = keptNames(hook)
+  const path = `${directory}/${hook}`
+  for (const name of [names.file, names.disabled]) {
+    if (!files.lstatSync(`${directory}/${name}`, { throwIfNoEntry: false })) continue
+    files.renameSync(`${directory}/${name}`, path)
+    return true
+  }
+  const link = `${directory}/${names.link}`
+  if (!files.lstatSync(link, { throwIfNoEntry: false })) return false
+  const target = files.readlinkSync(link)
+  files.unlinkSync(path)
+  files.symlinkSync(target.startsWith('/') ? target : target.replace(/^\.\.\//, ''), path)
+  files.unlinkSync(link)
+  removeIfEmpty(env, `${directory}/ckpt-kept`)
+  return true
+}
+
+export function removeIfThere({ files }: Env, path: string): void {
+  try {
+    files.unlinkSync(path)
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+  }
+}
+
+export function removeIfEmpty({ files }: Env, directory: string): void {
+  try {
+    files.rmdirSync(directory)
+  } catch (error) {
+    const code = errno(error)
+    if (code !== 'ENOENT' && code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error
+  }
+}
+
+/** What `install` did, for an `uninstall` after the hooks directory became another one. */
+export interface Ledger {
+  version: 1
+  /** Directories that hold hooks of ours. */
+  directories: string[]
+  /** Those that were made for them. */
+  made: string[]
+}
+
+/** Our own directory for the gate, in the git directory that all worktrees share. */
+export const gateDirectory = ({ repository }: Context): string => `${repository?.commonDir}/ckpt/hooks`
+
+const ledgerFile = (context: Context) => `${gateDirectory(context)}/installed.json`
+
+export function readLedger(context: Context): Ledger {
+  const none: Ledger = { version: 1, directories: [], made: [] }
+  const file = ledgerFile(context)
+  if (!context.env.files.existsSync(file)) return none
+  let value: Partial<Ledger>
+  try {
+    value = JSON.parse(context.env.files.readFileSync(file, 'utf8'))
+  } catch (cause) {
+    throw new CkptError('DAMAGED', `${file} cannot be read. Nothing was changed.`, {
+      cause,
+      hints: [`remove ${file}, then: ckpt hooks install`],
+    })
+  }
+  const strings = (list: unknown) => (Array.isArray(list) ? list.filter((one) => typeof one === 'string') : [])
+  return { version: 1, directories: strings(value.directories), made: strings(value.made) }
+}
+
+export function writeLedger(context: Context, ledger: Ledger): void {
+  writeHook(context.env, ledgerFile(context), `${JSON.stringify(ledger)}\n`, 0o600)
+}
+
+export function removeGate(context: Context): void {
+  const directory = gateDirectory(context)
+  for (const name of ['gate.sh', 'installed.json']) removeIfThere(context.env, `${directory}/${name}`)
+  removeIfEmpty(context.env, directory)
+  removeIfEmpty(context.env, directory.slice(0, directory.lastIndexOf('/')))
+}

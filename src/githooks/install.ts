@@ -1,0 +1,150 @@
+/** Puts the gate in front of git's hooks; a hook that is there is kept and runs after it. */
+import { CkptError } from '../core/errors.ts'
+import type { Env } from '../env.ts'
+import { type Context, locked } from '../ops/context.ts'
+import {
+  gateDirectory,
+  type HookOnDisk,
+  keepAside,
+  keptNames,
+  readHook,
+  readLedger,
+  writeHook,
+  writeLedger,
+} from './disk.ts'
+import {
+  GATE_ASKED,
+  GATE_BESIDE,
+  HOOKS,
+  type HookName,
+  hasLine,
+  hookBefore,
+  lineToAdd,
+  ourPart,
+  ownHook,
+  type Templates,
+  takesLines,
+  withLines,
+  withoutOurs,
+} from './hook-file.ts'
+import { findHooksPlace, type HooksPlace } from './place.ts'
+import { type HooksResult, hooksStatus, projectHook, repositoryOf } from './status.ts'
+import { readTemplates } from './templates.ts'
+
+/** @throws CkptError USAGE, with the lines to add, where the hooks directory is not ours to write */
+export async function installHooks(context: Context): Promise<HooksResult> {
+  repositoryOf(context)
+  if (context.exists) return locked(context, { command: 'hooks' }, () => install(context))
+  return install(context)
+}
+
+async function install(context: Context): Promise<HooksResult> {
+  const { env } = context
+  const place = await findHooksPlace(env, repositoryOf(context))
+  const templates = readTemplates(context)
+  const found = HOOKS.map((hook) => ({ hook, disk: readHook(env, place.directory, hook) }))
+  const odd = found.find(({ disk }) => disk.kind === 'other')
+  if (odd) {
+    throw new CkptError('USAGE', `${odd.disk.path} is neither a file nor a link. Nothing was changed.`, {
+      hints: [`move ${odd.disk.path} away`],
+    })
+  }
+  // The gate itself first: it is in our own directory, and the lines that a person adds call it there.
+  placeGate(context, templates)
+  if (place.refusal !== null) {
+    refuseUnlessAdded(place, found)
+    return hooksStatus(context)
+  }
+  const made = makeDirectory(env, place.directory)
+  const ledger = readLedger(context)
+  const add = (list: string[], one: string, when = true) => (when ? [...new Set([...list, one])] : list)
+  writeLedger(context, {
+    version: 1,
+    directories: add(ledger.directories, place.directory),
+    made: add(ledger.made, place.directory, made),
+  })
+  const warnings = new Set<string>()
+  for (const { hook, disk } of found) {
+    if (place.husky && hasLine(projectHook(env, place.directory, hook), hook)) continue
+    installOne(env, { place, templates, hook, disk })
+    const word = rewrittenBy(place, disk)
+    if (word !== null) warnings.add(word)
+  }
+  const result = await hooksStatus(context)
+  return { ...result, warnings: [...result.warnings, ...warnings] }
+}
+
+function placeGate(context: Context, { gate }: Templates): void {
+  const { env } = context
+  const directory = gateDirectory(context)
+  env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
+  writeHook(env, `${directory}/gate.sh`, gate, 0o600)
+}
+
+function makeDirectory({ files }: Env, directory: string): boolean {
+  if (files.existsSync(directory)) return false
+  files.mkdirSync(directory, { recursive: true })
+  return true
+}
+
+interface One {
+  place: HooksPlace
+  templates: Templates
+  hook: HookName
+  disk: HookOnDisk
+}
+
+function installOne(env: Env, { place, templates, hook, disk }: One): void {
+  const { directory } = place
+  const filling = { hook, gate: place.beside ? GATE_BESIDE : GATE_ASKED }
+  const put = (text: string, mode = 0o755) => {
+    if (disk.kind === 'absent' || disk.text !== text) writeHook(env, disk.path, text, mode)
+  }
+  const part = disk.kind === 'file' && disk.runs ? ourPart(disk.text) : null
+  if (disk.kind === 'absent') put(ownHook(templates, filling))
+  else if (part === 'lines') put(withLines(disk.text, templates, filling), disk.mode)
+  else if (part === 'own') put(refreshed(disk.text, ownHook(templates, filling)), disk.mode)
+  else if (part === 'before') {
+    const names = keptNames(hook)
+    const kept = env.files.existsSync(`${directory}/${names.link}`) ? names.link : names.file
+    put(refreshed(disk.text, hookBefore(templates, filling, kept)), disk.mode)
+  } else if (!disk.runs) {
+    // Git passes over it: it must not begin to run because of us.
+    keepAside(env, directory, hook, disk)
+    writeHook(env, disk.path, ownHook(templates, filling), 0o755)
+  } else if (hasLine(disk.text, hook)) return
+  else if (disk.kind === 'file' && takesLines(disk.text)) put(withLines(disk.text, templates, filling), disk.mode)
+  else {
+    const kept = keepAside(env, directory, hook, disk)
+    writeHook(env, disk.path, hookBefore(templates, filling, kept), 0o755)
+  }
+}
+
+/** Our part renewed, whatever was added to the file since. */
+function refreshed(text: string, whole: string): string {
+  const before = text.indexOf('# >>> ckpt gate: ')
+  const ours = whole.slice(whole.indexOf('# >>> ckpt gate: '))
+  return text.slice(0, before) + ours + withoutOurs(text).slice(before)
+}
+
+/** Tools that write their hooks anew now and then, and take ours away without a word. */
+function rewrittenBy({ husky, directory }: HooksPlace, { text, path }: HookOnDisk): string | null {
+  const project = directory.slice(0, directory.lastIndexOf('/'))
+  if (husky) {
+    return `husky writes ${directory} anew at each install. For the gate to stay, add to ${project}/pre-commit, and likewise to the others: ${lineToAdd('pre-commit')}`
+  }
+  const tool = /\blefthook\b/i.test(text) ? 'lefthook' : /generated by pre-commit/i.test(text) ? 'pre-commit' : null
+  return tool === null
+    ? null
+    : `${tool} writes ${path} anew when it installs its hooks: then run ckpt hooks install again (ckpt hooks status tells).`
+}
+
+function refuseUnlessAdded(place: HooksPlace, found: readonly { hook: HookName; disk: HookOnDisk }[]): void {
+  const missing = found.filter(({ hook, disk }) => !(disk.runs && hasLine(disk.text, hook)))
+  if (missing.length === 0) return
+  throw new CkptError(
+    'USAGE',
+    `The hooks directory ${place.directory} is not ours to write: ${place.refusal}. No hook was changed. Add one line to each hook there, first after its #! line (a missing hook: a new executable file that starts with #!/bin/sh), then run ckpt hooks install again.`,
+    { hints: missing.map(({ hook, disk }) => `${disk.path}: ${lineToAdd(hook)}`) },
+  )
+}

@@ -1,0 +1,115 @@
+/** Which of the gate's hooks are in place, and whether git runs them: proved by a dry run. */
+import { CkptError } from '../core/errors.ts'
+import type { Env } from '../env.ts'
+import { tryGit } from '../git/process.ts'
+import type { Repository } from '../git/repository.ts'
+import type { Context } from '../ops/context.ts'
+import type { Finding } from '../ops/doctor.ts'
+import { gateDirectory, readHook, readLedger } from './disk.ts'
+import { HOOKS, type HookName, hasLine, lineComesFirst, ourPart, oursComesFirst } from './hook-file.ts'
+import { findHooksPlace, type HooksPlace, realPath, usersConfig } from './place.ts'
+
+export interface HookState {
+  name: HookName
+  path: string
+  installed: boolean
+  /** Somebody else's hook runs after the gate. */
+  chained: boolean
+  /** Git ran it, and it looked at this worktree's boundary. Null: it cannot be tried without running somebody else's code. */
+  fires: boolean | null
+}
+
+export interface HooksResult {
+  hooks: HookState[]
+  place: HooksPlace
+  warnings: string[]
+}
+
+/** @throws CkptError BAD_ROOT in a plain directory: it has no git hooks */
+export function repositoryOf({ repository, worktree }: Context): Repository {
+  if (repository) return repository
+  throw new CkptError('BAD_ROOT', `${worktree.root} is a plain directory: it has no git hooks. Nothing was changed.`, {
+    hints: ['git init'],
+  })
+}
+
+export async function hooksStatus(context: Context): Promise<HooksResult> {
+  const place = await findHooksPlace(context.env, repositoryOf(context))
+  const hooks = await Promise.all(HOOKS.map((name) => hookState(context, place, name)))
+  const warnings = hooks.some((hook) => hook.installed) ? [] : replaced(context, place)
+  return { hooks, place, warnings: [...context.warnings, ...warnings] }
+}
+
+function replaced(context: Context, { directory }: HooksPlace): string[] {
+  const { directories } = readLedger(context)
+  if (directories.length === 0) return []
+  return [
+    directories.includes(directory)
+      ? `The gate was installed in ${directory}, and something took it out again.`
+      : `The gate is installed in ${directories.join(', ')}, but git now runs the hooks in ${directory}.`,
+  ]
+}
+
+async function hookState(context: Context, place: HooksPlace, name: HookName): Promise<HookState> {
+  const { env } = context
+  const { directory, husky } = place
+  const { path, text, runs } = readHook(env, directory, name)
+  const state = { name, path }
+  if (!runs || !env.files.existsSync(`${gateDirectory(context)}/gate.sh`))
+    return { ...state, installed: false, chained: false, fires: false }
+  const part = ourPart(text)
+  if (part !== null) {
+    const fires = oursComesFirst(text) ? await dryRun(context, name) : null
+    return { ...state, installed: true, chained: part !== 'own', fires }
+  }
+  if (hasLine(text, name)) {
+    const fires = lineComesFirst(text, name) ? await dryRun(context, name) : null
+    return { ...state, installed: true, chained: true, fires }
+  }
+  // husky starts the project's own hook, one directory up: not to be run for a look.
+  const project = husky && hasLine(projectHook(env, directory, name), name)
+  return { ...state, installed: project, chained: project, fires: project ? null : false }
+}
+
+/** The hook of the project that husky's launcher runs. */
+export function projectHook(env: Env, directory: string, name: HookName): string {
+  const above = directory.slice(0, directory.lastIndexOf('/'))
+  return readHook(env, above, name).text
+}
+
+/**
+ * Has git run the hook (`git hook run`, git ≥ 2.36) with the gate's dry run: the gate says which worktree it looks at
+ * and refuses, so that no other hook runs after it. Null where this git cannot.
+ */
+async function dryRun({ env, worktree, store }: Context, name: HookName): Promise<boolean | null> {
+  const token = env.random(8)
+  const { stderr } = await tryGit(env, {
+    args: ['hook', 'run', name],
+    cwd: worktree.root,
+    vars: { ...usersConfig(env), CKPT_GATE_PROBE: token },
+  })
+  if (/'hook' is not a git command/.test(stderr)) return null
+  const said = stderr.split('\n').find((line) => line.startsWith(`ckpt-gate ${token} ${name} `))
+  if (said === undefined) return false
+  const looksAt = said.slice(`ckpt-gate ${token} ${name} `.length)
+  return env.files.existsSync(store.worktreeDir) ? looksAt === realPath(env, store.worktreeDir) : looksAt === ''
+}
+
+/** For `ckpt doctor`: fine without hooks; not fine with hooks that do not run. */
+export async function hooksFinding(context: Context): Promise<Finding> {
+  const { hooks, warnings } = await hooksStatus(context)
+  const installed = hooks.filter((hook) => hook.installed)
+  if (installed.length === 0 && warnings.length === context.warnings.length)
+    return { name: 'hooks', ok: true, detail: 'the git hooks are not installed (ckpt hooks install)' }
+  const silent = hooks.filter((hook) => hook.fires === false)
+  if (silent.length === 0) {
+    const unproved = hooks.filter((hook) => hook.fires === null).length
+    return {
+      name: 'hooks',
+      ok: true,
+      detail: unproved === 0 ? 'all fire' : `all in place; ${unproved} cannot be tried without running other hooks`,
+    }
+  }
+  const names = silent.map((hook) => hook.name).join(', ')
+  return { name: 'hooks', ok: false, detail: `these do not fire: ${names}`, mend: 'ckpt hooks install' }
+}

@@ -1,0 +1,34 @@
+/** The shell texts that the package ships in `hooks/`, filled for one repository. */
+import { fileURLToPath } from 'node:url'
+import { CkptError } from '../core/errors.ts'
+import type { Env } from '../env.ts'
+import type { Context } from '../ops/context.ts'
+import { quoted, type Templates } from './hook-file.ts'
+
+/** `<package>/hooks`, from wherever the compiled program lies below the package. */
+function hooksOfPackage({ files }: Env): string {
+  let at = fileURLToPath(new URL('.', import.meta.url))
+  for (let depth = 0; depth < 4; depth++) {
+    if (files.existsSync(`${at}hooks/gate.sh`)) return `${at}hooks`
+    at = at.slice(0, at.slice(0, -1).lastIndexOf('/') + 1)
+  }
+  throw new CkptError('INTERNAL', 'The hooks that ckpt ships are not in its package. Nothing was changed.', {
+    hints: ['install ckpt again'],
+  })
+}
+
+/**
+ * The gate finds the store beside the repository by itself, wherever that is moved; only one that is elsewhere is
+ * written into it.
+ */
+export function readTemplates({ env, repository, place }: Context): Templates {
+  const directory = hooksOfPackage(env)
+  const read = (name: string) => env.files.readFileSync(`${directory}/${name}.sh`, 'utf8')
+  const elsewhere = place.directory === `${repository?.commonDir}/ckpt` ? '' : place.directory
+  return {
+    gate: read('gate').replace(/^ckpt_store=.*$/m, () => `ckpt_store=${quoted(elsewhere)}`),
+    own: read('hook'),
+    before: read('hook-before'),
+    lines: read('hook-lines'),
+  }
+}

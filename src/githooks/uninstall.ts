@@ -1,0 +1,44 @@
+/** Takes the gate out again: every other hook is as it was, byte for byte, with its mode. */
+import type { Env } from '../env.ts'
+import type { Context } from '../ops/context.ts'
+import { giveBack, readHook, readLedger, removeGate, removeIfEmpty, writeHook } from './disk.ts'
+import { HOOKS, type HookName, hasLine, ourPart, withoutOurs } from './hook-file.ts'
+import { findHooksPlace } from './place.ts'
+import { type HooksResult, hooksStatus, projectHook, repositoryOf } from './status.ts'
+
+export async function uninstallHooks(context: Context): Promise<HooksResult> {
+  const { env } = context
+  const repository = repositoryOf(context)
+  const place = await findHooksPlace(env, repository)
+  const ledger = readLedger(context)
+  const ours = place.refusal === null ? [place.directory] : []
+  const warnings: string[] = []
+  for (const directory of new Set([...ledger.directories, ...ours, `${repository.commonDir}/hooks`])) {
+    for (const hook of HOOKS) uninstallOne(env, directory, hook)
+  }
+  for (const directory of ledger.made) removeIfEmpty(env, directory)
+  for (const hook of HOOKS) {
+    const { path, text } = readHook(env, place.directory, hook)
+    const theirs = place.husky ? projectHook(env, place.directory, hook) : text
+    if (hasLine(theirs, hook)) warnings.push(`The line that calls the gate for ${hook} (${path}) can be taken out now.`)
+  }
+  removeGate(context)
+  const result = await hooksStatus(context)
+  return { ...result, warnings: [...result.warnings, ...warnings] }
+}
+
+function uninstallOne(env: Env, directory: string, hook: HookName): void {
+  const disk = readHook(env, directory, hook)
+  const part = disk.kind === 'file' ? ourPart(disk.text) : null
+  if (part === null) return
+  const theirs = withoutOurs(disk.text)
+  if (part !== 'lines') {
+    if (giveBack(env, directory, hook)) return
+    // Nothing but our own first line is left: it was ours alone.
+    if (theirs === '#!/bin/sh\n') {
+      env.files.unlinkSync(disk.path)
+      return
+    }
+  }
+  writeHook(env, disk.path, theirs, disk.mode)
+}
