@@ -271,6 +271,7 @@ export function exampleConfig(): string {
 /** Tests whose names bear no number, for they show more than one promise at once. */
 const UNNUMBERED: Record<string, readonly string[]> = {
   'test/property/timeline.test.ts': ['promise 1', 'promise 3', 'promise 4'],
+  'test/property/listing.test.ts': ['promise 10'],
 }
 
 /** `promise 3`, `row 7` → the test files whose tests begin with that. */
