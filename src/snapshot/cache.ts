@@ -52,7 +52,14 @@ export interface SnapshotCache {
   /** The user's index when its paths were last compared with ours; see user-index.ts. */
   userIndex: { print: string; names: string; notHere: RelativePath[] } | null
   /** What git last said of what is not in the tree, and the ignore rules it said it by; see narrow.ts. */
-  listing: { ignored: RelativePath[]; nested: RelativePath[]; rules: string }
+  listing: {
+    ignored: RelativePath[]
+    nested: RelativePath[]
+    rules: string
+    /** Ignored directories that are so themselves: nothing below them can be covered. */
+    stops: RelativePath[]
+    unreadable: boolean
+  }
 }
 
 interface StoredCache {

@@ -3,20 +3,20 @@ import type { Stats } from 'node:fs'
 import type { Beside } from '../core/beside.ts'
 import { formatBeside } from '../core/beside.ts'
 import type { Oid } from '../core/ids.ts'
-import { parentOf, type RelativePath } from '../core/paths.ts'
+import { isWithin, parentOf, type RelativePath } from '../core/paths.ts'
 import type { Env } from '../env.ts'
 import type { Store } from '../git/store.ts'
-import type { HotEntry, SnapshotCache } from './cache.ts'
+import type { DirectoryEntry, HotEntry, SnapshotCache } from './cache.ts'
 import { compactIndex } from './compact.ts'
 import { coverage } from './coverage.ts'
 import { isStats, look, permissions } from './disk.ts'
 import { fullListing, type Listing } from './listing.ts'
-import { askIgnored, ignoreRules, narrowListing } from './narrow.ts'
+import { askIgnored, hintedListing, ignoreRules, narrowListing } from './narrow.ts'
 import { type CaptureInput, defaultModes, type Scan } from './scan.ts'
 import { type Seed, seedFromUserIndex } from './seed.ts'
 import { takePaths } from './take.ts'
 import { readUserIndex } from './user-index.ts'
-import { atRest, walkDirectories } from './walk.ts'
+import { atRest, type WalkResult, walkDirectories } from './walk.ts'
 import { excluder } from './worktree.ts'
 
 export interface Captured {
@@ -24,6 +24,8 @@ export interface Captured {
   beside: Beside
   besideOid: Oid
   degraded: boolean
+  /** `fast`: only what a watcher named was looked at. */
+  mode: 'fast' | 'scan'
   /** Null: nothing could be listed in time, so there is nothing to remember. */
   cache: SnapshotCache | null
 }
@@ -87,13 +89,17 @@ function realDirectories(env: Env, root: string): (directory: string) => boolean
 }
 
 /** Hot paths that are as they were, and those to be looked at again. */
-function checkHot({ env, cache, worktree, isReal }: Scan): {
+function checkHot({ env, cache, hint, worktree, isReal }: Scan): {
   kept: Map<RelativePath, HotEntry>
   doubtful: RelativePath[]
 } {
   const kept = new Map<RelativePath, HotEntry>()
   const doubtful: RelativePath[] = []
   for (const [path, entry] of cache?.hot ?? []) {
+    if (hint && !hint.paths.has(path)) {
+      kept.set(path, entry)
+      continue
+    }
     const stats = isReal(parentOf(path)) ? look(env, worktree.root, path) : null
     if (isStats(stats) && sameStat(entry, stats) && atRest(entry)) kept.set(path, entry)
     else doubtful.push(path)
@@ -126,43 +132,62 @@ function nothingListed({ env, store, cache }: Scan): Captured {
     beside,
     besideOid: store.objects.write('blob', formatBeside(beside)),
     degraded: true,
+    mode: 'scan',
     cache: null,
   }
 }
 
-/** The narrow listing where it is enough, else the full one. Null: the signal came first. */
+/** The narrowest listing that is enough. Null: the signal came first. */
 async function listWorktree(scan: Scan, signal: AbortSignal): Promise<Listing | null> {
-  const narrow = await narrowListing(scan, signal)
+  const narrow = (scan.hint && (await hintedListing(scan, signal))) || (await narrowListing(scan, signal))
   if (signal.aborted) return null
   return narrow ?? (await fullListing(scan.env, { ...scan, index: scan.cache?.index ?? null, signal }))
 }
 
-/** Directories that are not entered: ignored themselves, repositories of their own, ours. */
-async function stopsFor(scan: Scan, listed: Listing): Promise<Set<string>> {
-  const stop = new Set<string>([...listed.nested, ...scan.worktree.ours])
+/** Ignored directories that are ignored themselves: nothing below them can be covered. */
+async function stopsFor(scan: Scan, listed: Listing): Promise<RelativePath[]> {
+  if (listed.stops) return listed.stops
   const directories = new Map<RelativePath, 'directory'>()
-  for (const path of listed.ignored)
+  for (const path of listed.ignored) {
     if (path.endsWith('/')) directories.set(path.slice(0, -1) as RelativePath, 'directory')
+  }
   // git also collapses a directory that is not ignored itself, but all of whose files are: what comes into it may not be.
   const asked = await askIgnored(scan, directories, new AbortController().signal)
-  for (const path of asked ?? []) stop.add(path.replace(/\/$/, ''))
-  return stop
+  return [...(asked ?? [])].map((path) => path.replace(/\/$/, '') as RelativePath)
+}
+
+async function walkListed(scan: Scan, listed: Listing, stops: readonly RelativePath[]): Promise<WalkResult> {
+  const { env, worktree, cache } = scan
+  const stop = new Set<string>([...stops, ...listed.nested, ...worktree.ours])
+  const known = cache?.directories ?? new Map<string, DirectoryEntry>()
+  const { narrow } = listed
+  // A directory that came after the listing was made waits for the next one: nobody asked what is ignored below it.
+  const unasked = (directory: string) =>
+    narrow !== undefined && !known.has(directory) && !narrow.fresh.some((fresh) => isWithin(directory, fresh))
+  const walk = walkDirectories(env, {
+    root: worktree.root,
+    known,
+    stop: (directory) => stop.has(directory) || unasked(directory),
+    seen: scan.seen,
+    late: scan.late,
+    ...(narrow ? { stats: narrow.stats } : {}),
+    ...(narrow?.only ? { only: narrow.only } : {}),
+  })
+  // One that is seen for the first time may have come between the listing and the walk: the next scan reads it again.
+  for (const [directory, entry] of walk.directories) {
+    if (!known.has(directory)) walk.directories.set(directory, { ...entry, seen: 0 })
+  }
+  return walk
 }
 
 async function captureListed(scan: Scan, listed: Listing, hot: ReturnType<typeof checkHot>): Promise<Captured> {
   const { env, worktree, store, cache } = scan
   const { root, repository } = worktree
   const { trees } = store
-  const stop = await stopsFor(scan, listed)
-  const walk = walkDirectories(env, {
-    root,
-    known: cache?.directories ?? new Map(),
-    stop: (directory) => stop.has(directory),
-    seen: scan.seen,
-    late: scan.late,
-    ...(listed.stats ? { stats: listed.stats } : {}),
-  })
-  const rules = ignoreRules(scan, walk.directories)
+  const stops = await stopsFor(scan, listed)
+  const walk = await walkListed(scan, listed, stops)
+  // A hinted listing saw no rule change: they need not be looked at one by one.
+  const rules = cache && listed.narrow?.only ? cache.listing.rules : ignoreRules(scan, walk.directories)
   const otherRules = cache !== null && cache.listing.rules !== rules
   const seeds =
     cache === null && repository
@@ -172,7 +197,10 @@ async function captureListed(scan: Scan, listed: Listing, hot: ReturnType<typeof
 
   // What has to be looked at, known paths first, so that a budget takes the new ones last.
   const known = new Set<RelativePath>([...hot.doubtful, ...(cache?.recheck ?? [])])
-  for (const path of listed.changed) if (!hot.kept.has(path)) known.add(path)
+  for (const path of listed.changed) {
+    if (listed.narrow?.only) hot.kept.delete(path)
+    if (!hot.kept.has(path)) known.add(path)
+  }
   const user = await readUserIndex(scan)
   for (const path of user.paths) {
     const covered = cache !== null && (hot.kept.has(path) || (await trees.lookup(base, path)) !== null)
@@ -202,15 +230,16 @@ async function captureListed(scan: Scan, listed: Listing, hot: ReturnType<typeof
     modes: taken.modes,
     directories: walk.directories,
     userIndex: user.print === null ? null : { print: user.print, names: user.names, notHere: user.notHere },
-    listing: { ignored: listed.ignored, nested: listed.nested, rules },
+    listing: { ignored: listed.ignored, nested: listed.nested, rules, stops, unreadable: walk.unreadable.length > 0 },
   }
-  const gone = listed.changed.filter((path) => !next.hot.has(path))
+  const gone = listed.narrow?.only ? [] : listed.changed.filter((path) => !next.hot.has(path))
   const degraded = walk.cut || beside.uncovered.some((entry) => DEGRADING.has(entry.reason))
   return {
     tree,
     beside,
     besideOid: store.objects.write('blob', formatBeside(beside)),
     degraded,
+    mode: listed.narrow?.only ? 'fast' : 'scan',
     // A walk that was cut knows nothing of the directories it did not reach.
     cache: walk.cut ? null : compactIndex(env, store, root, { cache: next, seeds: taken.seeds, gone, seen: scan.seen }),
   }

@@ -18,8 +18,10 @@ export interface Listing {
   ignored: RelativePath[]
   /** Files that `snapshot.include` asks for, whatever the ignore rules say. */
   included: RelativePath[]
-  /** What lstat has just said of known directories. */
-  stats?: Map<string, Stats>
+  /** Ignored directories that are known to be so themselves; without it they have to be asked about. */
+  stops?: RelativePath[]
+  /** A narrow listing: what lstat has just said of known directories, and the new ones that may be entered. */
+  narrow?: { stats: Map<string, Stats>; fresh: RelativePath[]; only?: ReadonlySet<string> }
 }
 
 export interface ListingInput {

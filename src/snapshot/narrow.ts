@@ -5,40 +5,44 @@
  */
 import type { Stats } from 'node:fs'
 import { splitNul } from '../core/beside.ts'
-import { directoryKey, type RelativePath } from '../core/paths.ts'
+import { directoryKey, parentOf, type RelativePath } from '../core/paths.ts'
 import { errno } from '../env.ts'
 import { gitFailure, tryGit } from '../git/process.ts'
 import type { SnapshotCache } from './cache.ts'
 import { fingerprint, isStats, look, native } from './disk.ts'
 import { changedPaths, type Listing, listUntracked } from './listing.ts'
 import type { Scan } from './scan.ts'
-import { unchanged } from './walk.ts'
+import { atRest, unchanged } from './walk.ts'
 import { isOurs } from './worktree.ts'
 
 /** More changed directories than this, and git's own walk is as fast. */
 const FEW_DIRECTORIES = 400
 
-/** Fingerprint of every ignore rule: the user's files, and each .gitignore that is known. */
+/**
+ * Fingerprint of every ignore rule: the user's files, and each .gitignore that is known. One that changed while we
+ * listed never compares equal.
+ */
 export function ignoreRules(
-  { env, worktree, limits }: Scan,
+  { env, worktree, limits, seen }: Scan,
   directories: ReadonlyMap<string, { rules: boolean }>,
 ): string {
-  const print = (path: string) => {
-    const stats = look(env, worktree.root, path)
-    return isStats(stats) ? fingerprint(stats) : 'none'
+  const print = (root: string, path: string) => {
+    const stats = look(env, root, path)
+    if (!isStats(stats)) return 'none'
+    return atRest({ ctimeMs: stats.ctimeMs, seen }) ? fingerprint(stats) : env.random(8)
   }
   const outside = worktree.ignoreFiles.map((file) => {
-    const stats = look(env, file.slice(0, file.lastIndexOf('/')), file.slice(file.lastIndexOf('/') + 1))
-    return `${file} ${isStats(stats) ? fingerprint(stats) : 'none'}`
+    const at = file.lastIndexOf('/')
+    return `${file} ${print(file.slice(0, at), file.slice(at + 1))}`
   })
   const inside: string[] = []
   for (const [directory, entry] of directories) {
-    if (entry.rules) inside.push(print(directory === '' ? '.gitignore' : `${directory}/.gitignore`))
+    if (entry.rules) inside.push(print(worktree.root, directory === '' ? '.gitignore' : `${directory}/.gitignore`))
   }
   return JSON.stringify([limits.include, limits.exclude, limits.maxFileSize, outside, inside.sort().join(' ')])
 }
 
-/** What the known directories are like now. */
+/** What the known directories are like now, and which of them have to be read. */
 interface Look {
   stats: Map<string, Stats>
   changed: string[]
@@ -53,31 +57,106 @@ function lookAtDirectories({ env, worktree }: Scan, cache: SnapshotCache): Look 
     if (!isStats(now)) return null
     stats.set(directory, now)
     if (!now.isDirectory()) continue
-    // A directory with a .git of its own may become a repository without changing itself.
-    const odd = directory !== '' && entry.unrepresentable.length > 0
-    if (odd || !unchanged(entry, now)) changed.push(directory)
+    if (!unchanged(entry, now)) changed.push(directory)
     if (changed.length > FEW_DIRECTORIES) return null
   }
   return { stats, changed }
 }
 
+/**
+ * Whether a directory may have become a repository of its own, or ceased to be one: one with a `.git` can do so without
+ * changing itself, and git is then asked again for all of it.
+ */
+function mayNest({ env, worktree }: Scan, cache: SnapshotCache): boolean {
+  for (const [directory, entry] of cache.directories) {
+    if (directory !== '' && entry.unrepresentable.includes('.git')) return true
+  }
+  return cache.listing.nested.some((path) => {
+    const there = look(env, worktree.root, path) !== null
+    return there && look(env, worktree.root, `${path}/.git`) === null
+  })
+}
+
 /** Null: a full listing is needed. */
 export async function narrowListing(scan: Scan, signal: AbortSignal): Promise<Listing | null> {
-  const { env, cache, store, limits } = scan
-  if (!cache || limits.include.length > 0) return null
+  const { env, cache, limits } = scan
+  if (!cache || limits.include.length > 0 || mayNest(scan, cache)) return null
   const tracked = changedPaths(env, { ...scan, index: cache.index, signal })
   tracked.catch(() => undefined)
   const looked = lookAtDirectories(scan, cache)
   if (!looked || ignoreRules(scan, cache.directories) !== cache.listing.rules) return null
+  const news = await newNames(scan, cache, { directories: looked.changed, signal })
+  return news && { ...news.listing, changed: await tracked, narrow: { stats: looked.stats, fresh: news.fresh } }
+}
+
+/** With a watcher's word for all the rest, only what it names is looked at. Null: a wider listing is needed. */
+export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Listing | null> {
+  const { env, cache, hint, limits, worktree, store } = scan
+  if (!cache || !hint || limits.include.length > 0 || cache.listing.unreadable || mayNest(scan, cache)) return null
+  const directories = new Set<string>()
+  const changed = new Set<RelativePath>()
+  const below = async (path: string) => {
+    const entry = await store.trees.lookup(cache.tree, path)
+    if (entry?.mode === '40000')
+      for (const file of (await store.trees.files(entry.oid, `${path}/`)).keys()) changed.add(file)
+  }
+  for (const [directory, entry] of cache.directories) {
+    if (entry.seen === 0) directories.add(directory)
+  }
+  for (const path of [...hint.paths, ...hint.subtrees]) {
+    if (path === '.gitignore' || path.endsWith('/.gitignore')) return null
+    // What was covered is looked at; what was not comes in by its directory, if no rule keeps it out.
+    const covered = await store.trees.lookup(cache.tree, path)
+    if (covered && covered.mode !== '40000') changed.add(path as RelativePath)
+    let known = parentOf(path)
+    while (known !== '' && !cache.directories.has(known)) known = parentOf(known)
+    directories.add(known)
+    const stats = look(env, worktree.root, path)
+    const old = cache.directories.get(path)
+    if (isStats(stats) && stats.isDirectory() && old?.ino === stats.ino && !hint.subtrees.has(path))
+      directories.add(path)
+    else if (isStats(stats) && stats.isDirectory()) {
+      // New, or another one under the same name: all that is known below it is in doubt.
+      await below(path)
+      for (const one of cache.directories.keys()) if (one === path || one.startsWith(`${path}/`)) directories.add(one)
+    } else await below(path)
+  }
+  if (directories.size > FEW_DIRECTORIES) return null
+  const present = [...directories].filter((directory) => {
+    const stats = look(env, worktree.root, directory)
+    return isStats(stats) && stats.isDirectory()
+  })
+  const news = await newNames(scan, cache, { directories: present, signal })
+  return (
+    news && {
+      ...news.listing,
+      changed: [...changed],
+      narrow: { stats: new Map(), fresh: news.fresh, only: directories },
+    }
+  )
+}
+
+interface News {
+  listing: Omit<Listing, 'changed' | 'narrow'>
+  /** New directories that no rule ignores. */
+  fresh: RelativePath[]
+}
+
+/** What came into some known directories since the cache was made. Null: a full listing is needed. */
+async function newNames(
+  scan: Scan,
+  cache: SnapshotCache,
+  { directories, signal }: { directories: readonly string[]; signal: AbortSignal },
+): Promise<News | null> {
+  const { env, store } = scan
   const names = new Map<RelativePath, 'file' | 'directory'>()
-  const present = new Set<string>()
-  for (const directory of looked.changed) {
+  for (const directory of directories) {
     const at = directory === '' ? '' : `${directory}/`
     let hasRules = false
     for (const entry of readNames(scan, directory) ?? []) {
       const path = `${at}${entry.name}` as RelativePath
-      present.add(path)
       if (entry.name === '.gitignore' && !entry.isDirectory()) hasRules = true
+      if (entry.name === '.git' && directory !== '') return null // a repository of its own may begin here
       if (/^\.git$/i.test(entry.name) || isOurs(scan.worktree, path)) continue
       if (entry.isDirectory()) {
         if (!cache.directories.has(path)) names.set(path, 'directory')
@@ -89,22 +168,23 @@ export async function narrowListing(scan: Scan, signal: AbortSignal): Promise<Li
     }
     if (hasRules !== cache.directories.get(directory)?.rules) return null
   }
-  const gone = (path: string) => {
-    const bare = path.endsWith('/') ? path.slice(0, -1) : path
-    return look(env, scan.worktree.root, bare) === null
-  }
+  const gone = (path: string) => look(env, scan.worktree.root, path) === null
   const nested = cache.listing.nested.filter((path) => !gone(path))
   const ignored = new Set(cache.listing.ignored.filter((path) => !gone(path)))
-  for (const path of [...nested, ...[...ignored].map((one) => one.replace(/\/$/, ''))])
+  const stops = new Set(cache.listing.stops.filter((path) => !gone(path)))
+  for (const path of [...nested, ...[...ignored].map((one) => one.replace(/\/$/, ''))]) {
     names.delete(path as RelativePath)
+  }
   const asked = await askIgnored(scan, names, signal)
   if (asked === null) return null
   const untracked: RelativePath[] = []
   const fresh: RelativePath[] = []
   for (const [path, kind] of names) {
     const key = kind === 'directory' ? directoryKey(path) : path
-    if (asked.has(key)) ignored.add(key)
-    else if (kind === 'file') untracked.push(path)
+    if (asked.has(key)) {
+      ignored.add(key)
+      if (kind === 'directory') stops.add(path)
+    } else if (kind === 'file') untracked.push(path)
     else fresh.push(path)
   }
   if (fresh.length > 0) {
@@ -112,16 +192,16 @@ export async function narrowListing(scan: Scan, signal: AbortSignal): Promise<Li
     if (below === null) return null
     untracked.push(...below.untracked)
     nested.push(...below.nested)
-    for (const path of below.ignored) ignored.add(path)
+    const directoriesBelow = new Map<RelativePath, 'directory'>()
+    for (const path of below.ignored) {
+      ignored.add(path)
+      if (path.endsWith('/')) directoriesBelow.set(path.slice(0, -1) as RelativePath, 'directory')
+    }
+    for (const path of (await askIgnored(scan, directoriesBelow, signal)) ?? [])
+      stops.add(path.slice(0, -1) as RelativePath)
   }
-  return {
-    changed: await tracked,
-    untracked,
-    nested: [...new Set(nested)],
-    ignored: [...ignored],
-    included: [],
-    stats: looked.stats,
-  }
+  const listing = { untracked, nested: [...new Set(nested)], ignored: [...ignored], stops: [...stops], included: [] }
+  return { listing, fresh }
 }
 
 function readNames({ env, worktree }: Scan, directory: string) {

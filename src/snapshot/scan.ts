@@ -6,6 +6,13 @@ import type { Store } from '../git/store.ts'
 import type { SnapshotCache } from './cache.ts'
 import type { SnapshotLimits, Worktree } from './worktree.ts'
 
+/** Paths that a watcher saw change: what they are now, and whether they still are, the scan finds out. */
+export interface Hint {
+  paths: ReadonlySet<string>
+  /** Directories to be read whole: new ones, renamed ones. */
+  subtrees: ReadonlySet<string>
+}
+
 export interface CaptureInput {
   worktree: Worktree
   store: Store
@@ -15,6 +22,8 @@ export interface CaptureInput {
   lastTree: Oid | null
   /** The user's HEAD tree, to start from at a first snapshot. */
   headTree: Oid | null
+  /** What may have changed since the cache was made, when a watcher vouches for the rest. */
+  hint?: Hint | undefined
 }
 
 export interface Scan extends CaptureInput {

@@ -8,16 +8,20 @@ import { type Env, errno } from '../env.ts'
 import type { DirectoryEntry } from './cache.ts'
 import { fingerprint, isStats, look, native, permissions } from './disk.ts'
 
-export interface WalkResult {
+export interface Walk {
   directories: Map<string, DirectoryEntry>
+  unreadable: RelativePath[]
+  /** The deadline passed before every directory was seen. */
+  cut: boolean
+}
+
+/** What the directories hold that git's walk does not name. */
+export interface WalkResult extends Walk {
   empty: RelativePath[]
   specials: { path: RelativePath; print: string }[]
-  unreadable: RelativePath[]
   unrepresentable: RelativePath[]
   /** `.git` inside a directory that git does not take for a repository of its own. */
   dotGit: RelativePath[]
-  /** The deadline passed before every directory was seen. */
-  cut: boolean
 }
 
 export interface WalkInput {
@@ -30,6 +34,8 @@ export interface WalkInput {
   late: () => boolean
   /** What lstat has just said of known directories. */
   stats?: ReadonlyMap<string, Stats>
+  /** Only these directories and what is new below them; all others are as they are known. */
+  only?: ReadonlySet<string>
 }
 
 /** An entry read less than this before its directory changed may be older than the change: clocks tick in steps. */
@@ -44,60 +50,89 @@ export function unchanged(entry: DirectoryEntry, stats: Stats): boolean {
 }
 
 export function walkDirectories(env: Env, input: WalkInput): WalkResult {
-  const { root, known, stop, seen, late } = input
-  const found: WalkResult = {
-    directories: new Map(),
-    empty: [],
-    specials: [],
-    unreadable: [],
-    unrepresentable: [],
-    dotGit: [],
-    cut: false,
-  }
-  const pending = ['']
+  return summarize(env, input.root, input.only ? walkOnly(env, input, input.only) : walkAll(env, input, ['']))
+}
+
+function walkAll(env: Env, input: WalkInput, roots: readonly string[]): Walk {
+  const { stop, late } = input
+  const found: Walk = { directories: new Map(), unreadable: [], cut: false }
+  const pending = [...roots]
   for (let directory = pending.pop(); directory !== undefined; directory = pending.pop()) {
     if (late()) {
       found.cut = true
       break
     }
-    const stats = input.stats?.get(directory) ?? look(env, root, directory)
-    if (stats === null) continue // removed since its parent was read
-    if (!isStats(stats)) {
-      found.unreadable.push(`${directory}/` as RelativePath)
-      continue
-    }
-    if (!stats.isDirectory()) continue
-    const old = known.get(directory)
-    const same = old !== undefined && unchanged(old, stats)
-    const entry = same
-      ? old
-      : readDirectory(env, root, directory, {
-          mtimeMs: stats.mtimeMs,
-          ctimeMs: stats.ctimeMs,
-          ino: stats.ino,
-          mode: permissions(stats),
-          seen,
-        })
-    if (entry === null) {
-      found.unreadable.push(`${directory}/` as RelativePath)
+    const entry = visit(env, input, directory)
+    if (entry === 'unreadable') found.unreadable.push(`${directory}/` as RelativePath)
+    if (entry === null || entry === 'unreadable') continue
+    found.directories.set(directory, entry)
+    const at = directory === '' ? '' : `${directory}/`
+    for (const name of entry.directories) if (!stop(`${at}${name}`)) pending.push(`${at}${name}`)
+  }
+  return found
+}
+
+/** The known directories, with some read again, and what is new below those walked. */
+function walkOnly(env: Env, input: WalkInput, only: ReadonlySet<string>): Walk {
+  const found: Walk = { directories: new Map(input.known), unreadable: [], cut: false }
+  const fresh: string[] = []
+  for (const directory of only) {
+    const entry = visit(env, { ...input, known: new Map() }, directory)
+    if (entry === 'unreadable') found.unreadable.push(`${directory}/` as RelativePath)
+    if (entry === null || entry === 'unreadable') {
+      for (const known of input.known.keys()) {
+        if (known === directory || known.startsWith(`${directory}/`)) found.directories.delete(known)
+      }
       continue
     }
     found.directories.set(directory, entry)
     const at = directory === '' ? '' : `${directory}/`
+    const children = new Set(entry.directories.map((name) => `${at}${name}`))
+    for (const name of input.known.get(directory)?.directories ?? []) {
+      const child = `${at}${name}`
+      if (children.has(child)) continue
+      for (const known of input.known.keys()) {
+        if (known === child || known.startsWith(`${child}/`)) found.directories.delete(known)
+      }
+    }
+    for (const child of children) if (!input.known.has(child) && !input.stop(child)) fresh.push(child)
+  }
+  const below = walkAll(env, input, fresh)
+  for (const [directory, entry] of below.directories) found.directories.set(directory, entry)
+  return { ...found, unreadable: [...found.unreadable, ...below.unreadable], cut: below.cut }
+}
+
+/** One directory as it is; null when there is none. */
+function visit(
+  env: Env,
+  { root, known, seen, stats: looked }: WalkInput,
+  directory: string,
+): DirectoryEntry | 'unreadable' | null {
+  const stats = looked?.get(directory) ?? look(env, root, directory)
+  if (stats === null) return null // removed since its parent was read
+  if (!isStats(stats)) return 'unreadable'
+  if (!stats.isDirectory()) return null
+  const old = known.get(directory)
+  if (old !== undefined && unchanged(old, stats)) return old
+  const { mtimeMs, ctimeMs, ino } = stats
+  return readDirectory(env, root, directory, { mtimeMs, ctimeMs, ino, mode: permissions(stats), seen }) ?? 'unreadable'
+}
+
+function summarize(env: Env, root: string, walk: Walk): WalkResult {
+  const found: WalkResult = { ...walk, empty: [], specials: [], unrepresentable: [], dotGit: [] }
+  for (const [directory, entry] of walk.directories) {
     if (entry.empty && directory !== '') found.empty.push(directory as RelativePath)
+    if (entry.specials.length === 0 && entry.unrepresentable.length === 0) continue
+    const at = directory === '' ? '' : `${directory}/`
     for (const name of entry.specials) {
       const path = `${at}${name}` as RelativePath
       const special = look(env, root, path)
       if (isStats(special)) found.specials.push({ path, print: fingerprint(special) })
     }
     for (const name of entry.unrepresentable) {
-      if (name === '.git') {
-        if (directory !== '') found.dotGit.push(`${at}${name}` as RelativePath)
-      } else found.unrepresentable.push(`${at}${name}` as RelativePath)
-    }
-    for (const name of entry.directories) {
-      const child = `${at}${name}`
-      if (!stop(child)) pending.push(child)
+      const path = `${at}${name}` as RelativePath
+      if (name !== '.git') found.unrepresentable.push(path)
+      else if (directory !== '') found.dotGit.push(path)
     }
   }
   return found

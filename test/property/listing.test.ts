@@ -1,0 +1,158 @@
+// However little of the worktree is looked at, the snapshot is the one a full scan makes.
+import fs from 'node:fs'
+import path from 'node:path'
+import * as fc from 'fast-check'
+import { afterEach, expect, test } from 'vitest'
+import { DEFAULTS } from '../../src/config/defaults.ts'
+import { realEnv } from '../../src/env.ts'
+import { closeContext, openContext } from '../../src/ops/context.ts'
+import type { SnapshotCache } from '../../src/snapshot/cache.ts'
+import { type Captured, capture } from '../../src/snapshot/capture.ts'
+import type { Hint } from '../../src/snapshot/scan.ts'
+import { Scratch } from '../support/scratch.ts'
+
+const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 20)
+
+const NAMES = ['a', 'b.log', 'c d', 'é', '.gitignore', 'x'] as const
+const directory = fc.constantFrom('', 'd', 'd/e', 'd/e/f', 'g', 'out', 'g/out')
+const spot = fc.tuple(directory, fc.constantFrom(...NAMES)).map(([at, name]) => path.posix.join(at, name))
+
+const step = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      op: fc.constant('write' as const),
+      at: spot,
+      text: fc.constantFrom('1', '22', 'out/\n', '*.log\n', '!x\n'),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant('remove' as const), at: fc.oneof(spot, directory) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      op: fc.constant('rename' as const),
+      at: fc.oneof(spot, directory),
+      to: fc.oneof(spot, directory),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ op: fc.constant('link' as const), at: spot, to: fc.constantFrom('a', 'nowhere', 'd') }),
+  },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('mkdir' as const), at: directory }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      op: fc.constant('chmod' as const),
+      at: fc.oneof(spot, directory),
+      mode: fc.constantFrom(0o600, 0o755, 0o700),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('nest' as const), at: directory }) },
+)
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
+
+function carryOut(root: string, one: Step): void {
+  const at = path.join(root, one.at)
+  if (at === root) return
+  const parent = path.dirname(at)
+  // A step that makes no sense here does nothing: `mkdir` below a file, a rename onto itself.
+  try {
+    if (one.op === 'write') {
+      fs.mkdirSync(parent, { recursive: true })
+      fs.writeFileSync(at, one.text)
+    } else if (one.op === 'remove') fs.rmSync(at, { recursive: true, force: true })
+    else if (one.op === 'rename') {
+      const to = path.join(root, one.to)
+      if (to === root) return
+      fs.mkdirSync(path.dirname(to), { recursive: true })
+      fs.renameSync(at, to)
+    } else if (one.op === 'link') {
+      fs.rmSync(at, { recursive: true, force: true })
+      fs.symlinkSync(one.to, at)
+    } else if (one.op === 'mkdir') fs.mkdirSync(at, { recursive: true })
+    else if (one.op === 'chmod') {
+      if (!fs.lstatSync(at).isSymbolicLink()) fs.chmodSync(at, one.mode)
+    } else {
+      fs.mkdirSync(path.join(at, '.git', 'objects'), { recursive: true })
+      fs.mkdirSync(path.join(at, '.git', 'refs'), { recursive: true })
+      fs.writeFileSync(path.join(at, '.git', 'HEAD'), 'ref: refs/heads/main\n')
+    }
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error
+  }
+}
+
+/** What a perfect watcher would have seen: every entry whose stat differs, new and gone ones, each new directory whole. */
+function stats(root: string): Map<string, string> {
+  const rows = new Map<string, string>()
+  const walk = (at: string) => {
+    for (const name of fs.readdirSync(Buffer.from(at === '' ? root : `${root}/${at}`, 'latin1'), {
+      encoding: 'latin1',
+    })) {
+      if (name === '.git') continue
+      const one = at === '' ? name : `${at}/${name}`
+      const found = fs.lstatSync(Buffer.from(`${root}/${one}`, 'latin1'))
+      rows.set(one, `${found.mode} ${found.ino} ${found.ctimeMs} ${found.mtimeMs} ${found.size} ${found.isDirectory()}`)
+      if (found.isDirectory()) walk(one)
+    }
+  }
+  walk('')
+  return rows
+}
+
+function hintFrom(before: Map<string, string>, after: Map<string, string>): Hint {
+  const paths = new Set<string>()
+  for (const [one, row] of after) if (before.get(one) !== row) paths.add(one)
+  for (const one of before.keys()) if (!after.has(one)) paths.add(one)
+  return { paths, subtrees: new Set() }
+}
+
+const shown = ({ tree, beside }: Captured) => ({
+  tree,
+  modes: [...beside.modes].sort(),
+  empty: [...beside.emptyDirectories].sort(),
+  uncovered: beside.uncovered.map(({ path: one, reason }) => `${one} ${reason}`).sort(),
+})
+
+let closing: (() => void)[] = []
+afterEach(() => {
+  for (const close of closing) close()
+  closing = []
+})
+
+test.each(['narrow', 'hinted'] as const)('a %s listing makes the snapshot of a full scan', async (kind) => {
+  const scratch = new Scratch()
+  let run = 0
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(step, { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 5 }),
+      async (rounds) => {
+        const root = path.join(scratch.base, `run${run++}`)
+        fs.mkdirSync(root)
+        const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: root }
+        scratch.git('init', '-q', root)
+        fs.writeFileSync(path.join(root, 'kept'), 'kept\n')
+        const context = await openContext(env, root, { create: true })
+        closing.push(() => closeContext(context))
+        const { worktree, store } = context
+        const take = (cache: SnapshotCache | null, lastTree: Captured['tree'] | null, hint?: Hint) =>
+          capture(env, { worktree, store, limits: { ...DEFAULTS.snapshot }, cache, lastTree, headTree: null, hint })
+        let last = await take(null, null)
+        let seen = stats(root)
+        for (const steps of rounds) {
+          for (const one of steps) carryOut(root, one)
+          const now = stats(root)
+          const hint = kind === 'hinted' ? hintFrom(seen, now) : undefined
+          const full = await take(null, last.tree)
+          const quick = await take(last.cache, last.tree, hint)
+          expect(shown(quick)).toEqual(shown(full))
+          last = quick
+          seen = now
+        }
+        fs.rmSync(root, { recursive: true, force: true })
+      },
+    ),
+    { numRuns: RUNS },
+  )
+})
