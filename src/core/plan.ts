@@ -34,6 +34,8 @@ export interface PlanInput {
   merges: ReadonlyMap<string, MergeResult>
   /** Whether the disk's uncovered path is still what the snapshot saw of it (`print` equal). */
   unchangedUncovered: (path: string, to: PathState) => boolean
+  /** A path becomes exactly what is asked for, or it conflicts: nothing is merged. */
+  whole?: boolean
 }
 
 export interface FileAction {
@@ -140,6 +142,7 @@ function settle(
     return { post, conflict: `session ${change.ambiguousWith} was changing it at the same time` }
   }
   if (sameState(ours, base)) return { post }
+  if (input.whole) return { post, conflict: 'changed since' }
   if (isFile(base) && isFile(ours) && isFile(theirs)) return settleFile(base, ours, theirs, input, needed)
   if (ours.kind === 'absent') return { post, conflict: 'deleted since' }
   if (base.kind === 'absent') return { post, conflict: 'made again since' }

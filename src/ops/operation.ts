@@ -281,16 +281,23 @@ function setState(edits: Map<string, FileEntry | null>, beside: Beside, path: st
     beside.modes.set(key, state.mode)
 }
 
-/** Directories that the deletions may leave empty and that the target provably does not have; deepest first. */
+/**
+ * Directories that the deletions may leave empty and that the target provably does not have, or in whose place a file
+ * comes; deepest first.
+ */
 async function removableDirectories(
-  { target }: Operation,
+  { target, snapshot }: Operation,
   entries: readonly { path: string; post: PathState }[],
 ): Promise<string[]> {
   const found = new Set<string>()
+  const arriving = new Set(entries.filter(({ post }) => post.kind === 'present').map(({ path }) => path))
+  const makesRoom = (directory: string) => [directory, ...ancestorsOf(directory)].some((at) => arriving.has(at))
+  for (const directory of arriving)
+    if (snapshot.beside.emptyDirectories.has(directory as RelativePath)) found.add(directory)
   for (const { path, post } of entries) {
     if (post.kind !== 'absent') continue
     for (const directory of ancestorsOf(path))
-      if ((await target.hadDirectory(directory)) === false) found.add(directory)
+      if (makesRoom(directory) || (await target.hadDirectory(directory)) === false) found.add(directory)
   }
   return [...found].sort((a, b) => (a < b ? 1 : -1))
 }

@@ -17,8 +17,9 @@ export async function recover(context: Context): Promise<string[]> {
   if (journal.entries.length > 0) {
     const { root } = worktree
     const { entries, removable, directoryMode, nonce } = journal
-    const result = await applyEntries(env, { root, store, nonce, entries, removable, directoryMode })
+    // Before: half-written files of the killed one bear the very names that this run gives.
     sweepTemporary(env, { root, store, nonce, entries })
+    const result = await applyEntries(env, { root, store, nonce, entries, removable, directoryMode })
     if (result.left.length > 0) {
       const paths = result.left.map((path) => printable(pathToText(path))).join(', ')
       warnings.push(

@@ -1,6 +1,6 @@
 /** Restore: files of any checkpoint, brought back over what is there, guarded by the worktree's newest checkpoint. */
 
-import type { Checkpoint } from '../core/checkpoint.ts'
+import { type Checkpoint, isOutside } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import { MANUAL_SESSION } from '../core/ids.ts'
 import { isWithin, printable } from '../core/paths.ts'
@@ -65,13 +65,10 @@ export async function restore(
     if (options.paths?.length && changes.length === 0) await requireKnownPaths(options.paths, target)
     const mode: ConflictMode = options.force ? 'force' : 'refuse'
     const units = [{ turn: 0 as never, step: null, changes: changes.map((change) => ({ ...change })) }]
-    const prepared = await prepare(context, snapshot, { units, mode, targetBeside: known?.beside ?? null })
     // A merge is not what was asked for: a path is the checkpoint's, or it conflicts.
-    const actions = prepared.actions.map((action) =>
-      action.action === 'merge'
-        ? { ...action, action: 'conflict' as const, reason: 'changed since the newest checkpoint', post: action.pre }
-        : action,
-    )
+    const whole = true
+    const prepared = await prepare(context, snapshot, { units, mode, whole, targetBeside: known?.beside ?? null })
+    const { actions } = prepared
     const session = checkpoint.session
     const hash = planHash(refs, session, actions)
     const result = (more: Partial<ChangeResult>): ChangeResult => ({
@@ -99,7 +96,7 @@ export async function restore(
       op: options.move ? 'switch' : 'restore',
       session: owner,
       snapshot,
-      prepared: { ...prepared, actions },
+      prepared,
       recorder,
       parent: refs.sessions.get(owner)?.live?.id ?? null,
       target,
@@ -128,7 +125,7 @@ async function branchMove(
   const { store } = context
   const { session } = checkpoint
   const one = refs.sessions.get(session)
-  if (!one || checkpoint.kind === 'safety' || checkpoint.kind === 'manual' || checkpoint.late) {
+  if (!one || checkpoint.kind === 'safety' || checkpoint.kind === 'manual' || isOutside(checkpoint)) {
     throw new CkptError('NOT_FOUND', 'That checkpoint is on no branch of a session. Nothing was changed.', {
       hints: ['ckpt log --graph', `ckpt restore ${checkpoint.id.slice(0, 10)}`],
     })

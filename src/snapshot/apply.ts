@@ -83,8 +83,8 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
         result.left.push(entry.path)
         continue
       }
-      await applyOne(env, input, { entry, number, result })
-      result.done.push(entry)
+      if (await applied(env, input, { entry, number, result })) result.done.push(entry)
+      else result.left.push(entry.path)
     }
     removeDirectories()
     return result
@@ -101,6 +101,17 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
         hints: code === 'ENOSPC' ? ['free some disk space, then run the command again'] : ['ckpt status'],
       },
     )
+  }
+}
+
+/** False, in recovery only: something else is in the way, and stays. */
+async function applied(env: Env, input: ApplyInput, one: One): Promise<boolean> {
+  try {
+    await applyOne(env, input, one)
+    return true
+  } catch (error) {
+    if (input.expected || !(error instanceof ApplyConflict)) throw error
+    return false
   }
 }
 
