@@ -20,7 +20,7 @@ export interface Output {
   /** Standard output for a person. */
   text: string
   warnings?: readonly string[]
-  /** Long text goes through a pager on a terminal. */
+  /** The text is data that was asked for: `--quiet` does not hide it. Long text goes through a pager on a terminal. */
   paged?: boolean
   exitCode?: number
   /** False: the command failed, though it ran to its end (verify). */

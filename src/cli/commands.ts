@@ -34,7 +34,7 @@ export const commands: CommandEntry[] = [
     describe: 'record a marker: a prompt starts a turn, a step is done, a stop ends it',
     options: {
       event: id('prompt, step or stop'),
-      session: { ...string('the agent’s own session id, exactly'.replace('’', "'")), demandOption: true },
+      session: { ...string("the agent's own session id, exactly"), demandOption: true },
       kind: string('prompt: prompt, command, shell or compaction'),
       parent: string('prompt: the session that this one was forked from'),
       agent: string('prompt: who works'),
@@ -55,7 +55,7 @@ export const commands: CommandEntry[] = [
   },
   {
     usage: 'run',
-    describe: 'run a command as one turn: ckpt run -- COMMAND…'.replace('…', ' ...'),
+    describe: 'run a command as one turn: ckpt run -- COMMAND ...',
     options: {
       session: string('the session (run by default)'),
       text: { ...string('what to call the turn (the command line by default)'), freeText: true },

@@ -53,7 +53,8 @@ function useColor(env: Env, args: Arguments): boolean {
 async function print(env: Env, args: Arguments, output: Output): Promise<number> {
   const { json, text, warnings = [], exitCode = 0, ok = true, error } = output
   if (args.json) env.stdout.write(`${JSON.stringify({ schemaVersion: 1, ok, ...json, ...(error ? { error } : {}) })}\n`)
-  else if (text !== '' && !args.quiet && !(output.paged && (await showPaged(env, text)))) env.stdout.write(`${text}\n`)
+  else if (text !== '' && (!args.quiet || output.paged) && !(output.paged && (await showPaged(env, text))))
+    env.stdout.write(`${text}\n`)
   if (!args.json && !args.quiet) for (const warning of warnings) env.stderr.write(`ckpt: ${printable(warning)}\n`)
   if (error && !args.json) env.stderr.write(`ckpt: ${printable(error.message)}\n`)
   return exitCode

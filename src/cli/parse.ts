@@ -52,7 +52,9 @@ export async function parse(argv: readonly string[]): Promise<Parsed> {
     tree.parse([...argv], {}, (error: Error | undefined, _args: unknown, output: string) => {
       if (error)
         reject(
-          new CkptError('USAGE', `${error.message.split('\n')[0]} Nothing was changed.`, { hints: ['ckpt --help'] }),
+          new CkptError('USAGE', `${error.message.split('\n')[0]!.replace(/\.?$/, '.')} Nothing was changed.`, {
+            hints: ['ckpt --help'],
+          }),
         )
       else resolve(output)
     })

@@ -22,6 +22,7 @@ export interface CheckpointMeta {
   step?: number
   /** A step's start marker: opens its window. */
   start?: boolean
+  /** It came after its time. A step, or an end that was not waited for, then belongs to no turn: see isOutside. */
   late?: boolean
   degraded?: boolean
   messageId?: string
@@ -58,6 +59,11 @@ export interface Checkpoint extends CheckpointMeta {
   parents: Oid[]
 }
 
+/** Whether what lies before a checkpoint is nobody's: it came after its turn ended. A late prompt still opens its turn. */
+export function isOutside({ kind, late, inferred }: Pick<CheckpointMeta, 'kind' | 'late' | 'inferred'>): boolean {
+  return late === true && kind !== 'before' && !inferred
+}
+
 const encode = (text: string): string =>
   Buffer.from(text, 'utf8')
     .toString('latin1')
@@ -75,6 +81,11 @@ function subjectOf(meta: CheckpointMeta): string {
   const turn = `turn ${meta.turn ?? 0}`
   if (meta.kind === 'step') return `${turn} step ${meta.step ?? 0}${meta.start ? ' start' : ''}`
   return `${turn} ${meta.kind}`
+}
+
+/** The line of a checkpoint's message that holds its client's marker id. */
+export function markerTrailer(marker: string): string {
+  return `Ckpt-Marker: ${encode(marker)}`
 }
 
 /** The commit message of a checkpoint. */

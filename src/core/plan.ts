@@ -31,6 +31,8 @@ export interface PlanInput {
   units: readonly PlanUnit[]
   disk: ReadonlyMap<string, PathState>
   mode: ConflictMode
+  /** False: a path that was changed since is a conflict, never merged (restore). */
+  mergeable?: boolean
   merges: ReadonlyMap<string, MergeResult>
   /** Whether the disk's uncovered path is still what the snapshot saw of it (`print` equal). */
   unchangedUncovered: (path: string, to: PathState) => boolean
@@ -143,6 +145,7 @@ function settle(
   }
   if (sameState(ours, base)) return { post }
   if (input.whole) return { post, conflict: 'changed since' }
+  if (input.mergeable === false) return { post, conflict: 'changed since the newest checkpoint' }
   if (isFile(base) && isFile(ours) && isFile(theirs)) return settleFile(base, ours, theirs, input, needed)
   if (ours.kind === 'absent') return { post, conflict: 'deleted since' }
   if (base.kind === 'absent') return { post, conflict: 'made again since' }

@@ -8,7 +8,7 @@
  * ```
  */
 import type { BoundaryRecord } from './boundary.ts'
-import { type Checkpoint, type TurnStatus, turnId } from './checkpoint.ts'
+import { type Checkpoint, isOutside, type TurnStatus, turnId } from './checkpoint.ts'
 import type { SessionId, TurnNumber } from './ids.ts'
 
 export interface Step {
@@ -114,7 +114,7 @@ export function turnsOf(chain: readonly Checkpoint[]): Turn[] {
         abandoned: false,
       }
       turns.push(turn)
-    } else if (!turn || checkpoint.late || checkpoint.turn !== turn.number) {
+    } else if (!turn || isOutside(checkpoint) || checkpoint.turn !== turn.number) {
       // late ones are outside change
     } else if (checkpoint.kind === 'step') {
       turn.checkpoints.push(checkpoint)
@@ -137,6 +137,11 @@ function addStep(turn: Turn, checkpoint: Checkpoint): void {
   }
   if (checkpoint.start) step.start = checkpoint
   else step.end = checkpoint
+}
+
+/** The id that the agent's own rewind takes: some agents only know it when the turn ends. */
+export function messageIdOf(turn: Pick<Turn, 'before' | 'after'>): string | null {
+  return turn.after?.messageId ?? turn.before.messageId ?? null
 }
 
 /** The running turn of a session, if its last turn has not ended. */

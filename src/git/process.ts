@@ -117,7 +117,7 @@ export async function runGit(env: Env, call: GitCall): Promise<Buffer> {
 export function gitFailure(args: readonly string[], result: GitResult): CkptError {
   const said = result.stderr.trim().split('\n').slice(0, 3).join(' ').slice(0, 500)
   const damaged =
-    /corrupt|unable to read|missing (blob|tree|commit)|bad object|not a valid object|broken|inflate/i.test(said)
+    /corrupt|unable to read|missing (blob|tree|commit|object)|bad object|not a valid object|broken|inflate/i.test(said)
   return new CkptError(
     damaged ? 'DAMAGED' : 'INTERNAL',
     `git ${args.find((arg) => !arg.startsWith('-')) ?? ''} failed (exit ${result.code}): ${said || 'no message'}. Nothing was changed.`,

@@ -2,7 +2,7 @@
 import { CkptError } from '../core/errors.ts'
 import { type Oid, parseOid } from '../core/ids.ts'
 import type { Env } from '../env.ts'
-import { gitFailure, runGit, tryGit } from './process.ts'
+import { gitFailure, tryGit } from './process.ts'
 
 export interface RefEdit {
   ref: string
@@ -20,18 +20,23 @@ export interface RefTip {
   type: string
 }
 
+/** @throws CkptError DAMAGED when a ref does not hold an id */
 export async function listRefs(
   env: Env,
   gitDir: string,
   vars: Record<string, string>,
   prefixes: readonly string[],
 ): Promise<RefTip[]> {
-  const out = await runGit(env, {
-    args: ['for-each-ref', '--format=%(refname)%00%(objectname)%00%(objecttype)%00%(contents)%00%00', ...prefixes],
-    cwd: gitDir,
-    vars,
-  })
-  return out
+  const args = ['for-each-ref', '--format=%(refname)%00%(objectname)%00%(objecttype)%00%(contents)%00%00', ...prefixes]
+  const result = await tryGit(env, { args, cwd: gitDir, vars })
+  // git passes over a ref that was cut short, and exits 0: a session would be begun anew over it.
+  const broken = /ignoring broken ref (\S+)/.exec(result.stderr)?.[1]
+  if (broken !== undefined)
+    throw new CkptError('DAMAGED', `The store's ref ${broken} cannot be read. Nothing was changed.`, {
+      hints: ['ckpt verify'],
+    })
+  if (result.code !== 0) throw gitFailure(args, result)
+  return result.stdout
     .toString('utf8')
     .split('\0\0\n')
     .filter((row) => row !== '')

@@ -203,11 +203,18 @@ export async function filtersOff(env: Env, repository: Repository): Promise<[str
 }
 
 /** Whether the worktree has uncommitted changes, as `git status` sees it without any filter. */
-export async function hasUncommittedChanges(env: Env, repository: Repository): Promise<boolean> {
-  const shown = await runGit(env, {
-    args: ['status', '--porcelain', '-z', '--untracked-files=normal', '--ignore-submodules=all', '--no-renames'],
+export async function hasUncommittedChanges(env: Env, repository: Repository, signal?: AbortSignal): Promise<boolean> {
+  const args = ['status', '--porcelain', '-z', '--untracked-files=normal', '--ignore-submodules=all', '--no-renames']
+  const result = await tryGit(env, {
+    args,
     cwd: repository.root,
     config: await filtersOff(env, repository),
+    signal,
+  }).catch((error: unknown) => {
+    if (signal?.aborted) return null
+    throw error
   })
-  return shown.length > 0
+  if (result === null || signal?.aborted) return false // not known in time: nothing is said
+  if (result.code !== 0) throw gitFailure(args, result)
+  return result.stdout.length > 0
 }

@@ -49,7 +49,11 @@ export async function findHooksPlace(env: Env, repository: Repository): Promise<
   const tracked = await tryGit(env, { args: ['ls-files', '-z', '--', relative], cwd: root })
   if (tracked.code !== 0) throw gitFailure(['ls-files'], tracked)
   if (tracked.stdout.length > 0) return { ...base, refusal: 'its files are tracked: they belong to the project' }
-  const ignored = await tryGit(env, { args: ['check-ignore', '-q', '--', `${relative}/pre-commit`], cwd: root })
+  const ignored = await tryGit(env, {
+    args: ['check-ignore', '-q', '--', `./${relative}/pre-commit`],
+    cwd: root,
+    vars: { GIT_LITERAL_PATHSPECS: '0' }, // check-ignore dies of it
+  })
   if (ignored.code > 1) throw gitFailure(['check-ignore'], ignored)
   return { ...base, refusal: ignored.code === 0 ? null : 'it is part of the worktree: it would be committed' }
 }

@@ -19,6 +19,8 @@ interface MarkerBase {
   /** Made by the client; a retry carries it again. */
   marker?: string
   messageId?: string
+  /** It waited in a file while the lock was held: its snapshot is younger than it. */
+  late?: boolean
 }
 
 export interface PromptMarker extends MarkerBase {
@@ -36,11 +38,15 @@ export interface StepMarker extends MarkerBase {
   /** Worktree paths, latin1 bytes. */
   paths?: string[]
   callId?: string
+  /** The `marker` of its turn's prompt, where the client knows it: a start after an unheard prompt opens that turn. */
+  turn?: string
 }
 
 export interface StopMarker extends MarkerBase {
   event: 'stop'
   status?: Exclude<TurnStatus, 'running'>
+  /** Says that no turn runs any more (a session's end): nothing where none does. */
+  onlyRunning?: boolean
 }
 
 export type Marker = PromptMarker | StepMarker | StopMarker
@@ -111,7 +117,13 @@ export async function mark(context: Context, marker: Marker, arrived: number): P
       }
       const [snapshot, dirty] = await Promise.all([
         scanning,
-        first && context.repository ? hasUncommittedChanges(env, context.repository) : false,
+        first && context.repository
+          ? hasUncommittedChanges(
+              env,
+              context.repository,
+              AbortSignal.timeout(Math.max(1, Math.floor(deadline - passed()))),
+            )
+          : false,
       ])
       const scene: Scene = { context, refs, timeline, snapshot, recorder: new Recorder(context, refs, head) }
       const done = await (actions.includes('late')

@@ -125,17 +125,17 @@ export function refuseConflicts(actions: readonly FileAction[], verb: string, de
   if (conflicts.length === 0) return
   const shown = conflicts.slice(0, 10).map((action) => `${printable(pathToText(action.path))} (${action.reason})`)
   const more = conflicts.length > 10 ? `, and ${conflicts.length - 10} more` : ''
-  throw new CkptError('CONFLICT', `${verb} refused, nothing was written: ${shown.join(', ')}${more}.`, {
+  throw new CkptError('CONFLICT', `Refused, nothing was written by ${verb}: ${shown.join(', ')}${more}.`, {
     paths: conflicts.map((action) => action.path),
     hints: [
-      `ckpt ${verb} --dry-run   (see the whole plan)`,
+      `ckpt ${verb} … --dry-run   (the whole plan)`,
       ...(verb === 'undo' || verb === 'redo'
         ? [
-            `ckpt ${verb} --skip-conflicts   (leave these paths as they are)`,
-            `ckpt ${verb} --merge   (write conflict markers)`,
+            `ckpt ${verb} … --skip-conflicts   (leaves these paths as they are)`,
+            `ckpt ${verb} … --merge   (writes conflict markers)`,
           ]
         : []),
-      `ckpt ${verb} --force   (take the other state; a safety checkpoint keeps yours)`,
+      `ckpt ${verb} … --force   (takes the other state; a safety checkpoint keeps yours)`,
     ],
     detail,
   })

@@ -25,6 +25,8 @@ export async function findWorktree(env: Env, cwd: string): Promise<Found> {
       { cause },
     )
   }
+  if (!env.files.statSync(real).isDirectory())
+    throw new CkptError('BAD_ROOT', `${cwd} is not a directory. Nothing was recorded.`, { hints: ['ckpt status'] })
   const repository = await findRepository(env, real)
   if (repository) return { root: repository.root, repository }
   for (let at = real; at !== '/'; at = at.slice(0, at.lastIndexOf('/')) || '/') {

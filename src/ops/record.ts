@@ -63,7 +63,8 @@ export async function whileScanning<T>(
   work: (scanning: Promise<Snapshot>) => Promise<T>,
 ): Promise<T> {
   const scanning = takeSnapshot(context, refs, options)
-  scanning.catch(() => undefined) // whoever awaits it gets the failure
+  // Whoever awaits them gets the failure; until then it must not end the process.
+  for (const started of [refs, scanning]) started.catch(() => undefined)
   try {
     return await work(scanning)
   } finally {

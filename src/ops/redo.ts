@@ -4,7 +4,7 @@ import { CkptError } from '../core/errors.ts'
 import type { SessionId, TurnNumber } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import type { ConflictMode } from '../core/plan.ts'
-import { hiddenTurns, runningTurn } from '../core/timeline.ts'
+import { hiddenTurns, messageIdOf, runningTurn } from '../core/timeline.ts'
 import { sessionRef } from '../git/history.ts'
 import { markerAfter } from './boundary-marker.ts'
 import { type Context, headOf, locked, refuseWhileBusy } from './context.ts'
@@ -94,7 +94,8 @@ async function redoScanned(
   const prepared = await prepare(context, snapshot, { units, mode: options.mode, targetBeside: null })
   const last = left.at(-1)
   const next: BoundaryRecord | null = last ? { ...record, turn: last.turn, step: last.step, units: left } : null
-  if (next) next.messageId = timeline.turns.find((one) => one.number === next.turn)?.before.messageId ?? null
+  const first = timeline.turns.find((one) => one.number === next?.turn)
+  if (next) next.messageId = first ? messageIdOf(first) : null
   const hidden = next ? hiddenBy(timeline, next) : []
   const result = (more: Partial<ChangeResult>): ChangeResult => ({
     session,

@@ -65,9 +65,12 @@ export async function restore(
     if (options.paths?.length && changes.length === 0) await requireKnownPaths(options.paths, target)
     const mode: ConflictMode = options.force ? 'force' : 'refuse'
     const units = [{ turn: 0 as never, step: null, changes: changes.map((change) => ({ ...change })) }]
-    // A merge is not what was asked for: a path is the checkpoint's, or it conflicts.
-    const whole = true
-    const prepared = await prepare(context, snapshot, { units, mode, whole, targetBeside: known?.beside ?? null })
+    const prepared = await prepare(context, snapshot, {
+      units,
+      mode,
+      mergeable: false,
+      targetBeside: known?.beside ?? null,
+    })
     const { actions } = prepared
     const session = checkpoint.session
     const hash = planHash(refs, session, actions)

@@ -6,7 +6,7 @@ import { CkptError } from '../core/errors.ts'
 import type { SessionId, TurnNumber } from '../core/ids.ts'
 import { isWithin, pathToText, printable } from '../core/paths.ts'
 import type { ConflictMode, FileAction, PlanUnit } from '../core/plan.ts'
-import { runningTurn, type Timeline } from '../core/timeline.ts'
+import { messageIdOf, runningTurn, type Timeline } from '../core/timeline.ts'
 import { sessionRef, type WorktreeRefs } from '../git/history.ts'
 import { commitsBetween, type HeadState } from '../git/repository.ts'
 import { addPrompt, promptReader } from '../git/side-refs.ts'
@@ -120,7 +120,7 @@ async function undoScanned(
     ms: env.monotonic() - arrived,
     syncMs: 0,
     warnings,
-    messageId: oldest.before.messageId ?? null,
+    messageId: messageIdOf(oldest),
     ...more,
   })
   const restoredPrompt = await prompts(oldest.before.id)
@@ -342,7 +342,7 @@ function nextRecord(timeline: Timeline, { turns, cut }: Selection, units: readon
     session: timeline.session,
     turn: first.number,
     step: cut?.step ?? null,
-    messageId: first.before.messageId ?? null,
+    messageId: messageIdOf(first),
     units: [...(timeline.boundary?.units ?? []), ...units],
     baseline: timeline.boundary?.baseline ?? first.before.id,
   }

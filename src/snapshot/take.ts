@@ -12,6 +12,9 @@ import { bigAndTracked } from './user-index.ts'
 import type { WalkResult } from './walk.ts'
 import { isOurs } from './worktree.ts'
 
+/** Node reads no larger file in one piece. */
+const LARGEST = 2 ** 31 - 2
+
 export interface Taken {
   edits: Map<string, FileEntry | null>
   hot: Map<RelativePath, HotEntry>
@@ -94,7 +97,7 @@ export async function takePaths(scan: Scan, { known, fresh, seeds, base, walk }:
       taken.uncovered.pop()
     } else if (!isRepresentable(path)) {
       await drop(path, { reason: 'unrepresentable', print: fingerprint(stats) })
-    } else if (stats.isFile() && stats.size > limits.maxFileSize && !big.has(path)) {
+    } else if (stats.isFile() && (stats.size > LARGEST || (stats.size > limits.maxFileSize && !big.has(path)))) {
       await drop(path, { reason: 'too-large', print: fingerprint(stats) })
     } else if (scan.late() || (stats.isFile() && bytes + stats.size > limits.maxBytes)) {
       await drop(path, { reason: 'budget', print: fingerprint(stats) })

@@ -9,8 +9,8 @@ const command: Command = async ({ env, args, cwd }) => {
     const { session, abandoned, warnings } = await accept(context, text(args, 'session'))
     const shown =
       abandoned.length === 0
-        ? 'Nothing was undone: there is nothing to keep.'
-        : `Kept. Turn ${abandoned.join(', ')} is abandoned now; its files can still be brought back: ckpt restore ${abandoned.at(-1)}`
+        ? 'Nothing is undone here.'
+        : `Kept. ${abandoned.length === 1 ? `Turn ${abandoned[0]} is` : `Turns ${abandoned.join(', ')} are`} abandoned now; the files can still be brought back: ckpt restore ${abandoned.at(-1)}`
     return { json: { session, abandoned, warnings }, text: shown, warnings }
   } finally {
     closeContext(context)

@@ -17,7 +17,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       can ? colors.green('yes') : colors.dim('no'),
       name,
     ])
-    return { json: { ...result }, text: table(rows) }
+    return { json: { ...result }, text: table(rows), paged: true }
   } finally {
     closeContext(context)
   }

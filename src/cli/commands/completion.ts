@@ -59,6 +59,7 @@ const command: Command = async (invocation) => {
     return {
       json: { words: words.map(([word, what]) => ({ word, what })) },
       text: words.map(([word, what]) => `${word}\t${what}`).join('\n'),
+      paged: true,
     }
   }
   const shell = args.shell === undefined ? (env.vars.SHELL ?? '').split('/').at(-1)! : String(args.shell)
@@ -70,7 +71,7 @@ const command: Command = async (invocation) => {
       { hints: ['ckpt completion bash'] },
     )
   }
-  return { json: { shell, script }, text: script }
+  return { json: { shell, script }, text: script, paged: true }
 }
 
 export default command

@@ -50,7 +50,7 @@ const command: Command = async ({ env, args, cwd }) => {
     const head =
       removed.length === 0
         ? `No turn is past its time; ${kept} kept, ${bytesText(bytesFreed)} freed.`
-        : `${verb} ${removed.length} turns, ${bytesText(bytesFreed)}; ${kept} kept.`
+        : `${verb} ${removed.length} turn${removed.length === 1 ? '' : 's'}, ${bytesText(bytesFreed)}; ${kept} kept.`
     return { json: { dryRun, removed, bytesFreed, kept, warnings }, text: [head, ...list].join('\n'), warnings }
   } finally {
     closeContext(context)

@@ -28,7 +28,7 @@ const command: Command = async ({ env, cwd, colors }) => {
       unfinished,
       warnings,
     }
-    return { json, text: statusText(result, colors), warnings }
+    return { json, text: statusText(result, colors), paged: true, warnings }
   } finally {
     closeContext(context)
   }

@@ -24,6 +24,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     return {
       json: { checks, checkpoints, problems, warnings },
       text: table(rows),
+      paged: true,
       warnings,
       ok: code === null,
       ...(code === null ? {} : { exitCode: EXIT_CODES[code], error: { code, message: problems.join('; ') } }),

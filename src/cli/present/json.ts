@@ -6,7 +6,7 @@ import type { Checkpoint } from '../../core/checkpoint.ts'
 import type { TurnNumber } from '../../core/ids.ts'
 import { showPath } from '../../core/paths.ts'
 import type { FileAction } from '../../core/plan.ts'
-import { hiddenTurns, type Timeline } from '../../core/timeline.ts'
+import { hiddenTurns, messageIdOf, type Timeline } from '../../core/timeline.ts'
 import type { FileDiff } from '../../git/diff.ts'
 import type { SessionView, TurnView } from '../../ops/history.ts'
 import type { MarkResult } from '../../ops/mark.ts'
@@ -56,7 +56,7 @@ export function turnJson(view: TurnView, worktree: string) {
   return {
     n: turn.number,
     id: turn.id,
-    messageId: turn.before.messageId ?? null,
+    messageId: messageIdOf(turn),
     prompt: view.description,
     agent: turn.before.agent ?? null,
     session: turn.session,

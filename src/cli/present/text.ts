@@ -67,10 +67,7 @@ export function turnRow(view: TurnView, { c, now }: { c: Colors; now: number }):
 export function listText(result: ListResult, { c, now }: { c: Colors; now: number }): string {
   const { timeline, turns } = result
   if (!timeline)
-    return 'No turns yet. An agent’s turn is recorded by `ckpt run -- COMMAND` or `ckpt mark prompt --session NAME`.'.replace(
-      '’',
-      "'",
-    )
+    return "No turns yet. An agent's turn is recorded by `ckpt run -- COMMAND` or `ckpt mark prompt --session NAME`."
   const head = `Session ${c.bold(printable(timeline.session))}${timeline.agent ? ` (${printable(timeline.agent)})` : ''}`
   if (turns.length === 0)
     return `${head}: no turns to show.${timeline.boundary ? ' See the undone ones: ckpt list --hidden' : ''}`
@@ -170,7 +167,7 @@ export function markText(event: string, result: MarkResult): string {
           : checkpoint.kind === 'after'
             ? `Turn ${turn} ends`
             : `Step ${turn}.${checkpoint.step}${checkpoint.start ? ' starts' : ''}`
-  const gone = abandoned.length > 0 ? ` Undone before and now abandoned: turn ${abandoned.join(', ')}.` : ''
+  const gone = abandoned.length > 0 ? ` Abandoned now: turn ${abandoned.join(', ')}.` : ''
   return `${what}: checkpoint ${short(checkpoint.id)}.${gone}`
 }
 
