@@ -1,0 +1,325 @@
+/** The gate beside other people's hooks: they are kept and run, and given back byte for byte. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { gateScratch, HOOKS, hookFiles, makePending, tryGit } from '../support/gate.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
+
+const require = createRequire(import.meta.url)
+const states = (document: Json) => Object.fromEntries(document.hooks.map((hook: Json) => [hook.name, hook]))
+
+function writeHook(scratch: Scratch, name: string, text: string, mode = 0o755): string {
+  const file = scratch.at(name)
+  fs.mkdirSync(path.dirname(file), { recursive: true })
+  fs.writeFileSync(file, text, 'latin1')
+  fs.chmodSync(file, mode)
+  return file
+}
+
+/** A hook that notes its arguments and what it is given, and fails when told to. */
+const noting = (name: string) => `#!/bin/sh
+printf '%s' "${name}" >>"$NOTES"
+for one in "$@"; do printf ' <%s>' "$one" >>"$NOTES"; done
+printf ' %s\\n' "$(cat)" >>"$NOTES"
+exit "\${FAIL_WITH:-0}"`
+
+test('row 31: a hand-written hook is kept: its arguments, standard input and exit code; both run, both can refuse', () => {
+  const scratch = gateScratch()
+  const notes = path.join(scratch.base, 'notes')
+  const before: Record<string, string> = {}
+  for (const name of HOOKS)
+    before[name] = fs.readFileSync(writeHook(scratch, `.git/hooks/${name}`, noting(name)), 'latin1')
+  const bytes = hookFiles(scratch.at('.git/hooks'))
+  const { hooks } = scratch.ckpt('hooks', 'install')
+  expect(hooks).toEqual(
+    HOOKS.map((name) => ({
+      name,
+      path: scratch.at(`.git/hooks/${name}`),
+      installed: true,
+      chained: true,
+      fires: true,
+    })),
+  )
+  expect(fs.existsSync(notes)).toBe(false) // the dry run ran nobody else's code
+
+  const said = (args: string[], more: Record<string, string> = {}) => {
+    fs.rmSync(notes, { force: true })
+    const done = tryGit(scratch, args, { vars: { NOTES: notes, ...more } })
+    return { code: done.code, notes: fs.existsSync(notes) ? fs.readFileSync(notes, 'utf8') : '', stderr: done.stderr }
+  }
+  expect(said(['commit', '--allow-empty', '-m', 'x'])).toMatchObject({
+    code: 0,
+    notes: 'pre-commit \nprepare-commit-msg <.git/COMMIT_EDITMSG> <message> \n',
+  })
+  expect(said(['commit', '--allow-empty', '-m', 'x'], { FAIL_WITH: '3' })).toMatchObject({
+    code: 1,
+    notes: 'pre-commit \n',
+  })
+  for (const name of HOOKS) {
+    const run = spawnSync(scratch.at(`.git/hooks/${name}`), ['a b', "c'd", ''], {
+      cwd: scratch.root,
+      env: { ...scratch.vars, NOTES: notes, FAIL_WITH: '7' },
+      input: 'given\nlines',
+      encoding: 'utf8',
+    })
+    expect(run.status).toBe(7)
+    expect(fs.readFileSync(notes, 'utf8').endsWith(`${name} <a b> <c'd> <> given\nlines\n`)).toBe(true)
+  }
+  makePending(scratch)
+  expect(said(['commit', '--allow-empty', '-m', 'x'])).toMatchObject({ code: 1, notes: '' })
+
+  scratch.ckpt('hooks', 'uninstall')
+  expect(hookFiles(scratch.at('.git/hooks'))).toEqual(bytes)
+  expect(said(['commit', '--allow-empty', '-m', 'x']).code).toBe(0)
+})
+
+test('row 31: a hook edited after the installation keeps the edit; one made by a person in our file stays', () => {
+  const scratch = new Scratch().init()
+  const hook = writeHook(scratch, '.git/hooks/pre-commit', '#!/bin/sh\necho theirs\n')
+  scratch.ckpt('hooks', 'install')
+  fs.appendFileSync(hook, 'echo more\n')
+  fs.appendFileSync(scratch.at('.git/hooks/pre-rebase'), 'echo added\n')
+  scratch.ckpt('hooks', 'install')
+  scratch.ckpt('hooks', 'uninstall')
+  expect(fs.readFileSync(hook, 'utf8')).toBe('#!/bin/sh\necho theirs\necho more\n')
+  expect(scratch.read('.git/hooks/pre-rebase')).toBe('#!/bin/sh\necho added\n')
+})
+
+const odd: Record<string, { text: string; mode?: number; link?: string }> = {
+  'without an interpreter line': { text: 'echo ran >&2\n' },
+  'without a last newline': { text: '#!/bin/sh\necho ran >&2' },
+  'with -eu': { text: '#!/bin/sh -eu\necho ran >&2\n' },
+  'by env bash': { text: '#!/usr/bin/env bash\n[[ -n x ]] && echo ran >&2\n', mode: 0o700 },
+  'with bytes that are no UTF-8': { text: '#!/bin/sh\n# \xe9\xff\necho ran >&2\n' },
+  'of node': { text: '#!/usr/bin/env node\nconsole.error("ran")\n' },
+  'that reads itself': { text: '#!/bin/sh\ntail -n 1 "$0" >&2; exit\nran\n' },
+  'behind a link': {
+    text: '#!/bin/sh\n[ "$(basename "$0")" = pre-commit ] && echo ran >&2\n',
+    link: '../../tools/check',
+  },
+}
+
+for (const [what, { text, mode = 0o755, link }] of Object.entries(odd)) {
+  test(`row 31: a hook ${what} runs after the gate, and comes back as it was`, () => {
+    const scratch = new Scratch().init()
+    if (link) {
+      writeHook(scratch, 'tools/check', text, mode)
+      fs.symlinkSync(link, scratch.at('.git/hooks/pre-commit'))
+    } else writeHook(scratch, '.git/hooks/pre-commit', text, mode)
+    const bytes = hookFiles(scratch.at('.git/hooks'))
+    const first = scratch.ckpt('hooks', 'install')
+    expect(states(first)['pre-commit']).toMatchObject({ installed: true, chained: true, fires: true })
+    const installed = hookFiles(scratch.at('.git/hooks'))
+    expect(scratch.ckpt('hooks', 'install').hooks).toEqual(first.hooks)
+    expect(hookFiles(scratch.at('.git/hooks'))).toEqual(installed)
+    const commit = tryGit(scratch, ['commit', '-q', '--allow-empty', '-m', 'x'])
+    expect([commit.code, commit.stderr]).toEqual([0, 'ran\n'])
+    makePending(scratch)
+    expect(tryGit(scratch, ['commit', '-q', '--allow-empty', '-m', 'x']).stderr).not.toContain('ran')
+    scratch.ckpt('hooks', 'uninstall')
+    expect(hookFiles(scratch.at('.git/hooks'))).toEqual(bytes)
+    if (link) expect(fs.readFileSync(scratch.at('tools/check'), 'latin1')).toBe(text)
+  })
+}
+
+test('row 31: a hook that was switched off does not begin to run', () => {
+  const scratch = new Scratch().init()
+  writeHook(scratch, '.git/hooks/pre-commit', '#!/bin/sh\necho ran >&2\n', 0o644)
+  const bytes = hookFiles(scratch.at('.git/hooks'))
+  expect(states(scratch.ckpt('hooks', 'install'))['pre-commit']).toMatchObject({ chained: false, fires: true })
+  expect(tryGit(scratch, ['commit', '-q', '--allow-empty', '-m', 'x'])).toMatchObject({ code: 0, stderr: '' })
+  scratch.ckpt('hooks', 'uninstall')
+  expect(hookFiles(scratch.at('.git/hooks'))).toEqual(bytes)
+})
+
+test('row 31: the hooks directory is made where there is none, and goes again; nothing of ours stays', () => {
+  const scratch = new Scratch().init()
+  scratch.remove('.git/hooks')
+  const before = scratch.gitState()
+  scratch.ckpt('hooks', 'install')
+  scratch.ckpt('hooks', 'uninstall')
+  expect([scratch.exists('.git/hooks'), scratch.exists('.git/ckpt'), scratch.gitState()]).toEqual([
+    false,
+    false,
+    before,
+  ])
+})
+
+test('row 31: a tracked, a global, an outside or a to-be-tracked hooks directory is not written to: exit 2, with the lines; with them, all is well', () => {
+  const cases: [string, (scratch: Scratch) => string][] = [
+    [
+      'tracked',
+      (scratch) => {
+        writeHook(scratch, '.githooks/pre-commit', '#!/bin/sh\necho ran >&2\n')
+        scratch.git('add', '-A')
+        scratch.git('commit', '-q', '-m', 'hooks')
+        scratch.git('config', 'core.hooksPath', '.githooks')
+        return scratch.at('.githooks')
+      },
+    ],
+    [
+      'to be tracked',
+      (scratch) => {
+        writeHook(scratch, 'my hooks/pre-commit', '#!/bin/sh\necho ran >&2\n')
+        scratch.git('config', 'core.hooksPath', 'my hooks')
+        return scratch.at('my hooks')
+      },
+    ],
+    [
+      'global',
+      (scratch) => {
+        const directory = path.join(scratch.home, 'githooks')
+        writeHook(scratch, path.relative(scratch.root, `${directory}/pre-commit`), '#!/bin/sh\necho ran >&2\n')
+        scratch.git('config', '--global', 'core.hooksPath', '~/githooks')
+        return directory
+      },
+    ],
+    [
+      'outside',
+      (scratch) => {
+        const directory = path.join(scratch.base, 'shared')
+        writeHook(scratch, path.relative(scratch.root, `${directory}/pre-commit`), '#!/bin/sh\necho ran >&2\n')
+        scratch.git('config', 'core.hooksPath', directory)
+        return directory
+      },
+    ],
+  ]
+  for (const [name, make] of cases) {
+    const scratch = new Scratch(`a ${name} one`).init()
+    const directory = make(scratch)
+    const bytes = hookFiles(directory)
+    const { code, document } = scratch.tryCkpt('hooks', 'install')
+    expect([name, code, document.error.code]).toEqual([name, 2, 'USAGE'])
+    expect(hookFiles(directory)).toEqual(bytes)
+    expect(document.error.hints.length).toBe(HOOKS.length)
+    for (const hint of document.error.hints as string[]) {
+      const at = hint.indexOf(': ')
+      const [file, line] = [hint.slice(0, at), hint.slice(at + 2)]
+      const had = fs.existsSync(file) ? fs.readFileSync(file, 'utf8').replace('#!/bin/sh\n', '') : ''
+      fs.writeFileSync(file, `#!/bin/sh\n${line}\n${had}`)
+      fs.chmodSync(file, 0o755)
+    }
+    const { hooks } = scratch.ckpt('hooks', 'install')
+    expect(hooks.map((hook: Json) => [hook.installed, hook.fires])).toEqual(HOOKS.map(() => [true, true]))
+    const commit = () => tryGit(scratch, ['commit', '-q', '--allow-empty', '-m', 'x'])
+    expect(commit()).toMatchObject({ code: 0, stderr: 'ran\n' })
+    makePending(scratch)
+    expect(commit().code).toBe(1)
+    expect(tryGit(scratch, ['revert', '--no-edit', 'HEAD']).code).not.toBe(0)
+    scratch.ckpt('hooks', 'uninstall')
+    // The lines are right without ckpt, too.
+    scratch.git('reset', '-q', '--merge')
+    expect(commit()).toMatchObject({ code: 0, stderr: 'ran\n' })
+  }
+})
+
+test('row 31: husky: the project hooks run after the gate, both can refuse, uninstall gives its files back', () => {
+  const scratch = gateScratch()
+  scratch.write({ '.husky/pre-commit': 'echo husky ran >&2\n[ -z "$FAIL" ]\n' })
+  execFileSync(process.execPath, [path.join(path.dirname(require.resolve('husky')), 'bin.js')], {
+    cwd: scratch.root,
+    env: scratch.vars,
+  })
+  expect(scratch.git('config', 'core.hooksPath').trim()).toBe('.husky/_')
+  scratch.git('add', '-A')
+  scratch.git('commit', '-q', '-m', 'husky')
+  const launchers = hookFiles(scratch.at('.husky/_'))
+  const project = hookFiles(scratch.at('.husky'))
+  const { hooks, warnings } = scratch.ckpt('hooks', 'install')
+  expect(hooks.map((hook: Json) => [hook.installed, hook.chained, hook.fires])).toEqual(
+    HOOKS.map(() => [true, true, true]),
+  )
+  expect(warnings.join()).toMatch(/husky writes .* anew .*\.husky\/pre-commit.*gate\.sh/)
+  const commit = (vars = {}) => tryGit(scratch, ['commit', '-q', '--allow-empty', '-m', 'x'], { vars })
+  expect(commit()).toMatchObject({ code: 0, stderr: 'husky ran\n' })
+  expect(commit({ FAIL: '1' }).code).toBe(1)
+  makePending(scratch)
+  const refused = commit()
+  expect([refused.code, refused.stderr.includes('husky ran')]).toEqual([1, false])
+  expect(tryGit(scratch, ['cherry-pick', 'side']).code).not.toBe(0)
+  scratch.git('cherry-pick', '--abort')
+  expect(scratch.git('status', '--porcelain')).toBe('')
+
+  // A new `npm install` takes the gate out: that is seen, and mended.
+  execFileSync(process.execPath, [path.join(path.dirname(require.resolve('husky')), 'bin.js')], {
+    cwd: scratch.root,
+    env: scratch.vars,
+  })
+  const gone = scratch.ckpt('hooks', 'status')
+  expect(gone.hooks.every((hook: Json) => !hook.installed && hook.fires === false)).toBe(true)
+  expect(gone.warnings.join()).toContain('something took it out')
+  expect(scratch.ckpt('doctor').findings.find((one: Json) => one.name === 'hooks')).toMatchObject({
+    ok: false,
+    mend: 'ckpt hooks install',
+  })
+  scratch.ckpt('hooks', 'install')
+  expect(commit().code).toBe(1)
+
+  scratch.ckpt('hooks', 'uninstall')
+  expect([hookFiles(scratch.at('.husky/_')), hookFiles(scratch.at('.husky'))]).toEqual([launchers, project])
+  expect(commit()).toMatchObject({ code: 0, stderr: 'husky ran\n' })
+})
+
+test('row 31: husky installed after the gate takes over the hooks: status says so', () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('hooks', 'install')
+  execFileSync(process.execPath, [path.join(path.dirname(require.resolve('husky')), 'bin.js')], {
+    cwd: scratch.root,
+    env: scratch.vars,
+  })
+  const { hooks, warnings } = scratch.ckpt('hooks', 'status')
+  expect(hooks.every((hook: Json) => hook.fires === false)).toBe(true)
+  expect(warnings.join()).toContain('git now runs the hooks in')
+  scratch.ckpt('hooks', 'install')
+  makePending(scratch)
+  expect(tryGit(scratch, ['commit', '--allow-empty', '-m', 'x']).code).toBe(1)
+  scratch.ckpt('hooks', 'uninstall')
+  expect(Object.keys(hookFiles(scratch.at('.git/hooks'))).filter((name) => !name.endsWith('.sample'))).toEqual([])
+})
+
+/** The real program, if it is installed here: it is a binary of 14 MB that this project does not ask for. */
+function findLefthook(): string | null {
+  try {
+    return require.resolve(`lefthook-${process.platform}-${process.arch}/bin/lefthook`)
+  } catch {
+    const found = spawnSync('sh', ['-c', 'command -v lefthook'], { encoding: 'utf8' })
+    return found.stdout.trim() || null
+  }
+}
+const lefthook = findLefthook()
+
+test.skipIf(lefthook === null)(
+  'row 31: lefthook: its jobs run after the gate, both can refuse, uninstall gives its files back',
+  () => {
+    const scratch = gateScratch()
+    const run = (...args: string[]) =>
+      execFileSync(lefthook!, args, { cwd: scratch.root, env: scratch.vars, stdio: 'ignore' })
+    scratch.write({ 'lefthook.yml': 'pre-commit:\n  jobs:\n    - run: echo "lefthook"" ran" && test -z "$FAIL"\n' })
+    scratch.git('add', '-A')
+    scratch.git('commit', '-q', '-m', 'lefthook')
+    run('install')
+    const bytes = hookFiles(scratch.at('.git/hooks'))
+    const { hooks, warnings } = scratch.ckpt('hooks', 'install')
+    expect(states({ hooks })['pre-commit']).toMatchObject({ installed: true, chained: true, fires: true })
+    expect(hooks.every((hook: Json) => hook.fires)).toBe(true)
+    expect(warnings.join()).toContain('lefthook writes')
+    let count = 0
+    const commit = (vars = {}) => {
+      scratch.write({ 'mine.txt': `${count++}` })
+      scratch.git('add', '-A')
+      const { code, stdout, stderr } = tryGit(scratch, ['commit', '-q', '-m', 'x'], {
+        vars: { LEFTHOOK_BIN: lefthook!, ...vars },
+      })
+      return { code, ran: `${stdout}${stderr}`.includes('lefthook ran') }
+    }
+    expect(commit()).toEqual({ code: 0, ran: true })
+    expect(commit({ FAIL: '1' }).code).toBe(1)
+    makePending(scratch)
+    expect(commit()).toEqual({ code: 1, ran: false })
+    scratch.ckpt('hooks', 'uninstall')
+    expect(hookFiles(scratch.at('.git/hooks'))).toEqual(bytes)
+    expect(commit()).toEqual({ code: 0, ran: true })
+  },
+)
