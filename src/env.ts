@@ -59,8 +59,12 @@ export interface Env {
   stderr: NodeJS.WritableStream & { isTTY?: boolean; columns?: number }
   /** Says on a terminal what takes long; nothing on a pipe. */
   progress: (what: string) => void
+  /** In the daemon: the worktree that it holds open; only ops/context.ts looks inside. */
+  held?: object
   /** Sends a signal; 0 asks whether the process is there. */
   kill: (pid: number, signal: NodeJS.Signals | 0) => void
+  /** Ends the process at once, whatever is still going on in it. */
+  exit: (code: number) => void
   /** Calls back on a signal to this process; the result stops listening. */
   onSignal: (signal: NodeJS.Signals, listener: () => void) => () => void
 }
@@ -87,6 +91,7 @@ export function realEnv(): Env {
     kill: (pid, signal) => {
       process.kill(pid, signal)
     },
+    exit: (code) => process.exit(code),
     onSignal: (signal, listener) => {
       process.on(signal, listener)
       return () => process.off(signal, listener)

@@ -4,8 +4,11 @@ import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
 import { type HeadState, ignoreFiles, type Repository, readHead } from '../git/repository.ts'
 import { createStore, Store, type StorePlace, storeExists } from '../git/store.ts'
+import type { SnapshotCache } from '../snapshot/cache.ts'
+import type { Hint } from '../snapshot/scan.ts'
 import type { Worktree } from '../snapshot/worktree.ts'
 import { isHeld, withLock } from './lock.ts'
+import { waitingMarkers } from './marker-files.ts'
 import { claimWorktreeId, describeWorktree, findWorktree, placeStore } from './place.ts'
 import { recover } from './recover.ts'
 
@@ -19,11 +22,28 @@ export interface Context {
   /** False: nothing was ever recorded here; reading commands then see an empty store. */
   exists: boolean
   warnings: string[]
+  /** In the daemon: what it knows of the worktree without looking. */
+  live?: LiveScan
+}
+
+/** What a watcher adds to a scan. */
+export interface LiveScan {
+  /** Waits until every change before now was seen. `hint` null: a scan has to decide. */
+  barrier: () => Promise<{ hint: Hint | null; barrier: 'ok' | 'timeout' | 'none' }>
+  cache: () => SnapshotCache | null
+  /** What the next scan goes on from; the caller holds the worktree's lock. */
+  keep: (cache: SnapshotCache, mode: 'fast' | 'scan') => void
+}
+
+/** A worktree that the daemon holds open. */
+export interface HeldWorktree {
+  root: string
+  context: (env: Env) => Context
 }
 
 export interface OpenOptions {
-  /** Makes the store if it is not there. */
-  create?: boolean
+  /** Makes the store if it is not there. `unless-off`: not where checkpoints are switched off. */
+  create?: boolean | 'unless-off'
   /** `init`: a plain directory may get a store. */
   init?: boolean
   /** Passes over an invalid project file that is not committed. */
@@ -32,6 +52,8 @@ export interface OpenOptions {
 
 /** @throws CkptError BAD_ROOT, NOT_INITIALIZED, CONFIG */
 export async function openContext(env: Env, cwd: string, options: OpenOptions = {}): Promise<Context> {
+  const held = env.held as HeldWorktree | undefined
+  if (held && (cwd === held.root || cwd.startsWith(`${held.root}/`))) return held.context(env)
   const found = await findWorktree(env, cwd)
   // Without a word of configuration the root itself is checked first: a bad root wins over a bad file.
   placeStore(env, found, DEFAULTS)
@@ -51,7 +73,8 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
       },
     )
   }
-  if (options.create || options.init) {
+  const off = options.create === 'unless-off' && !config.enableFileCheckpointing
+  if ((options.create && !off) || options.init) {
     if (found.repository) place = claimWorktreeId(env, found.repository, place)
     await createStore(env, place)
     exists = true
@@ -72,7 +95,7 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
 }
 
 export function closeContext(context: Context): void {
-  context.store.close()
+  if (!context.live) context.store.close()
 }
 
 export interface LockOptions {
@@ -94,7 +117,7 @@ export function locked<T>(
     withLock(env, path, { command, wait: Math.max(0, end - env.monotonic()) }, async () => {
       // A prune holds the store's lock first and then every worktree's: who finds it held steps back.
       if (isHeld(env, `${place.directory}/lock`)) return null
-      context.warnings.push(...(await recover(context)))
+      context.warnings.push(...(await catchUp(context)))
       return { done: await work() }
     }).then((result) => (result ? result.done : waitForStore()))
   const waitForStore = async (): Promise<T> => {
@@ -109,6 +132,14 @@ export function locked<T>(
   return attempt()
 }
 
+/** Finishes what a killed command left, and takes up the markers that waited. The caller holds the worktree's lock. */
+async function catchUp(context: Context): Promise<string[]> {
+  const warnings = await recover(context)
+  if (waitingMarkers(context.env, context.store).length === 0) return warnings
+  const { takeUpMarkers } = await import('./markers.ts')
+  return [...warnings, ...(await takeUpMarkers(context))]
+}
+
 /** Runs work while nobody captures in any worktree of the store. */
 export function lockedStore<T>(
   context: Context,
@@ -121,7 +152,7 @@ export function lockedStore<T>(
     const all = names.reduceRight<() => Promise<T>>(
       (inner, name) => () => withLock(env, `${place.directory}/worktrees/${name}/lock`, { command, wait }, inner),
       async () => {
-        if (env.files.existsSync(store.worktreeDir)) context.warnings.push(...(await recover(context)))
+        if (env.files.existsSync(store.worktreeDir)) context.warnings.push(...(await catchUp(context)))
         return work()
       },
     )

@@ -58,6 +58,7 @@ function common(marker: Marker): Partial<CheckpointMeta> {
   return {
     ...(marker.messageId === undefined ? {} : { messageId: marker.messageId }),
     ...(marker.marker === undefined ? {} : { marker: marker.marker }),
+    ...(marker.late ? { late: true } : {}),
   }
 }
 
@@ -114,6 +115,8 @@ export async function markStop(scene: Scene, marker: StopMarker): Promise<Done> 
     kind: 'after',
     turn: turn.number,
     status: marker.status ?? 'completed',
+    // What changed between the end and now is nobody's: as with an end that was never reported.
+    ...(marker.late ? { inferred: true } : {}),
     ...common(marker),
   })
   return { checkpoint, turn: turn.number, abandoned: [] }

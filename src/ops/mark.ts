@@ -6,7 +6,7 @@ import { CkptError } from '../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
 import { react, sessionState } from '../core/machine.ts'
 import { runningTurn, type Timeline } from '../core/timeline.ts'
-import { readCheckpoint } from '../git/history.ts'
+import { readCheckpoint, type WorktreeRefs } from '../git/history.ts'
 import { hasUncommittedChanges } from '../git/repository.ts'
 import { type Context, headOf, locked } from './context.ts'
 import { markLate, markPrompt, markStep, markStop } from './mark-events.ts'
@@ -65,87 +65,101 @@ export interface MarkResult {
   warnings: string[]
 }
 
+const NOTHING = { mode: 'scan', barrier: 'none', beside: null, since: null, checkpoint: null, turn: null } as const
+
 /**
  * Records a marker. Returns when its checkpoint would survive a kill of this process.
  * @throws CkptError NOT_FOUND (a step or stop in a session without any turn), LOCKED, DAMAGED
  */
 export async function mark(context: Context, marker: Marker, arrived: number): Promise<MarkResult> {
   const { env, config } = context
-  const base = { mode: 'scan', barrier: 'none', beside: null, since: null } as const
   const passed = () => env.monotonic() - arrived
   if (!config.enableFileCheckpointing) {
     const warnings = [
       ...context.warnings,
       'Checkpoints are switched off here (enableFileCheckpointing): nothing was recorded.',
     ]
-    return { ...base, checkpoint: null, turn: null, ms: passed(), abandoned: [], warnings }
+    return { ...NOTHING, ms: passed(), abandoned: [], warnings }
   }
   const { deadline } = config.snapshot
   return locked(context, { command: `mark ${marker.event}`, wait: deadline }, async () => {
     const reading = readRefs(context)
     // The scan takes longest: it runs while the timeline is read, and is thrown away for a marker that came before.
-    return whileScanning(context, reading, { deadline: deadline - passed() }, async (scanning) => {
-      const [refs, head] = await Promise.all([reading, headOf(context)])
-      const pending = Boolean(refs.sessions.get(marker.session)?.boundary)
-      const timeline = await loadTimeline(context, refs, marker.session, { recent: !pending })
-      const repeated = await findRepeated(context, timeline, marker)
-      if (repeated) {
-        const beside = await besideOf(context, repeated)
-        const warnings = [...context.warnings, 'This marker was recorded before: nothing was added.']
-        return {
-          ...base,
-          checkpoint: repeated,
-          beside,
-          turn: repeated.turn ?? null,
-          ms: passed(),
-          abandoned: [],
-          warnings,
-        }
-      }
-      const first = marker.event === 'prompt' && !refs.sessions.get(marker.session)
-      const event = marker.event === 'step' && marker.start ? 'step-start' : marker.event
-      const state = sessionState({ turns: timeline.turns.length, running: runningTurn(timeline) !== null, pending })
-      const { actions } = react(state, event)
-      if (actions.includes('refuse-not-found')) {
-        throw new CkptError(
-          'NOT_FOUND',
-          `Session ${JSON.stringify(marker.session)} has no turn yet. Nothing was recorded.`,
-          {
-            hints: [`ckpt mark prompt --session ${marker.session}`],
-          },
-        )
-      }
-      const [snapshot, dirty] = await Promise.all([
-        scanning,
-        first && context.repository
-          ? hasUncommittedChanges(
-              env,
-              context.repository,
-              AbortSignal.timeout(Math.max(1, Math.floor(deadline - passed()))),
-            )
-          : false,
-      ])
-      const scene: Scene = { context, refs, timeline, snapshot, recorder: new Recorder(context, refs, head) }
-      const done = await (actions.includes('late')
-        ? markLate(scene, marker)
-        : marker.event === 'prompt'
-          ? markPrompt(scene, marker, dirty)
-          : marker.event === 'step'
-            ? markStep(scene, marker)
-            : markStop(scene, marker))
-      const warnings = [...context.warnings, ...degradedWarning(snapshot)]
-      if (dirty) warnings.push('uncommitted changes from before this session')
-      const before = marker.event === 'stop' && !done.checkpoint.late ? runningTurn(timeline)?.before : undefined
-      return {
-        ...base,
-        ...done,
-        beside: snapshot.beside,
-        since: before ? await besideOf(context, before) : null,
-        ms: passed(),
-        warnings,
-      }
-    })
+    return whileScanning(context, reading, { deadline: deadline - passed() }, (scanning) =>
+      recordMarker(context, marker, { arrived, reading, scanning }),
+    )
   })
+}
+
+export interface Recording {
+  arrived: number
+  reading: Promise<WorktreeRefs>
+  scanning: Promise<Snapshot>
+}
+
+/** Records a marker with a snapshot that is being taken. The caller holds the worktree's lock. @throws CkptError NOT_FOUND */
+export async function recordMarker(context: Context, given: Marker, recording: Recording): Promise<MarkResult> {
+  const { env } = context
+  const { arrived, reading, scanning } = recording
+  const passed = () => env.monotonic() - arrived
+  const [refs, head] = await Promise.all([reading, headOf(context)])
+  const pending = Boolean(refs.sessions.get(given.session)?.boundary)
+  const timeline = await loadTimeline(context, refs, given.session, { recent: !pending })
+  const repeated = await findRepeated(context, timeline, given)
+  if (repeated) {
+    const beside = await besideOf(context, repeated)
+    const warnings = [...context.warnings, 'This marker was recorded before: nothing was added.']
+    const turn = repeated.turn ?? null
+    return { ...NOTHING, checkpoint: repeated, beside, turn, ms: passed(), abandoned: [], warnings }
+  }
+  const state = sessionState({ turns: timeline.turns.length, running: runningTurn(timeline) !== null, pending })
+  if (given.event === 'stop' && given.onlyRunning && state !== 'running')
+    return { ...NOTHING, ms: passed(), abandoned: [], warnings: context.warnings }
+  const marker = state === 'idle' ? openingUnheard(timeline, given) : given
+  const first = marker.event === 'prompt' && !refs.sessions.get(marker.session)
+  const event = marker.event === 'step' && marker.start ? 'step-start' : marker.event
+  const { actions } = react(state, event)
+  if (actions.includes('refuse-not-found')) {
+    throw new CkptError(
+      'NOT_FOUND',
+      `Session ${JSON.stringify(marker.session)} has no turn yet. Nothing was recorded.`,
+      {
+        hints: [`ckpt mark prompt --session ${marker.session}`],
+      },
+    )
+  }
+  const [snapshot, dirty] = await Promise.all([
+    scanning,
+    first && context.repository ? hasUncommittedChanges(env, context.repository) : false,
+  ])
+  const scene: Scene = { context, refs, timeline, snapshot, recorder: new Recorder(context, refs, head) }
+  // A step that waited has no window any more: what it changed is claimed by its declared paths only.
+  const late = actions.includes('late') || (marker.event === 'step' && marker.late)
+  const done = await (late
+    ? markLate(scene, marker)
+    : marker.event === 'prompt'
+      ? markPrompt(scene, marker, dirty)
+      : marker.event === 'step'
+        ? markStep(scene, marker)
+        : markStop(scene, marker))
+  const warnings = [...context.warnings, ...degradedWarning(snapshot)]
+  if (dirty) warnings.push('uncommitted changes from before this session')
+  const before = marker.event === 'stop' && !late ? runningTurn(timeline)?.before : undefined
+  const since = before ? await besideOf(context, before) : null
+  return { ...NOTHING, ...done, beside: snapshot.beside, since, ms: passed(), warnings }
+}
+
+/**
+ * A tool call that begins in a turn nobody announced (its prompt's hook was killed, or the agent went on by itself) opens
+ * that turn: the state before the call is the state before the turn.
+ */
+function openingUnheard(timeline: Timeline, marker: Marker): Marker {
+  if (marker.event !== 'step' || !marker.start || marker.turn === undefined || marker.late) return marker
+  const { session, turn } = marker
+  const known = timeline.turns.some(({ before }) => before.marker === turn)
+  const announced = timeline.turns.at(-1)?.before.marker !== undefined
+  if (known || !announced) return marker
+  return { event: 'prompt', session, marker: turn, ...(timeline.agent === null ? {} : { agent: timeline.agent }) }
 }
 
 export function degradedWarning(snapshot: Pick<Snapshot, 'degraded' | 'beside'>): string[] {

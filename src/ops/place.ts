@@ -35,7 +35,8 @@ export async function findWorktree(env: Env, cwd: string): Promise<Found> {
   return { root: real, repository: null }
 }
 
-function stateDirectory(env: Env): string {
+/** Where stores of plain directories lie, and what belongs to no store. */
+export function stateDirectory(env: Env): string {
   return env.vars.CKPT_STATE_DIR || `${env.vars.XDG_STATE_HOME || `${env.home}/.local/state`}/ckpt`
 }
 

@@ -3,10 +3,13 @@ import { CkptError } from '../core/errors.ts'
 import { type Env, errno } from '../env.ts'
 import { type Context, locked, openContext } from './context.ts'
 import { journalExists } from './journal.ts'
+import { waitingMarkers } from './marker-files.ts'
 
 export async function openForReading(env: Env, cwd: string): Promise<Context> {
   const context = await openContext(env, cwd)
-  if (!context.exists || !journalExists(env, context.store)) return context
+  const { exists, store } = context
+  const journal = exists && journalExists(env, store)
+  if (!exists || !(journal || waitingMarkers(env, store).length > 0)) return context
   try {
     await locked(context, { command: 'recover', wait: 2000 }, async () => undefined)
   } catch (error) {
@@ -14,7 +17,11 @@ export async function openForReading(env: Env, cwd: string): Promise<Context> {
     const cannot = code === 'EACCES' || code === 'EROFS' || code === 'EPERM'
     const busy = error instanceof CkptError && error.code === 'LOCKED'
     if (!cannot && !busy) throw error
-    context.warnings.push('An operation is unfinished here: what is shown may be half of it.')
+    context.warnings.push(
+      journal
+        ? 'An operation is unfinished here: what is shown may be half of it.'
+        : 'Markers wait to be recorded: what is shown lacks them.',
+    )
   }
   return context
 }
