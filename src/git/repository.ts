@@ -43,6 +43,11 @@ export async function findRepository(env: Env, cwd: string): Promise<Repository 
   })
   const lines = asked.stdout.toString('utf8').split('\n')
   const [bare, inside, gitDir, commonDir, format, root] = lines
+  if (asked.code === 0 && lines.length !== 7) {
+    throw new CkptError('BAD_ROOT', 'The path of this repository holds a line feed. Nothing was recorded.', {
+      hints: ['move it to a path without one'],
+    })
+  }
   if (asked.code === 0 && gitDir && commonDir && root) {
     return { root, gitDir, commonDir, hash: format === 'sha256' ? 'sha256' : 'sha1' }
   }

@@ -6,13 +6,14 @@ import { readCheckpoint, type WorktreeRefs, writeCheckpoint } from '../git/histo
 import type { RefEdit } from '../git/refs.ts'
 import { type HeadState, headTree } from '../git/repository.ts'
 import { keepObjects } from '../git/side-refs.ts'
-import { loadCache, saveCache } from '../snapshot/cache.ts'
+import { loadCache, type SnapshotCache, saveCache } from '../snapshot/cache.ts'
 import { type Captured, capture } from '../snapshot/capture.ts'
 import { SnapshotView } from '../snapshot/view.ts'
 import type { Context } from './context.ts'
 
 export interface Snapshot extends Captured {
   view: SnapshotView
+  barrier: 'ok' | 'timeout' | 'none'
 }
 
 export interface SnapshotOptions {
@@ -30,7 +31,8 @@ export async function takeSnapshot(
 ): Promise<Snapshot> {
   const { env, store, worktree, config, repository } = context
   const { deadline = config.snapshot.deadline, publish = true } = options
-  const loaded = loadCache(env, store)
+  const watched = (await context.live?.barrier()) ?? { hint: null, barrier: 'none' as const }
+  const loaded = context.live ? context.live.cache() : loadCache(env, store)
   const cache = loaded && (await store.objects.read(loaded.tree)) !== null ? loaded : null
   const captured = await capture(env, {
     worktree,
@@ -39,9 +41,16 @@ export async function takeSnapshot(
     cache,
     lastTree: cache ? null : ((await newestCheckpoint(context, await refs))?.tree ?? null),
     headTree: cache || !repository ? null : await headTree(env, repository),
+    ...(watched.hint ? { hint: watched.hint } : {}),
   })
-  if (publish && captured.cache) saveCache(env, store, captured.cache)
-  return { ...captured, view: new SnapshotView(store, captured.tree, captured.beside) }
+  if (publish && captured.cache) publishCache(context, captured.cache, captured.mode)
+  return { ...captured, barrier: watched.barrier, view: new SnapshotView(store, captured.tree, captured.beside) }
+}
+
+/** Makes a scan's cache the one that the next scan goes on from. */
+export function publishCache(context: Context, cache: SnapshotCache, mode: 'fast' | 'scan'): void {
+  if (context.live) context.live.keep(cache, mode)
+  else saveCache(context.env, context.store, cache)
 }
 
 /** The worktree's newest checkpoint, whoever asked for it. */
