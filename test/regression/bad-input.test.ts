@@ -1,0 +1,216 @@
+/** Bad input: wrong usage has its own exit code and word; damage is named, never worked around; a full disk loses nothing. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { Scratch } from '../support/scratch.ts'
+import { corruptObject, inStore, ownDirectory, removeObject, storeOf } from '../support/store-surgery.ts'
+
+test('bad input: wrong commands, flags and values are usage errors, and change nothing', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  const disk = scratch.manifest()
+  const refs = inStore(scratch, 'for-each-ref')
+  for (const [code, error, ...args] of [
+    [2, 'USAGE', 'frobnicate'],
+    [2, 'USAGE', 'undo', '--frobnicate'],
+    [2, 'USAGE', 'undo', '--turns', '0'],
+    [2, 'USAGE', 'undo', '--turns', '-1'],
+    [2, 'USAGE', 'undo', '--turns', '1.5'],
+    [2, 'USAGE', 'undo', '--turns', 'all'],
+    [2, 'USAGE', 'undo', '--turns', '1', '--turns', '2'],
+    [2, 'USAGE', 'undo', '--turns', '1', '--to', '1'],
+    [2, 'USAGE', 'undo', '--step', '--only', '1'],
+    [2, 'USAGE', 'undo', '--merge', '--force'],
+    [2, 'USAGE', 'undo', '--to', 'yesterday'],
+    [2, 'USAGE', 'undo', '--to', 'worktree'],
+    [2, 'USAGE', 'undo', '--to', '../x'],
+    [2, 'USAGE', 'undo', '--', '../outside.txt'],
+    [2, 'USAGE', 'undo', '--', '/etc/passwd'],
+    [2, 'USAGE', 'redo', '--all', '--turns', '2'],
+    [2, 'USAGE', 'list', '-n', '0'],
+    [2, 'USAGE', 'show'],
+    [2, 'USAGE', 'show', '1', '2'],
+    [2, 'USAGE', 'run'],
+    [2, 'USAGE', 'apply', 'junk'],
+    [2, 'USAGE', 'apply', Buffer.from('{"op":"undo"}').toString('base64url')],
+    [2, 'USAGE', 'mark', 'prompt'],
+    [2, 'BAD_MARKER', 'mark', 'frobnicate', '--session', 's'],
+    [2, 'BAD_MARKER', 'mark', 'stop', '--session', 's', '--text', 'x'],
+    [2, 'BAD_MARKER', 'mark', 'prompt', '--session', 's', '--tool', 'x'],
+    [2, 'USAGE', 'mark', 'prompt', '--session', 's', '--kind', 'poem'],
+    [2, 'USAGE', 'mark', 'stop', '--session', 's', '--status', 'fine'],
+    [3, 'NOT_FOUND', 'mark', 'stop', '--session', 'unknown'],
+    [3, 'NOT_FOUND', 'mark', 'step', '--session', 'unknown'],
+    [3, 'NOT_FOUND', 'undo', '--to', '99'],
+    [3, 'NOT_FOUND', 'undo', '--only', '99'],
+    [3, 'NOT_FOUND', 'undo', '--to', '1.7'],
+    [3, 'NOT_FOUND', 'show', '99'],
+    [3, 'NOT_FOUND', 'show', 'abcd'],
+    [3, 'NOT_FOUND', 'show', '1.7'],
+    [3, 'NOT_FOUND', 'show', '99:after'],
+    [3, 'NOT_FOUND', 'show', '1', '--session', 'unknown'],
+    [3, 'NOT_FOUND', 'restore', 'deadbeef'],
+    [3, 'NOT_FOUND', 'restore', '1:before', '--', 'never-there.txt'],
+    [3, 'NOT_FOUND', 'diff', '1', '99'],
+    [9, 'BAD_ROOT', 'status', '--cwd', '/nonexistent'],
+    [9, 'BAD_ROOT', 'status', '--cwd', scratch.at('a.txt')],
+  ] as const) {
+    const { code: exit, document } = scratch.tryCkpt(...args)
+    expect([args.join(' '), exit, document.ok, document.error?.code]).toEqual([args.join(' '), code, false, error])
+    const prose = scratch.run([...args])
+    expect([args, prose.code, prose.stdout]).toEqual([args, code, ''])
+    expect(prose.stderr).toMatch(/^ckpt: /)
+  }
+  expect(scratch.manifest()).toEqual(disk)
+  expect(inStore(scratch, 'for-each-ref')).toBe(refs)
+})
+
+test('bad input: an ambiguous or unknown session is refused, an exact one wins over a prefix', () => {
+  const scratch = new Scratch().init()
+  for (const session of ['chat', 'chat-1', 'chat-2']) scratch.turn('x', () => undefined, session)
+  expect(scratch.ckpt('list', '--session', 'chat').session).toBe('chat')
+  expect(scratch.ckpt('list', '--session', 'chat-2').session).toBe('chat-2')
+  for (const wrong of ['chat-', 'nobody', 'CHAT']) {
+    const { code, document } = scratch.tryCkpt('undo', '--session', wrong)
+    expect([wrong, document.ok, [2, 3].includes(code)]).toEqual([wrong, false, true])
+  }
+})
+
+test('bad input: run gives back the exit status of its command, or 128 and its signal', () => {
+  const scratch = new Scratch().init()
+  expect(scratch.run(['run', '--', 'sh', '-c', 'exit 7']).code).toBe(7)
+  expect(scratch.run(['run', '--', 'sh', '-c', 'kill -TERM $$']).code).toBe(143)
+  expect(scratch.run(['run', '--', '/nonexistent/command']).code).toBe(127)
+  const { turns } = scratch.ckpt('list', '--session', 'run')
+  expect(turns.map((turn: { status: string }) => turn.status).filter((status: string) => status === 'running')).toEqual(
+    [],
+  )
+})
+
+test('bad input: a journal cut short is damage; doctor --fix sets it aside', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  const disk = scratch.manifest()
+  const journal = path.join(ownDirectory(scratch), 'journal.json')
+  for (const content of ['', '{"version":1', `${'0'.repeat(64)}\n{"version":1,"op":"undo","entries":[]}\n`]) {
+    fs.writeFileSync(journal, content)
+    for (const command of [['snapshot'], ['list'], ['undo'], ['mark', 'prompt', '--session', 's']]) {
+      const { code, document } = scratch.tryCkpt(...command)
+      expect([command, code, document.error.code]).toEqual([command, 7, 'DAMAGED'])
+      expect(document.error.hints.join()).toContain('doctor --fix')
+    }
+    expect(scratch.tryCkpt('verify').code).toBe(7)
+    expect(scratch.tryCkpt('doctor').document.findings).toContainEqual(
+      expect.objectContaining({ name: 'journal', ok: false }),
+    )
+    expect(fs.existsSync(journal)).toBe(true)
+    scratch.ckpt('doctor', '--fix')
+    expect(fs.existsSync(journal)).toBe(false)
+    expect(scratch.manifest()).toEqual(disk)
+  }
+  scratch.ckpt('undo')
+  expect(scratch.read('a.txt')).toBe('one\n')
+})
+
+test('bad input: a ref cut short is damage; the session is not begun anew over it', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  const ref = path.join(storeOf(scratch), 'refs/ckpt/@main/s/live')
+  const whole = fs.readFileSync(ref)
+  const disk = scratch.manifest()
+  for (const content of ['', whole.subarray(0, 20), `${'0'.repeat(39)}1\n`]) {
+    fs.writeFileSync(ref, content)
+    for (const command of [['undo'], ['list'], ['mark', 'prompt', '--session', 's'], ['verify']]) {
+      const { code, document } = scratch.tryCkpt(...command)
+      expect([String(content), command, code, document.ok]).toEqual([String(content), command, 7, false])
+    }
+  }
+  expect(scratch.manifest()).toEqual(disk)
+  fs.writeFileSync(ref, whole)
+  scratch.ckpt('undo')
+  expect(scratch.read('a.txt')).toBe('one\n')
+})
+
+test('bad input: missing or corrupted commits, trees and coverage lists are damage for each command that needs them', () => {
+  for (const [damage, rev] of [
+    [removeObject, ''],
+    [corruptObject, ''],
+    [removeObject, '^{tree}'],
+    [corruptObject, '^{tree}'],
+  ] as const) {
+    const scratch = new Scratch().init()
+    scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+    const [turn] = scratch.ckpt('list').turns
+    const disk = scratch.manifest()
+    damage(scratch, `${turn.before}${rev}`)
+    for (const command of [['undo'], ['diff', '1'], ['restore', '1:before'], ['verify']]) {
+      const { code } = scratch.tryCkpt(...command)
+      expect([rev, command, code]).toEqual([rev, command, 7])
+    }
+    expect(scratch.manifest()).toEqual(disk)
+  }
+})
+
+test('bad input: a store that this user cannot write refuses to record, and still shows what is there', () => {
+  const uid = 4321
+  const scratch = new Scratch().init()
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  execFileSync('chown', ['-R', `${uid}:${uid}`, scratch.base])
+  execFileSync('chown', ['-R', '0:0', scratch.at('.git/ckpt')])
+  execFileSync('chmod', ['-R', 'go+rX', scratch.at('.git/ckpt')])
+  const as = (...args: string[]) => {
+    const { code, stdout } = scratch.run([...args, '--json'], { uid })
+    return { code, document: JSON.parse(stdout) }
+  }
+  for (const command of [['snapshot'], ['mark', 'prompt', '--session', 's'], ['undo']]) {
+    const { code, document } = as(...command)
+    expect([command, code, document.error.message]).toEqual([command, 1, expect.stringMatching(/cannot be written/)])
+  }
+  expect(as('list').document.turns).toHaveLength(1)
+  expect(as('status').code).toBe(0)
+  expect(scratch.read('a.txt')).toBe('two\n')
+})
+
+test('bad input: a repository of another user is refused, with the way to allow it', () => {
+  const scratch = new Scratch().init()
+  fs.chmodSync(scratch.base, 0o755)
+  const { code, stdout } = scratch.run(['snapshot', '--json'], { uid: 4321, vars: { HOME: '/nonexistent' } })
+  const { error } = JSON.parse(stdout)
+  expect([code, error.code]).toEqual([9, 'BAD_ROOT'])
+  expect(error.hints.join()).toContain('safe.directory')
+})
+
+const canMount = spawnSync('unshare', ['-m', 'true']).status === 0
+
+// Needs the right to mount a file system: not there in most containers.
+test.skipIf(!canMount)('bad input: a full disk loses no file and no checkpoint', () => {
+  const scratch = new Scratch()
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'none', scratch.root])
+  onTestFinished(() => {
+    execFileSync('umount', ['-l', scratch.root])
+  })
+  const noise = (length: number, seed: number) => Buffer.from(Array.from({ length }, (_, i) => (i * i * seed) >> 3))
+  scratch.init({ 'a.txt': 'one\n', 'b.bin': noise(300_000, 7) })
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n', 'b.bin': noise(300_000, 11) }))
+  fs.writeFileSync(scratch.at('new.bin'), noise(200_000, 13))
+  const fill = fs.openSync(scratch.at('.git/filler'), 'w')
+  try {
+    for (;;) fs.writeSync(fill, Buffer.alloc(4096, 1))
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'ENOSPC' })
+  }
+  fs.closeSync(fill)
+  const disk = scratch.manifest()
+  for (const command of [['snapshot'], ['undo'], ['mark', 'prompt', '--session', 's'], ['undo', '--force']]) {
+    const { code, document } = scratch.tryCkpt(...command)
+    expect([command, code, document.error.message]).toEqual([command, 1, expect.stringMatching(/full|space|ENOSPC/i)])
+    expect(scratch.manifest()).toEqual(disk)
+  }
+  expect(scratch.ckpt('list').turns).toHaveLength(1)
+  scratch.remove('.git/filler')
+  expect(scratch.ckpt('verify').problems).toEqual([])
+  scratch.ckpt('undo')
+  expect(scratch.read('a.txt')).toBe('one\n')
+  expect(fs.readFileSync(scratch.at('b.bin')).equals(noise(300_000, 7))).toBe(true)
+})

@@ -1,0 +1,258 @@
+/** Environments: every kind of worktree, each with its own timeline. */
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { type Json, type RunOptions, Scratch } from '../support/scratch.ts'
+
+/** The program in another directory of the same scratch place. */
+function at(scratch: Scratch, cwd: string, options: RunOptions = {}) {
+  const json = (...args: string[]): Json => {
+    const { code, stdout, stderr } = scratch.run([...args, '--json'], { ...options, cwd })
+    if (code !== 0) throw new Error(`ckpt ${args.join(' ')} exited ${code}: ${stdout}${stderr}`)
+    return JSON.parse(stdout)
+  }
+  const write = (name: string, text: string) => {
+    fs.mkdirSync(path.dirname(path.join(cwd, name)), { recursive: true })
+    fs.writeFileSync(path.join(cwd, name), text)
+  }
+  const turn = (work: () => void) => {
+    json('mark', 'prompt', '--session', 's')
+    work()
+    return json('mark', 'stop', '--session', 's')
+  }
+  return { json, write, turn, read: (name: string) => fs.readFileSync(path.join(cwd, name), 'utf8') }
+}
+
+/** A turn, its undo and its redo, compared with the disk. */
+function roundTrip(scratch: Scratch, cwd: string, work: () => void): void {
+  const here = at(scratch, cwd)
+  const before = scratch.manifest(cwd)
+  here.turn(work)
+  const after = scratch.manifest(cwd)
+  expect(after).not.toEqual(before)
+  here.json('undo')
+  expect(scratch.manifest(cwd)).toEqual(before)
+  here.json('redo')
+  expect(scratch.manifest(cwd)).toEqual(after)
+  expect(here.json('verify').problems).toEqual([])
+}
+
+test('environments: linked worktrees have timelines of their own, also one named main and one made again', () => {
+  const scratch = new Scratch().init()
+  const linked = `${scratch.base}/elsewhere/main`
+  scratch.git('worktree', 'add', '-q', '-b', 'side', linked)
+  const there = at(scratch, linked)
+  scratch.turn('here', () => scratch.write({ 'a.txt': 'here\n' }))
+  there.turn(() => there.write('a.txt', 'there\n'))
+  const ids = [scratch.ckpt('status').worktree, there.json('status').worktree]
+  expect(ids[0]).toBe('@main')
+  expect(ids[1]).toMatch(/^main-[0-9a-f]+$/)
+  there.json('undo')
+  expect([scratch.read('a.txt'), there.read('a.txt')]).toEqual(['here\n', 'one\n'])
+  expect(scratch.ckpt('list').turns[0].hidden).toBe(false)
+  scratch.ckpt('undo')
+  expect(scratch.read('a.txt')).toBe('one\n')
+
+  scratch.git('worktree', 'remove', '--force', linked)
+  scratch.git('worktree', 'add', '-q', linked, 'side')
+  expect(there.json('list').turns).toEqual([])
+  there.turn(() => there.write('a.txt', 'again\n'))
+  expect(there.json('status').worktree).not.toBe(ids[1])
+  there.json('undo')
+  expect(there.read('a.txt')).toBe('one\n')
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
+test('environments: a linked worktree of a bare repository', () => {
+  const scratch = new Scratch().init()
+  const bare = `${scratch.base}/bare.git`
+  scratch.git('clone', '-q', '--bare', scratch.root, bare)
+  scratch.git('--git-dir', bare, 'worktree', 'add', '-q', `${scratch.base}/tree`, 'main')
+  const there = at(scratch, `${scratch.base}/tree`)
+  roundTrip(scratch, `${scratch.base}/tree`, () => there.write('a.txt', 'two\n'))
+  expect(fs.existsSync(`${bare}/ckpt/store.git`)).toBe(true)
+  expect(there.json('status').gitDir).toBe(`${bare}/worktrees/tree`)
+})
+
+test('environments: a submodule is a place of its own, and to its parent a nested repository', () => {
+  const scratch = new Scratch().init()
+  const library = new Scratch('library').init({ 'lib.c': 'int x;\n' })
+  scratch.git('-c', 'protocol.file.allow=always', 'submodule', 'add', '-q', library.root, 'lib')
+  scratch.git('commit', '-qm', 'with a submodule')
+  const inside = at(scratch, scratch.at('lib'))
+  const stop = scratch.ckpt('mark', 'prompt', '--session', 's')
+  expect(stop.checkpoint.uncovered).toEqual([{ path: 'lib/', reason: 'nested-repo' }])
+  inside.write('lib.c', 'int y;\n')
+  scratch.write({ 'a.txt': 'two\n' })
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  expect(scratch.ckpt('undo').files).toEqual([{ path: 'a.txt', action: 'write' }])
+  expect(inside.read('lib.c')).toBe('int y;\n')
+  roundTrip(scratch, scratch.at('lib'), () => inside.write('lib.c', 'int z;\n'))
+  expect(fs.existsSync(scratch.at('.git/modules/lib/ckpt/store.git'))).toBe(true)
+})
+
+test('environments: an unborn HEAD, through the first commit', () => {
+  const scratch = new Scratch()
+  scratch.git('init', '-q', '-b', 'main')
+  roundTrip(scratch, scratch.root, () => scratch.write({ 'a.txt': 'one\n', 'dir/b.txt': 'b\n' }))
+  scratch.turn('commit', () => {
+    scratch.write({ 'a.txt': 'two\n' })
+    scratch.git('add', '-A')
+    scratch.git('commit', '-qm', 'first')
+  })
+  const head = scratch.git('rev-parse', 'HEAD')
+  const { warnings } = scratch.ckpt('undo')
+  expect(warnings.join()).toMatch(/first commit was made.*leaves commits alone/)
+  expect(scratch.read('a.txt')).toBe('one\n')
+  expect(scratch.git('rev-parse', 'HEAD')).toBe(head)
+})
+
+test('environments: an empty directory and an empty repository', () => {
+  const scratch = new Scratch()
+  scratch.git('init', '-q')
+  const { checkpoint } = scratch.ckpt('snapshot')
+  expect([checkpoint.degraded, checkpoint.uncovered]).toEqual([false, []])
+  roundTrip(scratch, scratch.root, () => fs.mkdirSync(scratch.at('empty')))
+})
+
+test('environments: a SHA-256 repository', () => {
+  const scratch = new Scratch()
+  scratch.git('init', '-q', '--object-format=sha256')
+  scratch.write({ 'a.txt': 'one\n', 'dir/b.txt': 'b\n' })
+  scratch.git('add', '-A')
+  scratch.git('commit', '-qm', 'first')
+  const { checkpoint } = scratch.ckpt('snapshot')
+  expect(checkpoint.id).toMatch(/^[0-9a-f]{64}$/)
+  roundTrip(scratch, scratch.root, () => {
+    scratch.write({ 'a.txt': 'two\n', 'new.txt': 'new\n' })
+    scratch.remove('dir')
+  })
+})
+
+test('environments: a sparse checkout: what is not here is neither made nor deleted nor called removed', () => {
+  const scratch = new Scratch().init({
+    'in/a.txt': 'one\n',
+    'out/b.txt': 'one\n',
+    'out/deep/c.txt': 'one\n',
+    'top.txt': 't\n',
+  })
+  scratch.git('sparse-checkout', 'set', 'in')
+  expect(scratch.exists('out')).toBe(false)
+  const state = scratch.gitState()
+  const { checkpoint } = scratch.ckpt('snapshot')
+  expect(checkpoint.uncovered).toContainEqual({ path: 'out/', reason: 'not-here' })
+  roundTrip(scratch, scratch.root, () => scratch.write({ 'in/a.txt': 'two\n', 'top.txt': 'two\n' }))
+  expect(scratch.exists('out')).toBe(false)
+  expect(scratch.gitState()).toEqual(state)
+  // Widened after the turn: the files that came are git's, not the turn's.
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.git('checkout', '-q', '--', '.')
+  scratch.git('sparse-checkout', 'disable')
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  scratch.run(['undo', '--skip-conflicts'])
+  expect(scratch.read('out/b.txt')).toBe('one\n')
+})
+
+test('environments: a plain directory after init, and its store when it becomes a repository', () => {
+  const scratch = new Scratch()
+  scratch.write({ 'a.txt': 'one\n', 'sub/b.txt': 'b\n' })
+  const made = scratch.ckpt('init')
+  expect([made.created, made.store.path.startsWith(`${scratch.home}/state/ckpt/work-`)]).toEqual([true, true])
+  expect(scratch.ckpt('init').created).toBe(false)
+  roundTrip(scratch, scratch.root, () => scratch.write({ 'a.txt': 'two\n', 'sub/b.txt': 'two\n' }))
+  expect(scratch.exists('.git')).toBe(false)
+  expect(at(scratch, scratch.at('sub')).json('status').root).toBe(scratch.root)
+  scratch.git('init', '-q')
+  expect(scratch.ckpt('list').turns).toHaveLength(1)
+  expect(scratch.ckpt('status').store.path).toBe(made.store.path)
+  scratch.ckpt('undo')
+  expect(scratch.read('a.txt')).toBe('one\n')
+  expect(scratch.exists('.git/ckpt')).toBe(false)
+})
+
+test('environments: a root path with spaces, quotes, dollar signs and letters that are not ASCII', () => {
+  for (const name of [
+    `my "work" $HOME 'x'`,
+    'überstück 日本 é',
+    '-rf',
+    'back\\slash',
+    'a:b;c&d',
+    '*?[x]',
+    ' lead and trail ',
+  ]) {
+    const scratch = new Scratch(name).init({ 'a.txt': 'one\n', 'sub dir/ä.txt': 'one\n' })
+    roundTrip(scratch, scratch.root, () =>
+      scratch.write({ 'a.txt': 'two\n', 'sub dir/ä.txt': 'two\n', 'ñ.txt': 'new\n' }),
+    )
+    expect(scratch.ckpt('status').root).toBe(scratch.root)
+    const plain = `${scratch.base}/plain ${name}`
+    fs.mkdirSync(plain)
+    at(scratch, plain).json('init')
+    roundTrip(scratch, plain, () => at(scratch, plain).write('x.txt', 'x\n'))
+  }
+})
+
+test('environments: a root path with a line feed is served or refused, never mistaken for another place', () => {
+  const scratch = new Scratch('line\nfeed').init()
+  const { code, document } = scratch.tryCkpt('snapshot')
+  if (code === 0) expect(scratch.ckpt('status').root).toBe(scratch.root)
+  else expect([code, document.error.code]).toEqual([9, 'BAD_ROOT'])
+})
+
+test('environments: a detached HEAD, another branch, and a merge in progress', () => {
+  const scratch = new Scratch().init()
+  scratch.git('branch', 'other')
+  scratch.turn('work', () => scratch.write({ 'b.txt': 'agent\n' }))
+  scratch.git('checkout', '-q', 'other')
+  const refused = scratch.tryCkpt('undo')
+  expect([refused.code, refused.document.error.code]).toEqual([4, 'CONFLICT'])
+  expect(refused.document.error.message).toMatch(/made on branch main, but other is checked out/)
+  scratch.git('checkout', '-q', '--detach')
+  scratch.ckpt('undo')
+  expect(scratch.exists('b.txt')).toBe(false)
+  scratch.ckpt('redo')
+  scratch.git('checkout', '-q', 'main')
+  scratch.write({ 'a.txt': 'main\n' })
+  scratch.git('commit', '-qam', 'main')
+  scratch.git('checkout', '-q', 'other')
+  scratch.write({ 'a.txt': 'other\n' })
+  scratch.git('commit', '-qam', 'other')
+  expect(() => scratch.git('merge', '-q', 'main')).toThrow()
+  for (const command of [['undo', '--force'], ['redo'], ['restore', '1:before']]) {
+    const { code, document } = scratch.tryCkpt(...command)
+    expect([command, code, document.error.code]).toEqual([command, 8, 'GIT_BUSY'])
+  }
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.ckpt('mark', 'stop', '--session', 's')
+})
+
+test('environments: shallow, partial and single-branch clones need nothing that is not here', () => {
+  const scratch = new Scratch('origin').init({ 'a.txt': 'one\n', 'b/b.txt': 'b\n' })
+  scratch.write({ 'a.txt': 'two\n' })
+  scratch.git('commit', '-qam', 'second')
+  scratch.git('config', 'uploadpack.allowFilter', 'true')
+  for (const [name, ...flags] of [
+    ['shallow', '--depth=1'],
+    ['partial', '--filter=blob:none'],
+    ['sparse', '--filter=blob:none', '--sparse'],
+  ] as const) {
+    const clone = `${scratch.base}/${name}`
+    scratch.git('clone', '-q', ...flags, `file://${scratch.root}`, clone)
+    scratch.git('-C', clone, 'remote', 'set-url', 'origin', 'file:///nonexistent')
+    roundTrip(scratch, clone, () => at(scratch, clone).write('a.txt', 'three\n'))
+  }
+})
+
+test('environments: a umask of one’s own keeps the modes that files have'.replace('’', "'"), () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'run.sh': 'echo\n' })
+  fs.chmodSync(scratch.at('run.sh'), 0o755)
+  const modes = () => ['a.txt', 'run.sh'].map((name) => (fs.lstatSync(scratch.at(name)).mode & 0o777).toString(8))
+  scratch.turn('remove', () => scratch.remove('a.txt', 'run.sh'))
+  const program = path.resolve(import.meta.dirname, '../../bin/ckpt.js')
+  execFileSync('sh', ['-c', `umask 077; exec "${process.execPath}" "${program}" undo`], {
+    cwd: scratch.root,
+    env: scratch.vars,
+  })
+  expect(modes()).toEqual(['644', '755'])
+})
