@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { gateCost } from './bench-gate.ts'
 import { layOut } from './large-tree.ts'
 
 const ROUNDS = Number(process.env.CKPT_BENCH_ROUNDS ?? 9)
@@ -141,6 +142,8 @@ try {
   console.log(
     `Syncing in an undo: ${show(median(rows.undo.map((one) => one.syncMs)))} ms; a node start: ${show(node)} ms`,
   )
+  const { gated, bare } = gateCost(base, program, vars)
+  report('git commit with the gate, nothing pending', gated, bare, 'at most 1.2')
 } finally {
   rmSync(base, { recursive: true, force: true })
 }

@@ -8,6 +8,8 @@ export type HookName = (typeof HOOKS)[number]
 /** The texts in the package's `hooks/`. */
 export interface Templates {
   gate: string
+  /** The gate's second half, read only where something is pending. */
+  refuse: string
   own: string
   before: string
   lines: string

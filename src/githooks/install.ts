@@ -74,10 +74,11 @@ async function install(context: Context): Promise<HooksResult> {
   return { ...result, warnings: [...result.warnings, ...warnings] }
 }
 
-function placeGate(context: Context, { gate }: Templates): void {
+function placeGate(context: Context, { gate, refuse }: Templates): void {
   const { env } = context
   const directory = gateDirectory(context)
   env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
+  writeHook(env, `${directory}/gate-refuse.sh`, refuse, 0o600)
   writeHook(env, `${directory}/gate.sh`, gate, 0o600)
 }
 

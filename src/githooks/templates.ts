@@ -27,6 +27,7 @@ export function readTemplates({ env, repository, place }: Context): Templates {
   const elsewhere = place.directory === `${repository?.commonDir}/ckpt` ? '' : place.directory
   return {
     gate: read('gate').replace(/^ckpt_store=.*$/m, () => `ckpt_store=${quoted(elsewhere)}`),
+    refuse: read('gate-refuse'),
     own: read('hook'),
     before: read('hook-before'),
     lines: read('hook-lines'),

@@ -1,0 +1,209 @@
+/** The gate finds its worktree's marker wherever the worktree, its git directory and the store are, and without ckpt. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { gateScratch, HOOKS, head, makePending, tryGit } from '../support/gate.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
+
+const commit = ['commit', '-q', '--allow-empty', '-m', 'x']
+const fires = (document: Json) => document.hooks.map((hook: Json) => hook.fires)
+const all = HOOKS.map(() => true)
+
+/** A turn and its undo in another worktree or under another configuration. */
+function undoneIn(scratch: Scratch, cwd: string): void {
+  for (const args of [
+    ['mark', 'prompt', '--session', 'there'],
+    ['mark', 'stop', '--session', 'there'],
+    ['undo', '--session', 'there'],
+  ]) {
+    expect(scratch.run(args, { cwd })).toMatchObject({ code: 0 })
+    if (args[1] === 'prompt') fs.writeFileSync(path.join(cwd, 'agent.txt'), 'work\n')
+  }
+}
+
+test('row 32: each worktree has its own gate: a boundary in one does not refuse commits in the other', () => {
+  const scratch = gateScratch()
+  scratch.ckpt('hooks', 'install')
+  // Two linked worktrees of the same name, and one whose name says nothing.
+  const linked = ['x/Main', 'y/Main', "it's ü [1]"].map((name) => path.join(scratch.base, name))
+  for (const [i, directory] of linked.entries()) scratch.git('worktree', 'add', '-q', '-b', `linked-${i}`, directory)
+  for (const cwd of linked) expect(tryGit(scratch, commit, { cwd }).code).toBe(0)
+  expect(fires(JSON.parse(scratch.run(['hooks', 'status', '--json'], { cwd: linked[0]! }).stdout))).toEqual(all)
+  for (const [i, cwd] of linked.entries()) {
+    undoneIn(scratch, cwd)
+    const refused = tryGit(scratch, commit, { cwd })
+    expect([i, refused.code, refused.stderr.includes('session there')]).toEqual([i, 1, true])
+    expect(fires(JSON.parse(scratch.run(['hooks', 'status', '--json'], { cwd }).stdout))).toEqual(all)
+    for (const other of [scratch.root, ...linked.slice(i + 1)])
+      expect(tryGit(scratch, commit, { cwd: other }).code).toBe(0)
+  }
+  for (const cwd of linked) {
+    expect(tryGit(scratch, ['cherry-pick', 'side'], { cwd }).code).not.toBe(0)
+    expect(tryGit(scratch, ['cherry-pick', '--abort'], { cwd }).code).toBe(0)
+    expect(scratch.run(['redo', '--all'], { cwd }).code).toBe(0)
+    expect(tryGit(scratch, commit, { cwd }).code).toBe(0)
+  }
+  makePending(scratch)
+  expect(tryGit(scratch, commit).code).toBe(1)
+  expect(tryGit(scratch, commit, { cwd: linked[0]! }).code).toBe(0)
+})
+
+test('row 32: a path with spaces and quotes, a run from a subdirectory, and a repository that was moved', () => {
+  const scratch = gateScratch('my "own" it\'s $HOME `x` repo')
+  scratch.ckpt('hooks', 'install')
+  makePending(scratch)
+  fs.mkdirSync(scratch.at('sub dir'))
+  expect(tryGit(scratch, commit, { cwd: scratch.at('sub dir') }).code).toBe(1)
+  const moved = path.join(scratch.base, 'moved here')
+  fs.renameSync(scratch.root, moved)
+  expect(tryGit(scratch, commit, { cwd: moved }).code).toBe(1)
+  const elsewhere = { cwd: scratch.base }
+  const far = ['--git-dir', path.join(moved, '.git'), '--work-tree', moved]
+  expect(tryGit(scratch, [...far, ...commit], elsewhere).code).toBe(1)
+  expect(tryGit(scratch, ['-C', 'moved here', ...commit], elsewhere).code).toBe(1)
+  fs.renameSync(moved, scratch.root)
+})
+
+test('row 32: a git directory elsewhere, a submodule, and a bare repository with worktrees', () => {
+  const scratch = gateScratch()
+  const apart = path.join(scratch.base, 'apart')
+  scratch.git('init', '-q', '--separate-git-dir', apart)
+  scratch.ckpt('hooks', 'install')
+  makePending(scratch)
+  expect(tryGit(scratch, commit).code).toBe(1)
+  scratch.ckpt('accept')
+
+  const outer = path.join(scratch.base, 'outer')
+  scratch.git('init', '-q', outer)
+  scratch.git('-C', outer, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', scratch.root, 'inner')
+  const inner = path.join(outer, 'inner')
+  expect(scratch.run(['hooks', 'install'], { cwd: inner }).code).toBe(0)
+  undoneIn(scratch, inner)
+  expect(tryGit(scratch, commit, { cwd: inner }).code).toBe(1)
+  expect(tryGit(scratch, commit, { cwd: outer }).code).toBe(0)
+
+  const bare = path.join(scratch.base, 'bare.git')
+  scratch.git('clone', '-q', '--bare', scratch.root, bare)
+  const tree = path.join(scratch.base, 'tree')
+  scratch.git('-C', bare, 'worktree', 'add', '-q', tree, 'side')
+  expect(scratch.run(['hooks', 'install'], { cwd: tree }).code).toBe(0)
+  undoneIn(scratch, tree)
+  expect(tryGit(scratch, commit, { cwd: tree }).code).toBe(1)
+})
+
+test('row 32: a store elsewhere is found, for linked worktrees too; uninstall leaves nothing in the git directory', () => {
+  const scratch = gateScratch()
+  scratch.write({ '.checkpointrc': JSON.stringify({ store: { location: path.join(scratch.base, "my 'stores'") } }) })
+  scratch.git('add', '-A')
+  scratch.git('commit', '-q', '-m', 'config')
+  const linked = path.join(scratch.base, 'linked')
+  scratch.git('worktree', 'add', '-q', linked)
+  expect(fires(scratch.ckpt('hooks', 'install'))).toEqual(all)
+  makePending(scratch)
+  expect(tryGit(scratch, commit).code).toBe(1)
+  expect(tryGit(scratch, commit, { cwd: linked }).code).toBe(0)
+  undoneIn(scratch, linked)
+  expect(tryGit(scratch, commit, { cwd: linked }).code).toBe(1)
+  expect(fires(scratch.ckpt('hooks', 'status'))).toEqual(all)
+  scratch.ckpt('hooks', 'uninstall')
+  expect(scratch.exists('.git/ckpt')).toBe(false)
+  expect(tryGit(scratch, commit).code).toBe(0)
+})
+
+test('row 32: status sees a gate that looks at another store than ckpt does', () => {
+  const scratch = gateScratch()
+  scratch.ckpt('hooks', 'install')
+  scratch.ckpt('snapshot')
+  const file = scratch.at('.git/ckpt/hooks/gate.sh')
+  fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace(/^ckpt_store=.*$/m, `ckpt_store='${scratch.base}'`))
+  fs.mkdirSync(path.join(scratch.base, 'worktrees/@main'), { recursive: true })
+  expect(fires(scratch.ckpt('hooks', 'status'))).toEqual(HOOKS.map(() => false))
+  expect(fires(scratch.ckpt('hooks', 'install'))).toEqual(all)
+})
+
+test('row 32: without ckpt, and without Node, the gate still refuses and says how to get round it; without its directory it lets all pass', () => {
+  const scratch = gateScratch()
+  scratch.ckpt('hooks', 'install')
+  makePending(scratch)
+  const bin = path.join(scratch.base, 'bin')
+  fs.mkdirSync(bin)
+  for (const name of ['git', 'sh', 'tr', 'sed', 'grep', 'ps']) {
+    fs.symlinkSync(execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim(), path.join(bin, name))
+  }
+  const bare = { vars: { PATH: bin } }
+  const refused = tryGit(scratch, commit, bare)
+  expect([refused.code, refused.stderr.includes('ckpt is not in PATH')]).toEqual([1, true])
+  expect(tryGit(scratch, ['revert', '--no-edit', 'HEAD'], bare).code).not.toBe(0)
+  scratch.git('reset', '-q', '--merge')
+  const forced = { vars: { PATH: bin, CKPT_ALLOW_PENDING: '1' } }
+  expect(tryGit(scratch, commit, forced)).toMatchObject({ code: 0, stderr: '' })
+  scratch.remove('.git/ckpt')
+  expect(tryGit(scratch, commit, bare)).toMatchObject({ code: 0, stderr: '' })
+  expect(tryGit(scratch, ['revert', '--no-edit', 'HEAD~3'], bare)).toMatchObject({ code: 0 })
+})
+
+test('row 32: a half-done undo is refused as well, and finishing it opens the gate', () => {
+  const scratch = gateScratch()
+  scratch.ckpt('hooks', 'install')
+  scratch.ckpt('snapshot')
+  const journal = scratch.at('.git/ckpt/worktrees/@main/journal.json')
+  fs.writeFileSync(journal, 'cut sh')
+  for (const args of [commit, ['revert', '--no-edit', 'HEAD'], ['merge', '--no-edit', 'side']]) {
+    const refused = tryGit(scratch, args)
+    expect(refused.code).not.toBe(0)
+    expect(refused.stderr).toContain('half done')
+    expect(refused.stderr).toContain('ckpt doctor --fix')
+    scratch.git('reset', '-q', '--merge')
+  }
+  scratch.ckpt('doctor', '--fix')
+  expect(tryGit(scratch, commit).code).toBe(0)
+})
+
+test('row 32: several sessions are all named, each with its own way out; control characters reach no terminal', () => {
+  const scratch = gateScratch()
+  scratch.ckpt('hooks', 'install')
+  makePending(scratch, "it's é → \\n")
+  makePending(scratch, 'another')
+  const { code, stderr } = tryGit(scratch, commit)
+  expect(code).toBe(1)
+  expect(stderr).toContain("session it's é → \\n: undone from turn 1 on; hidden turns: 1,2")
+  expect(stderr).toContain("ckpt accept --session 'it'\\''s é → \\n'")
+  expect(stderr).toContain('session another')
+  expect(stderr).not.toContain('\u001b')
+  const marker = scratch.at('.git/ckpt/worktrees/@main/boundary')
+  fs.writeFileSync(marker, 'bell \u0007\u001b[2J\t1\t1')
+  expect(tryGit(scratch, commit).stderr).not.toMatch(/[\u0007\u001b]/)
+})
+
+test('row 32: where the calling command cannot be seen, the state of git decides', () => {
+  const scratch = gateScratch()
+  scratch.ckpt('hooks', 'install')
+  makePending(scratch)
+  const start = head(scratch)
+  const backstop = (message: string) => {
+    fs.writeFileSync(scratch.at('.git/MESSAGE'), message)
+    const hook = scratch.at('.git/hooks/prepare-commit-msg')
+    return spawnSync(hook, ['.git/MESSAGE', 'message'], { cwd: scratch.root, env: scratch.vars }).status
+  }
+  expect(backstop('plain\n')).toBe(0)
+  expect(backstop('Revert "third"\n\nThis reverts commit 0123456.\n')).toBe(1)
+  for (const args of [
+    ['merge', 'clash'],
+    ['cherry-pick', 'clash'],
+    ['revert', 'clash'],
+    ['rebase', 'clash'],
+  ]) {
+    tryGit(scratch, args, { vars: { CKPT_ALLOW_PENDING: '1' } })
+    expect([args[0], scratch.ckpt('status').git.busy, backstop('plain\n')]).toEqual([args[0], args[0], 1])
+    scratch.git(args[0]!, '--abort')
+    expect([head(scratch), backstop('plain\n')]).toEqual([start, 0])
+  }
+})
+
+test('row 32: outside of a repository there are no git hooks: exit 9', () => {
+  const scratch = new Scratch()
+  scratch.ckpt('init')
+  for (const action of ['install', 'uninstall', 'status']) expect(scratch.tryCkpt('hooks', action).code).toBe(9)
+  expect(scratch.tryCkpt('hooks', 'dance').code).toBe(2)
+})
