@@ -19,7 +19,7 @@ export function gateCost(base: string, program: string, vars: NodeJS.ProcessEnv)
     GIT_COMMITTER_NAME: 'bench',
     GIT_COMMITTER_EMAIL: 'bench@example.com',
   }
-  const [gated, bare] = ['gated', 'bare'].map((name) => {
+  const make = (name: string) => {
     const cwd = path.join(base, name)
     mkdirSync(cwd)
     const git = (...args: string[]) => execFileSync('git', args, { cwd, env, stdio: 'ignore' })
@@ -27,25 +27,20 @@ export function gateCost(base: string, program: string, vars: NodeJS.ProcessEnv)
     git('config', 'gc.auto', '0')
     git('commit', '-q', '--allow-empty', '-m', 'first')
     return { cwd, git, times: [] as number[] }
-  }) as [Place, Place]
+  }
+  const [gated, bare] = [make('gated'), make('bare')]
   for (const name of HOOKS)
     writeFileSync(path.join(bare.cwd, '.git/hooks', name), '#!/bin/sh\nexit 0\n', { mode: 0o755 })
   for (const args of [['snapshot'], ['hooks', 'install']]) {
     execFileSync(process.execPath, [program, ...args], { cwd: gated.cwd, env, stdio: 'ignore' })
   }
   for (let round = 0; round < 60; round++) {
-    for (const { git, times } of [gated, bare]) {
+    for (const { git, times } of round % 2 ? [gated, bare] : [bare, gated]) {
       const start = performance.now()
       git('commit', '-q', '--allow-empty', '-m', 'bench')
       times.push(performance.now() - start)
     }
   }
-  const median = ({ times }: Place) => times.sort((a, b) => a - b)[times.length >> 1]!
+  const median = ({ times }: { times: number[] }) => times.sort((a, b) => a - b)[times.length >> 1]!
   return { gated: median(gated), bare: median(bare) }
-}
-
-interface Place {
-  cwd: string
-  git: (...args: string[]) => void
-  times: number[]
 }
