@@ -50,6 +50,8 @@ export interface Env {
   /** `bytes` random bytes as hex. */
   random: (bytes: number) => string
   pid: number
+  /** Absolute path of the running program's first file. */
+  program: string
   uid: number
   umask: number
   platform: NodeJS.Platform
@@ -80,6 +82,7 @@ export function realEnv(): Env {
     monotonic: () => performance.now(),
     random: (bytes) => randomBytes(bytes).toString('hex'),
     pid: process.pid,
+    program: process.argv[1] ?? '',
     uid: process.getuid?.() ?? -1,
     umask: process.umask(),
     platform: process.platform,

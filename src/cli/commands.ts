@@ -54,6 +54,15 @@ export const commands: CommandEntry[] = [
     load: async () => (await import('./commands/mark.ts')).default,
   },
   {
+    usage: 'hook <name> [event]',
+    describe: 'what an agent calls: its payload on standard input; always exits 0',
+    options: {
+      name: id('claude, codex, opencode, gemini or cursor'),
+      event: id('the event, where the payload lacks it'),
+    },
+    load: async () => (await import('./commands/hook.ts')).default,
+  },
+  {
     usage: 'run',
     describe: 'run a command as one turn: ckpt run -- COMMAND ...',
     options: {
@@ -237,6 +246,18 @@ export const commands: CommandEntry[] = [
     describe: 'what a session can do',
     options: { session },
     load: async () => (await import('./commands/capabilities.ts')).default,
+  },
+  {
+    usage: 'watch',
+    describe: 'watch the worktree in the foreground: a live view, and fast checkpoints',
+    options: { background: { ...boolean('for `ckpt daemon start`'), hidden: true } },
+    load: async () => (await import('./commands/watch.ts')).default,
+  },
+  {
+    usage: 'daemon <action>',
+    describe: 'the watcher in the background: start, stop, status or logs',
+    options: { action: id('start, stop, status or logs') },
+    load: async () => (await import('./commands/daemon.ts')).default,
   },
   {
     usage: 'completion [shell]',

@@ -1,109 +1,17 @@
-/** The program: the tree of commands, each imported when it runs; the only place that catches, and that knows exit codes. */
-import pc from 'picocolors'
-import { CkptError } from '../core/errors.ts'
-import { printable, showPath } from '../core/paths.ts'
-import type { FileAction } from '../core/plan.ts'
-import { type Env, errno } from '../env.ts'
-import type { Arguments, Output } from './command.ts'
-import { showPaged } from './pager.ts'
-import { joinFreeText, parseQuickly } from './parse-quickly.ts'
-import { actionJson } from './present/json.ts'
-import { showProgress } from './progress.ts'
+/** Where the program starts. What the worktree's daemon can do at once it does; all the rest is loaded only if it is needed. */
+import { throughDaemon } from '../daemon/client.ts'
+import type { Env } from '../env.ts'
 
 export { realEnv } from '../env.ts'
 
-/** Runs one command line; the result is the exit code. Standard output is data, standard error is prose. */
+/** Runs one command line; the result is the exit code. */
 export async function main(argv: readonly string[], env: Env): Promise<number> {
-  const arrived = env.monotonic()
-  let broken = false
-  for (const stream of [env.stdout, env.stderr]) {
-    stream.on('error', (error: unknown) => {
-      if (errno(error) !== 'EPIPE') throw error
-      broken = true // whoever read us has seen enough
-    })
+  const answer = await throughDaemon(env, argv)
+  if (answer) {
+    env.stdout.write(answer.stdout)
+    env.stderr.write(answer.stderr)
+    return answer.code
   }
-  const json =
-    argv.includes('--json') && argv.indexOf('--json') < (argv.includes('--') ? argv.indexOf('--') : argv.length)
-  try {
-    if (env.platform === 'win32')
-      throw new CkptError('USAGE', 'ckpt does not run on Windows. Nothing was changed.', {
-        hints: ['use it inside WSL'],
-      })
-    const words = joinFreeText(argv)
-    const parsed = (await parseQuickly(words)) ?? (await (await import('./parse.ts')).parse(words))
-    if (parsed.kind === 'help') {
-      env.stdout.write(`${parsed.text}\n`)
-      return 0
-    }
-    const { args, command } = parsed
-    const colors = pc.createColors(useColor(env, args))
-    const cwd = args.cwd === undefined ? env.cwd : args.cwd.startsWith('/') ? args.cwd : `${env.cwd}/${args.cwd}`
-    const shown = showProgress(env, args)
-    const output = await command({ env: shown.env, args, cwd, colors, arrived }).finally(shown.clear)
-    return broken ? 0 : await print(env, args, output)
-  } catch (error) {
-    return report(env, { error, json })
-  }
-}
-
-function useColor(env: Env, args: Arguments): boolean {
-  return args.color && Boolean(env.stdout.isTTY) && !env.vars.NO_COLOR && env.vars.TERM !== 'dumb'
-}
-
-async function print(env: Env, args: Arguments, output: Output): Promise<number> {
-  const { json, text, warnings = [], exitCode = 0, ok = true, error } = output
-  if (args.json) env.stdout.write(`${JSON.stringify({ schemaVersion: 1, ok, ...json, ...(error ? { error } : {}) })}\n`)
-  else if (text !== '' && (!args.quiet || output.paged) && !(output.paged && (await showPaged(env, text))))
-    env.stdout.write(`${text}\n`)
-  if (!args.json && !args.quiet) for (const warning of warnings) env.stderr.write(`ckpt: ${printable(warning)}\n`)
-  if (error && !args.json) env.stderr.write(`ckpt: ${printable(error.message)}\n`)
-  return exitCode
-}
-
-function report(env: Env, { error, json }: { error: unknown; json: boolean }): number {
-  const known = error instanceof CkptError ? error : unexpected(error)
-  const { code, message, paths, hints, detail, exitCode } = known
-  if (json) {
-    const files = (detail as { files?: FileAction[] } | undefined)?.files
-    const document = {
-      schemaVersion: 1,
-      ok: false,
-      error: {
-        code,
-        message,
-        ...(paths.length > 0 ? { paths: paths.map((path) => showPath(path).path) } : {}),
-        ...(hints.length > 0 ? { hints } : {}),
-      },
-      ...(files ? { files: files.map(actionJson) } : {}),
-    }
-    env.stdout.write(`${JSON.stringify(document)}\n`)
-  } else {
-    env.stderr.write(`ckpt: ${printable(message)}\n${hints.map((hint) => `  → ${printable(hint)}\n`).join('')}`)
-  }
-  return exitCode
-}
-
-function unexpected(error: unknown): CkptError {
-  const code = errno(error)
-  const message = error instanceof Error ? error.message : String(error)
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return new CkptError(
-      'INTERNAL',
-      `The disk is full: nothing was recorded, and your files were not touched (${message}).`,
-      {
-        cause: error,
-        hints: ['free some space, then run the command again'],
-      },
-    )
-  }
-  if (code === 'EACCES' || code === 'EROFS' || code === 'EPERM') {
-    return new CkptError('INTERNAL', `The store cannot be written (${message}). Your files were not touched.`, {
-      cause: error,
-      hints: ['ckpt doctor'],
-    })
-  }
-  return new CkptError('INTERNAL', `Unexpected: ${message}. Your files were not touched unless said above.`, {
-    cause: error,
-    hints: ['ckpt doctor', 'ckpt verify'],
-  })
+  const { runProgram } = await import('./program.ts')
+  return runProgram(argv, env)
 }

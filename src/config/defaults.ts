@@ -21,6 +21,10 @@ export interface Config {
     /** How long abandoned turns stay, milliseconds. */
     grace: number
   }
+  watch: {
+    /** Milliseconds without a call after which a background daemon stops. */
+    idleStop: number
+  }
 }
 
 export const DEFAULTS: Config = {
@@ -35,6 +39,7 @@ export const DEFAULTS: Config = {
   },
   store: { maxBytes: 5 * 2 ** 30, location: 'git' },
   prune: { olderThan: null, grace: 7 * 86_400_000 },
+  watch: { idleStop: 30 * 60_000 },
 }
 
 /** Part of a configuration, as one file gives it. */
@@ -44,19 +49,21 @@ export interface PartialConfig {
   snapshot?: { [K in keyof Config['snapshot']]?: Config['snapshot'][K] | undefined } | undefined
   store?: { [K in keyof Config['store']]?: Config['store'][K] | undefined } | undefined
   prune?: { [K in keyof Config['prune']]?: Config['prune'][K] | undefined } | undefined
+  watch?: { [K in keyof Config['watch']]?: Config['watch'][K] | undefined } | undefined
 }
 
 /** Later files win, key by key. */
 export function mergeConfig(base: Config, part: PartialConfig): Config {
   const defined = <T extends object>(from: T | undefined) =>
     Object.fromEntries(Object.entries(from ?? {}).filter(([, value]) => value !== undefined))
-  const { snapshot, store, prune, ...top } = part
+  const { snapshot, store, prune, watch, ...top } = part
   return {
     ...base,
     ...defined(top),
     snapshot: { ...base.snapshot, ...defined(snapshot) },
     store: { ...base.store, ...defined(store) },
     prune: { ...base.prune, ...defined(prune) },
+    watch: { ...base.watch, ...defined(watch) },
   }
 }
 
@@ -89,6 +96,7 @@ export function widenConfig(trusted: Config, onDisk: Config): { config: Config; 
   for (const key of ['olderThan', 'grace'] as const) {
     if (onDisk.prune[key] !== trusted.prune[key]) ignored.push(`prune.${key}`)
   }
+  config.watch = onDisk.watch
   if (onDisk.store.location !== trusted.store.location) ignored.push('store.location')
   return { config, ignored }
 }

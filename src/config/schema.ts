@@ -43,6 +43,7 @@ export const configSchema = z.strictObject({
       grace: duration.optional(),
     })
     .optional(),
+  watch: z.strictObject({ idleStop: duration.optional() }).optional(),
 })
 
 /** @throws CkptError CONFIG that names the key, the file and what is allowed */

@@ -130,7 +130,13 @@ export async function recordMarker(context: Context, given: Marker, recording: R
   }
   const [snapshot, dirty] = await Promise.all([
     scanning,
-    first && context.repository ? hasUncommittedChanges(env, context.repository) : false,
+    first && context.repository
+      ? hasUncommittedChanges(
+          env,
+          context.repository,
+          AbortSignal.timeout(Math.max(1, Math.floor(context.config.snapshot.deadline - passed()))),
+        )
+      : false,
   ])
   const scene: Scene = { context, refs, timeline, snapshot, recorder: new Recorder(context, refs, head) }
   // A step that waited has no window any more: what it changed is claimed by its declared paths only.
@@ -146,7 +152,8 @@ export async function recordMarker(context: Context, given: Marker, recording: R
   if (dirty) warnings.push('uncommitted changes from before this session')
   const before = marker.event === 'stop' && !late ? runningTurn(timeline)?.before : undefined
   const since = before ? await besideOf(context, before) : null
-  return { ...NOTHING, ...done, beside: snapshot.beside, since, ms: passed(), warnings }
+  const { beside, mode, barrier } = snapshot
+  return { ...NOTHING, ...done, beside, since, mode, barrier, ms: passed(), warnings }
 }
 
 /**

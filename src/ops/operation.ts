@@ -17,14 +17,13 @@ import { type PathState, sameState } from '../core/state.ts'
 import type { RefEdit } from '../git/refs.ts'
 import type { FileEntry } from '../git/trees.ts'
 import { applyEntries, sweepTemporary } from '../snapshot/apply.ts'
-import { saveCache } from '../snapshot/cache.ts'
 import { behindSymlink, fingerprint, isStats, look, observe } from '../snapshot/disk.ts'
 import { ApplyConflict } from '../snapshot/fresh.ts'
 import type { SnapshotView } from '../snapshot/view.ts'
 import type { Context } from './context.ts'
 import { journalEntries, removeJournal, writeJournal, writeMarker } from './journal.ts'
 import { mergeTexts } from './merge.ts'
-import type { Recorder, Snapshot } from './record.ts'
+import { publishCache, type Recorder, type Snapshot } from './record.ts'
 
 /** A plan with what it rests on. */
 export interface Prepared {
@@ -241,7 +240,11 @@ export async function carryOut(context: Context, operation: Operation): Promise<
   if (snapshot.cache) {
     // What was written is looked at again by the next scan, whatever the ignore rules say then.
     const touched = entries.map((entry) => entry.path as RelativePath).filter((path) => !path.endsWith('/'))
-    saveCache(env, store, { ...snapshot.cache, recheck: [...new Set([...snapshot.cache.recheck, ...touched])] })
+    publishCache(
+      context,
+      { ...snapshot.cache, recheck: [...new Set([...snapshot.cache.recheck, ...touched])] },
+      snapshot.mode,
+    )
   }
   return { safety, syncMs }
 }

@@ -35,8 +35,8 @@ export async function snapshotNow(context: Context, text: string | undefined, ar
       since: null,
       turn: null,
       ms: env.monotonic() - arrived,
-      mode: 'scan',
-      barrier: 'none',
+      mode: snapshot.mode,
+      barrier: snapshot.barrier,
       abandoned: [],
       warnings: [...context.warnings, ...degradedWarning(snapshot)],
     }

@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 
-const LAYERS = ['env', 'core', 'config', 'git', 'snapshot', 'ops', 'githooks', 'cli'] as const
+const LAYERS = ['env', 'core', 'config', 'git', 'snapshot', 'ops', 'githooks', 'agents', 'cli'] as const
 const source = path.resolve(import.meta.dirname, '../../src')
 
 const layerOf = (file: string) => {
@@ -30,7 +30,9 @@ const allowed: Record<string, readonly string[]> = {
   snapshot: ['snapshot', 'git', 'core', 'env'],
   ops: ['ops', 'snapshot', 'git', 'config', 'core', 'env'],
   githooks: ['githooks', 'ops', 'git', 'config', 'core', 'env'],
-  cli: ['cli', 'githooks', 'ops', 'git', 'config', 'core', 'env'],
+  daemon: ['daemon', 'ops', 'snapshot', 'git', 'config', 'core', 'env'],
+  agents: ['agents', 'ops', 'git', 'config', 'core', 'env'],
+  cli: ['cli', 'agents', 'daemon', 'githooks', 'ops', 'git', 'config', 'core', 'env'],
   index: ['ops', 'snapshot', 'git', 'config', 'core', 'env'],
 }
 

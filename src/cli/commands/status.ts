@@ -1,4 +1,5 @@
-import { showPath } from '../../core/paths.ts'
+import { printable, showPath } from '../../core/paths.ts'
+import { type DaemonStatus, daemonStatus } from '../../daemon/life.ts'
 import { closeContext } from '../../ops/context.ts'
 import { openForReading } from '../../ops/reading.ts'
 import { status } from '../../ops/status.ts'
@@ -6,10 +7,15 @@ import type { Command } from '../command.ts'
 import { sessionJson, timelineBoundary } from '../present/json.ts'
 import { statusText } from '../present/text.ts'
 
+function daemonText({ running, pid, state }: DaemonStatus): string {
+  if (!running) return 'not running'
+  return `running (process ${pid})${state?.why ? `, the next snapshot is a scan: ${printable(state.why)}` : ''}`
+}
+
 const command: Command = async ({ env, cwd, colors }) => {
   const context = await openForReading(env, cwd)
   try {
-    const result = await status(context)
+    const [result, daemon] = await Promise.all([status(context), daemonStatus(env, context.store.worktreeDir)])
     const { root, gitDir, worktree, store, durable, uncovered, ignoredCount, dirty, head, unfinished, warnings } =
       result
     const json = {
@@ -18,7 +24,7 @@ const command: Command = async ({ env, cwd, colors }) => {
       worktree,
       sessions: result.sessions.map(sessionJson),
       boundary: result.boundary ? timelineBoundary(result.boundary.timeline) : null,
-      daemon: { running: false, pid: null, watching: false },
+      daemon: { running: daemon.running, pid: daemon.pid, watching: daemon.watching },
       store,
       durable,
       uncovered: uncovered.map(({ path, reason }) => ({ ...showPath(path === '' ? '.' : path), reason })),
@@ -28,7 +34,7 @@ const command: Command = async ({ env, cwd, colors }) => {
       unfinished,
       warnings,
     }
-    return { json, text: statusText(result, colors), paged: true, warnings }
+    return { json, text: statusText(result, { c: colors, daemon: daemonText(daemon) }), paged: true, warnings }
   } finally {
     closeContext(context)
   }

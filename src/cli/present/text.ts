@@ -248,7 +248,7 @@ export function bytesText(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`
 }
 
-export function statusText(result: StatusResult, c: Colors): string {
+export function statusText(result: StatusResult, { c, daemon }: { c: Colors; daemon: string }): string {
   const { head, store, sessions, uncovered } = result
   const git =
     result.gitDir === null
@@ -272,7 +272,7 @@ export function statusText(result: StatusResult, c: Colors): string {
             )
             .join(', '),
     ],
-    ['Daemon', 'not running'],
+    ['Daemon', daemon],
   ]
   if (result.boundary) {
     const { session, turn } = result.boundary.timeline.boundary!

@@ -1,0 +1,63 @@
+import { CkptError } from '../../core/errors.ts'
+import { printable } from '../../core/paths.ts'
+import { daemonStatus, logFile, startDaemon, stopDaemon } from '../../daemon/life.ts'
+import { readIfThere } from '../../git/store.ts'
+import { closeContext, openContext } from '../../ops/context.ts'
+import type { Command } from '../command.ts'
+
+const ACTIONS = ['start', 'stop', 'status', 'logs'] as const
+
+/** Lines of the log that are shown. */
+const LINES = 50
+
+const command: Command = async ({ env, args, cwd }) => {
+  const action = String(args.action)
+  if (!ACTIONS.includes(action as (typeof ACTIONS)[number])) {
+    throw new CkptError(
+      'USAGE',
+      `\`ckpt daemon\` can ${ACTIONS.join(', ')}, not ${JSON.stringify(action)}. Nothing was changed.`,
+      { hints: ['ckpt daemon --help'] },
+    )
+  }
+  const context = await openContext(env, cwd, { create: action === 'start' })
+  const { worktreeDir } = context.store
+  try {
+    if (action === 'start') {
+      const { started, info } = await startDaemon(context, env.program)
+      const text = started
+        ? `The daemon watches ${printable(info.root)} (process ${info.pid}).`
+        : `A daemon is at work here already (process ${info.pid}).`
+      return { json: { started, pid: info.pid, running: true }, text }
+    }
+    if (action === 'stop') {
+      const stopped = await stopDaemon(env, worktreeDir)
+      return {
+        json: { stopped, running: false },
+        text: stopped ? 'The daemon has stopped.' : 'No daemon is running here.',
+      }
+    }
+    if (action === 'logs') {
+      const log = readIfThere(env, logFile(worktreeDir))?.toString('utf8') ?? ''
+      const lines = log.trimEnd().split('\n').slice(-LINES)
+      return {
+        json: { path: logFile(worktreeDir), lines },
+        text: log === '' ? 'No log yet.' : lines.map(printable).join('\n'),
+        paged: true,
+      }
+    }
+    const { running, pid, watching, state } = await daemonStatus(env, worktreeDir)
+    const how = state
+      ? state.why === null
+        ? 'snapshots are fast'
+        : `the next snapshot is a scan: ${state.why}`
+      : 'it does not answer'
+    const text = running
+      ? `Running (process ${pid}), ${watching ? `watching ${state?.watched ?? 0} directories` : 'not watching'}; ${how}.`
+      : 'Not running. Every command works without it; start it: ckpt daemon start'
+    return { json: { running, pid, watching, state }, text, paged: true }
+  } finally {
+    closeContext(context)
+  }
+}
+
+export default command

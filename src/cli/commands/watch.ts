@@ -1,0 +1,44 @@
+import pino from 'pino'
+import { logFile } from '../../daemon/life.ts'
+import { type Daemon, runDaemon } from '../../daemon/server.ts'
+import type { Env } from '../../env.ts'
+import { closeContext, openContext } from '../../ops/context.ts'
+import { flag } from '../arguments.ts'
+import type { Command } from '../command.ts'
+import { startView } from '../live-view.ts'
+import { VERSION } from '../version.ts'
+
+/** Bytes at which the log begins anew; one older one is kept. */
+const LOG_SIZE = 2 ** 20
+
+function openLog(env: Env, path: string): pino.Logger {
+  const stats = env.files.statSync(path, { throwIfNoEntry: false })
+  if (stats && stats.size > LOG_SIZE) env.files.renameSync(path, `${path}.1`)
+  return pino({ base: { pid: env.pid } }, pino.destination({ dest: path, mkdir: true, sync: true, mode: 0o600 }))
+}
+
+const command: Command = async ({ env, args, cwd, colors }) => {
+  const context = await openContext(env, cwd, { create: true, forgiving: true })
+  const { worktreeDir } = context.store
+  const { idleStop } = context.config.watch
+  closeContext(context)
+  const background = flag(args, 'background')
+  const log = openLog(env, logFile(worktreeDir))
+  const { runProgram } = await import('../program.ts')
+  let view: ReturnType<typeof startView> | null = null
+  await runDaemon(env, {
+    cwd,
+    version: VERSION,
+    runCli: runProgram,
+    log,
+    // A person who looks on keeps it alive.
+    idleStop: background ? idleStop : Number.POSITIVE_INFINITY,
+    onReady: (daemon: Daemon) => {
+      if (!background && !args.json) view = startView(env, { daemon, colors })
+    },
+    onChange: (path) => view?.changed(path),
+  }).finally(() => view?.end())
+  return { json: {}, text: '' }
+}
+
+export default command

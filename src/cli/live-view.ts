@@ -1,0 +1,131 @@
+/** What `ckpt watch` shows: the session, its turns, files as they change. Plain lines where there is no terminal. */
+import { pathToText, printable } from '../core/paths.ts'
+import type { Daemon } from '../daemon/server.ts'
+import type { Env } from '../env.ts'
+import { listTurns } from '../ops/history.ts'
+import type { Colors } from './command.ts'
+import { listText } from './present/text.ts'
+import { runProgram } from './program.ts'
+
+/** Milliseconds between two redraws, and within which a second Escape counts. */
+const REDRAW = 250
+const DOUBLE = 300
+const RECENT = 8
+
+export function startView(
+  env: Env,
+  { daemon, colors }: { daemon: Daemon; colors: Colors },
+): { changed: (path: string) => void; end: () => void } {
+  const terminal = Boolean(env.stdout.isTTY)
+  const recent: string[] = []
+  if (!terminal) {
+    env.stdout.write(`watching ${printable(daemon.held.root)}\n`)
+    return {
+      changed: (path) => {
+        const shown = printable(pathToText(path))
+        if (recent.at(-1) === shown) return
+        recent.push(shown)
+        recent.splice(0, recent.length - RECENT)
+        env.stdout.write(`${new Date(env.now()).toISOString()} ${shown}\n`)
+      },
+      end: () => undefined,
+    }
+  }
+  let message = ''
+  let all = false
+  let dirty = true
+  let drawing = false
+  const draw = async () => {
+    if (!dirty || drawing) return
+    dirty = false
+    drawing = true
+    const context = daemon.held.context(env)
+    const turns = await listTurns(context, { limit: all ? 50 : 6, hidden: true }).finally(() => {
+      drawing = false
+    })
+    const { why, watched } = daemon.state()
+    const head = `${colors.bold('ckpt')} ${printable(daemon.held.root)}  ${colors.dim(`${watched} directories, ${why === null ? 'fast' : `scan: ${why}`}`)}`
+    const files = all ? [] : recent.map((path) => `  ${path}`)
+    const keys = colors.dim('u undo  r redo  d diff  Esc Esc all turns  q quit')
+    const lines = [
+      head,
+      '',
+      listText(turns, { c: colors, now: env.now() }),
+      '',
+      ...(files.length > 0 ? ['Changed lately', ...files, ''] : []),
+      message,
+      keys,
+    ]
+    // One write, line by line over what is there: no flicker.
+    env.stdout.write(
+      `\x1b[H${lines
+        .join('\n')
+        .split('\n')
+        .map((line) => `${line}\x1b[K`)
+        .join('\n')}\x1b[J`,
+    )
+  }
+  const redraw = () => {
+    dirty = true
+  }
+  const timer = setInterval(() => {
+    draw().catch((error: unknown) => {
+      message = printable(String(error))
+    })
+  }, REDRAW)
+  const run = (argv: string[]) =>
+    daemon.enqueue(async () => {
+      let said = ''
+      const collect = Object.assign(Object.create(env.stdout) as typeof env.stdout, {
+        isTTY: false,
+        write: (chunk: unknown) => {
+          said += String(chunk)
+          return true
+        },
+      })
+      await runProgram(argv, {
+        ...env,
+        held: daemon.held,
+        cwd: daemon.held.root,
+        stdout: collect,
+        stderr: collect,
+        onSignal: () => () => undefined,
+      })
+      message = said.trimEnd()
+      redraw()
+    })
+  let escaped = 0
+  const onKey = (key: Buffer) => {
+    const text = key.toString('latin1')
+    if (text === 'q' || text === '\x03') daemon.stop()
+    else if (text === 'u') void run(['undo'])
+    else if (text === 'r') void run(['redo'])
+    else if (text === 'd') void run(['diff', '--stat'])
+    else if (text === '\x1b') {
+      const now = env.monotonic()
+      if (now - escaped < DOUBLE) all = !all
+      escaped = now
+    }
+    redraw()
+  }
+  const stdin = env.stdin as NodeJS.ReadStream
+  stdin.setRawMode?.(true)
+  stdin.on('data', onKey)
+  stdin.resume()
+  env.stdout.write('\x1b[?1049h\x1b[?25l')
+  return {
+    changed: (path) => {
+      const shown = printable(pathToText(path))
+      if (!recent.includes(shown)) recent.push(shown)
+      recent.splice(0, recent.length - RECENT)
+      redraw()
+    },
+    end: () => {
+      clearInterval(timer)
+      stdin.off('data', onKey)
+      stdin.setRawMode?.(false)
+      stdin.pause()
+      env.stdout.write('\x1b[?25h\x1b[?1049l')
+    },
+  }
+}

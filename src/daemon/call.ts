@@ -1,0 +1,67 @@
+/**
+ * One call to the daemon by hand: the framing is a header and a body, and whoever waits for a marker should not wait for
+ * a library to load. Null: there is no daemon that answers, and the caller does the work itself.
+ */
+import { connect } from 'node:net'
+import { type Env, errno } from '../env.ts'
+import type { DaemonInfo } from './place.ts'
+
+/** Milliseconds to connect; an answer may take as long as the work itself. */
+const CONNECT = 300
+
+export interface Answer<T> {
+  result?: T
+  error?: { code: number; message: string }
+}
+
+export function callDaemon<T>(
+  env: Env,
+  info: DaemonInfo,
+  { method, params, timeout }: { method: string; params: object; timeout: number },
+): Promise<Answer<T> | null> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(info.socket)
+    const chunks: Buffer[] = []
+    let connected = false
+    const timer = setTimeout(() => done(null), CONNECT)
+    const late = setTimeout(() => done(null), timeout)
+    const done = (answer: Answer<T> | null) => {
+      clearTimeout(timer)
+      clearTimeout(late)
+      socket.destroy()
+      resolve(answer)
+    }
+    socket.on('connect', () => {
+      connected = true
+      clearTimeout(timer)
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, token: info.token } })
+      socket.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+    })
+    socket.on('data', (chunk: Buffer) => {
+      chunks.push(chunk)
+      const answer = readAnswer<T>(Buffer.concat(chunks))
+      if (answer) done(answer)
+    })
+    socket.on('error', (error) => {
+      const code = errno(error)
+      if (!connected || code === 'ECONNRESET' || code === 'EPIPE') done(null)
+      else reject(error)
+    })
+    socket.on('close', () => done(null))
+    if (info.pid === env.pid) done(null)
+  })
+}
+
+function readAnswer<T>(bytes: Buffer): Answer<T> | null {
+  let at = 0
+  for (;;) {
+    const end = bytes.indexOf('\r\n\r\n', at)
+    if (end < 0) return null
+    const length = Number(/content-length: (\d+)/i.exec(bytes.toString('latin1', at, end))?.[1] ?? Number.NaN)
+    if (Number.isNaN(length)) return { error: { code: -32700, message: 'the daemon answered in no known form' } }
+    if (bytes.length < end + 4 + length) return null
+    const message = JSON.parse(bytes.toString('utf8', end + 4, end + 4 + length)) as Answer<T> & { id?: number }
+    if (message.id === 1) return message
+    at = end + 4 + length // a notification
+  }
+}

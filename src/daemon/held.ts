@@ -1,0 +1,210 @@
+/** A worktree held open: what the last scan knew stays in memory, and the watcher says what changed since. */
+import type { Env } from '../env.ts'
+import { type Context, type HeldWorktree, headOf, type LiveScan, locked } from '../ops/context.ts'
+import { takeSnapshot } from '../ops/record.ts'
+import { readRefs } from '../ops/sessions.ts'
+import { loadCache, type SnapshotCache, saveCache } from '../snapshot/cache.ts'
+import { fingerprint } from '../snapshot/disk.ts'
+import { Barrier } from './barrier.ts'
+import { Watcher } from './watcher.ts'
+
+/** Milliseconds that a barrier may take before a scan decides instead. */
+const BARRIER_TIMEOUT = 500
+/** Milliseconds of quiet before what is only in memory is written, and before a sweep. */
+const QUIET = 1500
+
+export interface HeldState {
+  watching: boolean
+  /** Why the next snapshot is a scan; null: it is fast. */
+  why: string | null
+  misses: number
+  lastMode: 'fast' | 'scan' | null
+}
+
+export class Held implements LiveScan, HeldWorktree {
+  readonly #context: Context
+  readonly #env: Env
+  readonly #watcher: Watcher
+  readonly #barrier: Barrier
+  #cache: SnapshotCache | null = null
+  /** Fingerprint of the cache's file when ours and it were the same. */
+  #onDisk: string | null = null
+  #dirty = false
+  #looked = false
+  #timer: NodeJS.Timeout | null = null
+  #fastOff: string | null = null
+  #swept = true
+  state: HeldState = { watching: false, why: 'just started', misses: 0, lastMode: null }
+  log: (message: string, details?: object) => void = () => undefined
+  onChange: (path: string) => void = () => undefined
+
+  constructor(context: Context) {
+    this.#context = context
+    this.#env = context.env
+    const { root } = context.worktree
+    const ours = new Set(context.worktree.ours.map((path) => `${root}/${path}`))
+    this.#watcher = new Watcher(context.env, {
+      root,
+      skip: (path) => path === `${root}/.git` || path.endsWith('/.git') || ours.has(path) || this.#isStop(path),
+      onChange: (path) => this.onChange(path),
+    })
+    this.#barrier = new Barrier(context.env, `${context.store.worktreeDir}/daemon/cookies`)
+  }
+
+  /** Ignored directories with nothing covered below, and repositories of their own. */
+  #isStop(path: string): boolean {
+    const listing = this.#cache?.listing
+    if (!listing) return false
+    const { root } = this.#context.worktree
+    const at = Buffer.from(path.slice(root.length + 1), 'utf8').toString('latin1')
+    return listing.stops.includes(at as never) || listing.nested.includes(at as never)
+  }
+
+  /** Scans once, so that what is ignored is known, and then watches. */
+  async start(): Promise<void> {
+    await this.scan('start')
+    const slow = remoteFileSystem(this.#context)
+    if (slow) {
+      this.#fastOff = `${slow} does not report every change`
+      this.state.why = this.#fastOff
+      return
+    }
+    this.#barrier.start()
+    await this.#watcher.start()
+    this.state.watching = this.#watcher.failure === null
+    this.#watcher.distrust('watching just began')
+    await this.scan('watching')
+  }
+
+  async stop(): Promise<void> {
+    if (this.#timer) clearTimeout(this.#timer)
+    await this.#flush()
+    this.#barrier.stop()
+    await this.#watcher.stop()
+  }
+
+  /** A snapshot for nobody: it brings the cache up to date. */
+  scan(why: string): Promise<void> {
+    return locked(this.#context, { command: `daemon ${why}`, wait: 30_000 }, async () => {
+      await takeSnapshot({ ...this.#context, live: this }, readRefs(this.#context))
+    })
+  }
+
+  // HeldWorktree
+
+  context(env: Env): Context {
+    return { ...this.#context, env, warnings: [], live: this }
+  }
+
+  get watched(): number {
+    return this.#watcher.watched
+  }
+
+  get root(): string {
+    return this.#context.worktree.root
+  }
+
+  // LiveScan
+
+  async barrier(): Promise<Awaited<ReturnType<LiveScan['barrier']>>> {
+    if (this.#fastOff !== null || !this.state.watching) {
+      this.#looked = false
+      return { hint: null, barrier: 'none' }
+    }
+    const ok = await this.#barrier.wait(BARRIER_TIMEOUT)
+    if (!ok) this.#watcher.distrust('the barrier timed out')
+    const { hint } = this.#watcher.look()
+    this.#looked = true
+    return { hint: this.#sameOnDisk() ? hint : null, barrier: ok ? 'ok' : 'timeout' }
+  }
+
+  cache(): SnapshotCache | null {
+    if (!this.#sameOnDisk()) {
+      // Somebody else wrote: what they knew counts, and nothing vouches for what happened in between.
+      this.#cache = loadCache(this.#env, this.#context.store)
+      this.#onDisk = this.#print()
+      this.#dirty = false
+    }
+    return this.#cache
+  }
+
+  keep(cache: SnapshotCache, mode: 'fast' | 'scan'): void {
+    this.#cache = cache
+    this.#dirty = true
+    this.state.lastMode = mode
+    if (this.#looked) this.#watcher.settle(mode === 'scan')
+    this.state.why = this.#fastOff ?? this.#watcher.doubt
+    this.#swept = mode === 'scan'
+    this.#later()
+  }
+
+  #print(): string | null {
+    const stats = this.#env.files.lstatSync(`${this.#context.store.worktreeDir}/cache.json`, { throwIfNoEntry: false })
+    return stats ? fingerprint(stats) : null
+  }
+
+  #sameOnDisk(): boolean {
+    return this.#cache !== null && this.#print() === this.#onDisk
+  }
+
+  #later(): void {
+    if (this.#timer) clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      this.#timer = null
+      this.#idle().catch((error: unknown) => this.log('idle work failed', { error: String(error) }))
+    }, QUIET)
+    this.#timer.unref()
+  }
+
+  async #idle(): Promise<void> {
+    await this.#sweep()
+    await this.#flush()
+  }
+
+  /** What is only in memory goes to disk, for those who come without the daemon. */
+  async #flush(): Promise<void> {
+    if (!this.#dirty || !this.#cache) return
+    await locked(this.#context, { command: 'daemon flush', wait: 2000 }, async () => {
+      if (!this.#dirty || !this.#cache || !this.#sameOnDisk()) return
+      saveCache(this.#env, this.#context.store, this.#cache)
+      this.#onDisk = this.#print()
+      this.#dirty = false
+    })
+  }
+
+  /** Looks for what the events missed; a miss turns the fast path off. */
+  async #sweep(): Promise<void> {
+    if (this.#swept || this.#fastOff !== null || this.#watcher.pending > 0) return
+    const before = this.#cache?.tree
+    const { busy } = await headOf(this.#context)
+    if (busy !== null) return
+    await locked(this.#context, { command: 'daemon sweep', wait: 2000 }, async () => {
+      if (this.#cache?.tree !== before || this.#watcher.pending > 0) return
+      const events = this.#watcher.look()
+      this.#watcher.distrust('sweep')
+      const snapshot = await takeSnapshot({ ...this.#context, live: this }, readRefs(this.#context))
+      const late = await this.#barrier.wait(BARRIER_TIMEOUT)
+      const quiet = late && this.#watcher.pending === 0 && (events.hint?.paths.size ?? 1) === 0
+      if (snapshot.tree !== before && quiet) {
+        this.state.misses++
+        this.#fastOff = 'a change was not reported by the kernel: every snapshot is a scan now'
+        this.state.why = this.#fastOff
+        this.log(this.#fastOff)
+      }
+    })
+  }
+}
+
+/** statfs(2) types whose changes the kernel does not all report. */
+const REMOTE: Record<number, string> = {
+  26985: 'NFS',
+  16914839: '9p',
+  1702057286: 'FUSE',
+  2035054128: 'an overlay',
+  4283649346: 'CIFS',
+  4266872130: 'SMB',
+}
+
+function remoteFileSystem({ env, worktree }: Context): string | null {
+  return REMOTE[Number(env.files.statfsSync(worktree.root).type)] ?? null
+}

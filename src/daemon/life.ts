@@ -1,0 +1,89 @@
+/** Starting, asking and stopping the daemon from outside. */
+import { CkptError } from '../core/errors.ts'
+import { type Env, errno } from '../env.ts'
+import type { Context } from '../ops/context.ts'
+import { callDaemon } from './call.ts'
+import { type DaemonInfo, infoFile, isAlive, readInfo } from './place.ts'
+import type { DaemonState } from './protocol.ts'
+
+/** Milliseconds for a daemon to stand: it scans and watches everything first. */
+const START = 120_000
+
+export const logFile = (worktreeDir: string): string => `${worktreeDir}/daemon/log`
+
+export interface DaemonStatus {
+  running: boolean
+  pid: number | null
+  watching: boolean
+  state: DaemonState | null
+}
+
+const NONE: DaemonStatus = { running: false, pid: null, watching: false, state: null }
+
+export async function daemonStatus(env: Env, worktreeDir: string): Promise<DaemonStatus> {
+  const info = readInfo(env, worktreeDir)
+  if (!info || !isAlive(env, info.pid)) return NONE
+  const answer = await callDaemon<DaemonState>(env, info, { method: 'state', params: {}, timeout: 2000 })
+  // A daemon that hangs is there, and no client waits for it.
+  return { running: true, pid: info.pid, watching: answer?.result?.watching ?? false, state: answer?.result ?? null }
+}
+
+/** Starts one in the background, if none runs. @throws CkptError INTERNAL when it does not come up */
+export async function startDaemon(context: Context, program: string): Promise<{ started: boolean; info: DaemonInfo }> {
+  const { env, store, worktree } = context
+  const { worktreeDir } = store
+  const running = await daemonStatus(env, worktreeDir)
+  const known = readInfo(env, worktreeDir)
+  if (running.running && running.state && known) return { started: false, info: known }
+  const child = env.spawn(process.execPath, [program, 'watch', '--background'], {
+    cwd: worktree.root,
+    env: env.vars as NodeJS.ProcessEnv,
+    detached: true,
+    stdio: 'ignore',
+  })
+  child.unref()
+  let ended: number | null = null
+  child.on('exit', (code) => {
+    ended = code ?? 1
+  })
+  const end = env.monotonic() + START
+  while (env.monotonic() < end) {
+    const info = readInfo(env, worktreeDir)
+    if (info && isAlive(env, info.pid) && info.pid !== known?.pid) return { started: true, info }
+    if (ended !== null) break
+    env.progress('starting the daemon')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new CkptError('INTERNAL', 'The daemon did not come up. Every command works without it.', {
+    hints: ['ckpt daemon logs'],
+  })
+}
+
+/** Returns false when none ran. */
+export async function stopDaemon(env: Env, worktreeDir: string): Promise<boolean> {
+  const info = readInfo(env, worktreeDir)
+  if (!info) return false
+  if (!isAlive(env, info.pid)) {
+    removeInfo(env, worktreeDir)
+    return false
+  }
+  const answer = await callDaemon<null>(env, info, { method: 'stop', params: {}, timeout: 2000 })
+  if (!answer) env.kill(info.pid, 'SIGTERM')
+  const end = env.monotonic() + 10_000
+  while (isAlive(env, info.pid) && env.files.existsSync(infoFile(worktreeDir)) && env.monotonic() < end) {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  while (isAlive(env, info.pid) && env.monotonic() < end) await new Promise((resolve) => setTimeout(resolve, 20))
+  if (!isAlive(env, info.pid)) return true
+  env.kill(info.pid, 'SIGKILL')
+  removeInfo(env, worktreeDir)
+  return true
+}
+
+function removeInfo(env: Env, worktreeDir: string): void {
+  try {
+    env.files.unlinkSync(infoFile(worktreeDir))
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+  }
+}

@@ -1,0 +1,74 @@
+/** Where a worktree's daemon can be reached: a file in the worktree's own directory says it, a socket takes the calls. */
+import { createHash } from 'node:crypto'
+import { CkptError } from '../core/errors.ts'
+import { type Env, errno } from '../env.ts'
+
+export interface DaemonInfo {
+  pid: number
+  socket: string
+  /** Node cannot see a peer's user: who can read this file may call. */
+  token: string
+  version: string
+  root: string
+  since: string
+}
+
+export const infoFile = (worktreeDir: string): string => `${worktreeDir}/daemon/info.json`
+
+/** What the worktree's daemon says of itself; null when there is none. */
+export function readInfo(env: Env, worktreeDir: string): DaemonInfo | null {
+  try {
+    const info = JSON.parse(env.files.readFileSync(infoFile(worktreeDir), 'utf8')) as DaemonInfo
+    return typeof info.pid === 'number' && typeof info.socket === 'string' ? info : null
+  } catch (error) {
+    const code = errno(error)
+    if (code === 'ENOENT' || code === 'ENOTDIR' || error instanceof SyntaxError) return null
+    throw error
+  }
+}
+
+export function isAlive(env: Env, pid: number): boolean {
+  try {
+    env.kill(pid, 0)
+    return true
+  } catch (error) {
+    return errno(error) === 'EPERM'
+  }
+}
+
+/**
+ * A socket path of under 100 bytes (unix(7) allows 108), in a directory that only this user can enter.
+ * @throws CkptError INTERNAL when somebody else prepared that directory
+ */
+export function socketPath(env: Env, worktreeDir: string, temporary: string): string {
+  const runtime = env.vars.XDG_RUNTIME_DIR
+  const directory = runtime ? `${runtime}/ckpt` : `${temporary}/ckpt-${env.uid}`
+  env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const stats = env.files.lstatSync(directory)
+  if (!stats.isDirectory() || stats.uid !== env.uid || (stats.mode & 0o077) !== 0) {
+    throw new CkptError(
+      'INTERNAL',
+      `${directory} is not a directory of your own that others cannot enter. The daemon was not started.`,
+      {
+        hints: [`rm -r ${directory}`],
+      },
+    )
+  }
+  return `${directory}/${createHash('sha256').update(worktreeDir).digest('hex').slice(0, 24)}.sock`
+}
+
+/** The worktree's directory in its store, found without starting git: for those who want to be quick. Null: ask git. */
+export function quickWorktreeDir(env: Env, cwd: string): { root: string; worktreeDir: string } | null {
+  for (let at = cwd; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
+    let stats: ReturnType<typeof env.files.lstatSync>
+    try {
+      stats = env.files.lstatSync(`${at}/.git`)
+    } catch (error) {
+      if (errno(error) === 'ENOENT' || errno(error) === 'ENOTDIR') continue
+      throw error
+    }
+    // A linked worktree, or a link: git knows.
+    return stats.isDirectory() ? { root: at, worktreeDir: `${at}/.git/ckpt/worktrees/@main` } : null
+  }
+  return null
+}
