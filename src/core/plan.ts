@@ -36,8 +36,6 @@ export interface PlanInput {
   merges: ReadonlyMap<string, MergeResult>
   /** Whether the disk's uncovered path is still what the snapshot saw of it (`print` equal). */
   unchangedUncovered: (path: string, to: PathState) => boolean
-  /** A path becomes exactly what is asked for, or it conflicts: nothing is merged. */
-  whole?: boolean
 }
 
 export interface FileAction {
@@ -144,7 +142,6 @@ function settle(
     return { post, conflict: `session ${change.ambiguousWith} was changing it at the same time` }
   }
   if (sameState(ours, base)) return { post }
-  if (input.whole) return { post, conflict: 'changed since' }
   if (input.mergeable === false) return { post, conflict: 'changed since the newest checkpoint' }
   if (isFile(base) && isFile(ours) && isFile(theirs)) return settleFile(base, ours, theirs, input, needed)
   if (ours.kind === 'absent') return { post, conflict: 'deleted since' }

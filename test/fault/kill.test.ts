@@ -1,0 +1,185 @@
+/**
+ * Promise 8: SIGKILL at any call of a command, of ckpt alone or of its children too. The next command finishes or rolls
+ * back; the worktree is in one of the two states, whole; both stay reachable.
+ */
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { buildHarness, type FaultMode, faultLoop, MODES, Place } from '../support/fault.ts'
+import { Scratch } from '../support/scratch.ts'
+
+let harness = ''
+beforeAll(async () => {
+  const directory = fs.mkdtempSync(`${fs.realpathSync('/tmp')}/ckpt-fault-`)
+  harness = await buildHarness(directory)
+  return () => fs.rmSync(directory, { recursive: true })
+})
+
+const S = ['--session', 's']
+
+type Manifest = Record<string, string>
+
+/** A worktree with one turn behind it that did all there is to do to a tree. */
+async function oneTurn(): Promise<{ scratch: Scratch; start: Place; before: Manifest; after: Manifest }> {
+  const scratch = new Scratch()
+  scratch.init({
+    'edit.txt': 'one\n',
+    'gone.txt': 'gone\n',
+    'mode.sh': '#!/bin/sh\n',
+    swap: 'a file\n',
+    'tree/in/a': 'A\n',
+    'tree/in/b': 'B\n',
+    'kept/c': 'C\n',
+  })
+  fs.mkdirSync(scratch.at('empty'))
+  fs.symlinkSync('edit.txt', scratch.at('link'))
+  const start = new Place(scratch, scratch.root)
+  const before = start.manifest
+  await start.ckpt('mark', 'prompt', ...S, '--text', 'do it all')
+  scratch.write({ 'edit.txt': 'two\n', 'new/deep/file': Buffer.from([0, 255, 1]), 'kept/d': '' })
+  scratch.remove('gone.txt', 'tree', 'swap', 'empty', 'link')
+  fs.chmodSync(scratch.at('mode.sh'), 0o755)
+  scratch.write({ 'swap/inside': 'a directory\n', tree: 'a file now\n' })
+  fs.symlinkSync('kept', scratch.at('link'))
+  fs.mkdirSync(scratch.at('fresh'), { mode: 0o700 })
+  await start.ckpt('mark', 'stop', ...S)
+  return { scratch, start, before, after: start.manifest }
+}
+
+/** What must hold after any kill, once any command that can write has run. */
+async function sound(place: Place): Promise<void> {
+  await place.ckpt('status')
+  await place.ckpt('list', '--hidden')
+  const { code, document } = await place.try('verify')
+  expect([code, document.problems]).toEqual([0, []])
+  if (!fs.existsSync(`${place.root}/.git/ckpt/store.git`)) return
+  expect(fs.existsSync(`${place.root}/.git/ckpt/worktrees/@main/journal.json`)).toBe(false)
+  execFileSync('git', ['fsck', '--strict', '--no-dangling'], {
+    cwd: `${place.root}/.git/ckpt/store.git`,
+    stdio: 'pipe',
+  })
+}
+
+function tell(command: string, mode: FaultMode, calls: number): void {
+  if (process.env.CKPT_FAULT_STRIDE) process.stderr.write(`${command} (${mode}): ${calls} calls\n`)
+}
+
+describe.each(MODES)('killed %s', (mode) => {
+  test('promise 8: undo', async () => {
+    const { scratch, start, before, after } = await oneTurn()
+    const check = async (place: Place) => {
+      await sound(place)
+      const { boundary } = await place.ckpt('status')
+      expect(place.manifest).toEqual(boundary ? before : after)
+      if (!boundary) await place.ckpt('undo')
+      expect(place.manifest).toEqual(before)
+      await place.ckpt('redo')
+      expect(place.manifest).toEqual(after)
+      await place.ckpt('undo')
+      expect(place.manifest).toEqual(before)
+    }
+    tell('undo', mode, await faultLoop({ scratch, harness, start, mode, check, argv: ['undo'] }))
+  })
+
+  test('promise 8: redo', async () => {
+    const { scratch, start, before, after } = await oneTurn()
+    await start.ckpt('undo')
+    const check = async (place: Place) => {
+      await sound(place)
+      const { boundary } = await place.ckpt('status')
+      expect(place.manifest).toEqual(boundary ? before : after)
+      if (boundary) await place.ckpt('redo')
+      expect(place.manifest).toEqual(after)
+      await place.ckpt('undo')
+      expect(place.manifest).toEqual(before)
+    }
+    tell('redo', mode, await faultLoop({ scratch, harness, start, mode, check, argv: ['redo'] }))
+  })
+
+  test('promise 8: a prompt', async () => {
+    const { scratch, start } = await oneTurn()
+    scratch.write({ 'outside.txt': 'between the turns\n' })
+    const here = start.manifest
+    const argv = ['mark', 'prompt', ...S, '--text', 'second', '--marker', 'm1']
+    const check = async (place: Place) => {
+      await sound(place)
+      expect(place.manifest).toEqual(here)
+      // There whole or not at all; a retry is never a second turn.
+      expect((await place.ckpt('list')).turns.length).toBeLessThanOrEqual(2)
+      await place.ckpt(...argv)
+      const { turns } = await place.ckpt('list')
+      const shape = turns.map((turn: { n: number; prompt: string }) => `${turn.n} ${turn.prompt}`)
+      expect(shape).toEqual(['2 second', '1 do it all'])
+      fs.writeFileSync(`${place.root}/edit.txt`, 'three\n')
+      await place.ckpt('mark', 'stop', ...S)
+      await place.ckpt('undo')
+      expect(place.manifest).toEqual(here)
+    }
+    tell('mark prompt', mode, await faultLoop({ scratch, harness, start, mode, check, argv }))
+  })
+
+  test('promise 8: a stop', async () => {
+    const { scratch, start, before, after } = await oneTurn()
+    await start.ckpt('mark', 'prompt', ...S)
+    scratch.write({ 'edit.txt': 'three\n' })
+    const here = start.manifest
+    const check = async (place: Place) => {
+      await sound(place)
+      expect(place.manifest).toEqual(here)
+      const [turn] = (await place.ckpt('list')).turns
+      expect(['running', 'completed']).toContain(turn.status)
+      if (turn.status === 'running') await place.ckpt('mark', 'stop', ...S)
+      await place.ckpt('undo')
+      expect(place.manifest).toEqual(after)
+      await place.ckpt('undo')
+      expect(place.manifest).toEqual(before)
+      await place.ckpt('redo', '--all')
+      expect(place.manifest).toEqual(here)
+    }
+    tell('mark stop', mode, await faultLoop({ scratch, harness, start, mode, check, argv: ['mark', 'stop', ...S] }))
+  })
+
+  test('promise 8: a prompt after an undo, which abandons', async () => {
+    const { scratch, start, before, after } = await oneTurn()
+    await start.ckpt('undo')
+    const argv = ['mark', 'prompt', ...S, '--text', 'second']
+    const check = async (place: Place) => {
+      await sound(place)
+      expect(place.manifest).toEqual(before)
+      const { boundary } = await place.ckpt('status')
+      const { turns } = await place.ckpt('list', '--hidden', '--abandoned')
+      const shape = turns.map((turn: { n: number; hidden: boolean; abandoned: boolean }) =>
+        turn.hidden ? `${turn.n} hidden` : turn.abandoned ? `${turn.n} abandoned` : `${turn.n}`,
+      )
+      expect(shape).toEqual(boundary ? ['1 hidden'] : ['2', '1 abandoned'])
+      if (boundary) {
+        await place.ckpt('redo')
+        expect(place.manifest).toEqual(after)
+        return
+      }
+      fs.writeFileSync(`${place.root}/edit.txt`, 'three\n')
+      await place.ckpt('mark', 'stop', ...S)
+      await place.ckpt('undo')
+      expect(place.manifest).toEqual(before)
+    }
+    tell('mark prompt after undo', mode, await faultLoop({ scratch, harness, start, mode, check, argv }))
+  })
+
+  test('promise 8: a snapshot, and the very first one', async () => {
+    const { scratch, start } = await oneTurn()
+    scratch.write({ 'outside.txt': 'by hand\n' })
+    const here = start.manifest
+    const check = async (place: Place) => {
+      await sound(place)
+      expect(place.manifest).toEqual(here)
+      const { checkpoint } = await place.ckpt('snapshot')
+      fs.writeFileSync(`${place.root}/outside.txt`, 'changed\n')
+      await place.ckpt('restore', checkpoint.id, '--force')
+      expect(place.manifest).toEqual(here)
+    }
+    const loop = { scratch, harness, start, mode, check, argv: ['snapshot', '-m', 'by hand'] }
+    tell('snapshot', mode, await faultLoop(loop))
+    fs.rmSync(scratch.at('.git/ckpt'), { recursive: true })
+    tell('first snapshot', mode, await faultLoop(loop))
+  })
+})

@@ -1,0 +1,141 @@
+/** The fault loop: one command killed at its Nth call, for N = 1, 2, 3, … until a run ends by itself. */
+import { execFileSync, spawn } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { Writable } from 'node:stream'
+import { build } from 'esbuild'
+import { main } from '../../src/cli/main.ts'
+import { realEnv } from '../../src/env.ts'
+import type { Json, Scratch } from './scratch.ts'
+
+export const MODES = ['before', 'after', 'group', 'amid'] as const
+export type FaultMode = (typeof MODES)[number]
+
+/** Compiles the harness, so that each of hundreds of runs starts quickly. */
+export async function buildHarness(directory: string): Promise<string> {
+  const outfile = path.join(directory, 'fault-harness.mjs')
+  await build({
+    entryPoints: [path.resolve(import.meta.dirname, 'fault-harness.ts')],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    banner: {
+      js: "import{createRequire as faultRequire}from'node:module';const require=faultRequire(import.meta.url);",
+    },
+  })
+  return outfile
+}
+
+export interface Said {
+  code: number
+  document: Json
+}
+
+/** One worktree in some state after a kill (or before one); commands run in this process. */
+export class Place {
+  readonly root: string
+  readonly #scratch: Scratch
+  constructor(scratch: Scratch, root: string) {
+    this.#scratch = scratch
+    this.root = root
+  }
+
+  /** A copy with the same times. */
+  copy(name: string): Place {
+    const root = path.join(this.#scratch.base, name)
+    execFileSync('cp', ['-a', this.root, root])
+    return new Place(this.#scratch, root)
+  }
+
+  remove(): void {
+    fs.rmSync(this.root, { recursive: true })
+  }
+
+  async try(...argv: string[]): Promise<Said> {
+    const chunks: string[] = []
+    const sink = () =>
+      new Writable({
+        write(chunk: Buffer, _, done) {
+          chunks.push(chunk.toString())
+          done()
+        },
+      })
+    const { home, vars } = this.#scratch
+    const env = { ...realEnv(), cwd: this.root, home, vars, stdout: sink(), stderr: sink() }
+    const code = await main([...argv, '--json'], env)
+    return { code, document: JSON.parse(chunks.join('')) }
+  }
+
+  async ckpt(...argv: string[]): Promise<Json> {
+    const { code, document } = await this.try(...argv)
+    if (code !== 0) throw new Error(`ckpt ${argv.join(' ')} exited ${code}: ${JSON.stringify(document)}`)
+    return document
+  }
+
+  get manifest(): Record<string, string> {
+    return this.#scratch.manifest(this.root)
+  }
+
+  /** Runs the harness; the number of calls when it ended by itself, null when it was killed. */
+  killed(harness: string, mode: FaultMode, at: number, argv: readonly string[]): Promise<number | null> {
+    const report = `${this.root}.report`
+    return new Promise((resolve, reject) => {
+      const child = spawn(process.execPath, [harness, mode, String(at), report, '--', ...argv], {
+        cwd: this.root,
+        env: this.#scratch.vars,
+        stdio: ['ignore', 'ignore', 'pipe'],
+        detached: true,
+      })
+      let said = ''
+      child.stderr.on('data', (chunk: Buffer) => {
+        said += chunk.toString()
+      })
+      child.on('error', reject)
+      // `exit`, not `close`: a git that outlives its parent may hold the pipe.
+      child.on('exit', (code, signal) => {
+        if (signal === 'SIGKILL') resolve(null)
+        else if (code === 0) resolve(Number(fs.readFileSync(report, 'utf8')))
+        else reject(new Error(`the harness exited ${code ?? signal}: ${said}`))
+      })
+    })
+  }
+}
+
+export interface Loop {
+  scratch: Scratch
+  harness: string
+  start: Place
+  argv: readonly string[]
+  mode: FaultMode
+  /** Called after each kill. */
+  check: (place: Place, at: number) => Promise<void>
+}
+
+/** Every Nth N; 1: each one. */
+export const STRIDE = Number(process.env.CKPT_FAULT_STRIDE ?? 127)
+
+/** Returns how many calls a run makes that ends by itself. */
+export async function faultLoop({ harness, start, argv, mode, check }: Loop): Promise<number> {
+  const offset = STRIDE === 1 ? 0 : (argv.join(' ').length * 5 + MODES.indexOf(mode) * 7) % STRIDE
+  for (let at = 1 + offset; ; at += STRIDE) {
+    const place = start.copy(`${mode}-${at}`)
+    const calls = await place.killed(harness, mode, at, argv)
+    if (calls !== null) {
+      place.remove()
+      return calls
+    }
+    try {
+      await check(place, at)
+    } catch (error) {
+      throw new Error(
+        `${argv.join(' ')} killed ${mode} call ${at}: ${error instanceof Error ? error.message : error}`,
+        {
+          cause: error,
+        },
+      )
+    }
+    place.remove()
+  }
+}

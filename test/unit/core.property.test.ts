@@ -1,0 +1,286 @@
+// What must hold of the pure core for any input. The counterparts outside are git itself (mktree) and plain definitions.
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type Checkpoint, type CheckpointMeta, formatMessage, parseCheckpoint } from '../../src/core/checkpoint.ts'
+import { claimOf, joinTransitions, type Segment, type Window } from '../../src/core/claims.ts'
+import { CkptError } from '../../src/core/errors.ts'
+import { encodeSession, type Oid, parseSessionId, parseTarget, type SessionId } from '../../src/core/ids.ts'
+import { type ConflictMode, planChanges } from '../../src/core/plan.ts'
+import { type PathState, sameState, type Transition } from '../../src/core/state.ts'
+import { formatTree, parseTree, type TreeEntry } from '../../src/core/tree-object.ts'
+import { Scratch } from '../support/scratch.ts'
+
+const hex = (length: number) =>
+  fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: length, maxLength: length })
+const oid = hex(40).map((text) => text as Oid)
+
+/** One part of a path, latin1 bytes: names that sort around `/`, control characters, bytes that are not UTF-8. */
+const name = fc
+  .oneof(
+    fc.constantFrom('a', 'a-', 'a.', 'a0', 'a/'.slice(0, 1), 'A', '\xff', '\xc3\xa9', '\n', '-', '*'),
+    fc.string({ unit: fc.integer({ min: 1, max: 255 }).map((code) => String.fromCharCode(code)), minLength: 1 }),
+  )
+  .filter((text) => !text.includes('/') && text !== '.' && text !== '..' && text.toLowerCase() !== '.git')
+const treeEntries = fc.uniqueArray(
+  fc.record({ mode: fc.constantFrom<TreeEntry['mode']>('100644', '100755', '120000', '40000', '160000'), name, oid }),
+  { selector: (entry) => entry.name, maxLength: 20 },
+)
+
+test('a tree object comes back from its own bytes, whatever order its entries came in', () => {
+  fc.assert(
+    fc.property(treeEntries, (entries) => {
+      const bytes = formatTree(entries)
+      const parsed = parseTree(bytes, 20)
+      expect(new Set(parsed.map((entry) => JSON.stringify(entry)))).toEqual(
+        new Set(entries.map((entry) => JSON.stringify(entry))),
+      )
+      expect(formatTree([...parsed].reverse())).toEqual(bytes)
+    }),
+  )
+})
+
+test('a tree object is what git mktree makes of the same entries', () => {
+  const scratch = new Scratch()
+  scratch.git('init', '-q', '--bare', '.')
+  const type = { '100644': 'blob', '100755': 'blob', '120000': 'blob', '40000': 'tree', '160000': 'commit' } as const
+  fc.assert(
+    fc.property(treeEntries, (entries) => {
+      const rows = entries.map((entry) => `${entry.mode} ${type[entry.mode]} ${entry.oid}\t${entry.name}\0`).join('')
+      const run = (args: string[], input: Buffer) =>
+        execFileSync('git', args, { cwd: scratch.root, input, env: scratch.vars }).toString('latin1').trim()
+      const made = run(['mktree', '-z', '--missing'], Buffer.from(rows, 'latin1'))
+      expect(run(['hash-object', '-t', 'tree', '--stdin', '--literally'], formatTree(entries))).toBe(made)
+    }),
+    { numRuns: 30 },
+  )
+})
+
+test('no bytes but a whole tree parse: damage is said, never guessed', () => {
+  fc.assert(
+    fc.property(treeEntries, fc.nat(), (entries, cut) => {
+      const bytes = formatTree(entries)
+      if (bytes.length === 0) return
+      const short = bytes.subarray(0, cut % bytes.length)
+      try {
+        expect(formatTree(parseTree(short, 20))).toEqual(short)
+      } catch (error) {
+        expect(error).toBeInstanceOf(CkptError)
+      }
+    }),
+  )
+})
+
+/** Text that wants to be a trailer, a second paragraph, a header. */
+const hostile = fc.oneof(
+  fc.constantFrom('x\nCkpt-Kind: safety', '\n\nCkpt-Seq: 0\n', '%0A', '%', 'ü\u202e', '\r\n', ' ', '\0', 'tree 0'),
+  fc.string({ unit: 'binary', minLength: 1 }),
+)
+const filled = hostile.filter((text) => text !== '')
+const meta: fc.Arbitrary<CheckpointMeta> = fc.record(
+  {
+    kind: fc.constantFrom<CheckpointMeta['kind']>('before', 'step', 'after', 'manual', 'safety'),
+    session: filled.map((text) => text as SessionId),
+    seq: fc.integer({ min: 1 }),
+    beside: oid,
+    time: fc.constant('2026-01-02T03:04:05.678Z'),
+    turn: fc.integer({ min: 1, max: 1e6 }).map((turn) => turn as NonNullable<CheckpointMeta['turn']>),
+    step: fc.integer({ min: 1, max: 1e6 }),
+    start: fc.constant(true),
+    late: fc.constant(true),
+    messageId: filled,
+    marker: filled,
+    agent: filled,
+    tool: filled,
+    callId: filled,
+    branch: filled,
+    parentSession: filled,
+    paths: fc.array(name, { minLength: 1, maxLength: 3 }),
+    head: oid,
+    record: oid,
+  },
+  { requiredKeys: ['kind', 'session', 'seq', 'beside', 'time'] },
+)
+
+test('a checkpoint comes back from its message, whatever text an agent put into it', () => {
+  fc.assert(
+    fc.property(meta, oid, oid, (one, id, tree) => {
+      const message = formatMessage(one)
+      // A subject, an empty line, one paragraph of trailers: nothing that an agent sent makes a line of its own.
+      expect(message).toMatch(/^[ -~]+\n\n(?:Ckpt-[A-Za-z-]+: [ -~]+\n)+$/)
+      const { id: _, tree: own, parents, ...back }: Checkpoint = parseCheckpoint(id, `tree ${tree}\n\n${message}`)
+      expect([own, parents]).toEqual([tree, []])
+      // A lone surrogate is no text: it is stored as git would show it.
+      const text = (value: unknown) =>
+        typeof value === 'string' && one.paths?.includes(value) !== true
+          ? Buffer.from(value, 'utf8').toString('utf8')
+          : value
+      expect(back).toEqual(Object.fromEntries(Object.entries(one).map(([key, value]) => [key, text(value)])))
+    }),
+  )
+})
+
+test('every session has a ref name of its own, and git takes it', () => {
+  const sessionId = fc
+    .oneof(
+      fc.string({
+        unit: fc.constantFrom('a', 'A', '=', '6', '1', '_', '/', '.', '-', 'ü', ' ', '@{', '~'),
+        minLength: 1,
+      }),
+      fc.string({ unit: 'grapheme', minLength: 1 }),
+      fc.constantFrom('x'.repeat(121), 'x'.repeat(122), `${'x'.repeat(120)}=_`, 'A', '=41', 'a.lock', '..', '@'),
+    )
+    .filter((text) => Buffer.from(text).toString() === text && !/[\x00-\x1f\x7f]/.test(text))
+  const digest = (text: string) => createHash('sha256').update(text).digest('hex')
+  fc.assert(
+    fc.property(sessionId, sessionId, (a, b) => {
+      const [one, two] = [encodeSession(parseSessionId(a), digest), encodeSession(parseSessionId(b), digest)]
+      expect(one === two).toBe(a === b)
+      expect(one).toMatch(/^[a-z0-9_=-]{1,121}$/)
+    }),
+  )
+})
+
+test('an id is read as what it is, and nothing else is an id', () => {
+  const number = fc.integer({ min: 0, max: 999_999_999 })
+  fc.assert(
+    fc.property(number, number, hex(8), (turn, step, prefix) => {
+      expect(parseTarget(String(turn))).toEqual({ kind: 'turn', turn })
+      expect(parseTarget(`${turn}.${step}`)).toEqual({ kind: 'step', turn, step })
+      expect(parseTarget(`${turn}:before`)).toEqual({ kind: 'edge', turn, edge: 'before' })
+      expect(parseTarget(`${turn}:after`)).toEqual({ kind: 'edge', turn, edge: 'after' })
+      const kind = /^\d+$/.test(prefix) ? 'turn' : 'checkpoint'
+      expect(parseTarget(prefix).kind).toBe(kind)
+    }),
+  )
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      if (/^(?:worktree|\d{1,9}(?:\.\d{1,9}|:before|:after)?|t?[0-9a-f]+)$/.test(text)) return
+      expect(() => parseTarget(text)).toThrow(CkptError)
+    }),
+  )
+})
+
+const state: fc.Arbitrary<PathState> = fc.oneof(
+  { weight: 2, arbitrary: fc.constant({ kind: 'absent' as const }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('present' as const),
+      type: fc.constantFrom('file' as const, 'file' as const, 'link' as const),
+      oid: fc.constantFrom(...['1', '2', '3'].map((digit) => digit.repeat(40) as Oid)),
+      mode: fc.constantFrom(0o644, 0o755, 0o600),
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant({ kind: 'unknown' as const, reason: 'ignored' }) },
+)
+const change = fc.record({ path: fc.constantFrom('a', 'b'), from: state, to: state })
+
+test('promise 1: a plan writes only where the disk is what the turn left, or a merge is clean', () => {
+  const disk = fc.record({ a: state, b: state })
+  fc.assert(
+    fc.property(
+      fc.array(change, { maxLength: 4 }),
+      disk,
+      fc.constantFrom<ConflictMode>('refuse', 'skip', 'merge'),
+      (changes, now, mode) => {
+        const plan = planChanges({
+          units: changes.map((one, i) => ({ turn: (9 - i) as never, step: null, changes: [one] })),
+          disk: new Map(Object.entries(now)),
+          mode,
+          merges: new Map(),
+          unchangedUncovered: () => false,
+        })
+        for (const { path, action, pre, post } of plan.actions) {
+          const own = changes.filter((one) => one.path === path)
+          if (action === 'conflict') expect(post).toEqual(pre)
+          if (action === 'conflict' || action === 'skip' || sameState(pre, post)) continue
+          // Nothing unknown is ever overwritten, and nothing unknown ever deletes.
+          expect(pre.kind).not.toBe('unknown')
+          expect(post.kind).not.toBe('unknown')
+          // What happens first on this path begins where the disk is, or touches only what the disk left alone.
+          const begins = own.some(({ from, to }) => {
+            if (sameState(to, pre)) return true
+            // What is gone from an ignored directory can lose nothing.
+            if (to.kind === 'unknown' && pre.kind === 'absent') return true
+            const files = [from, to, pre].every((one) => one.kind === 'present' && one.type === 'file')
+            if (!files || from.kind !== 'present' || to.kind !== 'present' || pre.kind !== 'present') return false
+            return (
+              (from.oid === to.oid || to.oid === pre.oid || from.oid === pre.oid) &&
+              (from.mode === to.mode || to.mode === pre.mode || from.mode === pre.mode)
+            )
+          })
+          expect([path, begins]).toEqual([path, true])
+        }
+      },
+    ),
+    { numRuns: 2000 },
+  )
+})
+
+test('a plan where nobody else touched anything goes all the way back, and its record goes all the way forth', () => {
+  const known = state.filter((one) => one.kind !== 'unknown')
+  fc.assert(
+    fc.property(fc.array(known, { minLength: 2, maxLength: 6 }), (states) => {
+      const turns = states.slice(1).map((to, i) => ({ path: 'a', from: states[i]!, to }))
+      const input = { mode: 'refuse' as const, merges: new Map(), unchangedUncovered: () => false }
+      const units = turns.map((one, i) => ({ turn: (i + 1) as never, step: null, changes: [one] })).reverse()
+      const undone = planChanges({ ...input, units, disk: new Map([['a', states.at(-1)!]]) })
+      expect(undone.actions.filter(({ action }) => action === 'conflict')).toEqual([])
+      const [first, last] = [states[0]!, states.at(-1)!]
+      const post = undone.actions[0]?.post ?? last
+      expect(sameState(post, first)).toBe(true)
+      const redone = planChanges({ ...input, units: [...undone.units].reverse(), disk: new Map([['a', post]]) })
+      expect(redone.actions.filter(({ action }) => action === 'conflict')).toEqual([])
+      expect(sameState(redone.actions[0]?.post ?? post, last)).toBe(true)
+    }),
+  )
+})
+
+const window = fc.record({
+  session: fc.constantFrom('s', 't'),
+  turnId: fc.constant('t1'),
+  step: fc.option(fc.integer({ min: 1, max: 3 })),
+  from: fc.integer({ min: 1, max: 6 }),
+  to: fc.integer({ min: 2, max: 9 }),
+  declared: fc.array(fc.constantFrom('a', 'dir')),
+  open: fc.boolean(),
+})
+const segment = fc
+  .integer({ min: 1, max: 8 })
+  .map((from) => ({ from: { seq: from }, to: { seq: from + 1 } }) as Segment)
+
+test('a claim is fair: what is mine to one side is theirs to the other, and a tie is ambiguous to both', () => {
+  const windows = fc.array(window, { maxLength: 3 })
+  fc.assert(
+    fc.property(fc.constantFrom('a', 'b', 'dir/x'), segment, windows, windows, (path, at, mine, theirs) => {
+      const [one, two] = [claimOf(path, at, mine, theirs).kind, claimOf(path, at, theirs, mine).kind]
+      const other = { mine: 'theirs', theirs: 'mine', ambiguous: 'ambiguous', unclaimed: 'unclaimed' } as const
+      expect(two).toBe(other[one])
+      const inside = (all: readonly Window[]) => all.some((w) => w.from <= at.from.seq && at.to.seq <= w.to)
+      if (one !== 'unclaimed' && one !== 'theirs') expect(inside(mine)).toBe(true)
+    }),
+  )
+})
+
+test('joined changes begin and end where the single ones did, and none of them does nothing', () => {
+  fc.assert(
+    fc.property(
+      fc.array(
+        state.filter((one) => one.kind !== 'unknown'),
+        { minLength: 2, maxLength: 6 },
+      ),
+      (states) => {
+        const changes = states.slice(1).map((to, i) => ({ path: 'a', from: states[i]!, to, step: 1 }))
+        const joined: Transition[] = joinTransitions(changes)
+        const [first, last] = [states[0]!, states.at(-1)!]
+        if (sameState(first, last)) expect(joined).toEqual([])
+        else {
+          expect(joined).toHaveLength(1)
+          expect(sameState(joined[0]!.from, first) && sameState(joined[0]!.to, last)).toBe(true)
+        }
+      },
+    ),
+  )
+})
