@@ -1,0 +1,80 @@
+/** What an agent is to the rest: payloads that become markers, and a place where our entry is kept. */
+import type { SessionId } from '../core/ids.ts'
+import type { Marker } from '../ops/mark.ts'
+
+/** What one payload asks for. */
+export interface Heard {
+  /** In order; the paths of steps as the agent wrote them. */
+  markers: Marker[]
+  /** Where the agent stands now; it may have moved into another repository. */
+  cwd?: string
+  /** Where the agent was started: wins over a `cwd` in another repository. */
+  project?: string
+  /** A conversation begins or is taken up again. `parent`: it is a subagent's, and folds into that one's turn. */
+  started?: { session: SessionId; source: string; parent?: SessionId }
+  /** The agent's own record, where the id that its rewind takes can be found. */
+  transcript?: { path: string; turn: string }
+}
+
+export interface HearOptions {
+  /** The event as the command line names it, for agents whose payload may not. */
+  event: string | undefined
+  vars: Readonly<Record<string, string | undefined>>
+}
+
+export const SCOPES = ['user', 'project', 'local'] as const
+/** user: every project of this person. project: goes into the repository. local: this worktree only, not committed. */
+export type Scope = (typeof SCOPES)[number]
+
+export interface Places {
+  home: string
+  vars: Readonly<Record<string, string | undefined>>
+  /** The worktree's root. */
+  root: string
+}
+
+/** Settings in JSON with a `hooks` object: for each event a list that we append one element to. */
+export interface HookSettings {
+  kind: 'hooks'
+  /** Null: the agent has no such scope. */
+  file: (scope: Scope, places: Places) => string | null
+  /** Our elements, in the order in which they are written. */
+  entries: (command: (event: string) => string) => readonly { event: string; entry: unknown }[]
+  /** The commands in an element of an event's list. */
+  commandsOf: (entry: unknown) => readonly string[]
+  /** Keys that a file made by us needs beside `hooks`. */
+  skeleton?: Readonly<Record<string, unknown>>
+}
+
+/** A file of ours in the agent's plugin directory. */
+export interface PluginSettings {
+  kind: 'plugin'
+  file: (scope: Scope, places: Places) => string | null
+  /** Path in the package. */
+  source: string
+}
+
+export interface Agent {
+  name: string
+  /** As a person writes it. */
+  title: string
+  /** @throws CkptError BAD_MARKER for a payload that cannot be understood */
+  hear: (payload: unknown, options: HearOptions) => Heard
+  /** Its conversations may fork without a word: a first prompt under an id that never began is of the one resumed last. */
+  forks?: boolean
+  /** Its subagents have sessions of their own. */
+  children?: boolean
+  /** What the agent waits for on standard output. */
+  answer?: (event: string | undefined) => string | null
+  /** Milliseconds after which the agent gives a hook up, as we install it. */
+  timeout: (event: string | undefined) => number
+  /** The id that the agent's own rewind takes, looked for in the end of its transcript. */
+  messageIdIn?: (transcript: string, turn: string) => string | null
+  settings: HookSettings | PluginSettings
+  /** Directories that say the agent is on this machine. */
+  signs: (places: Omit<Places, 'root'>) => readonly string[]
+  /** What a person has to do after an install. */
+  afterwards?: string
+  /** What is seen of its work, in one line. */
+  covers: string
+}

@@ -1,0 +1,190 @@
+/** Claude Code: https://code.claude.com/docs/en/hooks, and payloads of 2.1.197 as they arrived. */
+import * as z from 'zod/mini'
+import type { Marker } from '../ops/mark.ts'
+import type { Agent, Heard, HearOptions, Places, Scope } from './agent.ts'
+import { commandsInGroup, hookGroup } from './hook-group.ts'
+import {
+  hookFields,
+  id,
+  markerId,
+  markersOf,
+  maybe,
+  pathsIn,
+  promptKind,
+  promptText,
+  text,
+  understood,
+} from './payload.ts'
+
+const schema = z.looseObject({
+  ...hookFields,
+  prompt_id: id,
+  transcript_path: text,
+  agent_id: id,
+  trigger: id,
+  is_interrupt: maybe(z.boolean()),
+})
+type Payload = z.output<typeof schema>
+
+/** Tools that change no file of the worktree. A subagent is none either: its own calls are steps. */
+const READERS = new Set([
+  'Agent',
+  'AskUserQuestion',
+  'BashOutput',
+  'EnterPlanMode',
+  'ExitPlanMode',
+  'Glob',
+  'Grep',
+  'LS',
+  'ListMcpResources',
+  'NotebookRead',
+  'Read',
+  'ReadMcpResource',
+  'Task',
+  'TaskCreate',
+  'TaskGet',
+  'TaskList',
+  'TaskOutput',
+  'TaskUpdate',
+  'TodoRead',
+  'TodoWrite',
+  'ToolSearch',
+  'WebFetch',
+  'WebSearch',
+])
+
+const EVENTS = [
+  'SessionStart',
+  'UserPromptSubmit',
+  'PreToolUse',
+  'PostToolUse',
+  'PostToolUseFailure',
+  'PreCompact',
+  'Stop',
+  'StopFailure',
+  'SessionEnd',
+] as const
+
+/** Seconds. A session's end waits 1.5 s for all its hooks, whatever they ask for. */
+const TIMEOUT = 25
+const END_TIMEOUT = 1.5
+
+function hear(payload: unknown, { vars }: HearOptions): Heard {
+  const one = understood(schema, payload)
+  const project = vars.CLAUDE_PROJECT_DIR
+  return {
+    markers: markers(one),
+    ...(one.cwd ? { cwd: one.cwd } : {}),
+    ...(project ? { project } : {}),
+    ...(one.hook_event_name === 'SessionStart' && one.source
+      ? { started: { session: markersOf(one.session_id).session, source: one.source } }
+      : {}),
+    ...(one.transcript_path && one.prompt_id ? { transcript: { path: one.transcript_path, turn: one.prompt_id } } : {}),
+  }
+}
+
+function markers(one: Payload): Marker[] {
+  const make = markersOf(one.session_id)
+  const { prompt_id, tool_use_id, tool_name } = one
+  const turn = markerId('claude', prompt_id)
+  const step = {
+    ...(tool_name === undefined ? {} : { tool: tool_name }),
+    callId: tool_use_id,
+    paths: pathsIn(one.tool_input, ['file_path', 'notebook_path']),
+    turn,
+  }
+  switch (one.hook_event_name) {
+    case 'UserPromptSubmit':
+      // A subagent's own prompts and stops are no turns.
+      if (one.agent_id !== undefined) return []
+      return [
+        make.prompt({
+          agent: 'claude',
+          kind: promptKind(one.prompt),
+          text: promptText(one.prompt),
+          messageId: prompt_id,
+          marker: turn,
+        }),
+      ]
+    case 'PreToolUse':
+      if (READERS.has(tool_name ?? '')) return []
+      return [make.step({ ...step, start: true, marker: markerId('claude', tool_use_id, 'start') })]
+    case 'PostToolUse':
+    case 'PostToolUseFailure':
+      if (READERS.has(tool_name ?? '')) return []
+      return [make.step({ ...step, marker: markerId('claude', tool_use_id, 'end') })]
+    case 'Stop':
+      return one.agent_id === undefined ? [make.stop({ status: 'completed', marker: markerId(turn, 'stop') })] : []
+    case 'StopFailure':
+      return one.agent_id === undefined ? [make.stop({ status: 'failed', marker: markerId(turn, 'stop') })] : []
+    case 'SessionEnd':
+      return [make.stop({ status: 'interrupted', onlyRunning: true })]
+    case 'PreCompact':
+      // Asked for by the person, it is a turn without work; the agent's own is part of the turn that runs.
+      if (one.trigger !== 'manual') return []
+      return [make.prompt({ agent: 'claude', kind: 'compaction', text: '/compact' }), make.stop({ onlyRunning: true })]
+    default:
+      return []
+  }
+}
+
+/** The transcript line of a prompt: the first of its turn that is the person's, not a tool's result. */
+function messageIdIn(transcript: string, turn: string): string | null {
+  for (const line of transcript.split('\n')) {
+    if (!line.includes(turn)) continue
+    let row: unknown
+    try {
+      row = JSON.parse(line)
+    } catch {
+      continue // the first line of a tail is cut
+    }
+    const found = promptLine.safeParse(row)
+    if (!found.success || found.data.promptId !== turn) continue
+    const { content } = found.data.message
+    const isResult = Array.isArray(content) && content.some((block) => block?.type === 'tool_result')
+    if (!isResult) return found.data.uuid
+  }
+  return null
+}
+
+const promptLine = z.looseObject({
+  type: z.literal('user'),
+  uuid: z.string().check(z.minLength(1), z.maxLength(1024)),
+  promptId: z.string(),
+  isSidechain: z.optional(z.literal(false)),
+  isMeta: z.optional(z.literal(false)),
+  message: z.looseObject({ content: z.any() }),
+})
+
+const configDirectory = ({ home, vars }: Omit<Places, 'root'>) => vars.CLAUDE_CONFIG_DIR || `${home}/.claude`
+
+function file(scope: Scope, places: Places): string {
+  if (scope === 'user') return `${configDirectory(places)}/settings.json`
+  return `${places.root}/.claude/settings${scope === 'local' ? '.local' : ''}.json`
+}
+
+const seconds = (event: string | undefined) => (event === 'SessionEnd' ? END_TIMEOUT : TIMEOUT)
+
+export const claude: Agent = {
+  name: 'claude',
+  title: 'Claude Code',
+  hear,
+  timeout: (event) => seconds(event) * 1000,
+  messageIdIn,
+  forks: true,
+  settings: {
+    kind: 'hooks',
+    file,
+    entries: (command) =>
+      EVENTS.map((event) => ({
+        event,
+        entry: hookGroup(command(event), {
+          ...(/ToolUse/.test(event) ? { matcher: '*' } : {}),
+          ...(event === 'SessionEnd' ? {} : { timeout: TIMEOUT }),
+        }),
+      })),
+    commandsOf: commandsInGroup,
+  },
+  signs: (places) => [configDirectory(places)],
+  covers: 'prompts, every tool call, shell edits, subagents, API errors; an interrupt is inferred at the next prompt',
+}

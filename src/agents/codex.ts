@@ -1,0 +1,125 @@
+/** Codex: payloads of 0.169.0 as they arrived. Its hooks have Claude Code's shape; each has to be trusted once. */
+import * as z from 'zod/mini'
+import type { Marker } from '../ops/mark.ts'
+import type { Agent, Heard, HearOptions, Places, Scope } from './agent.ts'
+import { commandsInGroup, hookGroup } from './hook-group.ts'
+import { hookFields, id, markerId, markersOf, promptKind, promptText, understood, usablePaths } from './payload.ts'
+
+const schema = z.looseObject({ ...hookFields, turn_id: id, trigger: id, agent_id: id })
+type Payload = z.output<typeof schema>
+
+/** What `notify` sends: a fallback for hooks that are not trusted yet; it also fires for threads of Codex's own. */
+const notified = z.looseObject({ type: z.literal('agent-turn-complete'), 'thread-id': z.string(), cwd: id })
+
+const EVENTS = [
+  'SessionStart',
+  'UserPromptSubmit',
+  'PreToolUse',
+  'PostToolUse',
+  'PreCompact',
+  'Stop',
+  'Interrupt',
+  'SessionEnd',
+] as const
+
+const READERS = new Set(['update_plan', 'view_image', 'web_search', 'read_file', 'list_dir', 'grep_files'])
+
+/** Seconds. More than three for an interrupt or a session's end are cut, and that is printed as an error. */
+const TIMEOUT = 25
+const SHORT_TIMEOUT = 3
+
+function hear(payload: unknown, { event }: HearOptions): Heard {
+  if (event === 'notify') {
+    const one = understood(notified, payload)
+    const markers = [markersOf(one['thread-id']).stop({ status: 'completed', onlyRunning: true })]
+    return { markers, ...(one.cwd ? { cwd: one.cwd } : {}) }
+  }
+  const one = understood(schema, payload)
+  return { markers: markers(one), ...(one.cwd ? { cwd: one.cwd } : {}) }
+}
+
+function markers(one: Payload): Marker[] {
+  const make = markersOf(one.session_id)
+  const { turn_id, tool_use_id, tool_name } = one
+  const turn = markerId('codex', turn_id)
+  const step = {
+    ...(tool_name === undefined ? {} : { tool: tool_name }),
+    callId: tool_use_id,
+    paths: patchedPaths(tool_name, one.tool_input),
+    turn,
+  }
+  switch (one.hook_event_name) {
+    case 'UserPromptSubmit':
+      if (one.agent_id !== undefined) return []
+      return [
+        make.prompt({
+          agent: 'codex',
+          kind: promptKind(one.prompt),
+          text: promptText(one.prompt),
+          messageId: turn_id,
+          marker: turn,
+        }),
+      ]
+    case 'PreToolUse':
+      if (READERS.has(tool_name ?? '')) return []
+      return [make.step({ ...step, start: true, marker: markerId('codex', tool_use_id, 'start') })]
+    case 'PostToolUse':
+      if (READERS.has(tool_name ?? '')) return []
+      return [make.step({ ...step, marker: markerId('codex', tool_use_id, 'end') })]
+    case 'Stop':
+      return one.agent_id === undefined ? [make.stop({ status: 'completed', marker: markerId(turn, 'stop') })] : []
+    case 'Interrupt':
+      return [make.stop({ status: 'interrupted', marker: markerId(turn, 'stop') })]
+    case 'SessionEnd':
+      // After an API error this is all that comes.
+      return [make.stop({ status: 'interrupted', onlyRunning: true })]
+    case 'PreCompact':
+      if (one.trigger !== 'manual') return []
+      return [make.prompt({ agent: 'codex', kind: 'compaction', text: '/compact' }), make.stop({ onlyRunning: true })]
+    default:
+      return []
+  }
+}
+
+/** The files that the headers of a patch name. */
+function patchedPaths(tool: string | undefined, input: unknown): string[] {
+  const patch = z.looseObject({ command: z.string() }).safeParse(input)
+  if (tool !== 'apply_patch' || !patch.success) return []
+  const headers = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/gm
+  return usablePaths([...patch.data.command.matchAll(headers)].map((match) => match[1]!.trim()))
+}
+
+const configDirectory = ({ home, vars }: Omit<Places, 'root'>) => vars.CODEX_HOME || `${home}/.codex`
+
+function file(scope: Scope, places: Places): string | null {
+  if (scope === 'local') return null
+  return scope === 'user' ? `${configDirectory(places)}/hooks.json` : `${places.root}/.codex/hooks.json`
+}
+
+const seconds = (event: string | undefined) =>
+  event === 'SessionEnd' || event === 'Interrupt' ? SHORT_TIMEOUT : TIMEOUT
+
+export const codex: Agent = {
+  name: 'codex',
+  title: 'Codex',
+  hear,
+  timeout: (event) => seconds(event) * 1000,
+  settings: {
+    kind: 'hooks',
+    file,
+    entries: (command) =>
+      EVENTS.map((event) => ({
+        event,
+        entry: hookGroup(command(event), {
+          ...(/ToolUse/.test(event) ? { matcher: '*' } : {}),
+          timeout: seconds(event),
+        }),
+      })),
+    commandsOf: commandsInGroup,
+  },
+  signs: (places) => [configDirectory(places)],
+  afterwards:
+    'Codex passes over hooks that are not trusted, without a word: start it once and say yes to the hooks it shows.',
+  covers:
+    'prompts, every tool call, shell edits, interrupts; after an API error the end of the session closes the turn',
+}

@@ -1,0 +1,196 @@
+/** From what was heard to markers that are recorded, or wait in a file. */
+import { CkptError } from '../core/errors.ts'
+import type { SessionId } from '../core/ids.ts'
+import { pathFromText, type RelativePath } from '../core/paths.ts'
+import { type Env, errno } from '../env.ts'
+import { findRepository } from '../git/repository.ts'
+import { type Context, closeContext, openContext } from '../ops/context.ts'
+import { type Marker, mark } from '../ops/mark.ts'
+import { leaveMarker } from '../ops/marker-files.ts'
+import type { Agent, Heard } from './agent.ts'
+import { forkedFrom, readNotes, remember, rootOf } from './notes.ts'
+import { readTranscript } from './transcript.ts'
+
+export interface Delivery {
+  agent: Agent
+  heard: Heard
+  /** Milliseconds of the monotonic clock: when the payload arrived, and when its markers have to be recorded. */
+  arrived: number
+  deadline: number
+  /** Told what is opened, so that whoever waits can leave what was not recorded. */
+  progress: Progress
+}
+
+export interface Progress {
+  /** While it is open. */
+  context: Context | null
+  /** The worktree's own directory in the store, once it is known. */
+  directory: string | null
+  /** Not recorded yet, in order; each with its id. */
+  open: Marker[]
+}
+
+/** What a retry would not mend: nothing waits for it. */
+const FINAL = new Set(['BAD_MARKER', 'NOT_FOUND', 'BAD_ROOT', 'NOT_INITIALIZED', 'CONFIG', 'USAGE'])
+
+/** @throws CkptError, and whatever goes wrong; the markers then wait where they can. */
+export async function deliver(env: Env, delivery: Delivery): Promise<void> {
+  const { agent, heard, progress, arrived, deadline } = delivery
+  const { markers, started } = heard
+  if (markers.length === 0 && !started) return
+  progress.open = markers.map((one) => ({ ...one, marker: one.marker ?? `${agent.name}:${env.random(12)}` }))
+  const context = await open(env, await placeOf(env, heard), markers.length > 0)
+  if (!context) return
+  progress.context = context
+  progress.directory = context.store.worktreeDir
+  try {
+    const { snapshot } = context.config
+    const limited = { ...snapshot, deadline: Math.max(1, Math.min(snapshot.deadline, deadline - arrived)) }
+    const bounded = { ...context, config: { ...context.config, snapshot: limited } }
+    progress.open = complete(context, agent, heard, progress.open)
+    while (progress.open[0]) {
+      await record(bounded, progress.open[0], arrived)
+      progress.open = progress.open.slice(1)
+    }
+  } catch (error) {
+    const mendable = !(error instanceof CkptError) || !FINAL.has(error.code)
+    if (mendable) leaveOpen(env, agent, progress)
+    // A lock that was held is nothing that went wrong.
+    if (!(error instanceof CkptError && error.code === 'LOCKED')) throw error
+  } finally {
+    progress.context = null
+    closeContext(context)
+  }
+}
+
+/** Leaves what is not recorded for the next command that can write. */
+export function leaveOpen(env: Env, agent: Agent, { context, open }: Progress): void {
+  if (!context) return
+  for (const [i, marker] of open.entries()) {
+    const time = new Date(env.now() + i).toISOString() // their order is their names'
+    leaveMarker(env, context.store, {
+      version: 1,
+      id: marker.marker!,
+      client: `${agent.name} ${env.pid}`,
+      time,
+      marker,
+    })
+  }
+}
+
+/** Null: nothing is recorded there, or nothing is to be. */
+async function open(env: Env, cwd: string, create: boolean): Promise<Context | null> {
+  try {
+    const context = await openContext(env, cwd, { forgiving: true, ...(create ? { create: 'unless-off' } : {}) })
+    if (context.exists && context.config.enableFileCheckpointing) return context
+    closeContext(context)
+    return null
+  } catch (error) {
+    if (error instanceof CkptError && error.code === 'NOT_INITIALIZED') return null
+    throw error
+  }
+}
+
+async function record(context: Context, marker: Marker, arrived: number): Promise<void> {
+  try {
+    await mark(context, marker, arrived)
+  } catch (error) {
+    // A step or an end in a session whose first prompt was not heard: nothing to add it to.
+    if (!(error instanceof CkptError && error.code === 'NOT_FOUND' && marker.event !== 'prompt')) throw error
+  }
+}
+
+/** What only the place can say: paths of the worktree, whose child or fork a session is, the id for a rewind. */
+function complete(context: Context, agent: Agent, heard: Heard, markers: readonly Marker[]): Marker[] {
+  const { env, store } = context
+  const { started, transcript } = heard
+  if (started) remember(env, store.worktreeDir, { agent: agent.name, ...started })
+  const notes = agent.children || agent.forks ? readNotes(env, store.worktreeDir) : []
+  const done: Marker[] = []
+  for (const marker of markers) {
+    const root = agent.children ? rootOf(notes, agent.name, marker.session) : null
+    // A subagent's own prompts and stops are no turns.
+    if (root !== null && marker.event !== 'step') continue
+    const session = root ?? marker.session
+    if (marker.event === 'step') {
+      const paths = (marker.paths ?? []).flatMap((path) => worktreePath(context, heard.cwd, path) ?? [])
+      done.push({ ...marker, session, paths })
+      continue
+    }
+    const messageId =
+      transcript && agent.messageIdIn ? agent.messageIdIn(readTranscript(env, transcript.path), transcript.turn) : null
+    const known = messageId === null ? marker : { ...marker, messageId }
+    const parent = known.event === 'prompt' && agent.forks ? fork(context, agent, session) : null
+    done.push({ ...known, session, ...(parent === null ? {} : { parent }) } as Marker)
+  }
+  return done
+}
+
+/** The parent of a session that prompts for the first time; from now on it is known. */
+function fork({ env, store }: Context, agent: Agent, session: SessionId): string | null {
+  const notes = readNotes(env, store.worktreeDir)
+  const parent = forkedFrom(notes, agent.name, session)
+  const resumed = notes.find((one) => one.session === session && (one.source === 'resume' || one.source === 'fork'))
+  const gone = parent ?? resumed?.session
+  // A conversation that was taken up again and prompts, or was forked, is nobody's parent after that.
+  if (gone !== undefined) remember(env, store.worktreeDir, { agent: agent.name, session: gone, source: 'went on' })
+  if (parent !== null) remember(env, store.worktreeDir, { agent: agent.name, session, source: 'forked' })
+  return parent
+}
+
+/**
+ * Where the agent's worktree is. It follows the agent into another worktree of the same repository, not into another
+ * repository that lies inside: what it does there is not seen.
+ */
+async function placeOf(env: Env, { cwd, project }: Heard): Promise<string> {
+  const here = cwd?.startsWith('/') ? nearest(env, cwd) : env.cwd
+  if (project === undefined || !project.startsWith('/') || project === here) return here
+  const home = nearest(env, project)
+  const [its, ours] = await Promise.all([repositoryOf(env, here), repositoryOf(env, home)])
+  return its !== null && its === ours ? here : home
+}
+
+async function repositoryOf(env: Env, directory: string): Promise<string | null> {
+  try {
+    return (await findRepository(env, directory))?.commonDir ?? null
+  } catch (error) {
+    if (error instanceof CkptError && error.code === 'BAD_ROOT') return null
+    throw error
+  }
+}
+
+/** The directory itself, or what is left above it when it was removed. */
+function nearest({ files }: Env, path: string): string {
+  let at = path
+  while (at !== '/' && !files.statSync(at, { throwIfNoEntry: false })?.isDirectory())
+    at = at.slice(0, at.lastIndexOf('/')) || '/'
+  return at
+}
+
+/** Null: it lies outside the worktree. */
+function worktreePath({ env, worktree }: Context, cwd: string | undefined, path: string): RelativePath | null {
+  const parts: string[] = []
+  for (const part of (path.startsWith('/') ? path : `${cwd ?? env.cwd}/${path}`).split('/')) {
+    if (part === '..') parts.pop()
+    else if (part !== '' && part !== '.') parts.push(part)
+  }
+  const inside = (absolute: string) =>
+    absolute.startsWith(`${worktree.root}/`) ? pathFromText(absolute.slice(worktree.root.length + 1)) : null
+  const absolute = `/${parts.join('/')}`
+  return inside(absolute) ?? inside(followed(env, absolute))
+}
+
+/** Links in the directories above followed, as far as they are there. */
+function followed(env: Env, path: string): string {
+  const cut = path.lastIndexOf('/')
+  if (cut <= 0) return path
+  const [above, name] = [path.slice(0, cut), path.slice(cut)]
+  try {
+    return `${env.files.realpathSync(above)}${name}`
+  } catch (error) {
+    const code = errno(error)
+    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES' || code === 'ELOOP' || code === 'ENAMETOOLONG')
+      return `${followed(env, above)}${name}`
+    throw error
+  }
+}

@@ -1,0 +1,95 @@
+/** Gemini CLI: payloads of 0.61.0 as they arrived. Claude Code's shape, other names, time-outs in milliseconds. */
+import * as z from 'zod/mini'
+import type { Marker } from '../ops/mark.ts'
+import type { Agent, Heard, Places, Scope } from './agent.ts'
+import { commandsInGroup, hookGroup } from './hook-group.ts'
+import { hookFields, id, markerId, markersOf, pathsIn, promptKind, promptText, understood } from './payload.ts'
+
+const schema = z.looseObject({ ...hookFields, timestamp: id })
+type Payload = z.output<typeof schema>
+
+// Not PreCompress: it fires before every request to the model, and nothing is compressed.
+const EVENTS = ['SessionStart', 'BeforeAgent', 'BeforeTool', 'AfterTool', 'AfterAgent', 'SessionEnd'] as const
+
+const READERS = new Set([
+  'ask_user',
+  'get_internal_docs',
+  'glob',
+  'google_web_search',
+  'grep_search',
+  'list_directory',
+  'read_file',
+  'read_many_files',
+  'search_file_content',
+  'web_fetch',
+  'write_todos',
+])
+
+const TIMEOUT = 25_000
+
+function hear(payload: unknown): Heard {
+  const one = understood(schema, payload)
+  return { markers: markers(one), ...(one.cwd ? { cwd: one.cwd } : {}) }
+}
+
+function markers(one: Payload): Marker[] {
+  const make = markersOf(one.session_id)
+  const { tool_name, hook_event_name, timestamp } = one
+  // There is no turn's id and no call's: the session and the moment tell one payload from the next.
+  const marker = markerId('gemini', one.session_id, hook_event_name, timestamp, tool_name ?? '-')
+  const step = {
+    ...(tool_name === undefined ? {} : { tool: tool_name }),
+    paths: pathsIn(one.tool_input, ['file_path', 'absolute_path']),
+    marker,
+  }
+  switch (hook_event_name) {
+    case 'BeforeAgent':
+      return [
+        make.prompt({
+          agent: 'gemini',
+          kind: promptKind(one.prompt),
+          text: promptText(one.prompt),
+          messageId: markerId(one.session_id, timestamp),
+          marker,
+        }),
+      ]
+    case 'BeforeTool':
+      return READERS.has(tool_name ?? '') ? [] : [make.step({ ...step, start: true })]
+    case 'AfterTool':
+      return READERS.has(tool_name ?? '') ? [] : [make.step(step)]
+    case 'AfterAgent':
+      return [make.stop({ status: 'completed', marker })]
+    case 'SessionEnd':
+      return [make.stop({ status: 'interrupted', onlyRunning: true })]
+    default:
+      return []
+  }
+}
+
+function file(scope: Scope, { home, root }: Places): string | null {
+  if (scope === 'local') return null
+  return `${scope === 'user' ? home : root}/.gemini/settings.json`
+}
+
+export const gemini: Agent = {
+  name: 'gemini',
+  title: 'Gemini CLI',
+  hear,
+  timeout: () => TIMEOUT,
+  settings: {
+    kind: 'hooks',
+    file,
+    entries: (command) =>
+      EVENTS.map((event) => ({
+        event,
+        entry: hookGroup(command(event), {
+          ...(/Tool$/.test(event) ? { matcher: '*' } : {}),
+          name: 'ckpt',
+          timeout: TIMEOUT,
+        }),
+      })),
+    commandsOf: commandsInGroup,
+  },
+  signs: ({ home }) => [`${home}/.gemini`],
+  covers: 'prompts, every tool call, shell edits; an interrupt or an API error is inferred at the next prompt',
+}

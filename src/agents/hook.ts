@@ -1,0 +1,112 @@
+/** `ckpt hook`: never fails the agent, never says a word to it, never blocks it past the deadline. */
+import { CkptError } from '../core/errors.ts'
+import type { Env } from '../env.ts'
+import { closeContext, openContext } from '../ops/context.ts'
+import { logHookError, stateLog } from '../ops/hook-log.ts'
+import type { Agent } from './agent.ts'
+import { deliver, leaveOpen, type Progress } from './deliver.ts'
+import { AGENT_NAMES, findAgent } from './registry.ts'
+
+export interface HookOptions {
+  name: string
+  /** An event's name, or the payload itself where the agent gives it as an argument. */
+  event: string | undefined
+  /** Milliseconds of the monotonic clock. */
+  arrived: number
+}
+
+/** Parts of the time-out that is installed: when a capture has to be done, and when we are gone whatever happens. */
+const DEADLINE = 0.8
+const LAST_MOMENT = 0.9
+/** Milliseconds: payloads come at once. */
+const INPUT = 5000
+
+class Interrupted extends Error {}
+
+/** Returns what the agent waits for on standard output. */
+export async function hook(env: Env, { name, event, arrived }: HookOptions): Promise<string | null> {
+  const progress: Progress = { context: null, directory: null, open: [] }
+  let payload: Buffer | undefined
+  let agent: Agent | null = null
+  let where = name
+  try {
+    if (env.vars.CKPT_DISABLED === '1') return (await findAgent(name))?.answer?.(event) ?? null
+    const notified = name.endsWith('-notify')
+    agent = await findAgent(notified ? name.slice(0, -'-notify'.length) : name)
+    if (!agent) {
+      throw new CkptError('USAGE', `There is no agent ${JSON.stringify(name)}: ${AGENT_NAMES.join(', ')} are known.`, {
+        hints: ['ckpt agent status'],
+      })
+    }
+    payload = notified ? Buffer.from(event ?? '') : await within(readAll(env.stdin), INPUT)
+    const value = parse(payload)
+    const named = eventIn(value) ?? event
+    where = named === undefined ? name : `${name} ${named}`
+    const heard = agent.hear(value, { event: notified ? 'notify' : event, vars: env.vars })
+    payload = undefined // understood: what goes wrong from here is not the payload's fault
+    const patience = agent.timeout(named)
+    const work = deliver(env, { agent, heard, arrived, deadline: arrived + patience * DEADLINE, progress })
+    await within(work, arrived + patience * LAST_MOMENT - env.monotonic())
+  } catch (error) {
+    try {
+      if (error instanceof Interrupted && agent) leaveOpen(env, agent, progress)
+      logHookError(env, await logPlace(env, progress), { where, error, ...(payload ? { payload } : {}) })
+    } catch (second) {
+      // Nothing is left to write to: the agent's own log may keep it.
+      env.stderr.write(`ckpt hook: ${String(error)}; and it could not be logged: ${String(second)}\n`)
+    }
+    if (error instanceof Interrupted) {
+      const answer = agent?.answer?.(event)
+      if (answer) env.stdout.write(`${answer}\n`)
+      env.exit(0) // what hangs is left behind
+    }
+  }
+  return agent?.answer?.(event) ?? null
+}
+
+async function readAll(stdin: Env['stdin']): Promise<Buffer> {
+  if (stdin.isTTY) return Buffer.alloc(0)
+  const chunks: Buffer[] = []
+  for await (const chunk of stdin) chunks.push(Buffer.from(chunk))
+  return Buffer.concat(chunks)
+}
+
+/** @throws CkptError BAD_MARKER */
+function parse(payload: Buffer): unknown {
+  try {
+    return JSON.parse(payload.toString('utf8').replace(/^\uFEFF/, ''))
+  } catch (cause) {
+    const why = payload.length === 0 ? 'empty' : 'no JSON'
+    throw new CkptError('BAD_MARKER', `The payload is not understood: it is ${why}.`, { cause })
+  }
+}
+
+function eventIn(value: unknown): string | undefined {
+  const event = typeof value === 'object' && value !== null && 'hook_event_name' in value ? value.hook_event_name : null
+  return typeof event === 'string' ? event.slice(0, 80) : undefined
+}
+
+async function within<T>(work: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Interrupted('The deadline passed before it was recorded.')), Math.max(1, ms))
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The log of the worktree where one is known, else the one that all share. */
+async function logPlace(env: Env, { directory }: Progress): Promise<string> {
+  if (directory) return directory
+  try {
+    const here = await openContext(env, env.cwd, { forgiving: true })
+    closeContext(here)
+    return here.exists ? here.store.worktreeDir : stateLog(env)
+  } catch (error) {
+    if (error instanceof CkptError) return stateLog(env)
+    throw error
+  }
+}

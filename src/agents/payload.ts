@@ -1,0 +1,94 @@
+/** Reading payloads: forgiving in everything but what a marker cannot do without. */
+import * as z from 'zod/mini'
+import { CkptError } from '../core/errors.ts'
+import { parseSessionId, type SessionId } from '../core/ids.ts'
+import type { Marker, PromptMarker, StepMarker, StopMarker } from '../ops/mark.ts'
+
+/** Characters of an id, and of a path: longer ones are cut, or passed over. */
+const LONGEST_ID = 1024
+const LONGEST_PATH = 4096
+const MOST_PATHS = 1000
+
+/** A field that may be missing, or be something else: then it is as good as missing. */
+export const maybe = <T extends z.ZodMiniType>(schema: T) => z.catch(z.optional(schema), undefined)
+
+export const text = maybe(z.string())
+export const id = maybe(
+  z.pipe(
+    z.string().check(z.minLength(1)),
+    z.transform((value: string) => value.slice(0, LONGEST_ID)),
+  ),
+)
+export const anything = z.optional(z.unknown())
+
+/** The fields that Claude Code, and the agents that took their hooks from it, send with every event. */
+export const hookFields = {
+  session_id: z.string(),
+  hook_event_name: id,
+  cwd: text,
+  prompt: anything,
+  tool_name: id,
+  tool_input: anything,
+  tool_use_id: id,
+  source: id,
+}
+
+/** @throws CkptError BAD_MARKER */
+export function understood<T extends z.ZodMiniType>(schema: T, payload: unknown): z.output<T> {
+  const parsed = schema.safeParse(payload)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw new CkptError(
+    'BAD_MARKER',
+    `The payload is not understood: ${issue?.path.join('.') || 'its whole'}: ${issue?.message ?? 'unknown'}.`,
+  )
+}
+
+/** A prompt as text: content blocks stay JSON, of which the first with text describes the turn. */
+export function promptText(prompt: unknown): string | undefined {
+  if (prompt === undefined || prompt === null) return undefined
+  return typeof prompt === 'string' ? prompt : JSON.stringify(prompt)
+}
+
+/** A line that is a command of the agent's own, not words for the model. */
+export function promptKind(prompt: unknown): PromptMarker['kind'] {
+  return typeof prompt === 'string' && /^\/[a-z][\w:-]*(\s|$)/.test(prompt) ? 'command' : 'prompt'
+}
+
+/** The paths among the values of a tool's input. */
+export function pathsIn(input: unknown, names: readonly string[]): string[] {
+  if (typeof input !== 'object' || input === null) return []
+  const values = names.map((name) => (input as Record<string, unknown>)[name])
+  return usablePaths(values.filter((value) => typeof value === 'string'))
+}
+
+export function usablePaths(paths: readonly string[]): string[] {
+  return [...new Set(paths)]
+    .filter((path) => path !== '' && path.length <= LONGEST_PATH && !path.includes('\0'))
+    .slice(0, MOST_PATHS)
+}
+
+/** Leaves out what is undefined. */
+function only<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>
+  }
+}
+
+type Fields<M extends Marker> = { [K in keyof Omit<M, 'event' | 'session'>]?: M[K] | undefined }
+
+/** Makes the markers of one session. @throws CkptError BAD_MARKER for an id that cannot be a session's */
+export function markersOf(given: string) {
+  const session: SessionId = parseSessionId(given)
+  return {
+    session,
+    prompt: (fields: Fields<PromptMarker>) => only({ event: 'prompt', session, ...fields }) as PromptMarker,
+    step: (fields: Fields<StepMarker>) => only({ event: 'step', session, ...fields }) as StepMarker,
+    stop: (fields: Fields<StopMarker>) => only({ event: 'stop', session, ...fields }) as StopMarker,
+  }
+}
+
+/** A marker's id: the same payload again, from a retry, is the same marker. */
+export function markerId(...parts: (string | undefined)[]): string | undefined {
+  return parts.every((part) => part !== undefined && part !== '') ? parts.join(':').slice(0, LONGEST_ID) : undefined
+}

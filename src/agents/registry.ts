@@ -1,0 +1,17 @@
+/** Every agent that is known. Each is loaded when it is asked for. */
+import type { Agent } from './agent.ts'
+
+const agents: Record<string, () => Promise<Agent>> = {
+  claude: async () => (await import('./claude.ts')).claude,
+  codex: async () => (await import('./codex.ts')).codex,
+  opencode: async () => (await import('./opencode.ts')).opencode,
+  gemini: async () => (await import('./gemini.ts')).gemini,
+  cursor: async () => (await import('./cursor.ts')).cursor,
+}
+
+export const AGENT_NAMES: readonly string[] = Object.keys(agents)
+
+/** Null: nobody of that name. */
+export async function findAgent(name: string): Promise<Agent | null> {
+  return Object.hasOwn(agents, name) ? agents[name]!() : null
+}
