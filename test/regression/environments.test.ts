@@ -172,15 +172,7 @@ test('environments: a plain directory after init, and its store when it becomes 
 })
 
 test('environments: a root path with spaces, quotes, dollar signs and letters that are not ASCII', () => {
-  for (const name of [
-    `my "work" $HOME 'x'`,
-    'überstück 日本 é',
-    '-rf',
-    'back\\slash',
-    'a:b;c&d',
-    '*?[x]',
-    ' lead and trail ',
-  ]) {
+  for (const name of [`my "work" $HOME 'x' `, ' -rf überstück 日本 é', 'a:b;c&d\\e*?[x]']) {
     const scratch = new Scratch(name).init({ 'a.txt': 'one\n', 'sub dir/ä.txt': 'one\n' })
     roundTrip(scratch, scratch.root, () =>
       scratch.write({ 'a.txt': 'two\n', 'sub dir/ä.txt': 'two\n', 'ñ.txt': 'new\n' }),
