@@ -232,6 +232,15 @@ export const commands: CommandEntry[] = [
     load: async () => (await import('./commands/verify.ts')).default,
   },
   {
+    usage: 'commit',
+    describe: 'one clean commit of what the session changed, and nothing else',
+    options: {
+      message: { ...string('the message (made from the prompts by default)'), alias: 'm' },
+      session,
+    },
+    load: async () => (await import('./commands/commit.ts')).default,
+  },
+  {
     usage: 'hooks <action>',
     describe: 'git hooks that refuse commits while something is undone',
     options: { action: id('install, uninstall or status') },

@@ -39,7 +39,7 @@ export function startView(
     if (!dirty || drawing) return
     dirty = false
     drawing = true
-    const context = daemon.held.context(env)
+    const context = await daemon.held.context(env)
     const turns = await listTurns(context, { limit: all ? 50 : 6, hidden: true }).finally(() => {
       drawing = false
     })

@@ -1,11 +1,14 @@
 /** A worktree held open: what the last scan knew stays in memory, and the watcher says what changed since. */
+import { CONFIG_NAMES } from '../config/load.ts'
 import type { Env } from '../env.ts'
-import { type Context, type HeldWorktree, headOf, type LiveScan, locked } from '../ops/context.ts'
+import { type HeadState, ignoreFiles } from '../git/repository.ts'
+import { type Context, type HeldWorktree, type LiveScan, locked } from '../ops/context.ts'
 import { takeSnapshot } from '../ops/record.ts'
 import { readRefs } from '../ops/sessions.ts'
 import { loadCache, type SnapshotCache, saveCache } from '../snapshot/cache.ts'
 import { fingerprint } from '../snapshot/disk.ts'
 import { Barrier } from './barrier.ts'
+import { HeadReader } from './head.ts'
 import { Watcher } from './watcher.ts'
 
 /** Milliseconds that a barrier may take before a scan decides instead. */
@@ -22,7 +25,10 @@ export interface HeldState {
 }
 
 export class Held implements LiveScan, HeldWorktree {
-  readonly #context: Context
+  #context: Context
+  #configPrint = ''
+  #configWarnings: readonly string[] = []
+  readonly #head: HeadReader | null
   readonly #env: Env
   readonly #watcher: Watcher
   readonly #barrier: Barrier
@@ -41,6 +47,8 @@ export class Held implements LiveScan, HeldWorktree {
   constructor(context: Context) {
     this.#context = context
     this.#env = context.env
+    this.#head = context.repository ? new HeadReader(context.env, context.repository) : null
+    context.store.remember()
     const { root } = context.worktree
     const ours = new Set(context.worktree.ours.map((path) => `${root}/${path}`))
     this.#watcher = new Watcher(context.env, {
@@ -80,6 +88,7 @@ export class Held implements LiveScan, HeldWorktree {
     if (this.#timer) clearTimeout(this.#timer)
     await this.#flush()
     this.#barrier.stop()
+    this.#head?.close()
     await this.#watcher.stop()
   }
 
@@ -92,8 +101,20 @@ export class Held implements LiveScan, HeldWorktree {
 
   // HeldWorktree
 
-  context(env: Env): Context {
-    return { ...this.#context, env, warnings: [], live: this }
+  /** The context with the configuration of now. */
+  async context(env: Env): Promise<Context> {
+    const { repository, worktree } = this.#context
+    const { head } = await this.head()
+    const print = `${head} ${configPrint(env, worktree.root)}`
+    if (print !== this.#configPrint) {
+      const { loadConfig } = await import('../config/load.ts')
+      const loaded = await loadConfig(env, { root: worktree.root, repository, forgiving: true })
+      const ignored = repository ? await ignoreFiles(env, repository) : []
+      this.#context = { ...this.#context, config: loaded.config, worktree: { ...worktree, ignoreFiles: ignored } }
+      this.#configWarnings = loaded.warnings
+      this.#configPrint = print
+    }
+    return { ...this.#context, env, warnings: [...this.#configWarnings], live: this }
   }
 
   get watched(): number {
@@ -116,6 +137,10 @@ export class Held implements LiveScan, HeldWorktree {
     const { hint } = this.#watcher.look()
     this.#looked = true
     return { hint: this.#sameOnDisk() ? hint : null, barrier: ok ? 'ok' : 'timeout' }
+  }
+
+  head(): Promise<HeadState> {
+    return this.#head ? this.#head.read() : Promise.resolve({ head: null, branch: null, busy: null })
   }
 
   cache(): SnapshotCache | null {
@@ -176,7 +201,7 @@ export class Held implements LiveScan, HeldWorktree {
   async #sweep(): Promise<void> {
     if (this.#swept || this.#fastOff !== null || this.#watcher.pending > 0) return
     const before = this.#cache?.tree
-    const { busy } = await headOf(this.#context)
+    const { busy } = await this.head()
     if (busy !== null) return
     await locked(this.#context, { command: 'daemon sweep', wait: 2000 }, async () => {
       if (this.#cache?.tree !== before || this.#watcher.pending > 0) return
@@ -193,6 +218,17 @@ export class Held implements LiveScan, HeldWorktree {
       }
     })
   }
+}
+
+/** Fingerprint of the files that configuration comes from, the user's and the project's. */
+function configPrint(env: Env, root: string): string {
+  const home = `${env.vars.XDG_CONFIG_HOME || `${env.home}/.config`}/ckpt`
+  return [home, root]
+    .flatMap((directory) =>
+      CONFIG_NAMES.map((name) => env.files.lstatSync(`${directory}/${name}`, { throwIfNoEntry: false })),
+    )
+    .map((stats) => (stats ? fingerprint(stats) : '-'))
+    .join(' ')
 }
 
 /** statfs(2) types whose changes the kernel does not all report. */

@@ -57,6 +57,18 @@ export class RefMoved extends CkptError {
 
 const NO_OID = '0'.repeat(40)
 
+/** The edits as `git update-ref --stdin` reads them, old values named. */
+export function transaction(edits: readonly RefEdit[]): string {
+  const width = edits.find((edit) => edit.to)?.to ?? edits.find((edit) => edit.from)?.from ?? NO_OID
+  const zero = '0'.repeat(width.length)
+  return edits
+    .map(({ ref, from, to }) => {
+      const old = from === undefined ? '' : ` ${from ?? zero}`
+      return to === null ? `delete ${ref}${old}` : `update ${ref} ${to}${old}`
+    })
+    .join('\n')
+}
+
 /**
  * One transaction: all edits or none. `durable` syncs the refs to disk before it returns.
  * @throws RefMoved when an old value is not what was named
@@ -68,18 +80,12 @@ export async function moveRefs(
   { edits, durable }: { edits: readonly RefEdit[]; durable: boolean },
 ): Promise<void> {
   if (edits.length === 0) return
-  const zero = (oid: Oid) => (oid.length === 64 ? '0'.repeat(64) : NO_OID)
-  const width = edits.find((edit) => edit.to)?.to ?? edits.find((edit) => edit.from)?.from ?? (NO_OID as Oid)
-  const lines = edits.map(({ ref, from, to }) => {
-    const old = from === undefined ? '' : ` ${from ?? zero(width)}`
-    return to === null ? `delete ${ref}${old}` : `update ${ref} ${to}${old}`
-  })
   const args = [...(durable ? ['-c', 'core.fsync=reference'] : []), 'update-ref', '--stdin']
   const result = await tryGit(env, {
     args,
     cwd: gitDir,
     vars,
-    input: `${['start', ...lines, 'prepare', 'commit'].join('\n')}\n`,
+    input: `start\n${transaction(edits)}\nprepare\ncommit\n`,
   })
   if (result.code === 0) return
   if (/is at [0-9a-f]+ but expected|reference already exists|unable to resolve reference/.test(result.stderr)) {

@@ -86,7 +86,7 @@ function dotGitAbove(env: Env, cwd: string): string | null {
 }
 
 export async function readHead(env: Env, repository: Repository): Promise<HeadState> {
-  const { gitDir, root } = repository
+  const { root } = repository
   const [symbolic, objects] = await Promise.all([
     tryGit(env, { args: ['symbolic-ref', '-q', '--short', 'HEAD'], cwd: root }),
     tryGit(env, {
@@ -96,23 +96,21 @@ export async function readHead(env: Env, repository: Repository): Promise<HeadSt
     }),
   ])
   if (objects.code !== 0) throw gitFailure(['cat-file'], objects)
-  const [head, merge, pick, revert] = objects.stdout.toString('latin1').split('\n')
-  const there = (name: string) => env.files.existsSync(`${gitDir}/${name}`)
-  const busy = isOid(merge ?? '')
-    ? 'merge'
-    : isOid(pick ?? '')
-      ? 'cherry-pick'
-      : isOid(revert ?? '')
-        ? 'revert'
-        : there('rebase-merge')
-          ? 'rebase'
-          : there('rebase-apply/applying')
-            ? 'am'
-            : there('rebase-apply')
-              ? 'rebase'
-              : null
+  const [head, ...others] = objects.stdout.toString('latin1').split('\n')
   const branch = symbolic.code === 0 ? symbolic.stdout.toString('utf8').trim() : null
-  return { head: isOid(head ?? '') ? (head as Oid) : null, branch, busy }
+  return { head: isOid(head ?? '') ? (head as Oid) : null, branch, busy: busyState(env, repository, others) }
+}
+
+/** What git is in the middle of, from what MERGE_HEAD, CHERRY_PICK_HEAD and REVERT_HEAD resolve to. */
+export function busyState(env: Env, { gitDir }: Repository, answers: readonly string[]): string | null {
+  const [merge, pick, revert] = answers
+  if (isOid(merge ?? '')) return 'merge'
+  if (isOid(pick ?? '')) return 'cherry-pick'
+  if (isOid(revert ?? '')) return 'revert'
+  const there = (name: string) => env.files.existsSync(`${gitDir}/${name}`)
+  if (there('rebase-merge')) return 'rebase'
+  if (there('rebase-apply')) return there('rebase-apply/applying') ? 'am' : 'rebase'
+  return null
 }
 
 /** The user's own ignore files outside the worktree: `info/exclude` and `core.excludesFile` (gitignore(5)). */

@@ -2,9 +2,10 @@
 import { CkptError } from '../core/errors.ts'
 import { isOid, type Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
+import { LineProcess } from './line-process.ts'
 import { type HashName, ObjectStore } from './objects.ts'
 import { runGit } from './process.ts'
-import { listRefs, moveRefs, type RefEdit, type RefTip } from './refs.ts'
+import { listRefs, moveRefs, type RefEdit, type RefTip, transaction } from './refs.ts'
 import { Trees } from './trees.ts'
 
 /** Where a worktree's checkpoints are. */
@@ -13,6 +14,13 @@ export interface StorePlace {
   directory: string
   worktreeId: string
   hash: HashName
+}
+
+interface RefMemory {
+  generation: string
+  tips: Map<string, RefTip>
+  updater: LineProcess
+  durableUpdater: LineProcess
 }
 
 const LOCK_ATTEMPTS = 200
@@ -29,6 +37,7 @@ export class Store {
   readonly trees: Trees
   readonly #env: Env
   #shallow: ReadonlySet<Oid> | null = null
+  #memory: RefMemory | null = null
 
   constructor(env: Env, place: StorePlace) {
     this.#env = env
@@ -50,15 +59,51 @@ export class Store {
     return `refs/notes/ckpt/${this.place.worktreeId}`
   }
 
-  refs(...prefixes: string[]): Promise<RefTip[]> {
-    return listRefs(this.#env, this.gitDir, this.vars, prefixes)
+  /** From here on refs are kept in memory, and moved by processes that stay: for one that lives long. */
+  remember(): void {
+    const call = (args: string[]) => ({ args, cwd: this.gitDir, vars: this.vars })
+    this.#memory = {
+      generation: '',
+      tips: new Map(),
+      updater: new LineProcess(this.#env, call(['update-ref', '--stdin'])),
+      durableUpdater: new LineProcess(this.#env, call(['-c', 'core.fsync=reference', 'update-ref', '--stdin'])),
+    }
+  }
+
+  async refs(...prefixes: string[]): Promise<RefTip[]> {
+    const memory = this.#memory
+    if (!memory) return listRefs(this.#env, this.gitDir, this.vars, prefixes)
+    const generation = this.#generation()
+    if (memory.generation !== generation || generation === '') {
+      const tips = await listRefs(this.#env, this.gitDir, this.vars, ['refs/'])
+      memory.tips = new Map(tips.map((tip) => [tip.ref, tip]))
+      memory.generation = generation
+    }
+    return [...memory.tips.values()].filter(({ ref }) =>
+      prefixes.some((prefix) => ref === prefix || ref.startsWith(prefix.endsWith('/') ? prefix : `${prefix}/`)),
+    )
+  }
+
+  /** Changes with every move of a ref, whoever makes it. */
+  #generation(): string {
+    return readIfThere(this.#env, `${this.place.directory}/generation`)?.toString('latin1') ?? ''
+  }
+
+  #bump(): string {
+    const generation = this.#env.random(8)
+    this.#env.files.writeFileSync(`${this.place.directory}/generation`, generation, { mode: 0o600 })
+    return generation
   }
 
   /** One transaction. Lock files of killed git processes are cleared: this worktree's at once, shared ones when they are old. */
   async moveRefs(edits: readonly RefEdit[], { durable = false } = {}): Promise<void> {
     for (let attempt = 0; ; attempt++) {
+      // Said before it is done: who is killed in between leaves nobody with an old idea of the refs.
+      const generation = this.#bump()
       try {
-        await moveRefs(this.#env, this.gitDir, this.vars, { edits, durable })
+        if (!(await this.#moveQuickly(edits, durable)))
+          await moveRefs(this.#env, this.gitDir, this.vars, { edits, durable })
+        await this.#learn(edits, generation)
         return
       } catch (error) {
         const lock =
@@ -69,6 +114,36 @@ export class Store {
         await this.#clearLock(lock)
       }
     }
+  }
+
+  /** False: the one-shot way is to say what is wrong. */
+  async #moveQuickly(edits: readonly RefEdit[], durable: boolean): Promise<boolean> {
+    const memory = this.#memory
+    if (!memory || edits.length === 0) return edits.length === 0
+    try {
+      const updater = durable ? memory.durableUpdater : memory.updater
+      const answers = await updater.ask(`start\n${transaction(edits)}\nprepare\ncommit\n`, 3)
+      return answers.join(' ') === 'start: ok prepare: ok commit: ok'
+    } catch (error) {
+      if (error instanceof CkptError) return false
+      throw error
+    }
+  }
+
+  /** What was moved is known without asking, unless somebody else moved something too. */
+  async #learn(edits: readonly RefEdit[], generation: string): Promise<void> {
+    const memory = this.#memory
+    if (!memory) return
+    for (const { ref, to } of edits) {
+      if (to === null) {
+        memory.tips.delete(ref)
+        continue
+      }
+      const object = await this.objects.read(to)
+      const text = object?.type === 'commit' ? object.bytes.toString('utf8') : ''
+      memory.tips.set(ref, { ref, oid: to, type: object?.type ?? '', contents: text.slice(text.indexOf('\n\n') + 2) })
+    }
+    memory.generation = generation
   }
 
   async #clearLock(lock: string): Promise<void> {
@@ -114,6 +189,8 @@ export class Store {
   }
 
   close(): void {
+    this.#memory?.updater.close()
+    this.#memory?.durableUpdater.close()
     this.objects.close()
   }
 }

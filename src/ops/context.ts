@@ -31,6 +31,7 @@ export interface LiveScan {
   /** Waits until every change before now was seen. `hint` null: a scan has to decide. */
   barrier: () => Promise<{ hint: Hint | null; barrier: 'ok' | 'timeout' | 'none' }>
   cache: () => SnapshotCache | null
+  head: () => Promise<HeadState>
   /** What the next scan goes on from; the caller holds the worktree's lock. */
   keep: (cache: SnapshotCache, mode: 'fast' | 'scan') => void
 }
@@ -38,7 +39,7 @@ export interface LiveScan {
 /** A worktree that the daemon holds open. */
 export interface HeldWorktree {
   root: string
-  context: (env: Env) => Context
+  context: (env: Env) => Promise<Context>
 }
 
 export interface OpenOptions {
@@ -160,7 +161,8 @@ export function lockedStore<T>(
   })
 }
 
-export async function headOf({ env, repository }: Context): Promise<HeadState> {
+export async function headOf({ env, repository, live }: Context): Promise<HeadState> {
+  if (live) return live.head()
   return repository ? readHead(env, repository) : { head: null, branch: null, busy: null }
 }
 

@@ -1,0 +1,37 @@
+import { pathToText, printable, showPath } from '../../core/paths.ts'
+import { commit } from '../../ops/commit.ts'
+import { closeContext, openContext } from '../../ops/context.ts'
+import { text } from '../arguments.ts'
+import type { Command } from '../command.ts'
+
+const command: Command = async ({ env, args, cwd }) => {
+  const context = await openContext(env, cwd, { create: true })
+  try {
+    const [session, message] = [text(args, 'session'), text(args, 'message')]
+    const result = await commit(context, {
+      ...(session === undefined ? {} : { session }),
+      ...(message === undefined ? {} : { message }),
+    })
+    const { commit: made, files, turns, warnings } = result
+    const shown =
+      made === null
+        ? 'Nothing to commit: what the session changed is in HEAD.'
+        : [
+            `Committed ${made.slice(0, 10)}: ${printable(result.message!.split('\n')[0]!)}`,
+            ...files.map((path) => `  ${printable(pathToText(path))}`),
+          ].join('\n')
+    const json = {
+      session: result.session,
+      commit: made,
+      message: result.message,
+      turns,
+      files: files.map((path) => showPath(path)),
+      warnings,
+    }
+    return { json, text: shown, warnings }
+  } finally {
+    closeContext(context)
+  }
+}
+
+export default command

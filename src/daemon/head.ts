@@ -1,0 +1,46 @@
+/** The user's HEAD, asked of one git process that stays: git resolves its refs anew for each question. */
+import { isOid, type Oid } from '../core/ids.ts'
+import type { Env } from '../env.ts'
+import { LineProcess } from '../git/line-process.ts'
+import { busyState, type HeadState, type Repository, readHead } from '../git/repository.ts'
+import { fingerprint } from '../snapshot/disk.ts'
+
+export class HeadReader {
+  readonly #env: Env
+  readonly #repository: Repository
+  readonly #process: LineProcess
+  /** HEAD's branch, and the fingerprint of the file that names it. */
+  #branch: { name: string | null; print: string } | null = null
+
+  constructor(env: Env, repository: Repository) {
+    this.#env = env
+    this.#repository = repository
+    this.#process = new LineProcess(env, { args: ['cat-file', '--batch-check=%(objectname)'], cwd: repository.root })
+  }
+
+  async read(): Promise<HeadState> {
+    const { files } = this.#env
+    const { gitDir } = this.#repository
+    const stats = files.lstatSync(`${gitDir}/HEAD`, { throwIfNoEntry: false })
+    // In a reftable repository HEAD is only a stub: git is asked in full.
+    const stub = files.existsSync(`${this.#repository.commonDir}/reftable`)
+    if (!stats || stub) return readHead(this.#env, this.#repository)
+    const print = fingerprint(stats)
+    if (this.#branch?.print !== print) {
+      const head = await readHead(this.#env, this.#repository)
+      this.#branch = { name: head.branch, print }
+      return head
+    }
+    const answers = await this.#process.ask('HEAD\nMERGE_HEAD\nCHERRY_PICK_HEAD\nREVERT_HEAD\n', 4)
+    const [head] = answers
+    return {
+      head: isOid(head ?? '') ? (head as Oid) : null,
+      branch: this.#branch.name,
+      busy: busyState(this.#env, this.#repository, answers.slice(1)),
+    }
+  }
+
+  close(): void {
+    this.#process.close()
+  }
+}

@@ -1,0 +1,52 @@
+/** git as the user would run it, in the user's repository: their configuration, filters, hooks and signing. For `ckpt commit` alone. */
+import { CkptError } from '../core/errors.ts'
+import type { Env } from '../env.ts'
+
+export interface UsersCall {
+  args: readonly string[]
+  cwd: string
+  vars?: Readonly<Record<string, string>>
+  input?: Buffer | string
+  /** What it prints is for the person (a hook's words): it goes to standard error as it comes. */
+  shown?: boolean
+}
+
+/** Variables that would lead git to another repository, index or object store (git(1)); a hook of git's sets some of them. */
+const PLACES = /^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE|PREFIX)$/
+
+/** Runs it to its end. A non-zero exit code is a result. @throws CkptError INTERNAL if git cannot be started */
+export function tryUsersGit(env: Env, call: UsersCall): Promise<{ code: number; stdout: Buffer; stderr: string }> {
+  const vars: Record<string, string> = {}
+  for (const [key, value] of Object.entries(env.vars)) if (value !== undefined && !PLACES.test(key)) vars[key] = value
+  return new Promise((resolve, reject) => {
+    const child = env.spawn('git', call.args, {
+      cwd: call.cwd,
+      env: { ...vars, ...call.vars },
+      stdio: ['pipe', call.shown ? 2 : 'pipe', call.shown ? 2 : 'pipe'],
+    })
+    const out: Buffer[] = []
+    const err: Buffer[] = []
+    child.stdout?.on('data', (chunk: Buffer) => out.push(chunk))
+    child.stderr?.on('data', (chunk: Buffer) => err.push(chunk))
+    child.stdin?.on('error', () => undefined) // a child that ended early says so by its exit code
+    child.on('error', (cause) =>
+      reject(new CkptError('INTERNAL', `git could not be run: ${cause.message}. Nothing was committed.`, { cause })),
+    )
+    child.on('close', (code) =>
+      resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString('utf8') }),
+    )
+    child.stdin?.end(call.input ?? '')
+  })
+}
+
+/** Its output. @throws CkptError INTERNAL on a non-zero exit code */
+export async function runUsersGit(env: Env, call: UsersCall): Promise<Buffer> {
+  const { code, stdout, stderr } = await tryUsersGit(env, call)
+  if (code === 0) return stdout
+  const said = stderr.trim().split('\n').slice(0, 3).join(' ').slice(0, 500)
+  throw new CkptError(
+    'INTERNAL',
+    `git ${call.args[0]} failed (exit ${code}): ${said || 'no message'}. Nothing was committed.`,
+    { hints: ['git status'] },
+  )
+}

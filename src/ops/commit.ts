@@ -1,0 +1,285 @@
+/** Commit: one clean commit, in the user's repository, of what a session's visible turns changed and nothing else. */
+import { messageFromPrompts } from '../core/commit-message.ts'
+import { CkptError } from '../core/errors.ts'
+import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
+import { pathToText, printable } from '../core/paths.ts'
+import { runningTurn, type Turn, visibleTurns } from '../core/timeline.ts'
+import { runGit, tryGit } from '../git/process.ts'
+import { promptReader } from '../git/side-refs.ts'
+import { readIfThere, writeFileWhole } from '../git/store.ts'
+import { runUsersGit, tryUsersGit } from '../git/users-git.ts'
+import { CommitBlobs, type Entry, foldChanges, mergeEntries, sameEntry } from './commit-tree.ts'
+import { type Context, headOf, locked, refuseWhileBusy } from './context.ts'
+import { chooseSession, loadTimeline, readRefs } from './sessions.ts'
+import { ChangeReader } from './turn-changes.ts'
+import { boundaryPending } from './undo.ts'
+
+export interface CommitOptions {
+  session?: string
+  message?: string
+}
+
+export interface CommitResult {
+  session: SessionId | null
+  /** Null: there was nothing to commit. */
+  commit: Oid | null
+  message: string | null
+  turns: TurnNumber[]
+  /** Worktree paths (bytes). */
+  files: string[]
+  warnings: string[]
+}
+
+/** What is known before git commits: the lock is not held while the user's hooks run, for they may call ckpt. */
+interface Planned {
+  session: SessionId
+  head: Oid | null
+  turns: Turn[]
+  message: string
+  entries: Map<string, Entry>
+  before: Map<string, Entry>
+  blobs: CommitBlobs
+}
+
+/** @throws CkptError BOUNDARY_PENDING, TURN_RUNNING, GIT_BUSY, CONFLICT, BAD_ROOT, NOT_FOUND */
+export async function commit(context: Context, options: CommitOptions): Promise<CommitResult> {
+  const { repository, worktree, warnings } = context
+  if (!repository) {
+    throw new CkptError('BAD_ROOT', `${worktree.root} is a plain directory. Nothing was committed.`, {
+      hints: ['git init'],
+    })
+  }
+  const planned = await locked(context, { command: 'commit' }, () => plan(context, options))
+  if (planned.entries.size === 0) {
+    return { session: planned.session, commit: null, message: null, turns: [], files: [], warnings }
+  }
+  const made = await commitEntries(context, planned)
+  await locked(context, { command: 'commit' }, async () => {
+    await refreshIndex(context, planned, made)
+    remember(context, planned, made)
+  })
+  const { session, message, turns, entries } = planned
+  return {
+    session,
+    commit: made,
+    message,
+    turns: turns.map((turn) => turn.number),
+    files: [...entries.keys()].sort(),
+    warnings,
+  }
+}
+
+async function plan(context: Context, options: CommitOptions): Promise<Planned> {
+  const { env, store, worktree } = context
+  const head = await headOf(context)
+  refuseWhileBusy(head)
+  const refs = await readRefs(context)
+  const session = chooseSession(refs, options.session)
+  if (session === null) {
+    throw new CkptError('NOT_FOUND', 'There is no turn in this worktree yet. Nothing was committed.', {
+      hints: ['ckpt run -- COMMAND'],
+    })
+  }
+  const timeline = await loadTimeline(context, refs, session)
+  const running = timeline.boundary ? null : runningTurn(timeline)
+  if (running) {
+    throw new CkptError(
+      'TURN_RUNNING',
+      `Turn ${running.number} of session ${printable(session)} is still running. Nothing was committed.`,
+      { hints: [`ckpt mark stop --session ${printable(session)}`] },
+    )
+  }
+  for (const one of refs.sessions.values()) {
+    if (one.boundary) throw boundaryPending(await loadTimeline(context, refs, one.session))
+  }
+  const done = await committedUpTo(context, session, head.head)
+  const turns = visibleTurns(timeline).filter((turn) => turn.number > done)
+  const reader = new ChangeReader(context, refs, timeline)
+  // Newest first: what went on around the oldest is then read once.
+  const changes = (await Promise.all([...turns].map((turn) => reader.changesOf(turn)))).flatMap((one) => {
+    if (one.unclaimed.length > 0)
+      context.warnings.push(
+        `Turn ${one.turn.number} also saw changes outside its steps, which are not committed: ${names(one.unclaimed.map(({ path }) => path))}.`,
+      )
+    return one.claimed
+  })
+  const paths = [...new Set(changes.map(({ path }) => path))].filter((path) => !path.endsWith('/'))
+  const kept = new Set(await withoutIgnored(context, paths, head.head))
+  const blobs = await CommitBlobs.open(context, [...kept])
+  const before = await readHeadEntries(context, head.head)
+  const { entries, conflicts } = await foldChanges({
+    changes: changes.filter(({ path }) => kept.has(path)),
+    head: before,
+    blobs,
+    committed: await committedSince(context, turns[0]?.before.head ?? null, head.head),
+  })
+  if (conflicts.size > 0) {
+    const shown = [...conflicts].slice(0, 10).map(([path, why]) => `${printable(pathToText(path))} (${why})`)
+    throw new CkptError('CONFLICT', `Refused, nothing was committed: ${shown.join(', ')}.`, {
+      paths: [...conflicts.keys()],
+      hints: ['git add -p && git commit   (choose by hand)', `ckpt diff --session ${printable(session)}`],
+    })
+  }
+  const prompts = await promptReader(store, refs.notes)
+  const told = await Promise.all(
+    turns.map(async ({ number, before }) => ({ number, prompt: await prompts(before.id) })),
+  )
+  await blobs.publish(entries.values())
+  env.files.mkdirSync(`${store.worktreeDir}/tmp`, { recursive: true, mode: 0o700 })
+  return { session, head: head.head, turns, message: options.message ?? messageFromPrompts(told), entries, before, blobs }
+}
+
+const names = (paths: readonly string[]) =>
+  paths
+    .slice(0, 5)
+    .map((path) => printable(pathToText(path)))
+    .join(', ') + (paths.length > 5 ? `, and ${paths.length - 5} more` : '')
+
+/** Captured though ignored (`snapshot.include`, for `.env` and the like): not for a commit, unless it is in one already. */
+async function withoutIgnored(context: Context, paths: string[], head: Oid | null): Promise<string[]> {
+  if (paths.length === 0) return paths
+  const { code, stdout } = await tryUsersGit(context.env, {
+    args: ['check-ignore', '-z', '--stdin'], // tracked paths are never ignored
+    cwd: context.worktree.root,
+    input: Buffer.from(paths.map((path) => `./${path}\0`).join(''), 'latin1'),
+  })
+  if (code > 1) throw new CkptError('INTERNAL', 'git check-ignore failed. Nothing was committed.')
+  const tracked = await readHeadEntries(context, head)
+  const ignored = new Set(
+    stdout
+      .toString('latin1')
+      .split('\0')
+      .map((path) => path.replace(/^\.\//, ''))
+      .filter((path) => path !== '' && !tracked.has(path)),
+  )
+  if (ignored.size > 0) context.warnings.push(`Ignored by git, and left out of the commit: ${names([...ignored])}.`)
+  return paths.filter((path) => !ignored.has(path))
+}
+
+async function readHeadEntries({ env, worktree }: Context, head: Oid | null): Promise<Map<string, Entry>> {
+  if (head === null) return new Map()
+  const out = await runGit(env, { args: ['ls-tree', '-r', '-z', '--full-tree', head], cwd: worktree.root })
+  return readRows(out.toString('latin1'), /^(\d+) \w+ ([0-9a-f]+)\t/)
+}
+
+function readRows(text: string, row: RegExp): Map<string, Entry> {
+  const found = new Map<string, Entry>()
+  for (const line of text.split('\0')) {
+    const [all, mode, oid] = row.exec(line) ?? []
+    if (all !== undefined) found.set(line.slice(all.length), { mode: mode as '100644', oid: oid as Oid })
+  }
+  return found
+}
+
+/** What the commits since a turn made of each path: a person may have committed the turn's work by hand. */
+async function committedSince({ env, worktree }: Context, from: Oid | null, to: Oid | null) {
+  const seen = new Set<string>()
+  if (from !== null && to !== null && from !== to) {
+    const { code, stdout } = await tryGit(env, {
+      args: ['log', '--format=', '--raw', '--no-abbrev', '--no-renames', '-m', '-z', `${from}..${to}`],
+      cwd: worktree.root,
+    })
+    const fields = code === 0 ? stdout.toString('latin1').split('\0') : []
+    for (let i = 0; i + 1 < fields.length; i++) {
+      const [, mode, oid] = /^\n?:\d+ (\d+) [0-9a-f]+ ([0-9a-f]+) [A-Z]/.exec(fields[i]!) ?? []
+      if (mode !== undefined) seen.add(`${mode} ${oid}\0${fields[++i]}`)
+    }
+  }
+  return (path: string, entry: Entry) =>
+    seen.has(entry ? `${entry.mode} ${entry.oid}\0${path}` : `000000 ${'0'.repeat(to?.length ?? 40)}\0${path}`)
+}
+
+/** The user's own `git commit`, with their hooks and signing, on an index of its own that holds HEAD and these paths. */
+async function commitEntries(context: Context, { head, entries, message }: Planned): Promise<Oid> {
+  const { env, store, worktree } = context
+  const cwd = worktree.root
+  const index = `${store.worktreeDir}/tmp/commit-index-${env.random(6)}`
+  const file = `${index}.message`
+  const vars = { GIT_INDEX_FILE: index }
+  try {
+    await runUsersGit(env, { args: ['read-tree', head ?? '--empty'], cwd, vars })
+    await runUsersGit(env, {
+      args: ['update-index', '-z', '--index-info'],
+      cwd,
+      vars,
+      input: indexInfo(entries, head),
+    })
+    await tryUsersGit(env, { args: ['update-index', '-q', '--refresh'], cwd, vars })
+    env.files.writeFileSync(file, message, { mode: 0o600, flag: 'wx' })
+    const { code } = await tryUsersGit(env, { args: ['commit', '-q', '-F', file], cwd, vars, shown: true })
+    if (code !== 0) {
+      throw new CkptError(
+        'INTERNAL',
+        `git refused the commit (exit ${code}): a hook, signing, or a missing name. Nothing was committed; your index and your files are as they were.`,
+        { hints: ['ckpt commit   (once what git said above is mended)'] },
+      )
+    }
+  } finally {
+    for (const path of [index, `${index}.lock`, file]) if (env.files.existsSync(path)) env.files.unlinkSync(path)
+  }
+  const made = await headOf(context)
+  return made.head!
+}
+
+function indexInfo(entries: ReadonlyMap<string, Entry>, known: string | null): Buffer {
+  const none = '0'.repeat(known?.length ?? 40)
+  const rows = [...entries].map(([path, entry]) =>
+    entry ? `${entry.mode} ${entry.oid}\t${path}\0` : `0 ${none}\t${path}\0`,
+  )
+  return Buffer.from(rows.join(''), 'latin1')
+}
+
+/**
+ * The user's index follows HEAD on the committed paths, and only there. What they had staged in such a file stays
+ * staged, on top of the commit.
+ */
+async function refreshIndex(context: Context, { before, entries, blobs }: Planned, made: Oid): Promise<void> {
+  const { env, worktree, warnings } = context
+  const cwd = worktree.root
+  const [staged, after] = await Promise.all([
+    runGit(env, { args: ['ls-files', '-s', '-z'], cwd }).then((out) =>
+      readRows(out.toString('latin1'), /^(\d+) ([0-9a-f]+) 0\t/),
+    ),
+    readHeadEntries(context, made),
+  ])
+  const edits = new Map<string, Entry>()
+  for (const path of entries.keys()) {
+    const [was, now, own] = [before.get(path) ?? null, after.get(path) ?? null, staged.get(path) ?? null]
+    if (sameEntry(own, now)) continue
+    if (sameEntry(own, was)) edits.set(path, now)
+    else {
+      const merged = await mergeEntries(blobs, { base: was, ours: own, theirs: now })
+      if (merged) edits.set(path, merged)
+      else warnings.push(`${printable(pathToText(path))} stays staged as you had it; the commit holds something else.`)
+    }
+  }
+  await blobs.publish(edits.values())
+  if (edits.size > 0) {
+    await runUsersGit(env, { args: ['update-index', '-z', '--index-info'], cwd, input: indexInfo(edits, made) })
+  }
+  await tryUsersGit(env, { args: ['update-index', '-q', '--refresh'], cwd }) // exits 1 where files differ
+}
+
+const commitsFile = ({ store }: Context) => `${store.worktreeDir}/commits.json`
+
+function readCommits(context: Context): Record<string, { turn: number; commit: string }> {
+  const bytes = readIfThere(context.env, commitsFile(context))
+  return bytes === null ? {} : JSON.parse(bytes.toString('utf8'))
+}
+
+function remember(context: Context, { session, turns }: Planned, made: Oid): void {
+  const commits = { ...readCommits(context), [session]: { turn: turns.at(-1)!.number, commit: made } }
+  writeFileWhole(context.env, commitsFile(context), JSON.stringify(commits))
+}
+
+/** The last turn that an earlier `ckpt commit` took in; 0 when that commit is no longer part of HEAD. */
+async function committedUpTo(context: Context, session: SessionId, head: Oid | null): Promise<number> {
+  const commits = readCommits(context)
+  const last = Object.hasOwn(commits, session) ? commits[session] : undefined
+  if (!last || head === null) return 0
+  const { code } = await tryGit(context.env, {
+    args: ['merge-base', '--is-ancestor', last.commit, head],
+    cwd: context.worktree.root,
+  })
+  return code === 0 ? last.turn : 0
+}
