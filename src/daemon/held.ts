@@ -86,10 +86,13 @@ export class Held implements LiveScan, HeldWorktree {
 
   async stop(): Promise<void> {
     if (this.#timer) clearTimeout(this.#timer)
-    await this.#flush()
-    this.#barrier.stop()
-    this.#head?.close()
-    await this.#watcher.stop()
+    try {
+      await this.#flush()
+    } finally {
+      this.#barrier.stop()
+      this.#head?.close()
+      await this.#watcher.stop()
+    }
   }
 
   /** A snapshot for nobody: it brings the cache up to date. */

@@ -1,0 +1,144 @@
+// With the watcher on, flooded or starved, each snapshot equals a full scan.
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { Held } from '../../src/daemon/held.ts'
+import { realEnv } from '../../src/env.ts'
+import { closeContext, openContext } from '../../src/ops/context.ts'
+import { takeSnapshot } from '../../src/ops/record.ts'
+import { readRefs } from '../../src/ops/sessions.ts'
+import { Scratch } from '../support/scratch.ts'
+
+const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 12)
+
+const directory = fc.constantFrom('d', 'd/e', 'd/e/f', 'g', 'out')
+const spot = fc
+  .tuple(fc.oneof(fc.constant('.'), directory), fc.constantFrom('a', 'b', 'é', '.gitignore'))
+  .map(([at, name]) => path.posix.join(at, name))
+const step = fc.oneof(
+  { weight: 5, arbitrary: fc.tuple(fc.constant('write'), spot, fc.constantFrom('1', '2', 'out/\n')) },
+  { weight: 2, arbitrary: fc.tuple(fc.constant('remove'), fc.oneof(spot, directory), fc.constant('')) },
+  { weight: 2, arbitrary: fc.tuple(fc.constant('rename'), directory, directory) },
+  { weight: 1, arbitrary: fc.tuple(fc.constant('link'), spot, fc.constantFrom('a', 'd')) },
+  { weight: 1, arbitrary: fc.tuple(fc.constant('burst'), directory, fc.constant('')) },
+)
+
+function carryOut(root: string, [op, at, more]: readonly [string, string, string]): void {
+  const file = path.join(root, at)
+  try {
+    if (op === 'write') {
+      fs.mkdirSync(path.dirname(file), { recursive: true })
+      fs.writeFileSync(file, more)
+    } else if (op === 'remove') fs.rmSync(file, { recursive: true, force: true })
+    else if (op === 'rename') {
+      fs.mkdirSync(path.dirname(path.join(root, more)), { recursive: true })
+      fs.renameSync(file, path.join(root, more))
+    } else if (op === 'link') {
+      fs.rmSync(file, { recursive: true, force: true })
+      fs.symlinkSync(more, file)
+    } else {
+      fs.mkdirSync(file, { recursive: true })
+      for (let i = 0; i < 200; i++) fs.writeFileSync(path.join(file, `n${i}`), String(i))
+    }
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error // a step that makes no sense here does nothing
+  }
+}
+
+async function compare(held: Held, scratch: Scratch, root: string) {
+  const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: root }
+  const live = await held.context(env)
+  const quick = await takeSnapshot(live, readRefs(live))
+  // The judge: git itself, with an index of its own.
+  const index = path.join(scratch.base, `judge-${Math.random()}`)
+  const git = (...args: string[]) =>
+    execFileSync('git', args, {
+      cwd: root,
+      encoding: 'utf8',
+      env: { ...scratch.vars, GIT_INDEX_FILE: index, GIT_DIR: path.join(root, '.git'), GIT_WORK_TREE: root },
+    }).trim()
+  git('add', '-A')
+  return { quick: quick.tree, full: git('write-tree'), mode: quick.mode }
+}
+
+test('random work between markers, the watcher on: every tree is what git makes of it', async () => {
+  const scratch = new Scratch()
+  let run = 0
+  const modes = new Set<string>()
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(step, { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 4 }),
+      async (rounds) => {
+        const root = path.join(scratch.base, `run${run++}`)
+        fs.mkdirSync(root)
+        scratch.git('init', '-q', root)
+        fs.writeFileSync(path.join(root, 'kept'), 'kept\n')
+        const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: root }
+        const context = await openContext(env, root, { create: true })
+        const held = new Held(context)
+        try {
+          await held.start()
+          for (const steps of rounds) {
+            for (const one of steps) carryOut(root, one)
+            // What was captured before a rule ignored it stays captured: git's judge would drop it, so rules that change end the round.
+            if (
+              steps.some(([op, at]) => at.endsWith('.gitignore') || op === 'rename' || op === 'remove') &&
+              fs.readdirSync(root, { recursive: true }).some((name) => String(name).endsWith('.gitignore'))
+            )
+              break
+            const { quick, full, mode } = await compare(held, scratch, root)
+            modes.add(mode)
+            expect(quick).toBe(full)
+          }
+        } finally {
+          await held.stop()
+          closeContext(context)
+          fs.rmSync(root, { recursive: true, force: true })
+        }
+      },
+    ),
+    { numRuns: RUNS },
+  )
+  expect(modes.has('fast')).toBe(true)
+})
+
+test('row 29: 30,000 files made while the event loop is busy are all in the snapshot', async () => {
+  const scratch = new Scratch().init({ kept: 'kept\n' })
+  const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: scratch.root }
+  const context = await openContext(env, scratch.root, { create: true })
+  const held = new Held(context)
+  try {
+    await held.start()
+    for (let i = 0; i < 30; i++) {
+      fs.mkdirSync(scratch.at(`burst/d${i}`), { recursive: true })
+      for (let j = 0; j < 1000; j++) fs.writeFileSync(scratch.at(`burst/d${i}/f${j}`), '')
+    }
+    const live = await held.context(env)
+    const snapshot = await takeSnapshot(live, readRefs(live))
+    expect((await context.store.trees.files(snapshot.tree)).size).toBe(30_001)
+  } finally {
+    await held.stop()
+    closeContext(context)
+  }
+})
+
+test('row 27: what ckpt writes itself makes no work for the watcher', async () => {
+  const scratch = new Scratch().init()
+  const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: scratch.root }
+  const context = await openContext(env, scratch.root, { create: true })
+  const held = new Held(context)
+  const seen: string[] = []
+  held.onChange = (one) => seen.push(one)
+  try {
+    await held.start()
+    const live = await held.context(env)
+    for (let i = 0; i < 3; i++) await takeSnapshot(live, readRefs(live))
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(seen).toEqual([])
+  } finally {
+    await held.stop()
+    closeContext(context)
+  }
+})

@@ -1,0 +1,126 @@
+// The daemon's life: one for a worktree, needed for nothing, and no trace that needs a hand.
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { alive, runLater, startDaemon } from '../support/daemon.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
+
+const until = async (holds: () => boolean) => {
+  for (let i = 0; i < 200 && !holds(); i++) await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(holds()).toBe(true)
+}
+const infoOf = (scratch: Scratch) => path.join(scratch.root, '.git/ckpt/worktrees/@main/daemon/info.json')
+
+test('it starts once, says so, is in status, and stops', () => {
+  const scratch = new Scratch().init()
+  const { pid } = startDaemon(scratch)
+  expect(scratch.ckpt('daemon', 'start')).toMatchObject({ started: false, pid })
+  expect(scratch.ckpt('status').daemon).toEqual({ running: true, pid, watching: true })
+  expect(scratch.run(['watch']).code).toBe(8)
+  expect(scratch.ckpt('daemon', 'stop')).toMatchObject({ stopped: true })
+  expect(alive(pid)).toBe(false)
+  expect(scratch.ckpt('daemon', 'stop')).toMatchObject({ stopped: false })
+  expect(scratch.ckpt('status').daemon).toEqual({ running: false, pid: null, watching: false })
+})
+
+test('markers and undo go through it, and are fast and right', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'd/b.txt': 'b\n', '.gitignore': 'out/\n' })
+  startDaemon(scratch)
+  scratch.turn('first', () => {
+    scratch.write({ 'a.txt': 'two\n', 'new/deep/c.txt': 'c\n', 'out/ignored.txt': 'x\n' })
+    scratch.remove('d')
+  })
+  const before = scratch.manifest()
+  scratch.ckpt('mark', 'prompt', '--session', 's', '--text', 'second')
+  scratch.write({ 'new/deep/c.txt': 'cc\n', 'new/e.txt': 'e\n' })
+  const stop = scratch.ckpt('mark', 'stop', '--session', 's')
+  expect(stop).toMatchObject({ mode: 'fast', barrier: 'ok' })
+  expect(scratch.ckpt('show', '2').files.map((file: Json) => file.path)).toEqual(['new/deep/c.txt', 'new/e.txt'])
+  scratch.ckpt('undo')
+  expect(scratch.manifest()).toEqual(before)
+  scratch.ckpt('undo')
+  expect(scratch.read('a.txt')).toBe('one\n')
+  expect(scratch.exists('d/b.txt')).toBe(true)
+  expect(scratch.exists('out/ignored.txt')).toBe(true)
+  scratch.ckpt('redo', '--all')
+  expect(scratch.ckpt('verify').ok).toBe(true)
+})
+
+test('promise 14: killed, every command goes on without it, and another can start', async () => {
+  const scratch = new Scratch().init()
+  const { pid } = startDaemon(scratch)
+  scratch.turn('first', () => scratch.write({ 'a.txt': 'two\n' }))
+  process.kill(pid, 'SIGKILL')
+  await until(() => !alive(pid))
+  scratch.turn('second', () => scratch.write({ 'a.txt': 'three\n' }))
+  expect(scratch.ckpt('list').turns).toHaveLength(2)
+  scratch.ckpt('undo')
+  expect(scratch.read('a.txt')).toBe('two\n')
+  const again = startDaemon(scratch)
+  expect(again.pid).not.toBe(pid)
+  scratch.ckpt('redo')
+  expect(scratch.read('a.txt')).toBe('three\n')
+})
+
+test('promise 12: no client waits for a daemon that hangs', async () => {
+  const scratch = new Scratch().init()
+  const { pid } = startDaemon(scratch)
+  process.kill(pid, 'SIGSTOP')
+  try {
+    const status = await runLater(scratch, ['status', '--json'])
+    expect(JSON.parse(status.stdout).daemon).toMatchObject({ running: true, pid })
+    const listed = await runLater(scratch, ['list', '--json'])
+    expect(listed.code).toBe(0)
+  } finally {
+    process.kill(pid, 'SIGCONT')
+  }
+})
+
+test('it stops by itself when the worktree goes away', async () => {
+  const scratch = new Scratch().init()
+  const { pid } = startDaemon(scratch)
+  fs.renameSync(scratch.root, `${scratch.root}-gone`)
+  await until(() => !alive(pid))
+  fs.renameSync(`${scratch.root}-gone`, scratch.root)
+  expect(scratch.ckpt('status').daemon.running).toBe(false)
+})
+
+test('a wrong token gets an error and nothing else', async () => {
+  const scratch = new Scratch().init()
+  startDaemon(scratch)
+  const info = JSON.parse(fs.readFileSync(infoOf(scratch), 'utf8'))
+  expect(fs.statSync(infoOf(scratch)).mode & 0o777).toBe(0o600)
+  const { callDaemon } = await import('../../src/daemon/call.ts')
+  const { realEnv } = await import('../../src/env.ts')
+  const answer = await callDaemon(
+    realEnv(),
+    { ...info, token: 'wrong' },
+    { method: 'cli', params: { argv: ['undo'], cwd: scratch.root, vars: {} }, timeout: 3000 },
+  )
+  expect(answer?.error?.code).toBe(-32001)
+})
+
+test('16 clients with a daemon that is killed and started again: each acknowledged marker is there once', async () => {
+  const scratch = new Scratch().init()
+  let { pid } = startDaemon(scratch)
+  const acknowledged: string[] = []
+  const client = async (name: number) => {
+    for (let i = 0; i < 3; i++) {
+      const id = `m-${name}-${i}`
+      const ran = await runLater(scratch, ['mark', 'prompt', '--session', `c${name}`, '--message-id', id, '--json'])
+      if (ran.code === 0) acknowledged.push(id)
+    }
+  }
+  const clients = Array.from({ length: 16 }, (_, name) => client(name))
+  await new Promise((resolve) => setTimeout(resolve, 1500))
+  process.kill(pid, 'SIGKILL')
+  await until(() => !alive(pid))
+  pid = startDaemon(scratch).pid
+  await Promise.all(clients)
+  const { turns } = scratch.ckpt('list', '--all-sessions') as { turns: { messageId: string }[] }
+  const found = turns.map((turn) => turn.messageId)
+  expect(new Set(found).size).toBe(found.length)
+  expect(acknowledged.filter((id) => !found.includes(id))).toEqual([])
+  expect(acknowledged.length).toBeGreaterThan(40)
+  expect(scratch.ckpt('verify').ok).toBe(true)
+})

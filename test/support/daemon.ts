@@ -1,0 +1,36 @@
+/** A daemon for a test's worktree; it is stopped when the test ends. */
+import { spawn } from 'node:child_process'
+import fs from 'node:fs'
+import { onTestFinished } from 'vitest'
+import { PROGRAM, type Scratch } from './scratch.ts'
+
+export function startDaemon(scratch: Scratch): { pid: number } {
+  const { pid } = scratch.ckpt('daemon', 'start') as { pid: number }
+  onTestFinished(() => {
+    scratch.run(['daemon', 'stop'])
+  })
+  return { pid }
+}
+
+/** Runs the program without waiting for it. */
+export function runLater(scratch: Scratch, args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [PROGRAM, ...args], {
+      cwd: scratch.root,
+      env: scratch.vars,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let stdout = ''
+    let stderr = ''
+    child.stdout.on('data', (chunk) => {
+      stdout += chunk
+    })
+    child.stderr.on('data', (chunk) => {
+      stderr += chunk
+    })
+    child.on('close', (code) => resolve({ code: code ?? 128, stdout, stderr }))
+  })
+}
+
+export const alive = (pid: number): boolean =>
+  fs.existsSync(`/proc/${pid}/stat`) && !/\) [ZX] /.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8'))
