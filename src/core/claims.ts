@@ -109,6 +109,8 @@ export interface ClaimedTransition extends Transition {
   step: number | null
   /** The other session that claims it too. */
   ambiguousWith?: string
+  /** Nobody claims it. */
+  unclaimed?: true
 }
 
 /**

@@ -16,6 +16,8 @@ export interface TurnChanges {
   claimed: ClaimedTransition[]
   /** Changed while the turn ran, outside every step's window. */
   unclaimed: ClaimedTransition[]
+  /** Both, one by one in the order of time: a path that two steps changed is in it twice. */
+  parts: ClaimedTransition[]
   /** Uncovered paths that the turn made, changed or removed. */
   uncovered: { path: RelativePath; reason: UncoveredReason }[]
 }
@@ -59,22 +61,22 @@ export class ChangeReader {
     const end = turn.after?.cut ? turn.checkpoints.at(-2)! : last
     const mine = windowsOf(turn, activity.checkpoints)
     const theirs = activity.foreignTurns.flatMap((other) => windowsOf(other, activity.checkpoints))
-    const claimed: ClaimedTransition[] = []
-    const unclaimed: ClaimedTransition[] = []
+    const parts: ClaimedTransition[] = []
     for (const segment of segmentsOf(turn, activity.checkpoints, end.seq)) {
       const changes = await this.#between(segment.from, segment.to)
       for (const change of changes) {
         const claim = claimOf(change.path, segment, mine, theirs)
-        if (claim.kind === 'mine') claimed.push({ ...change, step: claim.step })
-        else if (claim.kind === 'ambiguous') claimed.push({ ...change, step: claim.step, ambiguousWith: claim.with })
-        else if (claim.kind === 'unclaimed') unclaimed.push({ ...change, step: null })
+        if (claim.kind === 'mine') parts.push({ ...change, step: claim.step })
+        else if (claim.kind === 'ambiguous') parts.push({ ...change, step: claim.step, ambiguousWith: claim.with })
+        else if (claim.kind === 'unclaimed') parts.push({ ...change, step: null, unclaimed: true })
       }
     }
     const [from, to] = [await this.view(turn.before), await this.view(end)]
     return {
       turn,
-      claimed: joinTransitions(claimed),
-      unclaimed: joinTransitions(unclaimed),
+      claimed: joinTransitions(parts.filter((part) => !part.unclaimed)),
+      unclaimed: joinTransitions(parts.filter((part) => part.unclaimed)),
+      parts,
       uncovered: uncoveredChanges(from.beside, to.beside),
     }
   }
@@ -86,6 +88,6 @@ export class ChangeReader {
 
   /** The changes of one step alone; not joined with those of others. */
   static ofStep(changes: TurnChanges, step: number): ClaimedTransition[] {
-    return changes.claimed.filter((change) => change.step === step)
+    return joinTransitions(changes.parts.filter((part) => !part.unclaimed && part.step === step))
   }
 }

@@ -1,7 +1,7 @@
 /** Undo: what the last turns (or steps) did is taken back, guarded path by path, and stays hidden behind a boundary until the session goes on. */
 import type { BoundaryRecord, UndoneUnit } from '../core/boundary.ts'
 import { formatRecord, recordObjects } from '../core/boundary.ts'
-import type { ClaimedTransition } from '../core/claims.ts'
+import { type ClaimedTransition, joinTransitions } from '../core/claims.ts'
 import { CkptError } from '../core/errors.ts'
 import type { SessionId, TurnNumber } from '../core/ids.ts'
 import { isWithin, pathToText, printable } from '../core/paths.ts'
@@ -285,20 +285,18 @@ async function unitsOf(
   for (const turn of turns) {
     const changes = await reader.changesOf(turn)
     tell(changes)
-    const visible = changes.claimed.filter(
-      (c) => turn.hiddenFromStep === null || (c.step !== null && c.step < turn.hiddenFromStep),
+    const { hiddenFromStep } = turn
+    // Joined only now: what is hidden or not asked for is no part of what is taken back.
+    const wanted = changes.parts.filter(({ step, unclaimed }) =>
+      unclaimed ? options.unclaimed : hiddenFromStep === null || (step !== null && step < hiddenFromStep),
     )
-    units.push({
-      turn: turn.number,
-      step: null,
-      changes: scoped(options.unclaimed ? [...visible, ...changes.unclaimed] : visible),
-    })
+    units.push({ turn: turn.number, step: null, changes: scoped(joinTransitions(wanted)) })
   }
   if (cut) {
     const changes = await reader.changesOf(cut.turn)
     const hiddenFrom = cut.turn.hiddenFromStep ?? Number.POSITIVE_INFINITY
-    const own = changes.claimed.filter((c) => c.step !== null && c.step >= cut.step && c.step < hiddenFrom)
-    units.push({ turn: cut.turn.number, step: cut.step, changes: scoped(own) })
+    const own = changes.parts.filter(({ step }) => step !== null && step >= cut.step && step < hiddenFrom)
+    units.push({ turn: cut.turn.number, step: cut.step, changes: scoped(joinTransitions(own)) })
   }
   return { units, warnings }
 }

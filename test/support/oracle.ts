@@ -2,7 +2,20 @@
  * What every undo and redo must leave, said by a plain array of whole-tree states: one for each checkpoint, read from the
  * disk by the test itself. It knows nothing of stores, trees or plans.
  */
-import { isIgnored, type Node, sameNode, type Tree } from './tree.ts'
+import {
+  type Change,
+  coveredFiles,
+  inTheWay,
+  isFilePath,
+  join,
+  Murky,
+  type State,
+  sameState,
+  sameTree,
+  stateOf,
+  takeBack,
+} from './oracle-paths.ts'
+import { isIgnored, type Tree } from './tree.ts'
 
 export type Mode = 'refuse' | 'force' | 'skip'
 
@@ -44,17 +57,6 @@ interface Window {
   weight: number
 }
 
-/** Unknown: no snapshot covers the path. */
-type State = Node | undefined | 'unknown'
-
-interface Change {
-  path: string
-  from: State
-  to: State
-  step: number | null
-  ambiguous: boolean
-}
-
 interface Unit {
   turn: number
   step: number | null
@@ -68,9 +70,6 @@ interface Session {
   boundary: { turn: number; step: number | null; units: Unit[] } | null
 }
 
-/** The oracle cannot say: a file was where only ignored files are now. */
-export class Murky extends Error {}
-
 export type Selector = { turns: number } | { step: true } | { to: number } | { toStep: [number, number] }
 
 export type Expectation =
@@ -79,28 +78,6 @@ export type Expectation =
   | { kind: 'conflict'; why: string }
   /** `exact`: directories, too, are as in this tree. `perhaps`: an empty directory in the way may also make it a conflict. */
   | { kind: 'done'; files: Tree; exact: Tree | null; perhaps: boolean; commit: (result: Tree) => void }
-
-const sameState = (a: State, b: State) => (a === 'unknown' || b === 'unknown' ? false : sameNode(a, b))
-const isFilePath = (path: string) => !path.endsWith('/')
-
-export function coveredFiles(tree: Tree): Tree {
-  return new Map([...tree].filter(([path]) => isFilePath(path) && !isIgnored(path)))
-}
-
-/** Whether a directory holds ignored files and nothing else: then all of it is ignored. */
-function isMurky(tree: Tree, directory: string): boolean {
-  const files = [...tree.keys()].filter((path) => isFilePath(path) && path.startsWith(directory))
-  return files.length > 0 && files.every(isIgnored)
-}
-
-function stateOf(tree: Tree, path: string): State {
-  const found = tree.get(path)
-  if (found) return found
-  for (let at = path; at !== ''; at = at.includes('/') ? at.slice(0, at.lastIndexOf('/')) : '') {
-    if (tree.has(`${at}/`) && isMurky(tree, `${at}/`)) return 'unknown'
-  }
-  return undefined
-}
 
 export class Oracle {
   readonly entries: Entry[] = []
@@ -425,67 +402,4 @@ export class Oracle {
         : null
     return { kind: 'done', files, exact: whole, perhaps, commit: (result) => record(units, result) }
   }
-}
-
-export function sameTree(a: Tree, b: Tree): boolean {
-  const covered = (tree: Tree) => [...tree].filter(([path]) => !isIgnored(path))
-  const [one, two] = [covered(a), covered(b)]
-  return one.length === two.length && one.every(([path, node]) => sameNode(node, b.get(path)))
-}
-
-/** A path's changes joined where one begins in the state the last one left. */
-function join(changes: readonly Change[]): Change[] {
-  const joined: Change[] = []
-  for (const change of changes) {
-    const last = joined.findLast((one) => one.path === change.path)
-    const goesOn = last && (sameState(last.to, change.from) || (last.to === 'unknown' && change.from === 'unknown'))
-    if (!goesOn) joined.push({ ...change })
-    else {
-      last.to = change.to
-      last.ambiguous ||= change.ambiguous
-    }
-  }
-  return joined.filter(({ from, to }) => !sameState(from, to) && !(from === 'unknown' && to === 'unknown'))
-}
-
-/** Why a file cannot come to a path: what stays above or below it. Empty directories below: perhaps. */
-function inTheWay(path: string, files: Tree, disk: Tree): string | null {
-  for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) {
-    const above = path.slice(0, at)
-    if (files.has(above) || (isIgnored(above) && disk.has(above))) return `${above} is file and directory`
-  }
-  const below = [...disk.keys()].filter((one) => one.startsWith(`${path}/`) && one !== `${path}/`)
-  if (below.some((one) => isFilePath(one) && (isIgnored(one) || files.has(one)))) return `${path} is file and directory`
-  const empty = below.some((one) => !isFilePath(one) && !below.some((other) => other !== one && other.startsWith(one)))
-  return empty ? 'perhaps' : null
-}
-
-type Verdict = { kind: 'post'; post: Node | undefined } | { kind: 'leave' } | { kind: 'conflict'; why: string }
-
-function takeBack({ from, to, ambiguous }: Change, ours: Node | undefined): Verdict {
-  if (from === 'unknown') return { kind: 'leave' }
-  if (sameNode(ours, from)) return { kind: 'post', post: from }
-  if (to === 'unknown') throw new Murky()
-  if (ambiguous) return { kind: 'conflict', why: 'two sessions' }
-  if (sameNode(ours, to)) return { kind: 'post', post: from }
-  if (from?.type === 'file' && to?.type === 'file' && ours?.type === 'file') {
-    const mode = merged(to.mode, ours.mode, from.mode)
-    const body = mergedBody(to.body, ours.body, from.body)
-    if (mode !== null && body !== null) return { kind: 'post', post: { type: 'file', mode, body } }
-  }
-  return { kind: 'conflict', why: 'changed since' }
-}
-
-function merged<T>(base: T, ours: T, theirs: T): T | null {
-  if (ours === base || ours === theirs) return theirs
-  return base === theirs ? ours : null
-}
-
-function mergedBody(base: string, ours: string, theirs: string): string | null {
-  const simple = merged(base, ours, theirs)
-  if (simple !== null) return simple
-  const split = [base, ours, theirs].map((text) => text.split('\n'))
-  if (!split.every((rows) => rows.length === 10 && rows[0]!.startsWith('slot'))) return null
-  const rows = split[0]!.map((row, i) => merged(row, split[1]![i]!, split[2]![i]!))
-  return rows.includes(null) ? null : rows.join('\n')
 }

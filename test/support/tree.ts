@@ -97,7 +97,20 @@ const edit: fc.Arbitrary<Edit> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('move' as const), path, to: path }) },
 )
 
-export const edits = (max: number): fc.Arbitrary<Edit[]> => fc.array(edit, { minLength: 1, maxLength: max })
+const again: fc.Arbitrary<Edit> = fc.record({
+  kind: fc.constant('write'),
+  path: fc.constantFrom('a', 'b.txt'),
+  body,
+  mode: fc.constantFrom(0o644, 0o644, 0o755),
+  inPlace: fc.boolean(),
+})
+
+export const edits = (max: number): fc.Arbitrary<Edit[]> =>
+  fc.oneof(
+    { weight: 3, arbitrary: fc.array(edit, { minLength: 1, maxLength: max }) },
+    // The same few paths again and again, as an agent does.
+    { weight: 1, arbitrary: fc.array(again, { minLength: 1, maxLength: 2 }) },
+  )
 
 /** What of `*.log` no rule covers; `tracked.log` is in the user's index. */
 export const isIgnored = (path: string): boolean => path.endsWith('.log') && path !== 'tracked.log'

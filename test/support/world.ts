@@ -15,7 +15,8 @@ import {
   undo,
 } from '../../src/index.ts'
 import { listTurns } from '../../src/ops/history.ts'
-import { coveredFiles, type Expectation, type Mode, Oracle, type Selector } from './oracle.ts'
+import { type Expectation, type Mode, Oracle, type Selector } from './oracle.ts'
+import { coveredFiles } from './oracle-paths.ts'
 import type { Scratch } from './scratch.ts'
 import { applyEdit, type Edit, isIgnored, readTree, sameNode, type Tree } from './tree.ts'
 
