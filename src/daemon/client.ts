@@ -24,7 +24,7 @@ export async function throughDaemon(env: Env, argv: readonly string[]): Promise<
     return null
   const place = quickWorktreeDir(env, env.cwd)
   const info = place && readInfo(env, place.worktreeDir)
-  if (!info || info.root !== place.root || !isAlive(env, info.pid)) return null
+  if (!info || info.root !== place.root || !isAlive(env, info)) return null
   const vars = Object.fromEntries(Object.entries(env.vars).filter(([, value]) => value !== undefined)) as Record<
     string,
     string

@@ -22,7 +22,7 @@ const NONE: DaemonStatus = { running: false, pid: null, watching: false, state: 
 
 export async function daemonStatus(env: Env, worktreeDir: string): Promise<DaemonStatus> {
   const info = readInfo(env, worktreeDir)
-  if (!info || !isAlive(env, info.pid)) return NONE
+  if (!info || !isAlive(env, info)) return NONE
   const answer = await callDaemon<DaemonState>(env, info, { method: 'state', params: {}, timeout: 2000 })
   // A daemon that hangs is there, and no client waits for it.
   return { running: true, pid: info.pid, watching: answer?.result?.watching ?? false, state: answer?.result ?? null }
@@ -49,7 +49,7 @@ export async function startDaemon(context: Context, program: string): Promise<{ 
   const end = env.monotonic() + START
   while (env.monotonic() < end) {
     const info = readInfo(env, worktreeDir)
-    if (info && isAlive(env, info.pid) && info.pid !== known?.pid) return { started: true, info }
+    if (info && isAlive(env, info) && info.pid !== known?.pid) return { started: true, info }
     if (ended !== null) break
     env.progress('starting the daemon')
     await new Promise((resolve) => setTimeout(resolve, 50))
@@ -63,18 +63,18 @@ export async function startDaemon(context: Context, program: string): Promise<{ 
 export async function stopDaemon(env: Env, worktreeDir: string): Promise<boolean> {
   const info = readInfo(env, worktreeDir)
   if (!info) return false
-  if (!isAlive(env, info.pid)) {
+  if (!isAlive(env, info)) {
     removeInfo(env, worktreeDir)
     return false
   }
   const answer = await callDaemon<null>(env, info, { method: 'stop', params: {}, timeout: 2000 })
   if (!answer) env.kill(info.pid, 'SIGTERM')
   const end = env.monotonic() + 10_000
-  while (isAlive(env, info.pid) && env.files.existsSync(infoFile(worktreeDir)) && env.monotonic() < end) {
+  while (isAlive(env, info) && env.files.existsSync(infoFile(worktreeDir)) && env.monotonic() < end) {
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
-  while (isAlive(env, info.pid) && env.monotonic() < end) await new Promise((resolve) => setTimeout(resolve, 20))
-  if (!isAlive(env, info.pid)) return true
+  while (isAlive(env, info) && env.monotonic() < end) await new Promise((resolve) => setTimeout(resolve, 20))
+  if (!isAlive(env, info)) return true
   env.kill(info.pid, 'SIGKILL')
   removeInfo(env, worktreeDir)
   return true

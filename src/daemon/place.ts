@@ -2,9 +2,12 @@
 import { createHash } from 'node:crypto'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno } from '../env.ts'
+import { isRunning } from '../ops/lock.ts'
 
 export interface DaemonInfo {
   pid: number
+  /** Start of the process in clock ticks: its number is used again. */
+  started: string
   socket: string
   /** Node cannot see a peer's user: who can read this file may call. */
   token: string
@@ -27,14 +30,7 @@ export function readInfo(env: Env, worktreeDir: string): DaemonInfo | null {
   }
 }
 
-export function isAlive(env: Env, pid: number): boolean {
-  try {
-    env.kill(pid, 0)
-    return true
-  } catch (error) {
-    return errno(error) === 'EPERM'
-  }
-}
+export const isAlive = (env: Env, info: DaemonInfo): boolean => isRunning(env, info.pid, info.started)
 
 /**
  * A socket path of under 100 bytes (unix(7) allows 108), in a directory that only this user can enter.

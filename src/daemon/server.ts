@@ -14,7 +14,7 @@ import { CkptError } from '../core/errors.ts'
 import { type Env, errno } from '../env.ts'
 import { writeFileWhole } from '../git/store.ts'
 import { type Context, closeContext, openContext } from '../ops/context.ts'
-import { lockedBy, readHolder, withLock } from '../ops/lock.ts'
+import { lockedBy, readHolder, startOf, withLock } from '../ops/lock.ts'
 import { Held } from './held.ts'
 import { type DaemonInfo, infoFile, socketPath } from './place.ts'
 import {
@@ -106,6 +106,7 @@ export class Daemon {
     env.files.chmodSync(socket, 0o600)
     const info: DaemonInfo = {
       pid: env.pid,
+      started: startOf(env, env.pid),
       socket,
       token: this.#token,
       version: this.#options.version,

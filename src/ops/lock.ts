@@ -77,6 +77,24 @@ export function holderState(env: Env, holder: Holder): HolderState {
   }
 }
 
+/** Whether a process of this machine is there and at work: a zombie answers signals, and its number may be another's by now. */
+export function isRunning(env: Env, pid: number, started: string): boolean {
+  const stat = processStat(env, pid)
+  if (stat) return stat.started === started && stat.state !== 'Z' && stat.state !== 'X'
+  if (readText(env, '/proc/sys/kernel/random/boot_id') !== '') return false
+  try {
+    env.kill(pid, 0)
+    return true
+  } catch (error) {
+    return errno(error) === 'EPERM'
+  }
+}
+
+/** When a process started, in clock ticks since boot (proc(5)); empty where the system does not say. */
+export function startOf(env: Env, pid: number): string {
+  return processStat(env, pid)?.started ?? ''
+}
+
 /** Null: no lock. `unreadable`: something else lies there. */
 export function readHolder(env: Env, path: string): Holder | 'unreadable' | null {
   const bytes = readIfThere(env, path)
