@@ -12,7 +12,8 @@ export interface UsersCall {
 }
 
 /** Variables that would lead git to another repository, index or object store (git(1)); a hook of git's sets some of them. */
-const PLACES = /^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE|PREFIX)$/
+const PLACES =
+  /^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE|PREFIX)$/
 
 /** Runs it to its end. A non-zero exit code is a result. @throws CkptError INTERNAL if git cannot be started */
 export function tryUsersGit(env: Env, call: UsersCall): Promise<{ code: number; stdout: Buffer; stderr: string }> {

@@ -70,7 +70,7 @@ export async function commit(context: Context, options: CommitOptions): Promise<
 }
 
 async function plan(context: Context, options: CommitOptions): Promise<Planned> {
-  const { env, store, worktree } = context
+  const { store } = context
   const head = await headOf(context)
   refuseWhileBusy(head)
   const refs = await readRefs(context)
@@ -95,8 +95,7 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
   const done = await committedUpTo(context, session, head.head)
   const turns = visibleTurns(timeline).filter((turn) => turn.number > done)
   const reader = new ChangeReader(context, refs, timeline)
-  // Newest first: what went on around the oldest is then read once.
-  const changes = (await Promise.all([...turns].map((turn) => reader.changesOf(turn)))).flatMap((one) => {
+  const changes = (await Promise.all(turns.map((turn) => reader.changesOf(turn)))).flatMap((one) => {
     if (one.unclaimed.length > 0)
       context.warnings.push(
         `Turn ${one.turn.number} also saw changes outside its steps, which are not committed: ${names(one.unclaimed.map(({ path }) => path))}.`,
@@ -125,8 +124,15 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
     turns.map(async ({ number, before }) => ({ number, prompt: await prompts(before.id) })),
   )
   await blobs.publish(entries.values())
-  env.files.mkdirSync(`${store.worktreeDir}/tmp`, { recursive: true, mode: 0o700 })
-  return { session, head: head.head, turns, message: options.message ?? messageFromPrompts(told), entries, before, blobs }
+  return {
+    session,
+    head: head.head,
+    turns,
+    message: options.message ?? messageFromPrompts(told),
+    entries,
+    before,
+    blobs,
+  }
 }
 
 const names = (paths: readonly string[]) =>
@@ -206,6 +212,9 @@ async function commitEntries(context: Context, { head, entries, message }: Plann
     })
     await tryUsersGit(env, { args: ['update-index', '-q', '--refresh'], cwd, vars })
     env.files.writeFileSync(file, message, { mode: 0o600, flag: 'wx' })
+    if ((await headOf(context)).head !== head) {
+      throw new CkptError('CONFLICT', 'HEAD moved meanwhile. Nothing was committed.', { hints: ['ckpt commit'] })
+    }
     const { code } = await tryUsersGit(env, { args: ['commit', '-q', '-F', file], cwd, vars, shown: true })
     if (code !== 0) {
       throw new CkptError(

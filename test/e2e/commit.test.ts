@@ -1,0 +1,177 @@
+/** `ckpt commit`: exactly what the session changed; whatever else the person was at stays as it was. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { tryGit } from '../support/gate.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
+
+const me = {
+  GIT_AUTHOR_NAME: 'A U Thor',
+  GIT_AUTHOR_EMAIL: 'author@example.com',
+  GIT_COMMITTER_NAME: 'C O Mitter',
+  GIT_COMMITTER_EMAIL: 'committer@example.com',
+}
+
+function commit(
+  scratch: Scratch,
+  args: string[] = [],
+  vars: Record<string, string> = {},
+): { code: number; json: Json; stderr: string } {
+  const { code, stdout, stderr } = scratch.run(['commit', ...args, '--json'], { vars: { ...me, ...vars } })
+  return { code, json: JSON.parse(stdout), stderr }
+}
+const lines = (...changed: [number, string][]) =>
+  Array.from({ length: 20 }, (_, i) => `${changed.find(([at]) => at === i + 1)?.[1] ?? `line ${i + 1}`}\n`).join('')
+const committed = (scratch: Scratch) => scratch.git('show', '--format=', '--name-status', 'HEAD').trim()
+
+test("show 5: staged, unstaged and untracked edits of the person's own are all still there, byte for byte", () => {
+  const scratch = new Scratch().init({
+    'agent.txt': 'one\n',
+    'both.txt': lines(),
+    'gone.txt': 'gone\n',
+    'staged.txt': 'one\n',
+    'both-staged.txt': lines(),
+    'unstaged.txt': 'one\n',
+  })
+  scratch.write({
+    'staged.txt': 'staged\n',
+    'both-staged.txt': lines([2, 'staged']),
+    'unstaged.txt': 'mine\n',
+    'untracked.txt': 'untracked\n',
+    'both.txt': lines([2, 'mine']),
+  })
+  scratch.git('add', 'staged.txt', 'both-staged.txt')
+  scratch.turn('Add a login page.', () => {
+    scratch.write({
+      'agent.txt': 'two\n',
+      'new dir/ü.txt': 'new\n',
+      'both.txt': lines([2, 'mine'], [15, 'agent']),
+      'both-staged.txt': lines([2, 'staged'], [15, 'agent']),
+    })
+    scratch.remove('gone.txt')
+    fs.chmodSync(scratch.at('agent.txt'), 0o755)
+  })
+  const files = scratch.manifest()
+  const { code, json } = commit(scratch)
+  expect([code, json.turns, json.message]).toEqual([0, [1], 'feat: add a login page\n'])
+  expect(scratch.manifest()).toEqual(files)
+  expect(committed(scratch).split('\n')).toEqual([
+    'M\tagent.txt',
+    'M\tboth-staged.txt',
+    'M\tboth.txt',
+    'D\tgone.txt',
+    'A\t"new dir/\\303\\274.txt"',
+  ])
+  expect(scratch.git('show', 'HEAD:both.txt')).toBe(lines([15, 'agent']))
+  expect(scratch.git('show', ':both-staged.txt')).toBe(lines([2, 'staged'], [15, 'agent']))
+  expect(scratch.git('ls-tree', 'HEAD', 'agent.txt')).toMatch(/^100755/)
+  expect(scratch.git('status', '--porcelain').split('\n')).toEqual([
+    'M  both-staged.txt',
+    ' M both.txt',
+    'M  staged.txt',
+    ' M unstaged.txt',
+    '?? untracked.txt',
+    '',
+  ])
+  // Undo still works after it, and nothing is committed twice.
+  expect(commit(scratch).json.commit).toBeNull()
+  scratch.ckpt('undo')
+  expect(scratch.read('both.txt')).toBe(lines([2, 'mine']))
+  expect(scratch.exists('gone.txt')).toBe(true)
+})
+
+test('status is clean after the commit of a clean worktree, and the session goes on', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('fix: the first thing', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.turn('Rename it', () => scratch.write({ 'b.txt': 'b\n' }))
+  const first = commit(scratch).json
+  expect(first.message).toBe('fix: the first thing\n\n- fix: the first thing\n- Rename it\n')
+  expect(scratch.git('status', '--porcelain')).toBe('')
+  scratch.git('update-index', '--refresh')
+  scratch.turn('more', () => scratch.write({ 'a.txt': 'three\n' }))
+  expect(commit(scratch, ['-m', 'mine\n\n# kept']).json.turns).toEqual([3])
+  expect(scratch.git('log', '-1', '--format=%B').trim()).toBe('mine\n\n# kept')
+  // A revert of it is the person's word: it is not committed again.
+  scratch.git('revert', '--no-edit', 'HEAD')
+  expect(commit(scratch).json.commit).toBeNull()
+  // A commit that was taken back can be made again.
+  scratch.git('reset', '-q', '--hard', `${first.commit}~1`)
+  expect(commit(scratch).code).toBe(0)
+  expect(scratch.git('show', 'HEAD:a.txt')).toBe('three\n')
+})
+
+test('what the person committed by hand is not committed again; what is undone is left out', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.git('commit', '-qam', 'by hand')
+  scratch.write({ 'a.txt': 'mine\n' })
+  scratch.git('commit', '-qam', 'later')
+  expect(commit(scratch).json.commit).toBeNull()
+  scratch.turn('two', () => scratch.write({ 'b.txt': 'b\n' }))
+  scratch.turn('three', () => scratch.write({ 'c.txt': 'c\n' }))
+  scratch.ckpt('undo')
+  expect(commit(scratch)).toMatchObject({ code: 5, json: { error: { code: 'BOUNDARY_PENDING' } } })
+  scratch.ckpt('accept')
+  expect(commit(scratch).code).toBe(0)
+  expect(committed(scratch)).toBe('A\tb.txt')
+})
+
+test('changes that overlap with the person’s own are refused by name, and nothing moves'.replace('’', "'"), () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'b\n' })
+  scratch.write({ 'a.txt': 'mine\n' })
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'mine, and the agent\n', 'b.txt': 'two\n' }))
+  const state = scratch.gitState()
+  expect(commit(scratch)).toMatchObject({ code: 4, json: { error: { code: 'CONFLICT', paths: ['a.txt'] } } })
+  expect(scratch.gitState()).toEqual(state)
+})
+
+test("the person's hooks run, see only the commit, and can refuse it; their conversions hold", () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitattributes': '*.txt text eol=crlf\n' })
+  const seen = path.join(scratch.base, 'seen')
+  const hook = scratch.at('.git/hooks/pre-commit')
+  fs.writeFileSync(hook, `#!/bin/sh\ngit diff --cached --name-only >'${seen}'\nexit \${REFUSE:-0}\n`, { mode: 0o755 })
+  scratch.write({ 'mine.txt': 'mine\r\n' })
+  scratch.git('add', 'mine.txt')
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\r\n' }))
+  const state = scratch.git('ls-files', '-s')
+  const refused = commit(scratch, [], { REFUSE: '1' })
+  expect([refused.code, refused.json.error.message.includes('Nothing was committed')]).toEqual([1, true])
+  expect(scratch.git('ls-files', '-s')).toBe(state)
+  expect(commit(scratch).code).toBe(0)
+  expect(fs.readFileSync(seen, 'utf8')).toBe('a.txt\n')
+  expect(scratch.git('show', 'HEAD:a.txt')).toBe('two\n')
+  expect(scratch.git('status', '--porcelain')).toBe('A  mine.txt\n')
+})
+
+test('an unborn HEAD, a plain directory, a running turn, and git in the middle of something', () => {
+  const scratch = new Scratch().init({})
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'one\n' }))
+  expect(commit(scratch).code).toBe(0)
+  expect(scratch.git('log', '--format=%s').trim()).toBe('chore: work')
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  expect(commit(scratch)).toMatchObject({ code: 8, json: { error: { code: 'TURN_RUNNING' } } })
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  scratch.git('checkout', '-q', '-b', 'side')
+  scratch.write({ 'a.txt': 'side\n' })
+  scratch.git('commit', '-qam', 'side')
+  scratch.git('checkout', '-q', 'main')
+  scratch.write({ 'a.txt': 'main\n' })
+  scratch.git('commit', '-qam', 'main')
+  tryGit(scratch, ['merge', 'side'])
+  expect(commit(scratch)).toMatchObject({ code: 8, json: { error: { code: 'GIT_BUSY' } } })
+  const plain = new Scratch('plain')
+  plain.ckpt('init')
+  expect(commit(plain).code).toBe(9)
+})
+
+test('two sessions: each commits its own', () => {
+  const scratch = new Scratch().init({ 'a.txt': lines() })
+  scratch.turn('one', () => scratch.write({ 'a.txt': lines([3, 'x']), 'x.txt': 'x\n' }), 'x')
+  scratch.turn('two', () => scratch.write({ 'a.txt': lines([3, 'x'], [15, 'y']), 'y.txt': 'y\n' }), 'y')
+  expect(commit(scratch, ['--session', 'y']).code).toBe(0)
+  expect(committed(scratch).split('\n')).toEqual(['M\ta.txt', 'A\ty.txt'])
+  expect(scratch.git('show', 'HEAD:a.txt')).toBe(lines([15, 'y']))
+  expect(commit(scratch, ['--session', 'x']).code).toBe(0)
+  expect(scratch.git('show', 'HEAD:a.txt')).toBe(lines([3, 'x'], [15, 'y']))
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
