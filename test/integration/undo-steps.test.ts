@@ -1,0 +1,82 @@
+// Steps of one turn that go over the same file, and changes that no step claims.
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { Scratch } from '../support/scratch.ts'
+
+const S = ['--session', 's']
+
+test('two steps changed the same file: undo --step takes the second alone, redo brings it back', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.ckpt('mark', 'prompt', ...S)
+  scratch.write({ 'a.txt': 'two\n' })
+  scratch.ckpt('mark', 'step', ...S)
+  scratch.write({ 'a.txt': 'three\n' })
+  scratch.ckpt('mark', 'step', ...S)
+  scratch.ckpt('mark', 'stop', ...S)
+  scratch.ckpt('undo', '--step')
+  expect(scratch.read('a.txt')).toBe('two\n')
+  scratch.ckpt('undo', '--step')
+  expect(scratch.read('a.txt')).toBe('one\n')
+  scratch.ckpt('redo', '--all')
+  expect(scratch.read('a.txt')).toBe('three\n')
+})
+
+test('a change before any step window, then a step on the same file: undo --unclaimed goes all the way back', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.ckpt('mark', 'prompt', ...S)
+  scratch.write({ 'a.txt': 'two\n' })
+  scratch.ckpt('mark', 'step', '--start', ...S)
+  scratch.write({ 'a.txt': 'three\n' })
+  scratch.ckpt('mark', 'step', ...S)
+  scratch.ckpt('mark', 'stop', ...S)
+  scratch.ckpt('undo', '--unclaimed')
+  expect(scratch.read('a.txt')).toBe('one\n')
+  scratch.ckpt('redo')
+  expect(scratch.read('a.txt')).toBe('three\n')
+  scratch.ckpt('undo')
+  expect(scratch.read('a.txt')).toBe('two\n')
+})
+
+test('a file comes back where only an emptied directory is left in its place', () => {
+  const scratch = new Scratch().init({ swap: 'a file\n' })
+  scratch.turn('swap', () => {
+    scratch.remove('swap')
+    scratch.write({ 'swap/inside': 'x\n' })
+  })
+  scratch.remove('swap/inside')
+  scratch.ckpt('undo')
+  expect(scratch.read('swap')).toBe('a file\n')
+})
+
+test('promise 8: something else came to where a killed undo was about to write: it stays, and the store goes on', () => {
+  const scratch = new Scratch().init({ gone: 'gone\n', 'b.txt': 'one\n' })
+  scratch.turn('remove', () => {
+    scratch.remove('gone')
+    scratch.write({ 'b.txt': 'two\n' })
+  })
+  const journal = scratch.at('.git/ckpt/worktrees/@main/journal.json')
+  // The journal of an undo that was killed before its first write.
+  const { code } = scratch.run(['undo'], { vars: { NODE_OPTIONS: `--import=${killBeforeFirstWrite(scratch)}` } })
+  expect([code === 0, fs.existsSync(journal)]).toEqual([false, true])
+  scratch.write({ 'gone/user': 'mine\n' })
+  const { warnings } = scratch.ckpt('list')
+  expect(warnings.join()).toContain('gone')
+  expect([scratch.read('gone/user'), scratch.read('b.txt')]).toEqual(['mine\n', 'one\n'])
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
+/** A preload that kills the process once its journal lies there. */
+function killBeforeFirstWrite(scratch: Scratch): string {
+  const file = `${scratch.base}/kill.mjs`
+  fs.writeFileSync(
+    file,
+    `import fs from 'node:fs'
+const rename = fs.renameSync
+fs.renameSync = (from, to) => {
+  rename(from, to)
+  if (String(to).endsWith('journal.json')) process.kill(process.pid, 'SIGKILL')
+}
+`,
+  )
+  return file
+}
