@@ -5,7 +5,9 @@ import type { Command } from './command.ts'
 export interface CommandEntry {
   usage: string
   describe: string
-  /** `freeText`: the next word is the value, whatever it begins with. */
+  /** What follows `--`, as the usage line shows it. */
+  rest?: string
+  /** `freeText`: the next word is the value, even if it begins with a dash; not if it is another option's name. */
   options?: Record<string, Options & { positional?: boolean; freeText?: boolean }>
   examples?: [string, string][]
   load: () => Promise<Command>
@@ -39,7 +41,7 @@ export const commands: CommandEntry[] = [
       parent: string('prompt: the session that this one was forked from'),
       agent: string('prompt: who works'),
       'message-id': string('the same id again is the same marker'),
-      text: { type: 'string', describe: 'prompt: its text', freeText: true },
+      text: { ...string('prompt: its text'), freeText: true },
       start: boolean('step: a tool call is about to begin'),
       tool: string('step: the tool'),
       path: { type: 'string', array: true, requiresArg: true, describe: 'step: a path that the tool changes' },
@@ -54,6 +56,20 @@ export const commands: CommandEntry[] = [
     load: async () => (await import('./commands/mark.ts')).default,
   },
   {
+    usage: 'agent <action> [name]',
+    describe: 'have an agent tell ckpt of its turns: install, uninstall or status',
+    options: {
+      action: id('install, uninstall or status'),
+      name: id('claude, codex, opencode, gemini or cursor'),
+      scope: string('user (the default), project, or local'),
+      all: boolean('every agent that is on this machine'),
+      'dry-run': dryRun,
+      yes: { ...boolean('do not ask'), alias: 'y' },
+    },
+    examples: [['ckpt agent install claude', 'every turn of Claude Code is a checkpoint']],
+    load: async () => (await import('./commands/agent.ts')).default,
+  },
+  {
     usage: 'hook <name> [event]',
     describe: 'what an agent calls: its payload on standard input; always exits 0',
     options: {
@@ -64,7 +80,8 @@ export const commands: CommandEntry[] = [
   },
   {
     usage: 'run',
-    describe: 'run a command as one turn: ckpt run -- COMMAND ...',
+    rest: '-- COMMAND…',
+    describe: 'run a command as one turn',
     options: {
       session: string('the session (run by default)'),
       text: { ...string('what to call the turn (the command line by default)'), freeText: true },
@@ -111,6 +128,7 @@ export const commands: CommandEntry[] = [
   },
   {
     usage: 'diff [a] [b]',
+    rest: '[-- PATH…]',
     describe: 'what a turn did (the last one by default), or what lies between two checkpoints',
     options: {
       a: id('a turn, a step, a checkpoint, or `worktree`'),
@@ -129,6 +147,7 @@ export const commands: CommandEntry[] = [
   },
   {
     usage: 'undo',
+    rest: '[-- PATH…]',
     describe: 'take the last turn back; it stays hidden until the session goes on',
     options: {
       turns: string('how many turns (1)'),
@@ -168,6 +187,7 @@ export const commands: CommandEntry[] = [
   },
   {
     usage: 'restore <id>',
+    rest: '[-- PATH…]',
     describe: 'bring files of any checkpoint back',
     options: {
       id: id('a turn, a step, or a checkpoint'),
@@ -216,7 +236,7 @@ export const commands: CommandEntry[] = [
   {
     usage: 'apply <token>',
     describe: 'carry out exactly the plan that a dry run printed',
-    options: { token: id('the token of a dry run (--json gives it)') },
+    options: { token: id('the token that a dry run printed') },
     load: async () => (await import('./commands/apply.ts')).default,
   },
   {
@@ -279,7 +299,7 @@ export const commands: CommandEntry[] = [
   },
   {
     usage: 'doctor',
-    describe: 'find what is wrong and say how to mend it',
+    describe: 'find what is wrong and say how to mend it; exits 7 if something of it is damaged',
     options: {
       fix: boolean('mend what is safe to mend'),
       'break-lock': boolean('remove a lock whose holder cannot be seen'),

@@ -5,6 +5,7 @@ import type { Env } from '../env.ts'
 import { type HeadState, hasUncommittedChanges } from '../git/repository.ts'
 import { type Context, headOf } from './context.ts'
 import { listSessions, type SessionView, unfinished } from './history.ts'
+import { type HookError, lastHookError, stateLog } from './hook-log.ts'
 import { besideOf, newestCheckpoint } from './record.ts'
 import { readRefs } from './sessions.ts'
 
@@ -23,6 +24,8 @@ export interface StatusResult {
   dirty: boolean
   head: HeadState
   unfinished: boolean
+  /** What went wrong last in an agent's hook. */
+  lastHookError: HookError | null
   warnings: string[]
 }
 
@@ -57,6 +60,7 @@ export async function status(context: Context): Promise<StatusResult> {
     dirty,
     head,
     unfinished: unfinished(context),
+    lastHookError: lastHookError(env, [store.worktreeDir, stateLog(env)], worktree.root),
     warnings: context.warnings,
   }
 }

@@ -32,6 +32,7 @@ const command: Command = async ({ env, cwd, colors }) => {
       dirty,
       git: { head: head.head, branch: head.branch, busy: head.busy },
       unfinished,
+      lastHookError: result.lastHookError,
       warnings,
     }
     return { json, text: statusText(result, { c: colors, daemon: daemonText(daemon) }), paged: true, warnings }

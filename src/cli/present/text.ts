@@ -150,7 +150,7 @@ export function changeText(verb: 'undo' | 'redo' | 'restore' | 'switch', result:
     )
   if (!dryRun && safety) lines.push(c.dim(`As it was before: ckpt restore ${short(safety)} --exact`))
   if (dryRun && result.token && conflicts === 0)
-    lines.push(c.dim(`Do exactly this: the same command without --dry-run`))
+    lines.push(c.dim('Do exactly this: ckpt apply TOKEN   The token:'), result.token)
   return lines.join('\n')
 }
 
@@ -289,6 +289,11 @@ export function statusText(result: StatusResult, { c, daemon }: { c: Colors; dae
           ', ',
         )}${uncovered.length > 10 ? `, ${uncovered.length - 10} more` : ''}${uncovered.length > 0 && result.ignoredCount > 0 ? ', and ' : ''}${result.ignoredCount > 0 ? plural(result.ignoredCount, 'ignored path') : ''}`,
     )
+  }
+  const failed = result.lastHookError
+  if (failed) {
+    const when = failed.time.slice(0, 16).replace('T', ' ')
+    lines.push(c.yellow(`A hook failed at ${when} (${printable(failed.where)}): ${printable(failed.message)}`))
   }
   if (result.unfinished)
     lines.push(c.yellow('A killed operation is unfinished: the next command that writes finishes it.'))

@@ -1,0 +1,227 @@
+/** Our entry in an agent's settings: put in, taken out to the exact bytes, looked for. */
+import { createHash } from 'node:crypto'
+import * as z from 'zod/mini'
+import { CkptError } from '../core/errors.ts'
+import { type Env, errno } from '../env.ts'
+import { readIfThere, writeFileWhole } from '../git/store.ts'
+import { stateDirectory } from '../ops/place.ts'
+import type { Agent, Places, Scope } from './agent.ts'
+import { isHookOf, packageFile, programWord } from './program.ts'
+import { installedEvents, type Ours, withOurs, withoutOurs, withoutRanges } from './settings.ts'
+
+export interface Plan {
+  agent: Agent
+  scope: Scope
+  /** As the agent names it, and where it lies when links are followed. */
+  path: string
+  target: string
+  /** Null: no file. */
+  before: string | null
+  after: string | null
+  /** What an uninstall needs to know. */
+  record: Record | null
+}
+
+export interface Standing {
+  agent: string
+  scope: Scope
+  path: string
+  installed: boolean
+  /** Events without our entry, where there is one for others. */
+  missing: string[]
+}
+
+const recordSchema = z.object({
+  version: z.literal(1),
+  path: z.string(),
+  existed: z.boolean(),
+  /** Directories that were made for the file, outermost first. */
+  made: z.array(z.string()),
+  sha256: z.string(),
+  ranges: z.array(z.object({ start: z.number(), end: z.number() })),
+})
+type Record = z.output<typeof recordSchema>
+
+const digest = (text: string) => createHash('sha256').update(text).digest('hex')
+const recordPath = (env: Env, target: string) => `${stateDirectory(env)}/agents/${digest(target).slice(0, 32)}.json`
+
+/** The first line of a plugin of ours. */
+const MARK = '// ckpt plugin for '
+
+/** @throws CkptError USAGE: the agent has no such scope */
+function pathOf(agent: Agent, scope: Scope, places: Places): string {
+  const path = agent.settings.file(scope, places)
+  if (path === null) {
+    throw new CkptError('USAGE', `${agent.title} has no settings of scope ${scope}. Nothing was changed.`, {
+      hints: [`ckpt agent install ${agent.name} --scope user`],
+    })
+  }
+  return path
+}
+
+/** @throws CkptError CONFIG */
+function readText(env: Env, path: string): { target: string; text: string | null } {
+  let target = path
+  try {
+    target = env.files.realpathSync(path)
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+  }
+  const bytes = readIfThere(env, target)
+  if (bytes === null) return { target, text: null }
+  const text = bytes.toString('utf8')
+  if (!Buffer.from(text, 'utf8').equals(bytes)) {
+    throw new CkptError('CONFIG', `${path} cannot be read: it is not UTF-8. Nothing was changed.`, {
+      hints: [`edit ${path}, then run the command again`],
+    })
+  }
+  return { target, text }
+}
+
+function oursOf(env: Env, agent: Agent, scope: Scope): Ours | null {
+  if (agent.settings.kind !== 'hooks') return null
+  const word = programWord(env, scope)
+  return { settings: agent.settings, isOurs: isHookOf(agent.name), command: () => `${word} hook ${agent.name}` }
+}
+
+/** @throws CkptError CONFIG, USAGE */
+export function planInstall(env: Env, agent: Agent, { scope, places }: { scope: Scope; places: Places }): Plan {
+  const path = pathOf(agent, scope, places)
+  const { target, text } = readText(env, path)
+  const plan = { agent, scope, path, target, before: text }
+  const ours = oursOf(env, agent, scope)
+  if (ours) {
+    const added = withOurs(text ?? '', path, ours)
+    const old = readRecord(env, target)
+    const fresh: Record = {
+      version: 1,
+      path: target,
+      existed: text !== null,
+      made: missingAbove(env, target),
+      sha256: digest(added.text),
+      ranges: added.ranges,
+    }
+    // Appended to a text that has entries of ours already: the exact way back is known only for the first.
+    const record = text !== null && installedEvents(text || '{}', path, ours).length > 0 ? old : fresh
+    return { ...plan, after: added.text, record }
+  }
+  const source = pluginText(env, agent, scope)
+  if (text !== null && text !== source && !text.startsWith(MARK)) {
+    throw new CkptError('CONFIG', `${path} is there and not ours. Nothing was changed.`, {
+      hints: [`move ${path} away, then run the command again`],
+    })
+  }
+  const made = text === null ? missingAbove(env, target) : (readRecord(env, target)?.made ?? [])
+  const record: Record = { version: 1, path: target, existed: false, made, sha256: digest(source), ranges: [] }
+  return { ...plan, after: source, record }
+}
+
+function pluginText(env: Env, agent: Agent, scope: Scope): string {
+  if (agent.settings.kind !== 'plugin') return ''
+  const text = env.files.readFileSync(packageFile(env, agent.settings.source), 'utf8')
+  const word = programWord(env, scope)
+  return text.replace(/^const PROGRAM = .*$/m, () => `const PROGRAM = ${JSON.stringify(word.replace(/^'|'$/g, ''))}`)
+}
+
+/** @throws CkptError CONFIG, USAGE */
+export function planUninstall(env: Env, agent: Agent, { scope, places }: { scope: Scope; places: Places }): Plan {
+  const path = pathOf(agent, scope, places)
+  const { target, text } = readText(env, path)
+  const plan = { agent, scope, path, target, before: text }
+  const record = readRecord(env, target)
+  if (text === null) return { ...plan, after: null, record }
+  const ours = oursOf(env, agent, scope)
+  if (!ours) return { ...plan, after: text.startsWith(MARK) ? null : text, record }
+  if (record?.sha256 === digest(text)) {
+    const back = withoutRanges({ text, ranges: record.ranges })
+    const clean = back.trim() === '' || installedEvents(back, path, ours).length === 0
+    if (clean) return { ...plan, after: record.existed ? back : null, record }
+  }
+  if (text.trim() === '' || installedEvents(text, path, ours).length === 0) return { ...plan, after: text, record }
+  const left = withoutOurs(text, path, ours)
+  return { ...plan, after: record?.existed === false && holdsNothing(left) ? null : left, record }
+}
+
+/** Whether a file that we made holds nothing of anybody else's. */
+const holdsNothing = (text: string) => /^\s*\{\s*(?:"version"\s*:\s*1\s*,?\s*)?\}\s*$/.test(text)
+
+/** Directories above that are not there yet, outermost first. */
+function missingAbove({ files }: Env, path: string): string[] {
+  const missing: string[] = []
+  for (
+    let at = path.slice(0, path.lastIndexOf('/'));
+    at !== '' && !files.existsSync(at);
+    at = at.slice(0, at.lastIndexOf('/'))
+  )
+    missing.unshift(at)
+  return missing
+}
+
+function readRecord(env: Env, target: string): Record | null {
+  const bytes = readIfThere(env, recordPath(env, target))
+  if (bytes === null) return null
+  let value: unknown
+  try {
+    value = JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return null // without it our entries are found by their commands
+  }
+  const parsed = recordSchema.safeParse(value)
+  return parsed.success ? parsed.data : null
+}
+
+export const changes = ({ before, after }: Plan): boolean => before !== after
+
+/** Carries a plan out. @throws CkptError CONFIG: the file changed since it was read */
+export function carryOut(env: Env, plan: Plan, action: 'install' | 'uninstall'): void {
+  const { files } = env
+  const { target, before, after, record } = plan
+  if (!changes(plan)) return
+  const now = readIfThere(env, target)?.toString('utf8') ?? null
+  if (now !== before) {
+    throw new CkptError('CONFIG', `${plan.path} was changed meanwhile. Nothing was changed by ckpt.`, {
+      hints: ['run the command again'],
+    })
+  }
+  const own = recordPath(env, target)
+  if (action === 'install' && record) {
+    files.mkdirSync(own.slice(0, own.lastIndexOf('/')), { recursive: true, mode: 0o700 })
+    writeFileWhole(env, own, `${JSON.stringify(record)}\n`)
+  }
+  if (after === null) files.unlinkSync(target)
+  else {
+    files.mkdirSync(target.slice(0, target.lastIndexOf('/')), { recursive: true })
+    const stats = files.statSync(target, { throwIfNoEntry: false })
+    const draft = `${target}.${env.random(6)}.tmp`
+    files.writeFileSync(draft, after, { flag: 'wx', mode: 0o644 })
+    if (stats) files.chmodSync(draft, stats.mode & 0o7777)
+    files.renameSync(draft, target)
+  }
+  if (action === 'uninstall') {
+    if (after === null) for (const directory of [...(record?.made ?? [])].reverse()) removeEmpty(env, directory)
+    if (record) files.unlinkSync(own)
+  }
+}
+
+function removeEmpty({ files }: Env, directory: string): void {
+  try {
+    files.rmdirSync(directory)
+  } catch (error) {
+    const code = errno(error)
+    if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOENT') throw error
+  }
+}
+
+/** Where our entry stands; null: the agent has no such scope. @throws CkptError CONFIG */
+export function standing(env: Env, agent: Agent, { scope, places }: { scope: Scope; places: Places }): Standing | null {
+  const path = agent.settings.file(scope, places)
+  if (path === null) return null
+  const { text } = readText(env, path)
+  const base = { agent: agent.name, scope, path }
+  const ours = oursOf(env, agent, scope)
+  if (!ours) return { ...base, installed: text?.startsWith(MARK) ?? false, missing: [] }
+  const there = text === null || text.trim() === '' ? [] : installedEvents(text, path, ours)
+  const wanted = ours.settings.entries(ours.command).map(({ event }) => event)
+  const missing = there.length === 0 ? [] : wanted.filter((event) => !there.includes(event))
+  return { ...base, installed: there.length > 0, missing }
+}

@@ -1,0 +1,166 @@
+/** What a settings file becomes with our entries in it, and without them. Pure. */
+import { CkptError } from '../core/errors.ts'
+import type { HookSettings } from './agent.ts'
+import { append, applyEdits, dataOf, type Edit, type Node, parseJsonc, type Range, take } from './jsonc.ts'
+
+/** Where each insertion lies in the text that it made. */
+export interface Added {
+  text: string
+  ranges: Range[]
+}
+
+export interface Ours {
+  settings: HookSettings
+  /** Whether a command is our hook for this agent, however it is started. */
+  isOurs: (command: string) => boolean
+  command: (event: string) => string
+}
+
+/** @throws CkptError CONFIG: it cannot be read, and is left alone */
+export function parseSettings(text: string, path: string): Node & { kind: 'object' } {
+  let node: Node
+  try {
+    node = parseJsonc(text)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw unreadable(path, why, cause)
+  }
+  if (node.kind !== 'object') throw unreadable(path, 'it is no object')
+  const hooks = property(node, 'hooks')
+  if (hooks && hooks.kind !== 'object') throw unreadable(path, '`hooks` is no object')
+  return node
+}
+
+function unreadable(path: string, why: string, cause?: unknown): CkptError {
+  return new CkptError('CONFIG', `${path} cannot be read: ${why}. Nothing was changed.`, {
+    hints: [`edit ${path}, then run the command again`],
+    cause,
+  })
+}
+
+function property(node: Node, key: string): Node | undefined {
+  return node.kind === 'object' ? node.properties.find((one) => one.key === key)?.value : undefined
+}
+
+/** The events that have an entry of ours. */
+export function installedEvents(text: string, path: string, ours: Ours): string[] {
+  const hooks = property(parseSettings(text, path), 'hooks')
+  if (hooks?.kind !== 'object') return []
+  return hooks.properties
+    .filter(({ value }) => value.kind === 'array' && value.items.some((item) => holdsOurs(item, ours)))
+    .map(({ key }) => key)
+}
+
+const holdsOurs = (item: Node, { settings, isOurs }: Ours) => settings.commandsOf(dataOf(item)).some(isOurs)
+
+/** Appends what is missing; what is there stays as it is, but for the program's name. @throws CkptError CONFIG */
+export function withOurs(text: string, path: string, ours: Ours): Added {
+  const { settings, command } = ours
+  const wanted = settings.entries(command)
+  if (text.replace(/^\uFEFF/, '').trim() === '') {
+    const hooks = Object.fromEntries(wanted.map(({ event, entry }) => [event, [entry]]))
+    const insert = `${JSON.stringify({ ...settings.skeleton, hooks }, null, 2)}\n`
+    return { text: text + insert, ranges: [{ start: text.length, end: text.length + insert.length }] }
+  }
+  let done: Added = { text, ranges: [] }
+  const root = parseSettings(text, path)
+  if (!property(root, 'hooks')) {
+    const hooks = Object.fromEntries(wanted.map(({ event, entry }) => [event, [entry]]))
+    done = insertInto(done, append(text, root, root, { key: 'hooks', value: hooks }))
+    for (const [key, value] of Object.entries(settings.skeleton ?? {})) {
+      const now = parseSettings(done.text, path)
+      if (!property(now, key)) done = insertInto(done, append(done.text, now, now, { key, value }))
+    }
+    return done
+  }
+  for (const { event, entry } of wanted) {
+    const now = parseSettings(done.text, path)
+    const hooks = property(now, 'hooks')!
+    const list = property(hooks, event)
+    if (!list) done = insertInto(done, append(done.text, now, hooks, { key: event, value: [entry] }))
+    else if (list.kind !== 'array') throw unreadable(path, `\`hooks.${event}\` is no list`)
+    else if (!list.items.some((item) => holdsOurs(item, ours)))
+      done = insertInto(done, append(done.text, now, list, { value: entry }))
+    else done = renamed(done, list, { ours, entry })
+  }
+  return done
+}
+
+/** The program lies elsewhere now: its command is written anew, in place. */
+function renamed(done: Added, list: Node, { ours, entry }: { ours: Ours; entry: unknown }): Added {
+  const [wanted] = ours.settings.commandsOf(entry)
+  const edits: Edit[] = []
+  const visit = (node: Node): void => {
+    if (node.kind === 'array') for (const item of node.items) visit(item)
+    if (node.kind !== 'object') return
+    for (const { key, value } of node.properties) {
+      const { kind, start, end } = value
+      if (kind !== 'scalar' || key !== 'command') visit(value)
+      else if (typeof value.value === 'string' && ours.isOurs(value.value) && value.value !== wanted)
+        edits.push({ offset: start, remove: end - start, insert: JSON.stringify(wanted) })
+    }
+  }
+  visit(list)
+  return edits.length === 0 ? done : { text: applyEdits(done.text, edits), ranges: [] }
+}
+
+/** Insertions into a text that has some already: those behind move on, one around grows. */
+function insertInto({ text, ranges }: Added, edits: readonly Edit[]): Added {
+  let now = ranges
+  for (const { offset, insert } of [...edits].sort((a, b) => b.offset - a.offset)) {
+    const size = insert.length
+    const inside = now.some(({ start, end }) => start < offset && offset < end)
+    now = now.map(({ start, end }) => ({
+      start: start >= offset ? start + size : start,
+      end: end > offset ? end + size : end,
+    }))
+    if (!inside) now.push({ start: offset, end: offset + size })
+  }
+  return { text: applyEdits(text, edits), ranges: now }
+}
+
+/** The text before the insertions. Right only for the very text that they made. */
+export function withoutRanges({ text, ranges }: Added): string {
+  return applyEdits(
+    text,
+    ranges.map(({ start, end }) => ({ offset: start, remove: end - start, insert: '' })),
+  )
+}
+
+/** Takes our entries out of a text that others changed since, and the lists that they leave empty. @throws CkptError CONFIG */
+export function withoutOurs(text: string, path: string, ours: Ours): string {
+  let now = text
+  for (;;) {
+    const edits = nextRemoval(now, path, ours)
+    if (!edits) return now
+    now = applyEdits(now, edits)
+  }
+}
+
+function nextRemoval(text: string, path: string, ours: Ours): Edit[] | null {
+  const root = parseSettings(text, path)
+  const hooks = property(root, 'hooks')
+  if (hooks?.kind !== 'object') return null
+  for (const [index, { value: list }] of hooks.properties.entries()) {
+    if (list.kind !== 'array') continue
+    const at = list.items.findIndex((item) => holdsOurs(item, ours))
+    if (at < 0) continue
+    const item = list.items[at]!
+    const inner = property(item, 'hooks')
+    if (inner?.kind === 'array' && !ours.settings.commandsOf(dataOf(item)).every(ours.isOurs)) {
+      const own = inner.items.findIndex((one) => {
+        const command = property(one, 'command')
+        return command?.kind === 'scalar' && typeof command.value === 'string' && ours.isOurs(command.value)
+      })
+      return own < 0 ? null : take(text, inner, own)
+    }
+    if (list.items.length > 1) return take(text, list, at)
+    if (hooks.properties.length > 1) return take(text, hooks, index)
+    return take(
+      text,
+      root,
+      root.properties.findIndex(({ key }) => key === 'hooks'),
+    )
+  }
+  return null
+}

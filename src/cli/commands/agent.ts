@@ -1,0 +1,93 @@
+import { createInterface } from 'node:readline/promises'
+import type { Agent, Places, Scope } from '../../agents/agent.ts'
+import { SCOPES } from '../../agents/agent.ts'
+import { carryOut, changes, type Plan, planInstall, planUninstall, standing } from '../../agents/install.ts'
+import { AGENT_NAMES, findAgent } from '../../agents/registry.ts'
+import { CkptError } from '../../core/errors.ts'
+import { printable } from '../../core/paths.ts'
+import type { Env } from '../../env.ts'
+import { findRepository } from '../../git/repository.ts'
+import { flag, oneOf, text } from '../arguments.ts'
+import type { Arguments, Command, Output } from '../command.ts'
+import { agentChangeText, agentStatusText, changeOf } from '../present/agent.ts'
+
+const ACTIONS = ['install', 'uninstall', 'status'] as const
+type Action = (typeof ACTIONS)[number]
+
+const usage = (message: string) =>
+  new CkptError('USAGE', `${message} Nothing was changed.`, { hints: ['ckpt agent --help'] })
+
+const command: Command = async ({ env, args, cwd, colors }) => {
+  const action = String(args.action) as Action
+  if (!ACTIONS.includes(action)) throw usage(`agent wants one of ${ACTIONS.join(', ')}.`)
+  const scope = oneOf(args, 'scope', SCOPES)
+  const root = (await findRepository(env, env.files.realpathSync(cwd)))?.root ?? env.files.realpathSync(cwd)
+  const places = { home: env.home, vars: env.vars, root }
+  const agents = await chosen(env, args, { action, places })
+  if (action === 'status') return status(env, agents, { scopes: scope ? [scope] : SCOPES, places })
+  const plan = action === 'install' ? planInstall : planUninstall
+  const plans = agents.map((agent) => plan(env, agent, { scope: scope ?? 'user', places }))
+  const dryRun = flag(args, 'dry-run')
+  const wanted = plans.filter(changes)
+  if (!dryRun && wanted.length > 0 && !(await agreed(env, args, wanted))) {
+    return { json: { dryRun, agents: plans.map((one) => changeJson(one, false)) }, text: 'Nothing was changed.' }
+  }
+  if (!dryRun) for (const one of wanted) carryOut(env, one, action)
+  return {
+    json: { dryRun, agents: plans.map((one) => changeJson(one, action === 'install')) },
+    text: plans.map((one) => agentChangeText(one, { action, dryRun, colors })).join('\n\n'),
+  }
+}
+
+function changeJson(plan: Plan, installed: boolean) {
+  const { agent, scope, path } = plan
+  return { name: agent.name, scope, path, installed, changed: changes(plan), diff: changeOf(plan) }
+}
+
+/** @throws CkptError USAGE */
+async function chosen(
+  env: Env,
+  args: Arguments,
+  { action, places }: { action: Action; places: Places },
+): Promise<Agent[]> {
+  const name = text(args, 'name')
+  const all = flag(args, 'all')
+  if (name !== undefined && all) throw usage('An agent and --all do not go together.')
+  if (name === undefined && !all && action !== 'status')
+    throw usage(`Which agent? One of ${AGENT_NAMES.join(', ')}, or --all.`)
+  if (name !== undefined) {
+    const agent = await findAgent(name)
+    if (!agent) throw usage(`There is no agent ${JSON.stringify(name)}: ${AGENT_NAMES.join(', ')} are known.`)
+    return [agent]
+  }
+  const known = (await Promise.all(AGENT_NAMES.map(findAgent))).filter((agent) => agent !== null)
+  if (action === 'status') return known
+  // What is on this machine has left its directory.
+  return known.filter((agent) => agent.signs(places).some((directory) => env.files.existsSync(directory)))
+}
+
+function status(
+  env: Env,
+  agents: readonly Agent[],
+  { scopes, places }: { scopes: readonly Scope[]; places: Places },
+): Output {
+  const rows = agents.flatMap((agent) => scopes.flatMap((scope) => standing(env, agent, { scope, places }) ?? []))
+  return {
+    json: { agents: rows.map(({ agent, ...rest }) => ({ name: agent, ...rest })) },
+    text: agentStatusText(rows),
+  }
+}
+
+/** Asks on a terminal, once, after the change was shown; nothing is asked of a script. */
+async function agreed(env: Env, args: Arguments, plans: readonly Plan[]): Promise<boolean> {
+  if (flag(args, 'yes') || !env.stdin.isTTY) return true
+  for (const plan of plans) env.stderr.write(`${printable(plan.path)}\n${changeOf(plan)}\n`)
+  const asking = createInterface({ input: env.stdin, output: env.stderr })
+  try {
+    return /^y(es)?$/i.test((await asking.question('Write this? [y/N] ')).trim())
+  } finally {
+    asking.close()
+  }
+}
+
+export default command

@@ -1,0 +1,53 @@
+/** What was done to an agent's settings, as text. Pure. */
+import { createTwoFilesPatch } from 'diff'
+import type { Plan, Standing } from '../../agents/install.ts'
+import { printable } from '../../core/paths.ts'
+import type { Colors } from '../command.ts'
+
+/** The change as a unified diff without its header; empty: there is none. */
+export function changeOf({ path, before, after }: Plan): string {
+  if (before === after) return ''
+  const patch = createTwoFilesPatch(path, path, before ?? '', after ?? '', '', '', { context: 2 })
+  const lines = patch.split('\n')
+  return lines
+    .slice(lines.findIndex((line) => line.startsWith('@@')))
+    .filter((line) => !line.startsWith('\\'))
+    .join('\n')
+    .trimEnd()
+}
+
+export function agentChangeText(
+  plan: Plan,
+  { action, dryRun, colors: c }: { action: 'install' | 'uninstall'; dryRun: boolean; colors: Colors },
+): string {
+  const { agent, path, before, after } = plan
+  const where = printable(path)
+  if (before === after) {
+    return action === 'install'
+      ? `${agent.title} has the hooks already: ${where}`
+      : `${agent.title} has no hooks of ckpt in ${where}`
+  }
+  const done = action === 'install' ? 'Installed' : 'Removed'
+  const would = action === 'install' ? 'Would install' : 'Would remove'
+  const lines = [`${dryRun ? would : done} the hooks for ${agent.title}: ${where}`]
+  for (const line of changeOf(plan).split('\n')) {
+    const shown = printable(line)
+    lines.push(line.startsWith('+') ? c.green(shown) : line.startsWith('-') ? c.red(shown) : c.dim(shown))
+  }
+  if (action === 'install') {
+    lines.push(`Seen: ${agent.covers}.`)
+    if (agent.afterwards) lines.push(agent.afterwards)
+  }
+  return lines.join('\n')
+}
+
+export function agentStatusText(rows: readonly Standing[]): string {
+  const shown = rows.filter((row) => row.installed)
+  const lines = shown.map(
+    ({ agent, scope, path, missing }) =>
+      `${agent.padEnd(9)} ${scope.padEnd(8)} ${printable(path)}${missing.length > 0 ? `  (not for ${missing.join(', ')})` : ''}`,
+  )
+  const none = [...new Set(rows.map(({ agent }) => agent))].filter((name) => !shown.some(({ agent }) => agent === name))
+  if (none.length > 0) lines.push(`Not installed: ${none.join(', ')}. Install: ckpt agent install NAME`)
+  return lines.join('\n')
+}
