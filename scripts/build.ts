@@ -1,13 +1,15 @@
 // Bundles the program and the library with esbuild (one chunk per lazily imported command) and emits declarations.
 import { execFileSync } from 'node:child_process'
-import { rmSync } from 'node:fs'
+import { existsSync, renameSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { build } from 'esbuild'
 
-rmSync('dist', { recursive: true, force: true })
+// Built beside it and then put in its place: a program that is being run meanwhile finds its files.
+const fresh = `dist.${process.pid}.tmp`
+const old = `dist.${process.pid}.old`
 await build({
   entryPoints: { 'cli/main': 'src/cli/main.ts', index: 'src/index.ts' },
-  outdir: 'dist',
+  outdir: fresh,
   bundle: true,
   splitting: true,
   format: 'esm',
@@ -21,4 +23,7 @@ await build({
 const tsc = createRequire(import.meta.url)
   .resolve('typescript/package.json')
   .replace('package.json', 'bin/tsc')
-execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { stdio: 'inherit' })
+execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--outDir', `${fresh}/types`], { stdio: 'inherit' })
+if (existsSync('dist')) renameSync('dist', old)
+renameSync(fresh, 'dist')
+rmSync(old, { recursive: true, force: true })

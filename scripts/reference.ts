@@ -19,13 +19,6 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]) =>
 type Option = NonNullable<CommandEntry['options']>[string]
 
 const isPositional = (option: Option) => option.positional === true
-/** yargs' `<id>` and `[a]`, and what stands after `--`, which it does not know of. */
-const AFTER_DASHES: Record<string, string> = {
-  run: ' -- COMMAND…',
-  diff: ' [-- PATH…]',
-  undo: ' [-- PATH…]',
-  restore: ' [-- PATH…]',
-}
 
 const sentence = (text: string) => `${text[0]!.toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`
 
@@ -36,12 +29,12 @@ function optionName(name: string, option: Option): string {
   return `\`${short}--${name}${value}\`${option.demandOption ? ' (needed)' : ''}`
 }
 
-function commandText({ usage, describe, options = {}, examples = [] }: CommandEntry): string {
+function commandText({ usage, rest, describe, options = {}, examples = [] }: CommandEntry): string {
   const name = usage.split(' ')[0]!
   const all = Object.entries(options).filter(([, option]) => option.hidden !== true)
   const positional = all.filter(([, option]) => isPositional(option))
   const named = all.filter(([, option]) => !isPositional(option))
-  const dashes = AFTER_DASHES[name] ?? ''
+  const dashes = rest === undefined ? '' : ` ${rest}`
   const parts = [
     `## ckpt ${name}`,
     sentence(describe),

@@ -1,12 +1,13 @@
 /** Where the program starts. What the worktree's daemon can do at once it does; all the rest is loaded only if it is needed. */
 import { throughDaemon } from '../daemon/client.ts'
 import type { Env } from '../env.ts'
+import { VERSION } from './version.ts'
 
 export { realEnv } from '../env.ts'
 
 /** Runs one command line; the result is the exit code. */
 export async function main(argv: readonly string[], env: Env): Promise<number> {
-  const answer = await throughDaemon(env, argv)
+  const answer = await throughDaemon(env, argv, VERSION)
   if (answer) {
     env.stdout.write(answer.stdout)
     env.stderr.write(answer.stderr)

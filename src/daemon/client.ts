@@ -10,7 +10,7 @@ const ROUTED = new Set(['mark', 'snapshot', 'undo', 'redo', 'accept', 'restore',
 const PATIENCE = 60_000
 
 /** Null: no daemon answers, or this is not for it; the caller does the work itself. */
-export async function throughDaemon(env: Env, argv: readonly string[]): Promise<CliAnswer | null> {
+export async function throughDaemon(env: Env, argv: readonly string[], version: string): Promise<CliAnswer | null> {
   const dashes = argv.indexOf('--')
   const own = dashes < 0 ? argv : argv.slice(0, dashes)
   const [command] = own
@@ -24,7 +24,8 @@ export async function throughDaemon(env: Env, argv: readonly string[]): Promise<
     return null
   const place = quickWorktreeDir(env, env.cwd)
   const info = place && readInfo(env, place.worktreeDir)
-  if (!info || info.root !== place.root || !isAlive(env, info)) return null
+  // One of another version may mean something else by the same words.
+  if (!info || info.version !== version || info.root !== place.root || !isAlive(env, info)) return null
   const vars = Object.fromEntries(Object.entries(env.vars).filter(([, value]) => value !== undefined)) as Record<
     string,
     string

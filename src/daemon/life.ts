@@ -29,12 +29,16 @@ export async function daemonStatus(env: Env, worktreeDir: string): Promise<Daemo
 }
 
 /** Starts one in the background, if none runs. @throws CkptError INTERNAL when it does not come up */
-export async function startDaemon(context: Context, program: string): Promise<{ started: boolean; info: DaemonInfo }> {
+export async function startDaemon(
+  context: Context,
+  { program, version }: { program: string; version: string },
+): Promise<{ started: boolean; info: DaemonInfo }> {
   const { env, store, worktree } = context
   const { worktreeDir } = store
   const running = await daemonStatus(env, worktreeDir)
   const known = readInfo(env, worktreeDir)
-  if (running.running && running.state && known) return { started: false, info: known }
+  if (running.running && running.state?.version === version && known) return { started: false, info: known }
+  if (running.running) await stopDaemon(env, worktreeDir) // of another version, or one that hangs
   const child = env.spawn(process.execPath, [program, 'watch', '--background'], {
     cwd: worktree.root,
     env: env.vars as NodeJS.ProcessEnv,

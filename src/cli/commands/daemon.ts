@@ -4,6 +4,7 @@ import { daemonStatus, logFile, startDaemon, stopDaemon } from '../../daemon/lif
 import { readIfThere } from '../../git/store.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
 import type { Command } from '../command.ts'
+import { VERSION } from '../version.ts'
 
 const ACTIONS = ['start', 'stop', 'status', 'logs'] as const
 
@@ -23,7 +24,7 @@ const command: Command = async ({ env, args, cwd }) => {
   const { worktreeDir } = context.store
   try {
     if (action === 'start') {
-      const { started, info } = await startDaemon(context, env.program)
+      const { started, info } = await startDaemon(context, { program: env.program, version: VERSION })
       const text = started
         ? `The daemon watches ${printable(info.root)} (process ${info.pid}).`
         : `A daemon is at work here already (process ${info.pid}).`

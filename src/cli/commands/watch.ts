@@ -24,7 +24,13 @@ const command: Command = async ({ env, args, cwd, colors }) => {
   closeContext(context)
   const background = flag(args, 'background')
   const log = openLog(env, logFile(worktreeDir))
-  const { runProgram } = await import('../program.ts')
+  // Loaded now: the files may be another version's by the time they are needed.
+  const [{ runProgram }, { commands }] = await Promise.all([
+    import('../program.ts'),
+    import('../commands.ts'),
+    import('../parse.ts'),
+  ])
+  await Promise.all(commands.map(({ load }) => load()))
   let view: ReturnType<typeof startView> | null = null
   await runDaemon(env, {
     cwd,
