@@ -212,7 +212,9 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
   const files = new Set(arriving.filter((a) => !a.path.endsWith('/')).map((a) => a.path))
   for (const { path } of arriving) {
     const bare = path.endsWith('/') ? path.slice(0, -1) : path
-    if (!path.endsWith('/')) {
+    if (path.endsWith('/')) {
+      if (around.isFileOnDisk(bare) && !leaving.has(bare)) clashes.set(path, 'a file is in its place')
+    } else {
       const stays = around.filesBelow(bare).find((below) => !leaving.has(below))
       if (stays !== undefined || around.uncoveredBelow(bare))
         clashes.set(path, 'a directory with other files is in its place')
@@ -226,7 +228,9 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
   return actions.map((action) => {
     const reason = clashes.get(action.path)
     if (reason === undefined) return action
-    return { ...action, action: mode === 'skip' ? 'skip' : 'conflict', reason, post: action.pre }
+    // Directories never conflict: without its files one is no loss.
+    const skipped = mode === 'skip' || action.path.endsWith('/')
+    return { ...action, action: skipped ? 'skip' : 'conflict', reason, post: action.pre }
   })
 }
 

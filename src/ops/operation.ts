@@ -97,9 +97,9 @@ async function surroundings({ store }: Context, snapshot: Snapshot, actions: rea
       .filter((directory) => directory.startsWith(`${bare}/`))
       .map((directory) => `${directory}/`)
     below.set(bare, [...inside, ...empty])
-    for (const above of ancestorsOf(bare)) {
-      const at = await store.trees.lookup(view.tree, above)
-      if (at && at.mode !== '40000') files.add(above)
+    for (const at of [bare, ...ancestorsOf(bare)]) {
+      const found = await store.trees.lookup(view.tree, at)
+      if (found && found.mode !== '40000') files.add(at)
     }
   }
   return {

@@ -48,6 +48,22 @@ test('a file comes back where only an emptied directory is left in its place', (
   expect(scratch.read('swap')).toBe('a file\n')
 })
 
+test('an empty directory does not come back where a file is now: it is skipped, and all else is done', () => {
+  const scratch = new Scratch().init({ 'b.txt': 'one\n' })
+  fs.mkdirSync(scratch.at('empty/deep'), { recursive: true })
+  scratch.turn('remove', () => {
+    scratch.remove('empty')
+    scratch.write({ 'b.txt': 'two\n' })
+  })
+  scratch.write({ empty: 'mine\n' })
+  const { files } = scratch.ckpt('undo')
+  expect(files.map(({ path, action }: { path: string; action: string }) => `${action} ${path}`)).toEqual([
+    'write b.txt',
+    'skip empty/deep/',
+  ])
+  expect([scratch.read('empty'), scratch.read('b.txt')]).toEqual(['mine\n', 'one\n'])
+})
+
 test('promise 8: something else came to where a killed undo was about to write: it stays, and the store goes on', () => {
   const scratch = new Scratch().init({ gone: 'gone\n', 'b.txt': 'one\n' })
   scratch.turn('remove', () => {
