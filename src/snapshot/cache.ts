@@ -59,6 +59,8 @@ export interface SnapshotCache {
     /** Ignored directories that are so themselves: nothing below them can be covered. */
     stops: RelativePath[]
     unreadable: boolean
+    /** Fingerprints of ignored files, as they were last looked at. */
+    prints: Record<string, string>
   }
 }
 

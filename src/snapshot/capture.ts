@@ -174,8 +174,9 @@ async function walkListed(scan: Scan, listed: Listing, stops: readonly RelativeP
     ...(narrow?.only ? { only: narrow.only } : {}),
   })
   // One that is seen for the first time may have come between the listing and the walk: the next scan reads it again.
-  for (const [directory, entry] of walk.directories) {
-    if (!known.has(directory)) walk.directories.set(directory, { ...entry, seen: 0 })
+  for (const directory of walk.fresh) {
+    const entry = walk.directories.get(directory)
+    if (entry && !known.has(directory)) walk.directories.set(directory, { ...entry, seen: 0 })
   }
   return walk
 }
@@ -230,7 +231,14 @@ async function captureListed(scan: Scan, listed: Listing, hot: ReturnType<typeof
     modes: taken.modes,
     directories: walk.directories,
     userIndex: user.print === null ? null : { print: user.print, names: user.names, notHere: user.notHere },
-    listing: { ignored: listed.ignored, nested: listed.nested, rules, stops, unreadable: walk.unreadable.length > 0 },
+    listing: {
+      ignored: listed.ignored,
+      nested: listed.nested,
+      rules,
+      stops,
+      unreadable: walk.unreadable.length > 0,
+      prints: Object.fromEntries(beside.ignored),
+    },
   }
   const gone = listed.narrow?.only ? [] : listed.changed.filter((path) => !next.hot.has(path))
   const degraded = walk.cut || beside.uncovered.some((entry) => DEGRADING.has(entry.reason))

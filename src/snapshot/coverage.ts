@@ -17,7 +17,10 @@ interface CoverageInput {
 
 const PRINTED_IGNORED = 5000
 
-export function coverage({ env, worktree, cache }: Scan, { listed, walk, taken, notHere }: CoverageInput): Beside {
+export function coverage(
+  { env, worktree, cache, hint }: Scan,
+  { listed, walk, taken, notHere }: CoverageInput,
+): Beside {
   const { root } = worktree
   const defaults = cache?.defaults ?? defaultModes(env)
   const modes = new Map(taken.modes)
@@ -43,10 +46,13 @@ export function coverage({ env, worktree, cache }: Scan, { listed, walk, taken, 
   const once = new Map(uncovered.map((entry) => [entry.path, entry]))
   const ignored = new Map(taken.excluded)
   const included = new Set(listed.included)
+  const trusted = listed.narrow?.only ? cache?.listing.prints : undefined
   let printed = 0
   for (const path of listed.ignored) {
     if (isOurs(worktree, path.replace(/\/$/, '')) || included.has(path)) continue
-    ignored.set(path, printed++ < PRINTED_IGNORED ? printOf(path) : '')
+    // A watcher reports a file that changes; what is below an ignored directory nobody watches.
+    const known = trusted && !path.endsWith('/') && !hint?.paths.has(path) ? trusted[path] : undefined
+    ignored.set(path, printed++ < PRINTED_IGNORED ? (known ?? printOf(path)) : '')
   }
   return { defaults, modes, emptyDirectories: new Set(walk.empty), uncovered: [...once.values()], ignored }
 }

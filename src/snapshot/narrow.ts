@@ -122,11 +122,7 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
     } else await below(path)
   }
   if (directories.size > FEW_DIRECTORIES) return null
-  const present = [...directories].filter((directory) => {
-    const stats = look(env, worktree.root, directory)
-    return isStats(stats) && stats.isDirectory()
-  })
-  const news = await newNames(scan, cache, { directories: present, signal })
+  const news = await newNames(scan, cache, { directories: [...directories], signal, only: true })
   return (
     news && {
       ...news.listing,
@@ -146,14 +142,16 @@ interface News {
 async function newNames(
   scan: Scan,
   cache: SnapshotCache,
-  { directories, signal }: { directories: readonly string[]; signal: AbortSignal },
+  { directories, signal, only = false }: { directories: readonly string[]; signal: AbortSignal; only?: boolean },
 ): Promise<News | null> {
   const { env, store } = scan
   const names = new Map<RelativePath, 'file' | 'directory'>()
   for (const directory of directories) {
     const at = directory === '' ? '' : `${directory}/`
     let hasRules = false
-    for (const entry of readNames(scan, directory) ?? []) {
+    const entries = readNames(scan, directory)
+    if (entries === null) continue // it went, or cannot be read: the walk says which
+    for (const entry of entries) {
       const path = `${at}${entry.name}` as RelativePath
       if (entry.name === '.gitignore' && !entry.isDirectory()) hasRules = true
       if (entry.name === '.git' && directory !== '') return null // a repository of its own may begin here
@@ -168,7 +166,10 @@ async function newNames(
     }
     if (hasRules !== cache.directories.get(directory)?.rules) return null
   }
-  const gone = (path: string) => look(env, scan.worktree.root, path) === null
+  // Where nothing changed nothing went: a watcher's word for the rest makes looking at each needless.
+  const touched = only ? new Set(directories) : null
+  const gone = (path: string) =>
+    (touched === null || touched.has(parentOf(path))) && look(env, scan.worktree.root, path) === null
   const nested = cache.listing.nested.filter((path) => !gone(path))
   const ignored = new Set(cache.listing.ignored.filter((path) => !gone(path)))
   const stops = new Set(cache.listing.stops.filter((path) => !gone(path)))

@@ -11,6 +11,8 @@ import { fingerprint, isStats, look, native, permissions } from './disk.ts'
 export interface Walk {
   directories: Map<string, DirectoryEntry>
   unreadable: RelativePath[]
+  /** Directories that were not known. */
+  fresh: string[]
   /** The deadline passed before every directory was seen. */
   cut: boolean
 }
@@ -55,7 +57,7 @@ export function walkDirectories(env: Env, input: WalkInput): WalkResult {
 
 function walkAll(env: Env, input: WalkInput, roots: readonly string[]): Walk {
   const { stop, late } = input
-  const found: Walk = { directories: new Map(), unreadable: [], cut: false }
+  const found: Walk = { directories: new Map(), unreadable: [], fresh: [], cut: false }
   const pending = [...roots]
   for (let directory = pending.pop(); directory !== undefined; directory = pending.pop()) {
     if (late()) {
@@ -66,6 +68,7 @@ function walkAll(env: Env, input: WalkInput, roots: readonly string[]): Walk {
     if (entry === 'unreadable') found.unreadable.push(`${directory}/` as RelativePath)
     if (entry === null || entry === 'unreadable') continue
     found.directories.set(directory, entry)
+    if (!input.known.has(directory)) found.fresh.push(directory)
     const at = directory === '' ? '' : `${directory}/`
     for (const name of entry.directories) if (!stop(`${at}${name}`)) pending.push(`${at}${name}`)
   }
@@ -74,7 +77,7 @@ function walkAll(env: Env, input: WalkInput, roots: readonly string[]): Walk {
 
 /** The known directories, with some read again, and what is new below those walked. */
 function walkOnly(env: Env, input: WalkInput, only: ReadonlySet<string>): Walk {
-  const found: Walk = { directories: new Map(input.known), unreadable: [], cut: false }
+  const found: Walk = { directories: new Map(input.known), unreadable: [], fresh: [], cut: false }
   const fresh: string[] = []
   for (const directory of only) {
     const entry = visit(env, { ...input, known: new Map() }, directory)
@@ -99,7 +102,7 @@ function walkOnly(env: Env, input: WalkInput, only: ReadonlySet<string>): Walk {
   }
   const below = walkAll(env, input, fresh)
   for (const [directory, entry] of below.directories) found.directories.set(directory, entry)
-  return { ...found, unreadable: [...found.unreadable, ...below.unreadable], cut: below.cut }
+  return { ...found, fresh: below.fresh, unreadable: [...found.unreadable, ...below.unreadable], cut: below.cut }
 }
 
 /** One directory as it is; null when there is none. */
