@@ -4,7 +4,7 @@
  */
 import type { Oid, TurnNumber } from './ids.ts'
 import { ancestorsOf } from './paths.ts'
-import { type PathState, sameContent, sameState, type Transition } from './state.ts'
+import { ABSENT, type PathState, sameContent, sameState, type Transition } from './state.ts'
 
 export type ConflictMode = 'refuse' | 'merge' | 'force' | 'skip'
 
@@ -235,3 +235,32 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
 }
 
 const isHeld = (action: FileAction) => action.action === 'conflict' || action.action === 'skip'
+
+/** An empty directory in whose place a file comes goes first, and is in the record: redo brings it back. */
+export function makeRoom(
+  { actions, units }: Pick<Plan, 'actions' | 'units'>,
+  emptyDirectory: (path: string) => PathState | null,
+): Pick<Plan, 'actions' | 'units'> {
+  const known = new Set(actions.map((action) => action.path))
+  const room = new Map<string, Transition>()
+  for (const action of actions) {
+    if (isHeld(action) || action.pre.kind !== 'absent' || action.post.kind !== 'present') continue
+    const from = known.has(`${action.path}/`) ? null : emptyDirectory(action.path)
+    if (from) room.set(action.path, { path: `${action.path}/`, from, to: ABSENT })
+  }
+  const gone = [...room.values()].map(({ path, from, to }) => ({
+    path,
+    action: 'delete' as const,
+    pre: from,
+    post: to,
+  }))
+  const withRoom = (change: Transition): Transition[] => {
+    const first = room.get(change.path)
+    room.delete(change.path)
+    return first ? [first, change] : [change]
+  }
+  return {
+    actions: [...actions, ...gone],
+    units: units.map((unit) => ({ ...unit, changes: unit.changes.flatMap(withRoom) })),
+  }
+}

@@ -3,11 +3,12 @@ import { type Beside, formatBeside, uncoveredBelow } from '../core/beside.ts'
 import type { Checkpoint } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
-import { ancestorsOf, pathToText, printable, type RelativePath } from '../core/paths.ts'
+import { ancestorsOf, directoryKey, pathToText, printable, type RelativePath } from '../core/paths.ts'
 import {
   type FileAction,
   findClashes,
   type MergeResult,
+  makeRoom,
   mergeKey,
   type Plan,
   type PlanInput,
@@ -75,7 +76,13 @@ export async function prepare(
   }
   const around = await surroundings(context, snapshot, plan.actions)
   const actions = findClashes(plan.actions, { ...around, isForeign: (path) => foreign.has(path) }, input.mode)
-  return { plan: { ...plan, units: withoutHeld(plan, actions) }, actions, expected, forced }
+  const { beside } = snapshot
+  const room = makeRoom({ actions, units: withoutHeld(plan, actions) }, (path) =>
+    beside.emptyDirectories.has(path as RelativePath)
+      ? { kind: 'directory', mode: beside.modes.get(directoryKey(path)) ?? beside.defaults.directory }
+      : null,
+  )
+  return { plan: { ...plan, units: room.units }, actions: room.actions, expected, forced }
 }
 
 /** A unit's record holds only what is really done. */
@@ -289,14 +296,12 @@ function setState(edits: Map<string, FileEntry | null>, beside: Beside, path: st
  * comes; deepest first.
  */
 async function removableDirectories(
-  { target, snapshot }: Operation,
+  { target }: Operation,
   entries: readonly { path: string; post: PathState }[],
 ): Promise<string[]> {
   const found = new Set<string>()
   const arriving = new Set(entries.filter(({ post }) => post.kind === 'present').map(({ path }) => path))
   const makesRoom = (directory: string) => [directory, ...ancestorsOf(directory)].some((at) => arriving.has(at))
-  for (const directory of arriving)
-    if (snapshot.beside.emptyDirectories.has(directory as RelativePath)) found.add(directory)
   for (const { path, post } of entries) {
     if (post.kind !== 'absent') continue
     for (const directory of ancestorsOf(path))

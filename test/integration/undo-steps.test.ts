@@ -44,8 +44,11 @@ test('a file comes back where only an emptied directory is left in its place', (
     scratch.write({ 'swap/inside': 'x\n' })
   })
   scratch.remove('swap/inside')
+  const before = scratch.manifest()
   scratch.ckpt('undo')
   expect(scratch.read('swap')).toBe('a file\n')
+  scratch.ckpt('redo')
+  expect(scratch.manifest()).toEqual(before)
 })
 
 test('an empty directory does not come back where a file is now: it is skipped, and all else is done', () => {
