@@ -1,5 +1,6 @@
-// The main job, for real: a scratch repository, an agent's turns, list, diff, undo, redo, going on after an undo.
-import { execFileSync } from 'node:child_process'
+// The main job, for real: a scratch repository, the watcher, an agent's turns, list, diff, undo, redo, going on after an
+// undo, and a commit that is refused while an undo is pending.
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -23,6 +24,14 @@ function ckpt(...args: string[]): string {
   process.stdout.write(out)
   return out
 }
+/** Whether git let the commit through; what it said is shown. */
+function commit(message: string): boolean {
+  console.log(`$ git commit -m ${JSON.stringify(message)}`)
+  const args = ['-c', 'user.name=Demo', '-c', 'user.email=demo@example.com', 'commit', '-m', message]
+  const done = spawnSync('git', args, { cwd: root, env: vars, encoding: 'utf8' })
+  process.stdout.write(done.stdout + done.stderr)
+  return done.status === 0
+}
 function expect(what: string, holds: boolean): void {
   if (!holds) throw new Error(`the demo failed: ${what}`)
 }
@@ -35,6 +44,10 @@ try {
   writeFileSync(file('notes.txt'), 'mine\n')
   git('add', '-A')
   git('commit', '-q', '-m', 'first')
+
+  say('The watcher stands by, and git refuses to commit what is half undone.')
+  ckpt('daemon', 'start')
+  ckpt('hooks', 'install')
 
   say('An agent works three turns: each is a marker at its start and one at its end.')
   ckpt('mark', 'prompt', '--session', 'chat', '--agent', 'demo', '--text', 'Add a cart')
@@ -80,8 +93,17 @@ try {
   ckpt('list', '--abandoned')
   ckpt('status')
   ckpt('verify')
-  expect("the user's git saw nothing", git('log', '--all', '--oneline').trim().split('\n').length === 1)
+
+  say('While an undo is pending, git refuses to commit.')
+  ckpt('undo')
+  git('add', '-A')
+  expect('the commit is refused', !commit('half a thing'))
+  ckpt('accept')
+  expect('after accept it passes', commit('the cart'))
+  expect("the user's git saw nothing", git('log', '--all', '--oneline').trim().split('\n').length === 2)
+  ckpt('daemon', 'stop')
   console.log('\nThe demo ran to its end; every state was as expected.')
 } finally {
+  spawnSync(process.execPath, [program, 'daemon', 'stop'], { cwd: root, env: vars })
   rmSync(base, { recursive: true, force: true })
 }
