@@ -14,10 +14,17 @@ const globals = {
   cwd: { type: 'string' },
 } as const
 
-/** `--text "- a list"` is `--text="- a list"`: a prompt may begin with a dash. */
+/** `--text "- a list"` is `--text="- a list"`: a prompt may begin with a dash. It is not forgotten before the next option. */
 export function joinFreeText(argv: readonly string[]): string[] {
   const names = new Map<string, string>()
-  for (const [name, option] of Object.entries(entryOf(argv)?.options ?? {})) {
+  const options = Object.entries(entryOf(argv)?.options ?? {})
+  const known = new Set(
+    [...Object.keys(globals), 'help', ...options.map(([name]) => name)].flatMap((name) => [
+      `--${name}`,
+      `--no-${name}`,
+    ]),
+  )
+  for (const [name, option] of options) {
     if (!option.freeText) continue
     names.set(`--${name}`, name)
     if (typeof option.alias === 'string') names.set(`-${option.alias}`, name)
@@ -28,7 +35,7 @@ export function joinFreeText(argv: readonly string[]): string[] {
     if (word === '--') return [...joined, ...argv.slice(i)]
     const name = names.get(word)
     const value = argv[i + 1]
-    if (name === undefined || value === undefined || value === '--') joined.push(word)
+    if (name === undefined || value === undefined || value === '--' || known.has(value)) joined.push(word)
     else {
       joined.push(`--${name}=${value}`)
       i++

@@ -31,11 +31,13 @@ export async function parse(argv: readonly string[]): Promise<Parsed> {
     .recommendCommands()
     .exitProcess(false)
     .wrap(100)
-  for (const { usage, describe, options, examples, load } of commands) {
+  for (const { usage, rest, describe, options, examples, load } of commands) {
     tree.command(
       usage,
       describe,
       (one: Argv) => {
+        // yargs knows nothing of what follows `--`.
+        if (rest !== undefined) one.usage(`$0 ${usage} [options] ${rest}\n\n${describe}`)
         for (const [name, option] of Object.entries(options ?? {})) {
           if (option.positional) one.positional(name, { describe: option.describe, type: 'string' })
           else one.option(name, option)

@@ -132,8 +132,8 @@ function statusOf(letter: string, sameContent: boolean): FileDiff['status'] {
   return sameContent ? 'mode' : 'modified'
 }
 
-/** Counts for many pairs of trees with one process. */
-export async function statTrees(store: Store, pairs: readonly (readonly [Oid, Oid])[]): Promise<Stat[]> {
+/** Counts for many pairs of trees with one process; null where a tree is missing. */
+export async function statTrees(store: Store, pairs: readonly (readonly [Oid, Oid])[]): Promise<(Stat | null)[]> {
   const wanted = [...new Set(pairs.filter(([a, b]) => a !== b).map(([a, b]) => `${a} ${b}`))]
   const stats = new Map<string, Stat>()
   if (wanted.length > 0) {
@@ -152,5 +152,6 @@ export async function statTrees(store: Store, pairs: readonly (readonly [Oid, Oi
       }
     }
   }
-  return pairs.map(([a, b]) => stats.get(`${a} ${b}`) ?? { files: 0, insertions: 0, deletions: 0 })
+  // git passes over a line whose tree it does not have.
+  return pairs.map(([a, b]) => (a === b ? { files: 0, insertions: 0, deletions: 0 } : (stats.get(`${a} ${b}`) ?? null)))
 }

@@ -36,16 +36,16 @@ export async function forget(context: Context, path: RelativePath): Promise<Forg
     refuseUnfinished(context)
     const commits = await allCheckpoints(store)
     const blobs = await contentsOf(store, commits, path)
+    if (blobs === null) {
+      throw new CkptError('NOT_FOUND', `No checkpoint holds ${printable(pathToText(path))}. Nothing was changed.`, {
+        hints: ['ckpt list'],
+      })
+    }
     const replaced = new Map<Oid, Oid>()
     for (const [i, checkpoint] of commits.entries()) {
       env.progress(`forgetting: ${i} of ${commits.length} checkpoints`)
       const next = await rewrite(store, checkpoint, { path, replaced })
       if (next !== checkpoint.id) replaced.set(checkpoint.id, next)
-    }
-    if (replaced.size === 0) {
-      throw new CkptError('NOT_FOUND', `No checkpoint holds ${printable(pathToText(path))}. Nothing was changed.`, {
-        hints: ['ckpt list'],
-      })
     }
     const before = readReplaced(env, store)
     for (const [old, now] of before) before.set(old, replaced.get(now) ?? now)
@@ -93,14 +93,17 @@ async function allCheckpoints(store: Store): Promise<Checkpoint[]> {
   return found
 }
 
-async function contentsOf(store: Store, commits: readonly Checkpoint[], path: RelativePath): Promise<Set<Oid>> {
+/** Null: no checkpoint has the path. */
+async function contentsOf(store: Store, commits: readonly Checkpoint[], path: RelativePath): Promise<Set<Oid> | null> {
   const blobs = new Set<Oid>()
+  let found = false
   for (const tree of new Set(commits.map((one) => one.tree))) {
     const entry = await store.trees.lookup(tree, path)
+    found ||= entry !== null
     if (entry?.mode === '40000') for (const { oid } of (await store.trees.files(entry.oid)).values()) blobs.add(oid)
     else if (entry) blobs.add(entry.oid)
   }
-  return blobs
+  return found ? blobs : null
 }
 
 async function rewrite(

@@ -23,7 +23,8 @@ export interface TurnView {
   turn: Turn
   description: string
   text: string | null
-  stat: Stat
+  /** Null: the store lacks a tree that it needs. */
+  stat: Stat | null
   stepPaths: Map<number, string[]>
   unclaimed: string[]
 }
@@ -155,7 +156,7 @@ export async function show(context: Context, id: string, session: string | undef
   const refs = await readRefs(context)
   const { resolved, timeline } = await resolveId(context, refs, { id, session })
   if (resolved.kind === 'worktree')
-    throw new CkptError('USAGE', '`show` wants a turn or a checkpoint; the worktree as it is now: ckpt diff worktree', {
+    throw new CkptError('USAGE', '`show` wants a turn or a checkpoint, not the worktree. Nothing was changed.', {
       hints: ['ckpt diff worktree'],
     })
   const { store, warnings } = context

@@ -12,9 +12,9 @@ import { carryOut, prepare, refuseConflicts } from './operation.ts'
 import { Recorder, takeSnapshot, whileScanning } from './record.ts'
 import { abandonHidden, moveAll } from './scene.ts'
 import { chooseSession, loadTimeline, readRefs } from './sessions.ts'
-import { makeToken, planHash } from './token.ts'
+import { makeToken, planHash, staleToken } from './token.ts'
 import { ChangeReader } from './turn-changes.ts'
-import { type ChangeResult, clearStaleBoundary, commitBoundary, hiddenBy, type Scanned, staleToken } from './undo.ts'
+import { type ChangeResult, clearStaleBoundary, commitBoundary, hiddenBy, type Scanned } from './undo.ts'
 
 export interface RedoOptions {
   session?: string

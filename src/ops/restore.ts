@@ -16,8 +16,8 @@ import { carryOut, prepare, refuseConflicts } from './operation.ts'
 import { newestCheckpoint, Recorder, takeSnapshot } from './record.ts'
 import { resolveId } from './resolve.ts'
 import { loadTimeline, readRefs } from './sessions.ts'
-import { makeToken, planHash } from './token.ts'
-import { boundaryPending, type ChangeResult, staleToken } from './undo.ts'
+import { makeToken, planHash, staleToken } from './token.ts'
+import { boundaryPending, type ChangeResult } from './undo.ts'
 
 export interface RestoreOptions {
   id: string

@@ -38,3 +38,13 @@ export function readToken(text: string): Token {
     hints: ['ckpt undo --dry-run'],
   })
 }
+
+export function staleToken(): CkptError {
+  return new CkptError(
+    'CONFLICT',
+    'Something changed since that dry run: its plan no longer holds. Nothing was written.',
+    {
+      hints: ['run the dry run again'],
+    },
+  )
+}

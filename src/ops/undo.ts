@@ -17,7 +17,7 @@ import { Recorder, type Snapshot, takeSnapshot, whileScanning } from './record.t
 import { closeInterrupted } from './scene.ts'
 import { nothingToUndo, type Selection, select, targetCheckpoint } from './selection.ts'
 import { chooseSession, loadTimeline, readRefs } from './sessions.ts'
-import { makeToken, planHash } from './token.ts'
+import { makeToken, planHash, staleToken } from './token.ts'
 import { ChangeReader, type TurnChanges } from './turn-changes.ts'
 
 export interface UndoOptions {
@@ -128,6 +128,8 @@ async function undoScanned(
   if (options.dryRun) return result({ restoredPrompt, token: makeToken({ op: 'undo', options, hash }) })
   if (expected !== undefined && expected !== hash) throw staleToken()
   refuseConflicts(prepared.actions, 'undo', { files: prepared.actions })
+  // No boundary to set and no file to write: a turn of its own would be empty.
+  if (alone && prepared.actions.every(({ action }) => action === 'skip')) return result({ restoredPrompt })
   const recorder = new Recorder(context, refs, head)
   const seq = refs.lastSeq + 1
   const { safety, syncMs } = await carryOut(context, {
@@ -189,16 +191,6 @@ export function commitBoundary(
     ...(record.step === null ? {} : { step: record.step }),
     hidden: hidden.join(','),
   })
-}
-
-export function staleToken(): CkptError {
-  return new CkptError(
-    'CONFLICT',
-    'Something changed since that dry run: its plan no longer holds. Nothing was written.',
-    {
-      hints: ['run the dry run again'],
-    },
-  )
 }
 
 export function boundaryPending(timeline: Timeline): CkptError {

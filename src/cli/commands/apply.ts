@@ -13,13 +13,14 @@ const command: Command = async ({ env, args, cwd, colors, arrived }) => {
   try {
     const how = { arrived, expected: hash }
     const wanted = { ...options, dryRun: false }
+    const verb = op === 'restore' && (wanted as RestoreOptions).move ? 'switch' : op
     const result =
       op === 'undo'
         ? await undo(context, wanted as UndoOptions, how)
         : op === 'redo'
           ? await redo(context, wanted as RedoOptions, how)
           : await restore(context, wanted as RestoreOptions, how)
-    return { json: changeJson(result), text: changeText(op, result, colors), warnings: result.warnings }
+    return { json: changeJson(result), text: changeText(verb, result, colors), warnings: result.warnings }
   } finally {
     closeContext(context)
   }

@@ -3,7 +3,7 @@ import { closeContext, openContext } from '../../ops/context.ts'
 import { forget } from '../../ops/forget.ts'
 import { worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { shown } from '../present/text.ts'
+import { plural, shown } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd }) => {
   const context = await openContext(env, cwd, { create: true })
@@ -12,7 +12,7 @@ const command: Command = async ({ env, args, cwd }) => {
     const { replaced, blobs, warnings } = await forget(context, path!)
     const ids = replaced.map(([from, to]) => ({ from, to }))
     const rows = ids.map(({ from, to }) => `  ${from.slice(0, 10)} → ${to.slice(0, 10)}`)
-    const head = `Forgot ${shown(path!)}: ${replaced.length} checkpoints rewritten, ${blobs} contents gone from the store. Old ids keep resolving.`
+    const head = `Forgot ${shown(path!)}: ${plural(replaced.length, 'checkpoint')} rewritten, ${plural(blobs, 'content')} gone from the store. Old ids keep resolving.`
     return { json: { ...showPath(path!), replaced: ids, blobs, warnings }, text: [head, ...rows].join('\n'), warnings }
   } finally {
     closeContext(context)

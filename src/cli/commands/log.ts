@@ -6,10 +6,11 @@ import { openForReading } from '../../ops/reading.ts'
 import { flag, text } from '../arguments.ts'
 import type { Colors, Command } from '../command.ts'
 import { timelineBoundary, turnJson } from '../present/json.ts'
-import { turnRow } from '../present/text.ts'
+import { table, turnRow } from '../present/text.ts'
 
 function draw({ timeline, nodes }: SessionLog, { c, now, graph }: { c: Colors; now: number; graph: boolean }): string {
-  const rows = new Map(nodes.map(({ view }) => [view.turn.id, turnRow(view, { c, now }).join('  ').trimEnd()]))
+  const lines = table(nodes.map(({ view }) => turnRow(view, { c, now }))).split('\n')
+  const rows = new Map(nodes.map(({ view }, i) => [view.turn.id, lines[i]!]))
   const head = `Session ${c.bold(printable(timeline.session))}`
   if (!graph) return [head, ...nodes.map(({ view }) => rows.get(view.turn.id)!)].join('\n')
   const drawn = drawGraph(

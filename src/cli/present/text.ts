@@ -11,9 +11,10 @@ import type { Colors } from '../command.ts'
 
 export const shown = (path: string): string => printable(pathToText(path))
 const short = (id: string): string => id.slice(0, 10)
-const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`
+export const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`
 
-export function statText(stat: Stat, c: Colors): string {
+export function statText(stat: Stat | null, c: Colors): string {
+  if (stat === null) return c.red('damaged')
   if (stat.files === 0) return c.dim('no files')
   return `${plural(stat.files, 'file')} ${c.green(`+${stat.insertions}`)} ${c.red(`-${stat.deletions}`)}`
 }
@@ -131,6 +132,8 @@ export function changeText(verb: 'undo' | 'redo' | 'restore' | 'switch', result:
       : turns.length === 1
         ? `turn ${turns[0]}`
         : `turns ${turns[0]} to ${turns.at(-1)}`
+  if (verb === 'undo' && !dryRun && !boundary && !safety)
+    return [`Nothing of ${what} is left to take back: nothing was recorded.`, ...filesText(files, c)].join('\n')
   const past = { undo: 'Undid', redo: 'Redid', restore: 'Restored from', switch: 'Switched to' }[verb]
   const count = files.length === 0 ? 'no files differ' : plural(done.length, 'file')
   const lines = [dryRun ? `Would ${verb} ${what}: ${count}. Nothing was changed.` : `${past} ${what}: ${count}.`]
@@ -268,7 +271,7 @@ export function statusText(result: StatusResult, { c, daemon }: { c: Colors; dae
         : sessions
             .map(
               ({ timeline, state }) =>
-                `${printable(timeline.session)} (${plural(timeline.turns.length, 'turn')}, ${state})`,
+                `${printable(timeline.session)} (${plural(timeline.turns.filter((turn) => !turn.hidden).length, 'turn')}, ${state})`,
             )
             .join(', '),
     ],
