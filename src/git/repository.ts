@@ -27,7 +27,11 @@ export interface HeadState {
  * error, never "a plain directory".
  * @throws CkptError BAD_ROOT (bare, inside a git directory, or git refuses the repository)
  */
-export async function findRepository(env: Env, cwd: string): Promise<Repository | null> {
+export async function findRepository(
+  env: Env,
+  cwd: string,
+  outcome = 'Nothing was recorded.',
+): Promise<Repository | null> {
   const asked = await tryGit(env, {
     args: [
       'rev-parse',
@@ -44,7 +48,7 @@ export async function findRepository(env: Env, cwd: string): Promise<Repository 
   const lines = asked.stdout.toString('utf8').split('\n')
   const [bare, inside, gitDir, commonDir, format, root] = lines
   if (asked.code === 0 && lines.length !== 7) {
-    throw new CkptError('BAD_ROOT', 'The path of this repository holds a line feed. Nothing was recorded.', {
+    throw new CkptError('BAD_ROOT', `The path of this repository holds a line feed. ${outcome}`, {
       hints: ['move it to a path without one'],
     })
   }
@@ -52,16 +56,18 @@ export async function findRepository(env: Env, cwd: string): Promise<Repository 
     return { root, gitDir, commonDir, hash: format === 'sha256' ? 'sha256' : 'sha1' }
   }
   if (bare === 'true' || inside === 'true') {
-    throw new CkptError('BAD_ROOT', 'This is a git directory, not a worktree: there are no files to checkpoint here.', {
-      hints: ['git worktree list'],
-    })
+    throw new CkptError(
+      'BAD_ROOT',
+      `This is a git directory, not a worktree: there are no files to checkpoint here. ${outcome}`,
+      { hints: ['git worktree list'] },
+    )
   }
   const at = dotGitAbove(env, cwd)
   if (at === null) return null
   if (/dubious ownership/.test(asked.stderr)) {
     throw new CkptError(
       'BAD_ROOT',
-      `git refuses the repository at ${at}: it belongs to another user (dubious ownership). Nothing was recorded.`,
+      `git refuses the repository at ${at}: it belongs to another user (dubious ownership). ${outcome}`,
       { hints: [`git config --global --add safe.directory ${at}`] },
     )
   }

@@ -47,6 +47,8 @@ export interface OpenOptions {
   create?: boolean | 'unless-off'
   /** `init`: a plain directory may get a store. */
   init?: boolean
+  /** The command only reads: a refusal says so. */
+  reading?: boolean
   /** Passes over an invalid project file that is not committed. */
   forgiving?: boolean
 }
@@ -55,24 +57,21 @@ export interface OpenOptions {
 export async function openContext(env: Env, cwd: string, options: OpenOptions = {}): Promise<Context> {
   const held = env.held as HeldWorktree | undefined
   if (held && (cwd === held.root || cwd.startsWith(`${held.root}/`))) return held.context(env)
-  const found = await findWorktree(env, cwd)
+  const outcome = options.reading ? 'Nothing was read.' : 'Nothing was recorded.'
+  const found = await findWorktree(env, cwd, outcome)
   // Without a word of configuration the root itself is checked first: a bad root wins over a bad file.
-  placeStore(env, found, DEFAULTS)
+  placeStore(env, found, { config: DEFAULTS, outcome })
   const { loadConfig } = await import('../config/load.ts')
   const [{ config, warnings }, ignored] = await Promise.all([
     loadConfig(env, { ...found, forgiving: options.forgiving ?? false }),
     found.repository ? ignoreFiles(env, found.repository) : [],
   ])
-  let place = placeStore(env, found, config)
+  let place = placeStore(env, found, { config, outcome })
   let exists = storeExists(env, place)
   if (!exists && !found.repository && !options.init) {
-    throw new CkptError(
-      'NOT_INITIALIZED',
-      `${found.root} is a plain directory without a store. Nothing was recorded.`,
-      {
-        hints: ['ckpt init   (checkpoints for this directory)', 'git init'],
-      },
-    )
+    throw new CkptError('NOT_INITIALIZED', `${found.root} is a plain directory without a store. ${outcome}`, {
+      hints: ['ckpt init   (checkpoints for this directory)', 'git init'],
+    })
   }
   const off = options.create === 'unless-off' && !config.enableFileCheckpointing
   if ((options.create && !off) || options.init) {

@@ -14,20 +14,20 @@ export interface Found {
 }
 
 /** The worktree around a directory; for a plain directory the nearest one above that was initialized, else itself. */
-export async function findWorktree(env: Env, cwd: string): Promise<Found> {
+export async function findWorktree(env: Env, cwd: string, outcome = 'Nothing was recorded.'): Promise<Found> {
   let real: string
   try {
     real = env.files.realpathSync(cwd)
   } catch (cause) {
     throw new CkptError(
       'BAD_ROOT',
-      `${cwd} is not a directory that can be used (${errno(cause) ?? 'unknown'}). Nothing was recorded.`,
+      `${cwd} is not a directory that can be used (${errno(cause) ?? 'unknown'}). ${outcome}`,
       { cause },
     )
   }
   if (!env.files.statSync(real).isDirectory())
-    throw new CkptError('BAD_ROOT', `${cwd} is not a directory. Nothing was recorded.`, { hints: ['ckpt status'] })
-  const repository = await findRepository(env, real)
+    throw new CkptError('BAD_ROOT', `${cwd} is not a directory. ${outcome}`, { hints: ['ckpt status'] })
+  const repository = await findRepository(env, real, outcome)
   if (repository) return { root: repository.root, repository }
   for (let at = real; at !== '/'; at = at.slice(0, at.lastIndexOf('/')) || '/') {
     if (storeExists(env, plainPlace(env, at))) return { root: at, repository: null }
@@ -53,9 +53,13 @@ function plainPlace(env: Env, root: string): StorePlace {
 }
 
 /** @throws CkptError BAD_ROOT when checkpoints of this root would be dangerous or endless */
-export function placeStore(env: Env, { root, repository }: Found, config: Config): StorePlace {
+export function placeStore(
+  env: Env,
+  { root, repository }: Found,
+  { config, outcome }: { config: Config; outcome: string },
+): StorePlace {
   const refuse = (why: string) =>
-    new CkptError('BAD_ROOT', `${root} cannot be checkpointed: ${why}. Nothing was recorded.`, {
+    new CkptError('BAD_ROOT', `${root} cannot be checkpointed: ${why}. ${outcome}`, {
       hints: ['git init a directory of its own below it, and run ckpt there'],
     })
   if (root === '/') throw refuse('it is the root of the file system')

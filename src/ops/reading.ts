@@ -6,7 +6,7 @@ import { journalExists } from './journal.ts'
 import { waitingMarkers } from './marker-files.ts'
 
 export async function openForReading(env: Env, cwd: string): Promise<Context> {
-  const context = await openContext(env, cwd)
+  const context = await openContext(env, cwd, { reading: true })
   const { exists, store } = context
   const journal = exists && journalExists(env, store)
   if (!exists || !(journal || waitingMarkers(env, store).length > 0)) return context

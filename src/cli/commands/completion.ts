@@ -43,7 +43,7 @@ async function wordsFor({ env, cwd }: Invocation, line: readonly string[]): Prom
     ])
   }
   if (!takesTurn.has(line.at(-2) ?? '') && !takesTurn.has(name ?? '')) return []
-  const context = await openContext(env, cwd)
+  const context = await openContext(env, cwd, { reading: true })
   try {
     const { turns } = await listTurns(context, { limit: 30, hidden: true })
     return fits(turns.map(({ turn, description }) => [String(turn.number), printable(description)]))

@@ -20,7 +20,7 @@ const command: Command = async ({ env, args, cwd }) => {
       { hints: ['ckpt daemon --help'] },
     )
   }
-  const context = await openContext(env, cwd, { create: action === 'start' })
+  const context = await openContext(env, cwd, { create: action === 'start', reading: action !== 'start' })
   const { worktreeDir } = context.store
   try {
     if (action === 'start') {

@@ -6,7 +6,7 @@ import type { Command } from '../command.ts'
 import { table } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, colors }) => {
-  const context = await openContext(env, cwd)
+  const context = await openContext(env, cwd, { reading: true })
   try {
     const { checks, checkpoints, problems, pending, warnings } = await verify(context)
     const refused = args.pending === false && pending.length > 0
