@@ -33,7 +33,7 @@ export async function listRefs(
   const broken = /ignoring broken ref (\S+)/.exec(result.stderr)?.[1]
   if (broken !== undefined)
     throw new CkptError('DAMAGED', `The store's ref ${broken} cannot be read. Nothing was changed.`, {
-      hints: ['ckpt verify'],
+      hints: ['ckpt doctor --fix   (sets it to the newest checkpoint that is left)'],
     })
   if (result.code !== 0) throw gitFailure(args, result)
   return result.stdout

@@ -1,13 +1,16 @@
 /** Doctor: finds what is wrong and says how to mend it; mends what is safe when asked. */
 import { constants } from 'node:fs'
-import { pathToText } from '../core/paths.ts'
+import { pathToText, printable } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { tryGit } from '../git/process.ts'
+import { markerAfter } from './boundary-marker.ts'
 import type { Context } from './context.ts'
 import { locked } from './context.ts'
-import { journalExists, readJournal, setJournalAside } from './journal.ts'
-import { holderState, lockedBy, readHolder } from './lock.ts'
+import { journalExists, readJournal, setJournalAside, writeMarker } from './journal.ts'
+import { holderState, lockedBy, readHolder, withLock } from './lock.ts'
+import { mendRefs, readAnyRefs } from './mend-refs.ts'
 import { besideOf, newestCheckpoint } from './record.ts'
+import { clearRefLocks, requireContents } from './recover.ts'
 import { readRefs } from './sessions.ts'
 
 export interface Finding {
@@ -17,6 +20,8 @@ export interface Finding {
   /** The command that mends it. */
   mend?: string
   fixed?: boolean
+  /** Worth knowing, but no damage. */
+  advice?: boolean
 }
 
 export interface DoctorOptions {
@@ -34,7 +39,7 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
     return findings
   }
   findings.push(checkLock(context, options.breakLock))
-  findings.push(await checkJournal(context, options.fix))
+  findings.push(await checkRefs(context, options.fix), await checkJournal(context, options.fix))
   findings.push(checkFileSystem(context), await checkNewest(context), ...(await checkImportant(context)))
   const { durable } = context.store
   findings.push({
@@ -90,12 +95,40 @@ function checkLock({ env, store }: Context, breakLock: boolean): Finding {
   return { name: 'lock', ok: true, fixed: true, detail: `the lock of ${lockedBy(holder)} was broken` }
 }
 
+/** Runs work under the worktree's lock, with nothing finished first: what is damaged would be in the way. */
+function alone<T>({ env, store }: Context, work: () => Promise<T>): Promise<T> {
+  return withLock(env, `${store.worktreeDir}/lock`, { command: 'doctor', wait: 30_000 }, work)
+}
+
+async function checkRefs(context: Context, fix: boolean): Promise<Finding> {
+  const { broken } = await readAnyRefs(context)
+  const names = broken.map(printable).join(', ')
+  if (broken.length === 0) return { name: 'refs', ok: true, detail: 'each names what is there' }
+  if (!fix) return { name: 'refs', ok: false, detail: `cannot be read: ${names}`, mend: 'ckpt doctor --fix' }
+  const said = await alone(context, async () => {
+    clearRefLocks(context)
+    const mended = await mendRefs(context, await readAnyRefs(context))
+    await markPending(context)
+    return mended
+  })
+  return { name: 'refs', ok: true, fixed: true, detail: said.join('; ') }
+}
+
+/** What the git hooks read follows from the refs. */
+async function markPending(context: Context): Promise<void> {
+  const refs = await readRefs(context)
+  const pending = [...refs.sessions.values()].find((one) => one.boundary)
+  const marker = pending ? markerAfter(refs, pending.session, pending.boundary) : null
+  writeMarker(context.env, context.store, marker)
+}
+
 async function checkJournal(context: Context, fix: boolean): Promise<Finding> {
   const { env, store } = context
   if (!journalExists(env, store)) return { name: 'journal', ok: true, detail: 'no operation was cut short' }
   let damage: string | null = null
   try {
-    readJournal(env, store)
+    const journal = readJournal(env, store)
+    if (journal) await requireContents(store, journal)
   } catch (error) {
     damage = error instanceof Error ? error.message : String(error)
   }
@@ -111,8 +144,17 @@ async function checkJournal(context: Context, fix: boolean): Promise<Finding> {
       mend: 'any command that writes finishes it, or: ckpt doctor --fix',
     }
   if (!fix) return { name: 'journal', ok: false, detail: damage, mend: 'ckpt doctor --fix' }
-  setJournalAside(env, store)
-  return { name: 'journal', ok: true, fixed: true, detail: 'the damaged journal was set aside' }
+  const aside = await alone(context, async () => {
+    const path = setJournalAside(env, store)
+    await markPending(context)
+    return path
+  })
+  return {
+    name: 'journal',
+    ok: true,
+    fixed: true,
+    detail: `the journal was set aside (${aside}); the files are as that operation left them`,
+  }
 }
 
 /** statfs(2) types of file systems whose changes the kernel does not all report, or whose locks and links are uncertain. */
@@ -149,10 +191,12 @@ async function checkNewest(context: Context): Promise<Finding> {
     if (!newest) return { name: 'checkpoint', ok: true, detail: 'none yet' }
     const files = await context.store.trees.files(newest.tree)
     await besideOf(context, newest)
-    return { name: 'checkpoint', ok: true, detail: `the newest names ${files.size} files` }
+    return { name: 'checkpoint', ok: true, detail: `the newest names ${files.size} file${files.size === 1 ? '' : 's'}` }
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error)
-    return { name: 'checkpoint', ok: false, detail, mend: 'ckpt verify' }
+    const { directory } = context.place
+    const mend = `ckpt verify names all that is missing; to begin anew beside it: mv ${directory} ${directory}.damaged`
+    return { name: 'checkpoint', ok: false, detail, mend }
   }
 }
 
@@ -173,6 +217,7 @@ async function checkImportant(context: Context): Promise<Finding[]> {
     {
       name: 'coverage',
       ok: false,
+      advice: true,
       detail: `not in any checkpoint: ${shown}`,
       mend: `name them in snapshot.include of .checkpointrc`,
     },

@@ -1,17 +1,20 @@
 /** Finishing what a killed command left: forward, from its journal, and only where the disk holds one of its two states. */
+import { parseCheckpoint } from '../core/checkpoint.ts'
+import { CkptError } from '../core/errors.ts'
 import { pathToText, printable } from '../core/paths.ts'
 import { errno } from '../env.ts'
 import type { RefEdit } from '../git/refs.ts'
 import type { Store } from '../git/store.ts'
 import { applyEntries, sweepTemporary } from '../snapshot/apply.ts'
 import type { Context } from './context.ts'
-import { readJournal, removeJournal, writeMarker } from './journal.ts'
+import { type Journal, readJournal, removeJournal, writeMarker } from './journal.ts'
 
 /** Returns what to tell the person. The caller holds the worktree's lock. @throws CkptError DAMAGED */
 export async function recover(context: Context): Promise<string[]> {
   const { env, store, worktree } = context
   const journal = readJournal(env, store)
   if (journal === null) return []
+  await requireContents(store, journal)
   clearRefLocks(context)
   const warnings: string[] = []
   if (journal.entries.length > 0) {
@@ -31,6 +34,35 @@ export async function recover(context: Context): Promise<string[]> {
   writeMarker(env, store, journal.marker)
   removeJournal(env, store)
   return warnings
+}
+
+/** Half of an operation helps nobody: all that it writes is there, or nothing is begun. @throws CkptError DAMAGED */
+export async function requireContents(store: Store, { op, session, entries, refs }: Journal): Promise<void> {
+  const needed = [
+    ...entries.flatMap(({ post }) => (post.kind === 'present' ? [post.oid] : [])),
+    ...refs.flatMap(({ to }) => (to === null ? [] : [to])),
+  ]
+  for (const oid of needed) {
+    if (await store.objects.read(oid)) continue
+    const safety = await safetyOf(store, refs)
+    throw new CkptError(
+      'DAMAGED',
+      `The ${op} of session ${printable(session)} that was cut short cannot be finished: the store lacks ${oid}. Nothing was changed.`,
+      {
+        hints: [
+          'ckpt doctor --fix   (sets its journal aside)',
+          ...(safety ? [`ckpt restore ${safety.slice(0, 10)} --exact   (then: the files as they were before it)`] : []),
+        ],
+      },
+    )
+  }
+}
+
+/** The checkpoint that an operation made before it wrote anything; no ref leads to it yet. */
+async function safetyOf(store: Store, refs: readonly RefEdit[]): Promise<string | null> {
+  const to = refs.find(({ ref }) => ref.includes('/safety/'))?.to
+  const result = to ? await store.objects.read(to) : null
+  return result ? (parseCheckpoint(to!, result.bytes.toString('utf8')).parents[0] ?? null) : null
 }
 
 /** The edits that were not made yet: a transaction that was killed half-way has made some. */

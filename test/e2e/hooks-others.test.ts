@@ -250,7 +250,7 @@ test('row 31: husky: the project hooks run after the gate, both can refuse, unin
   const gone = scratch.ckpt('hooks', 'status')
   expect(gone.hooks.every((hook: Json) => !hook.installed && hook.fires === false)).toBe(true)
   expect(gone.warnings.join()).toContain('something took it out')
-  expect(scratch.ckpt('doctor').findings.find((one: Json) => one.name === 'hooks')).toMatchObject({
+  expect(scratch.tryCkpt('doctor').document.findings.find((one: Json) => one.name === 'hooks')).toMatchObject({
     ok: false,
     mend: 'ckpt hooks install',
   })

@@ -1,3 +1,4 @@
+import { EXIT_CODES } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
 import { hooksFinding } from '../../githooks/status.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
@@ -7,17 +8,26 @@ import type { Command } from '../command.ts'
 import { table } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, colors }) => {
-  const context = await openContext(env, cwd)
+  const context = await openContext(env, cwd, { reading: true })
   try {
     const findings = await doctor(context, { fix: flag(args, 'fix'), breakLock: flag(args, 'break-lock') })
     if (context.repository) findings.push(await hooksFinding(context))
-    const rows = findings.map(({ name, ok, detail, mend, fixed }) => [
-      fixed ? colors.green('fixed') : ok ? colors.green('ok') : colors.red('bad'),
+    const rows = findings.map(({ name, ok, detail, mend, fixed, advice }) => [
+      fixed ? colors.green('fixed') : ok ? colors.green('ok') : advice ? colors.yellow('note') : colors.red('bad'),
       name,
       `${printable(detail)}${mend ? `  → ${mend}` : ''}`,
     ])
     const { warnings } = context
-    return { json: { findings, warnings }, text: table(rows), paged: true, warnings }
+    const bad = findings.filter(({ ok, advice }) => !ok && !advice).map(({ name, detail }) => `${name}: ${detail}`)
+    return {
+      json: { findings, warnings },
+      text: table(rows),
+      paged: true,
+      warnings,
+      ...(bad.length === 0
+        ? {}
+        : { ok: false, exitCode: EXIT_CODES.DAMAGED, error: { code: 'DAMAGED', message: bad.join('; ') } }),
+    }
   } finally {
     closeContext(context)
   }

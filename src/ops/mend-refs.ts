@@ -1,0 +1,192 @@
+/** Refs of this worktree that were cut short or name what is not there, and what they are set to: the newest that the store's objects tell of. */
+import { parseRecord, recordObjects } from '../core/boundary.ts'
+import { type Checkpoint, parseCheckpoint } from '../core/checkpoint.ts'
+import { isOid, type Oid } from '../core/ids.ts'
+import { printable } from '../core/paths.ts'
+import { sessionRef } from '../git/history.ts'
+import { gitFailure, tryGit } from '../git/process.ts'
+import { promptsTree } from '../git/side-refs.ts'
+import { syncDirectory } from '../git/store.ts'
+import type { FileEntry } from '../git/trees.ts'
+import type { Context } from './context.ts'
+
+interface Refs {
+  /** Those that can be read, of every worktree. */
+  whole: Map<string, Oid>
+  /** Those of this worktree that cannot. */
+  broken: string[]
+}
+
+export async function readAnyRefs({ env, store }: Context): Promise<Refs> {
+  // Without the objects' types, a ref whose object is missing is listed too.
+  const args = ['for-each-ref', '--format=%(refname) %(objectname)']
+  const result = await tryGit(env, { args, cwd: store.gitDir, vars: store.vars })
+  if (result.code !== 0) throw gitFailure(args, result)
+  const broken = [...result.stderr.matchAll(/ignoring (?:broken|dangling) \S*?\s*(refs\/\S+)/g)].map(
+    (match) => match[1]!,
+  )
+  const whole = new Map<string, Oid>()
+  for (const row of result.stdout.toString('utf8').split('\n')) {
+    const [ref, oid] = row.split(' ')
+    if (!ref || !oid || !isOid(oid)) continue
+    if (await store.objects.read(oid)) whole.set(ref, oid)
+    else broken.push(ref)
+  }
+  const own = (ref: string) => ref.startsWith(store.refPrefix) || ref === store.notesRef
+  return { whole, broken: broken.filter(own).sort() }
+}
+
+/** What the objects tell, whether a ref leads to them or not. */
+interface Known {
+  checkpoints: Map<Oid, Checkpoint>
+  /** Commits of prompts. */
+  prompts: Oid[]
+  whole: Refs['whole']
+}
+
+/**
+ * Sets each broken ref right, or sets its file aside where nothing is left of what it named. Returns one sentence for each.
+ * The caller holds the worktree's lock.
+ */
+export async function mendRefs(context: Context, { whole, broken }: Refs): Promise<string[]> {
+  const { store } = context
+  const known = await readKnown(context, whole)
+  const said: string[] = []
+  // A session's live branch first: what it reaches is not taken for an abandoned branch.
+  const order = (ref: string) => (ref.endsWith('/live') ? 0 : ref.endsWith('/@meta') ? 2 : 1)
+  for (const ref of [...broken].sort((a, b) => order(a) - order(b))) {
+    const to = await bestFor(context, known, ref)
+    if (to === null) {
+      said.push(`${printable(ref)} names nothing that is left: its file is ${setAside(context, ref)} now`)
+      continue
+    }
+    writeRef(context, ref, to)
+    known.whole.set(ref, to)
+    const checkpoint = known.checkpoints.get(to)
+    const turn = checkpoint?.turn === undefined ? '' : `, turn ${checkpoint.turn}`
+    said.push(`${printable(ref)} is set to ${checkpoint ? `checkpoint ${to.slice(0, 10)}${turn}` : to.slice(0, 10)}`)
+  }
+  await store.moveRefs([]) // whoever keeps refs in memory reads them again
+  return said
+}
+
+async function readKnown({ store }: Context, whole: Refs['whole']): Promise<Known> {
+  const out = await store.git(['cat-file', '--batch-all-objects', '--batch-check=%(objectname) %(objecttype)'])
+  const known: Known = { checkpoints: new Map(), prompts: [], whole: new Map(whole) }
+  for (const row of out.toString('latin1').split('\n')) {
+    const [oid, type] = row.split(' ')
+    if (type !== 'commit') continue
+    const text = (await store.objects.get(oid as Oid, 'commit')).toString('utf8')
+    if (text.endsWith('\n\nprompts\n')) known.prompts.push(oid as Oid)
+    else if (text.includes('\nCkpt-Kind: ')) known.checkpoints.set(oid as Oid, parseCheckpoint(oid as Oid, text))
+  }
+  return known
+}
+
+/** First-parent ancestors, with the tips. */
+function reachable({ checkpoints }: Known, tips: Iterable<Oid>): Set<Oid> {
+  const seen = new Set<Oid>()
+  for (const tip of tips)
+    for (let id: Oid | undefined = tip; id && !seen.has(id); id = checkpoints.get(id)?.parents[0]) seen.add(id)
+  return seen
+}
+
+async function bestFor(context: Context, known: Known, ref: string): Promise<Oid | null> {
+  const { store } = context
+  if (ref.endsWith('/@scan')) return null // the next scan makes another
+  const foreign = reachable(
+    known,
+    tipsOf(known, (other) => !other.startsWith(store.refPrefix)),
+  )
+  const own = [...known.checkpoints.values()].filter((one) => !foreign.has(one.id))
+  if (ref === store.notesRef) return bestPrompts(context, known, new Set(own.map((one) => one.id)))
+  if (ref.endsWith('/@meta')) return metaOf(context, known)
+  const leaf = ref.slice(ref.indexOf('/', store.refPrefix.length) + 1)
+  const ours = own.filter((one) => sessionRef(store, one.session, leaf) === ref).sort((a, b) => b.seq - a.seq)
+  if (leaf === 'live') return liveOf(known, ref, ours)
+  if (leaf === 'boundary') return ours.find((one) => one.kind === 'safety' && one.record)?.id ?? null
+  const held = reachable(
+    known,
+    tipsOf(known, () => true),
+  )
+  if (leaf.startsWith('abandoned/'))
+    return ours.find((one) => !held.has(one.id) && !comesFromSafety(known, one))?.id ?? null
+  // `safety/N` and `late/N`: N is the place of the first checkpoint that was made with it.
+  const place = Number(leaf.slice(leaf.indexOf('/') + 1))
+  return (
+    ours.find((one) => one.seq === place + 1 && one.result)?.id ?? ours.find((one) => one.seq === place)?.id ?? null
+  )
+}
+
+const tipsOf = ({ whole }: Known, wanted: (ref: string) => boolean): Oid[] =>
+  [...whole].filter(([ref]) => wanted(ref)).map(([, oid]) => oid)
+
+/** What was saved around an undo, and what came late while one was pending, is on no branch of turns. */
+function comesFromSafety(known: Known, { kind, late, parents }: Checkpoint): boolean {
+  const parent = parents[0] && known.checkpoints.get(parents[0])
+  return kind === 'safety' || (late === true && !!parent && comesFromSafety(known, parent))
+}
+
+/** `ours` newest first. */
+function liveOf(known: Known, ref: string, ours: readonly Checkpoint[]): Oid | null {
+  const turns = ours.filter((one) => !comesFromSafety(known, one))
+  const abandoned = reachable(
+    known,
+    tipsOf(known, (other) => other.startsWith(ref.replace(/live$/, 'abandoned/'))),
+  )
+  const free = turns.find((one) => !abandoned.has(one.id))
+  const undone = ours.find((one) => one.hidden !== undefined)
+  // Nothing came after what was abandoned: the branch ends where the last undo went back to.
+  const kept = undone && turns.find((one) => (one.turn ?? 0) < undone.turn!)
+  if (free && (!kept || free.seq > kept.seq)) return free.id
+  return (kept ?? turns[0])?.id ?? null
+}
+
+async function bestPrompts({ store }: Context, { prompts }: Known, own: ReadonlySet<Oid>): Promise<Oid | null> {
+  let best: { oid: Oid; count: number } | null = null
+  for (const oid of prompts) {
+    const entries = [...(await store.trees.files(await promptsTree(store, oid))).keys()]
+    const count = entries.filter((path) => own.has(path.replace('/', '') as Oid)).length
+    if (count > (best?.count ?? 0)) best = { oid, count }
+  }
+  return best?.oid ?? null
+}
+
+/** All that lies beside this worktree's checkpoints. */
+async function metaOf({ store }: Context, known: Known): Promise<Oid> {
+  const needed = new Map<string, FileEntry>()
+  const add = (oid: Oid) => needed.set(`${oid.slice(0, 2)}/${oid.slice(2)}`, { mode: '100644', oid })
+  for (const id of reachable(
+    known,
+    tipsOf(known, (ref) => ref.startsWith(store.refPrefix)),
+  )) {
+    const checkpoint = known.checkpoints.get(id)
+    if (!checkpoint) continue
+    add(checkpoint.beside)
+    const record = checkpoint.record && (await store.objects.read(checkpoint.record))
+    if (!record) continue
+    add(checkpoint.record!)
+    for (const oid of recordObjects(parseRecord(record.bytes))) add(oid)
+  }
+  return store.trees.edit(store.trees.empty, needed)
+}
+
+/** In git's own way (lock file, rename): `git update-ref` refuses a ref that it cannot read. */
+function writeRef({ env, store }: Context, ref: string, oid: Oid): void {
+  const path = `${store.gitDir}/${ref}`
+  const fd = env.files.openSync(`${path}.lock`, 'wx', 0o600)
+  try {
+    env.files.writeFileSync(fd, `${oid}\n`)
+    env.files.fsyncSync(fd)
+  } finally {
+    env.files.closeSync(fd)
+  }
+  env.files.renameSync(`${path}.lock`, path)
+  syncDirectory(env, path.slice(0, path.lastIndexOf('/')))
+}
+
+function setAside({ env, store }: Context, ref: string): string {
+  const aside = `${store.worktreeDir}/ref.damaged-${env.random(4)}`
+  env.files.renameSync(`${store.gitDir}/${ref}`, aside)
+  return aside
+}
