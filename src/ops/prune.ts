@@ -77,7 +77,9 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
     env.progress('pruning: choosing')
     await cut(context, plans)
     env.progress('pruning: packing')
-    await collect(context)
+    await collect(context).catch((cause: unknown) => {
+      throw removed.length === 0 ? cause : notPacked(removed.length, cause)
+    })
     return {
       dryRun: false,
       removed,
@@ -86,6 +88,16 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
       warnings: context.warnings,
     }
   })
+}
+
+function notPacked(count: number, cause: unknown): CkptError {
+  const why = cause instanceof Error ? cause.message.replace(/ Nothing was changed\.$/, '') : String(cause)
+  const what = count === 1 ? 'One turn was' : `${count} turns were`
+  return new CkptError(
+    cause instanceof CkptError ? cause.code : 'INTERNAL',
+    `${what} removed, but the space is not free yet: ${why} The next prune goes on from there.`,
+    { cause, hints: ['ckpt verify', 'ckpt prune'] },
+  )
 }
 
 /** What an unfinished operation needs is known only to its journal: it is finished first, where its files are. */

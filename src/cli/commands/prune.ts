@@ -5,7 +5,7 @@ import { closeContext, openContext } from '../../ops/context.ts'
 import { prune } from '../../ops/prune.ts'
 import { count, flag, text } from '../arguments.ts'
 import type { Arguments, Command } from '../command.ts'
-import { bytesText } from '../present/text.ts'
+import { bytesText, plural } from '../present/text.ts'
 
 function measure(
   args: Arguments,
@@ -50,7 +50,7 @@ const command: Command = async ({ env, args, cwd }) => {
     const head =
       removed.length === 0
         ? `No turn is past its time; ${kept} kept, ${bytesText(bytesFreed)} freed.`
-        : `${verb} ${removed.length} turn${removed.length === 1 ? '' : 's'}, ${bytesText(bytesFreed)}; ${kept} kept.`
+        : `${verb} ${plural(removed.length, 'turn')}, ${bytesText(bytesFreed)}; ${kept} kept.`
     return { json: { dryRun, removed, bytesFreed, kept, warnings }, text: [head, ...list].join('\n'), warnings }
   } finally {
     closeContext(context)
