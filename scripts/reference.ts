@@ -145,6 +145,7 @@ export const KEYS: Record<string, string> = {
   'snapshot.deadline': 'Time for one marker, the wait for the lock included; then the checkpoint is degraded.',
   'store.maxBytes': 'Over this size `ckpt prune` removes the oldest turns too.',
   'prune.olderThan': 'Age at which `ckpt prune` removes visible turns.',
+  'watch.idleStop': 'How long a daemon in the background stays without a call.',
   'prune.grace': 'How long abandoned turns stay; then `ckpt prune` removes them.',
   'store.location': "`git` puts the store in the repository's own git directory; a directory puts it there instead.",
 }
@@ -178,7 +179,7 @@ function allowedValue(key: string): string {
 }
 
 const SIZE_KEYS = new Set(['snapshot.maxFileSize', 'snapshot.maxBytes', 'store.maxBytes'])
-const TIME_KEYS = new Set(['snapshot.deadline', 'prune.olderThan', 'prune.grace'])
+const TIME_KEYS = new Set(['snapshot.deadline', 'prune.olderThan', 'prune.grace', 'watch.idleStop'])
 
 /** A default as one writes it in the file. */
 export function defaultText(key: string): string {

@@ -63,7 +63,7 @@ async function compare(held: Held, scratch: Scratch, root: string) {
   return { quick: quick.tree, full: git('write-tree'), mode: quick.mode }
 }
 
-test('random work between markers, the watcher on: every tree is what git makes of it', async () => {
+test('promise 13: random work between markers, the watcher on: every tree is what git makes of it', async () => {
   const scratch = new Scratch()
   let run = 0
   const modes = new Set<string>()
