@@ -228,6 +228,12 @@ export const commands: CommandEntry[] = [
     load: async () => (await import('./commands/prune.ts')).default,
   },
   {
+    usage: 'blame <file>',
+    describe: 'which turn wrote each line, and what was asked for then',
+    options: { file: id('a file of the worktree'), session },
+    load: async () => (await import('./commands/blame.ts')).default,
+  },
+  {
     usage: 'forget <path>',
     describe: 'remove a file from every checkpoint, and prove that it is gone; changes ids',
     options: { path: id('a file or directory of the worktree') },

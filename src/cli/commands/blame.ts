@@ -1,0 +1,27 @@
+import { printable } from '../../core/paths.ts'
+import { blame } from '../../ops/blame.ts'
+import { closeContext } from '../../ops/context.ts'
+import { openForReading } from '../../ops/reading.ts'
+import { text, worktreePaths } from '../arguments.ts'
+import type { Command } from '../command.ts'
+import { table } from '../present/text.ts'
+
+const command: Command = async ({ env, args, cwd, colors }) => {
+  const context = await openForReading(env, cwd)
+  try {
+    const [path] = worktreePaths(context, cwd, [String(args.file)])
+    const lines = await blame(context, path!, text(args, 'session'))
+    const { warnings } = context
+    const rows = lines.map(({ line, text: content, turn, prompt }) => [
+      turn === null ? colors.dim('-') : colors.bold(String(turn)),
+      colors.dim(printable((prompt ?? '').slice(0, 30))),
+      colors.dim(String(line)),
+      content.split('\t').map(printable).join('  '),
+    ])
+    return { json: { lines, warnings }, text: table(rows), warnings, paged: true }
+  } finally {
+    closeContext(context)
+  }
+}
+
+export default command
