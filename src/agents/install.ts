@@ -102,7 +102,8 @@ export function planInstall(env: Env, agent: Agent, { scope, places }: { scope: 
       ranges: added.ranges,
     }
     // Appended to a text that has entries of ours already: the exact way back is known only for the first.
-    const record = text !== null && installedEvents(text || '{}', path, ours).length > 0 ? old : fresh
+    const there = text !== null && text.trim() !== '' && installedEvents(text, path, ours).length > 0
+    const record = there ? old : fresh
     return { ...plan, after: added.text, record }
   }
   const source = pluginText(env, agent, scope)

@@ -1,0 +1,258 @@
+// The turn machine heals itself: what agents leave out, send twice, or send late. Payloads here are hand-written.
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { hook, hookLog, storeOf } from '../support/agents.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
+
+/** Claude Code's payloads for one session. */
+function claude(scratch: Scratch, session = 's', more: { vars?: Record<string, string> } = {}) {
+  const say = async (hook_event_name: string, fields: Json = {}) => {
+    const ran = await hook(
+      scratch,
+      'claude',
+      { session_id: session, cwd: scratch.root, hook_event_name, ...fields },
+      more,
+    )
+    expect(ran).toEqual({ code: 0, stdout: '', stderr: '' })
+  }
+  return {
+    say,
+    prompt: (prompt_id: string, fields: Json = {}) =>
+      say('UserPromptSubmit', { prompt_id, prompt: `do ${prompt_id}`, ...fields }),
+    stop: (prompt_id: string) => say('Stop', { prompt_id }),
+    write: async (prompt_id: string, name: string, fields: Json = {}) => {
+      const call = {
+        prompt_id,
+        tool_name: 'Write',
+        tool_use_id: `${prompt_id}-${name}`,
+        tool_input: { file_path: scratch.at(name) },
+      }
+      await say('PreToolUse', { ...call, ...fields })
+      scratch.write({ [name]: `${name} of ${prompt_id}\n` })
+      await say('PostToolUse', { ...call, ...fields })
+    },
+  }
+}
+
+const turnsOf = (scratch: Scratch, ...args: string[]): [number, string, number][] =>
+  scratch
+    .ckpt('list', ...args)
+    .turns.toReversed()
+    .map((turn: Json) => [turn.n, turn.status, turn.steps.length])
+
+test("a missing end: the next prompt closes the turn as interrupted, a session's end too", async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  await one.prompt('p1')
+  await one.write('p1', 'b.txt')
+  await one.prompt('p2')
+  await one.say('SessionEnd', { reason: 'other' })
+  await one.say('SessionEnd', { reason: 'other' })
+  expect(turnsOf(scratch)).toEqual([
+    [1, 'interrupted', 1],
+    [2, 'interrupted', 0],
+  ])
+})
+
+test('double ends and retries are one; a step after the end is late', async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  await one.prompt('p1')
+  await one.prompt('p1')
+  await one.write('p1', 'b.txt')
+  await one.stop('p1')
+  await one.stop('p1')
+  await one.write('p1', 'late.txt')
+  expect(turnsOf(scratch)).toEqual([[1, 'completed', 1]])
+  scratch.ckpt('undo')
+  expect([scratch.exists('b.txt'), scratch.exists('late.txt')]).toEqual([false, true])
+})
+
+test('a prompt that was not heard: its first tool call opens the turn', async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  await one.prompt('p1')
+  await one.stop('p1')
+  await one.write('p2', 'b.txt')
+  await one.prompt('p2') // it was only slow
+  await one.stop('p2')
+  expect(turnsOf(scratch)).toEqual([
+    [1, 'completed', 0],
+    [2, 'completed', 1],
+  ])
+  scratch.ckpt('undo')
+  expect(scratch.exists('b.txt')).toBe(false)
+})
+
+test('hooks that begin in the middle of a conversation: nothing until the first prompt, and no error', async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  await one.write('p0', 'b.txt')
+  await one.stop('p0')
+  expect(scratch.ckpt('list', '--sessions').sessions).toEqual([])
+  await one.prompt('p1')
+  expect(turnsOf(scratch)).toEqual([[1, 'running', 0]])
+  expect(hookLog(scratch)).toEqual([])
+})
+
+test('a late step of an undone turn leaves the boundary, the next prompt clears it', async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  await one.prompt('p1')
+  await one.write('p1', 'b.txt')
+  await one.stop('p1')
+  scratch.ckpt('undo')
+  await one.write('p9', 'c.txt')
+  expect(scratch.ckpt('status').boundary.turn).toBe(1)
+  await one.prompt('p2')
+  expect(scratch.ckpt('status').boundary).toBeNull()
+  expect(turnsOf(scratch)).toEqual([[2, 'running', 0]])
+})
+
+test('a fork has its parent; a session of its own has none', async () => {
+  const scratch = new Scratch().init()
+  const old = claude(scratch, 'old')
+  await old.say('SessionStart', { source: 'startup' })
+  await old.prompt('p1')
+  await old.stop('p1')
+  await old.say('SessionStart', { source: 'resume' })
+  await claude(scratch, 'own').say('SessionStart', { source: 'startup' })
+  await claude(scratch, 'own').prompt('p2')
+  await claude(scratch, 'fork').prompt('p3')
+  await claude(scratch, 'later').prompt('p4')
+  const { sessions } = scratch.ckpt('list', '--sessions')
+  const parents = Object.fromEntries(sessions.map((one: Json) => [one.id, one.parent]))
+  expect(parents).toEqual({ old: null, own: null, fork: 'old', later: null })
+})
+
+test("a compaction that was asked for is a turn of that kind; one of the agent's own is not", async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  await one.prompt('p1')
+  await one.say('PreCompact', { trigger: 'auto', prompt_id: 'p1' })
+  await one.say('SessionStart', { source: 'compact' })
+  await one.write('p1', 'b.txt')
+  await one.stop('p1')
+  await one.say('PreCompact', { trigger: 'manual' })
+  const { turns } = scratch.ckpt('list')
+  expect(turns.map((turn: Json) => [turn.n, turn.kind ?? 'prompt', turn.status])).toEqual([
+    [2, 'compaction', 'completed'],
+    [1, 'prompt', 'completed'],
+  ])
+})
+
+test("a subagent's prompts and stops are no turns, its calls are steps", async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  await one.prompt('p1')
+  await one.prompt('p2', { agent_id: 'a1' })
+  await one.write('p1', 'b.txt', { agent_id: 'a1' })
+  await one.say('Stop', { prompt_id: 'p1', agent_id: 'a1' })
+  expect(turnsOf(scratch)).toEqual([[1, 'running', 1]])
+})
+
+test("the message id is the one that a rewind takes: the transcript's line", async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  const transcript_path = `${scratch.home}/t.jsonl`
+  const line = (row: Json) => `${JSON.stringify(row)}\n`
+  await one.prompt('p1', { transcript_path })
+  const written = [
+    line({ type: 'user', uuid: 'u-0', promptId: 'p0', message: { content: 'p1' } }),
+    line({ type: 'user', uuid: 'u-1', promptId: 'p1', message: { content: 'do p1' } }),
+    line({ type: 'user', uuid: 'u-2', promptId: 'p1', message: { content: [{ type: 'tool_result' }] } }),
+  ]
+  fs.writeFileSync(transcript_path, written.join(''))
+  await one.say('Stop', { prompt_id: 'p1', transcript_path })
+  expect(scratch.ckpt('list').turns[0].messageId).toBe('u-1')
+  scratch.write({ 'b.txt': 'two\n' })
+  expect(scratch.ckpt('undo', '--dry-run').messageId).toBe('u-1')
+  execFileSync('mkfifo', [`${scratch.home}/pipe`])
+  await one.prompt('p2', { transcript_path: `${scratch.home}/pipe` }) // would wait for ever
+  expect(scratch.ckpt('list').turns[0].messageId).toBe('p2')
+})
+
+test("the agent's cd into a nested repository changes nothing, into a worktree of the same one it does", async () => {
+  const scratch = new Scratch().init()
+  scratch.write({ 'nested/x.txt': 'x\n' })
+  execFileSync('git', ['init', '-q'], { cwd: scratch.at('nested'), env: scratch.vars })
+  scratch.git('worktree', 'add', '-q', `${scratch.base}/other`)
+  const one = claude(scratch, 's', { vars: { CLAUDE_PROJECT_DIR: scratch.root } })
+  await one.prompt('p1')
+  await one.say('Stop', { prompt_id: 'p1', cwd: scratch.at('nested') })
+  expect(fs.existsSync(scratch.at('nested/.git/ckpt'))).toBe(false)
+  expect(turnsOf(scratch)).toEqual([[1, 'completed', 0]])
+  await one.prompt('p2', { cwd: `${scratch.base}/other` })
+  expect(turnsOf(scratch)).toEqual([[1, 'completed', 0]])
+  expect(turnsOf(scratch, '--cwd', `${scratch.base}/other`)).toEqual([[1, 'running', 0]])
+  // A directory that the agent removed behind itself is still in its worktree.
+  await one.prompt('p3', { cwd: scratch.at('gone/away') })
+  expect(turnsOf(scratch)).toHaveLength(2)
+})
+
+test('switched off it is nothing at all: no store, no word', async () => {
+  const scratch = new Scratch().init()
+  await claude(scratch, 's', { vars: { CKPT_DISABLED: '1' } }).prompt('p1')
+  fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, '{"enableFileCheckpointing": false}')
+  await claude(scratch).prompt('p1')
+  expect(fs.existsSync(scratch.at('.git/ckpt'))).toBe(false)
+})
+
+test('a plain directory without a store: nothing, and nothing is made', async () => {
+  const scratch = new Scratch()
+  scratch.write({ 'a.txt': 'one\n' })
+  await claude(scratch).prompt('p1')
+  expect(fs.existsSync(`${scratch.home}/state`)).toBe(false)
+  scratch.ckpt('init')
+  await claude(scratch).prompt('p1')
+  expect(turnsOf(scratch)).toEqual([[1, 'running', 0]])
+})
+
+test('a broken payload is logged whole, shown by status, and nothing is said to the agent', async () => {
+  const scratch = new Scratch().init()
+  await claude(scratch).prompt('p1')
+  const broken = ['{"session_id":', '', '[]', '{"session_id":7}', '\u0000', '{"session_id":"a\\u0007b"}']
+  for (const payload of broken) {
+    const ran = scratch.run(['hook', 'claude'], { input: payload })
+    expect(ran).toEqual({ code: 0, stdout: '', stderr: '' })
+  }
+  const bytes = Buffer.from([0x7b, 0xff, 0xfe])
+  expect(await hook(scratch, 'codex', bytes)).toEqual({ code: 0, stdout: '', stderr: '' })
+  const log = hookLog(scratch)
+  expect(log.map(({ payload }) => payload)).toEqual([...broken, undefined])
+  expect(Buffer.from(log.at(-1)!.payloadBase64, 'base64')).toEqual(bytes)
+  expect(scratch.ckpt('status').lastHookError).toMatchObject({ where: 'codex', code: 'BAD_MARKER' })
+  expect(scratch.run(['status']).stdout).toMatch(/A hook failed at .*\(codex\): The payload is not understood/)
+  expect(scratch.run(['hook', 'nobody'], { input: '{}' })).toEqual({ code: 0, stdout: '', stderr: '' })
+})
+
+test('before a worktree is known, errors go to the log that all share', async () => {
+  const scratch = new Scratch().init()
+  expect(scratch.run(['hook', 'claude'], { input: 'x' }).code).toBe(0)
+  expect(fs.existsSync(scratch.at('.git/ckpt'))).toBe(false)
+  expect(scratch.ckpt('status').lastHookError).toMatchObject({ where: 'claude', cwd: scratch.root })
+})
+
+test('Cursor gets its answer, whatever happens', async () => {
+  const scratch = new Scratch().init()
+  for (const [input, vars] of [
+    ['{', {}],
+    ['{}', { CKPT_DISABLED: '1' }],
+  ] as const) {
+    const ran = scratch.run(['hook', 'cursor', 'beforeSubmitPrompt'], { input, vars })
+    expect(ran).toEqual({ code: 0, stdout: '{"continue":true}\n', stderr: '' })
+  }
+})
+
+test('what is remembered between payloads is only a hint: damaged, it is nothing', async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  await one.prompt('p1')
+  fs.writeFileSync(`${storeOf(scratch)}/agents.json`, '{"version":1,"notes":[')
+  await one.say('SessionStart', { source: 'resume' })
+  await one.prompt('p2')
+  expect(turnsOf(scratch)).toHaveLength(2)
+  expect(hookLog(scratch)).toEqual([])
+})

@@ -1,0 +1,195 @@
+// Our entry in the agents' settings: shown, appended, and taken out to the exact bytes.
+import fs from 'node:fs'
+import path from 'node:path'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { append, applyEdits, dataOf, parseJsonc } from '../../src/agents/jsonc.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
+
+const FILES: Record<string, string> = {
+  claude: '.claude/settings.json',
+  codex: '.codex/hooks.json',
+  gemini: '.gemini/settings.json',
+  cursor: '.cursor/hooks.json',
+}
+const AGENTS = [...Object.keys(FILES), 'opencode']
+
+const theirs = '{ "hooks": [{ "type": "command", "command": "say done" }] }'
+const SETTINGS: [string, string][] = [
+  ['an empty file', ''],
+  ['nothing but a line end', '\n'],
+  ['an empty object', '{}'],
+  ['an empty object with room', '{\n}\n'],
+  ['a comment alone in it', '{\n  // nothing yet\n}\n'],
+  ['on one line', '{"model":"x","hooks":{"Stop":[]}}'],
+  [
+    'comments',
+    `// mine\n{\n  /* which */ "model": "x", // keep\n  "hooks": {\n    "Stop": [ ${theirs} ] // mine too\n  } // end\n}\n`,
+  ],
+  ['other hooks', `{\n  "hooks": {\n    "Stop": [\n      ${theirs}\n    ],\n    "Other": []\n  },\n  "z": 1\n}\n`],
+  ['trailing commas', `{\n  "hooks": {\n    "Stop": [\n      ${theirs}, // first\n    ],\n  },\n}\n`],
+  ['tabs', `{\n\t"hooks": {\n\t\t"Stop": [\n\t\t\t${theirs}\n\t\t]\n\t}\n}`],
+  ['odd indentation', `  {\n       "a": [1,\n 2],\n   "hooks" : { "Stop":[\n${theirs} ]}\n }  \n\n`],
+  ['Windows line ends', `{\r\n    "a": 1,\r\n    "hooks": {}\r\n}\r\n`],
+  ['a byte order mark', '\uFEFF{\n  "a": "ä€😀"\n}\n'],
+]
+
+const strip = (text: string) => dataOf(parseJsonc(text)) as Json
+
+test.each(SETTINGS)('install and uninstall give the bytes back: %s', (_, text) => {
+  const scratch = new Scratch().init()
+  for (const [agent, name] of Object.entries(FILES)) {
+    const file = path.join(scratch.home, name)
+    fs.mkdirSync(path.dirname(file))
+    fs.writeFileSync(file, text, { mode: 0o640 })
+    expect(scratch.ckpt('agent', 'install', agent).agents).toMatchObject([{ name: agent, changed: true, path: file }])
+    const installed = fs.readFileSync(file, 'utf8')
+    const { hooks, ...rest } = strip(installed)
+    const events = Object.values(hooks as Record<string, Json[]>).flat()
+    expect(events.filter((entry) => JSON.stringify(entry).includes(`hook ${agent}`)).length).toBeGreaterThan(3)
+    if (text.includes('say done')) {
+      expect(hooks.Stop[0]).toEqual(strip(theirs)) // appended, never before another's
+      expect(installed).toContain(theirs)
+    }
+    for (const comment of text.match(/\/\/ .*|\/\* .*? \*\//g) ?? []) expect(installed).toContain(comment.trim())
+    const before = text.trim() === '' ? {} : strip(text)
+    delete before.hooks
+    expect(rest).toMatchObject(before)
+    // Again it is nothing; and it is said to be there.
+    expect(scratch.ckpt('agent', 'install', agent).agents).toMatchObject([{ changed: false, diff: '' }])
+    expect(fs.readFileSync(file, 'utf8')).toBe(installed)
+    expect(scratch.ckpt('agent', 'status', agent, '--scope', 'user').agents).toMatchObject([
+      { installed: true, missing: [] },
+    ])
+    scratch.ckpt('agent', 'uninstall', agent)
+    expect(fs.readFileSync(file, 'utf8')).toBe(text)
+    expect(fs.statSync(file).mode & 0o777).toBe(0o640)
+  }
+})
+
+test('where there was no file there is none afterwards, nor a directory of ours', () => {
+  const scratch = new Scratch().init()
+  for (const agent of AGENTS) scratch.ckpt('agent', 'install', agent)
+  for (const agent of AGENTS) scratch.ckpt('agent', 'uninstall', agent)
+  expect(Object.keys(scratch.manifest(scratch.home)).filter((name) => !name.startsWith('state'))).toEqual([])
+})
+
+test.each(SETTINGS.slice(5, 10))('changed by its owner since, ours goes and the change stays: %s', (_, text) => {
+  const scratch = new Scratch().init()
+  const file = path.join(scratch.home, FILES.claude!)
+  fs.mkdirSync(path.dirname(file))
+  fs.writeFileSync(file, text)
+  scratch.ckpt('agent', 'install', 'claude')
+  const added = (now: string) => `${now.trimEnd().slice(0, -1).trimEnd().replace(/,$/, '')}, "new": true }`
+  const commented = text.includes('// end')
+  if (commented) return
+  fs.writeFileSync(file, added(fs.readFileSync(file, 'utf8')))
+  scratch.ckpt('agent', 'uninstall', 'claude')
+  const left = strip(fs.readFileSync(file, 'utf8'))
+  expect(JSON.stringify(left)).not.toContain('hook claude')
+  expect(left.new).toBe(true)
+  if (text.includes('say done')) expect(left.hooks.Stop).toEqual([strip(theirs)])
+})
+
+test('our hook in a group of others: only ours goes', () => {
+  const scratch = new Scratch().init()
+  const file = path.join(scratch.home, FILES.claude!)
+  fs.mkdirSync(path.dirname(file))
+  const group = (...commands: string[]) => ({ hooks: commands.map((command) => ({ type: 'command', command })) })
+  fs.writeFileSync(file, JSON.stringify({ hooks: { Stop: [group('say', 'ckpt hook claude', 'sing')] } }, null, 2))
+  scratch.ckpt('agent', 'uninstall', 'claude')
+  expect(strip(fs.readFileSync(file, 'utf8'))).toEqual({ hooks: { Stop: [group('say', 'sing')] } })
+})
+
+test.each([
+  ['cut short', '{"hooks": {'],
+  ['a list', '[]'],
+  ['hooks no object', '{"hooks": []}'],
+  ['a key twice', '{"hooks": {}, "hooks": {}}'],
+  ['an event no list', '{"hooks": {"Stop": {}}}'],
+  ['not UTF-8', Buffer.from([0x7b, 0xff, 0x7d])],
+])('a settings file that cannot be read is refused and left alone: %s', (_, content) => {
+  const scratch = new Scratch().init()
+  const file = path.join(scratch.home, FILES.claude!)
+  fs.mkdirSync(path.dirname(file))
+  fs.writeFileSync(file, content)
+  const { code, document } = scratch.tryCkpt('agent', 'install', 'claude')
+  expect([code, document.error.code]).toEqual([2, 'CONFIG'])
+  expect(document.error.message).toContain(file)
+  expect(fs.readFileSync(file)).toEqual(Buffer.from(content))
+})
+
+test('a dry run shows what an install does, and changes nothing', () => {
+  const scratch = new Scratch().init()
+  const shown = scratch.ckpt('agent', 'install', 'claude', '--dry-run')
+  expect(scratch.exists(`${scratch.home}/.claude`)).toBe(false)
+  expect(shown.agents[0].diff).toBe(scratch.ckpt('agent', 'install', 'claude').agents[0].diff)
+  expect(shown.agents[0].diff).toContain('"UserPromptSubmit"')
+})
+
+test('scopes: project and local files lie in the worktree, from a directory below too; what an agent lacks is refused', () => {
+  const scratch = new Scratch().init({ 'sub/a.txt': 'one\n' })
+  const at = (scope: string) =>
+    scratch.ckpt('agent', 'install', 'claude', '--scope', scope, '--cwd', scratch.at('sub')).agents[0].path
+  expect(at('project')).toBe(scratch.at('.claude/settings.json'))
+  expect(at('local')).toBe(scratch.at('.claude/settings.local.json'))
+  // Others share this file: it names no place of this machine.
+  expect(scratch.read('.claude/settings.json')).toContain('"ckpt hook claude"')
+  expect(scratch.tryCkpt('agent', 'install', 'codex', '--scope', 'local').document.error.code).toBe('USAGE')
+  for (const wrong of [['install'], ['install', 'nobody'], ['frobnicate', 'claude'], ['install', 'claude', '--all']])
+    expect(scratch.tryCkpt('agent', ...wrong).code).toBe(2)
+})
+
+test('--all finds what is on this machine', () => {
+  const scratch = new Scratch().init()
+  for (const name of ['.claude', '.config/opencode']) fs.mkdirSync(path.join(scratch.home, name), { recursive: true })
+  const { agents } = scratch.ckpt('agent', 'install', '--all')
+  expect(agents.map(({ name }: Json) => name)).toEqual(['claude', 'opencode'])
+  const { agents: standing } = scratch.ckpt('agent', 'status')
+  const installed = standing.filter((one: Json) => one.installed).map(({ name, scope }: Json) => [name, scope])
+  expect(installed).toEqual([
+    ['claude', 'user'],
+    ['opencode', 'user'],
+  ])
+})
+
+test('a plugin of somebody else under our name is left alone', () => {
+  const scratch = new Scratch().init()
+  const file = path.join(scratch.home, '.config/opencode/plugin/ckpt.js')
+  fs.mkdirSync(path.dirname(file), { recursive: true })
+  fs.writeFileSync(file, '// mine\n')
+  expect(scratch.tryCkpt('agent', 'install', 'opencode').code).toBe(2)
+  scratch.ckpt('agent', 'uninstall', 'opencode')
+  expect(fs.readFileSync(file, 'utf8')).toBe('// mine\n')
+})
+
+test('a link is followed, not replaced', () => {
+  const scratch = new Scratch().init()
+  const real = path.join(scratch.base, 'dotfiles.json')
+  fs.writeFileSync(real, '{}')
+  fs.mkdirSync(path.join(scratch.home, '.claude'))
+  fs.symlinkSync(real, path.join(scratch.home, FILES.claude!))
+  scratch.ckpt('agent', 'install', 'claude')
+  expect(fs.lstatSync(path.join(scratch.home, FILES.claude!)).isSymbolicLink()).toBe(true)
+  expect(fs.readFileSync(real, 'utf8')).toContain('hook claude')
+})
+
+test('appending to any JSON, however it is laid out, adds the value and nothing else', () => {
+  const layout = fc.constantFrom(undefined, 1, 2, 4, '\t')
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })),
+      layout,
+      fc.jsonValue(),
+      (object, space, value) => {
+        const data = JSON.parse(JSON.stringify(object))
+        delete data.added
+        const text = JSON.stringify(data, null, space)
+        const root = parseJsonc(text)
+        const now = applyEdits(text, append(text, root, root, { key: 'added', value }))
+        expect(JSON.parse(now)).toEqual({ ...data, added: JSON.parse(JSON.stringify(value)) })
+      },
+    ),
+    { numRuns: 300 },
+  )
+})

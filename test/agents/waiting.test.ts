@@ -1,0 +1,148 @@
+// A hook that cannot get the lock leaves its marker as a file; the next command that can write takes it up, once.
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { realEnv } from '../../src/env.ts'
+import { withLock } from '../../src/ops/lock.ts'
+import { hook, hookLog, storeOf } from '../support/agents.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
+
+const waiting = (scratch: Scratch): string[] => {
+  const directory = `${storeOf(scratch)}/markers`
+  return fs.existsSync(directory) ? fs.readdirSync(directory).sort() : []
+}
+
+const held = <T>(scratch: Scratch, work: () => Promise<T>): Promise<T> =>
+  withLock(realEnv(), `${storeOf(scratch)}/lock`, { command: 'test', wait: 0 }, work)
+
+/** A place where hooks give up after 200 ms. */
+function impatient(): Scratch {
+  const scratch = new Scratch().init()
+  fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'snapshot:\n  deadline: 200\n')
+  scratch.ckpt('snapshot')
+  return scratch
+}
+
+const say = async (scratch: Scratch, hook_event_name: string, fields: Json = {}) => {
+  const payload = { session_id: 's', cwd: scratch.root, hook_event_name, prompt_id: 'p1', ...fields }
+  expect(await hook(scratch, 'claude', payload)).toEqual({ code: 0, stdout: '', stderr: '' })
+}
+
+/** Checkpoints of the session as their subjects, oldest first, those that are late marked. */
+const recordedIn = (scratch: Scratch): string[] =>
+  scratch
+    .git(
+      '--git-dir=.git/ckpt/store.git',
+      'log',
+      '--reverse',
+      '--format=%s%(trailers:key=Ckpt-Late)',
+      '--glob=refs/ckpt/@main/s/*',
+    )
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => line.replace('Ckpt-Late: yes', ' late'))
+
+test('lock held: the marker waits, whole and private; the next command takes it up in order, late, and only once', async () => {
+  const scratch = impatient()
+  await held(scratch, async () => {
+    await say(scratch, 'UserPromptSubmit', { prompt: 'go' })
+    await say(scratch, 'Stop')
+  })
+  const names = waiting(scratch)
+  expect(names).toHaveLength(2)
+  const file = `${storeOf(scratch)}/markers/${names[0]}`
+  expect(fs.statSync(file).mode & 0o777).toBe(0o600)
+  expect(JSON.parse(fs.readFileSync(file, 'utf8'))).toMatchObject({
+    version: 1,
+    id: 'claude:p1',
+    client: expect.stringMatching(/^claude \d+$/),
+    time: expect.stringMatching(/^\d{4}-.*Z$/),
+    marker: { event: 'prompt', session: 's', text: 'go' },
+  })
+  const copies = names.map((name) => [name, fs.readFileSync(`${storeOf(scratch)}/markers/${name}`)] as const)
+  const { turns } = scratch.ckpt('list')
+  expect(turns).toMatchObject([{ n: 1, prompt: 'go', status: 'completed', agent: 'claude', endInferred: true }])
+  expect(waiting(scratch)).toEqual([])
+  // Killed between recording and removing: the files are there again.
+  for (const [name, bytes] of copies) fs.writeFileSync(`${storeOf(scratch)}/markers/${name}`, bytes)
+  scratch.ckpt('snapshot')
+  expect(waiting(scratch)).toEqual([])
+  // And the agent may send them again.
+  await say(scratch, 'UserPromptSubmit', { prompt: 'go' })
+  await say(scratch, 'Stop')
+  expect(recordedIn(scratch)).toEqual(['turn 1 before late', 'turn 1 after late'])
+  expect(hookLog(scratch)).toEqual([])
+})
+
+test("a step that waited claims its declared paths only; what came after it is nobody's", async () => {
+  const scratch = impatient()
+  const call = { tool_name: 'Write', tool_use_id: 't1', tool_input: { file_path: scratch.at('b.txt') } }
+  await say(scratch, 'UserPromptSubmit', { prompt: 'go' })
+  await say(scratch, 'PreToolUse', call)
+  scratch.write({ 'b.txt': 'two\n' })
+  await held(scratch, () => say(scratch, 'PostToolUse', call))
+  scratch.write({ 'mine.txt': 'by hand\n' })
+  await say(scratch, 'Stop')
+  const [turn] = scratch.ckpt('list').turns
+  expect(turn.unclaimed).toEqual(['mine.txt'])
+  scratch.ckpt('undo')
+  expect([scratch.exists('b.txt'), scratch.exists('mine.txt')]).toEqual([false, true])
+})
+
+test('undo takes up the end that waited first', async () => {
+  const scratch = impatient()
+  await say(scratch, 'UserPromptSubmit', { prompt: 'go' })
+  scratch.write({ 'b.txt': 'two\n' })
+  await held(scratch, () => say(scratch, 'Stop'))
+  scratch.ckpt('undo')
+  expect(scratch.exists('b.txt')).toBe(false)
+})
+
+test('a file that is no marker is logged whole and goes; a half-written one is left alone', async () => {
+  const scratch = impatient()
+  const directory = `${storeOf(scratch)}/markers`
+  fs.mkdirSync(directory)
+  fs.writeFileSync(`${directory}/1.json`, '{"version":2}')
+  fs.writeFileSync(`${directory}/2.json.tmp`, '{"vers')
+  const marker = { event: 'prompt', session: 'home-made', text: 'hello' }
+  fs.writeFileSync(
+    `${directory}/3.json`,
+    JSON.stringify({ version: 1, id: 'x', client: 'mine', time: '2026-01-01T00:00:00Z', marker }),
+  )
+  expect(scratch.ckpt('list', '--session', 'home-made').turns).toMatchObject([{ n: 1, prompt: 'hello' }])
+  expect(waiting(scratch)).toEqual(['2.json.tmp'])
+  expect(hookLog(scratch)).toMatchObject([{ code: 'BAD_MARKER', payload: '{"version":2}' }])
+})
+
+test('many hooks against a lock that comes and goes: each marker is in the timeline exactly once', async () => {
+  const scratch = impatient()
+  const calls = Array.from({ length: 8 }, (_, i) => ({ tool_name: 'Bash', tool_use_id: `t${i}` }))
+  await say(scratch, 'UserPromptSubmit', { prompt: 'go' })
+  await held(scratch, () => Promise.all(calls.slice(0, 4).map((call) => say(scratch, 'PostToolUse', call))))
+  await Promise.all([...calls, ...calls.slice(4)].map((call) => say(scratch, 'PostToolUse', call)))
+  scratch.ckpt('status')
+  expect(waiting(scratch)).toEqual([])
+  const log = scratch.git(
+    '--git-dir=.git/ckpt/store.git',
+    'log',
+    '--format=%(trailers:key=Ckpt-Call-Id,valueonly)',
+    '--glob=refs/ckpt/@main/s/*',
+  )
+  expect(log.split('\n').filter(Boolean).sort()).toEqual(calls.map((call) => call.tool_use_id))
+})
+
+test('a payload that never ends is left behind', async () => {
+  const scratch = impatient()
+  const { spawn } = await import('node:child_process')
+  const { PROGRAM } = await import('../support/scratch.ts')
+  const start = Date.now()
+  const child = spawn(process.execPath, [PROGRAM, 'hook', 'claude'], {
+    cwd: scratch.root,
+    env: scratch.vars,
+    stdio: 'pipe',
+  })
+  const code = await new Promise((resolve) => child.on('close', resolve))
+  expect(code).toBe(0)
+  expect(Date.now() - start).toBeLessThan(15_000)
+  expect(hookLog(scratch)).toHaveLength(1)
+})
