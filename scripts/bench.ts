@@ -4,6 +4,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { gateCost } from './bench-gate.ts'
+import { benchHistory } from './bench-history.ts'
 import { layOut } from './large-tree.ts'
 
 const ROUNDS = Number(process.env.CKPT_BENCH_ROUNDS ?? 9)
@@ -142,8 +143,47 @@ try {
   console.log(
     `Syncing in an undo: ${show(median(rows.undo.map((one) => one.syncMs)))} ms; a node start: ${show(node)} ms`,
   )
+
+  // The same with the daemon: what changed, not what is there.
+  execFileSync(process.execPath, [program, 'daemon', 'start'], { cwd: root, env: vars })
+  const fast = {
+    quiet: [] as Timed[],
+    busy: [] as Timed[],
+    undo: [] as Timed[],
+    scan: [] as number[],
+    checkout: [] as number[],
+  }
+  ckpt('mark', 'prompt', '--session', 'bench')
+  for (let round = 0; round < ROUNDS; round++) {
+    touch(files, root)
+    touch(files, plain)
+    fast.busy.push(ckpt('mark', 'stop', '--session', 'bench'))
+    fast.scan.push(scan())
+    fast.undo.push(ckpt('undo', '--session', 'bench'))
+    fast.checkout.push(timed('git', ['checkout', '-q', tree, '--', ...files], { cwd: plain, env: privateIndex }))
+    ckpt('redo', '--session', 'bench')
+    ckpt('mark', 'prompt', '--session', 'bench')
+    fast.quiet.push(ckpt('mark', 'step', '--session', 'bench', '--start'))
+  }
+  execFileSync(process.execPath, [program, 'daemon', 'stop'], { cwd: root, env: vars })
+  const times = (ours: number, theirs: number) => `${(theirs / ours).toFixed(1)}x better`
+  const plainScan = median(fast.scan)
+  console.log(
+    `With the daemon: marker with 10 files ${show(ms(fast.busy))} ms, ${times(ms(fast.busy), plainScan)} than ${show(plainScan)} ms (at least 25x); nothing changed ${show(ms(fast.quiet))} ms, ${times(ms(fast.quiet), plainScan)} (at least 40x)`,
+  )
+  const whole = (list: Timed[]) => (median(list.map((one) => one.wall)) / node).toFixed(2)
+  console.log(
+    `With the daemon: the whole command, of a node start: nothing changed ${whole(fast.quiet)} (at most 1.6), 10 files ${whole(fast.busy)} (at most 1.9)`,
+  )
+  report(
+    'With the daemon: undo of a 10-file turn (ms, syncing apart)',
+    ms(fast.undo),
+    median(fast.checkout),
+    'at most 1.5',
+  )
   const { gated, bare } = gateCost(base, program, vars)
   report('git commit with the gate, nothing pending', gated, bare, 'at most 1.2')
+  await benchHistory(ROUNDS)
 } finally {
   rmSync(base, { recursive: true, force: true })
 }

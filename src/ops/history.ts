@@ -14,7 +14,7 @@ import type { Context } from './context.ts'
 import { journalExists } from './journal.ts'
 import { besideOf, takeSnapshot } from './record.ts'
 import { type Resolved, resolveId } from './resolve.ts'
-import { chooseSession, loadTimeline, readRefs } from './sessions.ts'
+import { chooseSession, loadTimeline, readRefs, type TimelineOptions } from './sessions.ts'
 import { ChangeReader } from './turn-changes.ts'
 import { allWorktrees } from './worktrees.ts'
 
@@ -43,12 +43,17 @@ export interface ListOptions {
   limit?: number
 }
 
+/** A short list reads a short piece of history; abandoned turns may lie anywhere in it. */
+function timelineOptions({ abandoned = false, limit }: ListOptions): TimelineOptions {
+  return { abandoned, ...(limit === undefined || abandoned ? {} : { visible: limit }) }
+}
+
 /** Newest first. */
 export async function listTurns(context: Context, options: ListOptions): Promise<ListResult> {
   const refs = await readRefs(context)
   const session = chooseSession(refs, options.session)
   if (session === null) return { session, timeline: null, turns: [], warnings: context.warnings }
-  const timeline = await loadTimeline(context, refs, session, { abandoned: options.abandoned ?? false })
+  const timeline = await loadTimeline(context, refs, session, timelineOptions(options))
   const shown = shownTurns(timeline, options).slice(0, options.limit)
   return {
     session,
@@ -103,7 +108,7 @@ export async function listAllTurns(
   const found: (TurnView & { worktree: string })[] = []
   for (const { context: one, refs } of views) {
     for (const session of refs.sessions.keys()) {
-      const timeline = await loadTimeline(one, refs, session, { abandoned: options.abandoned ?? false })
+      const timeline = await loadTimeline(one, refs, session, timelineOptions(options))
       const turns = shownTurns(timeline, options).slice(0, options.limit)
       const worktree = one.place.worktreeId
       found.push(...(await viewTurns(one, { refs, timeline, turns })).map((view) => ({ ...view, worktree })))

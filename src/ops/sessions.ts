@@ -51,6 +51,8 @@ export function chooseSession(refs: WorktreeRefs, wanted: string | undefined): S
 export interface TimelineOptions {
   /** Read only as far back as the last turn. */
   recent?: boolean
+  /** Read only as far back as so many visible turns. */
+  visible?: number
   /** Read abandoned turns too. */
   abandoned?: boolean
 }
@@ -64,16 +66,19 @@ export async function loadTimeline(
   const { store } = context
   const one = refs.sessions.get(session)
   if (!one) return readTimeline({ session, live: [], abandoned: [], boundary: null })
-  const live = one.live
-    ? options.recent
-      ? await readChainUntil(store, one.live.id, (chain) => turnsOf(chain).length >= 2)
-      : await readChain(store, one.live.id)
-    : []
+  const boundary = one.boundary ? await readBoundary(context, one.boundary) : null
+  const first = boundary?.record.turn ?? Number.POSITIVE_INFINITY
+  const wanted = options.recent ? 1 : options.visible
+  const enough = (chain: Checkpoint[]) => turnsOf(chain).filter((turn) => turn.number < first).length > (wanted ?? 0)
+  const live = !one.live
+    ? []
+    : wanted === undefined
+      ? await readChain(store, one.live.id)
+      : await readChainUntil(store, one.live.id, enough)
   const abandoned: Checkpoint[][] = []
   for (const { tip } of one.abandoned) {
     abandoned.push(options.abandoned ? await readChain(store, tip.id, one.live ? { not: [one.live.id] } : {}) : [])
   }
-  const boundary = one.boundary ? await readBoundary(context, one.boundary) : null
   const timeline = readTimeline({ session, live, abandoned, boundary })
   const highest = Math.max(0, ...one.abandoned.map(({ tip }) => tip.turn ?? 0))
   if (timeline.nextTurn <= highest) timeline.nextTurn = (highest + 1) as Timeline['nextTurn']
