@@ -234,6 +234,13 @@ export const commands: CommandEntry[] = [
     load: async () => (await import('./commands/blame.ts')).default,
   },
   {
+    usage: 'bisect',
+    describe: 'the first turn that makes a command fail: ckpt bisect -- COMMAND ...',
+    options: { session },
+    examples: [['ckpt bisect -- npm test', 'each state in a directory of its own; the worktree is not touched']],
+    load: async () => (await import('./commands/bisect.ts')).default,
+  },
+  {
     usage: 'forget <path>',
     describe: 'remove a file from every checkpoint, and prove that it is gone; changes ids',
     options: { path: id('a file or directory of the worktree') },

@@ -1,0 +1,35 @@
+import { describePrompt } from '../../core/checkpoint.ts'
+import { CkptError } from '../../core/errors.ts'
+import { printable } from '../../core/paths.ts'
+import { promptReader } from '../../git/side-refs.ts'
+import { bisect } from '../../ops/bisect.ts'
+import { closeContext } from '../../ops/context.ts'
+import { openForReading } from '../../ops/reading.ts'
+import { readRefs } from '../../ops/sessions.ts'
+import { text } from '../arguments.ts'
+import type { Command } from '../command.ts'
+
+const command: Command = async ({ env, args, cwd }) => {
+  const line = (args['--'] ?? []).map(String)
+  if (line.length === 0)
+    throw new CkptError('USAGE', 'Which command? Give it after `--`. Nothing was run.', {
+      hints: ['ckpt bisect -- npm test'],
+    })
+  const context = await openForReading(env, cwd)
+  try {
+    const { session, turn, runs, found } = await bisect(context, { command: line, session: text(args, 'session') })
+    const prompts = await promptReader(context.store, (await readRefs(context)).notes)
+    const prompt = describePrompt(await prompts(found.before.id), found.before.time)
+    const shown = `Turn ${turn} of session ${printable(session)} is the first after which it fails (${runs} runs): ${printable(prompt)}\nWhat it did: ckpt diff ${turn}   Take it back alone: ckpt undo --only ${turn}`
+    return {
+      json: { turn, runs, session, prompt, warnings: context.warnings },
+      text: shown,
+      warnings: context.warnings,
+      paged: true,
+    }
+  } finally {
+    closeContext(context)
+  }
+}
+
+export default command
