@@ -117,11 +117,11 @@ function exitOf(env: Env, command: readonly string[], cwd: string): Promise<numb
   })
 }
 
-function removeTree(env: Env, directory: string): void {
-  for (const entry of env.files.readdirSync(directory, { withFileTypes: true, encoding: 'latin1' })) {
-    const at = native(directory, entry.name)
-    if (!entry.isDirectory()) env.files.unlinkSync(at)
-    else removeTree(env, at.toString())
+function removeTree(env: Env, root: string, below = ''): void {
+  for (const entry of env.files.readdirSync(native(root, below), { withFileTypes: true, encoding: 'latin1' })) {
+    const path = below === '' ? entry.name : `${below}/${entry.name}`
+    if (entry.isDirectory()) removeTree(env, root, path)
+    else env.files.unlinkSync(native(root, path))
   }
-  env.files.rmdirSync(directory)
+  env.files.rmdirSync(native(root, below))
 }
