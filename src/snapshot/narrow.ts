@@ -5,7 +5,7 @@
  */
 import type { Stats } from 'node:fs'
 import { splitNul } from '../core/beside.ts'
-import { directoryKey, parentOf, type RelativePath } from '../core/paths.ts'
+import { ancestorsOf, directoryKey, parentOf, type RelativePath } from '../core/paths.ts'
 import { errno } from '../env.ts'
 import { gitFailure, tryGit } from '../git/process.ts'
 import type { SnapshotCache } from './cache.ts'
@@ -168,11 +168,15 @@ async function newNames(
   }
   // Where nothing changed nothing went: a watcher's word for the rest makes looking at each needless.
   const touched = only ? new Set(directories) : null
-  const gone = (path: string) =>
-    (touched === null || touched.has(parentOf(path))) && look(env, scan.worktree.root, path) === null
-  const nested = cache.listing.nested.filter((path) => !gone(path))
+  const gone = (path: string) => {
+    if (touched !== null && !touched.has(parentOf(path))) return false
+    const now = look(env, scan.worktree.root, path)
+    // A file in the place of an ignored directory is a new name, and the other way round.
+    return now === null || (isStats(now) && now.isDirectory() !== path.endsWith('/'))
+  }
+  const nested = cache.listing.nested.filter((path) => !gone(directoryKey(path)))
   const ignored = new Set(cache.listing.ignored.filter((path) => !gone(path)))
-  const stops = new Set(cache.listing.stops.filter((path) => !gone(path)))
+  const stops = new Set(cache.listing.stops.filter((path) => !gone(directoryKey(path))))
   for (const path of [...nested, ...[...ignored].map((one) => one.replace(/\/$/, ''))]) {
     names.delete(path as RelativePath)
   }
@@ -187,6 +191,8 @@ async function newNames(
       if (kind === 'directory') stops.add(path)
     } else if (kind === 'file') untracked.push(path)
     else fresh.push(path)
+    // Git names a directory that holds ignored files only as one; with something else in it each is named alone.
+    if (!asked.has(key) && ancestorsOf(path).some((above) => ignored.has(directoryKey(above)))) return null
   }
   if (fresh.length > 0) {
     const below = await listUntracked(env, { ...scan, index: cache.index, signal, only: fresh })

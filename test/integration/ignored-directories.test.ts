@@ -1,0 +1,28 @@
+// Directories that hold ignored files and nothing else, which git names as one: what comes into them, or in their place.
+import { expect, test } from 'vitest'
+import { Scratch } from '../support/scratch.ts'
+
+const start = () => {
+  const scratch = new Scratch().init({ '.gitignore': '*.log\n' })
+  scratch.write({ 'logs/x.log': 'ignored\n' })
+  scratch.ckpt('snapshot')
+  return scratch
+}
+
+test('promise 10: a file in the place of an ignored directory is captured, and so is what happens to it', () => {
+  const scratch = start()
+  scratch.remove('logs')
+  scratch.write({ logs: 'a file now\n' })
+  scratch.turn('edit', () => scratch.write({ logs: 'edited\n' }))
+  scratch.ckpt('undo')
+  expect(scratch.read('logs')).toBe('a file now\n')
+})
+
+test('promise 11: once something else is in such a directory, what it lacks is absent, not unknown', () => {
+  const scratch = start()
+  scratch.write({ 'logs/kept.txt': 'kept\n' })
+  scratch.turn('add', () => scratch.write({ 'logs/new.txt': 'new\n' }))
+  scratch.ckpt('undo')
+  expect([scratch.exists('logs/new.txt'), scratch.exists('logs/kept.txt')]).toEqual([false, true])
+  expect(scratch.read('logs/x.log')).toBe('ignored\n')
+})
