@@ -6,7 +6,11 @@ import { LineProcess } from './line-process.ts'
 import { type HashName, ObjectStore } from './objects.ts'
 import { runGit } from './process.ts'
 import { listRefs, moveRefs, type RefEdit, type RefTip, transaction } from './refs.ts'
+import { announce } from './tips.ts'
 import { Trees } from './trees.ts'
+import { readIfThere, writeFileWhole } from './whole-file.ts'
+
+export { readIfThere, syncDirectory, writeFileWhole } from './whole-file.ts'
 
 /** Where a worktree's checkpoints are. */
 export interface StorePlace {
@@ -97,12 +101,14 @@ export class Store {
 
   /** One transaction. Lock files of killed git processes are cleared: this worktree's at once, shared ones when they are old. */
   async moveRefs(edits: readonly RefEdit[], { durable = false } = {}): Promise<void> {
+    const moved = announce(this.#env, this.place.directory, edits, durable)
     for (let attempt = 0; ; attempt++) {
       // Said before it is done: who is killed in between leaves nobody with an old idea of the refs.
       const generation = this.#bump()
       try {
         if (!(await this.#moveQuickly(edits, durable)))
           await moveRefs(this.#env, this.gitDir, this.vars, { edits, durable })
+        moved()
         await this.#learn(edits, generation)
         return
       } catch (error) {
@@ -254,45 +260,4 @@ export async function createStore(env: Env, place: StorePlace): Promise<boolean>
   }
   files.mkdirSync(`${place.directory}/worktrees/${place.worktreeId}`, { recursive: true, mode: 0o700 })
   return created
-}
-
-/** Writes a file whole or not at all: a temporary file beside it, renamed over it. Mode 0600. */
-export function writeFileWhole(env: Env, path: string, content: string | Buffer, { sync = false } = {}): void {
-  const { files } = env
-  const temporary = `${path}.${env.random(6)}.tmp`
-  const fd = files.openSync(temporary, 'wx', 0o600)
-  try {
-    files.writeFileSync(fd, content)
-    if (sync) files.fsyncSync(fd)
-  } finally {
-    files.closeSync(fd)
-  }
-  files.renameSync(temporary, path)
-  if (sync) syncDirectory(env, path.slice(0, path.lastIndexOf('/')))
-}
-
-export function syncDirectory(env: Env, path: string): void {
-  const fd = env.files.openSync(path, 'r')
-  try {
-    env.files.fsyncSync(fd)
-  } finally {
-    env.files.closeSync(fd)
-  }
-}
-
-/** The file's content, or null when there is none. Any other failure is an error. */
-export function readIfThere(env: Env, path: string): Buffer | null {
-  try {
-    return env.files.readFileSync(path)
-  } catch (error) {
-    if (errno(error) === 'ENOENT') return null
-    throw new CkptError(
-      'DAMAGED',
-      `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-      {
-        hints: ['ckpt doctor'],
-        cause: error,
-      },
-    )
-  }
 }

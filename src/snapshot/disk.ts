@@ -54,7 +54,7 @@ const ATTEMPTS = 5
  * Reads a file or symlink and writes it to the store as a blob. A file that changes while it is read is read again; one
  * that does not come to rest is `unreadable` (`EAGAIN`).
  */
-export function readPath(env: Env, root: string, path: string, objects: ObjectStore): FileReading {
+export function readPath(env: Env, root: string, path: string, objects: Pick<ObjectStore, 'write'>): FileReading {
   const { files } = env
   const at = native(root, path)
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

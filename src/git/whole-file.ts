@@ -1,0 +1,44 @@
+/** Files that are written whole or not at all, and read whole or not there. */
+import { CkptError } from '../core/errors.ts'
+import { type Env, errno } from '../env.ts'
+
+/** Writes a file whole or not at all: a temporary file beside it, renamed over it. Mode 0600. */
+export function writeFileWhole(env: Env, path: string, content: string | Buffer, { sync = false } = {}): void {
+  const { files } = env
+  const temporary = `${path}.${env.random(6)}.tmp`
+  const fd = files.openSync(temporary, 'wx', 0o600)
+  try {
+    files.writeFileSync(fd, content)
+    if (sync) files.fsyncSync(fd)
+  } finally {
+    files.closeSync(fd)
+  }
+  files.renameSync(temporary, path)
+  if (sync) syncDirectory(env, path.slice(0, path.lastIndexOf('/')))
+}
+
+export function syncDirectory(env: Env, path: string): void {
+  const fd = env.files.openSync(path, 'r')
+  try {
+    env.files.fsyncSync(fd)
+  } finally {
+    env.files.closeSync(fd)
+  }
+}
+
+/** The file's content, or null when there is none. Any other failure is an error. */
+export function readIfThere(env: Env, path: string): Buffer | null {
+  try {
+    return env.files.readFileSync(path)
+  } catch (error) {
+    if (errno(error) === 'ENOENT') return null
+    throw new CkptError(
+      'DAMAGED',
+      `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      {
+        hints: ['ckpt doctor'],
+        cause: error,
+      },
+    )
+  }
+}
