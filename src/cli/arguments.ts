@@ -70,3 +70,8 @@ export function worktreePaths(context: Context, cwd: string, given: readonly str
     return pathFromText(absolute.slice(root.length + 1))
   })
 }
+
+/** A file of the person's, relative to where the command was started. */
+export function absolute(cwd: string, path: string): string {
+  return path.startsWith('/') ? path : `${cwd}/${path}`
+}

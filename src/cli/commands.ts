@@ -24,6 +24,8 @@ const conflicts = {
   'skip-conflicts': boolean('leave conflicting paths as they are'),
 }
 const dryRun = boolean('print the plan, change nothing')
+const withPrompts = boolean('the text of prompts too')
+const yes = boolean('do not ask when files look like secrets')
 
 export const commands: CommandEntry[] = [
   {
@@ -261,8 +263,41 @@ export const commands: CommandEntry[] = [
         default: true,
         describe: 'a pending revert boundary is fine (--no-pending: it is not)',
       },
+      worktree: boolean('the files on disk are those of the newest checkpoint'),
+      ref: string('a range of your commits (A..B): which of them recorded turns account for'),
+      covered: boolean('with --ref: a commit that no turn accounts for is a problem'),
+      bundle: string('this bundle too, read whole in a place of its own'),
+      ci: boolean('annotations and a summary table for GitHub Actions or GitLab CI'),
     },
+    examples: [
+      ['ckpt verify --no-pending --worktree', 'nothing is undone, and nothing changed since the last checkpoint'],
+      ['ckpt verify --ci --ref origin/main..HEAD', 'in CI: what agents did in this branch'],
+    ],
     load: async () => (await import('./commands/verify.ts')).default,
+  },
+  {
+    usage: 'export <file>',
+    describe: 'write all checkpoints of this repository to a git bundle, without prompts',
+    options: { file: id('the bundle to write'), 'with-prompts': withPrompts, yes },
+    load: async () => (await import('./commands/export.ts')).default,
+  },
+  {
+    usage: 'import <file>',
+    describe: 'take in a bundle that `ckpt export` made; loses nothing that is here',
+    options: { file: id('the bundle') },
+    load: async () => (await import('./commands/import.ts')).default,
+  },
+  {
+    usage: 'push <remote>',
+    describe: 'send all checkpoints of this repository to refs/ckpt/ of a remote, without prompts',
+    options: { remote: id('a remote, a URL or a directory'), 'with-prompts': withPrompts, yes },
+    load: async () => (await import('./commands/push.ts')).default,
+  },
+  {
+    usage: 'pull <remote>',
+    describe: 'take in the checkpoints that others sent to a remote; loses nothing that is here',
+    options: { remote: id('a remote, a URL or a directory') },
+    load: async () => (await import('./commands/pull.ts')).default,
   },
   {
     usage: 'commit',

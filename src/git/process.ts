@@ -12,6 +12,8 @@ export interface GitCall {
   /** Configuration for this call, over everything else. */
   config?: readonly (readonly [string, string])[]
   signal?: AbortSignal | undefined
+  /** For `push` and `pull` alone: the user's own ssh and credential helper may run, as their own configuration says. */
+  transport?: boolean
 }
 
 export interface GitResult {
@@ -43,6 +45,25 @@ const overrides: readonly (readonly [string, string])[] = [
   ['protocol.allow', 'never'], // nothing is ever fetched
 ]
 
+/** What a transport is allowed in spite of the list above; a URL that names a program (`ext::`) stays forbidden. */
+const allowedForTransport = new Set(['core.askPass', 'credential.helper'])
+const transports: readonly (readonly [string, string])[] = [
+  ...['file', 'git', 'http', 'https', 'ssh'].map((name) => [`protocol.${name}.allow`, 'always'] as const),
+  ['push.gpgSign', 'false'],
+  ['push.followTags', 'false'], // nothing but the refs that are named
+  ['push.recurseSubmodules', 'no'],
+  ['fetch.recurseSubmodules', 'no'],
+  ['fetch.prune', 'false'],
+  ['fetch.unpackLimit', '1'], // always a pack: it is moved into the store whole
+]
+/** The user's own words on how to reach another machine. */
+const transportVariables = /^GIT_(SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|PROXY_COMMAND|SSL_\w+|HTTP_\w+)$/
+
+function transportEnvironment(env: Env): Record<string, string> {
+  const own = Object.entries(env.vars).filter(([key, value]) => value !== undefined && transportVariables.test(key))
+  return { ...(Object.fromEntries(own) as Record<string, string>), GIT_TERMINAL_PROMPT: env.stdin.isTTY ? '1' : '0' }
+}
+
 /** Variables a git child may see: the caller's own, less every GIT_* one. */
 export function scrubbed(vars: Env['vars']): Record<string, string> {
   const kept: Record<string, string> = {}
@@ -53,7 +74,10 @@ export function scrubbed(vars: Env['vars']): Record<string, string> {
 }
 
 function environmentFor(env: Env, call: GitCall): Record<string, string> {
-  const config = [...overrides, ...(call.config ?? [])]
+  const always = call.transport
+    ? [...overrides.filter(([key]) => !allowedForTransport.has(key)), ...transports]
+    : overrides
+  const config = [...always, ...(call.config ?? [])]
   const count = Object.fromEntries(
     config.flatMap(([key, value], i) => [
       [`GIT_CONFIG_KEY_${i}`, key],
@@ -71,6 +95,7 @@ function environmentFor(env: Env, call: GitCall): Record<string, string> {
     GIT_TERMINAL_PROMPT: '0',
     GIT_ATTR_NOSYSTEM: '1',
     LC_ALL: 'C',
+    ...(call.transport ? transportEnvironment(env) : {}),
     ...call.vars,
   }
 }

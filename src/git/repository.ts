@@ -227,3 +227,11 @@ export async function hasUncommittedChanges(env: Env, repository: Repository, si
   if (result.code !== 0) throw gitFailure(args, result)
   return result.stdout.length > 0
 }
+
+/** Where a remote of the user's lies (git-remote(1)); null: there is none of that name. Its URL alone is taken, nothing else. */
+export async function remoteUrl(env: Env, repository: Repository, remote: string): Promise<string | null> {
+  const args = ['remote', 'get-url', '--', remote]
+  const asked = await tryGit(env, { args, cwd: repository.root })
+  const url = asked.stdout.toString('utf8').replace(/\n[\s\S]*$/, '')
+  return asked.code === 0 && url !== '' ? url : null
+}

@@ -1,13 +1,14 @@
 /** Verify: proves the store and its timeline by reading all of it. Writes nothing. */
-import { parseBeside } from '../core/beside.ts'
-import { parseRecord, recordObjects } from '../core/boundary.ts'
-import type { Checkpoint } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
-import type { Oid } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
-import { groupRefs, readCheckpoint } from '../git/history.ts'
+import { readIfThere } from '../git/store.ts'
 import type { Context } from './context.ts'
 import { readJournal } from './journal.ts'
+import { holderState, readHolder } from './lock.ts'
+import { readReplaced } from './replaced.ts'
+import type { CommitCoverage } from './verify-commits.ts'
+import { verifyDurable, verifyLoose, verifyPacks, verifyReachable } from './verify-objects.ts'
+import { type TimelineResult, verifyBoundaries, verifyChains, verifyTips } from './verify-timeline.ts'
 
 export interface Check {
   name: string
@@ -15,17 +16,33 @@ export interface Check {
   detail: string
 }
 
+export interface VerifyOptions {
+  /** The files on disk are those of the newest checkpoint. */
+  worktree?: boolean
+  /** A range of the user's commits: which of them turns account for. */
+  ref?: string
+  /** Of `ref`: one that no turn accounts for is a problem. */
+  covered?: boolean
+  /** A bundle that `export` made. */
+  bundle?: string
+}
+
 export interface VerifyResult {
   checks: Check[]
   checkpoints: number
   problems: string[]
+  /** Sessions of this worktree with something undone. */
   pending: string[]
+  commits: CommitCoverage[] | null
   warnings: string[]
 }
 
 const message = (error: unknown) => (error instanceof Error ? error.message : String(error))
+const failed = (why: string) => new CkptError('VERIFY_FAILED', why)
 
-export async function verify(context: Context): Promise<VerifyResult> {
+/** @throws CkptError NOT_FOUND, USAGE when `ref` or `bundle` is nothing that can be looked at */
+export async function verify(context: Context, options: VerifyOptions = {}): Promise<VerifyResult> {
+  const { store, place, warnings } = context
   const checks: Check[] = []
   const problems: string[] = []
   const check = async (name: string, work: () => Promise<string>) => {
@@ -34,116 +51,82 @@ export async function verify(context: Context): Promise<VerifyResult> {
     } catch (error) {
       const detail = message(error)
       checks.push({ name, ok: false, detail })
-      problems.push(name === 'unfinished' ? `unfinished: ${detail}` : `${name}: ${detail}`)
+      problems.push(`${name}: ${detail}`)
     }
   }
-  const pending: string[] = []
-  let checkpoints = 0
-  if (!context.exists) {
-    checks.push({ name: 'store', ok: true, detail: 'nothing was recorded here yet' })
-    return { checks, checkpoints, problems, pending, warnings: context.warnings }
+  const found: TimelineResult = { checkpoints: new Map(), pending: [] }
+  if (context.exists) {
+    await whileAtWork(context)
+    await check('unfinished', async () => verifyUnfinished(context))
+    await check('objects', async () => `${await verifyReachable(store)} objects read and hashed`)
+    await check('loose', async () => `${verifyLoose(context)} loose objects whole`)
+    await check('packs', async () => `${verifyPacks(context)} packs whole`)
+    await check('timeline', async () => {
+      await verifyChains(store, found)
+      verifyReplaced(context)
+      return `${found.checkpoints.size} checkpoints, every chain whole`
+    })
+    await check('boundary', () => verifyBoundaries(context, found.checkpoints))
+    await check('refs', () => verifyTips(context))
+    await check('durable', () => verifyDurable(context))
+  } else checks.push({ name: 'store', ok: true, detail: 'nothing was recorded here yet' })
+  const { bundle, ref } = options
+  if (options.worktree) {
+    const { verifyWorktree } = await import('./verify-worktree.ts')
+    await check('worktree', () => verifyWorktree(context))
   }
-  const { env, store } = context
-  await check('unfinished', async () => {
-    const journal = readJournal(env, store)
-    if (journal)
-      throw new CkptError(
-        'VERIFY_FAILED',
-        `a ${journal.op} of session ${printable(journal.session)} was cut short; the next command that writes finishes it`,
-      )
-    return 'no operation was cut short'
-  })
-  await check('objects', async () => `${await verifyObjects(context)} objects read and hashed`)
-  await check('packs', async () => `${await verifyPacks(context)} own packs whole`)
-  await check('timeline', async () => {
-    checkpoints = await verifyTimeline(context, pending)
-    return `${checkpoints} checkpoints, every chain whole`
-  })
-  await check('durable', async () => {
-    if (!store.durable)
-      throw new CkptError('VERIFY_FAILED', "objects are borrowed from the user's repository: its gc could take them")
-    return 'no object is borrowed'
-  })
-  return { checks, checkpoints, problems, pending, warnings: context.warnings }
-}
-
-/** Reads and hashes everything that a ref reaches. */
-async function verifyObjects({ store }: Context): Promise<number> {
-  const out = await store.git(['rev-list', '--objects', '--no-object-names', '--all'])
-  const bad: string[] = []
-  let count = 0
-  for (const oid of out.toString('latin1').split('\n')) {
-    if (oid === '') continue
-    count++
-    try {
-      const found = await store.objects.read(oid as Oid)
-      if (!found) bad.push(`${oid} is missing`)
-      else if (store.objects.oidOf(found.type as 'blob', found.bytes) !== oid)
-        bad.push(`${oid} does not hold what its name says`)
-    } catch {
-      bad.push(`${oid} cannot be read`) // named; the reader starts again for the next one
-    }
+  let commits: CommitCoverage[] | null = null
+  if (ref !== undefined) {
+    const { coverCommits } = await import('./verify-commits.ts')
+    commits = await coverCommits(context, ref, found.checkpoints)
+    await check('commits', async () => verifyCovered(commits!, options.covered ?? false))
   }
-  if (bad.length > 0) throw new CkptError('VERIFY_FAILED', bad.slice(0, 20).join(', '))
-  return count
+  if (bundle !== undefined) {
+    const { verifyBundle } = await import('./transport.ts')
+    await check('bundle', () => verifyBundle(context, bundle))
+  }
+  const pending = found.pending.filter(({ worktree }) => worktree === place.worktreeId).map(({ session }) => session)
+  return { checks, checkpoints: found.checkpoints.size, problems, pending, commits, warnings }
 }
 
-/** Checksums of packs that are the store's own; linked ones hold more than checkpoints need. */
-async function verifyPacks({ env, store }: Context): Promise<number> {
-  const directory = `${store.gitDir}/objects/pack`
-  const own = env.files
-    .readdirSync(directory)
-    .filter((name) => name.endsWith('.idx') && env.files.lstatSync(`${directory}/${name}`).nlink === 1)
-  for (const name of own) await store.git(['verify-pack', `${directory}/${name}`])
-  return own.length
+/** Milliseconds: somebody who is at work in this worktree is given so long to end. */
+const PATIENCE = 5000
+
+async function whileAtWork({ env, store }: Context): Promise<void> {
+  const end = env.monotonic() + PATIENCE
+  const busy = () => {
+    const holder = readHolder(env, `${store.worktreeDir}/lock`)
+    return holder !== null && holder !== 'unreadable' && holderState(env, holder) === 'alive'
+  }
+  while (busy() && env.monotonic() < end) await new Promise((resolve) => setTimeout(resolve, 50))
 }
 
-/** Every chain from its tip to its root: commits readable, order rising, what lies beside them there. */
-async function verifyTimeline({ store }: Context, pending: string[]): Promise<number> {
-  const tips = await store.refs('refs/ckpt/')
-  const worktrees = new Set(tips.map(({ ref }) => `${ref.split('/').slice(0, 3).join('/')}/`))
-  const seen = new Map<Oid, Checkpoint>()
-  const besides = new Set<Oid>()
-  for (const prefix of worktrees) {
-    const refs = groupRefs(
-      prefix,
-      tips.filter(({ ref }) => ref.startsWith(prefix)),
+/** No journal, of this worktree or another. */
+function verifyUnfinished({ env, store, place }: Context): string {
+  const journal = readJournal(env, store)
+  if (journal)
+    throw failed(
+      `a ${journal.op} of session ${printable(journal.session)} was cut short; the next command that writes finishes it`,
     )
-    const meta = refs.meta
-    for (const one of refs.sessions.values()) {
-      if (one.boundary) pending.push(one.session)
-      const heads = [
-        one.live,
-        one.boundary,
-        ...one.abandoned.map(({ tip }) => tip),
-        ...one.others.map(({ tip }) => tip),
-      ]
-      for (const head of heads) if (head) await walk(head.id)
-    }
-    for (const oid of besides) {
-      if (meta && (await store.trees.lookup(meta, `${oid.slice(0, 2)}/${oid.slice(2)}`))) continue
-      throw new CkptError('VERIFY_FAILED', `what lies beside a checkpoint (${oid}) is not kept by ${prefix}@meta`)
-    }
-    besides.clear()
-  }
-  return seen.size
+  const others = env.files
+    .readdirSync(`${place.directory}/worktrees`)
+    .filter((name) => env.files.existsSync(`${place.directory}/worktrees/${name}/journal.json`))
+  if (others.length === 0) return 'no operation was cut short'
+  throw failed(
+    `an operation in worktree ${others.join(', ')} was cut short; the next command that writes there finishes it`,
+  )
+}
 
-  async function walk(tip: Oid): Promise<void> {
-    for (let id: Oid | undefined = tip, child: Checkpoint | null = null; id !== undefined; ) {
-      if (seen.has(id)) return
-      const checkpoint: Checkpoint = await readCheckpoint(store, id)
-      if (child && checkpoint.seq >= child.seq)
-        throw new CkptError('VERIFY_FAILED', `${child.id} does not come after its parent ${id}`)
-      seen.set(id, checkpoint)
-      besides.add(checkpoint.beside)
-      parseBeside(await store.objects.get(checkpoint.beside, 'blob'))
-      if (checkpoint.record) {
-        besides.add(checkpoint.record)
-        const record = parseRecord(await store.objects.get(checkpoint.record, 'blob'))
-        for (const oid of recordObjects(record)) await store.objects.get(oid, 'blob')
-      }
-      child = checkpoint
-      id = checkpoint.parents[0]
-    }
-  }
+/** What `forget` wrote of old and new ids can be read. */
+function verifyReplaced({ env, store, place }: Context): void {
+  const rows = (readIfThere(env, `${place.directory}/replaced`)?.toString('latin1') ?? '').split('\n').filter(Boolean)
+  if (readReplaced(env, store).size !== rows.length)
+    throw failed('the list of ids that `ckpt forget` changed cannot be read')
+}
+
+function verifyCovered(commits: readonly CommitCoverage[], strict: boolean): string {
+  const open = commits.filter((one) => !one.covered)
+  const all = `${commits.length - open.length} of ${commits.length} commits are covered by recorded turns`
+  if (!strict || open.length === 0) return all
+  throw failed(`${all}; not ${open.map((one) => `${one.id.slice(0, 10)} (${one.why})`).join(', ')}`)
 }

@@ -1,29 +1,61 @@
-import { EXIT_CODES } from '../../core/errors.ts'
+import { CkptError, EXIT_CODES } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
-import { verify } from '../../ops/verify.ts'
-import type { Command } from '../command.ts'
+import { type VerifyResult, verify } from '../../ops/verify.ts'
+import { absolute, flag, text } from '../arguments.ts'
+import type { Colors, Command } from '../command.ts'
+import { ciReport } from '../present/ci.ts'
 import { table } from '../present/text.ts'
 
+function verifyText({ checks, commits }: VerifyResult, colors: Colors): string {
+  const rows = checks.map(({ name, ok, detail }) => [
+    ok ? colors.green('ok') : colors.red('bad'),
+    name,
+    printable(detail),
+  ])
+  if (!commits || commits.length === 0) return table(rows)
+  const list = commits.map(({ id, subject, covered, turn, session, why }) => [
+    covered ? colors.green('covered') : colors.yellow('not'),
+    id.slice(0, 10),
+    printable(subject),
+    covered ? `turn ${turn} of ${printable(session ?? '')}: ${why}` : why,
+  ])
+  return `${table(rows)}\n\n${table(list)}`
+}
+
 const command: Command = async ({ env, args, cwd, colors }) => {
+  const [ref, bundle] = [text(args, 'ref'), text(args, 'bundle')]
+  if (flag(args, 'covered') && ref === undefined)
+    throw new CkptError('USAGE', '--covered speaks of the commits of --ref, which is missing. Nothing was changed.', {
+      hints: ['ckpt verify --ref origin/main..HEAD --covered'],
+    })
   const context = await openContext(env, cwd, { reading: true })
   try {
-    const { checks, checkpoints, problems, pending, warnings } = await verify(context)
+    const result = await verify(context, {
+      worktree: flag(args, 'worktree'),
+      covered: flag(args, 'covered'),
+      ...(ref === undefined ? {} : { ref }),
+      ...(bundle === undefined ? {} : { bundle: absolute(cwd, bundle) }),
+    })
+    const { checks, checkpoints, problems, pending, commits, warnings } = result
     const refused = args.pending === false && pending.length > 0
     if (refused) {
       const detail = `undone turns are pending in ${pending.map(printable).join(', ')}`
       checks.push({ name: 'pending', ok: false, detail })
       problems.push(`pending: ${detail}`)
     }
-    const rows = checks.map(({ name, ok, detail }) => [
-      ok ? colors.green('ok') : colors.red('bad'),
-      name,
-      printable(detail),
-    ])
+    let shown = verifyText(result, colors)
+    if (flag(args, 'ci')) {
+      const { annotations, summary } = ciReport(env.vars, result)
+      // The page is the CI's own file; with --json standard output is one document.
+      if (summary) env.files.writeFileSync(summary.file, summary.text, { flag: 'a' })
+      if (args.json) for (const line of annotations) env.stderr.write(`${line}\n`)
+      else shown = [shown, ...annotations].join('\n')
+    }
     const code = refused ? 'BOUNDARY_PENDING' : problems.length > 0 ? 'VERIFY_FAILED' : null
     return {
-      json: { checks, checkpoints, problems, warnings },
-      text: table(rows),
+      json: { checks, checkpoints, problems, ...(commits ? { commits } : {}), warnings },
+      text: shown,
       paged: true,
       warnings,
       ok: code === null,

@@ -1,0 +1,20 @@
+import { closeContext } from '../../ops/context.ts'
+import { openForReading } from '../../ops/reading.ts'
+import { exportBundle } from '../../ops/transport.ts'
+import { absolute, flag } from '../arguments.ts'
+import type { Command } from '../command.ts'
+import { announcing, sentOutput } from '../departure.ts'
+
+const command: Command = async ({ env, args, cwd }) => {
+  const context = await openForReading(env, cwd)
+  try {
+    const file = absolute(cwd, String(args.file))
+    const confirm = announcing(env, args, 'Exports')
+    const sent = await exportBundle(context, file, { withPrompts: flag(args, 'with-prompts'), confirm })
+    return sentOutput(sent, { file }, 'Exported')
+  } finally {
+    closeContext(context)
+  }
+}
+
+export default command

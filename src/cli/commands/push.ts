@@ -1,0 +1,20 @@
+import { closeContext } from '../../ops/context.ts'
+import { openForReading } from '../../ops/reading.ts'
+import { push } from '../../ops/transport.ts'
+import { flag } from '../arguments.ts'
+import type { Command } from '../command.ts'
+import { announcing, sentOutput } from '../departure.ts'
+
+const command: Command = async ({ env, args, cwd }) => {
+  const context = await openForReading(env, cwd)
+  try {
+    const remote = String(args.remote)
+    const confirm = announcing(env, args, 'Sends')
+    const sent = await push(context, remote, { withPrompts: flag(args, 'with-prompts'), confirm })
+    return sentOutput(sent, { remote }, 'Sent')
+  } finally {
+    closeContext(context)
+  }
+}
+
+export default command

@@ -1,0 +1,183 @@
+/**
+ * A parcel: a bare repository of its own, for one export, import, push or pull. Its refs are what travels; the store's
+ * objects are borrowed. git's transports run there, where no configuration but ours and the user's own is read.
+ */
+import { CkptError } from '../core/errors.ts'
+import { isOid, type Oid } from '../core/ids.ts'
+import { type Env, errno } from '../env.ts'
+import { type HashName, ObjectStore } from './objects.ts'
+import { type GitCall, type GitResult, runGit, tryGit } from './process.ts'
+import { Trees } from './trees.ts'
+
+/** What is in a parcel, one for each worktree: `refs/ckpt/<origin>/<worktree>`. */
+const PREFIX = 'refs/ckpt/'
+const REF = /^refs\/ckpt\/([0-9a-f]{12})\/(@main|[a-z0-9_-]{1,80})$/
+
+export interface ParcelRef {
+  ref: string
+  oid: Oid
+  origin: string
+  worktree: string
+}
+
+/** Refs of another shape are somebody else's, and passed over. */
+function parseRefs(text: string): ParcelRef[] {
+  return text.split('\n').flatMap((row) => {
+    const [oid = '', ref = ''] = row.split(/\s+/)
+    const match = REF.exec(ref)
+    return match && isOid(oid) ? [{ ref, oid, origin: match[1]!, worktree: match[2]! }] : []
+  })
+}
+
+export interface ParcelOptions {
+  /** It is made in this directory. */
+  within: string
+  hash: HashName
+  /** Object directories that are borrowed. */
+  borrow: readonly string[]
+}
+
+export class Parcel {
+  readonly gitDir: string
+  readonly objects: ObjectStore
+  readonly trees: Trees
+  readonly #env: Env
+  readonly #vars: Record<string, string>
+
+  private constructor(env: Env, gitDir: string, hash: HashName) {
+    this.#env = env
+    this.gitDir = gitDir
+    this.#vars = { GIT_DIR: gitDir, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' }
+    this.objects = new ObjectStore(env, gitDir, hash, this.#vars)
+    this.trees = new Trees(this.objects)
+  }
+
+  static async make(env: Env, { within, hash, borrow }: ParcelOptions): Promise<Parcel> {
+    const gitDir = `${within}/parcel-${env.random(6)}.tmp`
+    env.files.mkdirSync(gitDir, { mode: 0o700 })
+    const parcel = new Parcel(env, gitDir, hash)
+    await runGit(env, {
+      args: ['init', '-q', '--bare', '--template=', `--object-format=${hash}`, '--shared=0600', gitDir],
+      cwd: within,
+      vars: { GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },
+    })
+    if (borrow.length > 0)
+      env.files.writeFileSync(`${gitDir}/objects/info/alternates`, borrow.map((path) => `${path}\n`).join(''))
+    return parcel
+  }
+
+  /** Ends its processes and removes it. */
+  close(): void {
+    this.objects.close()
+    removeTree(this.#env, this.gitDir)
+  }
+
+  /** git in the parcel, seeing no configuration but ours. */
+  git = (args: readonly string[], more: Pick<GitCall, 'input' | 'config'> = {}): Promise<Buffer> =>
+    runGit(this.#env, { args, cwd: this.gitDir, vars: this.#vars, ...more })
+
+  /** git that speaks to another machine: the user's own configuration counts. */
+  #speak(args: readonly string[]): Promise<GitResult> {
+    return tryGit(this.#env, { args, cwd: this.gitDir, vars: { GIT_DIR: this.gitDir }, transport: true })
+  }
+
+  async refs(): Promise<ParcelRef[]> {
+    return parseRefs((await this.git(['for-each-ref', '--format=%(objectname) %(refname)', PREFIX])).toString('utf8'))
+  }
+
+  async point(ref: string, oid: Oid): Promise<void> {
+    await this.git(['update-ref', ref, oid])
+  }
+
+  /** @throws CkptError DAMAGED when it is no bundle, or not whole */
+  async fetchBundle(file: string): Promise<void> {
+    const config = [
+      ['protocol.file.allow', 'always'],
+      ['fetch.unpackLimit', '1'],
+    ] as const
+    const args = ['fetch', '-q', '--no-tags', '--no-write-fetch-head', file, `+${PREFIX}*:${PREFIX}*`]
+    const result = await tryGit(this.#env, { args, cwd: this.gitDir, vars: this.#vars, config })
+    if (result.code === 0) return
+    throw new CkptError('DAMAGED', `${file} is not a whole bundle: ${said(result)} Nothing was changed.`, {
+      hints: ['ckpt export FILE   (on the machine it came from)'],
+    })
+  }
+
+  async writeBundle(file: string): Promise<void> {
+    await this.git(['bundle', 'create', '-q', file, `--glob=${PREFIX}*`])
+    this.#env.files.chmodSync(file, 0o600)
+  }
+
+  /** What a remote has. @throws CkptError NOT_FOUND when it cannot be reached */
+  async remoteRefs(url: string, pattern = `${PREFIX}*`): Promise<ParcelRef[]> {
+    const result = await this.#speak(['ls-remote', '-q', '--refs', '--end-of-options', url, pattern])
+    if (result.code !== 0) throw unreachable(result)
+    return parseRefs(result.stdout.toString('utf8'))
+  }
+
+  /** `have`: what was fetched before, so that only what is new comes. */
+  async fetchRemote(url: string, refs: readonly ParcelRef[], have: readonly Oid[]): Promise<void> {
+    for (const [i, oid] of have.entries()) await this.point(`refs/have/${i}`, oid)
+    const specs = refs.map(({ ref }) => `+${ref}:${ref}`)
+    const flags = ['-q', '--no-tags', '--no-write-fetch-head', '--end-of-options']
+    const result = await this.#speak(['fetch', ...flags, url, ...specs])
+    if (result.code !== 0) throw unreachable(result)
+  }
+
+  /** `expected`: what the remote's refs are now; another value there refuses. `local`: nobody's hooks run for it. */
+  async push(url: string, refs: readonly { ref: string; expected: Oid | null }[], local: boolean): Promise<void> {
+    const lease = refs.map(({ ref, expected }) => `--force-with-lease=${ref}:${expected ?? ''}`)
+    const receiver = local ? ['--receive-pack=git -c core.hooksPath=/dev/null receive-pack'] : []
+    const specs = refs.map(({ ref }) => `${ref}:${ref}`)
+    const flags = ['-q', '--no-verify', '--porcelain', ...receiver, ...lease, '--end-of-options']
+    const result = await this.#speak(['push', ...flags, url, ...specs])
+    if (result.code !== 0) throw unreachable(result)
+  }
+
+  /** Moves what was fetched into another object directory. The index comes last: before it a pack is not there. */
+  movePacks(objects: string): void {
+    const { files } = this.#env
+    const from = `${this.gitDir}/objects/pack`
+    const order = (name: string) => (name.endsWith('.idx') ? 1 : 0)
+    for (const name of files.readdirSync(from).sort((a, b) => order(a) - order(b))) {
+      if (!/\.(pack|idx|rev)$/.test(name)) continue
+      const fd = files.openSync(`${from}/${name}`, 'r')
+      try {
+        files.fsyncSync(fd)
+      } finally {
+        files.closeSync(fd)
+      }
+      files.renameSync(`${from}/${name}`, `${objects}/pack/${name}`)
+    }
+  }
+}
+
+/** What git said, on one line and with nothing of a password in a URL. */
+function said({ stderr, stdout }: GitResult): string {
+  const text = stderr.trim() || stdout.toString('utf8').trim() || 'no message'
+  const line = text
+    .split('\n')
+    .slice(0, 3)
+    .join(' ')
+    .replace(/\/\/[^/@\s]+@/g, '//')
+    .slice(0, 500)
+  return line.endsWith('.') ? line : `${line}.`
+}
+
+const unreachable = (result: GitResult) =>
+  new CkptError('INTERNAL', `git could not speak to the remote: ${said(result)} Nothing was changed here.`, {
+    hints: ['git ls-remote REMOTE'],
+  })
+
+/** Removes a directory of ours and all below it. */
+export function removeTree(env: Env, path: string): void {
+  try {
+    for (const entry of env.files.readdirSync(path, { withFileTypes: true })) {
+      if (entry.isDirectory()) removeTree(env, `${path}/${entry.name}`)
+      else env.files.unlinkSync(`${path}/${entry.name}`)
+    }
+    env.files.rmdirSync(path)
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+  }
+}

@@ -1,0 +1,139 @@
+/**
+ * Verify, a range of the user's commits: which of them recorded turns account for. A commit that was made while a turn was
+ * at work is that turn's. One that was made between turns is covered if every file it changed has, in it, the very bytes
+ * that the turn before it left: then nothing in it came from elsewhere.
+ */
+import { splitNul } from '../core/beside.ts'
+import { type Checkpoint, isOutside } from '../core/checkpoint.ts'
+import { CkptError } from '../core/errors.ts'
+import { isOid, type Oid } from '../core/ids.ts'
+import { pathToText, printable } from '../core/paths.ts'
+import { runGit, tryGit } from '../git/process.ts'
+import type { Repository } from '../git/repository.ts'
+import type { Context } from './context.ts'
+
+export interface CommitCoverage {
+  id: Oid
+  subject: string
+  covered: boolean
+  session: string | null
+  turn: number | null
+  /** The checkpoint that shows it, or why none does. */
+  why: string
+}
+
+/** Oldest first. @throws CkptError USAGE, NOT_FOUND */
+export async function coverCommits(
+  context: Context,
+  range: string,
+  checkpoints: ReadonlyMap<Oid, Checkpoint>,
+): Promise<CommitCoverage[]> {
+  const { repository } = context
+  if (!repository) throw new CkptError('USAGE', 'This is a plain directory: it has no commits. Nothing was changed.')
+  const commits = await commitsOf(context, repository, range)
+  const inOrder = [...checkpoints.values()]
+    .filter((one) => one.head && !(one.kind === 'safety' && !one.result))
+    .sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : a.seq - b.seq))
+  const makers = await makersOf(context, repository, inOrder)
+  const covered: CommitCoverage[] = []
+  for (const { id, subject } of commits) {
+    const found = await coverOne(context, repository, { id, inOrder, maker: makers.get(id) })
+    covered.push({ id, subject, ...found })
+  }
+  return covered
+}
+
+async function commitsOf({ env }: Context, { root }: Repository, range: string) {
+  // Without `..` it is one commit, as for git show.
+  const revs = range.includes('..') ? [range] : ['-1', range]
+  const args = ['log', '--no-show-signature', '--reverse', '-z', '--format=%H %s', '--end-of-options', ...revs, '--']
+  const result = await tryGit(env, { args, cwd: root })
+  if (result.code !== 0) {
+    throw new CkptError(
+      'NOT_FOUND',
+      `${JSON.stringify(range)} is no range of commits here: ${result.stderr.trim().split('\n')[0] ?? ''} Nothing was changed.`,
+      { hints: ['ckpt verify --ref origin/main..HEAD', 'git fetch --unshallow   (in CI, where history is cut)'] },
+    )
+  }
+  return result.stdout
+    .toString('utf8')
+    .split('\0')
+    .filter((row) => isOid(row.slice(0, row.indexOf(' '))))
+    .map((row) => ({ id: row.slice(0, row.indexOf(' ')) as Oid, subject: row.slice(row.indexOf(' ') + 1) }))
+}
+
+/** The two checkpoints between which HEAD moved over a commit. */
+interface Maker {
+  before: Checkpoint
+  after: Checkpoint
+}
+
+/** For each commit that HEAD moved over between two neighbouring checkpoints of one worktree: those two. */
+async function makersOf({ env }: Context, { root }: Repository, inOrder: readonly Checkpoint[]) {
+  const makers = new Map<Oid, Maker>()
+  for (const [i, after] of inOrder.entries()) {
+    const before = inOrder[i - 1]
+    if (!before || before.head === after.head) continue
+    const args = ['rev-list', `${before.head}..${after.head}`, '--']
+    const result = await tryGit(env, { args, cwd: root })
+    if (result.code !== 0) continue // a head that is not here any more tells nothing
+    for (const id of result.stdout.toString('latin1').split('\n'))
+      if (isOid(id) && !makers.has(id)) makers.set(id, { before, after })
+  }
+  return makers
+}
+
+type Verdict = Omit<CommitCoverage, 'id' | 'subject'>
+
+async function coverOne(
+  context: Context,
+  repository: Repository,
+  { id, inOrder, maker }: { id: Oid; inOrder: readonly Checkpoint[]; maker: Maker | undefined },
+): Promise<Verdict> {
+  const none = (why: string): Verdict => ({ covered: false, session: null, turn: null, why })
+  if (maker && isWork(maker.after)) return by(maker.after, 'made in the turn')
+  // Newest first: a commit mostly holds what the last turns left.
+  const ended = inOrder.filter((one) => isWork(one) && (!maker || one.time <= maker.before.time)).reverse()
+  if (ended.length === 0) return none('no turn was recorded before it')
+  const changed = await changedFiles(context, repository, id)
+  let foreign: string | null = null
+  for (const one of ended.slice(0, 50)) {
+    const other = await firstForeign(context, one, changed)
+    if (other === null) return by(one, 'holds what the turn left')
+    foreign ??= other
+  }
+  return none(`${printable(pathToText(foreign!))} is not as any turn left it`)
+}
+
+/** A turn at work: what lies before this checkpoint is the turn's own. */
+const isWork = (one: Checkpoint) => (one.kind === 'step' || one.kind === 'after') && !isOutside(one)
+
+const by = ({ session, turn }: Checkpoint, why: string): Verdict => ({
+  covered: true,
+  session,
+  turn: turn ?? null,
+  why,
+})
+
+/** What a commit changed, as it is in it; null: deleted. A merge's own changes only. */
+async function changedFiles({ env }: Context, { root }: Repository, id: Oid): Promise<Map<string, Oid | null>> {
+  const args = ['diff-tree', '--root', '-r', '-z', '-c', '--name-only', '--no-commit-id', '--no-renames', id]
+  const names = splitNul(await runGit(env, { args, cwd: root }))
+  const files = new Map<string, Oid | null>(names.map((path) => [path, null]))
+  if (names.length === 0) return files
+  for (const row of splitNul(await runGit(env, { args: ['ls-tree', '-r', '-z', '--full-tree', id], cwd: root }))) {
+    const tab = row.indexOf('\t')
+    const path = row.slice(tab + 1)
+    if (files.has(path)) files.set(path, row.slice(0, tab).split(' ')[2] as Oid)
+  }
+  return files
+}
+
+/** The first changed path that a checkpoint has otherwise; null: it has them all. */
+async function firstForeign({ store }: Context, one: Checkpoint, changed: ReadonlyMap<string, Oid | null>) {
+  for (const [path, oid] of changed) {
+    const entry = await store.trees.lookup(one.tree, path)
+    if ((entry?.oid ?? null) !== oid) return path
+  }
+  return null
+}

@@ -1,0 +1,177 @@
+/** Verify, what the refs say: chains of checkpoints, boundaries, and whether any ref was moved by somebody else. */
+import { createHash } from 'node:crypto'
+import { parseBeside } from '../core/beside.ts'
+import { parseRecord, recordObjects } from '../core/boundary.ts'
+import type { Checkpoint } from '../core/checkpoint.ts'
+import { CkptError } from '../core/errors.ts'
+import { encodeSession, type Oid, type SessionId } from '../core/ids.ts'
+import { printable } from '../core/paths.ts'
+import { groupRefs, readCheckpoint } from '../git/history.ts'
+import { tryGit } from '../git/process.ts'
+import type { RefTip } from '../git/refs.ts'
+import { promptsTree } from '../git/side-refs.ts'
+import { readIfThere, type Store } from '../git/store.ts'
+import { readTips, worktreeOf } from '../git/tips.ts'
+import { markerAfter } from './boundary-marker.ts'
+import type { Context } from './context.ts'
+
+const wrong = (message: string) => new CkptError('VERIFY_FAILED', message)
+
+export interface TimelineResult {
+  /** Every checkpoint that a ref reaches. */
+  checkpoints: Map<Oid, Checkpoint>
+  /** Sessions whose boundary is pending, of every worktree. */
+  pending: { session: SessionId; worktree: string }[]
+}
+
+const digest = (text: string) => createHash('sha256').update(text).digest('hex')
+
+/** Every chain from its tip to its root: commits readable, order rising, what lies beside them there. */
+export async function verifyChains(store: Store, found: TimelineResult): Promise<void> {
+  const tips = await store.refs('refs/ckpt/')
+  const besides = new Set<Oid>()
+  for (const prefix of new Set(tips.map(({ ref }) => `${ref.split('/').slice(0, 3).join('/')}/`))) {
+    const own = tips.filter(({ ref }) => ref.startsWith(prefix))
+    const { meta } = groupRefs(prefix, own)
+    for (const tip of own) {
+      const leaf = tip.ref.slice(prefix.length)
+      if (leaf === '@meta' || leaf === '@scan') continue
+      if (tip.type !== 'commit') throw wrong(`${printable(tip.ref)} names no checkpoint`)
+      const { session } = await readCheckpoint(store, tip.oid)
+      if (!leaf.startsWith(`${encodeSession(session, digest)}/`))
+        throw wrong(`${printable(tip.ref)} names a checkpoint of session ${printable(session)}`)
+      if (leaf.endsWith('/boundary')) found.pending.push({ session, worktree: prefix.split('/')[2]! })
+      await walk(tip.oid)
+    }
+    for (const oid of besides) {
+      if (meta && (await store.trees.lookup(meta, `${oid.slice(0, 2)}/${oid.slice(2)}`))) continue
+      throw wrong(`what lies beside a checkpoint (${oid}) is not kept by ${prefix}@meta`)
+    }
+    besides.clear()
+  }
+
+  async function walk(tip: Oid): Promise<void> {
+    for (let id: Oid | undefined = tip, child: Checkpoint | null = null; id !== undefined; ) {
+      const known: Checkpoint | undefined = found.checkpoints.get(id)
+      const checkpoint: Checkpoint = known ?? (await readCheckpoint(store, id))
+      if (child && checkpoint.seq >= child.seq) throw wrong(`${child.id} does not come after its parent ${id}`)
+      if (known) return
+      found.checkpoints.set(id, checkpoint)
+      besides.add(checkpoint.beside)
+      parseBeside(await store.objects.get(checkpoint.beside, 'blob'))
+      if (checkpoint.record) {
+        besides.add(checkpoint.record)
+        const record = parseRecord(await store.objects.get(checkpoint.record, 'blob'))
+        for (const oid of recordObjects(record)) await store.objects.get(oid, 'blob')
+      }
+      child = checkpoint
+      id = checkpoint.parents[0]
+    }
+  }
+}
+
+/** Each pending boundary belongs to its session's live chain, and is what the git hooks read. */
+export async function verifyBoundaries(context: Context, checkpoints: TimelineResult['checkpoints']): Promise<string> {
+  const { env, store, place } = context
+  const tips = await store.refs('refs/ckpt/')
+  let count = 0
+  for (const worktree of worktreesOf(context, tips)) {
+    const prefix = `refs/ckpt/${worktree}/`
+    const refs = groupRefs(
+      prefix,
+      tips.filter(({ ref }) => ref.startsWith(prefix)),
+    )
+    for (const { session, live, boundary } of refs.sessions.values()) {
+      if (!boundary) continue
+      count++
+      const one = await readCheckpoint(store, boundary.id)
+      const said = `the boundary of session ${printable(session)}`
+      if (!one.record) throw wrong(`${said} has no record`)
+      const record = parseRecord(await store.objects.get(one.record, 'blob'))
+      if (record.session !== session) throw wrong(`${said} has the record of another session`)
+      await readCheckpoint(store, record.baseline)
+      if (!hasTurn(checkpoints, live, record.turn))
+        throw wrong(`${said} hides turn ${record.turn}, which is not in its live chain`)
+    }
+    const directory = `${place.directory}/worktrees/${worktree}`
+    if (env.files.existsSync(`${directory}/journal.json`)) continue // its recovery writes what the hooks read
+    const lines = (text: string | null) => (text ?? '').split('\n').sort().join('\n')
+    const marker = readIfThere(env, `${directory}/boundary`)?.toString('utf8') ?? null
+    if (lines(marker) !== lines(markerAfter(refs, '' as SessionId, null)))
+      throw wrong(`what the git hooks of worktree ${worktree} read is not what its refs say is pending`)
+  }
+  return count === 0 ? 'none is pending' : `${count} pending, each in its live chain`
+}
+
+/** Those that have refs, and those that have a directory. */
+function worktreesOf({ env, place }: Context, tips: readonly RefTip[]): string[] {
+  const named = tips.flatMap(({ ref }) => worktreeOf(ref) ?? [])
+  return [...new Set([...named, ...env.files.readdirSync(`${place.directory}/worktrees`)])].sort()
+}
+
+function hasTurn(checkpoints: TimelineResult['checkpoints'], live: Checkpoint | null, turn: number): boolean {
+  for (let id = live?.id; id !== undefined; id = checkpoints.get(id)?.parents[0]) {
+    const one = checkpoints.get(id)
+    if (one?.kind === 'before' && one.turn === turn) return true
+  }
+  return false
+}
+
+/** No ref is behind what it was last moved to, and none is gone. What a ref got ahead loses nothing. */
+export async function verifyTips(context: Context): Promise<string> {
+  const { env, store, place } = context
+  const now = await store.refs('refs/ckpt/', 'refs/notes/ckpt/')
+  const bad: string[] = []
+  let count = 0
+  for (const worktree of worktreesOf(context, now)) {
+    const own = new Map(now.filter(({ ref }) => worktreeOf(ref) === worktree).map((tip) => [tip.ref, tip]))
+    const tips = readTips(env, place.directory, worktree)
+    if (tips === null) {
+      if (own.size > 0) bad.push(`nothing says where the refs of worktree ${worktree} were last moved to`)
+      continue
+    }
+    for (const [ref, values] of tips.refs) {
+      count++
+      const actual = own.get(ref) ?? null
+      if (values.has(actual?.oid ?? null)) continue
+      const said = [...values].map((one) => one?.slice(0, 10) ?? 'nothing').join(' or ')
+      if (actual === null) bad.push(`${printable(ref)} is gone: it was moved to ${said} last`)
+      else if (!(await isAhead(context, actual, values)))
+        bad.push(`${printable(ref)} is at ${actual.oid.slice(0, 10)}, and was moved to ${said} last`)
+    }
+    for (const { ref, was } of tips.overtaken) {
+      if (await isLost(context, was))
+        bad.push(`${printable(ref)} had been moved back when it was next moved on: ${was.slice(0, 10)} is on no branch`)
+    }
+  }
+  if (bad.length > 0) throw wrong(bad.join(', '))
+  return `${count} are where they were last moved to`
+}
+
+/** Whether a ref still has all that it was moved to: its history, or its rows. */
+async function isAhead({ env, store }: Context, actual: RefTip, values: ReadonlySet<Oid | null>): Promise<boolean> {
+  for (const was of values) {
+    if (was === null) continue
+    if ((await store.objects.read(was)) === null) continue
+    const notes = actual.ref.startsWith('refs/notes/')
+    if (actual.type === 'commit' && !notes) {
+      const args = ['merge-base', '--is-ancestor', was, actual.oid]
+      if ((await tryGit(env, { args, cwd: store.gitDir, vars: store.vars })).code === 0) return true
+      continue
+    }
+    const [before, after] = notes
+      ? [await promptsTree(store, was), await promptsTree(store, actual.oid)]
+      : [was, actual.oid]
+    const left = await store.trees.compare(before, after)
+    if (!actual.ref.endsWith('/@scan') && left.every(({ from }) => from === null)) return true
+  }
+  return false
+}
+
+/** On no branch, though it is there: what was pruned since is nobody's loss. */
+async function isLost({ env, store }: Context, was: Oid): Promise<boolean> {
+  if ((await store.objects.read(was))?.type !== 'commit') return false
+  const args = ['for-each-ref', `--contains=${was}`, '--count=1', 'refs/ckpt/']
+  const found = await tryGit(env, { args, cwd: store.gitDir, vars: store.vars })
+  return found.code === 0 && found.stdout.length === 0
+}
