@@ -204,7 +204,9 @@ async function checkNewest(context: Context): Promise<Finding> {
 const IMPORTANT = /(^|\/)(\.env(\..+)?|[^/]+\.(sqlite3?|db|mdb))$/
 
 async function checkImportant(context: Context): Promise<Finding[]> {
-  const newest = await newestCheckpoint(context, await readRefs(context)).catch(() => null) // said by the finding above
+  const newest = await readRefs(context)
+    .then((refs) => newestCheckpoint(context, refs))
+    .catch(() => null) // said by the finding above
   if (!newest) return []
   const beside = await besideOf(context, newest)
   const found = [...beside.ignored.keys(), ...beside.uncovered.map((entry) => entry.path)].filter((path) =>

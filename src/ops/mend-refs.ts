@@ -1,12 +1,14 @@
 /** Refs of this worktree that were cut short or name what is not there, and what they are set to: the newest that the store's objects tell of. */
 import { parseRecord, recordObjects } from '../core/boundary.ts'
 import { type Checkpoint, parseCheckpoint } from '../core/checkpoint.ts'
+import { CkptError } from '../core/errors.ts'
 import { isOid, type Oid } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { sessionRef } from '../git/history.ts'
 import { gitFailure, tryGit } from '../git/process.ts'
 import { promptsTree } from '../git/side-refs.ts'
 import { syncDirectory } from '../git/store.ts'
+import { readTips, resetTips, type Tips } from '../git/tips.ts'
 import type { FileEntry } from '../git/trees.ts'
 import type { Context } from './context.ts'
 
@@ -49,13 +51,13 @@ interface Known {
  * The caller holds the worktree's lock.
  */
 export async function mendRefs(context: Context, { whole, broken }: Refs): Promise<string[]> {
-  const { store } = context
+  const { env, place, store } = context
   const known = await readKnown(context, whole)
   const said: string[] = []
   // A session's live branch first: what it reaches is not taken for an abandoned branch.
   const order = (ref: string) => (ref.endsWith('/live') ? 0 : ref.endsWith('/@meta') ? 2 : 1)
   for (const ref of [...broken].sort((a, b) => order(a) - order(b))) {
-    const to = await bestFor(context, known, ref)
+    const to = (await writtenDown(context, ref)) ?? (await bestFor(context, known, ref))
     if (to === null) {
       said.push(`${printable(ref)} names nothing that is left: its file is ${setAside(context, ref)} now`)
       continue
@@ -66,6 +68,12 @@ export async function mendRefs(context: Context, { whole, broken }: Refs): Promi
     const turn = checkpoint?.turn === undefined ? '' : `, turn ${checkpoint.turn}`
     said.push(`${printable(ref)} is set to ${checkpoint ? `checkpoint ${to.slice(0, 10)}${turn}` : to.slice(0, 10)}`)
   }
+  resetTips(
+    env,
+    place.directory,
+    place.worktreeId,
+    [...known.whole].map(([ref, oid]) => ({ ref, oid })),
+  )
   await store.moveRefs([]) // whoever keeps refs in memory reads them again
   return said
 }
@@ -89,6 +97,20 @@ function reachable({ checkpoints }: Known, tips: Iterable<Oid>): Set<Oid> {
   for (const tip of tips)
     for (let id: Oid | undefined = tip; id && !seen.has(id); id = checkpoints.get(id)?.parents[0]) seen.add(id)
   return seen
+}
+
+/** Where it was last moved to, as was written down beside the refs; null where that is not known for sure. */
+async function writtenDown({ env, place, store }: Context, ref: string): Promise<Oid | null> {
+  let tips: Tips | null
+  try {
+    tips = readTips(env, place.directory, place.worktreeId)
+  } catch (error) {
+    if (!(error instanceof CkptError)) throw error
+    return null // damaged as well
+  }
+  const values = [...(tips?.refs.get(ref) ?? [])]
+  const only = values.length === 1 ? values[0]! : null
+  return only && (await store.objects.read(only)) ? only : null
 }
 
 async function bestFor(context: Context, known: Known, ref: string): Promise<Oid | null> {

@@ -1,7 +1,7 @@
 /** Opening a worktree for a command that only reads: it still finishes what a killed one left, if it can. */
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno } from '../env.ts'
-import { type Context, locked, openContext } from './context.ts'
+import { type Context, closeContext, locked, openContext } from './context.ts'
 import { journalExists } from './journal.ts'
 import { waitingMarkers } from './marker-files.ts'
 
@@ -16,7 +16,10 @@ export async function openForReading(env: Env, cwd: string): Promise<Context> {
     const code = errno(error)
     const cannot = code === 'EACCES' || code === 'EROFS' || code === 'EPERM'
     const busy = error instanceof CkptError && error.code === 'LOCKED'
-    if (!cannot && !busy) throw error
+    if (!cannot && !busy) {
+      closeContext(context) // its git would keep this process alive
+      throw error
+    }
     context.warnings.push(
       journal
         ? 'An operation is unfinished here: what is shown may be half of it.'

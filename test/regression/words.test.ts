@@ -1,0 +1,95 @@
+// Words on the command line and in answers that once were wrong.
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { type Json, Scratch } from '../support/scratch.ts'
+
+const codes = ({ code, document }: { code: number; document: Json }) => [code, document.error?.code]
+
+test('a value that was forgotten is a usage error, not the next option', () => {
+  const scratch = new Scratch().init()
+  for (const args of [
+    ['mark', 'prompt', '--session', 's', '--text'],
+    ['snapshot', '-m'],
+    ['snapshot', '--message'],
+    ['run', '--text', '--', 'true'],
+    ['commit', '-m', '--session', 's'],
+  ])
+    expect([args, ...codes(scratch.tryCkpt(...args))]).toEqual([args, 2, 'USAGE'])
+  expect(scratch.ckpt('list', '--sessions').sessions).toEqual([])
+})
+
+test('a text may begin with a dash, be empty, or be an option where it is told so', () => {
+  const scratch = new Scratch().init()
+  for (const given of [['--text', '- a list'], ['--text', '--verbose is broken'], ['--text=--json'], ['--text', '']])
+    scratch.ckpt('mark', 'prompt', '--session', 's', ...given)
+  const texts = [1, 2, 3].map((n) => scratch.ckpt('show', String(n)).turn.text)
+  expect(texts).toEqual(['- a list', '--verbose is broken', '--json'])
+})
+
+test('undo --only of a turn of which nothing is left says so and records nothing', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('first', () => scratch.write({ 'b.txt': 'b\n' }))
+  scratch.turn('second', () => scratch.remove('b.txt'))
+  const before = scratch.ckpt('status').store.checkpoints
+  const { files, safety, boundary } = scratch.ckpt('undo', '--only', '1')
+  expect([files, safety, boundary]).toEqual([[], null, null])
+  expect(scratch.run(['undo', '--only', '1']).stdout).toBe(
+    'Nothing of turn 1 is left to take back: nothing was recorded.\n',
+  )
+  expect(scratch.run(['undo', '--', 'a.txt']).stdout).toContain('nothing was recorded')
+  expect(scratch.ckpt('status').store.checkpoints).toBe(before)
+  expect(scratch.ckpt('list').turns).toHaveLength(2)
+})
+
+test('every refusal to read or to record says which, and what to do', () => {
+  const scratch = new Scratch()
+  const at = (...args: string[]) => scratch.run(args).stderr
+  for (const args of [['status'], ['list'], ['show', '1'], ['diff'], ['log'], ['verify'], ['doctor'], ['capabilities']])
+    expect([args, at(...args)]).toEqual([args, expect.stringContaining('Nothing was read.')])
+  for (const args of [['snapshot'], ['mark', 'prompt', '--session', 's'], ['undo']])
+    expect([args, at(...args)]).toEqual([args, expect.stringContaining('Nothing was recorded.')])
+  expect(scratch.run(['status'], { cwd: scratch.home }).stderr).toContain('Nothing was read.')
+  const bare = path.join(scratch.base, 'bare.git')
+  fs.mkdirSync(bare)
+  scratch.git('init', '-q', '--bare', bare)
+  expect(scratch.run(['list'], { cwd: bare }).stderr).toContain('Nothing was read.')
+  scratch.init()
+  expect(scratch.run(['show', 'worktree'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('Nothing was changed.\n'),
+  })
+})
+
+test('help shows what follows --', () => {
+  const scratch = new Scratch()
+  const usage = (name: string) => scratch.run([name, '--help']).stdout.split('\n')[0]
+  expect(['run', 'diff', 'undo', 'restore'].map(usage)).toEqual([
+    'ckpt run [options] -- COMMAND…',
+    'ckpt diff [a] [b] [options] [-- PATH…]',
+    'ckpt undo [options] [-- PATH…]',
+    'ckpt restore <id> [options] [-- PATH…]',
+  ])
+})
+
+test('a dry run prints the token that ckpt apply takes, on a line of its own; a switch stays a switch', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('first', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.turn('second', () => scratch.write({ 'a.txt': 'three\n' }))
+  const said = scratch.run(['undo', '--dry-run']).stdout.trimEnd().split('\n')
+  expect(said.at(-2)).toBe('Do exactly this: ckpt apply TOKEN   The token:')
+  expect(scratch.run(['apply', said.at(-1)!]).stdout).toContain('Undid turn 2')
+  expect(scratch.read('a.txt')).toBe('two\n')
+  scratch.ckpt('redo')
+  const { token } = scratch.ckpt('switch', '1', '--dry-run')
+  expect(scratch.run(['apply', token]).stdout).toContain('Switched to turn 1')
+  expect(scratch.ckpt('list').turns.map((turn: Json) => turn.n)).toEqual([1])
+})
+
+test('forget of a path that no checkpoint holds changes no id', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('first', () => scratch.write({ 'a.txt': 'two\n' }))
+  const { turns } = scratch.ckpt('list')
+  expect(codes(scratch.tryCkpt('forget', 'nowhere.txt'))).toEqual([3, 'NOT_FOUND'])
+  expect(scratch.ckpt('list').turns).toEqual(turns)
+})
