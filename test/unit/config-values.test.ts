@@ -1,0 +1,84 @@
+// Sizes and times as people write them; what a project's uncommitted file may say.
+import { describe, expect, test } from 'vitest'
+import { type Config, DEFAULTS, mergeConfig, type PartialConfig, widenConfig } from '../../src/config/defaults.ts'
+import { parseDuration, parseSize } from '../../src/config/units.ts'
+
+test.each([
+  ['0', 0],
+  ['2048', 2048],
+  ['1b', 1],
+  ['10MiB', 10 * 2 ** 20],
+  ['10 mib', 10 * 2 ** 20],
+  ['500kB', 500_000],
+  ['1.5GiB', 1.5 * 2 ** 30],
+  ['2GB', 2e9],
+  ['', null],
+  ['MiB', null],
+  ['-1', null],
+  ['1e3', null],
+  ['10 parsecs', null],
+  ['1KiB ', null],
+])('size %j', (text, bytes) => {
+  expect(parseSize(text)).toBe(bytes)
+})
+
+test.each([
+  ['500ms', 500],
+  ['20s', 20_000],
+  ['30m', 1_800_000],
+  ['1.5h', 5_400_000],
+  ['7d', 604_800_000],
+  ['20', null],
+  ['d', null],
+  ['-7d', null],
+  ['7D', null],
+  ['1w', null],
+])('duration %j', (text, milliseconds) => {
+  expect(parseDuration(text)).toBe(milliseconds)
+})
+
+describe('widenConfig', () => {
+  const widen = (onDisk: PartialConfig, trusted: Config = DEFAULTS) =>
+    widenConfig(trusted, mergeConfig(trusted, onDisk))
+
+  test('what is the same is neither taken nor reported', () => {
+    expect(widen({})).toEqual({ config: DEFAULTS, ignored: [] })
+  })
+
+  const narrower: [string, PartialConfig][] = [
+    ['enableFileCheckpointing', { enableFileCheckpointing: false }],
+    ['checkpointKeepCount', { checkpointKeepCount: 5 }],
+    ['snapshot.exclude', { snapshot: { exclude: ['src'] } }],
+    ['snapshot.maxFileSize', { snapshot: { maxFileSize: 1 } }],
+    ['snapshot.maxBytes', { snapshot: { maxBytes: 1 } }],
+    ['snapshot.deadline', { snapshot: { deadline: 1 } }],
+    ['store.maxBytes', { store: { maxBytes: 1 } }],
+    ['store.location', { store: { location: '/elsewhere' } }],
+    ['prune.olderThan', { prune: { olderThan: 1 } }],
+    ['prune.grace', { prune: { grace: 0 } }],
+  ]
+  test.each(narrower)('%s: what narrows is passed over, and named', (key, part) => {
+    expect(widen(part)).toEqual({ config: DEFAULTS, ignored: [key] })
+  })
+
+  const wider: [string, PartialConfig, PartialConfig][] = [
+    ['enableFileCheckpointing', { enableFileCheckpointing: false }, { enableFileCheckpointing: true }],
+    ['checkpointKeepCount', { checkpointKeepCount: 5 }, { checkpointKeepCount: 6 }],
+    ['checkpointKeepCount, no limit', { checkpointKeepCount: 5 }, { checkpointKeepCount: 0 }],
+    ['snapshot.include', {}, { snapshot: { include: ['.env'] } }],
+    ['snapshot.exclude', { snapshot: { exclude: ['src'] } }, { snapshot: { exclude: [] } }],
+    ['snapshot.maxFileSize', {}, { snapshot: { maxFileSize: 2 ** 40 } }],
+    ['store.maxBytes', {}, { store: { maxBytes: 2 ** 50 } }],
+  ]
+  test.each(wider)('%s: what widens counts at once', (_key, before, part) => {
+    const trusted = mergeConfig(DEFAULTS, before)
+    expect(widen(part, trusted)).toEqual({ config: mergeConfig(trusted, part), ignored: [] })
+  })
+
+  test('a pattern taken out of include stays in, and a new exclude beside an old one does not come in', () => {
+    const trusted = mergeConfig(DEFAULTS, { snapshot: { include: ['.env'], exclude: ['big'] } })
+    const { config, ignored } = widen({ snapshot: { include: ['data'], exclude: ['big', 'src'] } }, trusted)
+    expect([config.snapshot.include, config.snapshot.exclude]).toEqual([['.env', 'data'], ['big']])
+    expect(ignored).toEqual(['snapshot.include', 'snapshot.exclude'])
+  })
+})
