@@ -9,13 +9,13 @@ import type { Store } from '../git/store.ts'
 import type { DirectoryEntry, HotEntry, SnapshotCache } from './cache.ts'
 import { compactIndex } from './compact.ts'
 import { coverage } from './coverage.ts'
-import { isStats, look, permissions } from './disk.ts'
+import { behindSymlink, isStats, look, permissions } from './disk.ts'
 import { fullListing, type Listing } from './listing.ts'
 import { askIgnored, hintedListing, ignoreRules, narrowListing } from './narrow.ts'
 import { type CaptureInput, defaultModes, type Scan } from './scan.ts'
 import { type Seed, seedFromUserIndex } from './seed.ts'
 import { takePaths } from './take.ts'
-import { readUserIndex } from './user-index.ts'
+import { readUserIndex, type UserIndex } from './user-index.ts'
 import { atRest, type WalkResult, walkDirectories } from './walk.ts'
 import { excluder } from './worktree.ts'
 
@@ -181,6 +181,27 @@ async function walkListed(scan: Scan, listed: Listing, stops: readonly RelativeP
   return walk
 }
 
+/**
+ * Paths that are not there now and are covered all the same when they come back, though a rule ignores them: they were
+ * captured, or are in the user's index. No listing would name them.
+ */
+async function coveredWhenBack(
+  scan: Scan,
+  { absent, base, user }: { absent: readonly RelativePath[]; base: Oid; user: UserIndex },
+): Promise<RelativePath[]> {
+  const recheck = new Set(scan.cache?.recheck)
+  const tracked = new Set(user.paths)
+  const notHere = user.notHere.map((path) => path.replace(/\/$/, ''))
+  const gone = new Map<RelativePath, 'file'>()
+  for (const path of absent) {
+    if (behindSymlink(scan.env, scan.worktree.root, path)) continue // git refuses to say
+    const sparse = notHere.some((directory) => isWithin(path, directory))
+    const was = recheck.has(path) || (tracked.has(path) && !sparse)
+    if (was || (await scan.store.trees.lookup(base, path)) !== null) gone.set(path, 'file')
+  }
+  return [...((await askIgnored(scan, gone, new AbortController().signal)) ?? [])]
+}
+
 async function captureListed(scan: Scan, listed: Listing, hot: ReturnType<typeof checkHot>): Promise<Captured> {
   const { env, worktree, store, cache } = scan
   const { root, repository } = worktree
@@ -227,7 +248,7 @@ async function captureListed(scan: Scan, listed: Listing, hot: ReturnType<typeof
     defaults: beside.defaults,
     index: cache?.index ?? null,
     hot: new Map([...hot.kept, ...taken.hot]),
-    recheck: taken.dropped,
+    recheck: [...taken.dropped, ...(await coveredWhenBack(scan, { absent: taken.absent, base, user }))],
     modes: taken.modes,
     directories: walk.directories,
     userIndex: user.print === null ? null : { print: user.print, names: user.names, notHere: user.notHere },

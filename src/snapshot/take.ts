@@ -21,6 +21,8 @@ export interface Taken {
   modes: Map<RelativePath, number>
   /** Paths that could not be taken though they may be there. */
   dropped: RelativePath[]
+  /** Paths where nothing is now. */
+  absent: RelativePath[]
   uncovered: Uncovered[]
   excluded: Map<RelativePath, string>
   /** Seeds that were used. */
@@ -44,6 +46,7 @@ export async function takePaths(scan: Scan, { known, fresh, seeds, base, walk }:
     hot: new Map(),
     modes: new Map([...(cache?.modes ?? [])].filter(([path]) => !path.endsWith('/'))),
     dropped: [],
+    absent: [],
     uncovered: [],
     excluded: new Map(),
     seeds: new Map(),
@@ -88,6 +91,7 @@ export async function takePaths(scan: Scan, { known, fresh, seeds, base, walk }:
     }
     const stats = scan.isReal(parentOf(path)) ? look(env, root, path) : null
     if (stats === null || (isStats(stats) && stats.isDirectory())) {
+      taken.absent.push(path)
       await drop(path, null)
     } else if (!isStats(stats)) {
       await drop(path, { reason: 'unreadable' })

@@ -26,3 +26,17 @@ test('promise 11: once something else is in such a directory, what it lacks is a
   expect([scratch.exists('logs/new.txt'), scratch.exists('logs/kept.txt')]).toEqual([false, true])
   expect(scratch.read('logs/x.log')).toBe('ignored\n')
 })
+
+test("promise 11: a file of the user's index that a rule ignores stays covered when it goes and comes back", () => {
+  const scratch = start()
+  scratch.write({ 'tracked.log': 'one\n' })
+  scratch.git('add', '-f', 'tracked.log')
+  scratch.turn('remove', () => scratch.remove('tracked.log'))
+  scratch.turn('make again', () => scratch.write({ 'tracked.log': 'two\n' }))
+  scratch.ckpt('undo')
+  expect(scratch.exists('tracked.log')).toBe(false)
+  scratch.ckpt('undo')
+  expect(scratch.read('tracked.log')).toBe('one\n')
+  scratch.ckpt('redo', '--all')
+  expect(scratch.read('tracked.log')).toBe('two\n')
+})
