@@ -1,0 +1,329 @@
+// `ckpt verify`: every damage is found, and what is whole is called so. Damage is done with files and plain git.
+import { createHash } from 'node:crypto'
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { closeContext, openContext, realEnv } from '../../src/index.ts'
+import { type VerifyOptions, verify } from '../../src/ops/verify.ts'
+import { Scratch } from '../support/scratch.ts'
+import { inStore, ownDirectory, storeOf } from '../support/store-surgery.ts'
+
+/** Two turns, the second with a step; one undone. */
+function smallStore(): Scratch {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'dir/b.txt': 'b\n' })
+  scratch.turn('first', () => scratch.write({ 'a.txt': 'two\n', 'dir/new.txt': 'new\n' }))
+  scratch.ckpt('mark', 'prompt', '--session', 's', '--text', 'second')
+  scratch.write({ 'a.txt': 'three\n' })
+  scratch.ckpt('mark', 'step', '--session', 's', '--tool', 'Edit', '--path', 'a.txt')
+  fs.mkdirSync(scratch.at('empty'))
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  scratch.ckpt('undo')
+  return scratch
+}
+
+/** Read anew each time, as a command does; in this process, for it is asked hundreds of times. */
+async function problems(scratch: Scratch, options: VerifyOptions = {}): Promise<string[]> {
+  const env = { ...realEnv(), cwd: scratch.root, home: scratch.home, vars: scratch.vars }
+  const context = await openContext(env, scratch.root, { reading: true })
+  try {
+    return (await verify(context, options)).problems
+  } finally {
+    closeContext(context)
+  }
+}
+
+function looseFiles(scratch: Scratch): string[] {
+  const objects = path.join(storeOf(scratch), 'objects')
+  return fs
+    .readdirSync(objects)
+    .filter((name) => /^[0-9a-f]{2}$/.test(name))
+    .flatMap((fan) => fs.readdirSync(path.join(objects, fan)).map((name) => path.join(objects, fan, name)))
+}
+
+const oidOf = (file: string) => `${path.basename(path.dirname(file))}${path.basename(file)}`
+
+/** Does something to a file, looks, and puts it back. */
+async function damaged(
+  file: string,
+  change: (bytes: Buffer) => Buffer | null,
+  look: () => Promise<unknown>,
+): Promise<void> {
+  const bytes = fs.readFileSync(file)
+  const mode = fs.statSync(file).mode
+  const next = change(bytes)
+  // Another inode: a hard link to the user's own object stays as it is.
+  fs.unlinkSync(file)
+  if (next) fs.writeFileSync(file, next)
+  try {
+    await look()
+  } finally {
+    fs.writeFileSync(file, bytes)
+    fs.chmodSync(file, mode)
+  }
+}
+
+const flipped =
+  (at: number, mask = 0xff) =>
+  (bytes: Buffer) => {
+    const other = Buffer.from(bytes)
+    other[at] = other[at]! ^ mask
+    return other
+  }
+
+test('every single object of a small store deleted is found', async () => {
+  const scratch = smallStore()
+  expect(await problems(scratch)).toEqual([])
+  // What only earlier versions of @meta and of the notes needed is no loss; git says which these are.
+  const needed = new Set(inStore(scratch, 'rev-list', '--objects', '--no-object-names', '--all').split('\n'))
+  const files = looseFiles(scratch)
+  expect(needed.size).toBeGreaterThan(20)
+  const missed: string[] = []
+  for (const file of files.filter((one) => needed.has(oidOf(one)))) {
+    await damaged(
+      file,
+      () => null,
+      async () => (await problems(scratch)).length === 0 && missed.push(oidOf(file)),
+    )
+  }
+  expect(missed).toEqual([])
+  expect(await problems(scratch)).toEqual([])
+})
+
+test('a byte flipped in any loose object is found, and named', async () => {
+  const scratch = smallStore()
+  const missed: string[] = []
+  for (const [i, file] of looseFiles(scratch).entries()) {
+    const size = fs.statSync(file).size
+    const at = [0, 1, 2, (size / 2) | 0, size - 5, size - 1][i % 6]!
+    await damaged(file, flipped(at), async () => {
+      if (!(await problems(scratch)).join().includes(oidOf(file))) missed.push(`${oidOf(file)} at ${at}`)
+    })
+  }
+  expect(missed).toEqual([])
+})
+
+test('a single bit flipped anywhere in an object is found, also where no checksum looks', async () => {
+  const scratch = smallStore()
+  const file = looseFiles(scratch).find((one) => fs.statSync(one).size < 60)!
+  const missed: string[] = []
+  // The filling bits of the last byte before the checksum, and each byte in turn.
+  const size = fs.statSync(file).size
+  const all = [...Array(size).keys()].map((at): [number, number] => [at, 1 << (at % 8)])
+  for (const [at, mask] of [...all, [size - 5, 0x80], [size - 5, 0x40]] as const) {
+    await damaged(
+      file,
+      flipped(at, mask),
+      async () => (await problems(scratch)).length === 0 && missed.push(`${at} ^ ${mask}`),
+    )
+  }
+  expect(missed).toEqual([])
+})
+
+test('a byte flipped in a pack, its index or its reverse index is found, wherever it lies', async () => {
+  const scratch = smallStore()
+  scratch.ckpt('prune')
+  const directory = path.join(storeOf(scratch), 'objects/pack')
+  const names = fs.readdirSync(directory)
+  expect(names.map((name) => path.extname(name))).toEqual(expect.arrayContaining(['.idx', '.pack']))
+  expect(await problems(scratch)).toEqual([])
+  const missed: string[] = []
+  for (const name of names) {
+    const size = fs.statSync(path.join(directory, name)).size
+    for (const at of [0, 9, (size / 3) | 0, (size / 2) | 0, size - 21, size - 1]) {
+      await damaged(path.join(directory, name), flipped(at), async () => {
+        if ((await problems(scratch)).length === 0) missed.push(`${path.extname(name)} at ${at}`)
+      })
+    }
+    if (name.endsWith('.rev')) continue // git makes it again
+    await damaged(
+      path.join(directory, name),
+      () => null,
+      async () => (await problems(scratch)).length === 0 && missed.push(`${name} gone`),
+    )
+  }
+  expect(missed).toEqual([])
+})
+
+test('any ref moved back, moved elsewhere or deleted is found', async () => {
+  const scratch = smallStore()
+  const rows = inStore(scratch, 'for-each-ref', '--format=%(refname) %(objectname) %(objecttype)').split('\n')
+  expect(rows.length).toBeGreaterThan(4)
+  const missed: string[] = []
+  for (const row of rows) {
+    const [ref, oid, type] = row.split(' ') as [string, string, string]
+    const others =
+      type === 'commit' && !ref.startsWith('refs/notes/') ? inStore(scratch, 'rev-list', oid).split('\n') : []
+    for (const to of [...others.slice(1), null]) {
+      inStore(scratch, 'update-ref', ...(to === null ? ['-d', ref] : [ref, to]))
+      if ((await problems(scratch)).length === 0) missed.push(`${ref} to ${to}`)
+      inStore(scratch, 'update-ref', ref, oid)
+    }
+  }
+  expect(missed).toEqual([])
+  expect(await problems(scratch)).toEqual([])
+})
+
+test('a ref moved back stays found when the session went on from there', async () => {
+  const scratch = new Scratch().init()
+  scratch.turn('first', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.turn('second', () => scratch.write({ 'a.txt': 'three\n' }))
+  const lost = inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live')
+  inStore(scratch, 'update-ref', 'refs/ckpt/@main/s/live', `${lost}~2`)
+  scratch.turn('third', () => scratch.write({ 'a.txt': 'four\n' }))
+  expect((await problems(scratch)).join()).toContain(lost.slice(0, 10))
+  // Once it is on a branch again nothing is lost.
+  inStore(scratch, 'update-ref', 'refs/ckpt/@main/s/abandoned/9-1700000000', lost)
+  expect(await problems(scratch)).toEqual([])
+})
+
+test('a byte flipped in a ref, in shallow, in a journal or in the record of the refs is found', async () => {
+  const scratch = new Scratch().init()
+  for (const n of [1, 2, 3]) scratch.turn(`turn ${n}`, () => scratch.write({ 'a.txt': `${n}\n` }))
+  scratch.ckpt('prune', '--keep', '2')
+  scratch.ckpt('undo')
+  expect(await problems(scratch)).toEqual([])
+  const store = storeOf(scratch)
+  const refs = fs
+    .readdirSync(path.join(store, 'refs'), { recursive: true, encoding: 'utf8' })
+    .map((name) => path.join(store, 'refs', name))
+    .filter((name) => fs.statSync(name).isFile())
+  const own = ownDirectory(scratch)
+  const files = [...refs, path.join(store, 'shallow'), path.join(own, 'tips'), path.join(own, 'boundary')]
+  const missed: string[] = []
+  for (const file of files) {
+    const size = fs.statSync(file).size
+    for (const at of [0, (size / 2) | 0, size - 2])
+      await damaged(
+        file,
+        flipped(at, 0x03),
+        async () => (await problems(scratch)).length === 0 && missed.push(`${file} at ${at}`),
+      )
+    await damaged(
+      file,
+      () => null,
+      async () => (await problems(scratch)).length === 0 && missed.push(`${file} gone`),
+    )
+  }
+  const body = JSON.stringify({ version: 1, op: 'undo', session: 's', entries: [], refs: [] })
+  const journal = `${createHash('sha256').update(body).digest('hex')}\n${body}\n`
+  for (const at of [3, 70, 90]) {
+    fs.writeFileSync(path.join(own, 'journal.json'), flipped(at)(Buffer.from(journal)))
+    if ((await problems(scratch)).length === 0) missed.push(`journal at ${at}`)
+  }
+  fs.unlinkSync(path.join(own, 'journal.json'))
+  expect(missed).toEqual([])
+  expect(await problems(scratch)).toEqual([])
+})
+
+test('a journal left over is `unfinished`, in this worktree or another', async () => {
+  const scratch = smallStore()
+  const body = JSON.stringify({ version: 1, op: 'undo', session: 's', entries: [], refs: [] })
+  const journal = `${createHash('sha256').update(body).digest('hex')}\n${body}\n`
+  fs.writeFileSync(path.join(ownDirectory(scratch), 'journal.json'), journal)
+  expect(await problems(scratch)).toEqual([expect.stringMatching(/^unfinished: a undo of session s was cut short/)])
+  fs.unlinkSync(path.join(ownDirectory(scratch), 'journal.json'))
+  fs.mkdirSync(ownDirectory(scratch, 'other-0123456789ab'))
+  fs.writeFileSync(path.join(ownDirectory(scratch, 'other-0123456789ab'), 'journal.json'), journal)
+  expect((await problems(scratch)).join()).toMatch(/^unfinished: .*other-0123456789ab/)
+})
+
+test('a boundary whose turn is not in the live chain, and one that the git hooks do not see, are found', async () => {
+  const scratch = smallStore()
+  const boundary = inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/boundary')
+  fs.unlinkSync(path.join(ownDirectory(scratch), 'boundary'))
+  expect((await problems(scratch)).join()).toContain('git hooks')
+  scratch.ckpt('redo', '--all')
+  scratch.ckpt('undo', '--turns', '2')
+  scratch.ckpt('accept')
+  expect(await problems(scratch)).toEqual([])
+  inStore(scratch, 'update-ref', 'refs/ckpt/@main/s/boundary', boundary)
+  expect((await problems(scratch)).join()).toMatch(/boundary: .*hides turn 2, which is not in its live chain/)
+})
+
+test('--no-pending: exit 5 while something is undone', async () => {
+  const scratch = smallStore()
+  const { code, document } = scratch.tryCkpt('verify', '--no-pending')
+  expect([code, document.error.code]).toEqual([5, 'BOUNDARY_PENDING'])
+  scratch.ckpt('redo')
+  expect(scratch.ckpt('verify', '--no-pending').problems).toEqual([])
+})
+
+test('--worktree: every file, mode and empty directory is that of the last checkpoint', async () => {
+  const scratch = smallStore()
+  scratch.ckpt('redo')
+  scratch.ckpt('snapshot')
+  expect(await problems(scratch, { worktree: true })).toEqual([])
+  const cases: [string, () => void, () => void][] = [
+    ['a.txt (changed)', () => scratch.write({ 'a.txt': 'thrEe\n' }), () => scratch.write({ 'a.txt': 'three\n' })],
+    ['more.txt (added)', () => scratch.write({ 'more.txt': '' }), () => scratch.remove('more.txt')],
+    ['dir/b.txt (deleted)', () => scratch.remove('dir/b.txt'), () => scratch.write({ 'dir/b.txt': 'b\n' })],
+    ['a.txt (mode)', () => fs.chmodSync(scratch.at('a.txt'), 0o600), () => fs.chmodSync(scratch.at('a.txt'), 0o644)],
+    ['empty (deleted)', () => fs.rmdirSync(scratch.at('empty')), () => fs.mkdirSync(scratch.at('empty'))],
+    ['dir (mode)', () => fs.chmodSync(scratch.at('dir'), 0o700), () => fs.chmodSync(scratch.at('dir'), 0o755)],
+  ]
+  for (const [said, change, back] of cases) {
+    const { mtime } = fs.statSync(scratch.at('a.txt'))
+    change()
+    if (said.startsWith('a.txt')) fs.utimesSync(scratch.at('a.txt'), mtime, mtime) // no cache is believed
+    expect((await problems(scratch, { worktree: true })).join()).toContain(said)
+    back()
+  }
+  expect(await problems(scratch, { worktree: true })).toEqual([])
+})
+
+test('--ref: which commits recorded turns account for', async () => {
+  const scratch = new Scratch().init()
+  scratch.turn('edit', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.git('commit', '-qam', 'what turn 1 did')
+  scratch.turn('commit by itself', async () => {
+    scratch.write({ 'b.txt': 'b\n' })
+    scratch.git('add', 'b.txt')
+    scratch.git('commit', '-qm', 'inside turn 2')
+  })
+  scratch.write({ 'mine.txt': 'mine\n' })
+  scratch.git('add', 'mine.txt')
+  scratch.git('commit', '-qm', 'my own')
+  const { commits, problems: found } = scratch.ckpt('verify', '--ref', 'HEAD~3..HEAD')
+  expect(commits.map((one: any) => [one.subject, one.covered, one.session, one.turn])).toEqual([
+    ['what turn 1 did', true, 's', 1],
+    ['inside turn 2', true, 's', 2],
+    ['my own', false, null, null],
+  ])
+  expect(found).toEqual([])
+  const strict = scratch.tryCkpt('verify', '--ref', 'HEAD~3..HEAD', '--covered')
+  expect(strict.code).toBe(7)
+  expect(strict.document.problems.join()).toContain('mine.txt')
+  expect(scratch.ckpt('verify', '--ref', 'HEAD~3..HEAD~1', '--covered').problems).toEqual([])
+  expect(scratch.tryCkpt('verify', '--ref', 'nowhere..HEAD').code).toBe(3)
+  expect(scratch.tryCkpt('verify', '--covered').code).toBe(2)
+})
+
+test('--ci: annotations and a summary in the words of the CI', async () => {
+  const scratch = smallStore()
+  const summary = path.join(scratch.base, 'summary.md')
+  const github = { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: summary }
+  expect(scratch.run(['verify', '--ci'], { vars: github }).stdout).not.toContain('::error')
+  expect(fs.readFileSync(summary, 'utf8')).toMatch(/\| timeline \| ok \| \d+ checkpoints/)
+  inStore(scratch, 'update-ref', '-d', 'refs/ckpt/@main/s/live')
+  const bad = scratch.run(['verify', '--ci'], { vars: github })
+  expect(bad.code).toBe(7)
+  expect(bad.stdout).toMatch(/^::error title=ckpt verify%3A refs::refs\/ckpt\/@main\/s\/live is gone/m)
+  expect(fs.readFileSync(summary, 'utf8')).toContain('| refs | **bad** |')
+  const gitlab = scratch.run(['verify', '--ci'], { vars: { GITLAB_CI: 'true' } })
+  expect(gitlab.stdout).toMatch(/^ERROR: ckpt verify: refs: /m)
+  const json = scratch.run(['verify', '--ci', '--json'], { vars: github })
+  expect(JSON.parse(json.stdout).ok).toBe(false)
+  expect(json.stderr).toContain('::error')
+})
+
+test('it writes nothing: no byte and no time in the store or the worktree moves', async () => {
+  const scratch = smallStore()
+  const state = () =>
+    fs
+      .readdirSync(scratch.root, { recursive: true, encoding: 'utf8' })
+      .map((name) => `${name} ${fs.lstatSync(scratch.at(name)).mtimeMs} ${fs.lstatSync(scratch.at(name)).ino}`)
+      .sort()
+  const before = state()
+  scratch.tryCkpt('verify', '--worktree', '--ref', 'HEAD', '--no-pending', '--ci')
+  expect(state()).toEqual(before)
+})
