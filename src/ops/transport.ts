@@ -64,7 +64,12 @@ export async function exportBundle(context: Context, file: string, options: Send
 export async function importBundle(context: Context, file: string): Promise<Received> {
   mustExist(context, file)
   sweep(context)
-  return receiving(context, file, (parcel) => parcel.fetchBundle(file))
+  // Nothing is borrowed: else git would not read what is here already, and a broken file would pass.
+  return receiving(context, { from: file, borrow: [] }, async (parcel) => {
+    await parcel.fetchBundle(file)
+    if ((await parcel.refs()).length > 0) return
+    throw new CkptError('DAMAGED', `${file} holds no checkpoints. Nothing was changed.`)
+  })
 }
 
 function mustExist({ env }: Context, file: string): void {
@@ -74,13 +79,13 @@ function mustExist({ env }: Context, file: string): void {
     })
 }
 
-async function receiving(context: Context, from: string, fetch: (parcel: Parcel) => Promise<void>): Promise<Received> {
-  const { env, place, store } = context
-  const parcel = await Parcel.make(env, {
-    within: place.directory,
-    hash: place.hash,
-    borrow: [`${store.gitDir}/objects`],
-  })
+async function receiving(
+  context: Context,
+  { from, borrow }: { from: string; borrow: readonly string[] },
+  fetch: (parcel: Parcel) => Promise<void>,
+): Promise<Received> {
+  const { env, place } = context
+  const parcel = await Parcel.make(env, { within: place.directory, hash: place.hash, borrow })
   try {
     await fetch(parcel)
     return { from, worktrees: await unpackParcel(context, parcel), warnings: context.warnings }
@@ -186,7 +191,7 @@ export async function pull(context: Context, remote: string): Promise<Received> 
   const { store } = context
   const origin = originOf(context)
   let fetched: ParcelRef[] = []
-  const result = await receiving(context, remote, async (parcel) => {
+  const result = await receiving(context, { from: remote, borrow: [`${store.gitDir}/objects`] }, async (parcel) => {
     const there = (await parcel.remoteRefs(url)).filter((one) => one.origin !== origin)
     const got = remembered(context, 'got', url)
     const here = await placesHere(context)

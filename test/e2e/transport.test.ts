@@ -1,0 +1,293 @@
+// Checkpoints on another machine: bundles, and remotes by git's own transport.
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { Scratch } from '../support/scratch.ts'
+import { inStore, ownDirectory, storeOf } from '../support/store-surgery.ts'
+
+/** The same repository on another machine. */
+function cloneOf(origin: Scratch): Scratch {
+  const clone = new Scratch()
+  fs.rmdirSync(clone.root)
+  execFileSync('git', ['clone', '-q', origin.root, clone.root], { env: clone.vars, stdio: 'pipe' })
+  return clone
+}
+
+function bareRemote(scratch: Scratch): string {
+  const remote = path.join(scratch.base, 'remote.git')
+  execFileSync('git', ['init', '-q', '--bare', remote], { env: scratch.vars })
+  return remote
+}
+
+const inRemote = (scratch: Scratch, remote: string, ...args: string[]) =>
+  execFileSync('git', [`--git-dir=${remote}`, ...args], { env: scratch.vars, encoding: 'utf8' }).trim()
+
+function twoTurns(): Scratch {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'dir/b.txt': 'b\n', '.env': 'KEY=1\n' })
+  scratch.turn('words of the first prompt', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.turn('words of the second', () => scratch.write({ 'dir/new.txt': 'new\n' }))
+  return scratch
+}
+
+const turnsOf = (scratch: Scratch, ...args: string[]) =>
+  scratch.ckpt('list', ...args).turns.map((turn: any) => [turn.n, turn.before, turn.after])
+
+/** Every object of a git directory, as text. */
+function everything(gitDir: string, scratch: Scratch): string {
+  const git = (args: string[], input?: string) =>
+    execFileSync('git', [`--git-dir=${gitDir}`, 'cat-file', ...args], { env: scratch.vars, input: input ?? '' })
+  return git(['--batch', '--batch-all-objects']).toString('latin1')
+}
+
+test('a bundle made here verifies in an empty clone, and lists, diffs and restores there', () => {
+  const here = twoTurns()
+  const file = path.join(here.base, 'ckpt.bundle')
+  const before = here.gitState()
+  const sent = here.ckpt('export', file)
+  expect(sent).toMatchObject({ sent: true, sessions: 1, checkpoints: 4, prompts: 0, secrets: ['.env'] })
+  expect(here.gitState()).toEqual(before)
+  expect(fs.statSync(file).mode & 0o777).toBe(0o600)
+  const there = cloneOf(here)
+  execFileSync('git', ['bundle', 'verify', file], { cwd: there.root, env: there.vars, stdio: 'pipe' })
+  const proof = there.ckpt('verify', '--bundle', file)
+  expect(proof.checks).toContainEqual(expect.objectContaining({ name: 'bundle', ok: true }))
+  expect(there.exists('.git/ckpt')).toBe(false)
+  expect(there.ckpt('import', file).worktrees).toEqual([
+    expect.objectContaining({ worktree: '@main', sessions: ['s'], checkpoints: 4 }),
+  ])
+  expect(turnsOf(there)).toEqual(turnsOf(here))
+  expect(there.ckpt('diff', '1').patch).toBe(here.ckpt('diff', '1').patch)
+  expect(there.ckpt('verify').problems).toEqual([])
+  there.ckpt('restore', '2', '--force')
+  expect([there.read('a.txt'), there.read('dir/new.txt')]).toEqual(['two\n', 'new\n'])
+  there.ckpt('restore', '1:before', '--force', '--', 'a.txt')
+  expect(there.read('a.txt')).toBe('one\n')
+  // Once more changes nothing.
+  const refs = inStore(there, 'for-each-ref')
+  there.ckpt('import', file)
+  expect(inStore(there, 'for-each-ref')).toBe(refs)
+})
+
+test('prompts stay unless they are asked for', () => {
+  const here = twoTurns()
+  const [without, withThem] = [path.join(here.base, 'a.bundle'), path.join(here.base, 'b.bundle')]
+  here.ckpt('export', without)
+  expect(here.ckpt('export', withThem, '--with-prompts').prompts).toBe(2)
+  const [one, two] = [cloneOf(here), cloneOf(here)]
+  one.ckpt('import', without)
+  two.ckpt('import', withThem)
+  expect(everything(storeOf(one), one)).not.toContain('words of the')
+  expect(two.ckpt('list').turns.map((turn: any) => turn.prompt)).toEqual([
+    'words of the second',
+    'words of the first prompt',
+  ])
+  // Prompts that come later are added to what is there.
+  one.ckpt('import', withThem)
+  expect(one.ckpt('show', '1').turn.text).toBe('words of the first prompt')
+})
+
+test('what looks like a secret is listed first, and nobody is asked without a terminal', () => {
+  const here = new Scratch().init({ 'a.txt': '', 'certs/server.pem': 'x', 'id_rsa.pub': 'x', '.env.example': 'x' })
+  here.turn('x', () => here.write({ 'deep/id_rsa': 'x', '.env': 'x', 'config/secrets.yml': 'x' }))
+  const file = path.join(here.base, 'x.bundle')
+  const told = here.run(['export', file])
+  expect(told.code).toBe(0)
+  const lines = told.stderr.split('\n').filter((line) => line.startsWith('  '))
+  expect(lines.map((line) => line.trim())).toEqual(['.env', 'certs/server.pem', 'config/secrets.yml', 'deep/id_rsa'])
+  expect(told.stderr).toMatch(/Prompts stay here/)
+})
+
+test('push to and pull from a bare repository: refs/ckpt/ and nothing else', () => {
+  const here = twoTurns()
+  const remote = bareRemote(here)
+  // A hook of the remote would be somebody's program.
+  fs.writeFileSync(path.join(remote, 'hooks/pre-receive'), `#!/bin/sh\ntouch ${here.base}/ran\nexit 1\n`, {
+    mode: 0o755,
+  })
+  here.git('remote', 'add', 'shared', remote)
+  const before = here.gitState()
+  here.ckpt('push', 'shared')
+  expect(here.gitState()).toEqual(before)
+  expect(fs.existsSync(`${here.base}/ran`)).toBe(false)
+  const refs = inRemote(here, remote, 'for-each-ref', '--format=%(refname)').split('\n')
+  expect(refs).toEqual([expect.stringMatching(/^refs\/ckpt\/[0-9a-f]{12}\/@main$/)])
+  expect(everything(remote, here)).not.toContain('words of the')
+  const there = cloneOf(here)
+  expect(there.ckpt('pull', remote).worktrees).toEqual([expect.objectContaining({ worktree: '@main', checkpoints: 4 })])
+  expect(turnsOf(there)).toEqual(turnsOf(here))
+  expect(there.ckpt('verify').problems).toEqual([])
+  expect(there.ckpt('pull', remote).worktrees).toEqual([])
+  // Only what is new goes and comes.
+  here.turn('third', () => here.write({ 'a.txt': 'three\n' }))
+  here.ckpt('push', 'shared')
+  expect(there.ckpt('pull', remote).worktrees).toEqual([expect.objectContaining({ worktree: '@main', checkpoints: 2 })])
+  expect(turnsOf(there)).toEqual(turnsOf(here))
+  expect(there.ckpt('verify').problems).toEqual([])
+})
+
+test('two clones with different sessions do not lose any', () => {
+  const one = new Scratch().init()
+  const two = cloneOf(one)
+  const remote = bareRemote(one)
+  one.turn('one', () => one.write({ 'a.txt': 'by one\n' }), 'first')
+  two.turn('two', () => two.write({ 'b.txt': 'by two\n' }), 'second')
+  one.ckpt('push', remote)
+  two.ckpt('push', remote)
+  const [ownOne, ownTwo] = [turnsOf(one), turnsOf(two)]
+  for (const [scratch, other] of [
+    [one, 'second'],
+    [two, 'first'],
+  ] as const) {
+    const { worktrees } = scratch.ckpt('pull', remote)
+    expect(worktrees).toEqual([
+      expect.objectContaining({
+        from: '@main',
+        worktree: expect.stringMatching(/^from-[0-9a-f]{8}-main$/),
+        sessions: [other],
+      }),
+    ])
+    const all = scratch.ckpt('list', '--sessions', '--all-worktrees').sessions.map((session: any) => session.id)
+    expect(all.sort()).toEqual(['first', 'second'])
+    expect(scratch.ckpt('verify').problems).toEqual([])
+  }
+  expect([turnsOf(one), turnsOf(two)]).toEqual([ownOne, ownTwo])
+  one.ckpt('show', ownTwo[0][2])
+  one.ckpt('restore', ownTwo[0][2], '--', 'b.txt')
+  expect(one.read('b.txt')).toBe('by two\n')
+})
+
+test('the same session gone on on both sides: both stay', () => {
+  const one = twoTurns()
+  const remote = bareRemote(one)
+  const two = cloneOf(one)
+  one.ckpt('push', remote)
+  two.ckpt('pull', remote)
+  one.turn('here', () => one.write({ 'a.txt': 'here\n' }))
+  two.turn('there', () => two.write({ 'a.txt': 'there\n' }))
+  const [mine, theirs] = [turnsOf(one), turnsOf(two)]
+  one.ckpt('push', remote)
+  two.ckpt('push', remote)
+  one.ckpt('pull', remote)
+  two.ckpt('pull', remote)
+  expect([turnsOf(one), turnsOf(two)]).toEqual([mine, theirs])
+  one.ckpt('show', theirs[0][2])
+  two.ckpt('show', mine[0][2])
+  for (const scratch of [one, two]) expect(scratch.ckpt('verify').problems).toEqual([])
+  // What came before stays when its sender forgot it: here the other goes back, and sends again.
+  two.ckpt('undo')
+  two.turn('otherwise', () => two.write({ 'a.txt': 'otherwise\n' }))
+  two.ckpt('push', remote)
+  one.ckpt('pull', remote)
+  one.ckpt('show', theirs[0][2])
+  expect(one.ckpt('verify').problems).toEqual([])
+})
+
+test('a copy of a store does not push over what its original sent', () => {
+  const one = twoTurns()
+  const remote = bareRemote(one)
+  one.ckpt('push', remote)
+  const copy = new Scratch()
+  fs.cpSync(path.join(one.root, '.git'), path.join(copy.root, '.git'), { recursive: true })
+  copy.git('checkout', '-q', '.')
+  one.turn('at one', () => one.write({ 'a.txt': 'at one\n' }))
+  one.ckpt('push', remote)
+  copy.turn('at the copy', () => copy.write({ 'a.txt': 'at the copy\n' }))
+  copy.ckpt('push', remote)
+  expect(inRemote(one, remote, 'for-each-ref', '--format=%(refname)').split('\n')).toHaveLength(2)
+  const third = cloneOf(one)
+  third.ckpt('pull', remote)
+  third.ckpt('show', turnsOf(one)[0][2])
+  third.ckpt('show', turnsOf(copy)[0][2])
+  expect(third.ckpt('verify').problems).toEqual([])
+})
+
+test('a pruned store exports and pushes; its ids stay, and it is cut there too', () => {
+  const here = twoTurns()
+  here.turn('third', () => here.write({ 'a.txt': 'three\n' }))
+  here.ckpt('prune', '--keep', '2')
+  expect(fs.existsSync(path.join(storeOf(here), 'shallow'))).toBe(true)
+  const file = path.join(here.base, 'cut.bundle')
+  const remote = bareRemote(here)
+  here.ckpt('export', file)
+  here.ckpt('push', remote)
+  for (const bring of [
+    ['import', file],
+    ['pull', remote],
+  ]) {
+    const there = cloneOf(here)
+    expect(there.ckpt('verify', '--bundle', file).problems).toEqual([])
+    there.ckpt(...bring)
+    expect(turnsOf(there)).toEqual(turnsOf(here))
+    expect(there.ckpt('verify').problems).toEqual([])
+    inStore(there, 'fsck', '--strict', '--no-dangling')
+    there.ckpt('prune')
+    expect(turnsOf(there)).toEqual(turnsOf(here))
+  }
+})
+
+test('a pending boundary goes along: redo there, and the gate sees it', () => {
+  const here = twoTurns()
+  here.ckpt('undo')
+  const file = path.join(here.base, 'pending.bundle')
+  here.ckpt('export', file)
+  const there = cloneOf(here)
+  there.write({ 'a.txt': 'two\n' })
+  there.ckpt('import', file)
+  expect(there.ckpt('status').boundary).toMatchObject({ session: 's', turn: 2 })
+  expect(fs.readFileSync(path.join(ownDirectory(there), 'boundary'), 'utf8')).toMatch(/^s\t2\t2/)
+  expect(there.tryCkpt('verify', '--no-pending').code).toBe(5)
+  there.ckpt('redo')
+  expect(there.read('dir/new.txt')).toBe('new\n')
+  expect(there.ckpt('verify').problems).toEqual([])
+})
+
+test('a byte flipped anywhere in a bundle is found, and nothing of it is taken in', () => {
+  const here = twoTurns()
+  const file = path.join(here.base, 'whole.bundle')
+  here.ckpt('export', file)
+  const bytes = fs.readFileSync(file)
+  const there = cloneOf(here)
+  const broken = path.join(here.base, 'broken.bundle')
+  const missed: number[] = []
+  const places = [0, 20, 60, 75, ...Array.from({ length: 12 }, (_, i) => Math.floor((bytes.length * (i + 1)) / 13))]
+  for (const at of places) {
+    const other = Buffer.from(bytes)
+    other[at] = other[at]! ^ 0x11
+    fs.writeFileSync(broken, other)
+    if (there.tryCkpt('verify', '--bundle', broken).code !== 7) missed.push(at)
+    if (there.tryCkpt('import', broken).code === 0) missed.push(-at)
+  }
+  expect(missed).toEqual([])
+  expect(there.ckpt('list', '--sessions').sessions).toEqual([])
+  fs.writeFileSync(broken, bytes.subarray(0, bytes.length - 30))
+  expect(there.tryCkpt('import', broken).code).toBe(7)
+  expect(there.tryCkpt('import', path.join(here.base, 'none')).code).toBe(3)
+})
+
+test("promise 6: only the user's own programs may run, and a URL that names one is refused", () => {
+  const here = twoTurns()
+  const ran = path.join(here.base, 'ran')
+  const program = path.join(here.base, 'program.sh')
+  fs.writeFileSync(program, `#!/bin/sh\necho "$0 $*" >> ${ran}\nexit 1\n`, { mode: 0o755 })
+  here.git('config', 'core.sshCommand', program)
+  here.git('config', 'credential.helper', program)
+  here.git('remote', 'add', 'evil', `ext::${program} %S`)
+  expect(here.tryCkpt('push', 'evil').code).toBe(1)
+  expect(here.tryCkpt('pull', `ext::${program}`).code).toBe(1)
+  here.run(['pull', 'ssh://nowhere.invalid/x.git'], { vars: { GIT_SSH_COMMAND: 'false' } })
+  expect(fs.existsSync(ran)).toBe(false)
+  // The user's own: asked for in their own file.
+  fs.writeFileSync(path.join(here.home, '.gitconfig'), `[core]\n\tsshCommand = ${program}\n`)
+  expect(here.tryCkpt('pull', 'ssh://nowhere.invalid/x.git').code).toBe(1)
+  expect(fs.readFileSync(ran, 'utf8')).toContain('nowhere.invalid')
+  expect(here.tryCkpt('push', 'no-such-remote').code).toBe(3)
+  expect(here.tryCkpt('push', '--', '--upload-pack=x').code).toBe(2)
+})
+
+test('nothing recorded: nothing to send, and a word', () => {
+  const scratch = new Scratch().init()
+  const { code, document } = scratch.tryCkpt('export', path.join(scratch.base, 'x'))
+  expect([code, document.error.code]).toEqual([3, 'NOT_FOUND'])
+  expect(scratch.exists('.git/ckpt')).toBe(false)
+})
