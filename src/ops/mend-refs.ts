@@ -127,9 +127,10 @@ async function bestFor(context: Context, known: Known, ref: string): Promise<Oid
   const ours = own.filter((one) => sessionRef(store, one.session, leaf) === ref).sort((a, b) => b.seq - a.seq)
   if (leaf === 'live') return liveOf(known, ref, ours)
   if (leaf === 'boundary') return ours.find((one) => one.kind === 'safety' && one.record)?.id ?? null
+  // A safety checkpoint holds the branch that it was made on: only branches count.
   const held = reachable(
     known,
-    tipsOf(known, () => true),
+    tipsOf(known, (other) => /\/(live|abandoned\/[^/]+)$/.test(other)),
   )
   if (leaf.startsWith('abandoned/'))
     return ours.find((one) => !held.has(one.id) && !comesFromSafety(known, one))?.id ?? null

@@ -1,0 +1,147 @@
+// What `ckpt doctor` names, and what `--fix` makes of it.
+import { createHash } from 'node:crypto'
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { type Json, Scratch } from '../support/scratch.ts'
+import { inStore, ownDirectory, removeObject, storeOf } from '../support/store-surgery.ts'
+
+const fileOf = (scratch: Scratch, ref: string) => path.join(storeOf(scratch), 'refs', ref)
+const cutShort = (scratch: Scratch, ref: string) => fs.writeFileSync(fileOf(scratch, ref), '')
+
+function threeTurns(): Scratch {
+  const scratch = new Scratch().init()
+  for (const n of [1, 2, 3]) scratch.turn(`work ${n}`, () => scratch.write({ 'a.txt': `${n}\n` }))
+  return scratch
+}
+
+const finding = (document: Json, name: string) => document.findings.find((one: Json) => one.name === name)
+
+/** `doctor` names the ref and exits 7; `--fix` mends it; everything is clean then. Mostly with nothing written down of it. */
+function mended(scratch: Scratch, ref: string, { written = false } = {}): string {
+  if (!written) fs.rmSync(path.join(ownDirectory(scratch), 'tips'))
+  const named = scratch.tryCkpt('doctor')
+  expect([named.code, named.document.error.code]).toEqual([7, 'DAMAGED'])
+  expect(finding(named.document, 'refs')).toMatchObject({ ok: false, mend: 'ckpt doctor --fix' })
+  expect(finding(named.document, 'refs').detail).toContain(`refs/${ref}`)
+  const { detail, fixed } = finding(scratch.ckpt('doctor', '--fix'), 'refs')
+  expect(fixed).toBe(true)
+  expect(scratch.ckpt('verify').problems).toEqual([])
+  expect(finding(scratch.ckpt('doctor'), 'refs').ok).toBe(true)
+  return detail
+}
+
+const turns = (scratch: Scratch) =>
+  scratch
+    .ckpt('list', '--hidden', '--abandoned')
+    .turns.map((turn: Json) => `${turn.n}${turn.hidden ? ' hidden' : ''}${turn.abandoned ? ' abandoned' : ''}`)
+
+describe('a ref that was cut short', () => {
+  test('a live branch is set to its newest checkpoint, and the commands work again', () => {
+    const scratch = threeTurns()
+    const ref = 'ckpt/@main/s/live'
+    const before = inStore(scratch, 'rev-parse', `refs/${ref}`)
+    cutShort(scratch, ref)
+    const { code, document } = scratch.tryCkpt('list')
+    expect([code, document.error.code]).toEqual([7, 'DAMAGED'])
+    expect(document.error.hints.join()).toContain('ckpt doctor --fix')
+    expect(mended(scratch, ref, { written: true })).toContain(before.slice(0, 10))
+    expect(inStore(scratch, 'rev-parse', `refs/${ref}`)).toBe(before)
+    scratch.ckpt('undo', '--turns', '3')
+    expect(scratch.read('a.txt')).toBe('one\n')
+  })
+
+  test('a ref that names what is not there is as bad as an empty one', () => {
+    const scratch = threeTurns()
+    fs.writeFileSync(fileOf(scratch, 'ckpt/@main/s/live'), `${'1'.repeat(40)}\n`)
+    mended(scratch, 'ckpt/@main/s/live')
+    expect(turns(scratch)).toEqual(['3', '2', '1'])
+  })
+
+  test('a pending boundary is pending again: redo goes forward, and the gate knows', () => {
+    const scratch = threeTurns()
+    scratch.ckpt('undo', '--turns', '2')
+    cutShort(scratch, 'ckpt/@main/s/boundary')
+    fs.rmSync(path.join(ownDirectory(scratch), 'boundary'))
+    mended(scratch, 'ckpt/@main/s/boundary')
+    expect(fs.existsSync(path.join(ownDirectory(scratch), 'boundary'))).toBe(true)
+    expect(turns(scratch)).toEqual(['3 hidden', '2 hidden', '1'])
+    scratch.ckpt('redo', '--all')
+    expect(scratch.read('a.txt')).toBe('3\n')
+  })
+
+  test('a live branch beside an undo, and one after accept, end where they did', () => {
+    const scratch = threeTurns()
+    scratch.ckpt('undo')
+    const pending = inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live')
+    cutShort(scratch, 'ckpt/@main/s/live')
+    mended(scratch, 'ckpt/@main/s/live')
+    expect(inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live')).toBe(pending)
+    scratch.ckpt('accept')
+    const accepted = inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live')
+    cutShort(scratch, 'ckpt/@main/s/live')
+    mended(scratch, 'ckpt/@main/s/live')
+    expect(inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live')).toBe(accepted)
+    expect(turns(scratch)).toEqual(['3 abandoned', '2', '1'])
+  })
+
+  test('an abandoned branch, prompts, what lies beside checkpoints, a safety checkpoint', () => {
+    const scratch = threeTurns()
+    scratch.ckpt('undo')
+    scratch.turn('work 4', () => scratch.write({ 'a.txt': '4\n' }))
+    const shown = scratch.ckpt('list', '--hidden', '--abandoned').turns
+    const own = fs.readdirSync(fileOf(scratch, 'ckpt/@main/s'), { recursive: true, encoding: 'utf8' })
+    const leaf = (kind: string) => own.find((name) => name.startsWith(`${kind}/`))!
+    const abandoned = `ckpt/@main/s/${leaf('abandoned')}`
+    const safety = `ckpt/@main/s/${leaf('safety')}`
+    const was = [abandoned, safety].map((ref) => inStore(scratch, 'rev-parse', `refs/${ref}`))
+    for (const ref of [abandoned, safety, 'ckpt/@main/@meta', 'notes/ckpt/@main']) {
+      cutShort(scratch, ref)
+      mended(scratch, ref)
+    }
+    expect([abandoned, safety].map((ref) => inStore(scratch, 'rev-parse', `refs/${ref}`))).toEqual(was)
+    expect(scratch.ckpt('list', '--hidden', '--abandoned').turns).toEqual(shown)
+  })
+
+  test('where nothing is left of what it named, its file is set aside, and that is said', () => {
+    const scratch = threeTurns()
+    scratch.ckpt('undo')
+    scratch.ckpt('redo')
+    cutShort(scratch, 'ckpt/@main/s/abandoned')
+    expect(mended(scratch, 'ckpt/@main/s/abandoned')).toContain('names nothing that is left')
+    expect(turns(scratch)).toEqual(['3', '2', '1'])
+  })
+})
+
+test('a journal whose contents are gone is named by every command, and set aside by doctor --fix', () => {
+  const scratch = threeTurns()
+  const lost = inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live~2:a.txt')
+  const post = { kind: 'present', type: 'file', mode: 0o644, oid: lost }
+  const body = JSON.stringify({
+    ...{ version: 1, op: 'undo', nonce: '0123456789ab', session: 's', time: '2026-01-01T00:00:00.000Z' },
+    ...{ entries: [{ path: 'a.txt', pre: { kind: 'absent' }, post }], removable: [], directoryMode: 0o755 },
+    ...{ refs: [], marker: null },
+  })
+  const sum = createHash('sha256').update(body).digest('hex')
+  const journal = path.join(ownDirectory(scratch), 'journal.json')
+  fs.writeFileSync(journal, `${sum}\n${body}\n`)
+  removeObject(scratch, lost)
+  for (const args of [['status'], ['undo'], ['mark', 'prompt', '--session', 's']]) {
+    const { code, document } = scratch.tryCkpt(...args)
+    expect([args, code, document.error.code]).toEqual([args, 7, 'DAMAGED'])
+    expect(document.error.hints.join()).toContain('ckpt doctor --fix')
+  }
+  expect(finding(scratch.tryCkpt('doctor').document, 'journal')).toMatchObject({ ok: false, mend: 'ckpt doctor --fix' })
+  expect(finding(scratch.tryCkpt('doctor', '--fix').document, 'journal')).toMatchObject({ fixed: true })
+  expect(fs.existsSync(journal)).toBe(false)
+  expect(scratch.ckpt('status').unfinished).toBe(false)
+  expect(scratch.read('a.txt')).toBe('3\n')
+})
+
+test('what is worth knowing but no damage leaves the exit code 0', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': '.env\n' })
+  scratch.write({ '.env': 'SECRET=1\n' })
+  scratch.ckpt('snapshot')
+  expect(finding(scratch.ckpt('doctor'), 'coverage')).toMatchObject({ ok: false, advice: true })
+  expect(scratch.run(['doctor']).stdout).toMatch(/^note +coverage/m)
+})
