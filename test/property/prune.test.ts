@@ -1,0 +1,247 @@
+// Prune and forget after random sessions: what stays is what it was, under the same ids; what goes is really gone.
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { Writable } from 'node:stream'
+import fc from 'fast-check'
+import { beforeAll, expect, test } from 'vitest'
+import { main } from '../../src/cli/main.ts'
+import { realEnv } from '../../src/env.ts'
+import { buildHarness, type FaultMode, Place } from '../support/fault.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
+
+const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 10)
+const DAY = 86_400_000
+/** Milliseconds; a run takes seconds on a busy machine. */
+const TIMEOUT = 120_000 + RUNS * 20_000
+
+/** Commands in this process, at a time that the test moves on. */
+class Timed extends Place {
+  ahead = 0
+  readonly #scratch: Scratch
+  constructor(scratch: Scratch, root = scratch.root) {
+    super(scratch, root)
+    this.#scratch = scratch
+  }
+
+  override async try(...argv: string[]) {
+    const chunks: Buffer[] = []
+    const sink = () =>
+      new Writable({
+        write(chunk: Buffer, _, done) {
+          chunks.push(chunk)
+          done()
+        },
+      })
+    const { home, vars } = this.#scratch
+    const now = () => Date.now() + this.ahead
+    const env = { ...realEnv(), now, cwd: this.root, home, vars, stdout: sink(), stderr: sink() }
+    const code = await main([...argv, '--json'], env)
+    return { code, document: JSON.parse(Buffer.concat(chunks).toString()) }
+  }
+}
+
+type Act =
+  | { kind: 'turn'; session: string; file: string; size: number }
+  | { kind: 'undo'; session: string; turns: number }
+  | { kind: 'accept'; session: string }
+  | { kind: 'switch'; session: string; turn: number }
+  | { kind: 'wait'; days: number }
+
+const session = fc.constantFrom('s', 's', 'other')
+const act: fc.Arbitrary<Act> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant('turn' as const),
+      session,
+      file: fc.constantFrom('a.txt', 'dir/b', 'c'),
+      size: fc.constantFrom(10, 20_000),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('undo' as const), session, turns: fc.integer({ min: 1, max: 3 }) }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('accept' as const), session }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('switch' as const), session, turn: fc.integer({ min: 1, max: 6 }) }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait' as const), days: fc.integer({ min: 1, max: 8 }) }) },
+)
+
+const limits = fc.oneof(
+  fc.constant([]),
+  fc.integer({ min: 1, max: 3 }).map((n) => ['--keep', String(n)]),
+  fc.integer({ min: 1, max: 10 }).map((n) => ['--older-than', `${n}d`]),
+  fc.constantFrom('1B', '60KiB', '150KiB').map((size) => ['--max-bytes', size]),
+)
+
+/** Content that does not compress, the same for the same number. */
+function content(seed: number, size: number): Buffer {
+  const bytes = Buffer.alloc(size)
+  for (let i = 0, x = seed * 2654435761 + 1; i < size; i++) {
+    x = (Math.imul(x, 1103515245) + 12345) >>> 0
+    bytes[i] = x >>> 16
+  }
+  return bytes
+}
+
+async function play(place: Timed, acts: readonly Act[]): Promise<void> {
+  let count = 0
+  for (const one of acts) {
+    place.ahead += 1000
+    if (one.kind === 'wait') place.ahead += one.days * DAY
+    else if (one.kind === 'turn') {
+      await place.ckpt('mark', 'prompt', '--session', one.session, '--text', `turn ${++count}`)
+      const at = path.join(place.root, one.file)
+      fs.mkdirSync(path.dirname(at), { recursive: true })
+      fs.writeFileSync(at, content(count, one.size))
+      await place.ckpt('mark', 'stop', '--session', one.session)
+    } else if (one.kind === 'undo')
+      await place.try('undo', '--session', one.session, '--turns', String(one.turns), '--force')
+    else if (one.kind === 'accept') await place.try('accept', '--session', one.session)
+    else await place.try('switch', String(one.turn), '--session', one.session)
+  }
+}
+
+const inStore = (place: Place, ...args: string[]) =>
+  execFileSync('git', args, {
+    cwd: `${place.root}/.git/ckpt/store.git`,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  }).trim()
+
+const bytesOf = (place: Place) =>
+  Number(execFileSync('du', ['-s', '--block-size=1', `${place.root}/.git/ckpt`], { encoding: 'utf8' }).split('\t')[0])
+
+const key = (turn: Json) => `${turn.session} ${turn.n ?? turn.turn}`
+
+/** Every turn there is, by session and number. */
+async function turnsOf(place: Place): Promise<Map<string, Json>> {
+  const { turns } = await place.ckpt('list', '--all-sessions', '--hidden', '--abandoned')
+  return new Map(turns.map((turn: Json) => [key(turn), turn]))
+}
+
+/** What a checkpoint holds, as git tells it. */
+const treeOf = (place: Place, id: string) => inStore(place, 'ls-tree', '-r', id)
+
+async function sound(place: Place): Promise<void> {
+  const { code, document } = await place.try('verify')
+  expect([code, document.problems]).toEqual([0, []])
+}
+
+test(
+  'what prune leaves is what it was: ids, contents, redo; the dry run says what goes',
+  async () => {
+    const property = fc.asyncProperty(fc.array(act, { minLength: 4, maxLength: 16 }), limits, async (acts, given) => {
+      const scratch = new Scratch().init()
+      const place = new Timed(scratch)
+      await play(place, acts)
+      if (!fs.existsSync(`${place.root}/.git/ckpt`)) return
+      const before = await turnsOf(place)
+      const trees = new Map([...before.values()].map((turn) => [key(turn), treeOf(place, turn.after)]))
+      const { sessions } = await place.ckpt('list', '--sessions')
+      const size = bytesOf(place)
+      const dry = await place.ckpt('prune', '--dry-run', ...given)
+      expect(await turnsOf(place)).toEqual(before)
+      const { removed, kept, bytesFreed } = await place.ckpt('prune', ...given)
+      expect(removed).toEqual(dry.removed)
+      await sound(place)
+
+      const after = await turnsOf(place)
+      const gone = new Set<string>(removed.map(key))
+      expect([...after.keys()].sort()).toEqual([...before.keys()].filter((name) => !gone.has(name)).sort())
+      expect(kept).toBe(after.size)
+      for (const [name, turn] of after) {
+        expect(turn).toEqual(before.get(name))
+        expect(treeOf(place, turn.after)).toBe(trees.get(name))
+      }
+      expect(bytesOf(place)).toBeLessThanOrEqual(size)
+      // As much as was promised, but for what git rounds up to whole blocks.
+      if (dry.bytesFreed > 0) expect(bytesFreed).toBeGreaterThanOrEqual(Math.min(dry.bytesFreed, size) - 8192)
+      expect(bytesFreed).toBeGreaterThanOrEqual(0)
+      // Nobody's newest turn went, and what is undone can be redone.
+      for (const { id, boundary } of sessions) {
+        if (!boundary) continue
+        expect(boundary.hiddenTurns.filter((n: number) => gone.has(`${id} ${n}`))).toEqual([])
+        await place.ckpt('redo', '--all', '--session', id, '--force')
+      }
+      for (const turn of after.values()) {
+        await place.ckpt('restore', turn.after, '--exact', '--force')
+        const files = inStore(place, 'ls-tree', '-r', '--format=%(objectname) %(path)', turn.after).split('\n')
+        const onDisk = files.map((row) => {
+          const [oid, name] = row.split(' ')
+          return inStore(place, 'hash-object', path.join(place.root, name!)) === oid
+        })
+        expect(onDisk.every(Boolean)).toBe(true)
+      }
+      await sound(place)
+    })
+    await fc.assert(property, { numRuns: RUNS, endOnFailure: true })
+  },
+  TIMEOUT,
+)
+
+test(
+  'forget: the content is gone, old ids resolve, nothing else changed',
+  async () => {
+    const property = fc.asyncProperty(fc.array(act, { minLength: 3, maxLength: 10 }), async (acts) => {
+      const scratch = new Scratch().init()
+      const place = new Timed(scratch)
+      await play(place, acts)
+      fs.writeFileSync(path.join(place.root, 'secret.txt'), 'the password\n')
+      await place.ckpt('snapshot')
+      const secret = inStore(place, 'hash-object', path.join(place.root, 'secret.txt'))
+      inStore(place, 'cat-file', '-e', secret)
+      const before = await turnsOf(place)
+      const trees = new Map([...before.values()].map((turn) => [key(turn), treeOf(place, turn.after)]))
+      const { replaced } = await place.ckpt('forget', 'secret.txt')
+      expect(() => inStore(place, 'cat-file', '-e', secret)).toThrow()
+      await sound(place)
+      for (const { from, to } of replaced) expect((await place.ckpt('show', from)).checkpoint.id).toBe(to)
+      const after = await turnsOf(place)
+      expect([...after.keys()].sort()).toEqual([...before.keys()].sort())
+      for (const [name, turn] of after) expect(treeOf(place, turn.after)).toBe(trees.get(name))
+    })
+    await fc.assert(property, { numRuns: Math.max(2, Math.floor(RUNS / 3)), endOnFailure: true })
+  },
+  TIMEOUT,
+)
+
+let harness = ''
+beforeAll(async () => {
+  const directory = fs.mkdtempSync(`${fs.realpathSync('/tmp')}/ckpt-prune-`)
+  harness = await buildHarness(directory)
+  return () => fs.rmSync(directory, { recursive: true })
+})
+
+test.each<FaultMode>(['before', 'group', 'amid'])(
+  'a prune that is killed (%s): the next command works, verify is clean',
+  async (mode) => {
+    const scratch = new Scratch().init()
+    const place = new Timed(scratch)
+    const turn = (n: number): Act => ({ kind: 'turn', session: 's', file: n % 2 ? 'a.txt' : 'dir/b', size: 20_000 })
+    await play(place, [turn(1), turn(2), turn(3), { kind: 'undo', session: 's', turns: 1 }, turn(4), turn(5)])
+    const argv = ['prune', '--keep', '1']
+    const stride = Number(process.env.CKPT_FAULT_STRIDE ?? 9)
+    for (let at = 1 + (mode.length % stride); ; at += stride) {
+      const copy = place.copy(`${mode}-${at}`)
+      const calls = await copy.killed(harness, mode, at, argv)
+      const later = new Timed(scratch, copy.root)
+      await later.ckpt('status')
+      await sound(later)
+      const { turns } = await later.ckpt('list')
+      expect(turns[0].n).toBe(5)
+      expect(bytesOf(copy)).toBeLessThanOrEqual(bytesOf(place) + 65_536)
+      await later.ckpt(...argv)
+      expect((await later.ckpt('list')).turns.map((one: Json) => one.n)).toEqual([5])
+      await sound(later)
+      await later.ckpt('undo')
+      await later.ckpt('redo')
+      copy.remove()
+      if (calls !== null) return
+    }
+  },
+)
