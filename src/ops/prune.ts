@@ -43,6 +43,8 @@ interface WorktreePlan {
   context: Context
   refs: WorktreeRefs
   sessions: PrunedTurns[]
+  /** Abandoned branches past their grace; what a younger one shares with them stays with that one. */
+  overdue: ReadonlySet<string>
 }
 
 /** @throws CkptError LOCKED, DAMAGED */
@@ -130,7 +132,11 @@ async function planAll(context: Context, options: PruneOptions): Promise<Worktre
       const timeline = await loadTimeline(one, refs, session, { abandoned: true })
       sessions.push(planPrune({ timeline, abandonedAt: await abandonedTimes(one, refs, session) }, limits))
     }
-    plans.push({ context: one, refs, sessions })
+    const abandoned = [...refs.sessions.values()].flatMap((session) => session.abandoned)
+    const overdue = new Set(
+      abandoned.map(({ ref }) => ref).filter((ref) => limits.now - abandonedAt(ref) >= limits.grace),
+    )
+    plans.push({ context: one, refs, sessions, overdue })
   }
   await overBytes(context, plans, options.maxBytes ?? config.store.maxBytes)
   return plans
@@ -169,7 +175,11 @@ async function overBytes(context: Context, plans: WorktreePlan[], maxBytes: numb
 }
 
 /** The checkpoints that stay, for one worktree, and the refs that go. */
-function keptOf({ context, refs, sessions }: WorktreePlan): { tips: Oid[]; gone: RefEdit[]; starts: Set<Oid> } {
+function keptOf({ context, refs, sessions, overdue }: WorktreePlan): {
+  tips: Oid[]
+  gone: RefEdit[]
+  starts: Set<Oid>
+} {
   const tips: Oid[] = []
   const gone: RefEdit[] = []
   const starts = new Set<Oid>()
@@ -182,9 +192,8 @@ function keptOf({ context, refs, sessions }: WorktreePlan): { tips: Oid[]; gone:
     const first = plan.timeline.turns.find((turn) => !removed.has(turn.id))
     if (first && plan.visible.length > 0) starts.add(first.before.id)
     for (const { ref, tip } of one.abandoned) {
-      const left = plan.timeline.abandoned.filter((turn) => !removed.has(turn.id))
-      if (left.length > 0) tips.push(tip.id)
-      else gone.push({ ref, from: tip.id, to: null })
+      if (overdue.has(ref)) gone.push({ ref, from: tip.id, to: null })
+      else tips.push(tip.id)
     }
     for (const { ref, tip } of one.others) {
       const old = now - Date.parse(tip.time) >= SAFETY_AGE

@@ -44,6 +44,7 @@ class Timed extends Place {
 type Act =
   | { kind: 'turn'; session: string; file: string; size: number }
   | { kind: 'undo'; session: string; turns: number }
+  | { kind: 'fork'; session: string; turns: number }
   | { kind: 'accept'; session: string }
   | { kind: 'switch'; session: string; turn: number }
   | { kind: 'wait'; days: number }
@@ -62,6 +63,10 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({ kind: fc.constant('undo' as const), session, turns: fc.integer({ min: 1, max: 3 }) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant('fork' as const), session, turns: fc.integer({ min: 1, max: 2 }) }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('accept' as const), session }) },
   {
@@ -88,9 +93,18 @@ function content(seed: number, size: number): Buffer {
   return bytes
 }
 
+/** A fork is an undo, and a turn that goes on from there. */
+const inSteps = (one: Act): Act[] =>
+  one.kind === 'fork'
+    ? [
+        { ...one, kind: 'undo' },
+        { kind: 'turn', session: one.session, file: 'a.txt', size: 10 },
+      ]
+    : [one]
+
 async function play(place: Timed, acts: readonly Act[]): Promise<void> {
   let count = 0
-  for (const one of acts) {
+  for (const one of acts.flatMap(inSteps)) {
     place.ahead += 1000
     if (one.kind === 'wait') place.ahead += one.days * DAY
     else if (one.kind === 'turn') {
@@ -102,7 +116,7 @@ async function play(place: Timed, acts: readonly Act[]): Promise<void> {
     } else if (one.kind === 'undo')
       await place.try('undo', '--session', one.session, '--turns', String(one.turns), '--force')
     else if (one.kind === 'accept') await place.try('accept', '--session', one.session)
-    else await place.try('switch', String(one.turn), '--session', one.session)
+    else if (one.kind === 'switch') await place.try('switch', String(one.turn), '--session', one.session)
   }
 }
 
@@ -162,6 +176,8 @@ test(
       // As much as was promised, but for what git rounds up to whole blocks.
       if (dry.bytesFreed > 0) expect(bytesFreed).toBeGreaterThanOrEqual(Math.min(dry.bytesFreed, size) - 8192)
       expect(bytesFreed).toBeGreaterThanOrEqual(0)
+      // What was said to be gone is not said so again.
+      if (given[0] !== '--max-bytes') expect((await place.ckpt('prune', ...given)).removed).toEqual([])
       // Nobody's newest turn went, and what is undone can be redone.
       for (const { id, boundary } of sessions) {
         if (!boundary) continue
@@ -245,3 +261,17 @@ test.each<FaultMode>(['before', 'group', 'amid'])(
     }
   },
 )
+
+test('two abandoned branches, one past its grace: that one goes, the other keeps its prompts', async () => {
+  const scratch = new Scratch().init()
+  const place = new Timed(scratch)
+  const turn: Act = { kind: 'turn', session: 's', file: 'a.txt', size: 10 }
+  const fork: Act = { kind: 'fork', session: 's', turns: 1 }
+  await play(place, [turn, turn, fork, { kind: 'wait', days: 6 }, fork, { kind: 'wait', days: 2 }])
+  const { removed } = await place.ckpt('prune')
+  expect(removed).toMatchObject([{ session: 's', turn: 2 }])
+  const { turns } = await place.ckpt('list', '--abandoned')
+  expect(turns.map((one: Json) => `${one.n} ${one.prompt}`)).toEqual(['4 turn 4', '3 turn 3', '1 turn 1'])
+  await sound(place)
+  expect((await place.ckpt('prune')).removed).toEqual([])
+})
