@@ -44,6 +44,8 @@ export interface Timeline {
   /** Oldest first: visible, then hidden. */
   turns: Turn[]
   abandoned: Turn[]
+  /** Of the live chain, what came after its turn ended. */
+  outside: Checkpoint[]
   boundary: BoundaryRecord | null
   /** What the last undo of a pending boundary left on disk. */
   boundaryCheckpoint: Checkpoint | null
@@ -88,6 +90,7 @@ export function readTimeline(input: TimelineInput): Timeline {
     tip: last,
     turns,
     abandoned,
+    outside: input.live.filter(isOutside),
     boundary: record,
     boundaryCheckpoint: input.boundary?.checkpoint ?? null,
     nextTurn: (highest + 1) as TurnNumber,

@@ -105,7 +105,7 @@ export async function recordMarker(context: Context, given: Marker, recording: R
   const [refs, head] = await Promise.all([reading, headOf(context)])
   const pending = Boolean(refs.sessions.get(given.session)?.boundary)
   const timeline = await loadTimeline(context, refs, given.session, { recent: !pending })
-  const repeated = await findRepeated(context, timeline, given)
+  const repeated = findLate(refs, timeline, given) ?? (await findRepeated(context, timeline, given))
   if (repeated) {
     const beside = await besideOf(context, repeated)
     const warnings = [...context.warnings, 'This marker was recorded before: nothing was added.']
@@ -173,6 +173,13 @@ export function degradedWarning(snapshot: Pick<Snapshot, 'degraded' | 'beside'>)
   if (!snapshot.degraded) return []
   const reasons = new Set(snapshot.beside.uncovered.map((entry) => entry.reason))
   return [`The checkpoint is degraded: some paths could not be captured (${[...reasons].join(', ')}).`]
+}
+
+/** The checkpoint that an earlier sending of the same marker made when it was late. */
+function findLate(refs: WorktreeRefs, { session, outside }: Timeline, { marker }: Marker): Checkpoint | null {
+  if (marker === undefined) return null
+  const aside = refs.sessions.get(session)?.others.map(({ tip }) => tip) ?? []
+  return [...outside, ...aside].find((one) => one.late && one.marker === marker) ?? null
 }
 
 /** The checkpoint that an earlier sending of the same marker made. */

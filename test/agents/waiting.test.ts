@@ -14,11 +14,11 @@ const waiting = (scratch: Scratch): string[] => {
 const held = <T>(scratch: Scratch, work: () => Promise<T>): Promise<T> =>
   withLock(realEnv(), `${storeOf(scratch)}/lock`, { command: 'test', wait: 0 }, work)
 
-/** A place where hooks give up after 200 ms. */
+/** A place where hooks give up after a second. */
 function impatient(): Scratch {
   const scratch = new Scratch().init()
   fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
-  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'snapshot:\n  deadline: 200\n')
+  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'snapshot:\n  deadline: 1000\n')
   scratch.ckpt('snapshot')
   return scratch
 }
@@ -129,6 +129,25 @@ test('many hooks against a lock that comes and goes: each marker is in the timel
     '--glob=refs/ckpt/@main/s/*',
   )
   expect(log.split('\n').filter(Boolean).sort()).toEqual(calls.map((call) => call.tool_use_id))
+})
+
+test.each(['running', 'ended', 'undone'])('a step that waited and is sent again is one, its turn %s', async (state) => {
+  const scratch = impatient()
+  const call = { tool_name: 'Bash', tool_use_id: 't1' }
+  await say(scratch, 'UserPromptSubmit', { prompt: 'go' })
+  scratch.write({ 'b.txt': 'two\n' })
+  if (state !== 'running') await say(scratch, 'Stop')
+  if (state === 'undone') scratch.ckpt('undo')
+  await held(scratch, () => say(scratch, 'PostToolUse', call))
+  scratch.ckpt('snapshot')
+  await say(scratch, 'PostToolUse', call)
+  const calls = scratch.git(
+    '--git-dir=.git/ckpt/store.git',
+    'log',
+    '--format=%(trailers:key=Ckpt-Call-Id,valueonly)',
+    '--glob=refs/ckpt/@main/s/*',
+  )
+  expect(calls.split('\n').filter(Boolean)).toEqual(['t1'])
 })
 
 test('a payload that never ends is left behind', async () => {
