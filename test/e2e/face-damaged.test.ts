@@ -37,7 +37,7 @@ test('damaged store: what reads', () => {
   expect(faces(scratch, lines)).toMatchInlineSnapshot(`
     "
     $ ckpt status
-    Worktree  <base>/work
+    Worktree  <root>
     Git       main, uncommitted changes
     Store     6 checkpoints, <size>, survives git gc
     Sessions  s (3 turns, idle)
@@ -113,7 +113,7 @@ test('damaged store: what reads', () => {
     ok   refs        each names what is there
     ok   journal     no operation was cut short
     ok   store       writable
-    bad  checkpoint  The store lacks tree <id>. Nothing was changed.  → ckpt verify names all that is missing; to begin anew beside it: mv <base>/work/.git/ckpt <base>/work/.git/ckpt.damaged
+    bad  checkpoint  The store lacks tree <id>. Nothing was changed.  → ckpt verify names all that is missing; to begin anew beside it: mv <root>/.git/ckpt <root>/.git/ckpt.damaged
     ok   coverage    no left-out file looks like a secret or a database
     ok   durable     no object is borrowed
     ok   hooks       the git hooks are not installed (ckpt hooks install)
@@ -121,7 +121,7 @@ test('damaged store: what reads', () => {
     exit 7
 
     $ ckpt hooks status
-    Git runs the hooks in <base>/work/.git/hooks:
+    Git runs the hooks in <root>/.git/hooks:
       pre-commit          not installed
       pre-merge-commit    not installed
       pre-rebase          not installed
@@ -163,7 +163,7 @@ test('damaged store: what writes', () => {
   expect(facesEach(scratch, lines)).toMatchInlineSnapshot(`
     "
     $ ckpt init
-    Already initialized: <base>/work/.git/ckpt
+    Already initialized: <root>/.git/ckpt
 
     $ ckpt mark prompt --session s --text more
     ! ckpt: The store lacks tree <id>. Nothing was changed.

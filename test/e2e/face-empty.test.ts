@@ -27,7 +27,7 @@ test('empty repository: what reads', () => {
   expect(faces(scratch, lines)).toMatchInlineSnapshot(`
     "
     $ ckpt status
-    Worktree  <base>/work
+    Worktree  <root>
     Git       main
     Store     0 checkpoints, <size>, survives git gc
     Sessions  none yet
@@ -82,7 +82,7 @@ test('empty repository: what reads', () => {
     ok  hooks  the git hooks are not installed (ckpt hooks install)
 
     $ ckpt hooks status
-    Git runs the hooks in <base>/work/.git/hooks:
+    Git runs the hooks in <root>/.git/hooks:
       pre-commit          not installed
       pre-merge-commit    not installed
       pre-rebase          not installed
@@ -124,7 +124,7 @@ test('empty repository: what writes', () => {
   expect(facesEach(scratch, lines)).toMatchInlineSnapshot(`
     "
     $ ckpt init
-    Initialized: <base>/work/.git/ckpt
+    Initialized: <root>/.git/ckpt
     Record a first checkpoint: ckpt snapshot
 
     $ ckpt mark prompt --session s --text more

@@ -31,7 +31,7 @@ test('fresh store: what reads', () => {
   expect(faces(scratch, lines)).toMatchInlineSnapshot(`
     "
     $ ckpt status
-    Worktree  <base>/work
+    Worktree  <root>
     Git       main
     Store     0 checkpoints, <size>, survives git gc
     Sessions  none yet
@@ -98,7 +98,7 @@ test('fresh store: what reads', () => {
     ok  hooks       the git hooks are not installed (ckpt hooks install)
 
     $ ckpt hooks status
-    Git runs the hooks in <base>/work/.git/hooks:
+    Git runs the hooks in <root>/.git/hooks:
       pre-commit          not installed
       pre-merge-commit    not installed
       pre-rebase          not installed
@@ -140,7 +140,7 @@ test('fresh store: what writes', () => {
   expect(facesEach(scratch, lines)).toMatchInlineSnapshot(`
     "
     $ ckpt init
-    Already initialized: <base>/work/.git/ckpt
+    Already initialized: <root>/.git/ckpt
 
     $ ckpt mark prompt --session s --text more
     Turn 1 starts: checkpoint <id>.

@@ -36,7 +36,7 @@ test('pending boundary: what reads', () => {
   expect(faces(scratch, lines)).toMatchInlineSnapshot(`
     "
     $ ckpt status
-    Worktree  <base>/work
+    Worktree  <root>
     Git       main, uncommitted changes
     Store     8 checkpoints, <size>, survives git gc
     Sessions  s (1 turn, idle)
@@ -117,7 +117,7 @@ test('pending boundary: what reads', () => {
     ok  hooks       the git hooks are not installed (ckpt hooks install)
 
     $ ckpt hooks status
-    Git runs the hooks in <base>/work/.git/hooks:
+    Git runs the hooks in <root>/.git/hooks:
       pre-commit          not installed
       pre-merge-commit    not installed
       pre-rebase          not installed
@@ -159,7 +159,7 @@ test('pending boundary: what writes', () => {
   expect(facesEach(scratch, lines)).toMatchInlineSnapshot(`
     "
     $ ckpt init
-    Already initialized: <base>/work/.git/ckpt
+    Already initialized: <root>/.git/ckpt
 
     $ ckpt mark prompt --session s --text more
     Turn 4 starts: checkpoint <id>. Abandoned now: turn 2, 3.

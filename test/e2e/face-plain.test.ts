@@ -31,91 +31,91 @@ test('plain directory: what reads', () => {
   expect(faces(scratch, lines)).toMatchInlineSnapshot(`
     "
     $ ckpt status
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was read.
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt list
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was read.
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt list --sessions
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was read.
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt list --all-sessions
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was read.
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt log
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was read.
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt log --graph
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was read.
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt show 2
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was read.
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt show worktree
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was read.
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt diff
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was read.
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt diff 9
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was read.
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt diff --stat
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was read.
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt verify
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was read.
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt doctor
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was read.
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt hooks status
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was read.
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt daemon status
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was read.
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
@@ -156,73 +156,73 @@ test('plain directory: what writes', () => {
     Record a first checkpoint: ckpt snapshot
 
     $ ckpt mark prompt --session s --text more
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt mark step --session s --tool Edit
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt mark stop --session s
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt run -- true
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt snapshot -m here
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt undo
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt undo --dry-run
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt undo --only 1
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt redo
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt accept
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt restore 1
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt switch 1
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
@@ -233,49 +233,49 @@ test('plain directory: what writes', () => {
     exit 2
 
     $ ckpt commit -m done
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt prune
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt prune --dry-run --keep 1
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt forget a.txt
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt forget nowhere.txt
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt hooks install
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt hooks uninstall
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was recorded.
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
     $ ckpt daemon stop
-    ! ckpt: <base>/work is a plain directory without a store. Nothing was read.
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9

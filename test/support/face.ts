@@ -7,6 +7,7 @@ import type { Scratch } from './scratch.ts'
 /** Ids, times, sizes and places: the rest is the same in every run. */
 function steady(scratch: Scratch, text: string): string {
   return text
+    .replaceAll(scratch.root, '<root>')
     .replaceAll(scratch.base, '<base>')
     .replace(/\b[A-Za-z0-9_-]{120,}\b/g, '<token>')
     .replace(/\b[0-9a-f]{40}\b/g, '<id>')
