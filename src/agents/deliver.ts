@@ -159,12 +159,12 @@ async function repositoryOf(env: Env, directory: string): Promise<string | null>
   }
 }
 
-/** The directory itself, or what is left above it when it was removed. */
-function nearest({ files }: Env, path: string): string {
+/** The directory itself, or what is left above it when it was removed; where nothing is left, the hook's own directory. */
+function nearest({ files, cwd }: Env, path: string): string {
   let at = path
   while (at !== '/' && !files.statSync(at, { throwIfNoEntry: false })?.isDirectory())
     at = at.slice(0, at.lastIndexOf('/')) || '/'
-  return at
+  return at === '/' && path !== '/' ? cwd : at
 }
 
 /** Null: it lies outside the worktree. */

@@ -17,7 +17,8 @@ import {
 import { type PathState, sameState } from '../core/state.ts'
 import type { RefEdit } from '../git/refs.ts'
 import type { FileEntry } from '../git/trees.ts'
-import { applyEntries, sweepTemporary } from '../snapshot/apply.ts'
+import { applyEntries, orderEntries } from '../snapshot/apply.ts'
+import { sweepTemporary } from '../snapshot/aside.ts'
 import { behindSymlink, fingerprint, isStats, look, observe } from '../snapshot/disk.ts'
 import { ApplyConflict } from '../snapshot/fresh.ts'
 import type { SnapshotView } from '../snapshot/view.ts'
@@ -228,13 +229,13 @@ export async function carryOut(context: Context, operation: Operation): Promise<
     })
     syncMs += applied.syncMs
   } catch (error) {
-    sweepTemporary(env, { root, store, nonce, entries })
+    const kept = await sweepTemporary(env, { root, store, nonce }, orderEntries(entries))
     writeMarker(env, store, operation.oldMarker)
     removeJournal(env, store)
     if (!(error instanceof ApplyConflict)) throw error
     throw new CkptError(
       'CONFLICT',
-      `${op} refused: ${printable(pathToText(error.path))} ${error.reason}. What had been written was taken back.`,
+      `${op} refused: ${printable(pathToText(error.path))} ${error.reason}. ${['What had been written was taken back.', ...kept].join(' ')}`,
       {
         paths: [error.path],
         hints: [`ckpt ${op}   (once nothing writes there)`],

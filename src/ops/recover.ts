@@ -5,7 +5,8 @@ import { pathToText, printable } from '../core/paths.ts'
 import { errno } from '../env.ts'
 import type { RefEdit } from '../git/refs.ts'
 import type { Store } from '../git/store.ts'
-import { applyEntries, sweepTemporary } from '../snapshot/apply.ts'
+import { applyEntries, orderEntries } from '../snapshot/apply.ts'
+import { sweepTemporary } from '../snapshot/aside.ts'
 import type { Context } from './context.ts'
 import { type Journal, readJournal, removeJournal, writeMarker } from './journal.ts'
 
@@ -21,7 +22,7 @@ export async function recover(context: Context): Promise<string[]> {
     const { root } = worktree
     const { entries, removable, directoryMode, nonce } = journal
     // Before: half-written files of the killed one bear the very names that this run gives.
-    sweepTemporary(env, { root, store, nonce, entries })
+    const kept = await sweepTemporary(env, { root, store, nonce }, orderEntries(entries))
     const result = await applyEntries(env, { root, store, nonce, entries, removable, directoryMode })
     if (result.left.length > 0) {
       const paths = result.left.map((path) => printable(pathToText(path))).join(', ')
@@ -29,6 +30,7 @@ export async function recover(context: Context): Promise<string[]> {
         `A killed ${journal.op} was finished, but for files that changed since (left as they are): ${paths}.`,
       )
     } else warnings.push(`A killed ${journal.op} was finished.`)
+    warnings.push(...kept)
   }
   await store.moveRefs(await remaining(store, journal.refs), { durable: true })
   writeMarker(env, store, journal.marker)

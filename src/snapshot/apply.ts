@@ -8,9 +8,9 @@ import { parentOf } from '../core/paths.ts'
 import { type PathState, sameState } from '../core/state.ts'
 import { type Env, errno } from '../env.ts'
 import type { Store } from '../git/store.ts'
-import { behindSymlink, fingerprint, isStats, look, native, observe, permissions, withoutCtime } from './disk.ts'
+import { temporaryPath, verifyAside } from './aside.ts'
+import { behindSymlink, fingerprint, isStats, look, native, observe, withoutCtime } from './disk.ts'
 import { ApplyConflict, writeFresh, writeLink } from './fresh.ts'
-import { reservedName } from './worktree.ts'
 
 export interface ApplyEntry {
   path: string
@@ -76,14 +76,14 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
   try {
     for (const [number, entry] of ordered.entries()) {
       if (entry.post.kind !== 'absent') removeDirectories()
-      const state = await check(env, input, { entry, unlinked: result.unlinked })
+      const { state, before } = check(env, input, { entry, unlinked: result.unlinked })
       if (state === 'post') continue
       if (state === 'other') {
         if (input.expected) throw new ApplyConflict(entry.path, 'changed at this very moment')
         result.left.push(entry.path)
         continue
       }
-      if (await applied(env, input, { entry, number, result })) result.done.push(entry)
+      if (await applied(env, input, { entry, number, result, before })) result.done.push(entry)
       else result.left.push(entry.path)
     }
     removeDirectories()
@@ -121,22 +121,25 @@ async function takeBack(env: Env, input: ApplyInput, done: readonly ApplyEntry[]
   await applyEntries(env, { ...rest, nonce: env.random(6), entries, removable: [] })
 }
 
-async function check(
+/** `before` is what lstat said before the path was compared: what it still has to say when the path is replaced. */
+function check(
   env: Env,
   { root, store, expected }: ApplyInput,
   { entry, unlinked }: { entry: ApplyEntry; unlinked: ReadonlySet<number> },
-): Promise<'pre' | 'post' | 'other'> {
-  if (expected && !entry.path.endsWith('/')) {
-    const stats = behindSymlink(env, root, entry.path) ? null : look(env, root, entry.path)
-    return isAsExpected(stats, expected.get(entry.path) ?? null, unlinked) ? 'pre' : 'other'
-  }
+): { state: 'pre' | 'post' | 'other'; before: Stats | null } {
+  const isDirectory = entry.path.endsWith('/')
+  const stats = isDirectory || behindSymlink(env, root, entry.path) ? null : look(env, root, entry.path)
+  const before = isStats(stats) && !stats.isDirectory() ? stats : null
+  if (expected && !isDirectory)
+    return { state: isAsExpected(stats, expected.get(entry.path) ?? null, unlinked) ? 'pre' : 'other', before }
   const now = observe(env, root, entry.path, store.objects)
-  if (sameState(now, entry.post)) return 'post'
-  if (sameState(now, entry.pre)) return 'pre'
+  if (sameState(now, entry.post)) return { state: 'post', before }
+  if (sameState(now, entry.pre)) return { state: 'pre', before }
   // Directories are soft: made or emptied by the files in them.
-  if (entry.path.endsWith('/')) return now.kind === 'unknown' ? 'other' : 'pre'
+  if (isDirectory) return { state: now.kind === 'unknown' ? 'other' : 'pre', before }
   // A directory where a file is to come is empty by now, or the rename will say so.
-  return now.kind === 'unknown' && now.reason === 'directory' && entry.pre.kind === 'absent' ? 'pre' : 'other'
+  const makesRoom = now.kind === 'unknown' && now.reason === 'directory' && entry.pre.kind === 'absent'
+  return { state: makesRoom ? 'pre' : 'other', before }
 }
 
 function isAsExpected(stats: ReturnType<typeof look>, expected: string | null, unlinked: ReadonlySet<number>): boolean {
@@ -151,9 +154,10 @@ interface One {
   entry: ApplyEntry
   number: number
   result: ApplyResult
+  before: Stats | null
 }
 
-async function applyOne(env: Env, input: ApplyInput, { entry, number, result }: One): Promise<void> {
+async function applyOne(env: Env, input: ApplyInput, { entry, number, result, before }: One): Promise<void> {
   const { root } = input
   const { path, pre, post } = entry
   const at = native(root, path)
@@ -162,16 +166,14 @@ async function applyOne(env: Env, input: ApplyInput, { entry, number, result }: 
     return
   }
   if (post.kind === 'absent') {
+    if (before === null) return
     const old = temporaryPath(env, input, path, `${number}.old`)
-    const before = env.files.lstatSync(at)
     if (before.nlink > 1) result.unlinked.add(before.ino)
     env.files.renameSync(at, old)
     verifyAside(env, { old, at, path, before })
     return
   }
   if (post.kind !== 'present') return
-  const stats = look(env, root, path)
-  const before = isStats(stats) && !stats.isDirectory() ? stats : null
   if (
     pre.kind === 'present' &&
     pre.type === 'file' &&
@@ -187,7 +189,7 @@ async function applyOne(env: Env, input: ApplyInput, { entry, number, result }: 
   const bytes = await input.store.objects.get(post.oid, 'blob')
   if (post.type === 'link') writeLink(env, fresh, { bytes, owner: before, path })
   else result.syncMs += writeFresh(env, fresh, { bytes, mode: post.mode, owner: before, path })
-  putInPlace(env, input, { fresh, at, path, before, number, unlinked: result.unlinked })
+  putInPlace(env, input, { fresh, at, path, before, number })
   if (before && before.nlink > 1) result.unlinked.add(before.ino)
 }
 
@@ -236,35 +238,20 @@ function makeParents(env: Env, { root, directoryMode }: ApplyInput, path: string
   }
 }
 
-/** Where a temporary file lies: in our own directory, or beside its target on another file system. */
-function temporaryPath(env: Env, { root, store, nonce }: ApplyInput, path: string, suffix: string): string | Buffer {
-  const own = `${store.worktreeDir}/tmp`
-  env.files.mkdirSync(own, { recursive: true, mode: 0o700 })
-  const parent = parentOf(path)
-  const directory = look(env, root, parent)
-  if (!isStats(directory) || directory.dev === env.files.lstatSync(own).dev) return `${own}/${nonce}-${suffix}`
-  return native(root, `${parent === '' ? '' : `${parent}/`}${reservedName(nonce, suffix)}`)
-}
-
 interface Placing {
   fresh: string | Buffer
   at: string | Buffer
   path: string
   before: Stats | null
   number: number
-  unlinked: ReadonlySet<number>
 }
 
-function putInPlace(env: Env, input: ApplyInput, { fresh, at, path, before, number, unlinked }: Placing): void {
+function putInPlace(env: Env, input: ApplyInput, { fresh, at, path, before, number }: Placing): void {
   const { files } = env
   const old = temporaryPath(env, input, path, `${number}.old`)
-  const expected = input.expected?.get(path)
-  const now = look(env, input.root, path)
-  if (input.expected) {
-    if (!isAsExpected(now, expected ?? null, unlinked)) {
-      files.unlinkSync(fresh)
-      throw new ApplyConflict(path, 'changed at this very moment')
-    }
+  if (!isAsExpected(look(env, input.root, path), before && fingerprint(before), new Set())) {
+    files.unlinkSync(fresh)
+    throw new ApplyConflict(path, 'changed at this very moment')
   }
   if (before === null) {
     // Nothing is there: a link fails if something came meanwhile, a rename would not.
@@ -292,48 +279,4 @@ function putInPlace(env: Env, input: ApplyInput, { fresh, at, path, before, numb
   }
   env.files.renameSync(fresh, at)
   if (linked) verifyAside(env, { old, at, path, before })
-}
-
-/** The old inode must be what was there when we looked; if it was written to meanwhile it is put back. */
-function verifyAside(
-  env: Env,
-  { old, at, path, before }: { old: string | Buffer; at: string | Buffer; path: string; before: Stats },
-): void {
-  const { files } = env
-  const aside = files.lstatSync(old)
-  if (
-    aside.ino === before.ino &&
-    aside.size === before.size &&
-    aside.mtimeMs === before.mtimeMs &&
-    permissions(aside) === permissions(before)
-  ) {
-    files.unlinkSync(old)
-    return
-  }
-  files.renameSync(old, at)
-  throw new ApplyConflict(path, 'changed at this very moment')
-}
-
-/** Removes what a killed operation left of its temporary files. */
-export function sweepTemporary(
-  env: Env,
-  { root, store, nonce, entries }: Pick<ApplyInput, 'root' | 'store' | 'nonce' | 'entries'>,
-): void {
-  const remove = (at: string | Buffer) => {
-    try {
-      env.files.unlinkSync(at)
-    } catch (error) {
-      const code = errno(error)
-      if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error
-    }
-  }
-  const own = `${store.worktreeDir}/tmp`
-  if (env.files.existsSync(own)) for (const name of env.files.readdirSync(own)) remove(`${own}/${name}`)
-  for (const [number, { path }] of orderEntries(entries).entries()) {
-    const parent = parentOf(path)
-    for (const suffix of ['new', 'old']) {
-      const name = reservedName(nonce, `${number}.${suffix}`)
-      remove(native(root, parent === '' ? name : `${parent}/${name}`))
-    }
-  }
 }

@@ -10,7 +10,7 @@ import { realEnv } from '../../src/env.ts'
 import { buildHarness, type FaultMode, Place } from '../support/fault.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
-const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 10)
+const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 6)
 const DAY = 86_400_000
 /** Milliseconds; a run takes seconds on a busy machine. */
 const TIMEOUT = 120_000 + RUNS * 20_000
@@ -241,7 +241,7 @@ test.each<FaultMode>(['before', 'group', 'amid'])(
     const turn = (n: number): Act => ({ kind: 'turn', session: 's', file: n % 2 ? 'a.txt' : 'dir/b', size: 20_000 })
     await play(place, [turn(1), turn(2), turn(3), { kind: 'undo', session: 's', turns: 1 }, turn(4), turn(5)])
     const argv = ['prune', '--keep', '1']
-    const stride = Number(process.env.CKPT_FAULT_STRIDE ?? 9)
+    const stride = Number(process.env.CKPT_FAULT_STRIDE ?? 23)
     for (let at = 1 + (mode.length % stride); ; at += stride) {
       const copy = place.copy(`${mode}-${at}`)
       const calls = await copy.killed(harness, mode, at, argv)

@@ -56,7 +56,7 @@ test('promise 15: text of prompts reaches neither the metadata of checkpoints no
     if (text !== '') expect(scratch.ckpt('show', String(i + 1)).turn.text).toBe(text)
   }
   const messages = inStore(scratch, 'log', '--all', '--no-notes', '--format=%B', '--glob=refs/ckpt')
-  expect(messages).not.toMatch(/99|other|title|erased|pwned|PGP|xxxx/)
+  expect(messages).not.toMatch(/Turn: 99|other|title|erased|pwned|PGP|xxxx/)
   for (const args of [['list'], ['show', '1'], ['show', '2'], ['show', '6'], ['status'], ['undo', '--turns', '9']]) {
     const { stdout, stderr } = scratch.run(args)
     expect(stdout + stderr).not.toMatch(raw)

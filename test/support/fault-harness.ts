@@ -7,6 +7,12 @@
  * after   right after it
  * group   right after it, the children too
  * amid    the children too, a moment after the Nth start of a git: in the middle of what that git does
+ *
+ * Two modes write to the file $CKPT_TEST_WRITE as somebody else would, by its name, right before the Nth call (of any
+ * kind) that is made while the journal is there:
+ *
+ * written         and let it run on
+ * written-killed  and kill it, children too, right after that call
  */
 import fs from 'node:fs'
 import { main } from '../../src/cli/main.ts'
@@ -36,15 +42,30 @@ function counted<T>(call: () => T): T {
   return result
 }
 
+const isWriting = mode === 'written' || mode === 'written-killed'
+let hasJournal = false
+
+function watched<T>(name: string, args: readonly unknown[], call: () => T): T {
+  const mine = hasJournal && ++calls === last
+  if (mine) fs.appendFileSync(process.env.CKPT_TEST_WRITE!, 'mine\n')
+  const result = call()
+  if (mine && mode === 'written-killed') die()
+  if (name === 'renameSync' && String(args[1]).endsWith('/journal.json')) hasJournal = true
+  if (name === 'unlinkSync' && String(args[0]).endsWith('/journal.json')) hasJournal = false
+  return result
+}
+
 const real = realEnv()
 const files = new Proxy(real.files, {
   get(target, name: keyof Files) {
     const own = target[name]
+    if (isWriting) return (...args: unknown[]) => watched(name, args, () => Reflect.apply(own, target, args))
     if (!CHANGING.has(name) || mode === 'amid') return own
     return (...args: unknown[]) => counted(() => Reflect.apply(own, target, args))
   },
 })
 const spawn: Env['spawn'] = (command, args, options) => {
+  if (isWriting) return real.spawn(command, args, options)
   if (mode !== 'amid') return counted(() => real.spawn(command, args, options))
   const child = real.spawn(command, args, options)
   if (++calls === last) setTimeout(die, 1 + (last % 4))

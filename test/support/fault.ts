@@ -28,6 +28,9 @@ export async function buildHarness(directory: string): Promise<string> {
   return outfile
 }
 
+/** The exit code of a refused undo. */
+const CONFLICT = 4
+
 export interface Said {
   code: number
   document: Json
@@ -80,11 +83,24 @@ export class Place {
 
   /** Runs the harness; the number of calls when it ended by itself, null when it was killed. */
   killed(harness: string, mode: FaultMode, at: number, argv: readonly string[]): Promise<number | null> {
+    return this.#harnessed([harness, mode, String(at)], argv, {})
+  }
+
+  /** Likewise, with somebody writing to a file right before the Nth call that is made while the journal is there. */
+  written(
+    harness: string,
+    { mode, at, file }: { mode: 'written' | 'written-killed'; at: number; file: string },
+    argv: readonly string[],
+  ): Promise<number | null> {
+    return this.#harnessed([harness, mode, String(at)], argv, { CKPT_TEST_WRITE: path.join(this.root, file) })
+  }
+
+  #harnessed(start: string[], argv: readonly string[], vars: Record<string, string>): Promise<number | null> {
     const report = `${this.root}.report`
     return new Promise((resolve, reject) => {
-      const child = spawn(process.execPath, [harness, mode, String(at), report, '--', ...argv], {
+      const child = spawn(process.execPath, [...start, report, '--', ...argv], {
         cwd: this.root,
-        env: this.#scratch.vars,
+        env: { ...this.#scratch.vars, ...vars },
         stdio: ['ignore', 'ignore', 'pipe'],
         detached: true,
       })
@@ -96,7 +112,7 @@ export class Place {
       // `exit`, not `close`: a git that outlives its parent may hold the pipe.
       child.on('exit', (code, signal) => {
         if (signal === 'SIGKILL') resolve(null)
-        else if (code === 0) resolve(Number(fs.readFileSync(report, 'utf8')))
+        else if (code === 0 || code === CONFLICT) resolve(Number(fs.readFileSync(report, 'utf8')))
         else reject(new Error(`the harness exited ${code ?? signal}: ${said}`))
       })
     })
@@ -114,7 +130,7 @@ export interface Loop {
 }
 
 /** Every Nth N; 1: each one. */
-export const STRIDE = Number(process.env.CKPT_FAULT_STRIDE ?? 127)
+export const STRIDE = Number(process.env.CKPT_FAULT_STRIDE ?? 251)
 
 /** Returns how many calls a run makes that ends by itself. */
 export async function faultLoop({ harness, start, argv, mode, check }: Loop): Promise<number> {

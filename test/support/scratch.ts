@@ -1,13 +1,16 @@
 /**
  * A place of its own for each test: a temporary directory with its own HOME, that cannot reach the machine's git
- * configuration, and `ckpt` run there as users run it (the compiled program, in a process of its own).
+ * configuration, and the compiled `ckpt` run there: in a thread of the test's process where nothing shows the
+ * difference, else in a process of its own.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { createSyncFn } from 'synckit'
 import { onTestFinished } from 'vitest'
+import type { Env } from '../../src/env.ts'
 
 export const PROGRAM = path.resolve(import.meta.dirname, '../../bin/ckpt.js')
 
@@ -16,6 +19,14 @@ export interface Ran {
   stdout: string
   stderr: string
 }
+
+/** `main` of the compiled program, in a thread, waited for. */
+const inside: (given: { argv: string[] } & Pick<Env, 'cwd' | 'home' | 'vars' | 'program'>) => Ran = createSyncFn(
+  path.join(import.meta.dirname, 'inside-worker.mjs'),
+)
+
+/** They hand their own streams to a program, or stay when they have answered: always in a process of their own. */
+const APART = new Set(['run', 'watch', 'daemon', 'bisect', 'commit', 'hook'])
 
 export interface RunOptions {
   cwd?: string
@@ -112,8 +123,16 @@ export class Scratch {
     return fs.lstatSync(this.at(name), { throwIfNoEntry: false }) !== undefined
   }
 
-  /** Runs the program; never throws. */
-  run(args: string[], { cwd = this.root, vars = {}, input = '', uid }: RunOptions = {}): Ran {
+  /** Runs the program, in this process where that is the same; never throws. */
+  run(args: string[], options: RunOptions = {}): Ran {
+    const isApart = APART.has(args[0] ?? '') || 'vars' in options || 'input' in options || 'uid' in options
+    return isApart
+      ? this.runApart(args, options)
+      : inside({ argv: args, cwd: options.cwd ?? this.root, home: this.home, vars: this.vars, program: PROGRAM })
+  }
+
+  /** Runs the program as users do, in a process of its own; never throws. */
+  runApart(args: string[], { cwd = this.root, vars = {}, input = '', uid }: RunOptions = {}): Ran {
     const command =
       uid === undefined
         ? [process.execPath, PROGRAM, ...args]

@@ -1,0 +1,128 @@
+/**
+ * What lies beside the worktree while states are put on disk: new content before it is moved in (`.new`), and the old
+ * inode of each path after it was moved out (`.old`). An old inode goes only when the store has its bytes.
+ */
+import type { Stats } from 'node:fs'
+import { parentOf, pathToText, printable } from '../core/paths.ts'
+import { sameContent, sameState } from '../core/state.ts'
+import { type Env, errno } from '../env.ts'
+import type { ApplyEntry, ApplyInput } from './apply.ts'
+import { fingerprint, isStats, look, native, observe, withoutCtime } from './disk.ts'
+import { ApplyConflict } from './fresh.ts'
+import { reservedName } from './worktree.ts'
+
+/** Where a temporary file lies: in our own directory, or beside its target on another file system. */
+export function temporaryPath(
+  env: Env,
+  { root, store, nonce }: Pick<ApplyInput, 'root' | 'store' | 'nonce'>,
+  path: string,
+  suffix: string,
+): string | Buffer {
+  const own = `${store.worktreeDir}/tmp`
+  env.files.mkdirSync(own, { recursive: true, mode: 0o700 })
+  const directory = look(env, root, parentOf(path))
+  if (!isStats(directory) || directory.dev === env.files.lstatSync(own).dev) return `${own}/${nonce}-${suffix}`
+  return native(root, besidePath(path, nonce, suffix))
+}
+
+function besidePath(path: string, nonce: string, suffix: string): string {
+  const parent = parentOf(path)
+  return `${parent === '' ? '' : `${parent}/`}${reservedName(nonce, suffix)}`
+}
+
+/** The old inode must be what was there when we looked; if it was written to meanwhile it is put back. @throws ApplyConflict */
+export function verifyAside(
+  env: Env,
+  { old, at, path, before }: { old: string | Buffer; at: string | Buffer; path: string; before: Stats },
+): void {
+  const { files } = env
+  if (withoutCtime(fingerprint(files.lstatSync(old))) === withoutCtime(fingerprint(before))) {
+    files.unlinkSync(old)
+    return
+  }
+  files.renameSync(old, at)
+  throw new ApplyConflict(path, 'changed at this very moment')
+}
+
+type Sweep = Pick<ApplyInput, 'root' | 'store' | 'nonce'>
+
+/**
+ * Removes what an operation that did not end left of its temporary files. An old inode that was written to while it was
+ * on its way out holds somebody's only copy: it goes back to its place or, where something else is by now, to a file
+ * that is named.
+ * @param ordered the operation's entries in the order in which they were carried out
+ * @returns a sentence for each such file
+ */
+export async function sweepTemporary(env: Env, sweep: Sweep, ordered: readonly ApplyEntry[]): Promise<string[]> {
+  const own = `${sweep.store.worktreeDir}/tmp`
+  const said: (string | null)[] = []
+  for (const [number, entry] of ordered.entries()) {
+    const beside = (suffix: string) => native(sweep.root, besidePath(entry.path, sweep.nonce, `${number}.${suffix}`))
+    said.push(await settle(env, sweep, { old: `${own}/${sweep.nonce}-${number}.old`, entry }))
+    said.push(await settle(env, sweep, { old: beside('old'), entry }))
+    remove(env, beside('new'))
+  }
+  for (const name of env.files.existsSync(own) ? env.files.readdirSync(own) : []) {
+    if (name.endsWith('.old')) said.push(await settle(env, sweep, { old: `${own}/${name}`, entry: null }))
+    else remove(env, `${own}/${name}`)
+  }
+  return said.filter((word) => word !== null)
+}
+
+/** What to do with one old inode; null: it is gone, and nothing with it. */
+async function settle(
+  env: Env,
+  { root, store }: Sweep,
+  { old, entry }: { old: string | Buffer; entry: ApplyEntry | null },
+): Promise<string | null> {
+  const { files } = env
+  let stats: Stats
+  try {
+    stats = files.lstatSync(old)
+  } catch (error) {
+    if (errno(error) === 'ENOENT' || errno(error) === 'ENOTDIR') return null
+    throw error
+  }
+  const now = entry ? look(env, root, entry.path) : null
+  if (isStats(now) && now.ino === stats.ino && now.dev === stats.dev) {
+    files.unlinkSync(old) // its name in the worktree is still there
+    return null
+  }
+  const bytes = stats.isSymbolicLink() ? files.readlinkSync(old, { encoding: 'buffer' }) : files.readFileSync(old)
+  const oid = store.objects.oidOf('blob', bytes)
+  const isSaved = entry ? entry.pre.kind === 'present' && entry.pre.oid === oid : await store.objects.read(oid)
+  if (isSaved) {
+    files.unlinkSync(old)
+    return null
+  }
+  if (entry && isOurs(env, { root, store }, entry)) {
+    try {
+      files.renameSync(old, native(root, entry.path))
+      return `${printable(pathToText(entry.path))} was written to at that very moment; it holds that now.`
+    } catch (error) {
+      if (errno(error) === undefined) throw error // its directory is gone or closed: below
+    }
+  }
+  const kept = `${store.worktreeDir}/kept`
+  files.mkdirSync(kept, { recursive: true, mode: 0o700 })
+  const to = `${kept}/${env.random(6)}`
+  files.renameSync(old, to)
+  const name = entry ? printable(pathToText(entry.path)) : 'a file'
+  return `What was written to ${name} at that very moment is in ${to}.`
+}
+
+/** Nothing that only the worktree holds is at the path. */
+function isOurs(env: Env, { root, store }: Pick<Sweep, 'root' | 'store'>, { path, pre, post }: ApplyEntry): boolean {
+  const now = observe(env, root, path, store.objects)
+  return now.kind === 'absent' || sameContent(now, pre) || sameState(now, post)
+}
+
+function remove(env: Env, at: string | Buffer): void {
+  try {
+    env.files.unlinkSync(at)
+  } catch (error) {
+    const code = errno(error)
+    // A directory there is a running command's own.
+    if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'EISDIR' && code !== 'EPERM') throw error
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * Promise 1, at the last moment: somebody writes to a file while an undo puts another state there, before any call that
+ * the undo makes, and the undo is killed or lives on. What was written is in the worktree, or in a file that is named.
+ */
+import fs from 'node:fs'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { buildHarness, Place, STRIDE } from '../support/fault.ts'
+import { Scratch } from '../support/scratch.ts'
+
+let harness = ''
+beforeAll(async () => {
+  const directory = fs.mkdtempSync(`${fs.realpathSync('/tmp')}/ckpt-fault-`)
+  harness = await buildHarness(directory)
+  return () => fs.rmSync(directory, { recursive: true })
+})
+
+/** Every one with `npm run test:fault`. */
+const STEP = STRIDE === 1 ? 1 : 29
+
+const keptIn = (place: Place): string[] => {
+  const kept = `${place.root}/.git/ckpt/worktrees/@main/kept`
+  return fs.existsSync(kept) ? fs.readdirSync(kept).map((name) => fs.readFileSync(`${kept}/${name}`, 'utf8')) : []
+}
+
+describe.each(['written', 'written-killed'] as const)('%s', (mode) => {
+  test.each(['changed.txt', 'made.txt', 'gone.txt'])('promise 1: %s, written to at the last moment', async (file) => {
+    const scratch = new Scratch().init({ 'changed.txt': 'one\n', 'gone.txt': 'gone\n' })
+    scratch.turn('all three', () => {
+      scratch.write({ 'changed.txt': 'two\n', 'made.txt': 'made\n' })
+      scratch.remove('gone.txt')
+    })
+    const start = new Place(scratch, scratch.root)
+    for (let at = mode === 'written' ? 1 : 2; ; at += STEP) {
+      const place = start.copy(`${mode}-${at}`)
+      const calls = await place.written(harness, { mode, at, file }, ['undo'])
+      if (calls !== null && at > calls) break
+      await place.ckpt('snapshot')
+      const path = `${place.root}/${file}`
+      const texts = [fs.existsSync(path) ? fs.readFileSync(path, 'utf8') : '', ...keptIn(place)]
+      expect([at, texts.some((text) => text.endsWith('mine\n'))], JSON.stringify(texts)).toEqual([at, true])
+      expect((await place.try('verify')).document.problems).toEqual([])
+      place.remove()
+    }
+  })
+})
