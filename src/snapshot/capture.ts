@@ -13,7 +13,7 @@ import { behindSymlink, isStats, look, permissions } from './disk.ts'
 import { fullListing, type Listing } from './listing.ts'
 import { askIgnored, hintedListing, ignoreRules, narrowListing } from './narrow.ts'
 import { type CaptureInput, defaultModes, type Scan } from './scan.ts'
-import { type Seed, seedFromUserIndex } from './seed.ts'
+import { linkObjects, type Seed, seedFromUserIndex } from './seed.ts'
 import { takePaths } from './take.ts'
 import { readUserIndex, type UserIndex } from './user-index.ts'
 import { atRest, type WalkResult, walkDirectories } from './walk.ts'
@@ -51,9 +51,14 @@ export async function capture(env: Env, input: CaptureInput): Promise<Captured> 
     const listing = listWorktree(scan, timer.signal)
     listing.catch(() => undefined) // awaited below; a failure before that must not end the process
     const hot = checkHot(scan)
+    const seeding = seedsFor(scan)
+    seeding.seeds.catch(() => undefined) // likewise
     const listed = await listing
-    if (listed === null) return nothingListed(scan)
-    return await captureListed(scan, listed, hot)
+    if (listed === null) {
+      await seeding.seeds
+      return nothingListed(scan)
+    }
+    return await captureListed(scan, { listed, hot, seeding })
   } finally {
     clearTimeout(timeout)
   }
@@ -202,20 +207,42 @@ async function coveredWhenBack(
   return [...((await askIgnored(scan, gone, new AbortController().signal)) ?? [])]
 }
 
-async function captureListed(scan: Scan, listed: Listing, hot: ReturnType<typeof checkHot>): Promise<Captured> {
-  const { env, worktree, store, cache } = scan
+interface Seeding {
+  /** The user's packs are in the store, as far as that goes. */
+  linked: Promise<unknown>
+  seeds: Promise<Map<RelativePath, Seed>>
+}
+
+/** Without a cache the user's index may vouch for what the store does not know. */
+function seedsFor(scan: Scan): Seeding {
+  const { env, store, cache, worktree } = scan
   const { root, repository } = worktree
+  if (cache !== null || !repository) return { linked: Promise.resolve(), seeds: Promise.resolve(new Map()) }
+  const linked = linkObjects(env, repository, store)
+  linked.catch(() => undefined) // the seeds wait for it
+  const realParent = (path: string) => scan.isReal(parentOf(path))
+  return { linked, seeds: seedFromUserIndex(env, { root, repository, store, realParent, linked }) }
+}
+
+interface Found {
+  listed: Listing
+  hot: ReturnType<typeof checkHot>
+  seeding: Seeding
+}
+
+async function captureListed(scan: Scan, { listed, hot, seeding }: Found): Promise<Captured> {
+  const { env, worktree, store, cache } = scan
+  const { root } = worktree
   const { trees } = store
   const stops = await stopsFor(scan, listed)
   const walk = await walkListed(scan, listed, stops)
   // A hinted listing saw no rule change: they need not be looked at one by one.
   const rules = cache && listed.narrow?.only ? cache.listing.rules : ignoreRules(scan, walk.directories)
   const otherRules = cache !== null && cache.listing.rules !== rules
-  const seeds =
-    cache === null && repository
-      ? await seedFromUserIndex(env, { root, repository, store, realParent: (path) => scan.isReal(parentOf(path)) })
-      : new Map<RelativePath, Seed>()
-  const base = await baseTree(scan)
+  const base = await baseTree(scan, seeding.linked)
+  // Without a cache nothing vouches for what is in the base tree.
+  const unvouched = cache === null ? await trees.files(base) : null
+  const seeds = await seeding.seeds
 
   // What has to be looked at, known paths first, so that a budget takes the new ones last.
   const known = new Set<RelativePath>([...hot.doubtful, ...(cache?.recheck ?? [])])
@@ -228,19 +255,18 @@ async function captureListed(scan: Scan, listed: Listing, hot: ReturnType<typeof
     const covered = cache !== null && (hot.kept.has(path) || (await trees.lookup(base, path)) !== null)
     if (!covered) known.add(path)
   }
-  // Without a cache nothing vouches for what is in the base tree; with other rules, or below what cannot be read, for some.
-  if (cache === null || walk.unreadable.length > 0 || (otherRules && scan.limits.exclude.length > 0)) {
+  // With a cache: for some of it, with other rules, or below what cannot be read.
+  if (unvouched !== null) for (const path of unvouched.keys()) known.add(path)
+  else if (walk.unreadable.length > 0 || (otherRules && scan.limits.exclude.length > 0)) {
     for (const path of (await trees.files(base)).keys()) {
-      if (cache === null || scan.excluded(path) || walk.unreadable.some((directory) => path.startsWith(directory))) {
-        known.add(path)
-      }
+      if (scan.excluded(path) || walk.unreadable.some((directory) => path.startsWith(directory))) known.add(path)
     }
   }
   const fresh = new Set<RelativePath>()
   for (const path of [...listed.untracked, ...listed.included]) {
     if (!known.has(path) && !hot.kept.has(path)) fresh.add(path)
   }
-  const taken = await takePaths(scan, { known, fresh, seeds, base, walk })
+  const taken = await takePaths(scan, { known, fresh, seeds, base, unvouched, walk })
   const beside = coverage(scan, { listed, walk, taken, notHere: user.notHere })
   const tree = await trees.edit(base, taken.edits)
   const next: SnapshotCache = {
@@ -275,9 +301,10 @@ async function captureListed(scan: Scan, listed: Listing, hot: ReturnType<typeof
 }
 
 /** The tree to start from: the last scan's, else the newest checkpoint's, else the user's HEAD if its objects are here. */
-async function baseTree({ cache, lastTree, headTree, store }: Scan): Promise<Oid> {
+async function baseTree({ cache, lastTree, headTree, store }: Scan, linked: Promise<unknown>): Promise<Oid> {
   if (cache) return cache.tree
   if (lastTree) return lastTree
+  await linked
   if (headTree && (await store.objects.read(headTree))?.type === 'tree') return headTree
   return store.trees.empty
 }

@@ -3,7 +3,6 @@
  * hard-linked into the store, instead of being read and hashed again.
  */
 import type { Stats } from 'node:fs'
-import { splitNul } from '../core/beside.ts'
 import type { Oid } from '../core/ids.ts'
 import type { RelativePath } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
@@ -22,7 +21,7 @@ const INTENT_TO_ADD = 0x20000000
 const SKIP_WORKTREE = 0x40000000
 
 const row =
-  /(?:^|\n)?([0-7]{6}) ([0-9a-f]{40,64}) ([0-3])\t([^\0]*)\0 {2}ctime: (\d+):(\d+)\n {2}mtime: (\d+):(\d+)\n {2}dev: (\d+)\tino: (\d+)\n {2}uid: (\d+)\tgid: (\d+)\n {2}size: (\d+)\tflags: ([0-9a-f]+)\n/gy
+  /(?:^|\n)?([0-7]{6}) ([0-9a-f]{40,64}) ([0-3])\t([^\0]*)\0 {2}ctime: (\d+):\d+\n {2}mtime: (\d+):(\d+)\n {2}dev: \d+\tino: (\d+)\n {2}uid: \d+\tgid: \d+\n {2}size: (\d+)\tflags: ([0-9a-f]+)\n/gy
 
 /** Paths whose content on disk is a blob that the store now has. Every doubt leaves a path out: it is then hashed. */
 export async function seedFromUserIndex(
@@ -32,80 +31,129 @@ export async function seedFromUserIndex(
     repository,
     store,
     realParent,
-  }: { root: string; repository: Repository; store: Store; realParent: (path: string) => boolean },
+    linked,
+  }: {
+    root: string
+    repository: Repository
+    store: Store
+    realParent: (path: string) => boolean
+    linked: ReturnType<typeof linkObjects>
+  },
 ): Promise<Map<RelativePath, Seed>> {
   const index = look(env, repository.gitDir, 'index')
   if (!isStats(index)) return new Map()
   const out = await runGit(env, { args: ['ls-files', '-s', '--debug', '-z'], cwd: root })
-  const candidates = new Map<RelativePath, Seed>()
-  const indexSeconds = Math.floor(index.mtimeMs / 1000)
+  const rows: Row[] = []
   for (const match of out.toString('latin1').matchAll(row)) {
-    const [, mode, oid, stage, path, ctime, , mtime, mtimeNs, , ino, , , size, flags] = match
+    const [, mode, oid, stage, path, ctime, mtime, nanoseconds, ino, size, flags] = match
     const bits = Number.parseInt(flags!, 16)
     if (stage !== '0' || mode === '160000' || (bits & (ASSUME_UNCHANGED | INTENT_TO_ADD | SKIP_WORKTREE)) !== 0)
       continue
-    const stats = look(env, root, path!)
-    if (!isStats(stats)) continue
-    const type =
-      mode === '120000'
-        ? stats.isSymbolicLink()
-        : stats.isFile() && (mode === '100755') === ((stats.mode & 0o100) !== 0)
-    const seconds = Math.floor(stats.mtimeMs / 1000)
-    const nanoseconds = Number(mtimeNs)
-    const same =
-      type &&
-      Number(size) === stats.size % 2 ** 32 &&
-      Number(ino) === stats.ino % 2 ** 32 &&
-      Number(mtime) === seconds &&
-      (nanoseconds === 0 || Math.abs(nanoseconds / 1e6 - (stats.mtimeMs - seconds * 1000)) < 0.01) &&
-      Number(ctime) === Math.floor(stats.ctimeMs / 1000) &&
-      Number(ctime) < indexSeconds && // not racy: it was at rest when the index was written
-      seconds < indexSeconds
-    if (same && realParent(path!)) candidates.set(path as RelativePath, { oid: oid as Oid, stats })
+    rows.push({
+      path: path as RelativePath,
+      oid: oid as Oid,
+      mode: mode!,
+      ctime: Number(ctime),
+      mtime: Number(mtime),
+      nanoseconds: Number(nanoseconds),
+      ino: Number(ino),
+      size: Number(size),
+    })
   }
-  if (candidates.size === 0) return candidates
-  const [converted] = await Promise.all([
-    convertedPaths(env, root, [...candidates.keys()]),
-    takeObjects(env, repository, store, candidates),
-  ])
-  for (const path of converted) candidates.delete(path)
-  return candidates
+  if (rows.length === 0) return new Map()
+  // git works on these while the files are looked at.
+  const converting = convertedPaths(env, root, rows)
+  const taking = linked.then((found) => takeObjects(env, store, found, new Set(rows.map(({ oid }) => oid))))
+  const both = Promise.all([converting, taking])
+  both.catch(() => undefined) // awaited below
+  const indexSeconds = Math.floor(index.mtimeMs / 1000)
+  const candidates: (Row & Seed)[] = []
+  for (const [number, one] of rows.entries()) {
+    if (number % 2000 === 0) await new Promise(setImmediate)
+    const stats = look(env, root, one.path)
+    if (isStats(stats) && isAtRest(one, stats, indexSeconds) && realParent(one.path)) candidates.push({ ...one, stats })
+  }
+  const [converted, sizes] = await both
+  const seeds = new Map<RelativePath, Seed>()
+  for (const { path, oid, stats } of candidates)
+    if (sizes.get(oid) === stats.size && !converted.has(path)) seeds.set(path, { oid, stats })
+  return seeds
+}
+
+/** What the user's index says of one path. */
+interface Row {
+  path: RelativePath
+  oid: Oid
+  mode: string
+  /** Whole seconds, as `mtime`. */
+  ctime: number
+  mtime: number
+  nanoseconds: number
+  ino: number
+  size: number
+}
+
+/** The file is as the index says, and was so already when the index was written. */
+function isAtRest({ mode, ctime, mtime, nanoseconds, ino, size }: Row, stats: Stats, indexSeconds: number): boolean {
+  const isOfType =
+    mode === '120000' ? stats.isSymbolicLink() : stats.isFile() && (mode === '100755') === ((stats.mode & 0o100) !== 0)
+  const seconds = Math.floor(stats.mtimeMs / 1000)
+  return (
+    isOfType &&
+    size === stats.size % 2 ** 32 &&
+    ino === stats.ino % 2 ** 32 &&
+    mtime === seconds &&
+    (nanoseconds === 0 || Math.abs(nanoseconds / 1e6 - (stats.mtimeMs - seconds * 1000)) < 0.01) &&
+    ctime === Math.floor(stats.ctimeMs / 1000) &&
+    ctime < indexSeconds && // else it is racy
+    seconds < indexSeconds
+  )
 }
 
 /** Paths whose bytes in git are not those on disk: gitattributes(5) filter, ident, working-tree-encoding. */
-async function convertedPaths(env: Env, root: string, paths: readonly RelativePath[]): Promise<Set<RelativePath>> {
+async function convertedPaths(env: Env, root: string, rows: readonly Row[]): Promise<Set<RelativePath>> {
   const out = await runGit(env, {
     args: ['check-attr', '-z', '--stdin', 'filter', 'ident', 'working-tree-encoding'],
     cwd: root,
-    input: Buffer.from(`${paths.join('\0')}\0`, 'latin1'),
+    input: Buffer.from(`${rows.map(({ path }) => path).join('\0')}\0`, 'latin1'),
   })
-  const fields = splitNul(out)
   const converted = new Set<RelativePath>()
-  for (let i = 0; i + 2 < fields.length; i += 3) {
-    const value = fields[i + 2] as string
-    if (value !== 'unspecified' && value !== 'unset') converted.add(fields[i]!)
-  }
+  // Hundreds of thousands of triples, nearly all of which say nothing.
+  for (const [, path] of out.toString('latin1').matchAll(triple))
+    if (path !== undefined) converted.add(path as RelativePath)
   return converted
 }
 
-/** Brings the candidates' blobs into the store, and drops those whose size is not the file's, or that are not here. */
+/** One of gitcheckattr's triples; the group takes part only when the attribute is set. */
+const triple = /[^\0]*\0[^\0]*\0(?:unspecified|unset)\0|([^\0]*)\0[^\0]*\0[^\0]*\0/gy
+
+interface Linked {
+  /** The user's object directories. */
+  directories: string[]
+  /** Linking is possible here. */
+  possible: boolean
+}
+
+/** Hard-links the user's packs into the store. */
+export async function linkObjects(env: Env, repository: Repository, store: Store): Promise<Linked> {
+  const directories = await objectDirectories(env, repository)
+  return { directories, possible: directories.map((directory) => linkPacks(env, directory, store)).every(Boolean) }
+}
+
+/** Brings blobs of the user's repository into the store. Returns the sizes of those that are here. */
 async function takeObjects(
   env: Env,
-  repository: Repository,
   store: Store,
-  candidates: Map<RelativePath, Seed>,
-): Promise<void> {
-  const directories = await objectDirectories(env, repository)
-  const linked = directories.map((directory) => linkPacks(env, directory, store)).every(Boolean)
-  const wanted = [...new Set([...candidates.values()].map((seed) => seed.oid))]
-  let sizes = await sizesIn(store, wanted)
-  const missing = wanted.filter((oid) => !sizes.has(oid))
-  if (missing.length > 0) {
-    const left = linked ? missing.filter((oid) => !linkLoose(env, directories, oid, store)) : missing
-    if (left.length > 0) await copyObjects(store, directories, left)
-    sizes = new Map([...sizes, ...(await sizesIn(store, missing))])
-  }
-  for (const [path, { oid, stats }] of candidates) if (sizes.get(oid) !== stats.size) candidates.delete(path)
+  { directories, possible }: Linked,
+  wanted: ReadonlySet<Oid>,
+): Promise<Map<Oid, number>> {
+  const sizes = await sizesIn(store, [...wanted])
+  const missing = [...wanted].filter((oid) => !sizes.has(oid))
+  if (missing.length === 0) return sizes
+  const left = possible ? missing.filter((oid) => !linkLoose(env, directories, oid, store)) : missing
+  if (left.length > 0) await copyObjects(store, directories, left)
+  for (const [oid, size] of await sizesIn(store, missing)) sizes.set(oid, size)
+  return sizes
 }
 
 async function sizesIn(

@@ -34,10 +34,12 @@ export interface TakeInput {
   fresh: Set<RelativePath>
   seeds: Map<RelativePath, Seed>
   base: Oid
+  /** All files of the base tree, where they are at hand. */
+  unvouched: ReadonlyMap<string, FileEntry> | null
   walk: WalkResult
 }
 
-export async function takePaths(scan: Scan, { known, fresh, seeds, base, walk }: TakeInput): Promise<Taken> {
+export async function takePaths(scan: Scan, { known, fresh, seeds, base, unvouched, walk }: TakeInput): Promise<Taken> {
   const { env, worktree, store, cache, limits } = scan
   const { root } = worktree
   const defaults = cache?.defaults ?? defaultModes(env)
@@ -52,7 +54,7 @@ export async function takePaths(scan: Scan, { known, fresh, seeds, base, walk }:
     seeds: new Map(),
   }
   const set = async (path: RelativePath, entry: FileEntry | null) => {
-    const was = await store.trees.lookup(base, path)
+    const was = unvouched ? (unvouched.get(path) ?? null) : await store.trees.lookup(base, path)
     if (entry === null ? was !== null && was.mode !== '40000' : was?.oid !== entry.oid || was.mode !== entry.mode) {
       taken.edits.set(path, entry)
     }
@@ -74,7 +76,10 @@ export async function takePaths(scan: Scan, { known, fresh, seeds, base, walk }:
     if (!walk.unreadable.some((directory) => path.startsWith(directory))) taken.uncovered.push({ path, ...entry })
   }
   let bytes = 0
-  const big = await bigAndTracked(scan, [...known, ...fresh])
+  const big = await bigAndTracked(
+    scan,
+    [...known, ...fresh].filter((path) => !seeds.has(path)),
+  )
   let done = 0
   const all = known.size + fresh.size
   for (const path of [...known, ...[...fresh].sort()]) {
