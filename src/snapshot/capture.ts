@@ -267,8 +267,8 @@ async function captureListed(scan: Scan, { listed, hot, seeding }: Found): Promi
     if (!known.has(path) && !hot.kept.has(path)) fresh.add(path)
   }
   const taken = await takePaths(scan, { known, fresh, seeds, base, unvouched, walk })
-  const beside = coverage(scan, { listed, walk, taken, notHere: user.notHere })
   const tree = await trees.edit(base, taken.edits)
+  const beside = await coverage(scan, { listed, walk, taken, notHere: user.notHere, tree })
   const next: SnapshotCache = {
     tree,
     defaults: beside.defaults,

@@ -1,5 +1,6 @@
 /** The coverage list of a snapshot: what its tree leaves out, and why. */
 import type { Beside, Uncovered } from '../core/beside.ts'
+import type { Oid } from '../core/ids.ts'
 import { directoryKey, type RelativePath } from '../core/paths.ts'
 import { fingerprint, isStats, look } from './disk.ts'
 import type { Listing } from './listing.ts'
@@ -13,14 +14,16 @@ interface CoverageInput {
   walk: WalkResult
   taken: Taken
   notHere: RelativePath[]
+  /** The snapshot's tree. */
+  tree: Oid
 }
 
 const PRINTED_IGNORED = 5000
 
-export function coverage(
-  { env, worktree, cache, hint }: Scan,
-  { listed, walk, taken, notHere }: CoverageInput,
-): Beside {
+export async function coverage(
+  { env, worktree, store, cache, hint }: Scan,
+  { listed, walk, taken, notHere, tree }: CoverageInput,
+): Promise<Beside> {
   const { root } = worktree
   const defaults = cache?.defaults ?? defaultModes(env)
   const modes = new Map(taken.modes)
@@ -50,6 +53,8 @@ export function coverage(
   let printed = 0
   for (const path of listed.ignored) {
     if (isOurs(worktree, path.replace(/\/$/, '')) || included.has(path)) continue
+    // Ignored, but in the user's index: covered all the same.
+    if (!path.endsWith('/') && (await store.trees.lookup(tree, path)) !== null) continue
     // A watcher reports a file that changes; what is below an ignored directory nobody watches.
     const known = trusted && !path.endsWith('/') && !hint?.paths.has(path) ? trusted[path] : undefined
     ignored.set(path, printed++ < PRINTED_IGNORED ? (known ?? printOf(path)) : '')

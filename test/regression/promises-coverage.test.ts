@@ -112,6 +112,19 @@ test('promise 11: include wins over ignore rules, for what must not be lost', ()
   expect(scratch.manifest()).toEqual(before)
 })
 
+test('promise 11: a tracked file that a rule ignores is covered, and not listed as left out', () => {
+  const scratch = new Scratch().init({ '.gitignore': '*.log\n' })
+  scratch.write({ 'kept.log': 'one\n', 'left.log': 'x\n' })
+  scratch.git('add', '-f', 'kept.log')
+  scratch.git('commit', '-q', '-m', 'kept')
+  expect(scratch.ckpt('snapshot').checkpoint.ignoredCount).toBe(1)
+  scratch.write({ 'kept.log': 'two\n' })
+  expect(scratch.ckpt('snapshot').checkpoint.ignoredCount).toBe(1)
+  scratch.turn('remove', () => scratch.remove('kept.log'))
+  scratch.ckpt('undo')
+  expect([scratch.read('kept.log'), scratch.read('left.log')]).toEqual(['two\n', 'x\n'])
+})
+
 test('promise 11: a tracked file in an ignored directory is covered, also when a turn removes it', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': 'build/\n' })
   scratch.write({ 'build/keep.txt': 'kept\n', 'build/edit.txt': 'one\n', 'build/o.bin': 'object\n' })
