@@ -208,21 +208,19 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
   const arriving = actions.filter((a) => !isHeld(a) && a.post.kind !== 'absent' && a.pre.kind !== a.post.kind)
   const clashes = new Map<string, string>()
   for (const { path, post } of actions.filter((a) => !isHeld(a)))
-    if (post.kind === 'present' && around.isForeign(path)) clashes.set(path, 'its owner cannot be kept')
+    if (post.kind === 'present' && around.isForeign(path)) clashes.set(path, IN_THE_WAY.owner)
   const files = new Set(arriving.filter((a) => !a.path.endsWith('/')).map((a) => a.path))
   for (const { path } of arriving) {
     const bare = path.endsWith('/') ? path.slice(0, -1) : path
     if (path.endsWith('/')) {
-      if (around.isFileOnDisk(bare) && !leaving.has(bare)) clashes.set(path, 'a file is in its place')
+      if (around.isFileOnDisk(bare) && !leaving.has(bare)) clashes.set(path, IN_THE_WAY.file)
     } else {
       const stays = around.filesBelow(bare).find((below) => !leaving.has(below))
-      if (stays !== undefined || around.uncoveredBelow(bare))
-        clashes.set(path, 'a directory with other files is in its place')
+      if (stays !== undefined || around.uncoveredBelow(bare)) clashes.set(path, IN_THE_WAY.directory)
     }
     for (const above of ancestorsOf(bare)) {
-      if (files.has(above)) clashes.set(path, 'a file takes the place of its directory')
-      else if (around.isFileOnDisk(above) && !leaving.has(above))
-        clashes.set(path, 'a file is in the place of its directory')
+      if (files.has(above)) clashes.set(path, IN_THE_WAY.both)
+      else if (around.isFileOnDisk(above) && !leaving.has(above)) clashes.set(path, IN_THE_WAY.above)
     }
   }
   return actions.map((action) => {
@@ -235,6 +233,18 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
 }
 
 const isHeld = (action: FileAction) => action.action === 'conflict' || action.action === 'skip'
+
+/** Conflicts that no mode but `skip` gets over: something else is where a path has to come. */
+const IN_THE_WAY = {
+  owner: 'its owner cannot be kept',
+  file: 'a file is in its place',
+  directory: 'a directory with other files is in its place',
+  both: 'a file takes the place of its directory',
+  above: 'a file is in the place of its directory',
+} as const
+
+export const isInTheWay = ({ reason }: FileAction): boolean =>
+  (Object.values(IN_THE_WAY) as (string | undefined)[]).includes(reason)
 
 /** An empty directory in whose place a file comes goes first, and is in the record: redo brings it back. */
 export function makeRoom(

@@ -126,28 +126,6 @@ function withoutSelf(beside: Beside, path: string): Beside {
   }
 }
 
-/** @throws CkptError CONFLICT when any path conflicts: then nothing at all is written */
-export function refuseConflicts(actions: readonly FileAction[], verb: string, detail: Record<string, unknown>): void {
-  const conflicts = actions.filter((action) => action.action === 'conflict')
-  if (conflicts.length === 0) return
-  const shown = conflicts.slice(0, 10).map((action) => `${printable(pathToText(action.path))} (${action.reason})`)
-  const more = conflicts.length > 10 ? `, and ${conflicts.length - 10} more` : ''
-  throw new CkptError('CONFLICT', `Refused, nothing was written by ${verb}: ${shown.join(', ')}${more}.`, {
-    paths: conflicts.map((action) => action.path),
-    hints: [
-      `ckpt ${verb} … --dry-run   (the whole plan)`,
-      ...(verb === 'undo' || verb === 'redo'
-        ? [
-            `ckpt ${verb} … --skip-conflicts   (leaves these paths as they are)`,
-            `ckpt ${verb} … --merge   (writes conflict markers)`,
-          ]
-        : []),
-      `ckpt ${verb} … --force   (takes the other state; a safety checkpoint keeps yours)`,
-    ],
-    detail,
-  })
-}
-
 export interface Operation {
   op: 'undo' | 'redo' | 'restore' | 'switch'
   session: SessionId

@@ -67,6 +67,27 @@ test('an empty directory does not come back where a file is now: it is skipped, 
   expect([scratch.read('empty'), scratch.read('b.txt')]).toEqual(['mine\n', 'one\n'])
 })
 
+test('a directory with files of others where a file has to come: refused, and only ways out that work are named', () => {
+  const scratch = new Scratch().init({ swap: 'x\n' })
+  scratch.turn('swap', () => {
+    scratch.remove('swap')
+    scratch.write({ 'swap/a': '1\n' })
+    fs.chmodSync(scratch.at('swap'), 0o711)
+  })
+  const after = scratch.manifest()
+  scratch.write({ 'swap/mine': 'mine\n' })
+  for (const flags of [[], ['--force']]) {
+    const { code, document } = scratch.tryCkpt('undo', ...flags)
+    expect([code, document.error.paths]).toEqual([4, ['swap']])
+    expect(document.error.hints.join()).not.toContain('--force')
+  }
+  fs.renameSync(scratch.at('swap/mine'), `${scratch.base}/mine`)
+  scratch.ckpt('undo')
+  expect(scratch.read('swap')).toBe('x\n')
+  scratch.ckpt('redo')
+  expect(scratch.manifest()).toEqual(after)
+})
+
 test('promise 8: something else came to where a killed undo was about to write: it stays, and the store goes on', () => {
   const scratch = new Scratch().init({ gone: 'gone\n', 'b.txt': 'one\n' })
   scratch.turn('remove', () => {
