@@ -29,6 +29,8 @@ export class ObjectStore {
   #chunks: Buffer[] = []
   #buffered = 0
   #written = new Set<Oid>()
+  /** What is there counts for nothing: objects are written again. */
+  #distrusted = false
   /** Loose objects written by this process: what an operation syncs before it relies on them. */
   readonly fresh: Oid[] = []
 
@@ -85,7 +87,7 @@ export class ObjectStore {
     if (this.#written.has(oid)) return oid
     const { files } = this.#env
     const path = this.loosePath(oid)
-    if (!files.existsSync(path)) {
+    if (this.#distrusted || !files.existsSync(path)) {
       const packed = deflateSync(Buffer.concat([Buffer.from(`${type} ${bytes.length}\0`), bytes]), DEFLATE)
       const temporary = `${this.#gitDir}/objects/tmp_obj_${this.#env.random(8)}`
       files.writeFileSync(temporary, packed, { mode: 0o400, flag: 'wx' })
@@ -100,6 +102,17 @@ export class ObjectStore {
     this.#written.add(oid)
     this.fresh.push(oid)
     return oid
+  }
+
+  /** Runs work during which each object that is written is written again, for the one that is there may be damaged. */
+  async distrusting<T>(work: () => Promise<T>): Promise<T> {
+    this.#written.clear()
+    this.#distrusted = true
+    try {
+      return await work()
+    } finally {
+      this.#distrusted = false
+    }
   }
 
   /** Marks objects as known to be stored, so that writing equal bytes is skipped. */

@@ -148,7 +148,7 @@ export async function recordMarker(context: Context, given: Marker, recording: R
       : marker.event === 'step'
         ? markStep(scene, marker)
         : markStop(scene, marker))
-  const warnings = [...context.warnings, ...degradedWarning(snapshot)]
+  const warnings = [...context.warnings, ...snapshotWarnings(snapshot)]
   if (dirty) warnings.push('uncommitted changes from before this session')
   const before = marker.event === 'stop' && !late ? runningTurn(timeline)?.before : undefined
   const since = before ? await besideOf(context, before) : null
@@ -169,10 +169,18 @@ function openingUnheard(timeline: Timeline, marker: Marker): Marker {
   return { event: 'prompt', session, marker: turn, ...(timeline.agent === null ? {} : { agent: timeline.agent }) }
 }
 
-export function degradedWarning(snapshot: Pick<Snapshot, 'degraded' | 'beside'>): string[] {
-  if (!snapshot.degraded) return []
-  const reasons = new Set(snapshot.beside.uncovered.map((entry) => entry.reason))
-  return [`The checkpoint is degraded: some paths could not be captured (${[...reasons].join(', ')}).`]
+export function snapshotWarnings({ degraded, anew, beside }: Pick<Snapshot, 'degraded' | 'anew' | 'beside'>): string[] {
+  const warnings: string[] = []
+  if (anew) {
+    warnings.push(
+      'The store lacks objects of the newest checkpoint: all files were read again. What that lacks: ckpt verify',
+    )
+  }
+  if (degraded) {
+    const reasons = new Set(beside.uncovered.map((entry) => entry.reason))
+    warnings.push(`The checkpoint is degraded: some paths could not be captured (${[...reasons].join(', ')}).`)
+  }
+  return warnings
 }
 
 /** The checkpoint that an earlier sending of the same marker made when it was late. */

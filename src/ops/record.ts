@@ -1,11 +1,13 @@
 /** Taking a snapshot and making it a checkpoint. The caller holds the worktree's lock. */
 import { type Beside, parseBeside } from '../core/beside.ts'
 import type { Checkpoint, CheckpointMeta } from '../core/checkpoint.ts'
+import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { readCheckpoint, type WorktreeRefs, writeCheckpoint } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
 import { type HeadState, headTree } from '../git/repository.ts'
 import { keepObjects } from '../git/side-refs.ts'
+import type { Store } from '../git/store.ts'
 import { loadCache, type SnapshotCache, saveCache } from '../snapshot/cache.ts'
 import { type Captured, capture } from '../snapshot/capture.ts'
 import { SnapshotView } from '../snapshot/view.ts'
@@ -14,6 +16,8 @@ import type { Context } from './context.ts'
 export interface Snapshot extends Captured {
   view: SnapshotView
   barrier: 'ok' | 'timeout' | 'none'
+  /** What the scan would have gone on from is missing in the store: it began anew, and wrote what it found again. */
+  anew: boolean
 }
 
 export interface SnapshotOptions {
@@ -33,18 +37,39 @@ export async function takeSnapshot(
   const { deadline = config.snapshot.deadline, publish = true } = options
   const watched = (await context.live?.barrier()) ?? { hint: null, barrier: 'none' as const }
   const loaded = context.live ? context.live.cache() : loadCache(env, store)
-  const cache = loaded && (await store.objects.read(loaded.tree)) !== null ? loaded : null
-  const captured = await capture(env, {
-    worktree,
-    store,
-    limits: { ...config.snapshot, deadline: Math.max(1, deadline) },
-    cache,
-    lastTree: cache ? null : ((await newestCheckpoint(context, await refs))?.tree ?? null),
-    headTree: cache || !repository ? null : await headTree(env, repository),
-    ...(watched.hint ? { hint: watched.hint } : {}),
+  const cache = loaded && (await isReadable(store, loaded.tree)) ? loaded : null
+  const limits = { ...config.snapshot, deadline: Math.max(1, deadline) }
+  const last = cache ? null : ((await newestCheckpoint(context, await refs))?.tree ?? null)
+  const nothing = { worktree, store, limits, cache: null, lastTree: null, headTree: null, anew: true }
+  let anew = last !== null && !(await isReadable(store, last))
+  const fromNothing = () => store.objects.distrusting(() => capture(env, nothing))
+  const goingOn = async () =>
+    capture(env, {
+      ...nothing,
+      anew: false,
+      cache,
+      lastTree: last,
+      headTree: cache || !repository ? null : await headTree(env, repository),
+      ...(watched.hint ? { hint: watched.hint } : {}),
+    })
+  const captured = await (anew ? fromNothing() : goingOn()).catch((error: unknown) => {
+    if (anew || !isDamage(error)) throw error
+    anew = true
+    return fromNothing()
   })
   if (publish && captured.cache) publishCache(context, captured.cache, captured.mode)
-  return { ...captured, barrier: watched.barrier, view: new SnapshotView(store, captured.tree, captured.beside) }
+  return { ...captured, anew, barrier: watched.barrier, view: new SnapshotView(store, captured.tree, captured.beside) }
+}
+
+const isDamage = (error: unknown): boolean => error instanceof CkptError && error.code === 'DAMAGED'
+
+async function isReadable(store: Store, tree: Oid): Promise<boolean> {
+  try {
+    return (await store.objects.read(tree)) !== null
+  } catch (error) {
+    if (isDamage(error)) return false
+    throw error
+  }
 }
 
 /** Makes a scan's cache the one that the next scan goes on from. */

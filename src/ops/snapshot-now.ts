@@ -3,7 +3,7 @@ import { MANUAL_SESSION } from '../core/ids.ts'
 import { sessionRef } from '../git/history.ts'
 import { addPrompt } from '../git/side-refs.ts'
 import { type Context, headOf, locked } from './context.ts'
-import { degradedWarning, type MarkResult } from './mark.ts'
+import { type MarkResult, snapshotWarnings } from './mark.ts'
 import { Recorder, takeSnapshot } from './record.ts'
 import { readRefs } from './sessions.ts'
 
@@ -38,7 +38,7 @@ export async function snapshotNow(context: Context, text: string | undefined, ar
       mode: snapshot.mode,
       barrier: snapshot.barrier,
       abandoned: [],
-      warnings: [...context.warnings, ...degradedWarning(snapshot)],
+      warnings: [...context.warnings, ...snapshotWarnings(snapshot)],
     }
   })
 }

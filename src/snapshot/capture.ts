@@ -217,7 +217,8 @@ interface Seeding {
 function seedsFor(scan: Scan): Seeding {
   const { env, store, cache, worktree } = scan
   const { root, repository } = worktree
-  if (cache !== null || !repository) return { linked: Promise.resolve(), seeds: Promise.resolve(new Map()) }
+  if (cache !== null || scan.anew || !repository)
+    return { linked: Promise.resolve(), seeds: Promise.resolve(new Map()) }
   const linked = linkObjects(env, repository, store)
   linked.catch(() => undefined) // the seeds wait for it
   const realParent = (path: string) => scan.isReal(parentOf(path))

@@ -22,6 +22,8 @@ export interface CaptureInput {
   lastTree: Oid | null
   /** The user's HEAD tree, to start from at a first snapshot. */
   headTree: Oid | null
+  /** The store is damaged: every file is read, whatever vouches for it. */
+  anew?: boolean
   /** What may have changed since the cache was made, when a watcher vouches for the rest. */
   hint?: Hint | undefined
 }

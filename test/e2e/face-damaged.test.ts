@@ -166,34 +166,30 @@ test('damaged store: what writes', () => {
     Already initialized: <root>/.git/ckpt
 
     $ ckpt mark prompt --session s --text more
-    ! ckpt: The store lacks tree <id>. Nothing was changed.
-    !   → ckpt verify
-    exit 7
+    Turn 4 starts: checkpoint <id>.
+    ! ckpt: The store lacks objects of the newest checkpoint: all files were read again. What that lacks: ckpt verify
 
     $ ckpt mark step --session s --tool Edit
-    ! ckpt: The store lacks tree <id>. Nothing was changed.
-    !   → ckpt verify
-    exit 7
+    Late step after turn 3: checkpoint <id>.
+    ! ckpt: The store lacks objects of the newest checkpoint: all files were read again. What that lacks: ckpt verify
 
     $ ckpt mark stop --session s
-    ! ckpt: The store lacks tree <id>. Nothing was changed.
-    !   → ckpt verify
-    exit 7
+    Late stop after turn 3: checkpoint <id>.
+    ! ckpt: The store lacks objects of the newest checkpoint: all files were read again. What that lacks: ckpt verify
 
     $ ckpt run -- true
-    ! ckpt: The store lacks tree <id>. Nothing was changed.
-    !   → ckpt verify
-    exit 7
+    ! ckpt: The store lacks objects of the newest checkpoint: all files were read again. What that lacks: ckpt verify
+    ! ckpt: uncommitted changes from before this session
 
     $ ckpt snapshot -m here
-    ! ckpt: The store lacks tree <id>. Nothing was changed.
-    !   → ckpt verify
-    exit 7
+    Snapshot: checkpoint <id>.
+    ! ckpt: The store lacks objects of the newest checkpoint: all files were read again. What that lacks: ckpt verify
 
     $ ckpt undo
-    ! ckpt: The store lacks tree <id>. Nothing was changed.
-    !   → ckpt verify
-    exit 7
+    Undid turn 3: 1 file.
+      write  plan.md
+    Back again: ckpt redo   Keep it this way: ckpt accept
+    As it was before: ckpt restore <id> --exact
 
     $ ckpt undo --dry-run
     ! ckpt: The store lacks tree <id>. Nothing was changed.
@@ -201,9 +197,7 @@ test('damaged store: what writes', () => {
     exit 7
 
     $ ckpt undo --only 1
-    ! ckpt: The store lacks tree <id>. Nothing was changed.
-    !   → ckpt verify
-    exit 7
+    Nothing of turn 1 is left to take back: nothing was recorded.
 
     $ ckpt redo
     ! ckpt: Session s has nothing undone. Nothing was changed.
@@ -215,14 +209,16 @@ test('damaged store: what writes', () => {
     Nothing is undone here.
 
     $ ckpt restore 1
-    ! ckpt: The store lacks tree <id>. Nothing was changed.
-    !   → ckpt verify
-    exit 7
+    Restored from turn 1: 2 files.
+      write  a.txt
+      write  plan.md
+    As it was before: ckpt restore <id> --exact
 
     $ ckpt switch 1
-    ! ckpt: The store lacks tree <id>. Nothing was changed.
-    !   → ckpt verify
-    exit 7
+    Switched to turn 1: 2 files.
+      write  a.txt
+      write  plan.md
+    As it was before: ckpt restore <id> --exact
 
     $ ckpt apply nonsense
     ! ckpt: That is not a token of a dry run. Nothing was changed.

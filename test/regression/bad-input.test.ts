@@ -155,6 +155,26 @@ test('bad input: missing or corrupted commits, trees and coverage lists are dama
   }
 })
 
+test('bad input: what the newest checkpoint lost is read from the disk again, and recording goes on', () => {
+  for (const [damage, rev] of [
+    [removeObject, '^{tree}'],
+    [corruptObject, '^{tree}'],
+    [removeObject, ':d'],
+    [corruptObject, ':d'],
+    [removeObject, ':d/b.txt'],
+  ] as const) {
+    const scratch = new Scratch().init({ 'a.txt': 'one\n', 'd/b.txt': 'b\n' })
+    scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n', 'd/b.txt': 'changed\n' }))
+    damage(scratch, `${scratch.ckpt('list').turns[0].after}${rev}`)
+    fs.rmSync(scratch.at('.git/ckpt/worktrees/@main/cache.json')) // else it may rest on what is in it
+    const disk = scratch.manifest()
+    scratch.turn('more', () => scratch.write({ 'a.txt': 'three\n' }))
+    expect([rev, scratch.ckpt('verify').problems]).toEqual([rev, []])
+    scratch.ckpt('undo')
+    expect(scratch.manifest()).toEqual(disk)
+  }
+})
+
 test('bad input: a store that this user cannot write refuses to record, and still shows what is there', () => {
   const uid = 4321
   const scratch = new Scratch().init()
