@@ -192,9 +192,10 @@ test('damaged store: what writes', () => {
     As it was before: ckpt restore <id> --exact
 
     $ ckpt undo --dry-run
-    ! ckpt: The store lacks tree <id>. Nothing was changed.
-    !   → ckpt verify
-    exit 7
+    Would undo turn 3: 1 file. Nothing was changed.
+      write  plan.md
+    Do exactly this: ckpt apply TOKEN   The token:
+    <token>
 
     $ ckpt undo --only 1
     Nothing of turn 1 is left to take back: nothing was recorded.
