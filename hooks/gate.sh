@@ -5,10 +5,13 @@
 #
 # It looks for one marker file and starts no process; only when that is there does gate-refuse.sh beside it decide and
 # speak (githooks(5), gitrepository-layout(5)).
-# Nothing here may wait, ask, or read standard input: that belongs to the hooks that run after it.
+# Nothing here may wait or ask, and standard input is there for the hooks that run after it.
 
 # Where the store is when it is not in the repository's own directory; written here by `ckpt hooks install`.
 ckpt_store=''
+
+# What a push is refused for: pending or uncovered; written here likewise.
+ckpt_push='pending'
 
 # Sets ckpt_git (this worktree's git directory) and ckpt_dir (its directory in the store; empty: nothing was recorded).
 ckpt_find() {
@@ -56,6 +59,16 @@ ckpt_in() {
 
 ckpt_gate() {
   if [ -z "${CKPT_GATE_PROBE-}" ]; then
+    case $ckpt_hook in
+      post-commit | post-rewrite | pre-push)
+        [ "${CKPT_DISABLED-}" != 1 ] || return 0
+        ckpt_find
+        [ -n "$ckpt_dir" ] || return 0
+        . "${ckpt_file%/*}/gate-more.sh"
+        ckpt_more "$@"
+        return
+        ;;
+    esac
     if [ "${CKPT_ALLOW_PENDING-}" = 1 ] || [ "${CKPT_DISABLED-}" = 1 ]; then return 0; fi
     ckpt_find
     [ -n "$ckpt_dir" ] || return 0
@@ -77,4 +90,13 @@ if [ -z "${ckpt_hook-}" ]; then
   ckpt_hook=${1-} ckpt_file=$0
   [ "$#" -eq 0 ] || shift
 fi
-ckpt_gate "$@" </dev/null || exit 1
+case $ckpt_hook in
+  pre-push | post-rewrite)
+    # They are told on standard input, which the hook that runs next reads again.
+    ckpt_input=$(mktemp) && cat >"$ckpt_input" || exit 1
+    ckpt_gate "$@" <"$ckpt_input" || { rm -f "$ckpt_input"; exit 1; }
+    exec <"$ckpt_input"
+    rm -f "$ckpt_input"
+    ;;
+  *) ckpt_gate "$@" </dev/null || exit 1 ;;
+esac

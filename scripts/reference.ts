@@ -146,6 +146,16 @@ export const KEYS: Record<string, string> = {
   'store.maxBytes': 'Over this size `ckpt prune` removes the oldest turns too.',
   'prune.olderThan': 'Age at which `ckpt prune` removes visible turns.',
   'watch.idleStop': 'How long a daemon in the background stays without a call.',
+  'commit.auto':
+    "Whether `ckpt run`, and an agent's session when it ends, make a commit of what they changed, as `ckpt commit` does.",
+  'commit.messageCommand':
+    "A shell command that gets the prompts' message and the patch on standard input and prints the commit's message; counts in the user's own file only. When it fails, the prompts' message is taken.",
+  'hooks.prePush':
+    'Whether `ckpt hooks install` adds a pre-push hook: `pending` refuses commits that were made while a boundary was pending, `uncovered` also those that no recorded turn covers.',
+  'hooks.postCommit':
+    'Whether `ckpt hooks install` adds a post-commit hook that records which checkpoints a commit came from, for `ckpt show COMMIT`.',
+  'hooks.postRewrite':
+    'Whether `ckpt hooks install` adds a post-rewrite hook that carries this over an amend or a rebase.',
   'prune.grace': 'How long abandoned turns stay; then `ckpt prune` removes them.',
   'store.location': "`git` puts the store in the repository's own git directory; a directory puts it there instead.",
 }
@@ -184,7 +194,7 @@ const TIME_KEYS = new Set(['snapshot.deadline', 'prune.olderThan', 'prune.grace'
 /** A default as one writes it in the file. */
 export function defaultText(key: string): string {
   const value = key.split('.').reduce<unknown>((at, part) => (at as Record<string, unknown>)[part], DEFAULTS)
-  if (value === null) return 'never'
+  if (value === null) return key === 'commit.messageCommand' ? 'false' : 'never'
   if (SIZE_KEYS.has(key)) return withUnit(value as number, { GiB: 2 ** 30, MiB: 2 ** 20, KiB: 2 ** 10, B: 1 })
   if (TIME_KEYS.has(key)) return withUnit(value as number, { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 })
   return typeof value === 'string' ? value : JSON.stringify(value)

@@ -12,6 +12,8 @@ export interface Heard {
   project?: string
   /** A conversation begins or is taken up again. `parent`: it is a subagent's, and folds into that one's turn. */
   started?: { session: SessionId; source: string; parent?: SessionId }
+  /** A conversation is over, as far as the agent says so. */
+  ended?: SessionId
   /** The agent's own record, where the id that its rewind takes can be found. */
   transcript?: { path: string; turn: string }
 }

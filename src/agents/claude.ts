@@ -79,6 +79,7 @@ function hear(payload: unknown, { vars }: HearOptions): Heard {
     ...(one.hook_event_name === 'SessionStart' && one.source
       ? { started: { session: markersOf(one.session_id).session, source: one.source } }
       : {}),
+    ...(one.hook_event_name === 'SessionEnd' ? { ended: markersOf(one.session_id).session } : {}),
     ...(one.transcript_path && one.prompt_id ? { transcript: { path: one.transcript_path, turn: one.prompt_id } } : {}),
   }
 }

@@ -35,7 +35,11 @@ function hear(payload: unknown, { event }: HearOptions): Heard {
     return { markers, ...(one.cwd ? { cwd: one.cwd } : {}) }
   }
   const one = understood(schema, payload)
-  return { markers: markers(one), ...(one.cwd ? { cwd: one.cwd } : {}) }
+  return {
+    markers: markers(one),
+    ...(one.cwd ? { cwd: one.cwd } : {}),
+    ...(one.hook_event_name === 'SessionEnd' ? { ended: markersOf(one.session_id).session } : {}),
+  }
 }
 
 function markers(one: Payload): Marker[] {

@@ -4,6 +4,7 @@ import type { SessionId } from '../core/ids.ts'
 import { pathFromText, type RelativePath } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { findRepository } from '../git/repository.ts'
+import { BEHIND } from '../ops/commit.ts'
 import { type Context, closeContext, openContext } from '../ops/context.ts'
 import { type Marker, mark } from '../ops/mark.ts'
 import { leaveMarker } from '../ops/marker-files.ts'
@@ -52,6 +53,8 @@ export async function deliver(env: Env, delivery: Delivery): Promise<void> {
       await record(bounded, progress.open[0], arrived)
       progress.open = progress.open.slice(1)
     }
+    if (heard.ended !== undefined && context.config.commit.auto && context.repository)
+      commitBehind(context, heard.ended)
   } catch (error) {
     const mendable = !(error instanceof CkptError) || !FINAL.has(error.code)
     if (mendable) leaveOpen(env, agent, progress)
@@ -61,6 +64,21 @@ export async function deliver(env: Env, delivery: Delivery): Promise<void> {
     progress.context = null
     closeContext(context)
   }
+}
+
+/**
+ * Starts the commit that ends a session (`commit.auto`), and does not wait for it: agents cut such hooks short, and the
+ * user's own git hooks may take their time. What goes wrong is in the hook log.
+ */
+function commitBehind({ env, worktree }: Context, session: SessionId): void {
+  const child = env.spawn(process.execPath, [env.program, 'commit', '--session', session, '--quiet'], {
+    cwd: worktree.root,
+    env: { ...env.vars, [BEHIND]: '1' } as NodeJS.ProcessEnv,
+    detached: true,
+    stdio: 'ignore',
+  })
+  child.on('error', () => undefined) // node is there: it runs us
+  child.unref()
 }
 
 /** Leaves what is not recorded for the next command that can write. */

@@ -29,7 +29,11 @@ const TIMEOUT = 25_000
 
 function hear(payload: unknown): Heard {
   const one = understood(schema, payload)
-  return { markers: markers(one), ...(one.cwd ? { cwd: one.cwd } : {}) }
+  return {
+    markers: markers(one),
+    ...(one.cwd ? { cwd: one.cwd } : {}),
+    ...(one.hook_event_name === 'SessionEnd' ? { ended: markersOf(one.session_id).session } : {}),
+  }
 }
 
 function markers(one: Payload): Marker[] {

@@ -25,6 +25,21 @@ export interface Config {
     /** Milliseconds without a call after which a background daemon stops. */
     idleStop: number
   }
+  commit: {
+    /** `ckpt run` and an agent's session end with a commit of what they changed. */
+    auto: boolean
+    /** A shell command that writes the message; null: it is made from the prompts. Only the user's own file may name one. */
+    messageCommand: string | null
+  }
+  /** Hooks that `ckpt hooks install` adds to the gate's. */
+  hooks: {
+    /** Refuses to push commits that were made while a boundary was pending, or those that no recorded turn covers. */
+    prePush: 'off' | 'pending' | 'uncovered'
+    /** Records which checkpoints a commit came from. */
+    postCommit: boolean
+    /** Carries that over to what an amend or a rebase made of a commit. */
+    postRewrite: boolean
+  }
 }
 
 export const DEFAULTS: Config = {
@@ -40,6 +55,8 @@ export const DEFAULTS: Config = {
   store: { maxBytes: 5 * 2 ** 30, location: 'git' },
   prune: { olderThan: null, grace: 7 * 86_400_000 },
   watch: { idleStop: 30 * 60_000 },
+  commit: { auto: false, messageCommand: null },
+  hooks: { prePush: 'off', postCommit: false, postRewrite: false },
 }
 
 /** Part of a configuration, as one file gives it. */
@@ -50,13 +67,15 @@ export interface PartialConfig {
   store?: { [K in keyof Config['store']]?: Config['store'][K] | undefined } | undefined
   prune?: { [K in keyof Config['prune']]?: Config['prune'][K] | undefined } | undefined
   watch?: { [K in keyof Config['watch']]?: Config['watch'][K] | undefined } | undefined
+  commit?: { [K in keyof Config['commit']]?: Config['commit'][K] | undefined } | undefined
+  hooks?: { [K in keyof Config['hooks']]?: Config['hooks'][K] | undefined } | undefined
 }
 
 /** Later files win, key by key. */
 export function mergeConfig(base: Config, part: PartialConfig): Config {
   const defined = <T extends object>(from: T | undefined) =>
     Object.fromEntries(Object.entries(from ?? {}).filter(([, value]) => value !== undefined))
-  const { snapshot, store, prune, watch, ...top } = part
+  const { snapshot, store, prune, watch, commit, hooks, ...top } = part
   return {
     ...base,
     ...defined(top),
@@ -64,6 +83,8 @@ export function mergeConfig(base: Config, part: PartialConfig): Config {
     store: { ...base.store, ...defined(store) },
     prune: { ...base.prune, ...defined(prune) },
     watch: { ...base.watch, ...defined(watch) },
+    commit: { ...base.commit, ...defined(commit) },
+    hooks: { ...base.hooks, ...defined(hooks) },
   }
 }
 
@@ -97,6 +118,10 @@ export function widenConfig(trusted: Config, onDisk: Config): { config: Config; 
     if (onDisk.prune[key] !== trusted.prune[key]) ignored.push(`prune.${key}`)
   }
   config.watch = onDisk.watch
+  if (onDisk.commit.auto !== trusted.commit.auto) ignored.push('commit.auto')
+  for (const key of ['prePush', 'postCommit', 'postRewrite'] as const) {
+    if (onDisk.hooks[key] !== trusted.hooks[key]) ignored.push(`hooks.${key}`)
+  }
   if (onDisk.store.location !== trusted.store.location) ignored.push('store.location')
   return { config, ignored }
 }

@@ -38,7 +38,12 @@ export async function loadConfig(env: Env, { root, repository, forgiving }: Load
   const warnings: string[] = []
   const userPart = await parseFirst(user, home)
   const committedPart = await parseFirst(committed, 'HEAD')
-  let trusted = mergeConfig(mergeConfig(DEFAULTS, userPart ?? {}), committedPart ?? {})
+  const projects = (part: PartialConfig | null): PartialConfig => {
+    if (part?.commit?.messageCommand === undefined) return part ?? {}
+    warnings.push("commit.messageCommand is a command: it counts in the user's own file only, and was passed over.")
+    return { ...part, commit: { ...part.commit, messageCommand: undefined } }
+  }
+  let trusted = mergeConfig(mergeConfig(DEFAULTS, userPart ?? {}), projects(committedPart))
   const same = CONFIG_NAMES.every((name) => committed.get(name) === onDisk.get(name))
   if (!same) {
     let part: PartialConfig | null = null
@@ -48,7 +53,7 @@ export async function loadConfig(env: Env, { root, repository, forgiving }: Load
       if (!forgiving || !(error instanceof CkptError)) throw error
       warnings.push(`${error.message} It is not committed and was passed over.`)
     }
-    const { config, ignored } = widenConfig(trusted, mergeConfig(mergeConfig(DEFAULTS, userPart ?? {}), part ?? {}))
+    const { config, ignored } = widenConfig(trusted, mergeConfig(mergeConfig(DEFAULTS, userPart ?? {}), projects(part)))
     trusted = config
     if (ignored.length > 0) {
       warnings.push(

@@ -44,6 +44,21 @@ export const configSchema = z.strictObject({
     })
     .optional(),
   watch: z.strictObject({ idleStop: duration.optional() }).optional(),
+  commit: z
+    .strictObject({
+      auto: z.boolean('true or false').optional(),
+      messageCommand: z
+        .union([z.string().min(1), z.literal(false).transform(() => null)], 'a shell command, or false')
+        .optional(),
+    })
+    .optional(),
+  hooks: z
+    .strictObject({
+      prePush: z.enum(['off', 'pending', 'uncovered'], '"off", "pending" or "uncovered"').optional(),
+      postCommit: z.boolean('true or false').optional(),
+      postRewrite: z.boolean('true or false').optional(),
+    })
+    .optional(),
 })
 
 /** @throws CkptError CONFIG that names the key, the file and what is allowed */

@@ -149,7 +149,8 @@ export function writeLedger(context: Context, ledger: Ledger): void {
 
 export function removeGate(context: Context): void {
   const directory = gateDirectory(context)
-  for (const name of ['gate.sh', 'gate-refuse.sh', 'installed.json']) removeIfThere(context.env, `${directory}/${name}`)
+  for (const name of ['gate.sh', 'gate-refuse.sh', 'gate-more.sh', 'installed.json'])
+    removeIfThere(context.env, `${directory}/${name}`)
   removeIfEmpty(context.env, directory)
   removeIfEmpty(context.env, directory.slice(0, directory.lastIndexOf('/')))
 }

@@ -1,18 +1,36 @@
 /** The text of a hook file: what lies there, and what it becomes with the gate in front. Pure. */
 
+import type { Config } from '../config/defaults.ts'
+
 /** What the gate needs; never reference-transaction, which would refuse even `--abort` (githooks(5)). */
 export const HOOKS = ['pre-commit', 'pre-merge-commit', 'pre-rebase', 'pre-applypatch', 'prepare-commit-msg'] as const
 
-export type HookName = (typeof HOOKS)[number]
+/** Beside the gate, each where its key under `hooks.*` asks for it. */
+export const MORE_HOOKS = ['pre-push', 'post-commit', 'post-rewrite'] as const
+
+export const ALL_HOOKS = [...HOOKS, ...MORE_HOOKS]
+
+export type HookName = (typeof ALL_HOOKS)[number]
+
+export function wantedHooks({ prePush, postCommit, postRewrite }: Config['hooks']): HookName[] {
+  const on = { 'pre-push': prePush !== 'off', 'post-commit': postCommit, 'post-rewrite': postRewrite }
+  return [...HOOKS, ...MORE_HOOKS.filter((hook) => on[hook])]
+}
+
+/** Hooks that git tells something on standard input (githooks(5)). */
+const readsInput = (hook: HookName) => hook === 'pre-push' || hook === 'post-rewrite'
 
 /** The texts in the package's `hooks/`. */
 export interface Templates {
   gate: string
   /** The gate's second half, read only where something is pending. */
   refuse: string
+  /** What the hooks beside the gate do. */
+  more: string
   own: string
   before: string
   lines: string
+  linesWithInput: string
 }
 
 const OPEN = '# >>> ckpt gate: '
@@ -75,7 +93,8 @@ export function hookBefore(templates: Templates, filling: Filling, kept: string)
 export function withLines(text: string, templates: Templates, filling: Filling): string {
   const theirs = withoutOurs(text)
   const at = theirs.startsWith('#!') ? theirs.indexOf('\n') + 1 : 0
-  return theirs.slice(0, at) + filled(templates.lines, filling) + theirs.slice(at)
+  const lines = readsInput(filling.hook) ? templates.linesWithInput : templates.lines
+  return theirs.slice(0, at) + filled(lines, filling) + theirs.slice(at)
 }
 
 /** A path as one word of a POSIX shell. */
@@ -90,7 +109,10 @@ export const GATE_ASKED = '"$(git rev-parse --git-common-dir)/ckpt/hooks/gate.sh
 
 /** What a person adds to a hook that is not ours to write. Right in a repository where ckpt was never installed, too. */
 export function lineToAdd(hook: HookName): string {
-  return `ckpt_gate=${GATE_ASKED}; [ ! -f "$ckpt_gate" ] || sh "$ckpt_gate" ${hook} "$@" </dev/null || exit 1`
+  const gate = `ckpt_gate=${GATE_ASKED}; `
+  const run = `[ ! -f "$ckpt_gate" ] || sh "$ckpt_gate" ${hook} "$@"`
+  if (!readsInput(hook)) return `${gate}${run} </dev/null || exit 1`
+  return `${gate}ckpt_input=$(mktemp); cat >"$ckpt_input"; ${run} <"$ckpt_input" || exit 1; exec <"$ckpt_input"; rm -f "$ckpt_input"`
 }
 
 /** Whether somebody's hook calls the gate: the line stands in it, not as a comment. */

@@ -13,9 +13,9 @@ import {
   writeLedger,
 } from './disk.ts'
 import {
+  ALL_HOOKS,
   GATE_ASKED,
   GATE_BESIDE,
-  HOOKS,
   type HookName,
   hasLine,
   hookBefore,
@@ -24,12 +24,14 @@ import {
   ownHook,
   type Templates,
   takesLines,
+  wantedHooks,
   withLines,
   withoutOurs,
 } from './hook-file.ts'
 import { findHooksPlace, type HooksPlace } from './place.ts'
 import { type HooksResult, hooksStatus, projectHook, repositoryOf } from './status.ts'
 import { readTemplates } from './templates.ts'
+import { uninstallOne } from './uninstall.ts'
 
 /** @throws CkptError USAGE, with the lines to add, where the hooks directory is not ours to write */
 export async function installHooks(context: Context): Promise<HooksResult> {
@@ -42,7 +44,8 @@ async function install(context: Context): Promise<HooksResult> {
   const { env } = context
   const place = await findHooksPlace(env, repositoryOf(context))
   const templates = readTemplates(context)
-  const found = HOOKS.map((hook) => ({ hook, disk: readHook(env, place.directory, hook) }))
+  const wanted = wantedHooks(context.config.hooks)
+  const found = wanted.map((hook) => ({ hook, disk: readHook(env, place.directory, hook) }))
   const odd = found.find(({ disk }) => disk.kind === 'other')
   if (odd) {
     throw new CkptError('USAGE', `${odd.disk.path} is neither a file nor a link. Nothing was changed.`, {
@@ -70,15 +73,17 @@ async function install(context: Context): Promise<HooksResult> {
     const word = rewrittenBy(place, disk)
     if (word !== null) warnings.add(word)
   }
+  for (const hook of ALL_HOOKS) if (!wanted.includes(hook)) uninstallOne(env, place.directory, hook)
   const result = await hooksStatus(context)
   return { ...result, warnings: [...result.warnings, ...warnings] }
 }
 
-function placeGate(context: Context, { gate, refuse }: Templates): void {
+function placeGate(context: Context, { gate, refuse, more }: Templates): void {
   const { env } = context
   const directory = gateDirectory(context)
   env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
   writeHook(env, `${directory}/gate-refuse.sh`, refuse, 0o600)
+  writeHook(env, `${directory}/gate-more.sh`, more, 0o600)
   writeHook(env, `${directory}/gate.sh`, gate, 0o600)
 }
 

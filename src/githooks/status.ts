@@ -6,7 +6,7 @@ import type { Repository } from '../git/repository.ts'
 import type { Context } from '../ops/context.ts'
 import type { Finding } from '../ops/doctor.ts'
 import { gateDirectory, readHook, readLedger } from './disk.ts'
-import { HOOKS, type HookName, hasLine, lineComesFirst, ourPart, oursComesFirst } from './hook-file.ts'
+import { ALL_HOOKS, type HookName, hasLine, lineComesFirst, ourPart, oursComesFirst, wantedHooks } from './hook-file.ts'
 import { findHooksPlace, type HooksPlace, realPath, usersConfig } from './place.ts'
 
 export interface HookState {
@@ -35,7 +35,9 @@ export function repositoryOf({ repository, worktree }: Context): Repository {
 
 export async function hooksStatus(context: Context): Promise<HooksResult> {
   const place = await findHooksPlace(context.env, repositoryOf(context))
-  const hooks = await Promise.all(HOOKS.map((name) => hookState(context, place, name)))
+  const wanted = wantedHooks(context.config.hooks)
+  const states = await Promise.all(ALL_HOOKS.map((name) => hookState(context, place, name)))
+  const hooks = states.filter(({ name, installed }) => installed || wanted.includes(name))
   const warnings = hooks.some((hook) => hook.installed) ? [] : replaced(context, place)
   return { hooks, place, warnings: [...context.warnings, ...warnings] }
 }

@@ -21,15 +21,20 @@ function hooksOfPackage({ files }: Env): string {
  * The gate finds the store beside the repository by itself, wherever that is moved; only one that is elsewhere is
  * written into it.
  */
-export function readTemplates({ env, repository, place }: Context): Templates {
+export function readTemplates({ env, config, repository, place }: Context): Templates {
   const directory = hooksOfPackage(env)
   const read = (name: string) => env.files.readFileSync(`${directory}/${name}.sh`, 'utf8')
   const elsewhere = place.directory === `${repository?.commonDir}/ckpt` ? '' : place.directory
+  const gate = read('gate')
+    .replace(/^ckpt_store=.*$/m, () => `ckpt_store=${quoted(elsewhere)}`)
+    .replace(/^ckpt_push=.*$/m, () => `ckpt_push=${quoted(config.hooks.prePush)}`)
   return {
-    gate: read('gate').replace(/^ckpt_store=.*$/m, () => `ckpt_store=${quoted(elsewhere)}`),
+    gate,
     refuse: read('gate-refuse'),
+    more: read('gate-more'),
     own: read('hook'),
     before: read('hook-before'),
     lines: read('hook-lines'),
+    linesWithInput: read('hook-lines-input'),
   }
 }

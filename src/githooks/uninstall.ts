@@ -2,7 +2,7 @@
 import type { Env } from '../env.ts'
 import type { Context } from '../ops/context.ts'
 import { giveBack, readHook, readLedger, removeGate, removeIfEmpty, writeHook } from './disk.ts'
-import { HOOKS, type HookName, hasLine, ourPart, withoutOurs } from './hook-file.ts'
+import { ALL_HOOKS, type HookName, hasLine, ourPart, withoutOurs } from './hook-file.ts'
 import { findHooksPlace } from './place.ts'
 import { type HooksResult, hooksStatus, projectHook, repositoryOf } from './status.ts'
 
@@ -14,10 +14,10 @@ export async function uninstallHooks(context: Context): Promise<HooksResult> {
   const ours = place.refusal === null ? [place.directory] : []
   const warnings: string[] = []
   for (const directory of new Set([...ledger.directories, ...ours, `${repository.commonDir}/hooks`])) {
-    for (const hook of HOOKS) uninstallOne(env, directory, hook)
+    for (const hook of ALL_HOOKS) uninstallOne(env, directory, hook)
   }
   for (const directory of ledger.made) removeIfEmpty(env, directory)
-  for (const hook of HOOKS) {
+  for (const hook of ALL_HOOKS) {
     const { path, text } = readHook(env, place.directory, hook)
     const theirs = place.husky ? projectHook(env, place.directory, hook) : text
     if (hasLine(theirs, hook)) warnings.push(`The line that calls the gate for ${hook} (${path}) can be taken out now.`)
@@ -27,7 +27,7 @@ export async function uninstallHooks(context: Context): Promise<HooksResult> {
   return { ...result, warnings: [...result.warnings, ...warnings] }
 }
 
-function uninstallOne(env: Env, directory: string, hook: HookName): void {
+export function uninstallOne(env: Env, directory: string, hook: HookName): void {
   const disk = readHook(env, directory, hook)
   const part = disk.kind === 'file' ? ourPart(disk.text) : null
   if (part === null) return

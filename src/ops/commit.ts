@@ -1,5 +1,4 @@
 /** Commit: one clean commit, in the user's repository, of what a session's visible turns changed and nothing else. */
-import { messageFromPrompts } from '../core/commit-message.ts'
 import { CkptError } from '../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
 import { pathToText, printable } from '../core/paths.ts'
@@ -8,15 +7,22 @@ import { runGit, tryGit } from '../git/process.ts'
 import { promptReader } from '../git/side-refs.ts'
 import { readIfThere, writeFileWhole } from '../git/store.ts'
 import { runUsersGit, tryUsersGit } from '../git/users-git.ts'
+import { commitMessage } from './commit-message.ts'
 import { CommitBlobs, type Entry, foldChanges, mergeEntries, sameEntry } from './commit-tree.ts'
 import { type Context, headOf, locked, refuseWhileBusy } from './context.ts'
+import { recordOrigin } from './origins.ts'
 import { chooseSession, loadTimeline, readRefs } from './sessions.ts'
 import { ChangeReader } from './turn-changes.ts'
 import { boundaryPending } from './undo.ts'
 
+/** Set for a commit that nobody waits for: what goes wrong is written to the hook log. */
+export const BEHIND = 'CKPT_COMMIT_BEHIND'
+
 export interface CommitOptions {
   session?: string
   message?: string
+  /** What git and its hooks print goes nowhere but into an error. */
+  quiet?: boolean
 }
 
 export interface CommitResult {
@@ -35,7 +41,7 @@ interface Planned {
   session: SessionId
   head: Oid | null
   turns: Turn[]
-  message: string
+  prompts: { number: number; prompt: string | null }[]
   entries: Map<string, Entry>
   before: Map<string, Entry>
   blobs: CommitBlobs
@@ -53,12 +59,12 @@ export async function commit(context: Context, options: CommitOptions): Promise<
   if (planned.entries.size === 0) {
     return { session: planned.session, commit: null, message: null, turns: [], files: [], warnings }
   }
-  const made = await commitEntries(context, planned)
+  const { made, message } = await commitEntries(context, planned, options)
   await locked(context, { command: 'commit' }, async () => {
     await refreshIndex(context, planned, made)
     remember(context, planned, made)
   })
-  const { session, message, turns, entries } = planned
+  const { session, turns, entries } = planned
   return {
     session,
     commit: made,
@@ -66,6 +72,21 @@ export async function commit(context: Context, options: CommitOptions): Promise<
     turns: turns.map((turn) => turn.number),
     files: [...entries.keys()].sort(),
     warnings,
+  }
+}
+
+/**
+ * With `commit.auto`: the commit that ends a run or an agent's session. Whatever stands in its way is a warning, and the
+ * work stays as it is.
+ */
+export async function commitAutomatically(context: Context, session: SessionId): Promise<string[]> {
+  try {
+    const { commit: made, message, warnings } = await commit(context, { session, quiet: true })
+    const first = made === null ? [] : [`Committed ${made.slice(0, 10)}: ${printable(message!.split('\n')[0]!)}`]
+    return [...first, ...warnings.filter((one) => !context.warnings.includes(one))]
+  } catch (error) {
+    if (!(error instanceof CkptError)) throw error
+    return [`No commit was made (commit.auto): ${error.message}`]
   }
 }
 
@@ -128,7 +149,7 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
     session,
     head: head.head,
     turns,
-    message: options.message ?? messageFromPrompts(told),
+    prompts: told,
     entries,
     before,
     blobs,
@@ -196,7 +217,11 @@ async function committedSince({ env, worktree }: Context, from: Oid | null, to: 
 }
 
 /** The user's own `git commit`, with their hooks and signing, on an index of its own that holds HEAD and these paths. */
-async function commitEntries(context: Context, { head, entries, message }: Planned): Promise<Oid> {
+async function commitEntries(
+  context: Context,
+  { head, entries, session, prompts }: Planned,
+  options: CommitOptions,
+): Promise<{ made: Oid; message: string }> {
   const { env, store, worktree } = context
   const cwd = worktree.root
   const index = `${store.worktreeDir}/tmp/commit-index-${env.random(6)}`
@@ -211,23 +236,25 @@ async function commitEntries(context: Context, { head, entries, message }: Plann
       input: indexInfo(entries, head),
     })
     await tryUsersGit(env, { args: ['update-index', '-q', '--refresh'], cwd, vars })
+    const patch = () => runUsersGit(env, { args: ['diff', '--cached', '--no-ext-diff'], cwd, vars })
+    const message = options.message ?? (await commitMessage(context, { session, turns: prompts, patch }))
     env.files.writeFileSync(file, message, { mode: 0o600, flag: 'wx' })
     if ((await headOf(context)).head !== head) {
       throw new CkptError('CONFLICT', 'HEAD moved meanwhile. Nothing was committed.', { hints: ['ckpt commit'] })
     }
-    const { code } = await tryUsersGit(env, { args: ['commit', '-q', '-F', file], cwd, vars, shown: true })
+    const shown = !options.quiet
+    const { code, stderr } = await tryUsersGit(env, { args: ['commit', '-q', '-F', file], cwd, vars, shown })
     if (code !== 0) {
       throw new CkptError(
         'INTERNAL',
-        `git refused the commit (exit ${code}): a hook, signing, or a missing name. Nothing was committed; your index and your files are as they were.`,
-        { hints: ['ckpt commit   (once what git said above is mended)'] },
+        `git refused the commit (exit ${code}): a hook, signing, or a missing name. Nothing was committed; your index and your files are as they were.${shown ? '' : ` It said: ${printable(stderr.trim().slice(0, 500))}`}`,
+        { hints: ['ckpt commit   (once what git said is mended)'] },
       )
     }
+    return { made: (await headOf(context)).head!, message }
   } finally {
     for (const path of [index, `${index}.lock`, file]) if (env.files.existsSync(path)) env.files.unlinkSync(path)
   }
-  const made = await headOf(context)
-  return made.head!
 }
 
 function indexInfo(entries: ReadonlyMap<string, Entry>, known: string | null): Buffer {
@@ -279,6 +306,11 @@ function readCommits(context: Context): Record<string, { turn: number; commit: s
 function remember(context: Context, { session, turns }: Planned, made: Oid): void {
   const commits = { ...readCommits(context), [session]: { turn: turns.at(-1)!.number, commit: made } }
   writeFileWhole(context.env, commitsFile(context), JSON.stringify(commits))
+  recordOrigin(
+    context,
+    made,
+    turns.map(({ after, checkpoints }) => (after ?? checkpoints.at(-1)!).id),
+  )
 }
 
 /** The last turn that an earlier `ckpt commit` took in; 0 when that commit is no longer part of HEAD. */

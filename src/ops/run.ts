@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'
 import type { SessionId } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
+import { commitAutomatically } from './commit.ts'
 import { closeContext, openContext } from './context.ts'
 import { type MarkResult, mark } from './mark.ts'
 
@@ -28,7 +29,10 @@ export async function run(env: Env, options: RunOptions): Promise<RunResult> {
     const arrived = env.monotonic()
     const context = await openContext(env, cwd, { create: true, forgiving: true })
     try {
-      return await mark(context, marker, arrived)
+      const marked = await mark(context, marker, arrived)
+      const ends = marker.event === 'stop' && marked.checkpoint !== null && context.repository !== null
+      if (ends && context.config.commit.auto) marked.warnings.push(...(await commitAutomatically(context, session)))
+      return marked
     } finally {
       closeContext(context)
     }

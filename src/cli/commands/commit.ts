@@ -1,6 +1,7 @@
 import { pathToText, printable, showPath } from '../../core/paths.ts'
-import { commit } from '../../ops/commit.ts'
+import { BEHIND, commit } from '../../ops/commit.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
+import { logHookError } from '../../ops/hook-log.ts'
 import { text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 
@@ -11,6 +12,7 @@ const command: Command = async ({ env, args, cwd }) => {
     const result = await commit(context, {
       ...(session === undefined ? {} : { session }),
       ...(message === undefined ? {} : { message }),
+      quiet: env.vars[BEHIND] === '1',
     })
     const { commit: made, files, turns, warnings } = result
     const shown =
@@ -29,6 +31,9 @@ const command: Command = async ({ env, args, cwd }) => {
       warnings,
     }
     return { json, text: shown, warnings }
+  } catch (error) {
+    if (env.vars[BEHIND] === '1') logHookError(env, context.store.worktreeDir, { where: 'commit.auto', error })
+    throw error
   } finally {
     closeContext(context)
   }

@@ -5,6 +5,7 @@ import type { FileAction } from '../../core/plan.ts'
 import type { FileDiff, Stat } from '../../git/diff.ts'
 import type { DiffResult, ListResult, SessionView, ShowResult, TurnView } from '../../ops/history.ts'
 import type { MarkResult } from '../../ops/mark.ts'
+import type { CommitOrigin } from '../../ops/origins.ts'
 import type { StatusResult } from '../../ops/status.ts'
 import type { ChangeResult } from '../../ops/undo.ts'
 import type { Colors } from '../command.ts'
@@ -238,6 +239,21 @@ export function showText(result: ShowResult, { c, now }: { c: Colors; now: numbe
   if (left.length > 0)
     lines.push(`Not covered, and changed: ${left.map((entry) => `${shown(entry.path)} (${entry.reason})`).join(', ')}`)
   return lines.join('\n')
+}
+
+/** What a commit came from. */
+export function originText({ commit, pending, checkpoints }: CommitOrigin, c: Colors): string {
+  const rows = checkpoints.map(({ id, session, turn, time }) => [
+    `  ${short(id)}`,
+    turn === undefined ? '' : `turn ${turn}`,
+    `of session ${printable(session)}`,
+    time.slice(0, 16).replace('T', ' '),
+  ])
+  return [
+    `${c.bold(`Commit ${short(commit)}`)} came from ${checkpoints.length === 0 ? 'checkpoints that are gone' : plural(checkpoints.length, 'checkpoint')}:`,
+    ...(rows.length === 0 ? [] : [table(rows)]),
+    ...(pending ? [c.red('It was made while a revert boundary was pending.')] : []),
+  ].join('\n')
 }
 
 export function bytesText(bytes: number): string {

@@ -1,0 +1,159 @@
+/** The hooks beside the gate: what a commit came from, and pushes that are refused. */
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { gateScratch, makePending, tryGit } from '../support/gate.ts'
+import type { Json, Scratch } from '../support/scratch.ts'
+
+/** The person's own configuration, and the hooks that it asks for. */
+function configure(scratch: Scratch, hooks: Json): void {
+  const file = path.join(scratch.home, '.config/ckpt/.checkpointrc.json')
+  fs.mkdirSync(path.dirname(file), { recursive: true })
+  fs.writeFileSync(file, JSON.stringify({ hooks }))
+  scratch.ckpt('hooks', 'install')
+}
+
+function withRemote(hooks: Json): Scratch {
+  const scratch = gateScratch()
+  execFileSync('git', ['init', '-q', '--bare', path.join(scratch.base, 'remote.git')])
+  scratch.git('remote', 'add', 'origin', path.join(scratch.base, 'remote.git'))
+  scratch.git('push', '-q', 'origin', 'main')
+  configure(scratch, hooks)
+  return scratch
+}
+
+const hook = (scratch: Scratch, name: string, text: string) =>
+  fs.writeFileSync(scratch.at(`.git/hooks/${name}`), text, { mode: 0o755 })
+
+const commitAll = (scratch: Scratch, message: string, vars = {}) => {
+  scratch.git('add', '-A')
+  return tryGit(scratch, ['commit', '-q', '-m', message], { vars })
+}
+
+test('a commit says which checkpoints it came from, and still does after an amend and a rebase', () => {
+  const scratch = gateScratch()
+  configure(scratch, { postCommit: true, postRewrite: true })
+  const names = scratch.ckpt('hooks', 'status').hooks.map(({ name, fires }: Json) => `${name} ${fires}`)
+  expect(names.slice(5)).toEqual(['post-commit true', 'post-rewrite true'])
+  scratch.turn('work', () => scratch.write({ 'f.txt': 'f\n' }))
+  const { after } = scratch.ckpt('list').turns[0]
+  expect(commitAll(scratch, 'by hand').code).toBe(0)
+  const { commit } = scratch.ckpt('show', 'HEAD')
+  expect(commit).toMatchObject({ id: scratch.git('rev-parse', 'HEAD').trim(), pending: false })
+  expect(commit.checkpoints.map(({ id, session, turn }: Json) => [id, session, turn])).toEqual([[after, 's', 1]])
+  // An amend is a commit of its own, made later; a rebase makes none that a hook sees.
+  tryGit(scratch, ['commit', '--amend', '-q', '-m', 'amended'])
+  expect(scratch.ckpt('show', scratch.git('rev-parse', '--short=12', 'HEAD').trim()).commit.checkpoints).toHaveLength(1)
+  expect(tryGit(scratch, ['rebase', '-q', 'side']).code).toBe(0)
+  expect(scratch.ckpt('show', 'HEAD').commit.checkpoints[0].id).toBe(after)
+  expect(scratch.run(['show', 'HEAD']).stdout).toMatch(/^Commit [0-9a-f]{10} came from 1 checkpoint:\n {2}[0-9a-f]{10}/)
+  const unknown = scratch.tryCkpt('show', 'side')
+  expect([unknown.code, unknown.document.error.message]).toEqual([
+    3,
+    expect.stringMatching(/Nobody wrote down what commit/),
+  ])
+})
+
+test('ckpt commit writes it down with no hook', () => {
+  const scratch = gateScratch()
+  scratch.turn('one', () => scratch.write({ 'f.txt': 'f\n' }))
+  scratch.turn('two', () => scratch.write({ 'g.txt': 'g\n' }))
+  const env = { GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@b', GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@b' }
+  expect(scratch.run(['commit'], { vars: env }).code).toBe(0)
+  const { checkpoints } = scratch.ckpt('show', 'HEAD').commit
+  expect(checkpoints.map(({ turn }: Json) => turn)).toEqual([1, 2])
+})
+
+test('a push of commits made while a boundary was pending is refused, rewritten or not; the way out works', () => {
+  const scratch = withRemote({ prePush: 'pending', postCommit: true, postRewrite: true })
+  scratch.write({ 'good.txt': 'good\n' })
+  commitAll(scratch, 'good')
+  expect(tryGit(scratch, ['push', '-q', 'origin', 'main']).code).toBe(0)
+  makePending(scratch)
+  scratch.write({ 'bad.txt': 'bad\n' })
+  expect(commitAll(scratch, 'bad', { CKPT_ALLOW_PENDING: '1' }).code).toBe(0)
+  expect(scratch.ckpt('show', 'HEAD').commit.pending).toBe(true)
+  scratch.ckpt('accept')
+  const remote = () =>
+    execFileSync('git', ['rev-parse', 'main'], { cwd: path.join(scratch.base, 'remote.git') }).toString()
+  const before = remote()
+  for (const ref of ['main', 'main:new-branch']) {
+    const refused = tryGit(scratch, ['push', 'origin', ref])
+    expect([ref, refused.code]).toEqual([ref, 1])
+    expect(refused.stderr).toContain('made while a revert boundary was pending. Nothing was pushed.')
+    expect(refused.stderr).toMatch(/^ {2}[0-9a-f]{7,} bad$/m)
+    expect(refused.stderr).not.toContain('good')
+  }
+  tryGit(scratch, ['commit', '--amend', '-q', '-m', 'reworded'])
+  expect(tryGit(scratch, ['push', 'origin', 'main']).stderr).toMatch(/^ {2}[0-9a-f]{7,} reworded$/m)
+  expect(remote()).toBe(before)
+  expect(tryGit(scratch, ['push', '-q', '--no-verify', 'origin', 'main']).code).toBe(0)
+  expect(tryGit(scratch, ['push', '-q', 'origin', ':main']).stderr).not.toContain('ckpt')
+})
+
+test('uncovered: a push of commits that no recorded turn accounts for is refused', () => {
+  const scratch = withRemote({ prePush: 'uncovered' })
+  const bin = path.join(scratch.base, 'bin')
+  fs.mkdirSync(bin)
+  fs.symlinkSync(path.resolve('bin/ckpt.js'), path.join(bin, 'ckpt'))
+  const vars = { PATH: `${bin}:${scratch.vars.PATH}` }
+  scratch.turn('work', () => scratch.write({ 'f.txt': 'f\n' }))
+  commitAll(scratch, 'of the turn')
+  expect(tryGit(scratch, ['push', '-q', 'origin', 'main'], { vars })).toMatchObject({ code: 0, stderr: '' })
+  scratch.write({ 'f.txt': 'by hand\n' })
+  commitAll(scratch, 'by hand')
+  const refused = tryGit(scratch, ['push', 'origin', 'main'], { vars })
+  expect(refused.code).toBe(1)
+  expect(refused.stderr).toMatch(
+    /not every commit of it is covered[^\n]*\n {2}-> ckpt verify --ref [0-9a-f]+\^\.\.[0-9a-f]+ --covered/,
+  )
+})
+
+test.each([
+  ['a shell script', '#!/bin/sh\necho "$# $1" >../pushed\ncat >>../pushed\n'],
+  [
+    'another language',
+    '#!/usr/bin/env python3\nimport sys\nopen("../pushed","w").write(f"{len(sys.argv)-1} {sys.argv[1]}\\n"+sys.stdin.read())\n',
+  ],
+])('a hook that was there (%s) gets its arguments and its standard input, and comes back to the byte', (_, text) => {
+  const scratch = withRemote({})
+  hook(scratch, 'pre-push', text)
+  configure(scratch, { prePush: 'pending', postCommit: true })
+  scratch.write({ 'good.txt': 'good\n' })
+  commitAll(scratch, 'good')
+  const [old, head] = scratch.git('rev-parse', 'origin/main', 'HEAD').trim().split('\n')
+  expect(tryGit(scratch, ['push', '-q', 'origin', 'main'])).toMatchObject({ code: 0 })
+  const pushed = () => fs.readFileSync(path.join(scratch.base, 'pushed'), 'utf8')
+  expect(pushed()).toBe(`2 origin\nrefs/heads/main ${head} refs/heads/main ${old}\n`)
+  expect(tryGit(scratch, ['push', '-q', 'origin', 'main'])).toMatchObject({ code: 0 })
+  expect(pushed()).toBe('2 origin\n') // nothing to push: nothing on standard input
+  configure(scratch, { postCommit: true }) // taken out again by its key alone
+  expect(fs.readFileSync(scratch.at('.git/hooks/pre-push'), 'utf8')).toBe(text)
+  expect(
+    scratch
+      .ckpt('hooks', 'status')
+      .hooks.map(({ name }: Json) => name)
+      .slice(5),
+  ).toEqual(['post-commit'])
+  scratch.ckpt('hooks', 'uninstall')
+  expect(fs.readdirSync(scratch.at('.git/hooks')).filter((name) => !name.endsWith('.sample'))).toEqual(['pre-push'])
+})
+
+test('they never fail a commit: no store, a store that cannot be written, ckpt switched off', () => {
+  const scratch = gateScratch()
+  configure(scratch, { postCommit: true, postRewrite: true })
+  for (const prepare of [
+    () => undefined,
+    () => scratch.turn('work', () => scratch.write({ 'f.txt': 'f\n' })),
+    () => {
+      scratch.remove('.git/ckpt/worktrees/@main/made')
+      fs.mkdirSync(scratch.at('.git/ckpt/worktrees/@main/made')) // not a file
+    },
+  ]) {
+    prepare()
+    scratch.write({ 'n.txt': `${Math.random()}` })
+    expect(commitAll(scratch, 'x')).toMatchObject({ code: 0 })
+    expect(tryGit(scratch, ['commit', '--amend', '-q', '-m', 'y'])).toMatchObject({ code: 0 })
+  }
+})
