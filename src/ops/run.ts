@@ -13,6 +13,8 @@ export interface RunOptions {
   command: readonly string[]
   cwd: string
   checkpoints: boolean
+  /** False: no commit at its end, whatever `commit.auto` says. */
+  commit: boolean
   /** Its output goes to standard error, for standard output is data. */
   json: boolean
 }
@@ -31,7 +33,8 @@ export async function run(env: Env, options: RunOptions): Promise<RunResult> {
     try {
       const marked = await mark(context, marker, arrived)
       const ends = marker.event === 'stop' && marked.checkpoint !== null && context.repository !== null
-      if (ends && context.config.commit.auto) marked.warnings.push(...(await commitAutomatically(context, session)))
+      if (ends && options.commit && context.config.commit.auto)
+        marked.warnings.push(...(await commitAutomatically(context, session)))
       return marked
     } finally {
       closeContext(context)

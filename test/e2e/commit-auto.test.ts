@@ -72,6 +72,8 @@ test('commit.auto: a run ends with a commit of what it changed; what stands in i
   expect(scratch.git('status', '--porcelain').trim()).toBe('?? mine.txt')
   const head = scratch.git('rev-parse', 'HEAD')
   expect(run('--', 'true').warnings.join()).not.toContain('commit')
+  run('--no-commit', '--', 'sh', '-c', 'echo kept >kept.txt')
+  expect(scratch.git('rev-parse', 'HEAD')).toBe(head)
   fs.writeFileSync(scratch.at('.git/hooks/pre-commit'), '#!/bin/sh\necho not so >&2\nexit 1\n', { mode: 0o755 })
   const refused = run('--', 'sh', '-c', 'echo c >c.txt')
   expect(refused.exitCode).toBe(0)

@@ -5,14 +5,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { Scratch } from '../support/scratch.ts'
 import { inStore, ownDirectory, storeOf } from '../support/store-surgery.ts'
-
-/** The same repository on another machine. */
-function cloneOf(origin: Scratch): Scratch {
-  const clone = new Scratch()
-  fs.rmdirSync(clone.root)
-  execFileSync('git', ['clone', '-q', origin.root, clone.root], { env: clone.vars, stdio: 'pipe' })
-  return clone
-}
+import { cloneOf, twoTurns } from '../support/transport.ts'
 
 function bareRemote(scratch: Scratch): string {
   const remote = path.join(scratch.base, 'remote.git')
@@ -22,13 +15,6 @@ function bareRemote(scratch: Scratch): string {
 
 const inRemote = (scratch: Scratch, remote: string, ...args: string[]) =>
   execFileSync('git', [`--git-dir=${remote}`, ...args], { env: scratch.vars, encoding: 'utf8' }).trim()
-
-function twoTurns(): Scratch {
-  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'dir/b.txt': 'b\n', '.env': 'KEY=1\n' })
-  scratch.turn('words of the first prompt', () => scratch.write({ 'a.txt': 'two\n' }))
-  scratch.turn('words of the second', () => scratch.write({ 'dir/new.txt': 'new\n' }))
-  return scratch
-}
 
 const turnsOf = (scratch: Scratch, ...args: string[]) =>
   scratch.ckpt('list', ...args).turns.map((turn: any) => [turn.n, turn.before, turn.after])

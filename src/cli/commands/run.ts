@@ -18,6 +18,7 @@ const command: Command = async ({ env, args, cwd }) => {
     command: line.map(String),
     cwd,
     checkpoints: args.checkpoints !== false,
+    commit: args.commit !== false,
     json: args.json,
   })
   const last = after ?? before

@@ -1,0 +1,137 @@
+// Bundles that a stranger made.
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import type { Scratch } from '../support/scratch.ts'
+import { cloneOf, twoTurns } from '../support/transport.ts'
+
+const me = { GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@b', GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@b' }
+
+/** What the bundle of a stranger may hold: one checkpoint of a good one, made over. */
+class Forgery {
+  readonly #git: (args: string[], input?: Buffer | string) => string
+  readonly #ref: string
+
+  constructor(scratch: Scratch, bundle: string) {
+    const gitDir = path.join(scratch.base, `forged-${path.basename(bundle)}`)
+    execFileSync('git', ['init', '-q', '--bare', gitDir], { env: scratch.vars })
+    this.#git = (args, input = '') =>
+      execFileSync('git', [`--git-dir=${gitDir}`, ...args], { env: { ...scratch.vars, ...me }, input }).toString(
+        'latin1',
+      )
+    this.#git(['fetch', '-q', bundle, '+refs/*:refs/*'])
+    this.#ref = this.#git(['for-each-ref', '--format=%(refname)']).trim()
+  }
+
+  blob = (text: string) => this.#git(['hash-object', '-w', '--stdin'], Buffer.from(text, 'latin1')).trim()
+  get manifest() {
+    return JSON.parse(this.#git(['cat-file', 'blob', `${this.#ref}:manifest.json`]))
+  }
+
+  /** A tree with names that git itself would not make. */
+  tree(...names: [mode: string, name: string, oid: string][]): string {
+    const bytes = names.map(([mode, name, oid]) =>
+      Buffer.concat([Buffer.from(`${mode} ${name}\0`, 'latin1'), Buffer.from(oid, 'hex')]),
+    )
+    return this.#git(['hash-object', '-t', 'tree', '-w', '--literally', '--stdin'], Buffer.concat(bytes)).trim()
+  }
+
+  #with(tree: string, [name, ...rest]: string[], entry: string): string {
+    const rows = this.#git(['ls-tree', tree])
+      .split('\n')
+      .filter((row) => row !== '' && !row.endsWith(`\t${name}`))
+    const inner = rest.length === 0 ? entry : `040000 tree ${this.#with(this.#entry(tree, name!), rest, entry)}`
+    return this.#git(['mktree', '--missing'], `${[...rows, `${inner}\t${name}`].join('\n')}\n`).trim()
+  }
+
+  #entry = (tree: string, name: string) =>
+    this.#git(['ls-tree', tree, name]).split(/[ \t]/)[2] ?? this.#git(['mktree'], '').trim()
+
+  /** The bundle with another commit in the place of its newest checkpoint, and whatever else. */
+  write(file: string, { tree, manifest = (one) => one }: { tree?: string; manifest?: (one: any) => any }): string {
+    const { manifest: old } = this
+    const live = old.refs.find(({ leaf }: { leaf: string }) => leaf === 'live')!.id
+    const fan = (id: string) => [id.slice(0, 2), id.slice(2)]
+    let root = this.#git(['rev-parse', `${this.#ref}^{tree}`]).trim()
+    let text = JSON.stringify(old)
+    if (tree) {
+      const commit = this.#git(['cat-file', 'blob', `${this.#ref}:commits/${fan(live).join('/')}`]).replace(
+        /^tree .*/,
+        `tree ${tree}`,
+      )
+      const id = this.#git(
+        ['hash-object', '-t', 'commit', '--literally', '--stdin'],
+        Buffer.from(commit, 'latin1'),
+      ).trim()
+      root = this.#with(root, ['commits', ...fan(id)], `100644 blob ${this.blob(commit)}`)
+      root = this.#with(root, ['trees', ...fan(tree)], `040000 tree ${tree}`)
+      text = text.replaceAll(live, id)
+    }
+    root = this.#with(root, ['manifest.json'], `100644 blob ${this.blob(JSON.stringify(manifest(JSON.parse(text))))}`)
+    this.#git(['update-ref', this.#ref, this.#git(['commit-tree', '-m', 'x', root]).trim()])
+    this.#git(['bundle', 'create', '-q', file, this.#ref])
+    return file
+  }
+}
+
+test('the bundle of a stranger: nothing in it leads out of the worktree, into a git directory, or to other refs', () => {
+  const here = twoTurns()
+  const good = path.join(here.base, 'good.bundle')
+  here.ckpt('export', good)
+  const there = cloneOf(here)
+  const state = there.gitState()
+  const disk = there.manifest()
+  const evil = (make: (forgery: Forgery) => Parameters<Forgery['write']>[1]) => {
+    const forgery = new Forgery(here, good)
+    const file = forgery.write(path.join(here.base, 'evil.bundle'), make(forgery))
+    fs.rmSync(path.join(here.base, 'forged-good.bundle'), { recursive: true })
+    return file
+  }
+  const hook = (one: Forgery) => one.tree(['100755', 'post-checkout', one.blob('#!/bin/sh\ntouch pwned\n')])
+  const blob = (one: Forgery) => one.blob('x\n')
+  const cases: Record<string, (one: Forgery) => Parameters<Forgery['write']>[1]> = {
+    'a git directory': (one) => ({ tree: one.tree(['40000', '.git', hook(one)]) }),
+    'one in other letters': (one) => ({ tree: one.tree(['40000', '.GiT', hook(one)]) }),
+    'the directory above': (one) => ({ tree: one.tree(['40000', '..', hook(one)]) }),
+    'a path as a name': (one) => ({ tree: one.tree(['100644', '../outside', blob(one)]) }),
+    'from the root': (one) => ({ tree: one.tree(['100644', '/outside', blob(one)]) }),
+    'deep down': (one) => ({ tree: one.tree(['40000', 'dir', one.tree(['40000', '.git', hook(one)])]) }),
+    'a name twice': (one) => ({ tree: one.tree(['120000', 'd', one.blob('/')], ['40000', 'd', hook(one)]) }),
+    'a submodule': (one) => ({ tree: one.tree(['160000', 'sub', '1'.repeat(40)]) }),
+    'an object that is not there': (one) => ({ tree: one.tree(['100644', 'x', '1'.repeat(40)]) }),
+    'a ref elsewhere': () => ({
+      manifest: (one) => ({ ...one, refs: one.refs.map((ref: any) => ({ ...ref, leaf: '../../../heads/main' })) }),
+    }),
+    'a worktree elsewhere': () => ({ manifest: (one) => ({ ...one, worktree: '../../x' }) }),
+    'a manifest of nothing': () => ({ manifest: () => null }),
+  }
+  for (const [name, make] of Object.entries(cases)) {
+    let file: string
+    try {
+      file = evil(make)
+    } catch (error) {
+      if (name === 'an object that is not there') continue // git makes no such bundle
+      throw error
+    }
+    for (const command of [
+      ['verify', '--bundle', file],
+      ['import', file],
+    ]) {
+      const { code, document } = there.tryCkpt(...command)
+      expect([name, command[0], code, JSON.stringify(document)]).toEqual([
+        name,
+        command[0],
+        7,
+        expect.not.stringContaining('INTERNAL'),
+      ])
+    }
+    expect([name, there.ckpt('list', '--sessions').sessions]).toEqual([name, []])
+  }
+  expect([there.gitState(), there.manifest()]).toEqual([state, disk])
+  // The same hands, with nothing evil in it: that is taken in.
+  const fine = evil((one) => ({ tree: one.tree(['100644', 'fine.txt', blob(one)]) }))
+  there.ckpt('import', fine)
+  there.ckpt('restore', '2', '--force', '--exact')
+  expect(there.read('fine.txt')).toBe('x\n')
+})
