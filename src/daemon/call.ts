@@ -1,6 +1,6 @@
 /**
  * One call to the daemon by hand: the framing is a header and a body, and whoever waits for a marker should not wait for
- * a library to load. Null: there is no daemon that answers, and the caller does the work itself.
+ * a library to load. Null: there is no daemon, and the caller does the work itself.
  */
 import { connect } from 'node:net'
 import { type Env, errno } from '../env.ts'
@@ -12,6 +12,8 @@ const CONNECT = 300
 export interface Answer<T> {
   result?: T
   error?: { code: number; message: string }
+  /** The call went out and nothing came back: whether it was carried out is not known. */
+  lost?: true
 }
 
 export function callDaemon<T>(
@@ -24,7 +26,8 @@ export function callDaemon<T>(
     const chunks: Buffer[] = []
     let connected = false
     const timer = setTimeout(() => done(null), CONNECT)
-    const late = setTimeout(() => done(null), timeout)
+    const gone = () => done(connected ? { lost: true } : null)
+    const late = setTimeout(gone, timeout)
     const done = (answer: Answer<T> | null) => {
       clearTimeout(timer)
       clearTimeout(late)
@@ -44,10 +47,10 @@ export function callDaemon<T>(
     })
     socket.on('error', (error) => {
       const code = errno(error)
-      if (!connected || code === 'ECONNRESET' || code === 'EPIPE') done(null)
+      if (!connected || code === 'ECONNRESET' || code === 'EPIPE') gone()
       else reject(error)
     })
-    socket.on('close', () => done(null))
+    socket.on('close', gone)
     if (info.pid === env.pid) done(null)
   })
 }

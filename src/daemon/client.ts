@@ -9,34 +9,52 @@ const ROUTED = new Set(['mark', 'snapshot', 'undo', 'redo', 'accept', 'restore',
 /** Milliseconds; longer than any command waits for a lock and captures. */
 const PATIENCE = 60_000
 
-/** Null: no daemon answers, or this is not for it; the caller does the work itself. */
-export async function throughDaemon(env: Env, argv: readonly string[], version: string): Promise<CliAnswer | null> {
+/** What the daemon answered, or the command line that the caller is to run itself. */
+export type Routed = { answer: CliAnswer } | { run: readonly string[] }
+
+export async function throughDaemon(env: Env, argv: readonly string[], version: string): Promise<Routed> {
   const dashes = argv.indexOf('--')
   const own = dashes < 0 ? argv : argv.slice(0, dashes)
   const [command] = own
-  if (env.held || env.vars.CKPT_DISABLED === '1' || !ROUTED.has(command ?? '')) return null
+  if (env.held || env.vars.CKPT_DISABLED === '1' || !ROUTED.has(command ?? '')) return { run: argv }
   if (
     own.includes('--no-daemon') ||
     own.includes('--help') ||
     own.includes('-h') ||
     own.some((arg) => arg.startsWith('--cwd'))
   )
-    return null
+    return { run: argv }
   const place = quickWorktreeDir(env, env.cwd)
   const info = place && readInfo(env, place.worktreeDir)
   // One of another version may mean something else by the same words.
-  if (!info || info.version !== version || info.root !== place.root || !isAlive(env, info)) return null
+  if (!info || info.version !== version || info.root !== place.root || !isAlive(env, info)) return { run: argv }
   const vars = Object.fromEntries(Object.entries(env.vars).filter(([, value]) => value !== undefined)) as Record<
     string,
     string
   >
+  // So that a marker whose answer is lost can be sent again, and is one.
+  const named = command !== 'mark' || own.some((arg) => arg === '--marker' || arg.startsWith('--marker='))
+  const line = named ? argv : [command, '--marker', `client:${env.random(12)}`, ...argv.slice(1)]
   const call: Omit<CliCall, 'token'> = {
-    argv: [command!, '--no-daemon', ...argv.slice(1)],
+    argv: [command!, '--no-daemon', ...line.slice(1)],
     cwd: env.cwd,
     vars,
     terminal: Boolean(env.stdout.isTTY),
     columns: env.stdout.columns ?? 80,
   }
   const answer = await callDaemon<CliAnswer>(env, info, { method: 'cli', params: call, timeout: PATIENCE })
-  return answer?.result ?? null
+  if (answer?.result) return { answer: answer.result }
+  return answer?.lost && command !== 'mark' ? { answer: lost(command!, own.includes('--json')) } : { run: line }
+}
+
+/** A second undo would be another one: nothing is done again that may have been done. */
+function lost(command: string, json: boolean): CliAnswer {
+  const message = `The daemon took \`ckpt ${command}\` and went without an answer: it may have been carried out.`
+  const hints = ['ckpt status   (finishes what was begun, and says where you are)', `ckpt ${command} … --no-daemon`]
+  const document = { schemaVersion: 1, ok: false, error: { code: 'INTERNAL', message, hints } }
+  return {
+    code: 1,
+    stdout: json ? `${JSON.stringify(document)}\n` : '',
+    stderr: json ? '' : `ckpt: ${message}\n${hints.map((hint) => `  → ${hint}\n`).join('')}`,
+  }
 }

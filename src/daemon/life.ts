@@ -72,7 +72,7 @@ export async function stopDaemon(env: Env, worktreeDir: string): Promise<boolean
     return false
   }
   const answer = await callDaemon<null>(env, info, { method: 'stop', params: {}, timeout: 2000 })
-  if (!answer) env.kill(info.pid, 'SIGTERM')
+  if (!answer || answer.lost) env.kill(info.pid, 'SIGTERM')
   const end = env.monotonic() + 10_000
   while (isAlive(env, info) && env.files.existsSync(infoFile(worktreeDir)) && env.monotonic() < end) {
     await new Promise((resolve) => setTimeout(resolve, 20))
