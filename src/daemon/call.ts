@@ -6,8 +6,8 @@ import { connect } from 'node:net'
 import { type Env, errno } from '../env.ts'
 import type { DaemonInfo } from './place.ts'
 
-/** Milliseconds to connect; an answer may take as long as the work itself. */
-const CONNECT = 300
+/** Milliseconds to connect, which the kernel does at once even for a daemon that hangs; an answer may take as long as the work itself. */
+const CONNECT = 2000
 
 export interface Answer<T> {
   result?: T
