@@ -1,7 +1,9 @@
 /** Where a worktree's daemon can be reached: a file in the worktree's own directory says it, a socket takes the calls. */
 import { createHash } from 'node:crypto'
+import { resolve } from 'node:path'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno } from '../env.ts'
+import { readIfThere } from '../git/whole-file.ts'
 import { isRunning } from '../ops/lock.ts'
 
 export interface DaemonInfo {
@@ -55,16 +57,29 @@ export function socketPath(env: Env, worktreeDir: string, temporary: string): st
 
 /** The worktree's directory in its store, found without starting git: for those who want to be quick. Null: ask git. */
 export function quickWorktreeDir(env: Env, cwd: string): { root: string; worktreeDir: string } | null {
+  const { files } = env
   for (let at = cwd; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
-    let stats: ReturnType<typeof env.files.lstatSync>
-    try {
-      stats = env.files.lstatSync(`${at}/.git`)
-    } catch (error) {
-      if (errno(error) === 'ENOENT' || errno(error) === 'ENOTDIR') continue
-      throw error
-    }
-    // A linked worktree, or a link: git knows.
-    return stats.isDirectory() ? { root: at, worktreeDir: `${at}/.git/ckpt/worktrees/@main` } : null
+    const stats = files.lstatSync(`${at}/.git`, { throwIfNoEntry: false })
+    if (!stats) continue
+    if (stats.isDirectory()) return { root: at, worktreeDir: `${at}/.git/ckpt/worktrees/@main` }
+    const worktreeDir = stats.isFile() ? linkedWorktreeDir(env, at) : null
+    return worktreeDir === null ? null : { root: at, worktreeDir }
   }
   return null
+}
+
+/** A linked worktree's `.git` names its git directory, which names the common one (gitrepository-layout(5)). */
+function linkedWorktreeDir(env: Env, root: string): string | null {
+  const line = (path: string) => readIfThere(env, path)?.toString('utf8').replace(/\n$/, '') ?? null
+  const gitDir = /^gitdir: (.+)$/.exec(line(`${root}/.git`) ?? '')?.[1]
+  if (gitDir === undefined) return null
+  const own = resolve(root, gitDir)
+  const common = line(`${own}/commondir`)
+  if (common === null) return `${own}/ckpt/worktrees/@main` // a submodule, or a git directory that lies elsewhere
+  const random = line(`${own}/ckpt-worktree-id`)
+  if (random === null || !/^[0-9a-f]{12}$/.test(random)) return null
+  const worktrees = `${resolve(own, common)}/ckpt/worktrees`
+  const names = env.files.existsSync(worktrees) ? env.files.readdirSync(worktrees) : []
+  const name = names.find((one) => one.endsWith(`-${random}`))
+  return name === undefined ? null : `${worktrees}/${name}`
 }

@@ -46,6 +46,27 @@ test('markers and undo go through it, and are fast and right', () => {
   expect(scratch.ckpt('verify').ok).toBe(true)
 })
 
+test('a linked worktree, and one of a repository that lies elsewhere, have a daemon of their own', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const linked = path.join(scratch.base, 'linked')
+  scratch.git('worktree', 'add', '-q', linked)
+  const elsewhere = path.join(scratch.base, 'elsewhere')
+  scratch.git('init', '-q', `--separate-git-dir=${scratch.base}/apart.git`, elsewhere)
+  for (const cwd of [linked, elsewhere]) {
+    const ckpt = (...args: string[]) => JSON.parse(scratch.run([...args, '--json'], { cwd }).stdout)
+    ckpt('mark', 'prompt', '--session', 's')
+    expect(ckpt('daemon', 'start').started).toBe(true)
+    try {
+      fs.writeFileSync(path.join(cwd, 'a.txt'), 'two\n')
+      expect(ckpt('mark', 'stop', '--session', 's')).toMatchObject({ mode: 'fast', barrier: 'ok' })
+      expect(ckpt('undo').turns).toEqual([1])
+      expect(scratch.ckpt('daemon', 'status').running).toBe(false)
+    } finally {
+      ckpt('daemon', 'stop')
+    }
+  }
+})
+
 test('promise 14: killed, every command goes on without it, and another can start', async () => {
   const scratch = new Scratch().init()
   const { pid } = startDaemon(scratch)
