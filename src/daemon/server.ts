@@ -16,6 +16,7 @@ import { writeFileWhole } from '../git/store.ts'
 import { type Context, closeContext, openContext } from '../ops/context.ts'
 import { lockedBy, readHolder, startOf, withLock } from '../ops/lock.ts'
 import { Held } from './held.ts'
+import { IdleWork } from './idle.ts'
 import { type DaemonInfo, infoFile, socketPath } from './place.ts'
 import {
   type CliAnswer,
@@ -77,6 +78,7 @@ export class Daemon {
   #queue: Promise<unknown> = Promise.resolve()
   #calls = 0
   #lastCall: number
+  readonly #idle: IdleWork
   #end: (() => void) | null = null
 
   constructor(context: Context, options: DaemonOptions) {
@@ -88,10 +90,16 @@ export class Daemon {
     this.#lastCall = context.env.monotonic()
     this.held = new Held(context)
     this.held.log = (message, details) => options.log.info(details ?? {}, message)
+    const { env, store, worktree } = context
+    const log = (message: string, details?: object) => options.log.info(details ?? {}, message)
+    this.#idle = new IdleWork(env, { root: worktree.root, gitDir: store.gitDir, log })
     this.held.onChange = (path) => {
       options.onChange?.(path)
+      // Its other end may be gone already; the connection is then closed, and that is all.
       for (const connection of this.#connections)
-        void connection.sendNotification(changed, { path: Buffer.from(path, 'latin1').toString('utf8') })
+        connection
+          .sendNotification(changed, { path: Buffer.from(path, 'latin1').toString('utf8') })
+          .catch(() => undefined)
     }
   }
 
@@ -128,6 +136,7 @@ export class Daemon {
     })
     removeIfThere(env, infoFile(worktreeDir))
     server.close()
+    await this.#idle.interrupt()
     await this.#queue.catch(() => undefined)
     for (const connection of this.#connections) connection.dispose()
     await this.held.stop().catch((error: unknown) => this.#options.log.warn({ error: String(error) }, 'stopping'))
@@ -144,7 +153,15 @@ export class Daemon {
     const { files, monotonic } = this.#env
     const there =
       files.existsSync(this.#context.worktree.root) && files.existsSync(`${this.#context.store.gitDir}/HEAD`)
-    if (!there || monotonic() - this.#lastCall > this.#options.idleStop) this.stop()
+    const quiet = monotonic() - this.#lastCall
+    if (!there || quiet > this.#options.idleStop) {
+      this.stop()
+      return
+    }
+    this.held.head().then(
+      ({ busy }) => this.#idle.consider({ quiet, busy: busy !== null }),
+      (error: unknown) => this.#options.log.warn({ error: String(error) }, 'idle'),
+    )
   }
 
   state(): DaemonState {
@@ -202,6 +219,7 @@ export class Daemon {
 
   /** A command line with the caller's directory and variables, and with the worktree that is held open. */
   async #cli({ argv, cwd, vars, terminal, columns }: CliCall): Promise<CliAnswer> {
+    await this.#idle.interrupt()
     const out = collector(terminal, columns)
     const err = collector(terminal, columns)
     const code = await this.#options.runCli(argv, {

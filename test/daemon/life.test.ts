@@ -46,6 +46,16 @@ test('markers and undo go through it, and are fast and right', () => {
   expect(scratch.ckpt('verify').ok).toBe(true)
 })
 
+test('a client that is gone while files change does not end it', () => {
+  const scratch = new Scratch().init()
+  const { pid } = startDaemon(scratch)
+  for (let i = 0; i < 20; i++) {
+    scratch.write({ 'a.txt': `${i}\n`, [`new-${i}/b.txt`]: 'b\n' })
+    scratch.ckpt('mark', i % 2 === 0 ? 'prompt' : 'stop', '--session', 's')
+  }
+  expect(scratch.ckpt('daemon', 'status')).toMatchObject({ running: true, pid })
+})
+
 test('a linked worktree, and one of a repository that lies elsewhere, have a daemon of their own', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   const linked = path.join(scratch.base, 'linked')

@@ -25,8 +25,10 @@ function measure(
 }
 
 const command: Command = async ({ env, args, cwd }) => {
-  const keep = count(args, 'keep')
-  const olderThan = measure(args, 'older-than', parseDuration, 'an age like 30d')
+  // By itself only what is past its grace goes, and what is over the limit of bytes.
+  const idle = flag(args, 'idle')
+  const olderThan = idle ? Number.POSITIVE_INFINITY : measure(args, 'older-than', parseDuration, 'an age like 30d')
+  const keep = idle ? 0 : count(args, 'keep')
   const maxBytes = measure(args, 'max-bytes', parseSize, 'a size like 500MiB')
   const context = await openContext(env, cwd)
   try {
