@@ -121,38 +121,42 @@ afterEach(() => {
   closing = []
 })
 
-test.each(['narrow', 'hinted'] as const)('a %s listing makes the snapshot of a full scan', async (kind) => {
-  const scratch = new Scratch()
-  let run = 0
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(fc.array(step, { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 5 }),
-      async (rounds) => {
-        const root = path.join(scratch.base, `run${run++}`)
-        fs.mkdirSync(root)
-        const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: root }
-        scratch.git('init', '-q', root)
-        fs.writeFileSync(path.join(root, 'kept'), 'kept\n')
-        const context = await openContext(env, root, { create: true })
-        closing.push(() => closeContext(context))
-        const { worktree, store } = context
-        const take = (cache: SnapshotCache | null, lastTree: Captured['tree'] | null, hint?: Hint) =>
-          capture(env, { worktree, store, limits: { ...DEFAULTS.snapshot }, cache, lastTree, headTree: null, hint })
-        let last = await take(null, null)
-        let seen = stats(root)
-        for (const steps of rounds) {
-          for (const one of steps) carryOut(root, one)
-          const now = stats(root)
-          const hint = kind === 'hinted' ? hintFrom(seen, now) : undefined
-          const full = await take(null, last.tree)
-          const quick = await take(last.cache, last.tree, hint)
-          expect(shown(quick)).toEqual(shown(full))
-          last = quick
-          seen = now
-        }
-        fs.rmSync(root, { recursive: true, force: true })
-      },
-    ),
-    { numRuns: RUNS },
-  )
-})
+test.each(['narrow', 'hinted'] as const)(
+  'a %s listing makes the snapshot of a full scan',
+  { timeout: 60_000 + RUNS * 5000 },
+  async (kind) => {
+    const scratch = new Scratch()
+    let run = 0
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(step, { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 5 }),
+        async (rounds) => {
+          const root = path.join(scratch.base, `run${run++}`)
+          fs.mkdirSync(root)
+          const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: root }
+          scratch.git('init', '-q', root)
+          fs.writeFileSync(path.join(root, 'kept'), 'kept\n')
+          const context = await openContext(env, root, { create: true })
+          closing.push(() => closeContext(context))
+          const { worktree, store } = context
+          const take = (cache: SnapshotCache | null, lastTree: Captured['tree'] | null, hint?: Hint) =>
+            capture(env, { worktree, store, limits: { ...DEFAULTS.snapshot }, cache, lastTree, headTree: null, hint })
+          let last = await take(null, null)
+          let seen = stats(root)
+          for (const steps of rounds) {
+            for (const one of steps) carryOut(root, one)
+            const now = stats(root)
+            const hint = kind === 'hinted' ? hintFrom(seen, now) : undefined
+            const full = await take(null, last.tree)
+            const quick = await take(last.cache, last.tree, hint)
+            expect(shown(quick)).toEqual(shown(full))
+            last = quick
+            seen = now
+          }
+          fs.rmSync(root, { recursive: true, force: true })
+        },
+      ),
+      { numRuns: RUNS },
+    )
+  },
+)
