@@ -145,6 +145,8 @@ export const KEYS: Record<string, string> = {
   'snapshot.deadline': 'Time for one marker, the wait for the lock included; then the checkpoint is degraded.',
   'store.maxBytes': 'Over this size `ckpt prune` removes the oldest turns too.',
   'prune.olderThan': 'Age at which `ckpt prune` removes visible turns.',
+  'watch.autoTurn':
+    'Whether a daemon makes a turn of session `auto` of changes that are followed by quiet, while no turn of another session runs.',
   'watch.idleStop': 'How long a daemon in the background stays without a call.',
   'commit.auto':
     "Whether `ckpt run`, and an agent's session when it ends, make a commit of what they changed, as `ckpt commit` does.",

@@ -43,7 +43,7 @@ export const configSchema = z.strictObject({
       grace: duration.optional(),
     })
     .optional(),
-  watch: z.strictObject({ idleStop: duration.optional() }).optional(),
+  watch: z.strictObject({ autoTurn: z.boolean('true or false').optional(), idleStop: duration.optional() }).optional(),
   commit: z
     .strictObject({
       auto: z.boolean('true or false').optional(),

@@ -15,6 +15,7 @@ import { type Env, errno } from '../env.ts'
 import { writeFileWhole } from '../git/store.ts'
 import { type Context, closeContext, openContext } from '../ops/context.ts'
 import { lockedBy, readHolder, startOf, withLock } from '../ops/lock.ts'
+import { AutoTurns } from './auto-turns.ts'
 import { Held } from './held.ts'
 import { IdleWork } from './idle.ts'
 import { type DaemonInfo, infoFile, socketPath } from './place.ts'
@@ -79,6 +80,7 @@ export class Daemon {
   #calls = 0
   #lastCall: number
   readonly #idle: IdleWork
+  readonly #auto: AutoTurns
   #end: (() => void) | null = null
 
   constructor(context: Context, options: DaemonOptions) {
@@ -93,8 +95,10 @@ export class Daemon {
     const { env, store, worktree } = context
     const log = (message: string, details?: object) => options.log.info(details ?? {}, message)
     this.#idle = new IdleWork(env, { root: worktree.root, gitDir: store.gitDir, log })
+    this.#auto = new AutoTurns(() => this.held.context(env), log)
     this.held.onChange = (path) => {
       options.onChange?.(path)
+      this.#auto.changed((work) => this.enqueue(() => this.#autoTurn(work)))
       // Its other end may be gone already; the connection is then closed, and that is all.
       for (const connection of this.#connections)
         connection
@@ -124,6 +128,9 @@ export class Daemon {
     writeFileWhole(env, infoFile(worktreeDir), `${JSON.stringify(info)}\n`)
     this.#options.log.info({ root: info.root, socket, ...this.held.state }, 'watching')
     this.#options.onReady?.(this)
+    this.enqueue(() => this.#auto.record()).catch((error: unknown) =>
+      this.#options.log.warn({ error: String(error) }, 'auto turns'),
+    )
     await new Promise<void>((resolve) => {
       const beat = setInterval(() => this.#heartbeat(), HEARTBEAT)
       const end = () => {
@@ -136,6 +143,7 @@ export class Daemon {
     })
     removeIfThere(env, infoFile(worktreeDir))
     server.close()
+    this.#auto.stop()
     await this.#idle.interrupt()
     await this.#queue.catch(() => undefined)
     for (const connection of this.#connections) connection.dispose()
@@ -162,6 +170,12 @@ export class Daemon {
       ({ busy }) => this.#idle.consider({ quiet, busy: busy !== null }),
       (error: unknown) => this.#options.log.warn({ error: String(error) }, 'idle'),
     )
+  }
+
+  /** Who makes turns keeps it alive. */
+  async #autoTurn(work: () => Promise<boolean>): Promise<void> {
+    await this.#idle.interrupt()
+    if (await work()) this.#lastCall = this.#env.monotonic()
   }
 
   state(): DaemonState {

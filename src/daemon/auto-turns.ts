@@ -1,0 +1,104 @@
+/**
+ * Turns without an adapter (`watch.autoTurn`): changes followed by quiet become a turn of session `auto`, so that any
+ * agent, script or person is covered. While a turn of another session runs, what changes is that one's.
+ */
+import type { Checkpoint } from '../core/checkpoint.ts'
+import { parseSessionId } from '../core/ids.ts'
+import { runningTurn } from '../core/timeline.ts'
+import type { WorktreeRefs } from '../git/history.ts'
+import { type Context, locked } from '../ops/context.ts'
+import { recordMarker } from '../ops/mark.ts'
+import { besideOf, newestCheckpoint, type Snapshot, takeSnapshot } from '../ops/record.ts'
+import { loadTimeline, readRefs } from '../ops/sessions.ts'
+import { SnapshotView } from '../snapshot/view.ts'
+
+const SESSION = parseSessionId('auto')
+/** Milliseconds without a change. */
+const QUIET = 2000
+
+export class AutoTurns {
+  readonly #open: () => Promise<Context>
+  readonly #log: (message: string, details?: object) => void
+  /** The state that the next turn begins with, and the place in the worktree's order when it was seen. */
+  #base: { snapshot: Snapshot; seq: number } | null = null
+  #timer: NodeJS.Timeout | null = null
+
+  /** `open`: the worktree as the daemon holds it, with the configuration of now. */
+  constructor(open: () => Promise<Context>, log: (message: string, details?: object) => void) {
+    this.#open = open
+    this.#log = log
+  }
+
+  /** Something changed; `enqueue` runs work when nothing else does. */
+  changed(enqueue: (work: () => Promise<boolean>) => Promise<unknown>): void {
+    if (this.#timer) clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      this.#timer = null
+      enqueue(() => this.record()).catch((error: unknown) => this.#log('no turn was made', { error: String(error) }))
+    }, QUIET)
+    this.#timer.unref()
+  }
+
+  stop(): void {
+    if (this.#timer) clearTimeout(this.#timer)
+  }
+
+  /** Makes a turn of what changed since the last time; the first call only looks. False: there was none to make. */
+  async record(): Promise<boolean> {
+    const context = await this.#open()
+    const { config, env, live } = context
+    if (!config.watch.autoTurn || !config.enableFileCheckpointing) return false
+    if (((await live?.head())?.busy ?? null) !== null) return false
+    return locked(context, { command: 'auto turn', wait: 2000 }, async () => {
+      const refs = await readRefs(context)
+      const snapshot = await takeSnapshot(context, refs)
+      const base = await this.#baseOf(context, refs)
+      this.#base = { snapshot, seq: refs.lastSeq }
+      if (base === null || (await isOthers(context, refs))) return false
+      if (base.tree === snapshot.tree && base.besideOid === snapshot.besideOid) return false
+      const arrived = env.monotonic()
+      const as = (one: Snapshot, reading: WorktreeRefs) => ({
+        arrived,
+        reading: Promise.resolve(reading),
+        scanning: Promise.resolve(one),
+      })
+      await recordMarker(context, { event: 'prompt', session: SESSION, agent: 'watch' }, as(base, refs))
+      await recordMarker(context, { event: 'stop', session: SESSION }, as(snapshot, await readRefs(context)))
+      this.#base = { snapshot, seq: (await readRefs(context)).lastSeq }
+      return true
+    })
+  }
+
+  /** What somebody recorded since is known already: a turn, an undo. */
+  async #baseOf(context: Context, refs: WorktreeRefs): Promise<Snapshot | null> {
+    if (this.#base === null || this.#base.seq === refs.lastSeq) return this.#base?.snapshot ?? null
+    const newest = await newestCheckpoint(context, refs)
+    return newest && newest.seq === refs.lastSeq ? snapshotOf(context, newest) : null
+  }
+}
+
+async function snapshotOf(context: Context, { tree, beside: besideOid, degraded }: Checkpoint): Promise<Snapshot> {
+  const beside = await besideOf(context, { beside: besideOid } as Checkpoint)
+  const view = new SnapshotView(context.store, tree, beside)
+  return {
+    tree,
+    beside,
+    besideOid,
+    degraded: degraded ?? false,
+    mode: 'scan',
+    cache: null,
+    barrier: 'none',
+    anew: false,
+    view,
+  }
+}
+
+/** A turn of another session is at work. */
+async function isOthers(context: Context, refs: WorktreeRefs): Promise<boolean> {
+  for (const session of refs.sessions.keys()) {
+    if (session === SESSION) continue
+    const timeline = await loadTimeline(context, refs, session, { recent: true })
+    if (!timeline.boundary && runningTurn(timeline)) return true
+  }
+  return false
+}

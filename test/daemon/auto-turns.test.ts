@@ -1,0 +1,52 @@
+/** `watch.autoTurn`: changes followed by quiet become a turn, whoever made them. */
+import fs from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { startDaemon } from '../support/daemon.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
+
+test('changes by anybody, then quiet: a turn that can be undone; turns of agents and undos are not made twice', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'watch:\n  autoTurn: true\n')
+  startDaemon(scratch)
+  const turns = (): string[] =>
+    scratch
+      .ckpt('list', '--all-sessions', '--hidden')
+      .turns.map(
+        ({ session, n, status, hidden, files }: Json) => `${session} ${n} ${status} ${files}${hidden ? ' hidden' : ''}`,
+      )
+  const until = async (count: number) => {
+    for (let i = 0; i < 100 && turns().length < count; i++) await setTimeout(100)
+    expect(turns()).toHaveLength(count)
+  }
+  await setTimeout(500)
+  scratch.write({ 'a.txt': 'two\n' })
+  scratch.write({ 'b.txt': 'b\n' })
+  await until(1)
+  scratch.ckpt('undo')
+  expect([scratch.read('a.txt'), scratch.exists('b.txt')]).toEqual(['one\n', false])
+  await setTimeout(3500) // the undo's own writes, and quiet: no turn
+  expect(turns()).toHaveLength(1)
+  scratch.ckpt('redo')
+  expect(scratch.read('a.txt')).toBe('two\n')
+  // An agent's turn is the agent's.
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.write({ 'a.txt': 'three\n' })
+  await setTimeout(3500)
+  expect(turns()).toHaveLength(2)
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  scratch.write({ 'a.txt': 'by hand\n' })
+  await until(3)
+  scratch.ckpt('undo', '--session', 'auto')
+  expect(scratch.read('a.txt')).toBe('three\n')
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
+test('off by default', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  startDaemon(scratch)
+  scratch.write({ 'a.txt': 'two\n' })
+  await setTimeout(3500)
+  expect(scratch.ckpt('list', '--all-sessions').turns).toEqual([])
+})
