@@ -56,7 +56,7 @@ try {
   // Hashing everything is measured too: no limit may cut it short.
   writeFileSync(
     path.join(base, 'config', 'ckpt', '.checkpointrc.json'),
-    '{"snapshot":{"maxBytes":"8GiB","deadline":"20m"}}',
+    '{"snapshot":{"maxBytes":"8GiB","deadline":"20m"},"watch":{"start":"never"}}',
   )
   mkdirSync(root)
   rmSync(root, { recursive: true })

@@ -147,6 +147,8 @@ export const KEYS: Record<string, string> = {
   'prune.olderThan': 'Age at which `ckpt prune` removes visible turns.',
   'watch.autoTurn':
     'Whether a daemon makes a turn of session `auto` of changes that are followed by quiet, while no turn of another session runs.',
+  'watch.start':
+    'Whether a marker that had to look through 250 directories or more starts a daemon in the background, for those that follow.',
   'watch.idleStop': 'How long a daemon in the background stays without a call.',
   'commit.auto':
     "Whether `ckpt run`, and an agent's session when it ends, make a commit of what they changed, as `ckpt commit` does.",

@@ -24,6 +24,8 @@ export interface Config {
   watch: {
     /** Changes followed by quiet become a turn of session `auto`, while a daemon runs. */
     autoTurn: boolean
+    /** `on-demand`: a marker in a large worktree starts a daemon in the background. */
+    start: 'on-demand' | 'never'
     /** Milliseconds without a call after which a background daemon stops. */
     idleStop: number
   }
@@ -56,7 +58,7 @@ export const DEFAULTS: Config = {
   },
   store: { maxBytes: 5 * 2 ** 30, location: 'git' },
   prune: { olderThan: null, grace: 7 * 86_400_000 },
-  watch: { autoTurn: false, idleStop: 30 * 60_000 },
+  watch: { autoTurn: false, start: 'on-demand', idleStop: 30 * 60_000 },
   commit: { auto: false, messageCommand: null },
   hooks: { prePush: 'off', postCommit: false, postRewrite: false },
 }

@@ -43,7 +43,13 @@ export const configSchema = z.strictObject({
       grace: duration.optional(),
     })
     .optional(),
-  watch: z.strictObject({ autoTurn: z.boolean('true or false').optional(), idleStop: duration.optional() }).optional(),
+  watch: z
+    .strictObject({
+      autoTurn: z.boolean('true or false').optional(),
+      start: z.enum(['on-demand', 'never'], '"on-demand" or "never"').optional(),
+      idleStop: duration.optional(),
+    })
+    .optional(),
   commit: z
     .strictObject({
       auto: z.boolean('true or false').optional(),

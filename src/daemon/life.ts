@@ -1,4 +1,5 @@
 /** Starting, asking and stopping the daemon from outside. */
+import type { ChildProcess } from 'node:child_process'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno } from '../env.ts'
 import type { Context } from '../ops/context.ts'
@@ -39,13 +40,7 @@ export async function startDaemon(
   const known = readInfo(env, worktreeDir)
   if (running.running && running.state?.version === version && known) return { started: false, info: known }
   if (running.running) await stopDaemon(env, worktreeDir) // of another version, or one that hangs
-  const child = env.spawn(process.execPath, [program, 'watch', '--background'], {
-    cwd: worktree.root,
-    env: env.vars as NodeJS.ProcessEnv,
-    detached: true,
-    stdio: 'ignore',
-  })
-  child.unref()
+  const child = spawnDaemon(env, worktree.root, program)
   let ended: number | null = null
   child.on('exit', (code) => {
     ended = code ?? 1
@@ -61,6 +56,39 @@ export async function startDaemon(
   throw new CkptError('INTERNAL', 'The daemon did not come up. Every command works without it.', {
     hints: ['ckpt daemon logs'],
   })
+}
+
+function spawnDaemon(env: Env, root: string, program: string): ChildProcess {
+  const child = env.spawn(process.execPath, [program, 'watch', '--background'], {
+    cwd: root,
+    env: env.vars as NodeJS.ProcessEnv,
+    detached: true,
+    stdio: 'ignore',
+  })
+  child.unref()
+  return child
+}
+
+/** Directories from which on a scan costs more than a daemon. */
+const LARGE = 250
+/** Milliseconds before one that did not come up is tried again. */
+const AGAIN = 600_000
+
+/**
+ * Starts one and does not wait for it (`watch.start`), after a marker that had to look through a large worktree.
+ * `directories`: how many those were.
+ */
+export function startOnDemand({ env, store, worktree, config, live }: Context, directories: number): void {
+  if (live || config.watch.start !== 'on-demand' || directories < LARGE || env.vars.CKPT_DISABLED === '1') return
+  const { files, now } = env
+  const info = readInfo(env, store.worktreeDir)
+  if (info && isAlive(env, info)) return
+  const asked = `${store.worktreeDir}/daemon/asked`
+  const before = files.statSync(asked, { throwIfNoEntry: false })
+  if (before && now() - before.mtimeMs < AGAIN) return
+  files.mkdirSync(`${store.worktreeDir}/daemon`, { recursive: true, mode: 0o700 })
+  files.writeFileSync(asked, '', { mode: 0o600 })
+  spawnDaemon(env, worktree.root, env.program).on('error', () => undefined)
 }
 
 /** Returns false when none ran. */

@@ -62,10 +62,20 @@ export interface MarkResult {
   mode: 'fast' | 'scan'
   barrier: 'ok' | 'timeout' | 'none'
   abandoned: TurnNumber[]
+  /** Directories of the worktree that the scan looked through; 0 where none was needed. */
+  directories: number
   warnings: string[]
 }
 
-const NOTHING = { mode: 'scan', barrier: 'none', beside: null, since: null, checkpoint: null, turn: null } as const
+const NOTHING = {
+  mode: 'scan',
+  barrier: 'none',
+  beside: null,
+  since: null,
+  checkpoint: null,
+  turn: null,
+  directories: 0,
+} as const
 
 /**
  * Records a marker. Returns when its checkpoint would survive a kill of this process.
@@ -153,7 +163,8 @@ export async function recordMarker(context: Context, given: Marker, recording: R
   const before = marker.event === 'stop' && !late ? runningTurn(timeline)?.before : undefined
   const since = before ? await besideOf(context, before) : null
   const { beside, mode, barrier } = snapshot
-  return { ...NOTHING, ...done, beside, since, mode, barrier, ms: passed(), warnings }
+  const directories = mode === 'scan' ? (snapshot.cache?.directories.size ?? 0) : 0
+  return { ...NOTHING, ...done, beside, since, mode, barrier, directories, ms: passed(), warnings }
 }
 
 /**

@@ -38,6 +38,7 @@ export async function snapshotNow(context: Context, text: string | undefined, ar
       mode: snapshot.mode,
       barrier: snapshot.barrier,
       abandoned: [],
+      directories: 0,
       warnings: [...context.warnings, ...snapshotWarnings(snapshot)],
     }
   })

@@ -1,7 +1,7 @@
 // The daemon's life: one for a worktree, needed for nothing, and no trace that needs a hand.
 import fs from 'node:fs'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { alive, runLater, startDaemon } from '../support/daemon.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
@@ -75,6 +75,24 @@ test('a linked worktree, and one of a repository that lies elsewhere, have a dae
       ckpt('daemon', 'stop')
     }
   }
+})
+
+test('a marker in a large worktree starts one, in a small one, or where it is not wanted, none', async () => {
+  const small = new Scratch().init()
+  const large = new Scratch().init()
+  for (let i = 0; i < 260; i++) large.write({ [`d${i}/f`]: `${i}\n` })
+  for (const scratch of [small, large]) scratch.runApart(['mark', 'prompt', '--session', 's', '--no-daemon'])
+  await new Promise((resolve) => setTimeout(resolve, 1500))
+  const running = (scratch: Scratch): boolean => scratch.ckpt('daemon', 'status').running
+  expect([small, large].map(running)).toEqual([false, false])
+  for (const scratch of [small, large]) scratch.runApart(['mark', 'stop', '--session', 's'])
+  onTestFinished(() => {
+    large.run(['daemon', 'stop'])
+  })
+  for (let i = 0; i < 100 && !running(large); i++) await new Promise((resolve) => setTimeout(resolve, 100))
+  expect([small, large].map(running)).toEqual([false, true])
+  large.write({ 'd1/f': 'changed\n' })
+  expect(large.ckpt('mark', 'prompt', '--session', 's')).toMatchObject({ mode: 'fast' })
 })
 
 test('promise 14: killed, every command goes on without it, and another can start', async () => {

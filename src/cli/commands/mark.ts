@@ -1,5 +1,6 @@
 import { CkptError } from '../../core/errors.ts'
 import { parseSessionId } from '../../core/ids.ts'
+import { startOnDemand } from '../../daemon/life.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
 import { type Marker, mark } from '../../ops/mark.ts'
 import { oneOf, text, worktreePaths } from '../arguments.ts'
@@ -67,6 +68,7 @@ const command: Command = async ({ env, args, cwd, arrived }) => {
       stop: () => ({ event, status }),
     }[event]()
     const result = await mark(context, { ...common, ...definedOnly(marker) } as Marker, arrived)
+    if (args.daemon) startOnDemand(context, result.directories)
     return { json: markJson(result, context.store.durable), text: markText(event, result), warnings: result.warnings }
   } finally {
     closeContext(context)
