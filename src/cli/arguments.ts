@@ -1,4 +1,5 @@
 /** From yargs' values to what the operations take. */
+import { resolve } from 'node:path'
 import { CkptError } from '../core/errors.ts'
 import { pathFromText, type RelativePath } from '../core/paths.ts'
 import type { ConflictMode } from '../core/plan.ts'
@@ -73,5 +74,5 @@ export function worktreePaths(context: Context, cwd: string, given: readonly str
 
 /** A file of the person's, relative to where the command was started. */
 export function absolute(cwd: string, path: string): string {
-  return path.startsWith('/') ? path : `${cwd}/${path}`
+  return resolve(cwd, path)
 }

@@ -25,7 +25,7 @@ export interface Output {
   exitCode?: number
   /** False: the command failed, though it ran to its end (verify). */
   ok?: boolean
-  error?: { code: string; message: string }
+  error?: { code: string; message: string; hints?: readonly string[] }
 }
 
 export interface Invocation {

@@ -54,7 +54,7 @@ async function print(env: Env, args: Arguments, output: Output): Promise<number>
   else if (text !== '' && (!args.quiet || output.paged) && !(output.paged && (await showPaged(env, text))))
     env.stdout.write(`${text}\n`)
   if (!args.json && !args.quiet) for (const warning of warnings) env.stderr.write(`ckpt: ${printable(warning)}\n`)
-  if (error && !args.json) env.stderr.write(`ckpt: ${printable(error.message)}\n`)
+  if (error && !args.json) env.stderr.write(refusalText(error.message, error.hints))
   return exitCode
 }
 
@@ -76,10 +76,13 @@ function report(env: Env, { error, json }: { error: unknown; json: boolean }): n
     }
     env.stdout.write(`${JSON.stringify(document)}\n`)
   } else {
-    env.stderr.write(`ckpt: ${printable(message)}\n${hints.map((hint) => `  → ${printable(hint)}\n`).join('')}`)
+    env.stderr.write(refusalText(message, hints))
   }
   return exitCode
 }
+
+const refusalText = (message: string, hints: readonly string[] = []) =>
+  `ckpt: ${printable(message)}\n${hints.map((hint) => `  → ${printable(hint)}\n`).join('')}`
 
 function unexpected(error: unknown): CkptError {
   const code = errno(error)

@@ -21,6 +21,12 @@ export const EXIT_CODES = {
 
 export type ErrorCode = keyof typeof EXIT_CODES
 
+/** What somebody runs next who has no turn yet. */
+export const FIRST_TURN: readonly string[] = [
+  'ckpt agent install NAME   (an agent tells of its turns)',
+  'ckpt run -- COMMAND   (one command as a turn)',
+]
+
 /**
  * Everything that ends a command early. `message` says what is wrong and what was left untouched; `hints` are the
  * commands to run next; `paths` are worktree paths (bytes) the error is about.

@@ -2,6 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno } from '../env.ts'
+import { readIfThere } from '../git/store.ts'
 import type { Context } from '../ops/context.ts'
 import { callDaemon } from './call.ts'
 import { type DaemonInfo, infoFile, isAlive, readInfo } from './place.ts'
@@ -53,9 +54,20 @@ export async function startDaemon(
     env.progress('starting the daemon')
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  throw new CkptError('INTERNAL', 'The daemon did not come up. Every command works without it.', {
-    hints: ['ckpt daemon logs'],
-  })
+  throw new CkptError(
+    'INTERNAL',
+    `The daemon did not come up${why(env, worktreeDir)}. Every other command works without it.`,
+    {
+      hints: ['ckpt daemon logs', 'ckpt doctor'],
+    },
+  )
+}
+
+/** What its log says last. */
+function why(env: Env, worktreeDir: string): string {
+  const last = readIfThere(env, logFile(worktreeDir))?.toString('utf8').trimEnd().split('\n').at(-1) ?? ''
+  const said = /"msg":("(?:[^"\\]|\\.)*")/.exec(last)?.[1]
+  return said === undefined ? '' : `: ${(JSON.parse(said) as string).replace(/\.$/, '')}`
 }
 
 function spawnDaemon(env: Env, root: string, program: string): ChildProcess {

@@ -3,7 +3,7 @@
  * not touched. What is ignored there (dependencies, say) is linked in from the worktree.
  */
 import type { Checkpoint } from '../core/checkpoint.ts'
-import { CkptError } from '../core/errors.ts'
+import { CkptError, FIRST_TURN } from '../core/errors.ts'
 import type { SessionId, TurnNumber } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { type Turn, visibleTurns } from '../core/timeline.ts'
@@ -30,7 +30,9 @@ export async function bisect(
   const turns = session ? visibleTurns(await loadTimeline(context, refs, session)).filter((turn) => turn.after) : []
   const last = turns.at(-1)
   if (!session || !last)
-    throw new CkptError('NOT_FOUND', 'There is no finished turn to look at.', { hints: ['ckpt list --sessions'] })
+    throw new CkptError('NOT_FOUND', 'There is no finished turn to look at.', {
+      hints: session ? ['ckpt list'] : FIRST_TURN,
+    })
   let runs = 0
   const fails = async (checkpoint: Checkpoint) => {
     runs++

@@ -1,6 +1,6 @@
 /** Blame: which turn wrote a line, and what was asked for then. git-blame(1) over a session's own history. */
 import { describePrompt } from '../core/checkpoint.ts'
-import { CkptError } from '../core/errors.ts'
+import { CkptError, FIRST_TURN } from '../core/errors.ts'
 import { type Oid, parseOid, type SessionId, type TurnNumber } from '../core/ids.ts'
 import { pathToText, printable, type RelativePath } from '../core/paths.ts'
 import { readCheckpoint } from '../git/history.ts'
@@ -35,11 +35,11 @@ export async function blame(context: Context, path: RelativePath, wanted: string
   const tip = last?.after ?? last?.checkpoints.at(-1)
   const shown = printable(pathToText(path))
   if (!tip || !session || !timeline)
-    throw new CkptError('NOT_FOUND', `There is no turn yet to ask about ${shown}.`, { hints: ['ckpt list --sessions'] })
+    throw new CkptError('NOT_FOUND', `There is no turn yet to ask about ${shown}.`, { hints: FIRST_TURN })
   const entry = await store.trees.lookup(tip.tree, path)
   if (!entry || entry.mode === '40000') {
     throw new CkptError('NOT_FOUND', `The newest checkpoint of session ${printable(session)} has no file ${shown}.`, {
-      hints: ['ckpt show latest', 'ckpt status'],
+      hints: ['ckpt status   (what is not covered)', 'ckpt list --sessions'],
     })
   }
   const out = await store.git(['blame', '--first-parent', '--line-porcelain', tip.id, '--', pathToText(path)])

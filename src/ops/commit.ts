@@ -1,5 +1,5 @@
 /** Commit: one clean commit, in the user's repository, of what a session's visible turns changed and nothing else. */
-import { CkptError } from '../core/errors.ts'
+import { CkptError, FIRST_TURN } from '../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
 import { pathToText, printable } from '../core/paths.ts'
 import { runningTurn, type Turn, visibleTurns } from '../core/timeline.ts'
@@ -98,7 +98,7 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
   const session = chooseSession(refs, options.session)
   if (session === null) {
     throw new CkptError('NOT_FOUND', 'There is no turn in this worktree yet. Nothing was committed.', {
-      hints: ['ckpt run -- COMMAND'],
+      hints: FIRST_TURN,
     })
   }
   const timeline = await loadTimeline(context, refs, session)

@@ -2,7 +2,7 @@
 import type { Beside, Uncovered } from '../core/beside.ts'
 import { uncoveredChanges } from '../core/beside.ts'
 import { type Checkpoint, describePrompt } from '../core/checkpoint.ts'
-import { CkptError } from '../core/errors.ts'
+import { CkptError, FIRST_TURN } from '../core/errors.ts'
 import type { Oid, SessionId } from '../core/ids.ts'
 import { isWithin, type RelativePath } from '../core/paths.ts'
 import { runningTurn, type Timeline, type Turn } from '../core/timeline.ts'
@@ -280,13 +280,12 @@ async function diffSides(context: Context, refs: WorktreeRefs, { a, b, session }
     ]
   }
   const chosen = chooseSession(refs, session)
-  const none = () =>
-    new CkptError('NOT_FOUND', 'There is no turn yet. Nothing to show.', { hints: ['ckpt list --sessions'] })
-  if (chosen === null) throw none()
+  if (chosen === null) throw new CkptError('NOT_FOUND', 'There is no turn yet. Nothing to show.', { hints: FIRST_TURN })
   const timeline = await loadTimeline(context, refs, chosen)
   const visible = timeline.turns.filter((turn) => !turn.hidden)
   const last = visible.at(-1)
-  if (!last) throw none()
+  if (!last)
+    throw new CkptError('NOT_FOUND', 'Every turn is undone. Nothing to show.', { hints: ['ckpt list --hidden'] })
   const first = session === undefined ? last : visible[0]!
   return [{ kind: 'checkpoint', checkpoint: first.before }, end(last)]
 }

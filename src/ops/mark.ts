@@ -159,7 +159,10 @@ export async function recordMarker(context: Context, given: Marker, recording: R
         ? markStep(scene, marker)
         : markStop(scene, marker))
   const warnings = [...context.warnings, ...snapshotWarnings(snapshot)]
-  if (dirty) warnings.push('uncommitted changes from before this session')
+  if (dirty)
+    warnings.push(
+      'There were uncommitted changes before this session: they are not its work, and no undo of its turns takes them.',
+    )
   const before = marker.event === 'stop' && !late ? runningTurn(timeline)?.before : undefined
   const since = before ? await besideOf(context, before) : null
   const { beside, mode, barrier } = snapshot

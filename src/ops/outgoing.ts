@@ -11,7 +11,7 @@
  * ```
  */
 import { parseRecord, recordObjects } from '../core/boundary.ts'
-import { CkptError } from '../core/errors.ts'
+import { CkptError, FIRST_TURN } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { formatManifest } from '../core/manifest.ts'
 import { pathToText } from '../core/paths.ts'
@@ -62,7 +62,7 @@ export async function packParcel(context: Context, { withPrompts }: { withPrompt
   const full = views.filter(({ refs }) => refs.sessions.size > 0)
   if (full.length === 0)
     throw new CkptError('NOT_FOUND', 'Nothing was recorded here yet: there is nothing to send.', {
-      hints: ['ckpt list --sessions'],
+      hints: FIRST_TURN,
     })
   const origin = originOf(context) ?? renewOrigin(context)
   // What the remote has of the user's own history need not be sent again.

@@ -12,6 +12,7 @@ import { carryOut, prepare } from './operation.ts'
 import { Recorder, takeSnapshot, whileScanning } from './record.ts'
 import { refuseConflicts } from './refuse.ts'
 import { abandonHidden, moveAll } from './scene.ts'
+import { nothingRecorded } from './selection.ts'
 import { chooseSession, loadTimeline, readRefs } from './sessions.ts'
 import { makeToken, planHash, staleToken } from './token.ts'
 import { ChangeReader } from './turn-changes.ts'
@@ -68,7 +69,7 @@ async function redoScanned(
   refuseWhileBusy(head)
   const refs = await reading
   const session = chooseSession(refs, options.session)
-  if (session === null) throw nothing('There is no turn in this worktree yet.')
+  if (session === null) throw nothingRecorded('NOTHING_TO_REDO')
   const timeline = await loadTimeline(context, refs, session)
   const running = runningTurn(timeline)
   if (running && !timeline.boundary) {

@@ -1,6 +1,6 @@
 /** From what a person wrote to a checkpoint or a turn. */
 import type { Checkpoint } from '../core/checkpoint.ts'
-import { CkptError } from '../core/errors.ts'
+import { CkptError, FIRST_TURN } from '../core/errors.ts'
 import { type Oid, parseTarget, type Target } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import type { Timeline, Turn } from '../core/timeline.ts'
@@ -15,8 +15,8 @@ export type Resolved =
   | { kind: 'checkpoint'; checkpoint: Checkpoint }
   | { kind: 'worktree' }
 
-const missing = (what: string) =>
-  new CkptError('NOT_FOUND', `There is no ${what}. Nothing was changed.`, { hints: ['ckpt list --hidden --abandoned'] })
+const missing = (what: string, hints: readonly string[] = ['ckpt list --hidden --abandoned']) =>
+  new CkptError('NOT_FOUND', `There is no ${what}. Nothing was changed.`, { hints })
 
 /** @throws CkptError NOT_FOUND, USAGE (a prefix that fits several) */
 export async function resolveCheckpoint(
@@ -95,7 +95,7 @@ export async function resolveId(
     return { resolved: { kind: 'checkpoint', checkpoint: await findByPrefix(context, target.prefix) }, timeline: null }
   }
   const chosen = chooseSession(refs, session)
-  if (chosen === null) throw missing(`turn ${target.turn}: this worktree has no turns yet`)
+  if (chosen === null) throw missing(`turn ${target.turn}: this worktree has no turns yet`, FIRST_TURN)
   const timeline = await loadTimeline(context, refs, chosen, { abandoned: true })
   const turn = [...timeline.turns, ...timeline.abandoned].find((one) => one.number === target.turn)
   if (!turn) throw missing(`turn ${target.turn} in session ${printable(chosen)}`)

@@ -1,5 +1,5 @@
 /** Which turns and steps an undo is about. */
-import { CkptError } from '../core/errors.ts'
+import { CkptError, FIRST_TURN } from '../core/errors.ts'
 import { parseTarget } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { type Timeline, type Turn, visibleTurns } from '../core/timeline.ts'
@@ -17,6 +17,9 @@ export interface Selection {
 
 export const nothingToUndo = (why: string) =>
   new CkptError('NOTHING_TO_UNDO', `${why} Nothing was changed.`, { hints: ['ckpt list', 'ckpt list --sessions'] })
+
+export const nothingRecorded = (code: 'NOTHING_TO_UNDO' | 'NOTHING_TO_REDO') =>
+  new CkptError(code, 'There is no turn in this worktree yet. Nothing was changed.', { hints: FIRST_TURN })
 
 /** @throws CkptError NOTHING_TO_UNDO, NOT_FOUND, USAGE */
 export async function select(

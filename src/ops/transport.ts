@@ -96,6 +96,7 @@ async function receiving(
 
 /** Parcels of killed commands; one that was made within the hour may be somebody's. */
 function sweep({ env, place }: Context): void {
+  if (!env.files.existsSync(place.directory)) return
   for (const name of env.files.readdirSync(place.directory)) {
     if (!/^parcel-[0-9a-f]{12}\.tmp$/.test(name)) continue
     const path = `${place.directory}/${name}`
@@ -214,7 +215,7 @@ async function placesHere(context: Context): Promise<(origin: string) => boolean
 /** A remote's name, a URL, or a directory: as git would reach it from anywhere. */
 async function urlOf({ env, repository, worktree }: Context, remote: string): Promise<string> {
   if (remote === '' || remote.startsWith('-'))
-    throw new CkptError('USAGE', `${JSON.stringify(remote)} is no remote. Nothing was sent.`, {
+    throw new CkptError('USAGE', `${JSON.stringify(remote)} is no remote. Nothing was changed.`, {
       hints: ['git remote -v'],
     })
   const known = repository ? await remoteUrl(env, repository, remote) : null
@@ -225,7 +226,7 @@ async function urlOf({ env, repository, worktree }: Context, remote: string): Pr
     return env.files.realpathSync(path)
   } catch (error) {
     if (errno(error) !== 'ENOENT' && errno(error) !== 'ENOTDIR') throw error
-    throw new CkptError('NOT_FOUND', `There is no remote ${JSON.stringify(remote)}. Nothing was sent.`, {
+    throw new CkptError('NOT_FOUND', `There is no remote ${JSON.stringify(remote)}. Nothing was changed.`, {
       hints: ['git remote -v'],
     })
   }

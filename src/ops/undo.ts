@@ -16,7 +16,7 @@ import { carryOut, prepare } from './operation.ts'
 import { Recorder, type Snapshot, takeSnapshot, whileScanning } from './record.ts'
 import { refuseConflicts } from './refuse.ts'
 import { closeInterrupted } from './scene.ts'
-import { nothingToUndo, type Selection, select, targetCheckpoint } from './selection.ts'
+import { nothingRecorded, type Selection, select, targetCheckpoint } from './selection.ts'
 import { chooseSession, loadTimeline, readRefs } from './sessions.ts'
 import { makeToken, planHash, staleToken } from './token.ts'
 import { ChangeReader, type TurnChanges } from './turn-changes.ts'
@@ -82,7 +82,7 @@ async function undoScanned(
   refuseWhileBusy(head)
   let refs = await reading
   const session = chooseSession(refs, options.session)
-  if (session === null) throw nothingToUndo('There is no turn in this worktree yet.')
+  if (session === null) throw nothingRecorded('NOTHING_TO_UNDO')
   let timeline = await loadTimeline(context, refs, session)
   const warnings = context.warnings
   const reload = async () => {

@@ -1,6 +1,7 @@
 // Each command in a store that lacks a tree.
 import { expect, test } from 'vitest'
 import { faces, facesEach } from '../support/face.ts'
+import { DAEMON, READS, WRITES } from '../support/face-lines.ts'
 import { Scratch } from '../support/scratch.ts'
 import { removeObject } from '../support/store-surgery.ts'
 
@@ -17,24 +18,7 @@ function prepared(): Scratch {
 
 test('damaged store: what reads', () => {
   const scratch = prepared()
-  const lines = [
-    'status',
-    'list',
-    'list --sessions',
-    'list --all-sessions',
-    'log',
-    'log --graph',
-    'show 2',
-    'show worktree',
-    'diff',
-    'diff 9',
-    'diff --stat',
-    'verify',
-    'doctor',
-    'hooks status',
-    'daemon status',
-  ]
-  expect(faces(scratch, lines)).toMatchInlineSnapshot(`
+  expect(faces(scratch, READS)).toMatchInlineSnapshot(`
     "
     $ ckpt status
     Worktree  <root>
@@ -105,6 +89,7 @@ test('damaged store: what reads', () => {
     ok   refs        3 are where they were last moved to
     ok   durable     no object is borrowed
     ! ckpt: objects: git rev-list failed (exit 128): fatal: bad tree object <id>. Nothing was changed.
+    !   → ckpt doctor   (what can be mended, and how)
     exit 7
 
     $ ckpt doctor
@@ -130,75 +115,67 @@ test('damaged store: what reads', () => {
 
     $ ckpt daemon status
     Not running. Every command works without it; start it: ckpt daemon start
+
+    $ ckpt daemon logs
+    No log yet.
+
+    $ ckpt blame a.txt
+    $ ckpt blame nowhere.txt
+    ! ckpt: The store lacks tree <id>. Nothing was changed.
+    !   → ckpt verify
+    exit 7
+
+    $ ckpt capabilities
+    yes  supportsUndo
+    yes  supportsRedo
+    yes  supportsStepUndo
+    yes  supportsSelectiveUndo
+    yes  supportsDiff
+    yes  supportsFork
+    yes  supportsReconnect
+    yes  supportsCommands
+    no   supportsPermissionRequests
+    no   supportsQuestionPrompts
+    no   supportsModelSelection
+    no   supportsPartialStreaming
+
+    $ ckpt completion
+    ! ckpt: Which shell? There is completion for bash, zsh and fish. Nothing was changed.
+    !   → ckpt completion bash
+    exit 2
+
+    $ ckpt completion fish
+    complete -c ckpt -f -a '(ckpt completion --words -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+
+    $ ckpt completion --words -- show
+    3	tidy up
+    2	change a
+    1	write a plan
+
+    $ ckpt agent status
+    Not installed: claude, codex, opencode, gemini, cursor. Install: ckpt agent install NAME
     "
   `)
 })
 
 test('damaged store: what writes', () => {
   const scratch = prepared()
-  const lines = [
-    'init',
-    'mark prompt --session s --text more',
-    'mark step --session s --tool Edit',
-    'mark stop --session s',
-    'run -- true',
-    'snapshot -m here',
-    'undo',
-    'undo --dry-run',
-    'undo --only 1',
-    'redo',
-    'accept',
-    'restore 1',
-    'switch 1',
-    'apply nonsense',
-    'commit -m done',
-    'prune',
-    'prune --dry-run --keep 1',
-    'forget a.txt',
-    'forget nowhere.txt',
-    'hooks install',
-    'hooks uninstall',
-    'daemon stop',
-  ]
-  expect(facesEach(scratch, lines)).toMatchInlineSnapshot(`
+  expect(facesEach(scratch, WRITES)).toMatchInlineSnapshot(`
     "
     $ ckpt init
     Already initialized: <root>/.git/ckpt
 
     $ ckpt mark prompt --session s --text more
-    Turn 4 starts: checkpoint <id>.
-    ! ckpt: The store lacks objects of the newest checkpoint: all files were read again. What that lacks: ckpt verify
-
     $ ckpt mark step --session s --tool Edit
-    Late step after turn 3: checkpoint <id>.
-    ! ckpt: The store lacks objects of the newest checkpoint: all files were read again. What that lacks: ckpt verify
-
     $ ckpt mark stop --session s
-    Late stop after turn 3: checkpoint <id>.
-    ! ckpt: The store lacks objects of the newest checkpoint: all files were read again. What that lacks: ckpt verify
-
     $ ckpt run -- true
-    ! ckpt: The store lacks objects of the newest checkpoint: all files were read again. What that lacks: ckpt verify
-    ! ckpt: uncommitted changes from before this session
-
     $ ckpt snapshot -m here
-    Snapshot: checkpoint <id>.
-    ! ckpt: The store lacks objects of the newest checkpoint: all files were read again. What that lacks: ckpt verify
-
     $ ckpt undo
-    Undid turn 3: 1 file.
-      write  plan.md
-    Back again: ckpt redo   Keep it this way: ckpt accept
-    As it was before: ckpt restore <id> --exact
-
     $ ckpt undo --dry-run
-    Would undo turn 3: 1 file. Nothing was changed.
-      write  plan.md
-    Do exactly this: ckpt apply TOKEN   The token:
-    <token>
-
     $ ckpt undo --only 1
-    Nothing of turn 1 is left to take back: nothing was recorded.
+    ! ckpt: The store lacks tree <id>. Nothing was changed.
+    !   → ckpt verify
+    exit 7
 
     $ ckpt redo
     ! ckpt: Session s has nothing undone. Nothing was changed.
@@ -210,16 +187,10 @@ test('damaged store: what writes', () => {
     Nothing is undone here.
 
     $ ckpt restore 1
-    Restored from turn 1: 2 files.
-      write  a.txt
-      write  plan.md
-    As it was before: ckpt restore <id> --exact
-
     $ ckpt switch 1
-    Switched to turn 1: 2 files.
-      write  a.txt
-      write  plan.md
-    As it was before: ckpt restore <id> --exact
+    ! ckpt: The store lacks tree <id>. Nothing was changed.
+    !   → ckpt verify
+    exit 7
 
     $ ckpt apply nonsense
     ! ckpt: That is not a token of a dry run. Nothing was changed.
@@ -242,10 +213,6 @@ test('damaged store: what writes', () => {
     exit 7
 
     $ ckpt forget a.txt
-    ! ckpt: The store lacks tree <id>. Nothing was changed.
-    !   → ckpt verify
-    exit 7
-
     $ ckpt forget nowhere.txt
     ! ckpt: The store lacks tree <id>. Nothing was changed.
     !   → ckpt verify
@@ -264,6 +231,86 @@ test('damaged store: what writes', () => {
 
     $ ckpt daemon stop
     No daemon is running here.
+
+    $ ckpt hook claude
+
+    $ ckpt agent install claude
+    Installed the hooks for Claude Code: <base>/home/.claude/settings.json
+    Seen: prompts, every tool call, shell edits, subagents, API errors; an interrupt is inferred at the next prompt.
+    Out again: ckpt agent uninstall claude
+
+    $ ckpt agent uninstall claude
+    Claude Code has no hooks of ckpt in <base>/home/.claude/settings.json
+
+    $ ckpt agent install nobody
+    ! ckpt: There is no agent "nobody": claude, codex, opencode, gemini, cursor are known. Nothing was changed.
+    !   → ckpt agent --help
+    exit 2
+
+    $ ckpt bisect -- true
+    $ ckpt bisect -- grep -q one a.txt
+    $ ckpt export ../out.bundle
+    ! ckpt: The store lacks tree <id>. Nothing was changed.
+    !   → ckpt verify
+    exit 7
+
+    $ ckpt import ../out.bundle
+    ! ckpt: There is no file <base>/out.bundle. Nothing was changed.
+    !   → ckpt export FILE   (on the machine it comes from)
+    exit 3
+
+    $ ckpt import nowhere.bundle
+    ! ckpt: There is no file <root>/nowhere.bundle. Nothing was changed.
+    !   → ckpt export FILE   (on the machine it comes from)
+    exit 3
+
+    $ ckpt push nowhere
+    ! ckpt: There is no remote "nowhere". Nothing was changed.
+    !   → git remote -v
+    exit 3
+
+    $ ckpt push ../remote.git
+    ! ckpt: The store lacks tree <id>. Nothing was changed.
+    !   → ckpt verify
+    exit 7
+
+    $ ckpt pull ../remote.git
+    Nothing new.
+
+    $ ckpt pull nowhere
+    ! ckpt: There is no remote "nowhere". Nothing was changed.
+    !   → git remote -v
+    exit 3
+    "
+  `)
+})
+
+test('damaged store: the daemon', () => {
+  const scratch = prepared()
+  expect(faces(scratch, DAEMON)).toMatchInlineSnapshot(`
+    "
+    $ ckpt daemon start
+    ! ckpt: The daemon did not come up: The store lacks tree <id>. Nothing was changed. Every other command works without it.
+    !   → ckpt daemon logs
+    !   → ckpt doctor
+    exit 1
+
+    $ ckpt daemon status
+    Not running. Every command works without it; start it: ckpt daemon start
+
+    $ ckpt daemon start
+    ! ckpt: The daemon did not come up: The store lacks tree <id>. Nothing was changed. Every other command works without it.
+    !   → ckpt daemon logs
+    !   → ckpt doctor
+    exit 1
+
+    $ ckpt daemon stop
+    No daemon is running here.
+
+    $ ckpt watch
+    ! ckpt: The store lacks tree <id>. Nothing was changed.
+    !   → ckpt verify
+    exit 7
     "
   `)
 })

@@ -1,6 +1,7 @@
 // Each command in a store that has nothing in it yet.
 import { expect, test } from 'vitest'
 import { faces, facesEach } from '../support/face.ts'
+import { DAEMON, READS, WRITES } from '../support/face-lines.ts'
 import { Scratch } from '../support/scratch.ts'
 
 function prepared(): Scratch {
@@ -11,50 +12,34 @@ function prepared(): Scratch {
 
 test('fresh store: what reads', () => {
   const scratch = prepared()
-  const lines = [
-    'status',
-    'list',
-    'list --sessions',
-    'list --all-sessions',
-    'log',
-    'log --graph',
-    'show 2',
-    'show worktree',
-    'diff',
-    'diff 9',
-    'diff --stat',
-    'verify',
-    'doctor',
-    'hooks status',
-    'daemon status',
-  ]
-  expect(faces(scratch, lines)).toMatchInlineSnapshot(`
+  expect(faces(scratch, READS)).toMatchInlineSnapshot(`
     "
     $ ckpt status
     Worktree  <root>
     Git       main
     Store     0 checkpoints, <size>, survives git gc
-    Sessions  none yet
+    Sessions  none yet   (first: ckpt agent install NAME)
     Daemon    not running
 
     $ ckpt list
-    No turns yet. An agent's turn is recorded by \`ckpt run -- COMMAND\` or \`ckpt mark prompt --session NAME\`.
+    No turns yet. What makes some:
+      ckpt agent install NAME   (an agent tells of its turns)
+      ckpt run -- COMMAND   (one command as a turn)
 
     $ ckpt list --sessions
     No sessions yet.
 
     $ ckpt list --all-sessions
-    No turns yet.
-
     $ ckpt log
-    No turns yet.
-
     $ ckpt log --graph
-    No turns yet.
+    No turns yet. What makes some:
+      ckpt agent install NAME   (an agent tells of its turns)
+      ckpt run -- COMMAND   (one command as a turn)
 
     $ ckpt show 2
     ! ckpt: There is no turn 2: this worktree has no turns yet. Nothing was changed.
-    !   → ckpt list --hidden --abandoned
+    !   → ckpt agent install NAME   (an agent tells of its turns)
+    !   → ckpt run -- COMMAND   (one command as a turn)
     exit 3
 
     $ ckpt show worktree
@@ -64,17 +49,20 @@ test('fresh store: what reads', () => {
 
     $ ckpt diff
     ! ckpt: There is no turn yet. Nothing to show.
-    !   → ckpt list --sessions
+    !   → ckpt agent install NAME   (an agent tells of its turns)
+    !   → ckpt run -- COMMAND   (one command as a turn)
     exit 3
 
     $ ckpt diff 9
     ! ckpt: There is no turn 9: this worktree has no turns yet. Nothing was changed.
-    !   → ckpt list --hidden --abandoned
+    !   → ckpt agent install NAME   (an agent tells of its turns)
+    !   → ckpt run -- COMMAND   (one command as a turn)
     exit 3
 
     $ ckpt diff --stat
     ! ckpt: There is no turn yet. Nothing to show.
-    !   → ckpt list --sessions
+    !   → ckpt agent install NAME   (an agent tells of its turns)
+    !   → ckpt run -- COMMAND   (one command as a turn)
     exit 3
 
     $ ckpt verify
@@ -107,37 +95,55 @@ test('fresh store: what reads', () => {
 
     $ ckpt daemon status
     Not running. Every command works without it; start it: ckpt daemon start
+
+    $ ckpt daemon logs
+    No log yet.
+
+    $ ckpt blame a.txt
+    ! ckpt: There is no turn yet to ask about a.txt.
+    !   → ckpt agent install NAME   (an agent tells of its turns)
+    !   → ckpt run -- COMMAND   (one command as a turn)
+    exit 3
+
+    $ ckpt blame nowhere.txt
+    ! ckpt: There is no turn yet to ask about nowhere.txt.
+    !   → ckpt agent install NAME   (an agent tells of its turns)
+    !   → ckpt run -- COMMAND   (one command as a turn)
+    exit 3
+
+    $ ckpt capabilities
+    yes  supportsUndo
+    yes  supportsRedo
+    yes  supportsStepUndo
+    yes  supportsSelectiveUndo
+    yes  supportsDiff
+    yes  supportsFork
+    yes  supportsReconnect
+    yes  supportsCommands
+    no   supportsPermissionRequests
+    no   supportsQuestionPrompts
+    no   supportsModelSelection
+    no   supportsPartialStreaming
+
+    $ ckpt completion
+    ! ckpt: Which shell? There is completion for bash, zsh and fish. Nothing was changed.
+    !   → ckpt completion bash
+    exit 2
+
+    $ ckpt completion fish
+    complete -c ckpt -f -a '(ckpt completion --words -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+
+    $ ckpt completion --words -- show
+
+    $ ckpt agent status
+    Not installed: claude, codex, opencode, gemini, cursor. Install: ckpt agent install NAME
     "
   `)
 })
 
 test('fresh store: what writes', () => {
   const scratch = prepared()
-  const lines = [
-    'init',
-    'mark prompt --session s --text more',
-    'mark step --session s --tool Edit',
-    'mark stop --session s',
-    'run -- true',
-    'snapshot -m here',
-    'undo',
-    'undo --dry-run',
-    'undo --only 1',
-    'redo',
-    'accept',
-    'restore 1',
-    'switch 1',
-    'apply nonsense',
-    'commit -m done',
-    'prune',
-    'prune --dry-run --keep 1',
-    'forget a.txt',
-    'forget nowhere.txt',
-    'hooks install',
-    'hooks uninstall',
-    'daemon stop',
-  ]
-  expect(facesEach(scratch, lines)).toMatchInlineSnapshot(`
+  expect(facesEach(scratch, WRITES)).toMatchInlineSnapshot(`
     "
     $ ckpt init
     Already initialized: <root>/.git/ckpt
@@ -146,10 +152,6 @@ test('fresh store: what writes', () => {
     Turn 1 starts: checkpoint <id>.
 
     $ ckpt mark step --session s --tool Edit
-    ! ckpt: Session "s" has no turn yet. Nothing was recorded.
-    !   → ckpt mark prompt --session s
-    exit 3
-
     $ ckpt mark stop --session s
     ! ckpt: Session "s" has no turn yet. Nothing was recorded.
     !   → ckpt mark prompt --session s
@@ -161,40 +163,22 @@ test('fresh store: what writes', () => {
     Snapshot: checkpoint <id>.
 
     $ ckpt undo
-    ! ckpt: There is no turn in this worktree yet. Nothing was changed.
-    !   → ckpt list
-    !   → ckpt list --sessions
-    exit 3
-
     $ ckpt undo --dry-run
-    ! ckpt: There is no turn in this worktree yet. Nothing was changed.
-    !   → ckpt list
-    !   → ckpt list --sessions
-    exit 3
-
     $ ckpt undo --only 1
-    ! ckpt: There is no turn in this worktree yet. Nothing was changed.
-    !   → ckpt list
-    !   → ckpt list --sessions
-    exit 3
-
     $ ckpt redo
     ! ckpt: There is no turn in this worktree yet. Nothing was changed.
-    !   → ckpt list --hidden
-    !   → ckpt list --sessions
+    !   → ckpt agent install NAME   (an agent tells of its turns)
+    !   → ckpt run -- COMMAND   (one command as a turn)
     exit 3
 
     $ ckpt accept
     Nothing is undone here.
 
     $ ckpt restore 1
-    ! ckpt: There is no turn 1: this worktree has no turns yet. Nothing was changed.
-    !   → ckpt list --hidden --abandoned
-    exit 3
-
     $ ckpt switch 1
     ! ckpt: There is no turn 1: this worktree has no turns yet. Nothing was changed.
-    !   → ckpt list --hidden --abandoned
+    !   → ckpt agent install NAME   (an agent tells of its turns)
+    !   → ckpt run -- COMMAND   (one command as a turn)
     exit 3
 
     $ ckpt apply nonsense
@@ -204,12 +188,11 @@ test('fresh store: what writes', () => {
 
     $ ckpt commit -m done
     ! ckpt: There is no turn in this worktree yet. Nothing was committed.
-    !   → ckpt run -- COMMAND
+    !   → ckpt agent install NAME   (an agent tells of its turns)
+    !   → ckpt run -- COMMAND   (one command as a turn)
     exit 3
 
     $ ckpt prune
-    No turn is past its time; 0 kept, <size> freed.
-
     $ ckpt prune --dry-run --keep 1
     No turn is past its time; 0 kept, <size> freed.
 
@@ -236,6 +219,85 @@ test('fresh store: what writes', () => {
 
     $ ckpt daemon stop
     No daemon is running here.
+
+    $ ckpt hook claude
+
+    $ ckpt agent install claude
+    Installed the hooks for Claude Code: <base>/home/.claude/settings.json
+    Seen: prompts, every tool call, shell edits, subagents, API errors; an interrupt is inferred at the next prompt.
+    Out again: ckpt agent uninstall claude
+
+    $ ckpt agent uninstall claude
+    Claude Code has no hooks of ckpt in <base>/home/.claude/settings.json
+
+    $ ckpt agent install nobody
+    ! ckpt: There is no agent "nobody": claude, codex, opencode, gemini, cursor are known. Nothing was changed.
+    !   → ckpt agent --help
+    exit 2
+
+    $ ckpt bisect -- true
+    $ ckpt bisect -- grep -q one a.txt
+    ! ckpt: There is no finished turn to look at.
+    !   → ckpt agent install NAME   (an agent tells of its turns)
+    !   → ckpt run -- COMMAND   (one command as a turn)
+    exit 3
+
+    $ ckpt export ../out.bundle
+    ! ckpt: Nothing was recorded here yet: there is nothing to send.
+    !   → ckpt agent install NAME   (an agent tells of its turns)
+    !   → ckpt run -- COMMAND   (one command as a turn)
+    exit 3
+
+    $ ckpt import ../out.bundle
+    ! ckpt: There is no file <base>/out.bundle. Nothing was changed.
+    !   → ckpt export FILE   (on the machine it comes from)
+    exit 3
+
+    $ ckpt import nowhere.bundle
+    ! ckpt: There is no file <root>/nowhere.bundle. Nothing was changed.
+    !   → ckpt export FILE   (on the machine it comes from)
+    exit 3
+
+    $ ckpt push nowhere
+    ! ckpt: There is no remote "nowhere". Nothing was changed.
+    !   → git remote -v
+    exit 3
+
+    $ ckpt push ../remote.git
+    ! ckpt: Nothing was recorded here yet: there is nothing to send.
+    !   → ckpt agent install NAME   (an agent tells of its turns)
+    !   → ckpt run -- COMMAND   (one command as a turn)
+    exit 3
+
+    $ ckpt pull ../remote.git
+    Nothing new.
+
+    $ ckpt pull nowhere
+    ! ckpt: There is no remote "nowhere". Nothing was changed.
+    !   → git remote -v
+    exit 3
+    "
+  `)
+})
+
+test('fresh store: the daemon', () => {
+  const scratch = prepared()
+  expect(faces(scratch, DAEMON)).toMatchInlineSnapshot(`
+    "
+    $ ckpt daemon start
+    The daemon watches <root> (process <pid>).
+
+    $ ckpt daemon status
+    Running (process <pid>), watching 2 directories; snapshots are fast.
+
+    $ ckpt daemon start
+    A daemon is at work here already (process <pid>).
+
+    $ ckpt daemon stop
+    The daemon has stopped.
+
+    $ ckpt watch
+    watching <root>
     "
   `)
 })

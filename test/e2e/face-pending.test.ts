@@ -1,6 +1,7 @@
 // Each command while turns are undone.
 import { expect, test } from 'vitest'
 import { faces, facesEach } from '../support/face.ts'
+import { DAEMON, READS, WRITES } from '../support/face-lines.ts'
 import { Scratch } from '../support/scratch.ts'
 
 function prepared(): Scratch {
@@ -16,24 +17,7 @@ function prepared(): Scratch {
 
 test('pending boundary: what reads', () => {
   const scratch = prepared()
-  const lines = [
-    'status',
-    'list',
-    'list --sessions',
-    'list --all-sessions',
-    'log',
-    'log --graph',
-    'show 2',
-    'show worktree',
-    'diff',
-    'diff 9',
-    'diff --stat',
-    'verify',
-    'doctor',
-    'hooks status',
-    'daemon status',
-  ]
-  expect(faces(scratch, lines)).toMatchInlineSnapshot(`
+  expect(faces(scratch, READS)).toMatchInlineSnapshot(`
     "
     $ ckpt status
     Worktree  <root>
@@ -126,37 +110,55 @@ test('pending boundary: what reads', () => {
 
     $ ckpt daemon status
     Not running. Every command works without it; start it: ckpt daemon start
+
+    $ ckpt daemon logs
+    No log yet.
+
+    $ ckpt blame a.txt
+    -    1  one
+
+    $ ckpt blame nowhere.txt
+    ! ckpt: The newest checkpoint of session s has no file nowhere.txt.
+    !   → ckpt status   (what is not covered)
+    !   → ckpt list --sessions
+    exit 3
+
+    $ ckpt capabilities
+    yes  supportsUndo
+    yes  supportsRedo
+    yes  supportsStepUndo
+    yes  supportsSelectiveUndo
+    yes  supportsDiff
+    yes  supportsFork
+    yes  supportsReconnect
+    yes  supportsCommands
+    no   supportsPermissionRequests
+    no   supportsQuestionPrompts
+    no   supportsModelSelection
+    no   supportsPartialStreaming
+
+    $ ckpt completion
+    ! ckpt: Which shell? There is completion for bash, zsh and fish. Nothing was changed.
+    !   → ckpt completion bash
+    exit 2
+
+    $ ckpt completion fish
+    complete -c ckpt -f -a '(ckpt completion --words -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+
+    $ ckpt completion --words -- show
+    3	tidy up
+    2	change a
+    1	write a plan
+
+    $ ckpt agent status
+    Not installed: claude, codex, opencode, gemini, cursor. Install: ckpt agent install NAME
     "
   `)
 })
 
 test('pending boundary: what writes', () => {
   const scratch = prepared()
-  const lines = [
-    'init',
-    'mark prompt --session s --text more',
-    'mark step --session s --tool Edit',
-    'mark stop --session s',
-    'run -- true',
-    'snapshot -m here',
-    'undo',
-    'undo --dry-run',
-    'undo --only 1',
-    'redo',
-    'accept',
-    'restore 1',
-    'switch 1',
-    'apply nonsense',
-    'commit -m done',
-    'prune',
-    'prune --dry-run --keep 1',
-    'forget a.txt',
-    'forget nowhere.txt',
-    'hooks install',
-    'hooks uninstall',
-    'daemon stop',
-  ]
-  expect(facesEach(scratch, lines)).toMatchInlineSnapshot(`
+  expect(facesEach(scratch, WRITES)).toMatchInlineSnapshot(`
     "
     $ ckpt init
     Already initialized: <root>/.git/ckpt
@@ -171,7 +173,7 @@ test('pending boundary: what writes', () => {
     Late stop after turn 3: checkpoint <id>.
 
     $ ckpt run -- true
-    ! ckpt: uncommitted changes from before this session
+    ! ckpt: There were uncommitted changes before this session: they are not its work, and no undo of its turns takes them.
 
     $ ckpt snapshot -m here
     Snapshot: checkpoint <id>.
@@ -225,8 +227,6 @@ test('pending boundary: what writes', () => {
     exit 5
 
     $ ckpt prune
-    No turn is past its time; 3 kept, <size> freed.
-
     $ ckpt prune --dry-run --keep 1
     No turn is past its time; 3 kept, <size> freed.
 
@@ -260,6 +260,78 @@ test('pending boundary: what writes', () => {
 
     $ ckpt daemon stop
     No daemon is running here.
+
+    $ ckpt hook claude
+
+    $ ckpt agent install claude
+    Installed the hooks for Claude Code: <base>/home/.claude/settings.json
+    Seen: prompts, every tool call, shell edits, subagents, API errors; an interrupt is inferred at the next prompt.
+    Out again: ckpt agent uninstall claude
+
+    $ ckpt agent uninstall claude
+    Claude Code has no hooks of ckpt in <base>/home/.claude/settings.json
+
+    $ ckpt agent install nobody
+    ! ckpt: There is no agent "nobody": claude, codex, opencode, gemini, cursor are known. Nothing was changed.
+    !   → ckpt agent --help
+    exit 2
+
+    $ ckpt bisect -- true
+    $ ckpt bisect -- grep -q one a.txt
+    ! ckpt: The command does not fail after turn 1 of session s.
+    !   → ckpt list
+    exit 3
+
+    $ ckpt export ../out.bundle
+    Exported 8 checkpoints of 1 session to <base>/out.bundle.
+    ! ckpt: Exports 8 checkpoints of 1 session to <base>/out.bundle: every file they hold, names of ignored files, session ids, branches, times. Prompts stay here.
+
+    $ ckpt import ../out.bundle
+    @main  1 session  nothing new
+
+    $ ckpt import nowhere.bundle
+    ! ckpt: There is no file <root>/nowhere.bundle. Nothing was changed.
+    !   → ckpt export FILE   (on the machine it comes from)
+    exit 3
+
+    $ ckpt push nowhere
+    ! ckpt: There is no remote "nowhere". Nothing was changed.
+    !   → git remote -v
+    exit 3
+
+    $ ckpt push ../remote.git
+    Sent 8 checkpoints of 1 session to ../remote.git.
+    ! ckpt: Sends 8 checkpoints of 1 session to ../remote.git: every file they hold, names of ignored files, session ids, branches, times. Prompts stay here.
+
+    $ ckpt pull ../remote.git
+    @main  1 session  nothing new
+
+    $ ckpt pull nowhere
+    ! ckpt: There is no remote "nowhere". Nothing was changed.
+    !   → git remote -v
+    exit 3
+    "
+  `)
+})
+
+test('pending boundary: the daemon', () => {
+  const scratch = prepared()
+  expect(faces(scratch, DAEMON)).toMatchInlineSnapshot(`
+    "
+    $ ckpt daemon start
+    The daemon watches <root> (process <pid>).
+
+    $ ckpt daemon status
+    Running (process <pid>), watching 2 directories; snapshots are fast.
+
+    $ ckpt daemon start
+    A daemon is at work here already (process <pid>).
+
+    $ ckpt daemon stop
+    The daemon has stopped.
+
+    $ ckpt watch
+    watching <root>
     "
   `)
 })

@@ -1,6 +1,7 @@
 // Each command in a directory that is no repository and was not initialized.
 import { expect, test } from 'vitest'
 import { faces, facesEach } from '../support/face.ts'
+import { DAEMON, READS, WRITES } from '../support/face-lines.ts'
 import { Scratch } from '../support/scratch.ts'
 
 function prepared(): Scratch {
@@ -11,216 +12,69 @@ function prepared(): Scratch {
 
 test('plain directory: what reads', () => {
   const scratch = prepared()
-  const lines = [
-    'status',
-    'list',
-    'list --sessions',
-    'list --all-sessions',
-    'log',
-    'log --graph',
-    'show 2',
-    'show worktree',
-    'diff',
-    'diff 9',
-    'diff --stat',
-    'verify',
-    'doctor',
-    'hooks status',
-    'daemon status',
-  ]
-  expect(faces(scratch, lines)).toMatchInlineSnapshot(`
+  expect(faces(scratch, READS)).toMatchInlineSnapshot(`
     "
     $ ckpt status
-    ! ckpt: <root> is a plain directory without a store. Nothing was read.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt list
-    ! ckpt: <root> is a plain directory without a store. Nothing was read.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt list --sessions
-    ! ckpt: <root> is a plain directory without a store. Nothing was read.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt list --all-sessions
-    ! ckpt: <root> is a plain directory without a store. Nothing was read.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt log
-    ! ckpt: <root> is a plain directory without a store. Nothing was read.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt log --graph
-    ! ckpt: <root> is a plain directory without a store. Nothing was read.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt show 2
-    ! ckpt: <root> is a plain directory without a store. Nothing was read.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt show worktree
-    ! ckpt: <root> is a plain directory without a store. Nothing was read.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt diff
-    ! ckpt: <root> is a plain directory without a store. Nothing was read.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt diff 9
-    ! ckpt: <root> is a plain directory without a store. Nothing was read.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt diff --stat
-    ! ckpt: <root> is a plain directory without a store. Nothing was read.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt verify
-    ! ckpt: <root> is a plain directory without a store. Nothing was read.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt doctor
-    ! ckpt: <root> is a plain directory without a store. Nothing was read.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt hooks status
+    $ ckpt daemon status
+    $ ckpt daemon logs
+    $ ckpt blame a.txt
+    $ ckpt blame nowhere.txt
+    $ ckpt capabilities
     ! ckpt: <root> is a plain directory without a store. Nothing was read.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9
 
-    $ ckpt daemon status
-    ! ckpt: <root> is a plain directory without a store. Nothing was read.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
+    $ ckpt completion
+    ! ckpt: Which shell? There is completion for bash, zsh and fish. Nothing was changed.
+    !   → ckpt completion bash
+    exit 2
+
+    $ ckpt completion fish
+    complete -c ckpt -f -a '(ckpt completion --words -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+
+    $ ckpt completion --words -- show
+
+    $ ckpt agent status
+    Not installed: claude, codex, opencode, gemini, cursor. Install: ckpt agent install NAME
     "
   `)
 })
 
 test('plain directory: what writes', () => {
   const scratch = prepared()
-  const lines = [
-    'init',
-    'mark prompt --session s --text more',
-    'mark step --session s --tool Edit',
-    'mark stop --session s',
-    'run -- true',
-    'snapshot -m here',
-    'undo',
-    'undo --dry-run',
-    'undo --only 1',
-    'redo',
-    'accept',
-    'restore 1',
-    'switch 1',
-    'apply nonsense',
-    'commit -m done',
-    'prune',
-    'prune --dry-run --keep 1',
-    'forget a.txt',
-    'forget nowhere.txt',
-    'hooks install',
-    'hooks uninstall',
-    'daemon stop',
-  ]
-  expect(facesEach(scratch, lines)).toMatchInlineSnapshot(`
+  expect(facesEach(scratch, WRITES)).toMatchInlineSnapshot(`
     "
     $ ckpt init
     Initialized: <base>/home/state/ckpt/work-<hash>
-    Record a first checkpoint: ckpt snapshot
+    What records turns:
+      ckpt agent install NAME   (an agent tells of its turns)
+      ckpt run -- COMMAND   (one command as a turn)
 
     $ ckpt mark prompt --session s --text more
-    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt mark step --session s --tool Edit
-    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt mark stop --session s
-    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt run -- true
-    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt snapshot -m here
-    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt undo
-    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt undo --dry-run
-    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt undo --only 1
-    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt redo
-    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt accept
-    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt restore 1
-    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt switch 1
     ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
@@ -233,41 +87,11 @@ test('plain directory: what writes', () => {
     exit 2
 
     $ ckpt commit -m done
-    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt prune
-    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt prune --dry-run --keep 1
-    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt forget a.txt
-    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt forget nowhere.txt
-    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt hooks install
-    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
-    !   → ckpt init   (checkpoints for this directory)
-    !   → git init
-    exit 9
-
     $ ckpt hooks uninstall
     ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
@@ -276,6 +100,87 @@ test('plain directory: what writes', () => {
 
     $ ckpt daemon stop
     ! ckpt: <root> is a plain directory without a store. Nothing was read.
+    !   → ckpt init   (checkpoints for this directory)
+    !   → git init
+    exit 9
+
+    $ ckpt hook claude
+
+    $ ckpt agent install claude
+    Installed the hooks for Claude Code: <base>/home/.claude/settings.json
+    Seen: prompts, every tool call, shell edits, subagents, API errors; an interrupt is inferred at the next prompt.
+    Out again: ckpt agent uninstall claude
+
+    $ ckpt agent uninstall claude
+    Claude Code has no hooks of ckpt in <base>/home/.claude/settings.json
+
+    $ ckpt agent install nobody
+    ! ckpt: There is no agent "nobody": claude, codex, opencode, gemini, cursor are known. Nothing was changed.
+    !   → ckpt agent --help
+    exit 2
+
+    $ ckpt bisect -- true
+    $ ckpt bisect -- grep -q one a.txt
+    $ ckpt export ../out.bundle
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
+    !   → ckpt init   (checkpoints for this directory)
+    !   → git init
+    exit 9
+
+    $ ckpt import ../out.bundle
+    $ ckpt import nowhere.bundle
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
+    !   → ckpt init   (checkpoints for this directory)
+    !   → git init
+    exit 9
+
+    $ ckpt push nowhere
+    $ ckpt push ../remote.git
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
+    !   → ckpt init   (checkpoints for this directory)
+    !   → git init
+    exit 9
+
+    $ ckpt pull ../remote.git
+    $ ckpt pull nowhere
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
+    !   → ckpt init   (checkpoints for this directory)
+    !   → git init
+    exit 9
+    "
+  `)
+})
+
+test('plain directory: the daemon', () => {
+  const scratch = prepared()
+  expect(faces(scratch, DAEMON)).toMatchInlineSnapshot(`
+    "
+    $ ckpt daemon start
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
+    !   → ckpt init   (checkpoints for this directory)
+    !   → git init
+    exit 9
+
+    $ ckpt daemon status
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
+    !   → ckpt init   (checkpoints for this directory)
+    !   → git init
+    exit 9
+
+    $ ckpt daemon start
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
+    !   → ckpt init   (checkpoints for this directory)
+    !   → git init
+    exit 9
+
+    $ ckpt daemon stop
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
+    !   → ckpt init   (checkpoints for this directory)
+    !   → git init
+    exit 9
+
+    $ ckpt watch
+    ! ckpt: <root> is a plain directory without a store. Nothing was recorded.
     !   → ckpt init   (checkpoints for this directory)
     !   → git init
     exit 9

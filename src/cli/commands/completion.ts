@@ -67,7 +67,9 @@ const command: Command = async (invocation) => {
   if (!script) {
     throw new CkptError(
       'USAGE',
-      `There is completion for bash, zsh and fish, not for ${JSON.stringify(shell)}. Nothing was changed.`,
+      shell === ''
+        ? 'Which shell? There is completion for bash, zsh and fish. Nothing was changed.'
+        : `There is completion for bash, zsh and fish, not for ${JSON.stringify(shell)}. Nothing was changed.`,
       { hints: ['ckpt completion bash'] },
     )
   }

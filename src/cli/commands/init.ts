@@ -1,3 +1,4 @@
+import { FIRST_TURN } from '../../core/errors.ts'
 import { storeExists } from '../../git/store.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
 import type { Command } from '../command.ts'
@@ -9,7 +10,9 @@ const init: Command = async ({ env, cwd }) => {
   const context = await openContext(env, cwd, { init: true })
   try {
     const path = context.place.directory
-    const text = had ? `Already initialized: ${path}` : `Initialized: ${path}\nRecord a first checkpoint: ckpt snapshot`
+    const text = had
+      ? `Already initialized: ${path}`
+      : [`Initialized: ${path}`, 'What records turns:', ...FIRST_TURN.map((line) => `  ${line}`)].join('\n')
     return { json: { store: { path }, created: !had, warnings: context.warnings }, text, warnings: context.warnings }
   } finally {
     closeContext(context)

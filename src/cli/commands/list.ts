@@ -5,7 +5,7 @@ import { openForReading } from '../../ops/reading.ts'
 import { count, flag, text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { sessionJson, timelineBoundary, turnJson } from '../present/json.ts'
-import { listText, sessionsText, table, turnRow } from '../present/text.ts'
+import { listText, NO_TURNS, sessionsText, table, turnRow } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, colors }) => {
   const limit = count(args, 'limit')
@@ -25,7 +25,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       })
       const how = { c: colors, now: env.now() }
       const rows = views.map((view) => [colors.dim(printable(view.turn.session)), ...turnRow(view, how)])
-      const shown = rows.length === 0 ? 'No turns yet.' : table(rows)
+      const shown = rows.length === 0 ? NO_TURNS : table(rows)
       return {
         json: { session: null, turns: views.map((view) => turnJson(view, view.worktree)), warnings },
         text: shown,

@@ -6,7 +6,7 @@ import { openForReading } from '../../ops/reading.ts'
 import { flag, text } from '../arguments.ts'
 import type { Colors, Command } from '../command.ts'
 import { timelineBoundary, turnJson } from '../present/json.ts'
-import { table, turnRow } from '../present/text.ts'
+import { NO_TURNS, table, turnRow } from '../present/text.ts'
 
 function draw({ timeline, nodes }: SessionLog, { c, now, graph }: { c: Colors; now: number; graph: boolean }): string {
   const lines = table(nodes.map(({ view }) => turnRow(view, { c, now }))).split('\n')
@@ -37,7 +37,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       turns: nodes.map(({ view, parent }) => ({ ...turnJson(view, place.worktreeId), parent })),
     }))
     const how = { c: colors, now: env.now(), graph: flag(args, 'graph') }
-    const shown = logs.length === 0 ? 'No turns yet.' : logs.map((log) => draw(log, how)).join('\n\n')
+    const shown = logs.length === 0 ? NO_TURNS : logs.map((log) => draw(log, how)).join('\n\n')
     return { json: { sessions, warnings }, text: shown, warnings, paged: true }
   } finally {
     closeContext(context)

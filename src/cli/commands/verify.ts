@@ -23,6 +23,11 @@ function verifyText({ checks, commits }: VerifyResult, colors: Colors): string {
   return `${table(rows)}\n\n${table(list)}`
 }
 
+const HINTS = {
+  BOUNDARY_PENDING: ['ckpt redo --all', 'ckpt accept'],
+  VERIFY_FAILED: ['ckpt doctor   (what can be mended, and how)'],
+}
+
 const command: Command = async ({ env, args, cwd, colors }) => {
   const [ref, bundle] = [text(args, 'ref'), text(args, 'bundle')]
   if (flag(args, 'covered') && ref === undefined)
@@ -59,7 +64,9 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       paged: true,
       warnings,
       ok: code === null,
-      ...(code === null ? {} : { exitCode: EXIT_CODES[code], error: { code, message: problems.join('; ') } }),
+      ...(code === null
+        ? {}
+        : { exitCode: EXIT_CODES[code], error: { code, message: problems.join('; '), hints: HINTS[code] } }),
     }
   } finally {
     closeContext(context)

@@ -43,7 +43,12 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       if (!background && !args.json) view = startView(env, { daemon, colors })
     },
     onChange: (path) => view?.changed(path),
-  }).finally(() => view?.end())
+  })
+    .catch((error: unknown) => {
+      log.error(error instanceof Error ? error.message : String(error)) // in the background nobody sees it otherwise
+      throw error
+    })
+    .finally(() => view?.end())
   return { json: {}, text: '' }
 }
 

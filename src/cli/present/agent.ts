@@ -30,13 +30,14 @@ export function agentChangeText(
   const done = action === 'install' ? 'Installed' : 'Removed'
   const would = action === 'install' ? 'Would install' : 'Would remove'
   const lines = [`${dryRun ? would : done} the hooks for ${agent.title}: ${where}`]
-  for (const line of changeOf(plan).split('\n')) {
+  for (const line of dryRun ? changeOf(plan).split('\n') : []) {
     const shown = printable(line)
     lines.push(line.startsWith('+') ? c.green(shown) : line.startsWith('-') ? c.red(shown) : c.dim(shown))
   }
   if (action === 'install') {
     lines.push(`Seen: ${agent.covers}.`)
     if (agent.afterwards) lines.push(agent.afterwards)
+    if (!dryRun) lines.push(c.dim(`Out again: ckpt agent uninstall ${agent.name}`))
   }
   return lines.join('\n')
 }

@@ -1,5 +1,6 @@
 /** Results as short, aligned text. Pure: colours are passed in, text from elsewhere is printed without control characters. */
 
+import { FIRST_TURN } from '../../core/errors.ts'
 import { pathToText, printable } from '../../core/paths.ts'
 import type { FileAction } from '../../core/plan.ts'
 import type { FileDiff, Stat } from '../../git/diff.ts'
@@ -66,10 +67,11 @@ export function turnRow(view: TurnView, { c, now }: { c: Colors; now: number }):
   ]
 }
 
+export const NO_TURNS = ['No turns yet. What makes some:', ...FIRST_TURN.map((line) => `  ${line}`)].join('\n')
+
 export function listText(result: ListResult, { c, now }: { c: Colors; now: number }): string {
   const { timeline, turns } = result
-  if (!timeline)
-    return "No turns yet. An agent's turn is recorded by `ckpt run -- COMMAND` or `ckpt mark prompt --session NAME`."
+  if (!timeline) return NO_TURNS
   const head = `Session ${c.bold(printable(timeline.session))}${timeline.agent ? ` (${printable(timeline.agent)})` : ''}`
   if (turns.length === 0)
     return `${head}: no turns to show.${timeline.boundary ? ' See the undone ones: ckpt list --hidden' : ''}`
@@ -283,7 +285,7 @@ export function statusText(result: StatusResult, { c, daemon }: { c: Colors; dae
     [
       'Sessions',
       sessions.length === 0
-        ? 'none yet'
+        ? 'none yet   (first: ckpt agent install NAME)'
         : sessions
             .map(
               ({ timeline, state }) =>
