@@ -8,6 +8,7 @@ import { CONFIG_NAMES } from '../src/config/load.ts'
 import { checkConfig, configSchema } from '../src/config/schema.ts'
 import { CkptError, type ErrorCode, EXIT_CODES } from '../src/core/errors.ts'
 import { drawMachine } from '../src/core/machine.ts'
+import { jsonSchema } from './json-schema.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 
@@ -167,7 +168,8 @@ export const KEYS: Record<string, string> = {
 /** Every key of the schema, dotted. */
 export function schemaKeys(): string[] {
   const keys: string[] = []
-  for (const [name, field] of Object.entries(configSchema.shape)) {
+  const { $schema: _, ...fields } = configSchema.shape
+  for (const [name, field] of Object.entries(fields)) {
     const inner = field.unwrap()
     if ('shape' in inner) keys.push(...Object.keys(inner.shape).map((key) => `${name}.${key}`))
     else keys.push(name)
@@ -235,7 +237,7 @@ export function configPage(): string {
   return `${[
     '# Configuration',
     generated,
-    `Configuration is data, never code. In the top directory of a worktree the first of these counts: ${CONFIG_NAMES.map((name) => (name === 'package.json' ? '`"checkpoint"` in `package.json`' : `\`${name}\``)).join(', ')}. The user's own files of the same names lie in \`$XDG_CONFIG_HOME/ckpt/\` (\`~/.config/ckpt/\`). A key in the project's file wins over the same key in the user's. [.checkpointrc.example](../.checkpointrc.example) has every key with its default.`,
+    `Configuration is data, never code. In the top directory of a worktree the first of these counts: ${CONFIG_NAMES.map((name) => (name === 'package.json' ? '`"checkpoint"` in `package.json`' : `\`${name}\``)).join(', ')}. The user's own files of the same names lie in \`$XDG_CONFIG_HOME/ckpt/\` (\`~/.config/ckpt/\`). A key in the project's file wins over the same key in the user's. [.checkpointrc.example](../.checkpointrc.example) has every key with its default. For editors, [schema/checkpointrc.schema.json](../schema/checkpointrc.schema.json) says what may stand where: name it in a key \`$schema\`, which ckpt itself passes over.`,
     table(
       ['key', 'default', 'value', ''],
       schemaKeys().map((key) => [`\`${key}\``, `\`${defaultText(key)}\``, allowedValue(key), KEYS[key] ?? '']),
@@ -337,5 +339,6 @@ export async function pages(): Promise<Map<string, string>> {
     ['docs/promises.md', promisesPage()],
     ['docs/known-limitations.md', limitationsPage()],
     ['.checkpointrc.example', exampleConfig()],
+    ['schema/checkpointrc.schema.json', jsonSchema({ words: KEYS, defaultOf: defaultText })],
   ])
 }

@@ -2,22 +2,24 @@
 import { z } from 'zod'
 import { CkptError } from '../core/errors.ts'
 import type { PartialConfig } from './defaults.ts'
-import { parseDuration, parseSize } from './units.ts'
+import { DURATION, parseDuration, parseSize, SIZE } from './units.ts'
 
-const measured = (parse: (text: string) => number | null, what: string, least: number) =>
-  z.union([z.number().int().min(least), z.string()], what).transform((value, context) => {
+const measured = (parse: (text: string) => number | null, written: RegExp, what: string, least: number) =>
+  z.union([z.number().int().min(least), z.string().regex(written)], what).transform((value, context) => {
     const number = typeof value === 'number' ? value : parse(value)
     if (number !== null && number >= least) return number
     context.addIssue({ code: 'custom', message: what })
     return z.NEVER
   })
 
-const size = measured(parseSize, 'a size in bytes, or like "10MiB"', 0)
-const duration = measured(parseDuration, 'milliseconds, or a time like "20s"', 1)
+const size = measured(parseSize, SIZE, 'a size in bytes, or like "10MiB"', 0)
+const duration = measured(parseDuration, DURATION, 'milliseconds, or a time like "20s"', 1)
 
 const patterns = z.array(z.string().min(1), 'a list of gitignore patterns')
 
 export const configSchema = z.strictObject({
+  /** For editors: where the JSON Schema is. Says nothing to us. */
+  $schema: z.string('a path or URL of the JSON Schema').optional(),
   enableFileCheckpointing: z.boolean('true or false').optional(),
   checkpointKeepCount: z.number('a whole number, 0 for no limit').int().nonnegative().optional(),
   snapshot: z
@@ -70,7 +72,10 @@ export const configSchema = z.strictObject({
 /** @throws CkptError CONFIG that names the key, the file and what is allowed */
 export function checkConfig(value: unknown, file: string): PartialConfig {
   const result = configSchema.safeParse(value)
-  if (result.success) return result.data
+  if (result.success) {
+    const { $schema: _, ...part } = result.data
+    return part
+  }
   const issue = result.error.issues[0]!
   const at = issue.path.join('.')
   const message =
@@ -87,5 +92,9 @@ function allowedAt(path: readonly PropertyKey[]): string {
     if (schema instanceof z.ZodObject) schema = schema.shape[String(key)] as z.ZodType
   }
   if (schema instanceof z.ZodOptional) schema = schema.unwrap() as z.ZodType
-  return schema instanceof z.ZodObject ? Object.keys(schema.shape).join(', ') : 'none'
+  return schema instanceof z.ZodObject
+    ? Object.keys(schema.shape)
+        .filter((key) => key !== '$schema')
+        .join(', ')
+    : 'none'
 }

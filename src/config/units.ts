@@ -11,16 +11,20 @@ const sizes: Record<string, number> = {
 }
 const times: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
+/** How they are written: also what the published JSON Schema says. */
+export const SIZE = /^(\d+(?:\.\d+)?)\s*((?:[KkMmGg][Ii]?)?[Bb])?$/
+export const DURATION = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/
+
 /** `10MiB`, `500kB`, `2048` to bytes; null for anything else. */
 export function parseSize(text: string): number | null {
-  const match = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text)
-  const unit = match ? sizes[match[2]!.toLowerCase()] : undefined
+  const match = SIZE.exec(text)
+  const unit = match ? sizes[(match[2] ?? '').toLowerCase()] : undefined
   return match && unit !== undefined ? Math.round(Number(match[1]) * unit) : null
 }
 
 /** `20s`, `7d`, `500ms` to milliseconds; null for anything else. */
 export function parseDuration(text: string): number | null {
-  const match = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/.exec(text)
+  const match = DURATION.exec(text)
   const unit = match ? times[match[2]!] : undefined
   return match && unit !== undefined ? Math.round(Number(match[1]) * unit) : null
 }
