@@ -1,7 +1,8 @@
 /** The parts of docs/ that follow from the source: command line, exit codes, configuration, states, and which test shows what. */
 import fs from 'node:fs'
 import path from 'node:path'
-import { type CommandEntry, commands } from '../src/cli/commands.ts'
+import type { CommandEntry } from '../src/cli/command-entry.ts'
+import { commands } from '../src/cli/commands.ts'
 import { parse } from '../src/cli/parse.ts'
 import { DEFAULTS } from '../src/config/defaults.ts'
 import { CONFIG_NAMES } from '../src/config/load.ts'
@@ -317,18 +318,6 @@ export function promisesPage(): string {
     .join('\n')
 }
 
-/** Commands that are meant to come. The page of limitations names those that are not in the table yet. */
-const PLANNED =
-  'log switch commit prune forget blame bisect hooks agent hook watch daemon rewind export import push pull completion'
-
-export function limitationsPage(): string {
-  const there = new Set(commands.map(({ usage }) => usage.split(' ')[0]))
-  const missing = PLANNED.split(' ').filter((name) => !there.has(name))
-  return fs
-    .readFileSync(path.join(root, 'docs/known-limitations.md'), 'utf8')
-    .replace(/^- The commands .*$/m, `- The commands ${missing.map((name) => `\`${name}\``).join(', ')}.`)
-}
-
 /** Every generated page, by its path. */
 export async function pages(): Promise<Map<string, string>> {
   return new Map([
@@ -337,7 +326,6 @@ export async function pages(): Promise<Map<string, string>> {
     ['docs/config.md', configPage()],
     ['docs/states.md', statesPage()],
     ['docs/promises.md', promisesPage()],
-    ['docs/known-limitations.md', limitationsPage()],
     ['.checkpointrc.example', exampleConfig()],
     ['schema/checkpointrc.schema.json', jsonSchema({ words: KEYS, defaultOf: defaultText })],
   ])

@@ -1,31 +1,15 @@
 /** Every command: its usage line, its options, and where it lies. The CLI reference is made from this table. */
-import type { Options } from 'yargs'
-import type { Command } from './command.ts'
-
-export interface CommandEntry {
-  usage: string
-  describe: string
-  /** What follows `--`, as the usage line shows it. */
-  rest?: string
-  /** `freeText`: the next word is the value, even if it begins with a dash; not if it is another option's name. */
-  options?: Record<string, Options & { positional?: boolean; freeText?: boolean }>
-  examples?: [string, string][]
-  load: () => Promise<Command>
-}
-
-const string = (describe: string): Options => ({ type: 'string', requiresArg: true, describe })
-const boolean = (describe: string): Options => ({ type: 'boolean', describe })
-const id = (describe: string) => ({ positional: true, describe })
-
-const session = string('the session: its id, a unique prefix, or `latest`')
-const conflicts = {
-  merge: boolean('write conflict markers where both sides changed the same lines'),
-  force: boolean('take the other state; the safety checkpoint keeps yours'),
-  'skip-conflicts': boolean('leave conflicting paths as they are'),
-}
-const dryRun = boolean('print the plan, change nothing')
-const withPrompts = boolean('the text of prompts too')
-const yes = boolean('do not ask when files look like secrets')
+import {
+  boolean,
+  type CommandEntry,
+  conflicts,
+  dryRun,
+  id,
+  session,
+  string,
+  withPrompts,
+  yes,
+} from './command-entry.ts'
 
 export const commands: CommandEntry[] = [
   {
@@ -217,6 +201,12 @@ export const commands: CommandEntry[] = [
       'dry-run': dryRun,
     },
     load: async () => (await import('./commands/switch.ts')).default,
+  },
+  {
+    usage: 'rewind',
+    describe: 'pick a turn from a list, see what would change, and go back to it',
+    options: { session },
+    load: async () => (await import('./commands/rewind.ts')).default,
   },
   {
     usage: 'prune',

@@ -4,7 +4,8 @@
  */
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import type { Arguments, Parsed } from './command.ts'
-import { type CommandEntry, commands } from './commands.ts'
+import type { CommandEntry } from './command-entry.ts'
+import { commands } from './commands.ts'
 
 const globals = {
   json: { type: 'boolean', default: false },

@@ -215,6 +215,13 @@ test('pending boundary: what writes', () => {
     !   → ckpt accept
     exit 5
 
+    $ ckpt rewind
+    ! ckpt: \`ckpt rewind\` asks, and there is no terminal to ask on. Nothing was changed.
+    !   → ckpt list
+    !   → ckpt undo --to TURN --dry-run
+    !   → ckpt restore TURN --dry-run
+    exit 2
+
     $ ckpt apply nonsense
     ! ckpt: That is not a token of a dry run. Nothing was changed.
     !   → ckpt undo --dry-run

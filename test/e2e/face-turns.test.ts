@@ -214,6 +214,13 @@ test('turns three: what writes', () => {
       write  plan.md
     As it was before: ckpt restore <id> --exact
 
+    $ ckpt rewind
+    ! ckpt: \`ckpt rewind\` asks, and there is no terminal to ask on. Nothing was changed.
+    !   → ckpt list
+    !   → ckpt undo --to TURN --dry-run
+    !   → ckpt restore TURN --dry-run
+    exit 2
+
     $ ckpt apply nonsense
     ! ckpt: That is not a token of a dry run. Nothing was changed.
     !   → ckpt undo --dry-run
@@ -334,6 +341,7 @@ test('turns three: the daemon', () => {
 
     $ ckpt watch
     watching <root>
+    exit 130
     "
   `)
 })

@@ -41,6 +41,7 @@ export const WRITES = [
   'accept',
   'restore 1',
   'switch 1',
+  'rewind',
   'apply nonsense',
   'commit -m done',
   'prune',

@@ -1,25 +1,16 @@
+import { apply } from '../../ops/apply.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
-import { type RedoOptions, redo } from '../../ops/redo.ts'
-import { type RestoreOptions, restore } from '../../ops/restore.ts'
 import { readToken } from '../../ops/token.ts'
-import { type UndoOptions, undo } from '../../ops/undo.ts'
 import type { Command } from '../command.ts'
 import { changeJson } from '../present/json.ts'
 import { changeText } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, colors, arrived }) => {
-  const { op, options, hash } = readToken(String(args.token))
+  const token = String(args.token)
+  readToken(token) // a wrong one is refused before anything is looked at
   const context = await openContext(env, cwd, { create: true, forgiving: true })
   try {
-    const how = { arrived, expected: hash }
-    const wanted = { ...options, dryRun: false }
-    const verb = op === 'restore' && (wanted as RestoreOptions).move ? 'switch' : op
-    const result =
-      op === 'undo'
-        ? await undo(context, wanted as UndoOptions, how)
-        : op === 'redo'
-          ? await redo(context, wanted as RedoOptions, how)
-          : await restore(context, wanted as RestoreOptions, how)
+    const { verb, result } = await apply(context, token, arrived)
     return { json: changeJson(result), text: changeText(verb, result, colors), warnings: result.warnings }
   } finally {
     closeContext(context)

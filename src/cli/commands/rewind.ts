@@ -1,0 +1,130 @@
+import type { Readable, Writable } from 'node:stream'
+import { CkptError, FIRST_TURN } from '../../core/errors.ts'
+import { printable } from '../../core/paths.ts'
+import type { Env } from '../../env.ts'
+import { apply } from '../../ops/apply.ts'
+import { type Context, closeContext, openContext } from '../../ops/context.ts'
+import { type ListResult, listTurns, type TurnView } from '../../ops/history.ts'
+import { type Way, type WayVerb, waysTo } from '../../ops/rewind.ts'
+import type { ChangeResult } from '../../ops/undo.ts'
+import { text } from '../arguments.ts'
+import type { Colors, Command, Output } from '../command.ts'
+import { changeJson } from '../present/json.ts'
+import { changeText, filesText, plural, table, turnRow } from '../present/text.ts'
+
+/** Turns that are offered; older ones have `ckpt list` and `ckpt undo --to`. */
+const OFFERED = 200
+
+/** Of a terminal that does not say. */
+const [COLUMNS, ROWS] = [80, 24]
+
+const NOTHING: Output = { json: { picked: null }, text: 'Nothing was changed.' }
+
+const command: Command = async ({ env, args, cwd, colors }) => {
+  if (args.json || !env.stdin.isTTY || !env.stderr.isTTY) {
+    throw new CkptError('USAGE', '`ckpt rewind` asks, and there is no terminal to ask on. Nothing was changed.', {
+      hints: ['ckpt list', 'ckpt undo --to TURN --dry-run', 'ckpt restore TURN --dry-run'],
+    })
+  }
+  const ask = await asking(env, colors)
+  const session = text(args, 'session')
+  const within = async <T>(work: (context: Context) => Promise<T>): Promise<T> => {
+    // Nothing is held while a person thinks.
+    const context = await openContext(env, cwd, { create: true, forgiving: true })
+    return work(context).finally(() => closeContext(context))
+  }
+  const list = await within((context) =>
+    listTurns(context, { ...(session === undefined ? {} : { session }), hidden: true, limit: OFFERED }),
+  )
+  if (list.turns.length === 0)
+    throw new CkptError('NOTHING_TO_UNDO', 'There is no turn here yet. Nothing was changed.', { hints: FIRST_TURN })
+  const view = await ask.turn(list, env.now())
+  if (!view) return NOTHING
+  const { number } = view.turn
+  const undone = view.turn.hidden ? list.turns.filter(({ turn }) => turn.hidden && turn.number <= number).length : 0
+  const ways = await within((context) => waysTo(context, { session: view.turn.session, number, undone }))
+  const way = await ask.way(view, ways)
+  if (!way) return NOTHING
+  if (way.plan instanceof CkptError) throw way.plan
+  if (!(await ask.agreement(way.verb, way.plan))) return NOTHING
+  const token = way.plan.token ?? ''
+  const { verb, result } = await within((context) => apply(context, token, env.monotonic()))
+  return { json: changeJson(result), text: changeText(verb, result, colors), warnings: result.warnings }
+}
+
+/** What each way does, in a person's words. */
+function wayLabel(verb: WayVerb, { turn }: TurnView): string {
+  switch (verb) {
+    case 'undo':
+      return `Undo: back to before turn ${turn.number}`
+    case 'redo':
+      return `Redo: up to the end of turn ${turn.number}`
+    case 'restore':
+      return `Files only: as turn ${turn.number} left them; no turn is undone`
+  }
+}
+
+function wayHint({ plan }: Way): string {
+  if (plan instanceof CkptError) return `refused: ${printable(plan.message)}`
+  const conflicts = plan.files.filter(({ action }) => action === 'conflict').length
+  const count = plan.files.length === 0 ? 'no files differ' : plural(plan.files.length, 'file')
+  return conflicts > 0 ? `${count}, ${plural(conflicts, 'conflict')}` : count
+}
+
+/** The questions. The library for them is loaded only here. */
+async function asking(env: Env, colors: Colors) {
+  const { confirm, isCancel, note, select } = await import('@clack/prompts')
+  const streams = {
+    input: env.stdin as unknown as Readable,
+    output: screen(env.stderr, colors.isColorSupported),
+  }
+  const width = (env.stderr.columns || COLUMNS) - 8
+  const cut = (line: string) => (line.length > width ? `${line.slice(0, width - 1)}…` : line)
+  const chosen = <T>(value: T) => (isCancel(value) ? null : (value as Exclude<T, symbol>))
+  const plain = (await import('picocolors')).default.createColors(false)
+  return {
+    turn: async ({ turns }: ListResult, now: number): Promise<TurnView | null> => {
+      const lines = table(turns.map((view) => turnRow(view, { c: plain, now }))).split('\n')
+      const options = turns.map((_, value) => ({ value, label: cut(lines[value]!) }))
+      const value = chosen(await select<number>({ message: 'Which turn?', options, ...streams }))
+      return value === null ? null : turns[value]!
+    },
+    way: async (view: TurnView, ways: readonly Way[]): Promise<Way | null> => {
+      const options = ways.map((way, value) => ({
+        value,
+        label: wayLabel(way.verb, view),
+        hint: wayHint(way),
+      }))
+      const value = chosen(await select<number>({ message: 'What is to happen?', options, ...streams }))
+      return value === null ? null : ways[value]!
+    },
+    agreement: async (verb: WayVerb, plan: ChangeResult): Promise<boolean> => {
+      const files = filesText(plan.files, colors).map((line) => line.trimStart())
+      note(files.join('\n') || 'No files differ.', `Would ${verb}`, streams)
+      if (plan.token === undefined || plan.files.some(({ action }) => action === 'conflict')) {
+        throw new CkptError('CONFLICT', 'Files differ from what the turns left. Nothing was changed.', {
+          hints: [`ckpt ${verb} --help   (--merge, --force, --skip-conflicts)`],
+        })
+      }
+      return chosen(await confirm({ message: 'Do this?', initialValue: true, ...streams })) === true
+    },
+  }
+}
+
+/** The stream with a size, which some terminals do not know, and perhaps without colours; what moves the cursor stays. */
+function screen(stream: Env['stderr'], colored: boolean): Writable {
+  return new Proxy(stream as unknown as Writable, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key, target)
+      if (key === 'columns') return value || COLUMNS
+      if (key === 'rows') return value || ROWS
+      if (key === 'write' && !colored) {
+        return (chunk: unknown, ...rest: []) =>
+          target.write(typeof chunk === 'string' ? chunk.replace(/\x1b\[[0-9;]*m/g, '') : chunk, ...rest)
+      }
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
+export default command

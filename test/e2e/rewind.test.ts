@@ -1,0 +1,101 @@
+// The picker, on a terminal with somebody at the keys.
+import { describe, expect, test } from 'vitest'
+import { Scratch } from '../support/scratch.ts'
+import { hasPython, KEYS, onTerminal, type Step } from '../support/terminal.ts'
+
+function prepared(): Scratch {
+  const scratch = new Scratch().init()
+  scratch.turn('write a plan', () => scratch.write({ 'plan.md': 'a plan\n' }))
+  scratch.turn('change a', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.turn('tidy up', () => scratch.remove('plan.md'))
+  return scratch
+}
+
+const { enter, down, right, ctrlC, escape: esc } = KEYS
+const second: Step[] = [
+  ['Which turn?', down],
+  ['● ', enter],
+]
+
+describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where there is none)', () => {
+  test('undo to before a turn, after its plan was shown', () => {
+    const scratch = prepared()
+    const { code, text } = onTerminal(scratch, ['rewind'], {
+      steps: [...second, ['What is to happen?', enter], ['Do this?', enter]],
+    })
+    expect(code).toBe(0)
+    expect(text).toContain('Undo: back to before turn 2')
+    expect(text).toMatch(/write {2}a\.txt\s+│\n.*write {2}plan\.md[\s\S]*Do this\?/)
+    expect(text).toContain('Undid turns 2 to 3: 2 files.')
+    expect([scratch.read('a.txt'), scratch.read('plan.md')]).toEqual(['one\n', 'a plan\n'])
+    expect(scratch.ckpt('status').boundary).toMatchObject({ turn: 2, hiddenTurns: [2, 3] })
+  })
+
+  test('the files only: no turn is undone', () => {
+    const scratch = prepared()
+    const { code } = onTerminal(scratch, ['rewind'], {
+      steps: [...second, ['What is to happen?', down], ['Files only', enter], ['Do this?', enter]],
+    })
+    expect(code).toBe(0)
+    expect([scratch.read('a.txt'), scratch.read('plan.md')]).toEqual(['two\n', 'a plan\n'])
+    expect(scratch.ckpt('status').boundary).toBeNull()
+  })
+
+  test('an undone turn is offered as a redo', () => {
+    const scratch = prepared()
+    scratch.ckpt('undo', '--turns', '3')
+    const { text } = onTerminal(scratch, ['rewind'], {
+      steps: [...second, ['Redo: up to the end of turn 2', enter], ['Do this?', enter]],
+    })
+    expect(text).toContain('Still undone: from turn 3')
+    expect([scratch.read('a.txt'), scratch.read('plan.md')]).toEqual(['two\n', 'a plan\n'])
+  })
+
+  test.each<[string, Step[]]>([
+    ['Ctrl-C in the list', [['Which turn?', ctrlC]]],
+    ['Escape in the list', [['Which turn?', esc]]],
+    ['Ctrl-C at the ways', [...second, ['What is to happen?', ctrlC]]],
+    ['Ctrl-C at the last question', [...second, ['What is to happen?', enter], ['Do this?', ctrlC]]],
+    ['No', [...second, ['What is to happen?', enter], ['Do this?', right], ['● No', enter]]],
+  ])('%s changes nothing', (_, steps) => {
+    const scratch = prepared()
+    const [before, refs] = [scratch.manifest(), scratch.ckpt('list', '--hidden').turns]
+    const { code, text } = onTerminal(scratch, ['rewind'], { steps })
+    expect(code).toBe(0)
+    expect(text).toContain('Nothing was changed.')
+    expect(scratch.manifest()).toEqual(before)
+    expect(scratch.ckpt('list', '--hidden').turns).toEqual(refs)
+    expect(scratch.ckpt('status').boundary).toBeNull()
+  })
+
+  test('what somebody changed since is a conflict, listed, and nothing is written', () => {
+    const scratch = prepared()
+    scratch.write({ 'a.txt': 'mine\n' })
+    const { code, text } = onTerminal(scratch, ['rewind'], { steps: [...second, ['What is to happen?', enter]] })
+    expect(code).toBe(4)
+    expect(text).toContain('conflict  a.txt')
+    expect(text).not.toContain('Do this?')
+    expect(scratch.read('a.txt')).toBe('mine\n')
+    expect(scratch.exists('plan.md')).toBe(false)
+  })
+
+  test('a terminal that does not know its size', () => {
+    const scratch = prepared()
+    const { text } = onTerminal(scratch, ['rewind'], { steps: [['Which turn?', ctrlC]], size: [0, 0] })
+    expect(text).toContain('write a plan')
+  })
+
+  test('no colours where they are not wanted, and prompts cannot paint', () => {
+    const scratch = prepared()
+    scratch.turn('\x1b[31mred\x07', () => scratch.write({ 'b.txt': 'b\n' }))
+    const { raw } = onTerminal(scratch, ['rewind'], { steps: [['Which turn?', ctrlC]], vars: { NO_COLOR: '1' } })
+    expect(raw).not.toMatch(/\x1b\[[0-9;]*m|\x07/)
+  })
+})
+
+test('without a terminal it names the commands that do the same', () => {
+  const scratch = prepared()
+  const { code, document } = scratch.tryCkpt('rewind')
+  expect({ code, error: document.error.code }).toEqual({ code: 2, error: 'USAGE' })
+  expect(document.error.hints).toContain('ckpt undo --to TURN --dry-run')
+})
