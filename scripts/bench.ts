@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { gateCost } from './bench-gate.ts'
 import { benchHistory } from './bench-history.ts'
+import { benchStore } from './bench-store.ts'
 import { layOut } from './large-tree.ts'
 
 const ROUNDS = Number(process.env.CKPT_BENCH_ROUNDS ?? 9)
@@ -184,6 +185,7 @@ try {
   const { gated, bare } = gateCost(base, program, vars)
   report('git commit with the gate, nothing pending', gated, bare, 'at most 1.2')
   await benchHistory(ROUNDS)
+  await benchStore()
 } finally {
   rmSync(base, { recursive: true, force: true })
 }
