@@ -125,22 +125,19 @@ export class Daemon {
       root: this.#context.worktree.root,
       since: this.#since,
     }
-    writeFileWhole(env, infoFile(worktreeDir), `${JSON.stringify(info)}\n`)
-    this.#options.log.info({ root: info.root, socket, ...this.held.state }, 'watching')
-    this.#options.onReady?.(this)
-    this.enqueue(() => this.#auto.record()).catch((error: unknown) =>
-      this.#options.log.warn({ error: String(error) }, 'auto turns'),
-    )
-    await new Promise<void>((resolve) => {
-      const beat = setInterval(() => this.#heartbeat(), HEARTBEAT)
-      const end = () => {
-        clearInterval(beat)
-        for (const off of stops) off()
-        resolve()
-      }
-      const stops = [env.onSignal('SIGTERM', end), env.onSignal('SIGINT', end), env.onSignal('SIGHUP', () => undefined)]
-      this.#end = end
-    })
+    // Before anybody is told that it is there: who is told may send a signal at once.
+    const ended = this.#untilTold()
+    try {
+      writeFileWhole(env, infoFile(worktreeDir), `${JSON.stringify(info)}\n`)
+      this.#options.log.info({ root: info.root, socket, ...this.held.state }, 'watching')
+      this.#options.onReady?.(this)
+      this.enqueue(() => this.#auto.record()).catch((error: unknown) =>
+        this.#options.log.warn({ error: String(error) }, 'auto turns'),
+      )
+      await ended
+    } finally {
+      this.stop()
+    }
     removeIfThere(env, infoFile(worktreeDir))
     server.close()
     this.#auto.stop()
@@ -154,6 +151,21 @@ export class Daemon {
 
   stop(): void {
     this.#end?.()
+  }
+
+  /** Until `stop`, or a signal. */
+  #untilTold(): Promise<void> {
+    const env = this.#env
+    return new Promise((resolve) => {
+      const beat = setInterval(() => this.#heartbeat(), HEARTBEAT)
+      const end = () => {
+        clearInterval(beat)
+        for (const off of stops) off()
+        resolve()
+      }
+      const stops = [env.onSignal('SIGTERM', end), env.onSignal('SIGINT', end), env.onSignal('SIGHUP', () => undefined)]
+      this.#end = end
+    })
   }
 
   /** Stops by itself when the worktree went away, or nobody called for long. */

@@ -19,6 +19,7 @@ function steady(scratch: Scratch, text: string): string {
     .replace(/\b\d\d\d\d-\d\d-\d\d \d\d:\d\d\b/g, '<time>')
     .replace(/(?<= )\d\d:\d\d\b/g, '<time>')
     .replace(/\b\d+(\.\d)? (B|KiB|MiB)\b/g, '<size>')
+    .replace(/\b\d+ (loose )?objects\b/g, '<n> $1objects') // two of the same second may be one
     .replace(/\bgit \d+\.\d+\b/g, 'git <version>')
 }
 
