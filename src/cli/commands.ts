@@ -15,6 +15,10 @@ export const commands: CommandEntry[] = [
   {
     usage: 'init',
     describe: 'make the store (a git worktree needs no init; a plain directory does)',
+    options: {
+      hooks: boolean('the git hooks too'),
+      agent: { type: 'string', array: true, requiresArg: true, describe: 'have this agent tell of its turns, too' },
+    },
     load: async () => (await import('./commands/init.ts')).default,
   },
   {
@@ -71,11 +75,7 @@ export const commands: CommandEntry[] = [
     options: {
       session: string('the session (run by default)'),
       text: { ...string('what to call the turn (the command line by default)'), freeText: true },
-      commit: {
-        type: 'boolean',
-        default: true,
-        describe: 'commit afterwards where the configuration says so (--no-commit)',
-      },
+      commit: { ...boolean('commit afterwards where the configuration says so (--no-commit)'), default: true },
       checkpoints: { type: 'boolean', default: true, describe: 'record the turn (--no-checkpoints)' },
     },
     examples: [['ckpt run -- npm run codemod', 'undo it with ckpt undo']],
