@@ -6,6 +6,28 @@ import type { Arguments, Command, Parsed } from './command.ts'
 import { commands } from './commands.ts'
 import { VERSION } from './version.ts'
 
+const NO_COMMAND = 'Which command?'
+
+/** What was wrong with the command line, and where to look. `output`: yargs' help, which ends with what it takes it for. */
+function mistake(argv: readonly string[], message: string, output: string): CkptError {
+  const [name] = argv.filter((word) => !word.startsWith('-'))
+  if (name === undefined && message === NO_COMMAND) {
+    return new CkptError('USAGE', `${message} Nothing was changed.`, {
+      hints: ['ckpt status   (where this worktree stands)', 'ckpt list   (its turns)', 'ckpt --help   (every command)'],
+    })
+  }
+  const isKnown = commands.some(({ usage }) => usage.split(' ')[0] === name)
+  if (name !== undefined && !isKnown) {
+    const meant = /Did you mean (\S+)\?\s*$/.exec(output)?.[1]
+    return new CkptError('USAGE', `There is no command ${JSON.stringify(name)}. Nothing was changed.`, {
+      hints: [...(meant === undefined ? [] : [`ckpt ${meant}`]), 'ckpt --help   (every command)'],
+    })
+  }
+  return new CkptError('USAGE', `${message.replace(/\.?$/, '.')} Nothing was changed.`, {
+    hints: [isKnown ? `ckpt ${name} --help` : 'ckpt --help'],
+  })
+}
+
 /** @throws CkptError USAGE */
 export async function parse(argv: readonly string[]): Promise<Parsed> {
   let chosen: { args: Arguments; load: () => Promise<Command> } | null = null
@@ -27,7 +49,7 @@ export async function parse(argv: readonly string[]): Promise<Parsed> {
     .help()
     .alias('help', 'h')
     .strict()
-    .demandCommand(1, 'Which command?')
+    .demandCommand(1, NO_COMMAND)
     .recommendCommands()
     .exitProcess(false)
     .wrap(100)
@@ -52,12 +74,7 @@ export async function parse(argv: readonly string[]): Promise<Parsed> {
   }
   const text = await new Promise<string>((resolve, reject) => {
     tree.parse([...argv], {}, (error: Error | undefined, _args: unknown, output: string) => {
-      if (error)
-        reject(
-          new CkptError('USAGE', `${error.message.split('\n')[0]!.replace(/\.?$/, '.')} Nothing was changed.`, {
-            hints: ['ckpt --help'],
-          }),
-        )
+      if (error) reject(mistake(argv, error.message.split('\n')[0]!, output))
       else resolve(output)
     })
   })

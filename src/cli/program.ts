@@ -4,6 +4,7 @@ import { CkptError } from '../core/errors.ts'
 import { printable, showPath } from '../core/paths.ts'
 import type { FileAction } from '../core/plan.ts'
 import { type Env, errno } from '../env.ts'
+import { again } from './again.ts'
 import type { Arguments, Output } from './command.ts'
 import { showPaged } from './pager.ts'
 import { joinFreeText, parseQuickly } from './parse-quickly.ts'
@@ -40,7 +41,7 @@ export async function runProgram(argv: readonly string[], env: Env): Promise<num
     const output = await command({ env: shown.env, args, cwd, colors, arrived }).finally(shown.clear)
     return broken ? 0 : await print(env, args, output)
   } catch (error) {
-    return report(env, { error, json })
+    return report(env, { error, json, argv })
   }
 }
 
@@ -58,9 +59,10 @@ async function print(env: Env, args: Arguments, output: Output): Promise<number>
   return exitCode
 }
 
-function report(env: Env, { error, json }: { error: unknown; json: boolean }): number {
+function report(env: Env, { error, json, argv }: { error: unknown; json: boolean; argv: readonly string[] }): number {
   const known = error instanceof CkptError ? error : unexpected(error)
-  const { code, message, paths, hints, detail, exitCode } = known
+  const { code, message, paths, detail, exitCode } = known
+  const hints = known.hints.map((hint) => again(hint, argv))
   if (json) {
     const files = (detail as { files?: FileAction[] } | undefined)?.files
     const document = {

@@ -13,7 +13,7 @@ test('empty repository: what reads', () => {
     $ ckpt status
     Worktree  <root>
     Git       main
-    Store     0 checkpoints, <size>, survives git gc
+    Store     nothing recorded yet
     Sessions  none yet   (first: ckpt agent install NAME)
     Daemon    not running
 

@@ -17,7 +17,7 @@ test('fresh store: what reads', () => {
     $ ckpt status
     Worktree  <root>
     Git       main
-    Store     0 checkpoints, <size>, survives git gc
+    Store     nothing recorded yet
     Sessions  none yet   (first: ckpt agent install NAME)
     Daemon    not running
 
@@ -67,8 +67,8 @@ test('fresh store: what reads', () => {
 
     $ ckpt verify
     ok  unfinished  no operation was cut short
-    ok  objects     0 objects read and hashed
-    ok  loose       0 loose objects whole
+    ok  objects     <n> objects read and hashed
+    ok  loose       <n> loose objects whole
     ok  packs       0 packs whole
     ok  timeline    0 checkpoints, every chain whole
     ok  boundary    none is pending

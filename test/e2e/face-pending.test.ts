@@ -81,8 +81,8 @@ test('pending boundary: what reads', () => {
 
     $ ckpt verify
     ok  unfinished  no operation was cut short
-    ok  objects     31 objects read and hashed
-    ok  loose       36 loose objects whole
+    ok  objects     <n> objects read and hashed
+    ok  loose       <n> loose objects whole
     ok  packs       0 packs whole
     ok  timeline    8 checkpoints, every chain whole
     ok  boundary    1 pending, each in its live chain

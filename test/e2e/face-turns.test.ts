@@ -81,8 +81,8 @@ test('turns three: what reads', () => {
 
     $ ckpt verify
     ok  unfinished  no operation was cut short
-    ok  objects     24 objects read and hashed
-    ok  loose       28 loose objects whole
+    ok  objects     <n> objects read and hashed
+    ok  loose       <n> loose objects whole
     ok  packs       0 packs whole
     ok  timeline    6 checkpoints, every chain whole
     ok  boundary    none is pending
@@ -341,7 +341,6 @@ test('turns three: the daemon', () => {
 
     $ ckpt watch
     watching <root>
-    exit 130
     "
   `)
 })

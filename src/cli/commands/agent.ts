@@ -12,6 +12,9 @@ import type { Arguments, Command, Output } from '../command.ts'
 import { agentChangeText, agentStatusText, changeOf } from '../present/agent.ts'
 
 const ACTIONS = ['install', 'uninstall', 'status'] as const
+/** Lines of a change that are shown before it is asked about. */
+const SHOWN = 30
+
 type Action = (typeof ACTIONS)[number]
 
 const usage = (message: string) =>
@@ -81,7 +84,13 @@ function status(
 /** Asks on a terminal, once, after the change was shown; nothing is asked of a script. */
 async function agreed(env: Env, args: Arguments, plans: readonly Plan[]): Promise<boolean> {
   if (flag(args, 'yes') || !env.stdin.isTTY) return true
-  for (const plan of plans) env.stderr.write(`${printable(plan.path)}\n${changeOf(plan)}\n`)
+  for (const plan of plans) {
+    const lines = changeOf(plan).split('\n')
+    const more = lines.length - SHOWN
+    const rest = more > 1 ? [`  … and ${more} more lines: ckpt agent ${args.action} ${plan.agent.name} --dry-run`] : []
+    const shown = rest.length > 0 ? lines.slice(0, SHOWN) : lines
+    env.stderr.write(`${printable(plan.path)}\n${[...shown.map(printable), ...rest].join('\n')}\n`)
+  }
   const asking = createInterface({ input: env.stdin, output: env.stderr })
   try {
     return /^y(es)?$/i.test((await asking.question('Write this? [y/N] ')).trim())

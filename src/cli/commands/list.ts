@@ -44,7 +44,11 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     const turns = result.turns.map((view) => turnJson(view, context.place.worktreeId))
     return {
       json: { session: result.session, turns, boundary, warnings },
-      text: listText(result, { c: colors, now: env.now() }),
+      text: listText(result, {
+        c: colors,
+        now: env.now(),
+        ...(env.stdout.isTTY ? { columns: env.stdout.columns } : {}),
+      }),
       warnings,
     }
   } finally {

@@ -22,6 +22,8 @@ const command: Command = async ({ env, args, cwd }) => {
     json: args.json,
   })
   const last = after ?? before
+  if (after && env.stderr.isTTY && !args.json && !args.quiet)
+    env.stderr.write(`ckpt: Turn ${after.turn} is recorded. What it did: ckpt diff   Take it back: ckpt undo\n`)
   const warnings = [...(before?.warnings ?? []), ...(after?.warnings ?? [])]
   return {
     json: { ...(last ? markJson(last, true) : { checkpoint: null, turn: null, warnings }), exitCode },

@@ -31,9 +31,11 @@ function when(time: string, now: number): string {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock}`
 }
 
+const widthOf = (text: string): number => text.replace(/\x1b\[[0-9;]*m/g, '').length
+
 /** Rows with their columns aligned; colours do not count. */
 export function table(rows: readonly (readonly string[])[]): string {
-  const width = (text: string) => text.replace(/\x1b\[[0-9;]*m/g, '').length
+  const width = widthOf
   const widths: number[] = []
   for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, width(cell))
   return rows
@@ -55,6 +57,9 @@ function mark(view: TurnView, c: Colors): string {
   return turn.status === 'running' ? c.cyan('running') : c.red(turn.status)
 }
 
+/** Where the description stands in a turn's row. */
+const DESCRIPTION = 3
+
 /** Number, time, counts, description, and what is special about it. */
 export function turnRow(view: TurnView, { c, now }: { c: Colors; now: number }): string[] {
   const { turn, stat, description } = view
@@ -69,14 +74,31 @@ export function turnRow(view: TurnView, { c, now }: { c: Colors; now: number }):
 
 export const NO_TURNS = ['No turns yet. What makes some:', ...FIRST_TURN.map((line) => `  ${line}`)].join('\n')
 
-export function listText(result: ListResult, { c, now }: { c: Colors; now: number }): string {
+/** Rows whose description is cut so that none is wider than the terminal. */
+export function fitted(rows: readonly string[][], columns: number | undefined): string[][] {
+  if (!columns) return [...rows]
+  const widths = (rows[0] ?? []).map((_, i) =>
+    i === DESCRIPTION ? 0 : Math.max(...rows.map((row) => widthOf(row[i]!))),
+  )
+  const others = widths.reduce((sum, width) => sum + width, 0) + 2 * (widths.length - 1)
+  const room = Math.max(20, columns - others)
+  return rows.map((row) => {
+    const text = [...row[DESCRIPTION]!]
+    return text.length <= room ? row : row.with(DESCRIPTION, `${text.slice(0, room - 1).join('')}…`)
+  })
+}
+
+export function listText(
+  result: ListResult,
+  { c, now, columns }: { c: Colors; now: number; columns?: number | undefined },
+): string {
   const { timeline, turns } = result
   if (!timeline) return NO_TURNS
   const head = `Session ${c.bold(printable(timeline.session))}${timeline.agent ? ` (${printable(timeline.agent)})` : ''}`
   if (turns.length === 0)
     return `${head}: no turns to show.${timeline.boundary ? ' See the undone ones: ckpt list --hidden' : ''}`
   const rows = turns.map((view) => turnRow(view, { c, now }))
-  const lines = [head, table(rows)]
+  const lines = [head, table(fitted(rows, columns))]
   if (timeline.boundary) {
     const { turn, step } = timeline.boundary
     lines.push(
@@ -198,7 +220,8 @@ export function patchText(result: DiffResult, c: Colors): string {
       .split('\t')
       .map((part) => printable(part))
       .join('\t')
-    if (/^(diff|index|---|\+\+\+|old mode|new mode|similarity|rename|new file|deleted file|Binary)/.test(line))
+    if (line.startsWith('index ')) return c.bold(safe.replace(/[0-9a-f]{11,}/g, short))
+    if (/^(diff|---|\+\+\+|old mode|new mode|similarity|rename|new file|deleted file|Binary)/.test(line))
       return c.bold(safe)
     if (line.startsWith('@@')) return c.cyan(safe)
     if (line.startsWith('+')) return c.green(safe)
@@ -280,7 +303,9 @@ export function statusText(result: StatusResult, { c, daemon }: { c: Colors; dae
     ['Git', git],
     [
       'Store',
-      `${plural(store.checkpoints, 'checkpoint')}, ${bytesText(store.bytes)}, ${result.durable ? 'survives git gc' : c.red('not durable')}`,
+      store.checkpoints === 0
+        ? 'nothing recorded yet'
+        : `${plural(store.checkpoints, 'checkpoint')}, ${bytesText(store.bytes)}, ${result.durable ? 'survives git gc' : c.red('not durable')}`,
     ],
     [
       'Sessions',

@@ -1,0 +1,17 @@
+// "The same once more" as a line that can be run.
+import { expect, test } from 'vitest'
+import { again } from '../../src/cli/again.ts'
+
+test.each([
+  [['undo'], 'ckpt undo --merge   (why)'],
+  [['undo', '--to', '3', '--json'], 'ckpt undo --to 3 --merge   (why)'],
+  [['undo', '--force', '--', 'a b.txt', "it's"], "ckpt undo --merge -- 'a b.txt' 'it'\\''s'   (why)"],
+  [['rewind'], 'ckpt undo … --merge   (why)'],
+  [[], 'ckpt undo … --merge   (why)'],
+])('after %j', (argv, line) => {
+  expect(again('ckpt undo … --merge   (why)', argv)).toBe(line)
+})
+
+test('other hints stay as they are', () => {
+  expect(again('ckpt list --hidden', ['list'])).toBe('ckpt list --hidden')
+})
