@@ -166,16 +166,39 @@ test('damaged store: what writes', () => {
     Already initialized: <root>/.git/ckpt
 
     $ ckpt mark prompt --session s --text more
+    Turn 4 starts: checkpoint <id>.
+    ! ckpt: The store lacks objects of the newest checkpoint: all files were read again. What that lacks: ckpt verify
+
     $ ckpt mark step --session s --tool Edit
+    Late step after turn 3: checkpoint <id>.
+    ! ckpt: The store lacks objects of the newest checkpoint: all files were read again. What that lacks: ckpt verify
+
     $ ckpt mark stop --session s
+    Late stop after turn 3: checkpoint <id>.
+    ! ckpt: The store lacks objects of the newest checkpoint: all files were read again. What that lacks: ckpt verify
+
     $ ckpt run -- true
+    ! ckpt: The store lacks objects of the newest checkpoint: all files were read again. What that lacks: ckpt verify
+    ! ckpt: There were uncommitted changes before this session: they are not its work, and no undo of its turns takes them.
+
     $ ckpt snapshot -m here
+    Snapshot: checkpoint <id>.
+    ! ckpt: The store lacks objects of the newest checkpoint: all files were read again. What that lacks: ckpt verify
+
     $ ckpt undo
+    Undid turn 3: 1 file.
+      write  plan.md
+    Back again: ckpt redo   Keep it this way: ckpt accept
+    As it was before: ckpt restore <id> --exact
+
     $ ckpt undo --dry-run
+    Would undo turn 3: 1 file. Nothing was changed.
+      write  plan.md
+    Do exactly this: ckpt apply TOKEN   The token:
+    <token>
+
     $ ckpt undo --only 1
-    ! ckpt: The store lacks tree <id>. Nothing was changed.
-    !   → ckpt verify
-    exit 7
+    Nothing of turn 1 is left to take back: nothing was recorded.
 
     $ ckpt redo
     ! ckpt: Session s has nothing undone. Nothing was changed.
@@ -187,10 +210,16 @@ test('damaged store: what writes', () => {
     Nothing is undone here.
 
     $ ckpt restore 1
+    Restored from turn 1: 2 files.
+      write  a.txt
+      write  plan.md
+    As it was before: ckpt restore <id> --exact
+
     $ ckpt switch 1
-    ! ckpt: The store lacks tree <id>. Nothing was changed.
-    !   → ckpt verify
-    exit 7
+    Switched to turn 1: 2 files.
+      write  a.txt
+      write  plan.md
+    As it was before: ckpt restore <id> --exact
 
     $ ckpt rewind
     ! ckpt: \`ckpt rewind\` asks, and there is no terminal to ask on. Nothing was changed.
@@ -297,27 +326,19 @@ test('damaged store: the daemon', () => {
   expect(faces(scratch, DAEMON)).toMatchInlineSnapshot(`
     "
     $ ckpt daemon start
-    ! ckpt: The daemon did not come up: The store lacks tree <id>. Nothing was changed. Every other command works without it.
-    !   → ckpt daemon logs
-    !   → ckpt doctor
-    exit 1
+    The daemon watches <root> (process <pid>).
 
     $ ckpt daemon status
-    Not running. Every command works without it; start it: ckpt daemon start
+    Running (process <pid>), watching 2 directories; snapshots are fast.
 
     $ ckpt daemon start
-    ! ckpt: The daemon did not come up: The store lacks tree <id>. Nothing was changed. Every other command works without it.
-    !   → ckpt daemon logs
-    !   → ckpt doctor
-    exit 1
+    A daemon is at work here already (process <pid>).
 
     $ ckpt daemon stop
-    No daemon is running here.
+    The daemon has stopped.
 
     $ ckpt watch
-    ! ckpt: The store lacks tree <id>. Nothing was changed.
-    !   → ckpt verify
-    exit 7
+    watching <root>
     "
   `)
 })
