@@ -26,3 +26,10 @@ test('init with an agent that nobody knows makes nothing', () => {
   expect(scratch.exists('.git/ckpt')).toBe(false)
   expect(fs.readdirSync(scratch.home)).toEqual([])
 })
+
+test('init --hooks in a plain directory makes nothing', () => {
+  const scratch = new Scratch()
+  const { code, document } = scratch.tryCkpt('init', '--hooks')
+  expect({ code, error: document.error.code }).toEqual({ code: 9, error: 'BAD_ROOT' })
+  expect(fs.readdirSync(scratch.home)).toEqual([])
+})

@@ -1,5 +1,6 @@
 import { findAgent } from '../../agents/registry.ts'
-import { FIRST_TURN } from '../../core/errors.ts'
+import { CkptError, FIRST_TURN } from '../../core/errors.ts'
+import { findRepository } from '../../git/repository.ts'
 import { storeExists } from '../../git/store.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
 import { flag } from '../arguments.ts'
@@ -21,7 +22,13 @@ async function initialize({ env, cwd }: Invocation, plain: boolean): Promise<Out
 }
 
 const init: Command = async (invocation) => {
-  const { args } = invocation
+  const { env, args, cwd } = invocation
+  const root = env.files.realpathSync(cwd)
+  if (flag(args, 'hooks') && !(await findRepository(env, root))) {
+    throw new CkptError('BAD_ROOT', `${root} is a plain directory: it has no git hooks. Nothing was changed.`, {
+      hints: ['git init', 'ckpt init   (without --hooks)'],
+    })
+  }
   const names = ((args.agent as string[] | undefined) ?? []).map(String)
   const agent = (await import('./agent.ts')).default
   const install = (name: string): Invocation => ({ ...invocation, args: { ...args, action: 'install', name } })
