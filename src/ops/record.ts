@@ -61,6 +61,17 @@ export async function takeSnapshot(
   return { ...captured, anew, barrier: watched.barrier, view: new SnapshotView(store, captured.tree, captured.beside) }
 }
 
+/** Reads while a scan runs. What the store lacks then may be among what the scan writes again. */
+export async function whileOrAfter<T>(scanning: Promise<unknown>, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read()
+  } catch (error) {
+    if (!isDamage(error)) throw error
+    await scanning
+    return read()
+  }
+}
+
 const isDamage = (error: unknown): boolean => error instanceof CkptError && error.code === 'DAMAGED'
 
 async function isReadable(store: Store, tree: Oid): Promise<boolean> {

@@ -13,7 +13,7 @@ import { addPrompt, promptReader } from '../git/side-refs.ts'
 import { markerAfter } from './boundary-marker.ts'
 import { type Context, headOf, locked, refuseWhileBusy } from './context.ts'
 import { carryOut, prepare } from './operation.ts'
-import { Recorder, type Snapshot, takeSnapshot, whileScanning } from './record.ts'
+import { Recorder, type Snapshot, takeSnapshot, whileOrAfter, whileScanning } from './record.ts'
 import { refuseConflicts } from './refuse.ts'
 import { closeInterrupted } from './scene.ts'
 import { nothingRecorded, type Selection, select, targetCheckpoint } from './selection.ts'
@@ -94,11 +94,13 @@ async function undoScanned(
   if (closed) await reload()
   const alone = options.only !== undefined || (options.paths?.length ?? 0) > 0
   if (alone && timeline.boundary) throw boundaryPending(timeline)
-  const reader = new ChangeReader(context, refs, timeline)
-  const selection = await select(context, { timeline, options, reader })
-  refuseOtherBranch(selection, head, options)
-  const { units, warnings: unitWarnings } = await unitsOf(reader, selection, options)
-  warnings.push(...unitWarnings, ...(await headWarnings(context, selection)))
+  const { reader, selection, units, ...told } = await whileOrAfter(scanning, async () => {
+    const reader = new ChangeReader(context, refs, timeline)
+    const selection = await select(context, { timeline, options, reader })
+    refuseOtherBranch(selection, head, options)
+    return { reader, selection, ...(await unitsOf(reader, selection, options)) }
+  })
+  warnings.push(...told.warnings, ...(await headWarnings(context, selection)))
   const snapshot = await (closed ? takeSnapshot(context, refs, { publish: false }) : scanning)
   const oldest = selection.cut?.turn ?? selection.turns.at(-1)!
   const newest = selection.turns[0] ?? selection.cut!.turn
