@@ -358,8 +358,10 @@ export class Oracle {
       for (const change of [...changes].reverse()) {
         const { path } = change
         if (held.has(path)) continue
-        const ours = now.has(path) ? now.get(path) : stateOf(disk, path)
-        const verdict = takeBack(change, ours === 'unknown' ? undefined : ours)
+        // Looked at right then: what no snapshot covers is there, or it is not.
+        const seen = now.has(path) ? now.get(path) : stateOf(disk, path)
+        const ours = seen === 'unknown' ? undefined : seen
+        const verdict = takeBack(change, ours)
         if (verdict.kind === 'leave') held.add(path)
         else if (verdict.kind === 'conflict' && mode === 'refuse')
           return { kind: 'conflict', why: `${path}: ${verdict.why}` }
