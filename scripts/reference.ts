@@ -101,7 +101,7 @@ const CAUSES: Record<ErrorCode, string> = {
   BAD_ROOT:
     'not a place that can be checkpointed: `/`, the home directory, a directory that contains the store, a bare repository, or one that git refuses',
   NOT_INITIALIZED: 'a plain directory without `ckpt init`',
-  UNSUPPORTED: "the session's backend cannot do that (no backend so far lacks anything)",
+  UNSUPPORTED: "the session's backend cannot do that: `ckpt capabilities`",
   LOCKED: 'another process holds the lock of this worktree',
   GIT_BUSY: 'git is in the middle of a merge, rebase, cherry-pick, revert or am',
   TURN_RUNNING: 'the turn has not ended yet',

@@ -1,5 +1,6 @@
 /** What a command is to the program: arguments in, one result out. */
 import type pc from 'picocolors'
+import type { Backends } from '../backends/backends.ts'
 import type { Env } from '../env.ts'
 
 export type Colors = ReturnType<typeof pc.createColors>
@@ -36,6 +37,7 @@ export interface Invocation {
   colors: Colors
   /** Milliseconds of the monotonic clock when the program began. */
   arrived: number
+  backends: Backends
 }
 
 export type Command = (invocation: Invocation) => Promise<Output>

@@ -1,15 +1,37 @@
 /** Every command: its usage line, its options, and where it lies. The CLI reference is made from this table. */
-import {
-  boolean,
-  type CommandEntry,
-  conflicts,
-  dryRun,
-  id,
-  session,
-  string,
-  withPrompts,
-  yes,
-} from './command-entry.ts'
+import type { Options } from 'yargs'
+import type { Capability } from '../core/capabilities.ts'
+import type { Command } from './command.ts'
+
+export interface CommandEntry {
+  usage: string
+  describe: string
+  /** What follows `--`, as the usage line shows it. */
+  rest?: string
+  /** Where the session meant lacks it, help and completion leave the command out. */
+  needs?: Capability
+  /**
+   * `freeText`: the next word is the value, even if it begins with a dash; not if it is another option's name. `needs`: as
+   * for the command.
+   */
+  options?: Record<string, Options & { positional?: boolean; freeText?: boolean; needs?: Capability }>
+  examples?: [string, string][]
+  load: () => Promise<Command>
+}
+
+const string = (describe: string): Options => ({ type: 'string', requiresArg: true, describe })
+const boolean = (describe: string): Options => ({ type: 'boolean', describe })
+const id = (describe: string) => ({ positional: true, describe })
+
+const session = string('the session: its id, a unique prefix, or `latest`')
+const conflicts = {
+  merge: boolean('write conflict markers where both sides changed the same lines'),
+  force: boolean('take the other state; the safety checkpoint keeps yours'),
+  'skip-conflicts': boolean('leave conflicting paths as they are'),
+}
+const dryRun = boolean('print the plan, change nothing')
+const withPrompts = boolean('the text of prompts too')
+const yes = boolean('do not ask when files look like secrets')
 
 export const commands: CommandEntry[] = [
   {
@@ -116,6 +138,7 @@ export const commands: CommandEntry[] = [
     usage: 'diff [a] [b]',
     rest: '[-- PATH…]',
     describe: 'what a turn did (the last one by default), or what lies between two checkpoints',
+    needs: 'supportsDiff',
     options: {
       a: id('a turn, a step, a checkpoint, or `worktree`'),
       b: id('the other side'),
@@ -135,11 +158,12 @@ export const commands: CommandEntry[] = [
     usage: 'undo',
     rest: '[-- PATH…]',
     describe: 'take the last turn back; it stays hidden until the session goes on',
+    needs: 'supportsUndo',
     options: {
       turns: string('how many turns (1)'),
       to: string('back to before this turn or step, or to this checkpoint'),
-      step: boolean('only the last step that changed something'),
-      only: string('this turn alone, later ones stay'),
+      step: { ...boolean('only the last step that changed something'), needs: 'supportsStepUndo' },
+      only: { ...string('this turn alone, later ones stay'), needs: 'supportsSelectiveUndo' },
       session,
       ...conflicts,
       unclaimed: boolean('also what changed during the turn outside its steps'),
@@ -156,6 +180,7 @@ export const commands: CommandEntry[] = [
   {
     usage: 'redo',
     describe: 'bring the next undone turn back',
+    needs: 'supportsRedo',
     options: {
       turns: string('how many turns (1)'),
       all: boolean('everything that is undone'),
@@ -168,6 +193,7 @@ export const commands: CommandEntry[] = [
   {
     usage: 'accept',
     describe: 'keep the undone state: hidden turns become abandoned',
+    needs: 'supportsUndo',
     options: { session },
     load: async () => (await import('./commands/accept.ts')).default,
   },
@@ -194,6 +220,7 @@ export const commands: CommandEntry[] = [
   {
     usage: 'switch <id>',
     describe: "move the worktree to any branch of a session's tree, abandoned ones included; the session goes on there",
+    needs: 'supportsFork',
     options: {
       id: id('a turn, a step, or a checkpoint'),
       session,

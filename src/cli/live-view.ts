@@ -1,4 +1,6 @@
 /** What `ckpt watch` shows: the session, its turns, files as they change. Plain lines where there is no terminal. */
+import type { Backends } from '../backends/backends.ts'
+import type { Capability } from '../core/capabilities.ts'
 import { pathToText, printable } from '../core/paths.ts'
 import type { Daemon } from '../daemon/server.ts'
 import type { Env } from '../env.ts'
@@ -12,9 +14,16 @@ const REDRAW = 250
 const DOUBLE = 300
 const RECENT = 8
 
+/** What a key does, and what the session has to be able to do for it. */
+const KEYS: readonly { key: string; what: string; argv: string[]; needs: Capability }[] = [
+  { key: 'u', what: 'undo', argv: ['undo'], needs: 'supportsUndo' },
+  { key: 'r', what: 'redo', argv: ['redo'], needs: 'supportsRedo' },
+  { key: 'd', what: 'diff', argv: ['diff', '--stat'], needs: 'supportsDiff' },
+]
+
 export function startView(
   env: Env,
-  { daemon, colors }: { daemon: Daemon; colors: Colors },
+  { daemon, colors, backends }: { daemon: Daemon; colors: Colors; backends: Backends },
 ): { changed: (path: string) => void; end: () => void } {
   const terminal = Boolean(env.stdout.isTTY)
   const recent: string[] = []
@@ -46,7 +55,9 @@ export function startView(
     const { why, watched } = daemon.state()
     const head = `${colors.bold('ckpt')} ${printable(daemon.held.root)}  ${colors.dim(`${watched} directories, ${why === null ? 'fast' : `scan: ${why}`}`)}`
     const files = all ? [] : recent.map((path) => `  ${path}`)
-    const keys = colors.dim('u undo  r redo  d diff  Esc Esc all turns  q quit')
+    const { capabilities } = await backends.capabilitiesOf(context, undefined)
+    const offered = KEYS.filter(({ needs }) => capabilities[needs]).map(({ key, what }) => `${key} ${what}`)
+    const keys = colors.dim([...offered, 'Esc Esc all turns', 'q quit'].join('  '))
     const lines = [
       head,
       '',
@@ -83,14 +94,18 @@ export function startView(
           return true
         },
       })
-      await runProgram(argv, {
-        ...env,
-        held: daemon.held,
-        cwd: daemon.held.root,
-        stdout: collect,
-        stderr: collect,
-        onSignal: () => () => undefined,
-      })
+      await runProgram(
+        argv,
+        {
+          ...env,
+          held: daemon.held,
+          cwd: daemon.held.root,
+          stdout: collect,
+          stderr: collect,
+          onSignal: () => () => undefined,
+        },
+        backends,
+      )
       message = said.trimEnd()
       redraw()
     })
@@ -98,9 +113,7 @@ export function startView(
   const onKey = (key: Buffer) => {
     const text = key.toString('latin1')
     if (text === 'q' || text === '\x03') daemon.stop()
-    else if (text === 'u') void run(['undo'])
-    else if (text === 'r') void run(['redo'])
-    else if (text === 'd') void run(['diff', '--stat'])
+    else if (KEYS.some(({ key }) => key === text)) void run(KEYS.find(({ key }) => key === text)!.argv)
     else if (text === '\x1b') {
       const now = env.monotonic()
       if (now - escaped < DOUBLE) all = !all

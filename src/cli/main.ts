@@ -1,4 +1,5 @@
 /** Where the program starts. What the worktree's daemon can do at once it does; all the rest is loaded only if it is needed. */
+import type { Backends } from '../backends/backends.ts'
 import { throughDaemon } from '../daemon/client.ts'
 import type { Env } from '../env.ts'
 import { VERSION } from './version.ts'
@@ -6,14 +7,13 @@ import { VERSION } from './version.ts'
 export { realEnv } from '../env.ts'
 
 /** Runs one command line; the result is the exit code. */
-export async function main(argv: readonly string[], env: Env): Promise<number> {
-  const routed = await throughDaemon(env, argv, VERSION)
-  if ('answer' in routed) {
-    const { answer } = routed
+export async function main(argv: readonly string[], env: Env, backends?: Backends): Promise<number> {
+  const answer = await throughDaemon(env, argv, VERSION)
+  if (answer) {
     env.stdout.write(answer.stdout)
     env.stderr.write(answer.stderr)
     return answer.code
   }
   const { runProgram } = await import('./program.ts')
-  return runProgram(routed.run, env)
+  return runProgram(argv, env, backends)
 }

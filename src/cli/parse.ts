@@ -3,7 +3,7 @@ import type { Argv } from 'yargs'
 import yargs from 'yargs/yargs'
 import { CkptError } from '../core/errors.ts'
 import type { Arguments, Command, Parsed } from './command.ts'
-import { commands } from './commands.ts'
+import { type CommandEntry, commands } from './commands.ts'
 import { VERSION } from './version.ts'
 
 const NO_COMMAND = 'Which command?'
@@ -28,8 +28,8 @@ function mistake(argv: readonly string[], message: string, output: string): Ckpt
   })
 }
 
-/** @throws CkptError USAGE */
-export async function parse(argv: readonly string[]): Promise<Parsed> {
+/** `shown`: the commands and options that help names; all of them are understood. @throws CkptError USAGE */
+export async function parse(argv: readonly string[], shown: readonly CommandEntry[] = commands): Promise<Parsed> {
   let chosen: { args: Arguments; load: () => Promise<Command> } | null = null
   const tree = yargs()
     .scriptName('ckpt')
@@ -54,17 +54,19 @@ export async function parse(argv: readonly string[]): Promise<Parsed> {
     .exitProcess(false)
     .wrap(100)
   for (const { usage, rest, describe, options, examples, load } of commands) {
+    const visible = shown.find((one) => one.usage === usage)
     tree.command(
       usage,
-      describe,
+      (visible ? describe : false) as string, // false hides it: yargs has an overload for each of the two
       (one: Argv) => {
         // yargs knows nothing of what follows `--`.
         if (rest !== undefined) one.usage(`$0 ${usage} [options] ${rest}\n\n${describe}`)
         for (const [name, option] of Object.entries(options ?? {})) {
           if (option.positional) one.positional(name, { describe: option.describe, type: 'string' })
-          else one.option(name, option)
+          else one.option(name, visible && !(name in (visible.options ?? {})) ? { ...option, hidden: true } : option)
         }
         for (const [line, what] of examples ?? []) one.example(line, what)
+        if (!visible) one.epilogue('The session that is meant cannot do this: ckpt capabilities')
         return one
       },
       (args) => {

@@ -1,18 +1,23 @@
 /** The program: the tree of commands, each imported when it runs; the only place that catches, and that knows exit codes. */
 import pc from 'picocolors'
+import { Backends } from '../backends/backends.ts'
 import { CkptError } from '../core/errors.ts'
 import { printable, showPath } from '../core/paths.ts'
 import type { FileAction } from '../core/plan.ts'
 import { type Env, errno } from '../env.ts'
 import { again } from './again.ts'
-import type { Arguments, Output } from './command.ts'
+import type { Arguments, Output, Parsed } from './command.ts'
 import { showPaged } from './pager.ts'
 import { joinFreeText, parseQuickly } from './parse-quickly.ts'
 import { actionJson } from './present/json.ts'
 import { showProgress } from './progress.ts'
 
 /** Runs one command line; the result is the exit code. Standard output is data, standard error is prose. */
-export async function runProgram(argv: readonly string[], env: Env): Promise<number> {
+export async function runProgram(
+  argv: readonly string[],
+  env: Env,
+  backends: Backends = new Backends(),
+): Promise<number> {
   const arrived = env.monotonic()
   let broken = false
   for (const stream of [env.stdout, env.stderr]) {
@@ -29,7 +34,7 @@ export async function runProgram(argv: readonly string[], env: Env): Promise<num
         hints: ['use it inside WSL'],
       })
     const words = joinFreeText(argv)
-    const parsed = (await parseQuickly(words)) ?? (await (await import('./parse.ts')).parse(words))
+    const parsed = (await parseQuickly(words)) ?? (await parseWithHelp(words, env, backends))
     if (parsed.kind === 'help') {
       env.stdout.write(`${parsed.text}\n`)
       return 0
@@ -38,11 +43,20 @@ export async function runProgram(argv: readonly string[], env: Env): Promise<num
     const colors = pc.createColors(useColor(env, args))
     const cwd = args.cwd === undefined ? env.cwd : args.cwd.startsWith('/') ? args.cwd : `${env.cwd}/${args.cwd}`
     const shown = showProgress(env, args)
-    const output = await command({ env: shown.env, args, cwd, colors, arrived }).finally(shown.clear)
+    const output = await command({ env: shown.env, args, cwd, colors, arrived, backends }).finally(shown.clear)
     return broken ? 0 : await print(env, args, output)
   } catch (error) {
     return report(env, { error, json, argv })
   }
+}
+
+/** Help names what the session that is meant can do. */
+async function parseWithHelp(words: readonly string[], env: Env, backends: Backends): Promise<Parsed> {
+  const { parse } = await import('./parse.ts')
+  const own = words.includes('--') ? words.slice(0, words.indexOf('--')) : words
+  if (!own.some((word) => word === '--help' || word === '-h' || word === 'help')) return parse(words)
+  const { capabilitiesHere, shownCommands } = await import('./shown.ts')
+  return parse(words, shownCommands(await capabilitiesHere(env, { cwd: env.cwd, words: own, backends })))
 }
 
 function useColor(env: Env, args: Arguments): boolean {

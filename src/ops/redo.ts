@@ -12,8 +12,7 @@ import { carryOut, prepare } from './operation.ts'
 import { Recorder, takeSnapshot, whileScanning } from './record.ts'
 import { refuseConflicts } from './refuse.ts'
 import { abandonHidden, moveAll } from './scene.ts'
-import { nothingRecorded } from './selection.ts'
-import { chooseSession, loadTimeline, readRefs } from './sessions.ts'
+import { choosePending, chooseSession, loadTimeline, readRefs } from './sessions.ts'
 import { makeToken, planHash, staleToken } from './token.ts'
 import { ChangeReader } from './turn-changes.ts'
 import { type ChangeResult, clearStaleBoundary, commitBoundary, hiddenBy, type Scanned } from './undo.ts'
@@ -153,9 +152,7 @@ export interface AcceptResult {
 export async function accept(context: Context, wanted: string | undefined): Promise<AcceptResult> {
   return locked(context, { command: 'accept' }, async () => {
     const refs = await readRefs(context)
-    const pending = [...refs.sessions.values()].filter((one) => one.boundary !== null)
-    // With no session named, the one whose boundary is pending is meant before the newest.
-    const session = wanted === undefined && pending.length === 1 ? pending[0]!.session : chooseSession(refs, wanted)
+    const session = choosePending(refs, wanted)
     const { warnings } = context
     if (session === null || !refs.sessions.get(session)?.boundary) return { session, abandoned: [], warnings }
     const timeline = await loadTimeline(context, refs, session)

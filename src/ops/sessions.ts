@@ -48,6 +48,12 @@ export function chooseSession(refs: WorktreeRefs, wanted: string | undefined): S
   )
 }
 
+/** With no session named, the one whose boundary is pending is meant before the newest. @throws CkptError NOT_FOUND, USAGE */
+export function choosePending(refs: WorktreeRefs, wanted: string | undefined): SessionId | null {
+  const pending = [...refs.sessions.values()].filter((one) => one.boundary !== null)
+  return wanted === undefined && pending.length === 1 ? pending[0]!.session : chooseSession(refs, wanted)
+}
+
 export interface TimelineOptions {
   /** Read only as far back as the last turn. */
   recent?: boolean

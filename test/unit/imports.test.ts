@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 
-const LAYERS = ['env', 'core', 'config', 'git', 'snapshot', 'ops', 'githooks', 'agents', 'cli'] as const
+const LAYERS = ['env', 'core', 'config', 'git', 'snapshot', 'ops', 'backends', 'githooks', 'agents', 'cli'] as const
 const source = path.resolve(import.meta.dirname, '../../src')
 
 const layerOf = (file: string) => {
@@ -29,10 +29,11 @@ const allowed: Record<string, readonly string[]> = {
   config: ['config', 'git', 'core', 'env'],
   snapshot: ['snapshot', 'git', 'core', 'env'],
   ops: ['ops', 'snapshot', 'git', 'config', 'core', 'env'],
+  backends: ['backends', 'ops', 'git', 'core', 'env'],
   githooks: ['githooks', 'ops', 'git', 'config', 'core', 'env'],
   daemon: ['daemon', 'ops', 'snapshot', 'git', 'config', 'core', 'env'],
   agents: ['agents', 'ops', 'git', 'config', 'core', 'env'],
-  cli: ['cli', 'agents', 'daemon', 'githooks', 'ops', 'git', 'config', 'core', 'env'],
+  cli: ['cli', 'agents', 'daemon', 'githooks', 'backends', 'ops', 'git', 'config', 'core', 'env'],
   index: ['ops', 'snapshot', 'git', 'config', 'core', 'env'],
 }
 

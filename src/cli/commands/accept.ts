@@ -1,12 +1,11 @@
 import { closeContext, openContext } from '../../ops/context.ts'
-import { accept } from '../../ops/redo.ts'
 import { text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 
-const command: Command = async ({ env, args, cwd }) => {
+const command: Command = async ({ env, args, cwd, backends }) => {
   const context = await openContext(env, cwd, { create: true })
   try {
-    const { session, abandoned, warnings } = await accept(context, text(args, 'session'))
+    const { session, abandoned, warnings } = await backends.accept(context, text(args, 'session'))
     const shown =
       abandoned.length === 0
         ? 'Nothing is undone here.'

@@ -3,7 +3,7 @@ import { printable } from '../../core/paths.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
 import { listTurns } from '../../ops/history.ts'
 import type { Command, Invocation } from '../command.ts'
-import { commands } from '../commands.ts'
+import { capabilitiesHere, shownCommands } from '../shown.ts'
 
 const scripts: Record<string, string> = {
   bash: `_ckpt() {
@@ -27,10 +27,11 @@ compdef _ckpt ckpt`,
 const takesTurn = new Set(['show', 'diff', 'restore', 'switch', '--to', '--only'])
 
 /** What fits the last word: `<word>\t<what it is>`. Never writes. */
-async function wordsFor({ env, cwd }: Invocation, line: readonly string[]): Promise<[string, string][]> {
+async function wordsFor({ env, cwd, backends }: Invocation, line: readonly string[]): Promise<[string, string][]> {
   const last = line.at(-1) ?? ''
   const [name] = line
   const fits = (rows: [string, string][]) => rows.filter(([word]) => word.startsWith(last))
+  const commands = shownCommands(await capabilitiesHere(env, { cwd, words: line, backends }))
   if (line.length <= 1) return fits(commands.map(({ usage, describe }) => [usage.split(' ')[0]!, describe]))
   const entry = commands.find(({ usage }) => usage.split(' ')[0] === name)
   if (!entry) return []

@@ -6,13 +6,14 @@ import type { Command } from '../command.ts'
 import { fileDiffJson } from '../present/json.ts'
 import { diffFilesText, patchText, shown } from '../present/text.ts'
 
-const command: Command = async ({ env, args, cwd, colors }) => {
+const command: Command = async ({ env, args, cwd, colors, backends }) => {
   exclusive(args, ['stat', 'name-only', 'word'])
   exclusive(args, ['uncommitted', 'session'])
   const context = await openForReading(env, cwd)
   try {
     const paths = worktreePaths(context, cwd, args['--'] ?? []).filter((path) => path !== '')
     const session = text(args, 'session')
+    if (!flag(args, 'uncommitted')) await backends.require(context, session, ['supportsDiff'])
     const options = {
       ...(args.a === undefined ? {} : { a: String(args.a) }),
       ...(args.b === undefined ? {} : { b: String(args.b) }),

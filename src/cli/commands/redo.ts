@@ -1,11 +1,10 @@
 import { closeContext, openContext } from '../../ops/context.ts'
-import { redo } from '../../ops/redo.ts'
 import { conflictMode, count, exclusive, flag, text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { changeJson } from '../present/json.ts'
 import { changeText } from '../present/text.ts'
 
-const command: Command = async ({ env, args, cwd, colors, arrived }) => {
+const command: Command = async ({ env, args, cwd, colors, arrived, backends }) => {
   exclusive(args, ['turns', 'all'])
   const mode = conflictMode(args)
   const [session, turns] = [text(args, 'session'), count(args, 'turns')]
@@ -18,7 +17,7 @@ const command: Command = async ({ env, args, cwd, colors, arrived }) => {
       all: flag(args, 'all'),
       dryRun: flag(args, 'dry-run'),
     }
-    const result = await redo(context, options, { arrived })
+    const result = await backends.redo(context, options, { arrived })
     return { json: changeJson(result), text: changeText('redo', result, colors), warnings: result.warnings }
   } finally {
     closeContext(context)

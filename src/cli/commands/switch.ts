@@ -5,7 +5,7 @@ import type { Command } from '../command.ts'
 import { changeJson } from '../present/json.ts'
 import { changeText } from '../present/text.ts'
 
-const command: Command = async ({ env, args, cwd, colors, arrived }) => {
+const command: Command = async ({ env, args, cwd, colors, arrived, backends }) => {
   const session = text(args, 'session')
   const context = await openContext(env, cwd, { create: true })
   try {
@@ -16,6 +16,7 @@ const command: Command = async ({ env, args, cwd, colors, arrived }) => {
       force: flag(args, 'force'),
       dryRun: flag(args, 'dry-run'),
     }
+    await backends.require(context, session, ['supportsFork'])
     const result = await restore(context, options, { arrived })
     return { json: changeJson(result), text: changeText('switch', result, colors), warnings: result.warnings }
   } finally {

@@ -1,11 +1,11 @@
 import { closeContext, openContext } from '../../ops/context.ts'
-import { type UndoOptions, undo } from '../../ops/undo.ts'
+import type { UndoOptions } from '../../ops/undo.ts'
 import { conflictMode, count, exclusive, flag, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { changeJson } from '../present/json.ts'
 import { changeText } from '../present/text.ts'
 
-const command: Command = async ({ env, args, cwd, colors, arrived }) => {
+const command: Command = async ({ env, args, cwd, colors, arrived, backends }) => {
   exclusive(args, ['turns', 'to', 'step', 'only'])
   const mode = conflictMode(args)
   const [session, to, only, turns] = [text(args, 'session'), text(args, 'to'), text(args, 'only'), count(args, 'turns')]
@@ -23,7 +23,7 @@ const command: Command = async ({ env, args, cwd, colors, arrived }) => {
       dryRun: flag(args, 'dry-run'),
       paths: worktreePaths(context, cwd, args['--'] ?? []),
     }
-    const result = await undo(context, options, { arrived })
+    const result = await backends.undo(context, options, { arrived })
     return { json: changeJson(result), text: changeText('undo', result, colors), warnings: result.warnings }
   } finally {
     closeContext(context)

@@ -17,7 +17,7 @@ function openLog(env: Env, path: string): pino.Logger {
   return pino({ base: { pid: env.pid } }, pino.destination({ dest: path, mkdir: true, sync: true, mode: 0o600 }))
 }
 
-const command: Command = async ({ env, args, cwd, colors }) => {
+const command: Command = async ({ env, args, cwd, colors, backends }) => {
   const context = await openContext(env, cwd, { create: true, forgiving: true })
   const { worktreeDir } = context.store
   const { idleStop } = context.config.watch
@@ -35,12 +35,12 @@ const command: Command = async ({ env, args, cwd, colors }) => {
   await runDaemon(env, {
     cwd,
     version: VERSION,
-    runCli: runProgram,
+    runCli: (argv, at) => runProgram(argv, at, backends),
     log,
     // A person who looks on keeps it alive.
     idleStop: background ? idleStop : Number.POSITIVE_INFINITY,
     onReady: (daemon: Daemon) => {
-      if (!background && !args.json) view = startView(env, { daemon, colors })
+      if (!background && !args.json) view = startView(env, { daemon, colors, backends })
     },
     onChange: (path) => view?.changed(path),
   })

@@ -1,0 +1,28 @@
+/** The program from its source, in the test's own process: for what a test has to hand in. */
+import { Readable, Writable } from 'node:stream'
+import type { Backends } from '../../src/backends/backends.ts'
+import { main } from '../../src/cli/main.ts'
+import { type Env, realEnv } from '../../src/env.ts'
+import { PROGRAM, type Ran, type Scratch } from './scratch.ts'
+
+export const envOf = (scratch: Scratch): Env => ({
+  ...realEnv(),
+  cwd: scratch.root,
+  home: scratch.home,
+  vars: scratch.vars,
+  program: PROGRAM,
+})
+
+export async function runHere(scratch: Scratch, argv: readonly string[], backends: Backends): Promise<Ran> {
+  const chunks: Record<'stdout' | 'stderr', Buffer[]> = { stdout: [], stderr: [] }
+  const sink = (name: 'stdout' | 'stderr') =>
+    new Writable({
+      write(chunk, _, done) {
+        chunks[name].push(Buffer.from(chunk))
+        done()
+      },
+    })
+  const streams = { stdin: Readable.from([]), stdout: sink('stdout'), stderr: sink('stderr') }
+  const code = await main(argv, { ...envOf(scratch), ...streams }, backends)
+  return { code, stdout: Buffer.concat(chunks.stdout).toString(), stderr: Buffer.concat(chunks.stderr).toString() }
+}
