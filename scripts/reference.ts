@@ -113,6 +113,7 @@ const CAUSES: Record<ErrorCode, string> = {
   VERIFY_FAILED: '`ckpt verify` found a problem',
   CONFLICT:
     'files differ from what the turn left, the turn was made on another branch, another session claims the change, or a token is stale; nothing was written',
+  CANCELLED: 'a program that uses the library or the protocol cancelled its call; nothing was changed',
   INTERNAL: 'something unexpected failed',
 }
 

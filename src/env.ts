@@ -61,6 +61,8 @@ export interface Env {
   stderr: NodeJS.WritableStream & { isTTY?: boolean; columns?: number }
   /** Says on a terminal what takes long; nothing on a pipe. */
   progress: (what: string) => void
+  /** Cancels what this is passed to, until it begins to write. */
+  signal?: AbortSignal
   /** In the daemon: the worktree that it holds open; only ops/context.ts looks inside. */
   held?: object
   /** Sends a signal; 0 asks whether the process is there. */

@@ -1,11 +1,14 @@
-/** The public library: the same operations as the command line. */
-export type { Config } from './config/defaults.ts'
-export type { Checkpoint, CheckpointKind, TurnStatus } from './core/checkpoint.ts'
+/** The public library: undo and redo of what agents do in a worktree, on the same engine as the command line. */
+export type { Backend, How } from './backends/backend.ts'
+export type * from './calls/requests.ts'
+export { CAPABILITIES, type Capabilities, type Capability, withCapabilities } from './core/capabilities.ts'
 export { CkptError, type ErrorCode, EXIT_CODES } from './core/errors.ts'
-export { type Env, realEnv } from './env.ts'
-export { type Context, closeContext, type OpenOptions, openContext } from './ops/context.ts'
-export { type Marker, type MarkResult, mark } from './ops/mark.ts'
-export { accept, type RedoOptions, redo } from './ops/redo.ts'
-export { type RestoreOptions, restore } from './ops/restore.ts'
-export { snapshotNow } from './ops/snapshot-now.ts'
-export { type ChangeResult, type UndoOptions, undo } from './ops/undo.ts'
+export {
+  type CallOptions,
+  type Options,
+  Sessions,
+  Snapshots,
+  WorktreeFunctions,
+} from './library/facade.ts'
+export { type OpenWorktreeOptions, openWorktree, Worktree } from './library/worktree.ts'
+export type * from './results/shapes.ts'

@@ -6,8 +6,10 @@ import { printable } from '../core/paths.ts'
 import { latestSession } from '../git/history.ts'
 import type { Context } from '../ops/context.ts'
 import type { AcceptResult, RedoOptions } from '../ops/redo.ts'
+import type { RestoreOptions } from '../ops/restore.ts'
 import { readSessionBackends } from '../ops/session-backends.ts'
 import { choosePending, chooseSession, readRefs } from '../ops/sessions.ts'
+import type { Token } from '../ops/token.ts'
 import type { ChangeResult, UndoOptions } from '../ops/undo.ts'
 import type { Backend, How } from './backend.ts'
 import { ckptBackend } from './ckpt.ts'
@@ -63,6 +65,17 @@ export class Backends {
     const { redo } = await this.#able(context, options.session, ['supportsRedo'])
     if (!redo) throw unsupported(options.session ?? 'latest', 'supportsRedo')
     return redo(context, options, how)
+  }
+
+  /** Carries out what a dry run planned. @throws CkptError UNSUPPORTED, CONFLICT when its plan no longer holds */
+  async apply(context: Context, { op, options, hash }: Token, { arrived }: How): Promise<ChangeResult> {
+    const how = { arrived, expected: hash }
+    const wanted = { ...options, dryRun: false }
+    if (op === 'undo') return this.undo(context, wanted as UndoOptions, how)
+    if (op === 'redo') return this.redo(context, wanted as RedoOptions, how)
+    const { move, session } = wanted as Partial<RestoreOptions>
+    if (move) await this.require(context, session, ['supportsFork'])
+    return (await import('../ops/restore.ts')).restore(context, wanted as RestoreOptions, how)
   }
 
   /** @throws CkptError UNSUPPORTED, and what the backend throws */

@@ -1,5 +1,6 @@
-/** One entry of the table of commands, and the options that several of them share. */
+/** One row of the table of commands, and the words it is made of. */
 import type { Options } from 'yargs'
+import type { Capability } from '../core/capabilities.ts'
 import type { Command } from './command.ts'
 
 export interface CommandEntry {
@@ -7,8 +8,13 @@ export interface CommandEntry {
   describe: string
   /** What follows `--`, as the usage line shows it. */
   rest?: string
-  /** `freeText`: the next word is the value, even if it begins with a dash; not if it is another option's name. */
-  options?: Record<string, Options & { positional?: boolean; freeText?: boolean }>
+  /** Where the session meant lacks it, help and completion leave the command out. */
+  needs?: Capability
+  /**
+   * `freeText`: the next word is the value, even if it begins with a dash; not if it is another option's name. `needs`: as
+   * for the command.
+   */
+  options?: Record<string, Options & { positional?: boolean; freeText?: boolean; needs?: Capability }>
   examples?: [string, string][]
   load: () => Promise<Command>
 }
@@ -16,13 +22,3 @@ export interface CommandEntry {
 export const string = (describe: string): Options => ({ type: 'string', requiresArg: true, describe })
 export const boolean = (describe: string): Options => ({ type: 'boolean', describe })
 export const id = (describe: string) => ({ positional: true, describe })
-
-export const session = string('the session: its id, a unique prefix, or `latest`')
-export const conflicts = {
-  merge: boolean('write conflict markers where both sides changed the same lines'),
-  force: boolean('take the other state; the safety checkpoint keeps yours'),
-  'skip-conflicts': boolean('leave conflicting paths as they are'),
-}
-export const dryRun = boolean('print the plan, change nothing')
-export const withPrompts = boolean('the text of prompts too')
-export const yes = boolean('do not ask when files look like secrets')

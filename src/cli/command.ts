@@ -17,7 +17,7 @@ export type Arguments = GlobalArguments & Record<string, unknown> & { '--'?: str
 
 export interface Output {
   /** Fields of the JSON document, beside schemaVersion and ok. */
-  json: Record<string, unknown>
+  json: object
   /** Standard output for a person. */
   text: string
   warnings?: readonly string[]

@@ -1,27 +1,5 @@
 /** Every command: its usage line, its options, and where it lies. The CLI reference is made from this table. */
-import type { Options } from 'yargs'
-import type { Capability } from '../core/capabilities.ts'
-import type { Command } from './command.ts'
-
-export interface CommandEntry {
-  usage: string
-  describe: string
-  /** What follows `--`, as the usage line shows it. */
-  rest?: string
-  /** Where the session meant lacks it, help and completion leave the command out. */
-  needs?: Capability
-  /**
-   * `freeText`: the next word is the value, even if it begins with a dash; not if it is another option's name. `needs`: as
-   * for the command.
-   */
-  options?: Record<string, Options & { positional?: boolean; freeText?: boolean; needs?: Capability }>
-  examples?: [string, string][]
-  load: () => Promise<Command>
-}
-
-const string = (describe: string): Options => ({ type: 'string', requiresArg: true, describe })
-const boolean = (describe: string): Options => ({ type: 'boolean', describe })
-const id = (describe: string) => ({ positional: true, describe })
+import { boolean, type CommandEntry, id, string } from './command-entry.ts'
 
 const session = string('the session: its id, a unique prefix, or `latest`')
 const conflicts = {

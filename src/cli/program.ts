@@ -2,14 +2,13 @@
 import pc from 'picocolors'
 import { Backends } from '../backends/backends.ts'
 import { CkptError } from '../core/errors.ts'
-import { printable, showPath } from '../core/paths.ts'
-import type { FileAction } from '../core/plan.ts'
+import { printable } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
+import { errorFiles, errorJson, toCkptError } from '../results/errors.ts'
 import { again } from './again.ts'
 import type { Arguments, Output, Parsed } from './command.ts'
 import { showPaged } from './pager.ts'
 import { joinFreeText, parseQuickly } from './parse-quickly.ts'
-import { actionJson } from './present/json.ts'
 import { showProgress } from './progress.ts'
 
 /** Runs one command line; the result is the exit code. Standard output is data, standard error is prose. */
@@ -74,53 +73,15 @@ async function print(env: Env, args: Arguments, output: Output): Promise<number>
 }
 
 function report(env: Env, { error, json, argv }: { error: unknown; json: boolean; argv: readonly string[] }): number {
-  const known = error instanceof CkptError ? error : unexpected(error)
-  const { code, message, paths, detail, exitCode } = known
+  const known = toCkptError(error)
+  const { message, exitCode } = known
   const hints = known.hints.map((hint) => again(hint, argv))
   if (json) {
-    const files = (detail as { files?: FileAction[] } | undefined)?.files
-    const document = {
-      schemaVersion: 1,
-      ok: false,
-      error: {
-        code,
-        message,
-        ...(paths.length > 0 ? { paths: paths.map((path) => showPath(path).path) } : {}),
-        ...(hints.length > 0 ? { hints } : {}),
-      },
-      ...(files ? { files: files.map(actionJson) } : {}),
-    }
+    const files = errorFiles(known)
+    const document = { schemaVersion: 1, ok: false, error: { ...errorJson(known), ...(hints.length > 0 ? { hints } : {}) }, ...(files ? { files } : {}) }
     env.stdout.write(`${JSON.stringify(document)}\n`)
   } else {
     env.stderr.write(refusalText(message, hints))
   }
   return exitCode
-}
-
-const refusalText = (message: string, hints: readonly string[] = []) =>
-  `ckpt: ${printable(message)}\n${hints.map((hint) => `  → ${printable(hint)}\n`).join('')}`
-
-function unexpected(error: unknown): CkptError {
-  const code = errno(error)
-  const message = error instanceof Error ? error.message : String(error)
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return new CkptError(
-      'INTERNAL',
-      `The disk is full: nothing was recorded, and your files were not touched (${message}).`,
-      {
-        cause: error,
-        hints: ['free some space, then run the command again'],
-      },
-    )
-  }
-  if (code === 'EACCES' || code === 'EROFS' || code === 'EPERM') {
-    return new CkptError('INTERNAL', `The store cannot be written (${message}). Your files were not touched.`, {
-      cause: error,
-      hints: ['ckpt doctor'],
-    })
-  }
-  return new CkptError('INTERNAL', `Unexpected: ${message}. Your files were not touched unless said above.`, {
-    cause: error,
-    hints: ['ckpt doctor', 'ckpt verify'],
-  })
 }

@@ -3,7 +3,8 @@ import type { Backends } from '../backends/backends.ts'
 import type { Capability } from '../core/capabilities.ts'
 import type { Env } from '../env.ts'
 import { closeContext, openContext } from '../ops/context.ts'
-import { type CommandEntry, commands } from './commands.ts'
+import type { CommandEntry } from './command-entry.ts'
+import { commands } from './commands.ts'
 
 /** Commands without those, and without those options, that need what is not there. */
 export function shownCommands(can: (need: Capability) => boolean): CommandEntry[] {

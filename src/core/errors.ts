@@ -16,6 +16,7 @@ export const EXIT_CODES = {
   DAMAGED: 7,
   VERIFY_FAILED: 7,
   CONFLICT: 4,
+  CANCELLED: 1,
   INTERNAL: 1,
 } as const
 

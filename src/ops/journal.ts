@@ -1,5 +1,6 @@
 /** The journal of an operation that changes several things: present only while it is being carried out. */
 import { createHash } from 'node:crypto'
+import { refuseCancelled } from '../core/cancel.ts'
 import { CkptError } from '../core/errors.ts'
 import type { FileAction } from '../core/plan.ts'
 import { type Env, errno } from '../env.ts'
@@ -33,8 +34,12 @@ export function journalEntries(actions: readonly FileAction[]): ApplyEntry[] {
     .map(({ path, pre, post }) => ({ path, pre, post }))
 }
 
-/** Written whole and synced before anything it speaks of is touched. */
+/**
+ * Written whole and synced before anything it speaks of is touched. From here on an operation is carried out: this is the
+ * last moment to cancel it. @throws CkptError CANCELLED
+ */
 export function writeJournal(env: Env, store: Store, journal: Journal): void {
+  refuseCancelled(env.signal)
   const body = JSON.stringify(journal)
   const sum = createHash('sha256').update(body).digest('hex')
   writeFileWhole(env, fileOf(store), `${sum}\n${body}\n`, { sync: true })

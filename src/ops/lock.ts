@@ -2,6 +2,7 @@
  * The lock of a worktree: one file, written whole and then linked into place, so that nobody reads an empty one. It names
  * its holder so exactly that another process can prove it dead, or cannot, and then leaves the lock alone.
  */
+import { refuseCancelled } from '../core/cancel.ts'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno } from '../env.ts'
 import { readIfThere } from '../git/store.ts'
@@ -182,6 +183,7 @@ export async function withLock<T>(
     since: new Date(env.now()).toISOString(),
   }
   const end = env.monotonic() + wait
+  refuseCancelled(env.signal)
   let release = tryTake(env, path, own)
   for (let pause = 5; !release; pause = Math.min(60, pause * 1.5)) {
     if (env.monotonic() >= end) {
@@ -194,6 +196,7 @@ export async function withLock<T>(
       })
     }
     await new Promise((resolve) => setTimeout(resolve, pause + Math.random() * pause))
+    refuseCancelled(env.signal)
     release = tryTake(env, path, own)
   }
   try {

@@ -1,5 +1,6 @@
 /** Taking a snapshot and making it a checkpoint. The caller holds the worktree's lock. */
 import { type Beside, parseBeside } from '../core/beside.ts'
+import { refuseCancelled } from '../core/cancel.ts'
 import type { Checkpoint, CheckpointMeta } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
@@ -57,6 +58,7 @@ export async function takeSnapshot(
     anew = true
     return fromNothing()
   })
+  refuseCancelled(env.signal)
   if (publish && captured.cache) publishCache(context, captured.cache, captured.mode)
   return { ...captured, anew, barrier: watched.barrier, view: new SnapshotView(store, captured.tree, captured.beside) }
 }

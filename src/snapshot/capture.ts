@@ -41,12 +41,14 @@ export async function capture(env: Env, input: CaptureInput): Promise<Captured> 
     ...input,
     env,
     seen: fileSystemClock(env, store),
-    late: () => env.monotonic() > end,
+    late: () => env.monotonic() > end || env.signal?.aborted === true,
     excluded: excluder(limits),
     isReal: realDirectories(env, worktree.root),
   }
   const timer = new AbortController()
   const timeout = setTimeout(() => timer.abort(), limits.deadline)
+  const cancel = () => timer.abort()
+  env.signal?.addEventListener('abort', cancel)
   try {
     const listing = listWorktree(scan, timer.signal)
     listing.catch(() => undefined) // awaited below; a failure before that must not end the process
@@ -61,6 +63,7 @@ export async function capture(env: Env, input: CaptureInput): Promise<Captured> 
     return await captureListed(scan, { listed, hot, seeding })
   } finally {
     clearTimeout(timeout)
+    env.signal?.removeEventListener('abort', cancel)
   }
 }
 

@@ -1,20 +1,14 @@
 /** One worktree with its oracle: carries out what a story says, and compares after every act. */
 
 import { expect } from 'vitest'
+import { CkptError } from '../../src/core/errors.ts'
 import type { SessionId } from '../../src/core/ids.ts'
-import {
-  accept,
-  CkptError,
-  type Context,
-  closeContext,
-  type Env,
-  mark,
-  openContext,
-  realEnv,
-  redo,
-  undo,
-} from '../../src/index.ts'
+import { type Env, realEnv } from '../../src/env.ts'
+import { type Context, closeContext, openContext } from '../../src/ops/context.ts'
 import { listTurns } from '../../src/ops/history.ts'
+import { mark } from '../../src/ops/mark.ts'
+import { accept, redo } from '../../src/ops/redo.ts'
+import { undo } from '../../src/ops/undo.ts'
 import { type Expectation, type Mode, Oracle, type Selector } from './oracle.ts'
 import { coveredFiles } from './oracle-paths.ts'
 import type { Scratch } from './scratch.ts'

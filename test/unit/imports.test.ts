@@ -3,7 +3,19 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 
-const LAYERS = ['env', 'core', 'config', 'git', 'snapshot', 'ops', 'backends', 'githooks', 'agents', 'cli'] as const
+const LAYERS = [
+  'env',
+  'core',
+  'config',
+  'git',
+  'snapshot',
+  'ops',
+  'backends',
+  'results',
+  'githooks',
+  'agents',
+  'cli',
+] as const
 const source = path.resolve(import.meta.dirname, '../../src')
 
 const layerOf = (file: string) => {
@@ -30,11 +42,28 @@ const allowed: Record<string, readonly string[]> = {
   snapshot: ['snapshot', 'git', 'core', 'env'],
   ops: ['ops', 'snapshot', 'git', 'config', 'core', 'env'],
   backends: ['backends', 'ops', 'git', 'core', 'env'],
+  results: ['results', 'ops', 'git', 'core', 'env'],
+  calls: ['calls', 'results', 'backends', 'ops', 'core', 'env'],
+  library: ['library', 'calls', 'results', 'backends', 'daemon', 'ops', 'core', 'env'],
   githooks: ['githooks', 'ops', 'git', 'config', 'core', 'env'],
   daemon: ['daemon', 'ops', 'snapshot', 'git', 'config', 'core', 'env'],
   agents: ['agents', 'ops', 'git', 'config', 'core', 'env'],
-  cli: ['cli', 'agents', 'daemon', 'githooks', 'backends', 'ops', 'git', 'config', 'core', 'env'],
-  index: ['ops', 'snapshot', 'git', 'config', 'core', 'env'],
+  cli: [
+    'cli',
+    'agents',
+    'daemon',
+    'githooks',
+    'backends',
+    'results',
+    'calls',
+    'library',
+    'ops',
+    'git',
+    'config',
+    'core',
+    'env',
+  ],
+  index: ['library', 'calls', 'results', 'backends', 'core'],
 }
 
 test('every import points down', () => {

@@ -1,9 +1,9 @@
 import { closeContext } from '../../ops/context.ts'
 import { changedTexts, diff, diffUncommitted } from '../../ops/history.ts'
 import { openForReading } from '../../ops/reading.ts'
+import { diffJson } from '../../results/json.ts'
 import { exclusive, flag, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { fileDiffJson } from '../present/json.ts'
 import { diffFilesText, patchText, shown } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, colors, backends }) => {
@@ -21,7 +21,7 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
       paths,
     }
     const result = flag(args, 'uncommitted') ? await diffUncommitted(context, paths) : await diff(context, options)
-    const { from, to, files, patch, warnings } = result
+    const { files, warnings } = result
     let output: string
     if (flag(args, 'name-only')) output = files.map((file) => shown(file.path)).join('\n')
     else if (flag(args, 'stat')) output = diffFilesText(files, colors)
@@ -32,7 +32,7 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
         .map(({ file, before, after }) => `${colors.bold(shown(file.path))}\n${wordsText(before, after, colors)}`)
         .join('\n')
     } else output = patchText(result, colors)
-    return { json: { from, to, files: files.map(fileDiffJson), patch, warnings }, text: output, warnings, paged: true }
+    return { json: diffJson(result), text: output, warnings, paged: true }
   } finally {
     closeContext(context)
   }

@@ -2,10 +2,10 @@ import { printable } from '../../core/paths.ts'
 import { closeContext } from '../../ops/context.ts'
 import { listAllTurns, listSessions, listTurns } from '../../ops/history.ts'
 import { openForReading } from '../../ops/reading.ts'
+import { sessionJson, timelineBoundary, turnJson } from '../../results/json.ts'
 import { count, flag, text } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { sessionJson, timelineBoundary, turnJson } from '../present/json.ts'
-import { listText, NO_TURNS, sessionsText, table, turnRow } from '../present/text.ts'
+import { listText, sessionsText, table, turnRow } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, colors }) => {
   const limit = count(args, 'limit')

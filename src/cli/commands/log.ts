@@ -3,10 +3,10 @@ import { printable } from '../../core/paths.ts'
 import { closeContext } from '../../ops/context.ts'
 import { readLog, type SessionLog } from '../../ops/log.ts'
 import { openForReading } from '../../ops/reading.ts'
+import { timelineBoundary, turnJson } from '../../results/json.ts'
 import { flag, text } from '../arguments.ts'
 import type { Colors, Command } from '../command.ts'
-import { timelineBoundary, turnJson } from '../present/json.ts'
-import { NO_TURNS, table, turnRow } from '../present/text.ts'
+import { table, turnRow } from '../present/text.ts'
 
 function draw({ timeline, nodes }: SessionLog, { c, now, graph }: { c: Colors; now: number; graph: boolean }): string {
   const lines = table(nodes.map(({ view }) => turnRow(view, { c, now }))).split('\n')

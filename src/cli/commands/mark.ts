@@ -3,9 +3,9 @@ import { parseSessionId } from '../../core/ids.ts'
 import { startOnDemand } from '../../daemon/life.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
 import { type Marker, mark } from '../../ops/mark.ts'
+import { markJson } from '../../results/json.ts'
 import { oneOf, text, worktreePaths } from '../arguments.ts'
 import type { Arguments, Command } from '../command.ts'
-import { markJson } from '../present/json.ts'
 import { markText } from '../present/text.ts'
 
 const allowed = {

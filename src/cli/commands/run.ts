@@ -1,9 +1,9 @@
 import { CkptError } from '../../core/errors.ts'
 import { parseSessionId } from '../../core/ids.ts'
 import { run } from '../../ops/run.ts'
+import { markJson } from '../../results/json.ts'
 import { text } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { markJson } from '../present/json.ts'
 
 const command: Command = async ({ env, args, cwd }) => {
   const line = args['--'] ?? []

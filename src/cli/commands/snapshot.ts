@@ -1,8 +1,8 @@
 import { closeContext, openContext } from '../../ops/context.ts'
 import { snapshotNow } from '../../ops/snapshot-now.ts'
+import { markJson } from '../../results/json.ts'
 import { text } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { markJson } from '../present/json.ts'
 import { markText } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, arrived }) => {

@@ -3,8 +3,8 @@ import { type DaemonStatus, daemonStatus } from '../../daemon/life.ts'
 import { closeContext } from '../../ops/context.ts'
 import { openForReading } from '../../ops/reading.ts'
 import { status } from '../../ops/status.ts'
+import { sessionJson, timelineBoundary } from '../../results/json.ts'
 import type { Command } from '../command.ts'
-import { sessionJson, timelineBoundary } from '../present/json.ts'
 import { statusText } from '../present/text.ts'
 
 function daemonText({ running, pid, state }: DaemonStatus): string {

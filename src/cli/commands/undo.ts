@@ -1,8 +1,8 @@
 import { closeContext, openContext } from '../../ops/context.ts'
 import type { UndoOptions } from '../../ops/undo.ts'
+import { changeJson } from '../../results/json.ts'
 import { conflictMode, count, exclusive, flag, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { changeJson } from '../present/json.ts'
 import { changeText } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, colors, arrived, backends }) => {

@@ -1,21 +1,34 @@
 /** Results as the JSON of the contract. Pure. */
-import type { Beside } from '../../core/beside.ts'
-import { uncoveredChanges } from '../../core/beside.ts'
-import type { BoundaryRecord } from '../../core/boundary.ts'
-import type { Checkpoint } from '../../core/checkpoint.ts'
-import type { TurnNumber } from '../../core/ids.ts'
-import { showPath } from '../../core/paths.ts'
-import type { FileAction } from '../../core/plan.ts'
-import { hiddenTurns, messageIdOf, type Timeline } from '../../core/timeline.ts'
-import type { FileDiff } from '../../git/diff.ts'
-import type { SessionView, TurnView } from '../../ops/history.ts'
-import type { MarkResult } from '../../ops/mark.ts'
-import type { ChangeResult } from '../../ops/undo.ts'
+import type { Beside } from '../core/beside.ts'
+import { uncoveredChanges } from '../core/beside.ts'
+import type { BoundaryRecord } from '../core/boundary.ts'
+import type { Checkpoint } from '../core/checkpoint.ts'
+import type { TurnNumber } from '../core/ids.ts'
+import { showPath } from '../core/paths.ts'
+import type { FileAction } from '../core/plan.ts'
+import { hiddenTurns, messageIdOf, type Timeline } from '../core/timeline.ts'
+import type { FileDiff } from '../git/diff.ts'
+import type { DiffResult, SessionView, ShowResult, TurnView } from '../ops/history.ts'
+import type { MarkResult } from '../ops/mark.ts'
+import type { ChangeResult } from '../ops/undo.ts'
+
+import type {
+  BoundaryInfo,
+  ChangeInfo,
+  CheckpointInfo,
+  DiffInfo,
+  FileActionInfo,
+  FileDiffInfo,
+  MarkInfo,
+  SessionInfo,
+  ShowInfo,
+  TurnInfo,
+} from './shapes.ts'
 
 export function checkpointJson(
   checkpoint: Checkpoint,
   { beside, since, durable }: { beside: Beside | null; since: Beside | null; durable: boolean },
-) {
+): CheckpointInfo {
   const changed = since && beside ? uncoveredChanges(since, beside).filter((entry) => entry.reason === 'ignored') : []
   const uncovered = [...(beside?.uncovered ?? []), ...changed]
   return {
@@ -36,7 +49,7 @@ export function checkpointJson(
   }
 }
 
-export function markJson(result: MarkResult, durable: boolean) {
+export function markJson(result: MarkResult, durable: boolean): MarkInfo {
   const { checkpoint, beside, since, turn, ms, mode, barrier, abandoned, warnings } = result
   return {
     checkpoint: checkpoint ? checkpointJson(checkpoint, { beside, since, durable }) : null,
@@ -51,7 +64,7 @@ export function markJson(result: MarkResult, durable: boolean) {
 
 export const round = (ms: number) => Math.round(ms * 100) / 100
 
-export function turnJson(view: TurnView, worktree: string) {
+export function turnJson(view: TurnView, worktree: string): TurnInfo {
   const { turn } = view
   return {
     n: turn.number,
@@ -83,24 +96,24 @@ export function turnJson(view: TurnView, worktree: string) {
   }
 }
 
-export function boundaryJson(record: BoundaryRecord, hidden: readonly TurnNumber[]) {
+export function boundaryJson(record: BoundaryRecord, hidden: readonly TurnNumber[]): BoundaryInfo {
   return {
     session: record.session,
     turn: record.turn,
     step: record.step === null ? null : `${record.turn}.${record.step}`,
     messageId: record.messageId,
-    hiddenTurns: hidden,
+    hiddenTurns: [...hidden],
     baseline: record.baseline,
   }
 }
 
-export function timelineBoundary(timeline: Timeline) {
+export function timelineBoundary(timeline: Timeline): BoundaryInfo | null {
   if (!timeline.boundary) return null
   const hidden = hiddenTurns(timeline).map((turn) => turn.number)
   return boundaryJson(timeline.boundary, hidden)
 }
 
-export function sessionJson({ timeline, worktree, state }: SessionView) {
+export function sessionJson({ timeline, worktree, state }: SessionView): SessionInfo {
   return {
     id: timeline.session,
     agent: timeline.agent,
@@ -112,11 +125,11 @@ export function sessionJson({ timeline, worktree, state }: SessionView) {
   }
 }
 
-export function actionJson({ path, action, reason }: FileAction) {
+export function actionJson({ path, action, reason }: FileAction): FileActionInfo {
   return { ...showPath(path), action, ...(reason === undefined ? {} : { reason }) }
 }
 
-export function changeJson(result: ChangeResult) {
+export function changeJson(result: ChangeResult): ChangeInfo {
   const { session, dryRun, turns, boundary, restoredPrompt, files, safety, token, ms, syncMs, warnings, messageId } =
     result
   return {
@@ -135,7 +148,7 @@ export function changeJson(result: ChangeResult) {
   }
 }
 
-export function fileDiffJson({ path, oldPath, status, insertions, deletions, binary }: FileDiff) {
+export function fileDiffJson({ path, oldPath, status, insertions, deletions, binary }: FileDiff): FileDiffInfo {
   return {
     ...showPath(path),
     ...(oldPath === undefined ? {} : { oldPath: showPath(oldPath).path }),
@@ -143,5 +156,29 @@ export function fileDiffJson({ path, oldPath, status, insertions, deletions, bin
     insertions,
     deletions,
     binary,
+  }
+}
+
+export function diffJson({ from, to, files, patch, warnings }: DiffResult): DiffInfo {
+  return { from, to, files: files.map(fileDiffJson), patch, warnings }
+}
+
+export function showJson(
+  { turn, checkpoint, beside, files, uncovered, prompt, warnings }: ShowResult,
+  { durable, worktree }: { durable: boolean; worktree: string },
+): ShowInfo {
+  const changed = uncovered.map(({ path, reason }) => ({ ...showPath(path), reason }))
+  const differences = files.map(fileDiffJson)
+  if (turn)
+    return { turn: { ...turnJson(turn, worktree), text: turn.text }, files: differences, uncovered: changed, warnings }
+  const shown = checkpoint ? checkpointJson(checkpoint, { beside, since: null, durable }) : null
+  return {
+    checkpoint: shown && {
+      ...shown,
+      uncovered: [...shown.uncovered, ...changed.filter((entry) => entry.reason === 'ignored')],
+    },
+    files: differences,
+    prompt,
+    warnings,
   }
 }

@@ -1,0 +1,42 @@
+/** What every call is given, and how it opens the worktree. */
+import type { Backends } from '../backends/backends.ts'
+import { pathFromText, type RelativePath } from '../core/paths.ts'
+import type { ConflictMode } from '../core/plan.ts'
+import type { Env } from '../env.ts'
+import { type Context, closeContext, type OpenOptions, openContext } from '../ops/context.ts'
+import { openForReading } from '../ops/reading.ts'
+import type { ConflictChoice } from './requests.ts'
+
+export interface Scope {
+  env: Env
+  /** Absolute; a directory of the worktree. */
+  cwd: string
+  backends: Backends
+  /** Milliseconds of the monotonic clock when the call came. */
+  arrived: number
+}
+
+/** A request's fields as an operation's options: what is undefined is not there. */
+export type Given<T> = { [K in keyof T]: Exclude<T[K], undefined> }
+
+export function given<T extends object>(request: T): Given<T> {
+  return Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined)) as Given<T>
+}
+
+export async function reading<T>({ env, cwd }: Scope, work: (context: Context) => Promise<T>): Promise<T> {
+  const context = await openForReading(env, cwd)
+  return work(context).finally(() => closeContext(context))
+}
+
+export async function writing<T>(
+  { env, cwd }: Scope,
+  options: OpenOptions,
+  work: (context: Context) => Promise<T>,
+): Promise<T> {
+  const context = await openContext(env, cwd, { create: true, ...options })
+  return work(context).finally(() => closeContext(context))
+}
+
+export const bytesOf = (paths: readonly string[] = []): RelativePath[] => paths.map(pathFromText)
+
+export const modeOf = (choice: ConflictChoice = 'refuse'): ConflictMode => choice

@@ -1,0 +1,51 @@
+/** Markers, turns, and what can be done with any checkpoint. */
+import { parseSessionId } from '../core/ids.ts'
+import { listTurns, show as showOne } from '../ops/history.ts'
+import { type Marker, mark as markOne } from '../ops/mark.ts'
+import { restore } from '../ops/restore.ts'
+import { readToken } from '../ops/token.ts'
+import { changeJson, markJson, showJson, timelineBoundary, turnJson } from '../results/json.ts'
+import type { ChangeInfo, MarkInfo, ShowInfo, TurnList } from '../results/shapes.ts'
+import type * as Requests from './requests.ts'
+import { bytesOf, given, reading, type Scope, writing } from './scope.ts'
+
+export const mark = (scope: Scope, request: Requests.MarkRequest): Promise<MarkInfo> => {
+  const session = parseSessionId(request.session)
+  const paths = request.event === 'step' && request.paths ? { paths: bytesOf(request.paths) } : {}
+  const marker = { ...given(request), session, ...paths } as Marker
+  return writing(scope, { forgiving: true }, async (context) =>
+    markJson(await markOne(context, marker, scope.arrived), context.store.durable),
+  )
+}
+
+export const turns = (scope: Scope, request: Requests.TurnsRequest): Promise<TurnList> =>
+  reading(scope, async (context) => {
+    const found = await listTurns(context, given(request))
+    return {
+      session: found.session,
+      turns: found.turns.map((view) => turnJson(view, context.place.worktreeId)),
+      boundary: found.timeline ? timelineBoundary(found.timeline) : null,
+      warnings: found.warnings,
+    }
+  })
+
+export const show = (scope: Scope, { id, session }: Requests.ShowRequest): Promise<ShowInfo> =>
+  reading(scope, async (context) =>
+    showJson(await showOne(context, id, session), {
+      durable: context.store.durable,
+      worktree: context.place.worktreeId,
+    }),
+  )
+
+export const switchTo = (scope: Scope, request: Requests.SwitchRequest): Promise<ChangeInfo> =>
+  writing(scope, {}, async (context) => {
+    await scope.backends.require(context, request.session, ['supportsFork'])
+    return changeJson(await restore(context, { ...given(request), move: true }, { arrived: scope.arrived }))
+  })
+
+export const apply = (scope: Scope, { token }: Requests.ApplyRequest): Promise<ChangeInfo> => {
+  const read = readToken(token)
+  return writing(scope, { forgiving: true }, async (context) =>
+    changeJson(await scope.backends.apply(context, read, { arrived: scope.arrived })),
+  )
+}

@@ -1,0 +1,49 @@
+/** Errors as others see them: one class, one shape, paths as text. */
+import { CkptError } from '../core/errors.ts'
+import { showPath } from '../core/paths.ts'
+import type { FileAction } from '../core/plan.ts'
+import { errno } from '../env.ts'
+import { actionJson } from './json.ts'
+import type { ErrorInfo, FileActionInfo } from './shapes.ts'
+
+/** Whatever was thrown, as the one class of error. */
+export function toCkptError(error: unknown): CkptError {
+  if (error instanceof CkptError) return error
+  const code = errno(error)
+  const message = error instanceof Error ? error.message : String(error)
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new CkptError(
+      'INTERNAL',
+      `The disk is full: nothing was recorded, and your files were not touched (${message}).`,
+      {
+        cause: error,
+        hints: ['free some space, then run the command again'],
+      },
+    )
+  }
+  if (code === 'EACCES' || code === 'EROFS' || code === 'EPERM') {
+    return new CkptError('INTERNAL', `The store cannot be written (${message}). Your files were not touched.`, {
+      cause: error,
+      hints: ['ckpt doctor'],
+    })
+  }
+  return new CkptError('INTERNAL', `Unexpected: ${message}. Your files were not touched unless said above.`, {
+    cause: error,
+    hints: ['ckpt doctor', 'ckpt verify'],
+  })
+}
+
+export function errorJson({ code, message, paths, hints }: CkptError): ErrorInfo {
+  return {
+    code,
+    message,
+    ...(paths.length > 0 ? { paths: paths.map((path) => showPath(path).path) } : {}),
+    ...(hints.length > 0 ? { hints: [...hints] } : {}),
+  }
+}
+
+/** The plan that was refused. */
+export function errorFiles({ detail }: CkptError): FileActionInfo[] | null {
+  const files = (detail as { files?: FileAction[] } | undefined)?.files
+  return files ? files.map(actionJson) : null
+}

@@ -1,0 +1,142 @@
+// The library does what the command line does, is the same after it was opened again, and can be cancelled.
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { methods } from '../../src/calls/table.ts'
+import { CkptError } from '../../src/core/errors.ts'
+import { openWorktree } from '../../src/library/worktree.ts'
+import { byCall, byCommand, called, Steady, stage, story } from '../support/equivalence.ts'
+import { Scratch } from '../support/scratch.ts'
+
+const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => null,
+    (error) => (error instanceof CkptError ? error.code : `not a CkptError: ${error}`),
+  )
+
+test('each function does what the command does', async () => {
+  const [typed, used] = [stage('work'), stage('work')]
+  const worktree = await openWorktree(used.root, { vars: used.vars })
+  const [a, b] = [new Steady(), new Steady()]
+  for (const one of story) {
+    for (const scratch of [typed, used]) one.edit?.(scratch)
+    const expected = a.of(byCommand(typed, one))
+    expect([one.name, b.of(await byCall(worktree, one))]).toEqual([one.name, expected])
+    expect([one.name, used.manifest()]).toEqual([one.name, typed.manifest()])
+  }
+  const missing = Object.keys(methods).filter((name) => name !== 'sessions.setBackend')
+  expect([...(await called(story))].sort()).toEqual(missing.sort())
+})
+
+test('the same session after it is opened again, and for another process', async () => {
+  const scratch = stage('work')
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars })
+  for (const n of [1, 2, 3]) {
+    await worktree.mark({ event: 'prompt', session: 's', text: `prompt ${n}\nwhole`, messageId: `m${n}` })
+    scratch.write({ 'a.txt': `${n}\n` })
+    await worktree.mark({ event: 'stop', session: 's' })
+  }
+  await worktree.sessions.revert('m2')
+  const info = await worktree.sessions.getSessionInfo('s')
+  expect(info).toMatchObject({ revertMessageID: 'm2', revertPartID: null, restoredPrompt: 'prompt 2\nwhole', turns: 1 })
+  expect(info.hiddenTurns.map((turn) => turn.messageId)).toEqual(['m2', 'm3'])
+  expect(info.revertDiff).toMatch(/^-3$/m)
+  expect(info.revertDiff).toMatch(/^\+1$/m)
+  fs.mkdirSync(scratch.at('deep/er'), { recursive: true })
+  const again = await openWorktree(scratch.at('deep/er'), { vars: scratch.vars })
+  expect(again.root).toBe(scratch.root)
+  expect(await again.sessions.getSessionInfo()).toEqual(info)
+  expect(scratch.ckpt('status').boundary).toEqual(info.boundary)
+  await again.sessions.unrevert()
+  expect(await worktree.sessions.getSessionInfo('s')).toMatchObject({
+    revertMessageID: null,
+    revertDiff: '',
+    boundary: null,
+  })
+})
+
+test('a session that is named when opening is the one that is meant', async () => {
+  const scratch = stage('work')
+  scratch.turn('in a', () => scratch.write({ 'a.txt': 'a\n' }), 'a')
+  scratch.turn('in b', () => scratch.write({ 'b.txt': 'b\n' }), 'b')
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars, session: 'a' })
+  expect((await worktree.turns()).session).toBe('a')
+  expect((await worktree.turns({ session: 'b' })).session).toBe('b')
+  expect((await worktree.sessions.capabilities()).session).toBe('a')
+  expect((await worktree.sessions.undo()).session).toBe('a')
+  expect(await codeOf(worktree.mark({ event: 'prompt' } as never))).toBe(null)
+})
+
+test('wrong calls are USAGE, and never more than was asked for', async () => {
+  const scratch = stage('work')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars })
+  const before = scratch.manifest()
+  const { sessions, snapshots } = worktree
+  const wrong: [string, Promise<unknown>][] = [
+    ['two ways at once', sessions.undo({ turns: 1, to: '1' })],
+    ['no paths at all', sessions.undo({ paths: [] })],
+    ['a path outside', sessions.undo({ paths: ['../a.txt'] })],
+    ['an absolute path', snapshots.restore('1', { paths: [scratch.at('a.txt')] })],
+    ['an empty patch', snapshots.revert({ from: '1', files: [] })],
+    ['half a turn', sessions.undo({ turns: 0.5 })],
+    ['a number for a text', sessions.undo({ to: 1 as never })],
+    ['an unknown word', sessions.undo({ turn: 1 } as never)],
+    ['an unknown choice', sessions.redo({ conflicts: 'maybe' as never })],
+  ]
+  for (const [what, call] of wrong) expect([what, await codeOf(call)]).toEqual([what, 'USAGE'])
+  expect(await codeOf(worktree.mark({ event: 'nothing' } as never))).toBe('BAD_MARKER')
+  expect(scratch.manifest()).toEqual(before)
+})
+
+test('places: a plain directory wants init, a bad root is refused', async () => {
+  const scratch = new Scratch('plain')
+  const { vars } = scratch
+  expect(await codeOf(openWorktree(scratch.root, { vars }))).toBe('NOT_INITIALIZED')
+  expect(await codeOf(openWorktree('/', { vars }))).toBe('BAD_ROOT')
+  const worktree = await openWorktree(scratch.root, { vars, init: true })
+  scratch.write({ 'a.txt': 'a\n' })
+  expect((await worktree.snapshots.track()).checkpoint?.kind).toBe('manual')
+  const git = stage('work')
+  await openWorktree(git.root, { vars: git.vars })
+  expect(git.exists('.git/ckpt')).toBe(false)
+})
+
+test('cancelled before it writes, a call has changed nothing; later it goes on to its end', async () => {
+  const scratch = stage('work')
+  for (let i = 0; i < 40; i++) scratch.write({ [`d${i % 4}/f${i}.txt`]: `${i}\n` })
+  scratch.turn('one', () => {
+    for (let i = 0; i < 40; i++) scratch.write({ [`d${i % 4}/f${i}.txt`]: `${i} changed\n` })
+  })
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars })
+  const [before, refs] = [scratch.manifest(), scratch.ckpt('log')]
+  for (const call of [
+    (signal: AbortSignal) => worktree.sessions.undo({ signal }),
+    (signal: AbortSignal) => worktree.snapshots.track({ signal }),
+    (signal: AbortSignal) => worktree.snapshots.diff('1', 'worktree', { signal }),
+  ])
+    expect(await codeOf(call(AbortSignal.abort('no')))).toBe('CANCELLED')
+  const met = new Set<string | null>()
+  for (const after of [1, 5, 10, 15, 20, 25, 30, 40, 60, 90, 140, 200, 400]) {
+    const code = await codeOf(worktree.sessions.undo({ signal: AbortSignal.timeout(after) }))
+    met.add(code)
+    if (code === null) await worktree.sessions.redo()
+    expect([after, scratch.manifest()]).toEqual([after, before])
+  }
+  expect([...met].every((code) => code === null || code === 'CANCELLED')).toBe(true)
+  expect(met.has('CANCELLED')).toBe(true)
+  expect(scratch.ckpt('log').turns).toEqual(refs.turns)
+  expect(scratch.ckpt('verify').ok).toBe(true)
+})
+
+test('a call that waits for the lock can be cancelled', async () => {
+  const scratch = stage('work')
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars })
+  await worktree.snapshots.track()
+  const lock = scratch.at('.git/ckpt/worktrees/@main/lock')
+  fs.writeFileSync(lock, 'somebody else')
+  const start = performance.now()
+  expect(await codeOf(worktree.snapshots.track({ signal: AbortSignal.timeout(100) }))).toBe('CANCELLED')
+  expect(performance.now() - start).toBeLessThan(3000)
+  fs.rmSync(lock)
+  await worktree.snapshots.track()
+})
