@@ -29,8 +29,8 @@ export class ObjectStore {
   #chunks: Buffer[] = []
   #buffered = 0
   #written = new Set<Oid>()
-  /** What is there counts for nothing: objects are written again. */
-  #distrusted = false
+  /** The reader is to be replaced once it has answered. */
+  #stale = false
   /** Loose objects written by this process: what an operation syncs before it relies on them. */
   readonly fresh: Oid[] = []
 
@@ -124,6 +124,12 @@ export class ObjectStore {
     return `${this.#gitDir}/objects/${oid.slice(0, 2)}/${oid.slice(2)}`
   }
 
+  /** Syncs what this process wrote since the last time, and these. */
+  syncFresh(more: Iterable<Oid>): void {
+    this.sync([...this.fresh, ...more])
+    this.fresh.length = 0
+  }
+
   /** Syncs loose objects and their directories to disk; packed ones were synced by whoever packed them. */
   sync(oids: Iterable<Oid>): void {
     const { files } = this.#env
@@ -154,20 +160,34 @@ export class ObjectStore {
     }
   }
 
+  /** What was there may be gone: it is written again, and the reader, which may hold packs open that went, is another one. */
+  forget(): void {
+    this.#written.clear()
+    if (this.#waiting.length === 0) this.close()
+    else this.#stale = true
+  }
+
   close(): void {
-    this.#child?.stdin?.end()
-    this.#child?.kill('SIGKILL')
-    this.#child = null
+    const child = this.#child
+    this.#child = null // what it says from now on is for nobody
+    this.#stale = false
+    this.#chunks = []
+    this.#buffered = 0
+    child?.stdin?.end()
+    child?.kill('SIGKILL')
+    this.#fail(new CkptError('INTERNAL', 'The store was closed while it was read. Nothing was changed.'))
   }
 
   #reader(): ChildProcess {
     if (this.#child) return this.#child
     const child = startGit(this.#env, { args: ['cat-file', '--batch'], vars: this.#vars, cwd: this.#gitDir })
     child.stdout?.on('data', (chunk: Buffer) => {
+      if (this.#child !== child) return
       this.#chunks.push(chunk)
       this.#buffered += chunk.length
       try {
         this.#drain()
+        if (this.#stale && this.#waiting.length === 0) this.close()
       } catch (error) {
         this.#fail(error)
       }
@@ -180,7 +200,8 @@ export class ObjectStore {
       this.#fail(new CkptError('INTERNAL', 'git could not be run. Nothing was changed.', { cause })),
     )
     child.on('close', () => {
-      if (this.#child === child) this.#child = null
+      if (this.#child !== child) return
+      this.#child = null
       this.#chunks = []
       this.#buffered = 0
       this.#fail(

@@ -79,6 +79,7 @@ export class Store {
     if (!memory) return listRefs(this.#env, this.gitDir, this.vars, prefixes)
     const generation = this.#generation()
     if (memory.generation !== generation || generation === '') {
+      this.#forget()
       const tips = await listRefs(this.#env, this.gitDir, this.vars, ['refs/'])
       memory.tips = new Map(tips.map((tip) => [tip.ref, tip]))
       memory.generation = generation
@@ -93,6 +94,18 @@ export class Store {
     return readIfThere(this.#env, `${this.place.directory}/generation`)?.toString('latin1') ?? ''
   }
 
+  /** Somebody else was here, and may have pruned: what was known to be stored may be gone. */
+  #forget(): void {
+    this.objects.forget()
+    this.trees.forget()
+    this.#shallow = null
+  }
+
+  /** For others that live long: objects went. */
+  announce(): void {
+    this.#bump()
+  }
+
   #bump(): string {
     const generation = this.#env.random(8)
     this.#env.files.writeFileSync(`${this.place.directory}/generation`, generation, { mode: 0o600 })
@@ -104,12 +117,13 @@ export class Store {
     const moved = announce(this.#env, this.place.directory, edits, durable)
     for (let attempt = 0; ; attempt++) {
       // Said before it is done: who is killed in between leaves nobody with an old idea of the refs.
-      const generation = this.#bump()
+      this.#bump()
       try {
         if (!(await this.#moveQuickly(edits, durable)))
           await moveRefs(this.#env, this.gitDir, this.vars, { edits, durable })
         moved()
-        await this.#learn(edits, generation)
+        // And once more: who read the refs in between, without the lock, must not take them for those of now.
+        await this.#learn(edits, this.#bump())
         return
       } catch (error) {
         const lock =

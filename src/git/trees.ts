@@ -32,6 +32,12 @@ export class Trees {
     this.#cache.set(this.empty, new Map())
   }
 
+  /** What was read may be gone from the store. */
+  forget(): void {
+    this.#cache.clear()
+    this.#cache.set(this.empty, new Map())
+  }
+
   /** @throws CkptError DAMAGED when the tree is missing: a tree that cannot be read proves nothing. */
   async entries(oid: Oid): Promise<Map<string, TreeEntry>> {
     const cached = this.#cache.get(oid)

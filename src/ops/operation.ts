@@ -176,7 +176,7 @@ export async function carryOut(context: Context, operation: Operation): Promise<
   })
   const all = [...(await recorder.keepEdits()), ...refs]
   const start = env.monotonic()
-  store.objects.sync([...store.objects.fresh, ...statesOids(entries)])
+  store.objects.syncFresh(statesOids(entries))
   let syncMs = env.monotonic() - start
   await store.objects.prove(statesOids(entries))
   const nonce = env.random(6)

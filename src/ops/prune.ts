@@ -290,6 +290,7 @@ export async function collect({ env, store }: Context): Promise<void> {
   sweepLeftovers(env.files, `${store.gitDir}/objects`)
   await store.git(['repack', '-a', '-d', '-q', '--no-write-bitmap-index'])
   await store.git(['prune', '--expire=now'])
+  store.announce()
 }
 
 function sweepLeftovers(files: Context['env']['files'], objects: string): void {
