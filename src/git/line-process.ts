@@ -14,14 +14,21 @@ export class LineProcess {
   #text = ''
   #waiting: { count: number; resolve: (lines: string[]) => void; reject: (error: Error) => void } | null = null
   #said = ''
+  #last: Promise<unknown> = Promise.resolve()
 
   constructor(env: Env, call: GitCall) {
     this.#env = env
     this.#call = call
   }
 
-  /** Sends input and waits for so many lines. One question at a time. @throws CkptError INTERNAL when it ends or hangs */
+  /** Sends input and waits for so many lines; one question after the other. @throws CkptError INTERNAL when it ends or hangs */
   ask(input: string, count: number): Promise<string[]> {
+    const answer = this.#last.then(() => this.#ask(input, count))
+    this.#last = answer.catch(() => undefined)
+    return answer
+  }
+
+  #ask(input: string, count: number): Promise<string[]> {
     return new Promise((resolve, reject) => {
       const child = this.#start()
       const timer = setTimeout(() => this.#fail('it hangs'), PATIENCE)
