@@ -65,6 +65,8 @@ export interface Env {
   signal?: AbortSignal
   /** In the daemon: the worktree that it holds open; only ops/context.ts looks inside. */
   held?: object
+  /** In the daemon: hears of what a command refused. */
+  refused?: (error: Error) => void
   /** Sends a signal; 0 asks whether the process is there. */
   kill: (pid: number, signal: NodeJS.Signals | 0) => void
   /** Ends the process at once, whatever is still going on in it. */

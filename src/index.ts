@@ -3,6 +3,18 @@ export type { Backend, How } from './backends/backend.ts'
 export type * from './calls/requests.ts'
 export { CAPABILITIES, type Capabilities, type Capability, withCapabilities } from './core/capabilities.ts'
 export { CkptError, type ErrorCode, EXIT_CODES } from './core/errors.ts'
+export type {
+  CheckpointSummary,
+  CkptEvent,
+  CliAnswer,
+  EventMessage,
+  EventType,
+  Position,
+  Subscribed,
+  TurnSummary,
+  Welcome,
+} from './daemon/protocol.ts'
+export { type ConnectOptions, connectDaemon, DaemonClient, type SubscribeOptions } from './library/client.ts'
 export {
   type CallOptions,
   type Options,

@@ -76,6 +76,7 @@ function report(env: Env, { error, json, argv }: { error: unknown; json: boolean
   const known = toCkptError(error)
   const { message, exitCode } = known
   const hints = known.hints.map((hint) => again(hint, argv))
+  env.refused?.(known)
   if (json) {
     const files = errorFiles(known)
     const document = { schemaVersion: 1, ok: false, error: { ...errorJson(known), ...(hints.length > 0 ? { hints } : {}) }, ...(files ? { files } : {}) }

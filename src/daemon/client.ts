@@ -5,7 +5,16 @@ import { isAlive, quickWorktreeDir, readInfo } from './place.ts'
 import type { CliAnswer, CliCall } from './protocol.ts'
 
 /** What the daemon answers faster: everything that takes a snapshot. */
-const ROUTED = new Set(['mark', 'snapshot', 'undo', 'redo', 'accept', 'restore', 'switch', 'apply'])
+export const ROUTED: ReadonlySet<string> = new Set([
+  'mark',
+  'snapshot',
+  'undo',
+  'redo',
+  'accept',
+  'restore',
+  'switch',
+  'apply',
+])
 /** Milliseconds; longer than any command waits for a lock and captures. */
 const PATIENCE = 60_000
 

@@ -6,7 +6,7 @@ import { readIfThere } from '../git/store.ts'
 import type { Context } from '../ops/context.ts'
 import { callDaemon } from './call.ts'
 import { type DaemonInfo, infoFile, isAlive, readInfo } from './place.ts'
-import type { DaemonState } from './protocol.ts'
+import type { CkptEvent, DaemonState } from './protocol.ts'
 
 /** Milliseconds for a daemon to stand: it scans and watches everything first. */
 const START = 120_000
@@ -122,6 +122,12 @@ export async function stopDaemon(env: Env, worktreeDir: string): Promise<boolean
   env.kill(info.pid, 'SIGKILL')
   removeInfo(env, worktreeDir)
   return true
+}
+
+/** Tells the daemon, if one runs, what was done without it: its subscribers want to know. */
+export async function tellDaemon(env: Env, worktreeDir: string, event: CkptEvent): Promise<void> {
+  const info = readInfo(env, worktreeDir)
+  if (info && isAlive(env, info)) await callDaemon(env, info, { method: 'notice', params: { event }, timeout: 1000 })
 }
 
 function removeInfo(env: Env, worktreeDir: string): void {

@@ -1,12 +1,32 @@
-/** What goes over the daemon's socket: JSON-RPC 2.0 in vscode-jsonrpc's framing. */
-import { NotificationType, RequestType } from 'vscode-jsonrpc/node'
+/** What goes over the daemon's socket: JSON-RPC 2.0 in vscode-jsonrpc's framing. The methods beside these are those of src/calls/. */
+import type * as Shapes from '../results/shapes.ts'
+
+/** Raised when a client of the old one would misunderstand the new one. */
+export const PROTOCOL = 1
+
+/** JSON-RPC error codes of our own (the standard's are -32700 and -32600 to -32603). */
+export const UNAUTHORIZED = -32001
+export const WRONG_PROTOCOL = -32002
+/** A refusal of ckpt: `data` is its code, message, hints and paths. */
+export const REFUSED = -32010
+
+/** Bytes of one message; a larger one ends the connection. */
+export const MAX_MESSAGE = 16 * 2 ** 20
+/** The same for the first one on a connection, from somebody who may be a stranger. */
+export const MAX_FIRST = 4 * 2 ** 20
 
 export interface Hello {
+  /** From the daemon's info file, which only its owner can read. */
   token: string
-  version: string
+  /** The protocol that the client speaks. */
+  protocol: number
+  /** Who asks, for the log. */
+  client?: string | undefined
 }
 
 export interface Welcome {
+  protocol: number
+  /** Of the program. */
   version: string
   pid: number
   root: string
@@ -40,8 +60,71 @@ export interface DaemonState {
   calls: number
 }
 
-export const helloRequest = new RequestType<Hello, Welcome, void>('hello')
-export const cliRequest = new RequestType<CliCall, CliAnswer, void>('cli')
-export const stateRequest = new RequestType<{ token: string }, DaemonState, void>('state')
-export const stopRequest = new RequestType<{ token: string }, null, void>('stop')
-export const changed = new NotificationType<{ path: string }>('changed')
+/** Where a client is in the order of events. */
+export interface Position {
+  /** Another one after the daemon was started again: numbers then begin anew. */
+  epoch: string
+  /** The last event that was seen. */
+  seq: number
+}
+
+export interface SubscribeRequest {
+  /** Go on after this one; without it, from now on. */
+  after?: Position | undefined
+}
+
+export interface Subscribed {
+  epoch: string
+  /** The next event that will be sent is a later one than this. */
+  seq: number
+  /** Nothing was missed since `after`. False: the events in between are gone, and what is shown has to be read again. */
+  resumed: boolean
+}
+
+/** A checkpoint, without its coverage. */
+export interface CheckpointSummary {
+  id: string
+  kind: Shapes.CheckpointInfo['kind']
+  turn: number | null
+  step: string | null
+  time: string
+  degraded: boolean
+  late: boolean
+}
+
+/** A turn as it starts, or comes back. */
+export interface TurnSummary {
+  n: number
+  id: string
+  messageId: string | null
+  /** The first line of the prompt, at most 80 characters. */
+  prompt: string
+  agent: string | null
+  status: Shapes.TurnInfo['status']
+  startedAt: string
+}
+
+/** What happened. `session` is the session's id. */
+export type CkptEvent =
+  | { type: 'session.updated'; session: string; info: Shapes.SessionInfo }
+  /** What the session's visible turns changed, told when it comes to rest; at most 1,000 files of `total`. */
+  | { type: 'session.diff'; session: string; files: Shapes.FileDiffInfo[]; total: number }
+  | { type: 'turn.added'; session: string; turn: TurnSummary }
+  /** `undone`: redo brings it back. `left`: the session went on elsewhere, or it was pruned. */
+  | { type: 'turn.removed'; session: string; turn: number; id: string; why: 'undone' | 'left' }
+  /** One step of a turn that stays was undone. */
+  | { type: 'step.removed'; session: string; step: string; id: string }
+  | { type: 'checkpoint.created'; session: string; checkpoint: CheckpointSummary }
+  | { type: 'boundary.changed'; session: string; boundary: Shapes.BoundaryInfo | null }
+  /** Something was refused, and nothing was written. */
+  | { type: 'conflict'; session: string | null; command: string; message: string; paths: string[] }
+  | { type: 'prune.done'; removed: Shapes.PruneInfo['removed']; bytesFreed: number; kept: number }
+
+export type EventType = CkptEvent['type']
+
+/** The parameters of the notification `event`. */
+export interface EventMessage extends Position {
+  /** When it was told; ISO 8601 in UTC. */
+  time: string
+  event: CkptEvent
+}

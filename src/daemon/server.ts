@@ -1,40 +1,32 @@
 /** The daemon of one worktree: holds it open, watches it, and answers calls, one piece of work at a time. */
 import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { PassThrough } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import type { Logger } from 'pino'
-import {
-  createMessageConnection,
-  type MessageConnection,
-  ResponseError,
-  SocketMessageReader,
-  SocketMessageWriter,
-} from 'vscode-jsonrpc/node'
+import { ErrorCodes, ResponseError } from 'vscode-jsonrpc/node'
+import type { Backends } from '../backends/backends.ts'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno } from '../env.ts'
 import { writeFileWhole } from '../git/store.ts'
 import { type Context, closeContext, openContext } from '../ops/context.ts'
 import { lockedBy, readHolder, startOf, withLock } from '../ops/lock.ts'
-import { AutoTurns } from './auto-turns.ts'
+import { errorJson } from '../results/errors.ts'
+import { ROUTED } from './client.ts'
+import { type Client, checkParams, serveClient } from './connection.ts'
+import { EventLog } from './event-log.ts'
+import { Feed } from './feed.ts'
 import { Held } from './held.ts'
 import { IdleWork } from './idle.ts'
 import { type DaemonInfo, infoFile, socketPath } from './place.ts'
-import {
-  type CliAnswer,
-  type CliCall,
-  changed,
-  cliRequest,
-  type DaemonState,
-  helloRequest,
-  stateRequest,
-  stopRequest,
-} from './protocol.ts'
+import * as protocol from './protocol.ts'
+import * as schema from './protocol-schema.ts'
 
 export interface DaemonOptions {
   cwd: string
   version: string
   /** Runs a command line in this process; given in, for the daemon lies below the command line. */
   runCli: (argv: readonly string[], env: Env) => Promise<number>
+  backends: Backends
   log: Logger
   /** Milliseconds without a call. */
   idleStop: number
@@ -42,7 +34,12 @@ export interface DaemonOptions {
   onChange?: (path: string) => void
 }
 
-const UNAUTHORIZED = -32001
+/** They belong to a terminal, or stay. */
+const NOT_HERE = new Set(['watch', 'daemon', 'run', 'hook', 'bisect'])
+/** They may be the first on a connection. */
+const WITH_TOKEN = new Set(['hello', 'cli', 'state', 'stop', 'notice'])
+/** Connections at once; a client that gets none does its work itself. */
+const MOST_CLIENTS = 256
 /** Milliseconds between two looks whether the worktree is still there. */
 const HEARTBEAT = 5000
 
@@ -75,7 +72,10 @@ export class Daemon {
   readonly #env: Env
   readonly #token: string
   readonly #since: string
-  readonly #connections = new Set<MessageConnection>()
+  readonly #clients = new Map<Client, Socket>()
+  readonly #subscriptions = new Map<Client, () => void>()
+  readonly #events: EventLog
+  readonly #feed: Feed
   #queue: Promise<unknown> = Promise.resolve()
   #calls = 0
   #lastCall: number
@@ -92,24 +92,15 @@ export class Daemon {
     this.#lastCall = context.env.monotonic()
     this.held = new Held(context)
     this.held.log = (message, details) => options.log.info(details ?? {}, message)
-    const { env, store, worktree } = context
-    const log = (message: string, details?: object) => options.log.info(details ?? {}, message)
-    this.#idle = new IdleWork(env, { root: worktree.root, gitDir: store.gitDir, log })
-    this.#auto = new AutoTurns(() => this.held.context(env), log)
-    this.held.onChange = (path) => {
-      options.onChange?.(path)
-      this.#auto.changed((work) => this.enqueue(() => this.#autoTurn(work)))
-      // Its other end may be gone already; the connection is then closed, and that is all.
-      for (const connection of this.#connections)
-        connection
-          .sendNotification(changed, { path: Buffer.from(path, 'latin1').toString('utf8') })
-          .catch(() => undefined)
-    }
+    this.held.onChange = (path) => options.onChange?.(path)
+    this.#events = new EventLog({ epoch: context.env.random(8), now: context.env.now })
+    this.#feed = new Feed(context, this.#events, (error) => options.log.warn({ error: String(error) }, 'events'))
   }
 
   async run(): Promise<void> {
     const env = this.#env
     const { worktreeDir } = this.#context.store
+    await import('./methods.ts') // now: the files may be another version's by the time they are needed
     await this.held.start()
     const socket = socketPath(env, worktreeDir, tmpdir())
     removeIfThere(env, socket)
@@ -143,7 +134,8 @@ export class Daemon {
     this.#auto.stop()
     await this.#idle.interrupt()
     await this.#queue.catch(() => undefined)
-    for (const connection of this.#connections) connection.dispose()
+    this.#feed.stop()
+    for (const socket of this.#clients.values()) socket.destroy()
     await this.held.stop().catch((error: unknown) => this.#options.log.warn({ error: String(error) }, 'stopping'))
     removeIfThere(env, socket)
     this.#options.log.info({}, 'stopped')
@@ -190,7 +182,7 @@ export class Daemon {
     if (await work()) this.#lastCall = this.#env.monotonic()
   }
 
-  state(): DaemonState {
+  state(): protocol.DaemonState {
     const { watching, why, misses } = this.held.state
     const { version } = this.#options
     return {
@@ -207,58 +199,148 @@ export class Daemon {
   }
 
   #serve(socket: Socket): void {
-    const connection = createMessageConnection(new SocketMessageReader(socket), new SocketMessageWriter(socket))
-    this.#connections.add(connection)
-    connection.onClose(() => this.#connections.delete(connection))
-    connection.onError(([error]) => this.#options.log.warn({ error: String(error) }, 'connection'))
-    const allowed = (token: unknown) => {
-      if (token !== this.#token) throw new ResponseError(UNAUTHORIZED, 'That is not the token of this daemon.')
-      this.#lastCall = this.#env.monotonic()
-      this.#calls++
+    if (this.#clients.size >= MOST_CLIENTS) {
+      socket.destroy()
+      return
     }
-    connection.onRequest(helloRequest, ({ token }) => {
-      allowed(token)
-      return { version: this.#options.version, pid: this.#env.pid, root: this.held.root }
+    const client = serveClient(socket, {
+      call: (one, method, params, signal) => this.#call(one, { method, params, signal }),
+      closed: (one) => {
+        this.#clients.delete(one)
+        this.#unsubscribe(one)
+      },
+      log: (message, details) => this.#options.log.warn(details, message),
     })
-    connection.onRequest(cliRequest, (call) => {
-      allowed(call.token)
-      return this.enqueue(() => this.#cli(call))
-    })
-    connection.onRequest(stateRequest, ({ token }) => {
-      allowed(token)
-      return this.state()
-    })
-    connection.onRequest(stopRequest, ({ token }) => {
-      allowed(token)
-      setImmediate(() => this.stop())
-      return null
-    })
-    connection.listen()
+    this.#clients.set(client, socket)
   }
 
-  /** One at a time, in the order of arrival. */
+  /** @throws ResponseError */
+  async #call(client: Client, { method, params, signal }: Asked): Promise<unknown> {
+    this.#authorize(client, method, params)
+    switch (method) {
+      case 'hello':
+        return this.#hello(client, checkParams(method, schema.helloRequest, params))
+      case 'cli':
+        return this.#cli(checkParams(method, schema.cliRequest, params))
+      case 'state':
+        return this.state()
+      case 'stop':
+        setImmediate(() => this.stop())
+        return null
+      case 'notice':
+        this.#events.append(checkParams(method, schema.noticeRequest, params).event)
+        this.#feed.forgetChains()
+        return null
+      case 'subscribe':
+        return this.#subscribe(client, checkParams(method, schema.subscribeRequest, params))
+      case 'unsubscribe':
+        checkParams(method, schema.nothing, params)
+        this.#unsubscribe(client)
+        return null
+    }
+    return this.#method({ method, params, signal })
+  }
+
+  /** The token counts for the rest of the connection. @throws ResponseError */
+  #authorize(client: Client, method: string, params: unknown): void {
+    const token = WITH_TOKEN.has(method) ? (params as { token?: unknown } | undefined)?.token : undefined
+    if (token === undefined ? !client.known : token !== this.#token) {
+      client.end()
+      throw new ResponseError(protocol.UNAUTHORIZED, 'That is not the token of this daemon.')
+    }
+    client.known = true
+    this.#lastCall = this.#env.monotonic()
+    this.#calls++
+  }
+
+  #hello(client: Client, { protocol: spoken }: protocol.Hello): protocol.Welcome {
+    const { version } = this.#options
+    if (spoken !== protocol.PROTOCOL) {
+      client.end()
+      const message = `This daemon speaks protocol ${protocol.PROTOCOL}, not ${spoken}.`
+      throw new ResponseError(protocol.WRONG_PROTOCOL, message, { protocol: protocol.PROTOCOL, version })
+    }
+    return { protocol: protocol.PROTOCOL, version, pid: this.#env.pid, root: this.held.root }
+  }
+
+  async #subscribe(client: Client, request: protocol.SubscribeRequest): Promise<protocol.Subscribed> {
+    await this.#feed.start()
+    this.#unsubscribe(client)
+    const { connection } = client
+    const { answer, end } = this.#events.subscribe(request, {
+      send: (message) => connection.sendNotification('event', message),
+      behind: (at) => connection.sendNotification('behind', at),
+    })
+    this.#subscriptions.set(client, end)
+    return answer
+  }
+
+  #unsubscribe(client: Client): void {
+    this.#subscriptions.get(client)?.()
+    this.#subscriptions.delete(client)
+  }
+
+  /** What only reads does it like another process would, beside the markers; what writes waits for its turn. */
+  async #method({ method, params, signal }: Asked): Promise<unknown> {
+    const { runMethod } = await import('./methods.ts')
+    const { backends } = this.#options
+    const env = { ...this.#env, cwd: this.held.root, signal, refused: this.#refused(method) }
+    return runMethod(
+      { env, backends, cwd: this.held.root, arrived: env.monotonic() },
+      { method, params, held: this.held },
+      { inTurn: (work) => this.enqueue(work), pruned: (event) => this.#pruned(event) },
+    )
+  }
+
+  #pruned(event: protocol.CkptEvent & { type: 'prune.done' }): void {
+    this.#events.append(event)
+    this.#feed.forgetChains()
+  }
+
+  #refused(command: string): (error: Error) => void {
+    return (error) => {
+      if (!(error instanceof CkptError && error.code === 'CONFLICT')) return
+      const { message, paths } = errorJson(error)
+      const { session = null } = (error.detail ?? {}) as { session?: string }
+      this.#events.append({ type: 'conflict', session, command, message, paths: paths ?? [] })
+    }
+  }
+
+  /** One at a time, in the order of arrival. What it moved is seen before the next one begins. */
   enqueue<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#queue.then(work, work)
-    this.#queue = next.catch(() => undefined)
+    this.#queue = next.catch(() => undefined).then(() => this.#feed.look())
     return next
   }
 
   /** A command line with the caller's directory and variables, and with the worktree that is held open. */
-  async #cli({ argv, cwd, vars, terminal, columns }: CliCall): Promise<CliAnswer> {
-    await this.#idle.interrupt()
+  async #cli({ argv, cwd, vars, terminal, columns }: protocol.CliCall): Promise<protocol.CliAnswer> {
+    const [command] = argv
+    if (NOT_HERE.has(command!))
+      throw new ResponseError(ErrorCodes.InvalidParams, `cli: \`${command}\` wants a terminal`)
     const out = collector(terminal, columns)
     const err = collector(terminal, columns)
-    const code = await this.#options.runCli(argv, {
+    const env: Env = {
       ...this.#env,
       cwd,
       vars,
-      held: this.held,
+      stdin: Object.assign(Readable.from([]), { isTTY: false }),
       stdout: out.stream,
       stderr: err.stream,
+      refused: this.#refused(command!),
       onSignal: () => () => undefined,
-    })
+    }
+    const code = await (ROUTED.has(command!)
+      ? this.enqueue(() => this.#options.runCli(argv, { ...env, held: this.held }))
+      : this.#options.runCli(argv.includes('--no-daemon') ? argv : [command!, '--no-daemon', ...argv.slice(1)], env))
     return { code, stdout: out.text(), stderr: err.text() }
   }
+}
+
+interface Asked {
+  method: string
+  params: unknown
+  signal: AbortSignal
 }
 
 function collector(isTTY: boolean, columns: number) {

@@ -108,7 +108,10 @@ export class Store {
 
   #bump(): string {
     const generation = this.#env.random(8)
+    const inStep = this.#memory?.generation === this.#generation()
     this.#env.files.writeFileSync(`${this.place.directory}/generation`, generation, { mode: 0o600 })
+    // Our own doing: nobody who reads the refs meanwhile has to take it for somebody else's.
+    if (this.#memory && inStep) this.#memory.generation = generation
     return generation
   }
 

@@ -115,7 +115,7 @@ async function redoScanned(
   const hash = planHash(refs, session, prepared.actions)
   if (options.dryRun) return result({ token: makeToken({ op: 'redo', options, hash }) })
   if (expected !== undefined && expected !== hash) throw staleToken()
-  refuseConflicts(prepared.actions, 'redo', { files: prepared.actions })
+  refuseConflicts(prepared.actions, 'redo', { files: prepared.actions, session })
   const recorder = new Recorder(context, refs, head)
   const seq = refs.lastSeq + 1
   const from = timeline.boundaryCheckpoint!.id

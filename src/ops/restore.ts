@@ -91,7 +91,7 @@ export async function restore(
     })
     if (options.dryRun) return result({ token: makeToken({ op: 'restore', options, hash }) })
     if (expected !== undefined && expected !== hash) throw staleToken()
-    refuseConflicts(actions, options.move ? 'switch' : 'restore', { files: actions })
+    refuseConflicts(actions, options.move ? 'switch' : 'restore', { files: actions, session })
     const recorder = new Recorder(context, refs, head)
     const seq = refs.lastSeq + 1
     const owner = refs.sessions.has(session) ? session : MANUAL_SESSION

@@ -91,7 +91,7 @@ export async function loadTimeline(
   return timeline
 }
 
-async function readBoundary(
+export async function readBoundary(
   { store }: Context,
   tip: Checkpoint,
 ): Promise<{ record: BoundaryRecord; checkpoint: Checkpoint }> {

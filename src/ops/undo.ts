@@ -130,7 +130,7 @@ async function undoScanned(
   const hash = planHash(refs, session, prepared.actions)
   if (options.dryRun) return result({ restoredPrompt, token: makeToken({ op: 'undo', options, hash }) })
   if (expected !== undefined && expected !== hash) throw staleToken()
-  refuseConflicts(prepared.actions, 'undo', { files: prepared.actions })
+  refuseConflicts(prepared.actions, 'undo', { files: prepared.actions, session })
   // No boundary to set and no file to write: a turn of its own would be empty.
   if (alone && prepared.actions.every(({ action }) => action === 'skip')) return result({ restoredPrompt })
   const recorder = new Recorder(context, refs, head)

@@ -46,7 +46,7 @@ const allowed: Record<string, readonly string[]> = {
   calls: ['calls', 'results', 'backends', 'ops', 'core', 'env'],
   library: ['library', 'calls', 'results', 'backends', 'daemon', 'ops', 'core', 'env'],
   githooks: ['githooks', 'ops', 'git', 'config', 'core', 'env'],
-  daemon: ['daemon', 'ops', 'snapshot', 'git', 'config', 'core', 'env'],
+  daemon: ['daemon', 'calls', 'results', 'backends', 'ops', 'snapshot', 'git', 'config', 'core', 'env'],
   agents: ['agents', 'ops', 'git', 'config', 'core', 'env'],
   cli: [
     'cli',
@@ -63,7 +63,7 @@ const allowed: Record<string, readonly string[]> = {
     'core',
     'env',
   ],
-  index: ['library', 'calls', 'results', 'backends', 'core'],
+  index: ['library', 'daemon', 'calls', 'results', 'backends', 'core'],
 }
 
 test('every import points down', () => {

@@ -1,6 +1,7 @@
 import { parseDuration, parseSize } from '../../config/units.ts'
 import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
+import { tellDaemon } from '../../daemon/life.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
 import { prune } from '../../ops/prune.ts'
 import { count, flag, text } from '../arguments.ts'
@@ -47,6 +48,7 @@ const command: Command = async ({ env, args, cwd }) => {
       ...(maxBytes === undefined ? {} : { maxBytes }),
     })
     const { dryRun, removed, bytesFreed, kept } = result
+    if (!dryRun) await tellDaemon(env, context.store.worktreeDir, { type: 'prune.done', removed, bytesFreed, kept })
     const verb = dryRun ? 'Would remove' : 'Removed'
     const list = removed.slice(0, 20).map(({ session, turn }) => `  turn ${turn} of ${printable(session)}`)
     const head =

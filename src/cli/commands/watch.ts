@@ -35,6 +35,7 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
   await runDaemon(env, {
     cwd,
     version: VERSION,
+    backends,
     runCli: (argv, at) => runProgram(argv, at, backends),
     log,
     // A person who looks on keeps it alive.

@@ -1,0 +1,34 @@
+/** What the daemon takes, as schemas: what comes over the socket is checked here. */
+import { z } from 'zod'
+import type { CkptEvent, CliCall, Hello, SubscribeRequest } from './protocol.ts'
+
+const id = z.string().max(1024)
+const natural = z.int().min(0)
+
+export const helloRequest: z.ZodType<Hello> = z.object({
+  token: z.string(),
+  protocol: natural,
+  client: z.string().max(200).optional(),
+})
+export const cliRequest: z.ZodType<CliCall> = z.object({
+  token: z.string(),
+  argv: z.array(z.string()).min(1).max(100_000),
+  cwd: z.string().startsWith('/'),
+  vars: z.record(z.string(), z.string()),
+  terminal: z.boolean().default(false),
+  columns: natural.default(80),
+})
+export const subscribeRequest: z.ZodType<SubscribeRequest> = z.strictObject({
+  after: z.strictObject({ epoch: id, seq: natural }).optional(),
+})
+/** What a program says that did something without the daemon. */
+export const noticeRequest: z.ZodType<{ token: string; event: CkptEvent & { type: 'prune.done' } }> = z.object({
+  token: z.string(),
+  event: z.strictObject({
+    type: z.literal('prune.done'),
+    removed: z.array(z.strictObject({ session: id, turn: natural, worktree: id })),
+    bytesFreed: z.number(),
+    kept: natural,
+  }),
+})
+export const nothing: z.ZodType<Record<never, never>> = z.strictObject({})

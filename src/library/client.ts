@@ -1,0 +1,239 @@
+/** The same functions through the worktree's daemon, and the events of what happens there. */
+import { createRequire } from 'node:module'
+import { connect, type Socket } from 'node:net'
+import { dirname, resolve } from 'node:path'
+import {
+  CancellationTokenSource,
+  createMessageConnection,
+  ErrorCodes,
+  type MessageConnection,
+  ResponseError,
+  SocketMessageReader,
+  SocketMessageWriter,
+} from 'vscode-jsonrpc/node'
+import { refuseCancelled } from '../core/cancel.ts'
+import { CkptError, type ErrorCode } from '../core/errors.ts'
+import { startDaemon } from '../daemon/life.ts'
+import { type DaemonInfo, isAlive, readInfo } from '../daemon/place.ts'
+import {
+  type CliAnswer,
+  type EventMessage,
+  type Position,
+  PROTOCOL,
+  REFUSED,
+  type Subscribed,
+  type SubscribeRequest,
+  type Welcome,
+} from '../daemon/protocol.ts'
+import type { Env } from '../env.ts'
+import { closeContext, openContext } from '../ops/context.ts'
+import type { ErrorInfo, FileActionInfo } from '../results/shapes.ts'
+import { type Caller, type CallOptions, WorktreeFunctions } from './facade.ts'
+import { libraryEnv, type OpenWorktreeOptions } from './worktree.ts'
+
+export interface ConnectOptions extends Pick<OpenWorktreeOptions, 'session' | 'vars' | 'signal'> {
+  /** Starts a daemon if none runs. */
+  start?: boolean | undefined
+  /** Who asks, for the daemon's log. */
+  client?: string | undefined
+}
+
+export interface SubscribeOptions {
+  /** Go on after this event, which an earlier connection saw. */
+  after?: Position | undefined
+  /** Events were missed: what is shown has to be read again. Later events follow. */
+  onGap?: ((at: Position) => void) | undefined
+}
+
+/** Milliseconds to connect. */
+const CONNECT = 2000
+
+/**
+ * A connection to the daemon of a worktree: the functions of `Worktree`, carried out there, and its events. To be closed.
+ * A call whose connection ends is rejected with INTERNAL; whether it was carried out is then to be seen in the timeline (a
+ * marker with a `marker` id of its own can simply be sent again).
+ */
+export class DaemonClient extends WorktreeFunctions {
+  /** What the daemon said of itself. */
+  readonly daemon: Welcome
+  readonly #connection: MessageConnection
+  readonly #socket: Socket
+  readonly #token: string
+  /** @internal */
+  constructor(parts: {
+    connection: MessageConnection
+    socket: Socket
+    token: string
+    daemon: Welcome
+    session: string | undefined
+  }) {
+    const { connection, socket, token, daemon, session } = parts
+    const call: Caller = (name, request, options) => ask(connection, name, { params: request, ...options })
+    super(daemon.root, call, session)
+    this.daemon = daemon
+    this.#connection = connection
+    this.#socket = socket
+    this.#token = token
+  }
+
+  /**
+   * Hears of everything that happens in the worktree from now on, or from `after` on, in its order. One subscription for a
+   * connection: another one takes its place. A subscriber that does not keep up is told so by the daemon; the client then
+   * resumes by itself, and calls `onGap` where events are lost.
+   * @throws CkptError INTERNAL when the connection ended
+   */
+  async subscribe(
+    listener: (message: EventMessage) => void,
+    { after, onGap }: SubscribeOptions = {},
+  ): Promise<Subscribed> {
+    const begin = (from: Position | undefined) =>
+      ask<Subscribed>(this.#connection, 'subscribe', {
+        params: (from ? { after: { epoch: from.epoch, seq: from.seq } } : {}) satisfies SubscribeRequest,
+      })
+    this.#connection.onNotification('event', listener)
+    this.#connection.onNotification('behind', (at: Position) => {
+      const gap = (answer: Subscribed) => answer.resumed || onGap?.({ epoch: answer.epoch, seq: answer.seq })
+      begin(at).then(gap, () => undefined) // a connection that ended is told by onClose
+    })
+    const answer = await begin(after)
+    if (after && !answer.resumed) onGap?.({ epoch: answer.epoch, seq: answer.seq })
+    return answer
+  }
+
+  /** Ends the subscription; the connection stays. */
+  async unsubscribe(): Promise<void> {
+    await ask(this.#connection, 'unsubscribe', { params: {} })
+  }
+
+  /**
+   * Any command line of `ckpt`, with what it prints and its exit code: for what has no function here. Commands that belong
+   * to a terminal (`watch`, `run`, `bisect`, `hook`, `daemon`) are refused.
+   * @throws CkptError USAGE, INTERNAL
+   */
+  command(
+    argv: readonly string[],
+    { cwd = this.root, vars = {}, signal }: { cwd?: string; vars?: Record<string, string> } & CallOptions = {},
+  ): Promise<CliAnswer> {
+    const params = { token: this.#token, argv, cwd, vars, terminal: false, columns: 80 }
+    return ask<CliAnswer>(this.#connection, 'cli', { params, signal })
+  }
+
+  /** Calls back when the connection ends, whoever ended it. */
+  onClose(listener: () => void): void {
+    this.#connection.onClose(listener)
+  }
+
+  /** Ends the connection; the daemon stays. */
+  close(): void {
+    this.#connection.dispose()
+    this.#socket.destroy()
+  }
+}
+
+/**
+ * Connects to the daemon of the worktree that a directory lies in.
+ * @throws CkptError NOT_FOUND (none runs, and `start` was not asked for), UNSUPPORTED (it speaks another protocol),
+ * BAD_ROOT, NOT_INITIALIZED, CONFIG, INTERNAL
+ */
+export async function connectDaemon(directory: string, options: ConnectOptions = {}): Promise<DaemonClient> {
+  const { session, start = false, vars, signal, client = 'library' } = options
+  const env = libraryEnv(vars)
+  refuseCancelled(signal)
+  const { token, socket: path } = await findDaemon(env, resolve(env.cwd, directory), start)
+  const socket = await open(path)
+  const connection = createMessageConnection(new SocketMessageReader(socket), new SocketMessageWriter(socket))
+  connection.onError(() => socket.destroy())
+  socket.on('close', () => connection.dispose())
+  connection.listen()
+  const params = { token, protocol: PROTOCOL, client }
+  try {
+    const daemon = await ask<Welcome>(connection, 'hello', { params, signal })
+    return new DaemonClient({ connection, socket, token, daemon, session })
+  } catch (error) {
+    socket.destroy()
+    throw error
+  }
+}
+
+async function findDaemon(env: Env, cwd: string, start: boolean): Promise<DaemonInfo> {
+  const context = await openContext(env, cwd, start ? { create: true } : { reading: true })
+  try {
+    if (start) {
+      const home = dirname(createRequire(import.meta.url).resolve('ckpt/package.json'))
+      const { version } = createRequire(import.meta.url)('ckpt/package.json') as { version: string }
+      return (await startDaemon(context, { program: `${home}/bin/ckpt.js`, version })).info
+    }
+    const info = readInfo(env, context.store.worktreeDir)
+    if (info && isAlive(env, info)) return info
+    throw new CkptError('NOT_FOUND', 'No daemon runs in this worktree.', { hints: ['ckpt daemon start'] })
+  } finally {
+    closeContext(context)
+  }
+}
+
+function open(path: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path)
+    const fail = (cause: unknown) => {
+      socket.destroy()
+      reject(lost(cause))
+    }
+    const timer = setTimeout(() => fail(new Error('it did not answer')), CONNECT)
+    socket.once('error', fail)
+    socket.once('connect', () => {
+      clearTimeout(timer)
+      socket.off('error', fail)
+      socket.on('error', () => socket.destroy())
+      resolve(socket)
+    })
+  })
+}
+
+const lost = (cause: unknown) =>
+  new CkptError('INTERNAL', 'The connection to the daemon ended. What was under way may or may not have been done.', {
+    hints: ['ckpt daemon status', 'ckpt list'],
+    cause,
+  })
+
+async function ask<T>(
+  connection: MessageConnection,
+  method: string,
+  { params, signal }: { params: object } & CallOptions,
+): Promise<T> {
+  refuseCancelled(signal)
+  const source = new CancellationTokenSource()
+  const cancel = () => source.cancel()
+  signal?.addEventListener('abort', cancel)
+  try {
+    return await connection.sendRequest<T>(method, params, source.token)
+  } catch (error) {
+    throw refusal(method, error)
+  } finally {
+    signal?.removeEventListener('abort', cancel)
+    source.dispose()
+  }
+}
+
+/** A daemon's answer as the error that the same function throws without a daemon. */
+function refusal(method: string, error: unknown): CkptError {
+  if (!(error instanceof ResponseError)) return lost(error)
+  const { code, message, data } = error as ResponseError<unknown>
+  if (code === REFUSED) {
+    const { code: word, paths, hints, files } = data as ErrorInfo & { files?: FileActionInfo[] }
+    return new CkptError(word as ErrorCode, message, {
+      ...(paths ? { paths } : {}),
+      ...(hints ? { hints } : {}),
+      ...(files ? { detail: { files } } : {}),
+      cause: error,
+    })
+  }
+  if (code === ErrorCodes.InvalidParams) {
+    return new CkptError(method === 'mark' ? 'BAD_MARKER' : 'USAGE', `${message}. Nothing was changed.`, {
+      cause: error,
+    })
+  }
+  const isOld = code === ErrorCodes.MethodNotFound || (method === 'hello' && data !== undefined)
+  if (isOld)
+    return new CkptError('UNSUPPORTED', message, { hints: ['ckpt daemon stop', 'ckpt daemon start'], cause: error })
+  return new CkptError('INTERNAL', message, { cause: error })
+}

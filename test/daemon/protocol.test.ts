@@ -1,0 +1,220 @@
+// The daemon's protocol: the same functions, the same refusals, and events in one order for everybody.
+import { expect, test } from 'vitest'
+import { methods } from '../../src/calls/table.ts'
+import { CkptError } from '../../src/core/errors.ts'
+import { PROTOCOL } from '../../src/daemon/protocol.ts'
+import { connectDaemon } from '../../src/library/client.ts'
+import { startDaemon } from '../support/daemon.ts'
+import { byCall, byCommand, Steady, stage, story } from '../support/equivalence.ts'
+import { Bare, clientOf, infoOf, ofType, typesOf, until, watchEvents } from '../support/protocol.ts'
+
+const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => null,
+    (error) => (error instanceof CkptError ? error.code : `not a CkptError: ${error}`),
+  )
+
+test('each function does through the daemon what the command does', async () => {
+  const [typed, used] = [stage('work'), stage('work')]
+  startDaemon(used)
+  const client = await clientOf(used)
+  const [a, b] = [new Steady(), new Steady()]
+  for (const one of story) {
+    for (const scratch of [typed, used]) one.edit?.(scratch)
+    const expected = a.of(byCommand(typed, one))
+    expect([one.name, b.of(await byCall(client, one))]).toEqual([one.name, expected])
+    expect([one.name, used.manifest()]).toEqual([one.name, typed.manifest()])
+  }
+  expect(used.ckpt('verify').ok).toBe(true)
+})
+
+test('any command line, but none that belongs to a terminal', async () => {
+  const scratch = stage('work')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  startDaemon(scratch)
+  const client = await clientOf(scratch)
+  for (const argv of [['list'], ['status'], ['verify'], ['log'], ['blame', 'a.txt'], ['doctor']]) {
+    const { code, stdout } = await client.command([...argv, '--json'])
+    expect([argv, code, JSON.parse(stdout).ok]).toEqual([argv, 0, true])
+  }
+  expect(await client.command(['redo', '--json'])).toMatchObject({ code: 3 })
+  for (const name of ['watch', 'daemon', 'run', 'hook', 'bisect'])
+    expect([name, await codeOf(client.command([name, 'stop']))]).toEqual([name, 'USAGE'])
+})
+
+test('handshake: the version is agreed on first; unknown methods and bad parameters are JSON-RPC errors', async () => {
+  const scratch = stage('work')
+  startDaemon(scratch)
+  const info = infoOf(scratch)
+  const { token } = info
+  const answer = async (bare: Bare) => {
+    await until(() => bare.messages.length > 0 || bare.closed)
+    return bare.messages[0]
+  }
+  const old = new Bare(info).ask('hello', { token, protocol: PROTOCOL + 1 })
+  expect((await answer(old))?.error).toMatchObject({ code: -32002, data: { protocol: PROTOCOL } })
+  await until(() => old.closed)
+  const stranger = new Bare(info).ask('turns', {})
+  expect((await answer(stranger))?.error?.code).toBe(-32001)
+  await until(() => stranger.closed)
+  const bare = new Bare(info).ask('hello', { token, protocol: PROTOCOL }, 'one')
+  expect(await answer(bare)).toMatchObject({ id: 'one', result: { protocol: PROTOCOL, root: scratch.root } })
+  bare.ask('no.such', {}, 2).ask('toString', {}, 3).ask('turns', { limit: 'x' }, 4).ask('subscribe', { after: 3 }, 5)
+  bare.ask('turns', [1], 6).ask('sessions.undo', {}, 7).ask('turns', undefined, 8)
+  await until(() => bare.messages.length === 8)
+  const by = new Map(bare.messages.map((message) => [message.id, message]))
+  const codes = [2, 3, 4, 5, 6, 7].map((id) => by.get(id)?.error?.code)
+  expect(codes).toEqual([-32601, -32601, -32602, -32602, -32602, -32010])
+  expect(by.get(4)?.error?.message).toMatch(/^turns: limit: /)
+  expect(by.get(7)?.error?.data).toMatchObject({ code: 'NOTHING_TO_UNDO', exitCode: 3 })
+  expect(by.get(8)?.result.turns).toEqual([])
+})
+
+test('a client finds no daemon, or starts one', async () => {
+  const scratch = stage('work')
+  const { vars } = scratch
+  expect(await codeOf(connectDaemon(scratch.root, { vars }))).toBe('NOT_FOUND')
+  const client = await connectDaemon(scratch.root, { vars, start: true })
+  try {
+    expect(await client.turns()).toMatchObject({ turns: [] })
+    expect(scratch.ckpt('status').daemon.running).toBe(true)
+    const closed = new Promise<void>((resolve) => client.onClose(resolve))
+    scratch.ckpt('daemon', 'stop')
+    await closed
+    expect(await codeOf(client.turns())).toBe('INTERNAL')
+  } finally {
+    client.close()
+    scratch.run(['daemon', 'stop'])
+  }
+})
+
+test('a call can be cancelled over the socket', async () => {
+  const scratch = stage('work')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  startDaemon(scratch)
+  const client = await clientOf(scratch)
+  const before = scratch.manifest()
+  const calls = [1, 2, 3].map(() => client.sessions.undo({ signal: AbortSignal.timeout(1) }))
+  const codes = await Promise.all(calls.map(codeOf))
+  expect(codes.filter((code) => code === 'CANCELLED').length).toBeGreaterThan(0)
+  if (codes.includes(null)) await client.sessions.redo()
+  expect(scratch.manifest()).toEqual(before)
+})
+
+test('events: what happens, in its order, by the daemon or without it', async () => {
+  const scratch = stage('work')
+  scratch.turn('before anybody looked', () => scratch.write({ 'a.txt': 'zero\n' }))
+  startDaemon(scratch)
+  const client = await clientOf(scratch)
+  const seen = await watchEvents(client)
+  const next = async (what: string, done: (types: string[]) => boolean) => {
+    await until(() => done(typesOf(seen)), what)
+    return seen.splice(0)
+  }
+  await client.mark({ event: 'prompt', session: 's', text: 'hello\nyou', messageId: 'm2' })
+  scratch.write({ 'a.txt': 'two\n' })
+  await client.mark({ event: 'step', session: 's', tool: 'edit' })
+  scratch.write({ 'b.txt': 'one\n' })
+  await client.mark({ event: 'step', session: 's', tool: 'edit' })
+  await client.mark({ event: 'stop', session: 's' })
+  const turn = await next('a turn', (types) => types.includes('session.diff'))
+  expect(typesOf(turn)).toEqual([
+    'checkpoint.created',
+    'turn.added',
+    'session.updated',
+    'checkpoint.created',
+    'checkpoint.created',
+    'checkpoint.created',
+    'session.updated',
+    'session.diff',
+  ])
+  expect(ofType(turn, 'turn.added')[0]?.turn).toMatchObject({ n: 2, prompt: 'hello you', messageId: 'm2' })
+  expect(ofType(turn, 'checkpoint.created').map(({ checkpoint }) => [checkpoint.kind, checkpoint.step])).toEqual([
+    ['before', null],
+    ['step', '2.1'],
+    ['step', '2.2'],
+    ['after', null],
+  ])
+  expect(ofType(turn, 'session.updated').map(({ info }) => info.state)).toEqual(['running', 'idle'])
+  expect(ofType(turn, 'session.diff')[0]?.files.map(({ path }) => path)).toEqual(['a.txt', 'b.txt'])
+
+  await client.sessions.undo({ step: true })
+  const step = await next('a step undone', (types) => types.includes('session.diff'))
+  expect(ofType(step, 'step.removed')).toMatchObject([{ session: 's', step: '2.2' }])
+  expect(ofType(step, 'boundary.changed')).toMatchObject([{ boundary: { turn: 2, step: '2.2' } }])
+
+  scratch.ckpt('undo', '--turns', '2', '--no-daemon')
+  const undone = await next('undone by another process', (types) => types.includes('session.diff'))
+  expect(ofType(undone, 'turn.removed')).toMatchObject([
+    { turn: 2, why: 'undone' },
+    { turn: 1, why: 'undone' },
+  ])
+  expect(ofType(undone, 'boundary.changed')).toMatchObject([{ boundary: { turn: 1, hiddenTurns: [1, 2] } }])
+
+  scratch.write({ 'a.txt': 'mine\n' })
+  expect(await codeOf(client.sessions.redo())).toBe('CONFLICT')
+  expect((await client.command(['redo', '--all'])).code).toBe(4)
+  const conflicts = await next('conflicts', (types) => types.filter((type) => type === 'conflict').length === 2)
+  expect(ofType(conflicts, 'conflict')).toMatchObject([
+    { session: 's', command: 'sessions.redo', paths: ['a.txt'] },
+    { session: 's', command: 'redo', paths: ['a.txt'] },
+  ])
+
+  await client.sessions.redo({ conflicts: 'force' })
+  const redone = await next('redone', (types) => types.includes('session.diff'))
+  expect(ofType(redone, 'turn.added').map((event) => event.turn.n)).toEqual([1])
+
+  await client.sessions.cleanupRevertedHistory()
+  const accepted = await next('accepted', (types) => types.includes('session.diff'))
+  expect(ofType(accepted, 'boundary.changed')).toMatchObject([{ boundary: null }])
+
+  scratch.turn('three', () => scratch.write({ 'c.txt': 'c\n' }))
+  await next('another turn', (types) => types.includes('session.diff'))
+  scratch.ckpt('prune', '--keep', '1')
+  const pruned = await next('pruned', (types) => types.includes('prune.done') && types.includes('turn.removed'))
+  expect(ofType(pruned, 'prune.done')[0]?.removed.map((one) => one.turn)).toContain(1)
+  expect(ofType(pruned, 'turn.removed')).toMatchObject([{ turn: 1, why: 'left' }])
+  expect(ofType(pruned, 'checkpoint.created')).toEqual([])
+})
+
+test('events go on after a reconnect where they were, or say that something is missing', async () => {
+  const scratch = stage('work')
+  startDaemon(scratch)
+  const first = await clientOf(scratch)
+  const seen = await watchEvents(first)
+  await first.mark({ event: 'prompt', session: 's', text: 'one' })
+  await until(() => typesOf(seen).includes('turn.added'))
+  first.close()
+  const at = seen.at(-1)!
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  scratch.turn('two', () => scratch.write({ 'a.txt': 'two\n' }))
+  const second = await clientOf(scratch)
+  const more: typeof seen = []
+  const gaps: unknown[] = []
+  const onGap = (gap: unknown) => gaps.push(gap)
+  expect(await second.subscribe((one) => more.push(one), { after: at, onGap })).toMatchObject({ resumed: true })
+  await until(
+    () => ofType(more, 'turn.added').some((event) => event.turn.n === 2) && typesOf(more).includes('session.diff'),
+  )
+  expect([...seen.filter(({ seq }) => seq <= at.seq), ...more].map(({ seq }) => seq)).toEqual(
+    Array.from({ length: at.seq + more.length }, (_, i) => i + 1),
+  )
+  expect(gaps).toEqual([])
+  expect(await second.subscribe(() => undefined, { after: { epoch: 'another', seq: 3 }, onGap })).toMatchObject({
+    resumed: false,
+  }) // a daemon that was started again
+  expect(gaps).toHaveLength(1)
+})
+
+test('every method of the protocol is a function of the client', async () => {
+  const scratch = stage('work')
+  startDaemon(scratch)
+  const client = await clientOf(scratch)
+  for (const name of Object.keys(methods)) {
+    const [first, second] = name.split('.') as [keyof typeof client, string | undefined]
+    const at: any = second === undefined ? client : client[first]
+    expect([name, typeof at[second ?? first]]).toEqual([name, 'function'])
+  }
+  await client.sessions.setBackend('s', 'unheard of')
+  expect(await client.sessions.capabilities('s')).toMatchObject({ backend: 'ckpt' })
+})
