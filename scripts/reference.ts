@@ -9,7 +9,7 @@ import { CONFIG_NAMES } from '../src/config/load.ts'
 import { checkConfig, configSchema } from '../src/config/schema.ts'
 import { CkptError, type ErrorCode, EXIT_CODES } from '../src/core/errors.ts'
 import { drawMachine } from '../src/core/machine.ts'
-import { jsonSchema } from './json-schema.ts'
+import { libraryPage, protocolSchema } from './api.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 
@@ -327,6 +327,9 @@ export async function pages(): Promise<Map<string, string>> {
     ['docs/config.md', configPage()],
     ['docs/states.md', statesPage()],
     ['docs/promises.md', promisesPage()],
+    ['docs/known-limitations.md', limitationsPage()],
+    ['docs/library.md', libraryPage()],
+    ['docs/protocol.schema.json', protocolSchema()],
     ['.checkpointrc.example', exampleConfig()],
     ['schema/checkpointrc.schema.json', jsonSchema({ words: KEYS, defaultOf: defaultText })],
   ])

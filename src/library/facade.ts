@@ -94,7 +94,11 @@ export class Snapshots {
    * did; with one: what that turn did, or a checkpoint against its parent. `to` may be `worktree`.
    * @throws CkptError NOT_FOUND, USAGE, UNSUPPORTED
    */
-  diff(from?: string, to?: string, options: Options<Requests.DiffRequest, 'from' | 'to'> = {}) {
+  diff(
+    from?: string,
+    to?: string,
+    options: Options<Requests.DiffRequest, 'from' | 'to'> = {},
+  ): Promise<Shapes.DiffInfo> {
     return this.#ask('snapshots.diff', { ...options, from, to })
   }
 
@@ -102,7 +106,11 @@ export class Snapshots {
    * The same with the whole text of each file before and after, for a viewer of its own; binary files have none.
    * @throws CkptError NOT_FOUND, USAGE, UNSUPPORTED
    */
-  diffFull(from?: string, to?: string, options: Options<Requests.DiffRequest, 'from' | 'to'> = {}) {
+  diffFull(
+    from?: string,
+    to?: string,
+    options: Options<Requests.DiffRequest, 'from' | 'to'> = {},
+  ): Promise<Shapes.FullDiffInfo> {
     return this.#ask('snapshots.diffFull', { ...options, from, to })
   }
 

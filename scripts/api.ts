@@ -1,0 +1,137 @@
+/** The library's reference and the protocol's schema, made from docstrings, types and checks of the source. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { z } from 'zod'
+import { methods } from '../src/calls/table.ts'
+import { CAPABILITIES } from '../src/core/capabilities.ts'
+import { PROTOCOL, REFUSED, UNAUTHORIZED, WRONG_PROTOCOL } from '../src/daemon/protocol.ts'
+import * as own from '../src/daemon/protocol-schema.ts'
+
+const root = path.resolve(import.meta.dirname, '..')
+const read = (name: string) => fs.readFileSync(path.join(root, name), 'utf8')
+
+interface Entry {
+  indent: string
+  words: string
+  code: string
+}
+
+/** Every docstring of a file with the declaration that follows it. */
+function entries(file: string): Entry[] {
+  const found: Entry[] = []
+  const text = read(file)
+  for (const match of text.matchAll(/^( *)\/\*\*([\s\S]*?)\*\/\n/gm)) {
+    const [whole, indent, comment] = match
+    const words = comment!
+      .replace(/\n\s*\* ?/g, ' ')
+      .replace(/\s+/g, ' ')
+      .trim()
+    found.push({ indent: indent!, words, code: declaration(text.slice(match.index + whole.length)) })
+  }
+  return found
+}
+
+/** Up to where a body or the next line begins. */
+function declaration(after: string): string {
+  const lines: string[] = []
+  for (const line of after.split('\n')) {
+    lines.push(line.trim())
+    if (/[{;]$|^\}|[^,(|=]$/.test(line)) break
+  }
+  return lines.join(' ').replace(/ ?\{$/, '').replace(/\( /g, '(').replace(/, \)/g, ')')
+}
+
+const sentence = (words: string) => words.replace(/ ?@throws (.*)$/, '\n\nThrows $1').replace(/([^.`)])$/, '$1.')
+
+/** Classes and functions, with their public members. */
+function functionsOf(file: string): string {
+  const parts: string[] = []
+  for (const { indent, words, code } of entries(file)) {
+    if (words.startsWith('@internal') || /^(constructor|readonly #|#|const |type )/.test(code)) continue
+    if (indent === '' && /^export (class|async function|function|interface)/.test(code))
+      parts.push(
+        `### ${code.replace(/^export (async )?/, '').replace(/ extends .*| implements .*/, '')}`,
+        sentence(words),
+      )
+    else if (indent === '  ') parts.push(`\`\`\`ts\n${code.replace(/^async /, '')}\n\`\`\``, sentence(words))
+  }
+  return parts.join('\n\n')
+}
+
+export function libraryPage(): string {
+  const examples = fs.readdirSync(path.join(root, 'docs/examples')).filter((name) => name.endsWith('.ts'))
+  return `${[
+    '# The library',
+    'This page is made by `npm run docs` from the source; a test compares the two, and runs the examples.',
+    "```ts\nimport { openWorktree } from 'ckpt'\n```",
+    'Undo and redo of a session for programs: the same engine, results and refusals as the command line. Results are what `--json` prints; the types and their docstrings are in the declarations that come with the package (`TurnInfo`, `ChangeInfo`, `SessionDetails` and so on). Every error is a `CkptError`: `code` is one of [these](exit-codes.md), `message` says what was left untouched, `hints` are commands to run next, `paths` are relative to the root.',
+    ...examples.flatMap((name) => [`## Example: ${name}`, `\`\`\`ts\n${read(`docs/examples/${name}`).trim()}\n\`\`\``]),
+    '## Opening a worktree',
+    functionsOf('src/library/worktree.ts'),
+    '## Functions',
+    functionsOf('src/library/facade.ts'),
+    '## What is asked for',
+    functionsOf('src/calls/requests.ts'),
+    '## The daemon',
+    `The same functions, carried out by the worktree's daemon, and events. The protocol is JSON-RPC 2.0 on a unix socket, version ${PROTOCOL}; [its schema](protocol.schema.json) is \`ckpt/protocol.schema.json\`.`,
+    functionsOf('src/library/client.ts'),
+    '## Capabilities',
+    [
+      '| capability | lets a person |',
+      '| --- | --- |',
+      ...Object.entries(CAPABILITIES).map(([name, what]) => `| \`${name}\` | ${what} |`),
+    ].join('\n'),
+  ].join('\n\n')}\n`
+}
+
+const eventTypes = (): string[] =>
+  [...read('src/daemon/protocol.ts').matchAll(/\| \{ type: '([\w.]+)'/g)].map((match) => match[1]!)
+
+/** What each method takes, as JSON Schema. */
+export function protocolSchema(): string {
+  const json = (schema: z.ZodType) => {
+    const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
+    return rest
+  }
+  const daemons: Record<string, z.ZodType> = {
+    hello: own.helloRequest,
+    cli: own.cliRequest,
+    subscribe: own.subscribeRequest,
+    unsubscribe: own.nothing,
+    notice: own.noticeRequest,
+  }
+  const all = [
+    ...Object.entries(daemons),
+    ...Object.entries(methods).map(([name, { takes }]) => [name, takes as z.ZodType] as const),
+  ]
+  const document = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'ckpt daemon protocol',
+    description: 'JSON-RPC 2.0 with Content-Length headers. The first request of a connection is hello.',
+    version: PROTOCOL,
+    errors: { unauthorized: UNAUTHORIZED, wrongProtocol: WRONG_PROTOCOL, refused: REFUSED },
+    methods: Object.fromEntries(all.map(([name, takes]) => [name, { params: json(takes) }])),
+    notifications: {
+      event: {
+        params: {
+          type: 'object',
+          required: ['epoch', 'seq', 'time', 'event'],
+          properties: {
+            epoch: { type: 'string' },
+            seq: { type: 'integer', minimum: 1 },
+            time: { type: 'string', format: 'date-time' },
+            event: { type: 'object', required: ['type'], properties: { type: { enum: eventTypes() } } },
+          },
+        },
+      },
+      behind: {
+        params: {
+          type: 'object',
+          required: ['epoch', 'seq'],
+          properties: { epoch: { type: 'string' }, seq: { type: 'integer' } },
+        },
+      },
+    },
+  }
+  return `${JSON.stringify(document, null, 2)}\n`
+}

@@ -1,0 +1,83 @@
+// The package as others get it: packed, used from a fresh strict TypeScript project, with every example of the docs.
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { Scratch } from '../support/scratch.ts'
+
+const root = path.resolve(import.meta.dirname, '../..')
+const modules = fs.realpathSync(path.join(root, 'node_modules'))
+const examples = fs.readdirSync(path.join(root, 'docs/examples')).sort()
+
+/** A project with the packed package and nothing else but TypeScript, the types of Node, and what the package asks for. */
+function project(scratch: Scratch): string {
+  const home = path.join(scratch.base, 'project')
+  const own = path.join(home, 'node_modules')
+  fs.mkdirSync(own, { recursive: true })
+  const packed = execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', scratch.base], {
+    cwd: root,
+    encoding: 'utf8',
+  }).trim()
+  execFileSync('tar', ['-xzf', path.join(scratch.base, packed.split('\n').at(-1)!), '-C', own])
+  fs.renameSync(path.join(own, 'package'), path.join(own, 'ckpt'))
+  const { dependencies } = JSON.parse(fs.readFileSync(path.join(own, 'ckpt/package.json'), 'utf8'))
+  fs.mkdirSync(path.join(own, '@types'))
+  for (const name of [...Object.keys(dependencies), 'typescript', '@types/node'])
+    fs.symlinkSync(path.join(modules, name), path.join(own, name))
+  fs.writeFileSync(path.join(home, 'package.json'), '{"type":"module","private":true}')
+  for (const name of examples) fs.copyFileSync(path.join(root, 'docs/examples', name), path.join(home, name))
+  const compilerOptions = {
+    target: 'ES2022',
+    module: 'NodeNext',
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    skipLibCheck: false,
+    types: ['node'],
+    outDir: 'out',
+    rootDir: '.',
+  }
+  fs.writeFileSync(path.join(home, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: examples }))
+  return home
+}
+
+test('a strict TypeScript project compiles against the packed package, and every example runs', () => {
+  const scratch = new Scratch().init()
+  const home = project(scratch)
+  const compile = () =>
+    execFileSync(process.execPath, [path.join(modules, 'typescript/bin/tsc'), '-p', home], {
+      encoding: 'utf8',
+      stdio: 'pipe',
+    })
+  try {
+    compile()
+  } catch (error) {
+    expect((error as { stdout: string }).stdout).toBe('')
+  }
+  const said: Record<string, string[]> = {}
+  for (const name of examples) {
+    const file = path.join(home, 'out', name.replace(/ts$/, 'js'))
+    said[name] = execFileSync(process.execPath, [file, scratch.root], {
+      encoding: 'utf8',
+      env: scratch.vars,
+      timeout: 60_000,
+    })
+      .trim()
+      .split('\n')
+  }
+  execFileSync(process.execPath, [path.join(home, 'node_modules/ckpt/bin/ckpt.js'), 'daemon', 'stop'], {
+    cwd: scratch.root,
+    env: scratch.vars,
+  })
+  expect(said).toEqual({
+    'events.ts': ['a turn begins: Tell everybody', 'nothing was missed: true'],
+    'snapshots.ts': ['changed: experiment.txt', 'added experiment.txt "maybe\\n"', 'would: delete experiment.txt'],
+    'undo-and-redo.ts': [
+      'undone: delete hello.txt',
+      'put back into the input field: Write hello.txt',
+      'refused: NOTHING_TO_REDO',
+    ],
+  })
+  const schema = JSON.parse(fs.readFileSync(path.join(home, 'node_modules/ckpt/docs/protocol.schema.json'), 'utf8'))
+  expect(Object.keys(schema.methods)).toContain('sessions.undo')
+})
