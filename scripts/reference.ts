@@ -10,6 +10,7 @@ import { checkConfig, configSchema } from '../src/config/schema.ts'
 import { CkptError, type ErrorCode, EXIT_CODES } from '../src/core/errors.ts'
 import { drawMachine } from '../src/core/machine.ts'
 import { libraryPage, protocolSchema } from './api.ts'
+import { jsonSchema } from './json-schema.ts'
 
 const root = path.resolve(import.meta.dirname, '..')
 
@@ -327,7 +328,6 @@ export async function pages(): Promise<Map<string, string>> {
     ['docs/config.md', configPage()],
     ['docs/states.md', statesPage()],
     ['docs/promises.md', promisesPage()],
-    ['docs/known-limitations.md', limitationsPage()],
     ['docs/library.md', libraryPage()],
     ['docs/protocol.schema.json', protocolSchema()],
     ['.checkpointrc.example', exampleConfig()],

@@ -22,3 +22,15 @@ export interface CommandEntry {
 export const string = (describe: string): Options => ({ type: 'string', requiresArg: true, describe })
 export const boolean = (describe: string): Options => ({ type: 'boolean', describe })
 export const id = (describe: string) => ({ positional: true, describe })
+
+export const session = string('the session: its id, a unique prefix, or `latest`')
+export const conflicts = {
+  merge: boolean('write conflict markers where both sides changed the same lines'),
+  force: boolean('take the other state; the safety checkpoint keeps yours'),
+  'skip-conflicts': boolean('leave conflicting paths as they are'),
+}
+export const dryRun = boolean('print the plan, change nothing')
+export const sending = {
+  'with-prompts': boolean('the text of prompts too'),
+  yes: boolean('do not ask when files look like secrets'),
+}

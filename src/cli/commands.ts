@@ -1,15 +1,5 @@
 /** Every command: its usage line, its options, and where it lies. The CLI reference is made from this table. */
-import { boolean, type CommandEntry, id, string } from './command-entry.ts'
-
-const session = string('the session: its id, a unique prefix, or `latest`')
-const conflicts = {
-  merge: boolean('write conflict markers where both sides changed the same lines'),
-  force: boolean('take the other state; the safety checkpoint keeps yours'),
-  'skip-conflicts': boolean('leave conflicting paths as they are'),
-}
-const dryRun = boolean('print the plan, change nothing')
-const withPrompts = boolean('the text of prompts too')
-const yes = boolean('do not ask when files look like secrets')
+import { boolean, type CommandEntry, conflicts, dryRun, id, sending, session, string } from './command-entry.ts'
 
 export const commands: CommandEntry[] = [
   {
@@ -274,7 +264,7 @@ export const commands: CommandEntry[] = [
   {
     usage: 'export <file>',
     describe: 'write all checkpoints of this repository to a git bundle, without prompts',
-    options: { file: id('the bundle to write'), 'with-prompts': withPrompts, yes },
+    options: { file: id('the bundle to write'), ...sending },
     load: async () => (await import('./commands/export.ts')).default,
   },
   {
@@ -286,7 +276,7 @@ export const commands: CommandEntry[] = [
   {
     usage: 'push <remote>',
     describe: 'send all checkpoints of this repository to refs/ckpt/ of a remote, without prompts',
-    options: { remote: id('a remote, a URL or a directory'), 'with-prompts': withPrompts, yes },
+    options: { remote: id('a remote, a URL or a directory'), ...sending },
     load: async () => (await import('./commands/push.ts')).default,
   },
   {

@@ -8,12 +8,13 @@ export { realEnv } from '../env.ts'
 
 /** Runs one command line; the result is the exit code. */
 export async function main(argv: readonly string[], env: Env, backends?: Backends): Promise<number> {
-  const answer = await throughDaemon(env, argv, VERSION)
-  if (answer) {
+  const routed = await throughDaemon(env, argv, VERSION)
+  if ('answer' in routed) {
+    const { answer } = routed
     env.stdout.write(answer.stdout)
     env.stderr.write(answer.stderr)
     return answer.code
   }
   const { runProgram } = await import('./program.ts')
-  return runProgram(argv, env, backends)
+  return runProgram(routed.run, env, backends)
 }

@@ -86,3 +86,6 @@ function report(env: Env, { error, json, argv }: { error: unknown; json: boolean
   }
   return exitCode
 }
+
+const refusalText = (message: string, hints: readonly string[] = []) =>
+  `ckpt: ${printable(message)}\n${hints.map((hint) => `  → ${printable(hint)}\n`).join('')}`

@@ -10,11 +10,10 @@ import { type Env, errno } from '../env.ts'
 import { writeFileWhole } from '../git/store.ts'
 import { type Context, closeContext, openContext } from '../ops/context.ts'
 import { lockedBy, readHolder, startOf, withLock } from '../ops/lock.ts'
-import { errorJson } from '../results/errors.ts'
+import { AutoTurns } from './auto-turns.ts'
 import { ROUTED } from './client.ts'
 import { type Client, checkParams, serveClient } from './connection.ts'
-import { EventLog } from './event-log.ts'
-import { Feed } from './feed.ts'
+import { Events } from './events.ts'
 import { Held } from './held.ts'
 import { IdleWork } from './idle.ts'
 import { type DaemonInfo, infoFile, socketPath } from './place.ts'
@@ -35,7 +34,7 @@ export interface DaemonOptions {
 }
 
 /** They belong to a terminal, or stay. */
-const NOT_HERE = new Set(['watch', 'daemon', 'run', 'hook', 'bisect'])
+const NOT_HERE = new Set(['watch', 'daemon', 'run', 'hook', 'bisect', 'rewind'])
 /** They may be the first on a connection. */
 const WITH_TOKEN = new Set(['hello', 'cli', 'state', 'stop', 'notice'])
 /** Connections at once; a client that gets none does its work itself. */
@@ -73,9 +72,7 @@ export class Daemon {
   readonly #token: string
   readonly #since: string
   readonly #clients = new Map<Client, Socket>()
-  readonly #subscriptions = new Map<Client, () => void>()
-  readonly #events: EventLog
-  readonly #feed: Feed
+  readonly #events: Events
   #queue: Promise<unknown> = Promise.resolve()
   #calls = 0
   #lastCall: number
@@ -92,9 +89,15 @@ export class Daemon {
     this.#lastCall = context.env.monotonic()
     this.held = new Held(context)
     this.held.log = (message, details) => options.log.info(details ?? {}, message)
-    this.held.onChange = (path) => options.onChange?.(path)
-    this.#events = new EventLog({ epoch: context.env.random(8), now: context.env.now })
-    this.#feed = new Feed(context, this.#events, (error) => options.log.warn({ error: String(error) }, 'events'))
+    this.#events = new Events(context, (error) => options.log.warn({ error: String(error) }, 'events'))
+    const { env, store, worktree } = context
+    const log = (message: string, details?: object) => options.log.info(details ?? {}, message)
+    this.#idle = new IdleWork(env, { root: worktree.root, gitDir: store.gitDir, log })
+    this.#auto = new AutoTurns(() => this.held.context(env), log)
+    this.held.onChange = (path) => {
+      options.onChange?.(path)
+      this.#auto.changed((work) => this.enqueue(() => this.#autoTurn(work)))
+    }
   }
 
   async run(): Promise<void> {
@@ -134,7 +137,7 @@ export class Daemon {
     this.#auto.stop()
     await this.#idle.interrupt()
     await this.#queue.catch(() => undefined)
-    this.#feed.stop()
+    this.#events.stop()
     for (const socket of this.#clients.values()) socket.destroy()
     await this.held.stop().catch((error: unknown) => this.#options.log.warn({ error: String(error) }, 'stopping'))
     removeIfThere(env, socket)
@@ -207,7 +210,7 @@ export class Daemon {
       call: (one, method, params, signal) => this.#call(one, { method, params, signal }),
       closed: (one) => {
         this.#clients.delete(one)
-        this.#unsubscribe(one)
+        this.#events.unsubscribe(one)
       },
       log: (message, details) => this.#options.log.warn(details, message),
     })
@@ -228,14 +231,13 @@ export class Daemon {
         setImmediate(() => this.stop())
         return null
       case 'notice':
-        this.#events.append(checkParams(method, schema.noticeRequest, params).event)
-        this.#feed.forgetChains()
+        this.#events.pruned(checkParams(method, schema.noticeRequest, params).event)
         return null
       case 'subscribe':
-        return this.#subscribe(client, checkParams(method, schema.subscribeRequest, params))
+        return this.#events.subscribe(client, checkParams(method, schema.subscribeRequest, params))
       case 'unsubscribe':
         checkParams(method, schema.nothing, params)
-        this.#unsubscribe(client)
+        this.#events.unsubscribe(client)
         return null
     }
     return this.#method({ method, params, signal })
@@ -263,53 +265,23 @@ export class Daemon {
     return { protocol: protocol.PROTOCOL, version, pid: this.#env.pid, root: this.held.root }
   }
 
-  async #subscribe(client: Client, request: protocol.SubscribeRequest): Promise<protocol.Subscribed> {
-    await this.#feed.start()
-    this.#unsubscribe(client)
-    const { connection } = client
-    const { answer, end } = this.#events.subscribe(request, {
-      send: (message) => connection.sendNotification('event', message),
-      behind: (at) => connection.sendNotification('behind', at),
-    })
-    this.#subscriptions.set(client, end)
-    return answer
-  }
-
-  #unsubscribe(client: Client): void {
-    this.#subscriptions.get(client)?.()
-    this.#subscriptions.delete(client)
-  }
-
   /** What only reads does it like another process would, beside the markers; what writes waits for its turn. */
   async #method({ method, params, signal }: Asked): Promise<unknown> {
     const { runMethod } = await import('./methods.ts')
+    await this.#idle.interrupt()
     const { backends } = this.#options
-    const env = { ...this.#env, cwd: this.held.root, signal, refused: this.#refused(method) }
+    const env = { ...this.#env, cwd: this.held.root, signal, refused: this.#events.refused(method) }
     return runMethod(
       { env, backends, cwd: this.held.root, arrived: env.monotonic() },
       { method, params, held: this.held },
-      { inTurn: (work) => this.enqueue(work), pruned: (event) => this.#pruned(event) },
+      { inTurn: (work) => this.enqueue(work), pruned: (event) => this.#events.pruned(event) },
     )
-  }
-
-  #pruned(event: protocol.CkptEvent & { type: 'prune.done' }): void {
-    this.#events.append(event)
-    this.#feed.forgetChains()
-  }
-
-  #refused(command: string): (error: Error) => void {
-    return (error) => {
-      if (!(error instanceof CkptError && error.code === 'CONFLICT')) return
-      const { message, paths } = errorJson(error)
-      const { session = null } = (error.detail ?? {}) as { session?: string }
-      this.#events.append({ type: 'conflict', session, command, message, paths: paths ?? [] })
-    }
   }
 
   /** One at a time, in the order of arrival. What it moved is seen before the next one begins. */
   enqueue<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#queue.then(work, work)
-    this.#queue = next.catch(() => undefined).then(() => this.#feed.look())
+    this.#queue = next.catch(() => undefined).then(() => this.#events.look())
     return next
   }
 
@@ -318,6 +290,7 @@ export class Daemon {
     const [command] = argv
     if (NOT_HERE.has(command!))
       throw new ResponseError(ErrorCodes.InvalidParams, `cli: \`${command}\` wants a terminal`)
+    await this.#idle.interrupt()
     const out = collector(terminal, columns)
     const err = collector(terminal, columns)
     const env: Env = {
@@ -327,7 +300,7 @@ export class Daemon {
       stdin: Object.assign(Readable.from([]), { isTTY: false }),
       stdout: out.stream,
       stderr: err.stream,
-      refused: this.#refused(command!),
+      refused: this.#events.refused(command!),
       onSignal: () => () => undefined,
     }
     const code = await (ROUTED.has(command!)

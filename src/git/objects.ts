@@ -31,6 +31,8 @@ export class ObjectStore {
   #written = new Set<Oid>()
   /** The reader is to be replaced once it has answered. */
   #stale = false
+  /** What is there counts for nothing: objects are written again. */
+  #distrusted = false
   /** Loose objects written by this process: what an operation syncs before it relies on them. */
   readonly fresh: Oid[] = []
 

@@ -2,9 +2,9 @@
 import { CkptError } from '../core/errors.ts'
 import type { SessionId, TurnNumber } from '../core/ids.ts'
 import type { Context } from './context.ts'
-import { redo } from './redo.ts'
+import type { RedoOptions } from './redo.ts'
 import { restore } from './restore.ts'
-import { type ChangeResult, undo } from './undo.ts'
+import type { ChangeResult, UndoOptions } from './undo.ts'
 
 export type WayVerb = 'undo' | 'redo' | 'restore'
 
@@ -21,16 +21,26 @@ export interface Picked {
   undone: number
 }
 
-/** Nothing is changed. Undo goes back to before the turn, redo and restore to how it left the files. */
-export async function waysTo(context: Context, { session, number, undone }: Picked): Promise<Way[]> {
+/** What undoes and redoes the session. */
+export interface Undoing {
+  undo: (context: Context, options: UndoOptions, how: { arrived: number }) => Promise<ChangeResult>
+  redo: (context: Context, options: RedoOptions, how: { arrived: number }) => Promise<ChangeResult>
+}
+
+/**
+ * Nothing is changed. Undo goes back to before the turn, redo and restore to how it left the files. What the session cannot
+ * do is no way.
+ */
+export async function waysTo(context: Context, { session, number, undone }: Picked, by: Undoing): Promise<Way[]> {
   const how = { arrived: context.env.monotonic() }
   const dry = { session, mode: 'refuse', dryRun: true } as const
   const first: Way =
     undone > 0
-      ? { verb: 'redo', plan: await planned(redo(context, { ...dry, turns: undone }, how)) }
-      : { verb: 'undo', plan: await planned(undo(context, { ...dry, to: String(number) }, how)) }
+      ? { verb: 'redo', plan: await planned(by.redo(context, { ...dry, turns: undone }, how)) }
+      : { verb: 'undo', plan: await planned(by.undo(context, { ...dry, to: String(number) }, how)) }
   const files = restore(context, { session, id: String(number), exact: true, dryRun: true }, how)
-  return [first, { verb: 'restore', plan: await planned(files) }]
+  const ways: Way[] = [first, { verb: 'restore', plan: await planned(files) }]
+  return ways.filter(({ plan }) => !(plan instanceof CkptError && plan.code === 'UNSUPPORTED'))
 }
 
 async function planned(plan: Promise<ChangeResult>): Promise<ChangeResult | CkptError> {

@@ -21,9 +21,10 @@ function project(scratch: Scratch): string {
   execFileSync('tar', ['-xzf', path.join(scratch.base, packed.split('\n').at(-1)!), '-C', own])
   fs.renameSync(path.join(own, 'package'), path.join(own, 'ckpt'))
   const { dependencies } = JSON.parse(fs.readFileSync(path.join(own, 'ckpt/package.json'), 'utf8'))
-  fs.mkdirSync(path.join(own, '@types'))
-  for (const name of [...Object.keys(dependencies), 'typescript', '@types/node'])
+  for (const name of [...Object.keys(dependencies), 'typescript', '@types/node']) {
+    fs.mkdirSync(path.dirname(path.join(own, name)), { recursive: true })
     fs.symlinkSync(path.join(modules, name), path.join(own, name))
+  }
   fs.writeFileSync(path.join(home, 'package.json'), '{"type":"module","private":true}')
   for (const name of examples) fs.copyFileSync(path.join(root, 'docs/examples', name), path.join(home, name))
   const compilerOptions = {

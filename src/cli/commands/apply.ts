@@ -1,4 +1,3 @@
-import { apply } from '../../ops/apply.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
 import { readToken } from '../../ops/token.ts'
 import { changeJson } from '../../results/json.ts'

@@ -5,7 +5,7 @@ import { openForReading } from '../../ops/reading.ts'
 import { sessionJson, timelineBoundary, turnJson } from '../../results/json.ts'
 import { count, flag, text } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { listText, sessionsText, table, turnRow } from '../present/text.ts'
+import { listText, NO_TURNS, sessionsText, table, turnRow } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, colors }) => {
   const limit = count(args, 'limit')

@@ -2,14 +2,14 @@ import type { Readable, Writable } from 'node:stream'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
 import type { Env } from '../../env.ts'
-import { apply } from '../../ops/apply.ts'
 import { type Context, closeContext, openContext } from '../../ops/context.ts'
 import { type ListResult, listTurns, type TurnView } from '../../ops/history.ts'
 import { type Way, type WayVerb, waysTo } from '../../ops/rewind.ts'
+import { readToken } from '../../ops/token.ts'
 import type { ChangeResult } from '../../ops/undo.ts'
+import { changeJson } from '../../results/json.ts'
 import { text } from '../arguments.ts'
 import type { Colors, Command, Output } from '../command.ts'
-import { changeJson } from '../present/json.ts'
 import { changeText, filesText, plural, table, turnRow } from '../present/text.ts'
 
 /** Turns that are offered; older ones have `ckpt list` and `ckpt undo --to`. */
@@ -20,7 +20,7 @@ const [COLUMNS, ROWS] = [80, 24]
 
 const NOTHING: Output = { json: { picked: null }, text: 'Nothing was changed.' }
 
-const command: Command = async ({ env, args, cwd, colors }) => {
+const command: Command = async ({ env, args, cwd, colors, backends }) => {
   if (args.json || !env.stdin.isTTY || !env.stderr.isTTY) {
     throw new CkptError('USAGE', '`ckpt rewind` asks, and there is no terminal to ask on. Nothing was changed.', {
       hints: ['ckpt list', 'ckpt undo --to TURN --dry-run', 'ckpt restore TURN --dry-run'],
@@ -42,14 +42,14 @@ const command: Command = async ({ env, args, cwd, colors }) => {
   if (!view) return NOTHING
   const { number } = view.turn
   const undone = view.turn.hidden ? list.turns.filter(({ turn }) => turn.hidden && turn.number <= number).length : 0
-  const ways = await within((context) => waysTo(context, { session: view.turn.session, number, undone }))
+  const ways = await within((context) => waysTo(context, { session: view.turn.session, number, undone }, backends))
   const way = await ask.way(view, ways)
   if (!way) return NOTHING
   if (way.plan instanceof CkptError) throw way.plan
   if (!(await ask.agreement(way.verb, way.plan))) return NOTHING
-  const token = way.plan.token ?? ''
-  const { verb, result } = await within((context) => apply(context, token, env.monotonic()))
-  return { json: changeJson(result), text: changeText(verb, result, colors), warnings: result.warnings }
+  const token = readToken(way.plan.token ?? '')
+  const result = await within((context) => backends.apply(context, token, { arrived: env.monotonic() }))
+  return { json: changeJson(result), text: changeText(way.verb, result, colors), warnings: result.warnings }
 }
 
 /** What each way does, in a person's words. */

@@ -1,16 +1,36 @@
+import { CkptError } from '../../core/errors.ts'
 import { closeContext } from '../../ops/context.ts'
 import { show } from '../../ops/history.ts'
 import { originOf } from '../../ops/origins.ts'
 import { openForReading } from '../../ops/reading.ts'
-import { showJson } from '../../results/json.ts'
+import { checkpointJson, showJson } from '../../results/json.ts'
 import { text } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { showText } from '../present/text.ts'
+import { originText, showText } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, colors }) => {
   const context = await openForReading(env, cwd)
   try {
-    const result = await show(context, String(args.id), text(args, 'session'))
+    const found = await show(context, String(args.id), text(args, 'session')).catch(async (error: unknown) => {
+      // No turn and no checkpoint: it may be a commit of the person's own.
+      if (!(error instanceof CkptError && (error.code === 'NOT_FOUND' || error.code === 'USAGE'))) throw error
+      const origin = await originOf(context, String(args.id))
+      if (origin === null) throw error
+      return origin
+    })
+    if ('recorded' in found) {
+      const { commit, time, pending, checkpoints } = found
+      const shown = checkpoints.map((one) =>
+        checkpointJson(one, { beside: null, since: null, durable: context.store.durable }),
+      )
+      const { warnings } = context
+      return {
+        json: { commit: { id: commit, time, pending, checkpoints: shown }, warnings },
+        text: originText(found, colors),
+        warnings,
+      }
+    }
+    const result = found
     return {
       json: showJson(result, { durable: context.store.durable, worktree: context.place.worktreeId }),
       text: showText(result, { c: colors, now: env.now() }),
