@@ -47,7 +47,7 @@ const init: Command = async (invocation) => {
   return {
     json: {
       ...Object.assign({}, ...done.map(({ json }) => json)),
-      ...(agents.length > 0 ? { agents: agents.flatMap(({ json }) => json.agents) } : {}),
+      ...(agents.length > 0 ? { agents: agents.flatMap(({ json }) => (json as { agents: object[] }).agents) } : {}),
       warnings,
     },
     text: [...done, ...agents].map(({ text }) => text).join('\n\n'),
