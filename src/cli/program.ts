@@ -79,7 +79,12 @@ function report(env: Env, { error, json, argv }: { error: unknown; json: boolean
   env.refused?.(known)
   if (json) {
     const files = errorFiles(known)
-    const document = { schemaVersion: 1, ok: false, error: { ...errorJson(known), ...(hints.length > 0 ? { hints } : {}) }, ...(files ? { files } : {}) }
+    const document = {
+      schemaVersion: 1,
+      ok: false,
+      error: { ...errorJson(known), ...(hints.length > 0 ? { hints } : {}) },
+      ...(files ? { files } : {}),
+    }
     env.stdout.write(`${JSON.stringify(document)}\n`)
   } else {
     env.stderr.write(refusalText(message, hints))

@@ -273,7 +273,9 @@ export function byCommand(scratch: Scratch, one: Case): unknown {
   const ckpt = (...args: string[]): Json => {
     const { code, document } = scratch.tryCkpt(...args)
     const { schemaVersion, ok, ...rest } = document
-    if (code !== 0) failed = { exitCode: code, ...rest.error, files: rest.files ?? null }
+    // Hints name the line that was typed: a call has none.
+    const { hints: _, ...error } = rest.error ?? {}
+    if (code !== 0) failed = { exitCode: code, ...error, files: rest.files ?? null }
     return rest
   }
   const done = one.cli(ckpt, scratch)
@@ -285,13 +287,12 @@ export async function byCall(worktree: WorktreeFunctions, one: Case): Promise<un
   try {
     return await one.call(worktree)
   } catch (error) {
-    const { code, exitCode, message, paths, hints, detail } = error as CkptError
+    const { code, exitCode, message, paths, detail } = error as CkptError
     return {
       exitCode,
       code,
       message,
       ...(paths?.length ? { paths } : {}),
-      ...(hints?.length ? { hints } : {}),
       files: detail?.files ?? null,
     }
   }
