@@ -66,14 +66,21 @@ export class Trees {
   /** Every file below a tree. */
   async files(tree: Oid, prefix = ''): Promise<Map<RelativePath, FileEntry>> {
     const found = new Map<RelativePath, FileEntry>()
-    const walk = async (oid: Oid, at: string): Promise<void> => {
-      for (const entry of (await this.entries(oid)).values()) {
-        const path = `${at}${entry.name}`
-        if (entry.mode === '40000') await walk(entry.oid, `${path}/`)
-        else found.set(path as RelativePath, { mode: entry.mode, oid: entry.oid })
+    // A directory's subdirectories are asked for together: one after the other, each would cost a round trip.
+    const walk = async (oid: Oid, at: string): Promise<() => void> => {
+      const entries = [...(await this.entries(oid)).values()]
+      const below = await Promise.all(
+        entries.map((entry) => (entry.mode === '40000' ? walk(entry.oid, `${at}${entry.name}/`) : null)),
+      )
+      return () => {
+        for (const [i, { mode, oid, name }] of entries.entries()) {
+          if (mode === '40000') below[i]!()
+          else found.set(`${at}${name}` as RelativePath, { mode, oid })
+        }
       }
     }
-    await walk(tree, prefix)
+    const collect = await walk(tree, prefix)
+    collect()
     return found
   }
 

@@ -6,6 +6,7 @@ import type { Oid } from '../core/ids.ts'
 import { isWithin, parentOf, type RelativePath } from '../core/paths.ts'
 import type { Env } from '../env.ts'
 import type { Store } from '../git/store.ts'
+import type { FileEntry } from '../git/trees.ts'
 import type { DirectoryEntry, HotEntry, SnapshotCache } from './cache.ts'
 import { compactIndex } from './compact.ts'
 import { coverage } from './coverage.ts'
@@ -53,14 +54,14 @@ export async function capture(env: Env, input: CaptureInput): Promise<Captured> 
     const listing = listWorktree(scan, timer.signal)
     listing.catch(() => undefined) // awaited below; a failure before that must not end the process
     const hot = checkHot(scan)
-    const seeding = seedsFor(scan)
-    seeding.seeds.catch(() => undefined) // likewise
+    const known = whatIsKnown(scan)
+    known.catch(() => undefined) // likewise
     const listed = await listing
     if (listed === null) {
-      await seeding.seeds
+      await known
       return nothingListed(scan)
     }
-    return await captureListed(scan, { listed, hot, seeding })
+    return await captureListed(scan, { listed, hot, known })
   } finally {
     clearTimeout(timeout)
     env.signal?.removeEventListener('abort', cancel)
@@ -210,31 +211,40 @@ async function coveredWhenBack(
   return [...((await askIgnored(scan, gone, new AbortController().signal)) ?? [])]
 }
 
-interface Seeding {
-  /** The user's packs are in the store, as far as that goes. */
-  linked: Promise<unknown>
-  seeds: Promise<Map<RelativePath, Seed>>
+/** What the scan starts from, all of it but the disk's listing. */
+interface Known {
+  base: Oid
+  /** All files of the base tree, when there is no cache that vouches for them. */
+  unvouched: ReadonlyMap<RelativePath, FileEntry> | null
+  /** What the user's index vouches for when there is no cache. */
+  seeds: Map<RelativePath, Seed>
+  user: UserIndex
 }
 
-/** Without a cache the user's index may vouch for what the store does not know. */
-function seedsFor(scan: Scan): Seeding {
+async function whatIsKnown(scan: Scan): Promise<Known> {
   const { env, store, cache, worktree } = scan
   const { root, repository } = worktree
-  if (cache !== null || scan.anew || !repository)
-    return { linked: Promise.resolve(), seeds: Promise.resolve(new Map()) }
-  const linked = linkObjects(env, repository, store)
-  linked.catch(() => undefined) // the seeds wait for it
-  const realParent = (path: string) => scan.isReal(parentOf(path))
-  return { linked, seeds: seedFromUserIndex(env, { root, repository, store, realParent, linked }) }
+  const user = readUserIndex(scan)
+  const linked = cache === null && !scan.anew && repository ? linkObjects(env, repository, store) : null
+  const seeds =
+    linked && repository
+      ? seedFromUserIndex(env, { root, repository, store, realParent: (path) => scan.isReal(parentOf(path)), linked })
+      : new Map<RelativePath, Seed>()
+  const base = baseTree(scan, linked).then(async (base) => ({
+    base,
+    unvouched: cache === null ? await store.trees.files(base) : null,
+  }))
+  const [start, ...rest] = await Promise.all([base, seeds, user])
+  return { ...start, seeds: rest[0], user: rest[1] }
 }
 
 interface Found {
   listed: Listing
   hot: ReturnType<typeof checkHot>
-  seeding: Seeding
+  known: Promise<Known>
 }
 
-async function captureListed(scan: Scan, { listed, hot, seeding }: Found): Promise<Captured> {
+async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found): Promise<Captured> {
   const { env, worktree, store, cache } = scan
   const { root } = worktree
   const { trees } = store
@@ -243,10 +253,7 @@ async function captureListed(scan: Scan, { listed, hot, seeding }: Found): Promi
   // A hinted listing saw no rule change: they need not be looked at one by one.
   const rules = cache && listed.narrow?.only ? cache.listing.rules : ignoreRules(scan, walk.directories)
   const otherRules = cache !== null && cache.listing.rules !== rules
-  const base = await baseTree(scan, seeding.linked)
-  // Without a cache nothing vouches for what is in the base tree.
-  const unvouched = cache === null ? await trees.files(base) : null
-  const seeds = await seeding.seeds
+  const { base, unvouched, seeds, user } = await knowing
 
   // What has to be looked at, known paths first, so that a budget takes the new ones last.
   const known = new Set<RelativePath>([...hot.doubtful, ...(cache?.recheck ?? [])])
@@ -254,7 +261,6 @@ async function captureListed(scan: Scan, { listed, hot, seeding }: Found): Promi
     if (listed.narrow?.only) hot.kept.delete(path)
     if (!hot.kept.has(path)) known.add(path)
   }
-  const user = await readUserIndex(scan)
   for (const path of user.paths) {
     const covered = cache !== null && (hot.kept.has(path) || (await trees.lookup(base, path)) !== null)
     if (!covered) known.add(path)
@@ -305,7 +311,7 @@ async function captureListed(scan: Scan, { listed, hot, seeding }: Found): Promi
 }
 
 /** The tree to start from: the last scan's, else the newest checkpoint's, else the user's HEAD if its objects are here. */
-async function baseTree({ cache, lastTree, headTree, store }: Scan, linked: Promise<unknown>): Promise<Oid> {
+async function baseTree({ cache, lastTree, headTree, store }: Scan, linked: Promise<unknown> | null): Promise<Oid> {
   if (cache) return cache.tree
   if (lastTree) return lastTree
   await linked

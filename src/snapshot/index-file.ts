@@ -1,15 +1,16 @@
 /**
- * The private index as git reads it (gitformat-index(5), version 2). Only entries that have come to rest are put in, so
- * that git, which compares whole seconds, can be believed when it calls one unchanged.
+ * Index files (gitformat-index(5)). The private index is written in version 2, with only entries that have come to rest,
+ * so that git, which compares whole seconds, can be believed when it calls one unchanged. The user's is read in any version.
  */
 import { createHash } from 'node:crypto'
 import type { Stats } from 'node:fs'
 import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
+import type { RelativePath } from '../core/paths.ts'
 import type { HashName } from '../git/objects.ts'
 
 export interface IndexEntry {
-  path: string
+  path: RelativePath
   mode: '100644' | '100755' | '120000'
   oid: Oid
   mtimeMs: number
@@ -21,7 +22,7 @@ export interface IndexEntry {
   size: number
 }
 
-export function entryFromStats(path: string, oid: Oid, stats: Stats): IndexEntry {
+export function entryFromStats(path: RelativePath, oid: Oid, stats: Stats): IndexEntry {
   const { mtimeMs, ctimeMs, dev, ino, uid, gid, size } = stats
   const mode = stats.isSymbolicLink() ? '120000' : stats.mode & 0o100 ? '100755' : '100644'
   return { path, mode, oid, mtimeMs, ctimeMs, dev, ino, uid, gid, size }
@@ -66,34 +67,87 @@ export function formatIndex(entries: readonly IndexEntry[], hash: HashName): Buf
   return Buffer.concat([out, createHash(hash).update(out).digest()])
 }
 
-/** Reads back what {@link formatIndex} wrote. @throws CkptError DAMAGED: the caller then builds it anew */
-export function parseIndex(bytes: Buffer, hash: HashName): IndexEntry[] {
+/**
+ * What an index says of the files and symlinks that it vouches for: none that is unmerged, assumed unchanged, added by
+ * intent, or not meant to be on disk, and no repository or collapsed directory. None at all of a split index.
+ * `unsummed`: zeros will do for its sum (git's `index.skipHash`).
+ * @throws CkptError DAMAGED
+ */
+export function parseIndex(bytes: Buffer, hash: HashName, { unsummed = false } = {}): IndexEntry[] {
+  try {
+    return readEntries(bytes, hash, unsummed)
+  } catch (error) {
+    if (error instanceof RangeError) throw damaged() // it ends too early
+    throw error
+  }
+}
+
+function readEntries(bytes: Buffer, hash: HashName, unsummed: boolean): IndexEntry[] {
   const oidBytes = hash === 'sha1' ? 20 : 32
   const body = bytes.subarray(0, Math.max(0, bytes.length - oidBytes))
-  const sum = createHash(hash).update(body).digest()
-  if (body.length < 12 || body.toString('latin1', 0, 4) !== 'DIRC' || !sum.equals(bytes.subarray(body.length))) {
-    throw new CkptError('DAMAGED', 'The private index cannot be read.', { hints: ['ckpt doctor'] })
-  }
+  const sum = bytes.subarray(body.length)
+  const version = body.length < 12 || body.toString('latin1', 0, 4) !== 'DIRC' ? 0 : body.readUInt32BE(4)
+  const whole = (unsummed && sum.every((byte) => byte === 0)) || sum.equals(createHash(hash).update(body).digest())
+  if (version < 2 || version > 4 || !whole) throw damaged()
   const entries: IndexEntry[] = []
   const count = body.readUInt32BE(8)
+  const ms = (offset: number) => body.readUInt32BE(offset) * 1000 + body.readUInt32BE(offset + 4) / 1e6
   let at = 12
+  let path = '' as RelativePath
   for (let i = 0; i < count; i++) {
-    const ms = (offset: number) => body.readUInt32BE(offset) * 1000 + body.readUInt32BE(offset + 4) / 1e6
-    const nul = body.indexOf(0, at + 42 + oidBytes)
-    const path = body.toString('latin1', at + 42 + oidBytes, nul)
+    const start = at
+    const flags = body.readUInt16BE(start + 40 + oidBytes)
+    const more = version >= 3 && (flags & EXTENDED) !== 0 ? body.readUInt16BE(start + 42 + oidBytes) : 0
+    at = start + (flags & EXTENDED && version >= 3 ? 44 : 42) + oidBytes
+    let kept = 0
+    if (version === 4) {
+      const [strip, next] = offsetNumber(body, at)
+      kept = path.length - strip
+      at = next
+    }
+    const nul = body.indexOf(0, at)
+    if (nul < 0 || kept < 0) throw damaged()
+    path = (path.slice(0, kept) + body.toString('latin1', at, nul)) as RelativePath
+    // Before version 4 entries are padded to eight bytes, with one NUL at least.
+    at = version === 4 ? nul + 1 : start + ((nul - start + 8) & ~7)
+    const mode = modeNames.get(body.readUInt32BE(start + 24))
+    if (mode === undefined || (flags & (ASSUME_VALID | STAGE)) !== 0 || (more & (SKIP_WORKTREE | INTENT_TO_ADD)) !== 0)
+      continue
     entries.push({
       path,
-      ctimeMs: ms(at),
-      mtimeMs: ms(at + 8),
-      dev: body.readUInt32BE(at + 16),
-      ino: body.readUInt32BE(at + 20),
-      mode: modeNames.get(body.readUInt32BE(at + 24)) ?? '100644',
-      uid: body.readUInt32BE(at + 28),
-      gid: body.readUInt32BE(at + 32),
-      size: body.readUInt32BE(at + 36),
-      oid: body.toString('hex', at + 40, at + 40 + oidBytes) as Oid,
+      ctimeMs: ms(start),
+      mtimeMs: ms(start + 8),
+      dev: body.readUInt32BE(start + 16),
+      ino: body.readUInt32BE(start + 20),
+      mode,
+      uid: body.readUInt32BE(start + 28),
+      gid: body.readUInt32BE(start + 32),
+      size: body.readUInt32BE(start + 36),
+      oid: body.toString('hex', start + 40, start + 40 + oidBytes) as Oid,
     })
-    at += (42 + oidBytes + path.length + 8) & ~7
+  }
+  for (; at + 8 <= body.length; at += 8 + body.readUInt32BE(at + 4)) {
+    if (body.toString('latin1', at, at + 4) === 'link') return [] // the rest is in another file
   }
   return entries
 }
+
+const ASSUME_VALID = 0x8000
+const EXTENDED = 0x4000
+const STAGE = 0x3000
+const SKIP_WORKTREE = 0x4000
+const INTENT_TO_ADD = 0x2000
+
+/** The variable-width number of gitformat-pack(5)'s OFS_DELTA, and where it ends. */
+function offsetNumber(bytes: Buffer, at: number): [value: number, next: number] {
+  let byte = bytes.readUInt8(at)
+  let value = byte & 0x7f
+  let next = at + 1
+  while (byte & 0x80) {
+    byte = bytes.readUInt8(next++)
+    value = ((value + 1) << 7) | (byte & 0x7f)
+  }
+  return [value, next]
+}
+
+const damaged = () => new CkptError('DAMAGED', 'The index cannot be read.', { hints: ['ckpt doctor'] })

@@ -8,20 +8,14 @@ import type { RelativePath } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { runGit } from '../git/process.ts'
 import { objectDirectories, type Repository } from '../git/repository.ts'
-import type { Store } from '../git/store.ts'
+import { readIfThere, type Store } from '../git/store.ts'
 import { isStats, look } from './disk.ts'
+import { type IndexEntry, parseIndex } from './index-file.ts'
 
 export interface Seed {
   oid: Oid
   stats: Stats
 }
-
-const ASSUME_UNCHANGED = 0x8000
-const INTENT_TO_ADD = 0x20000000
-const SKIP_WORKTREE = 0x40000000
-
-const row =
-  /(?:^|\n)?([0-7]{6}) ([0-9a-f]{40,64}) ([0-3])\t([^\0]*)\0 {2}ctime: (\d+):\d+\n {2}mtime: (\d+):(\d+)\n {2}dev: \d+\tino: (\d+)\n {2}uid: \d+\tgid: \d+\n {2}size: (\d+)\tflags: ([0-9a-f]+)\n/gy
 
 /** Paths whose content on disk is a blob that the store now has. Every doubt leaves a path out: it is then hashed. */
 export async function seedFromUserIndex(
@@ -40,78 +34,52 @@ export async function seedFromUserIndex(
     linked: ReturnType<typeof linkObjects>
   },
 ): Promise<Map<RelativePath, Seed>> {
-  const index = look(env, repository.gitDir, 'index')
-  if (!isStats(index)) return new Map()
-  const out = await runGit(env, { args: ['ls-files', '-s', '--debug', '-z'], cwd: root })
-  const rows: Row[] = []
-  for (const match of out.toString('latin1').matchAll(row)) {
-    const [, mode, oid, stage, path, ctime, mtime, nanoseconds, ino, size, flags] = match
-    const bits = Number.parseInt(flags!, 16)
-    if (stage !== '0' || mode === '160000' || (bits & (ASSUME_UNCHANGED | INTENT_TO_ADD | SKIP_WORKTREE)) !== 0)
-      continue
-    rows.push({
-      path: path as RelativePath,
-      oid: oid as Oid,
-      mode: mode!,
-      ctime: Number(ctime),
-      mtime: Number(mtime),
-      nanoseconds: Number(nanoseconds),
-      ino: Number(ino),
-      size: Number(size),
-    })
-  }
+  await new Promise(setImmediate) // git's listing starts first
+  const written = look(env, repository.gitDir, 'index')
+  const bytes = readIfThere(env, `${repository.gitDir}/index`)
+  if (!isStats(written) || bytes === null) return new Map()
+  const rows = parseIndex(bytes, store.place.hash, { unsummed: true })
   if (rows.length === 0) return new Map()
   // git works on these while the files are looked at.
   const converting = convertedPaths(env, root, rows)
   const taking = linked.then((found) => takeObjects(env, store, found, new Set(rows.map(({ oid }) => oid))))
   const both = Promise.all([converting, taking])
   both.catch(() => undefined) // awaited below
-  const indexSeconds = Math.floor(index.mtimeMs / 1000)
-  const candidates: (Row & Seed)[] = []
+  const indexSeconds = Math.floor(written.mtimeMs / 1000)
+  const candidates = new Map<RelativePath, Seed>()
   for (const [number, one] of rows.entries()) {
     if (number % 2000 === 0) await new Promise(setImmediate)
     const stats = look(env, root, one.path)
-    if (isStats(stats) && isAtRest(one, stats, indexSeconds) && realParent(one.path)) candidates.push({ ...one, stats })
+    if (isStats(stats) && isAtRest(one, stats, indexSeconds) && realParent(one.path))
+      candidates.set(one.path, { oid: one.oid, stats })
   }
   const [converted, sizes] = await both
-  const seeds = new Map<RelativePath, Seed>()
-  for (const { path, oid, stats } of candidates)
-    if (sizes.get(oid) === stats.size && !converted.has(path)) seeds.set(path, { oid, stats })
-  return seeds
-}
-
-/** What the user's index says of one path. */
-interface Row {
-  path: RelativePath
-  oid: Oid
-  mode: string
-  /** Whole seconds, as `mtime`. */
-  ctime: number
-  mtime: number
-  nanoseconds: number
-  ino: number
-  size: number
+  for (const [path, { oid, stats }] of candidates)
+    if (sizes.get(oid) !== stats.size || converted.has(path)) candidates.delete(path)
+  return candidates
 }
 
 /** The file is as the index says, and was so already when the index was written. */
-function isAtRest({ mode, ctime, mtime, nanoseconds, ino, size }: Row, stats: Stats, indexSeconds: number): boolean {
+function isAtRest({ mode, ctimeMs, mtimeMs, ino, size }: IndexEntry, stats: Stats, indexSeconds: number): boolean {
   const isOfType =
     mode === '120000' ? stats.isSymbolicLink() : stats.isFile() && (mode === '100755') === ((stats.mode & 0o100) !== 0)
-  const seconds = Math.floor(stats.mtimeMs / 1000)
   return (
     isOfType &&
     size === stats.size % 2 ** 32 &&
     ino === stats.ino % 2 ** 32 &&
-    mtime === seconds &&
-    (nanoseconds === 0 || Math.abs(nanoseconds / 1e6 - (stats.mtimeMs - seconds * 1000)) < 0.01) &&
-    ctime === Math.floor(stats.ctimeMs / 1000) &&
-    ctime < indexSeconds && // else it is racy
-    seconds < indexSeconds
+    isSameTime(mtimeMs, stats.mtimeMs) &&
+    Math.floor(ctimeMs / 1000) === Math.floor(stats.ctimeMs / 1000) &&
+    Math.floor(ctimeMs / 1000) < indexSeconds && // else it is racy
+    Math.floor(mtimeMs / 1000) < indexSeconds
   )
 }
 
+/** A git that was built without them writes zeros for nanoseconds. */
+const isSameTime = (index: number, disk: number) =>
+  Math.floor(index / 1000) === Math.floor(disk / 1000) && (index % 1000 === 0 || Math.abs(index - disk) < 0.01)
+
 /** Paths whose bytes in git are not those on disk: gitattributes(5) filter, ident, working-tree-encoding. */
-async function convertedPaths(env: Env, root: string, rows: readonly Row[]): Promise<Set<RelativePath>> {
+async function convertedPaths(env: Env, root: string, rows: readonly IndexEntry[]): Promise<Set<RelativePath>> {
   const out = await runGit(env, {
     args: ['check-attr', '-z', '--stdin', 'filter', 'ident', 'working-tree-encoding'],
     cwd: root,

@@ -3,6 +3,7 @@ import type { Stats } from 'node:fs'
 import type { Uncovered } from '../core/beside.ts'
 import type { Oid } from '../core/ids.ts'
 import { isRepresentable, parentOf, type RelativePath } from '../core/paths.ts'
+import type { TreeEntry } from '../core/tree-object.ts'
 import type { FileEntry } from '../git/trees.ts'
 import type { HotEntry } from './cache.ts'
 import { fingerprint, isStats, look, permissions, readPath } from './disk.ts'
@@ -53,19 +54,22 @@ export async function takePaths(scan: Scan, { known, fresh, seeds, base, unvouch
     excluded: new Map(),
     seeds: new Map(),
   }
-  const set = async (path: RelativePath, entry: FileEntry | null) => {
-    const was = unvouched ? (unvouched.get(path) ?? null) : await store.trees.lookup(base, path)
+  const setFrom = (path: RelativePath, was: Pick<TreeEntry, 'mode' | 'oid'> | null, entry: FileEntry | null) => {
     if (entry === null ? was !== null && was.mode !== '40000' : was?.oid !== entry.oid || was.mode !== entry.mode) {
       taken.edits.set(path, entry)
     }
   }
-  const take = async (path: RelativePath, oid: Oid, stats: Stats) => {
+  const set = (path: RelativePath, entry: FileEntry | null) =>
+    unvouched
+      ? setFrom(path, unvouched.get(path) ?? null, entry)
+      : store.trees.lookup(base, path).then((was) => setFrom(path, was, entry))
+  const take = (path: RelativePath, oid: Oid, stats: Stats) => {
     const mode = permissions(stats)
     const link = stats.isSymbolicLink()
     const plain = mode & 0o100 ? defaults.exec : defaults.file
     if (link || mode === plain) taken.modes.delete(path)
     else taken.modes.set(path, mode)
-    await set(path, { mode: link ? '120000' : mode & 0o100 ? '100755' : '100644', oid })
+    return set(path, { mode: link ? '120000' : mode & 0o100 ? '100755' : '100644', oid })
   }
   const drop = async (path: RelativePath, entry: Omit<Uncovered, 'path'> | null) => {
     taken.modes.delete(path)
