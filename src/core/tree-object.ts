@@ -49,9 +49,15 @@ export function formatTree(entries: readonly TreeEntry[]): Buffer {
   const rows = entries.map((entry) => ({ entry, key: sortKey(entry) }))
   // latin1 strings compare like the bytes they stand for.
   rows.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
-  const parts: Buffer[] = []
+  const length = rows.reduce(
+    (sum, { entry: { mode, name, oid } }) => sum + mode.length + name.length + oid.length / 2 + 2,
+    0,
+  )
+  const out = Buffer.allocUnsafe(length)
+  let at = 0
   for (const { entry } of rows) {
-    parts.push(Buffer.from(`${entry.mode} ${entry.name}\0`, 'latin1'), Buffer.from(entry.oid, 'hex'))
+    at += out.write(`${entry.mode} ${entry.name}\0`, at, 'latin1')
+    at += out.write(entry.oid, at, 'hex')
   }
-  return Buffer.concat(parts)
+  return out
 }

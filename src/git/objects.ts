@@ -1,7 +1,7 @@
 /** Objects of the store: read through one long-lived `git cat-file --batch`, written in this process as loose objects. */
 import type { ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { deflateSync, constants as zlibConstants } from 'node:zlib'
+import { deflateSync } from 'node:zlib'
 import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
@@ -17,7 +17,9 @@ interface Waiting {
 }
 
 /** Speed matters more than size here: idle packing compresses again (gitglossary: loose objects are zlib streams of any level). */
-const DEFLATE = { level: 1, strategy: zlibConstants.Z_DEFAULT_STRATEGY }
+const DEFLATE = { level: 1 }
+/** A tree is mostly hashes, which nothing compresses; a marker writes one for each directory above a change. */
+const STORE = { level: 0 }
 
 export class ObjectStore {
   readonly #env: Env
@@ -29,6 +31,9 @@ export class ObjectStore {
   #chunks: Buffer[] = []
   #buffered = 0
   #written = new Set<Oid>()
+  /** Of temporary names. */
+  readonly #nonce: string
+  #number = 0
   /** The reader is to be replaced once it has answered. */
   #stale = false
   /** What is there counts for nothing: objects are written again. */
@@ -41,6 +46,7 @@ export class ObjectStore {
     this.#gitDir = gitDir
     this.hash = hash
     this.#vars = vars
+    this.#nonce = `${env.random(8)}_`
   }
 
   get oidBytes(): number {
@@ -90,8 +96,9 @@ export class ObjectStore {
     const { files } = this.#env
     const path = this.loosePath(oid)
     if (this.#distrusted || !files.existsSync(path)) {
-      const packed = deflateSync(Buffer.concat([Buffer.from(`${type} ${bytes.length}\0`), bytes]), DEFLATE)
-      const temporary = `${this.#gitDir}/objects/tmp_obj_${this.#env.random(8)}`
+      const whole = Buffer.concat([Buffer.from(`${type} ${bytes.length}\0`), bytes])
+      const packed = deflateSync(whole, type === 'tree' ? STORE : DEFLATE)
+      const temporary = `${this.#gitDir}/objects/tmp_obj_${this.#nonce}${this.#number++}`
       files.writeFileSync(temporary, packed, { mode: 0o400, flag: 'wx' })
       try {
         files.renameSync(temporary, path)
