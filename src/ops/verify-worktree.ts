@@ -3,6 +3,7 @@ import { splitNul, uncoveredAt } from '../core/beside.ts'
 import { CkptError } from '../core/errors.ts'
 import { isRepresentable, pathToText, printable, type RelativePath } from '../core/paths.ts'
 import { runGit } from '../git/process.ts'
+import { Directories } from '../snapshot/directories.ts'
 import { isStats, look, permissions, readPath } from '../snapshot/disk.ts'
 import { listUntracked } from '../snapshot/listing.ts'
 import { type SnapshotView, viewOf } from '../snapshot/view.ts'
@@ -83,7 +84,8 @@ function checkDirectories({ env, worktree }: Context, { beside }: SnapshotView, 
     for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) had.add(path.slice(0, at))
   const walk = walkDirectories(env, {
     root: worktree.root,
-    known: new Map(),
+    known: new Directories(beside.defaults.directory),
+    plain: beside.defaults.directory,
     // Only what the checkpoint had: all else is new, ignored, or a repository of its own.
     stop: (directory) => !had.has(directory),
     seen: 0,

@@ -9,6 +9,7 @@ import type { Oid } from '../core/ids.ts'
 import type { RelativePath } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { readIfThere, type Store, writeFileWhole } from '../git/store.ts'
+import { Directories } from './directories.ts'
 
 /** A path as it was when it was read. */
 export interface HotEntry {
@@ -23,21 +24,6 @@ export interface HotEntry {
   seen: number
 }
 
-export interface DirectoryEntry {
-  mtimeMs: number
-  ctimeMs: number
-  ino: number
-  mode: number
-  seen: number
-  directories: string[]
-  specials: string[]
-  /** Names that git takes in no tree (`.GIT`), or that make this a repository (`.git`). */
-  unrepresentable: string[]
-  empty: boolean
-  /** It has a .gitignore. */
-  rules: boolean
-}
-
 export interface SnapshotCache {
   tree: Oid
   defaults: DefaultModes
@@ -48,7 +34,7 @@ export interface SnapshotCache {
   /** Paths that the last scan could not take; they are looked at again even if nothing says that they changed. */
   recheck: RelativePath[]
   modes: Map<RelativePath, number>
-  directories: Map<string, DirectoryEntry>
+  directories: Directories
   /** The user's index when its paths were last compared with ours; see user-index.ts. */
   userIndex: { print: string; names: string; notHere: RelativePath[] } | null
   /** What git last said of what is not in the tree, and the ignore rules it said it by; see narrow.ts. */
@@ -95,6 +81,32 @@ export function loadCache(env: Env, store: Store): SnapshotCache | null {
     hot.set(path as RelativePath, { oid: oid as Oid, type, size, mtimeMs, ctimeMs, ino, mode, seen })
   }
   const [file, exec, directory] = stored.defaults
+  const directories = new Directories(directory)
+  for (const [
+    path,
+    mtimeMs,
+    ctimeMs,
+    ino,
+    mode,
+    seen,
+    inside,
+    specials,
+    unrepresentable,
+    empty,
+    rules,
+  ] of stored.directories)
+    directories.set(path, {
+      mtimeMs,
+      ctimeMs,
+      ino,
+      mode,
+      seen,
+      directories: inside,
+      specials,
+      unrepresentable,
+      empty,
+      rules,
+    })
   return {
     tree: stored.tree as Oid,
     defaults: { file, exec, directory },
@@ -102,14 +114,7 @@ export function loadCache(env: Env, store: Store): SnapshotCache | null {
     hot,
     recheck: stored.recheck as RelativePath[],
     modes: new Map(stored.modes as [RelativePath, number][]),
-    directories: new Map(
-      stored.directories.map(
-        ([path, mtimeMs, ctimeMs, ino, mode, seen, directories, specials, unrepresentable, empty, rules]) => [
-          path,
-          { mtimeMs, ctimeMs, ino, mode, seen, directories, specials, unrepresentable, empty, rules },
-        ],
-      ),
-    ),
+    directories,
     userIndex: stored.userIndex,
     listing: stored.listing,
   }

@@ -7,9 +7,10 @@ import { isWithin, parentOf, type RelativePath } from '../core/paths.ts'
 import type { Env } from '../env.ts'
 import type { Store } from '../git/store.ts'
 import type { FileEntry } from '../git/trees.ts'
-import type { DirectoryEntry, HotEntry, SnapshotCache } from './cache.ts'
+import type { HotEntry, SnapshotCache } from './cache.ts'
 import { compactIndex } from './compact.ts'
 import { coverage } from './coverage.ts'
+import { Directories } from './directories.ts'
 import { behindSymlink, isStats, look, permissions } from './disk.ts'
 import { fullListing, type Listing } from './listing.ts'
 import { askIgnored, hintedListing, ignoreRules, narrowListing } from './narrow.ts'
@@ -168,7 +169,8 @@ async function stopsFor(scan: Scan, listed: Listing): Promise<RelativePath[]> {
 async function walkListed(scan: Scan, listed: Listing, stops: readonly RelativePath[]): Promise<WalkResult> {
   const { env, worktree, cache } = scan
   const stop = new Set<string>([...stops, ...listed.nested, ...worktree.ours])
-  const known = cache?.directories ?? new Map<string, DirectoryEntry>()
+  const plain = (cache?.defaults ?? defaultModes(env)).directory
+  const known = cache?.directories ?? new Directories(plain)
   const { narrow } = listed
   // A directory that came after the listing was made waits for the next one: nobody asked what is ignored below it.
   const unasked = (directory: string) =>
@@ -176,6 +178,7 @@ async function walkListed(scan: Scan, listed: Listing, stops: readonly RelativeP
   const walk = walkDirectories(env, {
     root: worktree.root,
     known,
+    plain,
     stop: (directory) => stop.has(directory) || unasked(directory),
     seen: scan.seen,
     late: scan.late,

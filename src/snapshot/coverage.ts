@@ -27,7 +27,7 @@ export async function coverage(
   const { root } = worktree
   const defaults = cache?.defaults ?? defaultModes(env)
   const modes = new Map(taken.modes)
-  for (const [directory, entry] of walk.directories) {
+  for (const [directory, entry] of walk.directories.remarkable()) {
     if (directory !== '' && entry.mode !== defaults.directory) modes.set(directoryKey(directory), entry.mode)
   }
   const printOf = (path: string) => {

@@ -9,6 +9,7 @@ import { ancestorsOf, directoryKey, parentOf, type RelativePath } from '../core/
 import { errno } from '../env.ts'
 import { gitFailure, tryGit } from '../git/process.ts'
 import type { SnapshotCache } from './cache.ts'
+import type { Directories } from './directories.ts'
 import { fingerprint, isStats, look, native } from './disk.ts'
 import { changedPaths, type Listing, listUntracked } from './listing.ts'
 import type { Scan } from './scan.ts'
@@ -22,10 +23,7 @@ const FEW_DIRECTORIES = 400
  * Fingerprint of every ignore rule: the user's files, and each .gitignore that is known. One that changed while we
  * listed never compares equal.
  */
-export function ignoreRules(
-  { env, worktree, limits, seen }: Scan,
-  directories: ReadonlyMap<string, { rules: boolean }>,
-): string {
+export function ignoreRules({ env, worktree, limits, seen }: Scan, directories: Directories): string {
   const print = (root: string, path: string) => {
     const stats = look(env, root, path)
     if (!isStats(stats)) return 'none'
@@ -68,7 +66,7 @@ function lookAtDirectories({ env, worktree }: Scan, cache: SnapshotCache): Look 
  * changing itself, and git is then asked again for all of it.
  */
 function mayNest({ env, worktree }: Scan, cache: SnapshotCache): boolean {
-  for (const [directory, entry] of cache.directories) {
+  for (const [directory, entry] of cache.directories.remarkable()) {
     if (directory !== '' && entry.unrepresentable.includes('.git')) return true
   }
   return cache.listing.nested.some((path) => {
@@ -100,7 +98,7 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
     if (entry?.mode === '40000')
       for (const file of (await store.trees.files(entry.oid, `${path}/`)).keys()) changed.add(file)
   }
-  for (const [directory, entry] of cache.directories) {
+  for (const [directory, entry] of cache.directories.remarkable()) {
     if (entry.seen === 0) directories.add(directory)
   }
   for (const path of [...hint.paths, ...hint.subtrees]) {

@@ -5,11 +5,11 @@
 import { constants, type Stats } from 'node:fs'
 import type { RelativePath } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
-import type { DirectoryEntry } from './cache.ts'
+import { Directories, type DirectoryEntry } from './directories.ts'
 import { fingerprint, isStats, look, native, permissions } from './disk.ts'
 
 export interface Walk {
-  directories: Map<string, DirectoryEntry>
+  directories: Directories
   unreadable: RelativePath[]
   /** Directories that were not known. */
   fresh: string[]
@@ -28,7 +28,9 @@ export interface WalkResult extends Walk {
 
 export interface WalkInput {
   root: string
-  known: ReadonlyMap<string, DirectoryEntry>
+  known: Directories
+  /** The permission mode of a directory that needs no word. */
+  plain: number
   /** Directories (no trailing slash) not to enter: ignored, repositories of their own, ours. */
   stop: (directory: string) => boolean
   /** The file system's clock when this scan began, milliseconds. */
@@ -56,8 +58,8 @@ export function walkDirectories(env: Env, input: WalkInput): WalkResult {
 }
 
 function walkAll(env: Env, input: WalkInput, roots: readonly string[]): Walk {
-  const { stop, late } = input
-  const found: Walk = { directories: new Map(), unreadable: [], fresh: [], cut: false }
+  const { stop, late, plain } = input
+  const found: Walk = { directories: new Directories(plain), unreadable: [], fresh: [], cut: false }
   const pending = [...roots]
   for (let directory = pending.pop(); directory !== undefined; directory = pending.pop()) {
     if (late()) {
@@ -77,15 +79,14 @@ function walkAll(env: Env, input: WalkInput, roots: readonly string[]): Walk {
 
 /** The known directories, with some read again, and what is new below those walked. */
 function walkOnly(env: Env, input: WalkInput, only: ReadonlySet<string>): Walk {
-  const found: Walk = { directories: new Map(input.known), unreadable: [], fresh: [], cut: false }
+  const directories = only.size === 0 ? input.known : new Directories(input.plain, input.known)
+  const found: Walk = { directories, unreadable: [], fresh: [], cut: false }
   const fresh: string[] = []
   for (const directory of only) {
-    const entry = visit(env, { ...input, known: new Map() }, directory)
+    const entry = visit(env, { ...input, known: null }, directory)
     if (entry === 'unreadable') found.unreadable.push(`${directory}/` as RelativePath)
     if (entry === null || entry === 'unreadable') {
-      for (const known of input.known.keys()) {
-        if (known === directory || known.startsWith(`${directory}/`)) found.directories.delete(known)
-      }
+      found.directories.remove(directory)
       continue
     }
     found.directories.set(directory, entry)
@@ -93,10 +94,7 @@ function walkOnly(env: Env, input: WalkInput, only: ReadonlySet<string>): Walk {
     const children = new Set(entry.directories.map((name) => `${at}${name}`))
     for (const name of input.known.get(directory)?.directories ?? []) {
       const child = `${at}${name}`
-      if (children.has(child)) continue
-      for (const known of input.known.keys()) {
-        if (known === child || known.startsWith(`${child}/`)) found.directories.delete(known)
-      }
+      if (!children.has(child)) found.directories.remove(child)
     }
     for (const child of children) if (!input.known.has(child) && !input.stop(child)) fresh.push(child)
   }
@@ -108,14 +106,14 @@ function walkOnly(env: Env, input: WalkInput, only: ReadonlySet<string>): Walk {
 /** One directory as it is; null when there is none. */
 function visit(
   env: Env,
-  { root, known, seen, stats: looked }: WalkInput,
+  { root, known, seen, stats: looked }: Omit<WalkInput, 'known'> & { known: Directories | null },
   directory: string,
 ): DirectoryEntry | 'unreadable' | null {
   const stats = looked?.get(directory) ?? look(env, root, directory)
   if (stats === null) return null // removed since its parent was read
   if (!isStats(stats)) return 'unreadable'
   if (!stats.isDirectory()) return null
-  const old = known.get(directory)
+  const old = known?.get(directory)
   if (old !== undefined && unchanged(old, stats)) return old
   const { mtimeMs, ctimeMs, ino } = stats
   return readDirectory(env, root, directory, { mtimeMs, ctimeMs, ino, mode: permissions(stats), seen }) ?? 'unreadable'
@@ -123,7 +121,7 @@ function visit(
 
 function summarize(env: Env, root: string, walk: Walk): WalkResult {
   const found: WalkResult = { ...walk, empty: [], specials: [], unrepresentable: [], dotGit: [] }
-  for (const [directory, entry] of walk.directories) {
+  for (const [directory, entry] of walk.directories.remarkable()) {
     if (entry.empty && directory !== '') found.empty.push(directory as RelativePath)
     if (entry.specials.length === 0 && entry.unrepresentable.length === 0) continue
     const at = directory === '' ? '' : `${directory}/`
