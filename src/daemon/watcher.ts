@@ -2,9 +2,9 @@
  * What changes in a worktree, as the kernel reports it: chokidar on directories only, whose raw events name the files.
  * It may be wrong; what it says is only a hint, and every doubt (a burst, a closed watch, an error) is said.
  */
-import type { FSWatcher } from 'chokidar'
 import { type Env, errno } from '../env.ts'
 import type { Hint } from '../snapshot/scan.ts'
+import type { DirectoryWatcher } from './directory-watcher.ts'
 
 /** A quarter of inotify's default queue (inotify(7), max_queued_events): beyond it events may have been lost unseen. */
 const BURST = 4096
@@ -21,7 +21,7 @@ export interface WatcherInput {
 export class Watcher {
   readonly #env: Env
   readonly #input: WatcherInput
-  #watcher: FSWatcher | null = null
+  #watcher: DirectoryWatcher | null = null
   #paths = new Set<string>()
   /** Told by `look`, not settled yet. */
   readonly #inFlight = new Set<string>()
@@ -42,9 +42,9 @@ export class Watcher {
 
   /** Resolves when every directory that was there is watched. */
   async start(): Promise<void> {
-    const { watch } = await import('chokidar')
+    const { DirectoryWatcher } = await import('./directory-watcher.ts')
     const { root, skip } = this.#input
-    const watcher = watch(root, {
+    const watcher = new DirectoryWatcher({
       ignored: (path, stats) => (stats !== undefined && !stats.isDirectory()) || skip(path),
       ignoreInitial: true,
       followSymlinks: false,
@@ -53,7 +53,8 @@ export class Watcher {
       ignorePermissionErrors: true,
     })
     this.#watcher = watcher
-    watcher.on('raw', (_event, name, details) => this.#raw(name, details as { watchedPath?: string }))
+    watcher.add(root)
+    watcher.on('raw', (event, name, details) => this.#raw(event, name, details as { watchedPath?: string }))
     watcher.on('addDir', (path) => {
       const at = this.#relative(path)
       if (at !== null && at !== '') this.#fresh.set(at, this.#env.monotonic())
@@ -86,7 +87,7 @@ export class Watcher {
     return path.startsWith(`${root}/`) ? Buffer.from(path.slice(root.length + 1), 'utf8').toString('latin1') : null
   }
 
-  #raw(name: unknown, { watchedPath }: { watchedPath?: string }): void {
+  #raw(event: string, name: unknown, { watchedPath }: { watchedPath?: string }): void {
     this.#drained++
     if (!this.#counting) {
       this.#counting = true
@@ -105,6 +106,9 @@ export class Watcher {
     if (name.includes('\ufffd')) this.#fresh.set(directory, this.#env.monotonic())
     const bytes = Buffer.from(name, 'utf8').toString('latin1')
     const path = directory === '' ? bytes : `${directory}/${bytes}`
+    // Another directory under this name, perhaps: until it is watched, events inside may be told of the one that was here.
+    if (event === 'rename' && this.#watcher?.watches(`${watchedPath}/${name}`))
+      this.#fresh.set(path, this.#env.monotonic())
     this.#paths.add(path)
     this.#input.onChange?.(path)
   }
