@@ -73,10 +73,27 @@ export async function benchHistory(rounds: number): Promise<void> {
     console.log(
       `list -n 20 with 10,000 checkpoints: ${a.toFixed(0)} ms against ${b.toFixed(0)} ms with 10, ratio ${(a / b).toFixed(2)} (at most 1.5)`,
     )
+    const [many, few] = [markerCost(long, rounds), markerCost(short, rounds)]
+    console.log(
+      `With the daemon, a marker with 10,000 checkpoints: ${many.toFixed(1)} ms against ${few.toFixed(1)} ms with 10, ratio ${(many / few).toFixed(2)} (at most 1.3)`,
+    )
     console.log(
       `list -n 20 with 10 checkpoints: ${b.toFixed(0)} ms against a node start of ${node.toFixed(0)} ms, ratio ${(b / node).toFixed(2)} (at most 2.6)`,
     )
   } finally {
     rmSync(base, { recursive: true, force: true })
   }
+}
+
+/** Milliseconds of a marker through the daemon. */
+function markerCost(root: string, rounds: number): number {
+  const ckpt = (...args: string[]) =>
+    JSON.parse(execFileSync(process.execPath, [program, ...args, '--json'], { cwd: root, encoding: 'utf8' })) as {
+      ms: number
+    }
+  ckpt('daemon', 'start')
+  ckpt('mark', 'prompt', '--session', 'long')
+  const costs = Array.from({ length: rounds }, () => ckpt('mark', 'step', '--start', '--session', 'long').ms)
+  ckpt('daemon', 'stop')
+  return median(costs)
 }

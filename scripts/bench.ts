@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { benchDaemon } from './bench-daemon.ts'
 import { gateCost } from './bench-gate.ts'
 import { benchHistory } from './bench-history.ts'
 import { benchStore } from './bench-store.ts'
@@ -188,6 +189,7 @@ try {
     median(fast.checkout),
     'at most 1.5',
   )
+  await benchDaemon({ base, root, files, vars, rounds: ROUNDS })
   const { gated, bare } = gateCost(base, program, vars)
   report('git commit with the gate, nothing pending', gated, bare, 'at most 1.2')
   await benchHistory(ROUNDS)
