@@ -132,7 +132,7 @@ export class Watcher {
 
   /** Nothing is vouched for until the next full scan. */
   distrust(why: string): void {
-    this.#doubt = why
+    this.#doubt = this.failure ?? why
     this.#doubts++
   }
 

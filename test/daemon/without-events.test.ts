@@ -1,0 +1,104 @@
+// Where the kernel reports not all, or nothing: what is recorded is right all the same, and the daemon says why it is slow.
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { startDaemon } from '../support/daemon.ts'
+import { PROGRAM, Scratch } from '../support/scratch.ts'
+
+const canLimit = spawnSync('unshare', ['-Ur', 'sh', '-c', 'echo 30 > /proc/sys/user/max_inotify_watches']).status === 0
+const isRoot = process.getuid?.() === 0
+
+interface Marked {
+  mode: string
+  checkpoint: { tree: string; degraded: boolean }
+}
+
+/** A marker's tree, and what git itself makes of the worktree. */
+function bothTrees(scratch: Scratch, ...marker: string[]): { ours: string; gits: string; mode: string } {
+  const { checkpoint, mode } = scratch.ckpt('mark', ...marker, '--session', 's') as unknown as Marked
+  const index = path.join(scratch.base, `judge-${Math.random()}`)
+  const git = (...args: string[]) =>
+    execFileSync('git', args, {
+      cwd: scratch.root,
+      encoding: 'utf8',
+      env: { ...scratch.vars, GIT_INDEX_FILE: index },
+    }).trim()
+  git('add', '-A')
+  return { ours: checkpoint.tree, gits: git('write-tree'), mode }
+}
+
+interface Status {
+  running: boolean
+  state: { why: string | null; misses: number; watched: number } | null
+}
+const statusOf = (scratch: Scratch) => scratch.ckpt('daemon', 'status') as unknown as Status
+
+test.skipIf(!canLimit)('watches run out: every marker is right, and status names the setting to raise', async () => {
+  const scratch = new Scratch().init()
+  for (let i = 0; i < 60; i++) scratch.write({ [`d${i}/e/file`]: `${i}\n` })
+  const limited = `echo 30 > /proc/sys/user/max_inotify_watches && exec "${process.execPath}" "${PROGRAM}" watch`
+  const daemon = spawn('unshare', ['-Ur', 'sh', '-c', limited], {
+    cwd: scratch.root,
+    env: scratch.vars,
+    stdio: 'ignore',
+  })
+  onTestFinished(() => void daemon.kill())
+  await vi.waitFor(() => expect(statusOf(scratch).state).not.toBeNull(), { timeout: 20_000, interval: 200 })
+  expect(statusOf(scratch).state?.why).toContain('fs.inotify.max_user_watches')
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  for (let i = 0; i < 60; i += 7) {
+    scratch.write({ [`d${i}/e/file`]: 'changed\n', [`d${i}/e/new${i}`]: 'new\n' })
+    const { ours, gits, mode } = bothTrees(scratch, 'step')
+    expect(ours).toBe(gits)
+    expect(mode).toBe('scan')
+  }
+  expect(scratch.run(['status']).stdout).toContain('max_user_watches')
+})
+
+test.skipIf(!isRoot)('on an overlay every snapshot is a scan from the start', () => {
+  const scratch = new Scratch()
+  const [lower, upper, aside] = ['lower', 'upper', 'aside'].map((name) => path.join(scratch.base, name)) as [
+    string,
+    string,
+    string,
+  ]
+  for (const directory of [lower, upper, aside]) fs.mkdirSync(directory)
+  fs.writeFileSync(path.join(lower, 'below'), 'one\n')
+  const options = `lowerdir=${lower},upperdir=${upper},workdir=${aside}`
+  if (spawnSync('mount', ['-t', 'overlay', 'overlay', '-o', options, scratch.root]).status !== 0) return
+  onTestFinished(() => void spawnSync('umount', ['-l', scratch.root]))
+  scratch.init({ 'a.txt': 'one\n' })
+  startDaemon(scratch)
+  expect(statusOf(scratch).state?.why).toContain('an overlay')
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.write({ below: 'two\n', 'a.txt': 'two\n' })
+  const { ours, gits, mode } = bothTrees(scratch, 'stop')
+  expect(ours).toBe(gits)
+  expect(mode).toBe('scan')
+  scratch.ckpt('undo')
+  expect([scratch.read('below'), scratch.read('a.txt')]).toEqual(['one\n', 'one\n'])
+})
+
+test('a write that the kernel does not report is found by the sweep; from then on every snapshot is a scan', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'one\n' })
+  const outside = path.join(scratch.base, 'outside')
+  fs.linkSync(scratch.at('a.txt'), outside)
+  startDaemon(scratch)
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  const settled = async () => {
+    scratch.write({ 'b.txt': `${Math.random()}\n` })
+    return bothTrees(scratch, 'step')
+  }
+  await vi.waitFor(async () => expect((await settled()).mode).toBe('fast'), { timeout: 20_000, interval: 2000 })
+  fs.writeFileSync(outside, 'written by the other name\n')
+  await settled()
+  await vi.waitFor(() => expect(statusOf(scratch).state?.misses).toBe(1), { timeout: 20_000, interval: 300 })
+  expect(statusOf(scratch).state?.why).toContain('not reported')
+  const { ours, gits, mode } = await settled()
+  expect(ours).toBe(gits)
+  expect(mode).toBe('scan')
+  fs.writeFileSync(outside, 'and again\n')
+  const again = bothTrees(scratch, 'step')
+  expect(again.ours).toBe(again.gits)
+})
