@@ -195,3 +195,34 @@ test('16 clients with a daemon that is killed and started again: each acknowledg
   expect(acknowledged.length).toBeGreaterThan(13 * MARKERS)
   expect(scratch.ckpt('verify').ok).toBe(true)
 })
+
+test('16 writers of marker files, with a daemon that is killed and started again: each marker is there once', async () => {
+  const scratch = new Scratch().init()
+  let { pid } = startDaemon(scratch)
+  const directory = path.join(path.dirname(path.dirname(infoOf(scratch))), 'markers')
+  const ids: string[] = []
+  const writer = async (name: number) => {
+    for (let i = 0; i < MARKERS; i++) {
+      const id = `f-${name}-${String(i).padStart(4, '0')}`
+      const marker = { event: 'prompt', session: `c${name}`, messageId: id, text: id }
+      const document = { version: 1, id, client: 'test', time: new Date().toISOString(), marker }
+      fs.mkdirSync(directory, { recursive: true })
+      fs.writeFileSync(path.join(directory, `${id}.tmp`), JSON.stringify(document))
+      fs.renameSync(path.join(directory, `${id}.tmp`), path.join(directory, `${id}.json`))
+      ids.push(id)
+      await new Promise((resolve) => setTimeout(resolve, 20 + name))
+    }
+  }
+  const writers = Array.from({ length: 16 }, (_, name) => writer(name))
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  process.kill(pid, 'SIGKILL')
+  await until(() => !alive(pid))
+  pid = startDaemon(scratch).pid
+  await Promise.all(writers)
+  scratch.ckpt('mark', 'prompt', '--session', 'last')
+  const { turns } = scratch.ckpt('list', '--all-sessions') as { turns: { messageId: string; session: string }[] }
+  const found = turns.filter(({ session }) => session !== 'last').map(({ messageId }) => messageId)
+  expect(found.sort()).toEqual(ids.sort())
+  expect(fs.readdirSync(directory).filter((name) => name.endsWith('.json'))).toEqual([])
+  expect(scratch.ckpt('verify').ok).toBe(true)
+})
