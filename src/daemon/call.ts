@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { type Env, errno } from '../env.ts'
 import type { DaemonInfo } from './place.ts'
 
-/** Milliseconds to connect, which the kernel does at once even for a daemon that hangs; an answer may take as long as the work itself. */
+/** Milliseconds to connect, which the kernel does at once even for a daemon that hangs. */
 const CONNECT = 2000
 
 export interface Answer<T> {
@@ -16,10 +16,14 @@ export interface Answer<T> {
   lost?: true
 }
 
+/**
+ * `timeout`: milliseconds to wait for the answer; who is `patient` waits as long as the daemon works, and only so long
+ * once it does nothing. Where that cannot be seen (no proc(5)), `timeout` is all.
+ */
 export function callDaemon<T>(
   env: Env,
   info: DaemonInfo,
-  { method, params, timeout }: { method: string; params: object; timeout: number },
+  { method, params, timeout, patient = false }: { method: string; params: object; timeout: number; patient?: boolean },
 ): Promise<Answer<T> | null> {
   return new Promise((resolve, reject) => {
     const socket = connect(info.socket)
@@ -27,10 +31,15 @@ export function callDaemon<T>(
     let connected = false
     const timer = setTimeout(() => done(null), CONNECT)
     const gone = () => done(connected ? { lost: true } : null)
-    const late = setTimeout(gone, timeout)
+    let used = cpuOf(env, info.pid)
+    const late = setInterval(() => {
+      const now = cpuOf(env, info.pid)
+      if (!patient || !connected || now === null || now === used) gone()
+      used = now
+    }, timeout)
     const done = (answer: Answer<T> | null) => {
       clearTimeout(timer)
-      clearTimeout(late)
+      clearInterval(late)
       socket.destroy()
       resolve(answer)
     }
@@ -53,6 +62,22 @@ export function callDaemon<T>(
     socket.on('close', gone)
     if (info.pid === env.pid) done(null)
   })
+}
+
+/** CPU that a process and its children have used, in ticks; null: it is not there, is stopped, or nobody can say. */
+function cpuOf(env: Env, pid: number): number | null {
+  try {
+    const fields = env.files
+      .readFileSync(`/proc/${pid}/stat`, 'latin1')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+    const [state] = fields
+    return state === 'T' || state === 't' || state === 'Z'
+      ? null
+      : fields.slice(11, 15).reduce((sum, one) => sum + Number(one), 0)
+  } catch {
+    return null
+  }
 }
 
 function readAnswer<T>(bytes: Buffer): Answer<T> | null {

@@ -51,7 +51,13 @@ export async function throughDaemon(env: Env, argv: readonly string[], version: 
     terminal: Boolean(env.stdout.isTTY),
     columns: env.stdout.columns ?? 80,
   }
-  const answer = await callDaemon<CliAnswer>(env, info, { method: 'cli', params: call, timeout: PATIENCE })
+  // An undo of many files takes as long as it takes.
+  const answer = await callDaemon<CliAnswer>(env, info, {
+    method: 'cli',
+    params: call,
+    timeout: PATIENCE,
+    patient: true,
+  })
   if (answer?.result) return { answer: answer.result }
   return answer?.lost && command !== 'mark' ? { answer: lost(command!, own.includes('--json')) } : { run: line }
 }
