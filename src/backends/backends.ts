@@ -2,12 +2,15 @@
 import { CAPABILITIES, type Capabilities, type Capability } from '../core/capabilities.ts'
 import { CkptError } from '../core/errors.ts'
 import { parseTarget, type SessionId } from '../core/ids.ts'
+import { type OwnSession, ownRevert } from '../core/own-session.ts'
 import { printable } from '../core/paths.ts'
 import { latestSession } from '../git/history.ts'
 import type { Context } from '../ops/context.ts'
+import type { DiffOptions, DiffResult } from '../ops/history.ts'
 import type { AcceptResult, RedoOptions } from '../ops/redo.ts'
 import type { RestoreOptions } from '../ops/restore.ts'
 import { readSessionBackends } from '../ops/session-backends.ts'
+import type { RevertTarget } from '../ops/session-details.ts'
 import { choosePending, chooseSession, readRefs } from '../ops/sessions.ts'
 import type { Token } from '../ops/token.ts'
 import type { ChangeResult, UndoOptions } from '../ops/undo.ts'
@@ -18,6 +21,8 @@ export interface SessionCapabilities {
   session: SessionId | null
   backend: string
   capabilities: Capabilities
+  /** Checkpoints are recorded here: neither the configuration nor `CKPT_DISABLED` switches them off. */
+  enabled: boolean
 }
 
 /** What an undo asks for beyond `supportsUndo`. @throws CkptError USAGE */
@@ -40,12 +45,42 @@ export class Backends {
 
   /** What a session can do; an unknown session, or one of an unknown backend, has what the default can. */
   async capabilitiesOf(context: Context, wanted: string | undefined): Promise<SessionCapabilities> {
-    const known = readSessionBackends(context)
-    const latest = wanted === undefined || wanted === 'latest'
-    const refs = await readRefs(context)
-    const session = latest ? latestSession(refs) : (found(() => chooseSession(refs, wanted)) ?? (wanted as SessionId))
-    const backend = this.#named(session === null ? undefined : known.get(session))
-    return { session, backend: backend.name, capabilities: backend.capabilities(session) }
+    const { session, backend } = await this.#backendOf(context, wanted)
+    const { config, env } = context
+    return {
+      session,
+      backend: backend.name,
+      capabilities: await backend.capabilities(session, context),
+      enabled: config.enableFileCheckpointing && env.vars.CKPT_DISABLED !== '1',
+    }
+  }
+
+  /** The session as its backend keeps it; null: ckpt's own checkpoints are its turns. */
+  async read(context: Context, wanted: string | undefined): Promise<OwnSession | null> {
+    if (readSessionBackends(context).size === 0) return null
+    const { session, backend } = await this.#backendOf(context, wanted)
+    return session === null ? null : ((await backend.read?.(context, session)) ?? null)
+  }
+
+  /** Which turn or step a message and its part are. @throws CkptError NOT_FOUND, NOTHING_TO_UNDO */
+  async revertTarget(
+    context: Context,
+    asked: { session?: string; messageId: string; partId?: string },
+  ): Promise<RevertTarget> {
+    const own = await this.read(context, asked.session)
+    if (own) return ownRevert(own, asked.messageId, asked.partId)
+    return (await import('../ops/session-details.ts')).revertTarget(context, asked)
+  }
+
+  /** @throws CkptError UNSUPPORTED, NOT_FOUND, USAGE */
+  async diff(context: Context, options: DiffOptions): Promise<DiffResult> {
+    await this.require(context, options.session, ['supportsDiff'])
+    const own = await this.read(context, options.session)
+    const turn = options.a === undefined ? null : Number(options.a)
+    const isTurn = options.b === undefined && (turn === null || Number.isInteger(turn))
+    const { backend } = own && isTurn ? await this.#backendOf(context, options.session) : { backend: null }
+    if (!own || !backend?.diff) return (await import('../ops/history.ts')).diff(context, options)
+    return backend.diff(context, own.session, turn)
   }
 
   /** @throws CkptError UNSUPPORTED when the session meant lacks one of these */
@@ -55,16 +90,16 @@ export class Backends {
 
   /** @throws CkptError UNSUPPORTED, and what the backend throws */
   async undo(context: Context, options: UndoOptions, how: How): Promise<ChangeResult> {
-    const { undo } = await this.#able(context, options.session, undoNeeds(options))
-    if (!undo) throw unsupported(options.session ?? 'latest', 'supportsUndo')
-    return undo(context, options, how)
+    const { backend, meant } = await this.#able(context, options.session, undoNeeds(options))
+    if (!backend.undo) throw unsupported(options.session ?? 'latest', 'supportsUndo')
+    return backend.undo(context, { ...options, ...meant }, how)
   }
 
   /** @throws CkptError UNSUPPORTED, and what the backend throws */
   async redo(context: Context, options: RedoOptions, how: How): Promise<ChangeResult> {
-    const { redo } = await this.#able(context, options.session, ['supportsRedo'])
-    if (!redo) throw unsupported(options.session ?? 'latest', 'supportsRedo')
-    return redo(context, options, how)
+    const { backend, meant } = await this.#able(context, options.session, ['supportsRedo'])
+    if (!backend.redo) throw unsupported(options.session ?? 'latest', 'supportsRedo')
+    return backend.redo(context, { ...options, ...meant }, how)
   }
 
   /** Carries out what a dry run planned. @throws CkptError UNSUPPORTED, CONFLICT when its plan no longer holds */
@@ -80,10 +115,10 @@ export class Backends {
 
   /** @throws CkptError UNSUPPORTED, and what the backend throws */
   async accept(context: Context, session: string | undefined): Promise<AcceptResult> {
-    const meant = await this.#pending(context, session)
-    const { accept } = await this.#able(context, meant, ['supportsUndo'])
-    if (!accept) throw unsupported(session ?? 'latest', 'supportsUndo')
-    return accept(context, meant)
+    const pending = await this.#pending(context, session)
+    const { backend, meant } = await this.#able(context, pending, ['supportsUndo'])
+    if (!backend.accept) throw unsupported(session ?? 'latest', 'supportsUndo')
+    return backend.accept(context, meant.session ?? pending)
   }
 
   async #pending(context: Context, wanted: string | undefined): Promise<string | undefined> {
@@ -91,13 +126,26 @@ export class Backends {
     return choosePending(await readRefs(context), wanted) ?? undefined
   }
 
-  async #able(context: Context, wanted: string | undefined, needs: readonly Capability[]): Promise<Backend> {
+  /** The backend, and the session that is meant by its whole id. */
+  async #able(
+    context: Context,
+    wanted: string | undefined,
+    needs: readonly Capability[],
+  ): Promise<{ backend: Backend; meant: { session?: SessionId } }> {
     // Nobody but the default is at work here: no ref has to be read to know whose the session is.
-    if (readSessionBackends(context).size === 0) return ckptBackend
+    if (readSessionBackends(context).size === 0) return { backend: ckptBackend, meant: {} }
     const { session, backend, capabilities } = await this.capabilitiesOf(context, wanted)
     const lacking = needs.find((need) => !capabilities[need])
     if (lacking) throw unsupported(session ?? 'latest', lacking)
-    return this.#named(backend)
+    return { backend: this.#named(backend), meant: session === null ? {} : { session } }
+  }
+
+  async #backendOf(context: Context, wanted: string | undefined) {
+    const known = readSessionBackends(context)
+    const latest = wanted === undefined || wanted === 'latest'
+    const refs = await readRefs(context)
+    const session = latest ? latestSession(refs) : (found(() => chooseSession(refs, wanted)) ?? (wanted as SessionId))
+    return { session, backend: this.#named(session === null ? undefined : known.get(session)) }
   }
 
   #named(name: string | undefined): Backend {

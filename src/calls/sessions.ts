@@ -2,8 +2,9 @@
 import { parseSessionId } from '../core/ids.ts'
 import { listSessions } from '../ops/history.ts'
 import { setSessionBackend } from '../ops/session-backends.ts'
-import { revertTarget, sessionDetails } from '../ops/session-details.ts'
+import { sessionDetails } from '../ops/session-details.ts'
 import { changeJson, sessionJson, turnJson } from '../results/json.ts'
+import { ownDetailsJson } from '../results/own-session.ts'
 import type { AcceptInfo, CapabilitiesInfo, ChangeInfo, SessionDetails, SessionInfo } from '../results/shapes.ts'
 import type * as Requests from './requests.ts'
 import { bytesOf, given, modeOf, reading, type Scope, writing } from './scope.ts'
@@ -13,6 +14,8 @@ export const list = (scope: Scope): Promise<{ sessions: SessionInfo[] }> =>
 
 export const getSessionInfo = (scope: Scope, { session }: Requests.SessionRequest): Promise<SessionDetails> =>
   reading(scope, async (context) => {
+    const own = await scope.backends.read(context, session)
+    if (own) return ownDetailsJson(own, context.place.worktreeId)
     const { view, messageId, partId, diff, hidden, prompt } = await sessionDetails(context, session)
     return {
       ...sessionJson(view),
@@ -40,7 +43,7 @@ export const redo = (scope: Scope, { conflicts, ...request }: Requests.RedoReque
 export const revert = async (scope: Scope, request: Requests.RevertRequest): Promise<ChangeInfo> => {
   const { messageId, partId, unclaimed, interrupt, ...rest } = request
   const target = await reading(scope, (context) =>
-    revertTarget(context, { messageId, ...given({ session: request.session, partId }) }),
+    scope.backends.revertTarget(context, { messageId, ...given({ session: request.session, partId }) }),
   )
   return target.kind === 'undo'
     ? undo(scope, { ...rest, unclaimed, interrupt, to: target.to })

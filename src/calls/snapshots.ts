@@ -47,8 +47,7 @@ const sides = ({ from, to, session, paths }: Requests.DiffRequest) => ({
 
 export const compare = (scope: Scope, request: Requests.DiffRequest): Promise<DiffInfo> =>
   reading(scope, async (context) => {
-    await scope.backends.require(context, request.session, ['supportsDiff'])
-    return diffJson(await diff(context, sides(request)))
+    return diffJson(await scope.backends.diff(context, sides(request)))
   })
 
 export const compareFully = (scope: Scope, request: Requests.DiffRequest): Promise<FullDiffInfo> =>

@@ -5,6 +5,7 @@ import { type Marker, mark as markOne } from '../ops/mark.ts'
 import { restore } from '../ops/restore.ts'
 import { readToken } from '../ops/token.ts'
 import { changeJson, markJson, showJson, timelineBoundary, turnJson } from '../results/json.ts'
+import { ownTurnsJson } from '../results/own-session.ts'
 import type { ChangeInfo, MarkInfo, ShowInfo, TurnList } from '../results/shapes.ts'
 import type * as Requests from './requests.ts'
 import { bytesOf, given, reading, type Scope, writing } from './scope.ts'
@@ -20,6 +21,12 @@ export const mark = (scope: Scope, request: Requests.MarkRequest): Promise<MarkI
 
 export const turns = (scope: Scope, request: Requests.TurnsRequest): Promise<TurnList> =>
   reading(scope, async (context) => {
+    const own = await scope.backends.read(context, request.session)
+    const { hidden, limit } = request
+    if (own) {
+      const how = { worktree: context.place.worktreeId, ...given({ hidden, limit }) }
+      return { ...ownTurnsJson(own, how), warnings: context.warnings }
+    }
     const found = await listTurns(context, given(request))
     return {
       session: found.session,

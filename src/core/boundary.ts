@@ -23,6 +23,9 @@ export interface BoundaryRecord {
   baseline: Oid
 }
 
+/** What is told of a boundary; a backend that keeps its sessions itself has no record behind it. */
+export type BoundaryHead = Omit<BoundaryRecord, 'units' | 'baseline'> & { baseline: Oid | null }
+
 interface StoredRecord {
   version: 1
   session: string

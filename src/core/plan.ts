@@ -38,10 +38,14 @@ export interface PlanInput {
   unchangedUncovered: (path: string, to: PathState) => boolean
 }
 
-export interface FileAction {
+/** What is told of a path. */
+export interface ToldAction {
   path: string
   action: 'write' | 'delete' | 'mode' | 'link' | 'merge' | 'skip' | 'conflict'
   reason?: string
+}
+
+export interface FileAction extends ToldAction {
   /** On disk now, and after. */
   pre: PathState
   post: PathState

@@ -1,12 +1,13 @@
 /** Undo: what the last turns (or steps) did is taken back, guarded path by path, and stays hidden behind a boundary until the session goes on. */
-import type { BoundaryRecord, UndoneUnit } from '../core/boundary.ts'
+import type { BoundaryHead, BoundaryRecord, UndoneUnit } from '../core/boundary.ts'
 import { formatRecord, recordObjects } from '../core/boundary.ts'
 import { type ClaimedTransition, joinTransitions } from '../core/claims.ts'
 import { CkptError } from '../core/errors.ts'
 import type { SessionId, TurnNumber } from '../core/ids.ts'
 import { isWithin, pathToText, printable } from '../core/paths.ts'
-import type { ConflictMode, FileAction, PlanUnit } from '../core/plan.ts'
+import type { ConflictMode, PlanUnit, ToldAction } from '../core/plan.ts'
 import { messageIdOf, runningTurn, type Timeline } from '../core/timeline.ts'
+import type { Stat } from '../git/diff.ts'
 import { sessionRef, type WorktreeRefs } from '../git/history.ts'
 import { commitsBetween, type HeadState } from '../git/repository.ts'
 import { addPrompt, promptReader } from '../git/side-refs.ts'
@@ -39,9 +40,11 @@ export interface ChangeResult {
   session: SessionId
   dryRun: boolean
   turns: TurnNumber[]
-  boundary: { record: BoundaryRecord; hidden: TurnNumber[] } | null
+  boundary: { record: BoundaryHead; hidden: TurnNumber[] } | null
   restoredPrompt: string | null
-  files: FileAction[]
+  files: ToldAction[]
+  /** From a backend that counts lines and files itself. */
+  summary?: Stat
   safety: string | null
   token?: string
   ms: number

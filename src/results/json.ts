@@ -1,11 +1,11 @@
 /** Results as the JSON of the contract. Pure. */
 import type { Beside } from '../core/beside.ts'
 import { uncoveredChanges } from '../core/beside.ts'
-import type { BoundaryRecord } from '../core/boundary.ts'
+import type { BoundaryHead } from '../core/boundary.ts'
 import type { Checkpoint } from '../core/checkpoint.ts'
 import type { TurnNumber } from '../core/ids.ts'
 import { showPath } from '../core/paths.ts'
-import type { FileAction } from '../core/plan.ts'
+import type { ToldAction } from '../core/plan.ts'
 import { hiddenTurns, messageIdOf, type Timeline } from '../core/timeline.ts'
 import type { FileDiff } from '../git/diff.ts'
 import type { DiffResult, SessionView, ShowResult, TurnView } from '../ops/history.ts'
@@ -96,7 +96,7 @@ export function turnJson(view: TurnView, worktree: string): TurnInfo {
   }
 }
 
-export function boundaryJson(record: BoundaryRecord, hidden: readonly TurnNumber[]): BoundaryInfo {
+export function boundaryJson(record: BoundaryHead, hidden: readonly TurnNumber[]): BoundaryInfo {
   return {
     session: record.session,
     turn: record.turn,
@@ -125,12 +125,12 @@ export function sessionJson({ timeline, worktree, state }: SessionView): Session
   }
 }
 
-export function actionJson({ path, action, reason }: FileAction): FileActionInfo {
+export function actionJson({ path, action, reason }: ToldAction): FileActionInfo {
   return { ...showPath(path), action, ...(reason === undefined ? {} : { reason }) }
 }
 
 export function changeJson(result: ChangeResult): ChangeInfo {
-  const { session, dryRun, turns, boundary, restoredPrompt, files, safety, token, ms, syncMs, warnings, messageId } =
+  const { session, dryRun, turns, boundary, restoredPrompt, files, summary, safety, token, ms, syncMs, warnings } =
     result
   return {
     session,
@@ -138,8 +138,9 @@ export function changeJson(result: ChangeResult): ChangeInfo {
     turns,
     boundary: boundary ? boundaryJson(boundary.record, boundary.hidden) : null,
     restoredPrompt,
-    messageId,
+    messageId: result.messageId,
     files: files.map(actionJson),
+    ...(summary ? { summary } : {}),
     safety,
     ...(token === undefined ? {} : { token }),
     ms: round(ms),

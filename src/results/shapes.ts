@@ -58,7 +58,7 @@ export interface CheckpointInfo {
 export interface StepInfo {
   /** `3.2` */
   n: string
-  /** Its checkpoint. */
+  /** Its checkpoint; its part, in a session that a backend keeps without checkpoints. */
   id: string
   tool: string | null
   /** What it changed. */
@@ -79,7 +79,7 @@ export interface StatInfo {
 export interface TurnInfo {
   /** Its number in the session, from 1; never used twice. */
   n: number
-  /** `t` and 12 hex digits: an id of its own, wherever a turn is asked for. */
+  /** `t` and 12 hex digits (the message's id, in a session that a backend keeps): an id of its own, wherever a turn is asked for. */
   id: string
   messageId: string | null
   /** The first line of the prompt, at most 80 characters. */
@@ -94,8 +94,8 @@ export interface TurnInfo {
   abandoned: boolean
   startedAt: string
   endedAt: string | null
-  /** The checkpoints at its two ends. */
-  before: string
+  /** The checkpoints at its two ends; null in a session that a backend keeps without them. */
+  before: string | null
   after: string | null
   steps: StepInfo[]
   /** Null: the store lacks what is needed to tell. */
@@ -116,8 +116,8 @@ export interface BoundaryInfo {
   messageId: string | null
   /** Numbers of the turns that are hidden. */
   hiddenTurns: number[]
-  /** The checkpoint of the state before the first undo. */
-  baseline: string
+  /** The checkpoint of the state before the first undo; null in a session that a backend keeps without checkpoints. */
+  baseline: string | null
 }
 
 /** One conversation of one agent in one worktree. */
@@ -181,6 +181,8 @@ export interface ChangeInfo {
   /** What to rewind in the conversation. */
   messageId: string | null
   files: FileActionInfo[]
+  /** Lines and files, from a backend that counts them. */
+  summary?: StatInfo | undefined
   /** The checkpoint with what was there before; null: nothing was written. */
   safety: string | null
   /** With `dryRun`: `apply` carries out exactly this plan, or refuses. */
@@ -279,6 +281,8 @@ export interface CapabilitiesInfo {
   session: string | null
   backend: string
   capabilities: Capabilities
+  /** False: checkpoints are switched off here, by the configuration or `CKPT_DISABLED`. */
+  enabled: boolean
 }
 
 /** An error as JSON. */

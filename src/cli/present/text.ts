@@ -2,7 +2,7 @@
 
 import { FIRST_TURN } from '../../core/errors.ts'
 import { pathToText, printable } from '../../core/paths.ts'
-import type { FileAction } from '../../core/plan.ts'
+import type { ToldAction } from '../../core/plan.ts'
 import type { FileDiff, Stat } from '../../git/diff.ts'
 import type { DiffResult, ListResult, SessionView, ShowResult, TurnView } from '../../ops/history.ts'
 import type { MarkResult } from '../../ops/mark.ts'
@@ -121,7 +121,7 @@ export function sessionsText(sessions: readonly SessionView[], c: Colors): strin
   )
 }
 
-const verbs: Record<FileAction['action'], string> = {
+const verbs: Record<ToldAction['action'], string> = {
   write: 'write',
   delete: 'delete',
   mode: 'mode',
@@ -131,8 +131,8 @@ const verbs: Record<FileAction['action'], string> = {
   conflict: 'conflict',
 }
 
-export function filesText(files: readonly FileAction[], c: Colors, limit = 20): string[] {
-  const paint = (action: FileAction['action']) =>
+export function filesText(files: readonly ToldAction[], c: Colors, limit = 20): string[] {
+  const paint = (action: ToldAction['action']) =>
     action === 'conflict'
       ? c.red(verbs[action])
       : action === 'skip'
