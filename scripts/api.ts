@@ -75,6 +75,12 @@ export function libraryPage(): string {
     '## The daemon',
     `The same functions, carried out by the worktree's daemon, and events. The protocol is JSON-RPC 2.0 on a unix socket, version ${PROTOCOL}; [its schema](protocol.schema.json) is \`ckpt/protocol.schema.json\`.`,
     functionsOf('src/library/client.ts'),
+    '## The rewind menu',
+    'For front ends on a terminal. `ckpt watch` uses the same.',
+    functionsOf('src/library/rewind-menu.ts'),
+    functionsOf('src/library/double-escape.ts'),
+    '## Other backends',
+    'Sessions of agents that have an undo of their own: [backends.md](backends.md).',
     '## Capabilities',
     [
       '| capability | lets a person |',

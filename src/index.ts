@@ -3,6 +3,7 @@ export type { Backend, How } from './backends/backend.ts'
 export type * from './calls/requests.ts'
 export { CAPABILITIES, type Capabilities, type Capability, withCapabilities } from './core/capabilities.ts'
 export { CkptError, type ErrorCode, EXIT_CODES } from './core/errors.ts'
+export type { OwnSession, OwnStep, OwnTurn } from './core/own-session.ts'
 export type {
   CheckpointSummary,
   CkptEvent,
@@ -15,6 +16,7 @@ export type {
   Welcome,
 } from './daemon/protocol.ts'
 export { type ConnectOptions, connectDaemon, DaemonClient, type SubscribeOptions } from './library/client.ts'
+export { type KeyStream, onDoubleEscape } from './library/double-escape.ts'
 export {
   type CallOptions,
   type Options,
@@ -22,5 +24,6 @@ export {
   Snapshots,
   WorktreeFunctions,
 } from './library/facade.ts'
+export { type RewindMenuOptions, type RewindOutcome, rewindMenu } from './library/rewind-menu.ts'
 export { type OpenWorktreeOptions, openWorktree, Worktree } from './library/worktree.ts'
 export type * from './results/shapes.ts'

@@ -1,9 +1,14 @@
 /** What `ckpt watch` shows: the session, its turns, files as they change. Plain lines where there is no terminal. */
+import type { Logger } from 'pino'
 import type { Backends } from '../backends/backends.ts'
+import { callHere } from '../calls/call.ts'
 import type { Capability } from '../core/capabilities.ts'
 import { pathToText, printable } from '../core/paths.ts'
 import type { Daemon } from '../daemon/server.ts'
 import type { Env } from '../env.ts'
+import { onDoubleEscape } from '../library/double-escape.ts'
+import { type Caller, WorktreeFunctions } from '../library/facade.ts'
+import { outcomeText, rewindMenu } from '../library/rewind-menu.ts'
 import { listTurns } from '../ops/history.ts'
 import type { Colors } from './command.ts'
 import { listText } from './present/text.ts'
@@ -23,7 +28,7 @@ const KEYS: readonly { key: string; what: string; argv: string[]; needs: Capabil
 
 export function startView(
   env: Env,
-  { daemon, colors, backends }: { daemon: Daemon; colors: Colors; backends: Backends },
+  { daemon, colors, backends, log }: { daemon: Daemon; colors: Colors; backends: Backends; log: Logger },
 ): { changed: (path: string) => void; end: () => void } {
   const terminal = Boolean(env.stdout.isTTY)
   const recent: string[] = []
@@ -44,8 +49,9 @@ export function startView(
   let all = false
   let dirty = true
   let drawing = false
+  let asking = false
   const draw = async () => {
-    if (!dirty || drawing) return
+    if (!dirty || drawing || asking) return
     dirty = false
     drawing = true
     const context = await daemon.held.context(env)
@@ -57,7 +63,10 @@ export function startView(
     const files = all ? [] : recent.map((path) => `  ${path}`)
     const { capabilities } = await backends.capabilitiesOf(context, undefined)
     const offered = KEYS.filter(({ needs }) => capabilities[needs]).map(({ key, what }) => `${key} ${what}`)
-    const keys = colors.dim([...offered, 'Esc Esc all turns', 'q quit'].join('  '))
+    const keys = colors.dim(
+      [...offered, ...(capabilities.supportsUndo ? ['Esc Esc rewind'] : []), 'a all turns', 'q quit'].join('  '),
+    )
+    if (asking) return
     const lines = [
       head,
       '',
@@ -109,22 +118,51 @@ export function startView(
       message = said.trimEnd()
       redraw()
     })
-  let escaped = 0
   const onKey = (key: Buffer) => {
     const text = key.toString('latin1')
     if (text === 'q' || text === '\x03') daemon.stop()
+    else if (text === 'a') all = !all
     else if (KEYS.some(({ key }) => key === text)) void run(KEYS.find(({ key }) => key === text)!.argv)
-    else if (text === '\x1b') {
-      const now = env.monotonic()
-      if (now - escaped < DOUBLE) all = !all
-      escaped = now
-    }
     redraw()
   }
   const stdin = env.stdin as NodeJS.ReadStream
-  stdin.setRawMode?.(true)
-  stdin.on('data', onKey)
-  stdin.resume()
+  const call: Caller = (name, request) =>
+    daemon.enqueue(() => {
+      const at = { ...env, held: daemon.held, cwd: daemon.held.root }
+      return callHere({ env: at, cwd: at.cwd, backends, arrived: env.monotonic() }, name, request)
+    })
+  /** The menu has the keys and the screen until it is done. */
+  const rewind = async () => {
+    if (asking) return
+    asking = true
+    unlisten()
+    env.stdout.write('\x1b[H\x1b[J\x1b[?25h')
+    const worktree = new WorktreeFunctions(daemon.held.root, call, undefined)
+    const outcome = await rewindMenu(worktree, {
+      input: stdin,
+      output: env.stdout,
+      colors: colors.isColorSupported,
+      log: (error) => log.error({ code: error.code }, error.message),
+    })
+    message = outcomeText(outcome, colors)
+    asking = false
+    if (!ended) listen()
+    redraw()
+  }
+  let unlisten: () => void = () => undefined
+  let ended = false
+  const listen = () => {
+    stdin.setRawMode?.(true)
+    stdin.on('data', onKey)
+    const stop = onDoubleEscape(stdin, DOUBLE, () => void rewind())
+    unlisten = () => {
+      stdin.off('data', onKey)
+      stop()
+    }
+    stdin.resume()
+    env.stdout.write('\x1b[?25l')
+  }
+  listen()
   env.stdout.write('\x1b[?1049h\x1b[?25l')
   return {
     changed: (path) => {
@@ -134,8 +172,9 @@ export function startView(
       redraw()
     },
     end: () => {
+      ended = true
       clearInterval(timer)
-      stdin.off('data', onKey)
+      unlisten()
       stdin.setRawMode?.(false)
       stdin.pause()
       env.stdout.write('\x1b[?25h\x1b[?1049l')

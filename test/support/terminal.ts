@@ -18,15 +18,20 @@ export interface Shown {
   text: string
 }
 
-/** `size`: rows and columns. Throws if a text that is waited for never comes. */
+/** `size`: rows and columns. `program`: another one than ckpt. Throws if a text that is waited for never comes. */
 export function onTerminal(
   scratch: Scratch,
   args: string[],
-  { steps, vars = {}, size = [40, 100] }: { steps: Step[]; vars?: Record<string, string>; size?: [number, number] },
+  {
+    steps,
+    vars = {},
+    size = [40, 100],
+    program = PROGRAM,
+  }: { steps: Step[]; vars?: Record<string, string>; size?: [number, number]; program?: string },
 ): Shown {
   const done = spawnSync('python3', [path.join(import.meta.dirname, 'terminal.py')], {
     input: JSON.stringify({
-      argv: [process.execPath, PROGRAM, ...args],
+      argv: [process.execPath, program, ...args],
       cwd: scratch.root,
       vars: { ...scratch.vars, TERM: 'xterm', ...vars },
       steps,

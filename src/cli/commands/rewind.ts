@@ -1,7 +1,8 @@
-import type { Readable, Writable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
 import type { Env } from '../../env.ts'
+import { COLUMNS, screen } from '../../library/screen.ts'
 import { type Context, closeContext, openContext } from '../../ops/context.ts'
 import { type ListResult, listTurns, type TurnView } from '../../ops/history.ts'
 import { type Way, type WayVerb, waysTo } from '../../ops/rewind.ts'
@@ -14,9 +15,6 @@ import { changeText, filesText, plural, table, turnRow } from '../present/text.t
 
 /** Turns that are offered; older ones have `ckpt list` and `ckpt undo --to`. */
 const OFFERED = 200
-
-/** Of a terminal that does not say. */
-const [COLUMNS, ROWS] = [80, 24]
 
 const NOTHING: Output = { json: { picked: null }, text: 'Nothing was changed.' }
 
@@ -76,7 +74,7 @@ async function asking(env: Env, colors: Colors) {
   const { confirm, isCancel, note, select } = await import('@clack/prompts')
   const streams = {
     input: env.stdin as unknown as Readable,
-    output: screen(env.stderr, colors.isColorSupported),
+    output: screen(env.stderr, { colors: colors.isColorSupported }),
   }
   const width = (env.stderr.columns || COLUMNS) - 8
   const cut = (line: string) => (line.length > width ? `${line.slice(0, width - 1)}…` : line)
@@ -109,22 +107,6 @@ async function asking(env: Env, colors: Colors) {
       return chosen(await confirm({ message: 'Do this?', initialValue: true, ...streams })) === true
     },
   }
-}
-
-/** The stream with a size, which some terminals do not know, and perhaps without colours; what moves the cursor stays. */
-function screen(stream: Env['stderr'], colored: boolean): Writable {
-  return new Proxy(stream as unknown as Writable, {
-    get(target, key) {
-      const value: unknown = Reflect.get(target, key, target)
-      if (key === 'columns') return value || COLUMNS
-      if (key === 'rows') return value || ROWS
-      if (key === 'write' && !colored) {
-        return (chunk: unknown, ...rest: []) =>
-          target.write(typeof chunk === 'string' ? chunk.replace(/\x1b\[[0-9;]*m/g, '') : chunk, ...rest)
-      }
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
 }
 
 export default command

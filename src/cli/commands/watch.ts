@@ -41,7 +41,7 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
     // A person who looks on keeps it alive.
     idleStop: background ? idleStop : Number.POSITIVE_INFINITY,
     onReady: (daemon: Daemon) => {
-      if (!background && !args.json) view = startView(env, { daemon, colors, backends })
+      if (!background && !args.json) view = startView(env, { daemon, colors, backends, log })
     },
     onChange: (path) => view?.changed(path),
   })

@@ -1,0 +1,28 @@
+/** Escape, twice in short time: what opens the rewind menu. */
+
+export interface KeyStream {
+  on: (event: 'data', listener: (chunk: Buffer | string) => void) => unknown
+  off: (event: 'data', listener: (chunk: Buffer | string) => void) => unknown
+}
+
+const ESCAPE = '\x1b'
+
+/**
+ * Calls back when Escape was pressed twice within so many milliseconds. The stream has to be in raw mode. An arrow key,
+ * which begins with the same byte, is no Escape, and any other key in between begins anew. The result stops listening.
+ */
+export function onDoubleEscape(stdin: KeyStream, within: number, listener: () => void): () => void {
+  let last = Number.NEGATIVE_INFINITY
+  const hear = (chunk: Buffer | string) => {
+    const keys = typeof chunk === 'string' ? chunk : chunk.toString('latin1')
+    const now = performance.now()
+    // Both may come in one piece.
+    const twice = keys === ESCAPE + ESCAPE || (keys === ESCAPE && now - last <= within)
+    last = keys === ESCAPE && !twice ? now : Number.NEGATIVE_INFINITY
+    if (twice) listener()
+  }
+  stdin.on('data', hear)
+  return () => {
+    stdin.off('data', hear)
+  }
+}

@@ -1,0 +1,104 @@
+/** A list of turns on a terminal; the one that is picked is gone back to. For front ends, whatever undoes their sessions. */
+import type { Readable } from 'node:stream'
+import type pc from 'picocolors'
+import { CkptError } from '../core/errors.ts'
+import { printable } from '../core/paths.ts'
+import type { ChangeInfo, TurnInfo } from '../results/shapes.ts'
+import type { WorktreeFunctions } from './facade.ts'
+import { COLUMNS, screen } from './screen.ts'
+
+export interface RewindMenuOptions {
+  /** The session; the one of the newest turn marker unless told. */
+  session?: string | undefined
+  /** Where keys come from and the menu is shown: the terminal of the process unless told. */
+  input?: NodeJS.ReadableStream | undefined
+  output?: NodeJS.WritableStream | undefined
+  /** Unless told, as the terminal and `NO_COLOR` say. */
+  colors?: boolean | undefined
+  /** Hears of what failed, for the front end's own log. */
+  log?: ((error: CkptError) => void) | undefined
+}
+
+/** What came of it. `refused`: checkpoints are off, or there are none. */
+export type RewindOutcome =
+  | { kind: 'restored'; turn: number; change: ChangeInfo }
+  | { kind: 'failed'; error: CkptError }
+  | { kind: 'refused'; message: string }
+  | { kind: 'cancelled' }
+
+/** Turns that are offered. */
+const OFFERED = 200
+
+const NONE: RewindOutcome = { kind: 'refused', message: 'No checkpoints available' }
+
+type Colors = ReturnType<typeof pc.createColors>
+
+/**
+ * Lists the turns of a session, asks for one, and goes back to before it: list → pick → restore. Says in green what was
+ * restored, in red what failed. Nothing is thrown: what went wrong is in the result, and told to `log`.
+ */
+export async function rewindMenu(worktree: WorktreeFunctions, options: RewindMenuOptions = {}): Promise<RewindOutcome> {
+  const output = options.output ?? process.stdout
+  const colored = options.colors ?? ((output as { isTTY?: boolean }).isTTY === true && !process.env.NO_COLOR)
+  const colors = (await import('picocolors')).default.createColors(colored)
+  const told = (outcome: RewindOutcome): RewindOutcome => {
+    const text = outcomeText(outcome, colors)
+    if (text !== '') output.write(`${text}\n`)
+    return outcome
+  }
+  const named = options.session === undefined ? {} : { session: options.session }
+  try {
+    const { capabilities, enabled } = await worktree.sessions.capabilities(options.session)
+    if (!enabled || !capabilities.supportsUndo)
+      return told({ kind: 'refused', message: 'Checkpoint feature not enabled' })
+    const { turns } = await worktree.turns({ ...named, limit: OFFERED })
+    if (turns.length === 0) return told(NONE)
+    const turn = await pick(turns, { input: options.input ?? process.stdin, output, colored })
+    if (!turn) return { kind: 'cancelled' }
+    const change = await worktree.sessions.undo({ session: turn.session, to: String(turn.n) })
+    return told({ kind: 'restored', turn: turn.n, change })
+  } catch (thrown) {
+    const error = thrown instanceof CkptError ? thrown : new CkptError('INTERNAL', String(thrown), { cause: thrown })
+    if (error.code === 'NOT_FOUND') return told(NONE)
+    options.log?.(error)
+    return told({ kind: 'failed', error })
+  }
+}
+
+/** @internal What is said of it: green, red, or plain; nothing when it was cancelled. */
+export function outcomeText(outcome: RewindOutcome, { green, red }: Pick<Colors, 'green' | 'red'>): string {
+  switch (outcome.kind) {
+    case 'restored':
+      return green(`Restored to before turn ${outcome.turn}: ${counted(outcome.change)}.`)
+    case 'failed':
+      return red(printable(outcome.error.message))
+    case 'refused':
+      return outcome.message
+    case 'cancelled':
+      return ''
+  }
+}
+
+async function pick(
+  turns: readonly TurnInfo[],
+  { input, output, colored }: { input: NodeJS.ReadableStream; output: NodeJS.WritableStream; colored: boolean },
+): Promise<TurnInfo | null> {
+  const { isCancel, select } = await import('@clack/prompts')
+  const width = ((output as { columns?: number }).columns || COLUMNS) - 8
+  const options = turns.map((turn, value) => {
+    const line = `${String(turn.n).padStart(3)}  ${turn.startedAt.slice(0, 16).replace('T', ' ')}  ${printable(turn.prompt)}`
+    return { value, label: line.length > width ? `${line.slice(0, width - 1)}…` : line }
+  })
+  const value = await select<number>({
+    message: 'Back to before which turn?',
+    options,
+    input: input as unknown as Readable,
+    output: screen(output, { colors: colored }),
+  })
+  return isCancel(value) ? null : turns[value]!
+}
+
+function counted({ files, summary }: ChangeInfo): string {
+  const count = files.length || (summary?.files ?? 0)
+  return count === 0 ? 'no files differ' : count === 1 ? '1 file' : `${count} files`
+}

@@ -1,0 +1,133 @@
+// The menu for front ends: Escape twice, a list, a turn, and what came of it; in a front end of its own and in the live view.
+import { EventEmitter } from 'node:events'
+import fs from 'node:fs'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type KeyStream, onDoubleEscape } from '../../src/library/double-escape.ts'
+import { Scratch } from '../support/scratch.ts'
+import { hasPython, KEYS, onTerminal, type Step } from '../support/terminal.ts'
+
+const program = path.resolve(import.meta.dirname, '../support/front-end.mjs')
+const { enter, down, ctrlC, escape: esc } = KEYS
+
+function prepared(): Scratch {
+  const scratch = new Scratch().init()
+  scratch.turn('write a plan', () => scratch.write({ 'plan.md': 'a plan\n' }))
+  scratch.turn('change a', () => scratch.write({ 'a.txt': 'two\n' }))
+  return scratch
+}
+
+const menu = (scratch: Scratch, steps: Step[], vars = {}, session = 's') =>
+  onTerminal(scratch, [scratch.root, session], { program, vars, steps: [['ready', esc + esc], ...steps] })
+
+describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where there is none)', () => {
+  test('list, pick, restore; success is green', () => {
+    const scratch = prepared()
+    const { raw, text } = menu(scratch, [
+      ['Back to before which turn?', down],
+      ['● ', enter],
+    ])
+    expect(text).toMatch(/2 .* change a/)
+    expect(raw).toContain('\x1b[32mRestored to before turn 1: 2 files.\x1b[39m')
+    expect(text).toContain('outcome: restored')
+    expect([scratch.read('a.txt'), scratch.exists('plan.md')]).toEqual(['one\n', false])
+    expect(scratch.ckpt('status').boundary).toMatchObject({ turn: 1, hiddenTurns: [1, 2] })
+  })
+
+  test('failure is red, and logged; nothing was written', () => {
+    const scratch = prepared()
+    scratch.write({ 'a.txt': 'mine\n' })
+    const { raw, text } = menu(scratch, [['Back to before which turn?', enter]])
+    expect(raw).toMatch(/\x1b\[31mRefused, nothing was written.*\x1b\[39m/)
+    expect(text).toContain('logged: CONFLICT')
+    expect(text).toContain('outcome: failed')
+    expect(scratch.read('a.txt')).toBe('mine\n')
+  })
+
+  test('nothing is picked: nothing is done', () => {
+    const scratch = prepared()
+    const before = scratch.manifest()
+    expect(menu(scratch, [['Back to before which turn?', ctrlC]]).text).toContain('outcome: cancelled')
+    expect(scratch.manifest()).toEqual(before)
+  })
+
+  test('no checkpoints, or the feature is off: that is said', () => {
+    const scratch = new Scratch().init()
+    expect(menu(scratch, []).text).toContain('No checkpoints available')
+    const off = prepared()
+    expect(menu(off, [], { CKPT_DISABLED: '1' }).text).toContain('Checkpoint feature not enabled')
+    off.write({ '.checkpointrc': '{"enableFileCheckpointing": false}' })
+    off.git('add', '.checkpointrc')
+    off.git('commit', '-q', '-m', 'off')
+    expect(menu(off, []).text).toContain('Checkpoint feature not enabled')
+    expect(off.read('a.txt')).toBe('two\n')
+  })
+
+  test('the live view opens it, and goes on afterwards', () => {
+    const scratch = prepared()
+    const { code, text } = onTerminal(scratch, ['watch'], {
+      steps: [
+        ['Esc Esc rewind', esc + esc],
+        ['Back to before which turn?', enter],
+        ['Restored to before turn 2: 1 file.', esc + esc],
+        ['Back to before which turn?', ctrlC],
+        ['Esc Esc rewind', 'r'],
+        ['Redid turn 2', 'q'],
+      ],
+    })
+    expect(code).toBe(0)
+    expect(text).toContain('a all turns')
+    expect(scratch.read('a.txt')).toBe('two\n')
+  })
+
+  test('the live view says in its log what failed', () => {
+    const scratch = prepared()
+    scratch.write({ 'a.txt': 'mine\n' })
+    onTerminal(scratch, ['watch'], {
+      steps: [
+        ['Esc Esc rewind', esc + esc],
+        ['Back to before which turn?', enter],
+        ['Refused, nothing was written', 'q'],
+      ],
+    })
+    const log = fs.readFileSync(path.join(scratch.ckpt('status').store.path, 'worktrees/@main/daemon/log'), 'utf8')
+    expect(log).toContain('"code":"CONFLICT"')
+    expect(scratch.read('a.txt')).toBe('mine\n')
+  })
+})
+
+describe('Escape, twice', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  /** Keys, and the milliseconds that pass between them; how often it was heard. */
+  function heard(...keys: (string | number)[]): number {
+    const stdin = new EventEmitter()
+    let count = 0
+    const stop = onDoubleEscape(stdin as KeyStream, 300, () => count++)
+    for (const key of keys) {
+      if (typeof key === 'number') vi.advanceTimersByTime(key)
+      else stdin.emit('data', Buffer.from(key, 'latin1'))
+    }
+    stop()
+    stdin.emit('data', Buffer.from(esc + esc))
+    return count
+  }
+
+  test('within the time only, and nothing in between', () => {
+    expect(heard(esc, 299, esc)).toBe(1)
+    expect(heard(esc, 300, esc)).toBe(1)
+    expect(heard(esc, 301, esc)).toBe(0)
+    expect(heard(esc + esc)).toBe(1)
+    expect(heard(esc, 10, 'x', 10, esc)).toBe(0)
+    expect(heard(esc, 301, esc, 10, esc)).toBe(1)
+    expect(heard(esc, esc, esc)).toBe(1)
+    expect(heard(esc, esc, esc, esc)).toBe(2)
+    expect(heard('\x1b[A', '\x1b[B')).toBe(0)
+    expect(heard('\x1bb')).toBe(0)
+  })
+})
