@@ -8,7 +8,12 @@ import { build } from 'esbuild'
 const fresh = `dist.${process.pid}.tmp`
 const old = `dist.${process.pid}.old`
 await build({
-  entryPoints: { 'cli/main': 'src/cli/main.ts', index: 'src/index.ts' },
+  entryPoints: {
+    'cli/main': 'src/cli/main.ts',
+    index: 'src/index.ts',
+    'claude-agent-sdk': 'src/claude-agent-sdk.ts',
+    opencode: 'src/opencode.ts',
+  },
   outdir: fresh,
   bundle: true,
   splitting: true,

@@ -63,6 +63,9 @@ const allowed: Record<string, readonly string[]> = {
     'core',
     'env',
   ],
+  wrappers: ['wrappers', 'library', 'agents', 'daemon', 'results', 'backends', 'ops', 'git', 'core', 'env'],
+  'claude-agent-sdk': ['wrappers', 'backends'],
+  opencode: ['wrappers', 'backends'],
   index: ['library', 'daemon', 'calls', 'results', 'backends', 'core'],
 }
 

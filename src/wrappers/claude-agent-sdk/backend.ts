@@ -1,0 +1,152 @@
+/** The undo of an SDK session: by ckpt's own checkpoints where there are some, else by the SDK's copies of files. */
+import type { Backend, How } from '../../backends/backend.ts'
+import { ckptBackend } from '../../backends/ckpt.ts'
+import { withCapabilities } from '../../core/capabilities.ts'
+import { CkptError } from '../../core/errors.ts'
+import type { SessionId } from '../../core/ids.ts'
+import { nothingToUndo, placeToUndo } from '../../core/own-session.ts'
+import { printable } from '../../core/paths.ts'
+import type { ToldAction } from '../../core/plan.ts'
+import type { Context } from '../../ops/context.ts'
+import type { ChangeResult, UndoOptions } from '../../ops/undo.ts'
+import { ownChange, toldPath } from '../own-change.ts'
+import { saveFirst } from '../safety.ts'
+import { type Conversation, NAME } from './conversation.ts'
+import { ownSession, writeRecord } from './record.ts'
+import type { AgentQuery, RewindResult } from './sdk.ts'
+
+const AGENT = [
+  'supportsUndo',
+  'supportsReconnect',
+  'supportsPermissionRequests',
+  'supportsQuestionPrompts',
+  'supportsModelSelection',
+  'supportsPartialStreaming',
+] as const
+
+const CAN = withCapabilities(AGENT)
+/** A single step is not among them: the conversation goes on from prompts only. */
+const CAN_RECORDED = withCapabilities([
+  ...AGENT,
+  'supportsRedo',
+  'supportsSelectiveUndo',
+  'supportsDiff',
+  'supportsCommands',
+])
+
+/** Milliseconds for a turn to end after it was interrupted, and between two looks. */
+const REST = 10_000
+const LOOK = 20
+
+/** Asks the live query of a session, or one that is resumed for it. */
+export type AskQuery = <T>(session: SessionId, ask: (query: AgentQuery) => Promise<T>) => Promise<T>
+
+export function claudeBackend(conversation: Conversation, ask: AskQuery): Backend {
+  const isRecorded = (context: Context, session: SessionId) => conversation.isRecorded(context, session)
+  const isRunning = (session: SessionId) => session === conversation.session && conversation.running
+  const told = (session: SessionId, messageId: string | null) =>
+    conversation.events.emit('boundary.changed', { session, messageId })
+
+  const rewind = async (context: Context, options: UndoOptions, { arrived }: How): Promise<ChangeResult> => {
+    const session = options.session as SessionId
+    if (isRunning(session)) await interrupt(session, options)
+    const record = await conversation.recordOf(context, session)
+    const before = ownSession(record, false)
+    const { turn } = placeToUndo(before, options)
+    const outcome = await ask(session, async (query) => {
+      const dry = await rewound(query, turn.messageId, { dryRun: true })
+      if (options.dryRun) return { dry, safety: null }
+      const safety = await saveFirst(context, `before the undo of ${session}`)
+      const { skippedLinks = 0 } = await rewound(query, turn.messageId, {})
+      if (skippedLinks > 0) context.warnings.push(`${skippedLinks} of the files are behind links: the SDK left them.`)
+      return { dry, safety }
+    })
+    const { filesChanged = [], insertions = 0, deletions = 0 } = outcome.dry
+    const summary = { files: filesChanged.length, insertions, deletions }
+    const next = { ...record, undone: turn.messageId, summary }
+    if (!options.dryRun) {
+      writeRecord(context, next)
+      told(session, turn.messageId)
+    }
+    return ownChange(context, {
+      before,
+      after: ownSession(next, false),
+      dryRun: options.dryRun ?? false,
+      files: filesChanged.map((file) => actionOf(context, file)),
+      summary,
+      restoredPrompt: turn.text,
+      messageId: turn.messageId,
+      safety: outcome.safety,
+      arrived,
+    })
+  }
+
+  /** @throws CkptError TURN_RUNNING unless that is asked for */
+  const interrupt = async (session: SessionId, { interrupt: asked, dryRun }: UndoOptions): Promise<void> => {
+    if (!asked || dryRun)
+      throw new CkptError('TURN_RUNNING', `Session ${printable(session)} is at work. Nothing was changed.`, {
+        hints: ['ckpt undo --interrupt   (closes the turn as interrupted)'],
+      })
+    await conversation.live?.interrupt()
+    for (let waited = 0; isRunning(session) && waited < REST; waited += LOOK)
+      await new Promise((resolve) => setTimeout(resolve, LOOK))
+    if (isRunning(session))
+      throw new CkptError(
+        'TURN_RUNNING',
+        `Session ${printable(session)} was interrupted and goes on all the same. Nothing was changed.`,
+      )
+  }
+
+  return {
+    name: NAME,
+    capabilities: async (session, context) =>
+      session !== null && (await isRecorded(context, session)) ? CAN_RECORDED : CAN,
+    read: async (context, session) => {
+      if (await isRecorded(context, session)) return null
+      return ownSession(await conversation.recordOf(context, session), isRunning(session))
+    },
+    undo: async (context, options, how) => {
+      const session = options.session as SessionId | undefined
+      if (session === undefined) throw nothingToUndo('There is no prompt yet.')
+      if (!(await isRecorded(context, session))) return rewind(context, options, how)
+      if (isRunning(session)) await interrupt(session, options)
+      const result = await ckptBackend.undo!(context, options, how)
+      if (!result.dryRun && result.boundary) told(session, result.messageId)
+      return result
+    },
+    redo: async (context, options, how) => {
+      const result = await ckptBackend.redo!(context, options, how)
+      if (!result.dryRun) told(result.session, result.boundary?.record.messageId ?? null)
+      return result
+    },
+    accept: async (context, session) => {
+      if (session === undefined || (await isRecorded(context, session as SessionId)))
+        return ckptBackend.accept!(context, session)
+      throw new CkptError(
+        'UNSUPPORTED',
+        `What is undone in session ${printable(session)} is kept with its next prompt.`,
+      )
+    },
+  }
+}
+
+/** @throws CkptError CONFLICT when the SDK cannot go back there */
+async function rewound(query: AgentQuery, id: string, options: { dryRun?: boolean }): Promise<RewindResult> {
+  // A dry run answers with the reason, a real one throws it; a query that is over throws too.
+  const result = await query.rewindFiles(id, options).catch((error: Error): RewindResult => {
+    if (/clos|abort|terminat|exited|no conversation/i.test(error.message)) throw error
+    return { canRewind: false, error: error.message }
+  })
+  if (result.canRewind) return result
+  throw new CkptError(
+    'CONFLICT',
+    `The SDK cannot rewind to that prompt: ${printable(result.error?.replace(/\.$/, '') ?? 'it gave no reason')}. Nothing was changed.`,
+    { hints: ['ckpt list'] },
+  )
+}
+
+function actionOf({ env, worktree }: Context, file: string): ToldAction {
+  const absolute = file.startsWith('/') ? file : `${worktree.root}/${file}`
+  const path = absolute.startsWith(`${worktree.root}/`) ? absolute.slice(worktree.root.length + 1) : absolute
+  return { path: toldPath(path), action: env.files.existsSync(absolute) ? 'write' : 'delete' }
+}

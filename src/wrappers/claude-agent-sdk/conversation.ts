@@ -1,0 +1,323 @@
+/** Where a conversation stands: its session, what is undone of it, what runs, and what has been said. */
+import { EventEmitter } from 'node:events'
+import { ckptBackend } from '../../backends/ckpt.ts'
+import { parseSessionId, type SessionId } from '../../core/ids.ts'
+import type { OwnTurn } from '../../core/own-session.ts'
+import { messageIdOf } from '../../core/timeline.ts'
+import type { Env } from '../../env.ts'
+import { type Context, closeContext, openContext } from '../../ops/context.ts'
+import { mark } from '../../ops/mark.ts'
+import { setSessionBackend } from '../../ops/session-backends.ts'
+import { loadTimeline, readRefs } from '../../ops/sessions.ts'
+import {
+  type ClaudeCheckpoint,
+  checkpointOf,
+  emptyRecord,
+  readRecord,
+  type SessionRecord,
+  withoutUndone,
+  withPrompt,
+  withStatus,
+  writeRecord,
+} from './record.ts'
+import { type AgentMessage, type AgentQuery, promptOf, type UserMessage } from './sdk.ts'
+import { recordFromTranscript } from './transcript.ts'
+
+export const NAME = 'claude-agent-sdk'
+
+export interface ClaudeAgentEvents {
+  /** A session that goes on from no other. */
+  'session.started': [{ session: string }]
+  /** The conversation goes on in a session of its own, from before what was undone. */
+  'session.forked': [{ old: string; new: string }]
+  'checkpoint.created': [ClaudeCheckpoint]
+  /** `messageId`: the first prompt that is undone; null: nothing is (any more). */
+  'boundary.changed': [{ session: string; messageId: string | null }]
+  /** Something went wrong that does not stop the agent. */
+  warning: [string]
+}
+
+const VARIABLE = 'CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING'
+
+/** Milliseconds. */
+const END = 5000
+
+/** How the next prompt is sent. */
+export interface Plan {
+  /** The session that goes on; null: a new one begins. */
+  resume: SessionId | null
+  /** It goes on as a fork from this message. */
+  anchor: string | null
+  /** The first prompt that is undone, and is left with the next one. */
+  undone: string | null
+}
+
+export class Conversation {
+  readonly env: Env
+  readonly root: string
+  readonly events = new EventEmitter<ClaudeAgentEvents>()
+  /** ckpt records checkpoints of its own. */
+  readonly recorded: boolean
+  session: SessionId | null = null
+  live: AgentQuery | null = null
+  /** What was said, as the SDK sent it; an undo does not cut it, the next prompt after it does. */
+  messages: AgentMessage[] = []
+  #last: string | null = null
+  #parent: SessionId | null = null
+  #begun = 0
+  #ended = 0
+  #waiting: { id: string; text: string }[] = []
+  #sent = new Set<string>()
+  #stopHeard = true
+  #asked = false
+  #atRest: (() => void)[] = []
+  #asking = 0
+  #due = false
+  #ending: Promise<void> | null = null
+  #isOver: () => void = () => undefined
+  #serial: Promise<unknown> = Promise.resolve()
+
+  constructor(env: Env, { root, recorded }: { root: string; recorded: boolean }) {
+    this.env = env
+    this.root = root
+    this.recorded = recorded
+  }
+
+  get running(): boolean {
+    return this.#begun > this.#ended
+  }
+
+  async within<T>(work: (context: Context) => Promise<T>): Promise<T> {
+    const context = await openContext(this.env, this.root, { create: true, forgiving: true })
+    return work(context).finally(() => closeContext(context))
+  }
+
+  /** To the listeners, or where there are none as a warning of the process. */
+  warn(error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error)
+    if (!this.events.emit('warning', message)) process.emitWarning(message, 'CkptWarning')
+  }
+
+  /** What is kept of a session; of one that was never seen, what its transcript says. */
+  async recordOf(context: Context, session: SessionId): Promise<SessionRecord> {
+    const kept = readRecord(context, session)
+    if (kept) return kept
+    const keep = context.config.checkpointKeepCount
+    return recordFromTranscript(context, session, keep) ?? emptyRecord(session, null)
+  }
+
+  /** ckpt's own checkpoints are the session's turns. */
+  async isRecorded(context: Context, session: SessionId): Promise<boolean> {
+    return Boolean((await readRefs(context)).sessions.get(session)?.live)
+  }
+
+  /** The first prompt of a session that is undone. */
+  async undoneIn(context: Context, session: SessionId): Promise<string | null> {
+    const refs = await readRefs(context)
+    const own = refs.sessions.get(session)
+    if (!own?.live) return (await this.recordOf(context, session)).undone
+    if (!own.boundary) return null
+    const { boundary, turns } = await loadTimeline(context, refs, session)
+    const first = turns.find((turn) => turn.number === boundary?.turn)
+    return boundary && first && boundary.step === null ? messageIdOf(first) : null
+  }
+
+  /** A session that the caller names, or the one of another process. */
+  async adopt(session: string): Promise<void> {
+    if (session === this.session) return
+    await this.#become(parseSessionId(session), { known: true })
+  }
+
+  async plan(): Promise<Plan> {
+    const session = this.session
+    if (session === null) return { resume: null, anchor: null, undone: null }
+    return this.within(async (context) => {
+      const undone = await this.undoneIn(context, session)
+      if (undone === null) return { resume: session, anchor: null, undone }
+      const record = await this.recordOf(context, session)
+      const anchor = record.checkpoints.find(({ id }) => id === undone)?.anchor ?? null
+      return { resume: anchor === null ? null : session, anchor, undone }
+    })
+  }
+
+  /** A prompt is about to be sent: what was undone is left behind. */
+  async begin({ uuid, message }: UserMessage, plan: Plan): Promise<void> {
+    const session = this.session
+    if (session !== null && plan.undone !== null) {
+      const { undone } = plan
+      await this.within(async (context) => {
+        if (await this.isRecorded(context, session)) await ckptBackend.accept!(context, session)
+        writeRecord(context, withoutUndone({ ...(await this.recordOf(context, session)), undone }))
+      })
+      const cut = this.messages.findIndex((one) => one.uuid === undone)
+      if (cut >= 0) this.messages.length = cut
+      this.#last = plan.anchor
+      this.events.emit('boundary.changed', { session, messageId: null })
+    }
+    if (plan.resume === null || plan.anchor !== null) this.#parent = plan.resume
+    this.#begun++
+    this.#stopHeard = false
+    const text = promptOf({ type: 'user', uuid: uuid!, message })?.text ?? ''
+    this.#waiting.push({ id: uuid!, text })
+    this.#sent.add(uuid!)
+  }
+
+  /** A message of the SDK's. */
+  async hear(message: AgentMessage): Promise<void> {
+    const { type, subtype, session_id: session, uuid } = message
+    if (
+      session &&
+      session !== this.session &&
+      (type === 'result' || subtype === 'init' || type === 'user' || type === 'assistant')
+    )
+      await this.#become(parseSessionId(session), { known: false })
+    // The agent also says what is no prompt as if the person had: that the turn was interrupted.
+    const prompt = this.#sent.has(uuid ?? '') ? promptOf(message) : null
+    if (prompt) await this.#capture(prompt)
+    if (type !== 'user' && type !== 'assistant') return type === 'result' ? this.#result(message) : undefined
+    this.messages.push(message)
+    if (!prompt && uuid && !message.parent_tool_use_id) this.#last = uuid
+  }
+
+  #result({ subtype }: AgentMessage): Promise<void> {
+    return this.#turnEnded(subtype === 'success' ? 'completed' : 'failed')
+  }
+
+  /** Resolves when every prompt that was sent has its result, and the caller has seen it. From then on there is no query. */
+  settled(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#atRest.push(() => {
+        this.live = null
+        this.#ending = new Promise((done) => {
+          this.#isOver = done
+        })
+        resolve()
+      })
+      if (!this.running) this.told()
+    })
+  }
+
+  /** The caller has seen a message, and wants the next one. */
+  told(): void {
+    if (this.running) return
+    if (this.#asking > 0) this.#due = true
+    else for (const release of this.#atRest.splice(0)) release()
+  }
+
+  /** The live query stays until it has answered. */
+  async asking<T>(ask: (query: AgentQuery) => Promise<T>, query: AgentQuery): Promise<T> {
+    this.#asking++
+    try {
+      return await ask(query)
+    } finally {
+      this.#asking--
+      if (this.#due) {
+        this.#due = false
+        this.told()
+      }
+    }
+  }
+
+  /** The query is over, in whatever way. */
+  async over(): Promise<void> {
+    this.live = null
+    if (this.running) await this.#turnEnded('interrupted')
+    this.#ended = this.#begun
+    this.#waiting = []
+    this.#sent.clear()
+    this.told()
+    this.#isOver()
+    this.#ending = null
+  }
+
+  /** A query whose prompts have ended is gone when it has written down what it knows; who does not read its end is not waited for. */
+  async ended(): Promise<void> {
+    if (!this.#ending) return
+    let timer: NodeJS.Timeout | undefined
+    const enough = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, END)
+    })
+    await Promise.race([this.#ending, enough])
+    clearTimeout(timer)
+  }
+
+  /** What a hook of the SDK's is told before its prompt is recorded. */
+  async promptHeard(given: string, text: string): Promise<{ messageId?: string; parent?: string }> {
+    const session = parseSessionId(given)
+    if (session !== this.session) await this.#become(session, { known: false })
+    const at = this.#waiting.findIndex((one) => one.text === text)
+    const [found] = at < 0 ? [] : this.#waiting.splice(0, at + 1).slice(-1)
+    const parent = await this.within(async (context) => (await this.recordOf(context, session)).parent)
+    return { ...(found ? { messageId: found.id } : {}), ...(parent === null ? {} : { parent }) }
+  }
+
+  stopHeard(): void {
+    this.#stopHeard = true
+  }
+
+  /** One after the other: the stream and the hooks may both be the first to tell of a new session. */
+  #become(session: SessionId, { known }: { known: boolean }): Promise<void> {
+    const work = this.#serial.then(async () => {
+      const old = this.session
+      if (session === old) return
+      const parent = known ? null : this.#parent
+      const isNew = !known && (parent !== null || this.#parent === null)
+      await this.within(async (context) => {
+        const kept = readRecord(context, session)
+        const fresh = { ...emptyRecord(session, parent), last: parent === null ? null : this.#last }
+        const record = kept ?? (known ? await this.recordOf(context, session) : fresh)
+        if (!kept) writeRecord(context, record)
+        if (known) this.#last = record.last
+        await setSessionBackend(context, session, NAME)
+      })
+      this.session = session
+      this.#parent = null
+      if (known) this.messages = []
+      else if (parent !== null) this.events.emit('session.forked', { old: parent, new: session })
+      else if (isNew) this.events.emit('session.started', { session })
+    })
+    this.#serial = work.catch(() => undefined)
+    return work
+  }
+
+  async #capture({ id, text }: { id: string; text: string }): Promise<void> {
+    const session = this.session
+    if (session === null) return
+    await this.within(async (context) => {
+      const record = { ...(await this.recordOf(context, session)), last: this.#last }
+      const keep = context.config.checkpointKeepCount
+      const next = withPrompt(record, { id, text, time: new Date(this.env.now()).toISOString(), keep })
+      if (next === record) return
+      writeRecord(context, next)
+      this.events.emit('checkpoint.created', checkpointOf(next.checkpoints[0]!))
+    })
+    this.#askOnce(id).catch(() => undefined) // a query that ends meanwhile has nothing to say
+  }
+
+  /** The SDK says that it keeps copies to the agent by a variable; one that does not leaves it to the caller. */
+  async #askOnce(id: string): Promise<void> {
+    if (this.#asked || !this.live) return
+    this.#asked = true
+    const { canRewind, error = '' } = await this.live.rewindFiles(id, { dryRun: true })
+    if (!canRewind && /not enabled/i.test(error))
+      this.warn(`The agent keeps no copies of files (${error}): set ${VARIABLE}=true in its environment.`)
+  }
+
+  async #turnEnded(status: Exclude<OwnTurn['status'], 'running'>): Promise<void> {
+    this.#ended++
+    const session = this.session
+    if (session === null) return
+    try {
+      await this.within(async (context) => {
+        const record = await this.recordOf(context, session)
+        const done = this.running ? record : withStatus(record, status)
+        writeRecord(context, { ...done, last: this.#last })
+        // The agent's own word that it stopped came already, unless it was interrupted or failed.
+        if (this.recorded && !this.#stopHeard && !this.running && (await this.isRecorded(context, session)))
+          await mark(context, { event: 'stop', session, status, onlyRunning: true }, this.env.monotonic())
+      })
+    } catch (error) {
+      this.warn(error)
+    }
+  }
+}

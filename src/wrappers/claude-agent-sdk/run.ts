@@ -1,0 +1,114 @@
+/**
+ * One `query()` of the caller's. Where something was undone before a prompt comes, the SDK's query is ended, and the prompt
+ * opens another one: a fork, or a fresh session. The caller sees one stream.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Conversation, Plan } from './conversation.ts'
+import { Input } from './input.ts'
+import { withHooks } from './own-checkpoints.ts'
+import type { AgentMessage, AgentQuery, AgentSdk, GivenTo, KnownOptions, QueryOf, UserMessage } from './sdk.ts'
+
+interface Segment {
+  query: AgentQuery
+  /** A prompt came that this query must not get. */
+  again: boolean
+}
+
+export function runQuery<S extends AgentSdk>(
+  conversation: Conversation,
+  sdk: S,
+  { prompt, options }: { prompt: string | AsyncIterable<UserMessage>; options: KnownOptions },
+): QueryOf<S> {
+  const input = new Input(prompt)
+  let first: Promise<Segment> | null = begin(conversation, sdk, { input, options })
+  first.catch(() => undefined) // told to whoever reads the stream
+  const messages = (async function* (): AsyncGenerator<AgentMessage, void> {
+    try {
+      for (let again = true; again; ) {
+        const segment: Segment = await (first ?? begin(conversation, sdk, { input, options }))
+        first = null
+        for await (const message of segment.query) {
+          await conversation.hear(message)
+          yield message
+          conversation.told()
+        }
+        again = segment.again
+        await conversation.over()
+      }
+    } finally {
+      await conversation.over()
+      await input.close()
+    }
+  })()
+  const live = async () => conversation.live ?? (await first)?.query
+  return new Proxy(messages, {
+    get(target, key) {
+      const own: unknown = Reflect.get(target, key, target)
+      if (typeof own === 'function') return own.bind(target)
+      if (own !== undefined || typeof key === 'symbol' || key === 'then') return own
+      // Whatever else a query of the SDK's can be asked.
+      return async (...given: unknown[]) => {
+        const query = (await live()) as unknown as Record<string, (...given: unknown[]) => unknown> | undefined
+        return query?.[key]?.(...given)
+      }
+    },
+  }) as unknown as QueryOf<S>
+}
+
+async function begin(
+  conversation: Conversation,
+  sdk: AgentSdk,
+  { input, options }: { input: Input; options: KnownOptions },
+): Promise<Segment> {
+  if (options.resume !== undefined) await conversation.adopt(options.resume)
+  const plan = await conversation.plan()
+  const segment = { again: false } as Segment
+  const feed = async function* (): AsyncGenerator<UserMessage, void> {
+    for (let sent = false; ; sent = true) {
+      const message = await input.next()
+      // The end of the prompts would close the way by which a query is asked to interrupt or rewind.
+      if (!message) return conversation.settled()
+      const now = await conversation.plan()
+      if (sent ? now.undone !== null : !isSame(now, plan)) {
+        input.putBack(message)
+        segment.again = true
+        // Who was never asked anything waits for a first prompt, and would never end by itself.
+        if (!sent) segment.query.close?.()
+        return
+      }
+      const known = { ...message, uuid: message.uuid ?? randomUUID(), session_id: message.session_id ?? '' }
+      await conversation.begin(known, sent ? now : plan)
+      yield known
+    }
+  }
+  const given: GivenTo<AgentSdk> = { prompt: feed(), options: optionsFor(conversation, options, plan) }
+  segment.query = sdk.query(given) as unknown as AgentQuery
+  conversation.live = segment.query
+  return segment
+}
+
+const isSame = (a: Plan, b: Plan) => a.resume === b.resume && a.anchor === b.anchor && a.undone === b.undone
+
+/** The caller's options, with what undo needs beside them. */
+export function optionsFor(conversation: Conversation, options: KnownOptions, plan: Plan | null): KnownOptions {
+  const { resume: _, forkSession: __, resumeSessionAt: ___, ...own } = options
+  return {
+    cwd: conversation.root,
+    ...own,
+    enableFileCheckpointing: true,
+    extraArgs: { ...options.extraArgs, 'replay-user-messages': null },
+    ...(plan?.resume == null ? {} : { resume: plan.resume }),
+    ...(plan?.anchor == null ? {} : { forkSession: true, resumeSessionAt: plan.anchor }),
+    ...(plan && conversation.recorded ? { hooks: hooksFor(conversation, options) } : {}),
+  }
+}
+
+function hooksFor(conversation: Conversation, { hooks }: KnownOptions): NonNullable<KnownOptions['hooks']> {
+  return withHooks(hooks, {
+    env: conversation.env,
+    root: conversation.root,
+    prompt: (session, text) => conversation.promptHeard(session, text),
+    stopped: () => conversation.stopHeard(),
+    failed: (error) => conversation.warn(error),
+  })
+}

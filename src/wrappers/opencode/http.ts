@@ -1,0 +1,149 @@
+/** OpenCode's server over HTTP: https://opencode.ai/docs/server. Only the fields that are used. */
+import { CkptError } from '../../core/errors.ts'
+
+export interface ServerSession {
+  id: string
+  parentID?: string
+  revert?: { messageID: string; partID?: string; diff?: string }
+}
+
+export interface ServerPart {
+  id: string
+  type: string
+  text?: string
+  synthetic?: boolean
+  ignored?: boolean
+  tool?: string
+  callID?: string
+}
+
+export interface ServerMessage {
+  info: {
+    id: string
+    role: 'user' | 'assistant'
+    time: { created: number; completed?: number }
+    error?: { name: string }
+  }
+  parts: ServerPart[]
+}
+
+/** One file of what a turn did. */
+export interface ServerFileDiff {
+  file?: string
+  patch?: string
+  additions: number
+  deletions: number
+  status?: 'added' | 'deleted' | 'modified'
+}
+
+export interface ServerEvent {
+  type: string
+  properties: Record<string, unknown>
+}
+
+export interface ServerPlace {
+  /** Where it listens: `http://127.0.0.1:4096`. */
+  url: string
+  /** The worktree, absolute: which of the server's projects is meant. */
+  directory: string
+  /** Beside the usual ones, for a server with a password. */
+  headers?: Readonly<Record<string, string>> | undefined
+}
+
+/** Milliseconds for an answer; a revert of many files takes its time. */
+const ANSWER = 120_000
+
+export class Server {
+  readonly #place: ServerPlace
+
+  constructor(place: ServerPlace) {
+    this.#place = place
+  }
+
+  session(id: string): Promise<ServerSession> {
+    return this.#ask('GET', `/session/${part(id)}`)
+  }
+
+  messages(id: string): Promise<ServerMessage[]> {
+    return this.#ask('GET', `/session/${part(id)}/message`)
+  }
+
+  /** What is not in the answer is idle. */
+  async isBusy(id: string): Promise<boolean> {
+    const all = await this.#ask<Record<string, { type: string }>>('GET', '/session/status')
+    return (all[id]?.type ?? 'idle') !== 'idle'
+  }
+
+  abort(id: string): Promise<unknown> {
+    return this.#ask('POST', `/session/${part(id)}/abort`)
+  }
+
+  revert(id: string, to: { messageID: string; partID?: string }): Promise<ServerSession> {
+    return this.#ask('POST', `/session/${part(id)}/revert`, to)
+  }
+
+  unrevert(id: string): Promise<ServerSession> {
+    return this.#ask('POST', `/session/${part(id)}/unrevert`)
+  }
+
+  diff(id: string, messageID: string): Promise<ServerFileDiff[]> {
+    return this.#ask('GET', `/session/${part(id)}/diff`, undefined, { messageID })
+  }
+
+  /** Every event of the directory, until it is cancelled or the server goes. */
+  async *events(signal: AbortSignal): AsyncGenerator<ServerEvent> {
+    const answer = await fetch(this.#address('/event'), {
+      headers: { ...this.#place.headers, accept: 'text/event-stream' },
+      signal,
+    })
+    if (!answer.ok || !answer.body) throw this.#failed('/event', answer.status, '')
+    const decoder = new TextDecoder()
+    let text = ''
+    for await (const chunk of answer.body) {
+      text += decoder.decode(chunk as Uint8Array, { stream: true })
+      // https://html.spec.whatwg.org/multipage/server-sent-events.html: a blank line ends an event.
+      const events = text.split(/\r?\n\r?\n/)
+      text = events.pop()!
+      for (const event of events) {
+        const data = event.split(/\r?\n/).flatMap((line) => /^data: ?(.*)$/.exec(line)?.[1] ?? [])
+        if (data.length > 0) yield JSON.parse(data.join('\n')) as ServerEvent
+      }
+    }
+  }
+
+  #address(path: string, query: Record<string, string> = {}): URL {
+    const address = new URL(`${this.#place.url.replace(/\/$/, '')}${path}`)
+    for (const [name, value] of Object.entries({ directory: this.#place.directory, ...query }))
+      address.searchParams.set(name, value)
+    return address
+  }
+
+  async #ask<T>(method: 'GET' | 'POST', path: string, body?: object, query?: Record<string, string>): Promise<T> {
+    let answer: Response
+    try {
+      answer = await fetch(this.#address(path, query), {
+        method,
+        headers: { ...this.#place.headers, ...(body ? { 'content-type': 'application/json' } : {}) },
+        signal: AbortSignal.timeout(ANSWER),
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      })
+    } catch (cause) {
+      throw new CkptError('INTERNAL', `OpenCode's server at ${this.#place.url} does not answer.`, {
+        hints: ['opencode serve'],
+        cause,
+      })
+    }
+    const text = await answer.text()
+    if (!answer.ok) throw this.#failed(path, answer.status, text)
+    return (text === '' ? null : JSON.parse(text)) as T
+  }
+
+  #failed(path: string, status: number, text: string): CkptError {
+    const said = `OpenCode's server answered ${path} with ${status}${text === '' ? '' : `: ${text.slice(0, 300)}`}.`
+    if (status === 404) return new CkptError('NOT_FOUND', said, { hints: ['ckpt list --sessions'] })
+    if (/busy/i.test(text)) return new CkptError('TURN_RUNNING', said)
+    return new CkptError('INTERNAL', said)
+  }
+}
+
+const part = encodeURIComponent
