@@ -8,6 +8,8 @@ import { Scratch } from '../support/scratch.ts'
 const root = path.resolve(import.meta.dirname, '../..')
 const modules = fs.realpathSync(path.join(root, 'node_modules'))
 const examples = fs.readdirSync(path.join(root, 'docs/examples')).sort()
+/** They are run by test/backends/chat.test.ts. */
+const frontEnd = ['agents.ts', 'chat.ts']
 
 /** A project with the packed package and nothing else but TypeScript, the types of Node, and what the package asks for. */
 function project(scratch: Scratch): string {
@@ -27,6 +29,7 @@ function project(scratch: Scratch): string {
   }
   fs.writeFileSync(path.join(home, 'package.json'), '{"type":"module","private":true}')
   for (const name of examples) fs.copyFileSync(path.join(root, 'docs/examples', name), path.join(home, name))
+  for (const name of frontEnd) fs.copyFileSync(path.join(root, 'examples', name), path.join(home, name))
   const compilerOptions = {
     target: 'ES2022',
     module: 'NodeNext',
@@ -37,8 +40,12 @@ function project(scratch: Scratch): string {
     types: ['node'],
     outDir: 'out',
     rootDir: '.',
+    rewriteRelativeImportExtensions: true,
   }
-  fs.writeFileSync(path.join(home, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: examples }))
+  fs.writeFileSync(
+    path.join(home, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions, files: [...examples, ...frontEnd] }),
+  )
   return home
 }
 
