@@ -56,7 +56,13 @@ describe.skipIf(!isThere('The Claude Agent SDK', sdkFile))(
       expect((await agent.checkpoints()).map(({ id }) => id)).toEqual([one!.id])
       expect(agent.messages.some(({ uuid }) => uuid === two!.id)).toBe(true)
 
-      expect(await agent.undo()).toMatchObject({ revertMessageID: one!.id, restoredPrompt: first })
+      expect(await agent.reverted()).toEqual({
+        revertMessageID: two!.id,
+        restoredPrompt: second,
+        summary: { files: 2, insertions: 1, deletions: 2 },
+      })
+      expect(await codeOf(agent.undo({ to: two!.id }))).toBe('NOTHING_TO_UNDO')
+      expect(await agent.undo({ to: one!.id })).toMatchObject({ revertMessageID: one!.id, restoredPrompt: first })
       expect([scratch.read('a.txt'), scratch.exists('shell.txt')]).toEqual(['one\n', true])
       expect(await codeOf(agent.undo())).toBe('NOTHING_TO_UNDO')
       expect(await codeOf(agent.redo())).toBe('UNSUPPORTED')
@@ -87,6 +93,7 @@ describe.skipIf(!isThere('The Claude Agent SDK', sdkFile))(
         ['forked', { old, new: session }],
       ])
       expect(transcript(old)).toBe(before)
+      expect(await agent.reverted()).toBe(null)
       // What was undone is no longer part of the conversation, neither for the model nor here.
       expect(model.heard.at(-1)).toEqual(['first', 'third'])
       expect(agent.messages.some(({ uuid }) => uuid === revertMessageID)).toBe(false)
@@ -133,6 +140,7 @@ describe.skipIf(!isThere('The Claude Agent SDK', sdkFile))(
       expect(await again.checkpoints()).toEqual(known.slice(1))
       expect(await again.undo()).toMatchObject({ revertMessageID: known[1]!.id })
       expect(scratch.read('a.txt')).toBe('one\n')
+      expect(await again.reverted()).toMatchObject({ revertMessageID: known[1]!.id, restoredPrompt: first })
       // Nothing is known of it here but its transcript.
       fs.rmSync(scratch.at('.git/ckpt'), { recursive: true })
       scratch.write({ 'a.txt': 'three\n' })
@@ -146,6 +154,26 @@ describe.skipIf(!isThere('The Claude Agent SDK', sdkFile))(
       await say(stranger, prompt('third', { write: 'third.txt', content: '3\n' }))
       expect(model.heard.at(-1)).toEqual(['first', 'third'])
       expect(transcript(session)).toBe(before)
+    })
+
+    test('the SDK chooses the session (continue): its earlier prompts can be undone too', async () => {
+      const { scratch, open, options } = await claudeStage()
+      const one = await open()
+      await say(one, first)
+      fs.rmSync(scratch.at('.git/ckpt'), { recursive: true })
+      const agent = await open({ options: { ...options, continue: true } })
+      const created: string[] = []
+      agent.on('checkpoint.created', ({ description }) => created.push(description))
+      await say(agent, second)
+      await say(agent, prompt('third', { write: 'third.txt', content: '3\n' }))
+      expect(agent.sessionId).toBe(one.sessionId)
+      expect([names(await agent.checkpoints()), created.length]).toEqual([['third', 'second', 'first'], 2])
+      await agent.undo({ turns: 3 })
+      expect([scratch.read('a.txt'), scratch.exists('new.txt'), scratch.exists('third.txt')]).toEqual([
+        'one\n',
+        false,
+        false,
+      ])
     })
 
     test('ten prompts are kept, or as many as the configuration says', async () => {

@@ -117,13 +117,28 @@ export class ClaudeAgent<S extends AgentSdk = AgentSdk> {
   async undo(options: ClaudeUndoOptions = {}): Promise<ClaudeUndo> {
     const session = this.#conversation.session
     if (session === null) throw nothingToUndo('There is no prompt yet.')
-    const change = await this.#worktree.sessions.undo({ ...options, session })
+    const { sessions } = this.#worktree
+    const { to, turns: _, ...rest } = options
+    const isId = to !== undefined && !/^\d+$/.test(to)
+    const change = isId
+      ? await sessions.revert(to, undefined, { ...rest, session })
+      : await sessions.undo({ ...options, session })
     return {
       revertMessageID: change.messageId ?? '',
       restoredPrompt: change.restoredPrompt,
       summary: change.summary ?? (await this.#summary(session, change)),
       change,
     }
+  }
+
+  /** What is undone and waits for the next prompt, which leaves it behind; null: nothing. The same after a reconnect. */
+  async reverted(): Promise<Omit<ClaudeUndo, 'change'> | null> {
+    const session = this.#conversation.session
+    if (session === null) return null
+    const { revertMessageID, restoredPrompt, revertDiff } = await this.#worktree.sessions.getSessionInfo(session)
+    if (revertMessageID === null) return null
+    const kept = await this.#conversation.within((context) => this.#conversation.recordOf(context, session))
+    return { revertMessageID, restoredPrompt, summary: kept.summary ?? countsIn(revertDiff) }
   }
 
   /** @throws CkptError UNSUPPORTED without ckpt's own checkpoints, NOTHING_TO_REDO */
@@ -141,10 +156,10 @@ export class ClaudeAgent<S extends AgentSdk = AgentSdk> {
     return this
   }
 
+  /** Of ckpt's own undo: its boundary's diff. A dry run has none. */
   async #summary(session: string, { files, dryRun }: ChangeInfo): Promise<Summary> {
-    const { revertDiff } = await this.#worktree.sessions.getSessionInfo(session)
-    const { insertions, deletions } = dryRun ? { insertions: 0, deletions: 0 } : countsIn(revertDiff)
-    return { files: files.length, insertions, deletions }
+    if (dryRun) return { files: files.length, insertions: 0, deletions: 0 }
+    return countsIn((await this.#worktree.sessions.getSessionInfo(session)).revertDiff)
   }
 }
 

@@ -68,6 +68,7 @@ export class Conversation {
   #ended = 0
   #waiting: { id: string; text: string }[] = []
   #sent = new Set<string>()
+  #continues = false
   #stopHeard = true
   #asked = false
   #atRest: (() => void)[] = []
@@ -126,6 +127,11 @@ export class Conversation {
   async adopt(session: string): Promise<void> {
     if (session === this.session) return
     await this.#become(parseSessionId(session), { known: true })
+  }
+
+  /** The SDK goes on with a session of its own choice: what it was before is in its transcript. */
+  continues(): void {
+    this.#continues = this.session === null
   }
 
   async plan(): Promise<Plan> {
@@ -264,10 +270,12 @@ export class Conversation {
       const isNew = !known && (parent !== null || this.#parent === null)
       await this.within(async (context) => {
         const kept = readRecord(context, session)
+        const earlier = known || this.#continues
         const fresh = { ...emptyRecord(session, parent), last: parent === null ? null : this.#last }
-        const record = kept ?? (known ? await this.recordOf(context, session) : fresh)
+        const record = kept ?? (earlier ? this.#unsent(await this.recordOf(context, session)) : fresh)
         if (!kept) writeRecord(context, record)
-        if (known) this.#last = record.last
+        if (earlier) this.#last = record.last
+        this.#continues = false
         await setSessionBackend(context, session, NAME)
       })
       this.session = session
@@ -278,6 +286,13 @@ export class Conversation {
     })
     this.#serial = work.catch(() => undefined)
     return work
+  }
+
+  /** A transcript may hold the prompt already that this is about. */
+  #unsent(record: SessionRecord): SessionRecord {
+    const checkpoints = record.checkpoints.filter(({ id }) => !this.#sent.has(id))
+    const first = record.checkpoints[record.checkpoints.length - checkpoints.length - 1]
+    return first ? { ...record, checkpoints, last: first.anchor } : record
   }
 
   async #capture({ id, text }: { id: string; text: string }): Promise<void> {
@@ -291,7 +306,7 @@ export class Conversation {
       writeRecord(context, next)
       this.events.emit('checkpoint.created', checkpointOf(next.checkpoints[0]!))
     })
-    this.#askOnce(id).catch(() => undefined) // a query that ends meanwhile has nothing to say
+    if (!this.recorded) this.#askOnce(id).catch(() => undefined) // a query that ends meanwhile has nothing to say
   }
 
   /** The SDK says that it keeps copies to the agent by a variable; one that does not leaves it to the caller. */
@@ -300,7 +315,7 @@ export class Conversation {
     this.#asked = true
     const { canRewind, error = '' } = await this.live.rewindFiles(id, { dryRun: true })
     if (!canRewind && /not enabled/i.test(error))
-      this.warn(`The agent keeps no copies of files (${error}): set ${VARIABLE}=true in its environment.`)
+      this.warn(`The agent keeps no copies of files (${error}). An old SDK wants ${VARIABLE}=true in its environment.`)
   }
 
   async #turnEnded(status: Exclude<OwnTurn['status'], 'running'>): Promise<void> {

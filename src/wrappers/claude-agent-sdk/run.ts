@@ -61,6 +61,7 @@ async function begin(
   { input, options }: { input: Input; options: KnownOptions },
 ): Promise<Segment> {
   if (options.resume !== undefined) await conversation.adopt(options.resume)
+  else if (options.continue) conversation.continues()
   const plan = await conversation.plan()
   const segment = { again: false } as Segment
   const feed = async function* (): AsyncGenerator<UserMessage, void> {
@@ -91,7 +92,10 @@ const isSame = (a: Plan, b: Plan) => a.resume === b.resume && a.anchor === b.anc
 
 /** The caller's options, with what undo needs beside them. */
 export function optionsFor(conversation: Conversation, options: KnownOptions, plan: Plan | null): KnownOptions {
-  const { resume: _, forkSession: __, resumeSessionAt: ___, ...own } = options
+  const { resume: _, forkSession: __, resumeSessionAt: ___, ...given } = options
+  // They choose a session, and this conversation has one.
+  const { continue: ____, sessionId: _____, ...rest } = given
+  const own = conversation.session === null ? given : rest
   return {
     cwd: conversation.root,
     ...own,
@@ -99,7 +103,9 @@ export function optionsFor(conversation: Conversation, options: KnownOptions, pl
     extraArgs: { ...options.extraArgs, 'replay-user-messages': null },
     ...(plan?.resume == null ? {} : { resume: plan.resume }),
     ...(plan?.anchor == null ? {} : { forkSession: true, resumeSessionAt: plan.anchor }),
-    ...(plan && conversation.recorded ? { hooks: hooksFor(conversation, options) } : {}),
+    ...(plan && conversation.recorded && conversation.env.vars.CKPT_DISABLED !== '1'
+      ? { hooks: hooksFor(conversation, options) }
+      : {}),
   }
 }
 
