@@ -66,8 +66,9 @@ export const claudeVars = ({ url }: Model): Record<string, string> => ({
 })
 
 /** One prompt, to its end; the last words. */
-export async function say(agent: ClaudeAgent, prompt: string): Promise<string> {
+export async function say(agent: ClaudeAgent, prompt: string, options?: object): Promise<string> {
   let said = ''
-  for await (const message of agent.query({ prompt })) if (message.type === 'result') said = String(message.result)
+  for await (const message of agent.query({ prompt, options }))
+    if (message.type === 'result') said = String(message.result)
   return said
 }

@@ -95,7 +95,7 @@ export class ClaudeAgent<S extends AgentSdk = AgentSdk> {
 
   /** The SDK's query that is live; null when idle. */
   getQueryInstance(): QueryOf<S> | null {
-    return this.#conversation.live as QueryOf<S> | null
+    return this.#conversation.life.live as QueryOf<S> | null
   }
 
   /** The prompts that can be gone back to before, newest first; those that are undone are not among them. */
@@ -177,8 +177,9 @@ export async function openClaudeAgent<S extends AgentSdk = AgentSdk>(
   const own = (options ?? {}) as KnownOptions
   const loaded = sdk ?? ((await loadSdk()) as S)
   const backend = claudeBackend(conversation, async (asked, ask) => {
-    if (conversation.session === asked) await conversation.ended()
-    if (conversation.live && conversation.session === asked) return conversation.asking(ask, conversation.live)
+    if (conversation.session === asked) await conversation.life.ended()
+    const { life } = conversation
+    if (life.live && conversation.session === asked) return life.asking(ask, life.live)
     return resumed(loaded, { ...optionsFor(conversation, own, null), resume: asked }, ask)
   })
   const worktree = await openWorktree(directory, { vars, backends: [backend] })

@@ -9,6 +9,8 @@ import { type Context, closeContext, openContext } from '../../ops/context.ts'
 import { mark } from '../../ops/mark.ts'
 import { setSessionBackend } from '../../ops/session-backends.ts'
 import { loadTimeline, readRefs } from '../../ops/sessions.ts'
+import { QueryLife } from './life.ts'
+import { Prompts } from './prompts.ts'
 import {
   type ClaudeCheckpoint,
   checkpointOf,
@@ -20,7 +22,7 @@ import {
   withStatus,
   writeRecord,
 } from './record.ts'
-import { type AgentMessage, type AgentQuery, promptOf, type UserMessage } from './sdk.ts'
+import { type AgentMessage, promptOf, type UserMessage } from './sdk.ts'
 import { recordFromTranscript } from './transcript.ts'
 
 export const NAME = 'claude-agent-sdk'
@@ -39,8 +41,8 @@ export interface ClaudeAgentEvents {
 
 const VARIABLE = 'CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING'
 
-/** Milliseconds. */
-const END = 5000
+/** Milliseconds until prompts that the agent does not take up are given up. */
+const PATIENCE = 5000
 
 /** How the next prompt is sent. */
 export interface Plan {
@@ -59,23 +61,16 @@ export class Conversation {
   /** ckpt records checkpoints of its own. */
   readonly recorded: boolean
   session: SessionId | null = null
-  live: AgentQuery | null = null
+  readonly life = new QueryLife(() => this.running)
   /** What was said, as the SDK sent it; an undo does not cut it, the next prompt after it does. */
   messages: AgentMessage[] = []
   #last: string | null = null
   #parent: SessionId | null = null
-  #begun = 0
-  #ended = 0
-  #waiting: { id: string; text: string }[] = []
-  #sent = new Set<string>()
+  readonly #prompts = new Prompts()
   #continues = false
   #stopHeard = true
   #asked = false
-  #atRest: (() => void)[] = []
-  #asking = 0
-  #due = false
-  #ending: Promise<void> | null = null
-  #isOver: () => void = () => undefined
+  #patience: NodeJS.Timeout | undefined
   #serial: Promise<unknown> = Promise.resolve()
 
   constructor(env: Env, { root, recorded }: { root: string; recorded: boolean }) {
@@ -85,7 +80,7 @@ export class Conversation {
   }
 
   get running(): boolean {
-    return this.#begun > this.#ended
+    return this.#prompts.running
   }
 
   async within<T>(work: (context: Context) => Promise<T>): Promise<T> {
@@ -161,16 +156,14 @@ export class Conversation {
       this.events.emit('boundary.changed', { session, messageId: null })
     }
     if (plan.resume === null || plan.anchor !== null) this.#parent = plan.resume
-    this.#begun++
     this.#stopHeard = false
-    const text = promptOf({ type: 'user', uuid: uuid!, message })?.text ?? ''
-    this.#waiting.push({ id: uuid!, text })
-    this.#sent.add(uuid!)
+    this.#prompts.send(uuid!, promptOf({ type: 'user', uuid: uuid!, message })?.text ?? '')
   }
 
   /** A message of the SDK's. */
   async hear(message: AgentMessage): Promise<void> {
     const { type, subtype, session_id: session, uuid } = message
+    clearTimeout(this.#patience)
     if (
       session &&
       session !== this.session &&
@@ -178,83 +171,42 @@ export class Conversation {
     )
       await this.#become(parseSessionId(session), { known: false })
     // The agent also says what is no prompt as if the person had: that the turn was interrupted.
-    const prompt = this.#sent.has(uuid ?? '') ? promptOf(message) : null
-    if (prompt) await this.#capture(prompt)
-    if (type !== 'user' && type !== 'assistant') return type === 'result' ? this.#result(message) : undefined
-    this.messages.push(message)
-    if (!prompt && uuid && !message.parent_tool_use_id) this.#last = uuid
+    const isPrompt = type === 'user' && uuid !== undefined && this.#prompts.isSent(uuid)
+    if (isPrompt && this.#prompts.takeUp(uuid)) await this.#capture(uuid, promptOf(message)?.text ?? '')
+    if (type === 'user' || type === 'assistant') this.messages.push(message)
+    if ((type === 'user' || type === 'assistant') && !isPrompt && uuid && !message.parent_tool_use_id) this.#last = uuid
+    if (type === 'command_lifecycle' && !/^(queued|started)$/.test(message.state ?? ''))
+      this.#prompts.drop(message.command_uuid ?? '')
+    if (type === 'result') await this.#result(subtype === 'success' ? 'completed' : 'failed')
   }
 
-  #result({ subtype }: AgentMessage): Promise<void> {
-    return this.#turnEnded(subtype === 'success' ? 'completed' : 'failed')
-  }
-
-  /** Resolves when every prompt that was sent has its result, and the caller has seen it. From then on there is no query. */
-  settled(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#atRest.push(() => {
-        this.live = null
-        this.#ending = new Promise((done) => {
-          this.#isOver = done
-        })
-        resolve()
-      })
-      if (!this.running) this.told()
-    })
-  }
-
-  /** The caller has seen a message, and wants the next one. */
-  told(): void {
-    if (this.running) return
-    if (this.#asking > 0) this.#due = true
-    else for (const release of this.#atRest.splice(0)) release()
-  }
-
-  /** The live query stays until it has answered. */
-  async asking<T>(ask: (query: AgentQuery) => Promise<T>, query: AgentQuery): Promise<T> {
-    this.#asking++
-    try {
-      return await ask(query)
-    } finally {
-      this.#asking--
-      if (this.#due) {
-        this.#due = false
-        this.told()
-      }
-    }
+  async #result(status: 'completed' | 'failed'): Promise<void> {
+    this.#prompts.end()
+    await this.#turnEnded(status)
+    if (!this.#prompts.onlyWaiting) return
+    // The agent takes the next one up at once, or has dropped it without a word.
+    this.#patience = setTimeout(() => {
+      this.#prompts.giveUp()
+      this.life.goOn()
+    }, PATIENCE)
   }
 
   /** The query is over, in whatever way. */
   async over(): Promise<void> {
-    this.live = null
-    if (this.running) await this.#turnEnded('interrupted')
-    this.#ended = this.#begun
-    this.#waiting = []
-    this.#sent.clear()
-    this.told()
-    this.#isOver()
-    this.#ending = null
-  }
-
-  /** A query whose prompts have ended is gone when it has written down what it knows; who does not read its end is not waited for. */
-  async ended(): Promise<void> {
-    if (!this.#ending) return
-    let timer: NodeJS.Timeout | undefined
-    const enough = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, END)
-    })
-    await Promise.race([this.#ending, enough])
-    clearTimeout(timer)
+    clearTimeout(this.#patience)
+    const wasRunning = this.running
+    this.#prompts.clear()
+    if (wasRunning) await this.#turnEnded('interrupted')
+    this.life.over()
   }
 
   /** What a hook of the SDK's is told before its prompt is recorded. */
   async promptHeard(given: string, text: string): Promise<{ messageId?: string; parent?: string }> {
     const session = parseSessionId(given)
     if (session !== this.session) await this.#become(session, { known: false })
-    const at = this.#waiting.findIndex((one) => one.text === text)
-    const [found] = at < 0 ? [] : this.#waiting.splice(0, at + 1).slice(-1)
+    const messageId = this.#prompts.heard(text)
     const parent = await this.within(async (context) => (await this.recordOf(context, session)).parent)
-    return { ...(found ? { messageId: found.id } : {}), ...(parent === null ? {} : { parent }) }
+    return { ...(messageId === null ? {} : { messageId }), ...(parent === null ? {} : { parent }) }
   }
 
   stopHeard(): void {
@@ -290,12 +242,12 @@ export class Conversation {
 
   /** A transcript may hold the prompt already that this is about. */
   #unsent(record: SessionRecord): SessionRecord {
-    const checkpoints = record.checkpoints.filter(({ id }) => !this.#sent.has(id))
+    const checkpoints = record.checkpoints.filter(({ id }) => !this.#prompts.isSent(id))
     const first = record.checkpoints[record.checkpoints.length - checkpoints.length - 1]
     return first ? { ...record, checkpoints, last: first.anchor } : record
   }
 
-  async #capture({ id, text }: { id: string; text: string }): Promise<void> {
+  async #capture(id: string, text: string): Promise<void> {
     const session = this.session
     if (session === null) return
     await this.within(async (context) => {
@@ -311,22 +263,21 @@ export class Conversation {
 
   /** The SDK says that it keeps copies to the agent by a variable; one that does not leaves it to the caller. */
   async #askOnce(id: string): Promise<void> {
-    if (this.#asked || !this.live) return
+    const { live } = this.life
+    if (this.#asked || !live) return
     this.#asked = true
-    const { canRewind, error = '' } = await this.live.rewindFiles(id, { dryRun: true })
+    const { canRewind, error = '' } = await live.rewindFiles(id, { dryRun: true })
     if (!canRewind && /not enabled/i.test(error))
       this.warn(`The agent keeps no copies of files (${error}). An old SDK wants ${VARIABLE}=true in its environment.`)
   }
 
   async #turnEnded(status: Exclude<OwnTurn['status'], 'running'>): Promise<void> {
-    this.#ended++
     const session = this.session
     if (session === null) return
     try {
       await this.within(async (context) => {
         const record = await this.recordOf(context, session)
-        const done = this.running ? record : withStatus(record, status)
-        writeRecord(context, { ...done, last: this.#last })
+        writeRecord(context, { ...withStatus(record, status), last: this.#last })
         // The agent's own word that it stopped came already, unless it was interrupted or failed.
         if (this.recorded && !this.#stopHeard && !this.running && (await this.isRecorded(context, session)))
           await mark(context, { event: 'stop', session, status, onlyRunning: true }, this.env.monotonic())

@@ -30,7 +30,7 @@ export function runQuery<S extends AgentSdk>(
         for await (const message of segment.query) {
           await conversation.hear(message)
           yield message
-          conversation.told()
+          conversation.life.goOn()
         }
         again = segment.again
         await conversation.over()
@@ -40,7 +40,7 @@ export function runQuery<S extends AgentSdk>(
       await input.close()
     }
   })()
-  const live = async () => conversation.live ?? (await first)?.query
+  const live = async () => conversation.life.live ?? (await first)?.query
   return new Proxy(messages, {
     get(target, key) {
       const own: unknown = Reflect.get(target, key, target)
@@ -68,7 +68,7 @@ async function begin(
     for (let sent = false; ; sent = true) {
       const message = await input.next()
       // The end of the prompts would close the way by which a query is asked to interrupt or rewind.
-      if (!message) return conversation.settled()
+      if (!message) return conversation.life.settled()
       const now = await conversation.plan()
       if (sent ? now.undone !== null : !isSame(now, plan)) {
         input.putBack(message)
@@ -84,7 +84,7 @@ async function begin(
   }
   const given: GivenTo<AgentSdk> = { prompt: feed(), options: optionsFor(conversation, options, plan) }
   segment.query = sdk.query(given) as unknown as AgentQuery
-  conversation.live = segment.query
+  conversation.life.live = segment.query
   return segment
 }
 

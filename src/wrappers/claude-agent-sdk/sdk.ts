@@ -12,6 +12,9 @@ export interface AgentMessage {
   parent_tool_use_id?: string | null
   isSynthetic?: boolean
   message?: unknown
+  /** Of `command_lifecycle`: what became of a prompt. */
+  command_uuid?: string
+  state?: string
 }
 
 export interface RewindResult {

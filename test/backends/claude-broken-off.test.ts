@@ -1,0 +1,98 @@
+// The real Claude Agent SDK, broken off in the middle: left by the caller, aborted, killed. And places and calls beside the usual.
+import fs from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { openClaudeAgent } from '../../src/wrappers/claude-agent-sdk/agent.ts'
+import { claudeStage, claudeVars, loadSdk, type Stage, say, sdkFile } from '../support/claude-sdk.ts'
+import { isThere } from '../support/clients.ts'
+import { Scratch } from '../support/scratch.ts'
+import { prompt, startModel } from '../support/told-model.ts'
+
+const first = prompt('first', { write: 'one.txt', content: '1\n' })
+const endless = prompt('second', { write: 'two.txt', content: '2\n' }, { bash: 'until [ -e never ]; do sleep 1; done' })
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 20))
+}
+
+/** The agent's own processes of this test. */
+function processes({ scratch }: Stage): number[] {
+  const pids = fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  const isOurs = (pid: string) => {
+    try {
+      const program = fs.readlinkSync(`/proc/${pid}/exe`)
+      return (
+        /claude/.test(program) && fs.readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`HOME=${scratch.home}\0`)
+      )
+    } catch {
+      return false // it is gone, or not ours to look at
+    }
+  }
+  return pids.filter(isOurs).map(Number)
+}
+
+describe.skipIf(!isThere('The Claude Agent SDK', sdkFile))('the SDK from npm (skipped where it is not)', () => {
+  test.each([false, true])(
+    'left, aborted, killed: the turn can be undone, and the next one goes on (%s)',
+    async (checkpoints) => {
+      const stage = await claudeStage()
+      const { scratch, open, options, model } = stage
+      const agent = await open({ checkpoints })
+      await say(agent, first)
+      const goneBack = async (...heard: string[]) => {
+        expect(agent.getQueryInstance()).toBe(null)
+        expect(await agent.undo()).toMatchObject({ restoredPrompt: endless })
+        expect([scratch.exists('two.txt'), scratch.exists('one.txt')]).toEqual([false, true])
+        await say(agent, prompt(heard.at(-1)!, { bash: 'true' }))
+        expect(model.heard.at(-1)).toEqual(heard)
+      }
+      for await (const _ of agent.query({ prompt: endless })) if (scratch.exists('two.txt')) break
+      await goneBack('first', 'third')
+
+      const abortController = new AbortController()
+      const aborted = say(agent, endless, { ...options, abortController })
+      await until(() => scratch.exists('two.txt'))
+      abortController.abort()
+      await expect(aborted).rejects.toThrow('abort')
+      await goneBack('first', 'third', 'fourth')
+
+      const killed = say(agent, endless)
+      await until(() => scratch.exists('two.txt'))
+      for (const pid of processes(stage)) process.kill(pid, 'SIGKILL')
+      await expect(killed).rejects.toThrow('SIGKILL')
+      await goneBack('first', 'third', 'fourth', 'fifth')
+    },
+  )
+
+  test('a plain directory, once it is initialized', async () => {
+    const scratch = new Scratch('plain')
+    const model = await startModel(scratch.root)
+    const env = { ...scratch.vars, ...claudeVars(model) }
+    const options = { env, permissionMode: 'bypassPermissions', allowDangerouslySkipPermissions: true }
+    const given = { sdk: await loadSdk(), options, vars: scratch.vars, checkpoints: true }
+    await expect(openClaudeAgent(scratch.root, given)).rejects.toMatchObject({ code: 'NOT_INITIALIZED' })
+    const agent = await openClaudeAgent(scratch.root, { ...given, init: true })
+    await say(agent, first)
+    await agent.undo()
+    expect(fs.readdirSync(scratch.root)).toEqual([])
+    await agent.redo()
+    expect(fs.readdirSync(scratch.root)).toEqual(['one.txt'])
+  })
+
+  test("the caller's own hooks and calls: they reach the SDK's query", async () => {
+    const { scratch, open, options } = await claudeStage()
+    const agent = await open({ checkpoints: true })
+    const seen: string[] = []
+    const own = async (input: { tool_name: string }) => {
+      seen.push(input.tool_name)
+      return {}
+    }
+    const query = agent.query({ prompt: first, options: { ...options, hooks: { PreToolUse: [{ hooks: [own] }] } } })
+    const calls = query as unknown as { supportedCommands: () => Promise<unknown[]> }
+    expect((await calls.supportedCommands()).length).toBeGreaterThan(0)
+    for await (const _ of query) {
+      // Read to its end.
+    }
+    expect([seen, scratch.exists('one.txt')]).toEqual([['Write'], true])
+    expect(scratch.ckpt('list').turns.map((turn: any) => turn.steps.length)).toEqual([1])
+  })
+})
