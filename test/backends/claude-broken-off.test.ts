@@ -57,7 +57,9 @@ describe.skipIf(!isThere('The Claude Agent SDK', sdkFile))('the SDK from npm (sk
 
       const killed = say(agent, endless)
       await until(() => scratch.exists('two.txt'))
-      for (const pid of processes(stage)) process.kill(pid, 'SIGKILL')
+      const pids = processes(stage)
+      expect(pids).not.toEqual([])
+      for (const pid of pids) process.kill(pid, 'SIGKILL')
       await expect(killed).rejects.toThrow('SIGKILL')
       await goneBack('first', 'third', 'fourth', 'fifth')
     },
