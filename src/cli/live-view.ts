@@ -59,7 +59,13 @@ export function startView(
       drawing = false
     })
     const { why, watched } = daemon.state()
-    const head = `${colors.bold('ckpt')} ${printable(daemon.held.root)}  ${colors.dim(`${watched} directories, ${why === null ? 'fast' : `scan: ${why}`}`)}`
+    const { lastMode, lastMs } = daemon.held.state
+    const about = [
+      `${watched} directories`,
+      `last snapshot ${lastMs.toFixed(lastMs < 10 ? 1 : 0)} ms${lastMode === 'scan' ? ' (a scan)' : ''}`,
+      ...(why === null ? [] : [`the next is a scan: ${why}`]),
+    ]
+    const head = `${colors.bold('ckpt')} ${printable(daemon.held.root)}  ${colors.dim(about.join(', '))}`
     const files = all ? [] : recent.map((path) => `  ${path}`)
     const { capabilities } = await backends.capabilitiesOf(context, undefined)
     const offered = KEYS.filter(({ needs }) => capabilities[needs]).map(({ key, what }) => `${key} ${what}`)
@@ -88,6 +94,7 @@ export function startView(
   const redraw = () => {
     dirty = true
   }
+  daemon.onWorked = redraw
   const timer = setInterval(() => {
     draw().catch((error: unknown) => {
       message = printable(String(error))

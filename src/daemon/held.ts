@@ -22,6 +22,8 @@ export interface HeldState {
   why: string | null
   misses: number
   lastMode: 'fast' | 'scan' | null
+  /** Milliseconds that the last snapshot took. */
+  lastMs: number
 }
 
 export class Held implements LiveScan, HeldWorktree {
@@ -40,7 +42,9 @@ export class Held implements LiveScan, HeldWorktree {
   #timer: NodeJS.Timeout | null = null
   #fastOff: string | null = null
   #swept = true
-  state: HeldState = { watching: false, why: 'just started', misses: 0, lastMode: null }
+  /** When the snapshot that is under way began. */
+  #began = 0
+  state: HeldState = { watching: false, why: 'just started', misses: 0, lastMode: null, lastMs: 0 }
   log: (message: string, details?: object) => void = () => undefined
   onChange: (path: string) => void = () => undefined
 
@@ -131,6 +135,7 @@ export class Held implements LiveScan, HeldWorktree {
   // LiveScan
 
   async barrier(): Promise<Awaited<ReturnType<LiveScan['barrier']>>> {
+    this.#began = this.#env.monotonic()
     if (this.#fastOff !== null || !this.state.watching) {
       this.#looked = false
       return { hint: null, barrier: 'none' }
@@ -160,6 +165,7 @@ export class Held implements LiveScan, HeldWorktree {
     this.#cache = cache
     this.#dirty = true
     this.state.lastMode = mode
+    this.state.lastMs = this.#env.monotonic() - this.#began
     if (this.#looked) this.#watcher.settle(mode === 'scan')
     this.state.why = this.#fastOff ?? this.#watcher.doubt
     this.#swept = mode === 'scan'

@@ -66,6 +66,8 @@ export async function runDaemon(env: Env, options: DaemonOptions): Promise<void>
 
 export class Daemon {
   readonly held: Held
+  /** After each piece of work. */
+  onWorked: () => void = () => undefined
   readonly #context: Context
   readonly #options: DaemonOptions
   readonly #env: Env
@@ -281,7 +283,12 @@ export class Daemon {
   /** One at a time, in the order of arrival. What it moved is seen before the next one begins. */
   enqueue<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#queue.then(work, work)
-    this.#queue = next.catch(() => undefined).then(() => this.#events.look())
+    this.#queue = next
+      .catch(() => undefined)
+      .then(() => {
+        this.onWorked()
+        return this.#events.look()
+      })
     return next
   }
 
