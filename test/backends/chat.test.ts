@@ -78,90 +78,98 @@ const first = typed(prompt('first', { read: 'a.txt' }, { write: 'a.txt', content
 const second = typed(prompt('second', { write: 'new.txt', content: 'n\n' }))
 const third = typed(prompt('third', { bash: 'echo 3 > third.txt' }))
 
-describe.skipIf(!isThere('The Claude Agent SDK', sdkFile))('the SDK from npm (skipped where it is not)', () => {
-  test('its own undo: no redo, no diff', async () => {
-    const { scratch, model } = await claudeStage()
-    const said = await chat(scratch, 'claude', {
-      lines: ['/undo', first, second, '/undo list', '/redo', '/diff', '/undo', '/undo list', third, '/undo list'],
-      vars: { ...claudeVars(model), CHAT_SDK: sdkFile! },
+describe.skipIf(!isThere('The Claude Agent SDK', sdkFile))(
+  'the SDK from npm (skipped where it is not)',
+  { timeout: 300_000 },
+  () => {
+    test('its own undo: no redo, no diff', async () => {
+      const { scratch, model } = await claudeStage()
+      const said = await chat(scratch, 'claude', {
+        lines: ['/undo', first, second, '/undo list', '/redo', '/diff', '/undo', '/undo list', third, '/undo list'],
+        vars: { ...claudeVars(model), CHAT_SDK: sdkFile! },
+      })
+      const able = 'this session cannot do that. It knows /undo, /undo list, /undo N'
+      expect(shown(said)).toEqual([
+        ['NOTHING_TO_UNDO: There is no turn in this worktree yet. Nothing was changed.'],
+        ['done'],
+        ['done'],
+        ['2  second', '1  first'],
+        [`/redo: ${able}`],
+        [`/diff: ${able}`],
+        ['undone: turn 2; 1 files', 'to edit and send again: second'],
+        ['2  second  (undone)', '1  first'],
+        ['done'],
+        ['1  third'],
+        [],
+      ])
+      expect([scratch.read('a.txt'), scratch.exists('new.txt'), scratch.read('third.txt')]).toEqual([
+        'two\n',
+        false,
+        '3\n',
+      ])
     })
-    const able = 'this session cannot do that. It knows /undo, /undo list, /undo N'
-    expect(shown(said)).toEqual([
-      ['NOTHING_TO_UNDO: There is no turn in this worktree yet. Nothing was changed.'],
-      ['done'],
-      ['done'],
-      ['2  second', '1  first'],
-      [`/redo: ${able}`],
-      [`/diff: ${able}`],
-      ['undone: turn 2; 1 files', 'to edit and send again: second'],
-      ['2  second  (undone)', '1  first'],
-      ['done'],
-      ['1  third'],
-      [],
-    ])
-    expect([scratch.read('a.txt'), scratch.exists('new.txt'), scratch.read('third.txt')]).toEqual([
-      'two\n',
-      false,
-      '3\n',
-    ])
-  })
 
-  test('with checkpoints of ckpt: all of it', async () => {
-    const { scratch, model } = await claudeStage()
-    const said = await chat(scratch, 'claude', {
-      lines: [first, third, '/diff', '/undo', '/redo', '/undo 1', '/redo'],
-      vars: { ...claudeVars(model), CHAT_SDK: sdkFile!, CHAT_CHECKPOINTS: '1' },
+    test('with checkpoints of ckpt: all of it', async () => {
+      const { scratch, model } = await claudeStage()
+      const said = await chat(scratch, 'claude', {
+        lines: [first, third, '/diff', '/undo', '/redo', '/undo 1', '/redo'],
+        vars: { ...claudeVars(model), CHAT_SDK: sdkFile!, CHAT_CHECKPOINTS: '1' },
+      })
+      expect(shown(said.slice(2))).toEqual([
+        ['added third.txt +1 -0'],
+        ['undone: turn 2; 1 files', 'to edit and send again: third'],
+        ['back again: turn 2; 1 files'],
+        ['undone: turn 1, 2; 2 files', 'to edit and send again: first'],
+        ['back again: turn 1; 1 files'],
+        [],
+      ])
+      expect([scratch.read('a.txt'), scratch.exists('third.txt')]).toEqual(['two\n', false])
     })
-    expect(shown(said.slice(2))).toEqual([
-      ['added third.txt +1 -0'],
-      ['undone: turn 2; 1 files', 'to edit and send again: third'],
-      ['back again: turn 2; 1 files'],
-      ['undone: turn 1, 2; 2 files', 'to edit and send again: first'],
-      ['back again: turn 1; 1 files'],
-      [],
-    ])
-    expect([scratch.read('a.txt'), scratch.exists('third.txt')]).toEqual(['two\n', false])
-  })
-})
+  },
+)
 
-describe.skipIf(!isThere('OpenCode', opencodeProgram))('the server from npm (skipped where it is not)', () => {
-  test('its revert and unrevert: all of it', async () => {
-    const { scratch, url } = await openCodeStage()
-    const said = await chat(scratch, 'opencode', {
-      lines: [
-        '/undo',
-        first,
-        second,
-        '/diff',
-        '/undo',
-        '/undo',
-        '/undo',
-        '/redo',
-        '/undo 1',
-        '/redo',
-        '/redo',
-        '/redo',
-      ],
-      vars: { CHAT_OPENCODE: url },
+describe.skipIf(!isThere('OpenCode', opencodeProgram))(
+  'the server from npm (skipped where it is not)',
+  { timeout: 300_000 },
+  () => {
+    test('its revert and unrevert: all of it', async () => {
+      const { scratch, url } = await openCodeStage()
+      const said = await chat(scratch, 'opencode', {
+        lines: [
+          '/undo',
+          first,
+          second,
+          '/diff',
+          '/undo',
+          '/undo',
+          '/undo',
+          '/redo',
+          '/undo 1',
+          '/redo',
+          '/redo',
+          '/redo',
+        ],
+        vars: { CHAT_OPENCODE: url },
+      })
+      const nothing = expect.stringMatching(
+        /^NOTHING_TO_UNDO: Session ses_\w+ has no visible turn\. Nothing was changed\.$/,
+      )
+      expect(shown(said)).toEqual([
+        [nothing],
+        ['done'],
+        ['done'],
+        ['added new.txt +1 -0'],
+        ['undone: turn 2; 1 files', 'to edit and send again: second'],
+        ['undone: turn 1; 1 files', 'to edit and send again: first'],
+        [nothing],
+        ['back again: turn 1; 1 files'],
+        ['undone: turn 1; 1 files', 'to edit and send again: first'],
+        ['back again: turn 1; 1 files'],
+        ['back again: turn 2; 1 files'],
+        [expect.stringMatching(/^NOTHING_TO_REDO: Session ses_\w+ has nothing undone\. Nothing was changed\.$/)],
+        [],
+      ])
+      expect([scratch.read('a.txt'), scratch.read('new.txt')]).toEqual(['two\n', 'n\n'])
     })
-    const nothing = expect.stringMatching(
-      /^NOTHING_TO_UNDO: Session ses_\w+ has no visible turn\. Nothing was changed\.$/,
-    )
-    expect(shown(said)).toEqual([
-      [nothing],
-      ['done'],
-      ['done'],
-      ['added new.txt +1 -0'],
-      ['undone: turn 2; 1 files', 'to edit and send again: second'],
-      ['undone: turn 1; 1 files', 'to edit and send again: first'],
-      [nothing],
-      ['back again: turn 1; 1 files'],
-      ['undone: turn 1; 1 files', 'to edit and send again: first'],
-      ['back again: turn 1; 1 files'],
-      ['back again: turn 2; 1 files'],
-      [expect.stringMatching(/^NOTHING_TO_REDO: Session ses_\w+ has nothing undone\. Nothing was changed\.$/)],
-      [],
-    ])
-    expect([scratch.read('a.txt'), scratch.read('new.txt')]).toEqual(['two\n', 'n\n'])
-  })
-})
+  },
+)

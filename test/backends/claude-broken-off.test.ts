@@ -30,71 +30,75 @@ function processes({ scratch }: Stage): number[] {
   return pids.filter(isOurs).map(Number)
 }
 
-describe.skipIf(!isThere('The Claude Agent SDK', sdkFile))('the SDK from npm (skipped where it is not)', () => {
-  test.each([false, true])(
-    'left, aborted, killed: the turn can be undone, and the next one goes on (%s)',
-    async (checkpoints) => {
-      const stage = await claudeStage()
-      const { scratch, open, options, model } = stage
-      const agent = await open({ checkpoints })
+describe.skipIf(!isThere('The Claude Agent SDK', sdkFile))(
+  'the SDK from npm (skipped where it is not)',
+  { timeout: 300_000 },
+  () => {
+    test.each([false, true])(
+      'left, aborted, killed: the turn can be undone, and the next one goes on (%s)',
+      async (checkpoints) => {
+        const stage = await claudeStage()
+        const { scratch, open, options, model } = stage
+        const agent = await open({ checkpoints })
+        await say(agent, first)
+        const goneBack = async (...heard: string[]) => {
+          expect(agent.getQueryInstance()).toBe(null)
+          expect(await agent.undo()).toMatchObject({ restoredPrompt: endless })
+          expect([scratch.exists('two.txt'), scratch.exists('one.txt')]).toEqual([false, true])
+          await say(agent, prompt(heard.at(-1)!, { bash: 'true' }))
+          expect(model.heard.at(-1)).toEqual(heard)
+        }
+        for await (const _ of agent.query({ prompt: endless })) if (scratch.exists('two.txt')) break
+        await goneBack('first', 'third')
+
+        const abortController = new AbortController()
+        const aborted = say(agent, endless, { ...options, abortController })
+        await until(() => scratch.exists('two.txt'))
+        abortController.abort()
+        await expect(aborted).rejects.toThrow('abort')
+        await goneBack('first', 'third', 'fourth')
+
+        const killed = say(agent, endless)
+        await until(() => scratch.exists('two.txt'))
+        const pids = processes(stage)
+        expect(pids).not.toEqual([])
+        for (const pid of pids) process.kill(pid, 'SIGKILL')
+        await expect(killed).rejects.toThrow('SIGKILL')
+        await goneBack('first', 'third', 'fourth', 'fifth')
+      },
+    )
+
+    test('a plain directory, once it is initialized', async () => {
+      const scratch = new Scratch('plain')
+      const model = await startModel(scratch.root)
+      const env = { ...scratch.vars, ...claudeVars(model) }
+      const options = { env, permissionMode: 'bypassPermissions', allowDangerouslySkipPermissions: true }
+      const given = { sdk: await loadSdk(), options, vars: scratch.vars, checkpoints: true }
+      await expect(openClaudeAgent(scratch.root, given)).rejects.toMatchObject({ code: 'NOT_INITIALIZED' })
+      const agent = await openClaudeAgent(scratch.root, { ...given, init: true })
       await say(agent, first)
-      const goneBack = async (...heard: string[]) => {
-        expect(agent.getQueryInstance()).toBe(null)
-        expect(await agent.undo()).toMatchObject({ restoredPrompt: endless })
-        expect([scratch.exists('two.txt'), scratch.exists('one.txt')]).toEqual([false, true])
-        await say(agent, prompt(heard.at(-1)!, { bash: 'true' }))
-        expect(model.heard.at(-1)).toEqual(heard)
+      await agent.undo()
+      expect(fs.readdirSync(scratch.root)).toEqual([])
+      await agent.redo()
+      expect(fs.readdirSync(scratch.root)).toEqual(['one.txt'])
+    })
+
+    test("the caller's own hooks and calls: they reach the SDK's query", async () => {
+      const { scratch, open, options } = await claudeStage()
+      const agent = await open({ checkpoints: true })
+      const seen: string[] = []
+      const own = async (input: { tool_name: string }) => {
+        seen.push(input.tool_name)
+        return {}
       }
-      for await (const _ of agent.query({ prompt: endless })) if (scratch.exists('two.txt')) break
-      await goneBack('first', 'third')
-
-      const abortController = new AbortController()
-      const aborted = say(agent, endless, { ...options, abortController })
-      await until(() => scratch.exists('two.txt'))
-      abortController.abort()
-      await expect(aborted).rejects.toThrow('abort')
-      await goneBack('first', 'third', 'fourth')
-
-      const killed = say(agent, endless)
-      await until(() => scratch.exists('two.txt'))
-      const pids = processes(stage)
-      expect(pids).not.toEqual([])
-      for (const pid of pids) process.kill(pid, 'SIGKILL')
-      await expect(killed).rejects.toThrow('SIGKILL')
-      await goneBack('first', 'third', 'fourth', 'fifth')
-    },
-  )
-
-  test('a plain directory, once it is initialized', async () => {
-    const scratch = new Scratch('plain')
-    const model = await startModel(scratch.root)
-    const env = { ...scratch.vars, ...claudeVars(model) }
-    const options = { env, permissionMode: 'bypassPermissions', allowDangerouslySkipPermissions: true }
-    const given = { sdk: await loadSdk(), options, vars: scratch.vars, checkpoints: true }
-    await expect(openClaudeAgent(scratch.root, given)).rejects.toMatchObject({ code: 'NOT_INITIALIZED' })
-    const agent = await openClaudeAgent(scratch.root, { ...given, init: true })
-    await say(agent, first)
-    await agent.undo()
-    expect(fs.readdirSync(scratch.root)).toEqual([])
-    await agent.redo()
-    expect(fs.readdirSync(scratch.root)).toEqual(['one.txt'])
-  })
-
-  test("the caller's own hooks and calls: they reach the SDK's query", async () => {
-    const { scratch, open, options } = await claudeStage()
-    const agent = await open({ checkpoints: true })
-    const seen: string[] = []
-    const own = async (input: { tool_name: string }) => {
-      seen.push(input.tool_name)
-      return {}
-    }
-    const query = agent.query({ prompt: first, options: { ...options, hooks: { PreToolUse: [{ hooks: [own] }] } } })
-    const calls = query as unknown as { supportedCommands: () => Promise<unknown[]> }
-    expect((await calls.supportedCommands()).length).toBeGreaterThan(0)
-    for await (const _ of query) {
-      // Read to its end.
-    }
-    expect([seen, scratch.exists('one.txt')]).toEqual([['Write'], true])
-    expect(scratch.ckpt('list').turns.map((turn: any) => turn.steps.length)).toEqual([1])
-  })
-})
+      const query = agent.query({ prompt: first, options: { ...options, hooks: { PreToolUse: [{ hooks: [own] }] } } })
+      const calls = query as unknown as { supportedCommands: () => Promise<unknown[]> }
+      expect((await calls.supportedCommands()).length).toBeGreaterThan(0)
+      for await (const _ of query) {
+        // Read to its end.
+      }
+      expect([seen, scratch.exists('one.txt')]).toEqual([['Write'], true])
+      expect(scratch.ckpt('list').turns.map((turn: any) => turn.steps.length)).toEqual([1])
+    })
+  },
+)
