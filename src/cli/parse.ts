@@ -7,7 +7,7 @@ import type { CommandEntry } from './command-entry.ts'
 import { commands } from './commands.ts'
 import { VERSION } from './version.ts'
 
-const NO_COMMAND = 'No command was given'
+const NO_COMMAND = 'No command was given.'
 
 /** What was wrong with the command line, and where to look. `output`: yargs' help, which ends with what it takes it for. */
 function mistake(argv: readonly string[], message: string, output: string): CkptError {
