@@ -1,7 +1,7 @@
 // ckpt plugin for OpenCode: tells ckpt when a turn and a tool call begin and end. Put here by `ckpt agent install opencode`.
 import { spawn } from 'node:child_process'
 
-const PROGRAM = 'ckpt'
+const PROGRAM = 'ckpt-hook'
 // Milliseconds. ckpt itself is gone after 22.5 s.
 const PATIENCE = 25_000
 const HEARD = new Set(['session.created', 'session.idle', 'session.error'])
@@ -10,7 +10,7 @@ const HEARD = new Set(['session.created', 'session.idle', 'session.error'])
 const run = (event, payload, cwd) =>
   new Promise((resolve) => {
     // Detached: `opencode run` ends with the turn, the marker of its end must not end with it.
-    const child = spawn(PROGRAM, ['hook', 'opencode', event], {
+    const child = spawn(PROGRAM, ['opencode', event], {
       cwd,
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],

@@ -6,6 +6,7 @@ import path from 'node:path'
 import { benchDaemon } from './bench-daemon.ts'
 import { gateCost } from './bench-gate.ts'
 import { benchHistory } from './bench-history.ts'
+import { benchHooks } from './bench-hooks.ts'
 import { benchStore } from './bench-store.ts'
 import { layOut } from './large-tree.ts'
 
@@ -194,6 +195,7 @@ try {
   report('git commit with the gate, nothing pending', gated, bare, 'at most 1.2')
   await benchHistory(ROUNDS)
   await benchStore()
+  await benchHooks(ROUNDS)
 } finally {
   rmSync(base, { recursive: true, force: true })
 }

@@ -152,8 +152,12 @@ export const KEYS: Record<string, string> = {
   'watch.autoTurn':
     'Whether a daemon makes a turn of session `auto` of changes that are followed by quiet, while no turn of another session runs.',
   'watch.start':
-    'Whether a marker that had to look through 250 directories or more starts a daemon in the background, for those that follow.',
+    'Whether a marker that had to look through 250 directories or more, or an agent whose hooks run `ckpt-hook`, starts a daemon in the background, for those that follow.',
   'watch.idleStop': 'How long a daemon in the background stays without a call.',
+  'watch.transcripts':
+    "Whether a daemon takes turns whose hooks did not run from the agent's own transcripts (Claude Code); they are only read.",
+  'agents.tellUndone':
+    'Whether, after an undo, the next prompt tells the agent in one line which files were taken back (Claude Code, Codex, Gemini CLI).',
   'commit.auto':
     "Whether `ckpt run`, and an agent's session when it ends, make a commit of what they changed, as `ckpt commit` does.",
   'commit.messageCommand':

@@ -1,5 +1,6 @@
 /** What an agent is to the rest: payloads that become markers, and a place where our entry is kept. */
 import type { SessionId } from '../core/ids.ts'
+import type { Env } from '../env.ts'
 import type { Marker } from '../ops/mark.ts'
 
 /** What one payload asks for. */
@@ -16,6 +17,31 @@ export interface Heard {
   ended?: SessionId
   /** The agent's own record, where the id that its rewind takes can be found. */
   transcript?: { path: string; turn: string }
+}
+
+/** A prompt as the agent's own record has it. */
+export interface SaidPrompt {
+  session: SessionId
+  /** What its marker would be called, had a hook told of it. */
+  marker: string
+  /** By which of its ids a turn may be known. */
+  ids: readonly string[]
+  /** What the agent's rewind takes. */
+  messageId: string
+  /** The message id of the prompt it follows in the conversation; null: the first. */
+  parent: string | null
+  text: string
+  time: string | null
+  cwd: string | null
+  /** Null: it goes on, as far as the record tells. */
+  end: 'completed' | 'interrupted' | null
+}
+
+export interface Transcripts {
+  /** Where they are written, one directory for each place; those of a worktree begin with `prefix`. */
+  directory: (places: Omit<Places, 'root'>) => string
+  prefix: (root: string) => string
+  read: (transcript: string) => SaidPrompt[]
 }
 
 export interface HearOptions {
@@ -56,6 +82,17 @@ export interface PluginSettings {
   source: string
 }
 
+/** A setting that keeps every hook from running, and the file that it stands in. */
+export interface SwitchedOff {
+  key: string
+  path: string
+}
+
+export interface Trust {
+  trusted: number
+  waiting: number
+}
+
 export interface Agent {
   name: string
   /** As a person writes it. */
@@ -68,15 +105,23 @@ export interface Agent {
   children?: boolean
   /** What the agent waits for on standard output. */
   answer?: (event: string | undefined) => string | null
+  /** Standard output of the hook of a prompt that puts a line into the model's context; absent: there is no such place. */
+  inform?: (line: string) => string
+  /** How a person takes the conversation back too. */
+  goBack?: (ids: { session: string; messageId: string | null }) => string
   /** Milliseconds after which the agent gives a hook up, as we install it. */
   timeout: (event: string | undefined) => number
   /** The id that the agent's own rewind takes, looked for in the end of its transcript. */
   messageIdIn?: (transcript: string, turn: string) => string | null
+  transcripts?: Transcripts
   settings: HookSettings | PluginSettings
   /** Directories that say the agent is on this machine. */
   signs: (places: Omit<Places, 'root'>) => readonly string[]
   /** What a person has to do after an install. */
   afterwards?: string
+  switchedOff?: (env: Env, places: Places) => SwitchedOff | null
+  /** Of our hooks, those that the agent runs, and those that wait for its user's trust. `give`: trusts them. */
+  trust?: (env: Env, options: { root: string; give: boolean }) => Promise<Trust>
   /** What is seen of its work, in one line. */
   covers: string
 }

@@ -1,7 +1,9 @@
 /** Claude Code: https://code.claude.com/docs/en/hooks, and payloads of 2.1.197 as they arrived. */
 import * as z from 'zod/mini'
+import type { Env } from '../env.ts'
 import type { Marker } from '../ops/mark.ts'
-import type { Agent, Heard, HearOptions, Places, Scope } from './agent.ts'
+import { type Agent, type Heard, type HearOptions, type Places, SCOPES, type Scope, type SwitchedOff } from './agent.ts'
+import { readClaudeTranscript } from './claude-transcript.ts'
 import { commandsInGroup, hookGroup } from './hook-group.ts'
 import {
   hookFields,
@@ -15,6 +17,8 @@ import {
   text,
   understood,
 } from './payload.ts'
+import { settingThatIs } from './settings.ts'
+import { contextFor } from './tell-undone.ts'
 
 const schema = z.looseObject({
   ...hookFields,
@@ -164,6 +168,12 @@ function file(scope: Scope, places: Places): string {
   return `${places.root}/.claude/settings${scope === 'local' ? '.local' : ''}.json`
 }
 
+/** `disableAllHooks` in any of its files; `allowManagedHooksOnly` of whoever manages the machine. */
+function switchedOff(env: Env, places: Places): SwitchedOff | null {
+  const files = [...SCOPES.map((scope) => file(scope, places)), '/etc/claude-code/managed-settings.json']
+  return settingThatIs(env, files, [['disableAllHooks'], ['allowManagedHooksOnly']])
+}
+
 const seconds = (event: string | undefined) => (event === 'SessionEnd' ? END_TIMEOUT : TIMEOUT)
 
 export const claude: Agent = {
@@ -172,7 +182,16 @@ export const claude: Agent = {
   hear,
   timeout: (event) => seconds(event) * 1000,
   messageIdIn,
+  switchedOff,
   forks: true,
+  transcripts: {
+    directory: (places) => `${configDirectory(places)}/projects`,
+    prefix: (root) => root.replaceAll(/[^A-Za-z0-9]/g, '-'),
+    read: readClaudeTranscript,
+  },
+  goBack: ({ session }) =>
+    `in Claude Code, /rewind (or Esc twice) to before that prompt; in a conversation of its own: claude --resume ${session} --fork-session`,
+  inform: contextFor('UserPromptSubmit'),
   settings: {
     kind: 'hooks',
     file,

@@ -4,6 +4,7 @@ import type { Marker } from '../ops/mark.ts'
 import type { Agent, Heard, HearOptions, Places, Scope } from './agent.ts'
 import { commandsInGroup, hookGroup } from './hook-group.ts'
 import { hookFields, id, markerId, markersOf, promptKind, promptText, understood, usablePaths } from './payload.ts'
+import { contextFor } from './tell-undone.ts'
 
 const schema = z.looseObject({ ...hookFields, turn_id: id, trigger: id, agent_id: id })
 type Payload = z.output<typeof schema>
@@ -108,6 +109,7 @@ export const codex: Agent = {
   title: 'Codex',
   hear,
   timeout: (event) => seconds(event) * 1000,
+  inform: contextFor('UserPromptSubmit'),
   settings: {
     kind: 'hooks',
     file,
@@ -123,7 +125,8 @@ export const codex: Agent = {
   },
   signs: (places) => [configDirectory(places)],
   afterwards:
-    'Codex passes over hooks that are not trusted, without a word: start it once and say yes to the hooks it shows.',
+    'Codex passes over hooks that are not trusted, without a word: start it once and say yes to the hooks it shows, or: ckpt agent install codex --trust',
+  trust: async (env, { root, give }) => (await import('./codex-trust.ts')).codexTrust(env, root, { give }),
   covers:
     'prompts, every tool call, shell edits, interrupts; after an API error the end of the session closes the turn',
 }

@@ -6,10 +6,13 @@ import { type Env, errno } from '../env.ts'
 import { findRepository } from '../git/repository.ts'
 import { BEHIND } from '../ops/commit.ts'
 import { type Context, closeContext, openContext } from '../ops/context.ts'
-import { type Marker, mark } from '../ops/mark.ts'
+import { type Marker, type MarkResult, mark } from '../ops/mark.ts'
 import { leaveMarker } from '../ops/marker-files.ts'
+import { type Undone, undoneIn } from '../ops/undone.ts'
 import type { Agent, Heard } from './agent.ts'
+import { leftBehind } from './handed.ts'
 import { forkedFrom, readNotes, remember, rootOf } from './notes.ts'
+import { undoneLine } from './tell-undone.ts'
 import { readTranscript } from './transcript.ts'
 
 export interface Delivery {
@@ -20,6 +23,13 @@ export interface Delivery {
   deadline: number
   /** Told what is opened, so that whoever waits can leave what was not recorded. */
   progress: Progress
+  /** Made by the client: markers without an id of the agent's own carry it. */
+  id?: string
+  /** It waited in a file: what it tells of is long past. */
+  late?: boolean
+  /** Carries out what another client left behind. */
+  takeUp?: (file: string) => Promise<void>
+  recorded?: (context: Context, result: MarkResult) => void
 }
 
 export interface Progress {
@@ -29,6 +39,8 @@ export interface Progress {
   directory: string | null
   /** Not recorded yet, in order; each with its id. */
   open: Marker[]
+  /** What the agent is to be told. */
+  told?: string
 }
 
 /** What a retry would not mend: nothing waits for it. */
@@ -36,10 +48,15 @@ const FINAL = new Set(['BAD_MARKER', 'NOT_FOUND', 'BAD_ROOT', 'NOT_INITIALIZED',
 
 /** @throws CkptError, and whatever goes wrong; the markers then wait where they can. */
 export async function deliver(env: Env, delivery: Delivery): Promise<void> {
-  const { agent, heard, progress, arrived, deadline } = delivery
+  const { agent, heard, progress, arrived, deadline, takeUp } = delivery
+  const id = delivery.id ?? env.random(12)
   const { markers, started } = heard
   if (markers.length === 0 && !started) return
-  progress.open = markers.map((one) => ({ ...one, marker: one.marker ?? `${agent.name}:${env.random(12)}` }))
+  progress.open = markers.map((one, i) => ({
+    ...one,
+    marker: one.marker ?? `${agent.name}:${id}:${i}`,
+    ...(delivery.late ? { late: true } : {}),
+  }))
   const context = await open(env, await placeOf(env, heard), markers.length > 0)
   if (!context) return
   progress.context = context
@@ -48,10 +65,14 @@ export async function deliver(env: Env, delivery: Delivery): Promise<void> {
     const { snapshot } = context.config
     const limited = { ...snapshot, deadline: Math.max(1, Math.min(snapshot.deadline, deadline - arrived)) }
     const bounded = { ...context, config: { ...context.config, snapshot: limited } }
+    if (takeUp) for (const file of leftBehind(env, context.store.worktreeDir)) await takeUp(file)
     progress.open = complete(context, agent, heard, progress.open)
     while (progress.open[0]) {
-      await record(bounded, progress.open[0], arrived)
+      const undone = await undoneBefore(context, agent, progress.open[0])
+      const result = await record(bounded, progress.open[0], arrived)
+      if (result) delivery.recorded?.(context, result)
       progress.open = progress.open.slice(1)
+      if (undone && result && result.abandoned.length > 0) progress.told = undoneLine(undone)
     }
     if (heard.ended !== undefined && context.config.commit.auto && context.repository)
       commitBehind(context, heard.ended)
@@ -109,12 +130,19 @@ async function open(env: Env, cwd: string, create: boolean): Promise<Context | n
   }
 }
 
-async function record(context: Context, marker: Marker, arrived: number): Promise<void> {
+/** What the agent does not know yet of an undo, where the person wants it told. */
+async function undoneBefore(context: Context, agent: Agent, marker: Marker): Promise<Undone | null> {
+  if (marker.event !== 'prompt' || !agent.inform || !context.config.agents.tellUndone) return null
+  return undoneIn(context, marker.session)
+}
+
+async function record(context: Context, marker: Marker, arrived: number): Promise<MarkResult | null> {
   try {
-    await mark(context, marker, arrived)
+    return await mark(context, marker, arrived)
   } catch (error) {
     // A step or an end in a session whose first prompt was not heard: nothing to add it to.
-    if (!(error instanceof CkptError && error.code === 'NOT_FOUND' && marker.event !== 'prompt')) throw error
+    if (error instanceof CkptError && error.code === 'NOT_FOUND' && marker.event !== 'prompt') return null
+    throw error
   }
 }
 
@@ -164,8 +192,18 @@ async function placeOf(env: Env, { cwd, project }: Heard): Promise<string> {
   const here = cwd?.startsWith('/') ? nearest(env, cwd) : env.cwd
   if (project === undefined || !project.startsWith('/') || project === here) return here
   const home = nearest(env, project)
+  if (isWithinRepository(env, { here, home })) return here
   const [its, ours] = await Promise.all([repositoryOf(env, here), repositoryOf(env, home)])
   return its !== null && its === ours ? here : home
+}
+
+/** Whether a directory lies in another with no repository of its own in between, as far as can be seen without git. */
+function isWithinRepository({ files }: Env, { here, home }: { here: string; home: string }): boolean {
+  for (let at = here; at.length >= home.length; at = at.slice(0, at.lastIndexOf('/'))) {
+    if (at === home) return files.existsSync(`${home}/.git`)
+    if (files.lstatSync(`${at}/.git`, { throwIfNoEntry: false })) return false
+  }
+  return false
 }
 
 async function repositoryOf(env: Env, directory: string): Promise<string | null> {

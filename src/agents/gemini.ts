@@ -4,6 +4,7 @@ import type { Marker } from '../ops/mark.ts'
 import type { Agent, Heard, Places, Scope } from './agent.ts'
 import { commandsInGroup, hookGroup } from './hook-group.ts'
 import { hookFields, id, markerId, markersOf, pathsIn, promptKind, promptText, understood } from './payload.ts'
+import { contextFor } from './tell-undone.ts'
 
 const schema = z.looseObject({ ...hookFields, timestamp: id })
 type Payload = z.output<typeof schema>
@@ -80,6 +81,7 @@ export const gemini: Agent = {
   title: 'Gemini CLI',
   hear,
   timeout: () => TIMEOUT,
+  inform: contextFor('BeforeAgent'),
   settings: {
     kind: 'hooks',
     file,

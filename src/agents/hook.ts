@@ -1,10 +1,14 @@
 /** `ckpt hook`: never fails the agent, never says a word to it, never blocks it past the deadline. */
 import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
+import { removeIfThere } from '../git/whole-file.ts'
+import type { Context } from '../ops/context.ts'
 import { closeContext, openContext } from '../ops/context.ts'
 import { logHookError, stateLog } from '../ops/hook-log.ts'
+import type { MarkResult } from '../ops/mark.ts'
 import type { Agent } from './agent.ts'
 import { deliver, leaveOpen, type Progress } from './deliver.ts'
+import { readHanded } from './handed.ts'
 import { AGENT_NAMES, findAgent } from './registry.ts'
 
 export interface HookOptions {
@@ -13,6 +17,14 @@ export interface HookOptions {
   event: string | undefined
   /** Milliseconds of the monotonic clock. */
   arrived: number
+  /** Made by a client that may send it again: markers without an id of the agent's own carry it. */
+  id?: string | undefined
+  /** A file of the shell client's, instead of standard input. It is removed. */
+  handed?: string | undefined
+  /** The file was left behind: what it tells of is long past. */
+  late?: boolean
+  /** Told of each marker that is recorded. */
+  recorded?: (context: Context, result: MarkResult) => void
 }
 
 /** Parts of the time-out that is installed: when a capture has to be done, and when we are gone whatever happens. */
@@ -24,7 +36,22 @@ const INPUT = 5000
 class Interrupted extends Error {}
 
 /** Returns what the agent waits for on standard output. */
-export async function hook(env: Env, { name, event, arrived }: HookOptions): Promise<string | null> {
+export async function hook(env: Env, options: HookOptions): Promise<string | null> {
+  const { handed: file } = options
+  if (file === undefined) return hear(env, options)
+  const handed = readHanded(env, file)
+  if (handed === null) return null
+  const { id, agent: name, event, cwd, project, payload } = handed
+  const vars = { ...env.vars, CLAUDE_PROJECT_DIR: project }
+  try {
+    return await hear({ ...env, cwd, vars }, { ...options, name, event, id, given: payload })
+  } finally {
+    removeIfThere(env, file)
+  }
+}
+
+async function hear(env: Env, options: HookOptions & { given?: Buffer }): Promise<string | null> {
+  const { name, event, arrived, id, given, late, recorded } = options
   const progress: Progress = { context: null, directory: null, open: [] }
   let payload: Buffer | undefined
   let agent: Agent | null = null
@@ -38,14 +65,23 @@ export async function hook(env: Env, { name, event, arrived }: HookOptions): Pro
         hints: ['ckpt agent status'],
       })
     }
-    payload = notified ? Buffer.from(event ?? '') : await within(readAll(env.stdin), INPUT)
+    payload = given ?? (notified ? Buffer.from(event ?? '') : await within(readAll(env.stdin), INPUT))
     const value = parse(payload)
     const named = eventIn(value) ?? event
     where = named === undefined ? name : `${name} ${named}`
     const heard = agent.hear(value, { event: notified ? 'notify' : event, vars: env.vars })
     payload = undefined // understood: what goes wrong from here is not the payload's fault
     const patience = agent.timeout(named)
-    const work = deliver(env, { agent, heard, arrived, deadline: arrived + patience * DEADLINE, progress })
+    const deadline = arrived + patience * DEADLINE
+    const takeUp = async (file: string) => {
+      await hook(env, { name, event, arrived, handed: file, late: true })
+    }
+    const more = {
+      ...(id === undefined ? {} : { id }),
+      ...(recorded ? { recorded } : {}),
+      ...(late ? { late } : { takeUp }),
+    }
+    const work = deliver(env, { agent, heard, arrived, deadline, progress, ...more })
     await within(work, arrived + patience * LAST_MOMENT - env.monotonic())
   } catch (error) {
     try {
@@ -61,6 +97,7 @@ export async function hook(env: Env, { name, event, arrived }: HookOptions): Pro
       env.exit(0) // what hangs is left behind
     }
   }
+  if (progress.told !== undefined && agent?.inform) return agent.inform(progress.told)
   return agent?.answer?.(event) ?? null
 }
 

@@ -6,8 +6,8 @@ import { type Env, errno } from '../env.ts'
 import { readIfThere, writeFileWhole } from '../git/store.ts'
 import { stateDirectory } from '../ops/place.ts'
 import type { Agent, Places, Scope } from './agent.ts'
-import { isHookOf, packageFile, programWord } from './program.ts'
-import { installedEvents, type Ours, withOurs, withoutOurs, withoutRanges } from './settings.ts'
+import { hookWord, isHookOf, packageFile } from './program.ts'
+import { installedEvents, type Ours, ourCommands, withOurs, withoutOurs, withoutRanges } from './settings.ts'
 
 export interface Plan {
   agent: Agent
@@ -29,6 +29,8 @@ export interface Standing {
   installed: boolean
   /** Events without our entry, where there is one for others. */
   missing: string[]
+  /** What the agent is told to run. */
+  commands: string[]
 }
 
 const recordSchema = z.object({
@@ -80,8 +82,8 @@ function readText(env: Env, path: string): { target: string; text: string | null
 
 function oursOf(env: Env, agent: Agent, scope: Scope): Ours | null {
   if (agent.settings.kind !== 'hooks') return null
-  const word = programWord(env, scope)
-  return { settings: agent.settings, isOurs: isHookOf(agent.name), command: () => `${word} hook ${agent.name}` }
+  const word = hookWord(env, scope)
+  return { settings: agent.settings, isOurs: isHookOf(agent.name), command: () => `${word} ${agent.name}` }
 }
 
 /** @throws CkptError CONFIG, USAGE */
@@ -120,7 +122,7 @@ export function planInstall(env: Env, agent: Agent, { scope, places }: { scope: 
 function pluginText(env: Env, agent: Agent, scope: Scope): string {
   if (agent.settings.kind !== 'plugin') return ''
   const text = env.files.readFileSync(packageFile(env, agent.settings.source), 'utf8')
-  const word = programWord(env, scope)
+  const word = hookWord(env, scope)
   return text.replace(/^const PROGRAM = .*$/m, () => `const PROGRAM = ${JSON.stringify(word.replace(/^'|'$/g, ''))}`)
 }
 
@@ -220,9 +222,14 @@ export function standing(env: Env, agent: Agent, { scope, places }: { scope: Sco
   const { text } = readText(env, path)
   const base = { agent: agent.name, scope, path }
   const ours = oursOf(env, agent, scope)
-  if (!ours) return { ...base, installed: text?.startsWith(MARK) ?? false, missing: [] }
+  if (!ours) {
+    const program = /^const PROGRAM = "(.*)"$/m.exec(text ?? '')?.[1]
+    const commands = program === undefined ? [] : [`'${program.replaceAll("'", "'\\''")}'`]
+    return { ...base, installed: text?.startsWith(MARK) ?? false, missing: [], commands }
+  }
   const there = text === null || text.trim() === '' ? [] : installedEvents(text, path, ours)
   const wanted = ours.settings.entries(ours.command).map(({ event }) => event)
   const missing = there.length === 0 ? [] : wanted.filter((event) => !there.includes(event))
-  return { ...base, installed: there.length > 0, missing }
+  const commands = there.length === 0 ? [] : ourCommands(text ?? '', path, ours)
+  return { ...base, installed: there.length > 0, missing, commands }
 }

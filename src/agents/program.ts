@@ -17,16 +17,17 @@ export function packageFile({ files }: Env, name: string): string {
 }
 
 /**
- * The program as one word of a shell: its name where it is on the path, or where others share the file and have their
- * own; else where it lies.
+ * The client that hooks run, as one word of a shell: its name where it is on the path, or where others share the file and
+ * have their own; else where it lies.
  */
-export function programWord(env: Env, scope: Scope): string {
-  if (scope === 'project' || onPath(env, 'ckpt')) return 'ckpt'
-  const path = packageFile(env, 'bin/ckpt.js')
+export function hookWord(env: Env, scope: Scope): string {
+  if (scope === 'project' || onPath(env, 'ckpt-hook')) return 'ckpt-hook'
+  const path = packageFile(env, 'bin/ckpt-hook')
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
 }
 
-function onPath({ files, vars }: Env, name: string): boolean {
+/** Whether a shell would find a program of this name. */
+export function onPath({ files, vars }: Env, name: string): boolean {
   return (vars.PATH ?? '').split(':').some((directory) => {
     if (!directory.startsWith('/')) return false
     try {

@@ -1,6 +1,7 @@
-/** What a settings file becomes with our entries in it, and without them. Pure. */
+/** What a settings file becomes with our entries in it, and without them. */
 import { CkptError } from '../core/errors.ts'
-import type { HookSettings } from './agent.ts'
+import type { Env } from '../env.ts'
+import type { HookSettings, SwitchedOff } from './agent.ts'
 import { append, applyEdits, dataOf, type Edit, type Node, parseJsonc, type Range, take } from './jsonc.ts'
 
 /** Where each insertion lies in the text that it made. */
@@ -49,6 +50,36 @@ export function installedEvents(text: string, path: string, ours: Ours): string[
   return hooks.properties
     .filter(({ value }) => value.kind === 'array' && value.items.some((item) => holdsOurs(item, ours)))
     .map(({ key }) => key)
+}
+
+/** The first of these keys (as paths) that is true in one of these files; what cannot be read says nothing. */
+export function settingThatIs(
+  { files: disk }: Env,
+  files: readonly string[],
+  keys: readonly (readonly string[])[],
+  wanted: unknown = true,
+): SwitchedOff | null {
+  for (const path of files) {
+    let node: Node
+    try {
+      node = parseJsonc(disk.readFileSync(path, 'utf8'))
+    } catch {
+      continue // not there, or the agent cannot read it either
+    }
+    for (const key of keys) {
+      const value = key.reduce<Node | undefined>((at, name) => at && property(at, name), node)
+      if (value?.kind === 'scalar' && value.value === wanted) return { key: key.join('.'), path }
+    }
+  }
+  return null
+}
+
+/** What our entries tell the agent to run, each once. */
+export function ourCommands(text: string, path: string, { settings, isOurs }: Ours): string[] {
+  const hooks = property(parseSettings(text, path), 'hooks')
+  if (hooks?.kind !== 'object') return []
+  const entries = hooks.properties.flatMap(({ value }) => (value.kind === 'array' ? value.items : []))
+  return [...new Set(entries.flatMap((item) => settings.commandsOf(dataOf(item))).filter(isOurs))]
 }
 
 const holdsOurs = (item: Node, { settings, isOurs }: Ours) => settings.commandsOf(dataOf(item)).some(isOurs)

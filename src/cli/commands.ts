@@ -1,4 +1,5 @@
 /** Every command: its usage line, its options, and where it lies. The CLI reference is made from this table. */
+import { agentCommands } from './agent-commands.ts'
 import { boolean, type CommandEntry, conflicts, dryRun, id, sending, session, string } from './command-entry.ts'
 
 export const commands: CommandEntry[] = [
@@ -35,29 +36,7 @@ export const commands: CommandEntry[] = [
     ],
     load: async () => (await import('./commands/mark.ts')).default,
   },
-  {
-    usage: 'agent <action> [name]',
-    describe: 'have an agent tell ckpt of its turns: install, uninstall or status',
-    options: {
-      action: id('install, uninstall or status'),
-      name: id('claude, codex, opencode, gemini or cursor'),
-      scope: string('user (the default), project, or local'),
-      all: boolean('every agent that is on this machine'),
-      'dry-run': dryRun,
-      yes: { ...boolean('do not ask'), alias: 'y' },
-    },
-    examples: [['ckpt agent install claude', 'every turn of Claude Code is a checkpoint']],
-    load: async () => (await import('./commands/agent.ts')).default,
-  },
-  {
-    usage: 'hook <name> [event]',
-    describe: 'what an agent calls: its payload on standard input; always exits 0',
-    options: {
-      name: id('claude, codex, opencode, gemini or cursor'),
-      event: id('the event, where the payload lacks it'),
-    },
-    load: async () => (await import('./commands/hook.ts')).default,
-  },
+  ...agentCommands,
   {
     usage: 'run',
     rest: '-- COMMAND…',

@@ -1,4 +1,5 @@
 /** Where the program starts. What the worktree's daemon can do at once it does; all the rest is loaded only if it is needed. */
+import { Readable } from 'node:stream'
 import type { Backends } from '../backends/backends.ts'
 import { throughDaemon } from '../daemon/client.ts'
 import type { Env } from '../env.ts'
@@ -16,5 +17,6 @@ export async function main(argv: readonly string[], env: Env, backends?: Backend
     return answer.code
   }
   const { runProgram } = await import('./program.ts')
-  return runProgram(routed.run, env, backends)
+  const at = routed.input ? { ...env, stdin: Readable.from([routed.input]) } : env
+  return runProgram(routed.run, at, backends)
 }

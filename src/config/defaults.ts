@@ -28,6 +28,12 @@ export interface Config {
     start: 'on-demand' | 'never'
     /** Milliseconds without a call after which a background daemon stops. */
     idleStop: number
+    /** Turns whose hooks did not run are taken from the agent's own transcripts, while a daemon runs. */
+    transcripts: boolean
+  }
+  agents: {
+    /** After an undo the next prompt's hook tells the agent, in one line, which files were taken back. */
+    tellUndone: boolean
   }
   commit: {
     /** `ckpt run` and an agent's session end with a commit of what they changed. */
@@ -58,7 +64,8 @@ export const DEFAULTS: Config = {
   },
   store: { maxBytes: 5 * 2 ** 30, location: 'git' },
   prune: { olderThan: null, grace: 7 * 86_400_000 },
-  watch: { autoTurn: false, start: 'on-demand', idleStop: 30 * 60_000 },
+  watch: { autoTurn: false, start: 'on-demand', idleStop: 30 * 60_000, transcripts: true },
+  agents: { tellUndone: false },
   commit: { auto: false, messageCommand: null },
   hooks: { prePush: 'off', postCommit: false, postRewrite: false },
 }
@@ -72,6 +79,7 @@ export interface PartialConfig {
   prune?: { [K in keyof Config['prune']]?: Config['prune'][K] | undefined } | undefined
   watch?: { [K in keyof Config['watch']]?: Config['watch'][K] | undefined } | undefined
   commit?: { [K in keyof Config['commit']]?: Config['commit'][K] | undefined } | undefined
+  agents?: { [K in keyof Config['agents']]?: Config['agents'][K] | undefined } | undefined
   hooks?: { [K in keyof Config['hooks']]?: Config['hooks'][K] | undefined } | undefined
 }
 
@@ -79,7 +87,7 @@ export interface PartialConfig {
 export function mergeConfig(base: Config, part: PartialConfig): Config {
   const defined = <T extends object>(from: T | undefined) =>
     Object.fromEntries(Object.entries(from ?? {}).filter(([, value]) => value !== undefined))
-  const { snapshot, store, prune, watch, commit, hooks, ...top } = part
+  const { snapshot, store, prune, watch, commit, agents, hooks, ...top } = part
   return {
     ...base,
     ...defined(top),
@@ -88,6 +96,7 @@ export function mergeConfig(base: Config, part: PartialConfig): Config {
     prune: { ...base.prune, ...defined(prune) },
     watch: { ...base.watch, ...defined(watch) },
     commit: { ...base.commit, ...defined(commit) },
+    agents: { ...base.agents, ...defined(agents) },
     hooks: { ...base.hooks, ...defined(hooks) },
   }
 }
@@ -122,6 +131,7 @@ export function widenConfig(trusted: Config, onDisk: Config): { config: Config; 
     if (onDisk.prune[key] !== trusted.prune[key]) ignored.push(`prune.${key}`)
   }
   config.watch = onDisk.watch
+  if (onDisk.agents.tellUndone !== trusted.agents.tellUndone) ignored.push('agents.tellUndone')
   if (onDisk.commit.auto !== trusted.commit.auto) ignored.push('commit.auto')
   for (const key of ['prePush', 'postCommit', 'postRewrite'] as const) {
     if (onDisk.hooks[key] !== trusted.hooks[key]) ignored.push(`hooks.${key}`)

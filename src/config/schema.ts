@@ -50,6 +50,7 @@ export const configSchema = z.strictObject({
       autoTurn: z.boolean('true or false').optional(),
       start: z.enum(['on-demand', 'never'], '"on-demand" or "never"').optional(),
       idleStop: duration.optional(),
+      transcripts: z.boolean('true or false').optional(),
     })
     .optional(),
   commit: z
@@ -58,6 +59,11 @@ export const configSchema = z.strictObject({
       messageCommand: z
         .union([z.string().min(1), z.literal(false).transform(() => null)], 'a shell command, or false')
         .optional(),
+    })
+    .optional(),
+  agents: z
+    .strictObject({
+      tellUndone: z.boolean('true or false').optional(),
     })
     .optional(),
   hooks: z

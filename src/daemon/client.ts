@@ -14,12 +14,17 @@ export const ROUTED: ReadonlySet<string> = new Set([
   'restore',
   'switch',
   'apply',
+  'hook',
 ])
 /** Milliseconds; longer than any command waits for a lock and captures. */
 const PATIENCE = 60_000
+/** The same for an agent's hook: whose time has to do for the work as well, should nothing come. */
+const HOOK_PATIENCE = 5000
+/** Milliseconds for an agent to send its payload. */
+const INPUT = 5000
 
-/** What the daemon answered, or the command line that the caller is to run itself. */
-export type Routed = { answer: CliAnswer } | { run: readonly string[] }
+/** What the daemon answered, or the command line that the caller is to run itself; `input`: what standard input held. */
+export type Routed = { answer: CliAnswer } | { run: readonly string[]; input?: Buffer }
 
 export async function throughDaemon(env: Env, argv: readonly string[], version: string): Promise<Routed> {
   const dashes = argv.indexOf('--')
@@ -43,23 +48,52 @@ export async function throughDaemon(env: Env, argv: readonly string[], version: 
   >
   // So that a marker whose answer is lost can be sent again, and is one.
   const named = command !== 'mark' || own.some((arg) => arg === '--marker' || arg.startsWith('--marker='))
-  const line = named ? argv : [command, '--marker', `client:${env.random(12)}`, ...argv.slice(1)]
+  const isHook = command === 'hook'
+  const line = isHook
+    ? [command, '--id', env.random(12), ...argv.slice(1)]
+    : named
+      ? argv
+      : [command!, '--marker', `client:${env.random(12)}`, ...argv.slice(1)]
+  const input = isHook ? await readInput(env.stdin) : undefined
   const call: Omit<CliCall, 'token'> = {
     argv: [command!, '--no-daemon', ...line.slice(1)],
     cwd: env.cwd,
     vars,
+    ...(input ? { input: input.toString('base64') } : {}),
     terminal: Boolean(env.stdout.isTTY),
     columns: env.stdout.columns ?? 80,
   }
+  const begun = env.monotonic()
   // An undo of many files takes as long as it takes.
   const answer = await callDaemon<CliAnswer>(env, info, {
     method: 'cli',
     params: call,
-    timeout: PATIENCE,
-    patient: true,
+    timeout: isHook ? HOOK_PATIENCE : PATIENCE,
+    patient: !isHook, // but an agent's hook is soon given up
   })
   if (answer?.result) return { answer: answer.result }
+  if (input) {
+    const waited = String(Math.round(env.monotonic() - begun))
+    return { run: [command!, '--no-daemon', '--waited', waited, ...line.slice(1)], input }
+  }
   return answer?.lost && command !== 'mark' ? { answer: lost(command!, own.includes('--json')) } : { run: line }
+}
+
+/** All of standard input, or what came of it in time. */
+function readInput(stdin: Env['stdin']): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer)
+      stdin.pause() // or it would keep us
+      resolve(Buffer.concat(chunks))
+    }
+    const timer = setTimeout(done, INPUT)
+    if (stdin.isTTY) return done()
+    stdin.on('data', (chunk: Buffer) => chunks.push(Buffer.from(chunk)))
+    stdin.on('end', done)
+    stdin.on('error', done)
+  })
 }
 
 /** A second undo would be another one: nothing is done again that may have been done. */

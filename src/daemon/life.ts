@@ -88,10 +88,16 @@ const AGAIN = 600_000
 
 /**
  * Starts one and does not wait for it (`watch.start`), after a marker that had to look through a large worktree.
- * `directories`: how many those were.
+ * `directories`: how many those were. `anyway`: a client asks that starts no Node where a daemon answers; then the size
+ * does not matter.
  */
-export function startOnDemand({ env, store, worktree, config, live }: Context, directories: number): void {
-  if (live || config.watch.start !== 'on-demand' || directories < LARGE || env.vars.CKPT_DISABLED === '1') return
+export function startOnDemand(
+  { env, store, worktree, config, live }: Context,
+  directories: number,
+  { anyway = false } = {},
+): void {
+  if (live || config.watch.start !== 'on-demand' || env.vars.CKPT_DISABLED === '1') return
+  if (directories < LARGE && !anyway) return
   const { files, now } = env
   const info = readInfo(env, store.worktreeDir)
   if (info && isAlive(env, info)) return

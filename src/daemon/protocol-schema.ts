@@ -15,6 +15,7 @@ export const cliRequest: z.ZodType<CliCall> = z.object({
   argv: z.array(z.string()).min(1).max(100_000),
   cwd: z.string().startsWith('/'),
   vars: z.record(z.string(), z.string()),
+  input: z.string().optional(),
   terminal: z.boolean().default(false),
   columns: natural.default(80),
 })

@@ -38,6 +38,8 @@ export interface CliCall {
   argv: string[]
   cwd: string
   vars: Record<string, string>
+  /** Standard input, in base64. */
+  input?: string | undefined
   terminal: boolean
   columns: number
 }

@@ -1,20 +1,22 @@
 /** The daemon of one worktree: holds it open, watches it, and answers calls, one piece of work at a time. */
 import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { PassThrough, Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import { ErrorCodes, ResponseError } from 'vscode-jsonrpc/node'
 import type { Backends } from '../backends/backends.ts'
 import { CkptError } from '../core/errors.ts'
-import { type Env, errno } from '../env.ts'
-import { writeFileWhole } from '../git/store.ts'
+import type { Env } from '../env.ts'
+import { removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { type Context, closeContext, openContext } from '../ops/context.ts'
 import { lockedBy, readHolder, startOf, withLock } from '../ops/lock.ts'
 import { AutoTurns } from './auto-turns.ts'
 import { ROUTED } from './client.ts'
+import { collector } from './collector.ts'
 import { type Client, checkParams, serveClient } from './connection.ts'
 import { Events } from './events.ts'
 import { Held } from './held.ts'
+import { type HookCall, HookDoor } from './hook-door.ts'
 import { IdleWork } from './idle.ts'
 import { type DaemonInfo, infoFile, socketPath } from './place.ts'
 import * as protocol from './protocol.ts'
@@ -34,7 +36,7 @@ export interface DaemonOptions {
 }
 
 /** They belong to a terminal, or stay. */
-const NOT_HERE = new Set(['watch', 'daemon', 'run', 'hook', 'bisect', 'rewind'])
+const NOT_HERE = new Set(['watch', 'daemon', 'run', 'bisect', 'rewind'])
 /** They may be the first on a connection. */
 const WITH_TOKEN = new Set(['hello', 'cli', 'state', 'stop', 'notice'])
 /** Connections at once; a client that gets none does its work itself. */
@@ -80,6 +82,7 @@ export class Daemon {
   #lastCall: number
   readonly #idle: IdleWork
   readonly #auto: AutoTurns
+  readonly #door: HookDoor
   #end: (() => void) | null = null
 
   constructor(context: Context, options: DaemonOptions) {
@@ -96,6 +99,8 @@ export class Daemon {
     const log = (message: string, details?: object) => options.log.info(details ?? {}, message)
     this.#idle = new IdleWork(env, { root: worktree.root, gitDir: store.gitDir, log })
     this.#auto = new AutoTurns(() => this.held.context(env), log)
+    const directory = `${store.worktreeDir}/daemon/hooks`
+    this.#door = new HookDoor(env, { directory, carryOut: (call) => this.#hook(call), log })
     this.held.onChange = (path) => {
       options.onChange?.(path)
       this.#auto.changed((work) => this.enqueue(() => this.#autoTurn(work)))
@@ -126,6 +131,7 @@ export class Daemon {
     try {
       writeFileWhole(env, infoFile(worktreeDir), `${JSON.stringify(info)}\n`)
       this.#options.log.info({ root: info.root, socket, ...this.held.state }, 'watching')
+      await this.#door.open()
       this.#options.onReady?.(this)
       this.enqueue(() => this.#auto.record()).catch((error: unknown) =>
         this.#options.log.warn({ error: String(error) }, 'auto turns'),
@@ -135,6 +141,7 @@ export class Daemon {
       this.stop()
     }
     removeIfThere(env, infoFile(worktreeDir))
+    this.#door.close()
     server.close()
     this.#auto.stop()
     await this.#idle.interrupt()
@@ -171,6 +178,7 @@ export class Daemon {
     const there =
       files.existsSync(this.#context.worktree.root) && files.existsSync(`${this.#context.store.gitDir}/HEAD`)
     const quiet = monotonic() - this.#lastCall
+    this.#door.announce()
     if (!there || quiet > this.#options.idleStop) {
       this.stop()
       return
@@ -292,11 +300,25 @@ export class Daemon {
     return next
   }
 
+  /** What the shell client handed over. */
+  async #hook({ agent, event, file }: HookCall): Promise<string> {
+    this.#lastCall = this.#env.monotonic()
+    this.#calls++
+    const argv = ['hook', '--no-daemon', '--handed', file, agent, ...(event === undefined ? [] : [event])]
+    const { stdout } = await this.#cliHere({ argv, cwd: this.held.root, vars: this.#env.vars })
+    return stdout.trimEnd()
+  }
+
   /** A command line with the caller's directory and variables, and with the worktree that is held open. */
-  async #cli({ argv, cwd, vars, terminal, columns }: protocol.CliCall): Promise<protocol.CliAnswer> {
-    const [command] = argv
+  async #cli(call: protocol.CliCall): Promise<protocol.CliAnswer> {
+    const [command] = call.argv
     if (NOT_HERE.has(command!))
       throw new ResponseError(ErrorCodes.InvalidParams, `cli: \`${command}\` wants a terminal`)
+    return this.#cliHere(call)
+  }
+
+  async #cliHere({ argv, cwd, vars, input, terminal = false, columns = 80 }: CommandLine): Promise<protocol.CliAnswer> {
+    const [command] = argv
     await this.#idle.interrupt()
     const out = collector(terminal, columns)
     const err = collector(terminal, columns)
@@ -304,11 +326,12 @@ export class Daemon {
       ...this.#env,
       cwd,
       vars,
-      stdin: Object.assign(Readable.from([]), { isTTY: false }),
+      stdin: Object.assign(Readable.from(input ? [Buffer.from(input, 'base64')] : []), { isTTY: false }),
       stdout: out.stream,
       stderr: err.stream,
       refused: this.#events.refused(command!),
       onSignal: () => () => undefined,
+      exit: () => undefined, // a hook that gives up leaves us here
     }
     const code = await (ROUTED.has(command!)
       ? this.enqueue(() => this.#options.runCli(argv, { ...env, held: this.held }))
@@ -317,20 +340,13 @@ export class Daemon {
   }
 }
 
+type CommandLine = Pick<protocol.CliCall, 'argv' | 'cwd' | 'input'> &
+  Partial<Pick<protocol.CliCall, 'terminal' | 'columns'>> & { vars: Env['vars'] }
+
 interface Asked {
   method: string
   params: unknown
   signal: AbortSignal
-}
-
-function collector(isTTY: boolean, columns: number) {
-  const chunks: Buffer[] = []
-  const stream = Object.assign(new PassThrough(), { isTTY, columns })
-  stream.write = (chunk: unknown) => {
-    chunks.push(Buffer.from(String(chunk)))
-    return true
-  }
-  return { stream, text: () => Buffer.concat(chunks).toString('utf8') }
 }
 
 function listen(server: Server, path: string): Promise<void> {
@@ -338,12 +354,4 @@ function listen(server: Server, path: string): Promise<void> {
     server.once('error', reject)
     server.listen(path, () => resolve())
   })
-}
-
-function removeIfThere(env: Env, path: string): void {
-  try {
-    env.files.unlinkSync(path)
-  } catch (error) {
-    if (errno(error) !== 'ENOENT') throw error
-  }
 }

@@ -42,3 +42,11 @@ export function readIfThere(env: Env, path: string): Buffer | null {
     )
   }
 }
+
+export function removeIfThere({ files }: Env, path: string): void {
+  try {
+    files.unlinkSync(path)
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+  }
+}

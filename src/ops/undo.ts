@@ -52,6 +52,7 @@ export interface ChangeResult {
   warnings: string[]
   /** Claude and others: what to rewind in the conversation. */
   messageId: string | null
+  agent?: string | null
 }
 
 /** @throws CkptError NOTHING_TO_UNDO, CONFLICT, TURN_RUNNING, BOUNDARY_PENDING, GIT_BUSY, LOCKED, DAMAGED */
@@ -127,6 +128,7 @@ async function undoScanned(
     syncMs: 0,
     warnings,
     messageId: messageIdOf(oldest),
+    agent: timeline.agent,
     ...more,
   })
   const restoredPrompt = await prompts(oldest.before.id)

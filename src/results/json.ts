@@ -139,6 +139,7 @@ export function changeJson(result: ChangeResult): ChangeInfo {
     boundary: boundary ? boundaryJson(boundary.record, boundary.hidden) : null,
     restoredPrompt,
     messageId: result.messageId,
+    ...(result.agent === undefined ? {} : { agent: result.agent }),
     files: files.map(actionJson),
     ...(summary ? { summary } : {}),
     safety,

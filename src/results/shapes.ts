@@ -180,6 +180,8 @@ export interface ChangeInfo {
   restoredPrompt: string | null
   /** What to rewind in the conversation. */
   messageId: string | null
+  /** Whose conversation it is. */
+  agent?: string | null | undefined
   files: FileActionInfo[]
   /** Lines and files, from a backend that counts them. */
   summary?: StatInfo | undefined

@@ -134,7 +134,7 @@ test('scopes: project and local files lie in the worktree, from a directory belo
   expect(at('project')).toBe(scratch.at('.claude/settings.json'))
   expect(at('local')).toBe(scratch.at('.claude/settings.local.json'))
   // Others share this file: it names no place of this machine.
-  expect(scratch.read('.claude/settings.json')).toContain('"ckpt hook claude"')
+  expect(scratch.read('.claude/settings.json')).toContain('"ckpt-hook claude"')
   expect(scratch.tryCkpt('agent', 'install', 'codex', '--scope', 'local').document.error.code).toBe('USAGE')
   for (const wrong of [['install'], ['install', 'nobody'], ['frobnicate', 'claude'], ['install', 'claude', '--all']])
     expect(scratch.tryCkpt('agent', ...wrong).code).toBe(2)

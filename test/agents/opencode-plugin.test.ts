@@ -27,6 +27,7 @@ function drive(scratch: Scratch, scenario: string, vars: Record<string, string> 
   const bin = path.join(scratch.base, 'bin')
   fs.mkdirSync(bin)
   fs.symlinkSync(PROGRAM, path.join(bin, 'ckpt'))
+  fs.symlinkSync(path.join(path.dirname(PROGRAM), 'ckpt-hook'), path.join(bin, 'ckpt-hook'))
   const rows = recorded(scratch, 'opencode', scenario)
   fs.writeFileSync(path.join(scratch.base, 'rows.json'), JSON.stringify(rows))
   fs.writeFileSync(path.join(scratch.base, 'drive.mjs'), DRIVER)

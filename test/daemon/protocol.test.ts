@@ -38,7 +38,7 @@ test('any command line, but none that belongs to a terminal', async () => {
     expect([argv, code, JSON.parse(stdout).ok]).toEqual([argv, 0, true])
   }
   expect(await client.command(['redo', '--json'])).toMatchObject({ code: 3 })
-  for (const name of ['watch', 'daemon', 'run', 'hook', 'bisect'])
+  for (const name of ['watch', 'daemon', 'run', 'bisect'])
     expect([name, await codeOf(client.command([name, 'stop']))]).toEqual([name, 'USAGE'])
 })
 

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises'
-import type { Agent, Places, Scope } from '../../agents/agent.ts'
+import type { Agent, Places, Scope, Trust } from '../../agents/agent.ts'
 import { SCOPES } from '../../agents/agent.ts'
 import { carryOut, changes, type Plan, planInstall, planUninstall, standing } from '../../agents/install.ts'
 import { AGENT_NAMES, findAgent } from '../../agents/registry.ts'
@@ -36,10 +36,31 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     return { json: { dryRun, agents: plans.map((one) => changeJson(one, false)) }, text: 'Nothing was changed.' }
   }
   if (!dryRun) for (const one of wanted) carryOut(env, one, action)
+  const trusts = dryRun || action === 'uninstall' ? [] : await trust(env, args, { agents, root })
+  const changed = plans.map((one) => changeJson(one, action === 'install'))
   return {
-    json: { dryRun, agents: plans.map((one) => changeJson(one, action === 'install')) },
-    text: plans.map((one) => agentChangeText(one, { action, dryRun, colors })).join('\n\n'),
+    json: { dryRun, agents: changed.map((one) => ({ ...one, ...trusts.find(({ name }) => name === one.name)?.json })) },
+    text: [
+      ...plans.map((one) => agentChangeText(one, { action, dryRun, colors })),
+      ...trusts.map(({ line }) => line),
+    ].join('\n\n'),
   }
+}
+
+/** Asked of a person, or told with `--trust`: nobody else's consent is given by the way. */
+async function trust(env: Env, args: Arguments, { agents, root }: { agents: readonly Agent[]; root: string }) {
+  const done: { name: string; json: { trust: Trust }; line: string }[] = []
+  for (const agent of agents) {
+    if (!agent.trust) continue
+    const told = flag(args, 'trust')
+    const asked = !told && !flag(args, 'yes') && env.stdin.isTTY
+    const question = `${agent.title} runs hooks only once you trust them. Have it trust these? [y/N] `
+    if (!told && !(asked && (await answeredYes(env, question)))) continue
+    const result = await agent.trust(env, { root, give: true })
+    const line = `${agent.title} trusts ${result.trusted} hooks of ckpt${result.waiting > 0 ? `, and not ${result.waiting}` : ''}.`
+    done.push({ name: agent.name, json: { trust: result }, line })
+  }
+  return done
 }
 
 function changeJson(plan: Plan, installed: boolean) {
@@ -91,9 +112,13 @@ async function agreed(env: Env, args: Arguments, plans: readonly Plan[]): Promis
     const shown = rest.length > 0 ? lines.slice(0, SHOWN) : lines
     env.stderr.write(`${printable(plan.path)}\n${[...shown.map(printable), ...rest].join('\n')}\n`)
   }
+  return answeredYes(env, 'Write this? [y/N] ')
+}
+
+async function answeredYes(env: Env, question: string): Promise<boolean> {
   const asking = createInterface({ input: env.stdin, output: env.stderr })
   try {
-    return /^y(es)?$/i.test((await asking.question('Write this? [y/N] ')).trim())
+    return /^y(es)?$/i.test((await asking.question(question)).trim())
   } finally {
     asking.close()
   }

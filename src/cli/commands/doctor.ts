@@ -1,3 +1,5 @@
+import { agentFindings } from '../../agents/findings.ts'
+import { AGENT_NAMES, findAgent } from '../../agents/registry.ts'
 import { EXIT_CODES } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
 import { hooksFinding } from '../../githooks/status.ts'
@@ -12,6 +14,9 @@ const command: Command = async ({ env, args, cwd, colors }) => {
   try {
     const findings = await doctor(context, { fix: flag(args, 'fix'), breakLock: flag(args, 'break-lock') })
     if (context.repository) findings.push(await hooksFinding(context))
+    const places = { home: env.home, vars: env.vars, root: context.worktree.root }
+    const agents = (await Promise.all(AGENT_NAMES.map(findAgent))).filter((agent) => agent !== null)
+    findings.push(...(await agentFindings(env, agents, places)))
     const rows = findings.map(({ name, ok, detail, mend, fixed, advice }) => [
       fixed ? colors.green('fixed') : ok ? colors.green('ok') : advice ? colors.yellow('note') : colors.red('bad'),
       name,

@@ -1,9 +1,20 @@
 import { hook } from '../../agents/hook.ts'
+import { startOnDemand } from '../../daemon/life.ts'
+import { text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 
 const command: Command = async ({ env, args, arrived }) => {
-  const event = args.event === undefined ? undefined : String(args.event)
-  const answer = await hook(env, { name: String(args.name), event, arrived })
+  const shell = args.shell === true
+  const answer = await hook(env, {
+    name: String(args.name),
+    event: args.event === undefined ? undefined : String(args.event),
+    arrived: arrived - (Number(args.waited) || 0),
+    id: text(args, 'id'),
+    handed: text(args, 'handed'),
+    recorded: (context, { directories }) => {
+      if (args.daemon) startOnDemand(context, directories, { anyway: shell })
+    },
+  })
   if (answer !== null) env.stdout.write(`${answer}\n`)
   return { json: {}, text: '' }
 }

@@ -1,9 +1,18 @@
+import { findAgent } from '../../agents/registry.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
-import type { UndoOptions } from '../../ops/undo.ts'
+import type { ChangeResult, UndoOptions } from '../../ops/undo.ts'
 import { changeJson } from '../../results/json.ts'
 import { conflictMode, count, exclusive, flag, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { changeText } from '../present/text.ts'
+
+/** The files are back, the agent's conversation is not. */
+async function conversation({ agent: name, session, messageId, dryRun, boundary }: ChangeResult): Promise<string[]> {
+  // An id that is no plain word is none of the agent's own.
+  if (dryRun || !boundary || !name || !/^[\w.-]+$/.test(session)) return []
+  const how = (await findAgent(name))?.goBack?.({ session, messageId })
+  return how === undefined ? [] : [`The conversation still has it: ${how}.`]
+}
 
 const command: Command = async ({ env, args, cwd, colors, arrived, backends }) => {
   exclusive(args, ['turns', 'to', 'step', 'only'])
@@ -24,7 +33,8 @@ const command: Command = async ({ env, args, cwd, colors, arrived, backends }) =
       paths: worktreePaths(context, cwd, args['--'] ?? []),
     }
     const result = await backends.undo(context, options, { arrived })
-    return { json: changeJson(result), text: changeText('undo', result, colors), warnings: result.warnings }
+    const lines = [changeText('undo', result, colors), ...(await conversation(result))]
+    return { json: changeJson(result), text: lines.join('\n'), warnings: result.warnings }
   } finally {
     closeContext(context)
   }

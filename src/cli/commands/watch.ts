@@ -1,8 +1,11 @@
 import pino from 'pino'
+import type { Agent } from '../../agents/agent.ts'
+import { AGENT_NAMES, findAgent } from '../../agents/registry.ts'
+import { TranscriptWatch } from '../../agents/transcript-watch.ts'
 import { logFile } from '../../daemon/life.ts'
 import { type Daemon, runDaemon } from '../../daemon/server.ts'
 import type { Env } from '../../env.ts'
-import { closeContext, openContext } from '../../ops/context.ts'
+import { type Context, closeContext, openContext } from '../../ops/context.ts'
 import { flag } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { startView } from '../live-view.ts'
@@ -15,6 +18,25 @@ function openLog(env: Env, path: string): pino.Logger {
   const stats = env.files.statSync(path, { throwIfNoEntry: false })
   if (stats && stats.size > LOG_SIZE) env.files.renameSync(path, `${path}.1`)
   return pino({ base: { pid: env.pid } }, pino.destination({ dest: path, mkdir: true, sync: true, mode: 0o600 }))
+}
+
+/** Who keeps a record that is read. */
+function watches(
+  env: Env,
+  { daemon, agents, log }: { daemon: Daemon; agents: readonly (Agent | null)[]; log: pino.Logger },
+): TranscriptWatch[] {
+  const { held } = daemon
+  return agents.flatMap((agent) => {
+    const { transcripts } = agent ?? {}
+    if (!agent || !transcripts) return []
+    const inTurn = (work: (context: Context) => Promise<void>) =>
+      daemon.enqueue(async () => {
+        const context = await held.context(env)
+        if (context.config.watch.transcripts && context.config.enableFileCheckpointing) await work(context)
+      })
+    const say = (message: string, details: object = {}) => log.info(details, message)
+    return [new TranscriptWatch(env, { agent: { ...agent, transcripts }, root: held.root, inTurn, log: say })]
+  })
 }
 
 const command: Command = async ({ env, args, cwd, colors, backends }) => {
@@ -31,7 +53,9 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
     import('../parse.ts'),
   ])
   await Promise.all(commands.map(({ load }) => load()))
+  const agents = await Promise.all(AGENT_NAMES.map(findAgent))
   let view: ReturnType<typeof startView> | null = null
+  let transcripts: TranscriptWatch[] = []
   await runDaemon(env, {
     cwd,
     version: VERSION,
@@ -42,6 +66,9 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
     idleStop: background ? idleStop : Number.POSITIVE_INFINITY,
     onReady: (daemon: Daemon) => {
       if (!background && !args.json) view = startView(env, { daemon, colors, backends, log })
+      transcripts = watches(env, { daemon, agents, log })
+      for (const one of transcripts)
+        one.start().catch((error: unknown) => log.warn({ error: String(error) }, 'transcripts'))
     },
     onChange: (path) => view?.changed(path),
   })
@@ -49,7 +76,10 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
       log.error(error instanceof Error ? error.message : String(error)) // in the background nobody sees it otherwise
       throw error
     })
-    .finally(() => view?.end())
+    .finally(async () => {
+      view?.end()
+      await Promise.all(transcripts.map((one) => one.stop()))
+    })
   return { json: {}, text: '' }
 }
 

@@ -1,0 +1,69 @@
+/** Which of our hooks the agents on this machine will really run: what is installed, and what stands in the way. */
+import { CkptError } from '../core/errors.ts'
+import { type Env, errno } from '../env.ts'
+import type { Finding } from '../ops/doctor.ts'
+import { type Agent, type Places, SCOPES } from './agent.ts'
+import { type Standing, standing } from './install.ts'
+import { onPath } from './program.ts'
+
+/** Nothing for agents that have no hook of ours. */
+export async function agentFindings(env: Env, agents: readonly Agent[], places: Places): Promise<Finding[]> {
+  const found: Finding[] = []
+  for (const agent of agents) {
+    const name = `agent ${agent.name}`
+    try {
+      const there = SCOPES.flatMap((scope) => standing(env, agent, { scope, places }) ?? []).filter(
+        (one) => one.installed,
+      )
+      if (there.length === 0) continue
+      const wrong = await inTheWay(env, agent, { there, places })
+      const where = there.map(({ scope, path }) => `${scope}: ${path}`).join(', ')
+      found.push(
+        wrong === null
+          ? { name, ok: true, detail: `its hooks run (${where})` }
+          : { name, ok: false, advice: true, detail: `${wrong.why} (${where})`, mend: wrong.mend },
+      )
+    } catch (error) {
+      if (!(error instanceof CkptError)) throw error
+      found.push({
+        name,
+        ok: false,
+        advice: true,
+        detail: error.message,
+        ...(error.hints[0] ? { mend: error.hints[0] } : {}),
+      })
+    }
+  }
+  return found
+}
+
+async function inTheWay(
+  env: Env,
+  agent: Agent,
+  { there, places }: { there: readonly Standing[]; places: Places },
+): Promise<{ why: string; mend: string } | null> {
+  const mend = `ckpt agent install ${agent.name}`
+  const program = there.flatMap(({ commands }) => commands).find((command) => !canStart(env, command))
+  if (program !== undefined) return { why: `they cannot be started: ${program}`, mend }
+  const off = agent.switchedOff?.(env, places) ?? null
+  if (off !== null) return { why: `they are switched off by ${off.key} in ${off.path}`, mend: `edit ${off.path}` }
+  const heard = new Set(there.map(({ missing }) => missing).reduce((a, b) => a.filter((event) => b.includes(event))))
+  if (heard.size > 0) return { why: `none for ${[...heard].join(', ')}`, mend }
+  if (!agent.trust || !onPath(env, agent.name)) return null
+  const { trusted, waiting } = await agent.trust(env, { root: places.root, give: false })
+  if (waiting === 0) return null
+  return { why: `${waiting} of ${trusted + waiting} wait for your trust`, mend: `${mend} --trust` }
+}
+
+/** Whether the first word of a command line is a program, as our installer writes it. */
+function canStart(env: Env, command: string): boolean {
+  const word = /^'((?:[^']|'\\'')*)'/.exec(command)?.[1]?.replaceAll("'\\''", "'") ?? command.split(' ')[0]!
+  if (!word.startsWith('/')) return onPath(env, word)
+  try {
+    env.files.accessSync(word, 1) // X_OK: access(2)
+    return true
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return false
+  }
+}

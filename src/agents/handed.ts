@@ -1,0 +1,66 @@
+/** Payloads that `bin/ckpt-hook` hands over in a file: four lines that say where and for whom, then what the agent sent. */
+import { basename } from 'node:path'
+import { type Env, errno } from '../env.ts'
+import { readIfThere } from '../git/whole-file.ts'
+
+export interface Handed {
+  /** Made by the client: its markers carry it, whoever records them. */
+  id: string
+  agent: string
+  event: string | undefined
+  cwd: string
+  /** `CLAUDE_PROJECT_DIR` of the client. */
+  project: string | undefined
+  payload: Buffer
+}
+
+const LINES = 4
+const LAST = '.payload'
+/** Milliseconds: who handed it over waits no longer, and nobody answered. */
+const LEFT = 60_000
+/** Payloads that one hook takes up beside its own. */
+const MOST = 20
+
+/** Null: it is not there any more, for somebody else has carried it out. */
+export function readHanded(env: Env, file: string): Handed | null {
+  const bytes = readIfThere(env, file)
+  if (bytes === null) return null
+  const lines: string[] = []
+  let at = 0
+  while (lines.length < LINES) {
+    const end = bytes.indexOf(0x0a, at)
+    if (end < 0) return null
+    lines.push(bytes.toString('utf8', at, end))
+    at = end + 1
+  }
+  const [agent, event, cwd, project] = lines as [string, string, string, string]
+  return {
+    id: basename(file, LAST),
+    agent,
+    event: event === '' ? undefined : event,
+    cwd,
+    project: project === '' ? undefined : project,
+    payload: bytes.subarray(at),
+  }
+}
+
+/** What clients handed over that were killed while they waited, and whose daemon is gone; oldest first. */
+export function leftBehind({ files, now }: Env, worktreeDir: string): string[] {
+  const directory = `${worktreeDir}/daemon/hooks`
+  let names: string[]
+  try {
+    names = files.readdirSync(directory)
+  } catch (error) {
+    if (errno(error) === 'ENOENT') return []
+    throw error
+  }
+  return names
+    .filter((name) => name.endsWith(LAST))
+    .flatMap((name) => {
+      const stats = files.lstatSync(`${directory}/${name}`, { throwIfNoEntry: false })
+      return stats && now() - stats.mtimeMs > LEFT ? [{ file: `${directory}/${name}`, time: stats.mtimeMs }] : []
+    })
+    .sort((a, b) => a.time - b.time)
+    .slice(0, MOST)
+    .map(({ file }) => file)
+}

@@ -1,0 +1,56 @@
+/** Turns whose hooks did not run, taken from the agent's own record. The record is only read. */
+import type { TurnNumber } from '../core/ids.ts'
+import type { Context } from '../ops/context.ts'
+import { mark } from '../ops/mark.ts'
+import { notePrompt, timelineOf, turnKnownBy } from '../ops/said.ts'
+import type { Agent, SaidPrompt } from './agent.ts'
+import { markerId } from './payload.ts'
+
+/**
+ * known: it is recorded. described: it was recorded without its text, and has it now. recorded: it is a turn now, of which
+ * no files are known. passed-over: turns that came after it are recorded, and their order stays.
+ */
+export type Outcome = 'known' | 'described' | 'recorded' | 'passed-over'
+
+export interface ImportedPrompt extends SaidPrompt {
+  outcome: Outcome
+  turn: TurnNumber | null
+}
+
+export async function importTranscript(
+  context: Context,
+  agent: Agent,
+  { prompts, arrived }: { prompts: readonly SaidPrompt[]; arrived: number },
+): Promise<ImportedPrompt[]> {
+  const done: ImportedPrompt[] = []
+  for (const [i, prompt] of prompts.entries()) {
+    const { session, marker, ids, text, messageId } = prompt
+    const timeline = await timelineOf(context, session)
+    const names = [marker, ...ids]
+    const turn = turnKnownBy(timeline, names)
+    if (turn) {
+      const added = await notePrompt(context, { before: turn.before.id, text })
+      done.push({ ...prompt, outcome: added ? 'described' : 'known', turn: turn.number })
+      continue
+    }
+    const later = prompts.slice(i + 1).filter((one) => one.session === session)
+    if (later.some((one) => turnKnownBy(timeline, [one.marker, ...one.ids]))) {
+      done.push({ ...prompt, outcome: 'passed-over', turn: null })
+      continue
+    }
+    // What was there before and after it is not known any more: it owns nothing, for both are what is there now.
+    const prompted = { event: 'prompt', session, agent: agent.name, text, messageId, marker, late: true } as const
+    const { turn: number } = await mark(context, prompted, arrived)
+    const ended = {
+      event: 'stop',
+      session,
+      status: prompt.end ?? 'interrupted',
+      late: true,
+      onlyRunning: true,
+    } as const
+    const stop = markerId(marker, 'stop')
+    await mark(context, { ...ended, ...(stop === undefined ? {} : { marker: stop }) }, arrived)
+    done.push({ ...prompt, outcome: number === null ? 'passed-over' : 'recorded', turn: number })
+  }
+  return done
+}

@@ -1,0 +1,133 @@
+/**
+ * Watches an agent's own records while a daemon runs: a turn whose hooks did not run is recorded as soon as it is written
+ * down. The records are only read.
+ */
+import type { FSWatcher } from 'chokidar'
+import type { SessionId } from '../core/ids.ts'
+import type { Env } from '../env.ts'
+import type { Context } from '../ops/context.ts'
+import { type Marker, mark } from '../ops/mark.ts'
+import { timelineOf, turnKnownBy } from '../ops/said.ts'
+import type { Agent, SaidPrompt, Transcripts } from './agent.ts'
+import { markerId } from './payload.ts'
+import { readTranscript } from './transcript.ts'
+
+export interface TranscriptWatchOptions {
+  agent: Agent & { transcripts: Transcripts }
+  root: string
+  /** Runs work in the worktree that is held open, one piece at a time. */
+  inTurn: (work: (context: Context) => Promise<void>) => Promise<void>
+  log: (message: string, details?: object) => void
+  /** Milliseconds that a hook has to tell of a turn itself. */
+  grace?: number
+}
+
+/** Milliseconds. */
+const GRACE = 2000
+const LOOK_AGAIN = 5000
+
+export class TranscriptWatch {
+  readonly #env: Env
+  readonly #options: TranscriptWatchOptions
+  readonly #directory: string
+  #watcher: FSWatcher | null = null
+  #timer: NodeJS.Timeout | null = null
+  readonly #due = new Map<string, NodeJS.Timeout>()
+  /** What is settled, by the marker of the prompt: it is not looked at again. */
+  readonly #settled = new Map<string, 'begun' | 'ended'>()
+  /** Turns that no hook told of. */
+  readonly #ours = new Set<string>()
+
+  constructor(env: Env, options: TranscriptWatchOptions) {
+    this.#env = env
+    this.#options = options
+    this.#directory = options.agent.transcripts.directory({ home: env.home, vars: env.vars })
+  }
+
+  /** Begins when the agent's directory is there, which may be later. */
+  async start(): Promise<void> {
+    if (!this.#env.files.existsSync(this.#directory)) {
+      this.#timer = setTimeout(() => this.start().catch((error: unknown) => this.#failed(error)), LOOK_AGAIN)
+      this.#timer.unref()
+      return
+    }
+    const { watch } = await import('chokidar')
+    const { agent, root } = this.#options
+    const prefix = `${this.#directory}/${agent.transcripts.prefix(root)}`
+    const watcher = watch(this.#directory, {
+      depth: 1,
+      followSymlinks: false,
+      ignored: (path) => path !== this.#directory && !path.startsWith(prefix),
+    })
+    this.#watcher = watcher
+    let ready = false
+    watcher.on('add', (path) => {
+      if (!path.endsWith('.jsonl')) return
+      // What was said before we came is for `ckpt import-transcript`.
+      if (ready) this.#later(path)
+      else for (const prompt of this.#read(path)) this.#settled.set(prompt.marker, 'ended')
+    })
+    watcher.on('change', (path) => {
+      if (path.endsWith('.jsonl')) this.#later(path)
+    })
+    watcher.on('error', (error) => this.#failed(error))
+    await new Promise<void>((resolve) => watcher.on('ready', resolve))
+    ready = true
+  }
+
+  async stop(): Promise<void> {
+    if (this.#timer) clearTimeout(this.#timer)
+    for (const timer of this.#due.values()) clearTimeout(timer)
+    this.#due.clear()
+    await this.#watcher?.close()
+  }
+
+  #failed(error: unknown): void {
+    this.#options.log('transcripts', { error: String(error) })
+  }
+
+  #later(path: string): void {
+    if (this.#due.has(path)) return
+    const timer = setTimeout(() => {
+      this.#due.delete(path)
+      this.#look(path).catch((error: unknown) => this.#failed(error))
+    }, this.#options.grace ?? GRACE)
+    timer.unref()
+    this.#due.set(path, timer)
+  }
+
+  #read(path: string): SaidPrompt[] {
+    const { root, agent } = this.#options
+    const prompts = agent.transcripts.read(readTranscript(this.#env, path))
+    return prompts.filter(({ cwd }) => cwd === null || cwd === root || cwd.startsWith(`${root}/`))
+  }
+
+  async #look(path: string): Promise<void> {
+    for (const prompt of this.#read(path)) {
+      const settled = this.#settled.get(prompt.marker)
+      if (settled === 'ended' || (settled === 'begun' && prompt.end === null)) continue
+      await this.#options.inTurn((context) => this.#record(context, prompt))
+      this.#settled.set(prompt.marker, prompt.end === null ? 'begun' : 'ended')
+    }
+  }
+
+  /** What a hook has told of meanwhile is left as it is. */
+  async #record(context: Context, { session, marker, ids, text, messageId, end }: SaidPrompt): Promise<void> {
+    const { agent } = this.#options
+    const say = (one: Marker) => mark(context, one, context.env.monotonic())
+    let turn = await this.#turn(context, session, [marker, ...ids])
+    if (!turn) {
+      this.#ours.add(marker)
+      await say({ event: 'prompt', session, agent: agent.name, text, messageId, marker })
+      turn = await this.#turn(context, session, [marker])
+    }
+    // A turn that hooks began is theirs to end, but no hook tells of an interrupt.
+    if (end === null || !turn || turn.after || (end === 'completed' && !this.#ours.has(marker))) return
+    const stop = markerId(marker, 'stop')
+    await say({ event: 'stop', session, status: end, onlyRunning: true, ...(stop ? { marker: stop } : {}) })
+  }
+
+  async #turn(context: Context, session: SessionId, names: readonly string[]) {
+    return turnKnownBy(await timelineOf(context, session), names)
+  }
+}

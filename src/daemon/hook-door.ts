@@ -1,0 +1,176 @@
+/**
+ * Where an agent's hook hands its payload over without Node: `bin/ckpt-hook` is the other end.
+ *
+ * ```
+ * daemon/hooks/ready         who answers here, one field a line; only while the daemon listens
+ * daemon/hooks/door          a fifo: `<id> <agent> [event]`
+ * daemon/hooks/<id>.payload  what was handed over, under its last name when the line is sent
+ * daemon/hooks/<id>.answer   the client's fifo: `working` as a sign of life, then `done [answer]`, or `no`
+ * ```
+ */
+import { constants } from 'node:fs'
+import { Socket } from 'node:net'
+import { type Env, errno } from '../env.ts'
+import { removeIfThere, writeFileWhole } from '../git/whole-file.ts'
+import { startOf } from '../ops/lock.ts'
+
+export interface HookCall {
+  agent: string
+  event: string | undefined
+  /** The file with the payload; whoever carries it out removes it. */
+  file: string
+}
+
+export interface HookDoorOptions {
+  directory: string
+  /** Gives what the agent is to see on standard output. */
+  carryOut: (call: HookCall) => Promise<string>
+  log: (message: string, details?: object) => void
+}
+
+/** Said by `ready` and by the client: raised when one would misunderstand the other. */
+const PROTOCOL = 'ckpt-hooks 1'
+/** Milliseconds between two signs of life. */
+const BEAT = 500
+/** Milliseconds: what clients that were killed left behind goes after this. */
+const ABANDONED = 24 * 3600 * 1000
+
+export class HookDoor {
+  readonly #env: Env
+  readonly #options: HookDoorOptions
+  readonly #waiting = new Set<string>()
+  #socket: Socket | null = null
+  #beat: NodeJS.Timeout | null = null
+  #rest = ''
+
+  constructor(env: Env, options: HookDoorOptions) {
+    this.#env = env
+    this.#options = options
+  }
+
+  /** Without mkfifo(1) there is no door, and clients start Node. */
+  async open(): Promise<void> {
+    const { files } = this.#env
+    const { directory } = this.#options
+    const door = `${directory}/door`
+    files.mkdirSync(directory, { recursive: true, mode: 0o700 })
+    this.#sweep()
+    removeIfThere(this.#env, door)
+    if (!(await this.#makeFifo(door))) return
+    // Open for writing too, so that it does not end when the last client has gone.
+    const fd = files.openSync(door, constants.O_RDWR | constants.O_NONBLOCK)
+    const socket = new Socket({ fd, readable: true, writable: false })
+    this.#socket = socket
+    socket.setEncoding('latin1')
+    socket.on('data', (chunk) => this.#read(String(chunk)))
+    socket.on('error', (error) => {
+      this.#options.log('hooks', { error: error.message })
+      this.close()
+    })
+    this.#beat = setInterval(() => {
+      for (const id of this.#waiting) this.#say(id, 'working')
+    }, BEAT)
+    this.#beat.unref()
+    this.announce()
+  }
+
+  /** Says that it listens; a client that found it hanging has taken that away. */
+  announce(): void {
+    const { vars, home, pid, files } = this.#env
+    const { directory } = this.#options
+    if (!this.#socket || files.existsSync(`${directory}/ready`)) return
+    const { XDG_CONFIG_HOME = '', XDG_STATE_HOME = '', CKPT_STATE_DIR = '' } = vars
+    const fields = [
+      PROTOCOL,
+      String(pid),
+      startOf(this.#env, pid),
+      home,
+      XDG_CONFIG_HOME,
+      XDG_STATE_HOME,
+      CKPT_STATE_DIR,
+    ]
+    // A line break in one of them would move the others.
+    if (!fields.some((field) => field.includes('\n')))
+      writeFileWhole(this.#env, `${directory}/ready`, `${fields.join('\n')}\n`)
+  }
+
+  /** Nobody new is heard; who waits still gets an answer. */
+  close(): void {
+    if (!this.#socket) return
+    const { directory } = this.#options
+    removeIfThere(this.#env, `${directory}/ready`)
+    this.#socket.destroy()
+    this.#socket = null
+    removeIfThere(this.#env, `${directory}/door`)
+  }
+
+  #read(chunk: string): void {
+    const lines = (this.#rest + chunk).split('\n')
+    this.#rest = lines.pop()!
+    for (const line of lines) {
+      const [, id, agent, event] = /^([\w-]{1,64}) ([\w.-]{1,200}) ([\w.-]{0,200})$/.exec(line) ?? []
+      if (id === undefined || agent === undefined)
+        this.#options.log('hooks: a line that is none', { line: line.slice(0, 200) })
+      else this.#serve(id, agent, event || undefined)
+    }
+  }
+
+  #serve(id: string, agent: string, event: string | undefined): void {
+    const file = `${this.#options.directory}/${id}.payload`
+    this.#waiting.add(id)
+    this.#options
+      .carryOut({ agent, event, file })
+      .then((answer) => (answer.includes('\n') ? 'no' : answer === '' ? 'done' : `done ${answer}`))
+      .catch((error: unknown) => {
+        this.#options.log('hooks', { error: String(error) })
+        return 'no'
+      })
+      .then((said) => {
+        this.#waiting.delete(id)
+        if (this.#beat && !this.#socket && this.#waiting.size === 0) clearInterval(this.#beat)
+        this.#say(id, said)
+        removeIfThere(this.#env, `${this.#options.directory}/${id}.answer`)
+      })
+      .catch((error: unknown) => this.#options.log('hooks', { error: String(error) }))
+  }
+
+  /** A client that is gone does not hear it, and nobody waits for it. */
+  #say(id: string, words: string): void {
+    const { files } = this.#env
+    let fd: number
+    try {
+      fd = files.openSync(`${this.#options.directory}/${id}.answer`, constants.O_WRONLY | constants.O_NONBLOCK)
+    } catch (error) {
+      const code = errno(error)
+      if (code !== 'ENOENT' && code !== 'ENXIO') this.#options.log('hooks', { error: String(error) })
+      return
+    }
+    try {
+      files.writeSync(fd, `${words}\n`)
+    } catch (error) {
+      const code = errno(error)
+      if (code !== 'EPIPE' && code !== 'EAGAIN') this.#options.log('hooks', { error: String(error) })
+    } finally {
+      files.closeSync(fd)
+    }
+  }
+
+  #makeFifo(path: string): Promise<boolean> {
+    return new Promise((resolve) => {
+      const child = this.#env.spawn('mkfifo', ['-m', '600', path], { stdio: 'ignore' })
+      child.on('error', () => resolve(false))
+      child.on('close', (code) => resolve(code === 0))
+    })
+  }
+
+  /** Payloads stay: the next hook takes them up. */
+  #sweep(): void {
+    const { files, now } = this.#env
+    const { directory } = this.#options
+    for (const name of files.readdirSync(directory)) {
+      const stats = files.lstatSync(`${directory}/${name}`, { throwIfNoEntry: false })
+      if (stats && /\.(part|answer|tmp)$/.test(name) && now() - stats.mtimeMs > ABANDONED)
+        removeIfThere(this.#env, `${directory}/${name}`)
+    }
+  }
+}

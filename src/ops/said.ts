@@ -1,0 +1,34 @@
+/** What a transcript says of a turn that is recorded already, or is not. */
+import type { Oid, SessionId } from '../core/ids.ts'
+import { messageIdOf, type Timeline, type Turn } from '../core/timeline.ts'
+import { addPrompt, promptReader } from '../git/side-refs.ts'
+import type { Context } from './context.ts'
+import { locked } from './context.ts'
+import { loadTimeline, readRefs } from './sessions.ts'
+
+/** The turn that is known by one of these ids, hidden and abandoned ones included. */
+export function turnKnownBy({ turns, abandoned }: Timeline, ids: readonly string[]): Turn | null {
+  const known = new Set(ids)
+  return (
+    [...turns, ...abandoned].find((turn) => {
+      const { marker, messageId } = turn.before
+      return [marker, messageId, messageIdOf(turn)].some((one) => typeof one === 'string' && known.has(one))
+    }) ?? null
+  )
+}
+
+/** The whole timeline of a session, as it is now. */
+export async function timelineOf(context: Context, session: SessionId): Promise<Timeline> {
+  return loadTimeline(context, await readRefs(context), session, { abandoned: true })
+}
+
+/** Attaches the text of a prompt to a turn that was opened without one. Returns false when it has one. */
+export function notePrompt(context: Context, { before, text }: { before: Oid; text: string }): Promise<boolean> {
+  const { store, env } = context
+  return locked(context, { command: 'prompt' }, async () => {
+    const refs = await readRefs(context)
+    if ((await (await promptReader(store, refs.notes))(before)) !== null) return false
+    await store.moveRefs([await addPrompt(store, refs.notes, { before, text, seconds: Math.floor(env.now() / 1000) })])
+    return true
+  })
+}

@@ -1,0 +1,275 @@
+// `ckpt-hook`: with the daemon up no Node where the agent waits; and no marker lost or doubled, whatever becomes of the daemon.
+import { spawn, spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { hookLog, storeOf } from '../support/agents.ts'
+import { startDaemon } from '../support/daemon.ts'
+import { type Json, type Ran, Scratch } from '../support/scratch.ts'
+
+const CLIENT = path.resolve(import.meta.dirname, '../../bin/ckpt-hook')
+const SILENT = { code: 0, stdout: '', stderr: '' }
+const which = (name: string) =>
+  (process.env.PATH ?? '')
+    .split(':')
+    .map((at) => path.join(at, name))
+    .find((file) => fs.existsSync(file))
+
+/** A directory with the programs that the client may use, and no Node. */
+function withoutNode(scratch: Scratch): string {
+  const bin = path.join(scratch.base, 'bin')
+  fs.mkdirSync(bin, { recursive: true })
+  for (const name of ['cat', 'date', 'mkfifo', 'mv', 'rm', 'sleep', 'sh']) {
+    const file = which(name)!
+    if (!fs.existsSync(path.join(bin, name))) fs.symlinkSync(fs.realpathSync(file), path.join(bin, name))
+  }
+  // Beside it there is no ckpt either.
+  if (!fs.existsSync(path.join(bin, 'ckpt-hook'))) fs.copyFileSync(CLIENT, path.join(bin, 'ckpt-hook'))
+  return bin
+}
+
+interface Options {
+  client?: string
+  shell?: string[]
+  vars?: Record<string, string>
+  cwd?: string
+  agent?: string[]
+}
+
+function later(scratch: Scratch, payload: unknown, options: Options = {}): Promise<Ran> {
+  const { client = CLIENT, shell = [], vars = {}, cwd = scratch.root, agent = ['claude'] } = options
+  const [command, ...args] = [...shell, client, ...agent]
+  return new Promise((resolve, reject) => {
+    const child = spawn(command!, args, { cwd, env: { ...scratch.vars, ...vars } })
+    let [stdout, stderr] = ['', '']
+    child.stdout.on('data', (chunk) => {
+      stdout += chunk
+    })
+    child.stderr.on('data', (chunk) => {
+      stderr += chunk
+    })
+    child.on('error', reject)
+    child.on('close', (code) => resolve({ code: code ?? 128, stdout, stderr }))
+    child.stdin.on('error', () => undefined)
+    child.stdin.end(typeof payload === 'string' ? payload : JSON.stringify(payload))
+  })
+}
+
+const says = (scratch: Scratch, hook_event_name: string, more: Json = {}): Json => ({
+  session_id: 's',
+  cwd: scratch.root,
+  hook_event_name,
+  prompt_id: 'p1',
+  ...more,
+})
+const call = (scratch: Scratch, id: string): Json =>
+  says(scratch, 'PreToolUse', { tool_name: 'Bash', tool_use_id: id, tool_input: { command: 'true' } })
+
+/** Call ids in the session's checkpoints, each as often as it is there. */
+function calls(scratch: Scratch): string[] {
+  const format = '--format=%(trailers:key=Ckpt-Call-Id,valueonly)'
+  return scratch
+    .git('--git-dir=.git/ckpt/store.git', 'log', format, '--glob=refs/ckpt/@main/s/*')
+    .split('\n')
+    .filter(Boolean)
+    .sort()
+}
+
+const door = (scratch: Scratch) => `${storeOf(scratch)}/daemon/hooks`
+
+/** What lies in the place of hooks and is no part of it. */
+const left = (scratch: Scratch) => fs.readdirSync(door(scratch)).filter((name) => name !== 'door' && name !== 'ready')
+
+function prompted(): { scratch: Scratch; pid: number } {
+  const scratch = new Scratch().init()
+  const { pid } = startDaemon(scratch)
+  expect(
+    scratch.runApart(['hook', 'claude'], {
+      input: JSON.stringify(says(scratch, 'UserPromptSubmit', { prompt: 'go' })),
+    }),
+  ).toEqual(SILENT)
+  return { scratch, pid }
+}
+
+const SHELLS = [
+  ['sh', []],
+  ['dash', ['dash']],
+  ['bash', ['bash', '--posix']],
+  ['busybox', ['busybox', 'sh']],
+] as const
+
+test.each(SHELLS.filter(([name]) => which(name)))('a whole turn without Node, by %s', async (_, shell) => {
+  const scratch = new Scratch().init()
+  startDaemon(scratch)
+  const bin = withoutNode(scratch)
+  const line = shell.length > 0 ? [which(shell[0]!)!, ...shell.slice(1)] : []
+  const say = async (payload: Json) =>
+    expect(await later(scratch, payload, { client: `${bin}/ckpt-hook`, shell: line, vars: { PATH: bin } })).toEqual(
+      SILENT,
+    )
+  await say(says(scratch, 'UserPromptSubmit', { prompt: "it's ünï\u0000code \\ %s\n\n" }))
+  await say(call(scratch, 't1'))
+  scratch.write({ 'b.txt': 'two\n' })
+  await say({ ...call(scratch, 't1'), hook_event_name: 'PostToolUse' })
+  await say(says(scratch, 'Stop'))
+  expect(scratch.ckpt('show', '1').turn).toMatchObject({
+    status: 'completed',
+    text: "it's ünï\u0000code \\ %s\n\n",
+    steps: [{ tool: 'Bash', paths: ['b.txt'] }],
+  })
+  expect(left(scratch)).toEqual([])
+  expect(hookLog(scratch)).toEqual([])
+})
+
+test('from a subdirectory, a linked worktree, and a directory outside with the project named', async () => {
+  const { scratch } = prompted()
+  const bin = withoutNode(scratch)
+  const plain = { client: `${bin}/ckpt-hook`, vars: { PATH: bin } }
+  fs.mkdirSync(scratch.at('a b/c'), { recursive: true })
+  expect(await later(scratch, call(scratch, 't1'), { ...plain, cwd: scratch.at('a b/c') })).toEqual(SILENT)
+  const outside = { ...plain, cwd: scratch.home, vars: { PATH: bin, CLAUDE_PROJECT_DIR: scratch.root } }
+  expect(await later(scratch, call(scratch, 't2'), outside)).toEqual(SILENT)
+  expect(calls(scratch)).toEqual(['t1', 't2'])
+  const linked = `${scratch.base}/linked`
+  scratch.git('worktree', 'add', '-q', linked)
+  scratch.ckpt('daemon', 'start', '--cwd', linked)
+  onTestFinished(() => {
+    scratch.run(['daemon', 'stop', '--cwd', linked])
+  })
+  const there = { ...plain, cwd: linked }
+  expect(
+    await later(scratch, { ...says(scratch, 'UserPromptSubmit', { prompt: 'there' }), cwd: linked }, there),
+  ).toEqual(SILENT)
+  expect(scratch.ckpt('list', '--cwd', linked).turns).toMatchObject([{ prompt: 'there' }])
+})
+
+test('without the daemon Node does it, and starts one for the next time', async () => {
+  const scratch = new Scratch().init()
+  onTestFinished(() => {
+    scratch.run(['daemon', 'stop'])
+  })
+  expect(await later(scratch, says(scratch, 'UserPromptSubmit', { prompt: 'go' }))).toEqual(SILENT)
+  for (let i = 0; i < 200 && !fs.existsSync(`${door(scratch)}/ready`); i++)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  const bin = withoutNode(scratch)
+  expect(await later(scratch, call(scratch, 't1'), { client: `${bin}/ckpt-hook`, vars: { PATH: bin } })).toEqual(SILENT)
+  expect(calls(scratch)).toEqual(['t1'])
+  scratch.ckpt('daemon', 'stop')
+  expect(fs.existsSync(`${door(scratch)}/ready`)).toBe(false)
+  expect(await later(scratch, call(scratch, 't2'), { vars: { CKPT_DISABLED: '1' } })).toEqual(SILENT)
+  expect(calls(scratch)).toEqual(['t1'])
+})
+
+test('without ckpt, Node and daemon it is nothing: no word, exit 0', async () => {
+  const scratch = new Scratch().init()
+  const bin = withoutNode(scratch)
+  expect(await later(scratch, call(scratch, 't1'), { client: `${bin}/ckpt-hook`, vars: { PATH: bin } })).toEqual(SILENT)
+})
+
+test('many at once: each is recorded once', async () => {
+  const { scratch } = prompted()
+  const ids = Array.from({ length: 24 }, (_, i) => `t${String(i).padStart(2, '0')}`)
+  const ran = await Promise.all(
+    ids.flatMap((id) => [later(scratch, call(scratch, id)), later(scratch, call(scratch, id))]),
+  )
+  expect(ran.every((one) => one.code === 0 && one.stdout + one.stderr === '')).toBe(true)
+  expect(calls(scratch)).toEqual(ids)
+  expect(left(scratch)).toEqual([])
+})
+
+test('a daemon that hangs: Node does it, once; who comes next does not ask it; awake, it answers again', async () => {
+  const { scratch, pid } = prompted()
+  process.kill(pid, 'SIGSTOP')
+  onTestFinished(() => {
+    try {
+      process.kill(pid, 'SIGCONT')
+    } catch {
+      return // it has stopped
+    }
+  })
+  expect(await later(scratch, call(scratch, 't1'))).toEqual(SILENT)
+  expect(fs.existsSync(`${door(scratch)}/ready`)).toBe(false)
+  expect(await later(scratch, call(scratch, 't2'))).toEqual(SILENT)
+  process.kill(pid, 'SIGCONT')
+  for (let i = 0; i < 200 && !fs.existsSync(`${door(scratch)}/ready`); i++)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  const bin = withoutNode(scratch)
+  expect(await later(scratch, call(scratch, 't3'), { client: `${bin}/ckpt-hook`, vars: { PATH: bin } })).toEqual(SILENT)
+  expect(calls(scratch)).toEqual(['t1', 't2', 't3'])
+  expect(left(scratch)).toEqual([])
+})
+
+test('a daemon that is killed at any moment of the answer: each marker is there, once', async () => {
+  const { scratch, pid } = prompted()
+  let running = pid
+  for (let n = 0; n < 6; n++) {
+    const ids = [`t${n}a`, `t${n}b`, `t${n}c`]
+    const asked = ids.map((id) => later(scratch, call(scratch, id)))
+    await new Promise((resolve) => setTimeout(resolve, n * 6))
+    process.kill(running, 'SIGKILL')
+    expect(await Promise.all(asked)).toEqual([SILENT, SILENT, SILENT])
+    running = (scratch.ckpt('daemon', 'start') as { pid: number }).pid
+  }
+  expect(calls(scratch)).toEqual([0, 1, 2, 3, 4, 5].flatMap((n) => ['a', 'b', 'c'].map((one) => `t${n}${one}`)))
+})
+
+test('markers without an id of the agent’s own are not doubled either', async () => {
+  const { scratch, pid } = prompted()
+  const payload = { conversation_id: 's', hook_event_name: 'afterShellExecution', workspace_roots: [scratch.root] }
+  process.kill(pid, 'SIGSTOP')
+  const asked = later(scratch, payload, { agent: ['cursor', 'afterShellExecution'] })
+  for (let i = 0; i < 200 && left(scratch).every((name) => !name.endsWith('.payload')); i++)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  const [name] = left(scratch).filter((one) => one.endsWith('.payload'))
+  const copy = fs.readFileSync(`${door(scratch)}/${name}`)
+  expect(await asked).toEqual(SILENT)
+  // Killed before it could remove what it had recorded: the same file is there again, and the daemon has its line.
+  fs.writeFileSync(`${door(scratch)}/${name}`, copy)
+  process.kill(pid, 'SIGCONT')
+  for (let i = 0; i < 200 && left(scratch).length > 0; i++) await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(scratch.ckpt('list').turns[0].steps).toHaveLength(1)
+})
+
+test('what a killed client handed over is taken up by the next hook, late, and once', async () => {
+  const { scratch, pid } = prompted()
+  process.kill(pid, 'SIGKILL')
+  const payload = JSON.stringify(call(scratch, 't1'))
+  const file = `${door(scratch)}/0123-left.payload`
+  fs.writeFileSync(file, `claude\n\n${scratch.root}\n\n${payload}`)
+  expect(await later(scratch, call(scratch, 't2'))).toEqual(SILENT)
+  expect(calls(scratch)).toEqual(['t2']) // its client may still be waiting
+  const old = new Date(Date.now() - 120_000)
+  fs.utimesSync(file, old, old)
+  expect(await later(scratch, call(scratch, 't3'))).toEqual(SILENT)
+  expect(calls(scratch)).toEqual(['t1', 't2', 't3'])
+  expect(fs.existsSync(file)).toBe(false)
+  scratch.run(['daemon', 'stop'])
+})
+
+test('Cursor hears its answer; a broken payload is logged whole; odd words go to Node', async () => {
+  const { scratch } = prompted()
+  const bin = withoutNode(scratch)
+  const plain = { client: `${bin}/ckpt-hook`, vars: { PATH: bin } }
+  const cursor = { ...plain, agent: ['cursor', 'beforeSubmitPrompt'] }
+  expect(await later(scratch, '{', cursor)).toEqual({ ...SILENT, stdout: '{"continue":true}\n' })
+  expect(await later(scratch, '{"session_id":7}', plain)).toEqual(SILENT)
+  expect(hookLog(scratch).map(({ payload }) => payload)).toEqual(['{', '{"session_id":7}'])
+  expect(await later(scratch, '{}', { ...plain, agent: ['no body;x'] })).toEqual(SILENT)
+  expect(await later(scratch, call(scratch, 't1'), { agent: ['nobody'] })).toEqual(SILENT)
+  expect(spawnSync(CLIENT, [], { cwd: scratch.root, env: scratch.vars, input: '' }).status).toBe(0)
+})
+
+test('the Node program asks the daemon too, and does it itself when no answer comes', async () => {
+  const { scratch, pid } = prompted()
+  const asked = () => scratch.ckpt('daemon', 'status').state.calls
+  const before = asked()
+  const hook = (id: string) => scratch.runApart(['hook', 'claude'], { input: JSON.stringify(call(scratch, id)) })
+  expect(hook('t1')).toEqual(SILENT)
+  expect(asked()).toBe(before + 2)
+  process.kill(pid, 'SIGSTOP')
+  expect(hook('t2')).toEqual(SILENT)
+  process.kill(pid, 'SIGCONT')
+  for (let i = 0; i < 100 && !scratch.ckpt('daemon', 'status').watching; i++)
+    await new Promise((r) => setTimeout(r, 50))
+  expect(calls(scratch)).toEqual(['t1', 't2'])
+})
