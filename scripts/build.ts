@@ -2,28 +2,44 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { build } from 'esbuild'
+import { type BuildOptions, build } from 'esbuild'
 
 // Built beside it and then put in its place: a program that is being run meanwhile finds its files.
 const fresh = `dist.${process.pid}.tmp`
 const old = `dist.${process.pid}.old`
+const common: BuildOptions = {
+  bundle: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20.19',
+  minifySyntax: true,
+  // CommonJS dependencies that are bundled ask for Node's own modules through require.
+  banner: { js: "import{createRequire as ckptRequire}from'node:module';const require=ckptRequire(import.meta.url);" },
+}
 await build({
+  ...common,
   entryPoints: {
-    'cli/main': 'src/cli/main.ts',
+    'cli/program': 'src/cli/program.ts',
     index: 'src/index.ts',
     'claude-agent-sdk': 'src/claude-agent-sdk.ts',
     opencode: 'src/opencode.ts',
   },
   outdir: fresh,
-  bundle: true,
   splitting: true,
-  format: 'esm',
-  platform: 'node',
-  target: 'node20.19',
-  minifySyntax: true,
   chunkNames: 'chunks/[name]-[hash]',
-  // CommonJS dependencies that are bundled ask for Node's own modules through require.
-  banner: { js: "import{createRequire as ckptRequire}from'node:module';const require=ckptRequire(import.meta.url);" },
+})
+// What asks the daemon is one file of its own: an agent waits for it, and each file more is time.
+await build({
+  ...common,
+  entryPoints: { 'cli/main': 'src/cli/main.ts' },
+  outdir: fresh,
+  plugins: [
+    {
+      name: 'the program apart',
+      setup: ({ onResolve }) =>
+        onResolve({ filter: /^\.\/program\.ts$/ }, () => ({ path: './program.js', external: true })),
+    },
+  ],
 })
 const tsc = createRequire(import.meta.url)
   .resolve('typescript/package.json')

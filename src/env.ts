@@ -2,8 +2,7 @@
  * The outside world: file system, processes, clock, random numbers, streams. It is passed in as the first parameter and
  * never reached for, so that a test can give another one (and make its Nth call fail).
  */
-import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 
@@ -78,13 +77,15 @@ export interface Env {
 export function realEnv(): Env {
   return {
     files: fs,
-    spawn: (command, args, options) => spawn(command, [...args], options),
+    // Loaded when they are needed: who only asks the daemon needs neither.
+    spawn: (command, args, options) =>
+      process.getBuiltinModule('node:child_process').spawn(command, [...args], options),
     vars: process.env,
     cwd: process.cwd(),
     home: os.homedir(),
     now: () => Date.now(),
     monotonic: () => performance.now(),
-    random: (bytes) => randomBytes(bytes).toString('hex'),
+    random: (bytes) => process.getBuiltinModule('node:crypto').randomBytes(bytes).toString('hex'),
     pid: process.pid,
     program: process.argv[1] ?? '',
     uid: process.getuid?.() ?? -1,

@@ -50,7 +50,7 @@ export async function throughDaemon(env: Env, argv: readonly string[], version: 
   const named = command !== 'mark' || own.some((arg) => arg === '--marker' || arg.startsWith('--marker='))
   const isHook = command === 'hook'
   const line = isHook
-    ? [command, '--id', env.random(12), ...argv.slice(1)]
+    ? [command, '--id', onceOnly(env), ...argv.slice(1)]
     : named
       ? argv
       : [command!, '--marker', `client:${env.random(12)}`, ...argv.slice(1)]
@@ -78,6 +78,9 @@ export async function throughDaemon(env: Env, argv: readonly string[], version: 
   }
   return answer?.lost && command !== 'mark' ? { answer: lost(command!, own.includes('--json')) } : { run: line }
 }
+
+/** An id that no other hook has: two do not begin at the same time in the same process. */
+const onceOnly = ({ pid, now, monotonic }: Env) => `${pid}-${now().toString(36)}-${monotonic().toString(36)}`
 
 /** All of standard input, or what came of it in time. */
 function readInput(stdin: Env['stdin']): Promise<Buffer> {

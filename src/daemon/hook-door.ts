@@ -22,7 +22,7 @@ export interface HookCall {
 }
 
 export interface HookDoorOptions {
-  directory: string
+  worktreeDir: string
   /** Gives what the agent is to see on standard output. */
   carryOut: (call: HookCall) => Promise<string>
   log: (message: string, details?: object) => void
@@ -38,6 +38,7 @@ const ABANDONED = 24 * 3600 * 1000
 export class HookDoor {
   readonly #env: Env
   readonly #options: HookDoorOptions
+  readonly #directory: string
   readonly #waiting = new Set<string>()
   #socket: Socket | null = null
   #beat: NodeJS.Timeout | null = null
@@ -46,12 +47,13 @@ export class HookDoor {
   constructor(env: Env, options: HookDoorOptions) {
     this.#env = env
     this.#options = options
+    this.#directory = `${options.worktreeDir}/daemon/hooks`
   }
 
   /** Without mkfifo(1) there is no door, and clients start Node. */
   async open(): Promise<void> {
     const { files } = this.#env
-    const { directory } = this.#options
+    const directory = this.#directory
     const door = `${directory}/door`
     files.mkdirSync(directory, { recursive: true, mode: 0o700 })
     this.#sweep()
@@ -77,7 +79,7 @@ export class HookDoor {
   /** Says that it listens; a client that found it hanging has taken that away. */
   announce(): void {
     const { vars, home, pid, files } = this.#env
-    const { directory } = this.#options
+    const directory = this.#directory
     if (!this.#socket || files.existsSync(`${directory}/ready`)) return
     const { XDG_CONFIG_HOME = '', XDG_STATE_HOME = '', CKPT_STATE_DIR = '' } = vars
     const fields = [
@@ -97,7 +99,7 @@ export class HookDoor {
   /** Nobody new is heard; who waits still gets an answer. */
   close(): void {
     if (!this.#socket) return
-    const { directory } = this.#options
+    const directory = this.#directory
     removeIfThere(this.#env, `${directory}/ready`)
     this.#socket.destroy()
     this.#socket = null
@@ -116,7 +118,7 @@ export class HookDoor {
   }
 
   #serve(id: string, agent: string, event: string | undefined): void {
-    const file = `${this.#options.directory}/${id}.payload`
+    const file = `${this.#directory}/${id}.payload`
     this.#waiting.add(id)
     this.#options
       .carryOut({ agent, event, file })
@@ -129,7 +131,7 @@ export class HookDoor {
         this.#waiting.delete(id)
         if (this.#beat && !this.#socket && this.#waiting.size === 0) clearInterval(this.#beat)
         this.#say(id, said)
-        removeIfThere(this.#env, `${this.#options.directory}/${id}.answer`)
+        removeIfThere(this.#env, `${this.#directory}/${id}.answer`)
       })
       .catch((error: unknown) => this.#options.log('hooks', { error: String(error) }))
   }
@@ -139,7 +141,7 @@ export class HookDoor {
     const { files } = this.#env
     let fd: number
     try {
-      fd = files.openSync(`${this.#options.directory}/${id}.answer`, constants.O_WRONLY | constants.O_NONBLOCK)
+      fd = files.openSync(`${this.#directory}/${id}.answer`, constants.O_WRONLY | constants.O_NONBLOCK)
     } catch (error) {
       const code = errno(error)
       if (code !== 'ENOENT' && code !== 'ENXIO') this.#options.log('hooks', { error: String(error) })
@@ -166,7 +168,7 @@ export class HookDoor {
   /** Payloads stay: the next hook takes them up. */
   #sweep(): void {
     const { files, now } = this.#env
-    const { directory } = this.#options
+    const directory = this.#directory
     for (const name of files.readdirSync(directory)) {
       const stats = files.lstatSync(`${directory}/${name}`, { throwIfNoEntry: false })
       if (stats && /\.(part|answer|tmp)$/.test(name) && now() - stats.mtimeMs > ABANDONED)

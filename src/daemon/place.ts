@@ -1,7 +1,5 @@
 /** Where a worktree's daemon can be reached: a file in the worktree's own directory says it, a socket takes the calls. */
-import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
-import { CkptError } from '../core/errors.ts'
 import { type Env, errno } from '../env.ts'
 import { readIfThere } from '../git/whole-file.ts'
 import { isRunning } from '../ops/lock.ts'
@@ -33,27 +31,6 @@ export function readInfo(env: Env, worktreeDir: string): DaemonInfo | null {
 }
 
 export const isAlive = (env: Env, info: DaemonInfo): boolean => isRunning(env, info.pid, info.started)
-
-/**
- * A socket path of under 100 bytes (unix(7) allows 108), in a directory that only this user can enter.
- * @throws CkptError INTERNAL when somebody else prepared that directory
- */
-export function socketPath(env: Env, worktreeDir: string, temporary: string): string {
-  const runtime = env.vars.XDG_RUNTIME_DIR
-  const directory = runtime ? `${runtime}/ckpt` : `${temporary}/ckpt-${env.uid}`
-  env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
-  const stats = env.files.lstatSync(directory)
-  if (!stats.isDirectory() || stats.uid !== env.uid || (stats.mode & 0o077) !== 0) {
-    throw new CkptError(
-      'INTERNAL',
-      `${directory} is not a directory of your own that others cannot enter. The daemon was not started.`,
-      {
-        hints: [`rm -r ${directory}`],
-      },
-    )
-  }
-  return `${directory}/${createHash('sha256').update(worktreeDir).digest('hex').slice(0, 24)}.sock`
-}
 
 /** The worktree's directory in its store, found without starting git: for those who want to be quick. Null: ask git. */
 export function quickWorktreeDir(env: Env, cwd: string): { root: string; worktreeDir: string } | null {

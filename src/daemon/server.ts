@@ -18,9 +18,10 @@ import { Events } from './events.ts'
 import { Held } from './held.ts'
 import { type HookCall, HookDoor } from './hook-door.ts'
 import { IdleWork } from './idle.ts'
-import { type DaemonInfo, infoFile, socketPath } from './place.ts'
+import { type DaemonInfo, infoFile } from './place.ts'
 import * as protocol from './protocol.ts'
 import * as schema from './protocol-schema.ts'
+import { socketPath } from './socket-path.ts'
 
 export interface DaemonOptions {
   cwd: string
@@ -99,8 +100,7 @@ export class Daemon {
     const log = (message: string, details?: object) => options.log.info(details ?? {}, message)
     this.#idle = new IdleWork(env, { root: worktree.root, gitDir: store.gitDir, log })
     this.#auto = new AutoTurns(() => this.held.context(env), log)
-    const directory = `${store.worktreeDir}/daemon/hooks`
-    this.#door = new HookDoor(env, { directory, carryOut: (call) => this.#hook(call), log })
+    this.#door = new HookDoor(env, { worktreeDir: store.worktreeDir, carryOut: (call) => this.#hook(call), log })
     this.held.onChange = (path) => {
       options.onChange?.(path)
       this.#auto.changed((work) => this.enqueue(() => this.#autoTurn(work)))

@@ -5,7 +5,7 @@
 import { refuseCancelled } from '../core/cancel.ts'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno } from '../env.ts'
-import { readIfThere } from '../git/store.ts'
+import { readIfThere } from '../git/whole-file.ts'
 
 export interface Holder {
   nonce: string
