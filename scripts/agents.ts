@@ -21,6 +21,13 @@ for (const [agent, { packages }] of Object.entries(CLIENTS)) {
 }
 // In a network namespace of its own there is nothing but loopback, where that is allowed.
 const alone = spawnSync('unshare', ['-n', 'ip', 'link', 'set', 'lo', 'up']).status === 0
-const vitest = ['npx', 'vitest', 'run', 'test/agents/real.test.ts', ...process.argv.slice(2)]
+const vitest = [
+  'npx',
+  'vitest',
+  'run',
+  'test/agents/real.test.ts',
+  'test/agents/real-more.test.ts',
+  ...process.argv.slice(2),
+]
 const command = alone ? ['unshare', '-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', ...vitest] : vitest
 process.exitCode = spawnSync(command[0]!, command.slice(1), { stdio: 'inherit' }).status ?? 1

@@ -18,12 +18,12 @@ export interface TranscriptWatchOptions {
   /** Runs work in the worktree that is held open, one piece at a time. */
   inTurn: (work: (context: Context) => Promise<void>) => Promise<void>
   log: (message: string, details?: object) => void
-  /** Milliseconds that a hook has to tell of a turn itself. */
+  /** Milliseconds between a line and the look at it: a hook tells of a prompt before it is written down. */
   grace?: number
 }
 
-/** Milliseconds. */
-const GRACE = 2000
+/** Milliseconds; and between two looks for the agent's directory. */
+const GRACE = 100
 const LOOK_AGAIN = 5000
 
 export class TranscriptWatch {
@@ -32,6 +32,8 @@ export class TranscriptWatch {
   readonly #directory: string
   #watcher: FSWatcher | null = null
   #timer: NodeJS.Timeout | null = null
+  /** There was nothing when we came. */
+  #allNew = false
   readonly #due = new Map<string, NodeJS.Timeout>()
   /** What is settled, by the marker of the prompt: it is not looked at again. */
   readonly #settled = new Map<string, 'begun' | 'ended'>()
@@ -47,6 +49,7 @@ export class TranscriptWatch {
   /** Begins when the agent's directory is there, which may be later. */
   async start(): Promise<void> {
     if (!this.#env.files.existsSync(this.#directory)) {
+      this.#allNew = true
       this.#timer = setTimeout(() => this.start().catch((error: unknown) => this.#failed(error)), LOOK_AGAIN)
       this.#timer.unref()
       return
@@ -60,7 +63,7 @@ export class TranscriptWatch {
       ignored: (path) => path !== this.#directory && !path.startsWith(prefix),
     })
     this.#watcher = watcher
-    let ready = false
+    let ready = this.#allNew
     watcher.on('add', (path) => {
       if (!path.endsWith('.jsonl')) return
       // What was said before we came is for `ckpt import-transcript`.
