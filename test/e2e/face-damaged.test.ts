@@ -270,6 +270,10 @@ test('damaged store: what writes', () => {
 
     $ ckpt hook claude
 
+    $ ckpt import-transcript claude nowhere.jsonl
+    ! ckpt: There is no file <root>/nowhere.jsonl. Nothing was recorded.
+    exit 3
+
     $ ckpt agent install claude
     Installed the hooks for Claude Code: <base>/home/.claude/settings.json
     Seen: prompts, every tool call, shell edits, subagents, API errors; an interrupt is inferred at the next prompt.

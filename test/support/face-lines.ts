@@ -52,6 +52,7 @@ export const WRITES = [
   'hooks uninstall',
   'daemon stop',
   'hook claude',
+  'import-transcript claude nowhere.jsonl',
   'agent install claude',
   'agent uninstall claude',
   'agent install nobody',
