@@ -1,16 +1,17 @@
 /** Turns whose hooks did not run, taken from the agent's own record. The record is only read. */
-import type { TurnNumber } from '../core/ids.ts'
+import type { SessionId, TurnNumber } from '../core/ids.ts'
 import type { Context } from '../ops/context.ts'
 import { mark } from '../ops/mark.ts'
-import { notePrompt, timelineOf, turnKnownBy } from '../ops/said.ts'
+import { notePrompt, timelineOf, turnElsewhere, turnKnownBy } from '../ops/said.ts'
 import type { Agent, SaidPrompt } from './agent.ts'
 import { markerId } from './payload.ts'
 
 /**
  * known: it is recorded. described: it was recorded without its text, and has it now. recorded: it is a turn now, of which
- * no files are known. passed-over: turns that came after it are recorded, and their order stays.
+ * no files are known. passed-over: turns that came after it are recorded, and their order stays. of-parent: a turn of the
+ * session that this one was forked from.
  */
-export type Outcome = 'known' | 'described' | 'recorded' | 'passed-over'
+export type Outcome = 'known' | 'described' | 'recorded' | 'passed-over' | 'of-parent'
 
 export interface ImportedPrompt extends SaidPrompt {
   outcome: Outcome
@@ -23,6 +24,7 @@ export async function importTranscript(
   { prompts, arrived }: { prompts: readonly SaidPrompt[]; arrived: number },
 ): Promise<ImportedPrompt[]> {
   const done: ImportedPrompt[] = []
+  let forkedFrom: SessionId | null = null
   for (const [i, prompt] of prompts.entries()) {
     const { session, marker, ids, text, messageId } = prompt
     const timeline = await timelineOf(context, session)
@@ -38,9 +40,16 @@ export async function importTranscript(
       done.push({ ...prompt, outcome: 'passed-over', turn: null })
       continue
     }
+    const original = await turnElsewhere(context, { but: session, ids: names })
+    if (original) {
+      forkedFrom = original.session
+      done.push({ ...prompt, outcome: 'of-parent', turn: original.number })
+      continue
+    }
     // What was there before and after it is not known any more: it owns nothing, for both are what is there now.
+    const parent = forkedFrom !== null && timeline.turns.length === 0 ? { parent: forkedFrom } : {}
     const prompted = { event: 'prompt', session, agent: agent.name, text, messageId, marker, late: true } as const
-    const { turn: number } = await mark(context, prompted, arrived)
+    const { turn: number } = await mark(context, { ...prompted, ...parent }, arrived)
     const ended = {
       event: 'stop',
       session,

@@ -30,6 +30,8 @@ export class TranscriptWatch {
   readonly #env: Env
   readonly #options: TranscriptWatchOptions
   readonly #directory: string
+  /** Milliseconds since 1970: what was said before is for `ckpt import-transcript`. */
+  readonly #since: number
   #watcher: FSWatcher | null = null
   #timer: NodeJS.Timeout | null = null
   /** There was nothing when we came. */
@@ -43,6 +45,7 @@ export class TranscriptWatch {
   constructor(env: Env, options: TranscriptWatchOptions) {
     this.#env = env
     this.#options = options
+    this.#since = env.now()
     this.#directory = options.agent.transcripts.directory({ home: env.home, vars: env.vars })
   }
 
@@ -107,6 +110,8 @@ export class TranscriptWatch {
 
   async #look(path: string): Promise<void> {
     for (const prompt of this.#read(path)) {
+      // A fork takes its parent's prompts along.
+      if (prompt.time !== null && Date.parse(prompt.time) < this.#since) continue
       const settled = this.#settled.get(prompt.marker)
       if (settled === 'ended' || (settled === 'begun' && prompt.end === null)) continue
       await this.#options.inTurn((context) => this.#record(context, prompt))

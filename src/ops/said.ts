@@ -17,6 +17,20 @@ export function turnKnownBy({ turns, abandoned }: Timeline, ids: readonly string
   )
 }
 
+/** The same in any session of the worktree but one: what a fork took along with it. */
+export async function turnElsewhere(
+  context: Context,
+  { but, ids }: { but: SessionId; ids: readonly string[] },
+): Promise<Turn | null> {
+  const refs = await readRefs(context)
+  for (const session of refs.sessions.keys()) {
+    if (session === but) continue
+    const turn = turnKnownBy(await loadTimeline(context, refs, session, { abandoned: true }), ids)
+    if (turn) return turn
+  }
+  return null
+}
+
 /** The whole timeline of a session, as it is now. */
 export async function timelineOf(context: Context, session: SessionId): Promise<Timeline> {
   return loadTimeline(context, await readRefs(context), session, { abandoned: true })

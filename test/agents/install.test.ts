@@ -193,3 +193,55 @@ test('appending to any JSON, however it is laid out, adds the value and nothing 
     { numRuns: 300 },
   )
 })
+
+test('doctor says which hooks will really run, and what stands in the way', () => {
+  const scratch = new Scratch().init()
+  const findings = (): Json[] => scratch.ckpt('doctor').findings.filter(({ name }: Json) => name.startsWith('agent '))
+  expect(findings()).toEqual([])
+  for (const agent of ['claude', 'gemini', 'opencode', 'cursor']) scratch.ckpt('agent', 'install', agent)
+  expect(findings().map(({ name, ok }) => [name, ok])).toEqual([
+    ['agent claude', true],
+    ['agent opencode', true],
+    ['agent gemini', true],
+    ['agent cursor', true],
+  ])
+  const settings = path.join(scratch.home, '.claude/settings.json')
+  const installed = fs.readFileSync(settings, 'utf8')
+  const finding = (text: string) => {
+    fs.writeFileSync(settings, text)
+    return findings().find(({ name }) => name === 'agent claude')
+  }
+  const without = JSON.parse(installed)
+  delete without.hooks.Stop
+  expect(finding(JSON.stringify(without))).toMatchObject({
+    ok: false,
+    advice: true,
+    detail: expect.stringMatching(/^none for Stop/),
+  })
+  expect(finding(installed.replaceAll(/"command": ".*?"/g, '"command": "/nowhere/ckpt-hook claude"'))).toMatchObject({
+    ok: false,
+    detail: expect.stringMatching(/^they cannot be started: \/nowhere\/ckpt-hook claude/),
+    mend: 'ckpt agent install claude',
+  })
+  expect(finding(installed.replace('{', '{ "disableAllHooks": true,'))).toMatchObject({
+    ok: false,
+    detail: expect.stringMatching(/^they are switched off by disableAllHooks/),
+  })
+  expect(finding('{')).toMatchObject({ ok: false, advice: true, detail: expect.stringMatching(/cannot be read/) })
+  expect(finding(installed)).toMatchObject({ ok: true })
+})
+
+test('undo says how to take the conversation back too, and gives the ids for it', () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('mark', 'prompt', '--session', 'abc-1', '--agent', 'claude', '--message-id', 'm1')
+  scratch.write({ 'b.txt': 'two\n' })
+  scratch.ckpt('mark', 'stop', '--session', 'abc-1')
+  expect(scratch.ckpt('undo')).toMatchObject({ session: 'abc-1', agent: 'claude', messageId: 'm1' })
+  scratch.ckpt('redo')
+  expect(scratch.run(['undo']).stdout).toContain('claude --resume abc-1 --fork-session')
+  // An id that a shell would take for more than a word is not put into a command line.
+  scratch.ckpt('mark', 'prompt', '--session', 'a;b', '--agent', 'claude')
+  scratch.write({ 'c.txt': 'three\n' })
+  scratch.ckpt('mark', 'stop', '--session', 'a;b')
+  expect(scratch.run(['undo', '--session', 'a;b']).stdout).not.toContain('--resume')
+})

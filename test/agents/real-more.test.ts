@@ -138,3 +138,27 @@ describe.each(['claude', 'codex', 'gemini'])('%s', (agent) => {
     },
   )
 })
+
+const hasCodex = modulesOf('codex') !== null
+describe.skipIf(!hasCodex)(`codex${hasCodex ? '' : ' is not installed: npm run test:agents'}`, () => {
+  test('hooks run only once they are trusted: doctor says so, and trust is given with --trust alone', async () => {
+    const { scratch, session } = await client('codex', { hooks: false })
+    const ckpt = (...args: string[]): Json => {
+      const done = scratch.runApart([...args, '--json'], { vars: session.vars })
+      return JSON.parse(done.stdout)
+    }
+    const finding = () => ckpt('doctor').findings.find(({ name }: Json) => name === 'agent codex')
+    expect(finding()).toBeUndefined()
+    expect(ckpt('agent', 'install', 'codex', '--yes').agents[0].trust).toBeUndefined()
+    expect(finding()).toMatchObject({ ok: false, advice: true, mend: 'ckpt agent install codex --trust' })
+    const { session: first } = await session.turn(scenario.prompts[0]!, null)
+    expect(scratch.ckpt('list', '--all-sessions').turns).toEqual([])
+    expect(ckpt('agent', 'install', 'codex', '--trust').agents[0]).toMatchObject({
+      changed: false,
+      trust: { trusted: 8, waiting: 0 },
+    })
+    expect(finding()).toMatchObject({ ok: true })
+    await session.turn(scenario.prompts[1]!, { session: first })
+    expect(await settled(scratch, 1)).toMatchObject([{ status: 'completed', agent: 'codex' }])
+  })
+})

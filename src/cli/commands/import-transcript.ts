@@ -13,6 +13,7 @@ const WORDS: Record<Outcome, string> = {
   described: 'recorded already; its prompt was added',
   recorded: 'recorded now, without its files',
   'passed-over': 'passed over: later turns are recorded',
+  'of-parent': 'recorded in the session that this one was forked from',
 }
 
 /** Characters of a prompt that are shown. */

@@ -1,0 +1,171 @@
+// Turns whose hooks did not run, from the agent's own record. The record here is one of Claude Code 2.1.197, and what is done to it.
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { readClaudeTranscript } from '../../src/agents/claude-transcript.ts'
+import { hook } from '../support/agents.ts'
+import { startDaemon } from '../support/daemon.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
+
+const DATA = path.resolve(import.meta.dirname, '../data/transcripts')
+const SESSION = '519ca2a3-d7c8-46f4-a5c7-d5399746c2d5'
+const FORK = '22f9b9a9-80a9-4c5a-af09-4419f4fb37ff'
+const [ONE, TWO, THREE] = [
+  '0fc09f50-9048-47cb-b191-74d70461d5b1',
+  '6a1b3e5c-5e89-4e92-8cd2-fa1eec1447df',
+  '8a8fc3e7-79cc-478a-81dc-930dc13c21ef',
+]
+
+/** A record as a file of this place. */
+function transcript(scratch: Scratch, name: 'two-turns' | 'fork'): string {
+  const text = fs.readFileSync(path.join(DATA, `claude-${name}.jsonl`), 'utf8').replaceAll('$WORK', scratch.root)
+  const file = path.join(scratch.home, `${name}.jsonl`)
+  fs.writeFileSync(file, text)
+  return file
+}
+
+/** The same, as if it were said now. */
+const newLines = (scratch: Scratch): string[] =>
+  fs
+    .readFileSync(transcript(scratch, 'two-turns'), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) =>
+      line.replace(/"timestamp":"[^"]*"/, () => `"timestamp":"${new Date(Date.now() + 60_000).toISOString()}"`),
+    )
+
+const outcomes = (scratch: Scratch, file: string): [number | null, string][] =>
+  scratch.ckpt('import-transcript', 'claude', file).prompts.map((one: Json) => [one.turn, one.outcome])
+
+const say = (scratch: Scratch, hook_event_name: string, more: Json = {}) =>
+  hook(scratch, 'claude', { session_id: SESSION, cwd: scratch.root, hook_event_name, ...more })
+
+test('prompts, message ids and the tree of a conversation; the file is only read', () => {
+  const scratch = new Scratch().init()
+  const file = transcript(scratch, 'two-turns')
+  const bytes = fs.readFileSync(file)
+  const { atimeNs: _, ...stats } = fs.statSync(file, { bigint: true })
+  const { prompts } = scratch.ckpt('import-transcript', 'claude', file)
+  expect(prompts).toMatchObject([
+    { session: SESSION, turn: 1, outcome: 'recorded', messageId: ONE, parent: null, end: 'completed' },
+    { session: SESSION, turn: 2, outcome: 'recorded', messageId: TWO, parent: ONE, end: 'completed' },
+  ])
+  const { turns } = scratch.ckpt('list')
+  expect(turns.map((turn: Json) => [turn.n, turn.status, turn.messageId, turn.prompt.slice(0, 8)])).toEqual([
+    [2, 'completed', TWO, '[turn 2]'],
+    [1, 'completed', ONE, '[turn 1]'],
+  ])
+  expect(outcomes(scratch, file)).toEqual([
+    [1, 'known'],
+    [2, 'known'],
+  ])
+  expect(fs.readFileSync(file)).toEqual(bytes)
+  expect(fs.statSync(file, { bigint: true })).toMatchObject(stats)
+})
+
+test('what hooks recorded is known; a prompt that they did not hear is added to its turn', async () => {
+  const scratch = new Scratch().init()
+  await say(scratch, 'UserPromptSubmit', { prompt_id: '145e6229-97a2-4bd0-ac30-adb33d638c62', prompt: 'one' })
+  await say(scratch, 'Stop', { prompt_id: '145e6229-97a2-4bd0-ac30-adb33d638c62' })
+  const unheard = { prompt_id: '4bb67091-0c3c-4ef6-b6d1-4984c3ef5bbf', tool_name: 'Bash', tool_use_id: 't1' }
+  await say(scratch, 'PreToolUse', unheard)
+  expect(outcomes(scratch, transcript(scratch, 'two-turns'))).toEqual([
+    [1, 'known'],
+    [2, 'described'],
+  ])
+  expect(scratch.ckpt('show', '2').turn.text).toMatch(/^\[turn 2\] Edit hello.txt/)
+  expect(scratch.ckpt('show', '1').turn.text).toBe('one')
+})
+
+test('a turn that lies before one that is recorded is passed over: numbers keep their order', async () => {
+  const scratch = new Scratch().init()
+  await say(scratch, 'UserPromptSubmit', { prompt_id: '4bb67091-0c3c-4ef6-b6d1-4984c3ef5bbf', prompt: 'two' })
+  expect(outcomes(scratch, transcript(scratch, 'two-turns'))).toEqual([
+    [null, 'passed-over'],
+    [1, 'known'],
+  ])
+})
+
+test("a fork takes its parent's prompts along: they are the parent's", () => {
+  const scratch = new Scratch().init()
+  outcomes(scratch, transcript(scratch, 'two-turns'))
+  expect(outcomes(scratch, transcript(scratch, 'fork'))).toEqual([
+    [1, 'of-parent'],
+    [2, 'of-parent'],
+    [1, 'recorded'],
+  ])
+  const { sessions } = scratch.ckpt('list', '--sessions')
+  const fork = sessions.find((one: Json) => one.id === FORK)
+  expect(fork).toMatchObject({ parent: SESSION, turns: 1 })
+  expect(scratch.ckpt('list', '--session', FORK).turns[0].messageId).toBe(THREE)
+})
+
+test('damaged lines are passed over, an interrupt is one, and no prompt at all is refused', () => {
+  const scratch = new Scratch().init()
+  const file = transcript(scratch, 'two-turns')
+  const lines = fs.readFileSync(file, 'utf8').split('\n')
+  const last = lines.findLast((line) => line.includes('"type":"assistant"') && line.includes('end_turn'))!
+  const { uuid, sessionId } = JSON.parse(last)
+  const cut = {
+    type: 'user',
+    uuid: 'x',
+    parentUuid: uuid,
+    sessionId,
+    promptId: 'p',
+    message: { content: '[Request interrupted by user]' },
+  }
+  const damaged = ['{"type":"user"', 'null', '[]', ...lines, '\u0000', JSON.stringify(cut), '{"uuid":']
+  const read = readClaudeTranscript(damaged.join('\n'))
+  expect(read.map(({ messageId, end }) => [messageId, end])).toEqual([
+    [ONE, 'completed'],
+    [TWO, 'interrupted'],
+  ])
+  fs.writeFileSync(file, '{}\n')
+  expect(scratch.tryCkpt('import-transcript', 'claude', file).code).toBe(2)
+  expect(scratch.tryCkpt('import-transcript', 'gemini', file).code).toBe(2)
+  expect(scratch.ckpt('list').turns).toEqual([])
+})
+
+test('while a daemon runs, a turn that no hook tells of is recorded as it is written down', async () => {
+  const scratch = new Scratch().init()
+  const directory = path.join(scratch.home, '.claude/projects', scratch.root.replaceAll(/[^A-Za-z0-9]/g, '-'))
+  fs.mkdirSync(directory, { recursive: true })
+  startDaemon(scratch)
+  const lines = newLines(scratch)
+  const file = path.join(directory, `${SESSION}.jsonl`)
+  const write = (from: number, to: number) => fs.appendFileSync(file, `${lines.slice(from, to).join('\n')}\n`)
+  const first = lines.findIndex((line) => line.includes(ONE))
+  const second = lines.findIndex((line) => line.includes(`"uuid":"${TWO}"`))
+  const until = async (status: string, n: number) => {
+    for (let i = 0; i < 200; i++) {
+      const [turn] = scratch.ckpt('list').turns
+      if (turn?.n === n && turn.status === status) return
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    throw new Error(`turn ${n} is not ${status}: ${JSON.stringify(scratch.ckpt('list').turns)}`)
+  }
+  // The watch stands a moment after the daemon does.
+  await new Promise((resolve) => setTimeout(resolve, 1000))
+  write(0, first + 1)
+  await until('running', 1)
+  scratch.write({ 'by-agent.txt': 'x' })
+  write(first + 1, second)
+  await until('completed', 1)
+  write(second, lines.length)
+  await until('completed', 2)
+  scratch.ckpt('undo', '--to', '1')
+  expect(scratch.exists('by-agent.txt')).toBe(false)
+})
+
+test('watch.transcripts: false leaves them alone', async () => {
+  const scratch = new Scratch().init()
+  fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'watch:\n  transcripts: false\n')
+  const directory = path.join(scratch.home, '.claude/projects', scratch.root.replaceAll(/[^A-Za-z0-9]/g, '-'))
+  fs.mkdirSync(directory, { recursive: true })
+  startDaemon(scratch)
+  await new Promise((resolve) => setTimeout(resolve, 1000))
+  fs.writeFileSync(path.join(directory, `${SESSION}.jsonl`), `${newLines(scratch).join('\n')}\n`)
+  await new Promise((resolve) => setTimeout(resolve, 1500))
+  expect(scratch.ckpt('list').turns).toEqual([])
+})
