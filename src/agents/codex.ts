@@ -109,6 +109,7 @@ export const codex: Agent = {
   title: 'Codex',
   hear,
   timeout: (event) => seconds(event) * 1000,
+  goBack: ({ session }) => `in Codex, Esc twice to that prompt; in a conversation of its own: codex fork ${session}`,
   inform: contextFor('UserPromptSubmit'),
   settings: {
     kind: 'hooks',

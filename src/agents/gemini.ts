@@ -1,9 +1,10 @@
 /** Gemini CLI: payloads of 0.61.0 as they arrived. Claude Code's shape, other names, time-outs in milliseconds. */
 import * as z from 'zod/mini'
 import type { Marker } from '../ops/mark.ts'
-import type { Agent, Heard, Places, Scope } from './agent.ts'
+import { type Agent, type Heard, type Places, SCOPES, type Scope } from './agent.ts'
 import { commandsInGroup, hookGroup } from './hook-group.ts'
 import { hookFields, id, markerId, markersOf, pathsIn, promptKind, promptText, understood } from './payload.ts'
+import { settingThatIs } from './settings.ts'
 import { contextFor } from './tell-undone.ts'
 
 const schema = z.looseObject({ ...hookFields, timestamp: id })
@@ -81,6 +82,11 @@ export const gemini: Agent = {
   title: 'Gemini CLI',
   hear,
   timeout: () => TIMEOUT,
+  goBack: () => 'in Gemini CLI, /rewind to before that prompt',
+  switchedOff: (env, places) => {
+    const files = SCOPES.flatMap((scope) => file(scope, places) ?? [])
+    return settingThatIs(env, files, [['hooksConfig', 'enabled']], false)
+  },
   inform: contextFor('BeforeAgent'),
   settings: {
     kind: 'hooks',

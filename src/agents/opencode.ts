@@ -118,6 +118,7 @@ export const opencode: Agent = {
   hear,
   children: true,
   timeout: () => TIMEOUT,
+  goBack: () => 'in OpenCode, /undo (it takes back what its own snapshots know of the files, too)',
   settings: { kind: 'plugin', file, source: 'plugins/opencode.js' },
   signs: (places) => [configDirectory(places)],
   covers: 'prompts, every tool call, shell edits, subagents, interrupts, API errors',
