@@ -130,24 +130,26 @@ export class HookDoor {
       .then((said) => {
         this.#waiting.delete(id)
         if (this.#beat && !this.#socket && this.#waiting.size === 0) clearInterval(this.#beat)
-        this.#say(id, said)
-        removeIfThere(this.#env, `${this.#directory}/${id}.answer`)
+        this.#say(id, said, { last: true })
       })
       .catch((error: unknown) => this.#options.log('hooks', { error: String(error) }))
   }
 
   /** A client that is gone does not hear it, and nobody waits for it. */
-  #say(id: string, words: string): void {
+  #say(id: string, words: string, { last = false } = {}): void {
+    const fifo = `${this.#directory}/${id}.answer`
     const { files } = this.#env
     let fd: number
     try {
-      fd = files.openSync(`${this.#directory}/${id}.answer`, constants.O_WRONLY | constants.O_NONBLOCK)
+      fd = files.openSync(fifo, constants.O_WRONLY | constants.O_NONBLOCK)
     } catch (error) {
       const code = errno(error)
       if (code !== 'ENOENT' && code !== 'ENXIO') this.#options.log('hooks', { error: String(error) })
+      if (last) removeIfThere(this.#env, fifo)
       return
     }
     try {
+      if (last) removeIfThere(this.#env, fifo) // before the client goes on: then nothing is left of it
       files.writeSync(fd, `${words}\n`)
     } catch (error) {
       const code = errno(error)
