@@ -37,11 +37,18 @@ export interface SaidPrompt {
   end: 'completed' | 'interrupted' | null
 }
 
+/** Takes a transcript in pieces, as it grows. */
+export interface TranscriptReader {
+  add: (text: string) => void
+  /** Of what was added, as far as its last whole line. */
+  readonly prompts: readonly SaidPrompt[]
+}
+
 export interface Transcripts {
   /** Where they are written, one directory for each place; those of a worktree begin with `prefix`. */
   directory: (places: Omit<Places, 'root'>) => string
   prefix: (root: string) => string
-  read: (transcript: string) => SaidPrompt[]
+  reader: () => TranscriptReader
 }
 
 export interface HearOptions {

@@ -1,10 +1,10 @@
 /**
- * Claude Code's own record of a conversation: a line of JSON for each message, appended only, a tree by `parentUuid`. What a
- * line lacks is passed over. Pure.
+ * Claude Code's own record of a conversation: a line of JSON for each message, appended only, a tree by `parentUuid`. What is
+ * no such line is passed over. Pure.
  */
 import * as z from 'zod/mini'
 import { parseSessionId } from '../core/ids.ts'
-import type { SaidPrompt } from './agent.ts'
+import type { SaidPrompt, TranscriptReader } from './agent.ts'
 import { markerId } from './payload.ts'
 
 const id = z.string().check(z.minLength(1), z.maxLength(1024))
@@ -57,43 +57,62 @@ function isPrompt(line: Line): boolean {
   return !isResult && text !== '' && !ITS_OWN.test(text) && !INTERRUPTED.test(text)
 }
 
-/** The prompts of a transcript, in its order. */
-export function readClaudeTranscript(transcript: string): SaidPrompt[] {
-  const parents = new Map<string, string | null>()
-  const prompts = new Map<string, SaidPrompt>()
-  const turns = new Map<string, SaidPrompt>()
-  /** The prompt that a line was said in answer to. */
-  const above = (uuid: string | null | undefined): SaidPrompt | null => {
-    for (let at = uuid ?? null, depth = 0; at !== null && depth < 1_000_000; depth++) {
-      const prompt = prompts.get(at)
-      if (prompt) return prompt
-      at = parents.get(at) ?? null
+/** Reads a transcript as it grows. */
+export class ClaudeTranscript implements TranscriptReader {
+  /** In the order of the transcript. */
+  readonly prompts: SaidPrompt[] = []
+  readonly #parents = new Map<string, string | null>()
+  readonly #byLine = new Map<string, SaidPrompt>()
+  readonly #turns = new Set<string>()
+  #rest = ''
+
+  add(text: string): void {
+    const lines = (this.#rest + text).split('\n')
+    this.#rest = lines.pop()!
+    for (const one of lines) {
+      const line = one === '' ? null : parseLine(one)
+      if (line) this.#take(line)
     }
-    return null
   }
-  for (const text of transcript.split('\n')) {
-    const line = text === '' ? null : parseLine(text)
-    if (!line) continue
-    parents.set(line.uuid, line.parentUuid ?? null)
-    const parent = above(line.parentUuid)
-    if (isPrompt(line) && !turns.has(line.promptId!)) {
-      const prompt: SaidPrompt = {
-        session: parseSessionId(line.sessionId!),
-        marker: markerId('claude', line.promptId)!,
-        ids: [line.uuid, line.promptId!],
-        messageId: line.uuid,
-        parent: parent?.messageId ?? null,
-        text: textOf(line),
-        time: line.timestamp ?? null,
-        cwd: line.cwd ?? null,
-        end: null,
-      }
-      prompts.set(line.uuid, prompt)
-      turns.set(line.promptId!, prompt)
+
+  #take(line: Line): void {
+    const { uuid, parentUuid = null, promptId } = line
+    const parent = this.#above(parentUuid)
+    this.#parents.set(uuid, parentUuid)
+    if (isPrompt(line) && !this.#turns.has(promptId!)) {
+      const prompt = promptOf(line, parent)
+      this.prompts.push(prompt)
+      this.#byLine.set(uuid, prompt)
+      this.#turns.add(promptId!)
     } else if (parent && line.type === 'assistant') {
       const { stop_reason } = line.message ?? {}
       parent.end = stop_reason === 'end_turn' || stop_reason === 'stop_sequence' ? 'completed' : null
     } else if (parent && line.type === 'user' && INTERRUPTED.test(textOf(line))) parent.end = 'interrupted'
   }
-  return [...prompts.values()]
+
+  /** The prompt that a line was said in answer to. */
+  #above(uuid: string | null): SaidPrompt | null {
+    const seen = new Set<string>()
+    for (let at = uuid; at !== null && !seen.has(at); at = this.#parents.get(at) ?? null) {
+      const prompt = this.#byLine.get(at)
+      if (prompt) return prompt
+      seen.add(at)
+    }
+    return null
+  }
+}
+
+function promptOf(line: Line, parent: SaidPrompt | null): SaidPrompt {
+  const { uuid, promptId, sessionId, timestamp = null, cwd = null } = line
+  return {
+    session: parseSessionId(sessionId!),
+    marker: markerId('claude', promptId)!,
+    ids: [uuid, promptId!],
+    messageId: uuid,
+    parent: parent?.messageId ?? null,
+    text: textOf(line),
+    time: timestamp,
+    cwd,
+    end: null,
+  }
 }

@@ -3,7 +3,7 @@ import * as z from 'zod/mini'
 import type { Env } from '../env.ts'
 import type { Marker } from '../ops/mark.ts'
 import { type Agent, type Heard, type HearOptions, type Places, SCOPES, type Scope, type SwitchedOff } from './agent.ts'
-import { readClaudeTranscript } from './claude-transcript.ts'
+import { ClaudeTranscript } from './claude-transcript.ts'
 import { commandsInGroup, hookGroup } from './hook-group.ts'
 import {
   hookFields,
@@ -187,7 +187,7 @@ export const claude: Agent = {
   transcripts: {
     directory: (places) => `${configDirectory(places)}/projects`,
     prefix: (root) => root.replaceAll(/[^A-Za-z0-9]/g, '-'),
-    read: readClaudeTranscript,
+    reader: () => new ClaudeTranscript(),
   },
   goBack: ({ session }) =>
     `in Claude Code, /rewind (or Esc twice) to before that prompt; in a conversation of its own: claude --resume ${session} --fork-session`,

@@ -8,9 +8,9 @@ import type { Env } from '../env.ts'
 import type { Context } from '../ops/context.ts'
 import { type Marker, mark } from '../ops/mark.ts'
 import { timelineOf, turnKnownBy } from '../ops/said.ts'
-import type { Agent, SaidPrompt, Transcripts } from './agent.ts'
+import type { Agent, SaidPrompt, TranscriptReader, Transcripts } from './agent.ts'
 import { markerId } from './payload.ts'
-import { readTranscript } from './transcript.ts'
+import { readFrom } from './transcript.ts'
 
 export interface TranscriptWatchOptions {
   agent: Agent & { transcripts: Transcripts }
@@ -26,6 +26,14 @@ export interface TranscriptWatchOptions {
 const GRACE = 100
 const LOOK_AGAIN = 5000
 
+/** A transcript, and how far it was read. */
+interface Followed {
+  reader: TranscriptReader
+  size: number
+  /** The beginning of a line. */
+  rest: Buffer
+}
+
 export class TranscriptWatch {
   readonly #env: Env
   readonly #options: TranscriptWatchOptions
@@ -33,9 +41,11 @@ export class TranscriptWatch {
   /** Milliseconds since 1970: what was said before is for `ckpt import-transcript`. */
   readonly #since: number
   #watcher: FSWatcher | null = null
+  #looking: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | null = null
   /** There was nothing when we came. */
   #allNew = false
+  readonly #files = new Map<string, Followed>()
   readonly #due = new Map<string, NodeJS.Timeout>()
   /** What is settled, by the marker of the prompt: it is not looked at again. */
   readonly #settled = new Map<string, 'begun' | 'ended'>()
@@ -69,9 +79,8 @@ export class TranscriptWatch {
     let ready = this.#allNew
     watcher.on('add', (path) => {
       if (!path.endsWith('.jsonl')) return
-      // What was said before we came is for `ckpt import-transcript`.
       if (ready) this.#later(path)
-      else for (const prompt of this.#read(path)) this.#settled.set(prompt.marker, 'ended')
+      else this.#passOver(path)
     })
     watcher.on('change', (path) => {
       if (path.endsWith('.jsonl')) this.#later(path)
@@ -88,6 +97,12 @@ export class TranscriptWatch {
     await this.#watcher?.close()
   }
 
+  /** What was said before we came is for `ckpt import-transcript`. */
+  #passOver(path: string): void {
+    const size = this.#env.files.statSync(path, { throwIfNoEntry: false })?.size ?? 0
+    this.#files.set(path, { reader: this.#options.agent.transcripts.reader(), size, rest: Buffer.alloc(0) })
+  }
+
   #failed(error: unknown): void {
     this.#options.log('transcripts', { error: String(error) })
   }
@@ -96,16 +111,25 @@ export class TranscriptWatch {
     if (this.#due.has(path)) return
     const timer = setTimeout(() => {
       this.#due.delete(path)
-      this.#look(path).catch((error: unknown) => this.#failed(error))
+      this.#looking = this.#looking.then(() => this.#look(path)).catch((error: unknown) => this.#failed(error))
     }, this.#options.grace ?? GRACE)
     timer.unref()
     this.#due.set(path, timer)
   }
 
-  #read(path: string): SaidPrompt[] {
+  /** What was added to a transcript since the last look, and all prompts of this worktree in what was read of it. */
+  #read(path: string): readonly SaidPrompt[] {
     const { root, agent } = this.#options
-    const prompts = agent.transcripts.read(readTranscript(this.#env, path))
-    return prompts.filter(({ cwd }) => cwd === null || cwd === root || cwd.startsWith(`${root}/`))
+    const file = this.#files.get(path) ?? { reader: agent.transcripts.reader(), size: 0, rest: Buffer.alloc(0) }
+    this.#files.set(path, file)
+    const added = readFrom(this.#env, path, file.size)
+    file.size += added.length
+    // Only whole lines: the last one may end in the middle of a character.
+    const bytes = Buffer.concat([file.rest, added])
+    const end = bytes.lastIndexOf(0x0a) + 1
+    file.rest = bytes.subarray(end)
+    file.reader.add(bytes.toString('utf8', 0, end))
+    return file.reader.prompts.filter(({ cwd }) => cwd === null || cwd === root || cwd.startsWith(`${root}/`))
   }
 
   async #look(path: string): Promise<void> {
@@ -113,9 +137,10 @@ export class TranscriptWatch {
       // A fork takes its parent's prompts along.
       if (prompt.time !== null && Date.parse(prompt.time) < this.#since) continue
       const settled = this.#settled.get(prompt.marker)
-      if (settled === 'ended' || (settled === 'begun' && prompt.end === null)) continue
+      const { end } = prompt
+      if (settled === 'ended' || (settled === 'begun' && end === null)) continue
       await this.#options.inTurn((context) => this.#record(context, prompt))
-      this.#settled.set(prompt.marker, prompt.end === null ? 'begun' : 'ended')
+      this.#settled.set(prompt.marker, end === null ? 'begun' : 'ended')
     }
   }
 

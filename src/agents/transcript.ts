@@ -5,28 +5,33 @@ import { type Env, errno } from '../env.ts'
 const TAIL = 8 * 2 ** 20
 
 /** The end of a transcript as text; empty where there is none. */
-export function readTranscript({ files }: Env, path: string): string {
-  if (!path.startsWith('/') || path.includes('\0')) return ''
+export const readTranscript = (env: Env, path: string): string => readFrom(env, path, null).toString('utf8')
+
+/** What a file holds from a place on (null: its end); empty where there is none. It is only read. */
+export function readFrom({ files }: Env, path: string, from: number | null): Buffer {
+  const nothing = Buffer.alloc(0)
+  if (!path.startsWith('/') || path.includes('\0')) return nothing
   let fd: number
   try {
-    if (!files.statSync(path, { throwIfNoEntry: false })?.isFile()) return '' // a pipe would wait for ever
+    if (!files.statSync(path, { throwIfNoEntry: false })?.isFile()) return nothing // a pipe would wait for ever
     fd = files.openSync(path, 'r')
   } catch (error) {
     const code = errno(error)
     if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES' || code === 'ELOOP' || code === 'ENAMETOOLONG')
-      return ''
+      return nothing
     throw error
   }
   try {
     const { size } = files.fstatSync(fd)
-    const bytes = Buffer.alloc(Math.min(size, TAIL))
+    const start = from ?? Math.max(0, size - TAIL)
+    const bytes = Buffer.alloc(Math.max(0, Math.min(size - start, TAIL)))
     let read = 0
     while (read < bytes.length) {
-      const count = files.readSync(fd, bytes, read, bytes.length - read, size - bytes.length + read)
+      const count = files.readSync(fd, bytes, read, bytes.length - read, start + read)
       if (count === 0) break
       read += count
     }
-    return bytes.toString('utf8', 0, read)
+    return bytes.subarray(0, read)
   } finally {
     files.closeSync(fd)
   }

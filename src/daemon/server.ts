@@ -117,6 +117,7 @@ export class Daemon {
     const server = createServer((one) => this.#serve(one))
     await listen(server, socket)
     env.files.chmodSync(socket, 0o600)
+    await this.#door.open()
     const info: DaemonInfo = {
       pid: env.pid,
       started: startOf(env, env.pid),
@@ -131,7 +132,6 @@ export class Daemon {
     try {
       writeFileWhole(env, infoFile(worktreeDir), `${JSON.stringify(info)}\n`)
       this.#options.log.info({ root: info.root, socket, ...this.held.state }, 'watching')
-      await this.#door.open()
       this.#options.onReady?.(this)
       this.enqueue(() => this.#auto.record()).catch((error: unknown) =>
         this.#options.log.warn({ error: String(error) }, 'auto turns'),

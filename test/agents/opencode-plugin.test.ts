@@ -28,6 +28,9 @@ function drive(scratch: Scratch, scenario: string, vars: Record<string, string> 
   fs.mkdirSync(bin)
   fs.symlinkSync(PROGRAM, path.join(bin, 'ckpt'))
   fs.symlinkSync(path.join(path.dirname(PROGRAM), 'ckpt-hook'), path.join(bin, 'ckpt-hook'))
+  // A daemon in the background would outlive the test.
+  fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'watch:\n  start: never\n')
   const rows = recorded(scratch, 'opencode', scenario)
   fs.writeFileSync(path.join(scratch.base, 'rows.json'), JSON.stringify(rows))
   fs.writeFileSync(path.join(scratch.base, 'drive.mjs'), DRIVER)

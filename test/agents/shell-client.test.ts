@@ -82,6 +82,9 @@ const left = (scratch: Scratch) => fs.readdirSync(door(scratch)).filter((name) =
 
 function prompted(): { scratch: Scratch; pid: number } {
   const scratch = new Scratch().init()
+  // One in the background would outlive the test.
+  fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'watch:\n  start: never\n')
   const { pid } = startDaemon(scratch)
   expect(
     scratch.runApart(['hook', 'claude'], {

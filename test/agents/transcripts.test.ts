@@ -2,7 +2,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { readClaudeTranscript } from '../../src/agents/claude-transcript.ts'
+import { ClaudeTranscript } from '../../src/agents/claude-transcript.ts'
 import { hook } from '../support/agents.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
@@ -115,8 +115,10 @@ test('damaged lines are passed over, an interrupt is one, and no prompt at all i
     message: { content: '[Request interrupted by user]' },
   }
   const damaged = ['{"type":"user"', 'null', '[]', ...lines, '\u0000', JSON.stringify(cut), '{"uuid":']
-  const read = readClaudeTranscript(damaged.join('\n'))
-  expect(read.map(({ messageId, end }) => [messageId, end])).toEqual([
+  const reader = new ClaudeTranscript()
+  // In pieces, as a file that grows is read.
+  for (const piece of damaged.join('\n').match(/[\s\S]{1,777}/g)!) reader.add(piece)
+  expect(reader.prompts.map(({ messageId, end }) => [messageId, end])).toEqual([
     [ONE, 'completed'],
     [TWO, 'interrupted'],
   ])

@@ -31,7 +31,9 @@ const command: Command = async ({ env, args, cwd, arrived }) => {
   const file = absolute(cwd, String(args.file))
   const bytes = readIfThere(env, file)
   if (bytes === null) throw new CkptError('NOT_FOUND', `There is no file ${file}. Nothing was recorded.`)
-  const said = transcripts.read(bytes.toString('utf8'))
+  const reader = transcripts.reader()
+  reader.add(`${bytes.toString('utf8')}\n`)
+  const said = reader.prompts
   if (said.length === 0) {
     throw new CkptError('BAD_MARKER', `${file} holds no prompt of ${agent.title}. Nothing was recorded.`)
   }
