@@ -7,7 +7,8 @@ import { findRepository } from '../git/repository.ts'
 import { BEHIND } from '../ops/commit.ts'
 import { type Context, closeContext, openContext } from '../ops/context.ts'
 import { type Marker, type MarkResult, mark } from '../ops/mark.ts'
-import { leaveMarker } from '../ops/marker-files.ts'
+import { leaveMarker, waitingMarkers } from '../ops/marker-files.ts'
+import { hasRunningTurn } from '../ops/sessions.ts'
 import { type Undone, undoneIn } from '../ops/undone.ts'
 import type { Agent, Heard } from './agent.ts'
 import { leftBehind } from './handed.ts'
@@ -69,7 +70,9 @@ export async function deliver(env: Env, delivery: Delivery): Promise<void> {
     progress.open = complete(context, agent, heard, progress.open)
     while (progress.open[0]) {
       const undone = await undoneBefore(context, agent, progress.open[0])
-      const result = await record(bounded, progress.open[0], arrived)
+      // A session that ends has mostly ended its turn before: then there is nothing to look at.
+      const over = heard.ended !== undefined && !(await mayRun(context, heard.ended))
+      const result = over ? null : await record(bounded, progress.open[0], arrived)
       if (result) delivery.recorded?.(context, result)
       progress.open = progress.open.slice(1)
       if (undone && result && result.abandoned.length > 0) progress.told = undoneLine(undone)
@@ -128,6 +131,11 @@ async function open(env: Env, cwd: string, create: boolean): Promise<Context | n
     if (error instanceof CkptError && error.code === 'NOT_INITIALIZED') return null
     throw error
   }
+}
+
+/** Whether a session has a turn to end, one of a marker that waits included. */
+async function mayRun(context: Context, session: SessionId): Promise<boolean> {
+  return waitingMarkers(context.env, context.store).length > 0 || hasRunningTurn(context, session)
 }
 
 /** What the agent does not know yet of an undo, where the person wants it told. */

@@ -1,7 +1,7 @@
 /** A hint that says "the same once more, with another option", as a line that can be run. Pure. */
 
 /** Options that do not go together with those that hints propose, or say nothing about what is done. */
-const DROPPED = new Set(['--merge', '--force', '--skip-conflicts', '--dry-run', '--json', '--quiet'])
+const DROPPED = new Set(['--merge', '--force', '--skip-conflicts', '--dry-run', '--json', '--quiet', '--no-daemon'])
 
 const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
 

@@ -3,7 +3,7 @@ import { type BoundaryRecord, parseRecord } from '../core/boundary.ts'
 import type { Checkpoint } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import type { SessionId } from '../core/ids.ts'
-import { readTimeline, type Timeline, type Turn, turnsOf } from '../core/timeline.ts'
+import { readTimeline, runningTurn, type Timeline, type Turn, turnsOf } from '../core/timeline.ts'
 import {
   latestSession,
   readChain,
@@ -89,6 +89,12 @@ export async function loadTimeline(
   const highest = Math.max(0, ...one.abandoned.map(({ tip }) => tip.turn ?? 0))
   if (timeline.nextTurn <= highest) timeline.nextTurn = (highest + 1) as Timeline['nextTurn']
   return timeline
+}
+
+/** Whether a session's last turn has not ended, as its refs are now. */
+export async function hasRunningTurn(context: Context, session: SessionId): Promise<boolean> {
+  const timeline = await loadTimeline(context, await readRefs(context), session, { recent: true })
+  return timeline.boundary === null && runningTurn(timeline) !== null
 }
 
 export async function readBoundary(

@@ -1,4 +1,4 @@
-// The package as others get it: packed, used from a fresh strict TypeScript project, with every example of the docs.
+// The package as others get it: packed, used from a fresh strict TypeScript project, with every example of the docs, and by an agent's hook.
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -73,6 +73,19 @@ test('a strict TypeScript project compiles against the packed package, and every
       .trim()
       .split('\n')
   }
+  // The other program: an agent's hook, linked as npm links it, with the daemon that the examples started.
+  const hook = path.join(home, 'node_modules/.bin/ckpt-hook')
+  fs.mkdirSync(path.dirname(hook), { recursive: true })
+  fs.symlinkSync('../ckpt/bin/ckpt-hook', hook)
+  const payload = {
+    session_id: 'packed',
+    cwd: scratch.root,
+    hook_event_name: 'UserPromptSubmit',
+    prompt: 'from the package',
+  }
+  const input = JSON.stringify(payload)
+  expect(execFileSync(hook, ['claude'], { cwd: scratch.root, env: scratch.vars, input, encoding: 'utf8' })).toBe('')
+  expect(scratch.ckpt('list', '--session', 'packed').turns).toMatchObject([{ prompt: 'from the package' }])
   execFileSync(process.execPath, [path.join(home, 'node_modules/ckpt/bin/ckpt.js'), 'daemon', 'stop'], {
     cwd: scratch.root,
     env: scratch.vars,

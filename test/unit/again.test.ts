@@ -6,6 +6,7 @@ test.each([
   [['undo'], 'ckpt undo --merge   (why)'],
   [['undo', '--to', '3', '--json'], 'ckpt undo --to 3 --merge   (why)'],
   [['undo', '--force', '--', 'a b.txt', "it's"], "ckpt undo --merge -- 'a b.txt' 'it'\\''s'   (why)"],
+  [['undo', '--no-daemon', '--to', '3'], 'ckpt undo --to 3 --merge   (why)'], // the daemon's own word
   [['rewind'], 'ckpt undo … --merge   (why)'],
   [[], 'ckpt undo … --merge   (why)'],
 ])('after %j', (argv, line) => {
