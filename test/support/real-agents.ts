@@ -1,17 +1,12 @@
 /** The real clients, offline: installed into a cache by `npm run test:agents`, and told what to do by a model on loopback. */
 import { spawn, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
-import os from 'node:os'
 import path from 'node:path'
+import { CACHE } from './clients.ts'
 import { recordHooks } from './recorder.ts'
 import type { Scratch } from './scratch.ts'
 
 const BIN = path.resolve(import.meta.dirname, '../../bin')
-
-/** Where the clients are: outside the project, for they are large. */
-export const CACHE =
-  process.env.CKPT_AGENTS ||
-  path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache'), 'ckpt', 'agents')
 
 export interface Client {
   /** Pinned: what the tests expect was seen on these. */
