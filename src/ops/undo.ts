@@ -9,8 +9,9 @@ import type { ConflictMode, PlanUnit, ToldAction } from '../core/plan.ts'
 import { messageIdOf, runningTurn, type Timeline } from '../core/timeline.ts'
 import type { Stat } from '../git/diff.ts'
 import { sessionRef, type WorktreeRefs } from '../git/history.ts'
-import { commitsBetween, type HeadState } from '../git/repository.ts'
+import type { HeadState } from '../git/repository.ts'
 import { addPrompt, promptReader } from '../git/side-refs.ts'
+import { headWarnings, refuseOtherBranch } from './along-with-head.ts'
 import { markerAfter } from './boundary-marker.ts'
 import { type Context, headOf, locked, refuseWhileBusy } from './context.ts'
 import { carryOut, prepare } from './operation.ts'
@@ -101,7 +102,7 @@ async function undoScanned(
   const { reader, selection, units, ...told } = await whileOrAfter(scanning, async () => {
     const reader = new ChangeReader(context, refs, timeline)
     const selection = await select(context, { timeline, options, reader })
-    refuseOtherBranch(selection, head, options)
+    refuseOtherBranch(selection, head, options.mode)
     return { reader, selection, ...(await unitsOf(reader, selection, options)) }
   })
   warnings.push(...told.warnings, ...(await headWarnings(context, selection)))
@@ -304,33 +305,6 @@ async function unitsOf(
 function shortList(paths: readonly string[]): string {
   const shown = paths.slice(0, 5).map((path) => printable(pathToText(path)))
   return paths.length > 5 ? `${shown.join(', ')} and ${paths.length - 5} more` : shown.join(', ')
-}
-
-function refuseOtherBranch({ turns, cut }: Selection, head: HeadState, options: UndoOptions): void {
-  if (options.mode === 'force' || head.branch === null) return
-  for (const turn of [...turns, ...(cut ? [cut.turn] : [])]) {
-    const made = (turn.after ?? turn.checkpoints.at(-1)!).branch
-    if (made === undefined || made === head.branch) continue
-    throw new CkptError(
-      'CONFLICT',
-      `Turn ${turn.number} was made on branch ${printable(made)}, but ${printable(head.branch)} is checked out. Nothing was changed.`,
-      {
-        hints: [`git switch ${printable(made)}`, 'ckpt undo --force'],
-      },
-    )
-  }
-}
-
-async function headWarnings({ repository }: Context, { turns, cut }: Selection): Promise<string[]> {
-  const all = [...turns, ...(cut ? [cut.turn] : [])]
-  const [from, to] = [all.at(-1)?.before.head, (all[0]?.after ?? all[0]?.checkpoints.at(-1))?.head]
-  if (!repository || !to || from === to) return []
-  if (!from)
-    return [`HEAD moved during these turns: the first commit was made (${to.slice(0, 7)}). Undo leaves commits alone.`]
-  const commits = await commitsBetween(repository, from, to)
-  const named =
-    commits.length > 0 ? `: ${commits.map(printable).join('; ')}` : ` (${from.slice(0, 7)} → ${to.slice(0, 7)})`
-  return [`HEAD moved during these turns${named}. Undo leaves commits alone.`]
 }
 
 /** The boundary's record after this undo. */
