@@ -40,11 +40,15 @@ export function serveClient(socket: Socket, { call, closed, log }: Handler): Cli
   const writer = new SocketMessageWriter(socket)
   let [unread, busy] = [0, 0]
   let ending = false
+  /** We did not read on since the last look: a message that is not whole yet is our doing. */
+  let held = false
   /** A request counts until its answer was handed to the kernel: who does not read is not read from. */
   const count = (by: number) => {
     busy += by
-    if (busy >= BUSY) socket.pause()
-    else if (socket.isPaused()) socket.resume()
+    if (busy >= BUSY) {
+      held = true
+      socket.pause()
+    } else if (socket.isPaused()) socket.resume()
   }
   const drop = (why: string) => {
     log('a connection was closed', { why })
@@ -92,7 +96,10 @@ export function serveClient(socket: Socket, { call, closed, log }: Handler): Cli
     return call(client, method, params, abort.signal).finally(() => listening.dispose())
   })
   reader.onError((error) => reject(ErrorCodes.ParseError, error.message.split('\n')[0]!.slice(0, 200)))
-  reader.onPartialMessage(() => drop('a message was begun and not ended'))
+  reader.onPartialMessage(() => {
+    if (!held) drop('a message was begun and not ended')
+    held = socket.isPaused()
+  })
   connection.onError(([error]) => log('connection', { error: String(error) }))
   socket.on('close', () => {
     clearTimeout(stranger)
