@@ -13,9 +13,14 @@ export interface TreeEntry {
 
 const modes = new Set<string>(['100644', '100755', '120000', '40000', '160000'])
 
+/** An entry, and where its raw id begins. */
+export interface PlacedEntry extends TreeEntry {
+  at: number
+}
+
 /** @throws CkptError DAMAGED when the bytes are not a tree. */
-export function parseTree(bytes: Buffer, oidBytes: number): TreeEntry[] {
-  const entries: TreeEntry[] = []
+export function parseTree(bytes: Buffer, oidBytes: number): PlacedEntry[] {
+  const entries: PlacedEntry[] = []
   let at = 0
   while (at < bytes.length) {
     const space = bytes.indexOf(0x20, at)
@@ -36,6 +41,7 @@ export function parseTree(bytes: Buffer, oidBytes: number): TreeEntry[] {
       mode: mode as TreeMode,
       name: bytes.toString('latin1', space + 1, nul),
       oid: bytes.toString('hex', nul + 1, end) as Oid,
+      at: nul + 1,
     })
     at = end
   }

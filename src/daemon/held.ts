@@ -111,8 +111,9 @@ export class Held implements LiveScan, HeldWorktree {
   /** The context with the configuration of now. */
   async context(env: Env): Promise<Context> {
     const { repository, worktree } = this.#context
-    const { head } = await this.head()
-    const print = `${head} ${configPrint(env, worktree.root)}`
+    const asked = this.head()
+    const files = configPrint(env, worktree.root)
+    const print = `${(await asked).head} ${files}`
     if (print !== this.#configPrint) {
       const { loadConfig } = await import('../config/load.ts')
       const loaded = await loadConfig(env, { root: worktree.root, repository, forgiving: true })
@@ -195,7 +196,7 @@ export class Held implements LiveScan, HeldWorktree {
     await this.#flush()
   }
 
-  /** What is only in memory goes to disk, for those who come without the daemon. */
+  /** What is only in memory goes to disk, for those who come without the daemon; and what is written is synced, while nobody waits. */
   async #flush(): Promise<void> {
     if (!this.#dirty || !this.#cache) return
     await locked(this.#context, { command: 'daemon flush', wait: 2000 }, async () => {
@@ -203,6 +204,7 @@ export class Held implements LiveScan, HeldWorktree {
       saveCache(this.#env, this.#context.store, this.#cache)
       this.#onDisk = this.#print()
       this.#dirty = false
+      this.#context.store.objects.syncFresh()
     })
   }
 

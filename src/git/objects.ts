@@ -1,51 +1,57 @@
-/** Objects of the store: read through one long-lived `git cat-file --batch`, written in this process as loose objects. */
-import type { ChildProcess } from 'node:child_process'
+/**
+ * Objects of the store, written in this process. They are held back until git or a ref needs them: what one snapshot writes
+ * then becomes one pack, for making a file costs more than what is in it.
+ */
 import { createHash } from 'node:crypto'
 import { deflateSync } from 'node:zlib'
 import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
-import { startGit } from './process.ts'
+import { type FoundObject, ObjectReader } from './object-reader.ts'
+import { formatPack, type PackObject } from './pack.ts'
+import { noteUnsynced, syncPacks } from './unsynced.ts'
+import { syncDirectory } from './whole-file.ts'
 
 export type ObjectType = 'blob' | 'tree' | 'commit'
 export type HashName = 'sha1' | 'sha256'
 
-interface Waiting {
-  oid: string
-  resolve: (found: { type: string; bytes: Buffer } | null) => void
-  reject: (error: unknown) => void
-}
-
-/** Speed matters more than size here: idle packing compresses again (gitglossary: loose objects are zlib streams of any level). */
-const DEFLATE = { level: 1 }
-/** A tree is mostly hashes, which nothing compresses; a marker writes one for each directory above a change. */
-const STORE = { level: 0 }
+/** Bytes up to which a process that packs when it is idle does not compress what it writes. */
+const MOST_RAW = 1 << 20
+/** Up to this many are written as loose objects: each pack makes every lookup slower. */
+const FEW = 8
+/** Bytes from which on an object is a file of its own. */
+const LARGE = 1 << 20
+/** Bytes that are held back at most. */
+const MOST_HELD = 16 << 20
+/** What was written lately is known without asking: so many objects, of so many bytes at most. */
+const RECENT = 256
+const SMALL = 16_384
 
 export class ObjectStore {
   readonly #env: Env
   readonly #gitDir: string
   readonly hash: HashName
-  readonly #vars: Record<string, string>
-  #child: ChildProcess | null = null
-  #waiting: Waiting[] = []
-  #chunks: Buffer[] = []
-  #buffered = 0
-  #written = new Set<Oid>()
+  readonly #reader: ObjectReader
+  readonly #held = new Map<Oid, PackObject>()
+  #heldBytes = 0
+  /** By whom it is held on disk: a loose object's file or a pack's index. */
+  readonly #written = new Map<Oid, string>()
+  readonly #recent = new Map<Oid, FoundObject>()
   /** Of temporary names. */
   readonly #nonce: string
   #number = 0
-  /** The reader is to be replaced once it has answered. */
-  #stale = false
   /** What is there counts for nothing: objects are written again. */
   #distrusted = false
-  /** Loose objects written by this process: what an operation syncs before it relies on them. */
-  readonly fresh: Oid[] = []
+  /** Loose objects that this process relies on and has not synced. */
+  #fresh: Oid[] = []
+  /** Somebody waits for what is written, and there will be time to compress it. */
+  hurried = false
 
   constructor(env: Env, gitDir: string, hash: HashName, vars: Record<string, string>) {
     this.#env = env
     this.#gitDir = gitDir
     this.hash = hash
-    this.#vars = vars
+    this.#reader = new ObjectReader(env, gitDir, vars)
     this.#nonce = `${env.random(8)}_`
   }
 
@@ -58,17 +64,24 @@ export class ObjectStore {
   }
 
   /** The object, or null when the store does not have it. @throws CkptError DAMAGED when it is there and cannot be read. */
-  read(oid: Oid): Promise<{ type: string; bytes: Buffer } | null> {
-    return new Promise((resolve, reject) => {
-      const child = this.#reader()
-      this.#waiting.push({ oid, resolve, reject })
-      child.stdin?.write(`${oid}\n`)
-    })
+  read(oid: Oid): Promise<FoundObject | null> {
+    const known = this.#held.get(oid) ?? this.#recent.get(oid)
+    return known ? Promise.resolve(known) : this.#reader.read(oid)
+  }
+
+  /** Whether it is on disk, or will be with what is held back. @throws CkptError DAMAGED when it is there and cannot be read. */
+  async has(oid: Oid): Promise<boolean> {
+    const file = this.#written.get(oid)
+    if (this.#held.has(oid) || (file !== undefined && this.#env.files.existsSync(file))) return true
+    return (await this.#reader.read(oid)) !== null
   }
 
   /** @throws CkptError DAMAGED when it is missing, unreadable or of another type. */
   async get(oid: Oid, type: ObjectType): Promise<Buffer> {
-    const found = await this.read(oid)
+    return this.#expect(await this.read(oid), oid, type)
+  }
+
+  #expect(found: FoundObject | null, oid: Oid, type: ObjectType): Buffer {
     if (found?.type !== type) {
       throw new CkptError(
         'DAMAGED',
@@ -79,38 +92,90 @@ export class ObjectStore {
     return found.bytes
   }
 
-  /** Reads blobs whole and hashes them, before the first file rests on them. @throws CkptError DAMAGED */
+  /** Reads blobs whole from the disk and hashes them, before the first file rests on them. @throws CkptError DAMAGED */
   async prove(oids: Iterable<Oid>): Promise<void> {
+    this.flush()
     for (const oid of new Set(oids)) {
-      if (this.oidOf('blob', await this.get(oid, 'blob')) === oid) continue
+      const bytes = this.#expect(await this.#reader.read(oid), oid, 'blob')
+      if (this.oidOf('blob', bytes) === oid) continue
       throw new CkptError('DAMAGED', `Blob ${oid} does not hold what its name says. Nothing was changed.`, {
         hints: ['ckpt verify'],
       })
     }
   }
 
-  /** Writes an object unless this process has already done so. Durable only after {@link sync}. */
+  /** Writes an object unless it is there. On disk after {@link flush}, durable only after {@link syncFresh}. */
   write(type: ObjectType, bytes: Buffer): Oid {
     const oid = this.oidOf(type, bytes)
-    if (this.#written.has(oid)) return oid
+    if (this.#written.has(oid) || this.#held.has(oid)) return oid
+    if (this.#distrusted || bytes.length >= LARGE) this.#writeLoose({ oid, type, bytes })
+    else if (this.#env.files.existsSync(this.loosePath(oid))) {
+      this.#written.set(oid, this.loosePath(oid))
+      this.#fresh.push(oid)
+    } else {
+      this.#held.set(oid, { oid, type, bytes })
+      this.#heldBytes += bytes.length
+      if (this.#heldBytes > MOST_HELD) this.flush()
+    }
+    return oid
+  }
+
+  /** What was held back is on disk, where others see it. */
+  flush(): void {
+    if (this.#held.size === 0) return
+    const held = [...this.#held.values()]
+    const packed = held.length > FEW ? held.filter(({ type }) => type !== 'commit') : []
+    if (packed.length > 0) this.#writePack(packed)
+    // git looks at a commit before it moves a ref to it, and would look through all packs anew for one in a new pack.
+    for (const object of held) if (!packed.includes(object)) this.#writeLoose(object)
+    this.#held.clear()
+    this.#heldBytes = 0
+  }
+
+  /**
+   * zlib's. Speed matters more than size here: idle packing compresses again. A tree is mostly hashes, which nothing
+   * compresses, and a marker writes one for each directory above a change.
+   */
+  #level(type: ObjectType): number {
+    return type === 'tree' || (this.hurried && this.#heldBytes < MOST_RAW) ? 0 : 1
+  }
+
+  #isWritten({ oid, type, bytes }: PackObject, file: string): void {
+    this.#written.set(oid, file)
+    if (bytes.length > SMALL) return
+    this.#recent.set(oid, { type, bytes })
+    if (this.#recent.size > RECENT) for (const oldest of this.#recent.keys()) return void this.#recent.delete(oldest)
+  }
+
+  #writeLoose(object: PackObject): void {
+    const { oid, type, bytes } = object
     const { files } = this.#env
     const path = this.loosePath(oid)
-    if (this.#distrusted || !files.existsSync(path)) {
-      const whole = Buffer.concat([Buffer.from(`${type} ${bytes.length}\0`), bytes])
-      const packed = deflateSync(whole, type === 'tree' ? STORE : DEFLATE)
-      const temporary = `${this.#gitDir}/objects/tmp_obj_${this.#nonce}${this.#number++}`
-      files.writeFileSync(temporary, packed, { mode: 0o400, flag: 'wx' })
-      try {
-        files.renameSync(temporary, path)
-      } catch (error) {
-        if (errno(error) !== 'ENOENT') throw error
-        files.mkdirSync(path.slice(0, path.lastIndexOf('/')), { mode: 0o700, recursive: true })
-        files.renameSync(temporary, path)
-      }
+    const whole = Buffer.concat([Buffer.from(`${type} ${bytes.length}\0`), bytes])
+    const temporary = `${this.#gitDir}/objects/tmp_obj_${this.#nonce}${this.#number++}`
+    files.writeFileSync(temporary, deflateSync(whole, { level: this.#level(type) }), { mode: 0o400, flag: 'wx' })
+    try {
+      files.renameSync(temporary, path)
+    } catch (error) {
+      if (errno(error) !== 'ENOENT') throw error
+      files.mkdirSync(path.slice(0, path.lastIndexOf('/')), { mode: 0o700, recursive: true })
+      files.renameSync(temporary, path)
     }
-    this.#written.add(oid)
-    this.fresh.push(oid)
-    return oid
+    this.#fresh.push(oid)
+    this.#isWritten(object, path)
+  }
+
+  #writePack(objects: readonly PackObject[]): void {
+    const { files } = this.#env
+    const { sum, pack, index } = formatPack(objects, this.hash, (type) => this.#level(type))
+    const path = `${this.#gitDir}/objects/pack/pack-${sum}`
+    const temporary = `${this.#gitDir}/objects/pack/tmp_pack_${this.#nonce}${this.#number++}`
+    files.writeFileSync(`${temporary}.pack`, pack, { mode: 0o400, flag: 'wx' })
+    files.writeFileSync(`${temporary}.idx`, index, { mode: 0o400, flag: 'wx' })
+    noteUnsynced(files, this.#gitDir, { pack: `pack-${sum}`, index: `${temporary}.idx` })
+    // The index last: a pack is used once its index is there.
+    for (const suffix of ['.pack', '.idx']) files.renameSync(`${temporary}${suffix}`, `${path}${suffix}`)
+    for (const object of objects) this.#isWritten(object, `${path}.idx`)
   }
 
   /** Runs work during which each object that is written is written again, for the one that is there may be damaged. */
@@ -124,23 +189,20 @@ export class ObjectStore {
     }
   }
 
-  /** Marks objects as known to be stored, so that writing equal bytes is skipped. */
-  assume(oid: Oid): void {
-    this.#written.add(oid)
-  }
-
   loosePath(oid: Oid): string {
     return `${this.#gitDir}/objects/${oid.slice(0, 2)}/${oid.slice(2)}`
   }
 
-  /** Syncs what this process wrote since the last time, and these. */
-  syncFresh(more: Iterable<Oid>): void {
-    this.sync([...this.fresh, ...more])
-    this.fresh.length = 0
+  /** Syncs what was written and not synced yet, by whomever, and these. */
+  syncFresh(more: Iterable<Oid> = []): void {
+    this.flush()
+    syncPacks(this.#env, this.#gitDir)
+    this.#sync([...this.#fresh, ...more])
+    this.#fresh = []
   }
 
-  /** Syncs loose objects and their directories to disk; packed ones were synced by whoever packed them. */
-  sync(oids: Iterable<Oid>): void {
+  /** Syncs loose objects and their directories to disk. */
+  #sync(oids: Iterable<Oid>): void {
     const { files } = this.#env
     const directories = new Set<string>()
     for (const oid of oids) {
@@ -159,110 +221,17 @@ export class ObjectStore {
       }
       directories.add(path.slice(0, path.lastIndexOf('/')))
     }
-    for (const directory of directories) {
-      const fd = files.openSync(directory, 'r')
-      try {
-        files.fsyncSync(fd)
-      } finally {
-        files.closeSync(fd)
-      }
-    }
+    for (const directory of directories) syncDirectory(this.#env, directory)
   }
 
-  /** What was there may be gone: it is written again, and the reader, which may hold packs open that went, is another one. */
+  /** What was there may be gone: it is written again, and read from the disk. */
   forget(): void {
     this.#written.clear()
-    if (this.#waiting.length === 0) this.close()
-    else this.#stale = true
+    this.#recent.clear()
+    this.#reader.renew()
   }
 
   close(): void {
-    const child = this.#child
-    this.#child = null // what it says from now on is for nobody
-    this.#stale = false
-    this.#chunks = []
-    this.#buffered = 0
-    child?.stdin?.end()
-    child?.kill('SIGKILL')
-    this.#fail(new CkptError('INTERNAL', 'The store was closed while it was read. Nothing was changed.'))
-  }
-
-  #reader(): ChildProcess {
-    if (this.#child) return this.#child
-    const child = startGit(this.#env, { args: ['cat-file', '--batch'], vars: this.#vars, cwd: this.#gitDir })
-    child.stdout?.on('data', (chunk: Buffer) => {
-      if (this.#child !== child) return
-      this.#chunks.push(chunk)
-      this.#buffered += chunk.length
-      try {
-        this.#drain()
-        if (this.#stale && this.#waiting.length === 0) this.close()
-      } catch (error) {
-        this.#fail(error)
-      }
-    })
-    let said = ''
-    child.stderr?.on('data', (chunk: Buffer) => {
-      said = (said + chunk.toString('utf8')).slice(0, 500)
-    })
-    child.on('error', (cause) =>
-      this.#fail(new CkptError('INTERNAL', 'git could not be run. Nothing was changed.', { cause })),
-    )
-    child.on('close', () => {
-      if (this.#child !== child) return
-      this.#child = null
-      this.#chunks = []
-      this.#buffered = 0
-      this.#fail(
-        new CkptError('DAMAGED', `git cat-file ended early: ${said.trim() || 'no message'}. Nothing was changed.`, {
-          hints: ['ckpt verify'],
-        }),
-      )
-    })
-    this.#child = child
-    return child
-  }
-
-  #fail(error: unknown): void {
-    const waiting = this.#waiting
-    this.#waiting = []
-    for (const one of waiting) one.reject(error)
-  }
-
-  #drain(): void {
-    while (this.#waiting.length > 0) {
-      let data = this.#chunks[0]
-      if (!data) return
-      let newline = data.indexOf(10)
-      if (newline < 0 && this.#chunks.length > 1) {
-        data = Buffer.concat(this.#chunks)
-        this.#chunks = [data]
-        newline = data.indexOf(10)
-      }
-      if (newline < 0) return
-      const header = data.toString('latin1', 0, newline)
-      if (header.endsWith(' missing') || header.endsWith(' ambiguous')) {
-        this.#consume(newline + 1)
-        this.#waiting.shift()!.resolve(null)
-        continue
-      }
-      const match = /^[0-9a-f]+ (\w+) (\d+)$/.exec(header)
-      if (!match)
-        throw new CkptError('DAMAGED', `git cat-file said: ${header.slice(0, 200)}`, { hints: ['ckpt verify'] })
-      const size = Number(match[2])
-      if (this.#buffered < newline + 1 + size + 1) return
-      const all = this.#chunks.length === 1 ? data : Buffer.concat(this.#chunks)
-      this.#chunks = [all]
-      const bytes = Buffer.from(all.subarray(newline + 1, newline + 1 + size))
-      this.#consume(newline + 1 + size + 1)
-      this.#waiting.shift()!.resolve({ type: match[1]!, bytes })
-    }
-  }
-
-  #consume(count: number): void {
-    const rest = this.#chunks[0]!.subarray(count)
-    this.#chunks[0] = rest
-    this.#buffered -= count
-    if (rest.length === 0) this.#chunks.shift()
+    this.#reader.close()
   }
 }

@@ -73,11 +73,14 @@ export class Parcel {
   }
 
   /** git in the parcel, seeing no configuration but ours. */
-  git = (args: readonly string[], more: Pick<GitCall, 'input' | 'config'> = {}): Promise<Buffer> =>
-    runGit(this.#env, { args, cwd: this.gitDir, vars: this.#vars, ...more })
+  git = (args: readonly string[], more: Pick<GitCall, 'input' | 'config'> = {}): Promise<Buffer> => {
+    this.objects.flush()
+    return runGit(this.#env, { args, cwd: this.gitDir, vars: this.#vars, ...more })
+  }
 
   /** git that speaks to another machine: the user's own configuration counts. */
   #speak(args: readonly string[]): Promise<GitResult> {
+    this.objects.flush()
     return tryGit(this.#env, { args, cwd: this.gitDir, vars: { GIT_DIR: this.gitDir }, transport: true })
   }
 

@@ -5,7 +5,7 @@ import { isOid, type Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
 import { LineProcess } from './line-process.ts'
 import { type HashName, ObjectStore } from './objects.ts'
-import { runGit } from './process.ts'
+import { type GitResult, runGit, tryGit } from './process.ts'
 import { listRefs, moveRefs, type RefEdit, type RefTip, transaction } from './refs.ts'
 import { announce } from './tips.ts'
 import { Trees } from './trees.ts'
@@ -43,15 +43,27 @@ export class Store {
   readonly #env: Env
   #shallow: ReadonlySet<Oid> | null = null
   #memory: RefMemory | null = null
+  readonly #owner: Store | null
 
-  constructor(env: Env, place: StorePlace) {
+  /** `owner`: the same store as another worktree has it open; its objects are read and written through that one. */
+  private constructor(env: Env, place: StorePlace, owner: Store | null) {
     this.#env = env
+    this.#owner = owner
     this.place = place
     this.gitDir = `${place.directory}/store.git`
     this.worktreeDir = `${place.directory}/worktrees/${place.worktreeId}`
     this.vars = storeVariables(this.gitDir)
-    this.objects = new ObjectStore(env, this.gitDir, place.hash, this.vars)
-    this.trees = new Trees(this.objects)
+    this.objects = owner?.objects ?? new ObjectStore(env, this.gitDir, place.hash, this.vars)
+    this.trees = owner?.trees ?? new Trees(this.objects)
+  }
+
+  static open(env: Env, place: StorePlace): Store {
+    return new Store(env, place, null)
+  }
+
+  /** The same store for another of its worktrees. */
+  of(worktreeId: string): Store {
+    return new Store(this.#env, { ...this.place, worktreeId }, this.#owner ?? this)
   }
 
   /** `refs/ckpt/<worktree>/`, with the slash. */
@@ -67,6 +79,7 @@ export class Store {
   /** From here on refs are kept in memory, and moved by processes that stay: for one that lives long. */
   remember(): void {
     const call = (args: string[]) => ({ args, cwd: this.gitDir, vars: this.vars })
+    this.objects.hurried = true
     this.#memory = {
       generation: '',
       tips: new Map(),
@@ -125,6 +138,7 @@ export class Store {
 
   /** One transaction. Lock files of killed git processes are cleared: this worktree's at once, shared ones when they are old. */
   async moveRefs(edits: readonly RefEdit[], { durable = false } = {}): Promise<void> {
+    this.objects.flush()
     const moved = announce(this.#env, this.place.directory, edits, durable)
     for (let attempt = 0; ; attempt++) {
       // Said before it is done: who is killed in between leaves nobody with an old idea of the refs.
@@ -194,7 +208,14 @@ export class Store {
     args: readonly string[],
     more: { input?: Buffer | string; vars?: Record<string, string>; signal?: AbortSignal } = {},
   ) {
+    this.objects.flush()
     return runGit(this.#env, { args, cwd: this.gitDir, ...more, vars: { ...this.vars, ...more.vars } })
+  }
+
+  /** The same where git's own exit code is the answer. */
+  tryGit(args: readonly string[]): Promise<GitResult> {
+    this.objects.flush()
+    return tryGit(this.#env, { args, cwd: this.gitDir, vars: this.vars })
   }
 
   /** Checkpoints whose parents were pruned: git's own `shallow` file. */
@@ -222,7 +243,7 @@ export class Store {
   close(): void {
     this.#memory?.updater.close()
     this.#memory?.durableUpdater.close()
-    this.objects.close()
+    if (this.#owner === null) this.objects.close()
   }
 }
 

@@ -2,7 +2,7 @@
 import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import type { RelativePath } from '../core/paths.ts'
-import { formatTree, parseTree, type TreeEntry, type TreeMode } from '../core/tree-object.ts'
+import { formatTree, type PlacedEntry, parseTree, type TreeEntry, type TreeMode } from '../core/tree-object.ts'
 import type { ObjectStore } from './objects.ts'
 
 export interface FileEntry {
@@ -23,30 +23,43 @@ const CACHED_TREES = 20_000
 
 export class Trees {
   readonly #objects: ObjectStore
-  readonly #cache = new Map<Oid, Map<string, TreeEntry>>()
+  readonly #cache = new Map<Oid, CachedTree>()
   readonly empty: Oid
 
   constructor(objects: ObjectStore) {
     this.#objects = objects
     this.empty = objects.oidOf('tree', Buffer.alloc(0))
-    this.#cache.set(this.empty, new Map())
+    this.forget()
   }
 
   /** What was read may be gone from the store. */
   forget(): void {
     this.#cache.clear()
-    this.#cache.set(this.empty, new Map())
+    this.#learn(this.empty, Buffer.alloc(0))
   }
 
   /** @throws CkptError DAMAGED when the tree is missing: a tree that cannot be read proves nothing. */
-  async entries(oid: Oid): Promise<Map<string, TreeEntry>> {
-    const cached = this.#cache.get(oid)
-    if (cached) return cached
-    const bytes = await this.#objects.get(oid, 'tree')
+  async entries(oid: Oid): Promise<ReadonlyMap<string, TreeEntry>> {
+    return (await this.#read(oid)).entries
+  }
+
+  async #read(oid: Oid): Promise<CachedTree> {
+    return this.#cache.get(oid) ?? this.#learn(oid, await this.#objects.get(oid, 'tree'))
+  }
+
+  #learn(oid: Oid, bytes: Buffer): CachedTree {
     const entries = new Map(parseTree(bytes, this.#objects.oidBytes).map((entry) => [entry.name, entry]))
+    const tree = { bytes, entries }
     if (this.#cache.size > CACHED_TREES) this.#cache.clear()
-    this.#cache.set(oid, entries)
-    return entries
+    this.#cache.set(oid, tree)
+    return tree
+  }
+
+  /** What a directory holds; null: the tree has no such directory. */
+  async directory(tree: Oid, path: string): Promise<ReadonlyMap<string, TreeEntry> | null> {
+    if (path === '') return this.entries(tree)
+    const entry = await this.lookup(tree, path)
+    return entry?.mode === '40000' ? this.entries(entry.oid) : null
   }
 
   /** What lies at a path: a file, a directory (its tree), or nothing. */
@@ -136,16 +149,17 @@ export class Trees {
   }
 
   async #apply(tree: Oid | null, node: EditNode): Promise<Oid | null> {
-    const entries = new Map(tree === null ? [] : await this.entries(tree))
+    const old = tree === null ? null : await this.#read(tree)
+    const entries = new Map<string, TreeEntry>(old?.entries)
     // Removals first, so that a file that became a directory (or the reverse) leaves room for it.
     for (const [name, file] of node.files) {
       if (file === null && entries.get(name)?.mode !== '40000') entries.delete(name)
     }
     for (const [name, below] of node.directories) {
-      const old = entries.get(name)
-      const child = await this.#apply(old?.mode === '40000' ? old.oid : null, below)
+      const was = entries.get(name)
+      const child = await this.#apply(was?.mode === '40000' ? was.oid : null, below)
       if (child !== null) entries.set(name, { mode: '40000', name, oid: child })
-      else if (old?.mode === '40000') entries.delete(name)
+      else if (was?.mode === '40000') entries.delete(name)
     }
     for (const [name, file] of node.files) {
       if (file === null) continue
@@ -155,10 +169,33 @@ export class Trees {
       entries.set(name, { mode: file.mode, name, oid: file.oid })
     }
     if (entries.size === 0) return null
-    const oid = this.#objects.write('tree', formatTree([...entries.values()]))
-    this.#cache.set(oid, entries)
+    const same = old && patched(old, entries, [...node.files.keys(), ...node.directories.keys()])
+    const bytes = same?.bytes ?? formatTree([...entries.values()])
+    const oid = this.#objects.write('tree', bytes)
+    if (same) this.#cache.set(oid, same)
+    else this.#learn(oid, bytes)
     return oid
   }
+}
+
+interface CachedTree {
+  bytes: Buffer
+  entries: ReadonlyMap<string, PlacedEntry>
+}
+
+/** The same tree with other ids, where nothing else changed: most of a marker's trees. Null: it is to be written anew. */
+function patched(old: CachedTree, entries: Map<string, TreeEntry>, names: readonly string[]): CachedTree | null {
+  if (old.entries.size !== entries.size) return null
+  const bytes = Buffer.from(old.bytes)
+  const placed = entries as Map<string, PlacedEntry>
+  for (const name of names) {
+    const [was, is] = [old.entries.get(name), entries.get(name)]
+    if (was?.mode !== is?.mode) return null
+    if (!was || !is || was === is) continue
+    bytes.write(is.oid, was.at, 'hex')
+    placed.set(name, { ...is, at: was.at })
+  }
+  return { bytes, entries: placed }
 }
 
 interface EditNode {

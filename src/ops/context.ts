@@ -79,7 +79,7 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
     await createStore(env, place)
     exists = true
   }
-  const store = new Store(env, place)
+  const store = Store.open(env, place)
   // The common store may be there without this worktree's part.
   if (exists && !env.files.existsSync(store.worktreeDir)) exists = false
   return {

@@ -12,7 +12,7 @@ import { isWithin, pathToText, printable, type RelativePath } from '../core/path
 import { writeCheckpoint } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
 import { keepObjects, promptsTree, writePrompts } from '../git/side-refs.ts'
-import { Store } from '../git/store.ts'
+import type { Store } from '../git/store.ts'
 import type { FileEntry } from '../git/trees.ts'
 import { look } from '../snapshot/disk.ts'
 import { type Context, lockedStore } from './context.ts'
@@ -50,6 +50,7 @@ export async function forget(context: Context, path: RelativePath): Promise<Forg
     const before = readReplaced(env, store)
     for (const [old, now] of before) before.set(old, replaced.get(now) ?? now)
     // Old ids first: whatever is killed after this, they resolve.
+    store.objects.flush()
     writeReplaced(env, store, new Map([...before, ...replaced]))
     const edits = await refEdits(context, replaced)
     store.writeShallow(new Set([...store.shallow].map((id) => replaced.get(id) ?? id)))
@@ -159,7 +160,7 @@ async function rewriteRecord(
   )
 }
 
-async function refEdits({ env, place, store }: Context, replaced: ReadonlyMap<Oid, Oid>): Promise<RefEdit[]> {
+async function refEdits({ store }: Context, replaced: ReadonlyMap<Oid, Oid>): Promise<RefEdit[]> {
   const tips = await store.refs('refs/ckpt/', 'refs/notes/ckpt/')
   const edits: RefEdit[] = []
   for (const { ref, oid, type } of tips) {
@@ -167,7 +168,7 @@ async function refEdits({ env, place, store }: Context, replaced: ReadonlyMap<Oi
     if (ref.startsWith('refs/notes/')) edits.push({ ref, from: oid, to: await movedPrompts(store, oid, replaced) })
     else if (ref.endsWith('/@scan')) edits.push({ ref, from: oid, to: null })
     else if (ref.endsWith('/@meta'))
-      edits.push({ ref, from: oid, to: await metaFor(new Store(env, { ...place, worktreeId }), tips, replaced) })
+      edits.push({ ref, from: oid, to: await metaFor(store.of(worktreeId), tips, replaced) })
     else if (type === 'commit' && replaced.has(oid)) edits.push({ ref, from: oid, to: replaced.get(oid)! })
   }
   return edits.filter((edit) => edit.from !== edit.to)
@@ -211,7 +212,6 @@ async function metaFor(
     }
   }
   const edit = await keepObjects(store, null, needed)
-  store.close()
   return edit?.to ?? store.objects.write('tree', Buffer.alloc(0))
 }
 

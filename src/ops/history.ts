@@ -113,7 +113,6 @@ export async function listAllTurns(
       const worktree = one.place.worktreeId
       found.push(...(await viewTurns(one, { refs, timeline, turns })).map((view) => ({ ...view, worktree })))
     }
-    if (one !== context) one.store.close()
   }
   return found.sort((a, b) => (a.turn.before.time < b.turn.before.time ? 1 : -1)).slice(0, options.limit)
 }
@@ -141,7 +140,6 @@ export async function listSessions(context: Context, { worktrees = false } = {})
       const state = runningTurn(timeline) && !timeline.boundary ? 'running' : 'idle'
       views.push({ timeline, worktree: one.place.worktreeId, state })
     }
-    if (one !== context) one.store.close()
   }
   return views
 }

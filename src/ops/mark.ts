@@ -164,8 +164,8 @@ export async function recordMarker(context: Context, given: Marker, recording: R
       'There were uncommitted changes before this session: they are not its work, and no undo of its turns takes them.',
     )
   const before = marker.event === 'stop' && !late ? runningTurn(timeline)?.before : undefined
-  const since = before ? await besideOf(context, before) : null
-  const { beside, mode, barrier } = snapshot
+  const { beside, besideOid, mode, barrier } = snapshot
+  const since = !before ? null : before.beside === besideOid ? beside : await besideOf(context, before)
   const directories = mode === 'scan' ? (snapshot.cache?.directories.size ?? 0) : 0
   return { ...NOTHING, ...done, beside, since, mode, barrier, directories, ms: passed(), warnings }
 }

@@ -5,7 +5,7 @@ import { CkptError } from '../core/errors.ts'
 import { isOid, type Oid } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { sessionRef } from '../git/history.ts'
-import { gitFailure, tryGit } from '../git/process.ts'
+import { gitFailure } from '../git/process.ts'
 import { promptsTree } from '../git/side-refs.ts'
 import { syncDirectory } from '../git/store.ts'
 import { readTips, resetTips, type Tips } from '../git/tips.ts'
@@ -19,10 +19,10 @@ interface Refs {
   broken: string[]
 }
 
-export async function readAnyRefs({ env, store }: Context): Promise<Refs> {
+export async function readAnyRefs({ store }: Context): Promise<Refs> {
   // Without the objects' types, a ref whose object is missing is listed too.
   const args = ['for-each-ref', '--format=%(refname) %(objectname)']
-  const result = await tryGit(env, { args, cwd: store.gitDir, vars: store.vars })
+  const result = await store.tryGit(args)
   if (result.code !== 0) throw gitFailure(args, result)
   const broken = [...result.stderr.matchAll(/ignoring (?:broken|dangling) \S*?\s*(refs\/\S+)/g)].map(
     (match) => match[1]!,

@@ -2,7 +2,6 @@
 import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import type { MergeRequest, MergeResult } from '../core/plan.ts'
-import { tryGit } from '../git/process.ts'
 import type { Context } from './context.ts'
 
 /** What git looks at to call a file binary. */
@@ -17,7 +16,7 @@ export async function mergeTexts({ env, store }: Context, { base, ours, theirs }
   try {
     for (const [i, name] of names.entries()) env.files.writeFileSync(name, contents[i]!, { mode: 0o600, flag: 'wx' })
     const args = ['merge-file', '-p', '-L', 'on disk', '-L', 'after the turn', '-L', 'before the turn', ...names]
-    const result = await tryGit(env, { args, cwd: store.gitDir, vars: store.vars })
+    const result = await store.tryGit(args)
     // 255 is an error; below it is the number of conflicts, 127 at most.
     if (result.code > 127) {
       throw new CkptError('INTERNAL', `git merge-file failed: ${result.stderr.trim()}. Nothing was changed.`)

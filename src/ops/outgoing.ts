@@ -82,7 +82,6 @@ export async function packParcel(context: Context, { withPrompts }: { withPrompt
       out.checkpoints += packed.checkpoints.size
       out.prompts += packed.prompts
       for (const tree of packed.trees) await findSecrets(one.store, tree, { at: '', seen, secrets })
-      if (one !== context) one.store.close()
     }
     return { ...out, secrets: [...secrets].sort() }
   } catch (error) {
@@ -145,7 +144,9 @@ async function packWorktree(
   const by = `ckpt <ckpt@localhost> ${seconds} +0000`
   const tree = objects.write('tree', formatTree(parts))
   const text = `tree ${tree}\nauthor ${by}\ncommitter ${by}\n\ncheckpoints of ${worktree}\n`
-  return { commit: objects.write('commit', Buffer.from(text)), checkpoints, trees, prompts: prompts.size }
+  const commit = objects.write('commit', Buffer.from(text))
+  objects.flush() // the parcel borrows them
+  return { commit, checkpoints, trees, prompts: prompts.size }
 }
 
 async function promptsOf(store: Store, notes: Oid, checkpoints: ReadonlySet<Oid>): Promise<Map<Oid, Oid>> {

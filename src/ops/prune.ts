@@ -13,6 +13,7 @@ import { abandonedAt, readChain, type WorktreeRefs } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
 import type { Store } from '../git/store.ts'
 import type { FileEntry } from '../git/trees.ts'
+import { sweepUnsynced } from '../git/unsynced.ts'
 import { loadCache } from '../snapshot/cache.ts'
 import type { Context } from './context.ts'
 import { lockedStore } from './context.ts'
@@ -290,6 +291,7 @@ export async function collect({ env, store }: Context): Promise<void> {
   sweepLeftovers(env.files, `${store.gitDir}/objects`)
   await store.git(['repack', '-a', '-d', '-q', '--no-write-bitmap-index'])
   await store.git(['prune', '--expire=now'])
+  sweepUnsynced(env, store.gitDir)
   store.announce()
 }
 

@@ -78,7 +78,7 @@ const isDamage = (error: unknown): boolean => error instanceof CkptError && erro
 
 async function isReadable(store: Store, tree: Oid): Promise<boolean> {
   try {
-    return (await store.objects.read(tree)) !== null
+    return await store.objects.has(tree)
   } catch (error) {
     if (isDamage(error)) return false
     throw error

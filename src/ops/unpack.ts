@@ -8,7 +8,7 @@ import { abandonedName, groupRefs, sessionRef, type WorktreeRefs } from '../git/
 import type { Parcel } from '../git/parcel.ts'
 import type { RefEdit } from '../git/refs.ts'
 import { keepObjects, promptsTree, writePrompts } from '../git/side-refs.ts'
-import { Store } from '../git/store.ts'
+import type { Store } from '../git/store.ts'
 import type { FileEntry } from '../git/trees.ts'
 import { markerAfter } from './boundary-marker.ts'
 import { type Context, lockedStore } from './context.ts'
@@ -45,13 +45,13 @@ async function unpackOne(context: Context, incoming: Incoming): Promise<Unpacked
   const { env, place } = context
   const { manifest, checkpoints } = incoming
   const target = await chooseTarget(context, incoming)
-  const store = target === place.worktreeId ? context.store : new Store(env, { ...place, worktreeId: target })
+  const store = target === place.worktreeId ? context.store : context.store.of(target)
   env.files.mkdirSync(store.worktreeDir, { recursive: true, mode: 0o700 })
   const tips = await store.refs(store.refPrefix, store.notesRef)
   const refs = groupRefs(store.refPrefix, tips)
   const known = await reachable(store, refs)
   for (const bytes of incoming.commits.values()) store.objects.write('commit', bytes)
-  store.objects.sync(store.objects.fresh)
+  store.objects.syncFresh()
   await joinHistory(store, incoming)
   const edits = await refEdits(store, refs, incoming)
   if (edits.length > 0) await move(context, store, { edits, refs, foreign: target !== place.worktreeId })
@@ -62,7 +62,6 @@ async function unpackOne(context: Context, incoming: Incoming): Promise<Unpacked
     checkpoints: [...checkpoints.keys()].filter((id) => !known.has(id)).length,
     prompts: incoming.prompts.size,
   }
-  if (store !== context.store) store.close()
   return result
 }
 
@@ -157,7 +156,7 @@ async function move(
   store: Store,
   { edits, refs, foreign }: { edits: RefEdit[]; refs: WorktreeRefs; foreign: boolean },
 ): Promise<void> {
-  store.objects.sync(store.objects.fresh)
+  store.objects.syncFresh()
   // No git hook looks at a place that is nobody's worktree here.
   if (foreign) return store.moveRefs(edits, { durable: true })
   const marker = await markerOf(store, edits, refs)

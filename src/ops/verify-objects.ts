@@ -5,6 +5,7 @@ import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { errno } from '../env.ts'
 import type { Store } from '../git/store.ts'
+import { unsyncedPacks } from '../git/unsynced.ts'
 import type { Context } from './context.ts'
 
 const failed = (bad: readonly string[]) => new CkptError('VERIFY_FAILED', bad.slice(0, 20).join(', '))
@@ -120,6 +121,8 @@ export function verifyPacks({ env, store }: Context): number {
   const names = env.files.readdirSync(directory).filter((name) => SUMMED.test(name) && !name.startsWith('tmp_'))
   const bad: string[] = []
   const ends = new Map<string, Buffer>()
+  // The writer was killed before its pack could be seen; the next prune removes it.
+  const cutShort = new Set(unsyncedPacks(env.files, store.gitDir).map((name) => `${name}.pack`))
   for (const name of names) {
     const end = endOf(`${directory}/${name}`, store, env.files)
     if (end) ends.set(name, end)
@@ -129,7 +132,8 @@ export function verifyPacks({ env, store }: Context): number {
     if (!/\.(pack|idx)$/.test(name)) continue
     const base = name.replace(/\.\w+$/, '')
     const [pack, idx] = [`${base}.pack`, `${base}.idx`]
-    if (!names.includes(pack) || !names.includes(idx)) bad.push(`${name} is alone: ${pack} and ${idx} go together`)
+    const whole = names.includes(pack) && names.includes(idx)
+    if (!whole && !cutShort.has(name)) bad.push(`${name} is alone: ${pack} and ${idx} go together`)
     const width = store.objects.oidBytes
     // An index names the pack it is for, before its own checksum.
     const named = name === idx ? ends.get(idx)?.subarray(0, width) : undefined

@@ -7,7 +7,6 @@ import { CkptError } from '../core/errors.ts'
 import { encodeSession, type Oid, type SessionId } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { groupRefs, readCheckpoint } from '../git/history.ts'
-import { tryGit } from '../git/process.ts'
 import type { RefTip } from '../git/refs.ts'
 import { promptsTree } from '../git/side-refs.ts'
 import { readIfThere, type Store } from '../git/store.ts'
@@ -149,14 +148,14 @@ export async function verifyTips(context: Context): Promise<string> {
 }
 
 /** Whether a ref still has all that it was moved to: its history, or its rows. */
-async function isAhead({ env, store }: Context, actual: RefTip, values: ReadonlySet<Oid | null>): Promise<boolean> {
+async function isAhead({ store }: Context, actual: RefTip, values: ReadonlySet<Oid | null>): Promise<boolean> {
   for (const was of values) {
     if (was === null) continue
     if ((await store.objects.read(was)) === null) continue
     const notes = actual.ref.startsWith('refs/notes/')
     if (actual.type === 'commit' && !notes) {
       const args = ['merge-base', '--is-ancestor', was, actual.oid]
-      if ((await tryGit(env, { args, cwd: store.gitDir, vars: store.vars })).code === 0) return true
+      if ((await store.tryGit(args)).code === 0) return true
       continue
     }
     const [before, after] = notes
@@ -169,9 +168,9 @@ async function isAhead({ env, store }: Context, actual: RefTip, values: Readonly
 }
 
 /** On no branch, though it is there: what was pruned since is nobody's loss. */
-async function isLost({ env, store }: Context, was: Oid): Promise<boolean> {
+async function isLost({ store }: Context, was: Oid): Promise<boolean> {
   if ((await store.objects.read(was))?.type !== 'commit') return false
   const args = ['for-each-ref', `--contains=${was}`, '--count=1', 'refs/ckpt/']
-  const found = await tryGit(env, { args, cwd: store.gitDir, vars: store.vars })
+  const found = await store.tryGit(args)
   return found.code === 0 && found.stdout.length === 0
 }

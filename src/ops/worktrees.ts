@@ -1,6 +1,5 @@
 /** Every worktree that has checkpoints in this store. */
 import { groupRefs, type WorktreeRefs } from '../git/history.ts'
-import { Store } from '../git/store.ts'
 import type { Context } from './context.ts'
 
 export interface WorktreeView {
@@ -10,7 +9,7 @@ export interface WorktreeView {
 
 /** This worktree first, the others by id. Their contexts read the store; their files are elsewhere. */
 export async function allWorktrees(context: Context): Promise<WorktreeView[]> {
-  const { env, place, store } = context
+  const { place, store } = context
   if (!context.exists) return []
   const tips = await store.refs('refs/ckpt/', 'refs/notes/ckpt/')
   const ids = new Set(tips.filter(({ ref }) => ref.startsWith('refs/ckpt/')).map(({ ref }) => ref.split('/')[2]!))
@@ -18,7 +17,7 @@ export async function allWorktrees(context: Context): Promise<WorktreeView[]> {
   const views: WorktreeView[] = []
   for (const worktreeId of [...ids].sort((a, b) => Number(b === own) - Number(a === own) || (a < b ? -1 : 1))) {
     const there = { ...place, worktreeId }
-    const one = worktreeId === own ? context : { ...context, place: there, store: new Store(env, there) }
+    const one = worktreeId === own ? context : { ...context, place: there, store: store.of(worktreeId) }
     const { refPrefix, notesRef } = one.store
     const refs = groupRefs(
       refPrefix,

@@ -122,6 +122,7 @@ export function loadCache(env: Env, store: Store): SnapshotCache | null {
 
 /** Publishes a cache; the index it no longer names is removed. The caller holds the worktree's lock. */
 export function saveCache(env: Env, store: Store, cache: SnapshotCache): void {
+  store.objects.flush() // it names them
   const stored: StoredCache = {
     version: 2,
     tree: cache.tree,

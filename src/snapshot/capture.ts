@@ -1,5 +1,5 @@
 /** The full scan: disk → tree, with the coverage list. git lists, we look, read and hash; the tree is edited in this process. */
-import type { Stats } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import type { Beside } from '../core/beside.ts'
 import { formatBeside } from '../core/beside.ts'
 import type { Oid } from '../core/ids.ts'
@@ -69,14 +69,14 @@ export async function capture(env: Env, input: CaptureInput): Promise<Captured> 
   }
 }
 
-/** The file system's own idea of now: the time it gives to a file we make. */
-function fileSystemClock(env: Env, store: Store): number {
-  const probe = `${store.worktreeDir}/clock.${env.random(4)}.tmp`
-  env.files.writeFileSync(probe, '', { mode: 0o600 })
+/** The file system's own idea of now: the time it gives to a file we write to. */
+function fileSystemClock({ files }: Env, store: Store): number {
+  const fd = files.openSync(`${store.worktreeDir}/clock`, constants.O_WRONLY | constants.O_CREAT, 0o600)
   try {
-    return env.files.lstatSync(probe).mtimeMs
+    files.writeSync(fd, '.', 0)
+    return files.fstatSync(fd).mtimeMs
   } finally {
-    env.files.unlinkSync(probe)
+    files.closeSync(fd)
   }
 }
 
@@ -182,7 +182,7 @@ async function walkListed(scan: Scan, listed: Listing, stops: readonly RelativeP
     stop: (directory) => stop.has(directory) || unasked(directory),
     seen: scan.seen,
     late: scan.late,
-    ...(narrow ? { stats: narrow.stats } : {}),
+    ...(narrow ? { stats: narrow.stats, visited: narrow.visited } : {}),
     ...(narrow?.only ? { only: narrow.only } : {}),
   })
   // One that is seen for the first time may have come between the listing and the walk: the next scan reads it again.

@@ -5,6 +5,7 @@ import { pathToText, type RelativePath } from '../core/paths.ts'
 import type { Env } from '../env.ts'
 import { gitFailure, tryGit } from '../git/process.ts'
 import type { Store } from '../git/store.ts'
+import type { Visited } from './walk.ts'
 import type { SnapshotLimits, Worktree } from './worktree.ts'
 
 export interface Listing {
@@ -21,7 +22,13 @@ export interface Listing {
   /** Ignored directories that are known to be so themselves; without it they have to be asked about. */
   stops?: RelativePath[]
   /** A narrow listing: what lstat has just said of known directories, and the new ones that may be entered. */
-  narrow?: { stats: Map<string, Stats>; fresh: RelativePath[]; only?: ReadonlySet<string> }
+  narrow?: {
+    stats: Map<string, Stats>
+    fresh: RelativePath[]
+    /** What was read for it. */
+    visited: ReadonlyMap<string, Visited>
+    only?: ReadonlySet<string>
+  }
 }
 
 export interface ListingInput {

@@ -6,14 +6,13 @@
 import type { Stats } from 'node:fs'
 import { splitNul } from '../core/beside.ts'
 import { ancestorsOf, directoryKey, parentOf, type RelativePath } from '../core/paths.ts'
-import { errno } from '../env.ts'
 import { gitFailure, tryGit } from '../git/process.ts'
 import type { SnapshotCache } from './cache.ts'
 import type { Directories } from './directories.ts'
-import { fingerprint, isStats, look, native } from './disk.ts'
+import { fingerprint, isStats, look } from './disk.ts'
 import { changedPaths, type Listing, listUntracked } from './listing.ts'
 import type { Scan } from './scan.ts'
-import { atRest, unchanged } from './walk.ts'
+import { atRest, isDotGit, unchanged, type Visited, visit } from './walk.ts'
 import { isOurs } from './worktree.ts'
 
 /** More changed directories than this, and git's own walk is as fast. */
@@ -83,8 +82,9 @@ export async function narrowListing(scan: Scan, signal: AbortSignal): Promise<Li
   tracked.catch(() => undefined)
   const looked = lookAtDirectories(scan, cache)
   if (!looked || ignoreRules(scan, cache.directories) !== cache.listing.rules) return null
-  const news = await newNames(scan, cache, { directories: looked.changed, signal })
-  return news && { ...news.listing, changed: await tracked, narrow: { stats: looked.stats, fresh: news.fresh } }
+  const { stats } = looked
+  const news = await newNames(scan, cache, { directories: looked.changed, stats, signal })
+  return news && { ...news.listing, changed: await tracked, narrow: { stats, ...news.found } }
 }
 
 /** With a watcher's word for all the rest, only what it names is looked at. Null: a wider listing is needed. */
@@ -125,44 +125,66 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
     news && {
       ...news.listing,
       changed: [...changed],
-      narrow: { stats: new Map(), fresh: news.fresh, only: directories },
+      narrow: { stats: new Map(), ...news.found, only: directories },
     }
   )
 }
 
 interface News {
   listing: Omit<Listing, 'changed' | 'narrow'>
-  /** New directories that no rule ignores. */
-  fresh: RelativePath[]
+  found: {
+    /** New directories that no rule ignores. */
+    fresh: RelativePath[]
+    /** The directories that were read for it. */
+    visited: Map<string, Visited>
+  }
+}
+
+interface NewNamesInput {
+  directories: readonly string[]
+  /** What lstat has just said of them. */
+  stats?: ReadonlyMap<string, Stats>
+  signal: AbortSignal
+  only?: boolean
 }
 
 /** What came into some known directories since the cache was made. Null: a full listing is needed. */
 async function newNames(
   scan: Scan,
   cache: SnapshotCache,
-  { directories, signal, only = false }: { directories: readonly string[]; signal: AbortSignal; only?: boolean },
+  { directories, stats, signal, only = false }: NewNamesInput,
 ): Promise<News | null> {
   const { env, store } = scan
   const names = new Map<RelativePath, 'file' | 'directory'>()
+  const visited = new Map<string, Visited>()
   for (const directory of directories) {
     const at = directory === '' ? '' : `${directory}/`
     let hasRules = false
-    const entries = readNames(scan, directory)
-    if (entries === null) continue // it went, or cannot be read: the walk says which
-    for (const entry of entries) {
+    const { root } = scan.worktree
+    const looked = stats?.get(directory) ?? look(env, root, directory)
+    const known = cache.directories.get(directory)
+    if (known && isStats(looked) && unchanged(known, looked)) {
+      visited.set(directory, { entry: known, children: [] }) // only what is in its files changed
+      continue
+    }
+    const now = visit(env, { root, seen: scan.seen }, { directory, stats: looked })
+    visited.set(directory, now)
+    if (now === null || now === 'unreadable') continue // the walk says so
+    const before = await store.trees.directory(cache.tree, directory)
+    for (const entry of now.children) {
       const path = `${at}${entry.name}` as RelativePath
       if (entry.name === '.gitignore' && !entry.isDirectory()) hasRules = true
       if (entry.name === '.git' && directory !== '') return null // a repository of its own may begin here
-      if (/^\.git$/i.test(entry.name) || isOurs(scan.worktree, path)) continue
+      if (isDotGit(entry.name) || isOurs(scan.worktree, path)) continue
       if (entry.isDirectory()) {
         if (!cache.directories.has(path)) names.set(path, 'directory')
       } else {
         // A file of the tree stays covered; a directory of the tree that is a file now is a new name.
-        const known = await store.trees.lookup(cache.tree, path)
-        if (!known || known.mode === '40000') names.set(path, 'file')
+        const was = before?.get(entry.name)
+        if (!was || was.mode === '40000') names.set(path, 'file')
       }
     }
-    if (hasRules !== cache.directories.get(directory)?.rules) return null
+    if (hasRules !== known?.rules) return null
   }
   // Where nothing changed nothing went: a watcher's word for the rest makes looking at each needless.
   const touched = only ? new Set(directories) : null
@@ -206,17 +228,7 @@ async function newNames(
       stops.add(path.slice(0, -1) as RelativePath)
   }
   const listing = { untracked, nested: [...new Set(nested)], ignored: [...ignored], stops: [...stops], included: [] }
-  return { listing, fresh }
-}
-
-function readNames({ env, worktree }: Scan, directory: string) {
-  try {
-    return env.files.readdirSync(native(worktree.root, directory), { withFileTypes: true, encoding: 'latin1' })
-  } catch (error) {
-    const code = errno(error)
-    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES' || code === 'EPERM') return null // the walk names it
-    throw error
-  }
+  return { listing, found: { fresh, visited } }
 }
 
 /** Which of these names a rule ignores: git-check-ignore(1). Null: the signal came first. */

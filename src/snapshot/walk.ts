@@ -2,7 +2,7 @@
  * The directories of the worktree. git's own walk names no sockets, no fifos, no empty directories and no modes: this
  * one does, and reads again only the directories whose stat changed.
  */
-import { constants, type Stats } from 'node:fs'
+import { constants, type Dirent, type Stats } from 'node:fs'
 import type { RelativePath } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { Directories, type DirectoryEntry } from './directories.ts'
@@ -40,7 +40,12 @@ export interface WalkInput {
   stats?: ReadonlyMap<string, Stats>
   /** Only these directories and what is new below them; all others are as they are known. */
   only?: ReadonlySet<string>
+  /** Directories that this scan has read already. */
+  visited?: ReadonlyMap<string, Visited>
 }
+
+/** One directory as it is now; null when there is none. */
+export type Visited = { entry: DirectoryEntry; children: readonly Dirent[] } | 'unreadable' | null
 
 /** An entry read less than this before its directory changed may be older than the change: clocks tick in steps. */
 export function atRest(entry: { ctimeMs: number; seen: number }): boolean {
@@ -52,6 +57,9 @@ export function atRest(entry: { ctimeMs: number; seen: number }): boolean {
 export function unchanged(entry: DirectoryEntry, stats: Stats): boolean {
   return entry.ctimeMs === stats.ctimeMs && entry.mtimeMs === stats.mtimeMs && entry.ino === stats.ino && atRest(entry)
 }
+
+/** In any spelling that some file system takes for it. */
+export const isDotGit = (name: string): boolean => name.length === 4 && name.toLowerCase() === '.git'
 
 export function walkDirectories(env: Env, input: WalkInput): WalkResult {
   return summarize(env, input.root, input.only ? walkOnly(env, input, input.only) : walkAll(env, input, ['']))
@@ -66,7 +74,7 @@ function walkAll(env: Env, input: WalkInput, roots: readonly string[]): Walk {
       found.cut = true
       break
     }
-    const entry = visit(env, input, directory)
+    const entry = revisit(env, input, directory)
     if (entry === 'unreadable') found.unreadable.push(`${directory}/` as RelativePath)
     if (entry === null || entry === 'unreadable') continue
     found.directories.set(directory, entry)
@@ -83,12 +91,14 @@ function walkOnly(env: Env, input: WalkInput, only: ReadonlySet<string>): Walk {
   const found: Walk = { directories, unreadable: [], fresh: [], cut: false }
   const fresh: string[] = []
   for (const directory of only) {
-    const entry = visit(env, { ...input, known: null }, directory)
-    if (entry === 'unreadable') found.unreadable.push(`${directory}/` as RelativePath)
-    if (entry === null || entry === 'unreadable') {
+    const now =
+      input.visited?.get(directory) ?? visit(env, input, { directory, stats: look(env, input.root, directory) })
+    if (now === 'unreadable') found.unreadable.push(`${directory}/` as RelativePath)
+    if (now === null || now === 'unreadable') {
       found.directories.remove(directory)
       continue
     }
+    const { entry } = now
     found.directories.set(directory, entry)
     const at = directory === '' ? '' : `${directory}/`
     const children = new Set(entry.directories.map((name) => `${at}${name}`))
@@ -103,18 +113,24 @@ function walkOnly(env: Env, input: WalkInput, only: ReadonlySet<string>): Walk {
   return { ...found, fresh: below.fresh, unreadable: [...found.unreadable, ...below.unreadable], cut: below.cut }
 }
 
-/** One directory as it is; null when there is none. */
-function visit(
+/** One directory as it is: read only if it changed. */
+function revisit(env: Env, input: WalkInput, directory: string): DirectoryEntry | 'unreadable' | null {
+  const stats = input.stats?.get(directory) ?? look(env, input.root, directory)
+  const old = input.known.get(directory)
+  if (old !== undefined && isStats(stats) && stats.isDirectory() && unchanged(old, stats)) return old
+  const now = input.visited?.get(directory) ?? visit(env, input, { directory, stats })
+  return now === null || now === 'unreadable' ? now : now.entry
+}
+
+/** Reads one directory. */
+export function visit(
   env: Env,
-  { root, known, seen, stats: looked }: Omit<WalkInput, 'known'> & { known: Directories | null },
-  directory: string,
-): DirectoryEntry | 'unreadable' | null {
-  const stats = looked?.get(directory) ?? look(env, root, directory)
+  { root, seen }: Pick<WalkInput, 'root' | 'seen'>,
+  { directory, stats }: { directory: string; stats: ReturnType<typeof look> },
+): Visited {
   if (stats === null) return null // removed since its parent was read
   if (!isStats(stats)) return 'unreadable'
   if (!stats.isDirectory()) return null
-  const old = known?.get(directory)
-  if (old !== undefined && unchanged(old, stats)) return old
   const { mtimeMs, ctimeMs, ino } = stats
   return readDirectory(env, root, directory, { mtimeMs, ctimeMs, ino, mode: permissions(stats), seen }) ?? 'unreadable'
 }
@@ -144,8 +160,9 @@ function readDirectory(
   root: string,
   directory: string,
   stat: Pick<DirectoryEntry, 'mtimeMs' | 'ctimeMs' | 'ino' | 'mode' | 'seen'>,
-): DirectoryEntry | null {
+): Exclude<Visited, string> {
   const at = native(root, directory)
+  let children: Dirent[] = []
   const entry: DirectoryEntry = {
     ...stat,
     directories: [],
@@ -157,17 +174,18 @@ function readDirectory(
   try {
     env.files.accessSync(at, constants.R_OK | constants.X_OK)
     // Names as latin1: one character a byte.
-    for (const child of env.files.readdirSync(at, { withFileTypes: true, encoding: 'latin1' })) {
+    children = env.files.readdirSync(at, { withFileTypes: true, encoding: 'latin1' })
+    for (const child of children) {
       entry.empty = false
-      if (/^\.git$/i.test(child.name)) entry.unrepresentable.push(child.name)
+      if (isDotGit(child.name)) entry.unrepresentable.push(child.name)
       else if (child.isDirectory()) entry.directories.push(child.name)
       else if (child.name === '.gitignore') entry.rules = true
       else if (!child.isFile() && !child.isSymbolicLink()) entry.specials.push(child.name)
     }
   } catch (error) {
     const code = errno(error)
-    if (code === 'ENOENT' || code === 'ENOTDIR') return { ...entry, empty: false }
+    if (code === 'ENOENT' || code === 'ENOTDIR') return { entry: { ...entry, empty: false }, children }
     return null
   }
-  return entry
+  return { entry, children }
 }

@@ -33,7 +33,7 @@ const RESERVED = /(^|\/)\.ckpt-[0-9a-f]{12}-\d+\.(new|old)$/
 
 /** Whether a path is ours, or lies in a directory of ours or of git's: never part of a snapshot. */
 export function isOurs(worktree: Worktree, path: string): boolean {
-  if (RESERVED.test(path)) return true
+  if (path.includes('.ckpt-') && RESERVED.test(path)) return true
   return worktree.ours.some((own) => path === own || path.startsWith(`${own}/`))
 }
 

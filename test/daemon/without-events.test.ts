@@ -1,5 +1,6 @@
 // Where the kernel reports not all, or nothing: what is recorded is right all the same, and the daemon says why it is slow.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -43,7 +44,11 @@ test.skipIf(!canLimit)('watches run out: every marker is right, and status names
     env: scratch.vars,
     stdio: 'ignore',
   })
-  onTestFinished(() => void daemon.kill())
+  onTestFinished(async () => {
+    const ended = daemon.exitCode === null ? once(daemon, 'exit') : undefined
+    daemon.kill()
+    await ended
+  })
   await vi.waitFor(() => expect(statusOf(scratch).state).not.toBeNull(), { timeout: 20_000, interval: 200 })
   expect(statusOf(scratch).state?.why).toContain('fs.inotify.max_user_watches')
   scratch.ckpt('mark', 'prompt', '--session', 's')

@@ -1,0 +1,139 @@
+/** Objects read through one long-lived `git cat-file --batch`. */
+import type { ChildProcess } from 'node:child_process'
+import { CkptError } from '../core/errors.ts'
+import type { Oid } from '../core/ids.ts'
+import type { Env } from '../env.ts'
+import { startGit } from './process.ts'
+
+export interface FoundObject {
+  type: string
+  bytes: Buffer
+}
+
+interface Waiting {
+  resolve: (found: FoundObject | null) => void
+  reject: (error: unknown) => void
+}
+
+export class ObjectReader {
+  readonly #env: Env
+  readonly #gitDir: string
+  readonly #vars: Record<string, string>
+  #child: ChildProcess | null = null
+  #waiting: Waiting[] = []
+  #chunks: Buffer[] = []
+  #buffered = 0
+  /** It is to be replaced once it has answered. */
+  #stale = false
+
+  constructor(env: Env, gitDir: string, vars: Record<string, string>) {
+    this.#env = env
+    this.#gitDir = gitDir
+    this.#vars = vars
+  }
+
+  /** The object, or null when the store does not have it. @throws CkptError DAMAGED when it is there and cannot be read. */
+  read(oid: Oid): Promise<FoundObject | null> {
+    return new Promise((resolve, reject) => {
+      const child = this.#process()
+      this.#waiting.push({ resolve, reject })
+      child.stdin?.write(`${oid}\n`)
+    })
+  }
+
+  /** It may hold packs open that went: another one answers from now on. */
+  renew(): void {
+    if (this.#waiting.length === 0) this.close()
+    else this.#stale = true
+  }
+
+  close(): void {
+    const child = this.#child
+    this.#child = null // what it says from now on is for nobody
+    this.#stale = false
+    this.#chunks = []
+    this.#buffered = 0
+    child?.stdin?.end()
+    child?.kill('SIGKILL')
+    this.#fail(new CkptError('INTERNAL', 'The store was closed while it was read. Nothing was changed.'))
+  }
+
+  #process(): ChildProcess {
+    if (this.#child) return this.#child
+    const child = startGit(this.#env, { args: ['cat-file', '--batch'], vars: this.#vars, cwd: this.#gitDir })
+    child.stdout?.on('data', (chunk: Buffer) => {
+      if (this.#child !== child) return
+      this.#chunks.push(chunk)
+      this.#buffered += chunk.length
+      try {
+        this.#drain()
+        if (this.#stale && this.#waiting.length === 0) this.close()
+      } catch (error) {
+        this.#fail(error)
+      }
+    })
+    let said = ''
+    child.stderr?.on('data', (chunk: Buffer) => {
+      said = (said + chunk.toString('utf8')).slice(0, 500)
+    })
+    child.on('error', (cause) =>
+      this.#fail(new CkptError('INTERNAL', 'git could not be run. Nothing was changed.', { cause })),
+    )
+    child.on('close', () => {
+      if (this.#child !== child) return
+      this.#child = null
+      this.#chunks = []
+      this.#buffered = 0
+      this.#fail(
+        new CkptError('DAMAGED', `git cat-file ended early: ${said.trim() || 'no message'}. Nothing was changed.`, {
+          hints: ['ckpt verify'],
+        }),
+      )
+    })
+    this.#child = child
+    return child
+  }
+
+  #fail(error: unknown): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const one of waiting) one.reject(error)
+  }
+
+  #drain(): void {
+    while (this.#waiting.length > 0) {
+      let data = this.#chunks[0]
+      if (!data) return
+      let newline = data.indexOf(10)
+      if (newline < 0 && this.#chunks.length > 1) {
+        data = Buffer.concat(this.#chunks)
+        this.#chunks = [data]
+        newline = data.indexOf(10)
+      }
+      if (newline < 0) return
+      const header = data.toString('latin1', 0, newline)
+      if (header.endsWith(' missing') || header.endsWith(' ambiguous')) {
+        this.#consume(newline + 1)
+        this.#waiting.shift()!.resolve(null)
+        continue
+      }
+      const match = /^[0-9a-f]+ (\w+) (\d+)$/.exec(header)
+      if (!match)
+        throw new CkptError('DAMAGED', `git cat-file said: ${header.slice(0, 200)}`, { hints: ['ckpt verify'] })
+      const size = Number(match[2])
+      if (this.#buffered < newline + 1 + size + 1) return
+      const all = this.#chunks.length === 1 ? data : Buffer.concat(this.#chunks)
+      this.#chunks = [all]
+      const bytes = Buffer.from(all.subarray(newline + 1, newline + 1 + size))
+      this.#consume(newline + 1 + size + 1)
+      this.#waiting.shift()!.resolve({ type: match[1]!, bytes })
+    }
+  }
+
+  #consume(count: number): void {
+    const rest = this.#chunks[0]!.subarray(count)
+    this.#chunks[0] = rest
+    this.#buffered -= count
+    if (rest.length === 0) this.#chunks.shift()
+  }
+}

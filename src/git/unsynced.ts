@@ -1,0 +1,77 @@
+/**
+ * Which of our packs are not synced yet: an entry for each beside the objects, made before the pack can be seen. Others are
+ * synced by whoever wrote them.
+ */
+import { type Env, errno, type Files } from '../env.ts'
+import { removeIfThere, syncDirectory } from './whole-file.ts'
+
+const directoryOf = (gitDir: string) => `${gitDir}/unsynced`
+
+/** `pack`: its name, without a suffix. `index`: a file that the entry may be a link to, which is cheaper than to make one. */
+export function noteUnsynced(files: Files, gitDir: string, { pack, index }: { pack: string; index: string }): void {
+  const entry = `${directoryOf(gitDir)}/${pack}`
+  const make = () => {
+    try {
+      files.linkSync(index, entry)
+    } catch (error) {
+      const code = errno(error)
+      if (code === 'EEXIST') return
+      if (code === 'ENOENT') throw error
+      files.writeFileSync(entry, '', { mode: 0o600 }) // a file system without links
+    }
+  }
+  try {
+    make()
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+    files.mkdirSync(directoryOf(gitDir), { recursive: true, mode: 0o700 })
+    make()
+  }
+}
+
+/** Names of packs, without a suffix. */
+export function unsyncedPacks(files: Files, gitDir: string): string[] {
+  try {
+    return files.readdirSync(directoryOf(gitDir))
+  } catch (error) {
+    if (errno(error) === 'ENOENT') return []
+    throw error
+  }
+}
+
+/** Syncs them. One whose index is not there is just being written, or was cut short: nothing rests on it. */
+export function syncPacks(env: Env, gitDir: string): void {
+  const packs = `${gitDir}/objects/pack`
+  const whole = unsyncedPacks(env.files, gitDir).filter((name) =>
+    ['.pack', '.idx'].every((suffix) => syncIfThere(env.files, `${packs}/${name}${suffix}`)),
+  )
+  if (whole.length === 0) return
+  syncDirectory(env, packs)
+  for (const name of whole) removeIfThere(env, `${directoryOf(gitDir)}/${name}`)
+}
+
+function syncIfThere(files: Files, path: string): boolean {
+  let fd: number
+  try {
+    fd = files.openSync(path, 'r')
+  } catch (error) {
+    if (errno(error) === 'ENOENT') return false
+    throw error
+  }
+  try {
+    files.fsyncSync(fd)
+    return true
+  } finally {
+    files.closeSync(fd)
+  }
+}
+
+/** Removes packs that were cut short, and entries of packs that are gone. The caller holds the locks of all worktrees. */
+export function sweepUnsynced(env: Env, gitDir: string): void {
+  const packs = `${gitDir}/objects/pack`
+  for (const name of unsyncedPacks(env.files, gitDir)) {
+    if (env.files.existsSync(`${packs}/${name}.idx`)) continue
+    removeIfThere(env, `${packs}/${name}.pack`)
+    removeIfThere(env, `${directoryOf(gitDir)}/${name}`)
+  }
+}

@@ -1,0 +1,146 @@
+// Objects as packs and loose files: written by us, read by git.
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import type { Oid } from '../../src/core/ids.ts'
+import { formatTree } from '../../src/core/tree-object.ts'
+import { type Env, type Files, realEnv } from '../../src/env.ts'
+import { type HashName, ObjectStore, type ObjectType } from '../../src/git/objects.ts'
+import { Scratch } from '../support/scratch.ts'
+import { inStore, storeOf } from '../support/store-surgery.ts'
+
+function bareStore(hash: HashName, files?: Partial<Files>): { objects: ObjectStore; gitDir: string; git: Git } {
+  const scratch = new Scratch()
+  const gitDir = path.join(scratch.base, 'store.git')
+  execFileSync('git', ['init', '-q', '--bare', `--object-format=${hash}`, gitDir])
+  const env: Env = { ...realEnv(), vars: scratch.vars, files: { ...fs, ...files } }
+  const git: Git = (args, input) => execFileSync('git', [`--git-dir=${gitDir}`, ...args], { input, stdio: 'pipe' })
+  return { objects: new ObjectStore(env, gitDir, hash, { GIT_DIR: gitDir }), gitDir, git }
+}
+
+type Git = (args: readonly string[], input?: string) => Buffer
+
+const packsIn = (gitDir: string) =>
+  fs.readdirSync(path.join(gitDir, 'objects/pack')).filter((name) => name.endsWith('.pack'))
+
+/** Around every boundary of a pack's object header, and of zlib's stored blocks. */
+const SIZES = [0, 1, 15, 16, 17, 2047, 2048, 2049, 65_534, 65_535, 65_536, 200_000, 262_143, 262_144, 900_000]
+
+test.each([
+  ['sha1', false],
+  ['sha1', true],
+  ['sha256', false],
+  ['sha256', true],
+] as const)('git reads a pack of %s objects back (hurried: %s)', async (hash, hurried) => {
+  const { objects, gitDir, git } = bareStore(hash)
+  objects.hurried = hurried
+  const written = new Map<Oid, Buffer>()
+  for (const size of SIZES) {
+    for (const bytes of [randomBytes(size), Buffer.alloc(size, 'text ')])
+      written.set(objects.write('blob', bytes), bytes)
+  }
+  const rows = [...written.keys()].map((oid, i) => ({ mode: '100644' as const, name: `f${i}`, oid }))
+  const tree = objects.write('tree', formatTree(rows))
+  const text = `tree ${tree}\nauthor a <a@b> 1 +0000\ncommitter a <a@b> 1 +0000\n\nmessage\n`
+  const commit = objects.write('commit', Buffer.from(text))
+  expect(() => git(['cat-file', '-e', commit])).toThrow() // nobody else sees it yet
+  expect((await objects.get(commit, 'commit')).toString()).toBe(text)
+  objects.flush()
+  expect(packsIn(gitDir)).toHaveLength(1)
+  git(['update-ref', 'refs/heads/main', commit])
+  git(['fsck', '--full', '--strict'])
+  git(['verify-pack', path.join(gitDir, 'objects/pack', packsIn(gitDir)[0]!)])
+  for (const [oid, bytes] of written) expect(git(['cat-file', 'blob', oid]).equals(bytes)).toBe(true)
+  // What moves refs looks at the commit alone, which is no part of the pack.
+  expect(fs.existsSync(objects.loosePath(commit))).toBe(true)
+  expect(fs.existsSync(objects.loosePath(tree))).toBe(false)
+  objects.close()
+})
+
+test('a few objects are loose, and so is a large one', () => {
+  const { objects, gitDir } = bareStore('sha1')
+  const few = ['a', 'b', 'c'].map((text) => objects.write('blob', Buffer.from(text)))
+  objects.flush()
+  const large = objects.write('blob', randomBytes(1 << 20))
+  for (const oid of [...few, large]) expect(fs.existsSync(objects.loosePath(oid))).toBe(true)
+  expect(packsIn(gitDir)).toEqual([])
+})
+
+test('what is held back stays bounded', () => {
+  const { objects, gitDir } = bareStore('sha1')
+  for (let i = 0; i < 40; i++) objects.write('blob', randomBytes(1_000_000))
+  expect(packsIn(gitDir).length).toBeGreaterThanOrEqual(2)
+})
+
+test('what was removed under us is not said to be there, and is written again', async () => {
+  const { objects, gitDir, git } = bareStore('sha1')
+  const all = Array.from({ length: 20 }, (_, i) => Buffer.from(`number ${i}`))
+  const oids = all.map((bytes) => objects.write('blob', bytes))
+  expect(await objects.has(oids[0]!)).toBe(true) // held back: it will be
+  objects.flush()
+  expect(await objects.has(oids[0]!)).toBe(true)
+  for (const name of fs.readdirSync(path.join(gitDir, 'objects/pack')))
+    fs.unlinkSync(path.join(gitDir, 'objects/pack', name))
+  objects.forget()
+  expect(await objects.has(oids[0]!)).toBe(false)
+  for (const bytes of all) objects.write('blob', bytes)
+  objects.flush()
+  expect(git(['cat-file', 'blob', oids[7]!]).toString()).toBe('number 7')
+  objects.close()
+})
+
+test('everything is synced before it is relied on: our own objects, loose and packed, and packs of other processes', () => {
+  const open = new Map<number, string>()
+  const synced = new Set<string>()
+  const files: Partial<Files> = {
+    openSync: (file, flags, mode) => {
+      const fd = fs.openSync(file, flags, mode)
+      open.set(fd, String(file))
+      return fd
+    },
+    fsyncSync: (fd) => {
+      synced.add(path.basename(open.get(fd)!))
+      fs.fsyncSync(fd)
+    },
+  }
+  const { objects, gitDir } = bareStore('sha1', files)
+  const other = new ObjectStore({ ...realEnv() }, gitDir, 'sha1', {})
+  const write = (store: ObjectStore, type: ObjectType, count: number, salt: string) =>
+    Array.from({ length: count }, (_, i) => store.write(type, Buffer.from(`${salt} ${i}`)))
+  write(other, 'blob', 20, 'theirs')
+  other.flush()
+  write(objects, 'blob', 20, 'ours')
+  objects.flush()
+  const loose = write(objects, 'blob', 2, 'loose')
+  objects.syncFresh()
+  const packs = packsIn(gitDir)
+  expect(packs).toHaveLength(2)
+  for (const pack of packs) {
+    expect(synced).toContain(pack)
+    expect(synced).toContain(pack.replace(/pack$/, 'idx'))
+  }
+  for (const oid of loose) expect(synced).toContain(oid.slice(2))
+  expect(synced).toContain('pack') // the directory
+  synced.clear()
+  objects.syncFresh()
+  expect([...synced]).toEqual([])
+})
+
+test('a pack whose writer was killed before its index was there is no damage, and goes with the next prune', () => {
+  const scratch = new Scratch()
+  scratch.git('init', '-q')
+  scratch.write(Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`f${i}`, `${i}\n`])))
+  scratch.ckpt('snapshot')
+  const packs = path.join(storeOf(scratch), 'objects/pack')
+  const pack = fs.readdirSync(packs).find((name) => name.endsWith('.pack'))!
+  const name = `pack-${'ab'.repeat(20)}`
+  fs.copyFileSync(path.join(packs, pack), path.join(packs, `${name}.pack`))
+  fs.writeFileSync(path.join(storeOf(scratch), 'unsynced', name), '')
+  expect(scratch.ckpt('verify')).toMatchObject({ ok: true })
+  expect(scratch.ckpt('prune')).toMatchObject({ ok: true })
+  expect(fs.existsSync(path.join(packs, `${name}.pack`))).toBe(false)
+  expect(fs.readdirSync(path.join(storeOf(scratch), 'unsynced'))).toEqual([])
+  inStore(scratch, 'fsck', '--full')
+})
