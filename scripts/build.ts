@@ -28,11 +28,14 @@ await build({
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
 })
-// What asks the daemon is one file of its own: an agent waits for it, and each file more is time.
+// What asks the daemon is one file of its own, and CommonJS: an agent waits for it, and each file and each loader is time.
 await build({
   ...common,
+  banner: {},
+  format: 'cjs',
   entryPoints: { 'cli/main': 'src/cli/main.ts' },
   outdir: fresh,
+  outExtension: { '.js': '.cjs' },
   plugins: [
     {
       name: 'the program apart',

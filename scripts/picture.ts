@@ -28,7 +28,7 @@ function collector() {
 
 /** Runs the scenario; the result is what a person would have seen, with its colours. */
 export async function capture(): Promise<string[]> {
-  const program = path.resolve(import.meta.dirname, '../dist/cli/main.js')
+  const program = path.resolve(import.meta.dirname, '../dist/cli/main.cjs')
   const { main, realEnv } = (await import(program)) as Main
   const base = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'ckpt-picture-')))
   const root = path.join(base, 'shop')

@@ -84,7 +84,8 @@ export function realEnv(): Env {
     cwd: process.cwd(),
     home: os.homedir(),
     now: () => Date.now(),
-    monotonic: () => performance.now(),
+    // performance.now() would load a module for it.
+    monotonic: () => Number(process.hrtime.bigint()) / 1e6,
     random: (bytes) => process.getBuiltinModule('node:crypto').randomBytes(bytes).toString('hex'),
     pid: process.pid,
     program: process.argv[1] ?? '',
@@ -92,9 +93,16 @@ export function realEnv(): Env {
     umask: process.umask(),
     platform: process.platform,
     hostname: os.hostname(),
-    stdin: process.stdin,
-    stdout: process.stdout,
-    stderr: process.stderr,
+    // Node makes each of them when it is first asked for, which takes its time.
+    get stdin() {
+      return process.stdin
+    },
+    get stdout() {
+      return process.stdout
+    },
+    get stderr() {
+      return process.stderr
+    },
     progress: () => undefined,
     kill: (pid, signal) => {
       process.kill(pid, signal)

@@ -1,4 +1,4 @@
-/** Payloads that `bin/ckpt-hook` hands over in a file: four lines that say where and for whom, then what the agent sent. */
+/** Payloads that `bin/ckpt-hook` hands over in a file: four lines that say where and for whom, then what the agent sent, then a line that says it is whole. */
 import { basename } from 'node:path'
 import { type Env, errno } from '../env.ts'
 import { readIfThere } from '../git/whole-file.ts'
@@ -15,6 +15,7 @@ export interface Handed {
 }
 
 const LINES = 4
+const END = '\nend\n'
 const LAST = '.payload'
 /** Milliseconds: who handed it over waits no longer, and nobody answered. */
 const LEFT = 60_000
@@ -40,7 +41,8 @@ export function readHanded(env: Env, file: string): Handed | null {
     event: event === '' ? undefined : event,
     cwd,
     project: project === '' ? undefined : project,
-    payload: bytes.subarray(at),
+    // One that was cut short is no JSON, and will be said to be none.
+    payload: bytes.subarray(at, bytes.toString('latin1', bytes.length - END.length) === END ? -END.length : undefined),
   }
 }
 

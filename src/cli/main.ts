@@ -12,8 +12,8 @@ export async function main(argv: readonly string[], env: Env, backends?: Backend
   const routed = await throughDaemon(env, argv, VERSION)
   if ('answer' in routed) {
     const { answer } = routed
-    env.stdout.write(answer.stdout)
-    env.stderr.write(answer.stderr)
+    if (answer.stdout !== '') env.stdout.write(answer.stdout)
+    if (answer.stderr !== '') env.stderr.write(answer.stderr)
     return answer.code
   }
   const { runProgram } = await import('./program.ts')

@@ -6,6 +6,8 @@ import { connect } from 'node:net'
 import { type Env, errno } from '../env.ts'
 import type { DaemonInfo } from './place.ts'
 
+/** Milliseconds after which an answer is not expected at once, and it is worth looking what the daemon does. */
+const SOON = 500
 /** Milliseconds to connect, which the kernel does at once even for a daemon that hangs. */
 const CONNECT = 2000
 
@@ -31,7 +33,10 @@ export function callDaemon<T>(
     let connected = false
     const timer = setTimeout(() => done(null), CONNECT)
     const gone = () => done(connected ? { lost: true } : null)
-    let used = cpuOf(env, info.pid)
+    let used: number | null = null
+    const begun = setTimeout(() => {
+      used = cpuOf(env, info.pid)
+    }, SOON)
     const late = setInterval(() => {
       const now = cpuOf(env, info.pid)
       if (!patient || !connected || now === null || now === used) gone()
@@ -39,6 +44,7 @@ export function callDaemon<T>(
     }, timeout)
     const done = (answer: Answer<T> | null) => {
       clearTimeout(timer)
+      clearTimeout(begun)
       clearInterval(late)
       socket.destroy()
       resolve(answer)

@@ -53,7 +53,7 @@ export async function throughDaemon(env: Env, argv: readonly string[], version: 
     ? [command, '--id', onceOnly(env), ...argv.slice(1)]
     : named
       ? argv
-      : [command!, '--marker', `client:${env.random(12)}`, ...argv.slice(1)]
+      : [command!, '--marker', `client:${onceOnly(env)}`, ...argv.slice(1)]
   const input = isHook ? await readInput(env.stdin) : undefined
   const call: Omit<CliCall, 'token'> = {
     argv: [command!, '--no-daemon', ...line.slice(1)],
@@ -79,7 +79,7 @@ export async function throughDaemon(env: Env, argv: readonly string[], version: 
   return answer?.lost && command !== 'mark' ? { answer: lost(command!, own.includes('--json')) } : { run: line }
 }
 
-/** An id that no other hook has: two do not begin at the same time in the same process. */
+/** An id that nobody else has: two do not begin at the same time in the same process. The random numbers of crypto take long to load. */
 const onceOnly = ({ pid, now, monotonic }: Env) => `${pid}-${now().toString(36)}-${monotonic().toString(36)}`
 
 /** All of standard input, or what came of it in time. */

@@ -4,7 +4,7 @@
  * ```
  * daemon/hooks/ready         who answers here, one field a line; only while the daemon listens
  * daemon/hooks/door          a fifo: `<id> <agent> [event]`
- * daemon/hooks/<id>.payload  what was handed over, under its last name when the line is sent
+ * daemon/hooks/<id>.payload  what was handed over, whole when the line is sent
  * daemon/hooks/<id>.answer   the client's fifo: `working` as a sign of life, then `done [answer]`, or `no`
  * ```
  */
@@ -29,7 +29,7 @@ export interface HookDoorOptions {
 }
 
 /** Said by `ready` and by the client: raised when one would misunderstand the other. */
-const PROTOCOL = 'ckpt-hooks 1'
+const PROTOCOL = 'ckpt-hooks 2'
 /** Milliseconds between two signs of life. */
 const BEAT = 500
 /** Milliseconds: what clients that were killed left behind goes after this. */
@@ -173,7 +173,7 @@ export class HookDoor {
     const directory = this.#directory
     for (const name of files.readdirSync(directory)) {
       const stats = files.lstatSync(`${directory}/${name}`, { throwIfNoEntry: false })
-      if (stats && /\.(part|answer|tmp)$/.test(name) && now() - stats.mtimeMs > ABANDONED)
+      if (stats && /\.(answer|tmp)$/.test(name) && now() - stats.mtimeMs > ABANDONED)
         removeIfThere(this.#env, `${directory}/${name}`)
     }
   }

@@ -27,6 +27,9 @@ export interface WorktreeRefs {
   notes: Oid | null
 }
 
+/** Some megabytes. */
+const MOST_KNOWN = 10_000
+
 const digest = (text: string) => createHash('sha256').update(text).digest('hex')
 
 export function sessionRef(store: Store, session: SessionId, name: string): string {
@@ -93,7 +96,15 @@ export function latestSession(refs: WorktreeRefs): SessionId | null {
 
 /** @throws CkptError DAMAGED */
 export async function readCheckpoint(store: Store, id: Oid): Promise<Checkpoint> {
-  return cutAt(store, parseCheckpoint(id, (await store.objects.get(id, 'commit')).toString('utf8')))
+  const known = store.checkpoints.get(id)
+  if (known) return cutAt(store, known)
+  return learned(store, parseCheckpoint(id, (await store.objects.get(id, 'commit')).toString('utf8')))
+}
+
+function learned(store: Store, checkpoint: Checkpoint): Checkpoint {
+  if (store.checkpoints.size >= MOST_KNOWN) store.checkpoints.clear()
+  store.checkpoints.set(checkpoint.id, checkpoint)
+  return cutAt(store, checkpoint)
 }
 
 /** A checkpoint whose parent was pruned has none any more, though its commit still names it (gitformat shallow). */
@@ -125,12 +136,12 @@ export async function readChain(
     const newline = row.indexOf('\n')
     // rev-list --header indents the message by four spaces.
     const commit = row.slice(newline + 1).replace(/^ {4}/gm, '')
-    chain.push(cutAt(store, parseCheckpoint(parseOid(row.slice(0, newline)), commit)))
+    chain.push(learned(store, parseCheckpoint(parseOid(row.slice(0, newline)), commit)))
   }
   return chain.reverse()
 }
 
-/** So many commits are read one by one before another process is worth its start. */
+/** So many commits that are not known are read one by one before another process is worth its start. */
 const FEW = 48
 
 /** Reads back from a tip until `enough` says so of what was read (oldest first), in growing pieces. */
@@ -139,12 +150,18 @@ export async function readChainUntil(
   tip: Oid,
   enough: (chain: Checkpoint[]) => boolean,
 ): Promise<Checkpoint[]> {
-  const near: Checkpoint[] = []
-  for (let id: Oid | undefined = tip; id !== undefined && near.length < FEW; id = near[0]?.parents[0]) {
-    near.unshift(await readCheckpoint(store, id))
-    if (near[0]?.kind === 'before' && enough(near)) return near
+  const near: Checkpoint[] = [] // newest first
+  let [unknown, turns] = [0, 0]
+  for (let id: Oid | undefined = tip; id !== undefined; id = near.at(-1)!.parents[0]) {
+    if (!store.checkpoints.has(id) && ++unknown > FEW) break
+    const one = await readCheckpoint(store, id)
+    near.push(one)
+    if (one.parents.length === 0) return near.reverse()
+    // Of a long chain not each turn is worth asking about: a little more is read instead.
+    if (one.kind !== 'before' || (++turns > FEW && turns % FEW > 0)) continue
+    const chain = near.toReversed()
+    if (enough(chain)) return chain
   }
-  if (near[0]?.parents.length === 0) return near
   for (let limit = FEW * 8; ; limit *= 8) {
     const chain = await readChain(store, tip, { limit })
     if (chain.length < limit || enough(chain)) return chain
@@ -162,6 +179,8 @@ export function writeCheckpoint(store: Store, tree: Oid, parents: readonly Oid[]
     '',
     formatMessage(meta),
   ]
-  const bytes = Buffer.from(lines.join('\n'), 'utf8')
-  return { ...meta, id: store.objects.write('commit', bytes), tree, parents: [...parents] }
+  const text = lines.join('\n')
+  const id = store.objects.write('commit', Buffer.from(text, 'utf8'))
+  learned(store, parseCheckpoint(id, text))
+  return { ...meta, id, tree, parents: [...parents] }
 }

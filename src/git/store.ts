@@ -1,5 +1,6 @@
 /** The store: a private bare git repository beside the user's, and one directory for each worktree. */
 import { constants } from 'node:fs'
+import type { Checkpoint } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import { isOid, type Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
@@ -40,6 +41,8 @@ export class Store {
   readonly vars: Record<string, string>
   readonly objects: ObjectStore
   readonly trees: Trees
+  /** Checkpoints that were read or written, as their commits say: a turn of hundreds of steps is not read again for each. */
+  readonly checkpoints: Map<Oid, Checkpoint>
   readonly #env: Env
   #shallow: ReadonlySet<Oid> | null = null
   #memory: RefMemory | null = null
@@ -55,6 +58,7 @@ export class Store {
     this.vars = storeVariables(this.gitDir)
     this.objects = owner?.objects ?? new ObjectStore(env, this.gitDir, place.hash, this.vars)
     this.trees = owner?.trees ?? new Trees(this.objects)
+    this.checkpoints = owner?.checkpoints ?? new Map()
   }
 
   static open(env: Env, place: StorePlace): Store {
@@ -112,6 +116,7 @@ export class Store {
   #forget(): void {
     this.objects.forget()
     this.trees.forget()
+    this.checkpoints.clear()
     this.#shallow = null
   }
 

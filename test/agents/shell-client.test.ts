@@ -221,10 +221,11 @@ test('markers without an id of the agent’s own are not doubled either', async 
   const payload = { conversation_id: 's', hook_event_name: 'afterShellExecution', workspace_roots: [scratch.root] }
   process.kill(pid, 'SIGSTOP')
   const asked = later(scratch, payload, { agent: ['cursor', 'afterShellExecution'] })
-  for (let i = 0; i < 200 && left(scratch).every((name) => !name.endsWith('.payload')); i++)
+  const given = () => left(scratch).find((one) => one.endsWith('.payload'))
+  const bytes = () => (given() ? fs.readFileSync(`${door(scratch)}/${given()}`) : Buffer.alloc(0))
+  for (let i = 0; i < 200 && !bytes().toString().endsWith('\nend\n'); i++)
     await new Promise((resolve) => setTimeout(resolve, 10))
-  const [name] = left(scratch).filter((one) => one.endsWith('.payload'))
-  const copy = fs.readFileSync(`${door(scratch)}/${name}`)
+  const [name, copy] = [given(), bytes()]
   expect(await asked).toEqual(SILENT)
   // Killed before it could remove what it had recorded: the same file is there again, and the daemon has its line.
   fs.writeFileSync(`${door(scratch)}/${name}`, copy)
@@ -238,14 +239,17 @@ test('what a killed client handed over is taken up by the next hook, late, and o
   process.kill(pid, 'SIGKILL')
   const payload = JSON.stringify(call(scratch, 't1'))
   const file = `${door(scratch)}/0123-left.payload`
-  fs.writeFileSync(file, `claude\n\n${scratch.root}\n\n${payload}`)
+  fs.writeFileSync(file, `claude\n\n${scratch.root}\n\n${payload}\nend\n`)
+  const cut = file.replace('0123', '4567')
+  fs.writeFileSync(cut, `claude\n\n${scratch.root}\n\n${payload.slice(0, 40)}`)
   expect(await later(scratch, call(scratch, 't2'))).toEqual(SILENT)
   expect(calls(scratch)).toEqual(['t2']) // its client may still be waiting
   const old = new Date(Date.now() - 120_000)
-  fs.utimesSync(file, old, old)
+  for (const one of [file, cut]) fs.utimesSync(one, old, old)
   expect(await later(scratch, call(scratch, 't3'))).toEqual(SILENT)
   expect(calls(scratch)).toEqual(['t1', 't2', 't3'])
-  expect(fs.existsSync(file)).toBe(false)
+  expect([file, cut].filter((one) => fs.existsSync(one))).toEqual([])
+  expect(hookLog(scratch).map((one) => one.payload)).toEqual([payload.slice(0, 40)]) // it was cut short
   scratch.run(['daemon', 'stop'])
 })
 

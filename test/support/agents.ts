@@ -6,7 +6,7 @@ import { PassThrough, Readable } from 'node:stream'
 import type { Json, Ran, Scratch } from './scratch.ts'
 
 const DATA = path.resolve(import.meta.dirname, '../data/payloads')
-const BUILT = path.resolve(import.meta.dirname, '../../dist/cli/main.js')
+const BUILT = path.resolve(import.meta.dirname, '../../dist/cli/main.cjs')
 
 export interface Row {
   via: string

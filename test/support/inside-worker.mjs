@@ -1,7 +1,7 @@
 // The compiled program in a thread of the test's own process: a start of node for each of thousands of commands is saved.
 import { Readable, Writable } from 'node:stream'
 import { runAsWorker } from 'synckit'
-import { main, realEnv } from '../../dist/cli/main.js'
+import { main, realEnv } from '../../dist/cli/main.cjs'
 
 runAsWorker(async ({ argv, ...given }) => {
   const chunks = { stdout: [], stderr: [] }

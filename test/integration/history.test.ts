@@ -1,0 +1,67 @@
+import { execFileSync } from 'node:child_process'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import type { CheckpointMeta } from '../../src/core/checkpoint.ts'
+import type { Oid, SessionId, TurnNumber } from '../../src/core/ids.ts'
+import { type Env, realEnv } from '../../src/env.ts'
+import { readChain, readChainUntil, writeCheckpoint } from '../../src/git/history.ts'
+import { createStore, Store } from '../../src/git/store.ts'
+import { Scratch } from '../support/scratch.ts'
+
+/** A store, and the git commands that were started for it. */
+async function counted(): Promise<{ store: Store; again: () => Store; started: string[] }> {
+  const scratch = new Scratch()
+  const started: string[] = []
+  const real = realEnv()
+  const env: Env = {
+    ...real,
+    vars: scratch.vars,
+    spawn: (command, args, options) => {
+      started.push(args.find((arg) => /^(rev-list|cat-file)$/.test(arg)) ?? command)
+      return real.spawn(command, args, options)
+    },
+  }
+  const place = { directory: path.join(scratch.base, 'ckpt'), worktreeId: '@main', hash: 'sha1' as const }
+  await createStore(env, place)
+  started.length = 0
+  return { store: Store.open(env, place), again: () => Store.open(env, place), started }
+}
+
+function longTurn(store: Store, steps: number): Oid[] {
+  const beside = store.objects.write('blob', Buffer.from('beside'))
+  const chain: Oid[] = []
+  for (let seq = 1; seq <= steps + 1; seq++) {
+    const meta: CheckpointMeta = {
+      kind: seq === 1 ? 'before' : 'step',
+      session: 's' as SessionId,
+      turn: 1 as TurnNumber,
+      ...(seq === 1 ? {} : { step: seq - 1 }),
+      seq,
+      beside,
+      time: '2026-01-01T00:00:00.000Z',
+    }
+    chain.push(writeCheckpoint(store, store.trees.empty, chain.slice(-1), meta).id)
+  }
+  store.objects.write('tree', Buffer.alloc(0))
+  store.objects.flush()
+  return chain
+}
+
+test('a turn of hundreds of steps is not read again for each marker', async () => {
+  const { store, again, started } = await counted()
+  const chain = longTurn(store, 300)
+  const read = async (from: Store) => (await readChainUntil(from, chain.at(-1)!, () => true)).map(({ id }) => id)
+  expect(await read(store)).toEqual(chain)
+  expect(started).toEqual([]) // it wrote them itself
+  const other = again()
+  expect(await read(other)).toEqual(chain)
+  expect(started).toContain('rev-list')
+  started.length = 0
+  expect(await read(other)).toEqual(chain)
+  expect(started).toEqual([])
+  // What is known says the same as the commits do.
+  const written = (await readChainUntil(store, chain.at(-1)!, () => true)).map((one) => JSON.stringify(one))
+  expect((await readChain(again(), chain.at(-1)!)).map((one) => JSON.stringify(one))).toEqual(written)
+  execFileSync('git', [`--git-dir=${store.gitDir}`, 'fsck', '--full'], { stdio: 'ignore' })
+  for (const one of [store, other]) one.close()
+})
