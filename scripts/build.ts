@@ -1,8 +1,8 @@
 // Bundles the program and the library with esbuild (one chunk per lazily imported command) and emits declarations.
 import { execFileSync } from 'node:child_process'
-import { existsSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { type BuildOptions, build } from 'esbuild'
+import { type BuildOptions, build, transform } from 'esbuild'
 
 // Built beside it and then put in its place: a program that is being run meanwhile finds its files.
 const fresh = `dist.${process.pid}.tmp`
@@ -19,7 +19,6 @@ const common: BuildOptions = {
 await build({
   ...common,
   entryPoints: {
-    'cli/program': 'src/cli/program.ts',
     index: 'src/index.ts',
     'claude-agent-sdk': 'src/claude-agent-sdk.ts',
     opencode: 'src/opencode.ts',
@@ -28,6 +27,31 @@ await build({
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
 })
+// The program is CommonJS, one file for each command and what several share: Node resolves and links ES modules for longer
+// than most commands run. esbuild splits ES modules only, so that they are translated afterwards.
+const program = `${fresh}/cli`
+await build({
+  ...common,
+  banner: {},
+  entryPoints: { program: 'src/cli/program.ts' },
+  outdir: program,
+  outExtension: { '.js': '.cjs' },
+  splitting: true,
+  chunkNames: '[name]-[hash]',
+})
+for (const name of readdirSync(program)) {
+  const code = readFileSync(`${program}/${name}`, 'utf8')
+  const usesUrl = code.includes('import.meta.url')
+  const translated = await transform(code, {
+    format: 'cjs',
+    platform: 'node',
+    target: 'node20.19',
+    supported: { 'dynamic-import': false },
+    define: { 'import.meta.url': 'moduleUrl' },
+    banner: usesUrl ? "const moduleUrl = require('node:url').pathToFileURL(__filename).href;" : '',
+  })
+  writeFileSync(`${program}/${name}`, translated.code)
+}
 // What asks the daemon is one file of its own, and CommonJS: an agent waits for it, and each file and each loader is time.
 await build({
   ...common,
@@ -36,11 +60,12 @@ await build({
   entryPoints: { 'cli/main': 'src/cli/main.ts' },
   outdir: fresh,
   outExtension: { '.js': '.cjs' },
+  supported: { 'dynamic-import': false },
   plugins: [
     {
       name: 'the program apart',
       setup: ({ onResolve }) =>
-        onResolve({ filter: /^\.\/program\.ts$/ }, () => ({ path: './program.js', external: true })),
+        onResolve({ filter: /^\.\/program\.ts$/ }, () => ({ path: './program.cjs', external: true })),
     },
   ],
 })

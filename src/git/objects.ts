@@ -109,10 +109,7 @@ export class ObjectStore {
     const oid = this.oidOf(type, bytes)
     if (this.#written.has(oid) || this.#held.has(oid)) return oid
     if (this.#distrusted || bytes.length >= LARGE) this.#writeLoose({ oid, type, bytes })
-    else if (this.#env.files.existsSync(this.loosePath(oid))) {
-      this.#written.set(oid, this.loosePath(oid))
-      this.#fresh.push(oid)
-    } else {
+    else if (this.hurried || !this.#isLoose(oid)) {
       this.#held.set(oid, { oid, type, bytes })
       this.#heldBytes += bytes.length
       if (this.#heldBytes > MOST_HELD) this.flush()
@@ -127,7 +124,9 @@ export class ObjectStore {
     const packed = held.length > FEW ? held.filter(({ type }) => type !== 'commit') : []
     if (packed.length > 0) this.#writePack(packed)
     // git looks at a commit before it moves a ref to it, and would look through all packs anew for one in a new pack.
-    for (const object of held) if (!packed.includes(object)) this.#writeLoose(object)
+    for (const object of held) {
+      if (!packed.includes(object) && !(this.hurried && this.#isLoose(object.oid))) this.#writeLoose(object)
+    }
     this.#held.clear()
     this.#heldBytes = 0
   }
@@ -138,6 +137,15 @@ export class ObjectStore {
    */
   #level(type: ObjectType): number {
     return type === 'tree' || (this.hurried && this.#heldBytes < MOST_RAW) ? 0 : 1
+  }
+
+  /** Somebody wrote it before, as an object of its own: that one is relied on. */
+  #isLoose(oid: Oid): boolean {
+    const path = this.loosePath(oid)
+    if (!this.#env.files.existsSync(path)) return false
+    this.#written.set(oid, path)
+    this.#fresh.push(oid)
+    return true
   }
 
   #isWritten({ oid, type, bytes }: PackObject, file: string): void {
