@@ -62,7 +62,10 @@ export async function capture(env: Env, input: CaptureInput): Promise<Captured> 
       await known
       return nothingListed(scan)
     }
-    return await captureListed(scan, { listed, hot, known })
+    // A watcher names a directory that went, not what was in it: its word counts only where the listing rests on it too.
+    const { hint, ...unhinted } = scan
+    const checked = hint && !listed.narrow?.only ? checkHot(unhinted) : hot
+    return await captureListed(scan, { listed, hot: checked, known })
   } finally {
     clearTimeout(timeout)
     env.signal?.removeEventListener('abort', cancel)
