@@ -65,5 +65,6 @@ export function keepRecorded(scratch: Place, agent: string, scenario: string): v
     .replaceAll(scratch.home, '$HOME')
     .replaceAll(scratch.root, '$WORK')
     .replaceAll(slug(scratch.root), '-WORK')
+    .replaceAll(`/.gemini/tmp/${path.basename(scratch.root)}/`, '/.gemini/tmp/project/')
   fs.writeFileSync(path.join(DATA, agent, `${scenario}.ndjson`), text)
 }
