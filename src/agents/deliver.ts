@@ -128,7 +128,10 @@ async function open(env: Env, cwd: string, create: boolean): Promise<Context | n
     closeContext(context)
     return null
   } catch (error) {
-    if (error instanceof CkptError && error.code === 'NOT_INITIALIZED') return null
+    if (!(error instanceof CkptError)) throw error
+    // An agent at work in `/` or in a home directory: like any directory that nobody asked to be recorded.
+    const nobodyAsked = error.code === 'BAD_ROOT' && (await repositoryOf(env, cwd)) === null
+    if (error.code === 'NOT_INITIALIZED' || nobodyAsked) return null
     throw error
   }
 }

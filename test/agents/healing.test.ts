@@ -210,6 +210,26 @@ test('a plain directory without a store: nothing, and nothing is made', async ()
   expect(turnsOf(scratch)).toEqual([[1, 'running', 0]])
 })
 
+test('in the root of the file system or a home directory: nothing, unless it is a repository that cannot be recorded', async () => {
+  const scratch = new Scratch()
+  for (const cwd of ['/', scratch.home]) {
+    const ran = await hook(scratch, 'claude', {
+      session_id: 's',
+      cwd,
+      hook_event_name: 'UserPromptSubmit',
+      prompt: 'go',
+      prompt_id: 'p1',
+    })
+    expect(ran).toEqual({ code: 0, stdout: '', stderr: '' })
+  }
+  expect(fs.existsSync(`${scratch.home}/state`)).toBe(false)
+  execFileSync('git', ['init', '-q', scratch.home])
+  await claude(scratch).prompt('p1', { cwd: scratch.home })
+  expect(fs.existsSync(`${scratch.home}/.git/ckpt`)).toBe(false)
+  const log = fs.readFileSync(`${scratch.home}/state/ckpt/hook.log`, 'utf8')
+  expect(JSON.parse(log)).toMatchObject({ code: 'BAD_ROOT', where: 'claude UserPromptSubmit' })
+})
+
 test('a broken payload is logged whole, shown by status, and nothing is said to the agent', async () => {
   const scratch = new Scratch().init()
   await claude(scratch).prompt('p1')
