@@ -109,7 +109,6 @@ test('every undo and redo leaves what a plain array of states says', { timeout: 
     {
       numRuns: RUNS,
       endOnFailure: Boolean(process.env.CKPT_PROPERTY_QUICK),
-      ...(process.env.CKPT_PROPERTY_SEED ? { seed: Number(process.env.CKPT_PROPERTY_SEED) } : {}),
     },
   )
   if (process.env.CKPT_PROPERTY_RUNS)

@@ -1,0 +1,5 @@
+/** A short run of the property tests looks for regressions, and is the same each time; a long one searches. */
+import fc from 'fast-check'
+
+const { CKPT_PROPERTY_RUNS, CKPT_PROPERTY_SEED } = process.env
+if (CKPT_PROPERTY_SEED || !CKPT_PROPERTY_RUNS) fc.configureGlobal({ seed: Number(CKPT_PROPERTY_SEED ?? 20261121) })
