@@ -95,6 +95,27 @@ export function parseBeside(bytes: Buffer): Beside {
   }
 }
 
+const sameEntries = <K, V>(a: ReadonlyMap<K, V>, b: ReadonlyMap<K, V>): boolean =>
+  a === b || (a.size === b.size && [...a].every(([key, value]) => b.get(key) === value))
+
+/** Whether both say the same in the same order; false costs a comparison of their texts. */
+export function sameBeside(a: Beside, b: Beside): boolean {
+  return (
+    a.defaults.file === b.defaults.file &&
+    a.defaults.exec === b.defaults.exec &&
+    a.defaults.directory === b.defaults.directory &&
+    sameEntries(a.modes, b.modes) &&
+    a.emptyDirectories.size === b.emptyDirectories.size &&
+    [...a.emptyDirectories].every((path) => b.emptyDirectories.has(path)) &&
+    a.uncovered.length === b.uncovered.length &&
+    a.uncovered.every(({ path, reason, print }, i) => {
+      const other = b.uncovered[i]!
+      return path === other.path && reason === other.reason && print === other.print
+    }) &&
+    sameEntries(a.ignored, b.ignored)
+  )
+}
+
 /** Why a snapshot cannot say whether a path that its tree lacks was there: the uncovered entry at or above it. */
 export function uncoveredAt(beside: Beside, path: string): Uncovered | null {
   const bare = path.endsWith('/') ? path.slice(0, -1) : path

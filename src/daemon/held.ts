@@ -15,6 +15,8 @@ import { Watcher } from './watcher.ts'
 const BARRIER_TIMEOUT = 500
 /** Milliseconds of quiet before what is only in memory is written, and before a sweep. */
 const QUIET = 1500
+/** Milliseconds for which the HEAD that a marker's call began with is the one that it records. */
+const ONE_CALL = 50
 
 export interface HeldState {
   watching: boolean
@@ -44,6 +46,7 @@ export class Held implements LiveScan, HeldWorktree {
   #swept = true
   /** When the snapshot that is under way began. */
   #began = 0
+  #asked: { at: number; head: Promise<HeadState> } | null = null
   state: HeldState = { watching: false, why: 'just started', misses: 0, lastMode: null, lastMs: 0 }
   log: (message: string, details?: object) => void = () => undefined
   onChange: (path: string) => void = () => undefined
@@ -112,6 +115,7 @@ export class Held implements LiveScan, HeldWorktree {
   async context(env: Env): Promise<Context> {
     const { repository, worktree } = this.#context
     const asked = this.head()
+    this.#asked = { at: env.monotonic(), head: asked }
     const files = configPrint(env, worktree.root)
     const print = `${(await asked).head} ${files}`
     if (print !== this.#configPrint) {
@@ -150,6 +154,11 @@ export class Held implements LiveScan, HeldWorktree {
 
   head(): Promise<HeadState> {
     return this.#head ? this.#head.read() : Promise.resolve({ head: null, branch: null, busy: null })
+  }
+
+  headOfCall(): Promise<HeadState> {
+    const asked = this.#asked
+    return asked && this.#env.monotonic() - asked.at < ONE_CALL ? asked.head : this.head()
   }
 
   cache(): SnapshotCache | null {

@@ -32,6 +32,8 @@ export interface LiveScan {
   barrier: () => Promise<{ hint: Hint | null; barrier: 'ok' | 'timeout' | 'none' }>
   cache: () => SnapshotCache | null
   head: () => Promise<HeadState>
+  /** As it was when this call began, if that was just now. */
+  headOfCall: () => Promise<HeadState>
   /** What the next scan goes on from; the caller holds the worktree's lock. */
   keep: (cache: SnapshotCache, mode: 'fast' | 'scan') => void
 }

@@ -49,7 +49,20 @@ function namespaceOf(env: Env): string {
   }
 }
 
-function ownIdentity(env: Env): Omit<Holder, 'nonce' | 'command' | 'since'> {
+type Identity = Omit<Holder, 'nonce' | 'command' | 'since'>
+
+/** Nothing of it changes while a process lives: one that takes the lock again and again reads it once. */
+const identities = new WeakMap<Env['files'], Identity>()
+
+function ownIdentity(env: Env): Identity {
+  const known = identities.get(env.files)
+  if (known?.pid === env.pid) return known
+  const identity = readIdentity(env)
+  identities.set(env.files, identity)
+  return identity
+}
+
+function readIdentity(env: Env): Identity {
   return {
     pid: env.pid,
     started: processStat(env, env.pid)?.started ?? '',

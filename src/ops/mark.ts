@@ -112,7 +112,7 @@ export async function recordMarker(context: Context, given: Marker, recording: R
   const { env } = context
   const { arrived, reading, scanning } = recording
   const passed = () => env.monotonic() - arrived
-  const [refs, head] = await Promise.all([reading, headOf(context)])
+  const [refs, head] = await Promise.all([reading, context.live?.headOfCall() ?? headOf(context)])
   const pending = Boolean(refs.sessions.get(given.session)?.boundary)
   const timeline = await loadTimeline(context, refs, given.session, { recent: !pending })
   const repeated = findLate(refs, timeline, given) ?? (await findRepeated(context, timeline, given))

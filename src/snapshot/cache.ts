@@ -4,7 +4,7 @@
  * file, under the worktree's lock. Losing it costs time, never truth.
  */
 import { createHash } from 'node:crypto'
-import type { DefaultModes } from '../core/beside.ts'
+import type { Beside, DefaultModes } from '../core/beside.ts'
 import type { Oid } from '../core/ids.ts'
 import type { RelativePath } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
@@ -46,12 +46,14 @@ export interface SnapshotCache {
     stops: RelativePath[]
     unreadable: boolean
     /** Fingerprints of ignored files, as they were last looked at. */
-    prints: Record<string, string>
+    prints: ReadonlyMap<RelativePath, string>
   }
+  /** What was said beside the tree, and the object that says it; null: this cache was read from its file. */
+  said: { beside: Beside; oid: Oid } | null
 }
 
 interface StoredCache {
-  version: 2
+  version: 3
   tree: string
   defaults: [number, number, number]
   index: string | null
@@ -60,7 +62,7 @@ interface StoredCache {
   modes: [string, number][]
   directories: [string, number, number, number, number, number, string[], string[], string[], boolean, boolean][]
   userIndex: SnapshotCache['userIndex']
-  listing: SnapshotCache['listing']
+  listing: Omit<SnapshotCache['listing'], 'prints'> & { prints: [string, string][] }
 }
 
 const fileOf = (store: Store) => `${store.worktreeDir}/cache.json`
@@ -73,7 +75,7 @@ export function loadCache(env: Env, store: Store): SnapshotCache | null {
   const body = bytes.subarray(newline + 1)
   if (createHash('sha1').update(body).digest('hex') !== bytes.toString('latin1', 0, newline)) return null
   const stored = JSON.parse(body.toString('latin1')) as StoredCache
-  if (stored.version !== 2) return null
+  if (stored.version !== 3) return null
   if (stored.index !== null && !env.files.existsSync(`${store.worktreeDir}/${stored.index}`)) return null
   const hot: SnapshotCache['hot'] = new Map()
   for (const [path, oid, link, size, mtimeMs, ctimeMs, ino, mode, seen] of stored.hot) {
@@ -116,7 +118,8 @@ export function loadCache(env: Env, store: Store): SnapshotCache | null {
     modes: new Map(stored.modes as [RelativePath, number][]),
     directories,
     userIndex: stored.userIndex,
-    listing: stored.listing,
+    listing: { ...stored.listing, prints: new Map(stored.listing.prints as [RelativePath, string][]) },
+    said: null,
   }
 }
 
@@ -124,7 +127,7 @@ export function loadCache(env: Env, store: Store): SnapshotCache | null {
 export function saveCache(env: Env, store: Store, cache: SnapshotCache): void {
   store.objects.flush() // it names them
   const stored: StoredCache = {
-    version: 2,
+    version: 3,
     tree: cache.tree,
     defaults: [cache.defaults.file, cache.defaults.exec, cache.defaults.directory],
     index: cache.index,
@@ -155,7 +158,7 @@ export function saveCache(env: Env, store: Store, cache: SnapshotCache): void {
       d.rules,
     ]),
     userIndex: cache.userIndex,
-    listing: cache.listing,
+    listing: { ...cache.listing, prints: [...cache.listing.prints] },
   }
   const body = Buffer.from(JSON.stringify(stored), 'latin1')
   const sum = createHash('sha1').update(body).digest('hex')

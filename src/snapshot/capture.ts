@@ -1,7 +1,7 @@
 /** The full scan: disk → tree, with the coverage list. git lists, we look, read and hash; the tree is edited in this process. */
 import { constants, type Stats } from 'node:fs'
 import type { Beside } from '../core/beside.ts'
-import { formatBeside } from '../core/beside.ts'
+import { formatBeside, sameBeside } from '../core/beside.ts'
 import type { Oid } from '../core/ids.ts'
 import { isWithin, parentOf, type RelativePath } from '../core/paths.ts'
 import type { Env } from '../env.ts'
@@ -284,7 +284,8 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
   }
   const taken = await takePaths(scan, { known, fresh, seeds, base, unvouched, walk })
   const tree = await trees.edit(base, taken.edits)
-  const beside = await coverage(scan, { listed, walk, taken, notHere: user.notHere, tree })
+  const said = await say(scan, await coverage(scan, { listed, walk, taken, notHere: user.notHere, tree }))
+  const { beside } = said
   const next: SnapshotCache = {
     tree,
     defaults: beside.defaults,
@@ -300,20 +301,28 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
       rules,
       stops,
       unreadable: walk.unreadable.length > 0,
-      prints: Object.fromEntries(beside.ignored),
+      prints: beside.ignored,
     },
+    said,
   }
   const gone = listed.narrow?.only ? [] : listed.changed.filter((path) => !next.hot.has(path))
   const degraded = walk.cut || beside.uncovered.some((entry) => DEGRADING.has(entry.reason))
   return {
     tree,
     beside,
-    besideOid: store.objects.write('blob', formatBeside(beside)),
+    besideOid: said.oid,
     degraded,
     mode: listed.narrow?.only ? 'fast' : 'scan',
     // A walk that was cut knows nothing of the directories it did not reach.
     cache: walk.cut ? null : compactIndex(env, store, root, { cache: next, seeds: taken.seeds, gone, seen: scan.seen }),
   }
+}
+
+/** What is beside the tree, as an object: the last snapshot's if that says the same. */
+async function say({ store, cache }: Scan, beside: Beside): Promise<NonNullable<SnapshotCache['said']>> {
+  const last = cache?.said
+  if (last && sameBeside(last.beside, beside) && (await store.objects.has(last.oid))) return last
+  return { beside, oid: store.objects.write('blob', formatBeside(beside)) }
 }
 
 /** The tree to start from: the last scan's, else the newest checkpoint's, else the user's HEAD if its objects are here. */

@@ -52,12 +52,13 @@ export async function coverage(
   const trusted = listed.narrow?.only ? cache?.listing.prints : undefined
   let printed = 0
   for (const path of listed.ignored) {
-    if (isOurs(worktree, path.replace(/\/$/, '')) || included.has(path)) continue
     // A watcher reports a file that changes; what is below an ignored directory nobody watches.
-    const known = trusted && !path.endsWith('/') && !hint?.paths.has(path) ? trusted[path] : undefined
-    // Ignored, but in the user's index: covered all the same.
-    const mayBeCovered = known === undefined || taken.edits.has(path)
-    if (mayBeCovered && !path.endsWith('/') && (await store.trees.lookup(tree, path)) !== null) continue
+    const known = trusted && !path.endsWith('/') && !hint?.paths.has(path) ? trusted.get(path) : undefined
+    if (known === undefined || taken.edits.has(path)) {
+      if (isOurs(worktree, path.replace(/\/$/, '')) || included.has(path)) continue
+      // Ignored, but in the user's index: covered all the same.
+      if (!path.endsWith('/') && (await store.trees.lookup(tree, path)) !== null) continue
+    }
     ignored.set(path, printed++ < PRINTED_IGNORED ? (known ?? printOf(path)) : '')
   }
   return { defaults, modes, emptyDirectories: new Set(walk.empty), uncovered: [...once.values()], ignored }

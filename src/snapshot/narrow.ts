@@ -155,6 +155,11 @@ async function newNames(
   { directories, stats, signal, only = false }: NewNamesInput,
 ): Promise<News | null> {
   const { env, store } = scan
+  const { ignored: wasIgnored, nested: wasNested, stops: wereStops } = cache.listing
+  if (only && directories.length === 0) {
+    const listing = { untracked: [], nested: wasNested, ignored: wasIgnored, stops: wereStops, included: [] }
+    return { listing, found: { fresh: [], visited: new Map() } }
+  }
   const names = new Map<RelativePath, 'file' | 'directory'>()
   const visited = new Map<string, Visited>()
   for (const directory of directories) {
@@ -194,9 +199,9 @@ async function newNames(
     // A file in the place of an ignored directory is a new name, and the other way round.
     return now === null || (isStats(now) && now.isDirectory() !== path.endsWith('/'))
   }
-  const nested = cache.listing.nested.filter((path) => !gone(directoryKey(path)))
-  const ignored = new Set(cache.listing.ignored.filter((path) => !gone(path)))
-  const stops = new Set(cache.listing.stops.filter((path) => !gone(directoryKey(path))))
+  const nested = wasNested.filter((path) => !gone(directoryKey(path)))
+  const ignored = new Set(wasIgnored.filter((path) => !gone(path)))
+  const stops = new Set(wereStops.filter((path) => !gone(directoryKey(path))))
   for (const path of [...nested, ...[...ignored].map((one) => one.replace(/\/$/, ''))]) {
     names.delete(path as RelativePath)
   }
