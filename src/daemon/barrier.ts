@@ -1,26 +1,37 @@
-/** The barrier: a cookie is written and its event awaited; all events before it have then been seen, for inotify keeps their order. */
+/**
+ * The barrier: a cookie appears and its event is awaited; all events before it have then been seen, for inotify keeps their
+ * order. It appears under a name that was never there before, so that no other event can be taken for it; its file is one
+ * that was used before, for that is cheaper than to make one.
+ */
 import { type FSWatcher, watch } from 'node:fs'
-import type { Env } from '../env.ts'
+import { type Env, errno } from '../env.ts'
+import { removeIfThere } from '../git/whole-file.ts'
 
 export class Barrier {
   readonly #env: Env
   readonly #directory: string
   #watcher: FSWatcher | null = null
+  /** By the names of their cookies. */
   readonly #waiting = new Map<string, () => void>()
+  /** Cookies that nobody waits for. */
+  #used: string[] = []
 
   constructor(env: Env, directory: string) {
     this.#env = env
     this.#directory = directory
   }
 
+  /** May be called again. */
   start(): void {
-    this.#env.files.mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    this.stop()
+    this.#used = []
+    const { files } = this.#env
+    files.mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+    for (const name of files.readdirSync(this.#directory)) removeIfThere(this.#env, `${this.#directory}/${name}`)
     this.#watcher = watch(this.#directory, (_event, name) => {
-      const seen = name === null ? undefined : this.#waiting.get(name)
-      if (name !== null) this.#waiting.delete(name)
-      seen?.()
+      if (name !== null) this.#waiting.get(name)?.()
     })
-    this.#watcher.on('error', () => this.stop()) // the directory went: the barrier then times out, and a scan decides
+    this.#watcher.on('error', () => this.stop())
   }
 
   stop(): void {
@@ -28,22 +39,41 @@ export class Barrier {
     this.#watcher = null
   }
 
-  /** False when the event did not come within `timeout` milliseconds. */
+  /** False when the event did not come within `timeout` milliseconds, or no cookie can be shown: then a scan decides. */
   async wait(timeout: number): Promise<boolean> {
     if (!this.#watcher) return false
     const name = `cookie-${this.#env.random(6)}`
-    const path = `${this.#directory}/${name}`
     return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        this.#waiting.delete(name)
-        resolve(false)
-      }, timeout)
-      this.#waiting.set(name, () => {
+      const done = (passed: boolean) => {
         clearTimeout(timer)
-        resolve(true)
-      })
-      this.#env.files.writeFileSync(path, '', { mode: 0o600 })
-      this.#env.files.unlinkSync(path)
+        this.#waiting.delete(name)
+        this.#used.push(name)
+        resolve(passed)
+      }
+      const timer = setTimeout(() => done(false), timeout)
+      this.#waiting.set(name, () => done(true))
+      try {
+        this.#show(name)
+      } catch (error) {
+        done(false)
+        if (errno(error) === undefined) throw error
+        if (errno(error) === 'ENOENT') this.start() // somebody removed the directory
+      }
     })
+  }
+
+  #show(name: string): void {
+    const { files } = this.#env
+    const path = `${this.#directory}/${name}`
+    const used = this.#used.pop()
+    try {
+      if (used !== undefined) {
+        files.renameSync(`${this.#directory}/${used}`, path)
+        return
+      }
+    } catch (error) {
+      if (errno(error) !== 'ENOENT') throw error // somebody removed it
+    }
+    files.writeFileSync(path, '', { mode: 0o600 })
   }
 }

@@ -29,6 +29,8 @@ interface RefMemory {
   durableUpdater: LineProcess
 }
 
+/** What git is told are object ids: it need not look for refs of such names, a dozen files for each. */
+const WHOLE_OIDS = ['-c', 'core.warnAmbiguousRefs=false']
 const LOCK_ATTEMPTS = 200
 /** Milliseconds after which a shared ref's lock file is taken for a killed process's. */
 const STALE_LOCK = 5000
@@ -87,8 +89,11 @@ export class Store {
     this.#memory = {
       generation: '',
       tips: new Map(),
-      updater: new LineProcess(this.#env, call(['update-ref', '--stdin'])),
-      durableUpdater: new LineProcess(this.#env, call(['-c', 'core.fsync=reference', 'update-ref', '--stdin'])),
+      updater: new LineProcess(this.#env, call([...WHOLE_OIDS, 'update-ref', '--stdin'])),
+      durableUpdater: new LineProcess(
+        this.#env,
+        call([...WHOLE_OIDS, '-c', 'core.fsync=reference', 'update-ref', '--stdin']),
+      ),
     }
   }
 
