@@ -40,7 +40,10 @@ export async function hook(env: Env, options: HookOptions): Promise<string | nul
   const { handed: file } = options
   if (file === undefined) return hear(env, options)
   const handed = readHanded(env, file)
-  if (handed === null) return null
+  if (handed === null) {
+    removeIfThere(env, file) // its client was killed before it said for whom it is
+    return null
+  }
   const { id, agent: name, event, cwd, project, payload } = handed
   const vars = { ...env.vars, CLAUDE_PROJECT_DIR: project }
   try {

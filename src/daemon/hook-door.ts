@@ -4,6 +4,7 @@
  * ```
  * daemon/hooks/ready         who answers here, one field a line; only while the daemon listens
  * daemon/hooks/door          a fifo: `<id> <agent> [event]`
+ * daemon/hooks/free/<id>     fifos for answers; who makes `<id>.payload` has that one, and with none left makes its own
  * daemon/hooks/<id>.payload  what was handed over, whole when the line is sent
  * daemon/hooks/<id>.answer   the client's fifo: `working` as a sign of life, then `done [answer]`, or `no`
  * ```
@@ -29,9 +30,11 @@ export interface HookDoorOptions {
 }
 
 /** Said by `ready` and by the client: raised when one would misunderstand the other. */
-const PROTOCOL = 'ckpt-hooks 2'
+const PROTOCOL = 'ckpt-hooks 3'
 /** Milliseconds between two signs of life. */
 const BEAT = 500
+/** So many fifos are kept ready, and when half of them are used up others are made. */
+const READY = 16
 /** Milliseconds: what clients that were killed left behind goes after this. */
 const ABANDONED = 24 * 3600 * 1000
 
@@ -43,6 +46,7 @@ export class HookDoor {
   #socket: Socket | null = null
   #beat: NodeJS.Timeout | null = null
   #rest = ''
+  #free = 0
 
   constructor(env: Env, options: HookDoorOptions) {
     this.#env = env
@@ -55,10 +59,11 @@ export class HookDoor {
     const { files } = this.#env
     const directory = this.#directory
     const door = `${directory}/door`
-    files.mkdirSync(directory, { recursive: true, mode: 0o700 })
+    files.mkdirSync(`${directory}/free`, { recursive: true, mode: 0o700 })
     this.#sweep()
     removeIfThere(this.#env, door)
-    if (!(await this.#makeFifo(door))) return
+    if (!(await this.#makeFifos([door]))) return
+    await this.#provide()
     // Open for writing too, so that it does not end when the last client has gone.
     const fd = files.openSync(door, constants.O_RDWR | constants.O_NONBLOCK)
     const socket = new Socket({ fd, readable: true, writable: false })
@@ -119,6 +124,7 @@ export class HookDoor {
 
   #serve(id: string, agent: string, event: string | undefined): void {
     const file = `${this.#directory}/${id}.payload`
+    this.#take(id)
     this.#waiting.add(id)
     this.#options
       .carryOut({ agent, event, file })
@@ -131,8 +137,25 @@ export class HookDoor {
         this.#waiting.delete(id)
         if (this.#beat && !this.#socket && this.#waiting.size === 0) clearInterval(this.#beat)
         this.#say(id, said, { last: true })
+        if (this.#socket && this.#free <= READY / 2) return this.#provide()
       })
       .catch((error: unknown) => this.#options.log('hooks', { error: String(error) }))
+  }
+
+  /** One that was ready is in use from now on, and bears that name. */
+  #take(id: string): void {
+    try {
+      this.#env.files.renameSync(`${this.#directory}/free/${id}`, `${this.#directory}/${id}.answer`)
+      this.#free--
+    } catch (error) {
+      if (errno(error) !== 'ENOENT') throw error // the client made its own
+    }
+  }
+
+  async #provide(): Promise<void> {
+    const paths = Array.from({ length: READY - this.#free }, () => `${this.#directory}/free/${this.#env.random(16)}`)
+    this.#free = READY // at once: they are being made
+    if (!(await this.#makeFifos(paths))) this.#free -= paths.length
   }
 
   /** A client that is gone does not hear it, and nobody waits for it. */
@@ -159,9 +182,9 @@ export class HookDoor {
     }
   }
 
-  #makeFifo(path: string): Promise<boolean> {
+  #makeFifos(paths: readonly string[]): Promise<boolean> {
     return new Promise((resolve) => {
-      const child = this.#env.spawn('mkfifo', ['-m', '600', path], { stdio: 'ignore' })
+      const child = this.#env.spawn('mkfifo', ['-m', '600', ...paths], { stdio: 'ignore' })
       child.on('error', () => resolve(false))
       child.on('close', (code) => resolve(code === 0))
     })
@@ -171,6 +194,8 @@ export class HookDoor {
   #sweep(): void {
     const { files, now } = this.#env
     const directory = this.#directory
+    // Those of a daemon that is gone: who has one finds out.
+    for (const name of files.readdirSync(`${directory}/free`)) removeIfThere(this.#env, `${directory}/free/${name}`)
     for (const name of files.readdirSync(directory)) {
       const stats = files.lstatSync(`${directory}/${name}`, { throwIfNoEntry: false })
       if (stats && /\.(answer|tmp)$/.test(name) && now() - stats.mtimeMs > ABANDONED)

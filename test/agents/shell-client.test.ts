@@ -78,7 +78,7 @@ function calls(scratch: Scratch): string[] {
 const door = (scratch: Scratch) => `${storeOf(scratch)}/daemon/hooks`
 
 /** What lies in the place of hooks and is no part of it. */
-const left = (scratch: Scratch) => fs.readdirSync(door(scratch)).filter((name) => name !== 'door' && name !== 'ready')
+const left = (scratch: Scratch) => fs.readdirSync(door(scratch)).filter((name) => !/^(door|ready|free)$/.test(name))
 
 function prompted(): { scratch: Scratch; pid: number } {
   const scratch = new Scratch().init()
@@ -216,6 +216,42 @@ test('a daemon that is killed at any moment of the answer: each marker is there,
   expect(calls(scratch)).toEqual([0, 1, 2, 3, 4, 5].flatMap((n) => ['a', 'b', 'c'].map((one) => `t${n}${one}`)))
 })
 
+test.skipIf(!fs.existsSync('/proc/self/environ'))('a client that is killed while it waits leaves no process behind', async () => {
+  const { scratch, pid } = prompted()
+  process.kill(pid, 'SIGSTOP')
+  const child = spawn(CLIENT, ['claude'], { cwd: scratch.root, env: { ...scratch.vars, MARK_OF_TEST: scratch.base } })
+  child.stdin.end(JSON.stringify(call(scratch, 't1')))
+  const theirs = () =>
+    fs.readdirSync('/proc').filter((one) => {
+      if (!/^\d+$/.test(one)) return false
+      try {
+        return fs.readFileSync(`/proc/${one}/environ`, 'utf8').includes(`MARK_OF_TEST=${scratch.base}`)
+      } catch {
+        return false // it has just ended
+      }
+    })
+  for (let i = 0; i < 200 && theirs().length < 3; i++) await new Promise((resolve) => setTimeout(resolve, 10))
+  expect(theirs().length).toBe(3) // itself, its clock, and that one's sleep
+  child.kill('SIGKILL')
+  for (let i = 0; i < 200 && theirs().length > 0; i++) await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(theirs()).toEqual([])
+  process.kill(pid, 'SIGCONT')
+})
+
+test('with more at once than there are fifos ready, and after a hundred, each gets its answer', async () => {
+  const { scratch } = prompted()
+  const bin = withoutNode(scratch)
+  const plain = { client: `${bin}/ckpt-hook`, vars: { PATH: bin } }
+  for (let round = 0; round < 5; round++) {
+    const ids = Array.from({ length: 20 }, (_, i) => `r${round}-${i}`)
+    const ran = await Promise.all(ids.map((id) => later(scratch, call(scratch, id), plain)))
+    expect(ran.filter(({ code, stdout, stderr }) => code !== 0 || stdout + stderr !== '')).toEqual([])
+  }
+  expect(calls(scratch)).toHaveLength(100)
+  expect(left(scratch)).toEqual([])
+  expect(fs.readdirSync(`${door(scratch)}/free`).length).toBeGreaterThan(0)
+})
+
 test('markers without an id of the agent’s own are not doubled either', async () => {
   const { scratch, pid } = prompted()
   const payload = { conversation_id: 's', hook_event_name: 'afterShellExecution', workspace_roots: [scratch.root] }
@@ -242,13 +278,15 @@ test('what a killed client handed over is taken up by the next hook, late, and o
   fs.writeFileSync(file, `claude\n\n${scratch.root}\n\n${payload}\nend\n`)
   const cut = file.replace('0123', '4567')
   fs.writeFileSync(cut, `claude\n\n${scratch.root}\n\n${payload.slice(0, 40)}`)
+  const claimed = file.replace('0123', '89ab')
+  fs.writeFileSync(claimed, '')
   expect(await later(scratch, call(scratch, 't2'))).toEqual(SILENT)
   expect(calls(scratch)).toEqual(['t2']) // its client may still be waiting
   const old = new Date(Date.now() - 120_000)
-  for (const one of [file, cut]) fs.utimesSync(one, old, old)
+  for (const one of [file, cut, claimed]) fs.utimesSync(one, old, old)
   expect(await later(scratch, call(scratch, 't3'))).toEqual(SILENT)
   expect(calls(scratch)).toEqual(['t1', 't2', 't3'])
-  expect([file, cut].filter((one) => fs.existsSync(one))).toEqual([])
+  expect([file, cut, claimed].filter((one) => fs.existsSync(one))).toEqual([])
   expect(hookLog(scratch).map((one) => one.payload)).toEqual([payload.slice(0, 40)]) // it was cut short
   scratch.run(['daemon', 'stop'])
 })
