@@ -23,6 +23,8 @@ export interface HookOptions {
   handed?: string | undefined
   /** The file was left behind: what it tells of is long past. */
   late?: boolean
+  /** The deadline passed, and something hangs; with what the agent waits for. */
+  gaveUp?: (answer: string | null) => void
   /** Told of each marker that is recorded. */
   recorded?: (context: Context, result: MarkResult) => void
 }
@@ -94,11 +96,7 @@ async function hear(env: Env, options: HookOptions & { given?: Buffer }): Promis
       // Nothing is left to write to: the agent's own log may keep it.
       env.stderr.write(`ckpt hook: ${String(error)}; and it could not be logged: ${String(second)}\n`)
     }
-    if (error instanceof Interrupted) {
-      const answer = agent?.answer?.(event)
-      if (answer) env.stdout.write(`${answer}\n`)
-      env.exit(0) // what hangs is left behind
-    }
+    if (error instanceof Interrupted) options.gaveUp?.(agent?.answer?.(event) ?? null)
   }
   if (progress.told !== undefined && agent?.inform) return agent.inform(progress.told)
   return agent?.answer?.(event) ?? null

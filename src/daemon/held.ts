@@ -15,7 +15,7 @@ import { Watcher } from './watcher.ts'
 const BARRIER_TIMEOUT = 500
 /** Milliseconds of quiet before what is only in memory is written, and before a sweep. */
 const QUIET = 1500
-/** Milliseconds for which the HEAD that a marker's call began with is the one that it records. */
+/** Milliseconds for which the HEAD that a call began with is the one that its marker records. */
 const ONE_CALL = 50
 
 export interface HeldState {
@@ -114,8 +114,7 @@ export class Held implements LiveScan, HeldWorktree {
   /** The context with the configuration of now. */
   async context(env: Env): Promise<Context> {
     const { repository, worktree } = this.#context
-    const asked = this.head()
-    this.#asked = { at: env.monotonic(), head: asked }
+    const asked = this.headOfCall()
     const files = configPrint(env, worktree.root)
     const print = `${(await asked).head} ${files}`
     if (print !== this.#configPrint) {
@@ -158,7 +157,15 @@ export class Held implements LiveScan, HeldWorktree {
 
   headOfCall(): Promise<HeadState> {
     const asked = this.#asked
-    return asked && this.#env.monotonic() - asked.at < ONE_CALL ? asked.head : this.head()
+    return asked && this.#env.monotonic() - asked.at < ONE_CALL ? asked.head : this.begin()
+  }
+
+  /** A call arrived: git is asked while it is being read. */
+  begin(): Promise<HeadState> {
+    const head = this.head()
+    head.catch(() => undefined) // whoever needs it awaits it
+    this.#asked = { at: this.#env.monotonic(), head }
+    return head
   }
 
   cache(): SnapshotCache | null {

@@ -28,6 +28,8 @@ export interface DaemonOptions {
   version: string
   /** Runs a command line in this process; given in, for the daemon lies below the command line. */
   runCli: (argv: readonly string[], env: Env) => Promise<number>
+  /** The same for an agent's hook, which gives what the agent is to see. */
+  runHook: (env: Env, call: HookCall & { arrived: number }) => Promise<string | null>
   backends: Backends
   log: Logger
   /** Milliseconds without a call. */
@@ -301,12 +303,15 @@ export class Daemon {
   }
 
   /** What the shell client handed over. */
-  async #hook({ agent, event, file }: HookCall): Promise<string> {
-    this.#lastCall = this.#env.monotonic()
+  async #hook(call: HookCall): Promise<string> {
+    const arrived = this.#env.monotonic()
+    this.#lastCall = arrived
     this.#calls++
-    const argv = ['hook', '--no-daemon', '--handed', file, agent, ...(event === undefined ? [] : [event])]
-    const { stdout } = await this.#cliHere({ argv, cwd: this.held.root, vars: this.#env.vars })
-    return stdout.trimEnd()
+    this.held.begin()
+    await this.#idle.interrupt()
+    const { root } = this.held
+    const env: Env = { ...this.#env, cwd: root, held: this.held, refused: this.#events.refused('hook') }
+    return (await this.enqueue(() => this.#options.runHook(env, { ...call, arrived }))) ?? ''
   }
 
   /** A command line with the caller's directory and variables, and with the worktree that is held open. */
@@ -319,6 +324,7 @@ export class Daemon {
 
   async #cliHere({ argv, cwd, vars, input, terminal = false, columns = 80 }: CommandLine): Promise<protocol.CliAnswer> {
     const [command] = argv
+    this.held.begin()
     await this.#idle.interrupt()
     const out = collector(terminal, columns)
     const err = collector(terminal, columns)

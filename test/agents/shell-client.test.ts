@@ -216,27 +216,30 @@ test('a daemon that is killed at any moment of the answer: each marker is there,
   expect(calls(scratch)).toEqual([0, 1, 2, 3, 4, 5].flatMap((n) => ['a', 'b', 'c'].map((one) => `t${n}${one}`)))
 })
 
-test.skipIf(!fs.existsSync('/proc/self/environ'))('a client that is killed while it waits leaves no process behind', async () => {
-  const { scratch, pid } = prompted()
-  process.kill(pid, 'SIGSTOP')
-  const child = spawn(CLIENT, ['claude'], { cwd: scratch.root, env: { ...scratch.vars, MARK_OF_TEST: scratch.base } })
-  child.stdin.end(JSON.stringify(call(scratch, 't1')))
-  const theirs = () =>
-    fs.readdirSync('/proc').filter((one) => {
-      if (!/^\d+$/.test(one)) return false
-      try {
-        return fs.readFileSync(`/proc/${one}/environ`, 'utf8').includes(`MARK_OF_TEST=${scratch.base}`)
-      } catch {
-        return false // it has just ended
-      }
-    })
-  for (let i = 0; i < 200 && theirs().length < 3; i++) await new Promise((resolve) => setTimeout(resolve, 10))
-  expect(theirs().length).toBe(3) // itself, its clock, and that one's sleep
-  child.kill('SIGKILL')
-  for (let i = 0; i < 200 && theirs().length > 0; i++) await new Promise((resolve) => setTimeout(resolve, 50))
-  expect(theirs()).toEqual([])
-  process.kill(pid, 'SIGCONT')
-})
+test.skipIf(!fs.existsSync('/proc/self/environ'))(
+  'a client that is killed while it waits leaves no process behind',
+  async () => {
+    const { scratch, pid } = prompted()
+    process.kill(pid, 'SIGSTOP')
+    const child = spawn(CLIENT, ['claude'], { cwd: scratch.root, env: { ...scratch.vars, MARK_OF_TEST: scratch.base } })
+    child.stdin.end(JSON.stringify(call(scratch, 't1')))
+    const theirs = () =>
+      fs.readdirSync('/proc').filter((one) => {
+        if (!/^\d+$/.test(one)) return false
+        try {
+          return fs.readFileSync(`/proc/${one}/environ`, 'utf8').includes(`MARK_OF_TEST=${scratch.base}`)
+        } catch {
+          return false // it has just ended
+        }
+      })
+    for (let i = 0; i < 200 && theirs().length < 3; i++) await new Promise((resolve) => setTimeout(resolve, 10))
+    expect(theirs().length).toBe(3) // itself, its clock, and that one's sleep
+    child.kill('SIGKILL')
+    for (let i = 0; i < 200 && theirs().length > 0; i++) await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(theirs()).toEqual([])
+    process.kill(pid, 'SIGCONT')
+  },
+)
 
 test('with more at once than there are fifos ready, and after a hundred, each gets its answer', async () => {
   const { scratch } = prompted()

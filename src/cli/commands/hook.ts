@@ -5,17 +5,24 @@ import type { Command } from '../command.ts'
 
 const command: Command = async ({ env, args, arrived }) => {
   const shell = args.shell === true
+  const say = (answer: string | null) => {
+    if (answer !== null) env.stdout.write(`${answer}\n`)
+  }
   const answer = await hook(env, {
     name: String(args.name),
     event: args.event === undefined ? undefined : String(args.event),
     arrived: arrived - (Number(args.waited) || 0),
     id: text(args, 'id'),
     handed: text(args, 'handed'),
+    gaveUp: (known) => {
+      say(known)
+      env.exit(0) // what hangs is left behind
+    },
     recorded: (context, { directories }) => {
       if (args.daemon) startOnDemand(context, directories, { anyway: shell })
     },
   })
-  if (answer !== null) env.stdout.write(`${answer}\n`)
+  say(answer)
   return { json: {}, text: '' }
 }
 

@@ -1,5 +1,6 @@
 import pino from 'pino'
 import type { Agent } from '../../agents/agent.ts'
+import { hook } from '../../agents/hook.ts'
 import { AGENT_NAMES, findAgent } from '../../agents/registry.ts'
 import { TranscriptWatch } from '../../agents/transcript-watch.ts'
 import { logFile } from '../../daemon/life.ts'
@@ -61,6 +62,7 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
     version: VERSION,
     backends,
     runCli: (argv, at) => runProgram(argv, at, backends),
+    runHook: (at, { agent: name, event, file: handed, arrived }) => hook(at, { name, event, handed, arrived }),
     log,
     // A person who looks on keeps it alive.
     idleStop: background ? idleStop : Number.POSITIVE_INFINITY,
