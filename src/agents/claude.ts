@@ -30,19 +30,19 @@ const schema = z.looseObject({
 })
 type Payload = z.output<typeof schema>
 
+/** Readers that an agent calls again and again: it need not start a hook for them. */
+const READS_OFTEN = ['Glob', 'Grep', 'LS', 'Read', 'TodoWrite', 'WebFetch', 'WebSearch']
+
 /** Tools that change no file of the worktree. A subagent is none either: its own calls are steps. */
 const READERS = new Set([
+  ...READS_OFTEN,
   'Agent',
   'AskUserQuestion',
   'BashOutput',
   'EnterPlanMode',
   'ExitPlanMode',
-  'Glob',
-  'Grep',
-  'LS',
   'ListMcpResources',
   'NotebookRead',
-  'Read',
   'ReadMcpResource',
   'Task',
   'TaskCreate',
@@ -51,11 +51,11 @@ const READERS = new Set([
   'TaskOutput',
   'TaskUpdate',
   'TodoRead',
-  'TodoWrite',
   'ToolSearch',
-  'WebFetch',
-  'WebSearch',
 ])
+
+/** A regular expression, as it holds more than names (2.1.197). */
+const MATCHER = `^(?!(${READS_OFTEN.join('|')})$)`
 
 const EVENTS = [
   'SessionStart',
@@ -199,12 +199,13 @@ export const claude: Agent = {
       EVENTS.map((event) => ({
         event,
         entry: hookGroup(command(event), {
-          ...(/ToolUse/.test(event) ? { matcher: '*' } : {}),
+          ...(/ToolUse/.test(event) ? { matcher: MATCHER } : {}),
           ...(event === 'SessionEnd' ? {} : { timeout: TIMEOUT }),
         }),
       })),
     commandsOf: commandsInGroup,
   },
   signs: (places) => [configDirectory(places)],
-  covers: 'prompts, every tool call, shell edits, subagents, API errors; an interrupt is inferred at the next prompt',
+  covers:
+    'prompts, tool calls that may write, shell edits, subagents, API errors; an interrupt is inferred at the next prompt',
 }

@@ -129,5 +129,5 @@ export const codex: Agent = {
     'Codex passes over hooks that are not trusted, without a word: start it once and say yes to the hooks it shows, or: ckpt agent install codex --trust',
   trust: async (env, { root, give }) => (await import('./codex-trust.ts')).codexTrust(env, root, { give }),
   covers:
-    'prompts, every tool call, shell edits, interrupts; after an API error the end of the session closes the turn',
+    'prompts, tool calls that may write, shell edits, interrupts; after an API error the end of the session closes the turn',
 }

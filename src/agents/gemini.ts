@@ -103,5 +103,6 @@ export const gemini: Agent = {
     commandsOf: commandsInGroup,
   },
   signs: ({ home }) => [`${home}/.gemini`],
-  covers: 'prompts, every tool call, shell edits; an interrupt or an API error is inferred at the next prompt',
+  covers:
+    'prompts, tool calls that may write, shell edits; an interrupt or an API error is inferred at the next prompt',
 }

@@ -121,5 +121,5 @@ export const opencode: Agent = {
   goBack: () => 'in OpenCode, /undo (it takes back what its own snapshots know of the files, too)',
   settings: { kind: 'plugin', file, source: 'plugins/opencode.js' },
   signs: (places) => [configDirectory(places)],
-  covers: 'prompts, every tool call, shell edits, subagents, interrupts, API errors',
+  covers: 'prompts, tool calls that may write, shell edits, subagents, interrupts, API errors',
 }

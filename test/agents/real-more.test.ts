@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { hookLog } from '../support/agents.ts'
 import { fakeModel } from '../support/fake-model.ts'
 import { modulesOf, prepare } from '../support/real-agents.ts'
-import { AT_FIRST, type Scenario } from '../support/scenarios.ts'
+import { AT_FIRST, SCENARIOS, type Scenario } from '../support/scenarios.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
 const work = (name: string): Scenario['turns'][number] => [
@@ -47,6 +47,24 @@ const isThere = modulesOf('claude') !== null
 const told = isThere ? '' : ' is not installed: npm run test:agents'
 
 describe.skipIf(!isThere)(`claude${told}`, () => {
+  test('for a tool that only reads no hook is started', async () => {
+    const scratch = new Scratch().init(AT_FIRST)
+    onTestFinished(() => {
+      scratch.run(['daemon', 'stop'])
+    })
+    const reading = SCENARIOS['two-turns']!
+    const model = await fakeModel(reading, scratch.root)
+    onTestFinished(() => model.close())
+    const session = prepare(scratch, 'claude', model)
+    const calls = (): number => scratch.ckpt('daemon', 'status').state.calls
+    scratch.ckpt('daemon', 'start')
+    const before = calls()
+    const { session: id } = await session.turn(reading.prompts[0]!, null)
+    await session.turn(reading.prompts[1]!, { session: id })
+    // Each turn's start, prompt, stop and end; before and after each of five tools that write; this question itself.
+    expect(calls() - before).toBe(2 * 4 + 2 * 5 + 1)
+  })
+
   test('without hooks: a daemon takes turns from the transcript, and undo gives each back', async () => {
     const { scratch, session } = await client('claude', { hooks: false })
     fs.mkdirSync(`${scratch.home}/.claude/projects`, { recursive: true })

@@ -275,7 +275,7 @@ test('turns three: what writes', () => {
 
     $ ckpt agent install claude
     Installed the hooks for Claude Code: <base>/home/.claude/settings.json
-    Seen: prompts, every tool call, shell edits, subagents, API errors; an interrupt is inferred at the next prompt.
+    Seen: prompts, tool calls that may write, shell edits, subagents, API errors; an interrupt is inferred at the next prompt.
     Out again: ckpt agent uninstall claude
 
     $ ckpt agent uninstall claude
