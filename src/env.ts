@@ -3,7 +3,7 @@
  * never reached for, so that a test can give another one (and make its Nth call fail).
  */
 import type { ChildProcess, SpawnOptions } from 'node:child_process'
-import fs from 'node:fs'
+import fs, { type PathLike, type Stats } from 'node:fs'
 import os from 'node:os'
 
 /** The synchronous calls of node:fs that ckpt uses. */
@@ -118,4 +118,23 @@ export function realEnv(): Env {
 /** The error code (`ENOENT`, …) of a failed system call. */
 export function errno(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}
+
+/** What lstat says; null: nothing is there, for no such name is, or a file is where one of the directories above it would be. */
+export function lstatIfThere({ lstatSync }: Pick<Files, 'lstatSync'>, path: PathLike): Stats | null {
+  return ifThere(() => lstatSync(path, { throwIfNoEntry: false }))
+}
+
+/** The same of what a link leads to. */
+export function statIfThere({ statSync }: Pick<Files, 'statSync'>, path: PathLike): Stats | null {
+  return ifThere(() => statSync(path, { throwIfNoEntry: false }))
+}
+
+function ifThere(ask: () => Stats | undefined): Stats | null {
+  try {
+    return ask() ?? null
+  } catch (error) {
+    if (errno(error) === 'ENOTDIR') return null
+    throw error
+  }
 }

@@ -2,7 +2,7 @@
 import { CkptError } from '../core/errors.ts'
 import type { SessionId } from '../core/ids.ts'
 import { pathFromText, type RelativePath } from '../core/paths.ts'
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
 import { findRepository } from '../git/repository.ts'
 import { BEHIND } from '../ops/commit.ts'
 import { type Context, closeContext, openContext } from '../ops/context.ts'
@@ -212,7 +212,7 @@ async function placeOf(env: Env, { cwd, project }: Heard): Promise<string> {
 function isWithinRepository({ files }: Env, { here, home }: { here: string; home: string }): boolean {
   for (let at = here; at.length >= home.length; at = at.slice(0, at.lastIndexOf('/'))) {
     if (at === home) return files.existsSync(`${home}/.git`)
-    if (files.lstatSync(`${at}/.git`, { throwIfNoEntry: false })) return false
+    if (lstatIfThere(files, `${at}/.git`)) return false
   }
   return false
 }
@@ -229,8 +229,7 @@ async function repositoryOf(env: Env, directory: string): Promise<string | null>
 /** The directory itself, or what is left above it when it was removed; where nothing is left, the hook's own directory. */
 function nearest({ files, cwd }: Env, path: string): string {
   let at = path
-  while (at !== '/' && !files.statSync(at, { throwIfNoEntry: false })?.isDirectory())
-    at = at.slice(0, at.lastIndexOf('/')) || '/'
+  while (at !== '/' && !statIfThere(files, at)?.isDirectory()) at = at.slice(0, at.lastIndexOf('/')) || '/'
   return at === '/' && path !== '/' ? cwd : at
 }
 

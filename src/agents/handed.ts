@@ -1,6 +1,6 @@
 /** Payloads that `bin/ckpt-hook` hands over in a file: four lines that say where and for whom, then what the agent sent, then a line that says it is whole. */
 import { basename } from 'node:path'
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, lstatIfThere } from '../env.ts'
 import { readIfThere } from '../git/whole-file.ts'
 
 export interface Handed {
@@ -59,7 +59,7 @@ export function leftBehind({ files, now }: Env, worktreeDir: string): string[] {
   return names
     .filter((name) => name.endsWith(LAST))
     .flatMap((name) => {
-      const stats = files.lstatSync(`${directory}/${name}`, { throwIfNoEntry: false })
+      const stats = lstatIfThere(files, `${directory}/${name}`)
       return stats && now() - stats.mtimeMs > LEFT ? [{ file: `${directory}/${name}`, time: stats.mtimeMs }] : []
     })
     .sort((a, b) => a.time - b.time)

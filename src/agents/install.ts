@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod/mini'
 import { CkptError } from '../core/errors.ts'
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, statIfThere } from '../env.ts'
 import { readIfThere, writeFileWhole } from '../git/store.ts'
 import { stateDirectory } from '../ops/place.ts'
 import type { Agent, Places, Scope } from './agent.ts'
@@ -194,7 +194,7 @@ export function carryOut(env: Env, plan: Plan, action: 'install' | 'uninstall'):
   if (after === null) files.unlinkSync(target)
   else {
     files.mkdirSync(target.slice(0, target.lastIndexOf('/')), { recursive: true })
-    const stats = files.statSync(target, { throwIfNoEntry: false })
+    const stats = statIfThere(files, target)
     const draft = `${target}.${env.random(6)}.tmp`
     files.writeFileSync(draft, after, { flag: 'wx', mode: 0o644 })
     if (stats) files.chmodSync(draft, stats.mode & 0o7777)

@@ -4,7 +4,7 @@
  */
 import type { FSWatcher } from 'chokidar'
 import type { SessionId } from '../core/ids.ts'
-import type { Env } from '../env.ts'
+import { type Env, statIfThere } from '../env.ts'
 import type { Context } from '../ops/context.ts'
 import { type Marker, mark } from '../ops/mark.ts'
 import { timelineOf, turnKnownBy } from '../ops/said.ts'
@@ -99,7 +99,7 @@ export class TranscriptWatch {
 
   /** What was said before we came is for `ckpt import-transcript`. */
   #passOver(path: string): void {
-    const size = this.#env.files.statSync(path, { throwIfNoEntry: false })?.size ?? 0
+    const size = statIfThere(this.#env.files, path)?.size ?? 0
     this.#files.set(path, { reader: this.#options.agent.transcripts.reader(), size, rest: Buffer.alloc(0) })
   }
 

@@ -1,5 +1,5 @@
 /** An agent's own record of a conversation: only read, and only its end. */
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, statIfThere } from '../env.ts'
 
 /** Bytes. */
 const TAIL = 8 * 2 ** 20
@@ -13,7 +13,7 @@ export function readFrom({ files }: Env, path: string, from: number | null): Buf
   if (!path.startsWith('/') || path.includes('\0')) return nothing
   let fd: number
   try {
-    if (!files.statSync(path, { throwIfNoEntry: false })?.isFile()) return nothing // a pipe would wait for ever
+    if (!statIfThere(files, path)?.isFile()) return nothing // a pipe would wait for ever
     fd = files.openSync(path, 'r')
   } catch (error) {
     const code = errno(error)

@@ -2,7 +2,7 @@
  * chokidar that looks at directories alone. chokidar reads a whole directory, with a stat for each file in it, when it
  * begins to watch it and again whenever a file in it is written; all that is wanted of it here are the directories.
  */
-import { lstatSync } from 'node:fs'
+import { lstatSync, type Stats } from 'node:fs'
 import { lstat, readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
@@ -70,8 +70,12 @@ interface Stamp {
 }
 
 function stampOf(directory: string): Stamp | null {
-  const stats = lstatSync(directory, { throwIfNoEntry: false })
-  if (!stats) return null
+  let stats: Stats
+  try {
+    stats = lstatSync(directory)
+  } catch (error) {
+    return unlessGone(error)
+  }
   const { mtimeMs, ctimeMs, ino } = stats
   return { print: `${mtimeMs} ${ctimeMs} ${ino}`, ino, settled: Math.max(mtimeMs, ctimeMs) < Date.now() - SETTLED }
 }

@@ -1,6 +1,6 @@
 /** The user's HEAD, asked of one git process that stays: git resolves its refs anew for each question. */
 import { isOid, type Oid } from '../core/ids.ts'
-import type { Env } from '../env.ts'
+import { type Env, lstatIfThere } from '../env.ts'
 import { LineProcess } from '../git/line-process.ts'
 import { busyState, type HeadState, type Repository, readHead } from '../git/repository.ts'
 import { fingerprint } from '../snapshot/disk.ts'
@@ -21,7 +21,7 @@ export class HeadReader {
   async read(): Promise<HeadState> {
     const { files } = this.#env
     const { gitDir } = this.#repository
-    const stats = files.lstatSync(`${gitDir}/HEAD`, { throwIfNoEntry: false })
+    const stats = lstatIfThere(files, `${gitDir}/HEAD`)
     // In a reftable repository HEAD is only a stub: git is asked in full.
     const stub = files.existsSync(`${this.#repository.commonDir}/reftable`)
     if (!stats || stub) return readHead(this.#env, this.#repository)

@@ -1,6 +1,6 @@
 /** A worktree held open: what the last scan knew stays in memory, and the watcher says what changed since. */
 import { CONFIG_NAMES } from '../config/load.ts'
-import type { Env } from '../env.ts'
+import { type Env, lstatIfThere } from '../env.ts'
 import { type HeadState, ignoreFiles } from '../git/repository.ts'
 import { type Context, type HeldWorktree, type LiveScan, locked } from '../ops/context.ts'
 import { takeSnapshot } from '../ops/record.ts'
@@ -190,7 +190,7 @@ export class Held implements LiveScan, HeldWorktree {
   }
 
   #print(): string | null {
-    const stats = this.#env.files.lstatSync(`${this.#context.store.worktreeDir}/cache.json`, { throwIfNoEntry: false })
+    const stats = lstatIfThere(this.#env.files, `${this.#context.store.worktreeDir}/cache.json`)
     return stats ? fingerprint(stats) : null
   }
 
@@ -251,9 +251,7 @@ export class Held implements LiveScan, HeldWorktree {
 function configPrint(env: Env, root: string): string {
   const home = `${env.vars.XDG_CONFIG_HOME || `${env.home}/.config`}/ckpt`
   return [home, root]
-    .flatMap((directory) =>
-      CONFIG_NAMES.map((name) => env.files.lstatSync(`${directory}/${name}`, { throwIfNoEntry: false })),
-    )
+    .flatMap((directory) => CONFIG_NAMES.map((name) => lstatIfThere(env.files, `${directory}/${name}`)))
     .map((stats) => (stats ? fingerprint(stats) : '-'))
     .join(' ')
 }

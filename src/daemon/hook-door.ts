@@ -11,7 +11,7 @@
  */
 import { constants } from 'node:fs'
 import { Socket } from 'node:net'
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, lstatIfThere } from '../env.ts'
 import { removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { startOf } from '../ops/lock.ts'
 
@@ -197,7 +197,7 @@ export class HookDoor {
     // Those of a daemon that is gone: who has one finds out.
     for (const name of files.readdirSync(`${directory}/free`)) removeIfThere(this.#env, `${directory}/free/${name}`)
     for (const name of files.readdirSync(directory)) {
-      const stats = files.lstatSync(`${directory}/${name}`, { throwIfNoEntry: false })
+      const stats = lstatIfThere(files, `${directory}/${name}`)
       if (stats && /\.(answer|tmp)$/.test(name) && now() - stats.mtimeMs > ABANDONED)
         removeIfThere(this.#env, `${directory}/${name}`)
     }

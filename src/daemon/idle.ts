@@ -3,7 +3,7 @@
  * one pack. It runs as a process of its own at the lowest priority; a call ends it at once, which a prune survives.
  */
 import type { ChildProcess } from 'node:child_process'
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, statIfThere } from '../env.ts'
 
 export interface IdleOptions {
   /** The worktree. */
@@ -80,7 +80,7 @@ export class IdleWork {
   #due(): boolean {
     const { files, now } = this.#env
     const { gitDir } = this.#options
-    const last = files.statSync(stamp(gitDir), { throwIfNoEntry: false })
+    const last = statIfThere(files, stamp(gitDir))
     if (!last || now() - last.mtimeMs >= EVERY) return true
     const count = (directory: string) => (files.existsSync(directory) ? files.readdirSync(directory) : [])
     // One of 256 directories stands for all, as for git gc --auto.

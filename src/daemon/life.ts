@@ -1,7 +1,7 @@
 /** Starting, asking and stopping the daemon from outside. */
 import type { ChildProcess } from 'node:child_process'
 import { CkptError } from '../core/errors.ts'
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, statIfThere } from '../env.ts'
 import { readIfThere } from '../git/store.ts'
 import type { Context } from '../ops/context.ts'
 import { callDaemon } from './call.ts'
@@ -102,7 +102,7 @@ export function startOnDemand(
   const info = readInfo(env, store.worktreeDir)
   if (info && isAlive(env, info)) return
   const asked = `${store.worktreeDir}/daemon/asked`
-  const before = files.statSync(asked, { throwIfNoEntry: false })
+  const before = statIfThere(files, asked)
   if (before && now() - before.mtimeMs < AGAIN) return
   files.mkdirSync(`${store.worktreeDir}/daemon`, { recursive: true, mode: 0o700 })
   files.writeFileSync(asked, '', { mode: 0o600 })

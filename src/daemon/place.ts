@@ -1,6 +1,6 @@
 /** Where a worktree's daemon can be reached: a file in the worktree's own directory says it, a socket takes the calls. */
 import { resolve } from 'node:path'
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, lstatIfThere } from '../env.ts'
 import { readIfThere } from '../git/whole-file.ts'
 import { isRunning } from '../ops/lock.ts'
 
@@ -36,7 +36,7 @@ export const isAlive = (env: Env, info: DaemonInfo): boolean => isRunning(env, i
 export function quickWorktreeDir(env: Env, cwd: string): { root: string; worktreeDir: string } | null {
   const { files } = env
   for (let at = cwd; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
-    const stats = files.lstatSync(`${at}/.git`, { throwIfNoEntry: false })
+    const stats = lstatIfThere(files, `${at}/.git`)
     if (!stats) continue
     if (stats.isDirectory()) return { root: at, worktreeDir: `${at}/.git/ckpt/worktrees/@main` }
     const worktreeDir = stats.isFile() ? linkedWorktreeDir(env, at) : null

@@ -1,6 +1,6 @@
 /** Hook files on disk: read, put in place, put aside and given back. */
 import { CkptError } from '../core/errors.ts'
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
 import type { Context } from '../ops/context.ts'
 import type { HookName } from './hook-file.ts'
 
@@ -20,7 +20,7 @@ export function readHook({ files }: Env, directory: string, hook: HookName): Hoo
   try {
     const own = files.lstatSync(path)
     const kind = own.isSymbolicLink() ? 'link' : own.isFile() ? 'file' : 'other'
-    const stats = kind === 'link' ? files.statSync(path, { throwIfNoEntry: false }) : own
+    const stats = kind === 'link' ? statIfThere(files, path) : own
     if (!stats?.isFile()) return { ...none, kind }
     const mode = stats.mode & 0o7777
     return { path, kind, text: files.readFileSync(path, 'latin1'), mode, runs: (mode & 0o111) !== 0 }
@@ -55,7 +55,7 @@ export function keepAside(env: Env, directory: string, hook: HookName, found: Ho
   const names = keptNames(hook)
   const name = !found.runs ? names.disabled : found.kind === 'link' ? names.link : names.file
   const kept = `${directory}/${name}`
-  if (files.lstatSync(kept, { throwIfNoEntry: false })) {
+  if (lstatIfThere(files, kept)) {
     throw new CkptError(
       'USAGE',
       `${found.path} was to be kept as ${kept}, but something lies there. Nothing was changed.`,
@@ -81,12 +81,12 @@ export function giveBack(env: Env, directory: string, hook: HookName): boolean {
   const names = keptNames(hook)
   const path = `${directory}/${hook}`
   for (const name of [names.file, names.disabled]) {
-    if (!files.lstatSync(`${directory}/${name}`, { throwIfNoEntry: false })) continue
+    if (!lstatIfThere(files, `${directory}/${name}`)) continue
     files.renameSync(`${directory}/${name}`, path)
     return true
   }
   const link = `${directory}/${names.link}`
-  if (!files.lstatSync(link, { throwIfNoEntry: false })) return false
+  if (!lstatIfThere(files, link)) return false
   const target = files.readlinkSync(link)
   files.unlinkSync(path)
   files.symlinkSync(target.startsWith('/') ? target : target.replace(/^\.\.\//, ''), path)

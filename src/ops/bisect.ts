@@ -7,7 +7,7 @@ import { CkptError, FIRST_TURN } from '../core/errors.ts'
 import type { SessionId, TurnNumber } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { type Turn, visibleTurns } from '../core/timeline.ts'
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, lstatIfThere } from '../env.ts'
 import { native } from '../snapshot/disk.ts'
 import { viewOf } from '../snapshot/view.ts'
 import type { Context } from './context.ts'
@@ -93,7 +93,7 @@ async function layOut({ env, store, worktree }: Context, checkpoint: Checkpoint,
     const bare = path.endsWith('/') ? path.slice(0, -1) : path
     const parent = bare.includes('/') ? native(directory, bare.slice(0, bare.lastIndexOf('/'))) : directory
     if (!files.existsSync(native(worktree.root, bare)) || !files.existsSync(parent)) continue
-    if (!files.lstatSync(native(directory, bare), { throwIfNoEntry: false }))
+    if (!lstatIfThere(files, native(directory, bare)))
       files.symlinkSync(native(worktree.root, bare), native(directory, bare))
   }
 }

@@ -1,6 +1,6 @@
 /** What went wrong in a hook: an agent is never told, so it is written down, and `ckpt status` shows the last of it. */
 import { CkptError } from '../core/errors.ts'
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, lstatIfThere } from '../env.ts'
 import { stateDirectory } from './place.ts'
 
 export interface HookError {
@@ -41,7 +41,7 @@ export function logHookError(env: Env, directory: string, { where, error, payloa
   }
   files.mkdirSync(directory, { recursive: true, mode: 0o700 })
   const path = logOf(directory)
-  const stats = files.lstatSync(path, { throwIfNoEntry: false })
+  const stats = lstatIfThere(files, path)
   if (stats && stats.size > FULL) files.renameSync(path, `${path}.1`)
   const fd = files.openSync(path, 'a', 0o600)
   try {

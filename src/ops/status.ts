@@ -1,7 +1,7 @@
 /** Status: where this worktree stands, read without changing anything. */
 import type { Uncovered } from '../core/beside.ts'
 import type { Checkpoint } from '../core/checkpoint.ts'
-import type { Env } from '../env.ts'
+import { type Env, lstatIfThere } from '../env.ts'
 import { type HeadState, hasUncommittedChanges } from '../git/repository.ts'
 import { type Context, headOf } from './context.ts'
 import { listSessions, type SessionView, unfinished } from './history.ts'
@@ -77,7 +77,7 @@ export function bytesOf(env: Env, directory: string): number {
     const path = `${directory}/${entry.name}`
     if (entry.isDirectory()) bytes += bytesOf(env, path)
     else {
-      const stats = env.files.lstatSync(path, { throwIfNoEntry: false })
+      const stats = lstatIfThere(env.files, path)
       if (stats && stats.nlink === 1) bytes += stats.blocks * 512
     }
   }

@@ -189,6 +189,10 @@ test("the agent's cd into a nested repository changes nothing, into a worktree o
   // A directory that the agent removed behind itself is still in its worktree.
   await one.prompt('p3', { cwd: scratch.at('gone/away') })
   expect(turnsOf(scratch)).toHaveLength(2)
+  // So is one in whose place a file is now; and a transcript that cannot be there is none.
+  await one.prompt('p4', { cwd: scratch.at('a.txt/in/it'), transcript_path: scratch.at('a.txt/t.jsonl') })
+  expect(hookLog(scratch)).toEqual([])
+  expect(turnsOf(scratch)).toHaveLength(3)
 })
 
 test('switched off it is nothing at all: no store, no word', async () => {

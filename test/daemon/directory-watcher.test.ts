@@ -86,3 +86,15 @@ test('directories that come, go, change places and come back are watched again',
   fs.mkdirSync(at('a/b4/c/d'), { recursive: true })
   await hears('a/b4/c/d/file')
 })
+
+test('a file in the place of a directory above: nothing is there to read, and nothing fails', async () => {
+  const { root, watcher } = await watching()
+  fs.rmSync(path.join(root, 'a'), { recursive: true })
+  fs.writeFileSync(path.join(root, 'a'), 'a file\n')
+  for (const gone of ['a/b0', 'a/b0/c']) {
+    const found: unknown[] = []
+    for await (const one of watcher._readdirp(path.join(root, gone))!) found.push(one)
+    expect(found).toEqual([])
+    watcher._throttle('readdir', path.join(root, gone), 1000)
+  }
+})

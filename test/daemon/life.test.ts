@@ -23,6 +23,17 @@ test('it starts once, says so, is in status, and stops', () => {
   expect(scratch.ckpt('status').daemon).toEqual({ running: false, pid: null, watching: false })
 })
 
+test('where the configuration cannot be: there is none', () => {
+  const scratch = new Scratch().init()
+  const vars = { XDG_CONFIG_HOME: '/dev/null' }
+  onTestFinished(() => {
+    scratch.run(['daemon', 'stop'], { vars })
+  })
+  expect(scratch.run(['daemon', 'start'], { vars }).code).toBe(0)
+  const marked = scratch.run(['mark', 'prompt', '--session', 's', '--json'], { vars })
+  expect(JSON.parse(marked.stdout)).toMatchObject({ ok: true, mode: 'fast', turn: 1 })
+})
+
 test('markers and undo go through it, and are fast and right', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', 'd/b.txt': 'b\n', '.gitignore': 'out/\n' })
   startDaemon(scratch)

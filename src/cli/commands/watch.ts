@@ -5,7 +5,7 @@ import { AGENT_NAMES, findAgent } from '../../agents/registry.ts'
 import { TranscriptWatch } from '../../agents/transcript-watch.ts'
 import { logFile } from '../../daemon/life.ts'
 import { type Daemon, runDaemon } from '../../daemon/server.ts'
-import type { Env } from '../../env.ts'
+import { type Env, statIfThere } from '../../env.ts'
 import { type Context, closeContext, openContext } from '../../ops/context.ts'
 import { flag } from '../arguments.ts'
 import type { Command } from '../command.ts'
@@ -16,7 +16,7 @@ import { VERSION } from '../version.ts'
 const LOG_SIZE = 2 ** 20
 
 function openLog(env: Env, path: string): pino.Logger {
-  const stats = env.files.statSync(path, { throwIfNoEntry: false })
+  const stats = statIfThere(env.files, path)
   if (stats && stats.size > LOG_SIZE) env.files.renameSync(path, `${path}.1`)
   return pino({ base: { pid: env.pid } }, pino.destination({ dest: path, mkdir: true, sync: true, mode: 0o600 }))
 }

@@ -1,7 +1,7 @@
 /** A session's prompts from its transcript, which is only ever read: for a session that was never seen here. */
 import * as z from 'zod/mini'
 import type { SessionId } from '../../core/ids.ts'
-import { type Env, errno } from '../../env.ts'
+import { type Env, errno, statIfThere } from '../../env.ts'
 import type { Context } from '../../ops/context.ts'
 import { emptyRecord, type SessionRecord, withPrompt, withStatus } from './record.ts'
 import { promptOf } from './sdk.ts'
@@ -66,7 +66,7 @@ function readTranscript({ files, vars, home }: Env, session: SessionId): string 
   const projects = `${vars.CLAUDE_CONFIG_DIR || `${home}/.claude`}/projects`
   for (const name of listed({ files }, projects)) {
     const file = `${projects}/${name}/${session}.jsonl`
-    if (files.statSync(file, { throwIfNoEntry: false })?.isFile()) return files.readFileSync(file, 'utf8')
+    if (statIfThere(files, file)?.isFile()) return files.readFileSync(file, 'utf8')
   }
   return null
 }
