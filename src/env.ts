@@ -72,6 +72,8 @@ export interface Env {
   exit: (code: number) => void
   /** Calls back on a signal to this process; the result stops listening. */
   onSignal: (signal: NodeJS.Signals, listener: () => void) => () => void
+  /** Calls back when this process is about to end because nothing caught an error. */
+  onCrash: (listener: (error: Error) => void) => void
 }
 
 export function realEnv(): Env {
@@ -111,6 +113,9 @@ export function realEnv(): Env {
     onSignal: (signal, listener) => {
       process.on(signal, listener)
       return () => process.off(signal, listener)
+    },
+    onCrash: (listener) => {
+      process.on('uncaughtExceptionMonitor', listener)
     },
   }
 }

@@ -23,6 +23,18 @@ test('it starts once, says so, is in status, and stops', () => {
   expect(scratch.ckpt('status').daemon).toEqual({ running: false, pid: null, watching: false })
 })
 
+test('one that ends by a failure says so in its log', async () => {
+  const scratch = new Scratch().init()
+  const broken = `${scratch.home}/broken.cjs`
+  const fail = "setTimeout(() => { throw new Error('a bug of ours') }, 1500)"
+  fs.writeFileSync(broken, `if (process.argv.includes('--background')) ${fail}\n`)
+  const vars = { NODE_OPTIONS: `--require=${broken}` }
+  const { pid } = JSON.parse(scratch.run(['daemon', 'start', '--json'], { vars }).stdout)
+  await until(() => !alive(pid))
+  expect(scratch.run(['daemon', 'logs']).stdout).toMatch(/ended by a failure: a bug of ours/)
+  expect(scratch.ckpt('mark', 'prompt', '--session', 's').turn).toBe(1)
+})
+
 test('where the configuration cannot be: there is none', () => {
   const scratch = new Scratch().init()
   const vars = { XDG_CONFIG_HOME: '/dev/null' }

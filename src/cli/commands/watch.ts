@@ -47,6 +47,7 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
   closeContext(context)
   const background = flag(args, 'background')
   const log = openLog(env, logFile(worktreeDir))
+  env.onCrash((error) => log.fatal({ stack: error.stack }, `ended by a failure: ${error.message}`))
   // Loaded now: the files may be another version's by the time they are needed.
   const [{ runProgram }, { commands }] = await Promise.all([
     import('../program.ts'),
