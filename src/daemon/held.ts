@@ -46,7 +46,8 @@ export class Held implements LiveScan, HeldWorktree {
   #swept = true
   /** When the snapshot that is under way began. */
   #began = 0
-  #asked: { at: number; head: Promise<HeadState> } | null = null
+  /** The last question for HEAD; `taken`: a call rests on it, and the next one asks again. */
+  #asked: { at: number; head: Promise<HeadState>; taken: boolean } | null = null
   state: HeldState = { watching: false, why: 'just started', misses: 0, lastMode: null, lastMs: 0 }
   log: (message: string, details?: object) => void = () => undefined
   onChange: (path: string) => void = () => undefined
@@ -114,7 +115,9 @@ export class Held implements LiveScan, HeldWorktree {
   /** The context with the configuration of now. */
   async context(env: Env): Promise<Context> {
     const { repository, worktree } = this.#context
-    const asked = this.headOfCall()
+    const begun = this.#recent()
+    const asked = begun && !begun.taken ? begun.head : this.begin()
+    this.#asked!.taken = true
     const files = configPrint(env, worktree.root)
     const print = `${(await asked).head} ${files}`
     if (print !== this.#configPrint) {
@@ -156,15 +159,19 @@ export class Held implements LiveScan, HeldWorktree {
   }
 
   headOfCall(): Promise<HeadState> {
+    return this.#recent()?.head ?? this.head()
+  }
+
+  #recent() {
     const asked = this.#asked
-    return asked && this.#env.monotonic() - asked.at < ONE_CALL ? asked.head : this.begin()
+    return asked && this.#env.monotonic() - asked.at < ONE_CALL ? asked : null
   }
 
   /** A call arrived: git is asked while it is being read. */
   begin(): Promise<HeadState> {
     const head = this.head()
     head.catch(() => undefined) // whoever needs it awaits it
-    this.#asked = { at: this.#env.monotonic(), head }
+    this.#asked = { at: this.#env.monotonic(), head, taken: false }
     return head
   }
 

@@ -5,6 +5,7 @@ import type { Command } from '../command.ts'
 
 const command: Command = async ({ env, args, arrived }) => {
   const shell = args.shell === true
+  let said = false
   const say = (answer: string | null) => {
     if (answer !== null) env.stdout.write(`${answer}\n`)
   }
@@ -16,13 +17,14 @@ const command: Command = async ({ env, args, arrived }) => {
     handed: text(args, 'handed'),
     gaveUp: (known) => {
       say(known)
+      said = true
       env.exit(0) // what hangs is left behind
     },
     recorded: (context, { directories }) => {
       if (args.daemon) startOnDemand(context, directories, { anyway: shell })
     },
   })
-  say(answer)
+  if (!said) say(answer)
   return { json: {}, text: '' }
 }
 
