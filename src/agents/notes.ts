@@ -1,8 +1,8 @@
 /** What is remembered of conversations between two payloads: which began here, and whose child one is. */
 import * as z from 'zod/mini'
 import type { SessionId } from '../core/ids.ts'
-import type { Env } from '../env.ts'
-import { readIfThere, writeFileWhole } from '../git/store.ts'
+import { type Env, lstatIfThere } from '../env.ts'
+import { appendTo, readIfThere, writeFileWhole } from '../git/whole-file.ts'
 
 const noteSchema = z.object({
   agent: z.string(),
@@ -13,31 +13,42 @@ const noteSchema = z.object({
 })
 export type Note = z.output<typeof noteSchema>
 
-const fileSchema = z.object({ version: z.literal(1), notes: z.array(noteSchema) })
-
-/** Older ones go. */
+/** Bytes: then older ones go, and so many are kept. */
+const FULL = 64 * 2 ** 10
 const MOST = 200
 
-const fileOf = (directory: string) => `${directory}/agents.json`
+/** One a line, the newest last: what two hooks remember at once is both there. */
+const fileOf = (directory: string) => `${directory}/agents.jsonl`
 
 export function readNotes(env: Env, directory: string): Note[] {
-  const bytes = readIfThere(env, fileOf(directory))
-  if (bytes === null) return []
-  let value: unknown
-  try {
-    value = JSON.parse(bytes.toString('utf8'))
-  } catch {
-    return [] // only hints: without them a fork has no parent
+  const notes = new Map<string, Note>()
+  for (const line of readIfThere(env, fileOf(directory))?.toString('utf8').split('\n') ?? []) {
+    const note = parseNote(line)
+    if (!note) continue
+    const key = JSON.stringify([note.agent, note.session])
+    notes.delete(key)
+    notes.set(key, note)
   }
-  const parsed = fileSchema.safeParse(value)
-  return parsed.success ? parsed.data.notes : []
+  return [...notes.values()]
 }
 
-/** The newest note is the last. */
+/** Null for what is no note: they are only hints, and without them a fork has no parent. */
+function parseNote(line: string): Note | null {
+  try {
+    return noteSchema.safeParse(JSON.parse(line)).data ?? null
+  } catch {
+    return null
+  }
+}
+
+/** The newest note is the last; of each conversation it is the one that counts. */
 export function remember(env: Env, directory: string, note: Note): void {
-  const others = readNotes(env, directory).filter((one) => one.agent !== note.agent || one.session !== note.session)
-  const notes = [...others, note].slice(-MOST)
-  writeFileWhole(env, fileOf(directory), `${JSON.stringify({ version: 1, notes })}\n`)
+  const file = fileOf(directory)
+  const lineOf = (one: Note) => `${JSON.stringify(one)}\n`
+  if ((lstatIfThere(env.files, file)?.size ?? 0) > FULL)
+    writeFileWhole(env, file, readNotes(env, directory).slice(-MOST).map(lineOf).join(''))
+  // A line that was cut short is not to take this one with it.
+  appendTo(env, file, `\n${lineOf(note)}`)
 }
 
 /** The session whose turn a subagent's work belongs to; null: it is nobody's child. */

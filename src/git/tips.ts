@@ -13,7 +13,7 @@ import { CkptError } from '../core/errors.ts'
 import { isOid, type Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
 import type { RefEdit } from './refs.ts'
-import { readIfThere, writeFileWhole } from './whole-file.ts'
+import { appendTo, readIfThere, writeFileWhole } from './whole-file.ts'
 
 /** No such ref. */
 const NONE = '-'
@@ -80,13 +80,7 @@ function append(env: Env, file: string, text: string, sync: boolean): void {
     writeFileWhole(env, file, `${kept}${sumOf(last, text)} ${text}\n`, { sync })
     return
   }
-  const fd = files.openSync(file, 'a', 0o600)
-  try {
-    files.writeSync(fd, `${sumOf(lastSum(old), text)} ${text}\n`)
-    if (sync) files.fsyncSync(fd)
-  } finally {
-    files.closeSync(fd)
-  }
+  appendTo(env, file, `${sumOf(lastSum(old), text)} ${text}\n`, { sync })
 }
 
 const lastSum = (text: string) => text.slice(text.lastIndexOf('\n', text.length - 2) + 1).slice(0, 16)

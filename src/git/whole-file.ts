@@ -1,4 +1,4 @@
-/** Files that are written whole or not at all, and read whole or not there. */
+/** Files that are written whole or not at all, and read whole or not there; and those that grow by lines. */
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno } from '../env.ts'
 
@@ -15,6 +15,17 @@ export function writeFileWhole(env: Env, path: string, content: string | Buffer,
   }
   files.renameSync(temporary, path)
   if (sync) syncDirectory(env, path.slice(0, path.lastIndexOf('/')))
+}
+
+/** Adds to the end of a file in one write: what two processes add at once is both there. Mode 0600. */
+export function appendTo({ files }: Env, path: string, text: string, { sync = false } = {}): void {
+  const fd = files.openSync(path, 'a', 0o600)
+  try {
+    files.writeSync(fd, text)
+    if (sync) files.fsyncSync(fd)
+  } finally {
+    files.closeSync(fd)
+  }
 }
 
 export function syncDirectory(env: Env, path: string): void {

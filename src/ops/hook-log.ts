@@ -1,6 +1,7 @@
 /** What went wrong in a hook: an agent is never told, so it is written down, and `ckpt status` shows the last of it. */
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, lstatIfThere } from '../env.ts'
+import { appendTo } from '../git/whole-file.ts'
 import { stateDirectory } from './place.ts'
 
 export interface HookError {
@@ -43,12 +44,7 @@ export function logHookError(env: Env, directory: string, { where, error, payloa
   const path = logOf(directory)
   const stats = lstatIfThere(files, path)
   if (stats && stats.size > FULL) files.renameSync(path, `${path}.1`)
-  const fd = files.openSync(path, 'a', 0o600)
-  try {
-    files.writeSync(fd, `${JSON.stringify(line)}\n`)
-  } finally {
-    files.closeSync(fd)
-  }
+  appendTo(env, path, `${JSON.stringify(line)}\n`)
 }
 
 function shownPayload(payload: Buffer): Record<string, string> {

@@ -7,7 +7,7 @@ import { CkptError } from '../core/errors.ts'
 import { isOid, type Oid } from '../core/ids.ts'
 import { readCheckpoint } from '../git/history.ts'
 import { tryGit } from '../git/process.ts'
-import { readIfThere } from '../git/store.ts'
+import { appendTo, readIfThere } from '../git/whole-file.ts'
 import type { Context } from './context.ts'
 
 export interface CommitOrigin {
@@ -31,17 +31,12 @@ const fileOf = ({ store }: Context) => `${store.worktreeDir}/made`
 
 /** Writes down what a commit came from. */
 export function recordOrigin(context: Context, commit: Oid, checkpoints: readonly Oid[]): void {
-  const { files, now } = context.env
+  const { now } = context.env
   const lines = [
     `commit ${commit} ${new Date(now()).toISOString()} clean`,
     ...checkpoints.map((id) => `from ${id} turn`),
   ]
-  const fd = files.openSync(fileOf(context), 'a', 0o600)
-  try {
-    files.writeSync(fd, `${lines.join('\n')}\n`)
-  } finally {
-    files.closeSync(fd)
-  }
+  appendTo(context.env, fileOf(context), `${lines.join('\n')}\n`)
 }
 
 function readOrigins(context: Context): { made: Map<string, Made>; rewritten: Map<string, string[]> } {

@@ -274,8 +274,11 @@ test('what is remembered between payloads is only a hint: damaged, it is nothing
   const scratch = new Scratch().init()
   const one = claude(scratch)
   await one.prompt('p1')
-  fs.writeFileSync(`${storeOf(scratch)}/agents.json`, '{"version":1,"notes":[')
+  const file = `${storeOf(scratch)}/agents.jsonl`
+  fs.writeFileSync(file, 'no note\n{"agent":"claude","ses')
   await one.say('SessionStart', { source: 'resume' })
+  // A line that was cut short does not take the next one with it.
+  expect(fs.readFileSync(file, 'utf8').split('\n').at(-2)).toMatch(/^\{"agent":"claude".*"resume"\}$/)
   await one.prompt('p2')
   expect(turnsOf(scratch)).toHaveLength(2)
   expect(hookLog(scratch)).toEqual([])
