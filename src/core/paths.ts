@@ -22,6 +22,11 @@ export function pathToText(path: string): string {
   return ascii.test(path) ? path : Buffer.from(path, 'latin1').toString('utf8')
 }
 
+/** Whether a path is text, so that it can be named where bytes cannot. */
+export function isText(path: string): boolean {
+  return ascii.test(path) || Buffer.from(pathToText(path), 'utf8').toString('latin1') === path
+}
+
 export interface ShownPath {
   path: string
   pathBase64?: string
@@ -29,8 +34,7 @@ export interface ShownPath {
 
 export function showPath(path: string): ShownPath {
   const text = pathToText(path)
-  if (ascii.test(path) || Buffer.from(text, 'utf8').toString('latin1') === path) return { path: text }
-  return { path: text, pathBase64: Buffer.from(path, 'latin1').toString('base64') }
+  return isText(path) ? { path: text } : { path: text, pathBase64: Buffer.from(path, 'latin1').toString('base64') }
 }
 
 /** The directory a path lies in: `''` for the root. A trailing slash (a directory's own key) does not count. */

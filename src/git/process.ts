@@ -73,6 +73,11 @@ export function scrubbed(vars: Env['vars']): Record<string, string> {
   return kept
 }
 
+/** Variables for a call that sees the objects in other directories too. */
+export const withObjectsOf = (directories: readonly string[]): Record<string, string> => ({
+  GIT_ALTERNATE_OBJECT_DIRECTORIES: directories.map((one) => `"${one.replace(/["\\]/g, '\\$&')}"`).join(':'),
+})
+
 function environmentFor(env: Env, call: GitCall): Record<string, string> {
   const always = call.transport
     ? [...overrides.filter(([key]) => !allowedForTransport.has(key)), ...transports]

@@ -211,9 +211,17 @@ export async function filtersOff(env: Env, repository: Repository): Promise<[str
   ])
 }
 
-/** Whether the worktree has uncommitted changes, as `git status` sees it without any filter. */
-export async function hasUncommittedChanges(env: Env, repository: Repository, signal?: AbortSignal): Promise<boolean> {
-  const args = ['status', '--porcelain', '-z', '--untracked-files=normal', '--ignore-submodules=all', '--no-renames']
+/**
+ * Whether the worktree has uncommitted changes, as `git status` sees it without any filter; `paths` (as text): only there.
+ * False when the signal comes first: not known in time, nothing is said.
+ */
+export async function hasUncommittedChanges(
+  env: Env,
+  repository: Repository,
+  { paths = [], signal }: { paths?: readonly string[]; signal?: AbortSignal } = {},
+): Promise<boolean> {
+  const status = ['status', '--porcelain', '-z', '--untracked-files=normal', '--ignore-submodules=all', '--no-renames']
+  const args = paths.length === 0 ? status : [...status, '--', ...paths]
   const result = await tryGit(env, {
     args,
     cwd: repository.root,
@@ -223,7 +231,7 @@ export async function hasUncommittedChanges(env: Env, repository: Repository, si
     if (signal?.aborted) return null
     throw error
   })
-  if (result === null || signal?.aborted) return false // not known in time: nothing is said
+  if (result === null || signal?.aborted) return false
   if (result.code !== 0) throw gitFailure(args, result)
   return result.stdout.length > 0
 }

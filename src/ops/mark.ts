@@ -7,12 +7,12 @@ import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
 import { react, sessionState } from '../core/machine.ts'
 import { runningTurn, type Timeline } from '../core/timeline.ts'
 import { readCheckpoint, type WorktreeRefs } from '../git/history.ts'
-import { hasUncommittedChanges } from '../git/repository.ts'
 import { type Context, headOf, locked } from './context.ts'
 import { markLate, markPrompt, markStep, markStop } from './mark-events.ts'
 import { besideOf, Recorder, type Snapshot, whileScanning } from './record.ts'
 import type { Scene } from './scene.ts'
 import { loadTimeline, readRefs } from './sessions.ts'
+import { hadUncommittedChanges } from './uncommitted.ts'
 
 interface MarkerBase {
   session: SessionId
@@ -138,16 +138,9 @@ export async function recordMarker(context: Context, given: Marker, recording: R
       },
     )
   }
-  const [snapshot, dirty] = await Promise.all([
-    scanning,
-    first && context.repository
-      ? hasUncommittedChanges(
-          env,
-          context.repository,
-          AbortSignal.timeout(Math.max(1, Math.floor(context.config.snapshot.deadline - passed()))),
-        )
-      : false,
-  ])
+  const snapshot = await scanning
+  const left = () => AbortSignal.timeout(Math.max(1, Math.floor(context.config.snapshot.deadline - passed())))
+  const dirty = first && (await hadUncommittedChanges(context, { head: head.head, snapshot, signal: left() }))
   const scene: Scene = { context, refs, timeline, snapshot, recorder: new Recorder(context, refs, head) }
   // A step that waited has no window any more: what it changed is claimed by its declared paths only.
   const late = actions.includes('late') || (marker.event === 'step' && marker.late)

@@ -6,7 +6,7 @@ import type { Stats } from 'node:fs'
 import type { Oid } from '../core/ids.ts'
 import type { RelativePath } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
-import { runGit } from '../git/process.ts'
+import { runGit, withObjectsOf } from '../git/process.ts'
 import { objectDirectories, type Repository } from '../git/repository.ts'
 import { readIfThere, type Store } from '../git/store.ts'
 import { isStats, look } from './disk.ts'
@@ -184,9 +184,7 @@ function link(env: Env, from: string, to: string): boolean {
 
 /** Copies objects into a pack of the store. The user's objects are seen through the store's own configuration: nothing is fetched. */
 async function copyObjects(store: Store, directories: readonly string[], oids: readonly Oid[]): Promise<void> {
-  const vars = {
-    GIT_ALTERNATE_OBJECT_DIRECTORIES: directories.map((d) => `"${d.replace(/["\\]/g, '\\$&')}"`).join(':'),
-  }
+  const vars = withObjectsOf(directories)
   const here = [...(await sizesIn(store, oids, vars)).keys()]
   if (here.length === 0) return
   await store.git(['pack-objects', '-q', `${store.gitDir}/objects/pack/pack`], { input: `${here.join('\n')}\n`, vars })
