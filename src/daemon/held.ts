@@ -79,9 +79,8 @@ export class Held implements LiveScan, HeldWorktree {
   /** Scans once, so that what is ignored is known, and then watches. */
   async start(): Promise<void> {
     await this.scan('start')
-    const slow = remoteFileSystem(this.#context)
-    if (slow) {
-      this.#fastOff = `${slow} does not report every change`
+    this.#fastOff = whyUnwatchable(this.#context)
+    if (this.#fastOff !== null) {
       this.state.why = this.#fastOff
       return
     }
@@ -273,6 +272,9 @@ const REMOTE: Record<number, string> = {
   4266872130: 'SMB',
 }
 
-function remoteFileSystem({ env, worktree }: Context): string | null {
-  return REMOTE[Number(env.files.statfsSync(worktree.root).type)] ?? null
+/** Why no watcher can tell what changes there; null: one can. */
+function whyUnwatchable({ env, worktree: { root } }: Context): string | null {
+  const remote = REMOTE[Number(env.files.statfsSync(root).type)]
+  if (remote !== undefined) return `${remote} does not report every change`
+  return root.includes('\\') ? 'the path of the worktree holds a backslash' : null // chokidar takes it for a slash
 }

@@ -1,4 +1,5 @@
 /** What is known of the worktree's directories. */
+import { isText } from '../core/paths.ts'
 
 export interface DirectoryEntry {
   mtimeMs: number
@@ -15,6 +16,9 @@ export interface DirectoryEntry {
   /** It has a .gitignore. */
   rules: boolean
 }
+
+/** No watcher can be given these names: bytes that are not UTF-8, and backslashes, which chokidar takes for slashes. */
+export const isUnwatchable = (directory: string): boolean => directory.includes('\\') || !isText(directory)
 
 /** So many changes are kept beside what they were made to; then they are worked in. */
 const FEW = 500
@@ -73,7 +77,7 @@ export class Directories implements Iterable<[string, DirectoryEntry]> {
     else this.#base.set(directory, entry)
     const { seen, mode, empty, specials, unrepresentable } = entry
     const hasWord = mode !== this.#plain || empty || specials.length > 0 || unrepresentable.length > 0
-    if (hasWord || seen === 0) this.#remarkable.add(directory)
+    if (hasWord || seen === 0 || isUnwatchable(directory)) this.#remarkable.add(directory)
     else this.#remarkable.delete(directory)
   }
 
@@ -102,7 +106,7 @@ export class Directories implements Iterable<[string, DirectoryEntry]> {
     for (const [directory] of this) yield directory
   }
 
-  /** Those with another mode than the plain one, that are empty, to be read again, or hold what git does not name. */
+  /** Those with another mode than the plain one, that are empty, to be read again or unwatchable, or hold what git does not name. */
   *remarkable(): IterableIterator<[string, DirectoryEntry]> {
     for (const directory of this.#remarkable) yield [directory, this.get(directory)!]
   }

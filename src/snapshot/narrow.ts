@@ -5,10 +5,10 @@
  */
 import type { Stats } from 'node:fs'
 import { splitNul } from '../core/beside.ts'
-import { ancestorsOf, directoryKey, parentOf, type RelativePath } from '../core/paths.ts'
+import { ancestorsOf, directoryKey, isText, parentOf, type RelativePath } from '../core/paths.ts'
 import { gitFailure, tryGit } from '../git/process.ts'
 import type { SnapshotCache } from './cache.ts'
-import type { Directories } from './directories.ts'
+import { type Directories, isUnwatchable } from './directories.ts'
 import { fingerprint, isStats, look } from './disk.ts'
 import { changedPaths, type Listing, listUntracked } from './listing.ts'
 import type { Scan } from './scan.ts'
@@ -91,7 +91,9 @@ export async function narrowListing(scan: Scan, signal: AbortSignal): Promise<Li
 export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Listing | null> {
   const { env, cache, hint, limits, worktree, store } = scan
   if (!cache || !hint || limits.include.length > 0 || cache.listing.unreadable || mayNest(scan, cache)) return null
+  if (hint.subtrees.has('')) return null
   const directories = new Set<string>()
+  const subtrees = new Set(hint.subtrees)
   const changed = new Set<RelativePath>()
   const below = async (path: string) => {
     const entry = await store.trees.lookup(cache.tree, path)
@@ -100,8 +102,11 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
   }
   for (const [directory, entry] of cache.directories.remarkable()) {
     if (entry.seen === 0) directories.add(directory)
+    if (!isUnwatchable(directory)) continue
+    if (entry.rules) return null // whether they changed nobody says
+    subtrees.add(directory)
   }
-  for (const path of [...hint.paths, ...hint.subtrees]) {
+  for (const path of [...hint.paths, ...subtrees]) {
     if (path === '.gitignore' || path.endsWith('/.gitignore')) return null
     // What was covered is looked at; what was not comes in by its directory, if no rule keeps it out.
     const covered = await store.trees.lookup(cache.tree, path)
@@ -111,8 +116,7 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
     directories.add(known)
     const stats = look(env, worktree.root, path)
     const old = cache.directories.get(path)
-    if (isStats(stats) && stats.isDirectory() && old?.ino === stats.ino && !hint.subtrees.has(path))
-      directories.add(path)
+    if (isStats(stats) && stats.isDirectory() && old?.ino === stats.ino && !subtrees.has(path)) directories.add(path)
     else if (isStats(stats) && stats.isDirectory()) {
       // New, or another one under the same name: all that is known below it is in doubt.
       await below(path)
@@ -219,6 +223,7 @@ async function newNames(
     // Git names a directory that holds ignored files only as one; with something else in it each is named alone.
     if (!asked.has(key) && ancestorsOf(path).some((above) => ignored.has(directoryKey(above)))) return null
   }
+  if (!fresh.every(isText)) return null // git is told their names as arguments
   if (fresh.length > 0) {
     const below = await listUntracked(env, { ...scan, index: cache.index, signal, only: fresh })
     if (below === null) return null

@@ -1,7 +1,7 @@
 /** The user's own index: asked for its paths, never written, never copied. */
 import { createHash } from 'node:crypto'
 import { splitNul } from '../core/beside.ts'
-import { ancestorsOf, directoryKey, pathToText, type RelativePath } from '../core/paths.ts'
+import { ancestorsOf, directoryKey, isText, pathToText, type RelativePath } from '../core/paths.ts'
 import type { Env } from '../env.ts'
 import { runGit } from '../git/process.ts'
 import { fingerprint, isStats, look } from './disk.ts'
@@ -53,7 +53,8 @@ export async function bigAndTracked(
     return isStats(stats) && stats.isFile() && stats.size > limits.maxFileSize
   })
   if (big.length === 0) return new Set()
-  const tracked = new Set(await trackedAmong(env, worktree.root, big.length < 500 ? big : []))
+  const nameable = big.length < 500 && big.every(isText)
+  const tracked = new Set(await trackedAmong(env, worktree.root, nameable ? big : []))
   return new Set(big.filter((path) => tracked.has(path)))
 }
 

@@ -61,6 +61,17 @@ test.skipIf(!canLimit)('watches run out: every marker is right, and status names
   expect(scratch.run(['status']).stdout).toContain('max_user_watches')
 })
 
+test('where the path of the worktree holds a backslash every snapshot is a scan from the start', () => {
+  const scratch = new Scratch('back\\slash').init({ 'a.txt': 'one\n', 'd/b.txt': 'one\n' })
+  startDaemon(scratch)
+  expect(statusOf(scratch).state?.why).toContain('a backslash')
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.write({ 'a.txt': 'two\n', 'd/b.txt': 'two\n' })
+  const { ours, gits, mode } = bothTrees(scratch, 'step')
+  expect(ours).toBe(gits)
+  expect(mode).toBe('scan')
+})
+
 test.skipIf(!isRoot)('on an overlay every snapshot is a scan from the start', () => {
   const scratch = new Scratch()
   const [lower, upper, aside] = ['lower', 'upper', 'aside'].map((name) => path.join(scratch.base, name)) as [

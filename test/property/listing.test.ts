@@ -13,8 +13,9 @@ import { Scratch } from '../support/scratch.ts'
 
 const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 20)
 
-const NAMES = ['a', 'b.log', 'c d', 'é', '.gitignore', 'x'] as const
-const directory = fc.constantFrom('', 'd', 'd/e', 'd/e/f', 'g', 'out', 'g/out')
+/** Bytes, one character each: some are no text, and some mean something to a watcher. */
+const NAMES = ['a', 'b.log', 'c d', '\xc3\xa9', 'n\xfe', '.gitignore', 'x'] as const
+const directory = fc.constantFrom('', 'd', 'd/e', 'd/e/f', 'g', 'out', 'g/out', 'l\xff', 'l\xff/m', 'd\\e')
 const spot = fc.tuple(directory, fc.constantFrom(...NAMES)).map(([at, name]) => path.posix.join(at, name))
 
 const step = fc.oneof(
@@ -53,20 +54,20 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
 function carryOut(root: string, one: Step): void {
-  const at = path.join(root, one.at)
-  if (at === root) return
-  const parent = path.dirname(at)
+  const bytes = (name: string) => Buffer.from(`${root}/${name}`, 'latin1')
+  if (one.at === '') return
+  const at = bytes(one.at)
+  const above = (name: string) => fs.mkdirSync(bytes(path.posix.dirname(name)), { recursive: true })
   // A step that makes no sense here does nothing: `mkdir` below a file, a rename onto itself.
   try {
     if (one.op === 'write') {
-      fs.mkdirSync(parent, { recursive: true })
+      above(one.at)
       fs.writeFileSync(at, one.text)
     } else if (one.op === 'remove') fs.rmSync(at, { recursive: true, force: true })
     else if (one.op === 'rename') {
-      const to = path.join(root, one.to)
-      if (to === root) return
-      fs.mkdirSync(path.dirname(to), { recursive: true })
-      fs.renameSync(at, to)
+      if (one.to === '') return
+      above(one.to)
+      fs.renameSync(at, bytes(one.to))
     } else if (one.op === 'link') {
       fs.rmSync(at, { recursive: true, force: true })
       fs.symlinkSync(one.to, at)
@@ -74,9 +75,8 @@ function carryOut(root: string, one: Step): void {
     else if (one.op === 'chmod') {
       if (!fs.lstatSync(at).isSymbolicLink()) fs.chmodSync(at, one.mode)
     } else {
-      fs.mkdirSync(path.join(at, '.git', 'objects'), { recursive: true })
-      fs.mkdirSync(path.join(at, '.git', 'refs'), { recursive: true })
-      fs.writeFileSync(path.join(at, '.git', 'HEAD'), 'ref: refs/heads/main\n')
+      for (const name of ['objects', 'refs']) fs.mkdirSync(bytes(`${one.at}/.git/${name}`), { recursive: true })
+      fs.writeFileSync(bytes(`${one.at}/.git/HEAD`), 'ref: refs/heads/main\n')
     }
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error
