@@ -170,8 +170,10 @@ try {
     quiet: [] as Timed[],
     busy: [] as Timed[],
     undo: [] as Timed[],
+    first: [] as Timed[],
     scan: [] as number[],
     checkout: [] as number[],
+    status: [] as number[],
   }
   ckpt('mark', 'prompt', '--session', 'bench')
   for (let round = 0; round < ROUNDS; round++) {
@@ -184,6 +186,8 @@ try {
     ckpt('redo', '--session', 'bench')
     ckpt('mark', 'prompt', '--session', 'bench')
     fast.quiet.push(ckpt('mark', 'step', '--session', 'bench', '--start'))
+    fast.first.push(ckpt('mark', 'prompt', '--session', `bench ${round}`))
+    fast.status.push(timed('git', ['status', '--porcelain']))
   }
   execFileSync(process.execPath, [program, 'daemon', 'stop'], { cwd: root, env: vars })
   const times = (ours: number, theirs: number) => `${(theirs / ours).toFixed(1)}x better`
@@ -200,6 +204,12 @@ try {
     ms(fast.undo),
     median(fast.checkout),
     'at most 1.5',
+  )
+  report(
+    "With the daemon: a session's first prompt, which says whether anything is uncommitted (10 files are)",
+    ms(fast.first),
+    median(fast.status),
+    'at most 1',
   )
   await benchDaemon({ base, root, files, vars, rounds: ROUNDS })
   const { gated, bare } = gateCost(base, program, vars)
