@@ -19,6 +19,9 @@ export class DirectoryWatcher extends FSWatcher {
   /** Of a watched directory, by chokidar's own entry for it: a new watch knows nothing. */
   readonly #read = new WeakMap<object, { last: Stamp; ino: number }>()
 
+  /** Directories that were read. */
+  readings = 0
+
   /** Names come, go and change in no directory whose own times stay: it is not read again. */
   override _throttle(...[kind, directory, timeout]: Parameters<FSWatcher['_throttle']>) {
     const known = kind === 'readdir' ? this.#read.get(this._getWatchedDir(directory)) : undefined
@@ -31,6 +34,7 @@ export class DirectoryWatcher extends FSWatcher {
     { directoryFilter }: { directoryFilter?: Wanted } = {},
   ): DirectoryStream | undefined {
     if (this.closed) return undefined
+    this.readings++
     const entry = this._getWatchedDir(root)
     const last = stampOf(root)
     // What is watched is an inode: the one that the name stood for at first.

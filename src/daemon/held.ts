@@ -1,7 +1,8 @@
 /** A worktree held open: what the last scan knew stays in memory, and the watcher says what changed since. */
 import { CONFIG_NAMES } from '../config/load.ts'
-import { type Env, lstatIfThere } from '../env.ts'
-import { type HeadState, ignoreFiles } from '../git/repository.ts'
+import { pathFromText, type RelativePath } from '../core/paths.ts'
+import { type Env, lstatIfThere, statIfThere } from '../env.ts'
+import { configFiles, type HeadState, ignoreFiles, type Repository } from '../git/repository.ts'
 import { type Context, type HeldWorktree, type LiveScan, locked } from '../ops/context.ts'
 import { takeSnapshot } from '../ops/record.ts'
 import { readRefs } from '../ops/sessions.ts'
@@ -41,6 +42,9 @@ export class Held implements LiveScan, HeldWorktree {
   #onDisk: string | null = null
   #dirty = false
   #looked = false
+  /** Directories that the watcher passed over, and what they were last compared with. */
+  readonly #skipped = new Set<RelativePath>()
+  #compared: ReadonlySet<RelativePath> | null = null
   #timer: NodeJS.Timeout | null = null
   #fastOff: string | null = null
   #swept = true
@@ -61,19 +65,30 @@ export class Held implements LiveScan, HeldWorktree {
     const ours = new Set(context.worktree.ours.map((path) => `${root}/${path}`))
     this.#watcher = new Watcher(context.env, {
       root,
-      skip: (path) => path === `${root}/.git` || path.endsWith('/.git') || ours.has(path) || this.#isStop(path),
+      skip: (path) => path === `${root}/.git` || path.endsWith('/.git') || ours.has(path) || this.#isUnwatched(path),
       onChange: (path) => this.onChange(path),
     })
     this.#barrier = new Barrier(context.env, `${context.store.worktreeDir}/daemon/cookies`)
   }
 
-  /** Ignored directories with nothing covered below, and repositories of their own. */
-  #isStop(path: string): boolean {
-    const listing = this.#cache?.listing
-    if (!listing) return false
-    const { root } = this.#context.worktree
-    const at = Buffer.from(path.slice(root.length + 1), 'utf8').toString('latin1')
-    return listing.stops.includes(at as never) || listing.nested.includes(at as never)
+  /** Ignored directories and repositories of their own, with nothing covered below. */
+  #isUnwatched(path: string): boolean {
+    const at = pathFromText(path.slice(this.root.length + 1))
+    const skipped = this.#cache?.listing.unwatched.has(at) ?? false
+    if (skipped) this.#skipped.add(at)
+    return skipped
+  }
+
+  /** What was passed over and may hold something covered by now is watched from here on. */
+  #watchMore(): void {
+    const unwatched = this.#cache?.listing.unwatched
+    if (unwatched === this.#compared || !unwatched) return
+    this.#compared = unwatched
+    for (const directory of this.#skipped) {
+      if (unwatched.has(directory)) continue
+      this.#skipped.delete(directory)
+      this.#watcher.follow(directory)
+    }
   }
 
   /** Scans once, so that what is ignored is known, and then watches. */
@@ -117,7 +132,7 @@ export class Held implements LiveScan, HeldWorktree {
     const begun = this.#recent()
     const asked = begun && !begun.taken ? begun.head : this.begin()
     this.#asked!.taken = true
-    const files = configPrint(env, worktree.root)
+    const files = configPrint(env, worktree.root, repository)
     const print = `${(await asked).head} ${files}`
     if (print !== this.#configPrint) {
       const { loadConfig } = await import('../config/load.ts')
@@ -180,12 +195,14 @@ export class Held implements LiveScan, HeldWorktree {
       this.#cache = loadCache(this.#env, this.#context.store)
       this.#onDisk = this.#print()
       this.#dirty = false
+      this.#watchMore()
     }
     return this.#cache
   }
 
   keep(cache: SnapshotCache, mode: 'fast' | 'scan'): void {
     this.#cache = cache
+    this.#watchMore()
     this.#dirty = true
     this.state.lastMode = mode
     this.state.lastMs = this.#env.monotonic() - this.#began
@@ -253,13 +270,14 @@ export class Held implements LiveScan, HeldWorktree {
   }
 }
 
-/** Fingerprint of the files that configuration comes from, the user's and the project's. */
-function configPrint(env: Env, root: string): string {
+/** Fingerprint of the files that configuration comes from, the user's and the project's, and git's, which names ignore files. */
+function configPrint(env: Env, root: string, repository: Repository | null): string {
   const home = `${env.vars.XDG_CONFIG_HOME || `${env.home}/.config`}/ckpt`
-  return [home, root]
-    .flatMap((directory) => CONFIG_NAMES.map((name) => lstatIfThere(env.files, `${directory}/${name}`)))
-    .map((stats) => (stats ? fingerprint(stats) : '-'))
-    .join(' ')
+  const own = [home, root].flatMap((directory) =>
+    CONFIG_NAMES.map((name) => lstatIfThere(env.files, `${directory}/${name}`)),
+  )
+  const gits = repository ? configFiles(env, repository).map((file) => statIfThere(env.files, file)) : []
+  return [...own, ...gits].map((stats) => (stats ? fingerprint(stats) : '-')).join(' ')
 }
 
 /** statfs(2) types whose changes the kernel does not all report. */

@@ -2,6 +2,7 @@
  * What changes in a worktree, as the kernel reports it: chokidar on directories only, whose raw events name the files.
  * It may be wrong; what it says is only a hint, and every doubt (a burst, a closed watch, an error) is said.
  */
+import { pathToText } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import type { Hint } from '../snapshot/scan.ts'
 import type { DirectoryWatcher } from './directory-watcher.ts'
@@ -31,6 +32,8 @@ export class Watcher {
   #fresh = new Map<string, number>()
   /** Why what was seen since the last capture cannot be all; null: nothing speaks against it. */
   #doubt: string | null = 'just started'
+  /** Directories that are watched from some time on: since when nothing was read for their watches, and the reads until then. */
+  readonly #followed = new Map<string, { since: number; reads: number }>()
   #drained = 0
   #counting = false
   failure: string | null = null
@@ -81,6 +84,13 @@ export class Watcher {
     this.#watcher = null
   }
 
+  /** Watches a directory (bytes, relative) that was passed over; it is read whole until its watches stand. */
+  follow(directory: string): void {
+    if (!this.#watcher) return
+    this.#watcher.add(`${this.#input.root}/${pathToText(directory)}`)
+    this.#followed.set(directory, { since: this.#env.monotonic(), reads: this.#watcher.readings })
+  }
+
   #relative(path: string): string | null {
     const { root } = this.#input
     if (path === root) return ''
@@ -118,7 +128,10 @@ export class Watcher {
     for (const path of this.#paths) this.#inFlight.add(path)
     this.#paths = new Set()
     this.#lookedAt = { time: this.#env.monotonic(), doubts: this.#doubts }
-    const hint = { paths: new Set(this.#inFlight), subtrees: new Set(this.#fresh.keys()) }
+    const hint = {
+      paths: new Set(this.#inFlight),
+      subtrees: new Set([...this.#fresh.keys(), ...this.#followed.keys()]),
+    }
     return { hint: this.#doubt === null ? hint : null, why: this.#doubt }
   }
 
@@ -127,6 +140,11 @@ export class Watcher {
     const { time, doubts } = this.#lookedAt
     this.#inFlight.clear()
     for (const [path, since] of this.#fresh) if (time - since > SETTLING) this.#fresh.delete(path)
+    const reads = this.#watcher?.readings ?? 0
+    for (const [path, last] of this.#followed) {
+      if (last.reads !== reads) this.#followed.set(path, { since: time, reads })
+      else if (time - last.since > SETTLING) this.#followed.delete(path)
+    }
     if (whole && this.failure === null && doubts === this.#doubts) this.#doubt = null
   }
 

@@ -1,4 +1,5 @@
 /** The user's repository: found and asked, never written. git-rev-parse(1), git-cat-file(1). */
+import path from 'node:path'
 import { CkptError } from '../core/errors.ts'
 import { isOid, type Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
@@ -119,16 +120,24 @@ export function busyState(env: Env, { gitDir }: Repository, answers: readonly st
   return null
 }
 
-/** The user's own ignore files outside the worktree: `info/exclude` and `core.excludesFile` (gitignore(5)). */
+/** Where the user's own ignore files outside the worktree are looked for: `info/exclude`, `core.excludesFile` (gitignore(5)). */
 export async function ignoreFiles(env: Env, repository: Repository): Promise<string[]> {
   const asked = await tryGit(env, {
     args: ['config', '--type=path', '-z', '--get', 'core.excludesFile'],
     cwd: repository.root,
   })
   const configured = asked.code === 0 ? asked.stdout.toString('utf8').replace(/\0$/, '') : ''
-  const fallback = `${env.vars.XDG_CONFIG_HOME || `${env.home}/.config`}/git/ignore`
-  return [configured || fallback, `${repository.commonDir}/info/exclude`].filter((file) => env.files.existsSync(file))
+  // git resolves it from the worktree's root, where it goes first.
+  const global = configured === '' ? `${userConfig(env)}/git/ignore` : path.resolve(repository.root, configured)
+  return [global, `${repository.commonDir}/info/exclude`]
 }
+
+/** The files that say, among others, which ignore files there are; not those that they include (git-config(1)). */
+export function configFiles(env: Env, { commonDir, gitDir }: Repository): string[] {
+  return [`${commonDir}/config`, `${gitDir}/config.worktree`, `${env.home}/.gitconfig`, `${userConfig(env)}/git/config`]
+}
+
+const userConfig = ({ vars, home }: Env) => vars.XDG_CONFIG_HOME || `${home}/.config`
 
 /** The directories that hold the user's objects: its own and every alternate's (git-count-objects(1)). */
 export async function objectDirectories(env: Env, repository: Repository): Promise<string[]> {

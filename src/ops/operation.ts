@@ -92,7 +92,8 @@ function withoutHeld(plan: Plan, actions: readonly FileAction[]): Plan['units'] 
   return plan.units.map((unit) => ({ ...unit, changes: unit.changes.filter((change) => !held.has(change.path)) }))
 }
 
-async function surroundings({ store }: Context, snapshot: Snapshot, actions: readonly FileAction[]) {
+async function surroundings(context: Context, snapshot: Snapshot, actions: readonly FileAction[]) {
+  const { store } = context
   const { view } = snapshot
   const below = new Map<string, string[]>()
   const files = new Set<string>()
@@ -107,7 +108,7 @@ async function surroundings({ store }: Context, snapshot: Snapshot, actions: rea
     below.set(bare, [...inside, ...empty])
     for (const at of [bare, ...ancestorsOf(bare)]) {
       const found = await store.trees.lookup(view.tree, at)
-      if (found && found.mode !== '40000') files.add(at)
+      if (found ? found.mode !== '40000' : at !== bare && isUncoveredFile(context, at)) files.add(at)
     }
   }
   return {
@@ -115,6 +116,12 @@ async function surroundings({ store }: Context, snapshot: Snapshot, actions: rea
     uncoveredBelow: (directory: string) => uncoveredBelow(withoutSelf(view.beside, directory), directory),
     isFileOnDisk: (path: string) => files.has(path),
   }
+}
+
+/** What no tree tells of (an ignored file, one that is too large) may be in the place of a directory. */
+function isUncoveredFile({ env, worktree }: Context, path: string): boolean {
+  const stats = look(env, worktree.root, path)
+  return isStats(stats) && !stats.isDirectory()
 }
 
 /** The coverage list without the entry for a path itself: a file that is uncovered is not a directory in its place. */

@@ -42,8 +42,12 @@ export interface SnapshotCache {
     ignored: RelativePath[]
     nested: RelativePath[]
     rules: string
+    /** The part of them that no watcher tells of. */
+    outside: string
     /** Ignored directories that are so themselves: nothing below them can be covered. */
     stops: RelativePath[]
+    /** Of the ignored directories and nested repositories, those with nothing covered below: nobody need watch them. */
+    unwatched: ReadonlySet<RelativePath>
     unreadable: boolean
     /** Fingerprints of ignored files, as they were last looked at. */
     prints: ReadonlyMap<RelativePath, string>
@@ -53,7 +57,7 @@ export interface SnapshotCache {
 }
 
 interface StoredCache {
-  version: 3
+  version: 4
   tree: string
   defaults: [number, number, number]
   index: string | null
@@ -62,7 +66,7 @@ interface StoredCache {
   modes: [string, number][]
   directories: [string, number, number, number, number, number, string[], string[], string[], boolean, boolean][]
   userIndex: SnapshotCache['userIndex']
-  listing: Omit<SnapshotCache['listing'], 'prints'> & { prints: [string, string][] }
+  listing: Omit<SnapshotCache['listing'], 'prints' | 'unwatched'> & { prints: [string, string][]; unwatched: string[] }
 }
 
 const fileOf = (store: Store) => `${store.worktreeDir}/cache.json`
@@ -75,7 +79,7 @@ export function loadCache(env: Env, store: Store): SnapshotCache | null {
   const body = bytes.subarray(newline + 1)
   if (createHash('sha1').update(body).digest('hex') !== bytes.toString('latin1', 0, newline)) return null
   const stored = JSON.parse(body.toString('latin1')) as StoredCache
-  if (stored.version !== 3) return null
+  if (stored.version !== 4) return null
   if (stored.index !== null && !env.files.existsSync(`${store.worktreeDir}/${stored.index}`)) return null
   const hot: SnapshotCache['hot'] = new Map()
   for (const [path, oid, link, size, mtimeMs, ctimeMs, ino, mode, seen] of stored.hot) {
@@ -118,7 +122,11 @@ export function loadCache(env: Env, store: Store): SnapshotCache | null {
     modes: new Map(stored.modes as [RelativePath, number][]),
     directories,
     userIndex: stored.userIndex,
-    listing: { ...stored.listing, prints: new Map(stored.listing.prints as [RelativePath, string][]) },
+    listing: {
+      ...stored.listing,
+      unwatched: new Set(stored.listing.unwatched as RelativePath[]),
+      prints: new Map(stored.listing.prints as [RelativePath, string][]),
+    },
     said: null,
   }
 }
@@ -127,7 +135,7 @@ export function loadCache(env: Env, store: Store): SnapshotCache | null {
 export function saveCache(env: Env, store: Store, cache: SnapshotCache): void {
   store.objects.flush() // it names them
   const stored: StoredCache = {
-    version: 3,
+    version: 4,
     tree: cache.tree,
     defaults: [cache.defaults.file, cache.defaults.exec, cache.defaults.directory],
     index: cache.index,
@@ -158,7 +166,7 @@ export function saveCache(env: Env, store: Store, cache: SnapshotCache): void {
       d.rules,
     ]),
     userIndex: cache.userIndex,
-    listing: { ...cache.listing, prints: [...cache.listing.prints] },
+    listing: { ...cache.listing, unwatched: [...cache.listing.unwatched], prints: [...cache.listing.prints] },
   }
   const body = Buffer.from(JSON.stringify(stored), 'latin1')
   const sum = createHash('sha1').update(body).digest('hex')

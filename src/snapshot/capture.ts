@@ -3,7 +3,7 @@ import { constants, type Stats } from 'node:fs'
 import type { Beside } from '../core/beside.ts'
 import { formatBeside, sameBeside } from '../core/beside.ts'
 import type { Oid } from '../core/ids.ts'
-import { isWithin, parentOf, type RelativePath } from '../core/paths.ts'
+import { ancestorsOf, isWithin, parentOf, type RelativePath } from '../core/paths.ts'
 import type { Env } from '../env.ts'
 import type { Store } from '../git/store.ts'
 import type { FileEntry } from '../git/trees.ts'
@@ -13,7 +13,7 @@ import { coverage } from './coverage.ts'
 import { Directories } from './directories.ts'
 import { behindSymlink, isStats, look, permissions } from './disk.ts'
 import { fullListing, type Listing } from './listing.ts'
-import { askIgnored, hintedListing, ignoreRules, narrowListing } from './narrow.ts'
+import { askIgnored, hintedListing, ignoreRules, narrowListing, outsideRules } from './narrow.ts'
 import { type CaptureInput, defaultModes, type Scan } from './scan.ts'
 import { linkObjects, type Seed, seedFromUserIndex } from './seed.ts'
 import { takePaths } from './take.ts'
@@ -299,7 +299,9 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
       ignored: listed.ignored,
       nested: listed.nested,
       rules,
+      outside: cache && listed.narrow?.only ? cache.listing.outside : outsideRules(scan),
       stops,
+      unwatched: await nobodyNeedWatch(scan, { listed, stops, tree, edits: taken.edits }),
       unreadable: walk.unreadable.length > 0,
       prints: beside.ignored,
     },
@@ -316,6 +318,26 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
     // A walk that was cut knows nothing of the directories it did not reach.
     cache: walk.cut ? null : compactIndex(env, store, root, { cache: next, seeds: taken.seeds, gone, seen: scan.seen }),
   }
+}
+
+/** Directories that are not looked into, as long as nothing below them was captured. */
+async function nobodyNeedWatch(
+  { cache, store }: Scan,
+  found: { listed: Listing; stops: readonly RelativePath[]; tree: Oid; edits: ReadonlyMap<string, FileEntry | null> },
+): Promise<ReadonlySet<RelativePath>> {
+  const { listed, stops, tree, edits } = found
+  if (cache && listed.narrow?.only) {
+    const { unwatched } = cache.listing
+    const covered = [...edits].flatMap(([path, entry]) => (entry ? (ancestorsOf(path) as RelativePath[]) : []))
+    if (!covered.some((directory) => unwatched.has(directory))) return unwatched
+    const now = new Set(unwatched)
+    for (const directory of covered) now.delete(directory)
+    return now
+  }
+  const all = new Set<RelativePath>()
+  for (const directory of [...stops, ...listed.nested])
+    if ((await store.trees.lookup(tree, directory))?.mode !== '40000') all.add(directory)
+  return all
 }
 
 /** What is beside the tree, as an object: the last snapshot's if that says the same. */

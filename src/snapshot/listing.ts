@@ -78,7 +78,7 @@ export async function listUntracked(env: Env, input: ListingInput): Promise<Untr
   const exclude = [...worktree.ours.map((own) => `/${pathToText(own)}/`), ...limits.exclude]
   const rules = [
     ...exclude.map((pattern) => `--exclude=${pattern}`),
-    ...worktree.ignoreFiles.map((file) => `--exclude-from=${file}`),
+    ...worktree.ignoreFiles.filter((file) => env.files.existsSync(file)).map((file) => `--exclude-from=${file}`),
     '--exclude-per-directory=.gitignore',
     ...(only.length > 0 ? ['--', ...only.map(pathToText)] : []),
   ]

@@ -6,6 +6,7 @@
 import type { Stats } from 'node:fs'
 import { splitNul } from '../core/beside.ts'
 import { ancestorsOf, directoryKey, isText, parentOf, type RelativePath } from '../core/paths.ts'
+import { statIfThere } from '../env.ts'
 import { gitFailure, tryGit } from '../git/process.ts'
 import type { SnapshotCache } from './cache.ts'
 import { type Directories, isUnwatchable } from './directories.ts'
@@ -22,21 +23,27 @@ const FEW_DIRECTORIES = 400
  * Fingerprint of every ignore rule: the user's files, and each .gitignore that is known. One that changed while we
  * listed never compares equal.
  */
-export function ignoreRules({ env, worktree, limits, seen }: Scan, directories: Directories): string {
-  const print = (root: string, path: string) => {
-    const stats = look(env, root, path)
-    if (!isStats(stats)) return 'none'
-    return atRest({ ctimeMs: stats.ctimeMs, seen }) ? fingerprint(stats) : env.random(8)
-  }
-  const outside = worktree.ignoreFiles.map((file) => {
-    const at = file.lastIndexOf('/')
-    return `${file} ${print(file.slice(0, at), file.slice(at + 1))}`
-  })
+export function ignoreRules(scan: Scan, directories: Directories): string {
+  const { env, worktree, limits } = scan
   const inside: string[] = []
   for (const [directory, entry] of directories) {
-    if (entry.rules) inside.push(print(worktree.root, directory === '' ? '.gitignore' : `${directory}/.gitignore`))
+    if (!entry.rules) continue
+    const stats = look(env, worktree.root, directory === '' ? '.gitignore' : `${directory}/.gitignore`)
+    inside.push(ruleFile(scan, isStats(stats) ? stats : null))
   }
-  return JSON.stringify([limits.include, limits.exclude, limits.maxFileSize, outside, inside.sort().join(' ')])
+  const own = [limits.include, limits.exclude, limits.maxFileSize]
+  return JSON.stringify([...own, outsideRules(scan), inside.sort().join(' ')])
+}
+
+/** Fingerprint of the user's files outside the worktree, of whose changes no watcher tells. */
+export function outsideRules(scan: Scan): string {
+  const { env, worktree } = scan
+  return worktree.ignoreFiles.map((file) => `${file} ${ruleFile(scan, statIfThere(env.files, file))}`).join('\n')
+}
+
+function ruleFile({ env, seen }: Scan, stats: Stats | null): string {
+  if (stats === null) return 'none'
+  return atRest({ ctimeMs: stats.ctimeMs, seen }) ? fingerprint(stats) : env.random(8)
 }
 
 /** What the known directories are like now, and which of them have to be read. */
@@ -91,7 +98,7 @@ export async function narrowListing(scan: Scan, signal: AbortSignal): Promise<Li
 export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Listing | null> {
   const { env, cache, hint, limits, worktree, store } = scan
   if (!cache || !hint || limits.include.length > 0 || cache.listing.unreadable || mayNest(scan, cache)) return null
-  if (hint.subtrees.has('')) return null
+  if (hint.subtrees.has('') || outsideRules(scan) !== cache.listing.outside) return null
   const directories = new Set<string>()
   const subtrees = new Set(hint.subtrees)
   const changed = new Set<RelativePath>()
@@ -115,6 +122,8 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
     while (known !== '' && !cache.directories.has(known)) known = parentOf(known)
     directories.add(known)
     const stats = look(env, worktree.root, path)
+    // Its other names have changed too, and nobody tells of them.
+    if (isStats(stats) && stats.isFile() && stats.nlink > 1) return null
     const old = cache.directories.get(path)
     if (isStats(stats) && stats.isDirectory() && old?.ino === stats.ino && !subtrees.has(path)) directories.add(path)
     else if (isStats(stats) && stats.isDirectory()) {
@@ -249,17 +258,19 @@ export async function askIgnored(
 ): Promise<Set<RelativePath> | null> {
   if (names.size === 0) return new Set()
   const { root, repository } = worktree
-  const input = Buffer.from(
-    [...names].map(([path, kind]) => `./${kind === 'directory' ? directoryKey(path) : path}\0`).join(''),
-    'latin1',
-  )
+  // Without a slash at the end: with one, git takes the rules inside a directory for rules on the directory itself.
+  const input = Buffer.from([...names.keys()].map((path) => `./${path}\0`).join(''), 'latin1')
   const args = ['check-ignore', '--no-index', '-z', '--stdin']
   // Names are taken as pathspecs, and literal ones are not supported here: `./` keeps a leading colon from meaning anything.
   const vars = { GIT_LITERAL_PATHSPECS: '0', ...(repository ? {} : { ...store.vars, GIT_WORK_TREE: root }) }
   const result = await tryGit(env, { args, cwd: root, vars, input, signal })
   if (signal.aborted) return null
   if (result.code > 1) throw gitFailure(args, result) // 1: none of them is ignored
-  const found = new Set(splitNul(result.stdout).map((path) => path.slice(2) as RelativePath))
+  const found = new Set<RelativePath>()
+  for (const answer of splitNul(result.stdout)) {
+    const path = answer.slice(2) as RelativePath
+    found.add(names.get(path) === 'directory' ? directoryKey(path) : path)
+  }
   // The configuration's own patterns are not in any file that git reads.
   if (limits.exclude.length > 0) {
     const { excluder } = await import('./worktree.ts')

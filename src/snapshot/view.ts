@@ -2,6 +2,7 @@
 import { type Beside, parseBeside, uncoveredAt } from '../core/beside.ts'
 import type { Checkpoint } from '../core/checkpoint.ts'
 import type { Oid } from '../core/ids.ts'
+import { ancestorsOf } from '../core/paths.ts'
 import { ABSENT, type PathState, sameState, type Transition } from '../core/state.ts'
 import type { Store } from '../git/store.ts'
 import type { FileEntry } from '../git/trees.ts'
@@ -10,6 +11,7 @@ export class SnapshotView {
   readonly tree: Oid
   readonly beside: Beside
   readonly #store: Store
+  #bare: ReadonlySet<string> | null = null
 
   constructor(store: Store, tree: Oid, beside: Beside) {
     this.#store = store
@@ -26,13 +28,19 @@ export class SnapshotView {
     const bare = path.endsWith('/') ? path.slice(0, -1) : path
     const entry = await this.#store.trees.lookup(this.tree, bare)
     if (path.endsWith('/')) {
-      if (entry?.mode === '40000' || beside.emptyDirectories.has(bare as never)) {
+      if (entry?.mode === '40000' || this.#bareDirectories().has(bare)) {
         return { kind: 'directory', mode: beside.modes.get(path as never) ?? beside.defaults.directory }
       }
     } else if (entry && entry.mode !== '40000') return this.fileState(path, { mode: entry.mode, oid: entry.oid })
     if (entry) return ABSENT
     const uncovered = uncoveredAt(beside, path)
     return uncovered ? { kind: 'unknown', reason: uncovered.reason } : ABSENT
+  }
+
+  /** Directories that are empty, and those that hold nothing else. */
+  #bareDirectories(): ReadonlySet<string> {
+    this.#bare ??= new Set([...this.beside.emptyDirectories].flatMap((path) => [path, ...ancestorsOf(path)]))
+    return this.#bare
   }
 
   fileState(path: string, { mode, oid }: FileEntry): PathState {

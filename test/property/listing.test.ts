@@ -24,7 +24,7 @@ const step = fc.oneof(
     arbitrary: fc.record({
       op: fc.constant('write' as const),
       at: spot,
-      text: fc.constantFrom('1', '22', 'out/\n', '*.log\n', '!x\n'),
+      text: fc.constantFrom('1', '22', 'out/\n', '*.log\n', '!x\n', '*\n', '*\n!.gitignore\n!x\n'),
     }),
   },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('remove' as const), at: fc.oneof(spot, directory) }) },
