@@ -83,7 +83,7 @@ export function realEnv(): Env {
     spawn: (command, args, options) =>
       process.getBuiltinModule('node:child_process').spawn(command, [...args], options),
     vars: process.env,
-    cwd: process.cwd(),
+    cwd: currentDirectory(),
     home: os.homedir(),
     now: () => Date.now(),
     // performance.now() would load a module for it.
@@ -117,6 +117,16 @@ export function realEnv(): Env {
     onCrash: (listener) => {
       process.on('uncaughtExceptionMonitor', listener)
     },
+  }
+}
+
+/** Where this process is; a directory that is there no more by the name that the shell knows, if it knows one. */
+function currentDirectory(): string {
+  try {
+    return process.cwd()
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+    return process.env.PWD?.startsWith('/') ? process.env.PWD : '/'
   }
 }
 

@@ -1,8 +1,9 @@
 /** Our entry in an agent's settings: put in, taken out to the exact bytes, looked for. */
 import { createHash } from 'node:crypto'
+import path from 'node:path'
 import * as z from 'zod/mini'
 import { CkptError } from '../core/errors.ts'
-import { type Env, errno, statIfThere } from '../env.ts'
+import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
 import { readIfThere, writeFileWhole } from '../git/store.ts'
 import { stateDirectory } from '../ops/place.ts'
 import type { Agent, Places, Scope } from './agent.ts'
@@ -68,6 +69,7 @@ function readText(env: Env, path: string): { target: string; text: string | null
     target = env.files.realpathSync(path)
   } catch (error) {
     if (errno(error) !== 'ENOENT') throw error
+    target = linkedTo(env, path)
   }
   const bytes = readIfThere(env, target)
   if (bytes === null) return { target, text: null }
@@ -78,6 +80,14 @@ function readText(env: Env, path: string): { target: string; text: string | null
     })
   }
   return { target, text }
+}
+
+/** Where links lead that end in nothing: the file is made there, and the links stay. */
+function linkedTo({ files }: Env, file: string): string {
+  let at = file
+  for (let depth = 0; depth < 40 && lstatIfThere(files, at)?.isSymbolicLink(); depth++)
+    at = path.resolve(path.dirname(at), files.readlinkSync(at, 'utf8'))
+  return at
 }
 
 function oursOf(env: Env, agent: Agent, scope: Scope): Ours | null {

@@ -41,6 +41,9 @@ export function skipBlank(text: string, from: number): number {
 
 const DEEPEST = 200
 
+/** White space, or one comment. */
+const BLANK = /[ \t\r\n]+|\/\/[^\n]*|\/\*[\s\S]*?\*\//y
+
 class Reader {
   at: number
   readonly #text: string
@@ -59,13 +62,11 @@ class Reader {
 
   blank(): void {
     for (;;) {
-      const rest = /^[ \t\r\n]+|^\/\/[^\n]*|^\/\*[\s\S]*?\*\//.exec(this.#text.slice(this.at, this.at + 4096))
+      BLANK.lastIndex = this.at
+      const rest = BLANK.exec(this.#text)
       if (rest) this.at += rest[0].length
-      else if (this.#text.startsWith('/*', this.at)) {
-        const end = this.#text.indexOf('*/', this.at)
-        if (end < 0) this.fail('a comment has no end')
-        this.at = end + 2
-      } else return
+      else if (this.#text.startsWith('/*', this.at)) this.fail('a comment has no end')
+      else return
     }
   }
 
@@ -208,16 +209,20 @@ export function take(text: string, from: Node, index: number): Edit[] {
   const children = childrenOf(from)
   const one = children[index]!
   const before = children[index - 1]
-  const gap = text.slice(0, one.start).length - text.slice(0, one.start).trimEnd().length
-  let { start, end } = { start: one.start - gap, end: one.end }
+  const above = text.slice(0, one.start).trimEnd().length
+  const commented = endsInLineComment(text.slice(before?.end ?? from.start + 1, above))
+  // The line break that ends a comment goes only if another one follows.
+  const startFor = (end: number) => (commented && !/^[ \t]*(\r?\n|$)/.test(text.slice(end)) ? one.start : above)
+  let { start, end } = { start: startFor(one.end), end: one.end }
   const after = skipBlank(text, one.end)
   if (text[after] === ',') {
     // A comment between the two stays.
     if (after > one.end) return [cut(start, one.end), cut(after, after + 1)]
     end = after + 1
+    start = startFor(end)
   } else if (before) {
     const comma = skipBlank(text, before.end)
-    if (comma < start - 1) return [cut(comma, comma + 1), cut(start, end)]
+    if (comma < above - 1) return [cut(comma, comma + 1), cut(start, end)]
     start = Math.min(start, comma)
   }
   if (children.length === 1) {
@@ -227,6 +232,11 @@ export function take(text: string, from: Node, index: number): Edit[] {
       return [cut(from.start + 1, from.end - 1)]
   }
   return [cut(start, end)]
+}
+
+/** Of white space, commas and comments: whether the last of them is a comment that a line break ends. */
+function endsInLineComment(between: string): boolean {
+  return /\/\/[^\n]*$/.test(between.replaceAll(/\/\*[\s\S]*?\*\/|\/\/[^\n]*\n/g, ' '))
 }
 
 const cut = (start: number, end: number): Edit => ({ offset: start, remove: end - start, insert: '' })

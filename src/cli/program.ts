@@ -17,14 +17,26 @@ export async function runProgram(
   env: Env,
   backends: Backends = new Backends(),
 ): Promise<number> {
-  const arrived = env.monotonic()
-  let broken = false
-  for (const stream of [env.stdout, env.stderr]) {
-    stream.on('error', (error: unknown) => {
-      if (errno(error) !== 'EPIPE') throw error
-      broken = true // whoever read us has seen enough
+  const failed: { error: Error | null } = { error: null }
+  for (const stream of [env.stdout, env.stderr])
+    stream.on('error', (error: Error) => {
+      failed.error ??= error
     })
-  }
+  const code = await carryOut(argv, env, { backends, failed })
+  await new Promise<void>((resolve) => env.stdout.write('', () => resolve()))
+  const { error } = failed
+  // With EPIPE, whoever read us has seen enough; and a hook is never what fails an agent.
+  if (error === null || errno(error) === 'EPIPE' || argv[0] === 'hook') return code
+  env.stderr.write(`ckpt: What was done could not be said: ${error.message}\n`)
+  return code === 0 ? 1 : code
+}
+
+async function carryOut(
+  argv: readonly string[],
+  env: Env,
+  { backends, failed }: { backends: Backends; failed: { error: Error | null } },
+): Promise<number> {
+  const arrived = env.monotonic()
   const json =
     argv.includes('--json') && argv.indexOf('--json') < (argv.includes('--') ? argv.indexOf('--') : argv.length)
   try {
@@ -43,7 +55,7 @@ export async function runProgram(
     const cwd = args.cwd === undefined ? env.cwd : args.cwd.startsWith('/') ? args.cwd : `${env.cwd}/${args.cwd}`
     const shown = showProgress(env, args)
     const output = await command({ env: shown.env, args, cwd, colors, arrived, backends }).finally(shown.clear)
-    return broken ? 0 : await print(env, args, output)
+    return failed.error ? 0 : await print(env, args, output)
   } catch (error) {
     return report(env, { error, json, argv })
   }

@@ -265,8 +265,29 @@ function storeVariables(gitDir: string): Record<string, string> {
 /** gitattributes(5): what the store's info/attributes says wins over every file of the worktree. */
 const ATTRIBUTES = '* -text -filter -ident -working-tree-encoding\n'
 
-export function storeExists(env: Env, place: StorePlace): boolean {
-  return env.files.existsSync(`${place.directory}/store.git/HEAD`)
+/** A damaged one too: without its HEAD git takes it for none. */
+export function storeExists({ files }: Env, { directory }: StorePlace): boolean {
+  return ['HEAD', 'objects'].some((name) => files.existsSync(`${directory}/store.git/${name}`))
+}
+
+/** A store without anything in it, beside the place where it belongs. */
+export async function makeFrame(env: Env, place: StorePlace): Promise<string> {
+  const { files } = env
+  const temporary = `${place.directory}/store.${env.random(6)}.tmp`
+  await runGit(env, {
+    args: ['init', '-q', '--bare', '--template=', `--object-format=${place.hash}`, '--shared=0600', temporary],
+    cwd: place.directory,
+    vars: { GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },
+  })
+  files.mkdirSync(`${temporary}/info`, { recursive: true, mode: 0o700 })
+  files.writeFileSync(`${temporary}/info/attributes`, ATTRIBUTES, { mode: 0o600 })
+  files.writeFileSync(
+    `${temporary}/config`,
+    // Plain `git log` in the store shows prompts.
+    `${files.readFileSync(`${temporary}/config`, 'utf8')}[notes]\n\tdisplayRef = refs/notes/ckpt/*\n[gc]\n\tauto = 0\n`,
+  )
+  for (const name of ['HEAD', 'config']) files.chmodSync(`${temporary}/${name}`, 0o600)
+  return temporary
 }
 
 /**
@@ -280,20 +301,7 @@ export async function createStore(env: Env, place: StorePlace): Promise<boolean>
   if (!storeExists(env, place)) {
     files.mkdirSync(place.directory, { recursive: true, mode: 0o700 })
     files.chmodSync(place.directory, 0o700)
-    const temporary = `${place.directory}/store.${env.random(6)}.tmp`
-    await runGit(env, {
-      args: ['init', '-q', '--bare', '--template=', `--object-format=${place.hash}`, '--shared=0600', temporary],
-      cwd: place.directory,
-      vars: { GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },
-    })
-    files.mkdirSync(`${temporary}/info`, { recursive: true, mode: 0o700 })
-    files.writeFileSync(`${temporary}/info/attributes`, ATTRIBUTES, { mode: 0o600 })
-    files.writeFileSync(
-      `${temporary}/config`,
-      // Plain `git log` in the store shows prompts.
-      `${files.readFileSync(`${temporary}/config`, 'utf8')}[notes]\n\tdisplayRef = refs/notes/ckpt/*\n[gc]\n\tauto = 0\n`,
-    )
-    for (const name of ['HEAD', 'config']) files.chmodSync(`${temporary}/${name}`, 0o600)
+    const temporary = await makeFrame(env, place)
     for (const name of [
       '',
       '/info',

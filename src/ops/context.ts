@@ -2,6 +2,7 @@
 import { type Config, DEFAULTS } from '../config/defaults.ts'
 import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
+import { brokenFrame, mendFrame } from '../git/frame.ts'
 import { type HeadState, ignoreFiles, type Repository, readHead } from '../git/repository.ts'
 import { createStore, Store, type StorePlace, storeExists } from '../git/store.ts'
 import type { SnapshotCache } from '../snapshot/cache.ts'
@@ -53,6 +54,8 @@ export interface OpenOptions {
   reading?: boolean
   /** Passes over an invalid project file that is not committed. */
   forgiving?: boolean
+  /** Puts right what keeps git from opening the store. */
+  mend?: boolean
 }
 
 /** @throws CkptError BAD_ROOT, NOT_INITIALIZED, CONFIG */
@@ -70,6 +73,19 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
   ])
   let place = placeStore(env, found, { config, outcome })
   let exists = storeExists(env, place)
+  const broken = exists ? brokenFrame(env, place) : []
+  if (broken.length > 0) {
+    if (!options.mend)
+      throw new CkptError(
+        'DAMAGED',
+        `The store cannot be opened: ${broken.join(' and ')} of it is missing or damaged. ${outcome}`,
+        {
+          hints: ['ckpt doctor --fix'],
+        },
+      )
+    await mendFrame(env, place)
+    warnings.push(`The store could not be opened: its ${broken.join(' and ')} was written anew.`)
+  }
   if (!exists && !found.repository && !options.init) {
     throw new CkptError('NOT_INITIALIZED', `${found.root} is a plain directory without a store. ${outcome}`, {
       hints: ['ckpt init   (checkpoints for this directory)', 'git init'],
@@ -82,8 +98,11 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
     exists = true
   }
   const store = Store.open(env, place)
-  // The common store may be there without this worktree's part.
-  if (exists && !env.files.existsSync(store.worktreeDir)) exists = false
+  // The common store may be there without this worktree's part; but where it has refs, only its directory is lost.
+  if (exists && !env.files.existsSync(store.worktreeDir)) {
+    exists = (await store.refs(store.refPrefix)).length > 0
+    if (exists) env.files.mkdirSync(store.worktreeDir, { recursive: true, mode: 0o700 })
+  }
   return {
     env,
     worktree: describeWorktree(found, place, ignored),

@@ -133,8 +133,8 @@ export function isHeld(env: Env, path: string): boolean {
 function tryTake(env: Env, path: string, own: Holder, depth = 0): (() => void) | null {
   const { files } = env
   const draft = `${path}.${own.nonce}.${depth}.tmp`
-  files.writeFileSync(draft, `${JSON.stringify(own)}\n`, { mode: 0o600, flag: 'wx' })
   try {
+    files.writeFileSync(draft, `${JSON.stringify(own)}\n`, { mode: 0o600, flag: 'wx' })
     try {
       files.linkSync(draft, path)
       return () => giveBack(env, path, own.nonce)

@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { append, applyEdits, dataOf, parseJsonc } from '../../src/agents/jsonc.ts'
+import { append, applyEdits, dataOf, parseJsonc, take } from '../../src/agents/jsonc.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
 const FILES: Record<string, string> = {
@@ -192,6 +192,50 @@ test('appending to any JSON, however it is laid out, adds the value and nothing 
     ),
     { numRuns: 300 },
   )
+})
+
+test('taking an element out of any list leaves the others, however it is laid out', () => {
+  const blank = fc.constantFrom(
+    '',
+    ' ',
+    '\n',
+    '\n  ',
+    ' // it\n',
+    '\n  // it, too\n  ',
+    ' /* it */ ',
+    '/* a\n b */',
+    `// ${'x'.repeat(5000)}\n`,
+  )
+  const item = fc.tuple(blank, fc.constantFrom('1', '"// no comment"', '{ "a": [] }', '["/*"]'), blank)
+  fc.assert(
+    fc.property(
+      fc.array(item, { minLength: 1, maxLength: 4 }),
+      blank,
+      fc.boolean(),
+      fc.nat(),
+      (items, end, more, pick) => {
+        const text = `[${items.map(([a, one, b]) => `${a}${one}${b}`).join(',')}${more ? ',' : ''}${end}]`
+        const node = parseJsonc(text)
+        const index = pick % items.length
+        const after = applyEdits(text, take(text, node, index))
+        const left = (dataOf(node) as Json[]).filter((_, i) => i !== index)
+        expect(dataOf(parseJsonc(after)), `${text}\n${after}`).toEqual(left)
+      },
+    ),
+    { numRuns: 2000 },
+  )
+})
+
+test('a link that leads nowhere yet stays one', () => {
+  const scratch = new Scratch().init()
+  const file = path.join(scratch.home, '.claude/settings.json')
+  fs.mkdirSync(path.dirname(file))
+  fs.symlinkSync('../dots/settings.json', file)
+  scratch.ckpt('agent', 'install', 'claude')
+  expect(fs.lstatSync(file).isSymbolicLink()).toBe(true)
+  expect(fs.readFileSync(file, 'utf8')).toContain('ckpt-hook')
+  scratch.ckpt('agent', 'uninstall', 'claude')
+  expect([fs.lstatSync(file).isSymbolicLink(), fs.existsSync(path.join(scratch.home, 'dots'))]).toEqual([true, false])
 })
 
 test('doctor says which hooks will really run, and what stands in the way', () => {

@@ -169,6 +169,32 @@ test('without ckpt, Node and daemon it is nothing: no word, exit 0', async () =>
   expect(await later(scratch, call(scratch, 't1'), { client: `${bin}/ckpt-hook`, vars: { PATH: bin } })).toEqual(SILENT)
 })
 
+test('where Node cannot start it is nothing; options for other programs do not keep it from starting', async () => {
+  const scratch = new Scratch().init()
+  fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'watch:\n  start: never\n')
+  const bin = withoutNode(scratch)
+  const prompt = says(scratch, 'UserPromptSubmit', { prompt: 'go' })
+  expect(await later(scratch, prompt, { vars: { PATH: bin } })).toEqual(SILENT)
+  expect(await later(scratch, prompt, { vars: { NODE_OPTIONS: '--require /gone/loader.js' } })).toEqual(SILENT)
+  expect(scratch.ckpt('list').turns).toHaveLength(1)
+})
+
+test('from a directory that is gone, and without cat, the marker is there', async () => {
+  const { scratch } = prompted()
+  const gone = scratch.at('gone')
+  fs.mkdirSync(gone)
+  const script = `cd ${gone} && rmdir ${gone} && exec ${CLIENT} claude`
+  const input = JSON.stringify({ ...call(scratch, 't1'), cwd: gone })
+  const ran = spawnSync('sh', ['-c', script], { cwd: scratch.root, env: scratch.vars, input, encoding: 'utf8' })
+  expect([ran.status, ran.stdout]).toEqual([0, ''])
+  const node = path.join(scratch.base, 'node-only')
+  fs.mkdirSync(node)
+  for (const name of ['node', 'env', 'git']) fs.symlinkSync(which(name)!, path.join(node, name))
+  expect(await later(scratch, call(scratch, 't2'), { vars: { PATH: node } })).toEqual(SILENT)
+  expect(calls(scratch)).toEqual(['t1', 't2'])
+})
+
 test('many at once: each is recorded once', async () => {
   const { scratch } = prompted()
   const ids = Array.from({ length: 24 }, (_, i) => `t${String(i).padStart(2, '0')}`)

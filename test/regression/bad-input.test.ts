@@ -3,8 +3,36 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { Scratch } from '../support/scratch.ts'
+import { PROGRAM, Scratch } from '../support/scratch.ts'
 import { corruptObject, inStore, ownDirectory, removeObject, storeOf } from '../support/store-surgery.ts'
+
+test('bad input: where standard output cannot be written that is said in a line, and what was done is done', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  const run = (...args: string[]) => {
+    const full = fs.openSync('/dev/full', 'w')
+    try {
+      const stdio = ['ignore', full, 'pipe'] as const
+      return spawnSync(process.execPath, [PROGRAM, ...args], {
+        cwd: scratch.root,
+        env: scratch.vars,
+        stdio: [...stdio],
+        encoding: 'utf8',
+      })
+    } finally {
+      fs.closeSync(full)
+    }
+  }
+  for (const args of [['list'], ['undo', '--json']]) {
+    const { status, stderr } = run(...args)
+    expect([status, stderr.trim().split('\n')]).toEqual([
+      1,
+      [expect.stringMatching(/^ckpt: What was done could not be said: ENOSPC/)],
+    ])
+  }
+  expect(scratch.read('a.txt')).toBe('one\n')
+  expect(run('hook', 'cursor', 'beforeSubmitPrompt').status).toBe(0)
+})
 
 test('bad input: wrong commands, flags and values are usage errors, and change nothing', () => {
   const scratch = new Scratch().init()

@@ -36,6 +36,38 @@ const turns = (scratch: Scratch) =>
     .ckpt('list', '--hidden', '--abandoned')
     .turns.map((turn: Json) => `${turn.n}${turn.hidden ? ' hidden' : ''}${turn.abandoned ? ' abandoned' : ''}`)
 
+test.each([
+  ['HEAD', ''],
+  ['HEAD', null],
+  ['config', ''],
+  ['config', null],
+] as const)('a store whose %s is %j is damaged, not empty, and is put right', (name, content) => {
+  const scratch = threeTurns()
+  const file = path.join(storeOf(scratch), name)
+  const whole = fs.readFileSync(file, 'utf8')
+  if (content === null) fs.rmSync(file)
+  else fs.writeFileSync(file, content)
+  for (const command of ['list', 'status', 'verify', 'undo', 'doctor']) {
+    const { code, document } = scratch.tryCkpt(command)
+    expect([command, code, document.error.code]).toEqual([command, 7, 'DAMAGED'])
+    expect(document.error.hints).toContain('ckpt doctor --fix')
+  }
+  expect(scratch.ckpt('doctor', '--fix').warnings.join()).toContain(`its ${name} was written anew`)
+  expect(fs.readFileSync(file, 'utf8')).toBe(whole)
+  expect(scratch.ckpt('verify').problems).toEqual([])
+  scratch.ckpt('undo', '--turns', '3')
+  expect(scratch.read('a.txt')).toBe('one\n')
+})
+
+test("where this worktree's own directory is gone, its turns are not", () => {
+  const scratch = threeTurns()
+  fs.rmSync(ownDirectory(scratch), { recursive: true })
+  expect(turns(scratch)).toEqual(['3', '2', '1'])
+  expect(scratch.tryCkpt('verify').code).toBe(7) // what the directory said of the refs is lost
+  scratch.ckpt('undo', '--turns', '3')
+  expect(scratch.read('a.txt')).toBe('one\n')
+})
+
 describe('a ref that was cut short', () => {
   test('a live branch is set to its newest checkpoint, and the commands work again', () => {
     const scratch = threeTurns()

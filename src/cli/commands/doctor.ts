@@ -10,9 +10,10 @@ import type { Command } from '../command.ts'
 import { table } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, colors }) => {
-  const context = await openContext(env, cwd, { reading: true })
+  const fix = flag(args, 'fix')
+  const context = await openContext(env, cwd, { reading: true, mend: fix })
   try {
-    const findings = await doctor(context, { fix: flag(args, 'fix'), breakLock: flag(args, 'break-lock') })
+    const findings = await doctor(context, { fix, breakLock: flag(args, 'break-lock') })
     if (context.repository) findings.push(await hooksFinding(context))
     const places = { home: env.home, vars: env.vars, root: context.worktree.root }
     const agents = (await Promise.all(AGENT_NAMES.map(findAgent))).filter((agent) => agent !== null)
