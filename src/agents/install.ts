@@ -68,10 +68,15 @@ function readText(env: Env, path: string): { target: string; text: string | null
   try {
     target = env.files.realpathSync(path)
   } catch (error) {
-    if (errno(error) !== 'ENOENT') throw error
+    if (errno(error) !== 'ENOENT') throw unreadable(path, error)
     target = linkedTo(env, path)
   }
-  const bytes = readIfThere(env, target)
+  let bytes: Buffer | null
+  try {
+    bytes = readIfThere(env, target)
+  } catch (error) {
+    throw unreadable(path, error)
+  }
   if (bytes === null) return { target, text: null }
   const text = bytes.toString('utf8')
   if (!Buffer.from(text, 'utf8').equals(bytes)) {
@@ -80,6 +85,14 @@ function readText(env: Env, path: string): { target: string; text: string | null
     })
   }
   return { target, text }
+}
+
+function unreadable(path: string, cause: unknown): CkptError {
+  const { message } = cause instanceof CkptError && cause.cause instanceof Error ? cause.cause : (cause as Error)
+  return new CkptError('CONFIG', `${path} cannot be read: ${message}. Nothing was changed.`, {
+    hints: [`look at ${path}, then run the command again`],
+    cause,
+  })
 }
 
 /** Where links lead that end in nothing: the file is made there, and the links stay. */

@@ -45,13 +45,23 @@ export async function coverCommits(
 
 async function commitsOf({ env }: Context, { root }: Repository, range: string) {
   // Without `..` it is one commit, as for git show.
-  const revs = range.includes('..') ? [range] : ['-1', range]
-  const args = ['log', '--no-show-signature', '--reverse', '-z', '--format=%H %s', '--end-of-options', ...revs, '--']
+  const only = range.includes('..') ? [] : ['-1']
+  const args = [
+    'log',
+    '--no-show-signature',
+    '--reverse',
+    '-z',
+    '--format=%H %s',
+    ...only,
+    '--end-of-options',
+    range,
+    '--',
+  ]
   const result = await tryGit(env, { args, cwd: root })
   if (result.code !== 0) {
     throw new CkptError(
       'NOT_FOUND',
-      `${JSON.stringify(range)} is no range of commits here: ${result.stderr.trim().split('\n')[0] ?? ''} Nothing was changed.`,
+      `${JSON.stringify(range)} is no range of commits here (${result.stderr.trim().split('\n')[0] ?? ''}). Nothing was changed.`,
       { hints: ['ckpt verify --ref origin/main..HEAD', 'git fetch --unshallow   (in CI, where history is cut)'] },
     )
   }

@@ -226,6 +226,25 @@ test('taking an element out of any list leaves the others, however it is laid ou
   )
 })
 
+test('settings that cannot be read are named, and the other agents are said all the same', () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('agent', 'install', 'cursor')
+  fs.mkdirSync(path.join(scratch.home, '.gemini'))
+  fs.writeFileSync(path.join(scratch.home, '.gemini/settings.json'), '{ broken')
+  fs.mkdirSync(path.join(scratch.home, '.claude/settings.json'), { recursive: true })
+  fs.mkdirSync(path.join(scratch.home, '.codex'))
+  fs.symlinkSync('hooks.json', path.join(scratch.home, '.codex/hooks.json'))
+  const { code, document } = scratch.tryCkpt('agent', 'status')
+  expect([code, document.error.code]).toEqual([2, 'CONFIG'])
+  for (const name of ['.gemini/settings.json', '.claude/settings.json', '.codex/hooks.json'])
+    expect(document.error.message).toContain(name)
+  expect(document.agents).toContainEqual(expect.objectContaining({ name: 'cursor' }))
+  for (const agent of ['gemini', 'claude', 'codex']) {
+    const refused = scratch.tryCkpt('agent', 'install', agent)
+    expect([agent, refused.code, refused.document.error.code]).toEqual([agent, 2, 'CONFIG'])
+  }
+})
+
 test('a link that leads nowhere yet stays one', () => {
   const scratch = new Scratch().init()
   const file = path.join(scratch.home, '.claude/settings.json')

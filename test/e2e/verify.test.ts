@@ -295,7 +295,11 @@ test('--ref: which commits recorded turns account for', async () => {
   expect(strict.code).toBe(7)
   expect(strict.document.problems.join()).toContain('mine.txt')
   expect(scratch.ckpt('verify', '--ref', 'HEAD~3..HEAD~1', '--covered').problems).toEqual([])
+  const one = scratch.ckpt('verify', '--ref', 'HEAD~1').commits
+  expect(one).toEqual([commits[1]])
   expect(scratch.tryCkpt('verify', '--ref', 'nowhere..HEAD').code).toBe(3)
+  const nope = scratch.tryCkpt('verify', '--ref', 'nope')
+  expect([nope.code, nope.document.error.message]).toEqual([3, expect.stringMatching(/nope.*'nope'\)\. Nothing/)])
   expect(scratch.tryCkpt('verify', '--covered').code).toBe(2)
 })
 

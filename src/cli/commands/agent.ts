@@ -95,10 +95,29 @@ function status(
   agents: readonly Agent[],
   { scopes, places }: { scopes: readonly Scope[]; places: Places },
 ): Output {
-  const rows = agents.flatMap((agent) => scopes.flatMap((scope) => standing(env, agent, { scope, places }) ?? []))
+  const unread: CkptError[] = []
+  const rows = agents.flatMap((agent) =>
+    scopes.flatMap((scope) => {
+      try {
+        return standing(env, agent, { scope, places }) ?? []
+      } catch (error) {
+        if (!(error instanceof CkptError)) throw error
+        unread.push(error) // the others are said all the same
+        return []
+      }
+    }),
+  )
+  const [first] = unread
   return {
     json: { agents: rows.map(({ agent, ...rest }) => ({ name: agent, ...rest })) },
     text: agentStatusText(rows),
+    ...(first
+      ? {
+          ok: false,
+          exitCode: first.exitCode,
+          error: { code: first.code, message: unread.map(({ message }) => message).join(' '), hints: [...first.hints] },
+        }
+      : {}),
   }
 }
 
