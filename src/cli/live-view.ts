@@ -4,11 +4,13 @@ import type { Backends } from '../backends/backends.ts'
 import { callHere } from '../calls/call.ts'
 import type { Capability } from '../core/capabilities.ts'
 import { pathToText, printable } from '../core/paths.ts'
+import { collector } from '../daemon/collector.ts'
 import type { Daemon } from '../daemon/server.ts'
 import type { Env } from '../env.ts'
 import { onDoubleEscape } from '../library/double-escape.ts'
 import { type Caller, WorktreeFunctions } from '../library/facade.ts'
 import { outcomeText, rewindMenu } from '../library/rewind-menu.ts'
+import { COLUMNS } from '../library/screen.ts'
 import { listTurns } from '../ops/history.ts'
 import type { Colors } from './command.ts'
 import { listText } from './present/text.ts'
@@ -102,27 +104,20 @@ export function startView(
   }, REDRAW)
   const run = (argv: string[]) =>
     daemon.enqueue(async () => {
-      let said = ''
-      const collect = Object.assign(Object.create(env.stdout) as typeof env.stdout, {
-        isTTY: false,
-        write: (chunk: unknown) => {
-          said += String(chunk)
-          return true
-        },
-      })
+      const said = collector(false, env.stdout.columns ?? COLUMNS)
       await runProgram(
         argv,
         {
           ...env,
           held: daemon.held,
           cwd: daemon.held.root,
-          stdout: collect,
-          stderr: collect,
+          stdout: said.stream,
+          stderr: said.stream,
           onSignal: () => () => undefined,
         },
         backends,
       )
-      message = said.trimEnd()
+      message = said.text().trimEnd()
       redraw()
     })
   const onKey = (key: Buffer) => {
