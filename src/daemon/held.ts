@@ -65,14 +65,14 @@ export class Held implements LiveScan, HeldWorktree {
     const ours = new Set(context.worktree.ours.map((path) => `${root}/${path}`))
     this.#watcher = new Watcher(context.env, {
       root,
-      skip: (path) => path === `${root}/.git` || path.endsWith('/.git') || ours.has(path) || this.#isUnwatched(path),
+      skip: (path) => path === `${root}/.git` || path.endsWith('/.git') || ours.has(path) || this.#passesOver(path),
       onChange: (path) => this.onChange(path),
     })
     this.#barrier = new Barrier(context.env, `${context.store.worktreeDir}/daemon/cookies`)
   }
 
-  /** Ignored directories and repositories of their own, with nothing covered below. */
-  #isUnwatched(path: string): boolean {
+  /** Ignored directories and repositories of their own, with nothing covered below: they are remembered, for that may change. */
+  #passesOver(path: string): boolean {
     const at = pathFromText(path.slice(this.root.length + 1))
     const skipped = this.#cache?.listing.unwatched.has(at) ?? false
     if (skipped) this.#skipped.add(at)

@@ -3,7 +3,7 @@ import { splitNul } from '../core/beside.ts'
 import type { Oid } from '../core/ids.ts'
 import { isText, pathToText } from '../core/paths.ts'
 import { tryGit, withObjectsOf } from '../git/process.ts'
-import { hasUncommittedChanges } from '../git/repository.ts'
+import { hasUncommittedChanges, type Repository } from '../git/repository.ts'
 import type { Captured } from '../snapshot/capture.ts'
 import type { Context } from './context.ts'
 
@@ -26,7 +26,8 @@ export async function hadUncommittedChanges(
 ): Promise<boolean> {
   const { env, repository } = context
   if (!repository) return false
-  const other = head === null || snapshot.degraded ? null : await pathsOtherThan(context, head, snapshot.tree, signal)
+  const { tree, degraded } = snapshot
+  const other = head === null || degraded ? null : await pathsOtherThan(context, { repository, head, tree, signal })
   if (other === null) return hasUncommittedChanges(env, repository, { signal })
   const suspects = [...other, ...snapshot.beside.uncovered.map(({ path }) => path)]
   if (suspects.length === 0) return false
@@ -37,14 +38,12 @@ export async function hadUncommittedChanges(
 
 /** Null: git cannot compare them. */
 async function pathsOtherThan(
-  { env, repository, store }: Context,
-  head: Oid,
-  tree: Oid,
-  signal: AbortSignal,
+  { env, store }: Context,
+  { repository, head, tree, signal }: { repository: Repository; head: Oid; tree: Oid; signal: AbortSignal },
 ): Promise<string[] | null> {
   const args = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', `${head}^{tree}`, tree]
   store.objects.flush() // for a git that is not the store's
   const vars = withObjectsOf([`${store.gitDir}/objects`])
-  const asked = await tryGit(env, { args, cwd: repository!.root, vars, signal }).catch(() => null)
+  const asked = await tryGit(env, { args, cwd: repository.root, vars, signal }).catch(() => null)
   return asked?.code === 0 ? splitNul(asked.stdout) : null
 }

@@ -106,13 +106,13 @@ async function coverOne(
   const ended = inOrder.filter((one) => isWork(one) && (!maker || one.time <= maker.before.time)).reverse()
   if (ended.length === 0) return none('no turn was recorded before it')
   const changed = await changedFiles(context, repository, id)
-  let foreign: string | null = null
+  let foreign = ''
   for (const one of ended.slice(0, 50)) {
     const other = await firstForeign(context, one, changed)
     if (other === null) return by(one, 'holds what the turn left')
-    foreign ??= other
+    foreign ||= other
   }
-  return none(`${printable(pathToText(foreign!))} is not as any turn left it`)
+  return none(`${printable(pathToText(foreign))} is not as any turn left it`)
 }
 
 /** A turn at work: what lies before this checkpoint is the turn's own. */

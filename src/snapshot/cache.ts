@@ -42,7 +42,7 @@ export interface SnapshotCache {
     ignored: RelativePath[]
     nested: RelativePath[]
     rules: string
-    /** The part of them that no watcher tells of. */
+    /** Those outside the worktree, of which no watcher tells. */
     outside: string
     /** Ignored directories that are so themselves: nothing below them can be covered. */
     stops: RelativePath[]

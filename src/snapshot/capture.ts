@@ -3,7 +3,7 @@ import { constants, type Stats } from 'node:fs'
 import type { Beside } from '../core/beside.ts'
 import { formatBeside, sameBeside } from '../core/beside.ts'
 import type { Oid } from '../core/ids.ts'
-import { ancestorsOf, isWithin, parentOf, type RelativePath } from '../core/paths.ts'
+import { isWithin, parentOf, type RelativePath } from '../core/paths.ts'
 import type { Env } from '../env.ts'
 import type { Store } from '../git/store.ts'
 import type { FileEntry } from '../git/trees.ts'
@@ -16,6 +16,7 @@ import { fullListing, type Listing } from './listing.ts'
 import { askIgnored, hintedListing, ignoreRules, narrowListing, outsideRules } from './narrow.ts'
 import { type CaptureInput, defaultModes, type Scan } from './scan.ts'
 import { linkObjects, type Seed, seedFromUserIndex } from './seed.ts'
+import { nobodyNeedWatch, stopsFor } from './stops.ts'
 import { takePaths } from './take.ts'
 import { readUserIndex, type UserIndex } from './user-index.ts'
 import { atRest, type WalkResult, walkDirectories } from './walk.ts'
@@ -155,18 +156,6 @@ async function listWorktree(scan: Scan, signal: AbortSignal): Promise<Listing | 
   const narrow = (scan.hint && (await hintedListing(scan, signal))) || (await narrowListing(scan, signal))
   if (signal.aborted) return null
   return narrow ?? (await fullListing(scan.env, { ...scan, index: scan.cache?.index ?? null, signal }))
-}
-
-/** Ignored directories that are ignored themselves: nothing below them can be covered. */
-async function stopsFor(scan: Scan, listed: Listing): Promise<RelativePath[]> {
-  if (listed.stops) return listed.stops
-  const directories = new Map<RelativePath, 'directory'>()
-  for (const path of listed.ignored) {
-    if (path.endsWith('/')) directories.set(path.slice(0, -1) as RelativePath, 'directory')
-  }
-  // git also collapses a directory that is not ignored itself, but all of whose files are: what comes into it may not be.
-  const asked = await askIgnored(scan, directories, new AbortController().signal)
-  return [...(asked ?? [])].map((path) => path.replace(/\/$/, '') as RelativePath)
 }
 
 async function walkListed(scan: Scan, listed: Listing, stops: readonly RelativePath[]): Promise<WalkResult> {
@@ -318,26 +307,6 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
     // A walk that was cut knows nothing of the directories it did not reach.
     cache: walk.cut ? null : compactIndex(env, store, root, { cache: next, seeds: taken.seeds, gone, seen: scan.seen }),
   }
-}
-
-/** Directories that are not looked into, as long as nothing below them was captured. */
-async function nobodyNeedWatch(
-  { cache, store }: Scan,
-  found: { listed: Listing; stops: readonly RelativePath[]; tree: Oid; edits: ReadonlyMap<string, FileEntry | null> },
-): Promise<ReadonlySet<RelativePath>> {
-  const { listed, stops, tree, edits } = found
-  if (cache && listed.narrow?.only) {
-    const { unwatched } = cache.listing
-    const covered = [...edits].flatMap(([path, entry]) => (entry ? (ancestorsOf(path) as RelativePath[]) : []))
-    if (!covered.some((directory) => unwatched.has(directory))) return unwatched
-    const now = new Set(unwatched)
-    for (const directory of covered) now.delete(directory)
-    return now
-  }
-  const all = new Set<RelativePath>()
-  for (const directory of [...stops, ...listed.nested])
-    if ((await store.trees.lookup(tree, directory))?.mode !== '40000') all.add(directory)
-  return all
 }
 
 /** What is beside the tree, as an object: the last snapshot's if that says the same. */

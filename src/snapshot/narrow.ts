@@ -20,8 +20,8 @@ import { isOurs } from './worktree.ts'
 const FEW_DIRECTORIES = 400
 
 /**
- * Fingerprint of every ignore rule: the user's files, and each .gitignore that is known. One that changed while we
- * listed never compares equal.
+ * Fingerprint of the ignore rules inside: each .gitignore that is known, and the configuration's. One that changed while
+ * we listed never compares equal.
  */
 export function ignoreRules(scan: Scan, directories: Directories): string {
   const { env, worktree, limits } = scan
@@ -31,11 +31,10 @@ export function ignoreRules(scan: Scan, directories: Directories): string {
     const stats = look(env, worktree.root, directory === '' ? '.gitignore' : `${directory}/.gitignore`)
     inside.push(ruleFile(scan, isStats(stats) ? stats : null))
   }
-  const own = [limits.include, limits.exclude, limits.maxFileSize]
-  return JSON.stringify([...own, outsideRules(scan), inside.sort().join(' ')])
+  return JSON.stringify([limits.include, limits.exclude, limits.maxFileSize, inside.sort().join(' ')])
 }
 
-/** Fingerprint of the user's files outside the worktree, of whose changes no watcher tells. */
+/** The same of the user's files outside the worktree, of whose changes no watcher tells. */
 export function outsideRules(scan: Scan): string {
   const { env, worktree } = scan
   return worktree.ignoreFiles.map((file) => `${file} ${ruleFile(scan, statIfThere(env.files, file))}`).join('\n')
@@ -88,7 +87,8 @@ export async function narrowListing(scan: Scan, signal: AbortSignal): Promise<Li
   const tracked = changedPaths(env, { ...scan, index: cache.index, signal })
   tracked.catch(() => undefined)
   const looked = lookAtDirectories(scan, cache)
-  if (!looked || ignoreRules(scan, cache.directories) !== cache.listing.rules) return null
+  if (!looked || outsideRules(scan) !== cache.listing.outside) return null
+  if (ignoreRules(scan, cache.directories) !== cache.listing.rules) return null
   const { stats } = looked
   const news = await newNames(scan, cache, { directories: looked.changed, stats, signal })
   return news && { ...news.listing, changed: await tracked, narrow: { stats, ...news.found } }

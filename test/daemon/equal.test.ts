@@ -1,5 +1,4 @@
 // With the watcher on, flooded or starved, each snapshot equals a full scan.
-import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import * as fc from 'fast-check'
@@ -9,6 +8,7 @@ import { realEnv } from '../../src/env.ts'
 import { closeContext, openContext } from '../../src/ops/context.ts'
 import { takeSnapshot } from '../../src/ops/record.ts'
 import { readRefs } from '../../src/ops/sessions.ts'
+import { treeByGit } from '../support/judge.ts'
 import { Scratch } from '../support/scratch.ts'
 
 const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 12)
@@ -66,16 +66,7 @@ async function compare(held: Held, scratch: Scratch, root: string) {
   const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: root }
   const live = await held.context(env)
   const quick = await takeSnapshot(live, readRefs(live))
-  // The judge: git itself, with an index of its own.
-  const index = path.join(scratch.base, `judge-${Math.random()}`)
-  const git = (...args: string[]) =>
-    execFileSync('git', args, {
-      cwd: root,
-      encoding: 'utf8',
-      env: { ...scratch.vars, GIT_INDEX_FILE: index, GIT_DIR: path.join(root, '.git'), GIT_WORK_TREE: root },
-    }).trim()
-  git('add', '-A')
-  return { quick: quick.tree, full: git('write-tree'), mode: quick.mode }
+  return { quick: quick.tree, full: treeByGit(scratch, { root }), mode: quick.mode }
 }
 
 /** What long runs found. */

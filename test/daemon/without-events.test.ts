@@ -1,10 +1,11 @@
 // Where the kernel reports not all, or nothing: what is recorded is right all the same, and the daemon says why it is slow.
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { startDaemon } from '../support/daemon.ts'
+import { treeByGit } from '../support/judge.ts'
 import { PROGRAM, Scratch } from '../support/scratch.ts'
 
 const canLimit = spawnSync('unshare', ['-Ur', 'sh', '-c', 'echo 30 > /proc/sys/user/max_inotify_watches']).status === 0
@@ -18,15 +19,7 @@ interface Marked {
 /** A marker's tree, and what git itself makes of the worktree. */
 function bothTrees(scratch: Scratch, ...marker: string[]): { ours: string; gits: string; mode: string } {
   const { checkpoint, mode } = scratch.ckpt('mark', ...marker, '--session', 's') as unknown as Marked
-  const index = path.join(scratch.base, `judge-${Math.random()}`)
-  const git = (...args: string[]) =>
-    execFileSync('git', args, {
-      cwd: scratch.root,
-      encoding: 'utf8',
-      env: { ...scratch.vars, GIT_INDEX_FILE: index },
-    }).trim()
-  git('add', '-A')
-  return { ours: checkpoint.tree, gits: git('write-tree'), mode }
+  return { ours: checkpoint.tree, gits: treeByGit(scratch), mode }
 }
 
 interface Status {

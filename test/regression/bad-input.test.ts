@@ -260,6 +260,7 @@ test.skipIf(!canMount)('bad input: a full disk loses no file and no checkpoint',
   }
   expect(scratch.ckpt('list').turns).toHaveLength(1)
   scratch.remove('.git/filler')
+  expect(fs.readdirSync(ownDirectory(scratch)).filter((name) => /^lock\..*\.tmp$/.test(name))).toEqual([])
   expect(scratch.ckpt('verify').problems).toEqual([])
   scratch.ckpt('undo')
   expect(scratch.read('a.txt')).toBe('one\n')

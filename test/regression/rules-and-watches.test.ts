@@ -1,28 +1,20 @@
 // What a fast or narrow look missed once: rules that git reads elsewhere than we looked, and what nobody watched.
-import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { startDaemon } from '../support/daemon.ts'
+import { treeByGit } from '../support/judge.ts'
 import { Scratch } from '../support/scratch.ts'
 
 /** A marker's tree against what git itself makes of the worktree. */
 function expectRight(scratch: Scratch, what: string, cwd = scratch.root): void {
   const { checkpoint } = scratch.ckpt('mark', 'step', '--session', 's', '--cwd', cwd)
-  const index = path.join(scratch.base, `judge-${Math.random()}`)
-  const git = (...args: string[]) =>
-    execFileSync('git', args, {
-      cwd: scratch.root,
-      encoding: 'utf8',
-      env: { ...scratch.vars, GIT_INDEX_FILE: index },
-    }).trim()
   const tracked = scratch
     .git('ls-files', '-z')
     .split('\0')
     .filter((name) => name !== '' && scratch.exists(name))
-  git('add', '-f', '--', ...tracked)
-  git('add', '-A', '--', '.', ...(scratch.exists('other/.git') ? [':(exclude)other'] : []))
-  expect(checkpoint.tree, what).toBe(git('write-tree'))
+  const only = ['.', ...(scratch.exists('other/.git') ? [':(exclude)other'] : [])]
+  expect(checkpoint.tree, what).toBe(treeByGit(scratch, { tracked, only }))
 }
 
 interface Case {
@@ -156,4 +148,14 @@ test('an ignored file in the place of a directory is found while planning, and h
   expect(scratch.read('a')).toBe('2\n')
   scratch.ckpt('undo', '--skip-conflicts')
   expect([scratch.read('a'), scratch.read('ig')]).toEqual(['1\n', 'a file\n'])
+})
+
+test('a large tracked file whose name is not text is taken like any other', () => {
+  const scratch = new Scratch().init({ '.checkpointrc': '{"snapshot":{"maxFileSize":"1MiB"}}' })
+  fs.writeFileSync(Buffer.from(`${scratch.root}/large\xff`, 'latin1'), Buffer.alloc(2 * 2 ** 20, 'x'))
+  scratch.git('add', '-A')
+  scratch.git('commit', '-q', '-m', 'large')
+  const { checkpoint } = scratch.ckpt('mark', 'prompt', '--session', 's')
+  expect(checkpoint.uncovered).toEqual([])
+  expect(checkpoint.tree).toBe(treeByGit(scratch))
 })

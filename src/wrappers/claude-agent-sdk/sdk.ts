@@ -36,7 +36,7 @@ export interface AgentQuery extends AsyncGenerator<AgentMessage, void> {
 
 /** The module. The caller's own types go through it. */
 export interface AgentSdk {
-  // biome-ignore lint/suspicious/noExplicitAny: what the SDK takes is its own to say; it is handed on as it came.
+  // biome-ignore lint/suspicious/noExplicitAny: every version's own `query` has to fit: to `unknown` none does, and what takes `never` cannot be called.
   query: (given: any) => AsyncGenerator<any, void> & Pick<AgentQuery, 'interrupt'>
 }
 
