@@ -118,8 +118,8 @@ export interface Agent {
   goBack?: (ids: { session: string; messageId: string | null }) => string
   /** Milliseconds after which the agent gives a hook up, as we install it. */
   timeout: (event: string | undefined) => number
-  /** The id that the agent's own rewind takes, looked for in the end of its transcript. */
-  messageIdIn?: (transcript: string, turn: string) => string | null
+  /** The id that the agent's own rewind takes, looked for in the lines of its transcript that speak of the turn. */
+  messageIdIn?: (lines: readonly string[], turn: string) => string | null
   transcripts?: Transcripts
   settings: HookSettings | PluginSettings
   /** Directories that say the agent is on this machine. */

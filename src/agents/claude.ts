@@ -134,9 +134,8 @@ function markers(one: Payload): Marker[] {
 }
 
 /** The transcript line of a prompt: the first of its turn that is the person's, not a tool's result. */
-function messageIdIn(transcript: string, turn: string): string | null {
-  for (const line of transcript.split('\n')) {
-    if (!line.includes(turn)) continue
+function messageIdIn(lines: readonly string[], turn: string): string | null {
+  for (const line of lines) {
     let row: unknown
     try {
       row = JSON.parse(line)

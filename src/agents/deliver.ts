@@ -14,7 +14,7 @@ import type { Agent, Heard } from './agent.ts'
 import { leftBehind } from './handed.ts'
 import { forkedFrom, readNotes, remember, rootOf } from './notes.ts'
 import { undoneLine } from './tell-undone.ts'
-import { readTranscript } from './transcript.ts'
+import { linesWith } from './transcript.ts'
 
 export interface Delivery {
   agent: Agent
@@ -175,7 +175,9 @@ function complete(context: Context, agent: Agent, heard: Heard, markers: readonl
       continue
     }
     const messageId =
-      transcript && agent.messageIdIn ? agent.messageIdIn(readTranscript(env, transcript.path), transcript.turn) : null
+      transcript && agent.messageIdIn
+        ? agent.messageIdIn(linesWith(env, transcript.path, transcript.turn), transcript.turn)
+        : null
     const known = messageId === null ? marker : { ...marker, messageId }
     const parent = known.event === 'prompt' && agent.forks ? fork(context, agent, session) : null
     done.push({ ...known, session, ...(parent === null ? {} : { parent }) } as Marker)

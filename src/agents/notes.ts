@@ -20,15 +20,30 @@ const MOST = 200
 /** One a line, the newest last: what two hooks remember at once is both there. */
 const fileOf = (directory: string) => `${directory}/agents.jsonl`
 
+/** What was read of a file that is only added to: a daemon asks at each hook. */
+interface Read {
+  text: string
+  notes: Map<string, Note>
+}
+const read = new WeakMap<Env, Map<string, Read>>()
+
 export function readNotes(env: Env, directory: string): Note[] {
-  const notes = new Map<string, Note>()
-  for (const line of readIfThere(env, fileOf(directory))?.toString('utf8').split('\n') ?? []) {
+  const file = fileOf(directory)
+  const text = readIfThere(env, file)?.toString('utf8') ?? ''
+  const files = read.get(env) ?? new Map<string, Read>()
+  read.set(env, files)
+  let known = files.get(file)
+  if (!known || !text.startsWith(known.text)) known = { text: '', notes: new Map() }
+  const { notes } = known
+  for (const line of text.slice(known.text.length).split('\n')) {
     const note = parseNote(line)
     if (!note) continue
     const key = JSON.stringify([note.agent, note.session])
     notes.delete(key)
     notes.set(key, note)
   }
+  // A line that was cut short may yet become whole.
+  if (text === '' || text.endsWith('\n')) files.set(file, { text, notes })
   return [...notes.values()]
 }
 

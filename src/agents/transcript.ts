@@ -4,8 +4,18 @@ import { type Env, errno, statIfThere } from '../env.ts'
 /** Bytes. */
 const TAIL = 8 * 2 ** 20
 
-/** The end of a transcript as text; empty where there is none. */
-export const readTranscript = (env: Env, path: string): string => readFrom(env, path, null).toString('utf8')
+/** The lines of a transcript's end in which these words are, oldest first: of some megabytes only those are made text. */
+export function linesWith(env: Env, path: string, words: string): string[] {
+  const bytes = readFrom(env, path, null)
+  const lines: string[] = []
+  for (let at = bytes.indexOf(words); at !== -1; ) {
+    const end = bytes.indexOf(0x0a, at)
+    const next = end === -1 ? bytes.length : end
+    lines.push(bytes.toString('utf8', bytes.lastIndexOf(0x0a, at) + 1, next))
+    at = bytes.indexOf(words, next)
+  }
+  return lines
+}
 
 /** What a file holds from a place on (null: its end); empty where there is none. It is only read. */
 export function readFrom({ files }: Env, path: string, from: number | null): Buffer {

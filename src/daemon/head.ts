@@ -1,8 +1,7 @@
 /** The user's HEAD, asked of one git process that stays: git resolves its refs anew for each question. */
-import { isOid, type Oid } from '../core/ids.ts'
 import { type Env, lstatIfThere } from '../env.ts'
 import { LineProcess } from '../git/line-process.ts'
-import { busyState, type HeadState, type Repository, readHead } from '../git/repository.ts'
+import { HEAD_QUESTIONS, type HeadState, headAnswers, type Repository, readHead } from '../git/repository.ts'
 import { fingerprint } from '../snapshot/disk.ts'
 
 export class HeadReader {
@@ -31,13 +30,8 @@ export class HeadReader {
       this.#branch = { name: head.branch, print }
       return head
     }
-    const answers = await this.#process.ask('HEAD\nMERGE_HEAD\nCHERRY_PICK_HEAD\nREVERT_HEAD\n', 4)
-    const [head] = answers
-    return {
-      head: isOid(head ?? '') ? (head as Oid) : null,
-      branch: this.#branch.name,
-      busy: busyState(this.#env, this.#repository, answers.slice(1)),
-    }
+    const answers = await this.#process.ask(HEAD_QUESTIONS, HEAD_QUESTIONS.split('\n').length - 1)
+    return { ...headAnswers(this.#env, this.#repository, answers), branch: this.#branch.name }
   }
 
   close(): void {

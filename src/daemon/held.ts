@@ -169,7 +169,7 @@ export class Held implements LiveScan, HeldWorktree {
   }
 
   head(): Promise<HeadState> {
-    return this.#head ? this.#head.read() : Promise.resolve({ head: null, branch: null, busy: null })
+    return this.#head ? this.#head.read() : Promise.resolve({ head: null, tree: null, branch: null, busy: null })
   }
 
   headOfCall(): Promise<HeadState> {

@@ -34,7 +34,7 @@ const PROTOCOL = 'ckpt-hooks 3'
 /** Milliseconds between two signs of life. */
 const BEAT = 500
 /** So many fifos are kept ready, and when half of them are used up others are made. */
-const READY = 16
+const READY = 64
 /** Milliseconds: what clients that were killed left behind goes after this. */
 const ABANDONED = 24 * 3600 * 1000
 

@@ -121,6 +121,8 @@ export async function readChain(
   tip: Oid,
   { limit, not = [] }: { limit?: number; not?: Oid[] } = {},
 ): Promise<Checkpoint[]> {
+  const known = not.length === 0 ? knownChain(store, tip, limit) : null
+  if (known) return known
   const out = await store.git([
     'rev-list',
     '--first-parent',
@@ -139,6 +141,17 @@ export async function readChain(
     chain.push(learned(store, parseCheckpoint(parseOid(row.slice(0, newline)), commit)))
   }
   return chain.reverse()
+}
+
+/** The same, where all of it is known already; else null. */
+function knownChain(store: Store, tip: Oid, limit = Number.POSITIVE_INFINITY): Checkpoint[] | null {
+  const near: Checkpoint[] = [] // newest first
+  for (let id: Oid | undefined = tip; id !== undefined && near.length < limit; id = near.at(-1)!.parents[0]) {
+    const one = store.checkpoints.get(id)
+    if (!one) return null
+    near.push(cutAt(store, one))
+  }
+  return near.reverse()
 }
 
 /** So many commits that are not known are read one by one before another process is worth its start. */

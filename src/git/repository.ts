@@ -17,6 +17,8 @@ export interface Repository {
 /** What a checkpoint records of the user's HEAD. */
 export interface HeadState {
   head: Oid | null
+  /** HEAD's tree. */
+  tree: Oid | null
   /** Null: detached. */
   branch: string | null
   /** What git is in the middle of, in its own words. */
@@ -99,21 +101,28 @@ export async function readHead(env: Env, repository: Repository): Promise<HeadSt
     tryGit(env, {
       args: ['cat-file', '--batch-check=%(objectname)'],
       cwd: root,
-      input: 'HEAD\nMERGE_HEAD\nCHERRY_PICK_HEAD\nREVERT_HEAD\n',
+      input: HEAD_QUESTIONS,
     }),
   ])
   if (objects.code !== 0) throw gitFailure(['cat-file'], objects)
-  const [head, ...others] = objects.stdout.toString('latin1').split('\n')
   const branch = symbolic.code === 0 ? symbolic.stdout.toString('utf8').trim() : null
-  return { head: isOid(head ?? '') ? (head as Oid) : null, branch, busy: busyState(env, repository, others) }
+  return { ...headAnswers(env, repository, objects.stdout.toString('latin1').split('\n')), branch }
 }
 
-/** What git is in the middle of, from what MERGE_HEAD, CHERRY_PICK_HEAD and REVERT_HEAD resolve to. */
-export function busyState(env: Env, { gitDir }: Repository, answers: readonly string[]): string | null {
-  const [merge, pick, revert] = answers
-  if (isOid(merge ?? '')) return 'merge'
-  if (isOid(pick ?? '')) return 'cherry-pick'
-  if (isOid(revert ?? '')) return 'revert'
+/** What `git cat-file --batch-check=%(objectname)` is asked about HEAD, a line each. */
+export const HEAD_QUESTIONS = 'HEAD\nHEAD^{tree}\nMERGE_HEAD\nCHERRY_PICK_HEAD\nREVERT_HEAD\n'
+
+/** What it answers, a line each. */
+export function headAnswers(env: Env, repository: Repository, lines: readonly string[]): Omit<HeadState, 'branch'> {
+  const [head = null, tree = null, ...others] = lines.map((line) => (isOid(line) ? line : null))
+  return { head, tree, busy: busyState(env, repository, others) }
+}
+
+function busyState(env: Env, { gitDir }: Repository, heads: readonly (Oid | null)[]): string | null {
+  const [merge, pick, revert] = heads
+  if (merge) return 'merge'
+  if (pick) return 'cherry-pick'
+  if (revert) return 'revert'
   const there = (name: string) => env.files.existsSync(`${gitDir}/${name}`)
   if (there('rebase-merge')) return 'rebase'
   if (there('rebase-apply')) return there('rebase-apply/applying') ? 'am' : 'rebase'

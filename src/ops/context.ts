@@ -183,7 +183,7 @@ export function lockedStore<T>(
 
 export async function headOf({ env, repository, live }: Context): Promise<HeadState> {
   if (live) return live.head()
-  return repository ? readHead(env, repository) : { head: null, branch: null, busy: null }
+  return repository ? readHead(env, repository) : { head: null, tree: null, branch: null, busy: null }
 }
 
 /** @throws CkptError GIT_BUSY */

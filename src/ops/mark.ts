@@ -140,8 +140,7 @@ export async function recordMarker(context: Context, given: Marker, recording: R
   }
   const snapshot = await scanning
   const left = Math.max(1, Math.floor(context.config.snapshot.deadline - passed()))
-  const dirty =
-    first && (await hadUncommittedChanges(context, { head: head.head, snapshot, signal: AbortSignal.timeout(left) }))
+  const dirty = first && (await hadUncommittedChanges(context, { head, snapshot, signal: AbortSignal.timeout(left) }))
   const scene: Scene = { context, refs, timeline, snapshot, recorder: new Recorder(context, refs, head) }
   // A step that waited has no window any more: what it changed is claimed by its declared paths only.
   const late = actions.includes('late') || (marker.event === 'step' && marker.late)

@@ -59,6 +59,9 @@ test('a turn of hundreds of steps is not read again for each marker', async () =
   started.length = 0
   expect(await read(other)).toEqual(chain)
   expect(started).toEqual([])
+  expect((await readChain(other, chain.at(-1)!)).map(({ id }) => id)).toEqual(chain)
+  expect((await readChain(other, chain.at(-1)!, { limit: 5 })).map(({ id }) => id)).toEqual(chain.slice(-5))
+  expect(started).toEqual([])
   // What is known says the same as the commits do.
   const written = (await readChainUntil(store, chain.at(-1)!, () => true)).map((one) => JSON.stringify(one))
   expect((await readChain(again(), chain.at(-1)!)).map((one) => JSON.stringify(one))).toEqual(written)

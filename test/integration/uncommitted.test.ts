@@ -109,3 +109,16 @@ test('before the first commit all is uncommitted, and what is only in the index 
   scratch.write({ 'a.txt': 'two\n' })
   expect(isSaid('disk')).toBe(true)
 })
+
+test('a file that git ignores and the configuration asks for is nothing uncommitted', () => {
+  const config = '{"snapshot":{"include":["kept.log"]}}'
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': '*.log\n', '.checkpointrc': config })
+  const isSaid = (session: string) => scratch.ckpt('mark', 'prompt', '--session', session).warnings.length > 0
+  scratch.write({ 'kept.log': 'one\n' })
+  expect(isSaid('ignored')).toBe(false)
+  scratch.write({ 'kept.log': 'two\n', 'new.txt': 'new\n' })
+  scratch.ckpt('mark', 'stop', '--session', 'ignored')
+  expect(isSaid('new')).toBe(true)
+  scratch.ckpt('undo', '--session', 'ignored')
+  expect(scratch.read('kept.log')).toBe('one\n')
+})
