@@ -20,22 +20,15 @@ const MOST = 200
 /** One a line, the newest last: what two hooks remember at once is both there. */
 const fileOf = (directory: string) => `${directory}/agents.jsonl`
 
-/** What was read of a file that is only added to: a daemon asks at each hook. */
-interface Read {
-  text: string
-  notes: Map<string, Note>
-}
-const read = new WeakMap<Env, Map<string, Read>>()
+/** What was read last, of a file that is only added to: a daemon asks at each hook. */
+let last: { file: string; text: string; notes: Map<string, Note> } | null = null
 
 export function readNotes(env: Env, directory: string): Note[] {
   const file = fileOf(directory)
   const text = readIfThere(env, file)?.toString('utf8') ?? ''
-  const files = read.get(env) ?? new Map<string, Read>()
-  read.set(env, files)
-  let known = files.get(file)
-  if (!known || !text.startsWith(known.text)) known = { text: '', notes: new Map() }
-  const { notes } = known
-  for (const line of text.slice(known.text.length).split('\n')) {
+  const known = last?.file === file && text.startsWith(last.text) ? last : null
+  const notes = new Map(known?.notes)
+  for (const line of text.slice(known?.text.length).split('\n')) {
     const note = parseNote(line)
     if (!note) continue
     const key = JSON.stringify([note.agent, note.session])
@@ -43,7 +36,7 @@ export function readNotes(env: Env, directory: string): Note[] {
     notes.set(key, note)
   }
   // A line that was cut short may yet become whole.
-  if (text === '' || text.endsWith('\n')) files.set(file, { text, notes })
+  if (text === '' || text.endsWith('\n')) last = { file, text, notes }
   return [...notes.values()]
 }
 

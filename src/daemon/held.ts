@@ -243,8 +243,8 @@ export class Held implements LiveScan, HeldWorktree {
       saveCache(this.#env, this.#context.store, this.#cache)
       this.#onDisk = this.#print()
       this.#dirty = false
-      this.#context.store.objects.syncFresh()
     })
+    await this.#context.store.objects.syncFreshInSteps()
   }
 
   /** Looks for what the events missed; a miss turns the fast path off. */

@@ -27,8 +27,8 @@ export interface WorktreeRefs {
   notes: Oid | null
 }
 
-/** Some megabytes. */
-const MOST_KNOWN = 10_000
+/** Some ten megabytes. */
+const MOST_KNOWN = 30_000
 
 const digest = (text: string) => createHash('sha256').update(text).digest('hex')
 
@@ -54,12 +54,16 @@ export function readWorktreeRefs(store: Store): Promise<WorktreeRefs> {
   return store.refs(store.refPrefix, store.notesRef).then((tips) => groupRefs(store.refPrefix, tips))
 }
 
+/** What tips say. Trees and parents are not in their `contents`: those who need them read the commit. */
+const parsed = new WeakMap<RefTip, Checkpoint>()
+
 export function groupRefs(prefix: string, tips: readonly RefTip[]): WorktreeRefs {
   const sessions = new Map<SessionId, SessionRefs>()
   let lastSeq = 0
   let meta: Oid | null = null
   let notes: Oid | null = null
-  for (const { ref, oid, type, contents } of tips) {
+  for (const one of tips) {
+    const { ref, oid, type, contents } = one
     if (ref.startsWith('refs/notes/')) {
       notes = oid
       continue
@@ -67,8 +71,8 @@ export function groupRefs(prefix: string, tips: readonly RefTip[]): WorktreeRefs
     const name = ref.slice(prefix.length)
     if (name === '@meta') meta = oid
     if (type !== 'commit' || name.startsWith('@')) continue
-    // Trees and parents are not in `contents`: those who need them read the commit.
-    const tip = parseCheckpoint(oid, `tree ${oid}\n\n${contents}`)
+    const tip = parsed.get(one) ?? parseCheckpoint(oid, `tree ${oid}\n\n${contents}`)
+    parsed.set(one, tip)
     lastSeq = Math.max(lastSeq, tip.seq)
     let refs = sessions.get(tip.session)
     if (!refs) {
@@ -121,37 +125,70 @@ export async function readChain(
   tip: Oid,
   { limit, not = [] }: { limit?: number; not?: Oid[] } = {},
 ): Promise<Checkpoint[]> {
-  const known = not.length === 0 ? knownChain(store, tip, limit) : null
+  const known = knownChain(store, tip, { limit, not })
   if (known) return known
+  const most = limit === undefined ? [] : [`--max-count=${limit}`]
   const out = await store.git([
     'rev-list',
     '--first-parent',
     '--header',
-    ...(limit === undefined ? [] : [`--max-count=${limit}`]),
+    ...most,
     tip,
     ...not.map((oid) => `^${oid}`),
     '--',
   ])
-  const chain: Checkpoint[] = []
+  return learnedRows(store, out).reverse()
+}
+
+/** What `git rev-list --header` printed. */
+function learnedRows(store: Store, out: Buffer): Checkpoint[] {
+  const found: Checkpoint[] = []
   for (const row of out.toString('utf8').split('\0')) {
     if (row.trim() === '') continue
     const newline = row.indexOf('\n')
     // rev-list --header indents the message by four spaces.
     const commit = row.slice(newline + 1).replace(/^ {4}/gm, '')
-    chain.push(learned(store, parseCheckpoint(parseOid(row.slice(0, newline)), commit)))
+    found.push(learned(store, parseCheckpoint(parseOid(row.slice(0, newline)), commit)))
   }
-  return chain.reverse()
+  return found
 }
 
-/** The same, where all of it is known already; else null. */
-function knownChain(store: Store, tip: Oid, limit = Number.POSITIVE_INFINITY): Checkpoint[] | null {
+/** The same, where all that it takes is known already; else null. */
+function knownChain(
+  store: Store,
+  tip: Oid,
+  { limit = Number.POSITIVE_INFINITY, not }: { limit: number | undefined; not: Oid[] },
+) {
+  const out = new Set<Oid>()
+  for (const wanted = [...not]; wanted.length > 0; ) {
+    const id = wanted.pop()!
+    if (out.has(id)) continue
+    const one = store.checkpoints.get(id)
+    if (!one) return null
+    out.add(id)
+    wanted.push(...cutAt(store, one).parents)
+  }
   const near: Checkpoint[] = [] // newest first
   for (let id: Oid | undefined = tip; id !== undefined && near.length < limit; id = near.at(-1)!.parents[0]) {
+    if (out.has(id)) break
     const one = store.checkpoints.get(id)
     if (!one) return null
     near.push(cutAt(store, one))
   }
   return near.reverse()
+}
+
+/** Reads what is not known of all sessions at once: to start git for each takes as long as there are sessions. */
+export async function learnSessions(store: Store, refs: WorktreeRefs): Promise<void> {
+  const tips = [...refs.sessions.values()].flatMap(({ live, boundary, abandoned, others }) => [
+    live,
+    boundary,
+    ...[...abandoned, ...others].map(({ tip }) => tip),
+  ])
+  const unknown = tips.flatMap((tip) => (tip && !store.checkpoints.has(tip.id) ? [tip.id] : []))
+  if (unknown.length < 2) return
+  const read = await store.tryGit(['rev-list', '--header', '--stdin'], { input: unknown.join('\n') })
+  if (read.code === 0) learnedRows(store, read.stdout) // what is damaged is said by who needs it
 }
 
 /** So many commits that are not known are read one by one before another process is worth its start. */

@@ -3,6 +3,7 @@
  * then becomes one pack, for making a file costs more than what is in it.
  */
 import { createHash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { deflateSync } from 'node:zlib'
 import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
@@ -26,6 +27,8 @@ const MOST_HELD = 16 << 20
 /** What was written lately is known without asking: so many objects, of so many bytes at most. */
 const RECENT = 256
 const SMALL = 16_384
+/** So many are synced before others have their turn. */
+const STEP = 8
 
 export class ObjectStore {
   readonly #env: Env
@@ -207,6 +210,18 @@ export class ObjectStore {
     syncPacks(this.#env, this.#gitDir)
     this.#sync([...this.#fresh, ...more])
     this.#fresh = []
+  }
+
+  /** The same a few at a time, for one who has others to serve meanwhile. */
+  async syncFreshInSteps(): Promise<void> {
+    this.flush()
+    syncPacks(this.#env, this.#gitDir)
+    this.#fresh.sort() // those of a directory together
+    while (this.#fresh.length > 0) {
+      this.#sync(this.#fresh.slice(0, STEP))
+      this.#fresh = this.#fresh.slice(STEP)
+      await setImmediate()
+    }
   }
 
   /** Syncs loose objects and their directories to disk. */

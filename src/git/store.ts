@@ -223,9 +223,9 @@ export class Store {
   }
 
   /** The same where git's own exit code is the answer. */
-  tryGit(args: readonly string[]): Promise<GitResult> {
+  tryGit(args: readonly string[], { input }: { input?: string } = {}): Promise<GitResult> {
     this.objects.flush()
-    return tryGit(this.#env, { args, cwd: this.gitDir, vars: this.vars })
+    return tryGit(this.#env, { args, cwd: this.gitDir, vars: this.vars, ...(input === undefined ? {} : { input }) })
   }
 
   /** Checkpoints whose parents were pruned: git's own `shallow` file. */

@@ -7,7 +7,7 @@ import type { Oid, SessionId } from '../core/ids.ts'
 import { isWithin, type RelativePath } from '../core/paths.ts'
 import { runningTurn, type Timeline, type Turn } from '../core/timeline.ts'
 import { diffTrees, diffWorktree, type FileDiff, type Stat, statTrees } from '../git/diff.ts'
-import { readCheckpoint, type WorktreeRefs } from '../git/history.ts'
+import { learnSessions, readCheckpoint, type WorktreeRefs } from '../git/history.ts'
 import { promptReader } from '../git/side-refs.ts'
 import { transitionsBetween, viewOf } from '../snapshot/view.ts'
 import type { Context } from './context.ts'
@@ -58,45 +58,48 @@ export async function listTurns(context: Context, options: ListOptions): Promise
   return {
     session,
     timeline,
-    turns: await viewTurns(context, { refs, timeline, turns: shown }),
+    turns: await viewTurns(context, refs, [{ timeline, turns: shown }]),
     warnings: context.warnings,
   }
 }
 
-export async function viewTurns(
-  context: Context,
-  { refs, timeline, turns }: { refs: WorktreeRefs; timeline: Timeline; turns: readonly Turn[] },
-): Promise<TurnView[]> {
-  if (turns.length === 0) return []
+/** Turns of one session. */
+export interface Chosen {
+  timeline: Timeline
+  turns: readonly Turn[]
+}
+
+/** What a person wants to see of them, in the order given; git counts the lines of all of them at once. */
+export async function viewTurns(context: Context, refs: WorktreeRefs, chosen: readonly Chosen[]): Promise<TurnView[]> {
+  const all = chosen.flatMap(({ turns }) => turns)
+  if (all.length === 0) return []
   const prompts = await promptReader(context.store, refs.notes)
-  const reader = new ChangeReader(context, refs, timeline)
-  const withSteps = turns.filter((turn) => turn.steps.length > 0)
-  if (withSteps.length > 0) await reader.activitySince(Math.min(...withSteps.map((turn) => turn.before.seq)))
-  const stats = await statTrees(
-    context.store,
-    turns.map((turn) => [turn.before.tree, (turn.after ?? turn.checkpoints.at(-1)!).tree] as const),
-  )
+  const pairs = all.map((turn) => [turn.before.tree, (turn.after ?? turn.checkpoints.at(-1)!).tree] as const)
+  const stats = await statTrees(context.store, pairs)
+  const statOf = new Map(all.map((turn, i) => [turn, stats[i]!]))
   const views: TurnView[] = []
-  for (const [i, turn] of turns.entries()) {
-    const text = await prompts(turn.before.id)
-    const stepPaths = new Map<number, string[]>()
-    let unclaimed: string[] = []
-    if (turn.steps.length > 0) {
-      const changes = await reader.changesOf(turn)
-      for (const { number } of turn.steps)
-        stepPaths.set(number, [...new Set(ChangeReader.ofStep(changes, number).map((c) => c.path))])
-      unclaimed = [...new Set(changes.unclaimed.map((c) => c.path))]
+  for (const { timeline, turns } of chosen) {
+    const reader = new ChangeReader(context, refs, timeline)
+    const withSteps = turns.filter((turn) => turn.steps.length > 0)
+    if (withSteps.length > 0) await reader.activitySince(Math.min(...withSteps.map((turn) => turn.before.seq)))
+    for (const turn of turns) {
+      const text = await prompts(turn.before.id)
+      const description = describePrompt(text, turn.before.time)
+      views.push({ turn, description, text, stat: statOf.get(turn) ?? null, ...(await stepsOf(reader, turn)) })
     }
-    views.push({
-      turn,
-      description: describePrompt(text, turn.before.time),
-      text,
-      stat: stats[i]!,
-      stepPaths,
-      unclaimed,
-    })
   }
   return views
+}
+
+/** Which paths each step of a turn changed, and which nobody's step did. */
+async function stepsOf(reader: ChangeReader, turn: Turn): Promise<Pick<TurnView, 'stepPaths' | 'unclaimed'>> {
+  if (turn.steps.length === 0) return { stepPaths: new Map(), unclaimed: [] }
+  const changes = await reader.changesOf(turn)
+  const pathsOf = (parts: readonly { path: string }[]) => [...new Set(parts.map(({ path }) => path))]
+  return {
+    stepPaths: new Map(turn.steps.map(({ number }) => [number, pathsOf(ChangeReader.ofStep(changes, number))])),
+    unclaimed: pathsOf(changes.unclaimed),
+  }
 }
 
 /** Turns of every session, and of every worktree if asked: newest first. */
@@ -105,16 +108,34 @@ export async function listAllTurns(
   options: ListOptions & { worktrees: boolean },
 ): Promise<(TurnView & { worktree: string })[]> {
   const views = options.worktrees ? await allWorktrees(context) : [{ context, refs: await readRefs(context) }]
-  const found: (TurnView & { worktree: string })[] = []
+  const newestFirst = (a: { turn: Turn }, b: { turn: Turn }) => (a.turn.before.time < b.turn.before.time ? 1 : -1)
+  const shown: { context: Context; refs: WorktreeRefs; sessions: Chosen[] }[] = []
   for (const { context: one, refs } of views) {
+    await learnSessions(one.store, refs)
+    const sessions: Chosen[] = []
     for (const session of refs.sessions.keys()) {
       const timeline = await loadTimeline(one, refs, session, timelineOptions(options))
-      const turns = shownTurns(timeline, options).slice(0, options.limit)
-      const worktree = one.place.worktreeId
-      found.push(...(await viewTurns(one, { refs, timeline, turns })).map((view) => ({ ...view, worktree })))
+      sessions.push({ timeline, turns: shownTurns(timeline, options) })
     }
+    shown.push({ context: one, refs, sessions })
   }
-  return found.sort((a, b) => (a.turn.before.time < b.turn.before.time ? 1 : -1)).slice(0, options.limit)
+  const all = shown.flatMap(({ sessions }) => sessions.flatMap(({ turns }) => turns.map((turn) => ({ turn }))))
+  const wanted = new Set(
+    all
+      .sort(newestFirst)
+      .slice(0, options.limit)
+      .map(({ turn }) => turn),
+  )
+  const found: (TurnView & { worktree: string })[] = []
+  for (const { context: one, refs, sessions } of shown) {
+    const chosen = sessions.map(({ timeline, turns }) => ({
+      timeline,
+      turns: turns.filter((turn) => wanted.has(turn)),
+    }))
+    const worktree = one.place.worktreeId
+    found.push(...(await viewTurns(one, refs, chosen)).map((view) => ({ ...view, worktree })))
+  }
+  return found.sort(newestFirst)
 }
 
 /** Newest first. */
@@ -134,6 +155,7 @@ export async function listSessions(context: Context, { worktrees = false } = {})
   const all = worktrees ? await allWorktrees(context) : [{ context, refs: await readRefs(context) }]
   const views: SessionView[] = []
   for (const { context: one, refs } of all) {
+    await learnSessions(one.store, refs)
     const newest = (session: SessionId) => refs.sessions.get(session)?.live?.seq ?? 0
     for (const session of [...refs.sessions.keys()].sort((a, b) => newest(b) - newest(a))) {
       const timeline = await loadTimeline(one, refs, session)
@@ -164,7 +186,7 @@ export async function show(context: Context, id: string, session: string | undef
     })
   const { store, warnings } = context
   if (resolved.kind === 'turn' && timeline) {
-    const [turn] = await viewTurns(context, { refs, timeline, turns: [resolved.turn] })
+    const [turn] = await viewTurns(context, refs, [{ timeline, turns: [resolved.turn] }])
     const end = resolved.turn.after ?? resolved.turn.checkpoints.at(-1)!
     const [from, to] = [await besideOf(context, resolved.turn.before), await besideOf(context, end)]
     const files = (await diffViews(context, resolved.turn.before, end, [])).files

@@ -1,8 +1,9 @@
 /** Log: the whole tree of the sessions, hidden and abandoned branches included. */
 import type { Oid, SessionId } from '../core/ids.ts'
 import type { Timeline, Turn } from '../core/timeline.ts'
+import { learnSessions } from '../git/history.ts'
 import type { Context } from './context.ts'
-import { type TurnView, viewTurns } from './history.ts'
+import { type Chosen, type TurnView, viewTurns } from './history.ts'
 import { chooseSession, loadTimeline, readRefs } from './sessions.ts'
 
 export interface LogNode {
@@ -27,19 +28,22 @@ export async function readLog(context: Context, wanted: string | undefined): Pro
     const chosen = chooseSession(refs, wanted)
     if (chosen) sessions.push(chosen)
   }
-  const logs: SessionLog[] = []
+  if (sessions.length > 1) await learnSessions(context.store, refs)
+  const chosen: Chosen[] = []
   for (const session of sessions) {
     const timeline = await loadTimeline(context, refs, session, { abandoned: true })
     const turns = [...timeline.turns, ...timeline.abandoned].sort((a, b) => b.before.seq - a.before.seq)
-    const views = await viewTurns(context, { refs, timeline, turns })
+    chosen.push({ timeline, turns })
+  }
+  const views = new Map((await viewTurns(context, refs, chosen)).map((view) => [view.turn, view]))
+  return chosen.map(({ timeline, turns }) => {
     const owner = new Map<Oid, Turn>(
       turns.flatMap((turn) => turn.checkpoints.map((checkpoint) => [checkpoint.id, turn] as const)),
     )
-    const nodes = views.map((view) => {
-      const above = view.turn.before.parents[0]
-      return { view, parent: (above && owner.get(above)?.id) ?? null }
+    const nodes = turns.map((turn) => {
+      const above = turn.before.parents[0]
+      return { view: views.get(turn)!, parent: (above && owner.get(above)?.id) ?? null }
     })
-    logs.push({ timeline, nodes })
-  }
-  return logs
+    return { timeline, nodes }
+  })
 }

@@ -9,7 +9,7 @@ import type { Oid, SessionId } from '../core/ids.ts'
 import { type PrunedTurns, planPrune, removableTurns } from '../core/prune-plan.ts'
 import { type Turn, turnsOf } from '../core/timeline.ts'
 import { errno } from '../env.ts'
-import { abandonedAt, readChain, type WorktreeRefs } from '../git/history.ts'
+import { abandonedAt, learnSessions, readChain, type WorktreeRefs } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
 import type { Store } from '../git/store.ts'
 import type { FileEntry } from '../git/trees.ts'
@@ -128,6 +128,7 @@ async function planAll(context: Context, options: PruneOptions): Promise<Worktre
   }
   const plans: WorktreePlan[] = []
   for (const { context: one, refs } of await allWorktrees(context)) {
+    await learnSessions(one.store, refs)
     const sessions: PrunedTurns[] = []
     for (const session of refs.sessions.keys()) {
       const timeline = await loadTimeline(one, refs, session, { abandoned: true })

@@ -4,7 +4,7 @@ import { CkptError, FIRST_TURN } from '../core/errors.ts'
 import { type Oid, parseTarget, type Target } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import type { Timeline, Turn } from '../core/timeline.ts'
-import { readCheckpoint, type WorktreeRefs } from '../git/history.ts'
+import { learnSessions, readCheckpoint, type WorktreeRefs } from '../git/history.ts'
 import type { Context } from './context.ts'
 import { replacedBy } from './replaced.ts'
 import { chooseSession, loadTimeline } from './sessions.ts'
@@ -110,6 +110,7 @@ async function findTurnId(
   refs: WorktreeRefs,
   prefix: string,
 ): Promise<{ resolved: Resolved; timeline: Timeline }> {
+  await learnSessions(context.store, refs)
   for (const session of refs.sessions.keys()) {
     const timeline = await loadTimeline(context, refs, session, { abandoned: true })
     const turn = [...timeline.turns, ...timeline.abandoned].find((one) => one.id === `t${prefix}`)

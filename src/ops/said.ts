@@ -1,6 +1,7 @@
 /** What a transcript says of a turn that is recorded already, or is not. */
 import type { Oid, SessionId } from '../core/ids.ts'
 import { messageIdOf, type Timeline, type Turn } from '../core/timeline.ts'
+import { learnSessions } from '../git/history.ts'
 import { addPrompt, promptReader } from '../git/side-refs.ts'
 import type { Context } from './context.ts'
 import { locked } from './context.ts'
@@ -23,6 +24,7 @@ export async function turnElsewhere(
   { but, ids }: { but: SessionId; ids: readonly string[] },
 ): Promise<Turn | null> {
   const refs = await readRefs(context)
+  await learnSessions(context.store, refs)
   for (const session of refs.sessions.keys()) {
     if (session === but) continue
     const turn = turnKnownBy(await loadTimeline(context, refs, session, { abandoned: true }), ids)

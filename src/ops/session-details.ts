@@ -32,7 +32,7 @@ export async function sessionDetails(context: Context, wanted: string | undefine
   const first = timeline.turns.find((turn) => turn.number === timeline.boundary?.turn)
   if (!timeline.boundary || !first) return { view, messageId: null, partId: null, diff: '', hidden: [], prompt: null }
   const cut = first.hidden ? [] : [first]
-  const views = await viewTurns(context, { refs, timeline, turns: [...cut, ...hiddenTurns(timeline)] })
+  const views = await viewTurns(context, refs, [{ timeline, turns: [...cut, ...hiddenTurns(timeline)] }])
   return {
     view,
     messageId: messageIdOf(first),

@@ -60,7 +60,10 @@ export class ChangeReader {
     // A turn that goes on from its middle ends with the last step it kept.
     const end = turn.after?.cut ? turn.checkpoints.at(-2)! : last
     const mine = windowsOf(turn, activity.checkpoints)
-    const theirs = activity.foreignTurns.flatMap((other) => windowsOf(other, activity.checkpoints))
+    const meanwhile = activity.foreignTurns.filter(
+      ({ before, after }) => before.seq < end.seq && (after?.seq ?? Number.POSITIVE_INFINITY) > turn.before.seq,
+    )
+    const theirs = meanwhile.flatMap((other) => windowsOf(other, activity.checkpoints))
     const parts: ClaimedTransition[] = []
     for (const segment of segmentsOf(turn, activity.checkpoints, end.seq)) {
       const changes = await this.#between(segment.from, segment.to)

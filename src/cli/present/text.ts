@@ -292,6 +292,20 @@ export function bytesText(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`
 }
 
+/** So many sessions are named, the newest first. */
+const FEW_SESSIONS = 5
+
+function sessionsInShort(sessions: readonly SessionView[]): string {
+  const named = sessions
+    .slice(0, FEW_SESSIONS)
+    .map(
+      ({ timeline, state }) =>
+        `${printable(timeline.session)} (${plural(timeline.turns.filter((turn) => !turn.hidden).length, 'turn')}, ${state})`,
+    )
+  const more = sessions.length - named.length
+  return `${named.join(', ')}${more > 0 ? `, and ${more} more   (ckpt list --sessions)` : ''}`
+}
+
 export function statusText(result: StatusResult, { c, daemon }: { c: Colors; daemon: string }): string {
   const { head, store, sessions, uncovered } = result
   const git =
@@ -307,17 +321,7 @@ export function statusText(result: StatusResult, { c, daemon }: { c: Colors; dae
         ? 'nothing recorded yet'
         : `${plural(store.checkpoints, 'checkpoint')}, ${bytesText(store.bytes)}, ${result.durable ? 'survives git gc' : c.red('not durable')}`,
     ],
-    [
-      'Sessions',
-      sessions.length === 0
-        ? 'none yet   (first: ckpt agent install NAME)'
-        : sessions
-            .map(
-              ({ timeline, state }) =>
-                `${printable(timeline.session)} (${plural(timeline.turns.filter((turn) => !turn.hidden).length, 'turn')}, ${state})`,
-            )
-            .join(', '),
-    ],
+    ['Sessions', sessions.length === 0 ? 'none yet   (first: ckpt agent install NAME)' : sessionsInShort(sessions)],
     ['Daemon', daemon],
   ]
   if (result.boundary) {
