@@ -36,6 +36,8 @@ export async function takeSnapshot(
 ): Promise<Snapshot> {
   const { env, store, worktree, config, repository } = context
   const { deadline = config.snapshot.deadline, publish = true } = options
+  // They may fail before they are awaited here, or never be: until then that must not end the process.
+  if (refs instanceof Promise) refs.catch(() => undefined)
   const watched = (await context.live?.barrier()) ?? { hint: null, barrier: 'none' as const }
   const loaded = context.live ? context.live.cache() : loadCache(env, store)
   const cache = loaded && (await isReadable(store, loaded.tree)) ? loaded : null
@@ -110,8 +112,7 @@ export async function whileScanning<T>(
   work: (scanning: Promise<Snapshot>) => Promise<T>,
 ): Promise<T> {
   const scanning = takeSnapshot(context, refs, options)
-  // Whoever awaits them gets the failure; until then it must not end the process.
-  for (const started of [refs, scanning]) started.catch(() => undefined)
+  scanning.catch(() => undefined) // whoever awaits it gets the failure
   try {
     return await work(scanning)
   } finally {

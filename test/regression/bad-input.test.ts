@@ -163,6 +163,28 @@ test('bad input: a ref cut short is damage; the session is not begun anew over i
   expect(scratch.read('a.txt')).toBe('one\n')
 })
 
+test('bad input: a damaged ref and a marker that waits: each command says so, and hooks do not fail', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  const ref = path.join(storeOf(scratch), 'refs/ckpt/@main/@meta')
+  const whole = fs.readFileSync(ref)
+  fs.writeFileSync(ref, '')
+  const input = JSON.stringify({ session_id: 'c', hook_event_name: 'UserPromptSubmit', prompt: 'x', cwd: scratch.root })
+  for (let i = 0; i < 2; i++)
+    expect(scratch.runApart(['hook', 'claude'], { input })).toEqual({ code: 0, stdout: '', stderr: '' })
+  for (const command of [['list'], ['status'], ['undo'], ['diff'], ['mark', 'prompt', '--session', 's']]) {
+    const { code, stdout, stderr } = scratch.runApart([...command, '--json'])
+    expect([command, code, stderr]).toEqual([command, 7, ''])
+    expect(JSON.parse(stdout).error.code).toBe('DAMAGED')
+  }
+  fs.writeFileSync(ref, whole)
+  const sessions = scratch.ckpt('list', '--sessions').sessions as { id: string; turns: number }[]
+  expect(sessions.map(({ id, turns }) => [id, turns])).toEqual([
+    ['c', 2],
+    ['s', 1],
+  ])
+})
+
 test('bad input: missing or corrupted commits, trees and coverage lists are damage for each command that needs them', () => {
   for (const [damage, rev] of [
     [removeObject, ''],
