@@ -4,6 +4,7 @@ import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
 import { pathToText, printable } from '../core/paths.ts'
 import { runningTurn, type Turn, visibleTurns } from '../core/timeline.ts'
 import { runGit, tryGit } from '../git/process.ts'
+import type { Repository } from '../git/repository.ts'
 import { promptReader } from '../git/side-refs.ts'
 import { readIfThere, writeFileWhole } from '../git/store.ts'
 import { runUsersGit, tryUsersGit } from '../git/users-git.ts'
@@ -59,11 +60,9 @@ export async function commit(context: Context, options: CommitOptions): Promise<
   if (planned.entries.size === 0) {
     return { session: planned.session, commit: null, message: null, turns: [], files: [], warnings }
   }
+  await untilIndexIsFree(context, repository)
   const { made, message } = await commitEntries(context, planned, options)
-  await locked(context, { command: 'commit' }, async () => {
-    await refreshIndex(context, planned, made)
-    remember(context, planned, made)
-  })
+  await settle(context, planned, made)
   const { session, turns, entries } = planned
   return {
     session,
@@ -72,6 +71,40 @@ export async function commit(context: Context, options: CommitOptions): Promise<
     turns: turns.map((turn) => turn.number),
     files: [...entries.keys()].sort(),
     warnings,
+  }
+}
+
+/** Milliseconds for another git to be done with the index. */
+const INDEX_PATIENCE = 3000
+
+/** @throws CkptError GIT_BUSY */
+async function untilIndexIsFree({ env }: Context, { gitDir }: Repository): Promise<void> {
+  const lock = `${gitDir}/index.lock`
+  const end = env.monotonic() + INDEX_PATIENCE
+  while (env.files.existsSync(lock)) {
+    if (env.monotonic() >= end) {
+      throw new CkptError('GIT_BUSY', `Another git holds ${printable(lock)}. Nothing was committed.`, {
+        hints: ['ckpt commit   (once it is done)', `rm ${printable(lock)}   (if no git runs: a killed one left it)`],
+      })
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+/** What follows a commit. It stands by now, so that what fails here is a warning. */
+async function settle(context: Context, planned: Planned, made: Oid): Promise<void> {
+  try {
+    await locked(context, { command: 'commit' }, async () => {
+      remember(context, planned, made)
+      await untilIndexIsFree(context, context.repository!)
+      await refreshIndex(context, planned, made)
+    })
+  } catch (error) {
+    if (!(error instanceof CkptError)) throw error
+    const why = error.message.split('\n')[0]!.replace(/ Nothing was [^.]*\.$/, '')
+    context.warnings.push(
+      `The commit ${made.slice(0, 10)} was made, but your index still holds the state before it: ${why} To mend it: git reset -q`,
+    )
   }
 }
 

@@ -164,6 +164,31 @@ test('an unborn HEAD, a plain directory, a running turn, and git in the middle o
   expect(commit(plain).code).toBe(9)
 })
 
+test('while another git holds the index nothing is committed; where it comes in between, the commit stands and that is said', () => {
+  const scratch = new Scratch().init()
+  const head = () => scratch.git('rev-parse', 'HEAD')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'agent\n', 'new.txt': 'new\n' }))
+  const before = head()
+  scratch.write({ '.git/index.lock': '' })
+  const refused = commit(scratch)
+  expect([refused.code, refused.json.error.code]).toEqual([8, 'GIT_BUSY'])
+  expect(refused.json.error.message).toMatch(/index\.lock\. Nothing was committed\.$/)
+  expect(head()).toBe(before)
+  scratch.remove('.git/index.lock')
+  expect(scratch.git('status', '--porcelain')).toBe(' M a.txt\n?? new.txt\n')
+  fs.writeFileSync(scratch.at('.git/hooks/post-commit'), '#!/bin/sh\n: >.git/index.lock\n', { mode: 0o755 })
+  const { code, json } = commit(scratch)
+  expect([code, json.commit]).toEqual([0, head().trim()])
+  expect(json.warnings.join()).toMatch(
+    /^The commit .* was made, but your index .*index\.lock\. To mend it: git reset -q$/,
+  )
+  expect(committed(scratch)).toBe('M\ta.txt\nA\tnew.txt')
+  scratch.remove('.git/index.lock')
+  scratch.git('reset', '-q')
+  expect(scratch.git('status', '--porcelain')).toBe('')
+  expect(commit(scratch).json.commit).toBe(null)
+})
+
 test('two sessions: each commits its own', () => {
   const scratch = new Scratch().init({ 'a.txt': lines() })
   scratch.turn('one', () => scratch.write({ 'a.txt': lines([3, 'x']), 'x.txt': 'x\n' }), 'x')
