@@ -146,13 +146,14 @@ export async function runGit(env: Env, call: GitCall): Promise<Buffer> {
 
 export function gitFailure(args: readonly string[], result: GitResult): CkptError {
   const said = result.stderr.trim().split('\n').slice(0, 3).join(' ').slice(0, 500)
+  const command = args.find((arg, i) => !arg.startsWith('-') && args[i - 1] !== '-c')
   const damaged =
     /corrupt|unable to read|could not read [0-9a-f]{40}|missing (blob|tree|commit|object)|bad (tree |blob |commit )?object|not a valid object|broken|inflate/i.test(
       said,
     )
   return new CkptError(
     damaged ? 'DAMAGED' : 'INTERNAL',
-    `git ${args.find((arg) => !arg.startsWith('-')) ?? ''} failed (exit ${result.code}): ${said || 'no message'}. Nothing was changed.`,
+    `git ${command ?? ''} failed (exit ${result.code}): ${said || 'no message'}. Nothing was changed.`,
     { hints: [damaged ? 'ckpt verify' : 'ckpt doctor'] },
   )
 }

@@ -46,6 +46,15 @@ export function writeJournal(env: Env, store: Store, journal: Journal): void {
   writeFileWhole(env, fileOf(store), `${sum}\n${body}\n`, { sync: true })
 }
 
+/** Refs that a journal speaks of cannot be moved now. It stays. */
+export function notYet(what: string, cause: unknown): CkptError {
+  const why = (cause instanceof Error ? cause.message : String(cause)).replace(/ Nothing was changed\.$/, '')
+  return new CkptError('INTERNAL', `${what}: ${why} Nothing is lost: the next command that can write finishes it.`, {
+    cause,
+    hints: ['ckpt status'],
+  })
+}
+
 export function removeJournal(env: Env, store: Store): void {
   env.files.unlinkSync(fileOf(store))
   syncDirectory(env, store.worktreeDir)

@@ -15,15 +15,17 @@ import {
   planChanges,
 } from '../core/plan.ts'
 import { type PathState, sameState } from '../core/state.ts'
+import { errno } from '../env.ts'
+import { sessionRef } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
 import type { FileEntry } from '../git/trees.ts'
-import { applyEntries, orderEntries } from '../snapshot/apply.ts'
+import { type ApplyInput, applyEntries, asStopped, orderEntries, Stopped, takeBack } from '../snapshot/apply.ts'
 import { sweepTemporary } from '../snapshot/aside.ts'
 import { behindSymlink, fingerprint, isStats, look, observe } from '../snapshot/disk.ts'
 import { ApplyConflict } from '../snapshot/fresh.ts'
 import type { SnapshotView } from '../snapshot/view.ts'
 import type { Context } from './context.ts'
-import { journalEntries, removeJournal, writeJournal, writeMarker } from './journal.ts'
+import { journalEntries, notYet, removeJournal, writeJournal, writeMarker } from './journal.ts'
 import { mergeTexts } from './merge.ts'
 import { publishCache, type Recorder, type Snapshot } from './record.ts'
 
@@ -200,34 +202,17 @@ export async function carryOut(context: Context, operation: Operation): Promise<
     marker,
   }
   writeJournal(env, store, journal)
-  if (marker !== null) writeMarker(env, store, marker)
+  const { directoryMode } = journal
+  const input = { root, store, nonce, entries, removable, directoryMode, expected: prepared.expected }
   try {
-    const { directoryMode } = journal
-    const applied = await applyEntries(env, {
-      root,
-      store,
-      nonce,
-      entries,
-      removable,
-      directoryMode,
-      expected: prepared.expected,
-    })
-    syncMs += applied.syncMs
+    if (marker !== null) writeMarker(env, store, marker)
+    syncMs += (await applyEntries(env, input)).syncMs
   } catch (error) {
-    const kept = await sweepTemporary(env, { root, store, nonce }, orderEntries(entries))
-    writeMarker(env, store, operation.oldMarker)
-    removeJournal(env, store)
-    if (!(error instanceof ApplyConflict)) throw error
-    throw new CkptError(
-      'CONFLICT',
-      `${op} refused: ${printable(pathToText(error.path))} ${error.reason}. ${['What had been written was taken back.', ...kept].join(' ')}`,
-      {
-        paths: [error.path],
-        hints: [`ckpt ${op}   (once nothing writes there)`],
-      },
-    )
+    throw await backOut(context, { operation, input, safety }, asStopped(error))
   }
-  await store.moveRefs(all, { durable: true })
+  await store.moveRefs(all, { durable: true }).catch((error: unknown) => {
+    throw notYet(`The files are as this ${op} leaves them, but it could not be recorded`, error)
+  })
   writeMarker(env, store, marker)
   removeJournal(env, store)
   if (snapshot.cache) {
@@ -240,6 +225,58 @@ export async function carryOut(context: Context, operation: Operation): Promise<
     )
   }
   return { safety, syncMs }
+}
+
+/**
+ * What stopped in the middle goes back, and the journal with it. Where that fails too the journal stays: the next command
+ * that can goes on with it. Returns what to say.
+ */
+async function backOut(
+  context: Context,
+  { operation, input, safety }: { operation: Operation; input: ApplyInput; safety: Checkpoint },
+  { reason, path, result }: Stopped,
+): Promise<unknown> {
+  const { env, store } = context
+  const { op, session, oldMarker } = operation
+  const code = errno(reason)
+  const at = path === null ? '' : ` at ${printable(pathToText(path))}`
+  let kept: string[]
+  let left: string[]
+  try {
+    // What is half-written may be what the disk lacks the room for.
+    kept = await sweepTemporary(env, input, orderEntries(input.entries))
+    left = await takeBack(env, input, result)
+    writeMarker(env, store, oldMarker)
+  } catch (error) {
+    const why = errno(error instanceof Stopped ? error.reason : error)
+    if (why === undefined) throw error
+    return new CkptError(
+      'INTERNAL',
+      `Writing failed${at} (${code ?? why}), and what had been written cannot be taken back now (${why}). Nothing is lost: the next command finishes this ${op}, and checkpoint ${safety.id.slice(0, 10)} holds the files as they were.`,
+      { cause: reason, hints: [why === 'ENOSPC' ? 'free some disk space, then: ckpt status' : 'ckpt status'] },
+    )
+  }
+  if (left.length > 0) {
+    // What they held before is nowhere else.
+    const ref = sessionRef(store, session, `safety/${safety.seq}`)
+    await store.moveRefs([{ ref, from: null, to: safety.id }], { durable: true })
+    const names = left.map((one) => printable(pathToText(one))).join(', ')
+    kept.push(
+      `Written to meanwhile, and left as they are now: ${names} (before: checkpoint ${safety.id.slice(0, 10)}).`,
+    )
+  }
+  removeJournal(env, store)
+  const back = ['What had been written was taken back.', ...kept].join(' ')
+  if (reason instanceof ApplyConflict)
+    return new CkptError('CONFLICT', `${op} refused: ${printable(pathToText(reason.path))} ${reason.reason}. ${back}`, {
+      paths: [reason.path],
+      hints: [`ckpt ${op}   (once nothing writes there)`],
+    })
+  if (code === undefined) return reason
+  return new CkptError('INTERNAL', `Writing failed${at} (${code}). ${back}`, {
+    cause: reason,
+    hints: [code === 'ENOSPC' ? 'free some disk space, then run the command again' : `look at it, then: ckpt ${op}`],
+  })
 }
 
 function* statesOids(entries: readonly { pre: PathState; post: PathState }[]): Generator<Oid> {

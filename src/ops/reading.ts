@@ -13,10 +13,9 @@ export async function openForReading(env: Env, cwd: string): Promise<Context> {
   try {
     await locked(context, { command: 'recover', wait: 2000 }, async () => undefined)
   } catch (error) {
-    const code = errno(error)
-    const cannot = code === 'EACCES' || code === 'EROFS' || code === 'EPERM'
-    const busy = error instanceof CkptError && error.code === 'LOCKED'
-    if (!cannot && !busy) {
+    const cannot = ['EACCES', 'EROFS', 'EPERM', 'ENOSPC', 'EDQUOT'].includes(errno(error) ?? '')
+    const notNow = error instanceof CkptError && (error.code === 'LOCKED' || error.code === 'INTERNAL')
+    if (!cannot && !notNow) {
       closeContext(context) // its git would keep this process alive
       throw error
     }

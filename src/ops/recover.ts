@@ -2,10 +2,10 @@
 import { parseCheckpoint } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import { pathToText, printable } from '../core/paths.ts'
-import { errno } from '../env.ts'
+import { type Env, errno } from '../env.ts'
 import type { RefEdit } from '../git/refs.ts'
 import type { Store } from '../git/store.ts'
-import { applyEntries, orderEntries } from '../snapshot/apply.ts'
+import { type ApplyInput, type ApplyResult, applyEntries, orderEntries, Stopped } from '../snapshot/apply.ts'
 import { sweepTemporary } from '../snapshot/aside.ts'
 import type { Context } from './context.ts'
 import { type Journal, readJournal, removeJournal, writeMarker } from './journal.ts'
@@ -23,7 +23,7 @@ export async function recover(context: Context): Promise<string[]> {
     const { entries, removable, directoryMode, nonce } = journal
     // Before: half-written files of the killed one bear the very names that this run gives.
     const kept = await sweepTemporary(env, { root, store, nonce }, orderEntries(entries))
-    const result = await applyEntries(env, { root, store, nonce, entries, removable, directoryMode })
+    const result = await goOn(env, journal, { root, store, nonce, entries, removable, directoryMode })
     if (result.left.length > 0) {
       const paths = result.left.map((path) => printable(pathToText(path))).join(', ')
       warnings.push(
@@ -36,6 +36,23 @@ export async function recover(context: Context): Promise<string[]> {
   writeMarker(env, store, journal.marker)
   removeJournal(env, store)
   return warnings
+}
+
+/** @throws CkptError INTERNAL when the disk does not allow it now; the journal stays */
+async function goOn(env: Env, { op }: Journal, input: ApplyInput): Promise<ApplyResult> {
+  try {
+    return await applyEntries(env, input)
+  } catch (error) {
+    if (!(error instanceof Stopped)) throw error
+    const code = errno(error.reason)
+    if (code === undefined) throw error.reason
+    const at = error.path === null ? '' : ` at ${printable(pathToText(error.path))}`
+    throw new CkptError(
+      'INTERNAL',
+      `The ${op} that was cut short cannot be finished now: writing failed${at} (${code}). Nothing is lost: it is finished by the next command that can write.`,
+      { cause: error, hints: [code === 'ENOSPC' ? 'free some disk space, then: ckpt status' : 'ckpt status'] },
+    )
+  }
 }
 
 /** Half of an operation helps nobody: all that it writes is there, or nothing is begun. @throws CkptError DAMAGED */

@@ -7,7 +7,7 @@ import type { RefEdit } from '../git/refs.ts'
 import type { Captured } from '../snapshot/capture.ts'
 import { markerAfter } from './boundary-marker.ts'
 import type { Context } from './context.ts'
-import { removeJournal, writeJournal, writeMarker } from './journal.ts'
+import { notYet, removeJournal, writeJournal, writeMarker } from './journal.ts'
 import type { Recorder } from './record.ts'
 
 export interface Scene {
@@ -43,7 +43,9 @@ export async function moveAll(
     refs: edits,
     marker,
   })
-  await store.moveRefs(edits)
+  await store.moveRefs(edits).catch((error: unknown) => {
+    throw notYet('This could not be recorded in full', error)
+  })
   writeMarker(env, store, marker)
   removeJournal(env, store)
 }

@@ -3,7 +3,6 @@
  * looked at once more right before the rename, and the old inode after it.
  */
 import type { Stats } from 'node:fs'
-import { CkptError } from '../core/errors.ts'
 import { parentOf } from '../core/paths.ts'
 import { type PathState, sameState } from '../core/state.ts'
 import { type Env, errno } from '../env.ts'
@@ -41,7 +40,28 @@ export interface ApplyResult {
   syncMs: number
   /** Inodes that had other names: ours took one away, so their ctime is no sign of a change. */
   unlinked: Set<number>
+  /** Directories that were made for the files in them, outermost first. */
+  made: string[]
 }
+
+/** Carrying out stopped in the middle: why, at which path, and what was done until then. */
+export class Stopped extends Error {
+  readonly reason: unknown
+  readonly path: string | null
+  readonly result: ApplyResult
+  constructor(reason: unknown, path: string | null, result: ApplyResult) {
+    super('stopped', { cause: reason })
+    this.reason = reason
+    this.path = path
+    this.result = result
+  }
+}
+
+const nothingDone = (): ApplyResult => ({ done: [], left: [], syncMs: 0, unlinked: new Set(), made: [] })
+
+/** What failed before anything was done has nothing to take back. */
+export const asStopped = (error: unknown): Stopped =>
+  error instanceof Stopped ? error : new Stopped(error, null, nothingDone())
 
 /** The order in which entries can be carried out: what goes first makes room for what comes. */
 export function orderEntries(entries: readonly ApplyEntry[]): ApplyEntry[] {
@@ -60,14 +80,15 @@ export function orderEntries(entries: readonly ApplyEntry[]): ApplyEntry[] {
 }
 
 /**
- * Carries out entries. With `expected`, the first path that is not as planned takes everything back and is thrown; in
- * recovery such paths are left and listed.
- * @throws ApplyConflict
+ * Carries out entries. With `expected`, the first path that is not as planned ends it; in recovery such paths are left and
+ * listed.
+ * @throws Stopped
  */
 export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyResult> {
-  const result: ApplyResult = { done: [], left: [], syncMs: 0, unlinked: new Set() }
+  const result: ApplyResult = nothingDone()
   const ordered = orderEntries(input.entries)
   let removed = false
+  let at: string | null = null
   const removeDirectories = () => {
     if (removed) return
     removed = true
@@ -75,6 +96,7 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
   }
   try {
     for (const [number, entry] of ordered.entries()) {
+      at = entry.path
       if (number % 100 === 99) env.progress(`writing: ${number + 1} of ${ordered.length} paths`)
       if (entry.post.kind !== 'absent') removeDirectories()
       const { state, before } = check(env, input, { entry, unlinked: result.unlinked })
@@ -90,18 +112,7 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
     removeDirectories()
     return result
   } catch (error) {
-    if (input.expected) await takeBack(env, input, result.done)
-    if (error instanceof ApplyConflict || error instanceof CkptError) throw error
-    const code = errno(error)
-    if (code === undefined) throw error
-    throw new CkptError(
-      'INTERNAL',
-      `Writing failed (${code}). What had been written was taken back; your files are as they were.`,
-      {
-        cause: error,
-        hints: code === 'ENOSPC' ? ['free some disk space, then run the command again'] : ['ckpt status'],
-      },
-    )
+    throw new Stopped(error, at, result)
   }
 }
 
@@ -116,10 +127,14 @@ async function applied(env: Env, input: ApplyInput, one: One): Promise<boolean> 
   }
 }
 
-async function takeBack(env: Env, input: ApplyInput, done: readonly ApplyEntry[]): Promise<void> {
+/**
+ * Brings back what was there before. What was written to since is left; its paths are the result.
+ * @throws Stopped
+ */
+export async function takeBack(env: Env, input: ApplyInput, { done, made }: ApplyResult): Promise<string[]> {
   const { expected: _, ...rest } = input
   const entries = done.map(({ path, pre, post }) => ({ path, pre: post, post: pre }))
-  await applyEntries(env, { ...rest, nonce: env.random(6), entries, removable: [] })
+  return (await applyEntries(env, { ...rest, entries, removable: made.toReversed() })).left
 }
 
 /** `before` is what lstat said before the path was compared: what it still has to say when the path is replaced. */
@@ -185,7 +200,7 @@ async function applyOne(env: Env, input: ApplyInput, { entry, number, result, be
     env.files.chmodSync(at, post.mode)
     return
   }
-  makeParents(env, input, path)
+  makeParents(env, input, path, result)
   const fresh = temporaryPath(env, input, path, `${number}.new`)
   const bytes = await input.store.objects.get(post.oid, 'blob')
   if (post.type === 'link') writeLink(env, fresh, { bytes, owner: before, path })
@@ -222,7 +237,7 @@ function removeIfEmpty(env: Env, root: string, directory: string): void {
   }
 }
 
-function makeParents(env: Env, { root, directoryMode }: ApplyInput, path: string): void {
+function makeParents(env: Env, { root, directoryMode }: ApplyInput, path: string, { made }: ApplyResult): void {
   const missing: string[] = []
   for (let at = parentOf(path); at !== ''; at = parentOf(at)) {
     const stats = look(env, root, at)
@@ -235,6 +250,7 @@ function makeParents(env: Env, { root, directoryMode }: ApplyInput, path: string
   for (const directory of missing) {
     const at = native(root, directory)
     env.files.mkdirSync(at)
+    made.push(directory)
     env.files.chmodSync(at, directoryMode)
   }
 }

@@ -288,3 +288,49 @@ test.skipIf(!canMount)('bad input: a full disk loses no file and no checkpoint',
   expect(scratch.read('a.txt')).toBe('one\n')
   expect(fs.readFileSync(scratch.at('b.bin')).equals(noise(300_000, 7))).toBe(true)
 })
+
+test.skipIf(!canMount)(
+  'bad input: a disk that is full in the middle of writing: all is as it was, or it is finished later',
+  () => {
+    const scratch = new Scratch()
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=6m', 'none', scratch.root])
+    onTestFinished(() => {
+      execFileSync('umount', ['-l', scratch.root])
+    })
+    const noise = (length: number, seed: number) => Buffer.from(Array.from({ length }, (_, i) => (i * i * seed) >> 3))
+    const filler = scratch.at('.git/filler')
+    scratch.init({ 'a.bin': noise(90_000, 3), 'k.txt': 'kept\n' })
+    const agents = { 'a.bin': noise(90_000, 5), 'new/b.bin': noise(90_000, 7), 'new/er/z.bin': noise(300_000, 11) }
+    scratch.turn('work', () => {
+      scratch.write(agents)
+      scratch.remove('k.txt')
+    })
+    const done = scratch.manifest()
+    scratch.ckpt('undo')
+    const mine = { 'a.bin': noise(150_000, 13), 'k.txt': 'MINE\n' }
+    scratch.write(mine)
+    const before = scratch.manifest()
+    const ends = new Set<string>()
+    for (let left = 60_000; left < 900_000; left += 60_000) {
+      const { bavail, bsize } = fs.statfsSync(scratch.root)
+      fs.writeFileSync(filler, Buffer.alloc(Math.max(0, bavail * bsize - left)))
+      const { code, document } = scratch.tryCkpt('redo', '--force')
+      const disk = scratch.manifest()
+      const said = code === 0 ? 'done' : document.error.message
+      const seen = scratch.run(['list', '--json'])
+      expect([said, seen.code]).toEqual([said, 0])
+      fs.rmSync(filler)
+      if (code === 0) expect([left, disk]).toEqual([left, done])
+      else if (/Nothing is lost: the next command/.test(said)) scratch.ckpt('status')
+      else expect([said, disk]).toEqual([said, before])
+      ends.add(code === 0 ? 'done' : /Nothing is lost/.test(said) ? 'later' : 'taken back')
+      expect(scratch.ckpt('verify').problems).toEqual([])
+      if (JSON.stringify(scratch.manifest()) === JSON.stringify(before)) continue
+      // What was there before is in the safety checkpoint, and comes back with it.
+      expect(scratch.manifest()).toEqual(done)
+      scratch.ckpt('undo')
+      scratch.write(mine)
+    }
+    expect([...ends]).toEqual(expect.arrayContaining(['taken back', 'done']))
+  },
+)

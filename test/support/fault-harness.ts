@@ -13,6 +13,8 @@
  *
  * written         and let it run on
  * written-killed  and kill it, children too, right after that call
+ *
+ * And `full`: from the Nth call on that is made while the journal is there, the disk has no room for anything new.
  */
 import fs from 'node:fs'
 import { main } from '../../src/cli/main.ts'
@@ -42,12 +44,16 @@ function counted<T>(call: () => T): T {
   return result
 }
 
-const isWriting = mode === 'written' || mode === 'written-killed'
+const isWriting = mode === 'written' || mode === 'written-killed' || mode === 'full'
+const NEEDS_ROOM = new Set(['linkSync', 'mkdirSync', 'symlinkSync', 'writeFileSync', 'writeSync'])
 let hasJournal = false
+let isFull = false
 
 function watched<T>(name: string, args: readonly unknown[], call: () => T): T {
   const mine = hasJournal && ++calls === last
-  if (mine) fs.appendFileSync(process.env.CKPT_TEST_WRITE!, 'mine\n')
+  if (mine && mode === 'full') isFull = true
+  else if (mine) fs.appendFileSync(process.env.CKPT_TEST_WRITE!, 'mine\n')
+  if (isFull && NEEDS_ROOM.has(name)) throw Object.assign(new Error(`ENOSPC: ${name}`), { code: 'ENOSPC' })
   const result = call()
   if (mine && mode === 'written-killed') die()
   if (name === 'renameSync' && String(args[1]).endsWith('/journal.json')) hasJournal = true

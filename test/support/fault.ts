@@ -95,6 +95,11 @@ export class Place {
     return this.#harnessed([harness, mode, String(at)], argv, { CKPT_TEST_WRITE: path.join(this.root, file) })
   }
 
+  /** Likewise, with a disk that is full from the Nth such call on. */
+  full(harness: string, at: number, argv: readonly string[]): Promise<number | null> {
+    return this.#harnessed([harness, 'full', String(at)], argv, {})
+  }
+
   #harnessed(start: string[], argv: readonly string[], vars: Record<string, string>): Promise<number | null> {
     const report = `${this.root}.report`
     return new Promise((resolve, reject) => {
@@ -112,7 +117,8 @@ export class Place {
       // `exit`, not `close`: a git that outlives its parent may hold the pipe.
       child.on('exit', (code, signal) => {
         if (signal === 'SIGKILL') resolve(null)
-        else if (code === 0 || code === CONFLICT) resolve(Number(fs.readFileSync(report, 'utf8')))
+        else if (code === 0 || code === CONFLICT || (code === 1 && start[1] === 'full'))
+          resolve(Number(fs.readFileSync(report, 'utf8')))
         else reject(new Error(`the harness exited ${code ?? signal}: ${said}`))
       })
     })
