@@ -16,7 +16,8 @@ import type { Store } from '../git/store.ts'
 import type { FileEntry } from '../git/trees.ts'
 import { look } from '../snapshot/disk.ts'
 import { type Context, lockedStore } from './context.ts'
-import { removeJournal, writeJournal } from './journal.ts'
+import { noteForgetting, readForgetting } from './forgetting.ts'
+import { notYet, removeJournal, writeJournal } from './journal.ts'
 import { collect, refuseUnfinished } from './prune.ts'
 import { readReplaced, writeReplaced } from './replaced.ts'
 
@@ -35,42 +36,25 @@ export async function forget(context: Context, path: RelativePath): Promise<Forg
   return lockedStore(context, { command: 'forget' }, async () => {
     refuseUnfinished(context)
     const commits = await allCheckpoints(store)
-    const blobs = await contentsOf(store, commits, path)
-    if (blobs === null) {
+    const held = await contentsOf(store, commits, path)
+    const cutShort = readForgetting(env, store).get(path)
+    if (held === null && !cutShort) {
       throw new CkptError('NOT_FOUND', `No checkpoint holds ${printable(pathToText(path))}. Nothing was changed.`, {
         hints: ['ckpt list'],
       })
     }
-    const replaced = new Map<Oid, Oid>()
-    for (const [i, checkpoint] of commits.entries()) {
-      env.progress(`forgetting: ${i} of ${commits.length} checkpoints`)
-      const next = await rewrite(store, checkpoint, { path, replaced })
-      if (next !== checkpoint.id) replaced.set(checkpoint.id, next)
+    const blobs = new Set([...(held ?? []), ...(cutShort ?? [])])
+    const replaced = held === null ? new Map<Oid, Oid>() : await rewriteAll(context, path, commits)
+    if (replaced.size > 0) {
+      noteForgetting(env, store, path, blobs)
+      await moveTo(context, replaced)
     }
-    const before = readReplaced(env, store)
-    for (const [old, now] of before) before.set(old, replaced.get(now) ?? now)
-    // Old ids first: whatever is killed after this, they resolve.
-    store.objects.flush()
-    writeReplaced(env, store, new Map([...before, ...replaced]))
-    const edits = await refEdits(context, replaced)
-    store.writeShallow(new Set([...store.shallow].map((id) => replaced.get(id) ?? id)))
-    writeJournal(env, store, {
-      version: 1,
-      op: 'forget',
-      nonce: env.random(6),
-      session: '',
-      time: new Date(env.now()).toISOString(),
-      entries: [],
-      removable: [],
-      directoryMode: 0,
-      refs: edits,
-      marker: null,
-    })
-    await store.moveRefs(edits, { durable: true })
-    removeJournal(env, store)
     dropCaches(context)
-    await collect(context)
+    await collect(context).catch((cause: unknown) => {
+      throw notCollected(path, cause)
+    })
     const left = await stillThere(store, blobs)
+    noteForgetting(env, store, path, null)
     if (left.length > 0) {
       context.warnings.push(
         `${left.length} of its contents stay in the store: other paths of kept checkpoints hold the same bytes.`,
@@ -81,6 +65,62 @@ export async function forget(context: Context, path: RelativePath): Promise<Forg
     }
     return { path, replaced: [...replaced], blobs: blobs.size - left.length, warnings: context.warnings }
   })
+}
+
+/** Writes every checkpoint anew that holds the path, or follows one that does. Old and new ids. */
+async function rewriteAll(
+  { env, store }: Context,
+  path: RelativePath,
+  commits: readonly Checkpoint[],
+): Promise<Map<Oid, Oid>> {
+  const replaced = new Map<Oid, Oid>()
+  for (const [i, checkpoint] of commits.entries()) {
+    env.progress(`forgetting: ${i} of ${commits.length} checkpoints`)
+    const next = await rewrite(store, checkpoint, { path, replaced })
+    if (next !== checkpoint.id) replaced.set(checkpoint.id, next)
+  }
+  return replaced
+}
+
+/** The refs go over to what was written anew. */
+async function moveTo(context: Context, replaced: ReadonlyMap<Oid, Oid>): Promise<void> {
+  const { env, store } = context
+  const before = readReplaced(env, store)
+  for (const [old, now] of before) before.set(old, replaced.get(now) ?? now)
+  // Old ids first: whatever is killed after this, they resolve.
+  store.objects.flush()
+  writeReplaced(env, store, new Map([...before, ...replaced]))
+  const edits = await refEdits(context, replaced)
+  const cut = [...store.shallow].map((id) => replaced.get(id) ?? id)
+  // Both, until the refs have moved: whichever they name, its history is cut where it was.
+  store.writeShallow(new Set([...store.shallow, ...cut]))
+  writeJournal(env, store, {
+    version: 1,
+    op: 'forget',
+    nonce: env.random(6),
+    session: '',
+    time: new Date(env.now()).toISOString(),
+    entries: [],
+    removable: [],
+    directoryMode: 0,
+    refs: edits,
+    marker: null,
+  })
+  await store.moveRefs(edits, { durable: true }).catch((error: unknown) => {
+    throw notYet('The checkpoints were written anew, but not all refs could be moved', error)
+  })
+  removeJournal(env, store)
+  store.writeShallow(new Set(cut))
+}
+
+function notCollected(path: RelativePath, cause: unknown): CkptError {
+  const why = cause instanceof Error ? cause.message.replace(/ Nothing was changed\.$/, '') : String(cause)
+  const name = printable(pathToText(path))
+  return new CkptError(
+    cause instanceof CkptError ? cause.code : 'INTERNAL',
+    `No checkpoint holds ${name} any more, but its content is still in the store: ${why}`,
+    { cause, hints: ['ckpt verify', `ckpt forget ${name}   (goes on from there)`] },
+  )
 }
 
 /** Every checkpoint that a ref reaches, parents before children. */

@@ -1,13 +1,15 @@
 /** Finishing what a killed command left: forward, from its journal, and only where the disk holds one of its two states. */
 import { parseCheckpoint } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
-import { pathToText, printable } from '../core/paths.ts'
+import { pathToText, printable, type RelativePath } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import type { RefEdit } from '../git/refs.ts'
 import type { Store } from '../git/store.ts'
+import { worktreeOf } from '../git/tips.ts'
 import { type ApplyInput, type ApplyResult, applyEntries, orderEntries, Stopped } from '../snapshot/apply.ts'
 import { sweepTemporary } from '../snapshot/aside.ts'
 import type { Context } from './context.ts'
+import { readForgetting } from './forgetting.ts'
 import { type Journal, readJournal, removeJournal, writeMarker } from './journal.ts'
 
 /** Returns what to tell the person. The caller holds the worktree's lock. @throws CkptError DAMAGED */
@@ -32,7 +34,16 @@ export async function recover(context: Context): Promise<string[]> {
     } else warnings.push(`A killed ${journal.op} was finished.`)
     warnings.push(...kept)
   }
-  await store.moveRefs(await remaining(store, journal.refs), { durable: true })
+  const { edits, overtaken } = await remaining(store, journal.refs)
+  if (overtaken.size > 0)
+    warnings.push(
+      `Worktrees that went on since a ${journal.op} was killed are as they were: ${[...overtaken].map(printable).join(', ')}. Run it again.`,
+    )
+  await store.moveRefs(edits, { durable: true })
+  for (const path of journal.op === 'forget' ? readForgetting(env, store).keys() : [])
+    warnings.push(
+      `Forgetting was cut short: run it once more. ckpt forget ${printable(pathToText(path as RelativePath))}`,
+    )
   writeMarker(env, store, journal.marker)
   removeJournal(env, store)
   return warnings
@@ -84,12 +95,25 @@ async function safetyOf(store: Store, refs: readonly RefEdit[]): Promise<string 
   return result ? (parseCheckpoint(to!, result.bytes.toString('utf8')).parents[0] ?? null) : null
 }
 
-/** The edits that were not made yet: a transaction that was killed half-way has made some. */
-async function remaining(store: Store, edits: readonly RefEdit[]): Promise<RefEdit[]> {
+/**
+ * The edits that were not made yet: a transaction that was killed half-way has made some. Another worktree may have gone
+ * on meanwhile: then none of its refs is moved, for what is new there rests on what they hold.
+ */
+async function remaining(
+  store: Store,
+  edits: readonly RefEdit[],
+): Promise<{ edits: RefEdit[]; overtaken: Set<string> }> {
   const now = new Map((await store.refs('refs/')).map(({ ref, oid }) => [ref, oid]))
-  return edits
-    .filter(({ ref, to }) => (now.get(ref) ?? null) !== to)
-    .map(({ ref, to }) => ({ ref, to, from: now.get(ref) ?? null }))
+  const open = edits.filter(({ ref, to }) => (now.get(ref) ?? null) !== to)
+  const others = open.filter(({ ref }) => worktreeOf(ref) !== store.place.worktreeId)
+  const wentOn = others.filter(({ ref, from }) => from !== undefined && (now.get(ref) ?? null) !== from)
+  const overtaken = new Set(wentOn.map(({ ref }) => worktreeOf(ref) ?? ''))
+  return {
+    edits: open
+      .filter(({ ref }) => !overtaken.has(worktreeOf(ref) ?? ''))
+      .map(({ ref, to }) => ({ ref, to, from: now.get(ref) ?? null })),
+    overtaken,
+  }
 }
 
 /** A killed `update-ref` leaves its lock files for ever; under the worktree's lock nobody else writes these refs. */

@@ -1,0 +1,30 @@
+/** Paths whose content is not proved gone yet: noted before `forget` changes anything, until it is. */
+import * as z from 'zod/mini'
+import type { Oid } from '../core/ids.ts'
+import type { Env } from '../env.ts'
+import type { Store } from '../git/store.ts'
+import { readIfThere, removeIfThere, writeFileWhole } from '../git/whole-file.ts'
+
+const fileSchema = z.array(z.tuple([z.string(), z.array(z.string())]))
+
+const fileOf = (store: Store) => `${store.place.directory}/forgetting.json`
+
+/** Ids of the contents that each path had. */
+export function readForgetting(env: Env, store: Store): Map<string, Set<Oid>> {
+  try {
+    const rows = fileSchema.parse(JSON.parse(readIfThere(env, fileOf(store))?.toString('utf8') ?? '[]'))
+    return new Map(rows.map(([path, blobs]) => [path, new Set(blobs as Oid[])]))
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof z.core.$ZodError) return new Map() // of no use to anybody
+    throw error
+  }
+}
+
+/** Null: they are gone. */
+export function noteForgetting(env: Env, store: Store, path: string, blobs: ReadonlySet<Oid> | null): void {
+  const all = readForgetting(env, store)
+  if (blobs) all.set(path, new Set([...(all.get(path) ?? []), ...blobs]))
+  else all.delete(path)
+  if (all.size === 0) removeIfThere(env, fileOf(store))
+  else writeFileWhole(env, fileOf(store), JSON.stringify([...all].map(([one, ids]) => [one, [...ids]])), { sync: true })
+}

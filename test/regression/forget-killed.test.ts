@@ -1,0 +1,92 @@
+// A forget that is killed, or fails, between any two of its steps: nobody's turns are lost, and run again it ends what it began.
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { Scratch } from '../support/scratch.ts'
+import { inStore, looseFile } from '../support/store-surgery.ts'
+
+/** Runs a command that is killed right after a call of the file system on a path that ends so. */
+function killedAt(scratch: Scratch, [call, end]: [string, string], ...args: string[]): void {
+  const preload = `${scratch.base}/kill.cjs`
+  fs.writeFileSync(
+    preload,
+    `const fs = require('node:fs')
+const own = fs[process.env.KILL_CALL]
+fs[process.env.KILL_CALL] = (...args) => {
+  const result = own(...args)
+  if (args.some((arg) => String(arg).endsWith(process.env.KILL_END))) process.kill(process.pid, 'SIGKILL')
+  return result
+}
+`,
+  )
+  const vars = { NODE_OPTIONS: `--require ${preload}`, KILL_CALL: call, KILL_END: end }
+  expect(scratch.runApart(args, { vars }).code).toBe(128)
+}
+
+const proof = (scratch: Scratch, text: string): boolean => {
+  const path = `${scratch.base}/secret`
+  fs.writeFileSync(path, text)
+  const oid = scratch.git('hash-object', path).trim()
+  return inStore(scratch, 'cat-file', '--batch-all-objects', '--batch-check').includes(oid)
+}
+
+test('killed once the history is cut anew: the old one reads as before, and a second run ends it', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'secret.txt': 'SECRET\n' })
+  for (const text of ['1', '2', '3']) scratch.turn(text, () => scratch.write({ 'a.txt': `${text}\n` }))
+  scratch.ckpt('prune', '--keep', '1')
+  killedAt(scratch, ['renameSync', 'store.git/shallow'], 'forget', 'secret.txt')
+  expect(scratch.ckpt('list').turns).toHaveLength(1)
+  expect(scratch.ckpt('verify').problems).toEqual([])
+  scratch.remove('secret.txt')
+  scratch.ckpt('forget', 'secret.txt')
+  expect(proof(scratch, 'SECRET\n')).toBe(false)
+  expect(scratch.ckpt('verify').problems).toEqual([])
+  scratch.ckpt('undo')
+  expect(scratch.read('a.txt')).toBe('2\n')
+})
+
+test('killed before its refs moved, and another worktree goes on: its turns stay, and a second run ends it', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'secret.txt': 'SECRET\n' })
+  scratch.git('worktree', 'add', '-q', '../other')
+  const cwd = `${scratch.base}/other`
+  const there = (...args: string[]) => JSON.parse(scratch.run([...args, '--json'], { cwd }).stdout)
+  const turn = (text: string) => {
+    there('mark', 'prompt', '--session', 'b', '--text', text)
+    fs.writeFileSync(`${cwd}/a.txt`, `${text}\n`)
+    there('mark', 'stop', '--session', 'b')
+  }
+  scratch.turn('here', () => scratch.write({ 'a.txt': 'here\n' }))
+  turn('first')
+  killedAt(scratch, ['renameSync', 'journal.json'], 'forget', 'secret.txt')
+  turn('second')
+  const { warnings } = scratch.ckpt('undo')
+  expect(warnings.join('\n')).toMatch(/^Worktrees that went on .*other-.*\n.*ckpt forget secret\.txt$/)
+  for (const path of [scratch.at('secret.txt'), `${cwd}/secret.txt`]) fs.rmSync(path)
+  expect(there('list').turns.map(({ prompt }: { prompt: string }) => prompt)).toEqual(['second', 'first'])
+  expect(scratch.ckpt('verify').problems).toEqual([])
+  scratch.ckpt('forget', 'secret.txt')
+  expect(proof(scratch, 'SECRET\n')).toBe(false)
+  expect(there('verify').problems).toEqual([])
+  there('undo')
+  expect(fs.readFileSync(`${cwd}/a.txt`, 'utf8')).toBe('first\n')
+})
+
+test('killed before the old contents went, or unable to remove them: it says so, and goes on from there', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.turn('secret', () => scratch.write({ 'secret.txt': 'SECRET\n', 'other.txt': 'other\n' }))
+  scratch.remove('secret.txt')
+  scratch.turn('more', () => scratch.write({ 'a.txt': 'two\n' }))
+  killedAt(scratch, ['unlinkSync', 'journal.json'], 'forget', 'secret.txt')
+  expect(proof(scratch, 'SECRET\n')).toBe(true)
+  const other = looseFile(scratch, inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live:other.txt').trim())
+  fs.renameSync(other, `${other}.away`)
+  const { code, document } = scratch.tryCkpt('forget', 'secret.txt')
+  expect([code, document.error.code]).toEqual([7, 'DAMAGED'])
+  expect(document.error.message).toMatch(
+    /^No checkpoint holds secret\.txt any more, but its content is still in the store: /,
+  )
+  fs.renameSync(`${other}.away`, other)
+  expect(scratch.ckpt('forget', 'secret.txt').blobs).toBe(1)
+  expect(proof(scratch, 'SECRET\n')).toBe(false)
+  expect(scratch.tryCkpt('forget', 'secret.txt').code).toBe(3)
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
