@@ -147,7 +147,9 @@ export async function runGit(env: Env, call: GitCall): Promise<Buffer> {
 export function gitFailure(args: readonly string[], result: GitResult): CkptError {
   const said = result.stderr.trim().split('\n').slice(0, 3).join(' ').slice(0, 500)
   const command = args.find((arg, i) => !arg.startsWith('-') && args[i - 1] !== '-c')
+  const denied = /permission denied/i.test(said)
   const damaged =
+    !denied &&
     /corrupt|unable to read|could not read [0-9a-f]{40}|missing (blob|tree|commit|object)|bad (tree |blob |commit )?object|not a valid object|broken|inflate/i.test(
       said,
     )

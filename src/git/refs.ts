@@ -1,7 +1,8 @@
 /** Refs of the store: read with for-each-ref, moved by `git update-ref --stdin` transactions that name the old values. */
+import { constants } from 'node:fs'
 import { CkptError } from '../core/errors.ts'
 import { type Oid, parseOid } from '../core/ids.ts'
-import type { Env } from '../env.ts'
+import { type Env, errno } from '../env.ts'
 import { gitFailure, tryGit } from './process.ts'
 
 export interface RefEdit {
@@ -31,10 +32,12 @@ export async function listRefs(
   const result = await tryGit(env, { args, cwd: gitDir, vars })
   // git passes over a ref that was cut short, and exits 0: a session would be begun anew over it.
   const broken = /ignoring broken ref (\S+)/.exec(result.stderr)?.[1]
-  if (broken !== undefined)
+  if (broken !== undefined) {
+    refuseUnreadable(env, gitDir, [broken])
     throw new CkptError('DAMAGED', `The store's ref ${broken} cannot be read. Nothing was changed.`, {
       hints: ['ckpt doctor --fix   (sets it to the newest checkpoint that is left)'],
     })
+  }
   if (result.code !== 0) throw gitFailure(args, result)
   return result.stdout
     .toString('utf8')
@@ -45,6 +48,24 @@ export async function listRefs(
       return { ref: ref!, oid: parseOid(oid!), type: type!, contents: contents ?? '' }
     })
 }
+
+/** What this user may not read is not broken. `names`: of files in the git directory. @throws CkptError INTERNAL */
+export function refuseUnreadable({ files }: Env, gitDir: string, names: readonly string[]): void {
+  for (const name of names) {
+    try {
+      files.accessSync(`${gitDir}/${name}`, constants.R_OK)
+    } catch (error) {
+      if (errno(error) === 'EACCES') throw notOurs(`${gitDir}/${name}`, error)
+    }
+  }
+}
+
+/** What somebody else, root for one, wrote into the store. */
+const notOurs = (path: string, cause: unknown) =>
+  new CkptError('INTERNAL', `The store cannot be read: ${path} belongs to another user. Nothing was changed.`, {
+    cause,
+    hints: [`sudo chown -R "$(id -u)" ${path.replace(/\/store\.git\/.*$/, '')}`],
+  })
 
 /** Somebody else moved a ref between reading and writing. */
 export class RefMoved extends CkptError {

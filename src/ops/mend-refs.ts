@@ -6,6 +6,7 @@ import { isOid, type Oid } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { sessionRef } from '../git/history.ts'
 import { gitFailure } from '../git/process.ts'
+import { refuseUnreadable } from '../git/refs.ts'
 import { promptsTree } from '../git/side-refs.ts'
 import { syncDirectory } from '../git/store.ts'
 import { readTips, resetTips, type Tips } from '../git/tips.ts'
@@ -19,7 +20,7 @@ interface Refs {
   broken: string[]
 }
 
-export async function readAnyRefs({ store }: Context): Promise<Refs> {
+export async function readAnyRefs({ env, store }: Context): Promise<Refs> {
   // Without the objects' types, a ref whose object is missing is listed too.
   const args = ['for-each-ref', '--format=%(refname) %(objectname)']
   const result = await store.tryGit(args)
@@ -27,12 +28,16 @@ export async function readAnyRefs({ store }: Context): Promise<Refs> {
   const broken = [...result.stderr.matchAll(/ignoring (?:broken|dangling) \S*?\s*(refs\/\S+)/g)].map(
     (match) => match[1]!,
   )
+  refuseUnreadable(env, store.gitDir, broken)
   const whole = new Map<string, Oid>()
   for (const row of result.stdout.toString('utf8').split('\n')) {
     const [ref, oid] = row.split(' ')
     if (!ref || !oid || !isOid(oid)) continue
     if (await store.objects.read(oid)) whole.set(ref, oid)
-    else broken.push(ref)
+    else {
+      refuseUnreadable(env, store.gitDir, [`objects/${oid.slice(0, 2)}/${oid.slice(2)}`])
+      broken.push(ref)
+    }
   }
   const own = (ref: string) => ref.startsWith(store.refPrefix) || ref === store.notesRef
   return { whole, broken: broken.filter(own).sort() }

@@ -245,6 +245,34 @@ test('bad input: a store that this user cannot write refuses to record, and stil
   expect(scratch.read('a.txt')).toBe('two\n')
 })
 
+test('bad input: what another user wrote into the store is not damage, and nothing is mended because of it', () => {
+  const uid = 4321
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  execFileSync('chown', ['-R', `${uid}:${uid}`, scratch.base])
+  const config = `${scratch.home}/.gitconfig`
+  fs.writeFileSync(config, '[safe]\n\tdirectory = *\n')
+  for (const event of ['prompt', 'stop'])
+    expect(scratch.runApart(['mark', event, '--session', 's'], { vars: { GIT_CONFIG_GLOBAL: config } })).toMatchObject({
+      code: 0,
+    })
+  const refs = () => inStore(scratch, 'for-each-ref')
+  const before = refs()
+  for (const command of [['list'], ['undo'], ['mark', 'prompt', '--session', 's'], ['doctor'], ['doctor', '--fix']]) {
+    const { code, stdout } = scratch.run([...command, '--json'], { uid })
+    const { error } = JSON.parse(stdout)
+    expect([command, code, error.message]).toEqual([
+      command,
+      1,
+      expect.stringMatching(/^The store cannot be read: .* belongs to another user\. Nothing was changed\.$/),
+    ])
+    expect(error.hints[0]).toMatch(/^sudo chown -R "\$\(id -u\)" .*\.git\/ckpt$/)
+  }
+  expect(refs()).toBe(before)
+  execFileSync('chown', ['-R', `${uid}:${uid}`, scratch.base])
+  expect(JSON.parse(scratch.run(['list', '--json'], { uid }).stdout).turns).toHaveLength(2)
+})
+
 test('bad input: a repository of another user is refused, with the way to allow it', () => {
   const scratch = new Scratch().init()
   fs.chmodSync(scratch.base, 0o755)
