@@ -201,11 +201,13 @@ export interface Surroundings {
   isFileOnDisk: (path: string) => boolean
   /** The file on disk is somebody else's: what replaces it could not be given to them. */
   isForeign: (path: string) => boolean
+  /** Its directory, or itself, cannot be changed by this user. */
+  isClosed: (path: string) => boolean
 }
 
 /**
  * Clashes of files and directories: a file where a directory holds something that the plan does not remove, a path below
- * something that is a file and stays; and files whose owner would change. They are conflicts even by force.
+ * something that is a file and stays; files whose owner would change, and what this user cannot change. They are conflicts even by force.
  */
 export function findClashes(actions: readonly FileAction[], around: Surroundings, mode: ConflictMode): FileAction[] {
   const leaving = new Set(actions.filter((a) => a.post.kind === 'absent' && !isHeld(a)).map((a) => a.path))
@@ -213,6 +215,8 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
   const clashes = new Map<string, string>()
   for (const { path, post } of actions.filter((a) => !isHeld(a)))
     if (post.kind === 'present' && around.isForeign(path)) clashes.set(path, IN_THE_WAY.owner)
+  for (const { path, pre, post } of actions.filter((a) => !isHeld(a)))
+    if (!sameState(pre, post) && around.isClosed(path)) clashes.set(path, IN_THE_WAY.closed)
   const files = new Set(arriving.filter((a) => !a.path.endsWith('/')).map((a) => a.path))
   for (const { path } of arriving) {
     const bare = path.endsWith('/') ? path.slice(0, -1) : path
@@ -241,6 +245,7 @@ const isHeld = (action: FileAction) => action.action === 'conflict' || action.ac
 /** Conflicts that no mode but `skip` gets over: something else is where a path has to come. */
 const IN_THE_WAY = {
   owner: 'its owner cannot be kept',
+  closed: 'it cannot be changed here: permission denied',
   file: 'a file is in its place',
   directory: 'a directory with other files is in its place',
   both: 'a file takes the place of its directory',

@@ -19,9 +19,27 @@ import { errno } from '../env.ts'
 import { sessionRef } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
 import type { FileEntry } from '../git/trees.ts'
-import { type ApplyInput, applyEntries, asStopped, orderEntries, Stopped, takeBack } from '../snapshot/apply.ts'
+import {
+  type ApplyEntry,
+  type ApplyInput,
+  applyEntries,
+  asStopped,
+  orderEntries,
+  Stopped,
+  takeBack,
+} from '../snapshot/apply.ts'
 import { sweepTemporary } from '../snapshot/aside.ts'
-import { behindSymlink, fingerprint, isStats, look, observe } from '../snapshot/disk.ts'
+import {
+  behindSymlink,
+  directoryAbove,
+  fingerprint,
+  isClosed,
+  isStats,
+  look,
+  needsOpening,
+  observe,
+  permissions,
+} from '../snapshot/disk.ts'
 import { ApplyConflict } from '../snapshot/fresh.ts'
 import type { SnapshotView } from '../snapshot/view.ts'
 import type { Context } from './context.ts'
@@ -78,7 +96,11 @@ export async function prepare(
     plan = planChanges(full)
   }
   const around = await surroundings(context, snapshot, plan.actions)
-  const actions = findClashes(plan.actions, { ...around, isForeign: (path) => foreign.has(path) }, input.mode)
+  const actions = findClashes(
+    plan.actions,
+    { ...around, isForeign: (path) => foreign.has(path), isClosed: (path) => isClosed(env, root, path) },
+    input.mode,
+  )
   const { beside } = snapshot
   const room = makeRoom({ actions, units: withoutHeld(plan, actions) }, (path) =>
     beside.emptyDirectories.has(path as RelativePath)
@@ -110,7 +132,8 @@ async function surroundings(context: Context, snapshot: Snapshot, actions: reado
     below.set(bare, [...inside, ...empty])
     for (const at of [bare, ...ancestorsOf(bare)]) {
       const found = await store.trees.lookup(view.tree, at)
-      if (found ? found.mode !== '40000' : at !== bare && isUncoveredFile(context, at)) files.add(at)
+      const isSelf = at === bare && !path.endsWith('/')
+      if (found ? found.mode !== '40000' : !isSelf && isUncoveredFile(context, at)) files.add(at)
     }
   }
   return {
@@ -122,6 +145,7 @@ async function surroundings(context: Context, snapshot: Snapshot, actions: reado
 
 /** What no tree tells of (an ignored file, one that is too large) may be in the place of a directory. */
 function isUncoveredFile({ env, worktree }: Context, path: string): boolean {
+  if (behindSymlink(env, worktree.root, path)) return false
   const stats = look(env, worktree.root, path)
   return isStats(stats) && !stats.isDirectory()
 }
@@ -166,7 +190,8 @@ export async function carryOut(context: Context, operation: Operation): Promise<
   const { env, store, worktree } = context
   const { root } = worktree
   const { snapshot, prepared, recorder, op, session } = operation
-  const entries = journalEntries(prepared.actions)
+  const planned = journalEntries(prepared.actions)
+  const entries = [...planned, ...closedDirectories(context, planned)]
   const removable = await removableDirectories(operation, entries)
   const saved = await saveTree(context, snapshot, prepared.forced)
   const parents = operation.parent ? [operation.parent] : []
@@ -225,6 +250,19 @@ export async function carryOut(context: Context, operation: Operation): Promise<
     )
   }
   return { safety, syncMs }
+}
+
+/** Directories that are opened to write into them: who is killed then leaves it to the next command to close them. */
+function closedDirectories({ env, worktree }: Context, entries: readonly ApplyEntry[]): ApplyEntry[] {
+  const known = new Set(entries.map(({ path }) => path))
+  const found = new Map<string, ApplyEntry>()
+  for (const { path } of entries) {
+    const above = directoryAbove(env, worktree.root, path)
+    if (!above || above.at === '' || known.has(`${above.at}/`) || !needsOpening(env, above.stats)) continue
+    const state: PathState = { kind: 'directory', mode: permissions(above.stats) }
+    found.set(above.at, { path: `${above.at}/`, pre: state, post: state })
+  }
+  return [...found.values()]
 }
 
 /**

@@ -8,7 +8,18 @@ import { type PathState, sameState } from '../core/state.ts'
 import { type Env, errno } from '../env.ts'
 import type { Store } from '../git/store.ts'
 import { temporaryPath, verifyAside } from './aside.ts'
-import { behindSymlink, fingerprint, isStats, look, native, observe, withoutCtime } from './disk.ts'
+import {
+  behindSymlink,
+  directoryAbove,
+  fingerprint,
+  isStats,
+  look,
+  native,
+  needsOpening,
+  observe,
+  permissions,
+  withoutCtime,
+} from './disk.ts'
 import { ApplyConflict, writeFresh, writeLink } from './fresh.ts'
 
 export interface ApplyEntry {
@@ -42,6 +53,8 @@ export interface ApplyResult {
   unlinked: Set<number>
   /** Directories that were made for the files in them, outermost first. */
   made: string[]
+  /** Directories of our own that were opened to write into them: the modes they had, and get back at the end. */
+  opened: Map<string, number>
 }
 
 /** Carrying out stopped in the middle: why, at which path, and what was done until then. */
@@ -57,7 +70,14 @@ export class Stopped extends Error {
   }
 }
 
-const nothingDone = (): ApplyResult => ({ done: [], left: [], syncMs: 0, unlinked: new Set(), made: [] })
+const nothingDone = (): ApplyResult => ({
+  done: [],
+  left: [],
+  syncMs: 0,
+  unlinked: new Set(),
+  made: [],
+  opened: new Map(),
+})
 
 /** What failed before anything was done has nothing to take back. */
 export const asStopped = (error: unknown): Stopped =>
@@ -92,7 +112,10 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
   const removeDirectories = () => {
     if (removed) return
     removed = true
-    for (const directory of input.removable) removeIfEmpty(env, input.root, directory)
+    for (const directory of input.removable) {
+      openAbove(env, input.root, directory, result)
+      removeIfEmpty(env, input.root, directory)
+    }
   }
   try {
     for (const [number, entry] of ordered.entries()) {
@@ -100,7 +123,11 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
       if (number % 100 === 99) env.progress(`writing: ${number + 1} of ${ordered.length} paths`)
       if (entry.post.kind !== 'absent') removeDirectories()
       const { state, before } = check(env, input, { entry, unlinked: result.unlinked })
-      if (state === 'post') continue
+      if (state === 'post') {
+        // Opened, it may have the mode that it is to get.
+        if (result.opened.delete(entry.path.slice(0, -1))) result.done.push(entry)
+        continue
+      }
       if (state === 'other') {
         if (input.expected) throw new ApplyConflict(entry.path, 'changed at this very moment')
         result.left.push(entry.path)
@@ -113,6 +140,25 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
     return result
   } catch (error) {
     throw new Stopped(error, at, result)
+  } finally {
+    closeOpened(env, input.root, result)
+  }
+}
+
+/** Gives ourselves permission to change what the nearest directory above a path holds, if it is ours. */
+function openAbove(env: Env, root: string, path: string, { opened }: ApplyResult): void {
+  const above = directoryAbove(env, root, path)
+  if (!above || !needsOpening(env, above.stats)) return
+  opened.set(above.at, permissions(above.stats))
+  env.files.chmodSync(native(root, above.at), permissions(above.stats) | 0o700)
+}
+
+/** Back to their modes, but for those that have another one by now. */
+function closeOpened(env: Env, root: string, { opened }: ApplyResult): void {
+  for (const [directory, mode] of [...opened].reverse()) {
+    const stats = look(env, root, directory)
+    if (isStats(stats) && stats.isDirectory() && permissions(stats) === (mode | 0o700))
+      env.files.chmodSync(native(root, directory), mode)
   }
 }
 
@@ -177,8 +223,9 @@ async function applyOne(env: Env, input: ApplyInput, { entry, number, result, be
   const { root } = input
   const { path, pre, post } = entry
   const at = native(root, path)
+  openAbove(env, root, path, result)
   if (path.endsWith('/')) {
-    applyDirectory(env, root, entry)
+    applyDirectory(env, root, entry, result)
     return
   }
   if (post.kind === 'absent') {
@@ -209,7 +256,7 @@ async function applyOne(env: Env, input: ApplyInput, { entry, number, result, be
   if (before && before.nlink > 1) result.unlinked.add(before.ino)
 }
 
-function applyDirectory(env: Env, root: string, { path, post }: ApplyEntry): void {
+function applyDirectory(env: Env, root: string, { path, pre, post }: ApplyEntry, { opened }: ApplyResult): void {
   const at = native(root, path)
   if (post.kind === 'absent') {
     removeIfEmpty(env, root, path)
@@ -222,7 +269,11 @@ function applyDirectory(env: Env, root: string, { path, post }: ApplyEntry): voi
     if (errno(error) === 'EEXIST') throw new ApplyConflict(path, 'a file is in its place')
     throw error
   }
-  env.files.chmodSync(at, post.mode)
+  // What comes into a new one needs it open; it gets its mode at the end.
+  const open = pre.kind === 'directory' ? post.mode : post.mode | 0o700
+  if (open === post.mode) opened.delete(path.slice(0, -1))
+  else opened.set(path.slice(0, -1), post.mode)
+  env.files.chmodSync(at, open)
 }
 
 function removeIfEmpty(env: Env, root: string, directory: string): void {

@@ -2,6 +2,7 @@
 import type { Stats } from 'node:fs'
 import { constants } from 'node:fs'
 import type { Oid } from '../core/ids.ts'
+import { parentOf } from '../core/paths.ts'
 import type { PathState } from '../core/state.ts'
 import { type Env, errno } from '../env.ts'
 import type { ObjectStore } from '../git/objects.ts'
@@ -116,6 +117,41 @@ export function observe(env: Env, root: string, path: string, objects: ObjectSto
     case 'unreadable':
       return { kind: 'unknown', reason: 'unreadable' }
   }
+}
+
+/** The nearest directory above a path that is there, and what lstat says of it. */
+export function directoryAbove(env: Env, root: string, path: string): { at: string; stats: Stats } | null {
+  for (let at = parentOf(path); ; at = parentOf(at)) {
+    const stats = look(env, root, at)
+    if (isStats(stats) && stats.isDirectory()) return { at, stats }
+    if (at === '') return null
+  }
+}
+
+/** Owner's permission to change what a directory holds. */
+const OPEN = 0o300
+
+/** Whether its owner has to give themselves permission to change what it holds. */
+export const needsOpening = (env: Env, stats: Stats): boolean =>
+  env.uid > 0 && stats.uid === env.uid && (stats.mode & OPEN) !== OPEN
+
+/** Whether nothing can be put at a path or taken away from it, even after a directory of our own is opened. */
+export function isClosed(env: Env, root: string, path: string): boolean {
+  const denied = (at: string, mode: number): string | null => {
+    try {
+      env.files.accessSync(native(root, at), mode)
+      return null
+    } catch (error) {
+      return errno(error) ?? 'EIO'
+    }
+  }
+  const stats = look(env, root, path)
+  // What is immutable may not be written to, whoever asks.
+  if (isStats(stats) && !stats.isSymbolicLink() && denied(path, constants.W_OK) === 'EPERM') return true
+  const above = directoryAbove(env, root, path)
+  if (above === null) return false
+  const code = denied(above.at, constants.W_OK | constants.X_OK)
+  return code !== null && !(code === 'EACCES' && needsOpening(env, above.stats))
 }
 
 /** Whether a directory above a path is not a real directory: then the path itself is not in this worktree. */

@@ -1,0 +1,94 @@
+// Directories that their owner closed are opened for the moment of writing; what this user cannot change is a conflict of its path.
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { type Json, Scratch } from '../support/scratch.ts'
+
+const uid = 4321
+
+/** A worktree of a user who is not root, and what that user does there. */
+function place(files: Record<string, string> = { 'a.txt': 'one\n' }) {
+  const scratch = new Scratch().init(files)
+  execFileSync('chown', ['-R', `${uid}:${uid}`, scratch.base])
+  const sh = (script: string) =>
+    execFileSync('setpriv', [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', 'sh', '-c', script], {
+      cwd: scratch.root,
+    })
+  const ckpt = (...args: string[]): Json => {
+    const { code, stdout } = scratch.run([...args, '--json'], { uid })
+    return { code, ...JSON.parse(stdout) }
+  }
+  const turn = (script: string) => {
+    ckpt('mark', 'prompt', '--session', 's')
+    sh(script)
+    ckpt('mark', 'stop', '--session', 's')
+  }
+  return { scratch, sh, ckpt, turn }
+}
+
+test.each([
+  ['made', '', 'mkdir ro; echo x >ro/f; chmod 555 ro'],
+  ['made, with others inside', '', 'mkdir -p ro/in; echo x >ro/in/f; chmod 555 ro/in ro'],
+  ['removed', 'mkdir ro; echo x >ro/f; chmod 555 ro', 'chmod 755 ro; rm -rf ro'],
+  ['opened, and written into', 'mkdir ro; echo x >ro/f; chmod 555 ro', 'chmod 755 ro; rm ro/f; echo y >ro/e'],
+  [
+    'written into, and closed again',
+    'mkdir ro; echo x >ro/f; chmod 500 ro',
+    'chmod 700 ro; echo y >ro/f; chmod 500 ro',
+  ],
+  [
+    'a file in the place of',
+    'mkdir -p ro/in; echo x >ro/in/f; chmod 555 ro/in ro',
+    'chmod -R u+w ro; rm -rf ro; echo x >ro',
+  ],
+  ['the root', '', 'echo x >new; chmod 555 .'],
+])('a closed directory is %s: undo and redo give every state and mode back', (_, before, work) => {
+  const { scratch, sh, ckpt, turn } = place()
+  sh(before)
+  const first = scratch.manifest()
+  turn(work)
+  const second = scratch.manifest()
+  for (let i = 0; i < 2; i++) {
+    expect(ckpt('undo').code).toBe(0)
+    expect(scratch.manifest()).toEqual(first)
+    expect(ckpt('redo').code).toBe(0)
+    expect(scratch.manifest()).toEqual(second)
+  }
+  expect(ckpt('verify').problems).toEqual([])
+})
+
+test('what this user cannot change is found while planning, and can be skipped', () => {
+  const { scratch, ckpt, turn } = place({ 'a.txt': 'one\n', 'theirs/b.txt': 'one\n' })
+  turn('echo two >a.txt; echo two >theirs/b.txt; echo new >theirs/c.txt')
+  fs.chownSync(scratch.at('theirs'), 0, 0)
+  const disk = scratch.manifest()
+  for (const args of [['undo'], ['undo', '--force'], ['undo', '--merge']]) {
+    const { code, error } = ckpt(...args)
+    expect([args, code, error.paths]).toEqual([args, 4, ['theirs/b.txt', 'theirs/c.txt']])
+    expect(error.message).toMatch(/theirs\/b\.txt \(it cannot be changed here: permission denied\)/)
+    expect(scratch.manifest()).toEqual(disk)
+  }
+  expect(ckpt('undo', '--skip-conflicts').code).toBe(0)
+  expect(scratch.manifest()).toEqual({ ...disk, 'a.txt': expect.stringMatching(/./) })
+  expect(scratch.read('a.txt')).toBe('one\n')
+})
+
+test('an ignored file in the place of an empty directory is left, and the rest undone', () => {
+  const { scratch, ckpt, sh, turn } = place()
+  sh('mkdir out')
+  turn('rmdir out; echo data >out; echo out >.gitignore; echo two >a.txt')
+  expect(ckpt('undo').code).toBe(0)
+  expect([scratch.read('a.txt'), scratch.read('out')]).toEqual(['one\n', 'data\n'])
+})
+
+test("what lies behind a link out of the worktree is in nobody's way", () => {
+  const { scratch, ckpt, sh, turn } = place({ 'd/e/1': '1\n' })
+  sh('mkdir ../out; echo mine >../out/e')
+  turn('rm -rf d; ln -s ../out d')
+  const done = scratch.manifest()
+  expect(ckpt('undo').code).toBe(0)
+  expect(scratch.read('d/e/1')).toBe('1\n')
+  expect(ckpt('redo').code).toBe(0)
+  expect(scratch.manifest()).toEqual(done)
+  expect(fs.readFileSync(`${scratch.base}/out/e`, 'utf8')).toBe('mine\n')
+})
