@@ -10,10 +10,8 @@ const uid = 4321
 function place(files: Record<string, string> = { 'a.txt': 'one\n' }) {
   const scratch = new Scratch().init(files)
   execFileSync('chown', ['-R', `${uid}:${uid}`, scratch.base])
-  const sh = (script: string) =>
-    execFileSync('setpriv', [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', 'sh', '-c', script], {
-      cwd: scratch.root,
-    })
+  const [setpriv, ...as] = ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', 'sh', '-c']
+  const sh = (script: string) => execFileSync(setpriv!, [...as, script], { cwd: scratch.root })
   const ckpt = (...args: string[]): Json => {
     const { code, stdout } = scratch.run([...args, '--json'], { uid })
     return { code, ...JSON.parse(stdout) }
