@@ -11,6 +11,7 @@ import { holderState, lockedBy, readHolder, withLock } from './lock.ts'
 import { mendRefs, readAnyRefs } from './mend-refs.ts'
 import { besideOf, newestCheckpoint } from './record.ts'
 import { clearRefLocks, requireContents } from './recover.ts'
+import { rescueSafety } from './rescue.ts'
 import { readRefs } from './sessions.ts'
 
 export interface Finding {
@@ -144,16 +145,18 @@ async function checkJournal(context: Context, fix: boolean): Promise<Finding> {
       mend: 'any command that writes finishes it, or: ckpt doctor --fix',
     }
   if (!fix) return { name: 'journal', ok: false, detail: damage, mend: 'ckpt doctor --fix' }
-  const aside = await alone(context, async () => {
-    const path = setJournalAside(env, store)
+  const { aside, safety } = await alone(context, async () => {
+    const safety = await rescueSafety(context)
+    const aside = setJournalAside(env, store)
     await markPending(context)
-    return path
+    return { aside, safety }
   })
+  const before = safety ? `; as they were before it: ckpt restore ${safety.id.slice(0, 10)} --exact --force` : ''
   return {
     name: 'journal',
     ok: true,
     fixed: true,
-    detail: `the journal was set aside (${aside}); the files are as that operation left them`,
+    detail: `the journal was set aside (${aside}); the files are as that operation left them${before}`,
   }
 }
 

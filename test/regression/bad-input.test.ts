@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { killedAt } from '../support/kill-at.ts'
 import { PROGRAM, Scratch } from '../support/scratch.ts'
 import { corruptObject, inStore, ownDirectory, removeObject, storeOf } from '../support/store-surgery.ts'
 
@@ -142,6 +143,22 @@ test('bad input: a journal cut short is damage; doctor --fix sets it aside', () 
   }
   scratch.ckpt('undo')
   expect(scratch.read('a.txt')).toBe('one\n')
+})
+
+test('bad input: where the journal of a killed undo is damaged too, what was there before it is kept and named', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n', 'b.txt': 'new\n' }))
+  scratch.write({ 'a.txt': 'MINE\n' })
+  killedAt(scratch, ['renameSync', '/a.txt'], 'undo', '--force')
+  expect(scratch.read('a.txt')).toBe('one\n')
+  const journal = path.join(ownDirectory(scratch), 'journal.json')
+  fs.writeFileSync(journal, fs.readFileSync(journal, 'utf8').replace('undo', 'undone'))
+  const { findings } = scratch.ckpt('doctor', '--fix')
+  const { detail } = findings.find(({ name }: { name: string }) => name === 'journal')
+  scratch.ckpt('prune')
+  scratch.ckpt(.../ckpt (restore [0-9a-f]+ --exact --force)$/.exec(detail)![1]!.split(' '))
+  expect([scratch.read('a.txt'), scratch.read('b.txt')]).toEqual(['MINE\n', 'new\n'])
+  expect(scratch.ckpt('verify').problems).toEqual([])
 })
 
 test('bad input: a ref cut short is damage; the session is not begun anew over it', () => {

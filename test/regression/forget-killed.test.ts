@@ -1,26 +1,9 @@
 // A forget that is killed, or fails, between any two of its steps: nobody's turns are lost, and run again it ends what it began.
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
+import { killedAt } from '../support/kill-at.ts'
 import { Scratch } from '../support/scratch.ts'
 import { inStore, looseFile } from '../support/store-surgery.ts'
-
-/** Runs a command that is killed right after a call of the file system on a path that ends so. */
-function killedAt(scratch: Scratch, [call, end]: [string, string], ...args: string[]): void {
-  const preload = `${scratch.base}/kill.cjs`
-  fs.writeFileSync(
-    preload,
-    `const fs = require('node:fs')
-const own = fs[process.env.KILL_CALL]
-fs[process.env.KILL_CALL] = (...args) => {
-  const result = own(...args)
-  if (args.some((arg) => String(arg).endsWith(process.env.KILL_END))) process.kill(process.pid, 'SIGKILL')
-  return result
-}
-`,
-  )
-  const vars = { NODE_OPTIONS: `--require ${preload}`, KILL_CALL: call, KILL_END: end }
-  expect(scratch.runApart(args, { vars }).code).toBe(128)
-}
 
 const proof = (scratch: Scratch, text: string): boolean => {
   const path = `${scratch.base}/secret`
