@@ -345,7 +345,7 @@ async function diffSnapshots(
   b: View,
   paths: readonly string[],
 ): Promise<{ files: FileDiff[]; patch: string }> {
-  const { files, patch } = await diffTrees(store, a.tree, b.tree, paths)
+  const { files, patch } = await withoutUnknown(await diffTrees(store, a.tree, b.tree, paths), a, b)
   const seen = new Set<string>(files.flatMap((file) => [file.path, ...(file.oldPath ? [file.oldPath] : [])]))
   for (const { path, from, to } of await transitionsBetween(store, a, b)) {
     const bare = path.endsWith('/') ? path.slice(0, -1) : path
@@ -355,6 +355,21 @@ async function diffSnapshots(
     files.push({ path: path as RelativePath, status, insertions: 0, deletions: 0, binary: false })
   }
   return { files, patch }
+}
+
+/** What only one of the trees has is not gone, nor new, where the other snapshot could not read it. */
+async function withoutUnknown(diff: { files: FileDiff[]; patch: string }, a: View, b: View) {
+  const isKnown = async ({ status, path }: FileDiff): Promise<boolean> => {
+    const view = status === 'deleted' ? b : status === 'added' ? a : null
+    return view === null || (await view.state(path)).kind !== 'unknown'
+  }
+  const kept = await Promise.all(diff.files.map(isKnown))
+  if (!kept.includes(false)) return diff
+  const sections = diff.patch.split(/^(?=diff --git )/m) // one for each file, in the same order
+  return {
+    files: diff.files.filter((_, i) => kept[i]),
+    patch: sections.length === kept.length ? sections.filter((_, i) => kept[i]).join('') : diff.patch,
+  }
 }
 
 /** Whether a killed command left something for the next one that can write. */

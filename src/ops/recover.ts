@@ -81,7 +81,9 @@ export async function requireContents(store: Store, { op, session, entries, refs
       {
         hints: [
           'ckpt doctor --fix   (sets its journal aside)',
-          ...(safety ? [`ckpt restore ${safety.slice(0, 10)} --exact --force   (then: the files as they were before it)`] : []),
+          ...(safety
+            ? [`ckpt restore ${safety.slice(0, 10)} --exact --force   (then: the files as they were before it)`]
+            : []),
         ],
       },
     )
