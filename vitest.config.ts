@@ -6,7 +6,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 60_000,
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 3, // on two cores too: a part of each test is waiting
     setupFiles: ['test/support/seed.ts'],
     env: {
       TZ: 'UTC',
