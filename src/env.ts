@@ -135,7 +135,7 @@ export function errno(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
-/** What lstat says; null: nothing is there, for no such name is, or a file is where one of the directories above it would be. */
+/** What lstat says; null: nothing is there, for no such name is, or a file or a circle of links is where a directory above it would be. */
 export function lstatIfThere({ lstatSync }: Pick<Files, 'lstatSync'>, path: PathLike): Stats | null {
   return ifThere(() => lstatSync(path, { throwIfNoEntry: false }))
 }
@@ -149,7 +149,8 @@ function ifThere(ask: () => Stats | undefined): Stats | null {
   try {
     return ask() ?? null
   } catch (error) {
-    if (errno(error) === 'ENOTDIR') return null
+    const code = errno(error)
+    if (code === 'ENOTDIR' || code === 'ELOOP') return null
     throw error
   }
 }

@@ -6,8 +6,9 @@ import type { HookName } from './hook-file.ts'
 
 export interface HookOnDisk {
   path: string
-  kind: 'absent' | 'file' | 'link' | 'other'
-  /** Bytes as latin1; of a link, those of its target; empty where there is none. */
+  /** What is `unreadable` may be any of the others. */
+  kind: 'absent' | 'file' | 'link' | 'other' | 'unreadable'
+  /** Bytes as latin1; of a link, those of its target; empty where there is none, or none to be seen. */
   text: string
   mode: number
   /** Whether git would run it: it is there and executable. */
@@ -25,7 +26,9 @@ export function readHook({ files }: Env, directory: string, hook: HookName): Hoo
     const mode = stats.mode & 0o7777
     return { path, kind, text: files.readFileSync(path, 'latin1'), mode, runs: (mode & 0o111) !== 0 }
   } catch (error) {
-    if (errno(error) === 'ENOENT') return { ...none, kind: 'absent' }
+    const code = errno(error)
+    if (code === 'ENOENT' || code === 'ENOTDIR') return { ...none, kind: 'absent' }
+    if (code === 'EACCES') return { ...none, kind: 'unreadable' }
     throw error
   }
 }

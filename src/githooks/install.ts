@@ -33,7 +33,7 @@ import { type HooksResult, hooksStatus, projectHook, repositoryOf } from './stat
 import { readTemplates } from './templates.ts'
 import { uninstallOne } from './uninstall.ts'
 
-/** @throws CkptError USAGE, with the lines to add, where the hooks directory is not ours to write */
+/** @throws CkptError USAGE, with the lines to add, where the hooks directory is not ours to write; CONFIG where git runs no hooks */
 export async function installHooks(context: Context): Promise<HooksResult> {
   repositoryOf(context)
   if (context.exists) return locked(context, { command: 'hooks' }, () => install(context))
@@ -43,6 +43,11 @@ export async function installHooks(context: Context): Promise<HooksResult> {
 async function install(context: Context): Promise<HooksResult> {
   const { env } = context
   const place = await findHooksPlace(env, repositoryOf(context))
+  if (place.off !== null) {
+    throw new CkptError('CONFIG', `Git runs no hooks here: ${place.off.why}. No hook was changed.`, {
+      hints: [place.off.mend, 'ckpt hooks install'],
+    })
+  }
   const templates = readTemplates(context)
   const wanted = wantedHooks(context.config.hooks)
   const found = wanted.map((hook) => ({ hook, disk: readHook(env, place.directory, hook) }))
@@ -50,6 +55,12 @@ async function install(context: Context): Promise<HooksResult> {
   if (odd) {
     throw new CkptError('USAGE', `${odd.disk.path} is neither a file nor a link. Nothing was changed.`, {
       hints: [`move ${odd.disk.path} away`],
+    })
+  }
+  const hidden = found.find(({ disk }) => disk.kind === 'unreadable')
+  if (hidden) {
+    throw new CkptError('USAGE', `${hidden.disk.path} cannot be read. No hook was changed.`, {
+      hints: [`chmod u+r ${hidden.disk.path}   (as its owner)`, 'ckpt hooks install'],
     })
   }
   // The gate itself first: it is in our own directory, and the lines that a person adds call it there.

@@ -1,11 +1,13 @@
 /** Which hooks directory git uses in this worktree, whether it is ours to write, and whose it is. */
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, statIfThere } from '../env.ts'
 import { gitFailure, tryGit } from '../git/process.ts'
 import type { Repository } from '../git/repository.ts'
 
 export interface HooksPlace {
   /** Absolute; links followed where it is there. */
   directory: string
+  /** Why git runs no hooks here at all, and what changes that; null: it would. */
+  off: { why: string; mend: string } | null
   /** Why it is not ours to write; null: it is. */
   refusal: string | null
   /** husky's own launchers lie here; the project's hooks are one directory up. */
@@ -35,6 +37,7 @@ export async function findHooksPlace(env: Env, repository: Repository): Promise<
   const within = (top: string) => directory === top || directory.startsWith(`${top}/`)
   const base = {
     directory,
+    off: switchedOff(env, directory, set),
     husky: directory.endsWith('/_') && env.files.existsSync(`${directory}/h`),
     beside: directory.slice(0, directory.lastIndexOf('/')) === realPath(env, commonDir),
   }
@@ -58,6 +61,22 @@ export async function findHooksPlace(env: Env, repository: Repository): Promise<
   return { ...base, refusal: ignored.code === 0 ? null : 'it is part of the worktree: it would be committed' }
 }
 
+/** A directory that is to be made yet switches nothing off; a file does (`core.hooksPath=/dev/null`). */
+function switchedOff(env: Env, directory: string, set: { scope: string; path: string } | null): HooksPlace['off'] {
+  let at = directory
+  let stats = statIfThere(env.files, at)
+  while (stats === null && at.lastIndexOf('/') > 0) {
+    at = at.slice(0, at.lastIndexOf('/'))
+    stats = statIfThere(env.files, at)
+  }
+  if (stats === null || stats.isDirectory()) return null
+  if (set === null) return { why: `${at} is no directory`, mend: `move ${at} away` }
+  return {
+    why: `core.hooksPath in the ${set.scope} configuration is ${set.path}, which is no directory`,
+    mend: `git config --${set.scope} --unset-all core.hooksPath   (git's own hooks directory again)`,
+  }
+}
+
 /** core.hooksPath as the user's git sees it (git-config(1)); relative ones are seen from the top of the worktree. */
 async function configuredPath(env: Env, { root }: Repository): Promise<{ scope: string; path: string } | null> {
   const asked = await tryGit(env, {
@@ -77,7 +96,7 @@ export function realPath(env: Env, path: string): string {
   try {
     return env.files.realpathSync(path)
   } catch (error) {
-    if (errno(error) !== 'ENOENT') throw error
+    if (!['ENOENT', 'ENOTDIR', 'ELOOP'].includes(errno(error) ?? '')) throw error
     const cut = path.lastIndexOf('/')
     return cut <= 0 ? path : `${realPath(env, path.slice(0, cut))}/${path.slice(cut + 1)}`
   }

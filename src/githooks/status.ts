@@ -15,7 +15,7 @@ export interface HookState {
   installed: boolean
   /** Somebody else's hook runs after the gate. */
   chained: boolean
-  /** Git ran it, and it looked at this worktree's boundary. Null: it cannot be tried without running somebody else's code. */
+  /** Git ran it, and it looked at this worktree's boundary. Null: it cannot be read, or not be tried without running somebody else's code. */
   fires: boolean | null
 }
 
@@ -38,7 +38,13 @@ export async function hooksStatus(context: Context): Promise<HooksResult> {
   const wanted = wantedHooks(context.config.hooks)
   const states = await Promise.all(ALL_HOOKS.map((name) => hookState(context, place, name)))
   const hooks = states.filter(({ name, installed }) => installed || wanted.includes(name))
-  const warnings = hooks.some((hook) => hook.installed) ? [] : replaced(context, place)
+  const off = place.off === null ? [] : [`Git runs no hooks here: ${place.off.why}.`]
+  const hidden = hooks.filter(({ fires, installed }) => fires === null && !installed)
+  const warnings = [
+    ...off,
+    ...hidden.map(({ path }) => `${path} cannot be read: whether the gate is in it cannot be told.`),
+    ...(hidden.length + off.length > 0 || hooks.some((hook) => hook.installed) ? [] : replaced(context, place)),
+  ]
   return { hooks, place, warnings: [...context.warnings, ...warnings] }
 }
 
@@ -55,8 +61,9 @@ function replaced(context: Context, { directory }: HooksPlace): string[] {
 async function hookState(context: Context, place: HooksPlace, name: HookName): Promise<HookState> {
   const { env } = context
   const { directory, husky } = place
-  const { path, text, runs } = readHook(env, directory, name)
+  const { path, kind, text, runs } = readHook(env, directory, name)
   const state = { name, path }
+  if (kind === 'unreadable') return { ...state, installed: false, chained: false, fires: null }
   if (!runs || !env.files.existsSync(`${gateDirectory(context)}/gate.sh`))
     return { ...state, installed: false, chained: false, fires: false }
   const part = ourPart(text)
@@ -99,9 +106,18 @@ async function dryRun({ env, worktree, store }: Context, name: HookName): Promis
 
 /** For `ckpt doctor`: fine without hooks; not fine with hooks that do not run. */
 export async function hooksFinding(context: Context): Promise<Finding> {
-  const { hooks, warnings } = await hooksStatus(context)
+  const { hooks, place } = await hooksStatus(context)
+  const wasNever = readLedger(context).directories.length === 0
+  if (place.off !== null) {
+    return {
+      name: 'hooks',
+      ok: wasNever,
+      detail: `git runs no hooks here: ${place.off.why}`,
+      ...(wasNever ? {} : { mend: place.off.mend }),
+    }
+  }
   const installed = hooks.filter((hook) => hook.installed)
-  if (installed.length === 0 && warnings.length === context.warnings.length)
+  if (installed.length === 0 && wasNever)
     return { name: 'hooks', ok: true, detail: 'the git hooks are not installed (ckpt hooks install)' }
   const silent = hooks.filter((hook) => hook.fires === false)
   if (silent.length === 0) {

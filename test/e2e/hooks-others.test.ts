@@ -147,6 +147,65 @@ test('row 31: the hooks directory is made where there is none, and goes again; n
   ])
 })
 
+test('core.hooksPath=/dev/null: git runs no hooks, which status and doctor say; install refuses, uninstall still works', () => {
+  const scratch = new Scratch().init()
+  const finding = () => scratch.tryCkpt('doctor').document.findings.find((one: Json) => one.name === 'hooks')
+  const why = (scope: string, value: string) =>
+    `runs no hooks here: core.hooksPath in the ${scope} configuration is ${value}, which is no directory`
+  scratch.git('config', 'core.hooksPath', '/dev/null')
+  const bytes = hookFiles(scratch.at('.git/hooks'))
+  const { hooks, warnings } = scratch.ckpt('hooks', 'status')
+  expect(hooks.map((hook: Json) => hook.fires)).toEqual(HOOKS.map(() => false))
+  expect(warnings).toEqual([`Git ${why('local', '/dev/null')}.`])
+  for (const command of [
+    ['hooks', 'install'],
+    ['init', '--hooks'],
+  ]) {
+    const { code, document } = scratch.tryCkpt(...command)
+    expect([code, document.error.code]).toEqual([2, 'CONFIG'])
+    expect(document.error.message).toBe(`Git ${why('local', '/dev/null')}. No hook was changed.`)
+    expect(document.error.hints[0]).toMatch(/^git config --local --unset-all core\.hooksPath /)
+  }
+  expect(finding()).toEqual({ name: 'hooks', ok: true, detail: `git ${why('local', '/dev/null')}` })
+  scratch.ckpt('hooks', 'uninstall')
+  scratch.git('config', '--local', '--unset-all', 'core.hooksPath')
+
+  // Switched off after the installation: doctor finds it, and the hooks can still be taken out.
+  scratch.ckpt('hooks', 'install')
+  scratch.git('config', '--global', 'core.hooksPath', '/dev/null/hooks')
+  expect(finding()).toMatchObject({ ok: false, detail: `git ${why('global', '/dev/null/hooks')}` })
+  scratch.ckpt('hooks', 'uninstall')
+  expect(hookFiles(scratch.at('.git/hooks'))).toEqual(bytes)
+})
+
+test('a hook that is a link to itself is passed over by git: it is kept, and comes back', () => {
+  const scratch = new Scratch().init()
+  fs.symlinkSync('pre-commit', scratch.at('.git/hooks/pre-commit'))
+  const bytes = hookFiles(scratch.at('.git/hooks'))
+  expect(states(scratch.ckpt('hooks', 'status'))['pre-commit']).toMatchObject({ installed: false, fires: false })
+  expect(states(scratch.ckpt('hooks', 'install'))['pre-commit']).toMatchObject({ chained: false, fires: true })
+  scratch.ckpt('hooks', 'uninstall')
+  expect(hookFiles(scratch.at('.git/hooks'))).toEqual(bytes)
+})
+
+test.skipIf(process.getuid?.() !== 0)('a hook that cannot be read is named, and no hook is changed', () => {
+  const scratch = new Scratch().init()
+  writeHook(scratch, '.git/hooks/pre-commit', '#!/bin/sh\n', 0o111)
+  execFileSync('chown', ['-R', '4321:4321', scratch.base])
+  const run = (...args: string[]) => scratch.run([...args, '--json'], { uid: 4321 })
+  const status = JSON.parse(run('hooks', 'status').stdout)
+  expect(states(status)['pre-commit']).toMatchObject({ installed: false, fires: null })
+  expect(status.warnings.join()).toContain('pre-commit cannot be read')
+  const before = fs.readdirSync(scratch.at('.git/hooks'))
+  const { code, stdout } = run('hooks', 'install')
+  expect([code, JSON.parse(stdout).error.message]).toEqual([
+    2,
+    `${scratch.at('.git/hooks/pre-commit')} cannot be read. No hook was changed.`,
+  ])
+  expect(fs.readdirSync(scratch.at('.git/hooks'))).toEqual(before)
+  expect([run('doctor').code, run('hooks', 'uninstall').code]).toEqual([0, 0])
+})
+
 test('row 31: a tracked, a global, an outside or a to-be-tracked hooks directory is not written to: exit 2, with the lines; with them, all is well', () => {
   const cases: [string, (scratch: Scratch) => string][] = [
     [

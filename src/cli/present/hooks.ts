@@ -18,7 +18,7 @@ export function hooksText(
   const word = {
     install: 'While something is undone, commits in this repository are refused now.',
     uninstall: 'The gate is gone; other hooks are as they were.',
-    status: `Git runs the hooks in ${printable(place.directory)}:`,
+    status: place.off ? 'Git runs no hooks here:' : `Git runs the hooks in ${printable(place.directory)}:`,
   }[action]
   return [word, ...(action === 'uninstall' ? [] : [table(rows)])].join('\n')
 }
