@@ -37,7 +37,7 @@ function commandText({ usage, rest, describe, options = {}, examples = [] }: Com
   const all = Object.entries(options).filter(([, option]) => option.hidden !== true)
   const positional = all.filter(([, option]) => isPositional(option))
   const named = all.filter(([, option]) => !isPositional(option))
-  const dashes = rest === undefined ? '' : ` ${rest}`
+  const dashes = rest ? ` ${rest}` : ''
   const parts = [
     `## ckpt ${name}`,
     sentence(describe),

@@ -7,12 +7,11 @@ const session = z.string().min(1).max(1024).optional()
 const flag = z.boolean().optional()
 const count = z.int().min(1).max(999_999_999).optional()
 const amount = z.number().min(0).optional()
-const path = z
-  .string()
-  .max(65_536)
-  .refine((at) => !at.includes('\0') && at.split('/').every((part) => part !== '' && part !== '.' && part !== '..'), {
-    error: 'must be relative to the worktree, without empty, . or .. parts',
-  })
+const isRelative = (at: string) =>
+  !at.includes('\0') && at.split('/').every((part) => part !== '' && part !== '.' && part !== '..')
+const wrongPath = { error: 'must be relative to the worktree, without empty, . or .. parts' }
+const path = z.string().max(65_536).refine(isRelative, wrongPath)
+const pathBase64 = z.base64().refine((at) => isRelative(Buffer.from(at, 'base64').toString('latin1')), wrongPath)
 /** None at all would mean every path: an empty list is a mistake. */
 const paths = z.array(path).min(1).max(100_000).optional()
 const conflicts = z.enum(['refuse', 'merge', 'force', 'skip']).optional()
@@ -40,7 +39,7 @@ export const revertPatchRequest: z.ZodType<Requests.RevertPatchRequest> = z.stri
   patch: z.strictObject({
     from: text,
     files: z
-      .array(z.strictObject({ path, pathBase64: z.base64().optional() }))
+      .array(z.strictObject({ path, pathBase64: pathBase64.optional() }))
       .min(1)
       .max(100_000),
   }),

@@ -60,6 +60,8 @@ export function worktreePaths(context: Context, cwd: string, given: readonly str
   const { root } = context.worktree
   const real = context.env.files.realpathSync(cwd)
   return given.map((path) => {
+    if (path === '')
+      throw usage('A path is empty; the whole worktree is named by none at all, or by its top directory.')
     const parts = path.startsWith('/') ? [] : real.split('/').filter(Boolean)
     for (const part of path.split('/')) {
       if (part === '..') parts.pop()

@@ -6,7 +6,7 @@ import type { Command } from './command.ts'
 export interface CommandEntry {
   usage: string
   describe: string
-  /** What follows `--`, as the usage line shows it. */
+  /** What follows `--`, as the usage line shows it (empty: it does not); absent: nothing may. */
   rest?: string
   /** Where the session meant lacks it, help and completion leave the command out. */
   needs?: Capability

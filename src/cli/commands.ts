@@ -202,7 +202,8 @@ export const commands: CommandEntry[] = [
   },
   {
     usage: 'bisect',
-    describe: 'the first turn that makes a command fail: ckpt bisect -- COMMAND ...',
+    rest: '-- COMMAND…',
+    describe: 'the first turn that makes a command fail',
     options: { session },
     examples: [['ckpt bisect -- npm test', 'each state in a directory of its own; the worktree is not touched']],
     load: async () => (await import('./commands/bisect.ts')).default,
@@ -303,6 +304,7 @@ export const commands: CommandEntry[] = [
   },
   {
     usage: 'completion [shell]',
+    rest: '',
     describe: 'shell completion: eval "$(ckpt completion bash)", or zsh, or fish',
     options: {
       shell: id('bash, zsh or fish'),

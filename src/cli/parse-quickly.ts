@@ -56,6 +56,7 @@ export async function parseQuickly(argv: readonly string[]): Promise<Parsed | nu
 
 function readArguments(entry: CommandEntry, given: string[]): Arguments | null {
   const dashes = given.indexOf('--')
+  if (dashes >= 0 && entry.rest === undefined) return null
   const argv = dashes < 0 ? given : given.slice(0, dashes)
   const own = Object.entries(entry.options ?? {})
   const names = own.filter(([, option]) => option.positional).map(([name]) => name)

@@ -2,7 +2,7 @@
 import type { Argv } from 'yargs'
 import yargs from 'yargs/yargs'
 import { CkptError } from '../core/errors.ts'
-import type { Arguments, Command, Parsed } from './command.ts'
+import type { Arguments, Parsed } from './command.ts'
 import type { CommandEntry } from './command-entry.ts'
 import { commands } from './commands.ts'
 import { VERSION } from './version.ts'
@@ -29,9 +29,14 @@ function mistake(argv: readonly string[], message: string, output: string): Ckpt
   })
 }
 
+interface Chosen {
+  args: Arguments
+  entry: CommandEntry
+}
+
 /** `shown`: the commands and options that help names; all of them are understood. @throws CkptError USAGE */
 export async function parse(argv: readonly string[], shown: readonly CommandEntry[] = commands): Promise<Parsed> {
-  let chosen: { args: Arguments; load: () => Promise<Command> } | null = null
+  let chosen: Chosen | null = null
   const tree = yargs()
     .scriptName('ckpt')
     .usage('ckpt: undo and redo for the work that coding agents do in a worktree\n\nUsage: $0 COMMAND [options]')
@@ -54,14 +59,15 @@ export async function parse(argv: readonly string[], shown: readonly CommandEntr
     .recommendCommands()
     .exitProcess(false)
     .wrap(100)
-  for (const { usage, rest, describe, options, examples, load } of commands) {
+  for (const entry of commands) {
+    const { usage, rest, describe, options, examples } = entry
     const visible = shown.find((one) => one.usage === usage)
     tree.command(
       usage,
       (visible ? describe : false) as string, // false hides it: yargs has an overload for each of the two
       (one: Argv) => {
         // yargs knows nothing of what follows `--`.
-        if (rest !== undefined) one.usage(`$0 ${usage} [options] ${rest}\n\n${describe}`)
+        if (rest) one.usage(`$0 ${usage} [options] ${rest}\n\n${describe}`)
         for (const [name, option] of Object.entries(options ?? {})) {
           if (option.positional) one.positional(name, { describe: option.describe, type: 'string' })
           else one.option(name, visible && !(name in (visible.options ?? {})) ? { ...option, hidden: true } : option)
@@ -71,7 +77,7 @@ export async function parse(argv: readonly string[], shown: readonly CommandEntr
         return one
       },
       (args) => {
-        chosen = { args: args as unknown as Arguments, load }
+        chosen = { args: args as unknown as Arguments, entry }
       },
     )
   }
@@ -81,7 +87,8 @@ export async function parse(argv: readonly string[], shown: readonly CommandEntr
       else resolve(output)
     })
   })
-  const run = chosen as { args: Arguments; load: () => Promise<Command> } | null
+  const run = chosen as Chosen | null
   if (text !== '' || !run) return { kind: 'help', text }
-  return { kind: 'run', args: run.args, command: await run.load() }
+  if (run.entry.rest === undefined && run.args['--']?.length) throw mistake(argv, 'Nothing comes after -- here.', '')
+  return { kind: 'run', args: run.args, command: await run.entry.load() }
 }

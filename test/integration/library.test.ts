@@ -77,6 +77,8 @@ test('wrong calls are USAGE, and never more than was asked for', async () => {
     ['no paths at all', sessions.undo({ paths: [] })],
     ['a path outside', sessions.undo({ paths: ['../a.txt'] })],
     ['an absolute path', snapshots.restore('1', { paths: [scratch.at('a.txt')] })],
+    ['an empty path', snapshots.restore('1', { paths: [''] })],
+    ['an empty path in bytes', snapshots.revert({ from: '1', files: [{ path: 'a.txt', pathBase64: '' }] })],
     ['an empty patch', snapshots.revert({ from: '1', files: [] })],
     ['half a turn', sessions.undo({ turns: 0.5 })],
     ['a number for a text', sessions.undo({ to: 1 as never })],

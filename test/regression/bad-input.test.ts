@@ -56,6 +56,15 @@ test('bad input: wrong commands, flags and values are usage errors, and change n
     [2, 'USAGE', 'undo', '--to', 'worktree'],
     [2, 'USAGE', 'undo', '--to', '../x'],
     [2, 'USAGE', 'undo', '--', '../outside.txt'],
+    [2, 'USAGE', 'undo', '--', ''], // never the whole worktree
+    [2, 'USAGE', 'undo', '--', 'a.txt', ''],
+    [2, 'USAGE', 'restore', '1:before', '--force', '--', ''],
+    [2, 'USAGE', 'diff', '--', ''],
+    [2, 'USAGE', 'blame', ''],
+    [2, 'USAGE', 'forget', ''],
+    [2, 'USAGE', 'mark', 'step', '--session', 's', '--path', ''],
+    [2, 'USAGE', 'redo', '--', 'a.txt'], // takes no paths: never everything instead
+    [2, 'USAGE', 'redo', '--', ''],
     [2, 'USAGE', 'undo', '--', '/etc/passwd'],
     [2, 'USAGE', 'redo', '--all', '--turns', '2'],
     [2, 'USAGE', 'list', '-n', '0'],
