@@ -1,8 +1,7 @@
 /** From what was heard to markers that are recorded, or wait in a file. */
 import { CkptError } from '../core/errors.ts'
 import type { SessionId } from '../core/ids.ts'
-import { pathFromText, type RelativePath } from '../core/paths.ts'
-import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
+import { type Env, lstatIfThere, statIfThere } from '../env.ts'
 import { findRepository } from '../git/repository.ts'
 import { BEHIND } from '../ops/commit.ts'
 import { type Context, closeContext, openContext } from '../ops/context.ts'
@@ -10,6 +9,7 @@ import { type Marker, type MarkResult, mark } from '../ops/mark.ts'
 import { leaveMarker, waitingMarkers } from '../ops/marker-files.ts'
 import { hasRunningTurn } from '../ops/sessions.ts'
 import { type Undone, undoneIn } from '../ops/undone.ts'
+import { worktreePath } from '../ops/worktree-path.ts'
 import type { Agent, Heard } from './agent.ts'
 import { leftBehind } from './handed.ts'
 import { forkedFrom, readNotes, remember, rootOf } from './notes.ts'
@@ -170,7 +170,10 @@ function complete(context: Context, agent: Agent, heard: Heard, markers: readonl
     if (root !== null && marker.event !== 'step') continue
     const session = root ?? marker.session
     if (marker.event === 'step') {
-      const paths = (marker.paths ?? []).flatMap((path) => worktreePath(context, heard.cwd, path) ?? [])
+      const from = heard.cwd ?? context.env.cwd
+      const paths = (marker.paths ?? []).flatMap(
+        (path) => worktreePath(context, path.startsWith('/') ? path : `${from}/${path}`) || [],
+      )
       done.push({ ...marker, session, paths })
       continue
     }
@@ -233,32 +236,4 @@ function nearest({ files, cwd }: Env, path: string): string {
   let at = path
   while (at !== '/' && !statIfThere(files, at)?.isDirectory()) at = at.slice(0, at.lastIndexOf('/')) || '/'
   return at === '/' && path !== '/' ? cwd : at
-}
-
-/** Null: it lies outside the worktree. */
-function worktreePath({ env, worktree }: Context, cwd: string | undefined, path: string): RelativePath | null {
-  const parts: string[] = []
-  for (const part of (path.startsWith('/') ? path : `${cwd ?? env.cwd}/${path}`).split('/')) {
-    if (part === '..') parts.pop()
-    else if (part !== '' && part !== '.') parts.push(part)
-  }
-  const inside = (absolute: string) =>
-    absolute.startsWith(`${worktree.root}/`) ? pathFromText(absolute.slice(worktree.root.length + 1)) : null
-  const absolute = `/${parts.join('/')}`
-  return inside(absolute) ?? inside(followed(env, absolute))
-}
-
-/** Links in the directories above followed, as far as they are there. */
-function followed(env: Env, path: string): string {
-  const cut = path.lastIndexOf('/')
-  if (cut <= 0) return path
-  const [above, name] = [path.slice(0, cut), path.slice(cut)]
-  try {
-    return `${env.files.realpathSync(above)}${name}`
-  } catch (error) {
-    const code = errno(error)
-    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EACCES' || code === 'ELOOP' || code === 'ENAMETOOLONG')
-      return `${followed(env, above)}${name}`
-    throw error
-  }
 }

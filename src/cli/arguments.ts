@@ -1,9 +1,10 @@
 /** From yargs' values to what the operations take. */
 import { resolve } from 'node:path'
 import { CkptError } from '../core/errors.ts'
-import { pathFromText, type RelativePath } from '../core/paths.ts'
+import type { RelativePath } from '../core/paths.ts'
 import type { ConflictMode } from '../core/plan.ts'
 import type { Context } from '../ops/context.ts'
+import { worktreePath } from '../ops/worktree-path.ts'
 import type { Arguments } from './command.ts'
 
 const usage = (message: string) => new CkptError('USAGE', `${message} Nothing was changed.`, { hints: ['ckpt --help'] })
@@ -57,20 +58,13 @@ export function conflictMode(args: Arguments): ConflictMode {
 
 /** Paths as given, relative to where the command was started, to paths of the worktree. */
 export function worktreePaths(context: Context, cwd: string, given: readonly string[]): RelativePath[] {
-  const { root } = context.worktree
   const real = context.env.files.realpathSync(cwd)
   return given.map((path) => {
     if (path === '')
       throw usage('A path is empty; the whole worktree is named by none at all, or by its top directory.')
-    const parts = path.startsWith('/') ? [] : real.split('/').filter(Boolean)
-    for (const part of path.split('/')) {
-      if (part === '..') parts.pop()
-      else if (part !== '' && part !== '.') parts.push(part)
-    }
-    const absolute = `/${parts.join('/')}`
-    if (absolute === root) return '' as RelativePath
-    if (!absolute.startsWith(`${root}/`)) throw usage(`${JSON.stringify(path)} is not in the worktree ${root}.`)
-    return pathFromText(absolute.slice(root.length + 1))
+    const found = worktreePath(context, path.startsWith('/') ? path : `${real}/${path}`)
+    if (found === null) throw usage(`${JSON.stringify(path)} is not in the worktree ${context.worktree.root}.`)
+    return found as RelativePath
   })
 }
 
