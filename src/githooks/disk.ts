@@ -52,22 +52,28 @@ export function keptNames(hook: HookName): { file: string; link: string; disable
   return { file: `${hook}.ckpt-kept`, link: `ckpt-kept/${hook}`, disabled: `${hook}.ckpt-disabled` }
 }
 
-/** Moves a hook to its kept name, which is returned. @throws CkptError USAGE when something lies there */
+const keptName = (hook: HookName, { kind, runs }: HookOnDisk) => {
+  const names = keptNames(hook)
+  return !runs ? names.disabled : kind === 'link' ? names.link : names.file
+}
+
+/** @throws CkptError USAGE when something lies where a hook is to be kept */
+export function refuseIfKept({ files }: Env, directory: string, hook: HookName, found: HookOnDisk): void {
+  const kept = `${directory}/${keptName(hook, found)}`
+  if (!lstatIfThere(files, kept)) return
+  throw new CkptError(
+    'USAGE',
+    `${found.path} was to be kept as ${kept}, but something lies there. No hook was changed.`,
+    { hints: [`look at ${kept}, and move it away`, 'ckpt hooks install'] },
+  )
+}
+
+/** Moves a hook to its kept name, which is returned; nothing lies there. */
 export function keepAside(env: Env, directory: string, hook: HookName, found: HookOnDisk): string {
   const { files } = env
-  const names = keptNames(hook)
-  const name = !found.runs ? names.disabled : found.kind === 'link' ? names.link : names.file
+  const name = keptName(hook, found)
   const kept = `${directory}/${name}`
-  if (lstatIfThere(files, kept)) {
-    throw new CkptError(
-      'USAGE',
-      `${found.path} was to be kept as ${kept}, but something lies there. Nothing was changed.`,
-      {
-        hints: [`look at ${kept}, and move it away`],
-      },
-    )
-  }
-  if (name !== names.link) {
+  if (name !== keptNames(hook).link) {
     files.renameSync(found.path, kept)
     return name
   }

@@ -9,6 +9,7 @@ import {
   keptNames,
   readHook,
   readLedger,
+  refuseIfKept,
   writeHook,
   writeLedger,
 } from './disk.ts'
@@ -51,24 +52,16 @@ async function install(context: Context): Promise<HooksResult> {
   const templates = readTemplates(context)
   const wanted = wantedHooks(context.config.hooks)
   const found = wanted.map((hook) => ({ hook, disk: readHook(env, place.directory, hook) }))
-  const odd = found.find(({ disk }) => disk.kind === 'other')
-  if (odd) {
-    throw new CkptError('USAGE', `${odd.disk.path} is neither a file nor a link. Nothing was changed.`, {
-      hints: [`move ${odd.disk.path} away`],
-    })
-  }
-  const hidden = found.find(({ disk }) => disk.kind === 'unreadable')
-  if (hidden) {
-    throw new CkptError('USAGE', `${hidden.disk.path} cannot be read. No hook was changed.`, {
-      hints: [`chmod u+r ${hidden.disk.path}   (as its owner)`, 'ckpt hooks install'],
-    })
-  }
+  const todo = found.filter(({ hook }) => !(place.husky && hasLine(projectHook(env, place.directory, hook), hook)))
+  refuseOdd(found)
   // The gate itself first: it is in our own directory, and the lines that a person adds call it there.
   placeGate(context, templates)
   if (place.refusal !== null) {
     refuseUnlessAdded(place, found)
     return hooksStatus(context)
   }
+  // All of them or none: what would stop one is found before the first is written.
+  for (const { hook, disk } of todo) if (givesWay(hook, disk)) refuseIfKept(env, place.directory, hook, disk)
   const made = makeDirectory(env, place.directory)
   const ledger = readLedger(context)
   const add = (list: string[], one: string, when = true) => (when ? [...new Set([...list, one])] : list)
@@ -78,8 +71,7 @@ async function install(context: Context): Promise<HooksResult> {
     made: add(ledger.made, place.directory, made),
   })
   const warnings = new Set<string>()
-  for (const { hook, disk } of found) {
-    if (place.husky && hasLine(projectHook(env, place.directory, hook), hook)) continue
+  for (const { hook, disk } of todo) {
     installOne(env, { place, templates, hook, disk })
     const word = rewrittenBy(place, disk)
     if (word !== null) warnings.add(word)
@@ -87,6 +79,19 @@ async function install(context: Context): Promise<HooksResult> {
   for (const hook of ALL_HOOKS) if (!wanted.includes(hook)) uninstallOne(env, place.directory, hook)
   const result = await hooksStatus(context)
   return { ...result, warnings: [...result.warnings, ...warnings] }
+}
+
+type Found = readonly { hook: HookName; disk: HookOnDisk }[]
+
+function refuseOdd(found: Found): void {
+  for (const { path, kind } of found.map(({ disk }) => disk)) {
+    if (kind !== 'other' && kind !== 'unreadable') continue
+    const [what, mend] =
+      kind === 'other'
+        ? ['is neither a file nor a link', `move ${path} away`]
+        : ['cannot be read', `chmod u+r ${path}   (as its owner)`]
+    throw new CkptError('USAGE', `${path} ${what}. No hook was changed.`, { hints: [mend, 'ckpt hooks install'] })
+  }
 }
 
 function placeGate(context: Context, { gate, refuse, more }: Templates): void {
@@ -111,6 +116,13 @@ interface One {
   disk: HookOnDisk
 }
 
+/** Whether somebody's hook is put aside for ours: git passes over it, or lines more would change what it does. */
+function givesWay(hook: HookName, { kind, runs, text }: HookOnDisk): boolean {
+  if (!runs) return kind !== 'absent'
+  if (kind === 'file' && (ourPart(text) !== null || takesLines(text))) return false
+  return !hasLine(text, hook)
+}
+
 function installOne(env: Env, { place, templates, hook, disk }: One): void {
   const { directory } = place
   const filling = { hook, gate: place.beside ? GATE_BESIDE : GATE_ASKED }
@@ -125,16 +137,11 @@ function installOne(env: Env, { place, templates, hook, disk }: One): void {
     const names = keptNames(hook)
     const kept = env.files.existsSync(`${directory}/${names.link}`) ? names.link : names.file
     put(refreshed(disk.text, hookBefore(templates, filling, kept)), disk.mode)
-  } else if (!disk.runs) {
-    // Git passes over it: it must not begin to run because of us.
-    keepAside(env, directory, hook, disk)
-    writeHook(env, disk.path, ownHook(templates, filling), 0o755)
-  } else if (hasLine(disk.text, hook)) return
-  else if (disk.kind === 'file' && takesLines(disk.text)) put(withLines(disk.text, templates, filling), disk.mode)
-  else {
+  } else if (givesWay(hook, disk)) {
     const kept = keepAside(env, directory, hook, disk)
-    writeHook(env, disk.path, hookBefore(templates, filling, kept), 0o755)
-  }
+    // What git passed over must not begin to run because of us.
+    writeHook(env, disk.path, disk.runs ? hookBefore(templates, filling, kept) : ownHook(templates, filling), 0o755)
+  } else if (!hasLine(disk.text, hook)) put(withLines(disk.text, templates, filling), disk.mode)
 }
 
 /** Our part renewed, whatever was added to the file since. */
@@ -156,7 +163,7 @@ function rewrittenBy({ husky, directory }: HooksPlace, { text, path }: HookOnDis
     : `${tool} writes ${path} anew when it installs its hooks: then run ckpt hooks install again (ckpt hooks status tells).`
 }
 
-function refuseUnlessAdded(place: HooksPlace, found: readonly { hook: HookName; disk: HookOnDisk }[]): void {
+function refuseUnlessAdded(place: HooksPlace, found: Found): void {
   const missing = found.filter(({ hook, disk }) => !(disk.runs && hasLine(disk.text, hook)))
   if (missing.length === 0) return
   throw new CkptError(

@@ -1,4 +1,5 @@
 /** Which hooks directory git uses in this worktree, whether it is ours to write, and whose it is. */
+import { constants } from 'node:fs'
 import { type Env, errno, statIfThere } from '../env.ts'
 import { gitFailure, tryGit } from '../git/process.ts'
 import type { Repository } from '../git/repository.ts'
@@ -46,7 +47,8 @@ export async function findHooksPlace(env: Env, repository: Repository): Promise<
       ...base,
       refusal: `it is shared by all your repositories (core.hooksPath in the ${set.scope} configuration)`,
     }
-  if (within(realPath(env, commonDir)) || within(realPath(env, repository.gitDir))) return { ...base, refusal: null }
+  if (within(realPath(env, commonDir)) || within(realPath(env, repository.gitDir)))
+    return { ...base, refusal: unwritable(env, directory) }
   if (!within(root)) return { ...base, refusal: 'it lies outside of this repository' }
   const relative = directory.slice(root.length + 1) || '.'
   const tracked = await tryGit(env, { args: ['ls-files', '-z', '--', relative], cwd: root })
@@ -58,7 +60,22 @@ export async function findHooksPlace(env: Env, repository: Repository): Promise<
     vars: { GIT_LITERAL_PATHSPECS: '0' }, // check-ignore dies of it
   })
   if (ignored.code > 1) throw gitFailure(['check-ignore'], ignored)
-  return { ...base, refusal: ignored.code === 0 ? null : 'it is part of the worktree: it would be committed' }
+  return {
+    ...base,
+    refusal: ignored.code === 0 ? unwritable(env, directory) : 'it is part of the worktree: it would be committed',
+  }
+}
+
+/** Why no file can be made in a directory, or in what is there above it. */
+function unwritable(env: Env, directory: string): string | null {
+  let at = directory
+  while (!env.files.existsSync(at)) at = at.slice(0, at.lastIndexOf('/')) || '/'
+  try {
+    env.files.accessSync(at, constants.W_OK | constants.X_OK)
+    return null
+  } catch (error) {
+    return `it cannot be written (${errno(error) ?? 'unknown'})`
+  }
 }
 
 /** A directory that is to be made yet switches nothing off; a file does (`core.hooksPath=/dev/null`). */

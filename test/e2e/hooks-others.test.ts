@@ -206,6 +206,35 @@ test.skipIf(process.getuid?.() !== 0)('a hook that cannot be read is named, and 
   expect([run('doctor').code, run('hooks', 'uninstall').code]).toEqual([0, 0])
 })
 
+test('where one hook cannot be put aside none is changed', () => {
+  const scratch = new Scratch().init()
+  writeHook(scratch, '.git/hooks/prepare-commit-msg', '#!/usr/bin/env python3\n')
+  writeHook(scratch, '.git/hooks/prepare-commit-msg.ckpt-kept', 'an older one\n')
+  const bytes = hookFiles(scratch.at('.git/hooks'))
+  const { code, document } = scratch.tryCkpt('hooks', 'install')
+  expect([code, document.error.code]).toEqual([2, 'USAGE'])
+  expect(document.error.message).toMatch(/ckpt-kept, but something lies there\. No hook was changed\.$/)
+  expect(hookFiles(scratch.at('.git/hooks'))).toEqual(bytes)
+  scratch.remove('.git/hooks/prepare-commit-msg.ckpt-kept')
+  expect(scratch.ckpt('hooks', 'install').hooks.every((hook: Json) => hook.installed)).toBe(true)
+})
+
+test.skipIf(process.getuid?.() !== 0)(
+  'a hooks directory that cannot be written is refused, and nothing is said to be taken out of it',
+  () => {
+    const scratch = new Scratch().init()
+    execFileSync('chown', ['-R', '4321:4321', scratch.base])
+    fs.chmodSync(scratch.at('.git/hooks'), 0o555)
+    const run = (...args: string[]) => JSON.parse(scratch.run([...args, '--json'], { uid: 4321 }).stdout)
+    const { error } = run('hooks', 'install')
+    expect([error.code, error.message]).toEqual([
+      'USAGE',
+      expect.stringContaining('it cannot be written (EACCES). No hook'),
+    ])
+    expect(run('hooks', 'status').warnings).toEqual([])
+  },
+)
+
 test('row 31: a tracked, a global, an outside or a to-be-tracked hooks directory is not written to: exit 2, with the lines; with them, all is well', () => {
   const cases: [string, (scratch: Scratch) => string][] = [
     [
