@@ -92,11 +92,14 @@ if [ -z "${ckpt_hook-}" ]; then
 fi
 case $ckpt_hook in
   pre-push | post-rewrite)
-    # They are told on standard input, which the hook that runs next reads again.
-    ckpt_input=$(mktemp) && cat >"$ckpt_input" || exit 1
-    ckpt_gate "$@" <"$ckpt_input" || { rm -f "$ckpt_input"; exit 1; }
-    exec <"$ckpt_input"
-    rm -f "$ckpt_input"
+    # They are told on standard input, which the hook that runs next reads again. Where there is no place for temporary
+    # files, our own directory is one.
+    if [ "${CKPT_DISABLED-}" != 1 ]; then
+      ckpt_input=$(mktemp 2>/dev/null || mktemp "${ckpt_file%/*}/input.XXXXXX") && cat >"$ckpt_input" || exit 1
+      ckpt_gate "$@" <"$ckpt_input" || { rm -f "$ckpt_input"; exit 1; }
+      exec <"$ckpt_input"
+      rm -f "$ckpt_input"
+    fi
     ;;
   *) ckpt_gate "$@" </dev/null || exit 1 ;;
 esac

@@ -2,8 +2,10 @@
 ckpt_file=@GATE@
 [ -f "$ckpt_file" ] || ckpt_file="$(git rev-parse --git-common-dir)/ckpt/hooks/gate.sh"
 # Its standard input is read here, and again by what follows.
-ckpt_input=$(mktemp) && cat >"$ckpt_input" || exit 1
-[ ! -f "$ckpt_file" ] || sh "$ckpt_file" @HOOK@ "$@" <"$ckpt_input" || { rm -f "$ckpt_input"; exit 1; }
-exec <"$ckpt_input"
-rm -f "$ckpt_input"
+if [ -f "$ckpt_file" ] && [ "${CKPT_DISABLED-}" != 1 ]; then
+  ckpt_input=$(mktemp 2>/dev/null || mktemp "${ckpt_file%/*}/input.XXXXXX") && cat >"$ckpt_input" || exit 1
+  sh "$ckpt_file" @HOOK@ "$@" <"$ckpt_input" || { rm -f "$ckpt_input"; exit 1; }
+  exec <"$ckpt_input"
+  rm -f "$ckpt_input"
+fi
 # <<< ckpt gate <<<

@@ -110,9 +110,11 @@ export const GATE_ASKED = '"$(git rev-parse --git-common-dir)/ckpt/hooks/gate.sh
 /** What a person adds to a hook that is not ours to write. Right in a repository where ckpt was never installed, too. */
 export function lineToAdd(hook: HookName): string {
   const gate = `ckpt_gate=${GATE_ASKED}; `
-  const run = `[ ! -f "$ckpt_gate" ] || sh "$ckpt_gate" ${hook} "$@"`
-  if (!readsInput(hook)) return `${gate}${run} </dev/null || exit 1`
-  return `${gate}ckpt_input=$(mktemp); cat >"$ckpt_input"; ${run} <"$ckpt_input" || exit 1; exec <"$ckpt_input"; rm -f "$ckpt_input"`
+  const run = `sh "$ckpt_gate" ${hook} "$@"`
+  if (!readsInput(hook)) return `${gate}[ ! -f "$ckpt_gate" ] || ${run} </dev/null || exit 1`
+  const keep = `ckpt_input=$(mktemp 2>/dev/null || mktemp "\${ckpt_gate%/*}/input.XXXXXX") && cat >"$ckpt_input" || exit 1`
+  const then = `${run} <"$ckpt_input" || { rm -f "$ckpt_input"; exit 1; }; exec <"$ckpt_input"; rm -f "$ckpt_input"`
+  return `${gate}[ "\${CKPT_DISABLED-}" = 1 ] || [ ! -f "$ckpt_gate" ] || { ${keep}; ${then}; }`
 }
 
 /** Whether somebody's hook calls the gate: the line stands in it, not as a comment. */

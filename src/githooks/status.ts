@@ -95,7 +95,7 @@ async function dryRun({ env, worktree, store }: Context, name: HookName): Promis
   const { stderr } = await tryGit(env, {
     args: ['hook', 'run', name],
     cwd: worktree.root,
-    vars: { ...usersConfig(env), CKPT_GATE_PROBE: token },
+    vars: { ...usersConfig(env), CKPT_GATE_PROBE: token, CKPT_DISABLED: '' },
   })
   if (/'hook' is not a git command/.test(stderr)) return null
   const said = stderr.split('\n').find((line) => line.startsWith(`ckpt-gate ${token} ${name} `))

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { lineToAdd } from '../../src/githooks/hook-file.ts'
 import { gateScratch, makePending, tryGit } from '../support/gate.ts'
 import type { Json, Scratch } from '../support/scratch.ts'
 
@@ -138,6 +139,24 @@ test.each([
   ).toEqual(['post-commit'])
   scratch.ckpt('hooks', 'uninstall')
   expect(fs.readdirSync(scratch.at('.git/hooks')).filter((name) => !name.endsWith('.sample'))).toEqual(['pre-push'])
+})
+
+test('no place for temporary files refuses no push, and the gate still does; switched off, a hook does nothing', () => {
+  const scratch = withRemote({ prePush: 'pending', postCommit: true })
+  makePending(scratch)
+  scratch.write({ 'bad.txt': 'bad\n' })
+  commitAll(scratch, 'bad', { CKPT_ALLOW_PENDING: '1' })
+  for (const text of [null, '#!/bin/sh\ncat >../pushed\n', `#!/bin/sh\n${lineToAdd('pre-push')}\n`]) {
+    scratch.remove('.git/hooks/pre-push')
+    if (text !== null) hook(scratch, 'pre-push', text)
+    scratch.ckpt('hooks', 'install')
+    const push = (vars: Record<string, string>) =>
+      tryGit(scratch, ['push', '-q', '--dry-run', 'origin', 'main'], { vars: { TMPDIR: '/nonexistent', ...vars } })
+    expect(push({})).toMatchObject({ code: 1, stderr: expect.stringContaining('a revert boundary was pending') })
+    expect(push({ CKPT_DISABLED: '1' })).toMatchObject({ code: 0, stderr: '' })
+    expect(fs.readdirSync(scratch.at('.git/ckpt/hooks')).join()).not.toContain('input')
+  }
+  expect(fs.readFileSync(path.join(scratch.base, 'pushed'), 'utf8')).toMatch(/^refs\/heads\/main /)
 })
 
 test('they never fail a commit: no store, a store that cannot be written, ckpt switched off', () => {
