@@ -80,6 +80,7 @@ ckpt_busy() {
 # $1: the message file, in prepare-commit-msg.
 ckpt_refuses() {
   ckpt_during=$(ckpt_busy)
+  [ "$ckpt_hook" != pre-merge-commit ] || ckpt_during=merge
   case $ckpt_hook in
     prepare-commit-msg | pre-applypatch)
       ckpt_caller
@@ -111,6 +112,13 @@ ckpt_quoted() {
   esac
 }
 
+# A way out for each session: $1 the command, $2 what it does.
+ckpt_each() {
+  while IFS= read -r ckpt_line || [ -n "$ckpt_line" ]; do
+    printf '%s\n' "  -> $1 --session $(ckpt_quoted "${ckpt_line%%"$ckpt_tab"*}")    $2"
+  done <"$ckpt_dir/boundary"
+}
+
 ckpt_say() {
   ckpt_tab=$(printf '\t')
   case $ckpt_op in am) ckpt_what='git am' ;; *) ckpt_what="git ${ckpt_op:-commit}" ;; esac
@@ -123,11 +131,15 @@ ckpt_say() {
       printf '%s\n' "  session $ckpt_session: undone from turn ${ckpt_rest%%"$ckpt_tab"*} on; hidden turns: ${ckpt_hidden:-none}"
     done <"$ckpt_dir/boundary"
     printf '%s\n' "Ways out:"
-    while IFS= read -r ckpt_line || [ -n "$ckpt_line" ]; do
-      ckpt_session=$(ckpt_quoted "${ckpt_line%%"$ckpt_tab"*}")
-      printf '%s\n' "  -> ckpt redo --all --session $ckpt_session    brings the hidden turns back"
-      printf '%s\n' "  -> ckpt accept --session $ckpt_session    keeps the undone state"
-    done <"$ckpt_dir/boundary"
+    if [ -z "$ckpt_during" ]; then
+      ckpt_each 'ckpt redo --all' 'brings the hidden turns back'
+      ckpt_each 'ckpt accept' 'keeps the undone state'
+    else
+      # A redo is refused while git is in the middle of something.
+      ckpt_each 'ckpt accept' 'keeps the undone state'
+      printf '%s\n' "  -> git $ckpt_during --abort    gives the $ckpt_during up; after it:"
+      ckpt_each 'ckpt redo --all' 'brings the hidden turns back'
+    fi
   else
     printf '%s\n' "ckpt: $ckpt_what refused: an undo or redo is half done in this worktree. Nothing was committed."
     printf '%s\n' "Ways out:"
@@ -147,10 +159,7 @@ ckpt_say() {
 
 # What git leaves behind when this hook refuses.
 ckpt_left() {
-  case $ckpt_hook in
-    pre-rebase) return 0 ;; # nothing was begun
-    pre-merge-commit) ckpt_during=merge ;;
-  esac
+  [ "$ckpt_hook" != pre-rebase ] || return 0 # nothing was begun
   if [ -n "$ckpt_during" ]; then
     printf '%s\n' "git is in the middle of a $ckpt_during. Give it up: git $ckpt_during --abort   Go on later: git $ckpt_during --continue"
   elif [ "$ckpt_op" = revert ]; then

@@ -242,7 +242,7 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
 
 const isHeld = (action: FileAction) => action.action === 'conflict' || action.action === 'skip'
 
-/** Conflicts that no mode but `skip` gets over: something else is where a path has to come. */
+/** Conflicts that no mode but `skip` gets over: something else is where a path has to come, or it cannot be saved first. */
 const IN_THE_WAY = {
   owner: 'its owner cannot be kept',
   closed: 'it cannot be changed here: permission denied',
@@ -252,8 +252,11 @@ const IN_THE_WAY = {
   above: 'a file is in the place of its directory',
 } as const
 
-export const isInTheWay = ({ reason }: FileAction): boolean =>
-  (Object.values(IN_THE_WAY) as (string | undefined)[]).includes(reason)
+export const isInTheWay = (action: FileAction): boolean =>
+  isUnkept(action) || (Object.values(IN_THE_WAY) as (string | undefined)[]).includes(action.reason)
+
+/** Of these, what could not be kept: where it was moved aside the path is changed still, and wants force. */
+export const isUnkept = ({ pre, reason }: FileAction): boolean => pre.kind === 'unknown' || reason === IN_THE_WAY.owner
 
 /** An empty directory in whose place a file comes goes first, and is in the record: redo brings it back. */
 export function makeRoom(

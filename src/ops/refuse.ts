@@ -1,7 +1,7 @@
 /** A plan with conflicts is refused whole, with the ways out that work. */
 import { CkptError } from '../core/errors.ts'
 import { pathToText, printable } from '../core/paths.ts'
-import { type FileAction, isInTheWay } from '../core/plan.ts'
+import { type FileAction, isInTheWay, isUnkept } from '../core/plan.ts'
 
 /** @throws CkptError CONFLICT when any path conflicts: then nothing at all is written */
 export function refuseConflicts(actions: readonly FileAction[], verb: string, detail: Record<string, unknown>): void {
@@ -16,7 +16,11 @@ export function refuseConflicts(actions: readonly FileAction[], verb: string, de
       `ckpt ${verb} … --dry-run   (the whole plan)`,
       ...(isTurns ? [`ckpt ${verb} … --skip-conflicts   (leaves these paths as they are)`] : []),
       ...(conflicts.some(isInTheWay)
-        ? [`ckpt ${verb} …   (again, once what is in the way was moved aside)`]
+        ? [
+            conflicts.some(isUnkept)
+              ? `ckpt ${verb} … --force   (only once what is there was moved aside)`
+              : `ckpt ${verb} …   (again, once what is in the way was moved aside)`,
+          ]
         : [
             ...(isTurns ? [`ckpt ${verb} … --merge   (writes conflict markers)`] : []),
             `ckpt ${verb} … --force   (takes the other state; a safety checkpoint keeps yours)`,

@@ -171,6 +171,36 @@ for (const { name, on = 'main', prepare, args, noVerify, clear } of operations) 
   })
 }
 
+test.each([
+  ['commit', ['commit', '--allow-empty', '-m', 'x'], ['ckpt redo --all --session s', 'ckpt accept --session s']],
+  [
+    'merge',
+    ['merge', '--no-edit', 'side'],
+    ['ckpt accept --session s', 'git merge --abort', 'ckpt redo --all --session s'],
+  ],
+  [
+    'cherry-pick',
+    ['cherry-pick', 'side'],
+    ['ckpt accept --session s', 'git cherry-pick --abort', 'ckpt redo --all --session s'],
+  ],
+])('row 32: %s: the ways out work as they stand there, in the middle of what git leaves too', (_, args, ways) => {
+  const refused = () => {
+    const scratch = gateScratch()
+    scratch.ckpt('hooks', 'install')
+    makePending(scratch)
+    const { stderr } = tryGit(scratch, args)
+    const offered = [...stderr.matchAll(/^ {2}-> ((?:ckpt|git \S+ --abort).*?) {4}/gm)].map(([, way]) => way!)
+    expect(offered).toEqual(ways)
+    return (way: string) => {
+      const [program, ...words] = way.split(' ')
+      return program === 'git' ? tryGit(scratch, words).code : scratch.run(words).code
+    }
+  }
+  expect(refused()(ways[0]!)).toBe(0)
+  const rest = ways.slice(1)
+  expect(rest.map(refused())).toEqual(rest.map(() => 0))
+})
+
 test('row 32: a rebase that goes on while something is undone is refused at its next commit, and --abort works', () => {
   const scratch = gateScratch()
   scratch.ckpt('hooks', 'install')

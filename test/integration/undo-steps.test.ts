@@ -1,4 +1,5 @@
 // Steps of one turn that go over the same file, and changes that no step claims.
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { Scratch } from '../support/scratch.ts'
@@ -86,6 +87,25 @@ test('a directory with files of others where a file has to come: refused, and on
   expect(scratch.read('swap')).toBe('x\n')
   scratch.ckpt('redo')
   expect(scratch.manifest()).toEqual(after)
+})
+
+test('what cannot be saved first: refused, and only ways out that work are named', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.remove('a.txt')
+  execFileSync('mkfifo', [scratch.at('a.txt')])
+  const aside = 'ckpt undo --force   (only once what is there was moved aside)'
+  for (const flags of [[], ['--force'], ['--merge']]) {
+    const { code, document } = scratch.tryCkpt('undo', ...flags)
+    expect([code, document.error.paths]).toEqual([4, ['a.txt']])
+    expect(document.error.hints.slice(1)).toEqual([expect.stringMatching(/^ckpt undo --skip-conflicts /), aside])
+  }
+  expect(scratch.tryCkpt('restore', '1:before').document.error.hints.slice(1)).toEqual([
+    'ckpt restore 1:before --force   (only once what is there was moved aside)',
+  ])
+  fs.renameSync(scratch.at('a.txt'), `${scratch.base}/aside`)
+  scratch.ckpt('undo', '--force')
+  expect(scratch.read('a.txt')).toBe('one\n')
 })
 
 test('promise 8: something else came to where a killed undo was about to write: it stays, and the store goes on', () => {
