@@ -27,6 +27,7 @@ export interface SessionCapabilities {
 
 /** What an undo asks for beyond `supportsUndo`. @throws CkptError USAGE */
 export function undoNeeds({ step, to, only, paths = [] }: Partial<UndoOptions>): Capability[] {
+  if (only !== undefined) parseTarget(only)
   const bySteps = step === true || (to !== undefined && parseTarget(to).kind === 'step')
   return [
     'supportsUndo',

@@ -1,6 +1,7 @@
 /** From yargs' values to what the operations take. */
 import { resolve } from 'node:path'
 import { CkptError } from '../core/errors.ts'
+import { parseTarget } from '../core/ids.ts'
 import type { RelativePath } from '../core/paths.ts'
 import type { ConflictMode } from '../core/plan.ts'
 import type { Context } from '../ops/context.ts'
@@ -16,6 +17,13 @@ export function text(args: Arguments, name: string): string | undefined {
   if (Array.isArray(value)) throw usage(`--${name} was given more than once.`)
   if (String(value) === '') throw usage(`--${name} is empty.`)
   return String(value)
+}
+
+/** What names a turn or checkpoint: no id at all is a mistake, wherever the command was started. */
+export function target(args: Arguments, name: string): string | undefined {
+  const id = args[name] === '' ? '' : text(args, name)
+  if (id !== undefined) parseTarget(id)
+  return id
 }
 
 export function flag(args: Arguments, name: string): boolean {

@@ -128,7 +128,17 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
   const head = await headOf(context)
   refuseWhileBusy(head)
   const refs = await readRefs(context)
-  const session = chooseSession(refs, options.session)
+  const pending = [...refs.sessions.values()].find((one) => one.boundary)
+  const refusePending = async () => {
+    if (pending) throw boundaryPending(await loadTimeline(context, refs, pending.session))
+  }
+  let session: SessionId | null
+  try {
+    session = chooseSession(refs, options.session)
+  } catch (error) {
+    if (error instanceof CkptError && error.code === 'NOT_FOUND') await refusePending() // which comes first
+    throw error
+  }
   if (session === null) {
     throw new CkptError('NOT_FOUND', 'There is no turn in this worktree yet. Nothing was committed.', {
       hints: FIRST_TURN,
@@ -143,9 +153,7 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
       { hints: [`ckpt mark stop --session ${printable(session)}`] },
     )
   }
-  for (const one of refs.sessions.values()) {
-    if (one.boundary) throw boundaryPending(await loadTimeline(context, refs, one.session))
-  }
+  await refusePending()
   const done = await committedUpTo(context, session, head.head)
   const turns = visibleTurns(timeline).filter((turn) => turn.number > done)
   const reader = new ChangeReader(context, refs, timeline)

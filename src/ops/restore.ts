@@ -2,7 +2,7 @@
 
 import { type Checkpoint, isOutside } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
-import { MANUAL_SESSION } from '../core/ids.ts'
+import { MANUAL_SESSION, parseTarget } from '../core/ids.ts'
 import { isWithin, printable } from '../core/paths.ts'
 import type { ConflictMode } from '../core/plan.ts'
 import type { Transition } from '../core/state.ts'
@@ -32,13 +32,14 @@ export interface RestoreOptions {
   move?: boolean
 }
 
-/** @throws CkptError NOT_FOUND, CONFLICT, GIT_BUSY, LOCKED, DAMAGED */
+/** @throws CkptError USAGE, NOT_FOUND, CONFLICT, GIT_BUSY, LOCKED, DAMAGED */
 export async function restore(
   context: Context,
   options: RestoreOptions,
   { arrived, expected }: { arrived: number; expected?: string },
 ): Promise<ChangeResult> {
   const { env, store } = context
+  parseTarget(options.id) // no id at all: said before what else is in the way
   return locked(context, { command: 'restore' }, async () => {
     const head = await headOf(context)
     refuseWhileBusy(head)

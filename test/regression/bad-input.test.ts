@@ -107,6 +107,30 @@ test('bad input: wrong commands, flags and values are usage errors, and change n
   expect(inStore(scratch, 'for-each-ref')).toBe(refs)
 })
 
+test('bad input: where several refusals apply, wrong usage comes first, and a pending boundary before what is not there', () => {
+  const codeOf = (scratch: Scratch, line: string) => {
+    const { code, document } = scratch.tryCkpt(...line.split(' '))
+    return [line, code, document.error.code]
+  }
+  const wrong = ['undo --to zz', 'undo --only zz', 'restore zz', 'switch zz', 'diff zz yy']
+  const plain = new Scratch('plain')
+  for (const line of [...wrong, 'show zz']) expect(codeOf(plain, line)).toEqual([line, 2, 'USAGE'])
+  expect(codeOf(plain, 'show 1')).toEqual(['show 1', 9, 'NOT_INITIALIZED'])
+
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.ckpt('undo')
+  for (const line of wrong) expect(codeOf(scratch, line)).toEqual([line, 2, 'USAGE'])
+  expect(codeOf(scratch, 'undo --only 99')).toEqual(['undo --only 99', 5, 'BOUNDARY_PENDING'])
+  expect(codeOf(scratch, 'commit --session nope')).toEqual(['commit --session nope', 5, 'BOUNDARY_PENDING'])
+  fs.writeFileSync(scratch.at('.git/MERGE_HEAD'), scratch.git('rev-parse', 'HEAD'))
+  for (const line of wrong) expect(codeOf(scratch, line)).toEqual([line, 2, 'USAGE'])
+  expect(codeOf(scratch, 'restore 1')).toEqual(['restore 1', 8, 'GIT_BUSY'])
+  scratch.remove('.git/MERGE_HEAD')
+  scratch.ckpt('accept')
+  expect(codeOf(scratch, 'commit --session nope')).toEqual(['commit --session nope', 3, 'NOT_FOUND'])
+})
+
 test('bad input: an ambiguous or unknown session is refused, an exact one wins over a prefix', () => {
   const scratch = new Scratch().init()
   for (const session of ['chat', 'chat-1', 'chat-2']) scratch.turn('x', () => undefined, session)

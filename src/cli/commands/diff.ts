@@ -2,21 +2,22 @@ import { closeContext } from '../../ops/context.ts'
 import { changedTexts, diff, diffUncommitted } from '../../ops/history.ts'
 import { openForReading } from '../../ops/reading.ts'
 import { diffJson } from '../../results/json.ts'
-import { exclusive, flag, text, worktreePaths } from '../arguments.ts'
+import { exclusive, flag, target, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { diffFilesText, patchText, shown } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, colors, backends }) => {
   exclusive(args, ['stat', 'name-only', 'word'])
   exclusive(args, ['uncommitted', 'session'])
+  const [a, b] = [target(args, 'a'), target(args, 'b')]
   const context = await openForReading(env, cwd)
   try {
     const paths = worktreePaths(context, cwd, args['--'] ?? []).filter((path) => path !== '')
     const session = text(args, 'session')
     if (!flag(args, 'uncommitted')) await backends.require(context, session, ['supportsDiff'])
     const options = {
-      ...(args.a === undefined ? {} : { a: String(args.a) }),
-      ...(args.b === undefined ? {} : { b: String(args.b) }),
+      ...(a === undefined ? {} : { a }),
+      ...(b === undefined ? {} : { b }),
       ...(session === undefined ? {} : { session }),
       paths,
     }

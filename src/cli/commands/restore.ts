@@ -1,16 +1,16 @@
 import { closeContext, openContext } from '../../ops/context.ts'
 import { restore } from '../../ops/restore.ts'
 import { changeJson } from '../../results/json.ts'
-import { flag, text, worktreePaths } from '../arguments.ts'
+import { flag, target, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { changeText } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, colors, arrived }) => {
-  const session = text(args, 'session')
+  const [id, session] = [target(args, 'id')!, text(args, 'session')]
   const context = await openContext(env, cwd, { create: true })
   try {
     const options = {
-      id: String(args.id),
+      id,
       ...(session === undefined ? {} : { session }),
       exact: flag(args, 'exact'),
       force: flag(args, 'force'),

@@ -4,12 +4,15 @@ import { show } from '../../ops/history.ts'
 import { originOf } from '../../ops/origins.ts'
 import { openForReading } from '../../ops/reading.ts'
 import { checkpointJson, showJson } from '../../results/json.ts'
-import { text } from '../arguments.ts'
+import { target, text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { originText, showText } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, colors }) => {
-  const context = await openForReading(env, cwd)
+  const context = await openForReading(env, cwd).catch((error: unknown) => {
+    if (error instanceof CkptError && error.code === 'NOT_INITIALIZED') target(args, 'id') // no commit is meant
+    throw error
+  })
   try {
     const found = await show(context, String(args.id), text(args, 'session')).catch(async (error: unknown) => {
       // No turn and no checkpoint: it may be a commit of the person's own.

@@ -2,7 +2,7 @@ import { findAgent } from '../../agents/registry.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
 import type { ChangeResult, UndoOptions } from '../../ops/undo.ts'
 import { changeJson } from '../../results/json.ts'
-import { conflictMode, count, exclusive, flag, text, worktreePaths } from '../arguments.ts'
+import { conflictMode, count, exclusive, flag, target, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { changeText } from '../present/text.ts'
 
@@ -17,7 +17,8 @@ async function conversation({ agent: name, session, messageId, dryRun, boundary 
 const command: Command = async ({ env, args, cwd, colors, arrived, backends }) => {
   exclusive(args, ['turns', 'to', 'step', 'only'])
   const mode = conflictMode(args)
-  const [session, to, only, turns] = [text(args, 'session'), text(args, 'to'), text(args, 'only'), count(args, 'turns')]
+  const [session, turns] = [text(args, 'session'), count(args, 'turns')]
+  const [to, only] = [target(args, 'to'), target(args, 'only')]
   const context = await openContext(env, cwd, { create: true, forgiving: true })
   try {
     const options: UndoOptions = {
