@@ -47,6 +47,13 @@ export function joinFreeText(argv: readonly string[]): string[] {
 
 const entryOf = (argv: readonly string[]) => commands.find(({ usage }) => usage.split(' ')[0] === argv[0])
 
+/** `ckpt help undo` is `ckpt undo --help`; of a command that is not there it is said that it is not. */
+export function helpWords(argv: readonly string[]): readonly string[] {
+  const [help, name, ...rest] = argv
+  if (help !== 'help' || name === undefined || name.startsWith('-')) return argv
+  return entryOf([name]) ? [name, '--help', ...rest] : [name]
+}
+
 /** Null: yargs is to say what this means. */
 export async function parseQuickly(argv: readonly string[]): Promise<Parsed | null> {
   const entry = entryOf(argv)

@@ -8,7 +8,7 @@ import { errorFiles, errorJson, toCkptError } from '../results/errors.ts'
 import { again } from './again.ts'
 import type { Arguments, Output, Parsed } from './command.ts'
 import { showPaged } from './pager.ts'
-import { joinFreeText, parseQuickly } from './parse-quickly.ts'
+import { helpWords, joinFreeText, parseQuickly } from './parse-quickly.ts'
 import { showProgress } from './progress.ts'
 
 /** Runs one command line; the result is the exit code. Standard output is data, standard error is prose. */
@@ -44,7 +44,7 @@ async function carryOut(
       throw new CkptError('USAGE', 'ckpt does not run on Windows. Nothing was changed.', {
         hints: ['use it inside WSL'],
       })
-    const words = joinFreeText(argv)
+    const words = joinFreeText(helpWords(argv))
     const parsed = (await parseQuickly(words)) ?? (await parseWithHelp(words, env, backends))
     if (parsed.kind === 'help') {
       env.stdout.write(`${parsed.text}\n`)

@@ -72,6 +72,16 @@ test('help shows what follows --', () => {
   ])
 })
 
+test('help and a command is the command and --help', () => {
+  const scratch = new Scratch().init()
+  expect(scratch.run(['help', 'undo'])).toEqual(scratch.run(['undo', '--help']))
+  expect(scratch.run(['help'])).toEqual(scratch.run(['--help']))
+  expect(scratch.run(['help', 'undoo'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^ckpt: There is no command "undoo"\..*\n {2}→ ckpt undo\n/),
+  })
+})
+
 test('a dry run prints the token that ckpt apply takes, on a line of its own; a switch stays a switch', () => {
   const scratch = new Scratch().init()
   scratch.turn('first', () => scratch.write({ 'a.txt': 'two\n' }))
