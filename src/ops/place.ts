@@ -22,7 +22,7 @@ export async function findWorktree(env: Env, cwd: string, outcome = 'Nothing was
     throw new CkptError(
       'BAD_ROOT',
       `${cwd} is not a directory that can be used (${errno(cause) ?? 'unknown'}). ${outcome}`,
-      { cause },
+      { cause, hints: [`cd ${nearestAbove(env, cwd)}   (what is left above it)`, 'ckpt status'] },
     )
   }
   if (!env.files.statSync(real).isDirectory())
@@ -33,6 +33,12 @@ export async function findWorktree(env: Env, cwd: string, outcome = 'Nothing was
     if (storeExists(env, plainPlace(env, at))) return { root: at, repository: null }
   }
   return { root: real, repository: null }
+}
+
+function nearestAbove({ files }: Env, path: string): string {
+  let at = path
+  while (at !== '/' && !files.existsSync(at)) at = at.slice(0, at.lastIndexOf('/')) || '/'
+  return at
 }
 
 /** Where stores of plain directories lie, and what belongs to no store. */

@@ -82,6 +82,12 @@ test('help and a command is the command and --help', () => {
   })
 })
 
+test('in a directory that is gone the one that is left above it is named', () => {
+  const scratch = new Scratch().init()
+  const { code, document } = scratch.tryCkpt('status', '--cwd', scratch.at('gone/deeper'))
+  expect([code, document.error.hints[0]]).toEqual([9, `cd ${scratch.root}   (what is left above it)`])
+})
+
 test('a dry run prints the token that ckpt apply takes, on a line of its own; a switch stays a switch', () => {
   const scratch = new Scratch().init()
   scratch.turn('first', () => scratch.write({ 'a.txt': 'two\n' }))
