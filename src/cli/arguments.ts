@@ -4,6 +4,7 @@ import { CkptError } from '../core/errors.ts'
 import { parseTarget } from '../core/ids.ts'
 import type { RelativePath } from '../core/paths.ts'
 import type { ConflictMode } from '../core/plan.ts'
+import { lstatIfThere } from '../env.ts'
 import type { Context } from '../ops/context.ts'
 import { worktreePath } from '../ops/worktree-path.ts'
 import type { Arguments } from './command.ts'
@@ -70,6 +71,14 @@ export function worktreePaths(context: Context, cwd: string, given: readonly str
   return given.map((path) => {
     if (path === '')
       throw usage('A path is empty; the whole worktree is named by none at all, or by its top directory.')
+    // Node reads an argument as UTF-8, and this is what it makes of other bytes.
+    if (path.includes('\ufffd') && !lstatIfThere(context.env.files, path.startsWith('/') ? path : `${real}/${path}`)) {
+      throw new CkptError(
+        'USAGE',
+        `${JSON.stringify(path)} holds bytes that are not UTF-8: no argument can name it. Nothing was changed.`,
+        { hints: ['name the directory that it lies in', 'ckpt show ID   (its exact name: pathBase64, with --json)'] },
+      )
+    }
     const found = worktreePath(context, path.startsWith('/') ? path : `${real}/${path}`)
     if (found === null) throw usage(`${JSON.stringify(path)} is not in the worktree ${context.worktree.root}.`)
     return found as RelativePath

@@ -1,7 +1,7 @@
 /** Undo: what the last turns (or steps) did is taken back, guarded path by path, and stays hidden behind a boundary until the session goes on. */
 import type { BoundaryHead, BoundaryRecord, UndoneUnit } from '../core/boundary.ts'
 import { formatRecord, recordObjects } from '../core/boundary.ts'
-import { type ClaimedTransition, joinTransitions } from '../core/claims.ts'
+import { joinTransitions } from '../core/claims.ts'
 import { CkptError } from '../core/errors.ts'
 import type { SessionId, TurnNumber } from '../core/ids.ts'
 import { isWithin, pathToText, printable } from '../core/paths.ts'
@@ -262,12 +262,14 @@ async function unitsOf(
 ): Promise<{ units: PlanUnit[]; warnings: string[] }> {
   const warnings: string[] = []
   const units: PlanUnit[] = []
-  const scoped = (changes: readonly ClaimedTransition[]) =>
+  let touched = false
+  const scoped = <T extends { path: string }>(changes: readonly T[]): readonly T[] =>
     options.paths?.length
       ? changes.filter(({ path }) =>
           options.paths!.some((scope) => isWithin(path.endsWith('/') ? path.slice(0, -1) : path, scope)),
         )
       : changes
+  const inScope = ({ parts, uncovered }: TurnChanges) => scoped(parts).length > 0 || scoped(uncovered).length > 0
   const tell = (changes: TurnChanges) => {
     const { number } = changes.turn
     if (changes.turn.after?.inferred)
@@ -286,6 +288,7 @@ async function unitsOf(
   for (const turn of turns) {
     const changes = await reader.changesOf(turn)
     tell(changes)
+    touched ||= inScope(changes)
     const { hiddenFromStep } = turn
     // Joined only now: what is hidden or not asked for is no part of what is taken back.
     const wanted = changes.parts.filter(({ step, unclaimed }) =>
@@ -298,6 +301,15 @@ async function unitsOf(
     const hiddenFrom = cut.turn.hiddenFromStep ?? Number.POSITIVE_INFINITY
     const own = changes.parts.filter(({ step }) => step !== null && step >= cut.step && step < hiddenFrom)
     units.push({ turn: cut.turn.number, step: cut.step, changes: scoped(joinTransitions(own)) })
+    touched ||= inScope(changes)
+  }
+  if (options.paths?.length && !touched) {
+    const numbers = units.map(({ turn }) => turn)
+    const what = numbers.length === 1 ? `Turn ${numbers[0]} changed` : `Turns ${numbers.join(', ')} changed`
+    throw new CkptError('NOTHING_TO_UNDO', `${what} none of these paths. Nothing was changed.`, {
+      paths: options.paths,
+      hints: [`ckpt show ${numbers[0]}   (what it changed)`, 'ckpt undo --only ID -- PATH   (of another turn)'],
+    })
   }
   return { units, warnings }
 }

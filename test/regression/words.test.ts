@@ -37,7 +37,8 @@ test('undo --only of a turn of which nothing is left says so and records nothing
   expect(scratch.run(['undo', '--only', '1']).stdout).toBe(
     'Nothing of turn 1 is left to take back: nothing was recorded.\n',
   )
-  expect(scratch.run(['undo', '--', 'a.txt']).stdout).toContain('nothing was recorded')
+  fs.writeFileSync(scratch.at('b.txt'), 'b\n')
+  expect(scratch.run(['undo', '--', 'b.txt']).stdout).toContain('nothing was recorded')
   expect(scratch.ckpt('status').store.checkpoints).toBe(before)
   expect(scratch.ckpt('list').turns).toHaveLength(2)
 })
@@ -80,6 +81,25 @@ test('help and a command is the command and --help', () => {
     code: 2,
     stderr: expect.stringMatching(/^ckpt: There is no command "undoo"\..*\n {2}→ ckpt undo\n/),
   })
+})
+
+test('undo of paths that the turns never changed says so, and of those whose names it cannot be given', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'one\n' })
+  const bytes = Buffer.from(`${scratch.root}/c\xff`, 'latin1')
+  scratch.turn('first', () => {
+    scratch.write({ 'a.txt': 'two\n', 'd\ufffd': 'two\n' })
+    fs.writeFileSync(bytes, 'two\n')
+  })
+  for (const paths of [['b.txt'], ['typo', 'neither']]) {
+    const { code, document } = scratch.tryCkpt('undo', '--', ...paths)
+    expect([code, document.error.code, document.error.paths]).toEqual([3, 'NOTHING_TO_UNDO', paths])
+    expect(document.error.message).toBe('Turn 1 changed none of these paths. Nothing was changed.')
+  }
+  expect(scratch.ckpt('undo', '--dry-run', '--', 'typo', 'a.txt').files).toHaveLength(1)
+  const { code, document } = scratch.tryCkpt('undo', '--', 'c\ufffd') // what Node makes of the name
+  expect([code, document.error.message]).toEqual([2, expect.stringContaining('holds bytes that are not UTF-8')])
+  expect(scratch.ckpt('undo', '--dry-run', '--', 'd\ufffd').files).toHaveLength(1)
+  expect(fs.readFileSync(bytes, 'utf8')).toBe('two\n')
 })
 
 test('in a directory that is gone the one that is left above it is named', () => {
