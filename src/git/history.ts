@@ -51,7 +51,7 @@ export function metaRef(store: Store): string {
 }
 
 export function readWorktreeRefs(store: Store): Promise<WorktreeRefs> {
-  return store.refs(store.refPrefix, store.notesRef).then((tips) => groupRefs(store.refPrefix, tips))
+  return store.wholeRefs(store.refPrefix, store.notesRef).then((tips) => groupRefs(store.refPrefix, tips))
 }
 
 /** What tips say. Trees and parents are not in their `contents`: those who need them read the commit. */

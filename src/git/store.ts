@@ -3,12 +3,13 @@ import { constants } from 'node:fs'
 import type { Checkpoint } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import { isOid, type Oid } from '../core/ids.ts'
+import { printable } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { LineProcess } from './line-process.ts'
 import { type HashName, ObjectStore } from './objects.ts'
 import { type GitResult, runGit, tryGit } from './process.ts'
 import { listRefs, moveRefs, type RefEdit, type RefTip, transaction } from './refs.ts'
-import { announce } from './tips.ts'
+import { announce, goneRef, writtenTips } from './tips.ts'
 import { Trees } from './trees.ts'
 import { readIfThere, writeFileWhole } from './whole-file.ts'
 
@@ -48,6 +49,8 @@ export class Store {
   readonly #env: Env
   #shallow: ReadonlySet<Oid> | null = null
   #memory: RefMemory | null = null
+  /** None of the refs that were read last is gone. */
+  #whole = false
   readonly #owner: Store | null
 
   /** `owner`: the same store as another worktree has it open; its objects are read and written through that one. */
@@ -106,10 +109,32 @@ export class Store {
       const tips = await listRefs(this.#env, this.gitDir, this.vars, ['refs/'])
       memory.tips = new Map(tips.map((tip) => [tip.ref, tip]))
       memory.generation = generation
+      this.#whole = false
     }
     return [...memory.tips.values()].filter(({ ref }) =>
       prefixes.some((prefix) => ref === prefix || ref.startsWith(prefix.endsWith('/') ? prefix : `${prefix}/`)),
     )
+  }
+
+  /**
+   * The same; this worktree's own are among them. Looked at once: a ref that is gone is not one that never was.
+   * @throws CkptError DAMAGED when one is gone that nobody of us removed
+   */
+  async wholeRefs(...prefixes: string[]): Promise<RefTip[]> {
+    let tips = await this.refs(...prefixes)
+    for (let before: string | null = null; !this.#whole; ) {
+      const written = writtenTips(this.#env, this.place.directory, this.place.worktreeId)
+      const gone = goneRef(written, tips)
+      if (gone === null) this.#whole = true
+      else if (written === before) throw refGone(gone.ref, gone.was)
+      else {
+        // Somebody may have moved refs between the two looks: nobody did if what is written down stays the same.
+        before = written
+        if (this.#memory) this.#memory.generation = ''
+        tips = await this.refs(...prefixes)
+      }
+    }
+    return tips
   }
 
   /** Changes with every move of a ref, whoever makes it. */
@@ -165,7 +190,10 @@ export class Store {
           error instanceof CkptError
             ? /Unable to create '([^']+\.lock)': File exists/.exec(error.message)?.[1]
             : undefined
-        if (lock === undefined || attempt >= LOCK_ATTEMPTS) throw error
+        if (lock === undefined || attempt >= LOCK_ATTEMPTS) {
+          if (this.#memory) this.#memory.generation = '' // they may not be as they were remembered
+          throw error
+        }
         await this.#clearLock(lock)
       }
     }
@@ -256,6 +284,13 @@ export class Store {
     if (this.#owner === null) this.objects.close()
   }
 }
+
+const refGone = (ref: string, was: Oid) =>
+  new CkptError(
+    'DAMAGED',
+    `The store's ref ${printable(ref)} is gone: it was at ${was.slice(0, 10)}. Nothing was changed.`,
+    { hints: ['ckpt doctor --fix   (puts it back)'] },
+  )
 
 /** No configuration but the store's own reaches git: not the system's, not the user's. */
 function storeVariables(gitDir: string): Record<string, string> {

@@ -143,10 +143,27 @@ function readMove({ refs, overtaken }: Tips, words: readonly string[], done: boo
   }
 }
 
+/** What was written down, line by line; null: nothing yet. */
+export function writtenTips(env: Env, directory: string, worktree: string): string | null {
+  return readIfThere(env, tipsFile(directory, worktree))?.toString('latin1') ?? null
+}
+
+/** A ref that is not among those of `now`, though it was moved and never removed. What cannot be read tells of none. */
+export function goneRef(written: string | null, now: readonly { ref: string }[]): { ref: string; was: Oid } | null {
+  const tips = written?.endsWith('\n') ? parseTips(written) : null
+  if (tips === null) return null
+  const there = new Set(now.map(({ ref }) => ref))
+  for (const [ref, values] of tips.refs) {
+    const [was] = values
+    if (was && !values.has(null) && !there.has(ref)) return { ref, was }
+  }
+  return null
+}
+
 /** Null: none was written yet. @throws CkptError DAMAGED */
 export function readTips(env: Env, directory: string, worktree: string): Tips | null {
-  const text = readIfThere(env, tipsFile(directory, worktree))?.toString('latin1')
-  if (text === undefined) return null
+  const text = writtenTips(env, directory, worktree)
+  if (text === null) return null
   const tips = text.endsWith('\n') ? parseTips(text) : null
   if (tips) return tips
   throw new CkptError(

@@ -1,5 +1,6 @@
 /** Doctor: finds what is wrong and says how to mend it; mends what is safe when asked. */
 import { constants } from 'node:fs'
+import { CkptError } from '../core/errors.ts'
 import { pathToText, printable } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { tryGit } from '../git/process.ts'
@@ -8,7 +9,7 @@ import type { Context } from './context.ts'
 import { locked } from './context.ts'
 import { journalExists, readJournal, setJournalAside, writeMarker } from './journal.ts'
 import { holderState, lockedBy, readHolder, withLock } from './lock.ts'
-import { mendRefs, readAnyRefs } from './mend-refs.ts'
+import { hasUnreadablePackedRefs, mendRefs, readAnyRefs, setPackedRefsAside } from './mend-refs.ts'
 import { besideOf, newestCheckpoint } from './record.ts'
 import { clearRefLocks, requireContents } from './recover.ts'
 import { rescueSafety } from './rescue.ts'
@@ -29,6 +30,8 @@ export interface DoctorOptions {
   fix: boolean
   breakLock: boolean
 }
+
+const FIX = 'ckpt doctor --fix'
 
 /** The oldest git that has all that is used here. */
 const OLDEST_GIT = [2, 34] as const
@@ -102,17 +105,55 @@ function alone<T>({ env, store }: Context, work: () => Promise<T>): Promise<T> {
 }
 
 async function checkRefs(context: Context, fix: boolean): Promise<Finding> {
-  const { broken } = await readAnyRefs(context)
-  const names = broken.map(printable).join(', ')
-  if (broken.length === 0) return { name: 'refs', ok: true, detail: 'each names what is there' }
-  if (!fix) return { name: 'refs', ok: false, detail: `cannot be read: ${names}`, mend: 'ckpt doctor --fix' }
-  const said = await alone(context, async () => {
+  const said: string[] = []
+  if (await hasUnreadablePackedRefs(context.store)) {
+    if (!fix) return damagedRefs(['packed-refs cannot be read'])
+    const aside = await alone(context, () => setPackedRefsAside(context))
+    said.push(`what cannot be read of packed refs is ${aside} now`)
+  }
+  const bad: string[] = []
+  for (const one of await everyWorktree(context)) {
+    const refs = await readAnyRefs(one)
+    const { worktreeId } = one.place
+    const wrong = refs.strayed.map((ref) => ref.said)
+    if (refs.broken.length > 0) wrong.unshift(`cannot be read: ${refs.broken.map(printable).join(', ')}`)
+    if (refs.unwritten) wrong.push(`nothing says where the refs of worktree ${worktreeId} were last moved to`)
+    bad.push(...wrong)
+    if (wrong.length > 0 && fix) said.push(...(await mendWorktree(one)))
+  }
+  if (said.length > 0) return { name: 'refs', ok: true, fixed: true, detail: said.join('; ') }
+  return bad.length > 0 ? damagedRefs(bad) : { name: 'refs', ok: true, detail: 'each names what is there' }
+}
+
+const damagedRefs = (bad: readonly string[]): Finding => ({
+  name: 'refs',
+  ok: false,
+  detail: bad.join('; '),
+  mend: FIX,
+})
+
+function mendWorktree(context: Context): Promise<string[]> {
+  context.env.files.mkdirSync(context.store.worktreeDir, { recursive: true, mode: 0o700 })
+  return alone(context, async () => {
     clearRefLocks(context)
     const mended = await mendRefs(context, await readAnyRefs(context))
     await markPending(context)
     return mended
   })
-  return { name: 'refs', ok: true, fixed: true, detail: said.join('; ') }
+}
+
+/** Contexts that read and mend the store's part of each worktree; this one's first. Their files are elsewhere. */
+async function everyWorktree(context: Context): Promise<Context[]> {
+  const { env, place, store } = context
+  const { stdout, stderr } = await store.tryGit(['for-each-ref', '--format=%(refname)'])
+  // Of a ref that is broken git tells by a warning.
+  const named = [...`${stdout} ${stderr}`.matchAll(/\brefs\/(?:notes\/)?ckpt\/([^/\s]+)/g)].map((match) => match[1]!)
+  const ids = new Set([...named, ...env.files.readdirSync(`${place.directory}/worktrees`).sort()])
+  ids.delete(place.worktreeId)
+  return [
+    context,
+    ...[...ids].map((worktreeId) => ({ ...context, place: { ...place, worktreeId }, store: store.of(worktreeId) })),
+  ]
 }
 
 /** What the git hooks read follows from the refs. */
@@ -144,7 +185,7 @@ async function checkJournal(context: Context, fix: boolean): Promise<Finding> {
       detail: 'an operation was cut short',
       mend: 'any command that writes finishes it, or: ckpt doctor --fix',
     }
-  if (!fix) return { name: 'journal', ok: false, detail: damage, mend: 'ckpt doctor --fix' }
+  if (!fix) return { name: 'journal', ok: false, detail: damage, mend: FIX }
   const { aside, safety } = await alone(context, async () => {
     const safety = await rescueSafety(context)
     const aside = setJournalAside(env, store)
@@ -198,6 +239,8 @@ async function checkNewest(context: Context): Promise<Finding> {
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error)
     const { directory } = context.place
+    const mendable = error instanceof CkptError && error.hints.some((hint) => hint.startsWith(FIX))
+    if (mendable) return { name: 'checkpoint', ok: false, detail, mend: FIX }
     const mend = `ckpt verify names all that is missing; to begin anew beside it: mv ${directory} ${directory}.damaged`
     return { name: 'checkpoint', ok: false, detail, mend }
   }

@@ -20,6 +20,7 @@ import { noteForgetting, readForgetting } from './forgetting.ts'
 import { notYet, removeJournal, writeJournal } from './journal.ts'
 import { collect, refuseUnfinished } from './prune.ts'
 import { readReplaced, writeReplaced } from './replaced.ts'
+import { refuseStrayed } from './strayed.ts'
 
 export interface ForgetResult {
   path: RelativePath
@@ -35,6 +36,7 @@ export async function forget(context: Context, path: RelativePath): Promise<Forg
   const { env, store } = context
   return lockedStore(context, { command: 'forget' }, async () => {
     refuseUnfinished(context)
+    await refuseStrayed(context)
     const commits = await allCheckpoints(store)
     const held = await contentsOf(store, commits, path)
     const cutShort = readForgetting(env, store).get(path)

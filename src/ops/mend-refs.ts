@@ -1,26 +1,33 @@
-/** Refs of this worktree that were cut short or name what is not there, and what they are set to: the newest that the store's objects tell of. */
+/** Refs of this worktree that were cut short, lost or name what is not there, and what they are set to: where they were last moved to, or the newest that the store's objects tell of. */
 import { parseRecord, recordObjects } from '../core/boundary.ts'
 import { type Checkpoint, parseCheckpoint } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import { isOid, type Oid } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
-import { sessionRef } from '../git/history.ts'
+import { errno } from '../env.ts'
+import { abandonedName, sessionRef } from '../git/history.ts'
 import { gitFailure } from '../git/process.ts'
 import { refuseUnreadable } from '../git/refs.ts'
 import { promptsTree } from '../git/side-refs.ts'
-import { syncDirectory } from '../git/store.ts'
-import { readTips, resetTips, type Tips } from '../git/tips.ts'
+import { type Store, syncDirectory } from '../git/store.ts'
+import { resetTips } from '../git/tips.ts'
 import type { FileEntry } from '../git/trees.ts'
 import type { Context } from './context.ts'
+import { believable, type Strayed, strayedRefs } from './strayed.ts'
 
 interface Refs {
   /** Those that can be read, of every worktree. */
   whole: Map<string, Oid>
   /** Those of this worktree that cannot. */
   broken: string[]
+  /** Those of this worktree that somebody else moved or removed. */
+  strayed: Strayed[]
+  /** Nothing says where this worktree's refs were last moved to. */
+  unwritten: boolean
 }
 
-export async function readAnyRefs({ env, store }: Context): Promise<Refs> {
+export async function readAnyRefs(context: Context): Promise<Refs> {
+  const { env, store, place } = context
   // Without the objects' types, a ref whose object is missing is listed too.
   const args = ['for-each-ref', '--format=%(refname) %(objectname)']
   const result = await store.tryGit(args)
@@ -29,18 +36,52 @@ export async function readAnyRefs({ env, store }: Context): Promise<Refs> {
     (match) => match[1]!,
   )
   refuseUnreadable(env, store.gitDir, broken)
+  const own = (ref: string) => ref.startsWith(store.refPrefix) || ref === store.notesRef
   const whole = new Map<string, Oid>()
   for (const row of result.stdout.toString('utf8').split('\n')) {
     const [ref, oid] = row.split(' ')
     if (!ref || !oid || !isOid(oid)) continue
-    if (await store.objects.read(oid)) whole.set(ref, oid)
+    if (await isWhole(store, ref, oid)) whole.set(ref, oid)
     else {
       refuseUnreadable(env, store.gitDir, [`objects/${oid.slice(0, 2)}/${oid.slice(2)}`])
       broken.push(ref)
     }
   }
-  const own = (ref: string) => ref.startsWith(store.refPrefix) || ref === store.notesRef
-  return { whole, broken: broken.filter(own).sort() }
+  const now = new Map([...whole].filter(([ref]) => own(ref)))
+  const tips = believable(context, place.worktreeId)
+  const strayed = tips ? await strayedRefs(context, tips, now) : []
+  return {
+    whole,
+    broken: broken.filter(own).sort(),
+    strayed: strayed.filter(({ ref }) => !broken.includes(ref)),
+    unwritten: tips === null && now.size > 0,
+  }
+}
+
+/** What it names is there; of a tree of rows that only we read, all of it. */
+async function isWhole(store: Store, ref: string, oid: Oid): Promise<boolean> {
+  try {
+    if ((await store.objects.read(oid)) === null) return false
+    if (ref.endsWith('/@meta')) await store.trees.files(oid)
+    if (ref.startsWith('refs/notes/')) await store.trees.files(await promptsTree(store, oid))
+    return true
+  } catch (error) {
+    if (error instanceof CkptError && error.code === 'DAMAGED') return false
+    throw error
+  }
+}
+
+/** Moves packed refs that git cannot read out of the way; null: it can. The caller holds the worktree's lock. */
+export async function setPackedRefsAside({ env, place, store }: Context): Promise<string | null> {
+  if (!(await hasUnreadablePackedRefs(store))) return null
+  const aside = `${place.directory}/packed-refs.damaged-${env.random(4)}`
+  env.files.renameSync(`${store.gitDir}/packed-refs`, aside)
+  return aside
+}
+
+export async function hasUnreadablePackedRefs(store: Store): Promise<boolean> {
+  const { code, stderr } = await store.tryGit(['for-each-ref', '--count=1'])
+  return code !== 0 && stderr.includes('packed-refs')
 }
 
 /** What the objects tell, whether a ref leads to them or not. */
@@ -52,26 +93,40 @@ interface Known {
 }
 
 /**
- * Sets each broken ref right, or sets its file aside where nothing is left of what it named. Returns one sentence for each.
- * The caller holds the worktree's lock.
+ * Sets each ref right, or sets its file aside where nothing is left of what it named; what a branch lost is kept as an
+ * abandoned one. Returns one sentence for each. The caller holds the worktree's lock.
  */
-export async function mendRefs(context: Context, { whole, broken }: Refs): Promise<string[]> {
+export async function mendRefs(context: Context, { whole, broken, strayed, unwritten }: Refs): Promise<string[]> {
   const { env, place, store } = context
   const known = await readKnown(context, whole)
   const said: string[] = []
+  const left = strayed.flatMap(({ lost }) => lost ?? [])
+  const gone = strayed.flatMap(({ ref, lost }) => (lost ? [] : [ref]))
   // A session's live branch first: what it reaches is not taken for an abandoned branch.
   const order = (ref: string) => (ref.endsWith('/live') ? 0 : ref.endsWith('/@meta') ? 2 : 1)
-  for (const ref of [...broken].sort((a, b) => order(a) - order(b))) {
-    const to = (await writtenDown(context, ref)) ?? (await bestFor(context, known, ref))
+  for (const ref of [...broken, ...gone].sort((a, b) => order(a) - order(b))) {
+    const now = whole.get(ref) ?? null
+    const to = (await writtenDown(context, ref)) ?? now ?? (await bestFor(context, known, ref))
     if (to === null) {
-      said.push(`${printable(ref)} names nothing that is left: its file is ${setAside(context, ref)} now`)
+      const aside = await setAside(context, ref)
+      said.push(`${printable(ref)} names nothing that is left${aside === null ? '' : `: its file is ${aside} now`}`)
       continue
     }
+    if (now !== null && now !== to) left.push(now)
     writeRef(context, ref, to)
     known.whole.set(ref, to)
     const checkpoint = known.checkpoints.get(to)
     const turn = checkpoint?.turn === undefined ? '' : `, turn ${checkpoint.turn}`
     said.push(`${printable(ref)} is set to ${checkpoint ? `checkpoint ${to.slice(0, 10)}${turn}` : to.slice(0, 10)}`)
+  }
+  for (const id of left) {
+    const checkpoint = known.checkpoints.get(id)
+    if (!checkpoint || comesFromSafety(known, checkpoint) || reachable(known, branches(known)).has(id)) continue
+    const name = abandonedName(checkpoint.seq, new Date(env.now()).toISOString())
+    const ref = sessionRef(store, checkpoint.session, name)
+    writeRef(context, ref, id)
+    known.whole.set(ref, id)
+    said.push(`what ended at checkpoint ${id.slice(0, 10)} is an abandoned branch now`)
   }
   resetTips(
     env,
@@ -80,7 +135,7 @@ export async function mendRefs(context: Context, { whole, broken }: Refs): Promi
     [...known.whole].map(([ref, oid]) => ({ ref, oid })),
   )
   await store.moveRefs([]) // whoever keeps refs in memory reads them again
-  return said
+  return said.length === 0 && unwritten ? ['the refs are believed as they are'] : said
 }
 
 async function readKnown({ store }: Context, whole: Refs['whole']): Promise<Known> {
@@ -105,17 +160,11 @@ function reachable({ checkpoints }: Known, tips: Iterable<Oid>): Set<Oid> {
 }
 
 /** Where it was last moved to, as was written down beside the refs; null where that is not known for sure. */
-async function writtenDown({ env, place, store }: Context, ref: string): Promise<Oid | null> {
-  let tips: Tips | null
-  try {
-    tips = readTips(env, place.directory, place.worktreeId)
-  } catch (error) {
-    if (!(error instanceof CkptError)) throw error
-    return null // damaged as well
-  }
-  const values = [...(tips?.refs.get(ref) ?? [])]
+async function writtenDown(context: Context, ref: string): Promise<Oid | null> {
+  const { place, store } = context
+  const values = [...(believable(context, place.worktreeId)?.refs.get(ref) ?? [])]
   const only = values.length === 1 ? values[0]! : null
-  return only && (await store.objects.read(only)) ? only : null
+  return only && (await isWhole(store, ref, only)) ? only : null
 }
 
 async function bestFor(context: Context, known: Known, ref: string): Promise<Oid | null> {
@@ -133,10 +182,7 @@ async function bestFor(context: Context, known: Known, ref: string): Promise<Oid
   if (leaf === 'live') return liveOf(known, ref, ours)
   if (leaf === 'boundary') return ours.find((one) => one.kind === 'safety' && one.record)?.id ?? null
   // A safety checkpoint holds the branch that it was made on: only branches count.
-  const held = reachable(
-    known,
-    tipsOf(known, (other) => /\/(live|abandoned\/[^/]+)$/.test(other)),
-  )
+  const held = reachable(known, branches(known))
   if (leaf.startsWith('abandoned/'))
     return ours.find((one) => !held.has(one.id) && !comesFromSafety(known, one))?.id ?? null
   // `safety/N` and `late/N`: N is the place of the first checkpoint that was made with it.
@@ -148,6 +194,8 @@ async function bestFor(context: Context, known: Known, ref: string): Promise<Oid
 
 const tipsOf = ({ whole }: Known, wanted: (ref: string) => boolean): Oid[] =>
   [...whole].filter(([ref]) => wanted(ref)).map(([, oid]) => oid)
+
+const branches = (known: Known): Oid[] => tipsOf(known, (ref) => /\/(live|abandoned\/[^/]+)$/.test(ref))
 
 /** What was saved around an undo, and what came late while one was pending, is on no branch of turns. */
 function comesFromSafety(known: Known, { kind, late, parents }: Checkpoint): boolean {
@@ -173,6 +221,7 @@ function liveOf(known: Known, ref: string, ours: readonly Checkpoint[]): Oid | n
 async function bestPrompts({ store }: Context, { prompts }: Known, own: ReadonlySet<Oid>): Promise<Oid | null> {
   let best: { oid: Oid; count: number } | null = null
   for (const oid of prompts) {
+    if (!(await isWhole(store, store.notesRef, oid))) continue
     const entries = [...(await store.trees.files(await promptsTree(store, oid))).keys()]
     const count = entries.filter((path) => own.has(path.replace('/', '') as Oid)).length
     if (count > (best?.count ?? 0)) best = { oid, count }
@@ -196,12 +245,15 @@ async function metaOf({ store }: Context, known: Known): Promise<Oid> {
     add(checkpoint.record!)
     for (const oid of recordObjects(parseRecord(record.bytes))) add(oid)
   }
-  return store.trees.edit(store.trees.empty, needed)
+  // Its directories anew: one that is there may be the damaged one.
+  return store.objects.distrusting(() => store.trees.edit(store.trees.empty, needed))
 }
 
 /** In git's own way (lock file, rename): `git update-ref` refuses a ref that it cannot read. */
 function writeRef({ env, store }: Context, ref: string, oid: Oid): void {
   const path = `${store.gitDir}/${ref}`
+  const directory = path.slice(0, path.lastIndexOf('/'))
+  env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
   const fd = env.files.openSync(`${path}.lock`, 'wx', 0o600)
   try {
     env.files.writeFileSync(fd, `${oid}\n`)
@@ -210,11 +262,18 @@ function writeRef({ env, store }: Context, ref: string, oid: Oid): void {
     env.files.closeSync(fd)
   }
   env.files.renameSync(`${path}.lock`, path)
-  syncDirectory(env, path.slice(0, path.lastIndexOf('/')))
+  syncDirectory(env, directory)
 }
 
-function setAside({ env, store }: Context, ref: string): string {
+/** Null: it has no file of its own. */
+async function setAside({ env, store }: Context, ref: string): Promise<string | null> {
   const aside = `${store.worktreeDir}/ref.damaged-${env.random(4)}`
-  env.files.renameSync(`${store.gitDir}/${ref}`, aside)
-  return aside
+  try {
+    env.files.renameSync(`${store.gitDir}/${ref}`, aside)
+    return aside
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+    await store.git(['update-ref', '-d', ref]) // it was packed with others
+    return null
+  }
 }

@@ -19,6 +19,7 @@ import type { Context } from './context.ts'
 import { lockedStore } from './context.ts'
 import { loadTimeline } from './sessions.ts'
 import { bytesOf } from './status.ts'
+import { refuseStrayed } from './strayed.ts'
 import { allWorktrees } from './worktrees.ts'
 
 export interface PruneOptions {
@@ -52,6 +53,7 @@ interface WorktreePlan {
 export async function prune(context: Context, options: PruneOptions): Promise<PruneResult> {
   return lockedStore(context, { command: 'prune' }, async () => {
     refuseUnfinished(context)
+    await refuseStrayed(context)
     const plans = await planAll(context, options)
     const { place, env } = context
     const before = bytesOf(env, place.directory)

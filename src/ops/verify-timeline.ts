@@ -8,11 +8,12 @@ import { encodeSession, type Oid, type SessionId } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { groupRefs, readCheckpoint } from '../git/history.ts'
 import type { RefTip } from '../git/refs.ts'
-import { promptsTree } from '../git/side-refs.ts'
 import { readIfThere, type Store } from '../git/store.ts'
 import { readTips, worktreeOf } from '../git/tips.ts'
 import { markerAfter } from './boundary-marker.ts'
 import type { Context } from './context.ts'
+import { strayedRefs } from './strayed.ts'
+import { refsByWorktree } from './worktrees.ts'
 
 const wrong = (message: string) => new CkptError('VERIFY_FAILED', message)
 
@@ -118,59 +119,18 @@ function hasTurn(checkpoints: TimelineResult['checkpoints'], live: Checkpoint | 
 
 /** No ref is behind what it was last moved to, and none is gone. What a ref got ahead loses nothing. */
 export async function verifyTips(context: Context): Promise<string> {
-  const { env, store, place } = context
-  const now = await store.refs('refs/ckpt/', 'refs/notes/ckpt/')
+  const { env, place } = context
   const bad: string[] = []
   let count = 0
-  for (const worktree of worktreesOf(context, now)) {
-    const own = new Map(now.filter(({ ref }) => worktreeOf(ref) === worktree).map((tip) => [tip.ref, tip]))
+  for (const [worktree, own] of await refsByWorktree(context)) {
     const tips = readTips(env, place.directory, worktree)
     if (tips === null) {
       if (own.size > 0) bad.push(`nothing says where the refs of worktree ${worktree} were last moved to`)
       continue
     }
-    for (const [ref, values] of tips.refs) {
-      count++
-      const actual = own.get(ref) ?? null
-      if (values.has(actual?.oid ?? null)) continue
-      const said = [...values].map((one) => one?.slice(0, 10) ?? 'nothing').join(' or ')
-      if (actual === null) bad.push(`${printable(ref)} is gone: it was moved to ${said} last`)
-      else if (!(await isAhead(context, actual, values)))
-        bad.push(`${printable(ref)} is at ${actual.oid.slice(0, 10)}, and was moved to ${said} last`)
-    }
-    for (const { ref, was } of tips.overtaken) {
-      if (await isLost(context, was))
-        bad.push(`${printable(ref)} had been moved back when it was next moved on: ${was.slice(0, 10)} is on no branch`)
-    }
+    count += tips.refs.size
+    bad.push(...(await strayedRefs(context, tips, own)).map(({ said }) => said))
   }
   if (bad.length > 0) throw wrong(bad.join(', '))
   return `${count} are where they were last moved to`
-}
-
-/** Whether a ref still has all that it was moved to: its history, or its rows. */
-async function isAhead({ store }: Context, actual: RefTip, values: ReadonlySet<Oid | null>): Promise<boolean> {
-  for (const was of values) {
-    if (was === null) continue
-    if ((await store.objects.read(was)) === null) continue
-    const notes = actual.ref.startsWith('refs/notes/')
-    if (actual.type === 'commit' && !notes) {
-      const args = ['merge-base', '--is-ancestor', was, actual.oid]
-      if ((await store.tryGit(args)).code === 0) return true
-      continue
-    }
-    const [before, after] = notes
-      ? [await promptsTree(store, was), await promptsTree(store, actual.oid)]
-      : [was, actual.oid]
-    const left = await store.trees.compare(before, after)
-    if (!actual.ref.endsWith('/@scan') && left.every(({ from }) => from === null)) return true
-  }
-  return false
-}
-
-/** On no branch, though it is there: what was pruned since is nobody's loss. */
-async function isLost({ store }: Context, was: Oid): Promise<boolean> {
-  if ((await store.objects.read(was))?.type !== 'commit') return false
-  const args = ['for-each-ref', `--contains=${was}`, '--count=1', 'refs/ckpt/']
-  const found = await store.tryGit(args)
-  return found.code === 0 && found.stdout.length === 0
 }

@@ -1,5 +1,7 @@
 /** Every worktree that has checkpoints in this store. */
+import type { Oid } from '../core/ids.ts'
 import { groupRefs, type WorktreeRefs } from '../git/history.ts'
+import { worktreeOf } from '../git/tips.ts'
 import type { Context } from './context.ts'
 
 export interface WorktreeView {
@@ -7,11 +9,22 @@ export interface WorktreeView {
   refs: WorktreeRefs
 }
 
+/** The refs of each worktree of the store that has any, or has a directory. */
+export async function refsByWorktree({ env, place, store }: Context): Promise<Map<string, Map<string, Oid>>> {
+  const ids = env.files.readdirSync(`${place.directory}/worktrees`).sort()
+  const found = new Map(ids.map((id) => [id, new Map<string, Oid>()]))
+  for (const { ref, oid } of await store.refs('refs/ckpt/', 'refs/notes/ckpt/')) {
+    const id = worktreeOf(ref)!
+    found.set(id, (found.get(id) ?? new Map<string, Oid>()).set(ref, oid))
+  }
+  return found
+}
+
 /** This worktree first, the others by id. Their contexts read the store; their files are elsewhere. */
 export async function allWorktrees(context: Context): Promise<WorktreeView[]> {
   const { place, store } = context
   if (!context.exists) return []
-  const tips = await store.refs('refs/ckpt/', 'refs/notes/ckpt/')
+  const tips = await store.wholeRefs('refs/ckpt/', 'refs/notes/ckpt/')
   const ids = new Set(tips.filter(({ ref }) => ref.startsWith('refs/ckpt/')).map(({ ref }) => ref.split('/')[2]!))
   const own = place.worktreeId
   const views: WorktreeView[] = []

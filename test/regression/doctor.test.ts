@@ -145,6 +145,118 @@ describe('a ref that was cut short', () => {
   })
 })
 
+describe('a ref that is gone, though nobody of us removed it', () => {
+  const refusals = ['status', 'list', 'mark prompt --session s', 'undo', 'prune', 'forget a.txt']
+
+  test.each([
+    ['its file was removed', (scratch: Scratch) => fs.rmSync(fileOf(scratch, 'ckpt/@main/s/live'))],
+    [
+      'packed refs were emptied',
+      (scratch: Scratch) => {
+        inStore(scratch, 'pack-refs', '--all')
+        fs.writeFileSync(path.join(storeOf(scratch), 'packed-refs'), '')
+      },
+    ],
+  ])('is no session that never was: nothing is pruned, nothing begun anew, and it is put back: %s', (_name, lose) => {
+    const scratch = threeTurns()
+    const before = inStore(scratch, 'for-each-ref')
+    const objects = inStore(scratch, 'count-objects')
+    lose(scratch)
+    for (const command of refusals) {
+      const { code, document } = scratch.tryCkpt(...command.split(' '))
+      expect([command, code, document.error.code]).toEqual([command, 7, 'DAMAGED'])
+      expect(document.error.hints.join()).toContain('ckpt doctor --fix')
+    }
+    expect(inStore(scratch, 'count-objects')).toBe(objects)
+    mended(scratch, 'ckpt/@main/s/live', { written: true })
+    expect(inStore(scratch, 'for-each-ref')).toBe(before)
+    scratch.ckpt('undo', '--turns', '3')
+    expect(scratch.read('a.txt')).toBe('one\n')
+  })
+
+  test('where what it named is gone as well, it is set to the newest checkpoint that is left', () => {
+    const scratch = threeTurns()
+    removeObject(scratch, 'refs/ckpt/@main/s/live')
+    fs.rmSync(fileOf(scratch, 'ckpt/@main/s/live'))
+    expect(mended(scratch, 'ckpt/@main/s/live', { written: true })).toContain('turn 3')
+    expect(turns(scratch)).toEqual(['3', '2', '1'])
+  })
+
+  test('a pending boundary that was lost is pending again', () => {
+    const scratch = threeTurns()
+    scratch.ckpt('undo')
+    const marker = fs.readFileSync(path.join(ownDirectory(scratch), 'boundary'), 'utf8')
+    fs.rmSync(fileOf(scratch, 'ckpt/@main/s/boundary'))
+    expect(scratch.tryCkpt('redo').code).toBe(7)
+    mended(scratch, 'ckpt/@main/s/boundary', { written: true })
+    expect(fs.readFileSync(path.join(ownDirectory(scratch), 'boundary'), 'utf8')).toBe(marker)
+    scratch.ckpt('redo')
+    expect(scratch.read('a.txt')).toBe('3\n')
+  })
+
+  test('one of a worktree that is no more is put back from another worktree', () => {
+    const scratch = threeTurns()
+    scratch.git('worktree', 'add', '-q', '../linked')
+    const cwd = path.join(scratch.base, 'linked')
+    scratch.run(['snapshot'], { cwd })
+    const ref = inStore(scratch, 'for-each-ref', '--format=%(refname)', 'refs/ckpt')
+      .split('\n')
+      .find((name) => name.includes('/linked-') && name.endsWith('/live'))!
+    scratch.git('worktree', 'remove', '--force', cwd)
+    fs.rmSync(path.join(storeOf(scratch), ref))
+    expect(scratch.tryCkpt('prune').code).toBe(7)
+    mended(scratch, ref.slice('refs/'.length), { written: true })
+    scratch.ckpt('prune')
+  })
+})
+
+describe('a ref that somebody else moved back', () => {
+  const movedBack = () => {
+    const scratch = threeTurns()
+    const lost = inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live')
+    inStore(scratch, 'update-ref', 'refs/ckpt/@main/s/live', `${lost}~2`)
+    return { scratch, lost }
+  }
+
+  test('stops prune and forget, and goes forward again', () => {
+    const { scratch, lost } = movedBack()
+    for (const command of [['prune'], ['forget', 'a.txt']]) expect(scratch.tryCkpt(...command).code).toBe(7)
+    mended(scratch, 'ckpt/@main/s/live', { written: true })
+    expect(inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live')).toBe(lost)
+    scratch.ckpt('prune')
+    expect(turns(scratch)).toEqual(['3', '2', '1'])
+  })
+
+  test('when the session went on from there, what was lost is kept as an abandoned branch', () => {
+    const { scratch } = movedBack()
+    scratch.turn('work 3 again', () => scratch.write({ 'a.txt': 'again\n' }))
+    expect(scratch.tryCkpt('prune').code).toBe(7)
+    mended(scratch, 'ckpt/@main/s/live', { written: true })
+    expect(turns(scratch)).toEqual(['3', '3 abandoned', '2', '1'])
+    scratch.ckpt('prune')
+  })
+})
+
+test.each([
+  ['gone', null],
+  ['garbled', 'garbage'],
+])(
+  'where what says of the refs is %s, they are believed as they are, and doctor --fix writes it anew',
+  (_name, text) => {
+    const scratch = threeTurns()
+    const file = path.join(ownDirectory(scratch), 'tips')
+    if (text === null) fs.rmSync(file)
+    else fs.writeFileSync(file, text)
+    expect(turns(scratch)).toEqual(['3', '2', '1'])
+    scratch.ckpt('prune', '--keep', '2')
+    fs.rmSync(file)
+    expect(scratch.tryCkpt('verify').code).toBe(7)
+    expect(finding(scratch.tryCkpt('doctor').document, 'refs')).toMatchObject({ ok: false, mend: 'ckpt doctor --fix' })
+    expect(finding(scratch.ckpt('doctor', '--fix'), 'refs').detail).toContain('believed as they are')
+    expect(scratch.ckpt('verify').problems).toEqual([])
+  },
+)
+
 test('a journal whose contents are gone is named by every command, and set aside by doctor --fix', () => {
   const scratch = threeTurns()
   const lost = inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live~2:a.txt')
