@@ -140,11 +140,15 @@ export function tryGit(env: Env, call: GitCall): Promise<GitResult> {
 /** Runs git and returns its output. @throws CkptError DAMAGED or INTERNAL on a non-zero exit code: a failure is never an answer. */
 export async function runGit(env: Env, call: GitCall): Promise<Buffer> {
   const result = await tryGit(env, call)
-  if (result.code !== 0) throw gitFailure(call.args, result)
+  if (result.code !== 0) throw gitFailure(call.args, result, { store: call.vars?.GIT_DIR !== undefined })
   return result.stdout
 }
 
-export function gitFailure(args: readonly string[], result: GitResult): CkptError {
+/** What git says of files of a repository that it cannot read (packed-refs, shallow, config), and of refs to nothing. */
+const UNREADABLE = /(unexpected|unterminated) line in|bad shallow line|bad config|missing object [0-9a-f]+ for refs/
+
+/** `store`: it is a repository of ours, whose damage `doctor` mends. */
+export function gitFailure(args: readonly string[], result: GitResult, { store = false } = {}): CkptError {
   const said = result.stderr.trim().split('\n').slice(0, 3).join(' ').slice(0, 500)
   const command = args.find((arg, i) => !arg.startsWith('-') && args[i - 1] !== '-c')
   const denied = /permission denied/i.test(said)
@@ -153,9 +157,10 @@ export function gitFailure(args: readonly string[], result: GitResult): CkptErro
     /corrupt|unable to read|could not read [0-9a-f]{40}|missing (blob|tree|commit|object)|bad (tree |blob |commit )?object|not a valid object|broken|inflate/i.test(
       said,
     )
+  const mendable = store && !denied && UNREADABLE.test(said)
   return new CkptError(
-    damaged ? 'DAMAGED' : 'INTERNAL',
+    damaged || mendable ? 'DAMAGED' : 'INTERNAL',
     `git ${command ?? ''} failed (exit ${result.code}): ${said || 'no message'}. Nothing was changed.`,
-    { hints: [damaged ? 'ckpt verify' : 'ckpt doctor'] },
+    { hints: [mendable ? 'ckpt doctor --fix' : damaged ? 'ckpt verify' : 'ckpt doctor'] },
   )
 }

@@ -38,7 +38,7 @@ export async function listRefs(
       hints: ['ckpt doctor --fix   (sets it to the newest checkpoint that is left)'],
     })
   }
-  if (result.code !== 0) throw gitFailure(args, result)
+  if (result.code !== 0) throw gitFailure(args, result, { store: true })
   return result.stdout
     .toString('utf8')
     .split('\0\0\n')
@@ -112,5 +112,5 @@ export async function moveRefs(
   if (/is at [0-9a-f]+ but expected|reference already exists|unable to resolve reference/.test(result.stderr)) {
     throw new RefMoved(result.stderr.trim().split('\n')[0]!.slice(0, 200))
   }
-  throw gitFailure(args, result)
+  throw gitFailure(args, result, { store: true })
 }

@@ -18,3 +18,9 @@ export function markerAfter(
   )
   return lines.length === 0 ? null : lines.join('')
 }
+
+/** Whether what the git hooks read is what the refs say is pending, in whatever order. */
+export function isMarkerOf(refs: WorktreeRefs, marker: string | null): boolean {
+  const lines = (text: string | null) => (text ?? '').split('\n').sort().join('\n')
+  return lines(marker) === lines(markerAfter(refs, '' as SessionId, null))
+}

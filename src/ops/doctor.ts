@@ -1,37 +1,24 @@
 /** Doctor: finds what is wrong and says how to mend it; mends what is safe when asked. */
 import { constants } from 'node:fs'
 import { CkptError } from '../core/errors.ts'
-import { pathToText, printable } from '../core/paths.ts'
+import { pathToText } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { tryGit } from '../git/process.ts'
-import { markerAfter } from './boundary-marker.ts'
 import type { Context } from './context.ts'
 import { locked } from './context.ts'
-import { journalExists, readJournal, setJournalAside, writeMarker } from './journal.ts'
-import { holderState, lockedBy, readHolder, withLock } from './lock.ts'
-import { hasUnreadablePackedRefs, mendRefs, readAnyRefs, setPackedRefsAside } from './mend-refs.ts'
+import { alone, checkHistory, checkMarkers, checkRefs, markPending } from './doctor-timeline.ts'
+import { FIX, type Finding } from './finding.ts'
+import { journalExists, readJournal, setJournalAside } from './journal.ts'
+import { holderState, lockedBy, readHolder } from './lock.ts'
 import { besideOf, newestCheckpoint } from './record.ts'
-import { clearRefLocks, requireContents } from './recover.ts'
+import { requireContents } from './recover.ts'
 import { rescueSafety } from './rescue.ts'
 import { readRefs } from './sessions.ts'
-
-export interface Finding {
-  name: string
-  ok: boolean
-  detail: string
-  /** The command that mends it. */
-  mend?: string
-  fixed?: boolean
-  /** Worth knowing, but no damage. */
-  advice?: boolean
-}
 
 export interface DoctorOptions {
   fix: boolean
   breakLock: boolean
 }
-
-const FIX = 'ckpt doctor --fix'
 
 /** The oldest git that has all that is used here. */
 const OLDEST_GIT = [2, 34] as const
@@ -43,7 +30,9 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
     return findings
   }
   findings.push(checkLock(context, options.breakLock))
-  findings.push(await checkRefs(context, options.fix), await checkJournal(context, options.fix))
+  const refs = await checkRefs(context, options.fix)
+  findings.push(refs, await checkJournal(context, options.fix))
+  if (refs.ok) findings.push(await checkMarkers(context, options.fix), await checkHistory(context, options.fix))
   findings.push(checkFileSystem(context), await checkNewest(context), ...(await checkImportant(context)))
   const { durable } = context.store
   findings.push({
@@ -97,71 +86,6 @@ function checkLock({ env, store }: Context, breakLock: boolean): Finding {
     if (errno(error) !== 'ENOENT') throw error
   }
   return { name: 'lock', ok: true, fixed: true, detail: `the lock of ${lockedBy(holder)} was broken` }
-}
-
-/** Runs work under the worktree's lock, with nothing finished first: what is damaged would be in the way. */
-function alone<T>({ env, store }: Context, work: () => Promise<T>): Promise<T> {
-  return withLock(env, `${store.worktreeDir}/lock`, { command: 'doctor', wait: 30_000 }, work)
-}
-
-async function checkRefs(context: Context, fix: boolean): Promise<Finding> {
-  const said: string[] = []
-  if (await hasUnreadablePackedRefs(context.store)) {
-    if (!fix) return damagedRefs(['packed-refs cannot be read'])
-    const aside = await alone(context, () => setPackedRefsAside(context))
-    said.push(`what cannot be read of packed refs is ${aside} now`)
-  }
-  const bad: string[] = []
-  for (const one of await everyWorktree(context)) {
-    const refs = await readAnyRefs(one)
-    const { worktreeId } = one.place
-    const wrong = refs.strayed.map((ref) => ref.said)
-    if (refs.broken.length > 0) wrong.unshift(`cannot be read: ${refs.broken.map(printable).join(', ')}`)
-    if (refs.unwritten) wrong.push(`nothing says where the refs of worktree ${worktreeId} were last moved to`)
-    bad.push(...wrong)
-    if (wrong.length > 0 && fix) said.push(...(await mendWorktree(one)))
-  }
-  if (said.length > 0) return { name: 'refs', ok: true, fixed: true, detail: said.join('; ') }
-  return bad.length > 0 ? damagedRefs(bad) : { name: 'refs', ok: true, detail: 'each names what is there' }
-}
-
-const damagedRefs = (bad: readonly string[]): Finding => ({
-  name: 'refs',
-  ok: false,
-  detail: bad.join('; '),
-  mend: FIX,
-})
-
-function mendWorktree(context: Context): Promise<string[]> {
-  context.env.files.mkdirSync(context.store.worktreeDir, { recursive: true, mode: 0o700 })
-  return alone(context, async () => {
-    clearRefLocks(context)
-    const mended = await mendRefs(context, await readAnyRefs(context))
-    await markPending(context)
-    return mended
-  })
-}
-
-/** Contexts that read and mend the store's part of each worktree; this one's first. Their files are elsewhere. */
-async function everyWorktree(context: Context): Promise<Context[]> {
-  const { env, place, store } = context
-  const { stdout, stderr } = await store.tryGit(['for-each-ref', '--format=%(refname)'])
-  // Of a ref that is broken git tells by a warning.
-  const named = [...`${stdout} ${stderr}`.matchAll(/\brefs\/(?:notes\/)?ckpt\/([^/\s]+)/g)].map((match) => match[1]!)
-  const ids = new Set([...named, ...env.files.readdirSync(`${place.directory}/worktrees`).sort()])
-  ids.delete(place.worktreeId)
-  return [
-    context,
-    ...[...ids].map((worktreeId) => ({ ...context, place: { ...place, worktreeId }, store: store.of(worktreeId) })),
-  ]
-}
-
-/** What the git hooks read follows from the refs. */
-async function markPending(context: Context): Promise<void> {
-  const refs = await readRefs(context)
-  const pending = [...refs.sessions.values()].find((one) => one.boundary)
-  const marker = pending ? markerAfter(refs, pending.session, pending.boundary) : null
-  writeMarker(context.env, context.store, marker)
 }
 
 async function checkJournal(context: Context, fix: boolean): Promise<Finding> {

@@ -95,6 +95,11 @@ export function setJournalAside(env: Env, store: Store): string | null {
 
 const markerOf = (store: Store) => `${store.worktreeDir}/boundary`
 
+/** What the git hooks read; null: nothing is pending. */
+export function readMarker(env: Env, store: Store): string | null {
+  return readIfThere(env, markerOf(store))?.toString('utf8') ?? null
+}
+
 /** What the git hooks read, with no Node. */
 export function writeMarker(env: Env, store: Store, marker: string | null): void {
   if (marker !== null) {

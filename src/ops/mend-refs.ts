@@ -31,7 +31,7 @@ export async function readAnyRefs(context: Context): Promise<Refs> {
   // Without the objects' types, a ref whose object is missing is listed too.
   const args = ['for-each-ref', '--format=%(refname) %(objectname)']
   const result = await store.tryGit(args)
-  if (result.code !== 0) throw gitFailure(args, result)
+  if (result.code !== 0) throw gitFailure(args, result, { store: true })
   const broken = [...result.stderr.matchAll(/ignoring (?:broken|dangling) \S*?\s*(refs\/\S+)/g)].map(
     (match) => match[1]!,
   )
@@ -71,21 +71,23 @@ async function isWhole(store: Store, ref: string, oid: Oid): Promise<boolean> {
   }
 }
 
-/** Moves packed refs that git cannot read out of the way; null: it can. The caller holds the worktree's lock. */
-export async function setPackedRefsAside({ env, place, store }: Context): Promise<string | null> {
-  if (!(await hasUnreadablePackedRefs(store))) return null
-  const aside = `${place.directory}/packed-refs.damaged-${env.random(4)}`
-  env.files.renameSync(`${store.gitDir}/packed-refs`, aside)
+/** A file of the store that git cannot read, and reads no ref for; what it said is told elsewhere too. */
+export async function unreadableFile(store: Store): Promise<'packed-refs' | 'shallow' | null> {
+  const { code, stderr } = await store.tryGit(['for-each-ref', '--count=1', '--format=%(contents)'])
+  if (code === 0) return null
+  return stderr.includes('/packed-refs') ? 'packed-refs' : stderr.includes('shallow line') ? 'shallow' : null
+}
+
+/** Moves it out of the way. The caller holds the worktree's lock. */
+export function setFileAside({ env, place, store }: Context, name: string): string {
+  const aside = `${place.directory}/${name}.damaged-${env.random(4)}`
+  env.files.renameSync(`${store.gitDir}/${name}`, aside)
+  store.announce() // whoever keeps refs in memory reads them again
   return aside
 }
 
-export async function hasUnreadablePackedRefs(store: Store): Promise<boolean> {
-  const { code, stderr } = await store.tryGit(['for-each-ref', '--count=1'])
-  return code !== 0 && stderr.includes('packed-refs')
-}
-
 /** What the objects tell, whether a ref leads to them or not. */
-interface Known {
+export interface Known {
   checkpoints: Map<Oid, Checkpoint>
   /** Commits of prompts. */
   prompts: Oid[]
@@ -138,21 +140,31 @@ export async function mendRefs(context: Context, { whole, broken, strayed, unwri
   return said.length === 0 && unwritten ? ['the refs are believed as they are'] : said
 }
 
-async function readKnown({ store }: Context, whole: Refs['whole']): Promise<Known> {
+export async function readKnown({ store }: Context, whole: Refs['whole']): Promise<Known> {
   const out = await store.git(['cat-file', '--batch-all-objects', '--batch-check=%(objectname) %(objecttype)'])
   const known: Known = { checkpoints: new Map(), prompts: [], whole: new Map(whole) }
   for (const row of out.toString('latin1').split('\n')) {
     const [oid, type] = row.split(' ')
     if (type !== 'commit') continue
-    const text = (await store.objects.get(oid as Oid, 'commit')).toString('utf8')
+    const text = await textOf(store, oid as Oid)
     if (text.endsWith('\n\nprompts\n')) known.prompts.push(oid as Oid)
     else if (text.includes('\nCkpt-Kind: ')) known.checkpoints.set(oid as Oid, parseCheckpoint(oid as Oid, text))
   }
   return known
 }
 
+/** Empty: it cannot be read. */
+async function textOf(store: Store, commit: Oid): Promise<string> {
+  try {
+    return (await store.objects.get(commit, 'commit')).toString('utf8')
+  } catch (error) {
+    if (error instanceof CkptError && error.code === 'DAMAGED') return ''
+    throw error
+  }
+}
+
 /** First-parent ancestors, with the tips. */
-function reachable({ checkpoints }: Known, tips: Iterable<Oid>): Set<Oid> {
+export function reachable({ checkpoints }: Known, tips: Iterable<Oid>): Set<Oid> {
   const seen = new Set<Oid>()
   for (const tip of tips)
     for (let id: Oid | undefined = tip; id && !seen.has(id); id = checkpoints.get(id)?.parents[0]) seen.add(id)
@@ -198,7 +210,7 @@ const tipsOf = ({ whole }: Known, wanted: (ref: string) => boolean): Oid[] =>
 const branches = (known: Known): Oid[] => tipsOf(known, (ref) => /\/(live|abandoned\/[^/]+)$/.test(ref))
 
 /** What was saved around an undo, and what came late while one was pending, is on no branch of turns. */
-function comesFromSafety(known: Known, { kind, late, parents }: Checkpoint): boolean {
+export function comesFromSafety(known: Known, { kind, late, parents }: Checkpoint): boolean {
   const parent = parents[0] && known.checkpoints.get(parents[0])
   return kind === 'safety' || (late === true && !!parent && comesFromSafety(known, parent))
 }

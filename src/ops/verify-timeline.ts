@@ -8,10 +8,11 @@ import { encodeSession, type Oid, type SessionId } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { groupRefs, readCheckpoint } from '../git/history.ts'
 import type { RefTip } from '../git/refs.ts'
-import { readIfThere, type Store } from '../git/store.ts'
+import type { Store } from '../git/store.ts'
 import { readTips, worktreeOf } from '../git/tips.ts'
-import { markerAfter } from './boundary-marker.ts'
+import { isMarkerOf } from './boundary-marker.ts'
 import type { Context } from './context.ts'
+import { readMarker } from './journal.ts'
 import { strayedRefs } from './strayed.ts'
 import { refsByWorktree } from './worktrees.ts'
 
@@ -95,9 +96,7 @@ export async function verifyBoundaries(context: Context, checkpoints: TimelineRe
     }
     const directory = `${place.directory}/worktrees/${worktree}`
     if (env.files.existsSync(`${directory}/journal.json`)) continue // its recovery writes what the hooks read
-    const lines = (text: string | null) => (text ?? '').split('\n').sort().join('\n')
-    const marker = readIfThere(env, `${directory}/boundary`)?.toString('utf8') ?? null
-    if (lines(marker) !== lines(markerAfter(refs, '' as SessionId, null)))
+    if (!isMarkerOf(refs, readMarker(env, store.of(worktree))))
       throw wrong(`what the git hooks of worktree ${worktree} read is not what its refs say is pending`)
   }
   return count === 0 ? 'none is pending' : `${count} pending, each in its live chain`

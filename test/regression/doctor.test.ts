@@ -257,6 +257,125 @@ test.each([
   },
 )
 
+/** `doctor` names it and exits 7, `--fix` mends it, and everything is clean then. */
+function mendedAs(scratch: Scratch, name: string, detail: string): void {
+  const { code, document } = scratch.tryCkpt('doctor')
+  expect([code, document.error.code]).toEqual([7, 'DAMAGED'])
+  expect(finding(document, name)).toMatchObject({ ok: false, mend: 'ckpt doctor --fix' })
+  expect(finding(document, name).detail).toContain(detail)
+  expect(finding(scratch.ckpt('doctor', '--fix'), name)).toMatchObject({ ok: true, fixed: true })
+  expect(scratch.ckpt('verify').problems).toEqual([])
+}
+
+test('a directory of what lies beside checkpoints is written anew', () => {
+  const scratch = threeTurns()
+  const row = inStore(scratch, 'ls-tree', 'refs/ckpt/@main/@meta').split('\n')[0]!
+  removeObject(scratch, row.split(/\s/)[2]!)
+  expect(scratch.tryCkpt('undo').code).toBe(7)
+  mendedAs(scratch, 'refs', '@meta')
+  scratch.turn('work 4', () => scratch.write({ 'a.txt': '4\n' }))
+  scratch.ckpt('undo', '--turns', '4')
+  expect(scratch.read('a.txt')).toBe('one\n')
+})
+
+describe('refs that are packed', () => {
+  const packed = (ready: (scratch: Scratch) => void = () => undefined) => {
+    const scratch = threeTurns()
+    ready(scratch)
+    inStore(scratch, 'pack-refs', '--all')
+    return { scratch, file: path.join(storeOf(scratch), 'packed-refs') }
+  }
+
+  test('a live branch whose checkpoint is missing is set to the newest that is left', () => {
+    const { scratch } = packed()
+    removeObject(scratch, 'refs/ckpt/@main/s/live')
+    expect(scratch.tryCkpt('list').document.error).toMatchObject({ code: 'DAMAGED', hints: ['ckpt doctor --fix'] })
+    expect(mended(scratch, 'ckpt/@main/s/live')).toContain('turn 3')
+    expect(turns(scratch)).toEqual(['3', '2', '1'])
+  })
+
+  test('a boundary whose checkpoint is missing goes, and with it what the git hooks read', () => {
+    const { scratch } = packed((one) => one.ckpt('undo'))
+    removeObject(scratch, 'refs/ckpt/@main/s/boundary')
+    expect(mended(scratch, 'ckpt/@main/s/boundary')).toContain('names nothing that is left')
+    expect(fs.existsSync(path.join(ownDirectory(scratch), 'boundary'))).toBe(false)
+    expect(turns(scratch)).toEqual(['3', '2', '1'])
+  })
+
+  test.each([
+    ['garbled', () => 'garbage\n'],
+    ['cut in half', (text: string) => text.slice(0, text.length / 2)],
+  ])('a file of them that is %s is kept beside it, and each ref put back', (_name, damage) => {
+    const { scratch, file } = packed()
+    const before = inStore(scratch, 'for-each-ref')
+    fs.writeFileSync(file, damage(fs.readFileSync(file, 'utf8')))
+    for (const command of ['list', 'status', 'mark prompt --session s', 'prune', 'forget a.txt']) {
+      const { code, document } = scratch.tryCkpt(...command.split(' '))
+      expect([command, code, document.error.hints]).toEqual([command, 7, ['ckpt doctor --fix']])
+    }
+    mendedAs(scratch, 'refs', 'git cannot read packed-refs')
+    expect(inStore(scratch, 'for-each-ref')).toBe(before)
+    expect(fs.readdirSync(scratch.at('.git/ckpt')).join()).toContain('packed-refs.damaged-')
+  })
+})
+
+describe('where history was pruned', () => {
+  const pruned = () => {
+    const scratch = threeTurns()
+    scratch.ckpt('prune', '--keep', '2')
+    return { scratch, shallow: path.join(storeOf(scratch), 'shallow') }
+  }
+
+  test('is written anew when nothing says so any more', () => {
+    const { scratch, shallow } = pruned()
+    const before = fs.readFileSync(shallow, 'utf8')
+    fs.rmSync(shallow)
+    mendedAs(scratch, 'history', 'history was pruned before')
+    expect(fs.readFileSync(shallow, 'utf8')).toBe(before)
+    expect(turns(scratch)).toEqual(['3', '2'])
+  })
+
+  test('and when git cannot read what says so, which is kept beside it', () => {
+    const { scratch, shallow } = pruned()
+    const before = fs.readFileSync(shallow, 'utf8')
+    fs.appendFileSync(shallow, 'garbage\n')
+    for (const args of [['list'], ['mark', 'prompt', '--session', 's']])
+      expect(scratch.tryCkpt(...args).document.error).toMatchObject({ code: 'DAMAGED', hints: ['ckpt doctor --fix'] })
+    mendedAs(scratch, 'refs', 'git cannot read shallow')
+    expect(fs.readFileSync(shallow, 'utf8')).toBe(before)
+    expect(fs.readdirSync(scratch.at('.git/ckpt')).join()).toContain('shallow.damaged-')
+  })
+})
+
+test('a checkpoint that is missing amid its chain: what is older is kept as an abandoned branch, and the session goes on', () => {
+  const scratch = threeTurns()
+  removeObject(scratch, 'refs/ckpt/@main/s/live~3') // turn 2 before
+  expect(scratch.tryCkpt('list').code).toBe(7)
+  mendedAs(scratch, 'history', '(turn 2) of session s is missing')
+  expect(turns(scratch)).toEqual(['3', '1 abandoned'])
+  scratch.turn('work 4', () => scratch.write({ 'a.txt': '4\n' }))
+  scratch.ckpt('undo', '--turns', '2')
+  expect(scratch.read('a.txt')).toBe('2\n')
+  scratch.ckpt('redo', '--all')
+  scratch.ckpt('restore', '1:after')
+  expect(scratch.read('a.txt')).toBe('1\n')
+})
+
+test.each([
+  ['gone', null, true],
+  ['garbled', 'garbage', true],
+  ['there though nothing is undone', 's\t3\t3\n', false],
+])('what the git hooks read is written anew from the refs: %s', (_name, text, undo) => {
+  const scratch = threeTurns()
+  const file = path.join(ownDirectory(scratch), 'boundary')
+  if (undo) scratch.ckpt('undo')
+  const before = undo ? fs.readFileSync(file, 'utf8') : null
+  if (text === null) fs.rmSync(file)
+  else fs.writeFileSync(file, text)
+  mendedAs(scratch, 'boundary', 'what the git hooks of worktree @main read')
+  expect(fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : null).toBe(before)
+})
+
 test('a journal whose contents are gone is named by every command, and set aside by doctor --fix', () => {
   const scratch = threeTurns()
   const lost = inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live~2:a.txt')
