@@ -145,7 +145,8 @@ export async function runGit(env: Env, call: GitCall): Promise<Buffer> {
 }
 
 /** What git says of files of a repository that it cannot read (packed-refs, shallow, config), and of refs to nothing. */
-const UNREADABLE = /(unexpected|unterminated) line in|bad shallow line|bad config|missing object [0-9a-f]+ for refs/
+const UNREADABLE =
+  /(unexpected|unterminated) line in|bad shallow line|bad (boolean |numeric )?config|missing object [0-9a-f]+ for refs/
 
 /** `store`: it is a repository of ours, whose damage `doctor` mends. */
 export function gitFailure(args: readonly string[], result: GitResult, { store = false } = {}): CkptError {

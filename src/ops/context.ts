@@ -73,19 +73,15 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
   ])
   let place = placeStore(env, found, { config, outcome })
   let exists = storeExists(env, place)
-  const broken = exists ? brokenFrame(env, place) : []
-  if (broken.length > 0) {
-    if (!options.mend)
-      throw new CkptError(
-        'DAMAGED',
-        `The store cannot be opened: ${broken.join(' and ')} of it is missing or damaged. ${outcome}`,
-        {
-          hints: ['ckpt doctor --fix'],
-        },
-      )
-    await mendFrame(env, place)
-    warnings.push(`The store could not be opened: its ${broken.join(' and ')} was written anew.`)
-  }
+  const broken = exists && !options.mend ? brokenFrame(env, place) : []
+  if (broken.length > 0)
+    throw new CkptError(
+      'DAMAGED',
+      `The store cannot be opened: ${broken.join(' and ')} of it is missing or damaged. ${outcome}`,
+      { hints: ['ckpt doctor --fix'] },
+    )
+  const mended = exists && options.mend ? await mendFrame(env, place) : []
+  if (mended.length > 0) warnings.push(`The store could not be opened: its ${mended.join(' and ')} was written anew.`)
   if (!exists && !found.repository && !options.init) {
     throw new CkptError('NOT_INITIALIZED', `${found.root} is a plain directory without a store. ${outcome}`, {
       hints: ['ckpt init   (checkpoints for this directory)', 'git init'],

@@ -41,6 +41,8 @@ test.each([
   ['HEAD', null],
   ['config', ''],
   ['config', null],
+  ['config', '[core]\n\trepositoryformatversion = 0\n\tfilemode = tr'],
+  ['config', '[core]\n\trepositoryformatversion = 0\n'],
 ] as const)('a store whose %s is %j is damaged, not empty, and is put right', (name, content) => {
   const scratch = threeTurns()
   const file = path.join(storeOf(scratch), name)
@@ -57,6 +59,19 @@ test.each([
   expect(scratch.ckpt('verify').problems).toEqual([])
   scratch.ckpt('undo', '--turns', '3')
   expect(scratch.read('a.txt')).toBe('one\n')
+})
+
+test('a configuration of the store that git cannot read amid its lines is written anew', () => {
+  const scratch = threeTurns()
+  const file = path.join(storeOf(scratch), 'config')
+  const whole = fs.readFileSync(file, 'utf8')
+  for (const to of ['bare garbage', 'filemode = perhaps']) {
+    fs.writeFileSync(file, whole.replace('bare = true', to))
+    for (const command of ['list', 'undo', 'prune', 'doctor'])
+      expect(scratch.tryCkpt(command).document.error).toMatchObject({ code: 'DAMAGED', hints: ['ckpt doctor --fix'] })
+    expect(scratch.ckpt('doctor', '--fix').warnings.join()).toContain('its config was written anew')
+    expect(fs.readFileSync(file, 'utf8')).toBe(whole)
+  }
 })
 
 test("where this worktree's own directory is gone, its turns are not", () => {
