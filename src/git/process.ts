@@ -144,9 +144,9 @@ export async function runGit(env: Env, call: GitCall): Promise<Buffer> {
   return result.stdout
 }
 
-/** What git says of files of a repository that it cannot read (packed-refs, shallow, config), and of refs to nothing. */
+/** What git says of files of a repository that it cannot read (packed-refs, shallow, config, packs), and of refs to nothing. */
 const UNREADABLE =
-  /(unexpected|unterminated) line in|bad shallow line|bad (boolean |numeric )?config|missing object [0-9a-f]+ for refs/
+  /(unexpected|unterminated) line in|bad shallow line|bad (boolean |numeric )?config|missing object [0-9a-f]+ for refs|pack-[0-9a-f]+\.(pack|idx)/
 
 /** `store`: it is a repository of ours, whose damage `doctor` mends. */
 export function gitFailure(args: readonly string[], result: GitResult, { store = false } = {}): CkptError {

@@ -8,7 +8,7 @@ import { type Env, errno } from '../env.ts'
 import { LineProcess } from './line-process.ts'
 import { type HashName, ObjectStore } from './objects.ts'
 import { type GitResult, runGit, tryGit } from './process.ts'
-import { listRefs, moveRefs, type RefEdit, type RefTip, transaction } from './refs.ts'
+import { listRefs, moveRefs, type RefEdit, type RefTip, refuseUnreadable, transaction } from './refs.ts'
 import { announce, goneRef, writtenTips } from './tips.ts'
 import { Trees } from './trees.ts'
 import { readIfThere, writeFileWhole } from './whole-file.ts'
@@ -126,8 +126,10 @@ export class Store {
       const written = writtenTips(this.#env, this.place.directory, this.place.worktreeId)
       const gone = goneRef(written, tips)
       if (gone === null) this.#whole = true
-      else if (written === before) throw refGone(gone.ref, gone.was)
-      else {
+      else if (written === before) {
+        refuseUnreadable(this.#env, this.gitDir, [gone.ref])
+        throw refGone(gone.ref, gone.was)
+      } else {
         // Somebody may have moved refs between the two looks: nobody did if what is written down stays the same.
         before = written
         if (this.#memory) this.#memory.generation = ''

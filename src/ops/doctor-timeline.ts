@@ -10,10 +10,44 @@ import { findEnds, mendEnds } from './mend-history.ts'
 import { mendRefs, readAnyRefs, setFileAside, unreadableFile } from './mend-refs.ts'
 import { clearRefLocks } from './recover.ts'
 import { readRefs } from './sessions.ts'
+import { damagedPackFiles } from './verify-objects.ts'
 
 /** Runs work under the worktree's lock, with nothing finished first: what is damaged would be in the way. */
 export function alone<T>({ env, store }: Context, work: () => Promise<T>): Promise<T> {
   return withLock(env, `${store.worktreeDir}/lock`, { command: 'doctor', wait: 30_000 }, work)
+}
+
+/** Every pack and its index; an index is made anew from a pack that is whole (git-index-pack(1)). */
+export async function checkPacks(context: Context, fix: boolean): Promise<Finding> {
+  const { store } = context
+  let bad = damagedPackFiles(context)
+  const said: string[] = []
+  for (const name of bad) {
+    const pack = name.replace(/\.idx$/, '.pack')
+    if (!fix || name === pack || bad.includes(pack)) continue
+    await alone(context, () => indexAnew(context, pack))
+    said.push(`${name} was made anew`)
+  }
+  if (said.length > 0) bad = damagedPackFiles(context)
+  if (bad.length > 0) {
+    const detail = `not the bytes they were written with: ${bad.join(', ')}`
+    const isMendable = bad.every((name) => name.endsWith('.idx'))
+    const { directory } = context.place
+    const mend = `put the pack back from a backup (ckpt verify names what is lost); to begin anew beside it: mv ${directory} ${directory}.damaged`
+    return { name: 'packs', ok: false, detail, mend: isMendable ? FIX : mend }
+  }
+  if (said.length > 0) {
+    store.objects.forget()
+    return { name: 'packs', ok: true, fixed: true, detail: said.join('; ') }
+  }
+  return { name: 'packs', ok: true, detail: 'each is whole' }
+}
+
+async function indexAnew({ env, store }: Context, pack: string): Promise<void> {
+  const path = `${store.gitDir}/objects/pack/${pack}`
+  const temporary = `${store.gitDir}/objects/pack/tmp_idx_${env.random(6)}.idx`
+  await store.git(['index-pack', '-o', temporary, path])
+  env.files.renameSync(temporary, path.replace(/\.pack$/, '.idx'))
 }
 
 export async function checkRefs(context: Context, fix: boolean): Promise<Finding> {

@@ -6,7 +6,7 @@ import { type Env, errno } from '../env.ts'
 import { tryGit } from '../git/process.ts'
 import type { Context } from './context.ts'
 import { locked } from './context.ts'
-import { alone, checkHistory, checkMarkers, checkRefs, markPending } from './doctor-timeline.ts'
+import { alone, checkHistory, checkMarkers, checkPacks, checkRefs, markPending } from './doctor-timeline.ts'
 import { FIX, type Finding } from './finding.ts'
 import { journalExists, readJournal, setJournalAside } from './journal.ts'
 import { holderState, lockedBy, readHolder } from './lock.ts'
@@ -30,9 +30,13 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
     return findings
   }
   findings.push(checkLock(context, options.breakLock))
-  const refs = await checkRefs(context, options.fix)
-  findings.push(refs, await checkJournal(context, options.fix))
-  if (refs.ok) findings.push(await checkMarkers(context, options.fix), await checkHistory(context, options.fix))
+  const packs = await checkPacks(context, options.fix)
+  // What a damaged pack held may be what a ref names: nothing is decided on what is left.
+  const refs = await checkRefs(context, options.fix && packs.ok)
+  if (packs.mend && refs.mend) refs.mend = packs.mend
+  findings.push(packs, refs, await checkJournal(context, options.fix))
+  if (packs.ok && refs.ok)
+    findings.push(await checkMarkers(context, options.fix), await checkHistory(context, options.fix))
   findings.push(checkFileSystem(context), await checkNewest(context), ...(await checkImportant(context)))
   const { durable } = context.store
   findings.push({

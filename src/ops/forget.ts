@@ -18,7 +18,7 @@ import { look } from '../snapshot/disk.ts'
 import { type Context, lockedStore } from './context.ts'
 import { noteForgetting, readForgetting } from './forgetting.ts'
 import { notYet, removeJournal, writeJournal } from './journal.ts'
-import { collect, refuseUnfinished } from './prune.ts'
+import { collect, refuseDamagedPacks, refuseUnfinished } from './prune.ts'
 import { readReplaced, writeReplaced } from './replaced.ts'
 import { refuseStrayed } from './strayed.ts'
 
@@ -36,6 +36,7 @@ export async function forget(context: Context, path: RelativePath): Promise<Forg
   const { env, store } = context
   return lockedStore(context, { command: 'forget' }, async () => {
     refuseUnfinished(context)
+    refuseDamagedPacks(context)
     await refuseStrayed(context)
     const commits = await allCheckpoints(store)
     const held = await contentsOf(store, commits, path)

@@ -20,6 +20,7 @@ import { lockedStore } from './context.ts'
 import { loadTimeline } from './sessions.ts'
 import { bytesOf } from './status.ts'
 import { refuseStrayed } from './strayed.ts'
+import { damagedPackFiles } from './verify-objects.ts'
 import { allWorktrees } from './worktrees.ts'
 
 export interface PruneOptions {
@@ -53,6 +54,7 @@ interface WorktreePlan {
 export async function prune(context: Context, options: PruneOptions): Promise<PruneResult> {
   return lockedStore(context, { command: 'prune' }, async () => {
     refuseUnfinished(context)
+    refuseDamagedPacks(context)
     await refuseStrayed(context)
     const plans = await planAll(context, options)
     const { place, env } = context
@@ -117,6 +119,17 @@ export function refuseUnfinished({ env, place }: Context): void {
       },
     )
   }
+}
+
+/** To pack anew drops the old packs, and with one that is damaged what can be read of it still. @throws CkptError DAMAGED */
+export function refuseDamagedPacks(context: Context): void {
+  const bad = damagedPackFiles(context)
+  if (bad.length === 0) return
+  throw new CkptError(
+    'DAMAGED',
+    `The store's ${bad.join(', ')} cannot be relied on: not the bytes it was written with. Nothing was removed.`,
+    { hints: ['ckpt doctor --fix   (makes the index of a whole pack anew)', 'ckpt verify   (names what is lost)'] },
+  )
 }
 
 /** Every worktree of the store, each with what goes from its sessions. */

@@ -2,6 +2,7 @@
 import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
+import { refuseUnreadable } from '../git/refs.ts'
 import { promptsTree } from '../git/side-refs.ts'
 import { readTips, type Tips } from '../git/tips.ts'
 import type { Context } from './context.ts'
@@ -20,6 +21,7 @@ export async function strayedRefs(context: Context, tips: Tips, now: ReadonlyMap
   for (const [ref, values] of tips.refs) {
     const actual = now.get(ref) ?? null
     if (values.has(actual)) continue
+    if (actual === null) refuseUnreadable(context.env, context.store.gitDir, [ref])
     const was = [...values].map((one) => one?.slice(0, 10) ?? 'nothing').join(' or ')
     if (actual === null) strayed.push({ ref, said: `${printable(ref)} is gone: it was moved to ${was} last` })
     else if (!(await isAhead(context, { ref, actual, values })))

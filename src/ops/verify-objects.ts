@@ -4,6 +4,7 @@ import { inflateSync } from 'node:zlib'
 import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { errno } from '../env.ts'
+import { refuseUnreadable } from '../git/refs.ts'
 import type { Store } from '../git/store.ts'
 import { unsyncedPacks } from '../git/unsynced.ts'
 import type { Context } from './context.ts'
@@ -142,6 +143,22 @@ export function verifyPacks({ env, store }: Context): number {
   }
   if (bad.length > 0) throw failed(bad)
   return names.filter((name) => name.endsWith('.pack')).length
+}
+
+/** Names of packs and indexes that do not have the bytes they were written with. */
+export function damagedPackFiles({ env, store }: Context): string[] {
+  const directory = `${store.gitDir}/objects/pack`
+  const cutShort = unsyncedPacks(env.files, store.gitDir)
+  return env.files.readdirSync(directory).filter((name) => {
+    if (!/^pack-.*\.(pack|idx)$/.test(name) || cutShort.includes(name.replace(/\.\w+$/, ''))) return false
+    refuseUnreadable(env, store.gitDir, [`objects/pack/${name}`])
+    try {
+      return endOf(`${directory}/${name}`, store, env.files) === null
+    } catch (error) {
+      if (errno(error) === 'ENOENT') return false // packed anew meanwhile
+      throw error
+    }
+  })
 }
 
 const CHUNK = 1 << 20

@@ -95,8 +95,11 @@ test('damaged store: what reads', () => {
     $ ckpt doctor
     ok   git         git <version>
     ok   lock        not held
+    ok   packs       each is whole
     ok   refs        each names what is there
     ok   journal     no operation was cut short
+    ok   boundary    the git hooks read what is pending
+    ok   history     each chain of checkpoints is whole
     ok   store       writable
     bad  checkpoint  The store lacks tree <id>. Nothing was changed.  → ckpt verify names all that is missing; to begin anew beside it: mv <root>/.git/ckpt <root>/.git/ckpt.damaged
     ok   coverage    no left-out file looks like a secret or a database

@@ -78,8 +78,11 @@ test('fresh store: what reads', () => {
     $ ckpt doctor
     ok  git         git <version>
     ok  lock        not held
+    ok  packs       each is whole
     ok  refs        each names what is there
     ok  journal     no operation was cut short
+    ok  boundary    the git hooks read what is pending
+    ok  history     each chain of checkpoints is whole
     ok  store       writable
     ok  checkpoint  none yet
     ok  durable     no object is borrowed

@@ -92,8 +92,11 @@ test('pending boundary: what reads', () => {
     $ ckpt doctor
     ok  git         git <version>
     ok  lock        not held
+    ok  packs       each is whole
     ok  refs        each names what is there
     ok  journal     no operation was cut short
+    ok  boundary    the git hooks read what is pending
+    ok  history     each chain of checkpoints is whole
     ok  store       writable
     ok  checkpoint  the newest names 2 files
     ok  coverage    no left-out file looks like a secret or a database

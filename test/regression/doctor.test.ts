@@ -334,6 +334,62 @@ describe('refs that are packed', () => {
   })
 })
 
+describe('packs', () => {
+  /** One pack that holds all but the commits of what came after it. */
+  const packed = () => {
+    const scratch = threeTurns()
+    scratch.ckpt('prune')
+    scratch.turn('work 4', () => scratch.write({ 'a.txt': '4\n' }))
+    const directory = path.join(storeOf(scratch), 'objects/pack')
+    const pack = fs.readdirSync(directory).find((name) => name.endsWith('.pack'))!
+    const file = (suffix: string) => path.join(directory, pack.replace(/pack$/, suffix))
+    for (const suffix of ['pack', 'idx']) fs.chmodSync(file(suffix), 0o600)
+    return { scratch, file }
+  }
+  const flipped = (bytes: Buffer) => {
+    const other = Buffer.from(bytes)
+    other[other.length >> 1]! ^= 0x40
+    return other
+  }
+  const damages: [string, (bytes: Buffer) => Buffer][] = [
+    ['empty', () => Buffer.alloc(0)],
+    ['cut short', (bytes) => bytes.subarray(0, bytes.length >> 1)],
+    ['garbled', (bytes) => Buffer.concat([Buffer.from('garbage'), bytes.subarray(7)])],
+    ['one bit off', flipped],
+  ]
+
+  function refused(scratch: Scratch): void {
+    for (const args of [['prune'], ['prune', '--keep', '1'], ['forget', 'a.txt']]) {
+      const { code, document } = scratch.tryCkpt(...args)
+      expect([args, code, document.error.code]).toEqual([args, 7, 'DAMAGED'])
+      expect(document.error.message).toContain('Nothing was removed.')
+    }
+  }
+
+  test.each(damages)('an index that is %s: nothing is pruned, and it is made anew from its pack', (_name, damage) => {
+    const { scratch, file } = packed()
+    const whole = fs.readFileSync(file('idx'))
+    const refs = inStore(scratch, 'for-each-ref')
+    fs.writeFileSync(file('idx'), damage(whole))
+    refused(scratch)
+    mendedAs(scratch, 'packs', '.idx')
+    expect(fs.readFileSync(file('idx')).equals(whole)).toBe(true)
+    expect(inStore(scratch, 'for-each-ref')).toBe(refs)
+    expect(turns(scratch)).toEqual(['4', '3', '2', '1'])
+  })
+
+  test.each(damages)('a pack that is %s stays, and no ref is moved because of what it held', (_name, damage) => {
+    const { scratch, file } = packed()
+    const refs = inStore(scratch, 'for-each-ref', '--format=%(refname) %(objectname)')
+    const damaged = damage(fs.readFileSync(file('pack')))
+    fs.writeFileSync(file('pack'), damaged)
+    refused(scratch)
+    expect(finding(scratch.tryCkpt('doctor', '--fix').document, 'packs').mend).toContain('from a backup')
+    expect(fs.readFileSync(file('pack')).equals(damaged)).toBe(true)
+    expect(inStore(scratch, 'for-each-ref', '--format=%(refname) %(objectname)')).toBe(refs)
+  })
+})
+
 describe('where history was pruned', () => {
   const pruned = () => {
     const scratch = threeTurns()
