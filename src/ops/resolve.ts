@@ -67,7 +67,8 @@ async function findByPrefix({ env, store }: Context, prefix: string): Promise<Ch
       found.push(await readCheckpoint(store, oid as Oid))
   }
   if (found.length === 0)
-    for (const oid of new Set(replacedBy(env, store, prefix))) found.push(await readCheckpoint(store, oid))
+    for (const oid of new Set(replacedBy(env, store, prefix)))
+      if (await store.objects.read(oid)) found.push(await readCheckpoint(store, oid)) // else it was pruned since
   if (found.length === 0) throw missing(`checkpoint ${prefix}`)
   if (found.length > 1) {
     throw new CkptError(
