@@ -15,6 +15,9 @@ const measured = (parse: (text: string) => number | null, written: RegExp, what:
 const size = measured(parseSize, SIZE, 'a size in bytes, or like "10MiB"', 0)
 const duration = measured(parseDuration, DURATION, 'milliseconds, or a time like "20s"', 1)
 
+/** Relative to what, and whose `~`, nobody could tell. */
+const LOCATION = '"git" or an absolute directory'
+
 const patterns = z.array(z.string().min(1), 'a list of gitignore patterns')
 
 export const configSchema = z.strictObject({
@@ -34,7 +37,10 @@ export const configSchema = z.strictObject({
   store: z
     .strictObject({
       maxBytes: size.optional(),
-      location: z.string('"git" or a directory').min(1).optional(),
+      location: z
+        .string(LOCATION)
+        .regex(/^(git$|\/)/, LOCATION)
+        .optional(),
     })
     .optional(),
   prune: z

@@ -11,7 +11,7 @@ import { type GitResult, runGit, tryGit } from './process.ts'
 import { listRefs, moveRefs, type RefEdit, type RefTip, refuseUnreadable, transaction } from './refs.ts'
 import { announce, goneRef, writtenTips } from './tips.ts'
 import { Trees } from './trees.ts'
-import { readIfThere, writeFileWhole } from './whole-file.ts'
+import { makeDirectories, readIfThere, writeFileWhole } from './whole-file.ts'
 
 export { readIfThere, syncDirectory, writeFileWhole } from './whole-file.ts'
 
@@ -336,7 +336,7 @@ export async function createStore(env: Env, place: StorePlace): Promise<boolean>
   const gitDir = `${place.directory}/store.git`
   let created = false
   if (!storeExists(env, place)) {
-    files.mkdirSync(place.directory, { recursive: true, mode: 0o700 })
+    makeDirectories(env, place.directory)
     files.chmodSync(place.directory, 0o700)
     const temporary = await makeFrame(env, place)
     for (const name of [

@@ -61,3 +61,23 @@ export function removeIfThere({ files }: Env, path: string): void {
     if (errno(error) !== 'ENOENT') throw error
   }
 }
+
+/** With those above it. Node's own way to make them never ends where one cannot be made though what is above it is there: /proc. */
+export function makeDirectories(env: Env, path: string): void {
+  const { files } = env
+  const make = () => {
+    try {
+      files.mkdirSync(path, { mode: 0o700 })
+    } catch (error) {
+      if (errno(error) !== 'EEXIST' || !files.statSync(path).isDirectory()) throw error
+    }
+  }
+  try {
+    make()
+  } catch (error) {
+    const parent = path.slice(0, path.lastIndexOf('/'))
+    if (errno(error) !== 'ENOENT' || parent === '') throw error
+    makeDirectories(env, parent)
+    make()
+  }
+}

@@ -1,7 +1,8 @@
 /** One worktree with its store, opened for one command. */
 import { type Config, DEFAULTS } from '../config/defaults.ts'
 import { CkptError } from '../core/errors.ts'
-import type { Env } from '../env.ts'
+import { printable } from '../core/paths.ts'
+import { type Env, errno } from '../env.ts'
 import { brokenFrame, mendFrame } from '../git/frame.ts'
 import { type HeadState, ignoreFiles, type Repository, readHead } from '../git/repository.ts'
 import { createStore, Store, type StorePlace, storeExists } from '../git/store.ts'
@@ -90,7 +91,9 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
   const off = options.create === 'unless-off' && !config.enableFileCheckpointing
   if ((options.create && !off) || options.init) {
     if (found.repository) place = claimWorktreeId(env, found.repository, place)
-    await createStore(env, place)
+    await createStore(env, place).catch((cause: unknown) => {
+      throw misplaced(config, outcome, cause) ?? cause
+    })
     exists = true
   }
   const store = Store.open(env, place)
@@ -109,6 +112,17 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
     exists,
     warnings,
   }
+}
+
+/** Null: it is not for where the configuration wants the store. */
+function misplaced({ store: { location } }: Config, outcome: string, cause: unknown): CkptError | null {
+  const code = errno(cause)
+  if (location === 'git' || !code || !/^(ENOTDIR|ENOENT|EEXIST|EACCES|EPERM|EROFS)$/.test(code)) return null
+  return new CkptError(
+    'CONFIG',
+    `"store.location" is ${printable(location)}, where no store can be made (${code}): it must be "git" or an absolute directory. ${outcome}`,
+    { hints: ['edit store.location of .checkpointrc'], cause },
+  )
 }
 
 export function closeContext(context: Context): void {

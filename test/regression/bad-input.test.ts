@@ -153,6 +153,34 @@ test('bad input: run gives back the exit status of its command, or 128 and its s
   )
 })
 
+test('bad input: a place for the store that is none is bad configuration, and nothing is made', () => {
+  const scratch = new Scratch().init()
+  fs.writeFileSync(path.join(scratch.base, 'file'), '')
+  const unusable = ['/dev/null', path.join(scratch.base, 'file'), '/proc/none', '/proc/self/none/deep']
+  for (const location of ['~/st', './st', 'st', '', ...unusable]) {
+    scratch.write({ '.checkpointrc': JSON.stringify({ store: { location } }) })
+    scratch.git('add', '-A')
+    scratch.git('commit', '-q', '-m', 'configured')
+    const { code, document } = scratch.tryCkpt('mark', 'prompt', '--session', 's')
+    expect([location, code, document.error.code]).toEqual([location, 2, 'CONFIG'])
+    expect(document.error.message).toMatch(/"store\.location".* must be "git" or an absolute directory/)
+    expect(fs.readdirSync(scratch.root).sort()).toEqual(['.checkpointrc', '.git', 'a.txt'])
+  }
+})
+
+test('bad input: an old id of a checkpoint that was pruned since is not found, and no damage', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'secret.txt': 'secret\n' })
+  for (const n of [1, 2]) scratch.turn(`work ${n}`, () => scratch.write({ 'a.txt': `${n}\n` }))
+  const [gone, kept] = ['~3', ''].map((back) => inStore(scratch, 'rev-parse', `refs/ckpt/@main/s/live${back}`))
+  scratch.ckpt('forget', 'secret.txt')
+  expect(scratch.ckpt('show', gone!).checkpoint.turn).toBe(1)
+  scratch.ckpt('prune', '--keep', '1')
+  const { code, document } = scratch.tryCkpt('show', gone!)
+  expect([code, document.error.code]).toEqual([3, 'NOT_FOUND'])
+  expect(scratch.ckpt('show', kept!).checkpoint.turn).toBe(2)
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
 test('bad input: a journal cut short is damage; doctor --fix sets it aside', () => {
   const scratch = new Scratch().init()
   scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
