@@ -417,7 +417,7 @@ test.skipIf(!canMount)(
     scratch.write(mine)
     const before = scratch.manifest()
     const ends = new Set<string>()
-    for (let left = 60_000; left < 900_000; left += 60_000) {
+    for (let left = 60_000; left < 900_000; left += 105_000) {
       const { bavail, bsize } = fs.statfsSync(scratch.root)
       fs.writeFileSync(filler, Buffer.alloc(Math.max(0, bavail * bsize - left)))
       const { code, document } = scratch.tryCkpt('redo', '--force')
