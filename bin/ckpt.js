@@ -1,12 +1,12 @@
 #!/usr/bin/env node
 // The compiled program lives in dist/; this file only starts it and hands over the exit code. CommonJS starts faster.
-const { main, realEnv } = require('../dist/cli/main.cjs')
+const { hookFailed, main, realEnv } = require('../dist/cli/main.cjs')
 
 // Whatever goes wrong in us, an agent's hook does not fail.
-if (process.argv[2] === 'hook')
-  process.on('uncaughtException', () => {
-    process.exit(0)
-  })
+if (process.argv[2] === 'hook') {
+  const leave = () => process.exit(0)
+  process.on('uncaughtException', (error) => hookFailed(realEnv(), error).then(leave, leave))
+}
 
 main(process.argv.slice(2), realEnv()).then((code) => {
   process.exitCode = code

@@ -7,6 +7,12 @@ import { VERSION } from './version.ts'
 
 export { realEnv } from '../env.ts'
 
+/** A hook that nobody caught an error in: it is in the log, and the agent goes on. */
+export async function hookFailed(env: Env, error: unknown): Promise<void> {
+  const { logHookError, stateLog } = await import('../ops/hook-log.ts')
+  logHookError(env, stateLog(env), { where: 'ckpt hook', error })
+}
+
 /** Runs one command line; the result is the exit code. */
 export async function main(argv: readonly string[], env: Env, backends?: Backends): Promise<number> {
   const routed = await throughDaemon(env, argv, VERSION)

@@ -17,7 +17,7 @@ import type { FileEntry } from '../git/trees.ts'
 import { look } from '../snapshot/disk.ts'
 import { type Context, lockedStore } from './context.ts'
 import { noteForgetting, readForgetting } from './forgetting.ts'
-import { notYet, removeJournal, writeJournal } from './journal.ts'
+import { notYet, refsJournal, removeJournal, writeJournal } from './journal.ts'
 import { collect, refuseDamagedPacks, refuseUnfinished } from './prune.ts'
 import { readReplaced, writeReplaced } from './replaced.ts'
 import { refuseStrayed } from './strayed.ts'
@@ -97,18 +97,7 @@ async function moveTo(context: Context, replaced: ReadonlyMap<Oid, Oid>): Promis
   const cut = [...store.shallow].map((id) => replaced.get(id) ?? id)
   // Both, until the refs have moved: whichever they name, its history is cut where it was.
   store.writeShallow(new Set([...store.shallow, ...cut]))
-  writeJournal(env, store, {
-    version: 1,
-    op: 'forget',
-    nonce: env.random(6),
-    session: '',
-    time: new Date(env.now()).toISOString(),
-    entries: [],
-    removable: [],
-    directoryMode: 0,
-    refs: edits,
-    marker: null,
-  })
+  writeJournal(env, store, refsJournal(env, { op: 'forget', session: '', refs: edits, marker: null }))
   await store.moveRefs(edits, { durable: true }).catch((error: unknown) => {
     throw notYet('The checkpoints were written anew, but not all refs could be moved', error)
   })

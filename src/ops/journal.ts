@@ -26,6 +26,26 @@ export interface Journal {
   marker: string | null
 }
 
+/** One that only moves refs. */
+export function refsJournal(
+  env: Env,
+  { op, session, refs, marker }: Pick<Journal, 'op' | 'session' | 'refs' | 'marker'>,
+): Journal {
+  const time = new Date(env.now()).toISOString()
+  return {
+    version: 1,
+    op,
+    nonce: env.random(6),
+    session,
+    time,
+    entries: [],
+    removable: [],
+    directoryMode: 0,
+    refs,
+    marker,
+  }
+}
+
 const fileOf = (store: Store) => `${store.worktreeDir}/journal.json`
 
 export function journalEntries(actions: readonly FileAction[]): ApplyEntry[] {

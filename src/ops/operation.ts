@@ -1,9 +1,8 @@
 /** Carrying out a plan: safety checkpoint, journal, files, refs. Shared by undo, redo, restore and what is built on them. */
 import { type Beside, formatBeside, uncoveredBelow } from '../core/beside.ts'
 import type { Checkpoint } from '../core/checkpoint.ts'
-import { CkptError } from '../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
-import { ancestorsOf, directoryKey, pathToText, printable, type RelativePath } from '../core/paths.ts'
+import { ancestorsOf, directoryKey, type RelativePath } from '../core/paths.ts'
 import {
   type FileAction,
   findClashes,
@@ -15,20 +14,9 @@ import {
   planChanges,
 } from '../core/plan.ts'
 import { type PathState, sameState } from '../core/state.ts'
-import { errno } from '../env.ts'
-import { sessionRef } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
 import type { FileEntry } from '../git/trees.ts'
-import {
-  type ApplyEntry,
-  type ApplyInput,
-  applyEntries,
-  asStopped,
-  orderEntries,
-  Stopped,
-  takeBack,
-} from '../snapshot/apply.ts'
-import { sweepTemporary } from '../snapshot/aside.ts'
+import { type ApplyEntry, applyEntries, asStopped } from '../snapshot/apply.ts'
 import {
   behindSymlink,
   directoryAbove,
@@ -40,8 +28,8 @@ import {
   observe,
   permissions,
 } from '../snapshot/disk.ts'
-import { ApplyConflict } from '../snapshot/fresh.ts'
 import type { SnapshotView } from '../snapshot/view.ts'
+import { backOut } from './back-out.ts'
 import type { Context } from './context.ts'
 import { journalEntries, notYet, removeJournal, writeJournal, writeMarker } from './journal.ts'
 import { mergeTexts } from './merge.ts'
@@ -233,7 +221,8 @@ export async function carryOut(context: Context, operation: Operation): Promise<
     if (marker !== null) writeMarker(env, store, marker)
     syncMs += (await applyEntries(env, input)).syncMs
   } catch (error) {
-    throw await backOut(context, { operation, input, safety }, asStopped(error))
+    const { oldMarker } = operation
+    throw await backOut(context, { op, session, oldMarker, input, safety }, asStopped(error))
   }
   await store.moveRefs(all, { durable: true }).catch((error: unknown) => {
     throw notYet(`The files are as this ${op} leaves them, but it could not be recorded`, error)
@@ -263,58 +252,6 @@ function closedDirectories({ env, worktree }: Context, entries: readonly ApplyEn
     found.set(above.at, { path: `${above.at}/`, pre: state, post: state })
   }
   return [...found.values()]
-}
-
-/**
- * What stopped in the middle goes back, and the journal with it. Where that fails too the journal stays: the next command
- * that can goes on with it. Returns what to say.
- */
-async function backOut(
-  context: Context,
-  { operation, input, safety }: { operation: Operation; input: ApplyInput; safety: Checkpoint },
-  { reason, path, result }: Stopped,
-): Promise<unknown> {
-  const { env, store } = context
-  const { op, session, oldMarker } = operation
-  const code = errno(reason)
-  const at = path === null ? '' : ` at ${printable(pathToText(path))}`
-  let kept: string[]
-  let left: string[]
-  try {
-    // What is half-written may be what the disk lacks the room for.
-    kept = await sweepTemporary(env, input, orderEntries(input.entries))
-    left = await takeBack(env, input, result)
-    writeMarker(env, store, oldMarker)
-  } catch (error) {
-    const why = errno(error instanceof Stopped ? error.reason : error)
-    if (why === undefined) throw error
-    return new CkptError(
-      'INTERNAL',
-      `Writing failed${at} (${code ?? why}), and what had been written cannot be taken back now (${why}). Nothing is lost: the next command finishes this ${op}, and checkpoint ${safety.id.slice(0, 10)} holds the files as they were.`,
-      { cause: reason, hints: [why === 'ENOSPC' ? 'free some disk space, then: ckpt status' : 'ckpt status'] },
-    )
-  }
-  if (left.length > 0) {
-    // What they held before is nowhere else.
-    const ref = sessionRef(store, session, `safety/${safety.seq}`)
-    await store.moveRefs([{ ref, from: null, to: safety.id }], { durable: true })
-    const names = left.map((one) => printable(pathToText(one))).join(', ')
-    kept.push(
-      `Written to meanwhile, and left as they are now: ${names} (before: checkpoint ${safety.id.slice(0, 10)}).`,
-    )
-  }
-  removeJournal(env, store)
-  const back = ['What had been written was taken back.', ...kept].join(' ')
-  if (reason instanceof ApplyConflict)
-    return new CkptError('CONFLICT', `${op} refused: ${printable(pathToText(reason.path))} ${reason.reason}. ${back}`, {
-      paths: [reason.path],
-      hints: [`ckpt ${op}   (once nothing writes there)`],
-    })
-  if (code === undefined) return reason
-  return new CkptError('INTERNAL', `Writing failed${at} (${code}). ${back}`, {
-    cause: reason,
-    hints: [code === 'ENOSPC' ? 'free some disk space, then run the command again' : `look at it, then: ckpt ${op}`],
-  })
 }
 
 function* statesOids(entries: readonly { pre: PathState; post: PathState }[]): Generator<Oid> {

@@ -7,7 +7,7 @@ import type { RefEdit } from '../git/refs.ts'
 import type { Captured } from '../snapshot/capture.ts'
 import { markerAfter } from './boundary-marker.ts'
 import type { Context } from './context.ts'
-import { notYet, removeJournal, writeJournal, writeMarker } from './journal.ts'
+import { notYet, refsJournal, removeJournal, writeJournal, writeMarker } from './journal.ts'
 import type { Recorder } from './record.ts'
 
 export interface Scene {
@@ -31,18 +31,7 @@ export async function moveAll(
     return
   }
   const marker = markerAfter(refs, timeline.session, null)
-  writeJournal(env, store, {
-    version: 1,
-    op: 'refs',
-    nonce: env.random(6),
-    session: timeline.session,
-    time: new Date(env.now()).toISOString(),
-    entries: [],
-    removable: [],
-    directoryMode: 0,
-    refs: edits,
-    marker,
-  })
+  writeJournal(env, store, refsJournal(env, { op: 'refs', session: timeline.session, refs: edits, marker }))
   await store.moveRefs(edits).catch((error: unknown) => {
     throw notYet('This could not be recorded in full', error)
   })

@@ -13,7 +13,7 @@ import type { FileEntry } from '../git/trees.ts'
 import { markerAfter } from './boundary-marker.ts'
 import { type Context, lockedStore } from './context.ts'
 import { type Incoming, readIncoming } from './incoming.ts'
-import { removeJournal, writeJournal, writeMarker } from './journal.ts'
+import { refsJournal, removeJournal, writeJournal, writeMarker } from './journal.ts'
 import { refuseUnfinished } from './prune.ts'
 
 export interface Unpacked {
@@ -160,18 +160,7 @@ async function move(
   // No git hook looks at a place that is nobody's worktree here.
   if (foreign) return store.moveRefs(edits, { durable: true })
   const marker = await markerOf(store, edits, refs)
-  writeJournal(env, store, {
-    version: 1,
-    op: 'import',
-    nonce: env.random(6),
-    session: '',
-    time: new Date(env.now()).toISOString(),
-    entries: [],
-    removable: [],
-    directoryMode: 0,
-    refs: edits,
-    marker,
-  })
+  writeJournal(env, store, refsJournal(env, { op: 'import', session: '', refs: edits, marker }))
   await store.moveRefs(edits, { durable: true })
   writeMarker(env, store, marker)
   removeJournal(env, store)
