@@ -95,7 +95,7 @@ case $ckpt_hook in
     # They are told on standard input, which the hook that runs next reads again. Where there is no place for temporary
     # files, our own directory is one.
     if [ "${CKPT_DISABLED-}" != 1 ]; then
-      ckpt_input=$(mktemp 2>/dev/null || mktemp "${ckpt_file%/*}/input.XXXXXX") && cat >"$ckpt_input" || exit 1
+      ckpt_input=$(mktemp 2>/dev/null || TMPDIR=${ckpt_file%/*} mktemp) && cat >"$ckpt_input" || exit 1
       ckpt_gate "$@" <"$ckpt_input" || { rm -f "$ckpt_input"; exit 1; }
       exec <"$ckpt_input"
       rm -f "$ckpt_input"

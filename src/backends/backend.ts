@@ -8,7 +8,7 @@ import type { Capabilities } from '../core/capabilities.ts'
 import type { SessionId } from '../core/ids.ts'
 import type { OwnSession } from '../core/own-session.ts'
 import type { Context } from '../ops/context.ts'
-import type { DiffResult } from '../ops/history.ts'
+import type { DiffResult } from '../ops/diff.ts'
 import type { AcceptResult, RedoOptions } from '../ops/redo.ts'
 import type { ChangeResult, UndoOptions } from '../ops/undo.ts'
 

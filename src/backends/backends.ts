@@ -6,7 +6,7 @@ import { type OwnSession, ownRevert } from '../core/own-session.ts'
 import { printable } from '../core/paths.ts'
 import { latestSession } from '../git/history.ts'
 import type { Context } from '../ops/context.ts'
-import type { DiffOptions, DiffResult } from '../ops/history.ts'
+import type { DiffOptions, DiffResult } from '../ops/diff.ts'
 import type { AcceptResult, RedoOptions } from '../ops/redo.ts'
 import type { RestoreOptions } from '../ops/restore.ts'
 import { readSessionBackends } from '../ops/session-backends.ts'
@@ -80,7 +80,7 @@ export class Backends {
     const turn = options.a === undefined ? null : Number(options.a)
     const isTurn = options.b === undefined && (turn === null || Number.isInteger(turn))
     const { backend } = own && isTurn ? await this.#backendOf(context, options.session) : { backend: null }
-    if (!own || !backend?.diff) return (await import('../ops/history.ts')).diff(context, options)
+    if (!own || !backend?.diff) return (await import('../ops/diff.ts')).diff(context, options)
     return backend.diff(context, own.session, turn)
   }
 

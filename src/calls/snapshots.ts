@@ -1,6 +1,6 @@
 /** Snapshots without any agent: recorded, compared, brought back, cleaned up. */
 import { pathFromText, showPath } from '../core/paths.ts'
-import { changedTexts, diff } from '../ops/history.ts'
+import { changedTexts, diff } from '../ops/diff.ts'
 import { prune } from '../ops/prune.ts'
 import { restore } from '../ops/restore.ts'
 import { snapshotNow } from '../ops/snapshot-now.ts'

@@ -61,3 +61,9 @@ export class CkptError extends Error {
     return EXIT_CODES[this.code]
   }
 }
+
+/** What went wrong, for a sentence of one who has changed something already: without the word that nothing was. */
+export function reasonOf(cause: unknown): string {
+  const said = cause instanceof Error ? cause.message.split('\n')[0]! : String(cause)
+  return said.replace(/ Nothing was [^.]*\.$/, '').replace(/[^.!?]$/, '$&.')
+}

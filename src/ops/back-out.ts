@@ -1,19 +1,17 @@
 /** An operation that stopped in the middle of writing. */
 import type { Checkpoint } from '../core/checkpoint.ts'
-import { CkptError } from '../core/errors.ts'
-import type { SessionId } from '../core/ids.ts'
+import { CkptError, reasonOf } from '../core/errors.ts'
 import { pathToText, printable } from '../core/paths.ts'
 import { errno } from '../env.ts'
-import { sessionRef } from '../git/history.ts'
 import { type ApplyInput, orderEntries, Stopped, takeBack } from '../snapshot/apply.ts'
 import { sweepTemporary } from '../snapshot/aside.ts'
 import { ApplyConflict } from '../snapshot/fresh.ts'
 import type { Context } from './context.ts'
 import { removeJournal, writeMarker } from './journal.ts'
+import { keepSafety } from './rescue.ts'
 
 export interface HalfDone {
   op: string
-  session: SessionId
   /** What the git hooks read before. */
   oldMarker: string | null
   input: ApplyInput
@@ -26,35 +24,32 @@ export interface HalfDone {
  */
 export async function backOut(
   context: Context,
-  { op, session, oldMarker, input, safety }: HalfDone,
+  { op, oldMarker, input, safety }: HalfDone,
   { reason, path, result }: Stopped,
 ): Promise<unknown> {
   const { env, store } = context
   const code = errno(reason)
   const at = path === null ? '' : ` at ${printable(pathToText(path))}`
+  const before = `checkpoint ${safety.id.slice(0, 10)}`
   let kept: string[]
-  let left: string[]
   try {
     // What is half-written may be what the disk lacks the room for.
     kept = await sweepTemporary(env, input, orderEntries(input.entries))
-    left = await takeBack(env, input, result)
+    const left = await takeBack(env, input, result)
+    if (left.length > 0) {
+      await keepSafety(context, safety) // what they held before is nowhere else
+      const names = left.map((one) => printable(pathToText(one))).join(', ')
+      kept.push(`Written to meanwhile, and left as they are now: ${names} (before: ${before}).`)
+    }
     writeMarker(env, store, oldMarker)
   } catch (error) {
-    const why = errno(error instanceof Stopped ? error.reason : error)
-    if (why === undefined) throw error
+    const cause = error instanceof Stopped ? error.reason : error
+    const why = errno(cause) ?? (cause instanceof CkptError ? reasonOf(cause) : undefined)
+    if (why === undefined) throw cause
     return new CkptError(
       'INTERNAL',
-      `Writing failed${at} (${code ?? why}), and what had been written cannot be taken back now (${why}). Nothing is lost: the next command finishes this ${op}, and checkpoint ${safety.id.slice(0, 10)} holds the files as they were.`,
+      `Writing failed${at} (${code ?? why}), and what had been written cannot be taken back now (${why}). Nothing is lost: the next command finishes this ${op}, and ${before} holds the files as they were.`,
       { cause: reason, hints: [why === 'ENOSPC' ? 'free some disk space, then: ckpt status' : 'ckpt status'] },
-    )
-  }
-  if (left.length > 0) {
-    // What they held before is nowhere else.
-    const ref = sessionRef(store, session, `safety/${safety.seq}`)
-    await store.moveRefs([{ ref, from: null, to: safety.id }], { durable: true })
-    const names = left.map((one) => printable(pathToText(one))).join(', ')
-    kept.push(
-      `Written to meanwhile, and left as they are now: ${names} (before: checkpoint ${safety.id.slice(0, 10)}).`,
     )
   }
   removeJournal(env, store)

@@ -1,8 +1,9 @@
 /** Commit: one clean commit, in the user's repository, of what a session's visible turns changed and nothing else. */
-import { CkptError, FIRST_TURN } from '../core/errors.ts'
+import { CkptError, FIRST_TURN, reasonOf } from '../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
 import { pathToText, printable } from '../core/paths.ts'
 import { runningTurn, type Turn, visibleTurns } from '../core/timeline.ts'
+import { errno } from '../env.ts'
 import { runGit, tryGit } from '../git/process.ts'
 import type { Repository } from '../git/repository.ts'
 import { promptReader } from '../git/side-refs.ts'
@@ -100,10 +101,9 @@ async function settle(context: Context, planned: Planned, made: Oid): Promise<vo
       await refreshIndex(context, planned, made)
     })
   } catch (error) {
-    if (!(error instanceof CkptError)) throw error
-    const why = error.message.split('\n')[0]!.replace(/ Nothing was [^.]*\.$/, '')
+    if (!(error instanceof CkptError) && errno(error) === undefined) throw error
     context.warnings.push(
-      `The commit ${made.slice(0, 10)} was made, but your index still holds the state before it: ${why} To mend it: git reset -q`,
+      `The commit ${made.slice(0, 10)} was made, but your index still holds the state before it: ${reasonOf(error)} To mend it: git reset -q`,
     )
   }
 }

@@ -6,7 +6,7 @@ import type { Beside } from '../core/beside.ts'
 import { formatBeside, parseBeside } from '../core/beside.ts'
 import { formatRecord, parseRecord } from '../core/boundary.ts'
 import { type Checkpoint, parseCheckpoint } from '../core/checkpoint.ts'
-import { CkptError } from '../core/errors.ts'
+import { CkptError, reasonOf } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { isWithin, pathToText, printable, type RelativePath } from '../core/paths.ts'
 import { writeCheckpoint } from '../git/history.ts'
@@ -40,7 +40,8 @@ export async function forget(context: Context, path: RelativePath): Promise<Forg
     await refuseStrayed(context)
     const commits = await allCheckpoints(store)
     const held = await contentsOf(store, commits, path)
-    const cutShort = readForgetting(env, store).get(path)
+    const forgetting = readForgetting(env, store)
+    const cutShort = forgetting ? forgetting.get(path) : new Set<Oid>()
     if (held === null && !cutShort) {
       throw new CkptError('NOT_FOUND', `No checkpoint holds ${printable(pathToText(path))}. Nothing was changed.`, {
         hints: ['ckpt list'],
@@ -106,11 +107,10 @@ async function moveTo(context: Context, replaced: ReadonlyMap<Oid, Oid>): Promis
 }
 
 function notCollected(path: RelativePath, cause: unknown): CkptError {
-  const why = cause instanceof Error ? cause.message.replace(/ Nothing was changed\.$/, '') : String(cause)
   const name = printable(pathToText(path))
   return new CkptError(
     cause instanceof CkptError ? cause.code : 'INTERNAL',
-    `No checkpoint holds ${name} any more, but its content is still in the store: ${why}`,
+    `No checkpoint holds ${name} any more, but its content is still in the store: ${reasonOf(cause)}`,
     { cause, hints: ['ckpt verify', `ckpt forget ${name}   (goes on from there)`] },
   )
 }

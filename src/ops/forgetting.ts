@@ -9,20 +9,20 @@ const fileSchema = z.array(z.tuple([z.string(), z.array(z.string())]))
 
 const fileOf = (store: Store) => `${store.place.directory}/forgetting.json`
 
-/** Ids of the contents that each path had. */
-export function readForgetting(env: Env, store: Store): Map<string, Set<Oid>> {
+/** Ids of the contents that each path had. Null: something was cut short, and what cannot be read. */
+export function readForgetting(env: Env, store: Store): Map<string, Set<Oid>> | null {
   try {
     const rows = fileSchema.parse(JSON.parse(readIfThere(env, fileOf(store))?.toString('utf8') ?? '[]'))
     return new Map(rows.map(([path, blobs]) => [path, new Set(blobs as Oid[])]))
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof z.core.$ZodError) return new Map() // of no use to anybody
+    if (error instanceof SyntaxError || error instanceof z.core.$ZodError) return null
     throw error
   }
 }
 
 /** Null: they are gone. */
 export function noteForgetting(env: Env, store: Store, path: string, blobs: ReadonlySet<Oid> | null): void {
-  const all = readForgetting(env, store)
+  const all = readForgetting(env, store) ?? new Map<string, Set<Oid>>()
   if (blobs) all.set(path, new Set([...(all.get(path) ?? []), ...blobs]))
   else all.delete(path)
   if (all.size === 0) removeIfThere(env, fileOf(store))

@@ -1,7 +1,7 @@
 /** The journal of an operation that changes several things: present only while it is being carried out. */
 import { createHash } from 'node:crypto'
 import { refuseCancelled } from '../core/cancel.ts'
-import { CkptError } from '../core/errors.ts'
+import { CkptError, reasonOf } from '../core/errors.ts'
 import type { FileAction } from '../core/plan.ts'
 import { type Env, errno } from '../env.ts'
 import type { RefEdit } from '../git/refs.ts'
@@ -68,11 +68,14 @@ export function writeJournal(env: Env, store: Store, journal: Journal): void {
 
 /** Refs that a journal speaks of cannot be moved now. It stays. */
 export function notYet(what: string, cause: unknown): CkptError {
-  const why = (cause instanceof Error ? cause.message : String(cause)).replace(/ Nothing was changed\.$/, '')
-  return new CkptError('INTERNAL', `${what}: ${why} Nothing is lost: the next command that can write finishes it.`, {
-    cause,
-    hints: ['ckpt status'],
-  })
+  return new CkptError(
+    'INTERNAL',
+    `${what}: ${reasonOf(cause)} Nothing is lost: the next command that can write finishes it.`,
+    {
+      cause,
+      hints: ['ckpt status'],
+    },
+  )
 }
 
 export function removeJournal(env: Env, store: Store): void {

@@ -179,8 +179,8 @@ export async function carryOut(context: Context, operation: Operation): Promise<
   const { root } = worktree
   const { snapshot, prepared, recorder, op, session } = operation
   const planned = journalEntries(prepared.actions)
-  const entries = [...planned, ...closedDirectories(context, planned)]
-  const removable = await removableDirectories(operation, entries)
+  const removable = await removableDirectories(operation, planned)
+  const entries = [...planned, ...closedDirectories(context, planned, removable)]
   const saved = await saveTree(context, snapshot, prepared.forced)
   const parents = operation.parent ? [operation.parent] : []
   const turn = operation.asTurn
@@ -222,7 +222,7 @@ export async function carryOut(context: Context, operation: Operation): Promise<
     syncMs += (await applyEntries(env, input)).syncMs
   } catch (error) {
     const { oldMarker } = operation
-    throw await backOut(context, { op, session, oldMarker, input, safety }, asStopped(error))
+    throw await backOut(context, { op, oldMarker, input, safety }, asStopped(error))
   }
   await store.moveRefs(all, { durable: true }).catch((error: unknown) => {
     throw notYet(`The files are as this ${op} leaves them, but it could not be recorded`, error)
@@ -242,10 +242,15 @@ export async function carryOut(context: Context, operation: Operation): Promise<
 }
 
 /** Directories that are opened to write into them: who is killed then leaves it to the next command to close them. */
-function closedDirectories({ env, worktree }: Context, entries: readonly ApplyEntry[]): ApplyEntry[] {
-  const known = new Set(entries.map(({ path }) => path))
+function closedDirectories(
+  { env, worktree }: Context,
+  entries: readonly ApplyEntry[],
+  removable: readonly string[],
+): ApplyEntry[] {
+  const paths = [...entries.map(({ path }) => path), ...removable]
+  const known = new Set([...paths, ...removable.map((directory) => `${directory}/`)])
   const found = new Map<string, ApplyEntry>()
-  for (const { path } of entries) {
+  for (const path of paths) {
     const above = directoryAbove(env, worktree.root, path)
     if (!above || above.at === '' || known.has(`${above.at}/`) || !needsOpening(env, above.stats)) continue
     const state: PathState = { kind: 'directory', mode: permissions(above.stats) }

@@ -4,7 +4,7 @@
  */
 import { parseRecord, recordObjects } from '../core/boundary.ts'
 import type { Checkpoint } from '../core/checkpoint.ts'
-import { CkptError } from '../core/errors.ts'
+import { CkptError, reasonOf } from '../core/errors.ts'
 import type { Oid, SessionId } from '../core/ids.ts'
 import { type PrunedTurns, planPrune, removableTurns } from '../core/prune-plan.ts'
 import { type Turn, turnsOf } from '../core/timeline.ts'
@@ -98,11 +98,10 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
 }
 
 function notPacked(count: number, cause: unknown): CkptError {
-  const why = cause instanceof Error ? cause.message.replace(/ Nothing was changed\.$/, '') : String(cause)
   const what = count === 1 ? 'One turn was' : `${count} turns were`
   return new CkptError(
     cause instanceof CkptError ? cause.code : 'INTERNAL',
-    `${what} removed, but the space is not free yet: ${why} The next prune goes on from there.`,
+    `${what} removed, but the space is not free yet: ${reasonOf(cause)} The next prune goes on from there.`,
     { cause, hints: ['ckpt verify', 'ckpt prune'] },
   )
 }

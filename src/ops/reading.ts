@@ -24,6 +24,7 @@ export async function openForReading(env: Env, cwd: string): Promise<Context> {
         ? 'An operation is unfinished here: what is shown may be half of it.'
         : 'Markers wait to be recorded: what is shown lacks them.',
     )
+    if (error instanceof CkptError && error.code === 'INTERNAL') context.warnings.push(error.message)
   }
   return context
 }

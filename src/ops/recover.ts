@@ -40,7 +40,7 @@ export async function recover(context: Context): Promise<string[]> {
       `Worktrees that went on since a ${journal.op} was killed are as they were: ${[...overtaken].map(printable).join(', ')}. Run it again.`,
     )
   await store.moveRefs(edits, { durable: true })
-  for (const path of journal.op === 'forget' ? readForgetting(env, store).keys() : [])
+  for (const path of journal.op === 'forget' ? (readForgetting(env, store)?.keys() ?? []) : [])
     warnings.push(
       `Forgetting was cut short: run it once more. ckpt forget ${printable(pathToText(path as RelativePath))}`,
     )

@@ -28,10 +28,15 @@ export async function rescueSafety(context: Context): Promise<Checkpoint | null>
     if (!one.result && (newest === null || one.seq > newest.seq || (one.seq === newest.seq && one.time > newest.time)))
       newest = one
   }
-  if (newest === null) return null
-  const refs = await readRefs(context)
-  const keep = await keepObjects(store, refs.meta, new Set([newest.beside]))
-  const ref = sessionRef(store, newest.session, `safety/${refs.lastSeq + 1}`)
-  await store.moveRefs([...(keep ? [keep] : []), { ref, from: null, to: newest.id }], { durable: true })
+  if (newest) await keepSafety(context, newest)
   return newest
+}
+
+/** Gives a safety checkpoint a ref, and what lies beside it another. */
+export async function keepSafety(context: Context, safety: Checkpoint): Promise<void> {
+  const { store } = context
+  const { meta } = await readRefs(context)
+  const keep = await keepObjects(store, meta, [safety.beside])
+  const ref = sessionRef(store, safety.session, `safety/${safety.seq}`)
+  await store.moveRefs([...(keep ? [keep] : []), { ref, from: null, to: safety.id }], { durable: true })
 }

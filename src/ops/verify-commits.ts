@@ -112,7 +112,7 @@ async function coverOne(
     if (other === null) return by(one, 'holds what the turn left')
     foreign ||= other
   }
-  return none(`${printable(pathToText(foreign))} is not as any turn left it`)
+  return none(`${printable(pathToText(foreign))} is not what a turn left`)
 }
 
 /** A turn at work: what lies before this checkpoint is the turn's own. */

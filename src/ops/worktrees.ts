@@ -9,7 +9,7 @@ export interface WorktreeView {
   refs: WorktreeRefs
 }
 
-/** The refs of each worktree of the store that has any, or has a directory. */
+/** The refs of each worktree of the store, by its id; none, where only its directory is left. */
 export async function refsByWorktree({ env, place, store }: Context): Promise<Map<string, Map<string, Oid>>> {
   const ids = env.files.readdirSync(`${place.directory}/worktrees`).sort()
   const found = new Map(ids.map((id) => [id, new Map<string, Oid>()]))

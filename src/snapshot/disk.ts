@@ -119,11 +119,11 @@ export function observe(env: Env, root: string, path: string, objects: ObjectSto
   }
 }
 
-/** The nearest directory above a path that is there, and what lstat says of it. */
+/** The nearest directory of the worktree above a path that is there, and what lstat says of it; not behind a link. */
 export function directoryAbove(env: Env, root: string, path: string): { at: string; stats: Stats } | null {
   for (let at = parentOf(path); ; at = parentOf(at)) {
     const stats = look(env, root, at)
-    if (isStats(stats) && stats.isDirectory()) return { at, stats }
+    if (isStats(stats) && stats.isDirectory() && !behindSymlink(env, root, `${at}/`)) return { at, stats }
     if (at === '') return null
   }
 }

@@ -88,3 +88,16 @@ test("what lies behind a link out of the worktree is in nobody's way", () => {
   expect(scratch.manifest()).toEqual(done)
   expect(fs.readFileSync(`${scratch.base}/out/e`, 'utf8')).toBe('mine\n')
 })
+
+test('a closed directory behind a link out of the worktree is not touched, nor is its mode taken', () => {
+  const { scratch, ckpt, sh, turn } = place({ 'd/e/1': '1\n', 'd/e/2': '2\n' })
+  const first = scratch.manifest()
+  sh('mkdir -p ../out/e; echo mine >../out/e/1; chmod 555 ../out/e ../out')
+  turn('rm -rf d; ln -s ../out d')
+  const outside = () => ['', '/e', '/e/1'].map((name) => fs.lstatSync(`${scratch.base}/out${name}`, { bigint: true }))
+  const before = outside().map(({ mode, ctimeNs }) => [mode, ctimeNs])
+  expect(ckpt('undo').code).toBe(0)
+  expect(scratch.manifest()).toEqual(first)
+  expect(ckpt('redo').code).toBe(0)
+  expect(outside().map(({ mode, ctimeNs }) => [mode, ctimeNs])).toEqual(before)
+})

@@ -1,5 +1,5 @@
 import { closeContext } from '../../ops/context.ts'
-import { changedTexts, diff, diffUncommitted } from '../../ops/history.ts'
+import { changedTexts, diff, diffUncommitted } from '../../ops/diff.ts'
 import { openForReading } from '../../ops/reading.ts'
 import { diffJson } from '../../results/json.ts'
 import { exclusive, flag, target, text, worktreePaths } from '../arguments.ts'
