@@ -119,9 +119,11 @@ function markers(one: Payload): Marker[] {
       if (READERS.has(tool_name ?? '')) return []
       return [make.step({ ...step, marker: markerId('claude', tool_use_id, 'end') })]
     case 'Stop':
-      return one.agent_id === undefined ? [make.stop({ status: 'completed', marker: markerId(turn, 'stop') })] : []
+      return one.agent_id === undefined
+        ? [make.stop({ status: 'completed', turn, marker: markerId(turn, 'stop') })]
+        : []
     case 'StopFailure':
-      return one.agent_id === undefined ? [make.stop({ status: 'failed', marker: markerId(turn, 'stop') })] : []
+      return one.agent_id === undefined ? [make.stop({ status: 'failed', turn, marker: markerId(turn, 'stop') })] : []
     case 'SessionEnd':
       return [make.stop({ status: 'interrupted', onlyRunning: true })]
     case 'PreCompact':

@@ -72,9 +72,11 @@ function markers(one: Payload): Marker[] {
       if (READERS.has(tool_name ?? '')) return []
       return [make.step({ ...step, marker: markerId('codex', tool_use_id, 'end') })]
     case 'Stop':
-      return one.agent_id === undefined ? [make.stop({ status: 'completed', marker: markerId(turn, 'stop') })] : []
+      return one.agent_id === undefined
+        ? [make.stop({ status: 'completed', turn, marker: markerId(turn, 'stop') })]
+        : []
     case 'Interrupt':
-      return [make.stop({ status: 'interrupted', marker: markerId(turn, 'stop') })]
+      return [make.stop({ status: 'interrupted', turn, marker: markerId(turn, 'stop') })]
     case 'SessionEnd':
       // After an API error this is all that comes.
       return [make.stop({ status: 'interrupted', onlyRunning: true })]

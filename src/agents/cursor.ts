@@ -44,7 +44,7 @@ function markers(one: Payload, event: string | undefined): Marker[] {
     case 'afterShellExecution':
       return [make.step({ tool: event, turn })]
     case 'stop':
-      return [make.stop({ status: endOf(one.status), marker: markerId(turn, 'stop') })]
+      return [make.stop({ status: endOf(one.status), turn, marker: markerId(turn, 'stop') })]
     default:
       return []
   }

@@ -5,10 +5,10 @@ import type { Checkpoint, PromptKind, TurnStatus } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
 import { react, sessionState } from '../core/machine.ts'
-import { runningTurn, type Timeline } from '../core/timeline.ts'
+import { runningTurn, type Timeline, type Turn } from '../core/timeline.ts'
 import { readCheckpoint, type WorktreeRefs } from '../git/history.ts'
 import { type Context, headOf, locked } from './context.ts'
-import { markLate, markPrompt, markStep, markStop } from './mark-events.ts'
+import { markLate, markOwnStop, markPrompt, markStep, markStop } from './mark-events.ts'
 import { besideOf, Recorder, type Snapshot, whileScanning } from './record.ts'
 import type { Scene } from './scene.ts'
 import { loadTimeline, readRefs } from './sessions.ts'
@@ -45,6 +45,8 @@ export interface StepMarker extends MarkerBase {
 export interface StopMarker extends MarkerBase {
   event: 'stop'
   status?: Exclude<TurnStatus, 'running'>
+  /** The `marker` of its turn's prompt, where the client knows it: it ends no other, and is heard after that was closed. */
+  turn?: string
   /** Says that no turn runs any more (a session's end): nothing where none does. */
   onlyRunning?: boolean
 }
@@ -126,8 +128,9 @@ export async function recordMarker(context: Context, given: Marker, recording: R
   if (given.event === 'stop' && given.onlyRunning && state !== 'running')
     return { ...NOTHING, ms: passed(), abandoned: [], warnings: context.warnings }
   const marker = state === 'idle' ? openingUnheard(timeline, given) : given
+  const overtaken = state === 'idle' ? endOvertaken(timeline, given) : null
   const first = marker.event === 'prompt' && !refs.sessions.get(marker.session)
-  const event = marker.event === 'step' && marker.start ? 'step-start' : marker.event
+  const event = overtaken ? 'own-stop' : marker.event === 'step' && marker.start ? 'step-start' : marker.event
   const { actions } = react(state, event)
   if (actions.includes('refuse-not-found')) {
     throw new CkptError(
@@ -143,14 +146,16 @@ export async function recordMarker(context: Context, given: Marker, recording: R
   const dirty = first && (await hadUncommittedChanges(context, { head, snapshot, signal: AbortSignal.timeout(left) }))
   const scene: Scene = { context, refs, timeline, snapshot, recorder: new Recorder(context, refs, head) }
   // A step that waited has no window any more: what it changed is claimed by its declared paths only.
-  const late = actions.includes('late') || (marker.event === 'step' && marker.late)
+  const late = actions.includes('late') || (marker.event === 'step' && marker.late) || isEndOfEarlier(timeline, marker)
   const done = await (late
     ? markLate(scene, marker)
     : marker.event === 'prompt'
       ? markPrompt(scene, marker, dirty)
       : marker.event === 'step'
         ? markStep(scene, marker)
-        : markStop(scene, marker))
+        : overtaken
+          ? markOwnStop(scene, overtaken, marker)
+          : markStop(scene, marker))
   const warnings = [...context.warnings, ...snapshotWarnings(snapshot)]
   if (dirty)
     warnings.push(
@@ -174,6 +179,23 @@ function openingUnheard(timeline: Timeline, marker: Marker): Marker {
   const announced = timeline.turns.at(-1)?.before.marker !== undefined
   if (known || !announced) return marker
   return { event: 'prompt', session, marker: turn, ...(timeline.agent === null ? {} : { agent: timeline.agent }) }
+}
+
+/**
+ * The turn that a session's end closed as interrupted before the agent's own word on how it ended: clients do not wait for
+ * the hooks of what failed. Not where something was recorded since.
+ */
+function endOvertaken({ turns, tip }: Timeline, marker: Marker): (Turn & { after: Checkpoint }) | null {
+  const last = turns.at(-1)
+  if (marker.event !== 'stop' || marker.turn === undefined || last?.before.marker !== marker.turn) return null
+  const { after, status } = last
+  return after && after.id === tip?.id && status === 'interrupted' ? { ...last, after } : null
+}
+
+/** An end that came when the next turn ran already: it is not that one's. */
+function isEndOfEarlier({ turns }: Timeline, marker: Marker): boolean {
+  if (marker.event !== 'stop' || marker.turn === undefined) return false
+  return turns.slice(0, -1).some(({ before }) => before.marker === marker.turn)
 }
 
 export function snapshotWarnings({ degraded, anew, beside }: Pick<Snapshot, 'degraded' | 'anew' | 'beside'>): string[] {

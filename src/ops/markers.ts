@@ -40,6 +40,7 @@ const markerSchema = z.discriminatedUnion('event', [
     ...common,
     event: z.literal('stop'),
     status: z.optional(z.enum(['completed', 'interrupted', 'failed'])),
+    turn: optional,
     onlyRunning: z.optional(z.boolean()),
   }),
 ])

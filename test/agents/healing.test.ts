@@ -55,6 +55,41 @@ test("a missing end: the next prompt closes the turn as interrupted, a session's
   ])
 })
 
+test("a turn's own end that its session's end overtook says how the turn ended", async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  await one.prompt('p1')
+  await one.write('p1', 'b.txt')
+  await one.say('SessionEnd', { reason: 'other' })
+  scratch.write({ 'mine.txt': 'written after the end\n' })
+  await one.say('StopFailure', { prompt_id: 'p1', error: 'unknown' })
+  await one.say('StopFailure', { prompt_id: 'p1', error: 'unknown' })
+  expect(turnsOf(scratch)).toEqual([[1, 'failed', 1]])
+  scratch.ckpt('verify')
+  scratch.ckpt('undo')
+  expect([scratch.exists('b.txt'), scratch.exists('mine.txt')]).toEqual([false, true])
+  scratch.ckpt('redo')
+  await one.prompt('p2')
+  await one.stop('p1') // of an earlier turn that has its end
+  expect(turnsOf(scratch)[0]).toEqual([1, 'failed', 1])
+})
+
+test('an end that came when the next turn ran already does not end that one', async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  await one.prompt('p1')
+  await one.prompt('p2')
+  await one.say('StopFailure', { prompt_id: 'p1', error: 'unknown' })
+  await one.write('p2', 'b.txt')
+  await one.stop('p2')
+  expect(turnsOf(scratch)).toEqual([
+    [1, 'interrupted', 0],
+    [2, 'completed', 1],
+  ])
+  scratch.ckpt('undo')
+  expect(scratch.exists('b.txt')).toBe(false)
+})
+
 test('double ends and retries are one; a step after the end is late', async () => {
   const scratch = new Scratch().init()
   const one = claude(scratch)

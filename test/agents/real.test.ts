@@ -91,12 +91,12 @@ async function interrupted(
   return { states }
 }
 
-/** Turns of all sessions, oldest first; ends may come a moment after their client has gone. */
+/** Turns of all sessions, oldest first; ends may come a moment after their client has gone, and after its session's end. */
 async function turnsOf(scratch: Scratch, expected: readonly { status: string }[]): Promise<Json[]> {
   let turns: Json[] = []
   for (let i = 0; i < 100; i++) {
     turns = inOrder(scratch.ckpt('list', '--all-sessions').turns)
-    if (turns.every((turn, at) => turn.status !== 'running' || expected[at]?.status === 'running')) break
+    if (turns.every((turn, at) => turn.status === expected[at]?.status)) break
     await pause(100)
   }
   return turns
