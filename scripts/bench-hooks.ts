@@ -1,6 +1,6 @@
 // What an agent waits for: its hook, against a shell and a Node that do nothing, and a whole run of a real client.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type FakeModel, fakeModel } from '../test/support/fake-model.ts'
@@ -84,44 +84,67 @@ function hooks(rounds: number): void {
   }
 }
 
-/** Two turns of Claude Code, with and without hooks, alternating. */
+/** Puts a program that does nothing in the place of ours, wherever Claude Code's settings start it. */
+function doNothing({ home, root }: Place): void {
+  for (const file of [`${home}/.claude/settings.json`, `${root}/.claude/settings.json`]) {
+    if (!existsSync(file)) continue
+    writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/("command":\s*)"ckpt-hook[^"]*"/g, '$1"true"'))
+  }
+}
+
+/**
+ * Two turns of Claude Code, without hooks, with hooks that do nothing, and with ours, in turn: what the client itself needs
+ * to start that many programs is no part of what ours cost.
+ */
 async function client(rounds: number): Promise<void> {
   if (!modulesOf('claude')) {
     console.log('A two-turn run of Claude Code: it is not installed (npm run test:agents)')
     return
   }
   const scenario = SCENARIOS['two-turns']!
-  const make = async (hooks: boolean) => {
-    const at = place(hooks ? 'with' : 'without')
+  const make = async (name: string, hooks: boolean): Promise<Run> => {
+    const at = place(name)
     const model = await fakeModel(scenario, at.root)
-    return { at, model, session: prepare(at, 'claude', { url: model.url, hooks }), times: [] as number[] }
+    return { at, model, session: prepare(at, 'claude', { url: model.url, hooks }), times: [] }
   }
-  const run = async ({ session, times, at }: { at: Place; model: FakeModel; session: Session; times: number[] }) => {
+  const run = async ({ session, times, at }: Run) => {
     execFileSync('git', ['clean', '-qfd'], { cwd: at.root })
     const start = performance.now()
     const first = await session.turn(scenario.prompts[0]!, null)
     await session.turn(scenario.prompts[1]!, { session: first.session })
     times.push(performance.now() - start)
   }
-  const [bare, hooked] = [await make(false), await make(true)]
+  const bare = await make('without', false)
+  const empty = await make('nothing', true)
+  const hooked = await make('with', true)
+  doNothing(empty.at)
+  const all = [bare, empty, hooked]
   try {
     daemon(hooked.at, 'start')
-    for (const one of [bare, hooked]) {
+    for (const one of all) {
       await run(one)
       one.times.length = 0
     }
-    for (let i = 0; i < rounds; i++) for (const one of i % 2 ? [bare, hooked] : [hooked, bare]) await run(one)
-    const [theirs, ours] = [median(bare.times), median(hooked.times)]
+    for (let i = 0; i < rounds; i++) for (const one of i % 2 ? all : all.toReversed()) await run(one)
+    const [theirs, nothing, ours] = all.map(({ times }) => median(times)) as [number, number, number]
     console.log(
-      `A two-turn run of Claude Code, with hooks and the daemon: ${ms(ours)} ms against ${ms(theirs)} ms without, ratio ${(ours / theirs).toFixed(2)} (at most 1.1)`,
+      `A two-turn run of Claude Code, with hooks and the daemon: ${ms(ours)} ms against ${ms(theirs)} ms without, ratio ${(ours / theirs).toFixed(2)} (at most 1.1); with hooks that only run \`true\`: ${ms(nothing)} ms, ratio ${(nothing / theirs).toFixed(2)}`,
     )
   } finally {
     daemon(hooked.at, 'stop')
-    for (const { model, at } of [bare, hooked]) {
+    for (const { model, at } of all) {
       model.close()
       at.remove()
     }
   }
+}
+
+interface Run {
+  at: ReturnType<typeof place>
+  model: FakeModel
+  session: Session
+  /** Milliseconds. */
+  times: number[]
 }
 
 export async function benchHooks(rounds: number): Promise<void> {
