@@ -1,13 +1,14 @@
 /** From what was heard to markers that are recorded, or wait in a file. */
 import { CkptError } from '../core/errors.ts'
 import type { SessionId } from '../core/ids.ts'
+import { printable } from '../core/paths.ts'
 import { type Env, lstatIfThere, statIfThere } from '../env.ts'
 import { findRepository } from '../git/repository.ts'
 import { BEHIND } from '../ops/commit.ts'
 import { type Context, closeContext, openContext } from '../ops/context.ts'
 import { type Marker, type MarkResult, mark } from '../ops/mark.ts'
 import { leaveMarker, waitingMarkers } from '../ops/marker-files.ts'
-import { hasRunningTurn } from '../ops/sessions.ts'
+import { hasRunningTurn, readRefs } from '../ops/sessions.ts'
 import { type Undone, undoneIn } from '../ops/undone.ts'
 import { worktreePath } from '../ops/worktree-path.ts'
 import type { Agent, Heard } from './agent.ts'
@@ -28,6 +29,8 @@ export interface Delivery {
   id?: string
   /** It waited in a file: what it tells of is long past. */
   late?: boolean
+  /** See the marker's. */
+  handedAt?: string
   /** Carries out what another client left behind. */
   takeUp?: (file: string) => Promise<void>
   recorded?: (context: Context, result: MarkResult) => void
@@ -57,12 +60,14 @@ export async function deliver(env: Env, delivery: Delivery): Promise<void> {
     ...one,
     marker: one.marker ?? `${agent.name}:${id}:${i}`,
     ...(delivery.late ? { late: true } : {}),
+    ...(delivery.handedAt === undefined ? {} : { handedAt: delivery.handedAt }),
   }))
   const context = await open(env, await placeOf(env, heard), markers.length > 0)
   if (!context) return
   progress.context = context
   progress.directory = context.store.worktreeDir
   try {
+    await refuseElsewhere(context, heard)
     const { snapshot } = context.config
     const limited = { ...snapshot, deadline: Math.max(1, Math.min(snapshot.deadline, deadline - arrived)) }
     const bounded = { ...context, config: { ...context.config, snapshot: limited } }
@@ -220,6 +225,23 @@ function isWithinRepository({ files }: Env, { here, home }: { here: string; home
     if (lstatIfThere(files, `${at}/.git`)) return false
   }
   return false
+}
+
+/**
+ * A directory that is gone may have been another worktree, inside or beside this one: only sessions that this one knows are
+ * at work in it. @throws CkptError BAD_ROOT
+ */
+async function refuseElsewhere(context: Context, { cwd, project, markers }: Heard): Promise<void> {
+  const { env } = context
+  const home = project ?? cwd
+  if (home === undefined || statIfThere(env.files, home)?.isDirectory()) return
+  const { sessions } = await readRefs(context)
+  const unknown = markers.find(({ session }) => !sessions.has(session))
+  if (!unknown) return
+  throw new CkptError(
+    'BAD_ROOT',
+    `${printable(home)} is gone, and session ${printable(unknown.session)} was never at work in ${context.worktree.root}. Nothing was recorded.`,
+  )
 }
 
 async function repositoryOf(env: Env, directory: string): Promise<string | null> {

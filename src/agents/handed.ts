@@ -12,6 +12,8 @@ export interface Handed {
   /** `CLAUDE_PROJECT_DIR` of the client. */
   project: string | undefined
   payload: Buffer
+  /** When it was written; milliseconds since 1970, UTC. */
+  time: number
 }
 
 const LINES = 4
@@ -22,10 +24,14 @@ const LEFT = 60_000
 /** Payloads that one hook takes up beside its own. */
 const MOST = 20
 
+/** Whether a name is that of a payload that was handed over: nothing else is read, or removed, as one. */
+export const isHanded = (file: string): boolean => /\/worktrees\/[^/]+\/daemon\/hooks\/[\w-]{1,64}\.payload$/.test(file)
+
 /** Null: it is not there any more, for somebody else has carried it out. */
 export function readHanded(env: Env, file: string): Handed | null {
-  const bytes = readIfThere(env, file)
-  if (bytes === null) return null
+  const stats = lstatIfThere(env.files, file)
+  const bytes = stats?.isFile() ? readIfThere(env, file) : null
+  if (!stats || bytes === null) return null
   const lines: string[] = []
   let at = 0
   while (lines.length < LINES) {
@@ -42,6 +48,7 @@ export function readHanded(env: Env, file: string): Handed | null {
     cwd,
     project: project === '' ? undefined : project,
     // One that was cut short is no JSON, and will be said to be none.
+    time: stats.mtimeMs,
     payload: bytes.subarray(at, bytes.toString('latin1', bytes.length - END.length) === END ? -END.length : undefined),
   }
 }

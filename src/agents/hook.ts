@@ -8,7 +8,7 @@ import { logHookError, stateLog } from '../ops/hook-log.ts'
 import type { MarkResult } from '../ops/mark.ts'
 import type { Agent } from './agent.ts'
 import { deliver, leaveOpen, type Progress } from './deliver.ts'
-import { readHanded } from './handed.ts'
+import { isHanded, readHanded } from './handed.ts'
 import { AGENT_NAMES, findAgent } from './registry.ts'
 
 export interface HookOptions {
@@ -32,6 +32,8 @@ export interface HookOptions {
 /** Parts of the time-out that is installed: when a capture has to be done, and when we are gone whatever happens. */
 const DEADLINE = 0.8
 const LAST_MOMENT = 0.9
+/** Milliseconds after which a payload that was handed over may have been overtaken. */
+const SLOW = 1000
 /** Milliseconds: payloads come at once. */
 const INPUT = 5000
 
@@ -41,22 +43,28 @@ class Interrupted extends Error {}
 export async function hook(env: Env, options: HookOptions): Promise<string | null> {
   const { handed: file } = options
   if (file === undefined) return hear(env, options)
+  if (!isHanded(file)) return null
   const handed = readHanded(env, file)
   if (handed === null) {
     removeIfThere(env, file) // its client was killed before it said for whom it is
     return null
   }
-  const { id, agent: name, event, cwd, project, payload } = handed
+  const { id, agent: name, event, cwd, project, payload, time } = handed
+  // Its client was blocked so long, or is gone: others may have said more meanwhile.
+  const handedAt = env.now() - time > SLOW ? new Date(time).toISOString() : undefined
   const vars = { ...env.vars, CLAUDE_PROJECT_DIR: project }
   try {
-    return await hear({ ...env, cwd, vars }, { ...options, name, event, id, given: payload })
+    return await hear({ ...env, cwd, vars }, { ...options, name, event, id, given: payload, handedAt })
   } finally {
     removeIfThere(env, file)
   }
 }
 
-async function hear(env: Env, options: HookOptions & { given?: Buffer }): Promise<string | null> {
-  const { name, event, arrived, id, given, late, recorded } = options
+async function hear(
+  env: Env,
+  options: HookOptions & { given?: Buffer; handedAt?: string | undefined },
+): Promise<string | null> {
+  const { name, event, arrived, id, given, late, recorded, handedAt } = options
   const progress: Progress = { context: null, directory: null, open: [] }
   let payload: Buffer | undefined
   let agent: Agent | null = null
@@ -83,6 +91,7 @@ async function hear(env: Env, options: HookOptions & { given?: Buffer }): Promis
     }
     const more = {
       ...(id === undefined ? {} : { id }),
+      ...(handedAt === undefined ? {} : { handedAt }),
       ...(recorded ? { recorded } : {}),
       ...(late ? { late } : { takeUp }),
     }

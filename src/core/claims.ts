@@ -11,7 +11,7 @@
  * A turn without steps owns its whole time. A declared path beats an undeclared window; what is still claimed twice is
  * ambiguous; what nobody claims inside a turn is unclaimed.
  */
-import type { Checkpoint } from './checkpoint.ts'
+import { type Checkpoint, isOutside } from './checkpoint.ts'
 import { isWithin } from './paths.ts'
 import { sameState, type Transition } from './state.ts'
 import type { Turn } from './timeline.ts'
@@ -69,7 +69,9 @@ export function segmentsOf(turn: Turn, all: readonly Checkpoint[], until: number
   return segments
 }
 
-const covers = (window: Window, { from, to }: Segment) => window.from <= from.seq && to.seq <= window.to
+/** What lies before a session's own late marker is not for sure that of the turn which runs: no step of it says so. */
+const covers = ({ session, step, ...window }: Window, { from, to }: Segment) =>
+  window.from <= from.seq && to.seq <= window.to && !(step === null && to.session === session && isOutside(to))
 
 function strength(window: Window, path: string): number {
   const bare = path.endsWith('/') ? path.slice(0, -1) : path

@@ -6,8 +6,7 @@ export const SESSION_STATES = ['none', 'idle', 'running', 'pending'] as const
 /** none: no turn yet. idle: the last turn ended. running: it has not. pending: a revert boundary is pending. */
 export type SessionState = (typeof SESSION_STATES)[number]
 
-export const SESSION_EVENTS = ['prompt', 'step-start', 'step', 'stop', 'own-stop', 'undo', 'redo', 'accept'] as const
-/** own-stop: the agent's own word on a turn that something else had closed as interrupted. */
+export const SESSION_EVENTS = ['prompt', 'step-start', 'step', 'stop', 'undo', 'redo', 'accept'] as const
 export type SessionEvent = (typeof SESSION_EVENTS)[number]
 
 export type Action =
@@ -17,7 +16,6 @@ export type Action =
   | 'open-window' // a step's start marker
   | 'add-step'
   | 'end-turn' // an `after`
-  | 'correct-end' // another `after` of the same files: the agent's own word on a turn that was closed before it came
   | 'late' // a checkpoint that belongs to no turn
   | 'hide' // the boundary moves back
   | 'unhide' // the boundary moves forward, or is cleared
@@ -38,7 +36,6 @@ const table: Record<SessionState, Record<SessionEvent, Reaction>> = {
     'step-start': { actions: ['refuse-not-found'], next: 'none' },
     step: { actions: ['refuse-not-found'], next: 'none' },
     stop: { actions: ['refuse-not-found'], next: 'none' },
-    'own-stop': { actions: ['refuse-not-found'], next: 'none' },
     undo: { actions: ['refuse-nothing-to-undo'], next: 'none' },
     redo: { actions: ['refuse-nothing-to-redo'], next: 'none' },
     accept: { actions: ['nothing'], next: 'none' },
@@ -48,7 +45,6 @@ const table: Record<SessionState, Record<SessionEvent, Reaction>> = {
     'step-start': { actions: ['late'], next: 'idle' },
     step: { actions: ['late'], next: 'idle' },
     stop: { actions: ['late'], next: 'idle' },
-    'own-stop': { actions: ['correct-end'], next: 'idle' },
     undo: { actions: ['hide'], next: 'pending' },
     redo: { actions: ['refuse-nothing-to-redo'], next: 'idle' },
     accept: { actions: ['nothing'], next: 'idle' },
@@ -58,7 +54,6 @@ const table: Record<SessionState, Record<SessionEvent, Reaction>> = {
     'step-start': { actions: ['open-window'], next: 'running' },
     step: { actions: ['add-step'], next: 'running' },
     stop: { actions: ['end-turn'], next: 'idle' },
-    'own-stop': { actions: ['end-turn'], next: 'idle' },
     undo: { actions: ['refuse-running'], next: 'running' },
     redo: { actions: ['refuse-running'], next: 'running' },
     accept: { actions: ['nothing'], next: 'running' },
@@ -68,7 +63,6 @@ const table: Record<SessionState, Record<SessionEvent, Reaction>> = {
     'step-start': { actions: ['late'], next: 'pending' },
     step: { actions: ['late'], next: 'pending' },
     stop: { actions: ['late'], next: 'pending' },
-    'own-stop': { actions: ['late'], next: 'pending' },
     undo: { actions: ['hide'], next: 'pending' },
     redo: { actions: ['unhide'], next: 'idle|pending' },
     accept: { actions: ['abandon-hidden'], next: 'idle' },

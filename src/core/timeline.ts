@@ -29,6 +29,8 @@ export interface Turn {
   /** Every checkpoint of the turn in the order of the chain, `before` first. */
   checkpoints: Checkpoint[]
   status: TurnStatus
+  /** Something late, of a turn before it, came while it ran. */
+  disturbed: boolean
   hidden: boolean
   /** Steps at or after the boundary, when it lies inside this turn. */
   hiddenFromStep: number | null
@@ -112,13 +114,19 @@ export function turnsOf(chain: readonly Checkpoint[]): Turn[] {
         steps: [],
         checkpoints: [checkpoint],
         status: 'running',
+        disturbed: false,
         hidden: false,
         hiddenFromStep: null,
         abandoned: false,
       }
       turns.push(turn)
-    } else if (!turn || isOutside(checkpoint) || checkpoint.turn !== turn.number) {
-      // late ones are outside change
+    } else if (isOutside(checkpoint)) {
+      // Outside change. But the agent's own word on how a turn ended counts, whoever had closed it before that came.
+      if (turn?.after === null) turn.disturbed = true
+      const ended = turns.findLast(({ number }) => number === checkpoint.turn)
+      if (ended?.status === 'interrupted' && checkpoint.status) ended.status = checkpoint.status
+    } else if (!turn || checkpoint.turn !== turn.number) {
+      // of a turn whose beginning was pruned
     } else if (checkpoint.kind === 'step') {
       turn.checkpoints.push(checkpoint)
       addStep(turn, checkpoint)

@@ -1,6 +1,12 @@
 /** Checkpoints as commits: written, found by their refs, and read as chains. */
 import { createHash } from 'node:crypto'
-import { type Checkpoint, type CheckpointMeta, formatMessage, parseCheckpoint } from '../core/checkpoint.ts'
+import {
+  type Checkpoint,
+  type CheckpointMeta,
+  formatMessage,
+  markerTrailer,
+  parseCheckpoint,
+} from '../core/checkpoint.ts'
 import { encodeSession, type Oid, parseOid, type SessionId } from '../core/ids.ts'
 import type { RefTip } from './refs.ts'
 import type { Store } from './store.ts'
@@ -233,4 +239,20 @@ export function writeCheckpoint(store: Store, tree: Oid, parents: readonly Oid[]
   const id = store.objects.write('commit', Buffer.from(text, 'utf8'))
   learned(store, parseCheckpoint(id, text))
   return { ...meta, id, tree, parents: [...parents] }
+}
+
+/** The checkpoint that a client's marker made, on whatever branch of its session. */
+export async function findByMarker(store: Store, marker: string): Promise<Checkpoint | null> {
+  const out = await store.git([
+    'rev-list',
+    '--fixed-strings',
+    `--grep=${markerTrailer(marker)}`,
+    `--glob=${store.refPrefix}*`,
+  ])
+  for (const id of out.toString('latin1').split('\n')) {
+    if (id === '') continue
+    const checkpoint = await readCheckpoint(store, id as Oid)
+    if (checkpoint.marker === marker) return checkpoint
+  }
+  return null
 }

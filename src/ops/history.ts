@@ -93,7 +93,7 @@ export async function viewTurns(context: Context, refs: WorktreeRefs, chosen: re
 
 /** Which paths each step of a turn changed, and which nobody's step did. */
 async function stepsOf(reader: ChangeReader, turn: Turn): Promise<Pick<TurnView, 'stepPaths' | 'unclaimed'>> {
-  if (turn.steps.length === 0) return { stepPaths: new Map(), unclaimed: [] }
+  if (turn.steps.length === 0 && !turn.disturbed) return { stepPaths: new Map(), unclaimed: [] }
   const changes = await reader.changesOf(turn)
   const pathsOf = (parts: readonly { path: string }[]) => [...new Set(parts.map(({ path }) => path))]
   return {

@@ -1,6 +1,6 @@
 /** One marker each, once its place in the session is known. */
 import type { Checkpoint, CheckpointMeta } from '../core/checkpoint.ts'
-import type { Oid, TurnNumber } from '../core/ids.ts'
+import type { Oid } from '../core/ids.ts'
 import { hiddenTurns, runningTurn, type Step, type Turn } from '../core/timeline.ts'
 import { sessionRef } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
@@ -122,26 +122,17 @@ export async function markStop(scene: Scene, marker: StopMarker): Promise<Done> 
   return { checkpoint, turn: turn.number, abandoned: [] }
 }
 
-/** What the agent itself says of how its turn ended, which was closed before it said so: the same files, its own status. */
-export async function markOwnStop(
-  scene: Scene,
-  { number, after }: { number: TurnNumber; after: Checkpoint },
-  marker: StopMarker,
-): Promise<Done> {
-  const snapshot = { tree: after.tree, besideOid: after.beside, degraded: after.degraded === true }
-  const end = { kind: 'after' as const, turn: number, status: marker.status ?? 'completed', ...common(marker) }
-  return { checkpoint: await append({ ...scene, snapshot }, end), turn: number, abandoned: [] }
-}
-
 /** After the turn ended, or while its session's boundary is pending: recorded, but nobody's. */
 export async function markLate(scene: Scene, marker: Marker): Promise<Done> {
   const { context, timeline, refs, snapshot, recorder } = scene
-  const turn = timeline.turns.at(-1)?.number ?? null
+  const named = timeline.turns.findLast(({ before }) => marker.event !== 'prompt' && before.marker === marker.turn)
+  const turn = (named ?? timeline.turns.at(-1))?.number ?? null
   const meta = {
     kind: marker.event === 'stop' ? ('after' as const) : ('step' as const),
     ...(turn === null ? {} : { turn }),
-    late: true,
+    ...(marker.event === 'stop' && named && marker.status ? { status: marker.status } : {}),
     ...common(marker),
+    late: true,
     ...(marker.event === 'step' ? stepDetails(marker) : {}),
   }
   if (!timeline.boundary) return { checkpoint: await append(scene, meta), turn, abandoned: [] }

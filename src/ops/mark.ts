@@ -3,12 +3,12 @@
 import type { Beside } from '../core/beside.ts'
 import type { Checkpoint, PromptKind, TurnStatus } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
-import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
+import { type Oid, type SessionId, type TurnNumber, wellFormed } from '../core/ids.ts'
 import { react, sessionState } from '../core/machine.ts'
-import { runningTurn, type Timeline, type Turn } from '../core/timeline.ts'
-import { readCheckpoint, type WorktreeRefs } from '../git/history.ts'
+import { runningTurn, type Timeline } from '../core/timeline.ts'
+import { findByMarker, readCheckpoint, type WorktreeRefs } from '../git/history.ts'
 import { type Context, headOf, locked } from './context.ts'
-import { markLate, markOwnStop, markPrompt, markStep, markStop } from './mark-events.ts'
+import { markLate, markPrompt, markStep, markStop } from './mark-events.ts'
 import { besideOf, Recorder, type Snapshot, whileScanning } from './record.ts'
 import type { Scene } from './scene.ts'
 import { loadTimeline, readRefs } from './sessions.ts'
@@ -21,6 +21,8 @@ interface MarkerBase {
   messageId?: string
   /** It waited in a file while the lock was held: its snapshot is younger than it. */
   late?: boolean
+  /** When its client handed it over, if that was a while ago; ISO 8601, UTC. What its session did since goes before. */
+  handedAt?: string
 }
 
 export interface PromptMarker extends MarkerBase {
@@ -38,14 +40,14 @@ export interface StepMarker extends MarkerBase {
   /** Worktree paths, latin1 bytes. */
   paths?: string[]
   callId?: string
-  /** The `marker` of its turn's prompt, where the client knows it: a start after an unheard prompt opens that turn. */
+  /** The `marker` of its turn's prompt, where the client knows it: it is of no other; a start after an unheard prompt opens that turn. */
   turn?: string
 }
 
 export interface StopMarker extends MarkerBase {
   event: 'stop'
   status?: Exclude<TurnStatus, 'running'>
-  /** The `marker` of its turn's prompt, where the client knows it: it ends no other, and is heard after that was closed. */
+  /** The `marker` of its turn's prompt, where the client knows it: it ends no other, and says how that ended even late. */
   turn?: string
   /** Says that no turn runs any more (a session's end): nothing where none does. */
   onlyRunning?: boolean
@@ -110,8 +112,9 @@ export interface Recording {
 }
 
 /** Records a marker with a snapshot that is being taken. The caller holds the worktree's lock. @throws CkptError NOT_FOUND */
-export async function recordMarker(context: Context, given: Marker, recording: Recording): Promise<MarkResult> {
+export async function recordMarker(context: Context, told: Marker, recording: Recording): Promise<MarkResult> {
   const { env } = context
+  const given = asStored(told)
   const { arrived, reading, scanning } = recording
   const passed = () => env.monotonic() - arrived
   const [refs, head] = await Promise.all([reading, context.live?.headOfCall() ?? headOf(context)])
@@ -125,12 +128,12 @@ export async function recordMarker(context: Context, given: Marker, recording: R
     return { ...NOTHING, checkpoint: repeated, beside, turn, ms: passed(), abandoned: [], warnings }
   }
   const state = sessionState({ turns: timeline.turns.length, running: runningTurn(timeline) !== null, pending })
-  if (given.event === 'stop' && given.onlyRunning && state !== 'running')
+  const overtaken = isOvertaken(timeline, given)
+  if (given.event === 'stop' && given.onlyRunning && (state !== 'running' || overtaken))
     return { ...NOTHING, ms: passed(), abandoned: [], warnings: context.warnings }
-  const marker = state === 'idle' ? openingUnheard(timeline, given) : given
-  const overtaken = state === 'idle' ? endOvertaken(timeline, given) : null
+  const marker = state === 'idle' && !overtaken ? await openingUnheard(context, timeline, given) : given
   const first = marker.event === 'prompt' && !refs.sessions.get(marker.session)
-  const event = overtaken ? 'own-stop' : marker.event === 'step' && marker.start ? 'step-start' : marker.event
+  const event = marker.event === 'step' && marker.start ? 'step-start' : marker.event
   const { actions } = react(state, event)
   if (actions.includes('refuse-not-found')) {
     throw new CkptError(
@@ -146,16 +149,18 @@ export async function recordMarker(context: Context, given: Marker, recording: R
   const dirty = first && (await hadUncommittedChanges(context, { head, snapshot, signal: AbortSignal.timeout(left) }))
   const scene: Scene = { context, refs, timeline, snapshot, recorder: new Recorder(context, refs, head) }
   // A step that waited has no window any more: what it changed is claimed by its declared paths only.
-  const late = actions.includes('late') || (marker.event === 'step' && marker.late) || isEndOfEarlier(timeline, marker)
+  const late =
+    actions.includes('late') ||
+    (marker.event === 'step' && marker.late) ||
+    overtaken ||
+    (await isOfEarlier(context, timeline, marker))
   const done = await (late
     ? markLate(scene, marker)
     : marker.event === 'prompt'
       ? markPrompt(scene, marker, dirty)
       : marker.event === 'step'
         ? markStep(scene, marker)
-        : overtaken
-          ? markOwnStop(scene, overtaken, marker)
-          : markStop(scene, marker))
+        : markStop(scene, marker))
   const warnings = [...context.warnings, ...snapshotWarnings(snapshot)]
   if (dirty)
     warnings.push(
@@ -172,30 +177,31 @@ export async function recordMarker(context: Context, given: Marker, recording: R
  * A tool call that begins in a turn nobody announced (its prompt's hook was killed, or the agent went on by itself) opens
  * that turn: the state before the call is the state before the turn.
  */
-function openingUnheard(timeline: Timeline, marker: Marker): Marker {
+async function openingUnheard({ store }: Context, timeline: Timeline, marker: Marker): Promise<Marker> {
   if (marker.event !== 'step' || !marker.start || marker.turn === undefined || marker.late) return marker
   const { session, turn } = marker
-  const known = timeline.turns.some(({ before }) => before.marker === turn)
   const announced = timeline.turns.at(-1)?.before.marker !== undefined
-  if (known || !announced) return marker
+  if (!announced || (await findByMarker(store, turn))) return marker
   return { event: 'prompt', session, marker: turn, ...(timeline.agent === null ? {} : { agent: timeline.agent }) }
 }
 
-/**
- * The turn that a session's end closed as interrupted before the agent's own word on how it ended: clients do not wait for
- * the hooks of what failed. Not where something was recorded since.
- */
-function endOvertaken({ turns, tip }: Timeline, marker: Marker): (Turn & { after: Checkpoint }) | null {
-  const last = turns.at(-1)
-  if (marker.event !== 'stop' || marker.turn === undefined || last?.before.marker !== marker.turn) return null
-  const { after, status } = last
-  return after && after.id === tip?.id && status === 'interrupted' ? { ...last, after } : null
+/** With its ids as they come back from the store: a retry has to be known by them. */
+function asStored<M extends Marker>(marker: M): M {
+  const fields = Object.entries(marker)
+  return Object.fromEntries(fields.map(([name, one]) => [name, typeof one === 'string' ? wellFormed(one) : one])) as M
 }
 
-/** An end that came when the next turn ran already: it is not that one's. */
-function isEndOfEarlier({ turns }: Timeline, marker: Marker): boolean {
-  if (marker.event !== 'stop' || marker.turn === undefined) return false
-  return turns.slice(0, -1).some(({ before }) => before.marker === marker.turn)
+/** A step or an end of a turn that is over, while the next one runs already: it is not that one's. */
+async function isOfEarlier({ store }: Context, timeline: Timeline, marker: Marker): Promise<boolean> {
+  if (marker.event === 'prompt' || marker.turn === undefined) return false
+  const running = runningTurn(timeline)?.before.marker
+  if (running === undefined || running === marker.turn) return false
+  return (await findByMarker(store, marker.turn)) !== null
+}
+
+/** What was handed over before the newest of its session was made, and came through only now: it ends and replaces nothing. */
+function isOvertaken({ tip }: Timeline, { handedAt }: Marker): boolean {
+  return handedAt !== undefined && tip !== null && handedAt < tip.time
 }
 
 export function snapshotWarnings({ degraded, anew, beside }: Pick<Snapshot, 'degraded' | 'anew' | 'beside'>): string[] {

@@ -1,10 +1,9 @@
 /** Taking up the markers that waited, in the order in which they came, each exactly once. */
 import * as z from 'zod/mini'
-import { type Checkpoint, markerTrailer } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
-import { type Oid, parseSessionId } from '../core/ids.ts'
+import { parseSessionId } from '../core/ids.ts'
 import { errno } from '../env.ts'
-import { readCheckpoint } from '../git/history.ts'
+import { findByMarker } from '../git/history.ts'
 import type { Context } from './context.ts'
 import { logHookError } from './hook-log.ts'
 import { type Marker, recordMarker } from './mark.ts'
@@ -87,7 +86,7 @@ export async function takeUpMarkers(context: Context): Promise<string[]> {
       const path = `${directory}/${name}`
       try {
         const { id, marker } = parseWaiting(env.files.readFileSync(path, 'utf8'))
-        if (!(await findByMarker(context, id))) {
+        if (!(await findByMarker(store, id))) {
           const recording = { arrived: env.monotonic(), reading: readRefs(context), scanning }
           await recordMarker(context, { ...marker, marker: id, late: true }, recording)
           taken++
@@ -124,20 +123,4 @@ function sweep({ env }: Context, directory: string): void {
       if (errno(error) !== 'ENOENT') throw error
     }
   }
-}
-
-/** The checkpoint of this worktree that a marker id made, late ones included (git-rev-list(1) --grep). */
-async function findByMarker({ store }: Context, id: string): Promise<Checkpoint | null> {
-  const out = await store.git([
-    'rev-list',
-    '--fixed-strings',
-    `--grep=${markerTrailer(id)}`,
-    `--glob=${store.refPrefix}*`,
-  ])
-  for (const oid of out.toString('latin1').split('\n')) {
-    if (oid === '') continue
-    const checkpoint = await readCheckpoint(store, oid as Oid)
-    if (checkpoint.marker === id) return checkpoint
-  }
-  return null
 }

@@ -1,6 +1,6 @@
 /** Sessions of the worktree as timelines, and what was going on around a turn. */
 import { type BoundaryRecord, parseRecord } from '../core/boundary.ts'
-import type { Checkpoint } from '../core/checkpoint.ts'
+import { type Checkpoint, isOutside } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import type { SessionId } from '../core/ids.ts'
 import { readTimeline, runningTurn, type Timeline, type Turn, turnsOf } from '../core/timeline.ts'
@@ -136,6 +136,9 @@ export async function readActivity(
   return { checkpoints: [...found.values()].sort((a, b) => a.seq - b.seq), foreignTurns }
 }
 
+/** Whether a session whose newest checkpoint this is may have a turn that runs. */
+const mayRun = (newest: Checkpoint) => newest.kind !== 'manual' && (newest.kind !== 'after' || isOutside(newest))
+
 async function chainsSince({ store }: Context, one: SessionRefs, since: number, own: boolean): Promise<Checkpoint[][]> {
   const chains: Checkpoint[][] = []
   const back = (chain: Checkpoint[]) => {
@@ -143,7 +146,7 @@ async function chainsSince({ store }: Context, one: SessionRefs, since: number, 
     const first = chain.findIndex((c) => c.kind === 'before')
     return first >= 0 && chain[first]!.seq < since
   }
-  const running = one.live && one.live.kind !== 'after' && one.live.kind !== 'manual' && !one.live.late
+  const running = one.live && mayRun(one.live)
   if (one.live && (one.live.seq >= since || (running && !own)))
     chains.push(await readChainUntil(store, one.live.id, back))
   for (const { tip } of one.abandoned) if (tip.seq >= since) chains.push(await readChainUntil(store, tip.id, back))

@@ -272,8 +272,9 @@ async function unitsOf(
   const inScope = ({ parts, uncovered }: TurnChanges) => scoped(parts).length > 0 || scoped(uncovered).length > 0
   const tell = (changes: TurnChanges) => {
     const { number } = changes.turn
-    if (changes.turn.after?.inferred)
-      warnings.push(`The end of turn ${number} was not reported: it was taken to be the state before the next prompt.`)
+    const { inferred, late } = changes.turn.after ?? {}
+    if (inferred && late) warnings.push(`The end of turn ${number} was recorded late: it is the state of that moment.`)
+    else if (inferred) warnings.push(`The end of turn ${number} was not reported: it is the state when it was closed.`)
     const left = scoped(changes.unclaimed)
     if (left.length > 0 && !options.unclaimed) {
       warnings.push(

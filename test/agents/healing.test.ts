@@ -3,43 +3,8 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { hook, hookLog, storeOf } from '../support/agents.ts'
+import { claude, turnsOf } from '../support/claude-session.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
-
-/** Claude Code's payloads for one session. */
-function claude(scratch: Scratch, session = 's', more: { vars?: Record<string, string> } = {}) {
-  const say = async (hook_event_name: string, fields: Json = {}) => {
-    const ran = await hook(
-      scratch,
-      'claude',
-      { session_id: session, cwd: scratch.root, hook_event_name, ...fields },
-      more,
-    )
-    expect(ran).toEqual({ code: 0, stdout: '', stderr: '' })
-  }
-  return {
-    say,
-    prompt: (prompt_id: string, fields: Json = {}) =>
-      say('UserPromptSubmit', { prompt_id, prompt: `do ${prompt_id}`, ...fields }),
-    stop: (prompt_id: string) => say('Stop', { prompt_id }),
-    write: async (prompt_id: string, name: string, fields: Json = {}) => {
-      const call = {
-        prompt_id,
-        tool_name: 'Write',
-        tool_use_id: `${prompt_id}-${name}`,
-        tool_input: { file_path: scratch.at(name) },
-      }
-      await say('PreToolUse', { ...call, ...fields })
-      scratch.write({ [name]: `${name} of ${prompt_id}\n` })
-      await say('PostToolUse', { ...call, ...fields })
-    },
-  }
-}
-
-const turnsOf = (scratch: Scratch, ...args: string[]): [number, string, number][] =>
-  scratch
-    .ckpt('list', ...args)
-    .turns.toReversed()
-    .map((turn: Json) => [turn.n, turn.status, turn.steps.length])
 
 test("a missing end: the next prompt closes the turn as interrupted, a session's end too", async () => {
   const scratch = new Scratch().init()
@@ -53,41 +18,6 @@ test("a missing end: the next prompt closes the turn as interrupted, a session's
     [1, 'interrupted', 1],
     [2, 'interrupted', 0],
   ])
-})
-
-test("a turn's own end that its session's end overtook says how the turn ended", async () => {
-  const scratch = new Scratch().init()
-  const one = claude(scratch)
-  await one.prompt('p1')
-  await one.write('p1', 'b.txt')
-  await one.say('SessionEnd', { reason: 'other' })
-  scratch.write({ 'mine.txt': 'written after the end\n' })
-  await one.say('StopFailure', { prompt_id: 'p1', error: 'unknown' })
-  await one.say('StopFailure', { prompt_id: 'p1', error: 'unknown' })
-  expect(turnsOf(scratch)).toEqual([[1, 'failed', 1]])
-  scratch.ckpt('verify')
-  scratch.ckpt('undo')
-  expect([scratch.exists('b.txt'), scratch.exists('mine.txt')]).toEqual([false, true])
-  scratch.ckpt('redo')
-  await one.prompt('p2')
-  await one.stop('p1') // of an earlier turn that has its end
-  expect(turnsOf(scratch)[0]).toEqual([1, 'failed', 1])
-})
-
-test('an end that came when the next turn ran already does not end that one', async () => {
-  const scratch = new Scratch().init()
-  const one = claude(scratch)
-  await one.prompt('p1')
-  await one.prompt('p2')
-  await one.say('StopFailure', { prompt_id: 'p1', error: 'unknown' })
-  await one.write('p2', 'b.txt')
-  await one.stop('p2')
-  expect(turnsOf(scratch)).toEqual([
-    [1, 'interrupted', 0],
-    [2, 'completed', 1],
-  ])
-  scratch.ckpt('undo')
-  expect(scratch.exists('b.txt')).toBe(false)
 })
 
 test('double ends and retries are one; a step after the end is late', async () => {

@@ -18,6 +18,7 @@ function turn(number: number, more: Partial<Turn> = {}): Turn {
     steps: [],
     checkpoints: [after],
     status: 'completed',
+    disturbed: false,
     hidden: false,
     hiddenFromStep: null,
     abandoned: false,
