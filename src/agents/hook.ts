@@ -151,7 +151,8 @@ async function logPlace(env: Env, { directory }: Progress): Promise<string> {
   try {
     const here = await openContext(env, env.cwd, { forgiving: true })
     closeContext(here)
-    return here.exists ? here.store.worktreeDir : stateLog(env)
+    const { worktreeDir } = here.store
+    return env.files.existsSync(worktreeDir) ? worktreeDir : stateLog(env)
   } catch (error) {
     if (error instanceof CkptError) return stateLog(env)
     throw error

@@ -1,4 +1,4 @@
-/** The files of a store without which git takes it for none, and how to get them back. */
+/** The files and directories of a store without which git takes it for none, and how to get them back. */
 import type { Env } from '../env.ts'
 import { removeTree } from './parcel.ts'
 import { tryGit } from './process.ts'
@@ -8,11 +8,15 @@ import { readIfThere } from './whole-file.ts'
 /** Files that git wants to see before it takes a directory for a repository; they never change, from first line to last. */
 const FRAME = { HEAD: /^ref: refs\//, config: /^\[core\]\n.*\n\[gc\]\n\tauto = \d+\n/s }
 
+/** A copy that leaves empty directories out has no `refs` once all are packed. */
+const DIRECTORIES = ['objects', 'refs']
+
 /** Of those, the ones that are missing or are not what git wrote. */
 export function brokenFrame(env: Env, { directory }: StorePlace): string[] {
-  return Object.entries(FRAME).flatMap(([name, form]) =>
+  const files = Object.entries(FRAME).flatMap(([name, form]) =>
     form.test(readIfThere(env, `${directory}/store.git/${name}`)?.toString('latin1') ?? '') ? [] : [name],
   )
+  return [...files, ...DIRECTORIES.filter((name) => !env.files.existsSync(`${directory}/store.git/${name}`))]
 }
 
 /** Writes anew what {@link brokenFrame} names, or else a configuration that git cannot read. Returns their names. */

@@ -307,6 +307,13 @@ export function storeExists({ files }: Env, { directory }: StorePlace): boolean 
   return ['HEAD', 'objects'].some((name) => files.existsSync(`${directory}/store.git/${name}`))
 }
 
+/** Whether refs were moved in a store that is not there any more. */
+export function isStoreLost({ files }: Env, { directory }: StorePlace): boolean {
+  const worktrees = `${directory}/worktrees`
+  if (!files.existsSync(worktrees)) return false
+  return files.readdirSync(worktrees).some((name) => files.existsSync(`${worktrees}/${name}/tips`))
+}
+
 /** A store without anything in it, beside the place where it belongs. */
 export async function makeFrame(env: Env, place: StorePlace): Promise<string> {
   const { files } = env

@@ -37,8 +37,9 @@ import { uninstallOne } from './uninstall.ts'
 /** @throws CkptError USAGE, with the lines to add, where the hooks directory is not ours to write; CONFIG where git runs no hooks */
 export async function installHooks(context: Context): Promise<HooksResult> {
   repositoryOf(context)
-  if (context.exists) return locked(context, { command: 'hooks' }, () => install(context))
-  return install(context)
+  const { env, store } = context
+  if (!env.files.existsSync(store.worktreeDir)) return install(context)
+  return locked(context, { command: 'hooks' }, () => install(context))
 }
 
 async function install(context: Context): Promise<HooksResult> {

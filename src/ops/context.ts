@@ -5,7 +5,7 @@ import { printable } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { brokenFrame, mendFrame } from '../git/frame.ts'
 import { type HeadState, ignoreFiles, type Repository, readHead } from '../git/repository.ts'
-import { createStore, Store, type StorePlace, storeExists } from '../git/store.ts'
+import { createStore, isStoreLost, Store, type StorePlace, storeExists } from '../git/store.ts'
 import type { SnapshotCache } from '../snapshot/cache.ts'
 import type { Hint } from '../snapshot/scan.ts'
 import type { Worktree } from '../snapshot/worktree.ts'
@@ -21,7 +21,7 @@ export interface Context {
   config: Config
   place: StorePlace
   store: Store
-  /** False: nothing was ever recorded here; reading commands then see an empty store. */
+  /** False: nothing was ever recorded in this repository; reading commands then see an empty store. */
   exists: boolean
   warnings: string[]
   /** In the daemon: what it knows of the worktree without looking. */
@@ -81,6 +81,14 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
       `The store cannot be opened: ${broken.join(' and ')} of it is missing or damaged. ${outcome}`,
       { hints: ['ckpt doctor --fix'] },
     )
+  if (!exists && !options.create && !options.init && isStoreLost(env, place))
+    throw new CkptError(
+      'DAMAGED',
+      `The store is gone from ${printable(place.directory)}: what was recorded is only told of there. ${outcome}`,
+      {
+        hints: ['bring it back from a backup', `to begin anew: rm -r ${printable(place.directory)}`],
+      },
+    )
   const mended = exists && options.mend ? await mendFrame(env, place) : []
   if (mended.length > 0) warnings.push(`The store could not be opened: its ${mended.join(' and ')} was written anew.`)
   if (!exists && !found.repository && !options.init) {
@@ -97,11 +105,9 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
     exists = true
   }
   const store = Store.open(env, place)
-  // The common store may be there without this worktree's part; but where it has refs, only its directory is lost.
-  if (exists && !env.files.existsSync(store.worktreeDir)) {
-    exists = (await store.refs(store.refPrefix)).length > 0
-    if (exists) env.files.mkdirSync(store.worktreeDir, { recursive: true, mode: 0o700 })
-  }
+  // Only other worktrees may have been recorded in it, or this one's directory is lost.
+  if (exists && options.mend && !place.worktreeId.endsWith('-new'))
+    env.files.mkdirSync(store.worktreeDir, { recursive: true, mode: 0o700 })
   return {
     env,
     worktree: describeWorktree(found, place, ignored),

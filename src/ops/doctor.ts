@@ -138,14 +138,15 @@ const REMOTE = new Map([
   [0xfe534d42, 'SMB'],
 ])
 
-function checkFileSystem({ env, store }: Context): Finding {
-  const { type } = env.files.statfsSync(store.worktreeDir)
+function checkFileSystem({ env, store, place }: Context): Finding {
+  const directory = env.files.existsSync(store.worktreeDir) ? store.worktreeDir : place.directory
+  const { type } = env.files.statfsSync(directory)
   const remote = REMOTE.get(Number(type))
   try {
-    env.files.accessSync(store.worktreeDir, constants.W_OK)
+    env.files.accessSync(directory, constants.W_OK)
   } catch (error) {
     const detail = `the store cannot be written (${errno(error) ?? 'unknown'})`
-    return { name: 'store', ok: false, detail, mend: `chmod -R u+rwX ${store.worktreeDir}` }
+    return { name: 'store', ok: false, detail, mend: `chmod -R u+rwX ${directory}` }
   }
   if (remote)
     return {

@@ -4,7 +4,7 @@ import { CkptError } from '../core/errors.ts'
 import { isRepresentable, pathToText, printable, type RelativePath } from '../core/paths.ts'
 import { runGit } from '../git/process.ts'
 import { Directories } from '../snapshot/directories.ts'
-import { isStats, look, permissions, readPath } from '../snapshot/disk.ts'
+import { behindSymlink, isStats, look, permissions, readPath } from '../snapshot/disk.ts'
 import { listUntracked } from '../snapshot/listing.ts'
 import { type SnapshotView, viewOf } from '../snapshot/view.ts'
 import { walkDirectories } from '../snapshot/walk.ts'
@@ -68,7 +68,7 @@ async function checkNew(context: Context, view: SnapshotView, files: FileMap): P
   const different: Difference[] = []
   for (const path of new Set([...(listed?.untracked ?? []), ...tracked])) {
     if (files.has(path) || uncoveredAt(view.beside, path) || excluded(path) || !isRepresentable(path)) continue
-    if (isOurs(worktree, path)) continue
+    if (isOurs(worktree, path) || behindSymlink(env, worktree.root, path)) continue
     const stats = look(env, worktree.root, path)
     if (!isStats(stats) || !(stats.isFile() || stats.isSymbolicLink())) continue
     if (stats.size > limits.maxFileSize && !known.has(path)) continue
@@ -80,7 +80,7 @@ async function checkNew(context: Context, view: SnapshotView, files: FileMap): P
 /** Directories that were empty, and permission modes. */
 function checkDirectories({ env, worktree }: Context, { beside }: SnapshotView, files: readonly string[]) {
   const had = new Set<string>(beside.emptyDirectories)
-  for (const path of files)
+  for (const path of [...files, ...beside.emptyDirectories])
     for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) had.add(path.slice(0, at))
   const walk = walkDirectories(env, {
     root: worktree.root,

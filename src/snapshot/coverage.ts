@@ -38,7 +38,10 @@ export async function coverage(
     ...taken.uncovered,
     ...listed.nested
       .filter((path) => !isOurs(worktree, path))
-      .map((path): Uncovered => ({ path: directoryKey(path), reason: 'nested-repo', print: printOf(`${path}/.git`) })),
+      .map((path): Uncovered => {
+        const print = `${printOf(path)} ${printOf(`${path}/.git`)}` // its own entries, and its repository's
+        return { path: directoryKey(path), reason: 'nested-repo', print }
+      }),
     ...walk.dotGit.map((path): Uncovered => ({ path, reason: 'nested-repo', print: printOf(path) })),
     ...walk.specials.map(({ path, print }): Uncovered => ({ path, reason: 'special', print })),
     ...walk.unreadable.map((path): Uncovered => ({ path, reason: 'unreadable' })),

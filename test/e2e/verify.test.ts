@@ -272,6 +272,44 @@ test('--worktree: every file, mode and empty directory is that of the last check
   expect(await problems(scratch, { worktree: true })).toEqual([])
 })
 
+test('--worktree: nested empty directories, and a tracked directory that became a link, are as they were recorded', async () => {
+  const scratch = new Scratch().init({ 'dir/b.txt': 'b\n' })
+  fs.mkdirSync(scratch.at('one/two'), { recursive: true })
+  fs.renameSync(scratch.at('dir'), scratch.at('moved'))
+  fs.symlinkSync('moved', scratch.at('dir'))
+  scratch.ckpt('snapshot')
+  expect(await problems(scratch, { worktree: true })).toEqual([])
+  fs.rmdirSync(scratch.at('one/two'))
+  expect((await problems(scratch, { worktree: true })).join()).toContain('one/two (deleted)')
+})
+
+test('from a worktree that recorded nothing itself, the whole store is looked at', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  const there = `${scratch.base}/linked`
+  scratch.git('worktree', 'add', '-q', there)
+  const said = (...args: string[]) => scratch.run([...args, '--json'], { cwd: scratch.root })
+  scratch.run(['mark', 'prompt', '--session', 'theirs'], { cwd: there })
+  expect(JSON.parse(said('verify').stdout).checkpoints).toBe(1)
+  expect(said('doctor').code).toBe(0)
+  expect(JSON.parse(said('list', '--all-worktrees', '--sessions').stdout).sessions).toHaveLength(1)
+  expect(said('export', `${scratch.base}/bundle`).code).toBe(0)
+  const [object] = fs
+    .readdirSync(`${storeOf(scratch)}/objects`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /^..\/.{38}$/.test(name))
+  fs.chmodSync(`${storeOf(scratch)}/objects/${object}`, 0o600)
+  fs.writeFileSync(`${storeOf(scratch)}/objects/${object}`, 'zzzz')
+  expect(said('verify').code).toBe(7)
+  expect(fs.readdirSync(scratch.at('.git/ckpt/worktrees'))).toHaveLength(1)
+})
+
+test('a store that is gone is damage, not nothing', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  fs.rmSync(storeOf(scratch), { recursive: true })
+  for (const command of ['verify', 'list', 'status', 'doctor', 'prune'])
+    expect([command, scratch.run([command]).code]).toEqual([command, 7])
+})
+
 test('--ref: which commits recorded turns account for', async () => {
   const scratch = new Scratch().init()
   scratch.turn('edit', () => scratch.write({ 'a.txt': 'two\n' }))

@@ -61,6 +61,17 @@ test.each([
   expect(scratch.read('a.txt')).toBe('one\n')
 })
 
+test('a store without its directory of refs, as a copy leaves it out once all are packed, is put right', () => {
+  const scratch = threeTurns()
+  inStore(scratch, 'pack-refs', '--all')
+  fs.rmSync(path.join(storeOf(scratch), 'refs'), { recursive: true })
+  for (const command of ['list', 'verify', 'undo', 'doctor'])
+    expect([command, scratch.tryCkpt(command).code]).toEqual([command, 7])
+  expect(scratch.ckpt('doctor', '--fix').warnings.join()).toContain('its refs was written anew')
+  scratch.ckpt('undo', '--turns', '3')
+  expect(scratch.read('a.txt')).toBe('one\n')
+})
+
 test('a configuration of the store that git cannot read amid its lines is written anew', () => {
   const scratch = threeTurns()
   const file = path.join(storeOf(scratch), 'config')

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { type Json, type RunOptions, Scratch } from '../support/scratch.ts'
 
 /** The program in another directory of the same scratch place. */
@@ -74,6 +74,27 @@ test('environments: a linked worktree of a bare repository', () => {
   expect(fs.existsSync(`${bare}/ckpt/store.git`)).toBe(true)
   expect(there.json('status').gitDir).toBe(`${bare}/worktrees/tree`)
 })
+
+test.each([false, true])(
+  'environments: entries that a turn makes and removes in a nested repository are told of (daemon %s)',
+  (watched) => {
+    const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+    scratch.git('init', '-q', 'nested')
+    scratch.write({ 'nested/theirs.txt': 'theirs\n' })
+    if (watched) {
+      scratch.ckpt('daemon', 'start')
+      onTestFinished(() => void scratch.run(['daemon', 'stop']))
+    }
+    for (const session of ['first', 'second']) {
+      scratch.ckpt('mark', 'prompt', '--session', session)
+      scratch.write({ [`${session}.txt`]: '' })
+      if (session === 'second') fs.rmSync(scratch.at('nested/theirs.txt'))
+      scratch.ckpt('mark', 'stop', '--session', session)
+    }
+    const uncovered = (session: string) => scratch.ckpt('show', '1', '--session', session).uncovered
+    expect([uncovered('first'), uncovered('second')]).toEqual([[], [{ path: 'nested/', reason: 'nested-repo' }]])
+  },
+)
 
 test('environments: a submodule is a place of its own, and to its parent a nested repository', () => {
   const scratch = new Scratch().init()
