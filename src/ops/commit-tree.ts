@@ -29,11 +29,14 @@ export const sameEntry = (a: Entry, b: Entry): boolean =>
 export class CommitBlobs {
   readonly #context: Context
   readonly #filtered: ReadonlySet<string>
+  /** Where the disk's executable bits mean nothing (core.fileMode): those of the index. */
+  readonly #modes: ReadonlyMap<string, string> | null
   readonly #clean = new Map<string, Promise<Oid>>()
 
-  private constructor(context: Context, filtered: ReadonlySet<string>) {
+  private constructor(context: Context, filtered: ReadonlySet<string>, modes: ReadonlyMap<string, string> | null) {
     this.#context = context
     this.#filtered = filtered
+    this.#modes = modes
   }
 
   /** Asks git once which of these paths are converted on their way in (gitattributes(5), core.autocrlf). */
@@ -41,8 +44,10 @@ export class CommitBlobs {
     const { env, worktree } = context
     const cwd = worktree.root
     const { tryUsersGit } = await import('../git/users-git.ts')
-    const crlf = await tryUsersGit(env, { args: ['config', '--get', 'core.autocrlf'], cwd })
-    if (!['', 'false'].includes(crlf.stdout.toString('utf8').trim())) return new CommitBlobs(context, new Set(paths))
+    const setting = async (...args: string[]) =>
+      (await tryUsersGit(env, { args: ['config', '--get', ...args], cwd })).stdout.toString('utf8').trim()
+    const modes = (await setting('--type=bool', 'core.fileMode')) === 'false' ? await indexModes(context) : null
+    if (!['', 'false'].includes(await setting('core.autocrlf'))) return new CommitBlobs(context, new Set(paths), modes)
     const attributes = ['text', 'crlf', 'eol', 'filter', 'ident', 'working-tree-encoding']
     const out = await runUsersGit(env, {
       args: ['check-attr', '-z', '--stdin', ...attributes],
@@ -54,7 +59,7 @@ export class CommitBlobs {
     for (let i = 0; i + 2 < fields.length; i += 3) {
       if (!['unspecified', 'unset'].includes(fields[i + 2]!)) filtered.add(fields[i]!)
     }
-    return new CommitBlobs(context, filtered)
+    return new CommitBlobs(context, filtered, modes)
   }
 
   /** What the repository holds for a state of the worktree; undefined: nothing that can be committed. */
@@ -62,7 +67,8 @@ export class CommitBlobs {
     if (state.kind === 'absent' || state.kind === 'directory') return null
     if (state.kind === 'unknown') return undefined
     if (state.type === 'link') return { mode: '120000', oid: state.oid }
-    const mode = state.mode & 0o100 ? '100755' : '100644'
+    const isProgram = this.#modes ? this.#modes.get(path) === '100755' : (state.mode & 0o100) !== 0
+    const mode = isProgram ? '100755' : '100644'
     if (!this.#filtered.has(path)) return { mode, oid: state.oid }
     const key = `${path}\0${state.oid}`
     const known = this.#clean.get(key) ?? this.#cleaned(path, state.oid)
@@ -163,4 +169,10 @@ export async function mergeEntries(
   const mode = ours.mode === base.mode ? theirs.mode : ours.mode
   const oid = await blobs.merge(base.oid, ours.oid, theirs.oid)
   return oid === null ? undefined : { mode, oid }
+}
+
+async function indexModes({ env, worktree }: Context): Promise<Map<string, string>> {
+  const out = await runUsersGit(env, { args: ['ls-files', '--stage', '-z'], cwd: worktree.root })
+  const rows = out.toString('latin1').split('\0')
+  return new Map(rows.map((row) => [row.slice(row.indexOf('\t') + 1), row.slice(0, 6)]))
 }

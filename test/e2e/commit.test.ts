@@ -189,6 +189,26 @@ test('while another git holds the index nothing is committed; where it comes in 
   expect(commit(scratch).json.commit).toBe(null)
 })
 
+test('where executable bits mean nothing (core.fileMode), those that git knows are committed', () => {
+  const scratch = new Scratch().init({ 'plain.txt': 'one\n', 'run.sh': '#!/bin/sh\n' })
+  scratch.git('update-index', '--chmod=+x', 'run.sh')
+  scratch.git('-c', 'user.name=n', '-c', 'user.email=n@example.com', 'commit', '-qm', 'a program')
+  scratch.git('config', 'core.fileMode', 'false')
+  scratch.turn('work', () => {
+    scratch.write({ 'new.txt': 'new\n', 'run.sh': '#!/bin/sh\necho\n', 'plain.txt': 'two\n' })
+    for (const name of ['new.txt', 'plain.txt']) fs.chmodSync(scratch.at(name), 0o777)
+  })
+  expect(commit(scratch, ['-m', 'work']).code).toBe(0)
+  expect(
+    scratch
+      .git('ls-tree', 'HEAD')
+      .replaceAll(/ blob \S+\t/g, ' ')
+      .trim()
+      .split('\n')
+      .sort(),
+  ).toEqual(['100644 new.txt', '100644 plain.txt', '100755 run.sh'])
+})
+
 test('two sessions: each commits its own', () => {
   const scratch = new Scratch().init({ 'a.txt': lines() })
   scratch.turn('one', () => scratch.write({ 'a.txt': lines([3, 'x']), 'x.txt': 'x\n' }), 'x')
