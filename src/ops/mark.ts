@@ -21,7 +21,7 @@ interface MarkerBase {
   messageId?: string
   /** It waited in a file while the lock was held: its snapshot is younger than it. */
   late?: boolean
-  /** When its client handed it over, if that was a while ago; ISO 8601, UTC. What its session did since goes before. */
+  /** When its client handed it over, if that was a while ago; ISO 8601, UTC. A turn that began since goes before. */
   handedAt?: string
 }
 
@@ -199,9 +199,12 @@ async function isOfEarlier({ store }: Context, timeline: Timeline, marker: Marke
   return (await findByMarker(store, marker.turn)) !== null
 }
 
-/** What was handed over before the newest of its session was made, and came through only now: it ends and replaces nothing. */
-function isOvertaken({ tip }: Timeline, { handedAt }: Marker): boolean {
-  return handedAt !== undefined && tip !== null && handedAt < tip.time
+/** What was handed over before the newest turn of its session began, and came through only now: it ends and replaces nothing. */
+function isOvertaken({ turns }: Timeline, marker: Marker): boolean {
+  const begun = turns.at(-1)?.before
+  if (marker.handedAt === undefined || !begun) return false
+  const isOfIt = marker.event !== 'prompt' && marker.turn !== undefined && marker.turn === begun.marker
+  return !isOfIt && marker.handedAt < begun.time
 }
 
 export function snapshotWarnings({ degraded, anew, beside }: Pick<Snapshot, 'degraded' | 'anew' | 'beside'>): string[] {
