@@ -1,5 +1,6 @@
 /** Turns whose hooks did not run, taken from the agent's own record. The record is only read. */
 import type { SessionId, TurnNumber } from '../core/ids.ts'
+import { runningTurn } from '../core/timeline.ts'
 import type { Context } from '../ops/context.ts'
 import { mark } from '../ops/mark.ts'
 import { notePrompt, timelineOf, turnElsewhere, turnKnownBy } from '../ops/said.ts'
@@ -9,9 +10,19 @@ import { markerId } from './payload.ts'
 /**
  * known: it is recorded. described: it was recorded without its text, and has it now. recorded: it is a turn now, of which
  * no files are known. passed-over: turns that came after it are recorded, and their order stays. of-parent: a turn of the
- * session that this one was forked from.
+ * session that this one was forked from. at-work: left out, for it would close a turn that its hooks still tell of.
  */
-export type Outcome = 'known' | 'described' | 'recorded' | 'passed-over' | 'of-parent'
+export type Outcome = 'known' | 'described' | 'recorded' | 'passed-over' | 'of-parent' | 'at-work'
+
+/** Milliseconds: an agent that wrote nothing for so long is not at work on its last prompt. */
+const HOUR = 3_600_000
+
+export interface Said {
+  prompts: readonly SaidPrompt[]
+  /** Milliseconds since 1970: when the record was last written to. */
+  written: number
+  arrived: number
+}
 
 export interface ImportedPrompt extends SaidPrompt {
   outcome: Outcome
@@ -21,7 +32,7 @@ export interface ImportedPrompt extends SaidPrompt {
 export async function importTranscript(
   context: Context,
   agent: Agent,
-  { prompts, arrived }: { prompts: readonly SaidPrompt[]; arrived: number },
+  { prompts, written, arrived }: Said,
 ): Promise<ImportedPrompt[]> {
   const done: ImportedPrompt[] = []
   let forkedFrom: SessionId | null = null
@@ -44,6 +55,11 @@ export async function importTranscript(
     if (original) {
       forkedFrom = original.session
       done.push({ ...prompt, outcome: 'of-parent', turn: original.number })
+      continue
+    }
+    const mayGoOn = prompt.end === null && later.length === 0 && context.env.now() - written < HOUR
+    if (mayGoOn || runningTurn(timeline)) {
+      done.push({ ...prompt, outcome: 'at-work', turn: null })
       continue
     }
     // What was there before and after it is not known any more: it owns nothing, for both are what is there now.

@@ -16,6 +16,9 @@ const [ONE, TWO, THREE] = [
   '8a8fc3e7-79cc-478a-81dc-930dc13c21ef',
 ]
 
+/** What the hooks of its two turns call them. */
+const [FIRST, SECOND] = ['145e6229-97a2-4bd0-ac30-adb33d638c62', '4bb67091-0c3c-4ef6-b6d1-4984c3ef5bbf']
+
 /** A record as a file of this place. */
 function transcript(scratch: Scratch, name: 'two-turns' | 'fork'): string {
   const text = fs.readFileSync(path.join(DATA, `claude-${name}.jsonl`), 'utf8').replaceAll('$WORK', scratch.root)
@@ -65,9 +68,9 @@ test('prompts, message ids and the tree of a conversation; the file is only read
 
 test('what hooks recorded is known; a prompt that they did not hear is added to its turn', async () => {
   const scratch = new Scratch().init()
-  await say(scratch, 'UserPromptSubmit', { prompt_id: '145e6229-97a2-4bd0-ac30-adb33d638c62', prompt: 'one' })
-  await say(scratch, 'Stop', { prompt_id: '145e6229-97a2-4bd0-ac30-adb33d638c62' })
-  const unheard = { prompt_id: '4bb67091-0c3c-4ef6-b6d1-4984c3ef5bbf', tool_name: 'Bash', tool_use_id: 't1' }
+  await say(scratch, 'UserPromptSubmit', { prompt_id: FIRST, prompt: 'one' })
+  await say(scratch, 'Stop', { prompt_id: FIRST })
+  const unheard = { prompt_id: SECOND, tool_name: 'Bash', tool_use_id: 't1' }
   await say(scratch, 'PreToolUse', unheard)
   expect(outcomes(scratch, transcript(scratch, 'two-turns'))).toEqual([
     [1, 'known'],
@@ -79,10 +82,66 @@ test('what hooks recorded is known; a prompt that they did not hear is added to 
 
 test('a turn that lies before one that is recorded is passed over: numbers keep their order', async () => {
   const scratch = new Scratch().init()
-  await say(scratch, 'UserPromptSubmit', { prompt_id: '4bb67091-0c3c-4ef6-b6d1-4984c3ef5bbf', prompt: 'two' })
+  await say(scratch, 'UserPromptSubmit', { prompt_id: SECOND, prompt: 'two' })
   expect(outcomes(scratch, transcript(scratch, 'two-turns'))).toEqual([
     [null, 'passed-over'],
     [1, 'known'],
+  ])
+})
+
+/** The same record as it was while its last turn was at work. */
+function unended(scratch: Scratch): string {
+  const file = transcript(scratch, 'two-turns')
+  const lines = fs.readFileSync(file, 'utf8').split('\n')
+  const end = lines.findLastIndex((line) => line.includes('"end_turn"'))
+  fs.writeFileSync(file, `${lines.slice(0, end).join('\n')}\n`)
+  return file
+}
+
+test('a turn that may still be at work is left out, and its work stays its own', async () => {
+  const scratch = new Scratch().init()
+  await say(scratch, 'UserPromptSubmit', { prompt_id: FIRST, prompt: 'one' })
+  await say(scratch, 'Stop', { prompt_id: FIRST })
+  const { prompts, warnings } = scratch.ckpt('import-transcript', 'claude', unended(scratch))
+  expect(prompts.map((one: Json) => [one.turn, one.outcome])).toEqual([
+    [1, 'known'],
+    [null, 'at-work'],
+  ])
+  expect(warnings.join()).toMatch(/still be at work.*import/)
+  const call = { prompt_id: SECOND, tool_name: 'Write', tool_use_id: 't1', tool_input: { file_path: scratch.at('t1') } }
+  await say(scratch, 'PreToolUse', call)
+  scratch.write({ t1: 'by the agent\n' })
+  await say(scratch, 'PostToolUse', call)
+  await say(scratch, 'Stop', { prompt_id: SECOND })
+  scratch.ckpt('undo')
+  expect(scratch.exists('t1')).toBe(false)
+})
+
+test('a last turn without an end is an interrupted one where nothing was written for an hour', () => {
+  const scratch = new Scratch().init()
+  const file = unended(scratch)
+  const longAgo = Date.now() / 1000 - 3700
+  fs.utimesSync(file, longAgo, longAgo)
+  expect(outcomes(scratch, file)).toEqual([
+    [1, 'recorded'],
+    [2, 'recorded'],
+  ])
+  expect(scratch.ckpt('list').turns.map(({ status }: Json) => status)).toEqual(['interrupted', 'completed'])
+})
+
+test('a running turn is closed by no prompt that the record has after it', async () => {
+  const scratch = new Scratch().init()
+  await say(scratch, 'UserPromptSubmit', { prompt_id: FIRST, prompt: 'one' })
+  const file = transcript(scratch, 'two-turns')
+  expect(outcomes(scratch, file)).toEqual([
+    [1, 'known'],
+    [null, 'at-work'],
+  ])
+  expect(scratch.ckpt('list').turns).toMatchObject([{ n: 1, status: 'running' }])
+  await say(scratch, 'Stop', { prompt_id: FIRST })
+  expect(outcomes(scratch, file)).toEqual([
+    [1, 'known'],
+    [2, 'recorded'],
   ])
 })
 

@@ -2,6 +2,7 @@ import { type ImportedPrompt, importTranscript, type Outcome } from '../../agent
 import { AGENT_NAMES, findAgent } from '../../agents/registry.ts'
 import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
+import { statIfThere } from '../../env.ts'
 import { readIfThere } from '../../git/whole-file.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
 import { absolute } from '../arguments.ts'
@@ -14,7 +15,10 @@ const WORDS: Record<Outcome, string> = {
   recorded: 'recorded now, without its files',
   'passed-over': 'passed over: later turns are recorded',
   'of-parent': 'recorded in the session that this one was forked from',
+  'at-work': 'left out: its session may still be at work',
 }
+const AT_WORK =
+  'Some prompts were left out, for a turn of their session may still be at work: import the transcript again when it has ended.'
 
 /** Characters of a prompt that are shown. */
 const SHOWN = 60
@@ -30,6 +34,7 @@ const command: Command = async ({ env, args, cwd, arrived }) => {
   }
   const file = absolute(cwd, String(args.file))
   const bytes = readIfThere(env, file)
+  const written = statIfThere(env.files, file)?.mtimeMs ?? 0
   if (bytes === null) throw new CkptError('NOT_FOUND', `There is no file ${file}. Nothing was recorded.`)
   const reader = transcripts.reader()
   reader.add(`${bytes.toString('utf8')}\n`)
@@ -39,13 +44,15 @@ const command: Command = async ({ env, args, cwd, arrived }) => {
   }
   const context = await openContext(env, cwd, { create: true, forgiving: true })
   try {
-    const prompts = await importTranscript(context, agent, { prompts: said, arrived })
+    const prompts = await importTranscript(context, agent, { prompts: said, written, arrived })
+    const isAtWork = prompts.some(({ outcome }) => outcome === 'at-work')
+    const warnings = [...context.warnings, ...(isAtWork ? [AT_WORK] : [])]
     return {
-      json: { agent: name, prompts: prompts.map(promptJson) },
+      json: { agent: name, prompts: prompts.map(promptJson), warnings },
       text: table(
         prompts.map((one) => [one.turn === null ? '-' : String(one.turn), WORDS[one.outcome], firstLine(one)]),
       ),
-      warnings: context.warnings,
+      warnings,
     }
   } finally {
     closeContext(context)
