@@ -61,7 +61,8 @@ function isPrompt(line: Line): boolean {
 export class ClaudeTranscript implements TranscriptReader {
   /** In the order of the transcript. */
   readonly prompts: SaidPrompt[] = []
-  readonly #parents = new Map<string, string | null>()
+  /** For each line the one above it, or one further up. */
+  readonly #up = new Map<string, string | null>()
   readonly #byLine = new Map<string, SaidPrompt>()
   readonly #turns = new Set<string>()
   #rest = ''
@@ -77,8 +78,9 @@ export class ClaudeTranscript implements TranscriptReader {
 
   #take(line: Line): void {
     const { uuid, parentUuid = null, promptId } = line
-    const parent = this.#above(parentUuid)
-    this.#parents.set(uuid, parentUuid)
+    const top = this.#top(parentUuid)
+    this.#up.set(uuid, top === uuid ? null : top)
+    const parent = top === null ? null : (this.#byLine.get(top) ?? null)
     if (isPrompt(line) && !this.#turns.has(promptId!)) {
       const prompt = promptOf(line, parent)
       this.prompts.push(prompt)
@@ -90,15 +92,21 @@ export class ClaudeTranscript implements TranscriptReader {
     } else if (parent && line.type === 'user' && INTERRUPTED.test(textOf(line))) parent.end = 'interrupted'
   }
 
-  /** The prompt that a line was said in answer to. */
-  #above(uuid: string | null): SaidPrompt | null {
-    const seen = new Set<string>()
-    for (let at = uuid; at !== null && !seen.has(at); at = this.#parents.get(at) ?? null) {
-      const prompt = this.#byLine.get(at)
-      if (prompt) return prompt
-      seen.add(at)
+  /**
+   * From a line up: the prompt that it was said in answer to, or a line that was not read (yet); null: neither. The lines
+   * passed on the way lead there at once from then on: a turn is not walked for each of its lines.
+   */
+  #top(from: string | null): string | null {
+    const passed: string[] = []
+    let at = from
+    while (at !== null && !this.#byLine.has(at)) {
+      const up = this.#up.get(at)
+      if (up === undefined) break
+      passed.push(at)
+      at = up
     }
-    return null
+    for (const one of passed) this.#up.set(one, at)
+    return at
   }
 }
 

@@ -187,6 +187,46 @@ test('damaged lines are passed over, an interrupt is one, and no prompt at all i
   expect(scratch.ckpt('list').turns).toEqual([])
 })
 
+test('a turn of many lines is not walked for each of them, whether its prompt was read or not', () => {
+  const line = (n: number, more: Json) => JSON.stringify({ uuid: `u${n}`, parentUuid: `u${n - 1}`, ...more })
+  const asked = line(1, { type: 'user', promptId: 'p', sessionId: SESSION, message: { content: 'long' } })
+  const answers = Array.from({ length: 20_000 }, (_, i) => line(i + 2, { type: 'assistant', message: {} }))
+  const last = line(20_002, { type: 'assistant', message: { stop_reason: 'end_turn' } })
+  const { get } = Map.prototype
+  for (const prompts of [[asked], []]) {
+    const reader = new ClaudeTranscript()
+    let left = 20 * answers.length
+    Map.prototype.get = function (key) {
+      if (--left < 0) throw new Error('more steps than lines, by far')
+      return get.call(this, key)
+    }
+    try {
+      reader.add(`${[...prompts, ...answers, last].join('\n')}\n`)
+    } finally {
+      Map.prototype.get = get
+    }
+    expect(reader.prompts.map(({ end }) => end)).toEqual(prompts.map(() => 'completed'))
+  }
+})
+
+test('lines that come before those above them, and lines in a circle', () => {
+  const line = (uuid: string, parentUuid: string | null, more: Json) => JSON.stringify({ uuid, parentUuid, ...more })
+  const ended = { type: 'assistant', message: { stop_reason: 'end_turn' } }
+  const reader = new ClaudeTranscript()
+  const lines = [
+    line('c', 'b', { type: 'assistant' }),
+    line('b', 'a', { type: 'assistant' }),
+    line('a', null, { type: 'user', promptId: 'p', sessionId: SESSION, message: { content: 'asked' } }),
+    line('x', 'y', { type: 'assistant' }),
+    line('y', 'x', ended),
+    line('z', 'z', ended),
+  ]
+  reader.add(`${lines.join('\n')}\n`)
+  expect(reader.prompts.map(({ end }) => end)).toEqual([null])
+  reader.add(`${line('d', 'c', ended)}\n`)
+  expect(reader.prompts.map(({ end }) => end)).toEqual(['completed'])
+})
+
 test('while a daemon runs, a turn that no hook tells of is recorded as it is written down', async () => {
   const scratch = new Scratch().init()
   const directory = path.join(scratch.home, '.claude/projects', scratch.root.replaceAll(/[^A-Za-z0-9]/g, '-'))
