@@ -2,6 +2,7 @@
  * Watches an agent's own records while a daemon runs: a turn whose hooks did not run is recorded as soon as it is written
  * down. The records are only read.
  */
+import { setImmediate } from 'node:timers/promises'
 import type { FSWatcher } from 'chokidar'
 import type { SessionId } from '../core/ids.ts'
 import { type Env, statIfThere } from '../env.ts'
@@ -10,7 +11,7 @@ import { type Marker, mark } from '../ops/mark.ts'
 import { timelineOf, turnKnownBy } from '../ops/said.ts'
 import type { Agent, SaidPrompt, TranscriptReader, Transcripts } from './agent.ts'
 import { markerId } from './payload.ts'
-import { readFrom } from './transcript.ts'
+import { GrowingFile } from './transcript.ts'
 
 export interface TranscriptWatchOptions {
   agent: Agent & { transcripts: Transcripts }
@@ -26,12 +27,9 @@ export interface TranscriptWatchOptions {
 const GRACE = 100
 const LOOK_AGAIN = 5000
 
-/** A transcript, and how far it was read. */
 interface Followed {
   reader: TranscriptReader
-  size: number
-  /** The beginning of a line. */
-  rest: Buffer
+  file: GrowingFile
 }
 
 export class TranscriptWatch {
@@ -43,6 +41,7 @@ export class TranscriptWatch {
   #watcher: FSWatcher | null = null
   #looking: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | null = null
+  #stopped = false
   /** There was nothing when we came. */
   #allNew = false
   readonly #files = new Map<string, Followed>()
@@ -91,6 +90,7 @@ export class TranscriptWatch {
   }
 
   async stop(): Promise<void> {
+    this.#stopped = true
     if (this.#timer) clearTimeout(this.#timer)
     for (const timer of this.#due.values()) clearTimeout(timer)
     this.#due.clear()
@@ -100,7 +100,16 @@ export class TranscriptWatch {
   /** What was said before we came is for `ckpt import-transcript`. */
   #passOver(path: string): void {
     const size = statIfThere(this.#env.files, path)?.size ?? 0
-    this.#files.set(path, { reader: this.#options.agent.transcripts.reader(), size, rest: Buffer.alloc(0) })
+    this.#follow(path, size)
+  }
+
+  #follow(path: string, from: number): Followed {
+    const followed = {
+      reader: this.#options.agent.transcripts.reader(),
+      file: new GrowingFile(this.#env, path, from),
+    }
+    this.#files.set(path, followed)
+    return followed
   }
 
   #failed(error: unknown): void {
@@ -118,22 +127,18 @@ export class TranscriptWatch {
   }
 
   /** What was added to a transcript since the last look, and all prompts of this worktree in what was read of it. */
-  #read(path: string): readonly SaidPrompt[] {
-    const { root, agent } = this.#options
-    const file = this.#files.get(path) ?? { reader: agent.transcripts.reader(), size: 0, rest: Buffer.alloc(0) }
-    this.#files.set(path, file)
-    const added = readFrom(this.#env, path, file.size)
-    file.size += added.length
-    // Only whole lines: the last one may end in the middle of a character.
-    const bytes = Buffer.concat([file.rest, added])
-    const end = bytes.lastIndexOf(0x0a) + 1
-    file.rest = bytes.subarray(end)
-    file.reader.add(bytes.toString('utf8', 0, end))
-    return file.reader.prompts.filter(({ cwd }) => cwd === null || cwd === root || cwd.startsWith(`${root}/`))
+  async #read(path: string): Promise<readonly SaidPrompt[]> {
+    const { root } = this.#options
+    const { reader, file } = this.#files.get(path) ?? this.#follow(path, 0)
+    for (let lines = file.next(); lines !== null && !this.#stopped; lines = file.next()) {
+      reader.add(lines)
+      await setImmediate() // hooks are waiting
+    }
+    return reader.prompts.filter(({ cwd }) => cwd === null || cwd === root || cwd.startsWith(`${root}/`))
   }
 
   async #look(path: string): Promise<void> {
-    for (const prompt of this.#read(path)) {
+    for (const prompt of await this.#read(path)) {
       // A fork takes its parent's prompts along.
       if (prompt.time !== null && Date.parse(prompt.time) < this.#since) continue
       const settled = this.#settled.get(prompt.marker)

@@ -1,8 +1,12 @@
-/** An agent's own record of a conversation: only read, and only its end. */
+/** An agent's own record of a conversation: only read; its end, or as it grows. */
 import { type Env, errno, statIfThere } from '../env.ts'
 
 /** Bytes. */
 const TAIL = 8 * 2 ** 20
+/** Bytes that are read at once of a record that is read from its beginning. */
+const PIECE = 2 ** 20
+/** Bytes: no message is so long, and a string cannot be much longer. */
+const LONGEST_LINE = 256 * 2 ** 20
 
 /** The lines of a transcript's end in which these words are, oldest first: of some megabytes only those are made text. */
 export function linesWith(env: Env, path: string, words: string): string[] {
@@ -17,8 +21,51 @@ export function linesWith(env: Env, path: string, words: string): string[] {
   return lines
 }
 
-/** What a file holds from a place on (null: its end); empty where there is none. It is only read. */
-export function readFrom({ files }: Env, path: string, from: number | null): Buffer {
+/** Reads a file in pieces, and further when it has grown. A piece may end in the middle of a line, or of a character. */
+export class GrowingFile {
+  readonly #env: Env
+  readonly #path: string
+  #at: number
+  /** The beginning of a line, in pieces. */
+  #begun: Buffer[] = []
+  #length = 0
+
+  constructor(env: Env, path: string, from = 0) {
+    this.#env = env
+    this.#path = path
+    this.#at = from
+  }
+
+  /** The lines that the next piece ends, which may be none; null: that was all, so far. */
+  next(): string | null {
+    const piece = readFrom(this.#env, this.#path, this.#at, PIECE)
+    if (piece.length === 0) return null
+    this.#at += piece.length
+    const end = piece.lastIndexOf(0x0a) + 1
+    let lines = ''
+    if (end > 0) {
+      lines = Buffer.concat([...this.#begun, piece.subarray(0, end)]).toString('utf8')
+      this.#begin()
+    }
+    this.#begun.push(piece.subarray(end))
+    this.#length += piece.length - end
+    if (this.#length > LONGEST_LINE) this.#begin() // its end will be no line that anybody understands
+    return lines
+  }
+
+  #begin(): void {
+    this.#begun = []
+    this.#length = 0
+  }
+
+  /** What is there of a line without an end. */
+  rest(): string {
+    return Buffer.concat(this.#begun).toString('utf8')
+  }
+}
+
+/** What a file holds from a place on (null: its end), at most so many bytes; empty where there is none. It is only read. */
+export function readFrom({ files }: Env, path: string, from: number | null, most = TAIL): Buffer {
   const nothing = Buffer.alloc(0)
   if (!path.startsWith('/') || path.includes('\0')) return nothing
   let fd: number
@@ -33,8 +80,8 @@ export function readFrom({ files }: Env, path: string, from: number | null): Buf
   }
   try {
     const { size } = files.fstatSync(fd)
-    const start = from ?? Math.max(0, size - TAIL)
-    const bytes = Buffer.alloc(Math.max(0, Math.min(size - start, TAIL)))
+    const start = from ?? Math.max(0, size - most)
+    const bytes = Buffer.alloc(Math.max(0, Math.min(size - start, most)))
     let read = 0
     while (read < bytes.length) {
       const count = files.readSync(fd, bytes, read, bytes.length - read, start + read)

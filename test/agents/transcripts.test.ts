@@ -1,8 +1,11 @@
 // Turns whose hooks did not run, from the agent's own record. The record here is one of Claude Code 2.1.197, and what is done to it.
 import fs from 'node:fs'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { ClaudeTranscript } from '../../src/agents/claude-transcript.ts'
+import { findAgent } from '../../src/agents/registry.ts'
+import { TranscriptWatch } from '../../src/agents/transcript-watch.ts'
+import { realEnv } from '../../src/env.ts'
 import { hook } from '../support/agents.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
@@ -256,6 +259,34 @@ test('while a daemon runs, a turn that no hook tells of is recorded as it is wri
   await until('completed', 2)
   scratch.ckpt('undo', '--to', '1')
   expect(scratch.exists('by-agent.txt')).toBe(false)
+})
+
+test('a prompt far behind the beginning of a new transcript is seen', async () => {
+  const scratch = new Scratch().init()
+  const directory = path.join(scratch.home, '.claude/projects', scratch.root.replaceAll(/[^A-Za-z0-9]/g, '-'))
+  fs.mkdirSync(directory, { recursive: true })
+  const agent = (await findAgent('claude'))!
+  let seen = 0
+  const watch = new TranscriptWatch(
+    { ...realEnv(), home: scratch.home, vars: scratch.vars },
+    {
+      agent: { ...agent, transcripts: agent.transcripts! },
+      root: scratch.root,
+      inTurn: async () => {
+        seen++
+      },
+      log: (...said) => expect.fail(JSON.stringify(said)),
+    },
+  )
+  await watch.start()
+  onTestFinished(() => watch.stop())
+  const printed = JSON.stringify({ type: 'attachment', uuid: 'x', text: '€'.repeat(300_000) })
+  const long = JSON.stringify({ type: 'attachment', uuid: 'y', text: '€'.repeat(3 * 2 ** 20) })
+  fs.writeFileSync(
+    path.join(directory, `${SESSION}.jsonl`),
+    `${[...Array(20).fill(printed), long, ...newLines(scratch)].join('\n')}\n`,
+  )
+  await expect.poll(() => seen, { timeout: 20_000 }).toBe(2)
 })
 
 test('watch.transcripts: false leaves them alone', async () => {
