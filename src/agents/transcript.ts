@@ -6,7 +6,7 @@ const TAIL = 8 * 2 ** 20
 /** Bytes that are read at once of a record that is read from its beginning. */
 const PIECE = 2 ** 20
 /** Bytes: no message is so long, and a string cannot be much longer. */
-const LONGEST_LINE = 256 * 2 ** 20
+const LONGEST_LINE = 64 * 2 ** 20
 
 /** The lines of a transcript's end in which these words are, oldest first: of some megabytes only those are made text. */
 export function linesWith(env: Env, path: string, words: string): string[] {

@@ -1,4 +1,5 @@
 // Turns whose hooks did not run, from the agent's own record. The record here is one of Claude Code 2.1.197, and what is done to it.
+import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -8,7 +9,7 @@ import { TranscriptWatch } from '../../src/agents/transcript-watch.ts'
 import { realEnv } from '../../src/env.ts'
 import { hook } from '../support/agents.ts'
 import { startDaemon } from '../support/daemon.ts'
-import { type Json, Scratch } from '../support/scratch.ts'
+import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 const DATA = path.resolve(import.meta.dirname, '../data/transcripts')
 const SESSION = '519ca2a3-d7c8-46f4-a5c7-d5399746c2d5'
@@ -188,6 +189,35 @@ test('damaged lines are passed over, an interrupt is one, and no prompt at all i
   expect(scratch.tryCkpt('import-transcript', 'claude', file).code).toBe(2)
   expect(scratch.tryCkpt('import-transcript', 'gemini', file).code).toBe(2)
   expect(scratch.ckpt('list').turns).toEqual([])
+})
+
+test('what is no file is refused, and not waited for', () => {
+  const scratch = new Scratch().init()
+  const pipe = path.join(scratch.home, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  for (const file of [scratch.home, pipe]) {
+    const line = [PROGRAM, 'import-transcript', 'claude', file, '--json']
+    const { status, stdout } = spawnSync(process.execPath, line, {
+      cwd: scratch.root,
+      env: scratch.vars,
+      encoding: 'utf8',
+      timeout: 20_000,
+    })
+    const { error } = JSON.parse(stdout || '{}')
+    expect([file, status, error?.code]).toEqual([file, 2, 'USAGE'])
+    expect(error.message).toMatch(/no file.*Nothing was recorded/)
+  }
+  expect(scratch.ckpt('list').turns).toEqual([])
+})
+
+test('a file of some gigabytes is read, and a line that is no message passed over', () => {
+  const scratch = new Scratch().init()
+  const file = transcript(scratch, 'two-turns')
+  fs.truncateSync(file, 2 ** 31 + 4096) // a hole: zeros
+  expect(outcomes(scratch, file)).toEqual([
+    [1, 'recorded'],
+    [2, 'recorded'],
+  ])
 })
 
 test('a turn of many lines is not walked for each of them, whether its prompt was read or not', () => {

@@ -1,9 +1,9 @@
 import { type ImportedPrompt, importTranscript, type Outcome } from '../../agents/import-transcript.ts'
 import { AGENT_NAMES, findAgent } from '../../agents/registry.ts'
+import { GrowingFile } from '../../agents/transcript.ts'
 import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
-import { statIfThere } from '../../env.ts'
-import { readIfThere } from '../../git/whole-file.ts'
+import { type Env, statIfThere } from '../../env.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
 import { absolute } from '../arguments.ts'
 import type { Command } from '../command.ts'
@@ -33,11 +33,11 @@ const command: Command = async ({ env, args, cwd, arrived }) => {
     throw new CkptError('USAGE', `${why} Nothing was recorded.`, { hints })
   }
   const file = absolute(cwd, String(args.file))
-  const bytes = readIfThere(env, file)
-  const written = statIfThere(env.files, file)?.mtimeMs ?? 0
-  if (bytes === null) throw new CkptError('NOT_FOUND', `There is no file ${file}. Nothing was recorded.`)
+  const written = writtenAt(env, file)
   const reader = transcripts.reader()
-  reader.add(`${bytes.toString('utf8')}\n`)
+  const growing = new GrowingFile(env, file)
+  for (let lines = growing.next(); lines !== null; lines = growing.next()) reader.add(lines)
+  reader.add(`${growing.rest()}\n`)
   const said = reader.prompts
   if (said.length === 0) {
     throw new CkptError('BAD_MARKER', `${file} holds no prompt of ${agent.title}. Nothing was recorded.`)
@@ -56,6 +56,27 @@ const command: Command = async ({ env, args, cwd, arrived }) => {
     }
   } finally {
     closeContext(context)
+  }
+}
+
+const HINTS = ['ckpt import-transcript --help']
+
+/** Milliseconds since 1970. @throws CkptError NOT_FOUND, USAGE: it is none that can be read */
+function writtenAt({ files }: Env, file: string): number {
+  try {
+    const stats = statIfThere(files, file)
+    if (stats === null) throw new CkptError('NOT_FOUND', `There is no file ${file}. Nothing was recorded.`)
+    if (!stats.isFile())
+      throw new CkptError('USAGE', `${file} is no file that can be read. Nothing was recorded.`, { hints: HINTS })
+    files.accessSync(file, 4) // R_OK: access(2)
+    return stats.mtimeMs
+  } catch (error) {
+    if (error instanceof CkptError) throw error
+    const why = error instanceof Error ? error.message : String(error)
+    throw new CkptError('USAGE', `${file} cannot be read: ${why}. Nothing was recorded.`, {
+      hints: HINTS,
+      cause: error,
+    })
   }
 }
 
