@@ -72,13 +72,16 @@ function readText(env: Env, path: string): { target: string; text: string | null
     target = linkedTo(env, path)
   }
   let bytes: Buffer | null
+  let text: string
   try {
+    // A pipe would wait for ever.
+    if (statIfThere(env.files, target)?.isFile() === false) throw new Error('it is no file')
     bytes = readIfThere(env, target)
+    if (bytes === null) return { target, text: null }
+    text = bytes.toString('utf8')
   } catch (error) {
     throw unreadable(path, error)
   }
-  if (bytes === null) return { target, text: null }
-  const text = bytes.toString('utf8')
   if (!Buffer.from(text, 'utf8').equals(bytes)) {
     throw new CkptError('CONFIG', `${path} cannot be read: it is not UTF-8. Nothing was changed.`, {
       hints: [`edit ${path}, then run the command again`],

@@ -62,6 +62,7 @@ export function settingThatIs(
   for (const path of files) {
     let node: Node
     try {
+      if (!disk.statSync(path).isFile()) continue // a pipe would wait for ever
       node = parseJsonc(disk.readFileSync(path, 'utf8'))
     } catch {
       continue // not there, or the agent cannot read it either

@@ -1,10 +1,11 @@
 // Our entry in the agents' settings: shown, appended, and taken out to the exact bytes.
+import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { append, applyEdits, dataOf, parseJsonc, take } from '../../src/agents/jsonc.ts'
-import { type Json, Scratch } from '../support/scratch.ts'
+import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 const FILES: Record<string, string> = {
   claude: '.claude/settings.json',
@@ -35,6 +36,15 @@ const SETTINGS: [string, string][] = [
 ]
 
 const strip = (text: string) => dataOf(parseJsonc(text)) as Json
+
+/** The program, which is ended where it waits for something. */
+const inTime = (scratch: Scratch, line: string[]) =>
+  spawnSync(process.execPath, [PROGRAM, ...line, '--json'], {
+    cwd: scratch.root,
+    env: scratch.vars,
+    encoding: 'utf8',
+    timeout: 20_000,
+  })
 
 test.each(SETTINGS)('install and uninstall give the bytes back: %s', (_, text) => {
   const scratch = new Scratch().init()
@@ -243,6 +253,33 @@ test('settings that cannot be read are named, and the other agents are said all 
     const refused = scratch.tryCkpt('agent', 'install', agent)
     expect([agent, refused.code, refused.document.error.code]).toEqual([agent, 2, 'CONFIG'])
   }
+  const { stdout } = scratch.run(['agent', 'status'])
+  expect(stdout).toMatch(/^cursor .*\nNot installed: opencode\. .*\n$/) // of the others nobody knows
+})
+
+test('a pipe in the place of settings is refused, and not waited for', () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('agent', 'install', 'cursor')
+  const file = path.join(scratch.home, '.claude/settings.json')
+  fs.mkdirSync(path.dirname(file))
+  const pipe = path.join(scratch.home, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  fs.symlinkSync(pipe, file)
+  for (const line of [
+    ['agent', 'status'],
+    ['agent', 'install', 'claude'],
+    ['agent', 'uninstall', 'claude'],
+  ]) {
+    const { status, stdout } = inTime(scratch, line)
+    const { error } = JSON.parse(stdout || '{}')
+    expect([...line, status, error?.code]).toEqual([...line, 2, 'CONFIG'])
+    expect(error.message).toBe(`${file} cannot be read: it is no file. Nothing was changed.`)
+  }
+  fs.rmSync(file)
+  scratch.ckpt('agent', 'install', 'claude')
+  fs.mkdirSync(scratch.at('.claude'))
+  fs.symlinkSync(pipe, scratch.at('.claude/settings.local.json'))
+  expect(inTime(scratch, ['doctor']).stdout).toContain('it is no file')
 })
 
 test('a link that leads nowhere yet stays one', () => {

@@ -95,29 +95,26 @@ function status(
   agents: readonly Agent[],
   { scopes, places }: { scopes: readonly Scope[]; places: Places },
 ): Output {
-  const unread: CkptError[] = []
+  const unread: { agent: string; error: CkptError }[] = []
   const rows = agents.flatMap((agent) =>
     scopes.flatMap((scope) => {
       try {
         return standing(env, agent, { scope, places }) ?? []
       } catch (error) {
         if (!(error instanceof CkptError)) throw error
-        unread.push(error) // the others are said all the same
+        unread.push({ agent: agent.name, error }) // the others are said all the same
         return []
       }
     }),
   )
-  const [first] = unread
+  const errors = unread.map(({ error }) => error)
+  const [first] = errors
+  const message = errors.map((error) => error.message).join(' ')
+  const hints = errors.flatMap((error) => error.hints)
   return {
     json: { agents: rows.map(({ agent, ...rest }) => ({ name: agent, ...rest })) },
-    text: agentStatusText(rows),
-    ...(first
-      ? {
-          ok: false,
-          exitCode: first.exitCode,
-          error: { code: first.code, message: unread.map(({ message }) => message).join(' '), hints: [...first.hints] },
-        }
-      : {}),
+    text: agentStatusText(rows, { unread: unread.map(({ agent }) => agent) }),
+    ...(first ? { ok: false, exitCode: first.exitCode, error: { code: first.code, message, hints } } : {}),
   }
 }
 

@@ -42,13 +42,15 @@ export function agentChangeText(
   return lines.join('\n')
 }
 
-export function agentStatusText(rows: readonly Standing[]): string {
+/** Of agents whose settings could not be read nobody knows that they are not installed. */
+export function agentStatusText(rows: readonly Standing[], { unread }: { unread: readonly string[] }): string {
   const shown = rows.filter((row) => row.installed)
   const lines = shown.map(
     ({ agent, scope, path, missing }) =>
       `${agent.padEnd(9)} ${scope.padEnd(8)} ${printable(path)}${missing.length > 0 ? `  (not for ${missing.join(', ')})` : ''}`,
   )
-  const none = [...new Set(rows.map(({ agent }) => agent))].filter((name) => !shown.some(({ agent }) => agent === name))
+  const known = new Set([...unread, ...shown.map(({ agent }) => agent)])
+  const none = [...new Set(rows.map(({ agent }) => agent))].filter((name) => !known.has(name))
   if (none.length > 0) lines.push(`Not installed: ${none.join(', ')}. Install: ckpt agent install NAME`)
   return lines.join('\n')
 }
