@@ -44,6 +44,9 @@ const DEEPEST = 200
 /** White space, or one comment. */
 const BLANK = /[ \t\r\n]+|\/\/[^\n]*|\/\*[\s\S]*?\*\//y
 
+/** Numbers, and what JSON has names for. */
+const WORD = /-?\d[\d.eE+-]*|true|false|null/y
+
 class Reader {
   at: number
   readonly #text: string
@@ -110,18 +113,32 @@ class Reader {
   }
 
   #scalar(): string | number | boolean | null {
-    const pattern = /"(?:[^"\\\n]|\\.)*"|-?\d[\d.eE+-]*|true|false|null/y
-    pattern.lastIndex = this.at
-    const found = pattern.exec(this.#text)
-    if (!found) this.fail('a value is missing')
+    const written = this.#text[this.at] === '"' ? this.#string() : this.#word()
+    if (written === '') this.fail('a value is missing')
     let value: unknown
     try {
-      value = JSON.parse(found[0])
+      value = JSON.parse(written)
     } catch {
       this.fail('a value is not JSON')
     }
-    this.at += found[0].length
+    this.at += written.length
     return value as string | number | boolean | null
+  }
+
+  #word(): string {
+    WORD.lastIndex = this.at
+    return WORD.exec(this.#text)?.[0] ?? ''
+  }
+
+  /** With its quotes; empty: it has no end on its line. A pattern for it would need a stack as deep as it is long. */
+  #string(): string {
+    for (let to = this.at + 1; to < this.#text.length; to++) {
+      const character = this.#text[to]
+      if (character === '\n') return ''
+      if (character === '\\') to++
+      else if (character === '"') return this.#text.slice(this.at, to + 1)
+    }
+    return ''
   }
 }
 

@@ -236,6 +236,16 @@ test('taking an element out of any list leaves the others, however it is laid ou
   )
 })
 
+test('strings of any length are read, and damaged ones are not', () => {
+  const long = 'x"\\\n/*ä'.repeat(3_000_000)
+  const text = JSON.stringify({ [long]: long, n: 1 })
+  expect(strip(text)[long] === long).toBe(true)
+  const { end } = parseJsonc(text)
+  expect(end).toBe(text.length)
+  for (const bad of ['"', '"x', '"x\\', '"x\\"', '"x\ny"', '"\\x"', '"\t"', '"\\\n"'])
+    expect(() => parseJsonc(bad), bad).toThrow(SyntaxError)
+})
+
 test('settings that cannot be read are named, and the other agents are said all the same', () => {
   const scratch = new Scratch().init()
   scratch.ckpt('agent', 'install', 'cursor')
