@@ -3,7 +3,7 @@
  * percent-encoded, so that no text from an agent can look like a trailer or break a line. Prompts are not in it.
  */
 import { CkptError } from './errors.ts'
-import { isOid, type Oid, parseOid, type SessionId, type TurnNumber } from './ids.ts'
+import { isOid, type Oid, type SessionId, type TurnNumber } from './ids.ts'
 
 export type CheckpointKind = 'before' | 'step' | 'after' | 'manual' | 'safety'
 export type TurnStatus = 'running' | 'completed' | 'interrupted' | 'failed'
@@ -127,36 +127,55 @@ export function formatMessage(meta: CheckpointMeta): string {
 }
 
 const kinds = new Set<string>(['before', 'step', 'after', 'manual', 'safety'])
+const statuses = new Set<string>(['completed', 'interrupted', 'failed'])
+const promptKinds = new Set<string>(['prompt', 'command', 'shell', 'compaction'])
+
+/** Whether a text is a time as we write it: ISO 8601 UTC with milliseconds. */
+export function isTime(text: string): boolean {
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text) && !Number.isNaN(Date.parse(text))
+}
+
 const damaged = (why: string) =>
   new CkptError('DAMAGED', `A checkpoint's commit cannot be read (${why}). Nothing was changed.`, {
     hints: ['ckpt verify'],
   })
 
-/** A commit object's bytes (git's `commit` format) to a checkpoint. @throws CkptError DAMAGED */
+/**
+ * A commit object's bytes (git's `commit` format) to a checkpoint. What we would not have written is damage: git, reading
+ * the same bytes, could take it for something else than is read here.
+ * @throws CkptError DAMAGED
+ */
 export function parseCheckpoint(id: Oid, commit: string): Checkpoint {
+  const fail = (why: string) => damaged(`${id}: ${why}`)
   const split = commit.indexOf('\n\n')
-  if (split < 0) throw damaged(`${id}: no header`)
-  let tree: Oid | undefined
-  const parents: Oid[] = []
-  for (const line of commit.slice(0, split).split('\n')) {
-    if (line.startsWith('tree ')) tree = parseOid(line.slice(5))
-    else if (line.startsWith('parent ')) parents.push(parseOid(line.slice(7)))
-  }
+  if (split < 0) throw fail('no header')
+  if (commit.includes('\0')) throw fail('a NUL byte, where git stops reading')
+  const { tree, parents } = parseHeader(commit.slice(0, split), id, fail)
   const one = new Map<string, string>()
   const paths: string[] = []
   for (const line of commit.slice(split + 2).split('\n')) {
     const match = /^Ckpt-([A-Za-z-]+): (.*)$/.exec(line)
     if (!match) continue
     if (match[1] === 'Path') paths.push(Buffer.from(decode(match[2]!), 'base64').toString('latin1'))
+    else if (one.has(match[1]!)) throw fail(`Ckpt-${match[1]} twice`)
     else one.set(match[1]!, decode(match[2]!))
   }
-  const kind = one.get('Kind')
-  const seq = Number(one.get('Seq'))
-  const beside = one.get('Beside')
-  const session = one.get('Session')
-  if (!tree || !kind || !kinds.has(kind) || !session || !beside || !isOid(beside) || !Number.isSafeInteger(seq)) {
-    throw damaged(`${id}: trailers missing`)
+  const text = (key: string) => one.get(key)
+  const checked = (key: string, fits: (text: string) => boolean) => {
+    const value = one.get(key)
+    if (value !== undefined && !fits(value)) throw fail(`Ckpt-${key} is ${JSON.stringify(value.slice(0, 80))}`)
+    return value
   }
+  const number = (key: string) => {
+    const value = checked(key, (digits) => /^[1-9]\d*$/.test(digits) && Number.isSafeInteger(Number(digits)))
+    return value === undefined ? undefined : Number(value)
+  }
+  const kind = checked('Kind', (name) => kinds.has(name))
+  const seq = number('Seq')
+  const beside = checked('Beside', isOid)
+  const session = text('Session')
+  const time = checked('Time', isTime)
+  if (!kind || !session || !beside || !time || seq === undefined) throw fail('trailers missing')
   const meta: Checkpoint = {
     id,
     tree,
@@ -164,15 +183,14 @@ export function parseCheckpoint(id: Oid, commit: string): Checkpoint {
     kind: kind as CheckpointKind,
     session: session as SessionId,
     seq,
-    beside,
-    time: one.get('Time') ?? new Date(0).toISOString(),
+    beside: beside as Oid,
+    time,
   }
-  const text = (key: string) => one.get(key)
   const set = <K extends keyof CheckpointMeta>(key: K, value: CheckpointMeta[K] | undefined) => {
     if (value !== undefined) meta[key] = value as Checkpoint[K]
   }
-  if (one.has('Turn')) meta.turn = Number(one.get('Turn')) as TurnNumber
-  if (one.has('Step')) meta.step = Number(one.get('Step'))
+  set('turn', number('Turn') as TurnNumber | undefined)
+  set('step', number('Step'))
   for (const [key, name] of [
     ['start', 'Start'],
     ['late', 'Late'],
@@ -190,17 +208,35 @@ export function parseCheckpoint(id: Oid, commit: string): Checkpoint {
   set('tool', text('Tool'))
   if (paths.length > 0) meta.paths = paths
   set('callId', text('Call-Id'))
-  set('status', text('Status') as CheckpointMeta['status'])
-  set('hidden', text('Hidden'))
-  set('promptKind', text('Prompt-Kind') as PromptKind | undefined)
+  set('status', checked('Status', (name) => statuses.has(name)) as CheckpointMeta['status'])
+  // The git hooks read a line of it: nothing in it may end one.
+  set(
+    'hidden',
+    checked('Hidden', (list) => /^[\d,]*$/.test(list)),
+  )
+  set('promptKind', checked('Prompt-Kind', (name) => promptKinds.has(name)) as PromptKind | undefined)
   set('parentSession', text('Parent-Session'))
-  const head = text('Head')
-  if (head) meta.head = parseOid(head)
+  set('head', checked('Head', isOid) as Oid | undefined)
   set('branch', text('Branch'))
   set('op', text('Op'))
-  const record = text('Record')
-  if (record) meta.record = parseOid(record)
+  set('record', checked('Record', isOid) as Oid | undefined)
   return meta
+}
+
+/** One tree, at most one parent, and who wrote it: a header more, such as `encoding`, would change how git reads the rest. */
+function parseHeader(header: string, id: Oid, fail: (why: string) => CkptError): { tree: Oid; parents: Oid[] } {
+  const named: Record<string, Oid[]> = { tree: [], parent: [] }
+  for (const line of header.split('\n')) {
+    const [, key, value] = /^(tree|parent|author|committer) (.*)$/.exec(line) ?? []
+    if (key === undefined) throw fail('a header that ckpt does not write')
+    if (!named[key]) continue
+    if (!isOid(value!) || value.length !== id.length) throw fail(`its ${key} is no object id`)
+    named[key].push(value)
+  }
+  const { tree, parent } = named
+  if (tree!.length !== 1) throw fail(`${tree!.length} trees`)
+  if (parent!.length > 1) throw fail(`${parent!.length} parents`)
+  return { tree: tree![0]!, parents: parent! }
 }
 
 /** A turn's id: stays when its number means something else in another session. */

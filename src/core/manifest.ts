@@ -1,4 +1,5 @@
 /** What a parcel says of itself: one JSON document beside the checkpoints that it carries. */
+import { isTime } from './checkpoint.ts'
 import { CkptError } from './errors.ts'
 import { isOid, type Oid } from './ids.ts'
 
@@ -38,6 +39,7 @@ export function parseManifest(bytes: Buffer): Manifest {
   if (found?.format !== FORMAT || found.version !== 1) throw damaged('another format, or a newer version')
   const { origin, worktree, hash, time, refs, cut, prompts } = found
   if (typeof origin !== 'string' || typeof worktree !== 'string' || typeof time !== 'string') throw damaged('origin')
+  if (!isTime(time)) throw damaged('time')
   if (hash !== 'sha1' && hash !== 'sha256') throw damaged('hash')
   if (!Array.isArray(refs) || !refs.every((one) => isLeaf(String(one?.leaf)) && isOid(String(one?.id))))
     throw damaged('refs')

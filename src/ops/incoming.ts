@@ -60,8 +60,7 @@ export async function readIncoming(parcel: Parcel, ref: ParcelRef, seen = new Se
   }
   for (const checkpoint of incoming.checkpoints.values())
     await checkOne(parcel, incoming, { checkpoint, trees, beside, seen })
-  for (const { leaf, id } of manifest.refs)
-    if (!incoming.checkpoints.has(id)) throw wrong(`${leaf} names checkpoint ${id}, which did not come along`)
+  for (const { leaf, id } of manifest.refs) checkRef(leaf, incoming.checkpoints.get(id), id)
   for (const id of prompts.keys()) if (!incoming.checkpoints.has(id)) throw wrong(`a prompt belongs to no checkpoint`)
   return incoming
 }
@@ -95,12 +94,11 @@ interface Parts {
 }
 
 async function checkOne(parcel: Parcel, incoming: Incoming, { checkpoint, trees, beside, seen }: Parts): Promise<void> {
-  const { id, tree, parents, record } = checkpoint
+  const { id, tree, record } = checkpoint
   const { objects } = parcel
-  parseSessionId(checkpoint.session)
-  const parent = parents[0]
-  if (parent && !incoming.checkpoints.has(parent) && !incoming.manifest.cut.includes(id))
-    throw wrong(`the parent of checkpoint ${id} did not come along`)
+  checkNumbers(checkpoint)
+  if (!isSession(checkpoint.session)) throw wrong(`checkpoint ${id} is of no session`)
+  for (const parent of checkpoint.parents) checkParent(incoming, checkpoint, parent)
   if (trees.get(tree) !== tree) throw wrong(`the snapshot of checkpoint ${id} did not come along`)
   const needed = (oid: Oid) => {
     if (beside.get(oid) !== oid) throw wrong(`what lies beside checkpoint ${id} did not come along`)
@@ -117,8 +115,41 @@ async function checkOne(parcel: Parcel, incoming: Incoming, { checkpoint, trees,
   if (!record || seen.has(record)) return
   seen.add(record)
   const told = parseRecord(await needed(record))
+  if (told.session !== checkpoint.session) throw wrong(`checkpoint ${id} has the record of another session`)
   for (const unit of told.units) for (const { path } of unit.changes) checkPath(path, isPart)
   for (const oid of recordObjects(told)) await needed(oid)
+}
+
+function checkRef(leaf: string, checkpoint: Checkpoint | undefined, id: Oid): void {
+  if (!checkpoint) throw wrong(`${leaf} names checkpoint ${id}, which did not come along`)
+  if (leaf === 'boundary' && !checkpoint.record) throw wrong(`${leaf} names checkpoint ${id}, which has no record`)
+}
+
+function checkParent({ checkpoints, manifest }: Incoming, { id, seq }: Checkpoint, parent: Oid): void {
+  const one = checkpoints.get(parent)
+  if (!one && !manifest.cut.includes(id)) throw wrong(`the parent of checkpoint ${id} did not come along`)
+  if (one && one.seq >= seq) throw wrong(`checkpoint ${id} does not come after its parent`)
+}
+
+/**
+ * We count on from what came, and never come near the end of the safe integers (2^53) from here: a checkpoint a
+ * millisecond for thirty years. Turns and steps have a digit less than what can be asked for by number: see parseTarget.
+ */
+const HIGHEST = { seq: 2 ** 40, turn: 99_999_999, step: 99_999_999 } as const
+
+function checkNumbers(checkpoint: Checkpoint): void {
+  for (const name of ['seq', 'turn', 'step'] as const)
+    if ((checkpoint[name] ?? 0) > HIGHEST[name])
+      throw wrong(`checkpoint ${checkpoint.id} says it is ${name} ${checkpoint[name]}`)
+}
+
+function isSession(text: string): boolean {
+  try {
+    parseSessionId(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** A name that stays in its directory. */

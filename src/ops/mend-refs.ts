@@ -146,20 +146,19 @@ export async function readKnown({ store }: Context, whole: Refs['whole']): Promi
   for (const row of out.toString('latin1').split('\n')) {
     const [oid, type] = row.split(' ')
     if (type !== 'commit') continue
-    const text = await textOf(store, oid as Oid)
-    if (text.endsWith('\n\nprompts\n')) known.prompts.push(oid as Oid)
-    else if (text.includes('\nCkpt-Kind: ')) known.checkpoints.set(oid as Oid, parseCheckpoint(oid as Oid, text))
+    await learn(store, oid as Oid, known)
   }
   return known
 }
 
-/** Empty: it cannot be read. */
-async function textOf(store: Store, commit: Oid): Promise<string> {
+/** A commit that cannot be read, or is no checkpoint that we would write, tells nothing. */
+async function learn(store: Store, commit: Oid, known: Known): Promise<void> {
   try {
-    return (await store.objects.get(commit, 'commit')).toString('utf8')
+    const text = (await store.objects.get(commit, 'commit')).toString('utf8')
+    if (text.endsWith('\n\nprompts\n')) known.prompts.push(commit)
+    else if (text.includes('\nCkpt-Kind: ')) known.checkpoints.set(commit, parseCheckpoint(commit, text))
   } catch (error) {
-    if (error instanceof CkptError && error.code === 'DAMAGED') return ''
-    throw error
+    if (!(error instanceof CkptError && error.code === 'DAMAGED')) throw error
   }
 }
 

@@ -8,6 +8,13 @@ import { cloneOf, twoTurns } from '../support/transport.ts'
 
 const me = { GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@b', GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@b' }
 
+interface Made {
+  tree?: string
+  /** The commit's bytes. */
+  words?: (commit: string) => string
+  manifest?: (one: any) => any
+}
+
 /** What the bundle of a stranger may hold: one checkpoint of a good one, made over. */
 class Forgery {
   readonly #git: (args: string[], input?: Buffer | string) => string
@@ -15,6 +22,7 @@ class Forgery {
 
   constructor(scratch: Scratch, bundle: string) {
     const gitDir = path.join(scratch.base, `forged-${path.basename(bundle)}`)
+    fs.rmSync(gitDir, { recursive: true, force: true })
     execFileSync('git', ['init', '-q', '--bare', gitDir], { env: scratch.vars })
     this.#git = (args, input = '') =>
       execFileSync('git', [`--git-dir=${gitDir}`, ...args], { env: { ...scratch.vars, ...me }, input }).toString(
@@ -49,25 +57,25 @@ class Forgery {
     this.#git(['ls-tree', tree, name]).split(/[ \t]/)[2] ?? this.#git(['mktree'], '').trim()
 
   /** The bundle with another commit in the place of its newest checkpoint, and whatever else. */
-  write(file: string, { tree, manifest = (one) => one }: { tree?: string; manifest?: (one: any) => any }): string {
+  write(file: string, { tree, words = (one) => one, manifest = (one) => one }: Made): string {
     const { manifest: old } = this
     const live = old.refs.find(({ leaf }: { leaf: string }) => leaf === 'live')!.id
     const fan = (id: string) => [id.slice(0, 2), id.slice(2)]
     let root = this.#git(['rev-parse', `${this.#ref}^{tree}`]).trim()
     let text = JSON.stringify(old)
-    if (tree) {
-      const commit = this.#git(['cat-file', 'blob', `${this.#ref}:commits/${fan(live).join('/')}`]).replace(
+    const commit = words(
+      this.#git(['cat-file', 'blob', `${this.#ref}:commits/${fan(live).join('/')}`]).replace(
         /^tree .*/,
-        `tree ${tree}`,
-      )
-      const id = this.#git(
-        ['hash-object', '-t', 'commit', '--literally', '--stdin'],
-        Buffer.from(commit, 'latin1'),
-      ).trim()
-      root = this.#with(root, ['commits', ...fan(id)], `100644 blob ${this.blob(commit)}`)
-      root = this.#with(root, ['trees', ...fan(tree)], `040000 tree ${tree}`)
-      text = text.replaceAll(live, id)
-    }
+        tree ? `tree ${tree}` : '$&',
+      ),
+    )
+    const id = this.#git(
+      ['hash-object', '-t', 'commit', '--literally', '--stdin'],
+      Buffer.from(commit, 'latin1'),
+    ).trim()
+    root = this.#with(root, ['commits', ...fan(id)], `100644 blob ${this.blob(commit)}`)
+    if (tree) root = this.#with(root, ['trees', ...fan(tree)], `040000 tree ${tree}`)
+    text = text.replaceAll(live, id)
     root = this.#with(root, ['manifest.json'], `100644 blob ${this.blob(JSON.stringify(manifest(JSON.parse(text))))}`)
     this.#git(['update-ref', this.#ref, this.#git(['commit-tree', '-m', 'x', root]).trim()])
     this.#git(['bundle', 'create', '-q', file, this.#ref])
@@ -82,15 +90,16 @@ test('the bundle of a stranger: nothing in it leads out of the worktree, into a 
   const there = cloneOf(here)
   const state = there.gitState()
   const disk = there.manifest()
-  const evil = (make: (forgery: Forgery) => Parameters<Forgery['write']>[1]) => {
+  const evil = (make: (forgery: Forgery) => Made) => {
     const forgery = new Forgery(here, good)
-    const file = forgery.write(path.join(here.base, 'evil.bundle'), make(forgery))
-    fs.rmSync(path.join(here.base, 'forged-good.bundle'), { recursive: true })
-    return file
+    return forgery.write(path.join(here.base, 'evil.bundle'), make(forgery))
   }
   const hook = (one: Forgery) => one.tree(['100755', 'post-checkout', one.blob('#!/bin/sh\ntouch pwned\n')])
   const blob = (one: Forgery) => one.blob('x\n')
-  const cases: Record<string, (one: Forgery) => Parameters<Forgery['write']>[1]> = {
+  const trailer = (key: string, value: string) => (one: string) =>
+    one.replace(new RegExp(`Ckpt-${key}: .*`), `Ckpt-${key}: ${value}`)
+  const live = (one: any) => one.refs.find((ref: any) => ref.leaf === 'live').id
+  const cases: Record<string, (one: Forgery) => Made> = {
     'a git directory': (one) => ({ tree: one.tree(['40000', '.git', hook(one)]) }),
     'one in other letters': (one) => ({ tree: one.tree(['40000', '.GiT', hook(one)]) }),
     'the directory above': (one) => ({ tree: one.tree(['40000', '..', hook(one)]) }),
@@ -105,6 +114,19 @@ test('the bundle of a stranger: nothing in it leads out of the worktree, into a 
     }),
     'a worktree elsewhere': () => ({ manifest: (one) => ({ ...one, worktree: '../../x' }) }),
     'a manifest of nothing': () => ({ manifest: () => null }),
+    'a manifest of no time': () => ({ manifest: (one) => ({ ...one, time: 'foo' }) }),
+    'the last number there is': () => ({ words: trailer('Seq', '9007199254740991') }),
+    'a place before that of its parent': () => ({ words: trailer('Seq', '1') }),
+    'a turn that nobody can ask for': () => ({ words: trailer('Turn', '999999999') }),
+    'a turn that is no number': () => ({ words: trailer('Turn', 'foo') }),
+    'a time that is none': () => ({ words: trailer('Time', 'foo') }),
+    'a HEAD that is no id': () => ({ words: trailer('Head', 'foo') }),
+    'a session of control characters': () => ({ words: trailer('Session', 's%0A') }),
+    'a second parent': () => ({ words: (one) => one.replace('\nauthor', `\nparent ${'1'.repeat(40)}\nauthor`) }),
+    'a second tree': () => ({ words: (one) => `tree ${'1'.repeat(40)}\n${one}` }),
+    'a boundary that has no record': () => ({
+      manifest: (one) => ({ ...one, refs: [...one.refs, { leaf: 'boundary', id: live(one) }] }),
+    }),
   }
   for (const [name, make] of Object.entries(cases)) {
     let file: string
@@ -117,6 +139,7 @@ test('the bundle of a stranger: nothing in it leads out of the worktree, into a 
     for (const command of [
       ['verify', '--bundle', file],
       ['import', file],
+      ['pull', path.join(here.base, 'forged-good.bundle')],
     ]) {
       const { code, document } = there.tryCkpt(...command)
       expect([name, command[0], code, JSON.stringify(document)]).toEqual([
@@ -132,6 +155,7 @@ test('the bundle of a stranger: nothing in it leads out of the worktree, into a 
   // The same hands, with nothing evil in it: that is taken in.
   const fine = evil((one) => ({ tree: one.tree(['100644', 'fine.txt', blob(one)]) }))
   there.ckpt('import', fine)
+  expect(there.ckpt('verify').problems).toEqual([])
   there.ckpt('restore', '2', '--force', '--exact')
   expect(there.read('fine.txt')).toBe('x\n')
 })

@@ -490,3 +490,29 @@ test('what is worth knowing but no damage leaves the exit code 0', () => {
   expect(finding(scratch.ckpt('doctor'), 'coverage')).toMatchObject({ ok: false, advice: true })
   expect(scratch.run(['doctor']).stdout).toMatch(/^note +coverage/m)
 })
+
+test('a checkpoint that ckpt would not have written is damage, and doctor names it', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const live = 'refs/ckpt/@main/s/live'
+  const tip = inStore(scratch, 'rev-parse', live)
+  const words = `${inStore(scratch, 'cat-file', 'commit', tip)}\n`
+  for (const [from, to] of [
+    [/Ckpt-Head: .*/, 'Ckpt-Head: foo'],
+    [/Ckpt-Seq: .*/, 'Ckpt-Seq: 9007199254740992'],
+    [/\nauthor/, `\nparent ${tip}\nauthor`],
+  ] as const) {
+    const file = path.join(scratch.base, 'commit')
+    fs.writeFileSync(file, words.replace(/parent .*/, `parent ${tip}`).replace(from, to))
+    const id = inStore(scratch, 'hash-object', '-t', 'commit', '-w', '--literally', file)
+    inStore(scratch, 'update-ref', live, id)
+    for (const args of [['doctor'], ['verify'], ['mark', 'prompt', '--session', 's'], ['doctor', '--fix']]) {
+      const { code, document } = scratch.tryCkpt(...args)
+      expect([args, code]).toEqual([args, 7])
+      expect(JSON.stringify(document)).toContain(id)
+      expect(JSON.stringify(document)).not.toContain('INTERNAL')
+    }
+    inStore(scratch, 'update-ref', live, tip)
+  }
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})

@@ -122,6 +122,62 @@ test('a checkpoint comes back from its message, whatever text an agent put into 
   )
 })
 
+test('a checkpoint that we would not have written is damage, whatever git would make of it', () => {
+  const [id, tree, other] = ['1', '2', '3'].map((digit) => digit.repeat(40) as Oid) as [Oid, Oid, Oid]
+  const message = formatMessage({
+    kind: 'after',
+    session: 's' as SessionId,
+    seq: 7,
+    turn: 2 as NonNullable<CheckpointMeta['turn']>,
+    step: 1,
+    beside: other,
+    time: '2026-01-02T03:04:05.678Z',
+    status: 'completed',
+    head: other,
+    hidden: '2,3',
+  })
+  const header = `tree ${tree}\nparent ${other}\nauthor ckpt <c@l> 1 +0000\ncommitter ckpt <c@l> 1 +0000`
+  const good = `${header}\n\n${message}`
+  expect(parseCheckpoint(id, good)).toMatchObject({ seq: 7, turn: 2, parents: [other] })
+  const trailers: [key: string, values: string[]][] = [
+    ['Seq', ['0', '-1', '1.5', '1e3', '0x10', ' 7', '', 'foo', '9007199254740992', '1e308']],
+    ['Turn', ['0', '-1', 'foo', '', 'NaN', 'Infinity', '9007199254740993']],
+    ['Step', ['0', '1.5', 'foo']],
+    ['Time', ['foo', '', '2026-01-02', '2026-13-02T03:04:05.678Z', '+012026-01-02T03:04:05.678Z']],
+    ['Head', ['foo', '', '3'.repeat(39)]],
+    ['Beside', ['foo']],
+    ['Kind', ['foo', '']],
+    ['Status', ['running', 'foo']],
+    ['Hidden', ['2%0As\t9', 'x']],
+  ]
+  const forged: [what: string, commit: string][] = [
+    ...trailers.flatMap(([key, values]) =>
+      values.map((value): [string, string] => [
+        `${key}: ${value}`,
+        good.replace(new RegExp(`Ckpt-${key}: .*`), `Ckpt-${key}: ${value}`),
+      ]),
+    ),
+    ['a seq twice', good.replace(/Ckpt-Seq: .*/, '$&\nCkpt-Seq: 8')],
+    ['a time less', good.replace(/Ckpt-Time: .*\n/, '')],
+    ['where git stops reading', good.replace(/Ckpt-Seq/, 'x\0\nCkpt-Seq')],
+    ['two trees', good.replace('parent', `tree ${other}\nparent`)],
+    ['two parents', good.replace('author', `parent ${id}\nauthor`)],
+    ['a parent of another hash', good.replace(/parent .*/, `parent ${'3'.repeat(64)}`)],
+    ['a tree that is none', good.replace(/tree .*/, 'tree foo')],
+    ['no tree', good.replace(/tree .*\n/, '')],
+    ['words that git would decode', good.replace('\n\n', '\nencoding UTF-7\n\n')],
+  ]
+  for (const [what, commit] of forged) {
+    let code: string | undefined
+    try {
+      parseCheckpoint(id, commit)
+    } catch (error) {
+      code = (error as CkptError).code
+    }
+    expect([what, code]).toEqual([what, 'DAMAGED'])
+  }
+})
+
 test('every session has a ref name of its own, and git takes it', () => {
   const sessionId = fc
     .oneof(
