@@ -11,6 +11,7 @@ import { mendRefs, readAnyRefs, setFileAside, unreadableFile } from './mend-refs
 import { clearRefLocks } from './recover.ts'
 import { readRefs } from './sessions.ts'
 import { damagedPackFiles } from './verify-objects.ts'
+import { foreignWorktree } from './worktrees.ts'
 
 /** Runs work under the worktree's lock, with nothing finished first: what is damaged would be in the way. */
 export function alone<T>({ env, store }: Context, work: () => Promise<T>): Promise<T> {
@@ -117,6 +118,7 @@ export async function checkMarkers(context: Context, fix: boolean): Promise<Find
   const bad: string[] = []
   for (const one of await everyWorktree(context)) {
     const { store, place } = one
+    if (foreignWorktree(place.worktreeId)) continue
     if (journalExists(env, store) || !env.files.existsSync(store.worktreeDir)) continue // its recovery writes it
     const refs = groupRefs(store.refPrefix, await store.refs(store.refPrefix))
     if (isMarkerOf(refs, readMarker(env, store))) continue

@@ -24,7 +24,7 @@ import { objectDirectories } from '../git/repository.ts'
 import { promptsTree } from '../git/side-refs.ts'
 import { readIfThere, type Store, writeFileWhole } from '../git/store.ts'
 import type { Context } from './context.ts'
-import { allWorktrees } from './worktrees.ts'
+import { allWorktrees, foreignWorktree } from './worktrees.ts'
 
 export interface Outgoing {
   parcel: Parcel
@@ -51,9 +51,6 @@ export function renewOrigin(context: Context): string {
   writeFileWhole(context.env, originFile(context), `${origin}\n`)
   return origin
 }
-
-/** Worktrees that came from elsewhere: they go out only from where they were made. */
-export const foreignWorktree = (id: string): boolean => id.startsWith('from-')
 
 /** Makes the parcel; the caller closes it. @throws CkptError NOT_FOUND when there is nothing to send, DAMAGED */
 export async function packParcel(context: Context, { withPrompts }: { withPrompts: boolean }): Promise<Outgoing> {

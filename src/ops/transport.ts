@@ -8,9 +8,9 @@ import { remoteUrl } from '../git/repository.ts'
 import { readIfThere, writeFileWhole } from '../git/store.ts'
 import type { Context } from './context.ts'
 import { readIncoming } from './incoming.ts'
-import { foreignWorktree, type Outgoing, originOf, packParcel, renewOrigin } from './outgoing.ts'
+import { type Outgoing, originOf, packParcel, renewOrigin } from './outgoing.ts'
 import { type Unpacked, unpackParcel } from './unpack.ts'
-import { allWorktrees } from './worktrees.ts'
+import { allWorktrees, foreignWorktree } from './worktrees.ts'
 
 export interface SendOptions {
   withPrompts: boolean

@@ -14,7 +14,7 @@ import { isMarkerOf } from './boundary-marker.ts'
 import type { Context } from './context.ts'
 import { readMarker } from './journal.ts'
 import { strayedRefs } from './strayed.ts'
-import { refsByWorktree } from './worktrees.ts'
+import { foreignWorktree, refsByWorktree } from './worktrees.ts'
 
 const wrong = (message: string) => new CkptError('VERIFY_FAILED', message)
 
@@ -95,6 +95,7 @@ export async function verifyBoundaries(context: Context, checkpoints: TimelineRe
         throw wrong(`${said} hides turn ${record.turn}, which is not in its live chain`)
     }
     const directory = `${place.directory}/worktrees/${worktree}`
+    if (foreignWorktree(worktree)) continue
     if (env.files.existsSync(`${directory}/journal.json`)) continue // its recovery writes what the hooks read
     if (!isMarkerOf(refs, readMarker(env, store.of(worktree))))
       throw wrong(`what the git hooks of worktree ${worktree} read is not what its refs say is pending`)

@@ -9,6 +9,9 @@ export interface WorktreeView {
   refs: WorktreeRefs
 }
 
+/** Worktrees that came from elsewhere: they go out only from where they were made, and no git hook looks at them. */
+export const foreignWorktree = (id: string): boolean => id.startsWith('from-')
+
 /** The refs of each worktree of the store, by its id; none, where only its directory is left. */
 export async function refsByWorktree({ env, place, store }: Context): Promise<Map<string, Map<string, Oid>>> {
   const ids = env.files.readdirSync(`${place.directory}/worktrees`).sort()

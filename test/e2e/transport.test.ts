@@ -228,6 +228,22 @@ test('a pending boundary goes along: redo there, and the gate sees it', () => {
   expect(there.ckpt('verify').problems).toEqual([])
 })
 
+test('what is pending elsewhere is beside what is here: no git hook reads it, and none is asked to', () => {
+  const there = twoTurns()
+  there.turn('third', () => there.write({ 'a.txt': 'three\n' }))
+  const here = cloneOf(there)
+  here.turn('of its own', () => here.write({ 'b.txt': 'b\n' }))
+  const file = path.join(there.base, 'pending.bundle')
+  for (const step of [['undo'], ['undo'], ['redo'], ['redo', '--all']]) {
+    there.ckpt(...step)
+    there.ckpt('export', file)
+    const [{ worktree }] = here.ckpt('import', file).worktrees
+    expect(worktree).toMatch(/^from-/)
+    expect(here.ckpt('verify', '--no-pending').problems).toEqual([])
+    expect(here.ckpt('doctor').findings).toContainEqual(expect.objectContaining({ name: 'boundary', ok: true }))
+  }
+})
+
 test('a byte flipped anywhere in a bundle is found, and nothing of it is taken in', () => {
   const here = twoTurns()
   const file = path.join(here.base, 'whole.bundle')
