@@ -86,6 +86,13 @@ export function worktreePaths(context: Context, cwd: string, given: readonly str
 }
 
 /** A file of the person's, relative to where the command was started. */
+/** The file that a command is about. */
+export function fileName(args: Arguments): string {
+  const name = String(args.file)
+  if (name === '') throw usage('The name of the file is empty.')
+  return name
+}
+
 export function absolute(cwd: string, path: string): string {
   return resolve(cwd, path)
 }

@@ -160,6 +160,7 @@ function said({ stderr, stdout }: GitResult): string {
   const text = stderr.trim() || stdout.toString('utf8').trim() || 'no message'
   const line = text
     .split('\n')
+    .filter((row) => row !== '')
     .slice(0, 3)
     .join(' ')
     .replace(/\/\/[^/@\s]+@/g, '//')

@@ -6,6 +6,7 @@ import { errno } from '../env.ts'
 import { Parcel, type ParcelRef, removeTree } from '../git/parcel.ts'
 import { remoteUrl } from '../git/repository.ts'
 import { readIfThere, writeFileWhole } from '../git/store.ts'
+import { refuseToReplace, requireBundle } from './bundle-file.ts'
 import type { Context } from './context.ts'
 import { readIncoming } from './incoming.ts'
 import { type Outgoing, originOf, packParcel, renewOrigin } from './outgoing.ts'
@@ -47,8 +48,9 @@ const departure = (to: string, { sessions, checkpoints, prompts, secrets }: Outg
   secrets,
 })
 
-/** Writes a bundle. `file` is absolute. @throws CkptError NOT_FOUND, DAMAGED */
+/** Writes a bundle. `file` is absolute. @throws CkptError NOT_FOUND, DAMAGED, USAGE when it would replace what is no bundle of ours */
 export async function exportBundle(context: Context, file: string, options: SendOptions): Promise<Sent> {
+  refuseToReplace(context.env, file)
   const out = await packParcel(context, options)
   try {
     const told = departure(file, out)
@@ -60,9 +62,9 @@ export async function exportBundle(context: Context, file: string, options: Send
   }
 }
 
-/** Takes a bundle in. @throws CkptError NOT_FOUND, DAMAGED, LOCKED */
+/** Takes a bundle in. @throws CkptError NOT_FOUND, USAGE, DAMAGED, LOCKED */
 export async function importBundle(context: Context, file: string): Promise<Received> {
-  mustExist(context, file)
+  requireBundle(context.env, file, context.place.hash)
   sweep(context)
   // Nothing is borrowed: else git would not read what is here already, and a broken file would pass.
   return receiving(context, { from: file, borrow: [] }, async (parcel) => {
@@ -70,13 +72,6 @@ export async function importBundle(context: Context, file: string): Promise<Rece
     if ((await parcel.refs()).length > 0) return
     throw new CkptError('DAMAGED', `${file} holds no checkpoints. Nothing was changed.`)
   })
-}
-
-function mustExist({ env }: Context, file: string): void {
-  if (!env.files.existsSync(file))
-    throw new CkptError('NOT_FOUND', `There is no file ${file}. Nothing was changed.`, {
-      hints: ['ckpt export FILE   (on the machine it comes from)'],
-    })
 }
 
 async function receiving(
@@ -107,7 +102,7 @@ function sweep({ env, place }: Context): void {
 /** Fetches a bundle into a place of its own, with nothing borrowed, and reads all of it. @throws CkptError DAMAGED, NOT_FOUND */
 export async function verifyBundle(context: Context, file: string): Promise<string> {
   const { env, place } = context
-  mustExist(context, file)
+  requireBundle(env, file, place.hash)
   const within = `${env.vars.TMPDIR || '/tmp'}/ckpt-verify-${env.random(8)}`
   env.files.mkdirSync(within, { mode: 0o700 })
   let parcel: Parcel | null = null

@@ -42,7 +42,9 @@ const failed = (why: string) => new CkptError('VERIFY_FAILED', why)
 
 /** @throws CkptError NOT_FOUND, USAGE when `ref` or `bundle` is nothing that can be looked at */
 export async function verify(context: Context, options: VerifyOptions = {}): Promise<VerifyResult> {
-  const { store, place, warnings } = context
+  const { env, store, place, warnings } = context
+  const { bundle, ref } = options
+  if (bundle !== undefined) (await import('./bundle-file.ts')).requireFile(env, bundle)
   const checks: Check[] = []
   const problems: string[] = []
   const check = async (name: string, work: () => Promise<string>) => {
@@ -70,7 +72,6 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
     await check('refs', () => verifyTips(context))
     await check('durable', () => verifyDurable(context))
   } else checks.push({ name: 'store', ok: true, detail: 'nothing was recorded here yet' })
-  const { bundle, ref } = options
   if (options.worktree) {
     const { verifyWorktree } = await import('./verify-worktree.ts')
     await check('worktree', () => verifyWorktree(context))

@@ -267,6 +267,69 @@ test('a byte flipped anywhere in a bundle is found, and nothing of it is taken i
   expect(there.tryCkpt('import', path.join(here.base, 'none')).code).toBe(3)
 })
 
+test('export replaces a bundle of ours, and nothing else', () => {
+  const here = twoTurns()
+  const at = (name: string) => path.join(here.base, name)
+  const refused = (file: string) => {
+    const { code, document } = here.tryCkpt('export', file)
+    expect([file, document.error]).toEqual([file, expect.objectContaining({ hints: [expect.stringMatching(/./)] })])
+    expect(document.error.message).toMatch(/Nothing was changed\.$/)
+    return [code, document.error.code]
+  }
+  here.write({ 'a.txt': 'nowhere else\n' })
+  here.git('bundle', 'create', '-q', at('own.bundle'), 'main')
+  execFileSync('mkfifo', [at('fifo')])
+  for (const file of [here.at('a.txt'), at('own.bundle'), at('fifo'), here.root, ''])
+    expect([file, ...refused(file)]).toEqual([file, 2, 'USAGE'])
+  expect(here.read('a.txt')).toBe('nowhere else\n')
+  expect(fs.statSync(here.at('a.txt')).mode & 0o777).toBe(0o644)
+  for (const file of [at('none/x.bundle'), path.join(here.at('a.txt'), 'x.bundle')])
+    expect([file, ...refused(file)]).toEqual([file, 3, 'NOT_FOUND'])
+  // An empty file, as mktemp makes one; then what was exported before.
+  fs.writeFileSync(at('x.bundle'), '')
+  for (const turn of ['third', 'fourth']) {
+    here.turn(turn, () => here.write({ 'a.txt': `${turn}\n` }))
+    here.ckpt('export', at('x.bundle'))
+  }
+  expect(cloneOf(here).ckpt('import', at('x.bundle')).worktrees[0].checkpoints).toBe(8)
+})
+
+test('what is no bundle, or one of another kind, is named as what it is', () => {
+  const here = twoTurns()
+  const at = (name: string) => path.join(here.base, name)
+  here.ckpt('export', at('sha1'))
+  const other = new Scratch()
+  other.git('init', '-q', '--object-format=sha256')
+  other.turn('one', () => other.write({ 'a.txt': 'a\n' }))
+  other.ckpt('export', at('sha256'))
+  fs.writeFileSync(at('empty'), '')
+  fs.writeFileSync(at('text'), 'text\n')
+  fs.writeFileSync(at('cut'), fs.readFileSync(at('sha1')).subarray(0, -30))
+  execFileSync('mkfifo', [at('fifo')])
+  const there = cloneOf(here)
+  const cases: [scratch: Scratch, file: string, code: number, said: RegExp][] = [
+    [there, 'none', 3, /^There is no file \S+none\. Nothing/],
+    [there, 'text/none', 3, /^There is no file \S+none\. Nothing/],
+    [there, 'fifo', 2, /fifo is no regular file, and no bundle\. Nothing/],
+    [there, 'work', 2, /work is a directory, and no bundle\. Nothing/],
+    [there, 'empty', 7, /empty is empty\. Nothing/],
+    [there, 'text', 7, /text does not begin as a bundle\. Nothing/],
+    [there, 'cut', 7, /cut is not a whole bundle: [^.]+[^. ]\. Nothing/],
+    [there, 'sha256', 7, /sha256 holds SHA-256 objects, and those of this repository are SHA-1\. Nothing/],
+    [other, 'sha1', 7, /sha1 holds SHA-1 objects, and those of this repository are SHA-256\. Nothing/],
+  ]
+  for (const [scratch, file, code, said] of cases) {
+    const came = scratch.tryCkpt('import', at(file))
+    const looked = scratch.tryCkpt('verify', '--bundle', at(file))
+    expect([file, came.code, looked.code]).toEqual([file, code, code])
+    expect(came.document.error.message).toMatch(said)
+    if (code === 7) expect(looked.document.problems).toEqual([`bundle: ${came.document.error.message}`])
+    else expect(looked.document.error).toEqual(came.document.error)
+  }
+  expect(there.tryCkpt('import', '').code).toBe(2)
+  expect(there.ckpt('list', '--sessions').sessions).toEqual([])
+})
+
 test("promise 6: only the user's own programs may run, and a URL that names one is refused", () => {
   const here = twoTurns()
   const ran = path.join(here.base, 'ran')

@@ -1,14 +1,14 @@
 import { closeContext } from '../../ops/context.ts'
 import { openForReading } from '../../ops/reading.ts'
 import { exportBundle } from '../../ops/transport.ts'
-import { absolute, flag } from '../arguments.ts'
+import { absolute, fileName, flag } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { announcing, sentOutput } from '../departure.ts'
 
 const command: Command = async ({ env, args, cwd }) => {
   const context = await openForReading(env, cwd)
   try {
-    const file = absolute(cwd, String(args.file))
+    const file = absolute(cwd, fileName(args))
     const confirm = announcing(env, args, 'Exports')
     const sent = await exportBundle(context, file, { withPrompts: flag(args, 'with-prompts'), confirm })
     return sentOutput(sent, { file }, 'Exported')

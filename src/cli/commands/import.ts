@@ -1,13 +1,13 @@
 import { closeContext, openContext } from '../../ops/context.ts'
 import { importBundle } from '../../ops/transport.ts'
-import { absolute } from '../arguments.ts'
+import { absolute, fileName } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { receivedOutput } from '../departure.ts'
 
 const command: Command = async ({ env, args, cwd }) => {
   const context = await openContext(env, cwd, { create: true })
   try {
-    const file = absolute(cwd, String(args.file))
+    const file = absolute(cwd, fileName(args))
     return receivedOutput(await importBundle(context, file), { file })
   } finally {
     closeContext(context)
