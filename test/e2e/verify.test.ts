@@ -347,7 +347,12 @@ test('--ci: annotations and a summary in the words of the CI', async () => {
   const github = { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: summary }
   expect(scratch.run(['verify', '--ci'], { vars: github }).stdout).not.toContain('::error')
   expect(fs.readFileSync(summary, 'utf8')).toMatch(/\| timeline \| ok \| \d+ checkpoints/)
+  // Where the summary cannot be written the answer is the same.
+  const nowhere = path.join(scratch.base, 'none/summary.md')
+  const unwritten = scratch.run(['verify', '--ci'], { vars: { ...github, GITHUB_STEP_SUMMARY: nowhere } })
+  expect([unwritten.code, unwritten.stderr]).toEqual([0, expect.stringMatching(/summary was not written to .*ENOENT/)])
   inStore(scratch, 'update-ref', '-d', 'refs/ckpt/@main/s/live')
+  expect(scratch.run(['verify', '--ci'], { vars: { ...github, GITHUB_STEP_SUMMARY: nowhere } }).code).toBe(7)
   const bad = scratch.run(['verify', '--ci'], { vars: github })
   expect(bad.code).toBe(7)
   expect(bad.stdout).toMatch(/^::error title=ckpt verify%3A refs::refs\/ckpt\/@main\/s\/live is gone/m)

@@ -1,10 +1,11 @@
-import { CkptError, EXIT_CODES } from '../../core/errors.ts'
+import { CkptError, EXIT_CODES, reasonOf } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
+import type { Env } from '../../env.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
 import { type VerifyResult, verify } from '../../ops/verify.ts'
 import { absolute, flag, text } from '../arguments.ts'
 import type { Colors, Command } from '../command.ts'
-import { ciReport } from '../present/ci.ts'
+import { type CiReport, ciReport } from '../present/ci.ts'
 import { table } from '../present/text.ts'
 
 function verifyText({ checks, commits }: VerifyResult, colors: Colors): string {
@@ -26,6 +27,16 @@ function verifyText({ checks, commits }: VerifyResult, colors: Colors): string {
 const HINTS = {
   BOUNDARY_PENDING: ['ckpt redo --all', 'ckpt accept'],
   VERIFY_FAILED: ['ckpt doctor   (what can be mended, and how)'],
+}
+
+/** Null: it is written. */
+function appendSummary(env: Env, { file, text }: NonNullable<CiReport['summary']>): string | null {
+  try {
+    env.files.writeFileSync(file, text, { flag: 'a' })
+    return null
+  } catch (error) {
+    return `The summary was not written to ${printable(file)}: ${reasonOf(error)}`
+  }
 }
 
 const command: Command = async ({ env, args, cwd, colors }) => {
@@ -52,8 +63,10 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     let shown = verifyText(result, colors)
     if (flag(args, 'ci')) {
       const { annotations, summary } = ciReport(env.vars, result)
-      // The page is the CI's own file; with --json standard output is one document.
-      if (summary) env.files.writeFileSync(summary.file, summary.text, { flag: 'a' })
+      // The page is the CI's own file: without it the answer is the same.
+      const unwritten = summary && appendSummary(env, summary)
+      if (unwritten) warnings.push(unwritten)
+      // With --json standard output is one document.
       if (args.json) for (const line of annotations) env.stderr.write(`${line}\n`)
       else shown = [shown, ...annotations].join('\n')
     }
