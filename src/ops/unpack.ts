@@ -14,6 +14,7 @@ import { markerAfter } from './boundary-marker.ts'
 import { type Context, lockedStore } from './context.ts'
 import { type Incoming, readIncoming } from './incoming.ts'
 import { refsJournal, removeJournal, writeJournal, writeMarker } from './journal.ts'
+import { originOf } from './outgoing.ts'
 import { refuseUnfinished } from './prune.ts'
 
 export interface Unpacked {
@@ -44,6 +45,9 @@ export async function unpackParcel(context: Context, parcel: Parcel): Promise<Un
 async function unpackOne(context: Context, incoming: Incoming): Promise<Unpacked> {
   const { env, place } = context
   const { manifest, checkpoints } = incoming
+  const sessions = [...new Set([...checkpoints.values()].map(({ session }) => session))]
+  if (await isOwn(context, incoming))
+    return { from: manifest.worktree, worktree: manifest.worktree, sessions, checkpoints: 0, prompts: 0 }
   const target = await chooseTarget(context, incoming)
   const store = target === place.worktreeId ? context.store : context.store.of(target)
   env.files.mkdirSync(store.worktreeDir, { recursive: true, mode: 0o700 })
@@ -58,7 +62,7 @@ async function unpackOne(context: Context, incoming: Incoming): Promise<Unpacked
   const result: Unpacked = {
     from: manifest.worktree,
     worktree: target,
-    sessions: [...new Set([...checkpoints.values()].map(({ session }) => session))],
+    sessions,
     checkpoints: [...checkpoints.keys()].filter((id) => !known.has(id)).length,
     prompts: incoming.prompts.size,
   }
@@ -79,6 +83,15 @@ async function reachable(store: Store, refs: WorktreeRefs): Promise<Set<string>>
   return new Set(out.toString('latin1').split('\n').filter(Boolean))
 }
 
+/** What another worktree of this store sent out once comes back, and it still has all of it. */
+async function isOwn(context: Context, { manifest, checkpoints }: Incoming): Promise<boolean> {
+  const { place } = context
+  if (manifest.origin !== originOf(context) || manifest.worktree === place.worktreeId) return false
+  const store = context.store.of(manifest.worktree)
+  const refs = groupRefs(store.refPrefix, await store.refs(store.refPrefix))
+  return (await reachableIds(store, refs, checkpoints)).length === checkpoints.size
+}
+
 /** This worktree itself if nothing of it is missing in what came; else a place that is named after where it came from. */
 async function chooseTarget({ env, place, store }: Context, { manifest, checkpoints }: Incoming): Promise<string> {
   const own = place.worktreeId
@@ -88,7 +101,7 @@ async function chooseTarget({ env, place, store }: Context, { manifest, checkpoi
   const there = env.files.existsSync(`${place.directory}/worktrees/${own}`)
   if (main && there && contained) return own
   // What came is older than what is here, and all of it is here: nothing to do.
-  if (main && [...(await reachableIds(store, refs, checkpoints))].length === checkpoints.size) return own
+  if (main && (await reachableIds(store, refs, checkpoints)).length === checkpoints.size) return own
   return `from-${manifest.origin.slice(0, 8)}-${manifest.worktree.replace('@', '')}`
 }
 

@@ -228,6 +228,29 @@ test('a pending boundary goes along: redo there, and the gate sees it', () => {
   expect(there.ckpt('verify').problems).toEqual([])
 })
 
+test("a store's own bundle brings nothing new to any of its worktrees, and no second copy of one", () => {
+  const here = twoTurns()
+  const linked = path.join(here.base, 'linked')
+  here.git('worktree', 'add', '-q', linked)
+  const empty = path.join(here.base, 'empty')
+  here.git('worktree', 'add', '-q', empty)
+  const inside = (cwd: string, ...args: string[]) => JSON.parse(here.run([...args, '--json'], { cwd }).stdout)
+  inside(linked, 'snapshot')
+  const file = path.join(here.base, 'own.bundle')
+  here.ckpt('export', file)
+  inside(linked, 'snapshot')
+  const refs = () => inStore(here, 'for-each-ref')
+  const before = refs()
+  for (const cwd of [here.root, linked, empty]) {
+    expect(inside(cwd, 'import', file).worktrees.map((one: any) => [one.from, one.worktree, one.checkpoints])).toEqual([
+      ['@main', '@main', 0],
+      [expect.stringMatching(/linked/), expect.stringMatching(/linked/), 0],
+    ])
+    expect(refs()).toBe(before)
+  }
+  expect(here.ckpt('verify').problems).toEqual([])
+})
+
 test('what is pending elsewhere is beside what is here: no git hook reads it, and none is asked to', () => {
   const there = twoTurns()
   there.turn('third', () => there.write({ 'a.txt': 'three\n' }))
