@@ -1,6 +1,6 @@
 /** The record of a pending revert boundary: what each hidden turn's undo did, so that redo is its exact inverse. */
 import { CkptError } from './errors.ts'
-import type { Oid, SessionId, TurnNumber } from './ids.ts'
+import { isOid, type Oid, type SessionId, type TurnNumber } from './ids.ts'
 import type { PathState, Transition } from './state.ts'
 
 export interface UndoneUnit {
@@ -53,21 +53,37 @@ export function formatRecord(record: BoundaryRecord): Buffer {
   return Buffer.from(`${JSON.stringify(stored)}\n`, 'utf8')
 }
 
+function placeOf({ turn, step }: { turn: number; step: number | null }): Pick<UndoneUnit, 'turn' | 'step'> {
+  const counts = (number: number) => Number.isSafeInteger(number) && number > 0
+  if (!counts(turn) || (step !== null && !counts(step))) throw new Error(`turn ${turn}, step ${step}`)
+  return { turn: turn as TurnNumber, step }
+}
+
+function isState(state: PathState): boolean {
+  if (state.kind === 'present')
+    return (state.type === 'file' || state.type === 'link') && isOid(String(state.oid)) && Number.isInteger(state.mode)
+  return (
+    state.kind === 'absent' || state.kind === 'unknown' || (state.kind === 'directory' && Number.isInteger(state.mode))
+  )
+}
+
 /** @throws CkptError DAMAGED */
 export function parseRecord(bytes: Buffer): BoundaryRecord {
   try {
     const stored = JSON.parse(bytes.toString('utf8')) as StoredRecord
     if (stored.version !== 1) throw new Error(`version ${String(stored.version)}`)
+    if (typeof stored.session !== 'string' || !isOid(String(stored.baseline))) throw new Error('no session or baseline')
     return {
       session: stored.session as SessionId,
-      turn: stored.turn as TurnNumber,
-      step: stored.step,
+      ...placeOf(stored),
       messageId: stored.messageId,
       baseline: stored.baseline as Oid,
       units: stored.units.map((unit) => ({
-        turn: unit.turn as TurnNumber,
-        step: unit.step,
-        changes: unit.changes.map(([path, from, to]) => ({ path, from, to })),
+        ...placeOf(unit),
+        changes: unit.changes.map(([path, from, to]) => {
+          if (typeof path !== 'string' || !isState(from) || !isState(to)) throw new Error('a change of no path')
+          return { path, from, to }
+        }),
       })),
     }
   } catch (cause) {

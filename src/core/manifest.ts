@@ -9,11 +9,17 @@ export interface Manifest {
   worktree: string
   hash: 'sha1' | 'sha256'
   time: string
-  /** What the refs of the worktree name; `leaf` is the last part of the ref's name. */
-  refs: { leaf: string; id: Oid }[]
+  /** What the refs of the worktree name. */
+  refs: ManifestRef[]
   /** Checkpoints before which the history was pruned. */
   cut: Oid[]
   prompts: boolean
+}
+
+export interface ManifestRef {
+  /** The last part of the ref's name. */
+  leaf: string
+  id: Oid
 }
 
 const LEAF = /^(live|boundary|abandoned\/\d+-\d+|safety\/\d+|late\/\d+)$/

@@ -4,7 +4,7 @@ import { parseRecord, recordObjects } from '../core/boundary.ts'
 import { type Checkpoint, parseCheckpoint } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import { isOid, type Oid, parseSessionId } from '../core/ids.ts'
-import { type Manifest, parseManifest } from '../core/manifest.ts'
+import { type Manifest, type ManifestRef, parseManifest } from '../core/manifest.ts'
 import { printable } from '../core/paths.ts'
 import { parseTree } from '../core/tree-object.ts'
 import type { Parcel, ParcelRef } from '../git/parcel.ts'
@@ -60,7 +60,7 @@ export async function readIncoming(parcel: Parcel, ref: ParcelRef, seen = new Se
   }
   for (const checkpoint of incoming.checkpoints.values())
     await checkOne(parcel, incoming, { checkpoint, trees, beside, seen })
-  for (const { leaf, id } of manifest.refs) checkRef(leaf, incoming.checkpoints.get(id), id)
+  for (const one of manifest.refs) await checkRef(parcel, incoming, one)
   for (const id of prompts.keys()) if (!incoming.checkpoints.has(id)) throw wrong(`a prompt belongs to no checkpoint`)
   return incoming
 }
@@ -120,9 +120,14 @@ async function checkOne(parcel: Parcel, incoming: Incoming, { checkpoint, trees,
   for (const oid of recordObjects(told)) await needed(oid)
 }
 
-function checkRef(leaf: string, checkpoint: Checkpoint | undefined, id: Oid): void {
-  if (!checkpoint) throw wrong(`${leaf} names checkpoint ${id}, which did not come along`)
-  if (leaf === 'boundary' && !checkpoint.record) throw wrong(`${leaf} names checkpoint ${id}, which has no record`)
+async function checkRef({ objects }: Parcel, { checkpoints }: Incoming, { leaf, id }: ManifestRef): Promise<void> {
+  const checkpoint = checkpoints.get(id)
+  const said = `${leaf} names checkpoint ${id}`
+  if (!checkpoint) throw wrong(`${said}, which did not come along`)
+  if (leaf !== 'boundary') return
+  if (!checkpoint.record) throw wrong(`${said}, which has no record`)
+  const { baseline } = parseRecord(await objects.get(checkpoint.record, 'blob'))
+  if (!checkpoints.has(baseline)) throw wrong(`${said}, whose baseline did not come along`)
 }
 
 function checkParent({ checkpoints, manifest }: Incoming, { id, seq }: Checkpoint, parent: Oid): void {
@@ -157,8 +162,9 @@ const isName = (name: string) => name !== '' && name !== '.' && name !== '..' &&
 /** A name that may be written: never git's own directory. */
 const isPart = (name: string) => isName(name) && !/^\.git$/i.test(name)
 
-function checkPath(path: string, fits: (name: string) => boolean): void {
-  if (!path.replace(/\/$/, '').split('/').every(fits)) throw wrong(`it names the path ${JSON.stringify(path)}`)
+function checkPath(path: unknown, fits: (name: string) => boolean): void {
+  if (typeof path !== 'string' || !path.replace(/\/$/, '').split('/').every(fits))
+    throw wrong(`it names the path ${JSON.stringify(path)}`)
 }
 
 /** No name in it leads out of a worktree or into a git directory. */

@@ -10,6 +10,8 @@ const me = { GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@b', GIT_COMMITTER_NAME: 
 
 interface Made {
   tree?: string
+  /** The boundary's record, or what lies beside the checkpoint. */
+  blob?: string
   /** The commit's bytes. */
   words?: (commit: string) => string
   manifest?: (one: any) => any
@@ -57,7 +59,7 @@ class Forgery {
     this.#git(['ls-tree', tree, name]).split(/[ \t]/)[2] ?? this.#git(['mktree'], '').trim()
 
   /** The bundle with another commit in the place of its newest checkpoint, and whatever else. */
-  write(file: string, { tree, words = (one) => one, manifest = (one) => one }: Made): string {
+  write(file: string, { tree, blob, words = (one) => one, manifest = (one) => one }: Made): string {
     const { manifest: old } = this
     const live = old.refs.find(({ leaf }: { leaf: string }) => leaf === 'live')!.id
     const fan = (id: string) => [id.slice(0, 2), id.slice(2)]
@@ -75,6 +77,7 @@ class Forgery {
     ).trim()
     root = this.#with(root, ['commits', ...fan(id)], `100644 blob ${this.blob(commit)}`)
     if (tree) root = this.#with(root, ['trees', ...fan(tree)], `040000 tree ${tree}`)
+    if (blob) root = this.#with(root, ['beside', ...fan(blob)], `100644 blob ${blob}`)
     text = text.replaceAll(live, id)
     root = this.#with(root, ['manifest.json'], `100644 blob ${this.blob(JSON.stringify(manifest(JSON.parse(text))))}`)
     this.#git(['update-ref', this.#ref, this.#git(['commit-tree', '-m', 'x', root]).trim()])
@@ -99,6 +102,14 @@ test('the bundle of a stranger: nothing in it leads out of the worktree, into a 
   const trailer = (key: string, value: string) => (one: string) =>
     one.replace(new RegExp(`Ckpt-${key}: .*`), `Ckpt-${key}: ${value}`)
   const live = (one: any) => one.refs.find((ref: any) => ref.leaf === 'live').id
+  const pending = (one: any) => ({ ...one, refs: [...one.refs, { leaf: 'boundary', id: live(one) }] })
+  const record = (one: Forgery, more: object): Made => {
+    const baseline = live(one.manifest)
+    const blob = one.blob(
+      JSON.stringify({ version: 1, session: 's', turn: 2, step: null, messageId: null, baseline, units: [], ...more }),
+    )
+    return { blob, words: (commit) => commit.replace('Ckpt-Seq', `Ckpt-Record: ${blob}\nCkpt-Seq`), manifest: pending }
+  }
   const cases: Record<string, (one: Forgery) => Made> = {
     'a git directory': (one) => ({ tree: one.tree(['40000', '.git', hook(one)]) }),
     'one in other letters': (one) => ({ tree: one.tree(['40000', '.GiT', hook(one)]) }),
@@ -124,9 +135,18 @@ test('the bundle of a stranger: nothing in it leads out of the worktree, into a 
     'a session of control characters': () => ({ words: trailer('Session', 's%0A') }),
     'a second parent': () => ({ words: (one) => one.replace('\nauthor', `\nparent ${'1'.repeat(40)}\nauthor`) }),
     'a second tree': () => ({ words: (one) => `tree ${'1'.repeat(40)}\n${one}` }),
-    'a boundary that has no record': () => ({
-      manifest: (one) => ({ ...one, refs: [...one.refs, { leaf: 'boundary', id: live(one) }] }),
-    }),
+    'a boundary that has no record': () => ({ manifest: pending }),
+    'a baseline that is not there': (one) => record(one, { baseline: '1'.repeat(40) }),
+    'a baseline that is none': (one) => record(one, { baseline: 'foo' }),
+    'the record of another session': (one) => record(one, { session: 'other' }),
+    'a record of no turn': (one) => record(one, { turn: 'foo' }),
+    'a record of changes that are none': (one) => record(one, { units: [{ turn: 2, step: null, changes: [['x']] }] }),
+    'a coverage list of no paths': (one) => {
+      const defaults = [420, 493, 493]
+      const text = JSON.stringify({ version: 1, defaults, modes: [], empty: [1], uncovered: [], ignored: [] })
+      const blob = one.blob(text)
+      return { blob, words: trailer('Beside', blob) }
+    },
   }
   for (const [name, make] of Object.entries(cases)) {
     let file: string
