@@ -39,8 +39,10 @@ export async function loadConfig(env: Env, { root, repository, forgiving }: Load
   const userPart = await parseFirst(user, home)
   const committedPart = await parseFirst(committed, 'HEAD')
   const projects = (part: PartialConfig | null): PartialConfig => {
-    if (part?.commit?.messageCommand === undefined) return part ?? {}
-    warnings.push("commit.messageCommand is a command: it counts in the user's own file only, and was passed over.")
+    const given = part?.commit?.messageCommand
+    if (!part || given === undefined) return part ?? {}
+    if (given !== null)
+      warnings.push("commit.messageCommand is a command: it counts in the user's own file only, and was passed over.")
     return { ...part, commit: { ...part.commit, messageCommand: undefined } }
   }
   let trusted = mergeConfig(mergeConfig(DEFAULTS, userPart ?? {}), projects(committedPart))

@@ -53,6 +53,12 @@ test.each([
   ])
 })
 
+test("the example of all keys can be a project's file as it is", () => {
+  const example = fs.readFileSync(new URL('../../.checkpointrc.example', import.meta.url), 'utf8')
+  const scratch = new Scratch().init({ '.checkpointrc': example })
+  expect(scratch.ckpt('status').warnings).toEqual([])
+})
+
 test('a project cannot name a command, committed or not', () => {
   const scratch = new Scratch().init({ '.checkpointrc': 'commit:\n  messageCommand: touch pwned; echo theirs\n' })
   scratch.turn('Add a page', () => scratch.write({ 'a.txt': 'two\n' }))
