@@ -309,9 +309,13 @@ export function storeExists({ files }: Env, { directory }: StorePlace): boolean 
 
 /** Whether refs were moved in a store that is not there any more. */
 export function isStoreLost({ files }: Env, { directory }: StorePlace): boolean {
+  return worktreeNames({ files }, { directory }).some((name) => files.existsSync(`${directory}/worktrees/${name}/tips`))
+}
+
+/** Ids of the worktrees that have a directory in the store, sorted; none where it was killed while it was made. */
+export function worktreeNames({ files }: Pick<Env, 'files'>, { directory }: Pick<StorePlace, 'directory'>): string[] {
   const worktrees = `${directory}/worktrees`
-  if (!files.existsSync(worktrees)) return false
-  return files.readdirSync(worktrees).some((name) => files.existsSync(`${worktrees}/${name}/tips`))
+  return files.existsSync(worktrees) ? files.readdirSync(worktrees).sort() : []
 }
 
 /** A store without anything in it, beside the place where it belongs. */

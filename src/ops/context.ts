@@ -5,7 +5,7 @@ import { printable } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { brokenFrame, mendFrame } from '../git/frame.ts'
 import { type HeadState, ignoreFiles, type Repository, readHead } from '../git/repository.ts'
-import { createStore, isStoreLost, Store, type StorePlace, storeExists } from '../git/store.ts'
+import { createStore, isStoreLost, Store, type StorePlace, storeExists, worktreeNames } from '../git/store.ts'
 import type { SnapshotCache } from '../snapshot/cache.ts'
 import type { Hint } from '../snapshot/scan.ts'
 import type { Worktree } from '../snapshot/worktree.ts'
@@ -185,7 +185,7 @@ export function lockedStore<T>(
 ): Promise<T> {
   const { env, place, store } = context
   return withLock(env, `${place.directory}/lock`, { command, wait }, async () => {
-    const names = env.files.readdirSync(`${place.directory}/worktrees`).sort()
+    const names = worktreeNames(env, place)
     const all = names.reduceRight<() => Promise<T>>(
       (inner, name) => () => withLock(env, `${place.directory}/worktrees/${name}/lock`, { command, wait }, inner),
       async () => {

@@ -1,6 +1,7 @@
 /** Doctor, what the store tells of sessions: its refs, what the git hooks read, chains of checkpoints. */
 import { printable } from '../core/paths.ts'
 import { groupRefs } from '../git/history.ts'
+import { worktreeNames } from '../git/store.ts'
 import { isMarkerOf, markerAfter } from './boundary-marker.ts'
 import type { Context } from './context.ts'
 import { FIX, type Finding } from './finding.ts'
@@ -96,7 +97,7 @@ async function everyWorktree(context: Context): Promise<Context[]> {
   const { stdout, stderr } = await store.tryGit(['for-each-ref', '--format=%(refname)'])
   // Of a ref that is broken git tells by a warning.
   const named = [...`${stdout} ${stderr}`.matchAll(/\brefs\/(?:notes\/)?ckpt\/([^/\s]+)/g)].map((match) => match[1]!)
-  const ids = new Set([...named, ...env.files.readdirSync(`${place.directory}/worktrees`).sort()])
+  const ids = new Set([...named, ...worktreeNames(env, place)])
   ids.delete(place.worktreeId)
   return [
     context,

@@ -12,7 +12,7 @@ import { isWithin, pathToText, printable, type RelativePath } from '../core/path
 import { writeCheckpoint } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
 import { keepObjects, promptsTree, writePrompts } from '../git/side-refs.ts'
-import type { Store } from '../git/store.ts'
+import { type Store, worktreeNames } from '../git/store.ts'
 import type { FileEntry } from '../git/trees.ts'
 import { look } from '../snapshot/disk.ts'
 import { type Context, lockedStore } from './context.ts'
@@ -249,7 +249,7 @@ async function metaFor(
 
 /** The next scans read everything again: what they knew named the old trees. */
 function dropCaches({ env, place }: Context): void {
-  for (const name of env.files.readdirSync(`${place.directory}/worktrees`)) {
+  for (const name of worktreeNames(env, place)) {
     const directory = `${place.directory}/worktrees/${name}`
     for (const file of env.files.readdirSync(directory)) {
       if (file === 'cache.json' || file.startsWith('index-')) env.files.unlinkSync(`${directory}/${file}`)

@@ -11,7 +11,7 @@ import { type Turn, turnsOf } from '../core/timeline.ts'
 import { errno } from '../env.ts'
 import { abandonedAt, learnSessions, readChain, type WorktreeRefs } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
-import type { Store } from '../git/store.ts'
+import { type Store, worktreeNames } from '../git/store.ts'
 import type { FileEntry } from '../git/trees.ts'
 import { sweepUnsynced } from '../git/unsynced.ts'
 import { loadCache } from '../snapshot/cache.ts'
@@ -108,7 +108,7 @@ function notPacked(count: number, cause: unknown): CkptError {
 
 /** What an unfinished operation needs is known only to its journal: it is finished first, where its files are. */
 export function refuseUnfinished({ env, place }: Context): void {
-  for (const name of env.files.readdirSync(`${place.directory}/worktrees`)) {
+  for (const name of worktreeNames(env, place)) {
     if (!env.files.existsSync(`${place.directory}/worktrees/${name}/journal.json`)) continue
     throw new CkptError(
       'LOCKED',

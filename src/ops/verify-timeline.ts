@@ -8,7 +8,7 @@ import { encodeSession, type Oid, type SessionId } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { groupRefs, readCheckpoint } from '../git/history.ts'
 import type { RefTip } from '../git/refs.ts'
-import type { Store } from '../git/store.ts'
+import { type Store, worktreeNames } from '../git/store.ts'
 import { readTips, worktreeOf } from '../git/tips.ts'
 import { isMarkerOf } from './boundary-marker.ts'
 import type { Context } from './context.ts'
@@ -106,7 +106,7 @@ export async function verifyBoundaries(context: Context, checkpoints: TimelineRe
 /** Those that have refs, and those that have a directory. */
 function worktreesOf({ env, place }: Context, tips: readonly RefTip[]): string[] {
   const named = tips.flatMap(({ ref }) => worktreeOf(ref) ?? [])
-  return [...new Set([...named, ...env.files.readdirSync(`${place.directory}/worktrees`)])].sort()
+  return [...new Set([...named, ...worktreeNames(env, place)])].sort()
 }
 
 function hasTurn(checkpoints: TimelineResult['checkpoints'], live: Checkpoint | null, turn: number): boolean {

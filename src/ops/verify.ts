@@ -1,7 +1,7 @@
 /** Verify: proves the store and its timeline by reading all of it. Writes nothing. */
 import { CkptError } from '../core/errors.ts'
 import { printable } from '../core/paths.ts'
-import { readIfThere } from '../git/store.ts'
+import { readIfThere, worktreeNames } from '../git/store.ts'
 import type { Context } from './context.ts'
 import { readJournal } from './journal.ts'
 import { holderState, readHolder } from './lock.ts'
@@ -109,9 +109,9 @@ function verifyUnfinished({ env, store, place }: Context): string {
     throw failed(
       `a ${journal.op} of session ${printable(journal.session)} was cut short; the next command that writes finishes it`,
     )
-  const others = env.files
-    .readdirSync(`${place.directory}/worktrees`)
-    .filter((name) => env.files.existsSync(`${place.directory}/worktrees/${name}/journal.json`))
+  const others = worktreeNames(env, place).filter((name) =>
+    env.files.existsSync(`${place.directory}/worktrees/${name}/journal.json`),
+  )
   if (others.length === 0) return 'no operation was cut short'
   throw failed(
     `an operation in worktree ${others.join(', ')} was cut short; the next command that writes there finishes it`,

@@ -1,6 +1,7 @@
 /** Every worktree that has checkpoints in this store. */
 import type { Oid } from '../core/ids.ts'
 import { groupRefs, type WorktreeRefs } from '../git/history.ts'
+import { worktreeNames } from '../git/store.ts'
 import { worktreeOf } from '../git/tips.ts'
 import type { Context } from './context.ts'
 
@@ -14,7 +15,7 @@ export const foreignWorktree = (id: string): boolean => id.startsWith('from-')
 
 /** The refs of each worktree of the store, by its id; none, where only its directory is left. */
 export async function refsByWorktree({ env, place, store }: Context): Promise<Map<string, Map<string, Oid>>> {
-  const ids = env.files.readdirSync(`${place.directory}/worktrees`).sort()
+  const ids = worktreeNames(env, place)
   const found = new Map(ids.map((id) => [id, new Map<string, Oid>()]))
   for (const { ref, oid } of await store.refs('refs/ckpt/', 'refs/notes/ckpt/')) {
     const id = worktreeOf(ref)!

@@ -302,6 +302,17 @@ test('from a worktree that recorded nothing itself, the whole store is looked at
   expect(fs.readdirSync(scratch.at('.git/ckpt/worktrees'))).toHaveLength(1)
 })
 
+test('a store that was killed while it was made is one without anything in it', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  scratch.ckpt('snapshot')
+  fs.rmSync(scratch.at('.git/ckpt/worktrees'), { recursive: true })
+  fs.rmSync(`${storeOf(scratch)}/refs/ckpt`, { recursive: true })
+  for (const command of ['verify', 'doctor', 'list', 'status', 'prune'])
+    expect([command, scratch.run([command]).code]).toEqual([command, 0])
+  scratch.ckpt('snapshot')
+  expect(scratch.ckpt('verify').checkpoints).toBe(1)
+})
+
 test('a store that is gone is damage, not nothing', () => {
   const scratch = new Scratch().init({ 'a.txt': 'a\n' })
   scratch.ckpt('mark', 'prompt', '--session', 's')
