@@ -129,7 +129,8 @@ export function leaveOpen(env: Env, agent: Agent, { context, open }: Progress): 
 async function open(env: Env, cwd: string, create: boolean): Promise<Context | null> {
   try {
     const context = await openContext(env, cwd, { forgiving: true, ...(create ? { create: 'unless-off' } : {}) })
-    if (context.exists && context.config.enableFileCheckpointing) return context
+    const isRecorded = env.files.existsSync(context.store.worktreeDir) // the store may be another worktree's only
+    if (isRecorded && context.config.enableFileCheckpointing) return context
     closeContext(context)
     return null
   } catch (error) {

@@ -47,8 +47,8 @@ export function readHanded(env: Env, file: string): Handed | null {
     event: event === '' ? undefined : event,
     cwd,
     project: project === '' ? undefined : project,
-    // One that was cut short is no JSON, and will be said to be none.
     time: stats.mtimeMs,
+    // One that was cut short is no JSON, and will be said to be none.
     payload: bytes.subarray(at, bytes.toString('latin1', bytes.length - END.length) === END ? -END.length : undefined),
   }
 }

@@ -43,7 +43,14 @@ class Interrupted extends Error {}
 export async function hook(env: Env, options: HookOptions): Promise<string | null> {
   const { handed: file } = options
   if (file === undefined) return hear(env, options)
-  if (!isHanded(file)) return null
+  if (!isHanded(file)) {
+    const error = new CkptError(
+      'USAGE',
+      `${file} was not handed over by ckpt-hook: it is not read. Nothing was recorded.`,
+    )
+    logHookError(env, await logPlace(env, { directory: null }), { where: options.name, error })
+    return null
+  }
   const handed = readHanded(env, file)
   if (handed === null) {
     removeIfThere(env, file) // its client was killed before it said for whom it is
@@ -146,7 +153,7 @@ async function within<T>(work: Promise<T>, ms: number): Promise<T> {
 }
 
 /** The log of the worktree where one is known, else the one that all share. */
-async function logPlace(env: Env, { directory }: Progress): Promise<string> {
+async function logPlace(env: Env, { directory }: Pick<Progress, 'directory'>): Promise<string> {
   if (directory) return directory
   try {
     const here = await openContext(env, env.cwd, { forgiving: true })

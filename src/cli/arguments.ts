@@ -85,7 +85,6 @@ export function worktreePaths(context: Context, cwd: string, given: readonly str
   })
 }
 
-/** A file of the person's, relative to where the command was started. */
 /** The file that a command is about. */
 export function fileName(args: Arguments): string {
   const name = String(args.file)
@@ -93,6 +92,7 @@ export function fileName(args: Arguments): string {
   return name
 }
 
+/** A file of the person's, relative to where the command was started. */
 export function absolute(cwd: string, path: string): string {
   return resolve(cwd, path)
 }

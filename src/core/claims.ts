@@ -12,6 +12,7 @@
  * ambiguous; what nobody claims inside a turn is unclaimed.
  */
 import { type Checkpoint, isOutside } from './checkpoint.ts'
+import type { TurnNumber } from './ids.ts'
 import { isWithin } from './paths.ts'
 import { sameState, type Transition } from './state.ts'
 import type { Turn } from './timeline.ts'
@@ -19,6 +20,7 @@ import type { Turn } from './timeline.ts'
 export interface Window {
   session: string
   turnId: string
+  turn: TurnNumber
   /** Null: the whole turn. */
   step: number | null
   /** Sequence numbers: what changed after `from` and up to `to`. */
@@ -36,7 +38,7 @@ export interface Segment {
 
 /** The windows of one turn. `all` are the checkpoints of every session around it, in order. */
 export function windowsOf(turn: Turn, all: readonly Checkpoint[]): Window[] {
-  const base = { session: turn.session, turnId: turn.id }
+  const base = { session: turn.session, turnId: turn.id, turn: turn.number }
   const end = turn.after?.seq ?? Number.POSITIVE_INFINITY
   if (turn.steps.length === 0) {
     return [{ ...base, step: null, from: turn.before.seq, to: end, declared: [], open: false }]
@@ -69,9 +71,11 @@ export function segmentsOf(turn: Turn, all: readonly Checkpoint[], until: number
   return segments
 }
 
-/** What lies before a session's own late marker is not for sure that of the turn which runs: no step of it says so. */
-const covers = ({ session, step, ...window }: Window, { from, to }: Segment) =>
-  window.from <= from.seq && to.seq <= window.to && !(step === null && to.session === session && isOutside(to))
+/** What lies before a late marker of another turn of the session may be that one's: no step says that it is this one's. */
+function covers({ session, turn, step, ...window }: Window, { from, to }: Segment): boolean {
+  const isOfOther = step === null && isOutside(to) && to.session === session && to.turn !== turn
+  return window.from <= from.seq && to.seq <= window.to && !isOfOther
+}
 
 function strength(window: Window, path: string): number {
   const bare = path.endsWith('/') ? path.slice(0, -1) : path

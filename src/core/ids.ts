@@ -18,15 +18,9 @@ export function isOid(text: string): text is Oid {
   return oidPattern.test(text)
 }
 
-/** Half of a character's two UTF-16 units: text with one comes back changed from bytes. */
-const HALF = /\p{Surrogate}/gu
-
-/** The text as it comes back from UTF-8. */
-export const wellFormed = (text: string): string => text.replace(HALF, '\ufffd')
-
 /** @throws CkptError BAD_MARKER for an empty id, one over 1,024 bytes, or one that holds control characters or is no text. */
 export function parseSessionId(text: string): SessionId {
-  if (text === '' || Buffer.byteLength(text) > 1024 || /[\x00-\x1f\x7f]/.test(text) || wellFormed(text) !== text) {
+  if (text === '' || Buffer.byteLength(text) > 1024 || /[\x00-\x1f\x7f]/.test(text) || !text.isWellFormed()) {
     throw new CkptError(
       'BAD_MARKER',
       'A session id is 1 to 1024 bytes without control characters. Nothing was recorded.',

@@ -29,7 +29,7 @@ export interface Turn {
   /** Every checkpoint of the turn in the order of the chain, `before` first. */
   checkpoints: Checkpoint[]
   status: TurnStatus
-  /** Something late, of a turn before it, came while it ran. */
+  /** Something late of another turn came while it ran. */
   disturbed: boolean
   hidden: boolean
   /** Steps at or after the boundary, when it lies inside this turn. */
@@ -122,7 +122,7 @@ export function turnsOf(chain: readonly Checkpoint[]): Turn[] {
       turns.push(turn)
     } else if (isOutside(checkpoint)) {
       // Outside change. But the agent's own word on how a turn ended counts, whoever had closed it before that came.
-      if (turn?.after === null) turn.disturbed = true
+      if (turn?.after === null && checkpoint.turn !== turn.number) turn.disturbed = true
       const ended = turns.findLast(({ number }) => number === checkpoint.turn)
       if (ended?.status === 'interrupted' && checkpoint.status) ended.status = checkpoint.status
     } else if (!turn || checkpoint.turn !== turn.number) {

@@ -1,6 +1,6 @@
 /** One marker each, once its place in the session is known. */
 import type { Checkpoint, CheckpointMeta } from '../core/checkpoint.ts'
-import type { Oid } from '../core/ids.ts'
+import type { Oid, TurnNumber } from '../core/ids.ts'
 import { hiddenTurns, runningTurn, type Step, type Turn } from '../core/timeline.ts'
 import { sessionRef } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
@@ -123,14 +123,17 @@ export async function markStop(scene: Scene, marker: StopMarker): Promise<Done> 
 }
 
 /** After the turn ended, or while its session's boundary is pending: recorded, but nobody's. */
-export async function markLate(scene: Scene, marker: Marker): Promise<Done> {
+export async function markLate(scene: Scene, marker: Marker, other: TurnNumber | null): Promise<Done> {
   const { context, timeline, refs, snapshot, recorder } = scene
-  const named = timeline.turns.findLast(({ before }) => marker.event !== 'prompt' && before.marker === marker.turn)
-  const turn = (named ?? timeline.turns.at(-1))?.number ?? null
+  const last = timeline.turns.at(-1)
+  const turn = other ?? last?.number ?? null
+  const isNamed = other !== null || (marker.event === 'stop' && last?.before.marker === marker.turn)
   const meta = {
     kind: marker.event === 'stop' ? ('after' as const) : ('step' as const),
     ...(turn === null ? {} : { turn }),
-    ...(marker.event === 'stop' && named && marker.status ? { status: marker.status } : {}),
+    ...(marker.event === 'stop' && marker.turn !== undefined && isNamed && marker.status
+      ? { status: marker.status }
+      : {}),
     ...common(marker),
     late: true,
     ...(marker.event === 'step' ? stepDetails(marker) : {}),

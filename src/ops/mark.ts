@@ -3,7 +3,7 @@
 import type { Beside } from '../core/beside.ts'
 import type { Checkpoint, PromptKind, TurnStatus } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
-import { type Oid, type SessionId, type TurnNumber, wellFormed } from '../core/ids.ts'
+import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
 import { react, sessionState } from '../core/machine.ts'
 import { runningTurn, type Timeline } from '../core/timeline.ts'
 import { findByMarker, readCheckpoint, type WorktreeRefs } from '../git/history.ts'
@@ -148,14 +148,11 @@ export async function recordMarker(context: Context, told: Marker, recording: Re
   const left = Math.max(1, Math.floor(context.config.snapshot.deadline - passed()))
   const dirty = first && (await hadUncommittedChanges(context, { head, snapshot, signal: AbortSignal.timeout(left) }))
   const scene: Scene = { context, refs, timeline, snapshot, recorder: new Recorder(context, refs, head) }
+  const other = await otherTurn(context, timeline, marker)
   // A step that waited has no window any more: what it changed is claimed by its declared paths only.
-  const late =
-    actions.includes('late') ||
-    (marker.event === 'step' && marker.late) ||
-    overtaken ||
-    (await isOfEarlier(context, timeline, marker))
+  const late = actions.includes('late') || (marker.event === 'step' && marker.late) || overtaken || other !== null
   const done = await (late
-    ? markLate(scene, marker)
+    ? markLate(scene, marker, other)
     : marker.event === 'prompt'
       ? markPrompt(scene, marker, dirty)
       : marker.event === 'step'
@@ -185,18 +182,20 @@ async function openingUnheard({ store }: Context, timeline: Timeline, marker: Ma
   return { event: 'prompt', session, marker: turn, ...(timeline.agent === null ? {} : { agent: timeline.agent }) }
 }
 
-/** With its ids as they come back from the store: a retry has to be known by them. */
+/** With its texts as they come back from UTF-8: a retry has to be known by its ids. */
 function asStored<M extends Marker>(marker: M): M {
   const fields = Object.entries(marker)
-  return Object.fromEntries(fields.map(([name, one]) => [name, typeof one === 'string' ? wellFormed(one) : one])) as M
+  return Object.fromEntries(
+    fields.map(([name, one]) => [name, typeof one === 'string' ? one.toWellFormed() : one]),
+  ) as M
 }
 
-/** A step or an end of a turn that is over, while the next one runs already: it is not that one's. */
-async function isOfEarlier({ store }: Context, timeline: Timeline, marker: Marker): Promise<boolean> {
-  if (marker.event === 'prompt' || marker.turn === undefined) return false
+/** The turn that a step or an end says it is of, while another one runs already. */
+async function otherTurn({ store }: Context, timeline: Timeline, marker: Marker): Promise<TurnNumber | null> {
+  if (marker.event === 'prompt' || marker.turn === undefined) return null
   const running = runningTurn(timeline)?.before.marker
-  if (running === undefined || running === marker.turn) return false
-  return (await findByMarker(store, marker.turn)) !== null
+  if (running === undefined || running === marker.turn) return null
+  return (await findByMarker(store, marker.turn))?.turn ?? null
 }
 
 /** What was handed over before the newest turn of its session began, and came through only now: it ends and replaces nothing. */

@@ -16,7 +16,7 @@ const ABANDONED = 24 * 3600 * 1000
 
 const text = z.string()
 const optional = z.optional(text)
-const common = { session: text.check(z.minLength(1)), messageId: optional }
+const common = { session: text.check(z.minLength(1)), messageId: optional, handedAt: optional }
 const markerSchema = z.discriminatedUnion('event', [
   z.object({
     ...common,

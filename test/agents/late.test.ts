@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { hookLog, storeOf } from '../support/agents.ts'
+import { hook, hookLog, storeOf } from '../support/agents.ts'
 import { claude, turnsOf } from '../support/claude-session.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
@@ -78,7 +78,10 @@ test.each([
   expect(scratch.ckpt('list').turns.some((turn: Json) => turn.status === 'running')).toBe(false)
 })
 
-test("a tool call of the turn before is not the running turn's", async () => {
+test.each([
+  ['with', true],
+  ['without', false],
+])("a tool call of the turn before is not the running turn's, %s calls of its own", async (_, works) => {
   const scratch = new Scratch().init()
   const one = claude(scratch)
   const call = { prompt_id: 'p1', tool_name: 'Bash', tool_use_id: 't1' }
@@ -87,25 +90,11 @@ test("a tool call of the turn before is not the running turn's", async () => {
   await one.prompt('p2')
   scratch.write({ 'late.txt': 'by a command that went on\n' })
   await one.say('PostToolUse', call)
-  await one.write('p2', 'b.txt')
-  await one.stop('p2')
-  scratch.ckpt('undo')
-  expect([scratch.exists('b.txt'), scratch.exists('late.txt')]).toEqual([false, true])
-})
-
-test('of a turn without tool calls, what came before a late one of the turn before is not its own', async () => {
-  const scratch = new Scratch().init()
-  const one = claude(scratch)
-  const call = { prompt_id: 'p1', tool_name: 'Bash', tool_use_id: 't1' }
-  await one.prompt('p1')
-  await one.say('PreToolUse', call)
-  await one.prompt('p2')
-  scratch.write({ 'late.txt': 'by a command that went on\n' })
-  await one.say('PostToolUse', call)
+  if (works) await one.write('p2', 'b.txt')
   await one.stop('p2')
   expect(scratch.ckpt('list').turns[0]).toMatchObject({ n: 2, unclaimed: ['late.txt'] })
   scratch.ckpt('undo')
-  expect(scratch.exists('late.txt')).toBe(true)
+  expect([scratch.exists('b.txt'), scratch.exists('late.txt')]).toEqual([false, true])
 })
 
 test('a session id that is no text is refused, and the others go on', async () => {
@@ -135,6 +124,23 @@ test('what is no payload that was handed over is neither read nor removed', () =
   scratch.run(['hook', '--handed', scratch.at('a.txt'), 'claude'], { input: '' })
   execFileSync(CLIENT, ['--handed', scratch.at('a.txt'), 'claude'], { cwd: scratch.root, env: scratch.vars, input: '' })
   expect(scratch.read('a.txt')).toBe('not committed\n')
+  expect(fs.readFileSync(`${scratch.home}/state/ckpt/hook.log`, 'utf8')).toContain('was not handed over')
+})
+
+test('a conversation that begins in a worktree of which nothing is recorded leaves nothing there', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  scratch.ckpt('snapshot')
+  const there = `${scratch.base}/linked`
+  scratch.git('worktree', 'add', '-q', there)
+  const ran = await hook(scratch, 'claude', {
+    session_id: 's',
+    cwd: there,
+    hook_event_name: 'SessionStart',
+    source: 'startup',
+  })
+  expect(ran.code).toBe(0)
+  expect(fs.readdirSync(scratch.at('.git/ckpt/worktrees'))).toEqual(['@main'])
+  expect(hookLog(scratch)).toEqual([])
 })
 
 test.each([

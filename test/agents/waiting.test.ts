@@ -89,6 +89,20 @@ test("a step that waited claims its declared paths only; what came after it is n
   expect([scratch.exists('b.txt'), scratch.exists('mine.txt')]).toEqual([false, true])
 })
 
+test('a turn whose only call waited, start and end, is undone all the same', async () => {
+  const scratch = impatient()
+  const call = { tool_name: 'Write', tool_use_id: 't1', tool_input: { file_path: scratch.at('b.txt') } }
+  await say(scratch, 'UserPromptSubmit', { prompt: 'go' })
+  await held(scratch, async () => {
+    await say(scratch, 'PreToolUse', call)
+    scratch.write({ 'b.txt': 'two\n' })
+    await say(scratch, 'PostToolUse', call)
+  })
+  await say(scratch, 'Stop')
+  scratch.ckpt('undo')
+  expect(scratch.exists('b.txt')).toBe(false)
+})
+
 test('undo takes up the end that waited first', async () => {
   const scratch = impatient()
   await say(scratch, 'UserPromptSubmit', { prompt: 'go' })

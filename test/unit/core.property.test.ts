@@ -298,6 +298,7 @@ test('a plan where nobody else touched anything goes all the way back, and its r
 const window = fc.record({
   session: fc.constantFrom('s', 't'),
   turnId: fc.constant('t1'),
+  turn: fc.constant(1 as Window['turn']),
   step: fc.option(fc.integer({ min: 1, max: 3 })),
   from: fc.integer({ min: 1, max: 6 }),
   to: fc.integer({ min: 2, max: 9 }),

@@ -5,7 +5,7 @@ import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
 import { type Env, statIfThere } from '../../env.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
-import { absolute } from '../arguments.ts'
+import { absolute, fileName } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { table } from '../present/text.ts'
 
@@ -32,7 +32,7 @@ const command: Command = async ({ env, args, cwd, arrived }) => {
     const hints = [`ckpt agent status   (${AGENT_NAMES.join(', ')})`]
     throw new CkptError('USAGE', `${why} Nothing was recorded.`, { hints })
   }
-  const file = absolute(cwd, String(args.file))
+  const file = absolute(cwd, fileName(args))
   const written = writtenAt(env, file)
   const reader = transcripts.reader()
   const growing = new GrowingFile(env, file)

@@ -15,7 +15,7 @@ export async function resumed<T>(
   })
   // An open stream that says nothing: an empty text would be a prompt.
   const nothing = {
-    [Symbol.asyncIterator]: () => ({ next: () => ended.then(() => ({ done: true, value: undefined })) }),
+    [Symbol.asyncIterator]: () => ({ next: () => ended.then(() => ({ done: true as const, value: undefined })) }),
   }
   const query = sdk.query({ prompt: nothing, options }) as unknown as AgentQuery
   const draining = drain(query)

@@ -12,6 +12,8 @@ export interface AgentMessage {
   parent_tool_use_id?: string | null
   isSynthetic?: boolean
   message?: unknown
+  /** Of `result`: the last words. */
+  result?: unknown
   /** Of `command_lifecycle`: what became of a prompt. */
   command_uuid?: string
   state?: string
@@ -36,8 +38,11 @@ export interface AgentQuery extends AsyncGenerator<AgentMessage, void> {
 
 /** The module. The caller's own types go through it. */
 export interface AgentSdk {
-  // biome-ignore lint/suspicious/noExplicitAny: every version's own `query` has to fit: to `unknown` none does, and what takes `never` cannot be called.
-  query: (given: any) => AsyncGenerator<any, void> & Pick<AgentQuery, 'interrupt'>
+  /** Every version's own has to fit, whatever more it wants to know: a method's parameter is compared either way. */
+  query(given: {
+    prompt: string | AsyncIterable<object>
+    options?: object | undefined
+  }): AsyncGenerator<AgentMessage, void> & Pick<AgentQuery, 'interrupt'>
 }
 
 export type QueryOf<S extends AgentSdk> = ReturnType<S['query']>
