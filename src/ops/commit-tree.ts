@@ -8,13 +8,10 @@ import type { Oid } from '../core/ids.ts'
 import { pathToText } from '../core/paths.ts'
 import type { PathState } from '../core/state.ts'
 import { runGit } from '../git/process.ts'
-import type { FileEntry } from '../git/trees.ts'
 import { runUsersGit } from '../git/users-git.ts'
+import { type Entry, readIndexEntries, sameEntry } from './commit-entries.ts'
 import type { Context } from './context.ts'
 import { mergeTexts } from './merge.ts'
-
-/** One path of the commit; null: it is not there. */
-export type Entry = FileEntry | null
 
 export interface Folded {
   /** Paths that the commit changes, with what it holds. */
@@ -22,21 +19,18 @@ export interface Folded {
   conflicts: Map<string, string>
 }
 
-export const sameEntry = (a: Entry, b: Entry): boolean =>
-  a === null || b === null ? a === b : a.mode === b.mode && a.oid === b.oid
-
 /** Blobs between the store, which holds the bytes on disk, and the user's repository, which holds what its filters make of them. */
 export class CommitBlobs {
   readonly #context: Context
   readonly #filtered: ReadonlySet<string>
   /** Where the disk's executable bits mean nothing (core.fileMode): those of the index. */
-  readonly #modes: ReadonlyMap<string, string> | null
+  readonly #index: ReadonlyMap<string, Entry> | null
   readonly #clean = new Map<string, Promise<Oid>>()
 
-  private constructor(context: Context, filtered: ReadonlySet<string>, modes: ReadonlyMap<string, string> | null) {
+  private constructor(context: Context, filtered: ReadonlySet<string>, index: ReadonlyMap<string, Entry> | null) {
     this.#context = context
     this.#filtered = filtered
-    this.#modes = modes
+    this.#index = index
   }
 
   /** Asks git once which of these paths are converted on their way in (gitattributes(5), core.autocrlf). */
@@ -46,8 +40,8 @@ export class CommitBlobs {
     const { tryUsersGit } = await import('../git/users-git.ts')
     const setting = async (...args: string[]) =>
       (await tryUsersGit(env, { args: ['config', '--get', ...args], cwd })).stdout.toString('utf8').trim()
-    const modes = (await setting('--type=bool', 'core.fileMode')) === 'false' ? await indexModes(context) : null
-    if (!['', 'false'].includes(await setting('core.autocrlf'))) return new CommitBlobs(context, new Set(paths), modes)
+    const index = (await setting('--type=bool', 'core.fileMode')) === 'false' ? await readIndexEntries(context) : null
+    if (!['', 'false'].includes(await setting('core.autocrlf'))) return new CommitBlobs(context, new Set(paths), index)
     const attributes = ['text', 'crlf', 'eol', 'filter', 'ident', 'working-tree-encoding']
     const out = await runUsersGit(env, {
       args: ['check-attr', '-z', '--stdin', ...attributes],
@@ -59,7 +53,7 @@ export class CommitBlobs {
     for (let i = 0; i + 2 < fields.length; i += 3) {
       if (!['unspecified', 'unset'].includes(fields[i + 2]!)) filtered.add(fields[i]!)
     }
-    return new CommitBlobs(context, filtered, modes)
+    return new CommitBlobs(context, filtered, index)
   }
 
   /** What the repository holds for a state of the worktree; undefined: nothing that can be committed. */
@@ -67,7 +61,7 @@ export class CommitBlobs {
     if (state.kind === 'absent' || state.kind === 'directory') return null
     if (state.kind === 'unknown') return undefined
     if (state.type === 'link') return { mode: '120000', oid: state.oid }
-    const isProgram = this.#modes ? this.#modes.get(path) === '100755' : (state.mode & 0o100) !== 0
+    const isProgram = this.#index ? this.#index.get(path)?.mode === '100755' : (state.mode & 0o100) !== 0
     const mode = isProgram ? '100755' : '100644'
     if (!this.#filtered.has(path)) return { mode, oid: state.oid }
     const key = `${path}\0${state.oid}`
@@ -169,10 +163,4 @@ export async function mergeEntries(
   const mode = ours.mode === base.mode ? theirs.mode : ours.mode
   const oid = await blobs.merge(base.oid, ours.oid, theirs.oid)
   return oid === null ? undefined : { mode, oid }
-}
-
-async function indexModes({ env, worktree }: Context): Promise<Map<string, string>> {
-  const out = await runUsersGit(env, { args: ['ls-files', '--stage', '-z'], cwd: worktree.root })
-  const rows = out.toString('latin1').split('\0')
-  return new Map(rows.map((row) => [row.slice(row.indexOf('\t') + 1), row.slice(0, 6)]))
 }

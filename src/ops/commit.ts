@@ -4,13 +4,14 @@ import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
 import { pathToText, printable } from '../core/paths.ts'
 import { runningTurn, type Turn, visibleTurns } from '../core/timeline.ts'
 import { errno } from '../env.ts'
-import { runGit, tryGit } from '../git/process.ts'
-import type { Repository } from '../git/repository.ts'
+import { tryGit } from '../git/process.ts'
 import { promptReader } from '../git/side-refs.ts'
 import { readIfThere, writeFileWhole } from '../git/store.ts'
 import { runUsersGit, tryUsersGit } from '../git/users-git.ts'
+import { type Entry, indexInfo, readHeadEntries } from './commit-entries.ts'
+import { refreshIndex, untilIndexIsFree } from './commit-index.ts'
 import { commitMessage } from './commit-message.ts'
-import { CommitBlobs, type Entry, foldChanges, mergeEntries, sameEntry } from './commit-tree.ts'
+import { CommitBlobs, foldChanges } from './commit-tree.ts'
 import { type Context, headOf, locked, refuseWhileBusy } from './context.ts'
 import { recordOrigin } from './origins.ts'
 import { chooseSession, loadTimeline, readRefs } from './sessions.ts'
@@ -72,23 +73,6 @@ export async function commit(context: Context, options: CommitOptions): Promise<
     turns: turns.map((turn) => turn.number),
     files: [...entries.keys()].sort(),
     warnings,
-  }
-}
-
-/** Milliseconds for another git to be done with the index. */
-const INDEX_PATIENCE = 3000
-
-/** @throws CkptError GIT_BUSY */
-async function untilIndexIsFree({ env }: Context, { gitDir }: Repository): Promise<void> {
-  const lock = `${gitDir}/index.lock`
-  const end = env.monotonic() + INDEX_PATIENCE
-  while (env.files.existsSync(lock)) {
-    if (env.monotonic() >= end) {
-      throw new CkptError('GIT_BUSY', `Another git holds ${printable(lock)}. Nothing was committed.`, {
-        hints: ['ckpt commit   (once it is done)', `rm ${printable(lock)}   (if no git runs: a killed one left it)`],
-      })
-    }
-    await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }
 
@@ -224,21 +208,6 @@ async function withoutIgnored(context: Context, paths: string[], head: Oid | nul
   return paths.filter((path) => !ignored.has(path))
 }
 
-async function readHeadEntries({ env, worktree }: Context, head: Oid | null): Promise<Map<string, Entry>> {
-  if (head === null) return new Map()
-  const out = await runGit(env, { args: ['ls-tree', '-r', '-z', '--full-tree', head], cwd: worktree.root })
-  return readRows(out.toString('latin1'), /^(\d+) \w+ ([0-9a-f]+)\t/)
-}
-
-function readRows(text: string, row: RegExp): Map<string, Entry> {
-  const found = new Map<string, Entry>()
-  for (const line of text.split('\0')) {
-    const [all, mode, oid] = row.exec(line) ?? []
-    if (all !== undefined) found.set(line.slice(all.length), { mode: mode as '100644', oid: oid as Oid })
-  }
-  return found
-}
-
 /** What the commits since a turn made of each path: a person may have committed the turn's work by hand. */
 async function committedSince({ env, worktree }: Context, from: Oid | null, to: Oid | null) {
   const seen = new Set<string>()
@@ -296,45 +265,6 @@ async function commitEntries(
   } finally {
     for (const path of [index, `${index}.lock`, file]) if (env.files.existsSync(path)) env.files.unlinkSync(path)
   }
-}
-
-function indexInfo(entries: ReadonlyMap<string, Entry>, known: string | null): Buffer {
-  const none = '0'.repeat(known?.length ?? 40)
-  const rows = [...entries].map(([path, entry]) =>
-    entry ? `${entry.mode} ${entry.oid}\t${path}\0` : `0 ${none}\t${path}\0`,
-  )
-  return Buffer.from(rows.join(''), 'latin1')
-}
-
-/**
- * The user's index follows HEAD on the committed paths, and only there. What they had staged in such a file stays
- * staged, on top of the commit.
- */
-async function refreshIndex(context: Context, { before, entries, blobs }: Planned, made: Oid): Promise<void> {
-  const { env, worktree, warnings } = context
-  const cwd = worktree.root
-  const [staged, after] = await Promise.all([
-    runGit(env, { args: ['ls-files', '-s', '-z'], cwd }).then((out) =>
-      readRows(out.toString('latin1'), /^(\d+) ([0-9a-f]+) 0\t/),
-    ),
-    readHeadEntries(context, made),
-  ])
-  const edits = new Map<string, Entry>()
-  for (const path of entries.keys()) {
-    const [was, now, own] = [before.get(path) ?? null, after.get(path) ?? null, staged.get(path) ?? null]
-    if (sameEntry(own, now)) continue
-    if (sameEntry(own, was)) edits.set(path, now)
-    else {
-      const merged = await mergeEntries(blobs, { base: was, ours: own, theirs: now })
-      if (merged) edits.set(path, merged)
-      else warnings.push(`${printable(pathToText(path))} stays staged as you had it; the commit holds something else.`)
-    }
-  }
-  await blobs.publish(edits.values())
-  if (edits.size > 0) {
-    await runUsersGit(env, { args: ['update-index', '-z', '--index-info'], cwd, input: indexInfo(edits, made) })
-  }
-  await tryUsersGit(env, { args: ['update-index', '-q', '--refresh'], cwd }) // exits 1 where files differ
 }
 
 const commitsFile = ({ store }: Context) => `${store.worktreeDir}/commits.json`

@@ -1,0 +1,40 @@
+/** Paths as git holds them, in HEAD, in the user's index and in a commit that is being made. */
+import type { Oid } from '../core/ids.ts'
+import { runGit } from '../git/process.ts'
+import type { FileEntry } from '../git/trees.ts'
+import type { Context } from './context.ts'
+
+/** One path; null: it is not there. */
+export type Entry = FileEntry | null
+
+export const sameEntry = (a: Entry, b: Entry): boolean =>
+  a === null || b === null ? a === b : a.mode === b.mode && a.oid === b.oid
+
+export async function readHeadEntries({ env, worktree }: Context, head: Oid | null): Promise<Map<string, Entry>> {
+  if (head === null) return new Map()
+  const out = await runGit(env, { args: ['ls-tree', '-r', '-z', '--full-tree', head], cwd: worktree.root })
+  return readRows(out.toString('latin1'), /^(\d+) \w+ ([0-9a-f]+)\t/)
+}
+
+export async function readIndexEntries({ env, worktree }: Context): Promise<Map<string, Entry>> {
+  const out = await runGit(env, { args: ['ls-files', '-s', '-z'], cwd: worktree.root })
+  return readRows(out.toString('latin1'), /^(\d+) ([0-9a-f]+) 0\t/)
+}
+
+function readRows(text: string, row: RegExp): Map<string, Entry> {
+  const found = new Map<string, Entry>()
+  for (const line of text.split('\0')) {
+    const [all, mode, oid] = row.exec(line) ?? []
+    if (all !== undefined) found.set(line.slice(all.length), { mode: mode as '100644', oid: oid as Oid })
+  }
+  return found
+}
+
+/** For `git update-index --index-info`. */
+export function indexInfo(entries: ReadonlyMap<string, Entry>, known: string | null): Buffer {
+  const none = '0'.repeat(known?.length ?? 40)
+  const rows = [...entries].map(([path, entry]) =>
+    entry ? `${entry.mode} ${entry.oid}\t${path}\0` : `0 ${none}\t${path}\0`,
+  )
+  return Buffer.from(rows.join(''), 'latin1')
+}
