@@ -11,7 +11,7 @@ import { type GitResult, runGit, tryGit } from './process.ts'
 import { listRefs, moveRefs, type RefEdit, type RefTip, refuseUnreadable, transaction } from './refs.ts'
 import { announce, goneRef, writtenTips } from './tips.ts'
 import { Trees } from './trees.ts'
-import { makeDirectories, readIfThere, writeFileWhole } from './whole-file.ts'
+import { readIfThere, writeFileWhole } from './whole-file.ts'
 
 export { readIfThere, syncDirectory, writeFileWhole } from './whole-file.ts'
 
@@ -297,79 +297,4 @@ const refGone = (ref: string, was: Oid) =>
 /** No configuration but the store's own reaches git: not the system's, not the user's. */
 function storeVariables(gitDir: string): Record<string, string> {
   return { GIT_DIR: gitDir, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' }
-}
-
-/** gitattributes(5): what the store's info/attributes says wins over every file of the worktree. */
-const ATTRIBUTES = '* -text -filter -ident -working-tree-encoding\n'
-
-/** A damaged one too: without its HEAD git takes it for none. */
-export function storeExists({ files }: Env, { directory }: StorePlace): boolean {
-  return ['HEAD', 'objects'].some((name) => files.existsSync(`${directory}/store.git/${name}`))
-}
-
-/** Whether refs were moved in a store that is not there any more. */
-export function isStoreLost({ files }: Env, { directory }: StorePlace): boolean {
-  return worktreeNames({ files }, { directory }).some((name) => files.existsSync(`${directory}/worktrees/${name}/tips`))
-}
-
-/** Ids of the worktrees that have a directory in the store, sorted; none where it was killed while it was made. */
-export function worktreeNames({ files }: Pick<Env, 'files'>, { directory }: Pick<StorePlace, 'directory'>): string[] {
-  const worktrees = `${directory}/worktrees`
-  return files.existsSync(worktrees) ? files.readdirSync(worktrees).sort() : []
-}
-
-/** A store without anything in it, beside the place where it belongs. */
-export async function makeFrame(env: Env, place: StorePlace): Promise<string> {
-  const { files } = env
-  const temporary = `${place.directory}/store.${env.random(6)}.tmp`
-  await runGit(env, {
-    args: ['init', '-q', '--bare', '--template=', `--object-format=${place.hash}`, '--shared=0600', temporary],
-    cwd: place.directory,
-    vars: { GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },
-  })
-  files.mkdirSync(`${temporary}/info`, { recursive: true, mode: 0o700 })
-  files.writeFileSync(`${temporary}/info/attributes`, ATTRIBUTES, { mode: 0o600 })
-  files.writeFileSync(
-    `${temporary}/config`,
-    // Plain `git log` in the store shows prompts.
-    `${files.readFileSync(`${temporary}/config`, 'utf8')}[notes]\n\tdisplayRef = refs/notes/ckpt/*\n[gc]\n\tauto = 0\n`,
-  )
-  for (const name of ['HEAD', 'config']) files.chmodSync(`${temporary}/${name}`, 0o600)
-  return temporary
-}
-
-/**
- * Makes the store if it is not there; safe for any number of processes at once. Returns whether this call made it.
- * @throws CkptError DAMAGED when a store of another object format lies there
- */
-export async function createStore(env: Env, place: StorePlace): Promise<boolean> {
-  const { files } = env
-  const gitDir = `${place.directory}/store.git`
-  let created = false
-  if (!storeExists(env, place)) {
-    makeDirectories(env, place.directory)
-    files.chmodSync(place.directory, 0o700)
-    const temporary = await makeFrame(env, place)
-    for (const name of [
-      '',
-      '/info',
-      '/objects',
-      '/objects/info',
-      '/objects/pack',
-      '/refs',
-      '/refs/heads',
-      '/refs/tags',
-    ]) {
-      if (files.existsSync(`${temporary}${name}`)) files.chmodSync(`${temporary}${name}`, 0o700)
-    }
-    try {
-      files.renameSync(temporary, gitDir)
-      created = true
-    } catch (error) {
-      const code = errno(error)
-      if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error // another process was first
-    }
-  }
-  files.mkdirSync(`${place.directory}/worktrees/${place.worktreeId}`, { recursive: true, mode: 0o700 })
-  return created
 }

@@ -1,7 +1,7 @@
 /** Doctor, what the store tells of sessions: its refs, what the git hooks read, chains of checkpoints. */
 import { printable } from '../core/paths.ts'
+import { worktreeNames } from '../git/frame.ts'
 import { groupRefs } from '../git/history.ts'
-import { worktreeNames } from '../git/store.ts'
 import { isMarkerOf, markerAfter } from './boundary-marker.ts'
 import type { Context } from './context.ts'
 import { FIX, type Finding } from './finding.ts'

@@ -4,8 +4,9 @@ import type { Config } from '../config/defaults.ts'
 import { CkptError } from '../core/errors.ts'
 import { pathFromText } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
+import { storeExists } from '../git/frame.ts'
 import { findRepository, type Repository } from '../git/repository.ts'
-import { readIfThere, type StorePlace, storeExists, writeFileWhole } from '../git/store.ts'
+import { readIfThere, type StorePlace, writeFileWhole } from '../git/store.ts'
 import type { Worktree } from '../snapshot/worktree.ts'
 
 export interface Found {

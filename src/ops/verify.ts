@@ -1,7 +1,8 @@
 /** Verify: proves the store and its timeline by reading all of it. Writes nothing. */
 import { CkptError } from '../core/errors.ts'
 import { printable } from '../core/paths.ts'
-import { readIfThere, worktreeNames } from '../git/store.ts'
+import { worktreeNames } from '../git/frame.ts'
+import { readIfThere } from '../git/store.ts'
 import type { Context } from './context.ts'
 import { readJournal } from './journal.ts'
 import { holderState, readHolder } from './lock.ts'

@@ -1,7 +1,7 @@
 /** Every worktree that has checkpoints in this store. */
 import type { Oid } from '../core/ids.ts'
+import { worktreeNames } from '../git/frame.ts'
 import { groupRefs, type WorktreeRefs } from '../git/history.ts'
-import { worktreeNames } from '../git/store.ts'
 import { worktreeOf } from '../git/tips.ts'
 import type { Context } from './context.ts'
 

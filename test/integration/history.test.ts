@@ -4,8 +4,9 @@ import { expect, test } from 'vitest'
 import type { CheckpointMeta } from '../../src/core/checkpoint.ts'
 import type { Oid, SessionId, TurnNumber } from '../../src/core/ids.ts'
 import { type Env, realEnv } from '../../src/env.ts'
+import { createStore } from '../../src/git/frame.ts'
 import { readChain, readChainUntil, writeCheckpoint } from '../../src/git/history.ts'
-import { createStore, Store } from '../../src/git/store.ts'
+import { Store } from '../../src/git/store.ts'
 import { Scratch } from '../support/scratch.ts'
 
 /** A store, and the git commands that were started for it. */
