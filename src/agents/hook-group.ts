@@ -1,8 +1,16 @@
 /** The shape that Claude Code's hooks have, and those of the agents that took it over: a list of groups for each event. */
 import * as z from 'zod/mini'
 
-export function hookGroup(command: string, more: { matcher?: string; timeout?: number; name?: string }): unknown {
-  const { matcher, timeout, name } = more
+export interface HookFields {
+  matcher?: string
+  timeout?: number
+  name?: string
+  /** Claude Code goes on without waiting for it. */
+  async?: true
+}
+
+export function hookGroup(command: string, { matcher, ...fields }: HookFields): unknown {
+  const { timeout, name, async } = fields
   return {
     ...(matcher === undefined ? {} : { matcher }),
     hooks: [
@@ -11,6 +19,7 @@ export function hookGroup(command: string, more: { matcher?: string; timeout?: n
         type: 'command',
         command,
         ...(timeout === undefined ? {} : { timeout }),
+        ...(async ? { async } : {}),
       },
     ],
   }

@@ -28,6 +28,29 @@ test("a turn's own end that its session's end overtook says how the turn ended",
   expect(turnsOf(scratch)[0]).toEqual([1, 'failed', 1])
 })
 
+test("the end of a call that the turn's end overtook takes nothing of the person's", async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  const call = {
+    prompt_id: 'p1',
+    tool_name: 'Write',
+    tool_use_id: 't1',
+    tool_input: { file_path: scratch.at('b.txt') },
+  }
+  await one.prompt('p1')
+  await one.say('PreToolUse', call)
+  scratch.write({ 'b.txt': 'the agent\n' })
+  await one.stop('p1')
+  scratch.write({ 'b.txt': 'the agent\nmine\n', 'mine.txt': 'mine\n' })
+  await one.say('PostToolUse', call)
+  expect(scratch.ckpt('show', '1').files.map((file: Json) => file.path)).toEqual(['b.txt'])
+  expect(scratch.run(['undo'])).toMatchObject({ code: 4 })
+  expect([scratch.read('b.txt'), scratch.read('mine.txt')]).toEqual(['the agent\nmine\n', 'mine\n'])
+  scratch.write({ 'b.txt': 'the agent\n' })
+  scratch.ckpt('undo')
+  expect([scratch.exists('b.txt'), scratch.exists('mine.txt')]).toEqual([false, true])
+})
+
 test('an end that came when the next turn ran already does not end that one', async () => {
   const scratch = new Scratch().init()
   const one = claude(scratch)

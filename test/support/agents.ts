@@ -84,21 +84,45 @@ export function work(scratch: Scratch, row: Row, rows: readonly Row[]): void {
   }
 }
 
+const TURN_ENDS = /^(Stop|StopFailure|SessionEnd)$/
 const PROMPTS = /^(UserPromptSubmit|BeforeAgent|chat\.message|beforeSubmitPrompt)$/
 
+export interface PlayOptions {
+  /** The end of a call is heard only when the next one's work is done, or the turn is over. */
+  endsOvertaken?: boolean
+}
+
 /** Plays a run; gives the disk as it was at each prompt. Every hook has to be silent. */
-export async function play(scratch: Scratch, agent: string, rows: readonly Row[]): Promise<Record<string, string>[]> {
+export async function play(
+  scratch: Scratch,
+  agent: string,
+  rows: readonly Row[],
+  { endsOvertaken = false }: PlayOptions = {},
+): Promise<Record<string, string>[]> {
   const states: Record<string, string>[] = []
+  const held: Row[] = []
+  const say = async (row: Row) => {
+    const { code, stdout, stderr } = await send(scratch, agent, row)
+    const answer = row.event === 'beforeSubmitPrompt' ? '{"continue":true}\n' : ''
+    if (code !== 0 || stdout !== answer || stderr !== '')
+      throw new Error(`${agent} ${row.event}: exit ${code}, said ${JSON.stringify(stdout + stderr)}`)
+  }
+  const sayHeld = async () => {
+    for (const row of held.splice(0)) await say(row)
+  }
   const isChild = (row: Row) => agent === 'opencode' && row.payload.input?.agent === 'general'
   for (const row of rows) {
     if (PROMPTS.test(row.event) && !isChild(row)) states.push(scratch.manifest())
     // The call that is under way when its start is told changes files only after that; an end is told after the work.
     const ends = ENDS.test(row.event)
     if (ends) work(scratch, row, rows)
-    const { code, stdout, stderr } = await send(scratch, agent, row)
-    const answer = row.event === 'beforeSubmitPrompt' ? '{"continue":true}\n' : ''
-    if (code !== 0 || stdout !== answer || stderr !== '')
-      throw new Error(`${agent} ${row.event}: exit ${code}, said ${JSON.stringify(stdout + stderr)}`)
+    if (ends && endsOvertaken) {
+      await sayHeld()
+      held.push(row)
+    } else {
+      await say(row)
+      if (TURN_ENDS.test(row.event)) await sayHeld()
+    }
     if (!ends) work(scratch, row, rows)
   }
   return states
