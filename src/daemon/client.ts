@@ -60,8 +60,9 @@ export async function throughDaemon(env: Env, argv: readonly string[], version: 
     cwd: env.cwd,
     vars,
     ...(input ? { input: input.toString('base64') } : {}),
-    terminal: Boolean(env.stdout.isTTY),
-    columns: env.stdout.columns ?? 80,
+    // To ask standard output takes Node longer than to ask the daemon, and what an agent reads is no terminal.
+    terminal: !isHook && Boolean(env.stdout.isTTY),
+    columns: isHook ? 80 : (env.stdout.columns ?? 80),
   }
   const begun = env.monotonic()
   // An undo of many files takes as long as it takes.
