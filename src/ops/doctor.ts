@@ -11,9 +11,10 @@ import { FIX, type Finding } from './finding.ts'
 import { journalExists, readJournal, setJournalAside } from './journal.ts'
 import { holderState, lockedBy, readHolder } from './lock.ts'
 import { besideOf, newestCheckpoint } from './record.ts'
-import { requireContents } from './recover.ts'
+import { recoverRemoved, requireContents } from './recover.ts'
 import { rescueSafety } from './rescue.ts'
 import { readRefs } from './sessions.ts'
+import { unfinishedOperations } from './unfinished.ts'
 
 export interface DoctorOptions {
   fix: boolean
@@ -94,7 +95,7 @@ function checkLock({ env, store }: Context, breakLock: boolean): Finding {
 
 async function checkJournal(context: Context, fix: boolean): Promise<Finding> {
   const { env, store } = context
-  if (!journalExists(env, store)) return { name: 'journal', ok: true, detail: 'no operation was cut short' }
+  if (!journalExists(env, store)) return checkRemoved(context, fix)
   let damage: string | null = null
   try {
     const journal = readJournal(env, store)
@@ -126,6 +127,28 @@ async function checkJournal(context: Context, fix: boolean): Promise<Finding> {
     ok: true,
     fixed: true,
     detail: `the journal was set aside (${aside}); the files are as that operation left them${before}`,
+  }
+}
+
+/** Worktrees that were removed while an operation was not finished. */
+async function checkRemoved(context: Context, fix: boolean): Promise<Finding> {
+  const removed = unfinishedOperations(context).filter((one) => one.removed)
+  if (removed.length === 0) return { name: 'journal', ok: true, detail: 'no operation was cut short' }
+  const names = removed.map(({ context: { place } }) => place.worktreeId).join(', ')
+  const detail = `an operation was cut short in a worktree that was removed since: ${names}`
+  if (!fix) return { name: 'journal', ok: false, detail, mend: FIX }
+  for (const { context: one } of removed) await alone(one, () => finishRemoved(one))
+  return { name: 'journal', ok: true, fixed: true, detail: `${detail}; what it recorded is kept` }
+}
+
+async function finishRemoved(context: Context): Promise<void> {
+  try {
+    await recoverRemoved(context)
+  } catch (error) {
+    if (!(error instanceof CkptError && error.code === 'DAMAGED')) throw error
+    await rescueSafety(context)
+    setJournalAside(context.env, context.store)
+    await markPending(context)
   }
 }
 

@@ -19,9 +19,10 @@ import { look } from '../snapshot/disk.ts'
 import { type Context, lockedStore } from './context.ts'
 import { noteForgetting, readForgetting } from './forgetting.ts'
 import { notYet, refsJournal, removeJournal, writeJournal } from './journal.ts'
-import { collect, refuseDamagedPacks, refuseUnfinished } from './prune.ts'
+import { collect, refuseDamagedPacks } from './prune.ts'
 import { readReplaced, writeReplaced } from './replaced.ts'
 import { refuseStrayed } from './strayed.ts'
+import { settleUnfinished } from './unfinished.ts'
 
 export interface ForgetResult {
   path: RelativePath
@@ -36,7 +37,7 @@ export interface ForgetResult {
 export async function forget(context: Context, path: RelativePath): Promise<ForgetResult> {
   const { env, store } = context
   return lockedStore(context, { command: 'forget' }, async () => {
-    refuseUnfinished(context)
+    await settleUnfinished(context)
     refuseDamagedPacks(context)
     await refuseStrayed(context)
     const commits = await allCheckpoints(store)

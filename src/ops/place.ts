@@ -104,7 +104,7 @@ function insideGit(repository: Repository | null, directory: string): boolean {
 const ID_FILE = 'ckpt-worktree-id'
 
 /** `@main`, or `<name>-<random>`: names of linked worktrees collide and are used again, so the random part lies in the worktree's own git directory. */
-function worktreeIdOf(env: Env, { gitDir, commonDir }: Repository): string {
+function worktreeIdOf(env: Env, { gitDir, commonDir }: Pick<Repository, 'gitDir' | 'commonDir'>): string {
   if (gitDir === commonDir) return '@main'
   const name = gitDir
     .slice(gitDir.lastIndexOf('/') + 1)
@@ -113,6 +113,18 @@ function worktreeIdOf(env: Env, { gitDir, commonDir }: Repository): string {
     .slice(0, 40)
   const known = readIfThere(env, `${gitDir}/${ID_FILE}`)?.toString('latin1').trim()
   return known && /^[0-9a-f]{12}$/.test(known) ? `${name}-${known}` : `${name}-new`
+}
+
+/** Ids of the linked worktrees that git knows, whether or not their files can be reached now. */
+export function linkedWorktreeIds(env: Env, { commonDir }: Repository): Set<string> {
+  const own = `${commonDir}/worktrees`
+  let names: string[] = []
+  try {
+    names = env.files.readdirSync(own)
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+  }
+  return new Set(names.map((name) => worktreeIdOf(env, { gitDir: `${own}/${name}`, commonDir })))
 }
 
 /** Gives a linked worktree its id, once: the first of several processes wins. */

@@ -9,7 +9,6 @@ import type { Oid, SessionId } from '../core/ids.ts'
 import { type PrunedTurns, planPrune, removableTurns } from '../core/prune-plan.ts'
 import { type Turn, turnsOf } from '../core/timeline.ts'
 import { errno } from '../env.ts'
-import { worktreeNames } from '../git/frame.ts'
 import { abandonedAt, learnSessions, readChain, type WorktreeRefs } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
 import type { Store } from '../git/store.ts'
@@ -21,6 +20,7 @@ import { lockedStore } from './context.ts'
 import { loadTimeline } from './sessions.ts'
 import { bytesOf } from './status.ts'
 import { refuseStrayed } from './strayed.ts'
+import { settleUnfinished } from './unfinished.ts'
 import { damagedPackFiles } from './verify-objects.ts'
 import { allWorktrees } from './worktrees.ts'
 
@@ -54,7 +54,7 @@ interface WorktreePlan {
 /** @throws CkptError LOCKED, DAMAGED */
 export async function prune(context: Context, options: PruneOptions): Promise<PruneResult> {
   return lockedStore(context, { command: 'prune' }, async () => {
-    refuseUnfinished(context)
+    await settleUnfinished(context, options)
     refuseDamagedPacks(context)
     await refuseStrayed(context)
     const plans = await planAll(context, options)
@@ -105,20 +105,6 @@ function notPacked(count: number, cause: unknown): CkptError {
     `${what} removed, but the space is not free yet: ${reasonOf(cause)} The next prune goes on from there.`,
     { cause, hints: ['ckpt verify', 'ckpt prune'] },
   )
-}
-
-/** What an unfinished operation needs is known only to its journal: it is finished first, where its files are. */
-export function refuseUnfinished({ env, place }: Context): void {
-  for (const name of worktreeNames(env, place)) {
-    if (!env.files.existsSync(`${place.directory}/worktrees/${name}/journal.json`)) continue
-    throw new CkptError(
-      'LOCKED',
-      `An operation in worktree ${name} was cut short and is not finished yet. Nothing was removed.`,
-      {
-        hints: ['ckpt status   (in that worktree: it finishes it)'],
-      },
-    )
-  }
 }
 
 /** To pack anew drops the old packs, and with one that is damaged what can be read of it still. @throws CkptError DAMAGED */

@@ -34,6 +34,21 @@ export async function recover(context: Context): Promise<string[]> {
     } else warnings.push(`A killed ${journal.op} was finished.`)
     warnings.push(...kept)
   }
+  return [...warnings, ...(await finishRefs(context, journal))]
+}
+
+/** The rest of an operation in a worktree that was removed: its files are nowhere. The caller holds that worktree's lock. @throws CkptError DAMAGED */
+export async function recoverRemoved(context: Context): Promise<void> {
+  const { env, store } = context
+  const journal = readJournal(env, store)
+  if (journal === null) return
+  await requireContents(store, journal)
+  clearRefLocks(context)
+  await finishRefs(context, journal)
+}
+
+async function finishRefs({ env, store }: Context, journal: Journal): Promise<string[]> {
+  const warnings: string[] = []
   const { edits, overtaken } = await remaining(store, journal.refs)
   if (overtaken.size > 0)
     warnings.push(

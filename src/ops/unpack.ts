@@ -15,7 +15,7 @@ import { type Context, lockedStore } from './context.ts'
 import { type Incoming, readIncoming } from './incoming.ts'
 import { refsJournal, removeJournal, writeJournal, writeMarker } from './journal.ts'
 import { originOf } from './outgoing.ts'
-import { refuseUnfinished } from './prune.ts'
+import { settleUnfinished } from './unfinished.ts'
 
 export interface Unpacked {
   /** The worktree there, and the one it is here. */
@@ -30,7 +30,7 @@ export interface Unpacked {
 /** @throws CkptError DAMAGED, LOCKED */
 export async function unpackParcel(context: Context, parcel: Parcel): Promise<Unpacked[]> {
   return lockedStore(context, { command: 'import' }, async () => {
-    refuseUnfinished(context)
+    await settleUnfinished(context)
     const refs = await parcel.refs()
     const seen = new Set<Oid>()
     const all: Incoming[] = []

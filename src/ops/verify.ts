@@ -1,12 +1,12 @@
 /** Verify: proves the store and its timeline by reading all of it. Writes nothing. */
 import { CkptError } from '../core/errors.ts'
 import { printable } from '../core/paths.ts'
-import { worktreeNames } from '../git/frame.ts'
 import { readIfThere } from '../git/store.ts'
 import type { Context } from './context.ts'
 import { readJournal } from './journal.ts'
 import { holderState, readHolder } from './lock.ts'
 import { readReplaced } from './replaced.ts'
+import { unfinishedOperations } from './unfinished.ts'
 import type { CommitCoverage } from './verify-commits.ts'
 import { verifyDurable, verifyLoose, verifyPacks, verifyReachable } from './verify-objects.ts'
 import { type TimelineResult, verifyBoundaries, verifyChains, verifyTips } from './verify-timeline.ts'
@@ -104,19 +104,21 @@ async function whileAtWork({ env, store }: Context): Promise<void> {
 }
 
 /** No journal, of this worktree or another. */
-function verifyUnfinished({ env, store, place }: Context): string {
+function verifyUnfinished(context: Context): string {
+  const { env, store, place } = context
   const journal = readJournal(env, store)
   if (journal)
     throw failed(
       `a ${journal.op} of session ${printable(journal.session)} was cut short; the next command that writes finishes it`,
     )
-  const others = worktreeNames(env, place).filter((name) =>
-    env.files.existsSync(`${place.directory}/worktrees/${name}/journal.json`),
-  )
+  const others = unfinishedOperations(context).filter((one) => one.context.place.worktreeId !== place.worktreeId)
   if (others.length === 0) return 'no operation was cut short'
-  throw failed(
-    `an operation in worktree ${others.join(', ')} was cut short; the next command that writes there finishes it`,
+  const said = others.map(({ context: { place }, removed }) =>
+    removed
+      ? `${printable(place.worktreeId)}, which was removed, was cut short; ckpt doctor --fix finishes what it recorded`
+      : `${printable(place.worktreeId)} was cut short; the next command that writes there finishes it`,
   )
+  throw failed(`an operation in worktree ${said.join('; one in worktree ')}`)
 }
 
 /** What `forget` wrote of old and new ids can be read. */

@@ -4,6 +4,7 @@ import { worktreeNames } from '../git/frame.ts'
 import { groupRefs, type WorktreeRefs } from '../git/history.ts'
 import { worktreeOf } from '../git/tips.ts'
 import type { Context } from './context.ts'
+import { linkedWorktreeIds } from './place.ts'
 
 export interface WorktreeView {
   context: Context
@@ -12,6 +13,12 @@ export interface WorktreeView {
 
 /** Worktrees that came from elsewhere: they go out only from where they were made, and no git hook looks at them. */
 export const foreignWorktree = (id: string): boolean => id.startsWith('from-')
+
+/** Whether a linked worktree is one no more for git (git-worktree(1) remove, prune): nobody will work in it again. */
+export function isRemoved({ env, repository }: Context, id: string): boolean {
+  if (repository === null || id === '@main' || foreignWorktree(id)) return false
+  return !linkedWorktreeIds(env, repository).has(id)
+}
 
 /** The refs of each worktree of the store, by its id; none, where only its directory is left. */
 export async function refsByWorktree({ env, place, store }: Context): Promise<Map<string, Map<string, Oid>>> {

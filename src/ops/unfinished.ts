@@ -1,0 +1,45 @@
+/** Operations that were cut short in worktrees of the store: what they need is known only to their journals. */
+import { CkptError } from '../core/errors.ts'
+import { printable } from '../core/paths.ts'
+import { worktreeNames } from '../git/frame.ts'
+import type { Context } from './context.ts'
+import { journalExists } from './journal.ts'
+import { recoverRemoved } from './recover.ts'
+import { isRemoved } from './worktrees.ts'
+
+export interface Unfinished {
+  /** Reads the store's part of that worktree. */
+  context: Context
+  /** The worktree is no more: nobody comes who could finish it there. */
+  removed: boolean
+}
+
+/** This worktree's own included. */
+export function unfinishedOperations(context: Context): Unfinished[] {
+  const { env, place, store } = context
+  return worktreeNames(env, place)
+    .map((worktreeId) => ({ ...context, place: { ...place, worktreeId }, store: store.of(worktreeId) }))
+    .filter((one) => journalExists(env, one.store))
+    .map((one) => ({ context: one, removed: isRemoved(context, one.place.worktreeId) }))
+}
+
+/**
+ * They are finished first, where their files are; where those were removed, here. The caller holds the store's lock.
+ * @throws CkptError LOCKED, DAMAGED
+ */
+export async function settleUnfinished(context: Context, { dryRun = false } = {}): Promise<void> {
+  for (const { context: one, removed } of unfinishedOperations(context)) {
+    const name = printable(one.place.worktreeId)
+    if (!removed)
+      throw new CkptError(
+        'LOCKED',
+        `An operation in worktree ${name} was cut short and is not finished yet. Nothing was removed.`,
+        { hints: ['ckpt status   (in that worktree: it finishes it)'] },
+      )
+    if (dryRun) continue
+    await recoverRemoved(one)
+    context.warnings.push(
+      `An operation that was cut short in worktree ${name}, which was removed since, is recorded as done.`,
+    )
+  }
+}

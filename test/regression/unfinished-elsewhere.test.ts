@@ -1,0 +1,78 @@
+// An operation that was cut short in a linked worktree which was removed since: nobody finishes it there, and it is in nobody's way.
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { killedAt } from '../support/kill-at.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
+
+/** A turn, recorded in a linked worktree, whose undo was killed once its journal was written. */
+function cutShort(): { scratch: Scratch; linked: string; own: string } {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  scratch.turn('here', () => scratch.write({ 'b.txt': 'b\n' }))
+  const linked = `${scratch.base}/linked`
+  scratch.git('worktree', 'add', '-q', linked)
+  const there = (...args: string[]) => scratch.ckpt(...args, '--cwd', linked)
+  there('mark', 'prompt', '--session', 's', '--text', 'there')
+  fs.writeFileSync(`${linked}/c.txt`, 'c\n')
+  there('mark', 'stop', '--session', 's')
+  killedAt(scratch, ['renameSync', 'journal.json'], 'undo', '--cwd', linked)
+  const worktrees = scratch.at('.git/ckpt/worktrees')
+  const name = fs.readdirSync(worktrees).find((one) => one.startsWith('linked-'))!
+  return { scratch, linked, own: `${worktrees}/${name}` }
+}
+
+const states = (scratch: Scratch) =>
+  scratch
+    .ckpt('list', '--all-worktrees', '--all-sessions', '--hidden')
+    .turns.map((turn: Json) => [turn.prompt, turn.hidden])
+
+test('while the worktree is there, its operation is finished there, also where its directory cannot be reached', () => {
+  const { scratch, linked } = cutShort()
+  fs.renameSync(linked, `${linked}.unplugged`)
+  expect(scratch.tryCkpt('prune').document.error).toMatchObject({ code: 'LOCKED' })
+  expect(scratch.ckpt('doctor').ok).toBe(true)
+  expect(scratch.tryCkpt('verify').code).toBe(7)
+  fs.renameSync(`${linked}.unplugged`, linked)
+  scratch.ckpt('accept', '--cwd', linked)
+  expect(fs.existsSync(`${linked}/c.txt`)).toBe(false)
+  scratch.ckpt('prune')
+})
+
+test.each([
+  ['prune', (scratch: Scratch) => scratch.ckpt('prune').warnings.join()],
+  ['forget', (scratch: Scratch) => scratch.ckpt('forget', 'b.txt').warnings.join()],
+  ['doctor --fix', (scratch: Scratch) => JSON.stringify(scratch.ckpt('doctor', '--fix').findings)],
+])('once it is removed, %s finishes what it recorded', (_, finish) => {
+  const { scratch, linked, own } = cutShort()
+  scratch.git('worktree', 'remove', '--force', linked)
+  expect(scratch.tryCkpt('doctor').document.findings).toContainEqual({
+    name: 'journal',
+    ok: false,
+    detail: expect.stringContaining('removed since: linked-'),
+    mend: 'ckpt doctor --fix',
+  })
+  expect(scratch.ckpt('prune', '--dry-run').dryRun).toBe(true)
+  expect(fs.existsSync(`${own}/journal.json`)).toBe(true)
+  expect(finish(scratch)).toContain('removed since')
+  expect(fs.existsSync(`${own}/journal.json`)).toBe(false)
+  expect(states(scratch)).toEqual([
+    ['there', true],
+    ['here', false],
+  ])
+  scratch.ckpt('verify')
+})
+
+test('its journal is damaged: doctor sets it aside, with the state before it kept', () => {
+  const { scratch, linked, own } = cutShort()
+  fs.writeFileSync(`${linked}/mine.txt`, 'mine\n')
+  fs.appendFileSync(`${own}/journal.json`, 'x')
+  scratch.git('worktree', 'remove', '--force', linked)
+  expect(scratch.tryCkpt('prune').document.error).toMatchObject({ code: 'DAMAGED' })
+  scratch.ckpt('doctor', '--fix')
+  expect(fs.readdirSync(own).filter((name) => name.startsWith('journal'))).toEqual([
+    expect.stringContaining('journal.damaged-'),
+  ])
+  const safety = scratch.git('--git-dir', scratch.at('.git/ckpt/store.git'), 'for-each-ref', '--format=%(refname)')
+  expect(safety).toContain('/safety/')
+  scratch.ckpt('prune')
+  scratch.ckpt('verify')
+})
