@@ -143,7 +143,7 @@ async function checkRemoved(context: Context, fix: boolean): Promise<Finding> {
 
 async function finishRemoved(context: Context): Promise<void> {
   try {
-    await recoverRemoved(context)
+    context.warnings.push(...(await recoverRemoved(context)))
   } catch (error) {
     if (!(error instanceof CkptError && error.code === 'DAMAGED')) throw error
     await rescueSafety(context)

@@ -37,14 +37,21 @@ export async function recover(context: Context): Promise<string[]> {
   return [...warnings, ...(await finishRefs(context, journal))]
 }
 
-/** The rest of an operation in a worktree that was removed: its files are nowhere. The caller holds that worktree's lock. @throws CkptError DAMAGED */
-export async function recoverRemoved(context: Context): Promise<void> {
-  const { env, store } = context
+/**
+ * The rest of an operation in a worktree that was removed: its files are nowhere. Returns what to tell the person. The
+ * caller holds that worktree's lock. @throws CkptError DAMAGED
+ */
+export async function recoverRemoved(context: Context): Promise<string[]> {
+  const { env, store, place } = context
   const journal = readJournal(env, store)
-  if (journal === null) return
+  if (journal === null) return []
   await requireContents(store, journal)
   clearRefLocks(context)
-  await finishRefs(context, journal)
+  const name = printable(place.worktreeId)
+  return [
+    `The ${journal.op} that was cut short in worktree ${name}, which was removed since, is recorded as done.`,
+    ...(await finishRefs(context, journal)),
+  ]
 }
 
 async function finishRefs({ env, store }: Context, journal: Journal): Promise<string[]> {

@@ -29,17 +29,13 @@ export function unfinishedOperations(context: Context): Unfinished[] {
  */
 export async function settleUnfinished(context: Context, { dryRun = false } = {}): Promise<void> {
   for (const { context: one, removed } of unfinishedOperations(context)) {
-    const name = printable(one.place.worktreeId)
     if (!removed)
       throw new CkptError(
         'LOCKED',
-        `An operation in worktree ${name} was cut short and is not finished yet. Nothing was removed.`,
+        `An operation in worktree ${printable(one.place.worktreeId)} was cut short and is not finished yet. Nothing was removed.`,
         { hints: ['ckpt status   (in that worktree: it finishes it)'] },
       )
     if (dryRun) continue
-    await recoverRemoved(one)
-    context.warnings.push(
-      `An operation that was cut short in worktree ${name}, which was removed since, is recorded as done.`,
-    )
+    context.warnings.push(...(await recoverRemoved(one)))
   }
 }
