@@ -7,9 +7,10 @@ import type { ConflictMode } from '../core/plan.ts'
 import { lstatIfThere } from '../env.ts'
 import type { Context } from '../ops/context.ts'
 import { worktreePath } from '../ops/worktree-path.ts'
+import { ITS_HELP } from './again.ts'
 import type { Arguments } from './command.ts'
 
-const usage = (message: string) => new CkptError('USAGE', `${message} Nothing was changed.`, { hints: ['ckpt --help'] })
+const usage = (message: string) => new CkptError('USAGE', `${message} Nothing was changed.`, { hints: [ITS_HELP] })
 
 /** An option that was given once; twice is a mistake. */
 export function text(args: Arguments, name: string): string | undefined {

@@ -1,6 +1,6 @@
 // "The same once more" as a line that can be run.
 import { expect, test } from 'vitest'
-import { again } from '../../src/cli/again.ts'
+import { again, ITS_HELP } from '../../src/cli/again.ts'
 
 test.each([
   [['undo'], 'ckpt undo --merge   (why)'],
@@ -14,5 +14,7 @@ test.each([
 })
 
 test('other hints stay as they are', () => {
+  expect(again(ITS_HELP, ['list', '-n', 'x'])).toBe('ckpt list --help')
+  expect(again(ITS_HELP, ['--json', 'list'])).toBe('ckpt --help')
   expect(again('ckpt list --hidden', ['list'])).toBe('ckpt list --hidden')
 })
