@@ -69,12 +69,6 @@ const EVENTS = [
   'SessionEnd',
 ] as const
 
-/**
- * The ends of calls: what Claude Code does next is ask the model, and before the next call its hook waits until this one's
- * snapshot is taken. Heard in another order they are calls that ran at the same time.
- */
-const IN_BACKGROUND = /^PostToolUse/
-
 /** Seconds. A session's end waits 1.5 s for all its hooks, whatever they ask for. */
 const TIMEOUT = 25
 const END_TIMEOUT = 1.5
@@ -207,7 +201,6 @@ export const claude: Agent = {
         event,
         entry: hookGroup(command(event), {
           ...(/ToolUse/.test(event) ? { matcher: MATCHER } : {}),
-          ...(IN_BACKGROUND.test(event) ? { async: true } : {}),
           ...(event === 'SessionEnd' ? {} : { timeout: TIMEOUT }),
         }),
       })),

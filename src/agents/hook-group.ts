@@ -1,16 +1,8 @@
 /** The shape that Claude Code's hooks have, and those of the agents that took it over: a list of groups for each event. */
 import * as z from 'zod/mini'
 
-export interface HookFields {
-  matcher?: string
-  timeout?: number
-  name?: string
-  /** Claude Code goes on without waiting for it. */
-  async?: true
-}
-
-export function hookGroup(command: string, { matcher, ...fields }: HookFields): unknown {
-  const { timeout, name, async } = fields
+export function hookGroup(command: string, more: { matcher?: string; timeout?: number; name?: string }): unknown {
+  const { matcher, timeout, name } = more
   return {
     ...(matcher === undefined ? {} : { matcher }),
     hooks: [
@@ -19,7 +11,6 @@ export function hookGroup(command: string, { matcher, ...fields }: HookFields): 
         type: 'command',
         command,
         ...(timeout === undefined ? {} : { timeout }),
-        ...(async ? { async } : {}),
       },
     ],
   }

@@ -14,7 +14,7 @@ const CURSOR: Row = {
   ],
 }
 
-/** Claude Code does not wait for the end of a call: the events that follow may be heard before it. */
+/** A hook may be slow, and what follows be heard before it: then the calls are taken to have run at the same time. */
 const OVERTAKEN = TABLE.filter(({ agent }) => agent === 'claude').map((row) => ({ ...row, how: 'ends overtaken' }))
 const IN_ORDER = [...TABLE, CURSOR].map((row) => ({ ...row, how: 'in order' }))
 
