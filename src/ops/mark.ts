@@ -5,7 +5,7 @@ import type { Checkpoint, PromptKind, TurnStatus } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
 import { react, sessionState } from '../core/machine.ts'
-import { runningTurn, type Timeline } from '../core/timeline.ts'
+import { runningTurn, type Timeline, type Turn } from '../core/timeline.ts'
 import { findByMarker, readCheckpoint, type WorktreeRefs } from '../git/history.ts'
 import { type Context, headOf, locked } from './context.ts'
 import { markLate, markPrompt, markStep, markStop } from './mark-events.ts'
@@ -192,10 +192,21 @@ function asStored<M extends Marker>(marker: M): M {
 
 /** The turn that a step or an end says it is of, while another one runs already. */
 async function otherTurn({ store }: Context, timeline: Timeline, marker: Marker): Promise<TurnNumber | null> {
-  if (marker.event === 'prompt' || marker.turn === undefined) return null
+  if (marker.event === 'prompt') return null
+  if (marker.turn === undefined) return turnOfCall(timeline, marker)
   const running = runningTurn(timeline)?.before.marker
   if (running === undefined || running === marker.turn) return null
   return (await findByMarker(store, marker.turn))?.turn ?? null
+}
+
+/** Where its client does not know the turn: an earlier one, in which that call began and has not ended. */
+function turnOfCall(timeline: Timeline, marker: StepMarker | StopMarker): TurnNumber | null {
+  const running = runningTurn(timeline)
+  if (!running || marker.event === 'stop' || marker.start || marker.callId === undefined) return null
+  const { callId } = marker
+  const isOpenIn = ({ steps }: Turn) => steps.some(({ start, end }) => start?.callId === callId && !end)
+  if (isOpenIn(running)) return null
+  return timeline.turns.findLast((turn) => turn !== running && isOpenIn(turn))?.number ?? null
 }
 
 /** What was handed over before the newest turn of its session began, and came through only now: it ends and replaces nothing. */

@@ -120,6 +120,29 @@ test.each([
   expect([scratch.exists('b.txt'), scratch.exists('late.txt')]).toEqual([false, true])
 })
 
+test("the end of a call of the turn before is not the running one's, where the agent tells no turn", async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  const call = { tool_name: 'Bash', tool_use_id: 't1' }
+  await one.say('UserPromptSubmit', { prompt: 'one' })
+  await one.say('PreToolUse', call)
+  await one.say('Stop')
+  await one.say('UserPromptSubmit', { prompt: 'two' })
+  await one.say('PreToolUse', { tool_name: 'Write', tool_use_id: 't2', tool_input: { file_path: scratch.at('b.txt') } })
+  scratch.write({ 'b.txt': 'b\n' })
+  await one.say('PostToolUse', {
+    tool_name: 'Write',
+    tool_use_id: 't2',
+    tool_input: { file_path: scratch.at('b.txt') },
+  })
+  scratch.write({ 'mine.txt': 'by hand\n' })
+  await one.say('PostToolUse', call)
+  await one.say('Stop')
+  expect(scratch.ckpt('list').turns[0]).toMatchObject({ n: 2, unclaimed: ['mine.txt'] })
+  scratch.ckpt('undo')
+  expect([scratch.exists('b.txt'), scratch.exists('mine.txt')]).toEqual([false, true])
+})
+
 test('a session id that is no text is refused, and the others go on', async () => {
   const scratch = new Scratch().init()
   const bad = claude(scratch, 'a\ud800b')
