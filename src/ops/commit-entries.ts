@@ -21,6 +21,13 @@ export async function readIndexEntries({ env, worktree }: Context): Promise<Map<
   return readRows(out.toString('latin1'), /^(\d+) ([0-9a-f]+) 0\t/)
 }
 
+/** Entries of the index of which nothing is staged (git-add(1) --intent-to-add): git takes their files for new ones. */
+export async function readIntendedPaths({ env, worktree }: Context): Promise<Set<string>> {
+  const args = ['diff-files', '--name-only', '-z', '--diff-filter=A', '--ita-invisible-in-index']
+  const out = await runGit(env, { args, cwd: worktree.root })
+  return new Set(out.toString('latin1').split('\0'))
+}
+
 function readRows(text: string, row: RegExp): Map<string, Entry> {
   const found = new Map<string, Entry>()
   for (const line of text.split('\0')) {

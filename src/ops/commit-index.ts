@@ -4,7 +4,14 @@ import type { Oid } from '../core/ids.ts'
 import { pathToText, printable } from '../core/paths.ts'
 import type { Repository } from '../git/repository.ts'
 import { runUsersGit, tryUsersGit } from '../git/users-git.ts'
-import { type Entry, indexInfo, readHeadEntries, readIndexEntries, sameEntry } from './commit-entries.ts'
+import {
+  type Entry,
+  indexInfo,
+  readHeadEntries,
+  readIndexEntries,
+  readIntendedPaths,
+  sameEntry,
+} from './commit-entries.ts'
 import { type CommitBlobs, mergeEntries } from './commit-tree.ts'
 import type { Context } from './context.ts'
 
@@ -39,10 +46,18 @@ export async function untilIndexIsFree({ env }: Context, { gitDir }: Repository)
 export async function refreshIndex(context: Context, { before, entries, blobs }: Committed, made: Oid): Promise<void> {
   const { env, worktree, warnings } = context
   const cwd = worktree.root
-  const [staged, after] = await Promise.all([readIndexEntries(context), readHeadEntries(context, made)])
+  const [staged, intended, after] = await Promise.all([
+    readIndexEntries(context),
+    readIntendedPaths(context),
+    readHeadEntries(context, made),
+  ])
   const edits = new Map<string, Entry>()
   for (const path of entries.keys()) {
     const [was, now, own] = [before.get(path) ?? null, after.get(path) ?? null, staged.get(path) ?? null]
+    if (intended.has(path)) {
+      edits.set(path, now)
+      continue
+    }
     if (sameEntry(own, now)) continue
     if (sameEntry(own, was)) edits.set(path, now)
     else {

@@ -1,4 +1,5 @@
 /** `ckpt commit`: exactly what the session changed; whatever else the person was at stays as it was. */
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
@@ -78,6 +79,21 @@ test("show 5: staged, unstaged and untracked edits of the person's own are all s
   scratch.ckpt('undo')
   expect(scratch.read('both.txt')).toBe(lines([2, 'mine']))
   expect(scratch.exists('gone.txt')).toBe(true)
+})
+
+test('a file of which only the intent to add it was told is in the index as it was committed', () => {
+  const scratch = new Scratch().init({ 'own.txt': 'one\n' })
+  scratch.turn('Add two', () => scratch.write({ 'g.txt': 'agent\n', 'empty.txt': '' }))
+  scratch.write({ 'mine.txt': 'mine\n' })
+  scratch.git('add', '-N', 'g.txt', 'empty.txt', 'mine.txt')
+  const { code, json } = commit(scratch)
+  expect([code, json.warnings]).toEqual([0, []])
+  expect(scratch.git('status', '--porcelain').trimEnd()).toBe(' A mine.txt')
+  scratch.write({ 'own.txt': 'two\n' })
+  execFileSync('git', ['commit', '-qam', 'own'], { cwd: scratch.root, env: { ...scratch.vars, ...me } })
+  expect(scratch.git('ls-tree', '--name-only', 'HEAD').split('\n')).toEqual(
+    expect.arrayContaining(['empty.txt', 'g.txt']),
+  )
 })
 
 test('status is clean after the commit of a clean worktree, and the session goes on', () => {
