@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline/promises'
 import { printable } from '../core/paths.ts'
 import type { Env } from '../env.ts'
 import type { Departure, Received, Sent } from '../ops/transport.ts'
+import { foreignWorktree } from '../ops/worktrees.ts'
 import type { Arguments, Output } from './command.ts'
 import { table } from './present/text.ts'
 
@@ -54,7 +55,7 @@ export function receivedOutput(result: Received, where: Record<string, string>):
     checkpoints === 0 ? 'nothing new' : plural(checkpoints, 'new checkpoint'),
     worktree === from ? '' : `(${from} there)`,
   ])
-  const hint = worktrees.some(({ worktree }) => worktree.startsWith('from-'))
+  const hint = worktrees.some(({ worktree }) => foreignWorktree(worktree))
     ? '\nBeside your own: ckpt list --all-worktrees'
     : ''
   const text = rows.length === 0 ? 'Nothing new.' : `${table(rows)}${hint}`

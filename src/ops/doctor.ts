@@ -35,7 +35,7 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
   // What a damaged pack held may be what a ref names: nothing is decided on what is left.
   const refs = await checkRefs(context, options.fix && packs.ok)
   if (packs.mend && refs.mend) refs.mend = packs.mend
-  findings.push(packs, refs, await checkJournal(context, options.fix))
+  findings.push(packs, refs, ...(await checkJournals(context, options.fix)))
   if (packs.ok && refs.ok)
     findings.push(await checkMarkers(context, options.fix), await checkHistory(context, options.fix))
   findings.push(checkFileSystem(context), await checkNewest(context), ...(await checkImportant(context)))
@@ -93,9 +93,17 @@ function checkLock({ env, store }: Context, breakLock: boolean): Finding {
   return { name: 'lock', ok: true, fixed: true, detail: `the lock of ${lockedBy(holder)} was broken` }
 }
 
-async function checkJournal(context: Context, fix: boolean): Promise<Finding> {
+/** This worktree's, and those that nobody can finish in their own. */
+async function checkJournals(context: Context, fix: boolean): Promise<Finding[]> {
+  const own = await checkJournal(context, fix)
+  const removed = await checkRemoved(context, fix)
+  const found = [own, removed].filter((one) => one !== null)
+  return found.length > 0 ? found : [{ name: 'journal', ok: true, detail: 'no operation was cut short' }]
+}
+
+async function checkJournal(context: Context, fix: boolean): Promise<Finding | null> {
   const { env, store } = context
-  if (!journalExists(env, store)) return checkRemoved(context, fix)
+  if (!journalExists(env, store)) return null
   let damage: string | null = null
   try {
     const journal = readJournal(env, store)
@@ -131,9 +139,9 @@ async function checkJournal(context: Context, fix: boolean): Promise<Finding> {
 }
 
 /** Worktrees that were removed while an operation was not finished. */
-async function checkRemoved(context: Context, fix: boolean): Promise<Finding> {
+async function checkRemoved(context: Context, fix: boolean): Promise<Finding | null> {
   const removed = unfinishedOperations(context).filter((one) => one.removed)
-  if (removed.length === 0) return { name: 'journal', ok: true, detail: 'no operation was cut short' }
+  if (removed.length === 0) return null
   const names = removed.map(({ context: { place } }) => place.worktreeId).join(', ')
   const detail = `an operation was cut short in a worktree that was removed since: ${names}`
   if (!fix) return { name: 'journal', ok: false, detail, mend: FIX }

@@ -1,5 +1,6 @@
 /** Which worktree a directory belongs to, and where its store is. */
 import { createHash } from 'node:crypto'
+import type { Dirent } from 'node:fs'
 import type { Config } from '../config/defaults.ts'
 import { CkptError } from '../core/errors.ts'
 import { pathFromText } from '../core/paths.ts'
@@ -118,12 +119,13 @@ function worktreeIdOf(env: Env, { gitDir, commonDir }: Pick<Repository, 'gitDir'
 /** Ids of the linked worktrees that git knows, whether or not their files can be reached now. */
 export function linkedWorktreeIds(env: Env, { commonDir }: Repository): Set<string> {
   const own = `${commonDir}/worktrees`
-  let names: string[] = []
+  let entries: Dirent[] = []
   try {
-    names = env.files.readdirSync(own)
+    entries = env.files.readdirSync(own, { withFileTypes: true })
   } catch (error) {
     if (errno(error) !== 'ENOENT') throw error
   }
+  const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
   return new Set(names.map((name) => worktreeIdOf(env, { gitDir: `${own}/${name}`, commonDir })))
 }
 

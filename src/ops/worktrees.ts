@@ -11,13 +11,18 @@ export interface WorktreeView {
   refs: WorktreeRefs
 }
 
-/** Worktrees that came from elsewhere: they go out only from where they were made, and no git hook looks at them. */
-export const foreignWorktree = (id: string): boolean => id.startsWith('from-')
+/**
+ * Worktrees that came from elsewhere (src/ops/unpack.ts names them): they go out only from where they were made, and no git hook
+ * looks at them.
+ */
+export const foreignWorktree = (id: string): boolean => /^from-[0-9a-f]{8}-/.test(id)
 
 /** Whether a linked worktree is one no more for git (git-worktree(1) remove, prune): nobody will work in it again. */
 export function isRemoved({ env, repository }: Context, id: string): boolean {
   if (repository === null || id === '@main' || foreignWorktree(id)) return false
-  return !linkedWorktreeIds(env, repository).has(id)
+  const known = linkedWorktreeIds(env, repository)
+  // One whose own id cannot be read may be any of that name.
+  return !known.has(id) && !known.has(id.replace(/-[0-9a-f]{12}$/, '-new'))
 }
 
 /** The refs of each worktree of the store, by its id; none, where only its directory is left. */

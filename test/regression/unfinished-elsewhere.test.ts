@@ -5,10 +5,10 @@ import { killedAt } from '../support/kill-at.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
 /** A turn, recorded in a linked worktree, whose undo was killed once its journal was written. */
-function cutShort(): { scratch: Scratch; linked: string; own: string } {
+function cutShort(name = 'linked'): { scratch: Scratch; linked: string; own: string } {
   const scratch = new Scratch().init({ 'a.txt': 'a\n' })
   scratch.turn('here', () => scratch.write({ 'b.txt': 'b\n' }))
-  const linked = `${scratch.base}/linked`
+  const linked = `${scratch.base}/${name}`
   scratch.git('worktree', 'add', '-q', linked)
   const there = (...args: string[]) => scratch.ckpt(...args, '--cwd', linked)
   there('mark', 'prompt', '--session', 's', '--text', 'there')
@@ -16,8 +16,8 @@ function cutShort(): { scratch: Scratch; linked: string; own: string } {
   there('mark', 'stop', '--session', 's')
   killedAt(scratch, ['renameSync', 'journal.json'], 'undo', '--cwd', linked)
   const worktrees = scratch.at('.git/ckpt/worktrees')
-  const name = fs.readdirSync(worktrees).find((one) => one.startsWith('linked-'))!
-  return { scratch, linked, own: `${worktrees}/${name}` }
+  const id = fs.readdirSync(worktrees).find((one) => one.startsWith(`${name}-`))!
+  return { scratch, linked, own: `${worktrees}/${id}` }
 }
 
 const states = (scratch: Scratch) =>
@@ -58,6 +58,32 @@ test.each([
     ['there', true],
     ['here', false],
   ])
+  scratch.ckpt('verify')
+})
+
+test('a worktree whose name begins like those that came from elsewhere is one of its own', () => {
+  const { scratch, linked, own } = cutShort('from-main')
+  expect(scratch.ckpt('export', scratch.at('../all.bundle')).sessions).toBe(2)
+  scratch.git('worktree', 'remove', '--force', linked)
+  scratch.ckpt('prune')
+  expect(fs.existsSync(`${own}/journal.json`)).toBe(false)
+})
+
+test('what says which worktree it is cannot be read: nothing is taken for removed', () => {
+  const { scratch, own } = cutShort()
+  fs.writeFileSync(scratch.at('.git/worktrees/.DS_Store'), 'x')
+  fs.writeFileSync(scratch.at('.git/worktrees/linked/ckpt-worktree-id'), '')
+  expect(scratch.tryCkpt('prune').document.error).toMatchObject({ code: 'LOCKED' })
+  scratch.ckpt('doctor', '--fix')
+  expect(fs.existsSync(`${own}/journal.json`)).toBe(true)
+})
+
+test('doctor --fix finishes what was cut short here and in a removed worktree at once', () => {
+  const { scratch, linked } = cutShort()
+  scratch.git('worktree', 'remove', '--force', linked)
+  killedAt(scratch, ['renameSync', 'journal.json'], 'undo')
+  const found = scratch.ckpt('doctor', '--fix').findings.filter((one: Json) => one.name === 'journal')
+  expect(found.map((one: Json) => one.fixed)).toEqual([true, true])
   scratch.ckpt('verify')
 })
 
