@@ -15,10 +15,8 @@ import { type Journal, readJournal, removeJournal, writeMarker } from './journal
 /** Returns what to tell the person. The caller holds the worktree's lock. @throws CkptError DAMAGED */
 export async function recover(context: Context): Promise<string[]> {
   const { env, store, worktree } = context
-  const journal = readJournal(env, store)
+  const journal = await leftBehind(context)
   if (journal === null) return []
-  await requireContents(store, journal)
-  clearRefLocks(context)
   const warnings: string[] = []
   if (journal.entries.length > 0) {
     const { root } = worktree
@@ -42,16 +40,23 @@ export async function recover(context: Context): Promise<string[]> {
  * caller holds that worktree's lock. @throws CkptError DAMAGED
  */
 export async function recoverRemoved(context: Context): Promise<string[]> {
-  const { env, store, place } = context
-  const journal = readJournal(env, store)
+  const journal = await leftBehind(context)
   if (journal === null) return []
-  await requireContents(store, journal)
-  clearRefLocks(context)
-  const name = printable(place.worktreeId)
+  const name = printable(context.place.worktreeId)
   return [
     `The ${journal.op} that was cut short in worktree ${name}, which was removed since, is recorded as done.`,
     ...(await finishRefs(context, journal)),
   ]
+}
+
+/** The journal of a killed command, with all that it needs there and nothing of its git in the way. @throws CkptError DAMAGED */
+async function leftBehind(context: Context): Promise<Journal | null> {
+  const { env, store } = context
+  const journal = readJournal(env, store)
+  if (journal === null) return null
+  await requireContents(store, journal)
+  clearRefLocks(context)
+  return journal
 }
 
 async function finishRefs({ env, store }: Context, journal: Journal): Promise<string[]> {
