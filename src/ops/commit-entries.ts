@@ -23,7 +23,7 @@ export async function readIndexEntries({ env, worktree }: Context): Promise<Map<
 
 /** Entries of the index of which nothing is staged (git-add(1) --intent-to-add): git takes their files for new ones. */
 export async function readIntendedPaths({ env, worktree }: Context): Promise<Set<string>> {
-  const args = ['diff-files', '--name-only', '-z', '--diff-filter=A', '--ita-invisible-in-index']
+  const args = ['diff-files', '--name-only', '-z', '--diff-filter=A', '--ita-invisible-in-index', '--ignore-submodules']
   const out = await runGit(env, { args, cwd: worktree.root })
   return new Set(out.toString('latin1').split('\0'))
 }
