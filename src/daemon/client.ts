@@ -20,6 +20,7 @@ export const ROUTED: ReadonlySet<string> = new Set([
 const PATIENCE = 60_000
 /** The same for an agent's hook: whose time has to do for the work as well, should nothing come. */
 const HOOK_PATIENCE = 5000
+const NO_TERMINAL = { terminal: false, columns: 80 }
 /** Milliseconds for an agent to send its payload. */
 const INPUT = 5000
 
@@ -60,9 +61,8 @@ export async function throughDaemon(env: Env, argv: readonly string[], version: 
     cwd: env.cwd,
     vars,
     ...(input ? { input: input.toString('base64') } : {}),
-    // To ask standard output takes Node longer than to ask the daemon, and what an agent reads is no terminal.
-    terminal: !isHook && Boolean(env.stdout.isTTY),
-    columns: isHook ? 80 : (env.stdout.columns ?? 80),
+    // Node opens standard output when it is first asked for: an agent waits for that, and reads it without a terminal.
+    ...(isHook ? NO_TERMINAL : { terminal: Boolean(env.stdout.isTTY), columns: env.stdout.columns ?? 80 }),
   }
   const begun = env.monotonic()
   // An undo of many files takes as long as it takes.

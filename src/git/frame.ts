@@ -76,10 +76,7 @@ export async function makeFrame(env: Env, place: StorePlace): Promise<string> {
   return temporary
 }
 
-/**
- * Makes the store if it is not there; safe for any number of processes at once. Returns whether this call made it.
- * @throws CkptError DAMAGED when a store of another object format lies there
- */
+/** Makes the store if it is not there; safe for any number of processes at once. Returns whether this call made it. */
 export async function createStore(env: Env, place: StorePlace): Promise<boolean> {
   const { files } = env
   const gitDir = `${place.directory}/store.git`
