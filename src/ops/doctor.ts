@@ -1,7 +1,7 @@
 /** Doctor: finds what is wrong and says how to mend it; mends what is safe when asked. */
 import { constants } from 'node:fs'
 import { CkptError } from '../core/errors.ts'
-import { pathToText } from '../core/paths.ts'
+import { pathToText, printable } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { tryGit } from '../git/process.ts'
 import type { Context } from './context.ts'
@@ -35,7 +35,7 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
   // What a damaged pack held may be what a ref names: nothing is decided on what is left.
   const refs = await checkRefs(context, options.fix && packs.ok)
   if (packs.mend && refs.mend) refs.mend = packs.mend
-  findings.push(packs, refs, ...(await checkJournals(context, options.fix)))
+  findings.push(packs, refs, ...(await checkJournals(context, options.fix && packs.ok)))
   if (packs.ok && refs.ok)
     findings.push(await checkMarkers(context, options.fix), await checkHistory(context, options.fix))
   findings.push(checkFileSystem(context), await checkNewest(context), ...(await checkImportant(context)))
@@ -123,19 +123,16 @@ async function checkJournal(context: Context, fix: boolean): Promise<Finding | n
       mend: 'any command that writes finishes it, or: ckpt doctor --fix',
     }
   if (!fix) return { name: 'journal', ok: false, detail: damage, mend: FIX }
-  const { aside, safety } = await alone(context, async () => {
-    const safety = await rescueSafety(context)
-    const aside = setJournalAside(env, store)
-    await markPending(context)
-    return { aside, safety }
-  })
+  return { name: 'journal', ok: true, fixed: true, detail: await alone(context, () => setAside(context)) }
+}
+
+/** What is not to be believed; the state before that operation is kept. Returns what to tell the person. */
+async function setAside(context: Context): Promise<string> {
+  const safety = await rescueSafety(context)
+  const aside = setJournalAside(context.env, context.store)
+  await markPending(context)
   const before = safety ? `; as they were before it: ckpt restore ${safety.id.slice(0, 10)} --exact --force` : ''
-  return {
-    name: 'journal',
-    ok: true,
-    fixed: true,
-    detail: `the journal was set aside (${aside}); the files are as that operation left them${before}`,
-  }
+  return `the journal was set aside (${aside}); the files are as that operation left them${before}`
 }
 
 /** Worktrees that were removed while an operation was not finished. */
@@ -145,18 +142,17 @@ async function checkRemoved(context: Context, fix: boolean): Promise<Finding | n
   const names = removed.map(({ context: { place } }) => place.worktreeId).join(', ')
   const detail = `an operation was cut short in a worktree that was removed since: ${names}`
   if (!fix) return { name: 'journal', ok: false, detail, mend: FIX }
-  for (const { context: one } of removed) await alone(one, () => finishRemoved(one))
-  return { name: 'journal', ok: true, fixed: true, detail: `${detail}; what it recorded is kept` }
+  const said: string[] = []
+  for (const { context: one } of removed) said.push(...(await alone(one, () => finishRemoved(one))))
+  return { name: 'journal', ok: true, fixed: true, detail: said.join(' ') }
 }
 
-async function finishRemoved(context: Context): Promise<void> {
+async function finishRemoved(context: Context): Promise<string[]> {
   try {
-    context.warnings.push(...(await recoverRemoved(context)))
+    return await recoverRemoved(context)
   } catch (error) {
     if (!(error instanceof CkptError && error.code === 'DAMAGED')) throw error
-    await rescueSafety(context)
-    setJournalAside(context.env, context.store)
-    await markPending(context)
+    return [`In worktree ${printable(context.place.worktreeId)}, which was removed since: ${await setAside(context)}.`]
   }
 }
 

@@ -28,14 +28,14 @@ export function unfinishedOperations(context: Context): Unfinished[] {
  * @throws CkptError LOCKED, DAMAGED
  */
 export async function settleUnfinished(context: Context, { dryRun = false } = {}): Promise<void> {
-  for (const { context: one, removed } of unfinishedOperations(context)) {
-    if (!removed)
-      throw new CkptError(
-        'LOCKED',
-        `An operation in worktree ${printable(one.place.worktreeId)} was cut short and is not finished yet. Nothing was removed.`,
-        { hints: ['ckpt status   (in that worktree: it finishes it)'] },
-      )
-    if (dryRun) continue
-    context.warnings.push(...(await recoverRemoved(one)))
-  }
+  const all = unfinishedOperations(context)
+  const open = all.find(({ removed }) => !removed)
+  if (open)
+    throw new CkptError(
+      'LOCKED',
+      `An operation in worktree ${printable(open.context.place.worktreeId)} was cut short and is not finished yet. Nothing was changed.`,
+      { hints: ['ckpt status   (in that worktree: it finishes it)'] },
+    )
+  if (dryRun) return
+  for (const { context: one } of all) context.warnings.push(...(await recoverRemoved(one)))
 }

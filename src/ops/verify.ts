@@ -105,13 +105,12 @@ async function whileAtWork({ env, store }: Context): Promise<void> {
 
 /** No journal, of this worktree or another. */
 function verifyUnfinished(context: Context): string {
-  const { env, store, place } = context
-  const journal = readJournal(env, store)
+  const journal = readJournal(context.env, context.store)
   if (journal)
     throw failed(
       `a ${journal.op} of session ${printable(journal.session)} was cut short; the next command that writes finishes it`,
     )
-  const others = unfinishedOperations(context).filter((one) => one.context.place.worktreeId !== place.worktreeId)
+  const others = unfinishedOperations(context)
   if (others.length === 0) return 'no operation was cut short'
   const said = others.map(({ context: { place }, removed }) =>
     removed

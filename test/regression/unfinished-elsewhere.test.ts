@@ -87,6 +87,26 @@ test('doctor --fix finishes what was cut short here and in a removed worktree at
   scratch.ckpt('verify')
 })
 
+test('a pack is damaged: nothing is decided on what is left, until it is back', () => {
+  const { scratch, linked, own } = cutShort()
+  const store = scratch.at('.git/ckpt/store.git')
+  scratch.git('--git-dir', store, 'repack', '-adkq')
+  scratch.git('worktree', 'remove', '--force', linked)
+  const pack = fs.readdirSync(`${store}/objects/pack`).find((name) => name.endsWith('.pack'))!
+  const bytes = fs.readFileSync(`${store}/objects/pack/${pack}`)
+  fs.chmodSync(`${store}/objects/pack/${pack}`, 0o600)
+  fs.writeFileSync(
+    `${store}/objects/pack/${pack}`,
+    bytes.map((byte, i) => (i < 12 ? byte : byte ^ 0xff)),
+  )
+  expect(scratch.tryCkpt('doctor', '--fix').code).toBe(7)
+  expect(fs.existsSync(`${own}/journal.json`)).toBe(true)
+  fs.writeFileSync(`${store}/objects/pack/${pack}`, bytes)
+  scratch.ckpt('doctor', '--fix')
+  expect(states(scratch)[0]).toEqual(['there', true])
+  scratch.ckpt('verify')
+})
+
 test('its journal is damaged: doctor sets it aside, with the state before it kept', () => {
   const { scratch, linked, own } = cutShort()
   fs.writeFileSync(`${linked}/mine.txt`, 'mine\n')
