@@ -19,6 +19,8 @@ import { appendTo, readIfThere, writeFileWhole } from './whole-file.ts'
 const NONE = '-'
 /** A transaction that did not care what was there. */
 const ANY = '*'
+const DONE = 'done'
+/** Characters; and no sooner than at twice what is folded already, or many refs would be written again with each move. */
 const FOLD_AT = 32_768
 
 export interface Tips {
@@ -58,7 +60,7 @@ export function announce(env: Env, directory: string, edits: readonly RefEdit[],
   return () => {
     for (const file of files) {
       try {
-        append(env, file, 'done', false)
+        append(env, file, DONE, false)
       } catch (error) {
         // The refs stand. Without this line either value is believed, as after a kill.
         if (errno(error) === undefined) throw error
@@ -73,7 +75,9 @@ const moveText = (edits: readonly RefEdit[]) =>
 function append(env: Env, file: string, text: string, sync: boolean): void {
   const { files } = env
   const old = readIfThere(env, file)?.toString('latin1') ?? ''
-  if (old === '' || !old.endsWith('\n') || old.length > FOLD_AT) {
+  // Never between a transaction and its end: both values of what it moves would be believed.
+  const isLong = text !== DONE && old.length > Math.max(FOLD_AT, 2 * old.indexOf('\n'))
+  if (old === '' || !old.endsWith('\n') || isLong) {
     files.mkdirSync(file.slice(0, file.lastIndexOf('/')), { recursive: true, mode: 0o700 })
     const kept = folded(old)
     const last = lastSum(kept)

@@ -1,0 +1,40 @@
+// What refs were last moved to is written down at each marker: that costs what moves, however many refs there are.
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import type { Oid } from '../../src/core/ids.ts'
+import { realEnv } from '../../src/env.ts'
+import type { RefEdit } from '../../src/git/refs.ts'
+import { announce, readTips } from '../../src/git/tips.ts'
+import { Scratch } from '../support/scratch.ts'
+
+const oid = (n: number) => n.toString(16).padStart(40, '0') as Oid
+
+test('with a thousand refs the file is added to, not written again with each move; all of them stay known', () => {
+  const directory = new Scratch().base
+  const real = realEnv()
+  let written = 0
+  const renameSync: typeof fs.renameSync = (from, to) => {
+    written++
+    real.files.renameSync(from, to)
+  }
+  const env = { ...real, files: { ...real.files, renameSync } }
+  const move = (edits: RefEdit[]) => announce(env, directory, edits, false)()
+  const ref = (n: number) => `refs/ckpt/@main/session-${n}/live`
+  move(Array.from({ length: 1000 }, (_, n) => ({ ref: ref(n), from: null, to: oid(n + 1) })))
+  const file = `${directory}/worktrees/@main/tips`
+  written = 0
+  let last = 1
+  for (let i = 0; i < 500; i++) {
+    const next = 10_000 + i
+    move([{ ref: ref(0), from: oid(last), to: oid(next) }])
+    last = next
+    // Whatever was folded meanwhile, only the newest value of a ref is believed.
+    expect([...readTips(env, directory, '@main')!.refs.get(ref(0))!]).toEqual([oid(last)])
+  }
+  expect(written).toBeLessThan(5)
+  expect(fs.statSync(file).size).toBeLessThan(500_000)
+  const { refs, overtaken } = readTips(env, directory, '@main')!
+  expect(overtaken).toEqual([])
+  expect(refs.size).toBe(1000)
+  expect([...refs.get(ref(0))!, ...refs.get(ref(999))!]).toEqual([oid(last), oid(1000)])
+})
