@@ -103,8 +103,10 @@ export function readTimeline(input: TimelineInput): Timeline {
 export function turnsOf(chain: readonly Checkpoint[]): Turn[] {
   const turns: Turn[] = []
   let turn: Turn | null = null
+  let steps = new Map<number, Step>() // of that turn, by their numbers: there may be thousands
   for (const checkpoint of chain) {
     if (checkpoint.kind === 'before') {
+      steps = new Map()
       turn = {
         id: turnId(checkpoint.id),
         number: checkpoint.turn!,
@@ -129,7 +131,15 @@ export function turnsOf(chain: readonly Checkpoint[]): Turn[] {
       // of a turn whose beginning was pruned
     } else if (checkpoint.kind === 'step') {
       turn.checkpoints.push(checkpoint)
-      addStep(turn, checkpoint)
+      const number = checkpoint.step!
+      let step = steps.get(number)
+      if (!step) {
+        step = { number, start: null, end: null }
+        steps.set(number, step)
+        turn.steps.push(step)
+      }
+      if (checkpoint.start) step.start = checkpoint
+      else step.end = checkpoint
     } else if (checkpoint.kind === 'after') {
       turn.checkpoints.push(checkpoint)
       turn.after = checkpoint
@@ -137,17 +147,6 @@ export function turnsOf(chain: readonly Checkpoint[]): Turn[] {
     }
   }
   return turns
-}
-
-function addStep(turn: Turn, checkpoint: Checkpoint): void {
-  const number = checkpoint.step!
-  let step = turn.steps.find((one) => one.number === number)
-  if (!step) {
-    step = { number, start: null, end: null }
-    turn.steps.push(step)
-  }
-  if (checkpoint.start) step.start = checkpoint
-  else step.end = checkpoint
 }
 
 /** The id that the agent's own rewind takes: some agents only know it when the turn ends. */

@@ -209,8 +209,10 @@ export async function readChainUntil(
   const near: Checkpoint[] = [] // newest first
   let [unknown, turns] = [0, 0]
   for (let id: Oid | undefined = tip; id !== undefined; id = near.at(-1)!.parents[0]) {
-    if (!store.checkpoints.has(id) && ++unknown > FEW) break
-    const one = await readCheckpoint(store, id)
+    const known = store.checkpoints.get(id)
+    if (!known && ++unknown > FEW) break
+    // A turn may have thousands of steps: what is known is not waited for.
+    const one = known ? cutAt(store, known) : await readCheckpoint(store, id)
     near.push(one)
     if (one.parents.length === 0) return near.reverse()
     // Of a long chain not each turn is worth asking about: a little more is read instead.

@@ -241,10 +241,11 @@ function findLate(refs: WorktreeRefs, { session, outside }: Timeline, { marker }
 /** The checkpoint that an earlier sending of the same marker made. */
 async function findRepeated(context: Context, timeline: Timeline, marker: Marker): Promise<Checkpoint | null> {
   const visible = timeline.turns.filter((turn) => !turn.hidden)
-  const all = timeline.turns.flatMap((turn) => turn.checkpoints)
   if (marker.marker !== undefined) {
-    const same = all.find((c) => c.marker === marker.marker)
-    if (same) return same
+    for (const turn of timeline.turns) {
+      const same = turn.checkpoints.find((c) => c.marker === marker.marker)
+      if (same) return same
+    }
   }
   if (marker.event === 'prompt' && marker.messageId !== undefined) {
     const same = visible.find((turn) => turn.before.messageId === marker.messageId)

@@ -75,7 +75,8 @@ export async function loadTimeline(
   const boundary = one.boundary ? await readBoundary(context, one.boundary) : null
   const first = boundary?.record.turn ?? Number.POSITIVE_INFINITY
   const wanted = options.recent ? 1 : options.visible
-  const enough = (chain: Checkpoint[]) => turnsOf(chain).filter((turn) => turn.number < first).length > (wanted ?? 0)
+  const begins = (one: Checkpoint) => one.kind === 'before' && one.turn! < first
+  const enough = (chain: Checkpoint[]) => chain.filter(begins).length > (wanted ?? 0)
   const live = !one.live
     ? []
     : wanted === undefined
