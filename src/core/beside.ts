@@ -3,7 +3,7 @@
  * defaults, empty directories, and the coverage list. One JSON document; equal documents share one object.
  */
 import { CkptError } from './errors.ts'
-import { isWithin, pathFromBytes, type RelativePath } from './paths.ts'
+import { ancestorsOf, isWithin, pathFromBytes, type RelativePath } from './paths.ts'
 
 export type UncoveredReason =
   | 'ignored'
@@ -134,11 +134,19 @@ export function uncoveredAt(beside: Beside, path: string): Uncovered | null {
   return null
 }
 
-/** Whether something uncovered lies at or below a directory, so that it must not be taken for empty. */
-export function uncoveredBelow(beside: Beside, directory: string): boolean {
-  for (const entry of beside.uncovered) if (isWithin(entry.path, directory)) return true
-  for (const path of beside.ignored.keys()) if (isWithin(path, directory)) return true
-  return false
+export const uncoveredPaths = ({ uncovered, ignored }: Beside): RelativePath[] => [
+  ...uncovered.map(({ path }) => path),
+  ...ignored.keys(),
+]
+
+/** Directories that hold something uncovered, or are uncovered themselves: none of them must be taken for empty. */
+export function uncoveredDirectories(beside: Beside): Set<string> {
+  const found = new Set<string>()
+  for (const path of uncoveredPaths(beside)) {
+    for (const at of ancestorsOf(path)) found.add(at)
+    if (path.endsWith('/')) found.add(path.slice(0, -1))
+  }
+  return found
 }
 
 /** Uncovered paths that differ between two snapshots: made, changed or removed in between. */

@@ -1,5 +1,5 @@
 /** Carrying out a plan: safety checkpoint, journal, files, refs. Shared by undo, redo, restore and what is built on them. */
-import { type Beside, formatBeside, uncoveredBelow } from '../core/beside.ts'
+import { type Beside, formatBeside, uncoveredDirectories, uncoveredPaths } from '../core/beside.ts'
 import type { Checkpoint } from '../core/checkpoint.ts'
 import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
 import { ancestorsOf, directoryKey, type RelativePath } from '../core/paths.ts'
@@ -109,16 +109,25 @@ async function surroundings(context: Context, snapshot: Snapshot, actions: reado
   const { view } = snapshot
   const below = new Map<string, string[]>()
   const files = new Set<string>()
+  const seen = new Set<string>()
+  const holding = uncoveredDirectories(view.beside)
+  const emptyBelow = new Map<string, string[]>()
+  for (const directory of view.beside.emptyDirectories)
+    for (const at of ancestorsOf(directory)) {
+      const known = emptyBelow.get(at)
+      if (known) known.push(`${directory}/`)
+      else emptyBelow.set(at, [`${directory}/`])
+    }
   for (const { path, post } of actions) {
     if (post.kind === 'absent') continue
     const bare = path.endsWith('/') ? path.slice(0, -1) : path
     const entry = await store.trees.lookup(view.tree, bare)
     const inside = entry?.mode === '40000' ? [...(await store.trees.files(entry.oid, `${bare}/`)).keys()] : []
-    const empty = [...view.beside.emptyDirectories]
-      .filter((directory) => directory.startsWith(`${bare}/`))
-      .map((directory) => `${directory}/`)
-    below.set(bare, [...inside, ...empty])
+    below.set(bare, [...inside, ...(emptyBelow.get(bare) ?? [])])
     for (const at of [bare, ...ancestorsOf(bare)]) {
+      // What lies above has the same directories above it.
+      if (at !== bare && seen.has(at)) break
+      if (at !== bare) seen.add(at)
       const found = await store.trees.lookup(view.tree, at)
       const isSelf = at === bare && !path.endsWith('/')
       if (found ? found.mode !== '40000' : !isSelf && isUncoveredFile(context, at)) files.add(at)
@@ -126,7 +135,7 @@ async function surroundings(context: Context, snapshot: Snapshot, actions: reado
   }
   return {
     filesBelow: (directory: string) => below.get(directory) ?? [],
-    uncoveredBelow: (directory: string) => uncoveredBelow(withoutSelf(view.beside, directory), directory),
+    uncoveredBelow: (directory: string) => holding.has(directory),
     isFileOnDisk: (path: string) => files.has(path),
   }
 }
@@ -136,15 +145,6 @@ function isUncoveredFile({ env, worktree }: Context, path: string): boolean {
   if (behindSymlink(env, worktree.root, path)) return false
   const stats = look(env, worktree.root, path)
   return isStats(stats) && !stats.isDirectory()
-}
-
-/** The coverage list without the entry for a path itself: a file that is uncovered is not a directory in its place. */
-function withoutSelf(beside: Beside, path: string): Beside {
-  return {
-    ...beside,
-    uncovered: beside.uncovered.filter((entry) => entry.path !== path),
-    ignored: new Map([...beside.ignored].filter(([own]) => own !== path)),
-  }
 }
 
 export interface Operation {
@@ -302,15 +302,13 @@ async function removableDirectories(
   { target }: Operation,
   entries: readonly { path: string; post: PathState }[],
 ): Promise<string[]> {
-  const found = new Set<string>()
+  const found: string[] = []
   const arriving = new Set(entries.filter(({ post }) => post.kind === 'present').map(({ path }) => path))
   const makesRoom = (directory: string) => [directory, ...ancestorsOf(directory)].some((at) => arriving.has(at))
-  for (const { path, post } of entries) {
-    if (post.kind !== 'absent') continue
-    for (const directory of ancestorsOf(path))
-      if (makesRoom(directory) || (await target.hadDirectory(directory)) === false) found.add(directory)
-  }
-  return [...found].sort((a, b) => (a < b ? 1 : -1))
+  const left = new Set(entries.flatMap(({ path, post }) => (post.kind === 'absent' ? ancestorsOf(path) : [])))
+  for (const directory of left)
+    if (makesRoom(directory) || (await target.hadDirectory(directory)) === false) found.push(directory)
+  return found.sort((a, b) => (a < b ? 1 : -1))
 }
 
 /** What a snapshot taken right after would hold, without taking one. */
@@ -325,16 +323,18 @@ async function resultTree(
     modes: new Map(snapshot.beside.modes),
     emptyDirectories: new Set(snapshot.beside.emptyDirectories),
   }
+  const done = new Set<string>()
   for (const { path, action, post } of actions) {
     if (action === 'conflict' || action === 'skip') continue
+    done.add(path)
     setState(edits, beside, path, post)
     if (path.endsWith('/')) {
       const bare = path.slice(0, -1) as RelativePath
       if (post.kind === 'absent') beside.emptyDirectories.delete(bare)
       else if (post.kind === 'directory') beside.emptyDirectories.add(bare)
     }
-    beside.uncovered = beside.uncovered.filter((entry) => entry.path !== path)
   }
+  beside.uncovered = beside.uncovered.filter((entry) => !done.has(entry.path))
   const tree = await store.trees.edit(snapshot.tree, edits)
   for (const { path, post } of actions) {
     const above = ancestorsOf(path)
@@ -342,10 +342,11 @@ async function resultTree(
     else for (const directory of above) beside.emptyDirectories.add(directory as RelativePath)
   }
   const gone = new Set(removable)
+  const holding = new Set<string>([...uncoveredPaths(beside), ...uncoveredDirectories(beside)])
+  for (const one of beside.emptyDirectories) if (!gone.has(one)) for (const at of ancestorsOf(one)) holding.add(at)
   for (const directory of beside.emptyDirectories) {
-    const holds = (await store.trees.lookup(tree, directory)) !== null || uncoveredBelow(beside, directory)
-    const inner = [...beside.emptyDirectories].some((other) => other.startsWith(`${directory}/`) && !gone.has(other))
-    if (holds || inner || gone.has(directory)) beside.emptyDirectories.delete(directory)
+    const holds = holding.has(directory) || (await store.trees.lookup(tree, directory)) !== null
+    if (holds || gone.has(directory)) beside.emptyDirectories.delete(directory)
   }
   for (const directory of gone) beside.modes.delete(`${directory}/` as RelativePath)
   return { tree, besideOid: store.objects.write('blob', formatBeside(beside)), degraded: snapshot.degraded }
