@@ -3,7 +3,7 @@ import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { pathFromBytes, pathToText, type RelativePath } from '../core/paths.ts'
 import type { Env } from '../env.ts'
-import { runGit } from './process.ts'
+import { argumentPieces, runGit } from './process.ts'
 import { filtersOff, headTree, type Repository } from './repository.ts'
 import type { Store } from './store.ts'
 
@@ -31,11 +31,16 @@ export async function diffTrees(
   to: Oid,
   paths: readonly string[] = [],
 ): Promise<{ files: FileDiff[]; patch: string }> {
-  const scope = paths.length > 0 ? ['--', ...paths.map(pathToText)] : []
+  const run = async (flags: string[]) => {
+    const found: Buffer[] = []
+    for (const scope of paths.length > 0 ? argumentPieces(paths.map(pathToText)) : [[]])
+      found.push(await store.git([...base, '-M', ...flags, from, to, '--', ...scope]))
+    return Buffer.concat(found)
+  }
   const [raw, numbers, patch] = await Promise.all([
-    store.git([...base, '-M', '-z', '--raw', '--full-index', from, to, ...scope]),
-    store.git([...base, '-M', '-z', '--numstat', from, to, ...scope]),
-    store.git([...base, '-M', '-p', '--full-index', from, to, ...scope]),
+    run(['-z', '--raw', '--full-index']),
+    run(['-z', '--numstat']),
+    run(['-p', '--full-index']),
   ])
   const counts = parseNumstat(numbers)
   return { files: parseRaw(raw, counts), patch: patch.toString('utf8') }

@@ -73,6 +73,24 @@ export function scrubbed(vars: Env['vars']): Record<string, string> {
   return kept
 }
 
+/** Characters; a system takes a megabyte or two, the environment included (execve(2), ARG_MAX). */
+const MOST_ARGUMENTS = 100_000
+
+/** Arguments of which there may be any number, in pieces that a command line takes. */
+export function argumentPieces(args: readonly string[]): string[][] {
+  const pieces: string[][] = []
+  let room = 0
+  for (const arg of args) {
+    room -= arg.length + 1
+    if (room < 0 || pieces.length === 0) {
+      pieces.push([])
+      room = MOST_ARGUMENTS - arg.length
+    }
+    pieces.at(-1)!.push(arg)
+  }
+  return pieces
+}
+
 /** Variables for a call that sees the objects in other directories too. */
 export const withObjectsOf = (directories: readonly string[]): Record<string, string> => ({
   GIT_ALTERNATE_OBJECT_DIRECTORIES: directories.map((one) => `"${one.replace(/["\\]/g, '\\$&')}"`).join(':'),

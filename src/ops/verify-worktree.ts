@@ -25,8 +25,11 @@ export async function verifyWorktree(context: Context): Promise<string> {
   if (!newest) throw new CkptError('VERIFY_FAILED', 'there is no checkpoint to compare the worktree with')
   const view = await viewOf(store, newest)
   const files = await store.trees.files(view.tree)
-  const different = [...checkFiles(context, view, files), ...(await checkNew(context, view, files))]
-  different.push(...checkDirectories(context, view, [...files.keys()]))
+  const different = [
+    ...checkFiles(context, view, files),
+    ...(await checkNew(context, view, files)),
+    ...checkDirectories(context, view, [...files.keys()]),
+  ]
   const id = newest.id.slice(0, 10)
   if (different.length === 0) return `${files.size} files are as in checkpoint ${id}`
   const named = different.slice(0, 10).map(({ path, how }) => `${printable(pathToText(path))} (${how})`)

@@ -7,7 +7,7 @@ import type { Stats } from 'node:fs'
 import { splitNul } from '../core/beside.ts'
 import { ancestorsOf, directoryKey, isText, parentOf, type RelativePath } from '../core/paths.ts'
 import { statIfThere } from '../env.ts'
-import { gitFailure, tryGit } from '../git/process.ts'
+import { argumentPieces, gitFailure, tryGit } from '../git/process.ts'
 import type { SnapshotCache } from './cache.ts'
 import { type Directories, isUnwatchable } from './directories.ts'
 import { fingerprint, isStats, look } from './disk.ts'
@@ -212,7 +212,7 @@ async function newNames(
     // A file in the place of an ignored directory is a new name, and the other way round.
     return now === null || (isStats(now) && now.isDirectory() !== path.endsWith('/'))
   }
-  const nested = wasNested.filter((path) => !gone(directoryKey(path)))
+  let nested = wasNested.filter((path) => !gone(directoryKey(path)))
   const ignored = new Set(wasIgnored.filter((path) => !gone(path)))
   const stops = new Set(wereStops.filter((path) => !gone(directoryKey(path))))
   for (const path of [...nested, ...[...ignored].map((one) => one.replace(/\/$/, ''))]) {
@@ -220,7 +220,7 @@ async function newNames(
   }
   const asked = await askIgnored(scan, names, signal)
   if (asked === null) return null
-  const untracked: RelativePath[] = []
+  let untracked: RelativePath[] = []
   const fresh: RelativePath[] = []
   for (const [path, kind] of names) {
     const key = kind === 'directory' ? directoryKey(path) : path
@@ -232,12 +232,14 @@ async function newNames(
     // Git names a directory that holds ignored files only as one; with something else in it each is named alone.
     if (!asked.has(key) && ancestorsOf(path).some((above) => ignored.has(directoryKey(above)))) return null
   }
-  if (!fresh.every(isText)) return null // git is told their names as arguments
+  // Git is told their names as arguments.
+  if (!fresh.every(isText) || argumentPieces(fresh).length > 1) return null
   if (fresh.length > 0) {
     const below = await listUntracked(env, { ...scan, index: cache.index, signal, only: fresh })
     if (below === null) return null
-    untracked.push(...below.untracked)
-    nested.push(...below.nested)
+    // Not as arguments: a call takes some 100,000, and a directory of that many files is nothing odd.
+    untracked = untracked.concat(below.untracked)
+    nested = nested.concat(below.nested)
     const directoriesBelow = new Map<RelativePath, 'directory'>()
     for (const path of below.ignored) {
       ignored.add(path)

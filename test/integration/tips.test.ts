@@ -9,7 +9,7 @@ import { Scratch } from '../support/scratch.ts'
 
 const oid = (n: number) => n.toString(16).padStart(40, '0') as Oid
 
-test('with a thousand refs the file is added to, not written again with each move; all of them stay known', () => {
+test('with hundreds of refs the file is added to, not written again with each move; all of them stay known', () => {
   const directory = new Scratch().base
   const real = realEnv()
   let written = 0
@@ -20,11 +20,11 @@ test('with a thousand refs the file is added to, not written again with each mov
   const env = { ...real, files: { ...real.files, renameSync } }
   const move = (edits: RefEdit[]) => announce(env, directory, edits, false)()
   const ref = (n: number) => `refs/ckpt/@main/session-${n}/live`
-  move(Array.from({ length: 1000 }, (_, n) => ({ ref: ref(n), from: null, to: oid(n + 1) })))
+  move(Array.from({ length: 500 }, (_, n) => ({ ref: ref(n), from: null, to: oid(n + 1) })))
   const file = `${directory}/worktrees/@main/tips`
   written = 0
   let last = 1
-  for (let i = 0; i < 500; i++) {
+  for (let i = 0; i < 300; i++) {
     const next = 10_000 + i
     move([{ ref: ref(0), from: oid(last), to: oid(next) }])
     last = next
@@ -35,6 +35,6 @@ test('with a thousand refs the file is added to, not written again with each mov
   expect(fs.statSync(file).size).toBeLessThan(500_000)
   const { refs, overtaken } = readTips(env, directory, '@main')!
   expect(overtaken).toEqual([])
-  expect(refs.size).toBe(1000)
-  expect([...refs.get(ref(0))!, ...refs.get(ref(999))!]).toEqual([oid(last), oid(1000)])
+  expect(refs.size).toBe(500)
+  expect([...refs.get(ref(0))!, ...refs.get(ref(499))!]).toEqual([oid(last), oid(500)])
 })
