@@ -11,15 +11,16 @@ test.skipIf(!fs.existsSync(kernelTree))(
     const scratch = new Scratch()
     scratch.init()
     const mark = (event: string) => scratch.ckpt('mark', event, '--session', 's')
+    const changed = (command: string) => (scratch.ckpt(command).files as unknown[]).length
     mark('prompt')
     for (let d = 0; d < 150; d++) {
       fs.mkdirSync(scratch.at(`new/d${d}`), { recursive: true })
       for (let f = 0; f < 1000; f++) fs.writeFileSync(scratch.at(`new/d${d}/f${f}`), `${d} ${f}\n`)
     }
     mark('stop')
-    expect(scratch.ckpt('undo').files).toHaveLength(150_000)
+    expect(changed('undo')).toBe(150_000)
     expect(fs.existsSync(scratch.at('new'))).toBe(false)
-    expect(scratch.ckpt('redo').files).toHaveLength(150_000)
+    expect(changed('redo')).toBe(150_000)
     scratch.ckpt('verify', '--worktree')
   },
 )
