@@ -1,5 +1,5 @@
 /** Every call by its name: what the library's functions and the protocol's methods are made of. */
-import type { z } from 'zod'
+import type * as z from 'zod'
 import { CkptError } from '../core/errors.ts'
 import type * as Shapes from '../results/shapes.ts'
 import type * as Requests from './requests.ts'

@@ -1,5 +1,5 @@
 /** The same requests as schemas: what comes from outside is checked here, in the library and on the socket alike. */
-import { z } from 'zod'
+import * as z from 'zod'
 import type * as Requests from './requests.ts'
 
 const text = z.string().min(1).max(4096)

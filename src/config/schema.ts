@@ -1,5 +1,5 @@
 /** What a configuration file may hold (zod, loaded only when there is one). */
-import { z } from 'zod'
+import * as z from 'zod'
 import { CkptError } from '../core/errors.ts'
 import type { PartialConfig } from './defaults.ts'
 import { DURATION, parseDuration, parseSize, SIZE } from './units.ts'

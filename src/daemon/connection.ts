@@ -12,7 +12,7 @@ import {
   SocketMessageReader,
   SocketMessageWriter,
 } from 'vscode-jsonrpc/node'
-import type { z } from 'zod'
+import type * as z from 'zod'
 import { MAX_FIRST, MAX_MESSAGE } from './protocol.ts'
 
 /** Milliseconds until a client has to have shown the token, and within which a message that was begun has to come. */

@@ -1,5 +1,5 @@
 /** What the daemon takes, as schemas: what comes over the socket is checked here. */
-import { z } from 'zod'
+import * as z from 'zod'
 import type { CkptEvent, CliCall, Hello, SubscribeRequest } from './protocol.ts'
 
 const id = z.string().max(1024)

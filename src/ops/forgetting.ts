@@ -11,13 +11,15 @@ const fileOf = (store: Store) => `${store.place.directory}/forgetting.json`
 
 /** Ids of the contents that each path had. Null: something was cut short, and what cannot be read. */
 export function readForgetting(env: Env, store: Store): Map<string, Set<Oid>> | null {
+  const text = readIfThere(env, fileOf(store))?.toString('utf8') ?? '[]'
+  let rows: unknown
   try {
-    const rows = fileSchema.parse(JSON.parse(readIfThere(env, fileOf(store))?.toString('utf8') ?? '[]'))
-    return new Map(rows.map(([path, blobs]) => [path, new Set(blobs as Oid[])]))
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof z.core.$ZodError) return null
-    throw error
+    rows = JSON.parse(text)
+  } catch {
+    return null
   }
+  const found = fileSchema.safeParse(rows)
+  return found.success ? new Map(found.data.map(([path, blobs]) => [path, new Set(blobs as Oid[])])) : null
 }
 
 /** Null: they are gone. */

@@ -97,3 +97,10 @@ test('only git/ starts git, and only env.ts reaches the outside world', () => {
     .filter((file) => /from 'node:child_process'/.test(fs.readFileSync(file, 'utf8').replace(/import type .*\n/g, '')))
   expect(reaching.map((file) => path.relative(source, file))).toEqual([])
 })
+
+test('zod is bundled in parts: as an object it brings all of its languages, a third of the program', () => {
+  const whole = files.filter((file) =>
+    /import (type )?\{ z \} from 'zod|\bz\.(core|locales)\b/.test(fs.readFileSync(file, 'utf8')),
+  )
+  expect(whole.map((file) => path.relative(source, file))).toEqual([])
+})
