@@ -134,6 +134,7 @@ export function uncoveredAt(beside: Beside, path: string): Uncovered | null {
   return null
 }
 
+/** Every path of the coverage list, ignored ones included. */
 export const uncoveredPaths = ({ uncovered, ignored }: Beside): RelativePath[] => [
   ...uncovered.map(({ path }) => path),
   ...ignored.keys(),
