@@ -1,0 +1,130 @@
+/** From a plan's input to what is to be done: the disk's states, the merges, and what lies around the paths. */
+import { type Beside, uncoveredDirectories } from '../core/beside.ts'
+import { ancestorsOf, directoryKey, type RelativePath } from '../core/paths.ts'
+import {
+  type FileAction,
+  findClashes,
+  type MergeResult,
+  makeRoom,
+  mergeKey,
+  type Plan,
+  type PlanInput,
+  planChanges,
+} from '../core/plan.ts'
+import { type PathState, sameState } from '../core/state.ts'
+import { behindSymlink, fingerprint, isClosed, isStats, look, observe } from '../snapshot/disk.ts'
+import type { Context } from './context.ts'
+import { mergeTexts } from './merge.ts'
+import type { Snapshot } from './record.ts'
+
+/** A plan with what it rests on. */
+export interface Prepared {
+  plan: Plan
+  actions: FileAction[]
+  /** What lstat said of each path. */
+  expected: Map<string, string | null>
+  /** Paths that the plan touches and the snapshot does not have as they are: saved by force. */
+  forced: Map<string, PathState>
+}
+
+/** Gathers the disk's states, runs the merges that are needed, and plans. */
+export async function prepare(
+  context: Context,
+  snapshot: Snapshot,
+  input: Omit<PlanInput, 'disk' | 'merges' | 'unchangedUncovered'> & { targetBeside: Beside | null },
+): Promise<Prepared> {
+  const { env, store, worktree } = context
+  const { root } = worktree
+  const expected = new Map<string, string | null>()
+  const forced = new Map<string, PathState>()
+  const foreign = new Set<string>()
+  const disk = new Map<string, PathState>()
+  for (const path of new Set(input.units.flatMap((unit) => unit.changes.map((change) => change.path)))) {
+    const stats = path.endsWith('/') || behindSymlink(env, root, path) ? null : look(env, root, path)
+    expected.set(path, isStats(stats) && !stats.isDirectory() ? fingerprint(stats) : null)
+    const known = await snapshot.view.state(path)
+    // Read after that look: what the scan saw may have changed since, and what today's rules leave out is saved all the same.
+    let state = path.endsWith('/') && known.kind !== 'unknown' ? known : observe(env, root, path, store.objects)
+    if (state.kind === 'present' ? !sameState(state, known) : state.kind === 'absent' && known.kind === 'present')
+      forced.set(path, state)
+    if (state.kind === 'unknown' && state.reason === 'directory') state = { kind: 'absent' }
+    if (state.kind === 'present' && isStats(stats) && env.uid > 0 && stats.uid !== env.uid) foreign.add(path)
+    disk.set(path, state)
+  }
+  const prints = new Map(input.targetBeside?.uncovered.map((entry) => [entry.path as string, entry.print]) ?? [])
+  for (const [path, print] of input.targetBeside?.ignored ?? []) prints.set(path, print)
+  const merges = new Map<string, MergeResult>()
+  const full: PlanInput = {
+    ...input,
+    disk,
+    merges,
+    unchangedUncovered: (path) => prints.get(path) !== undefined && prints.get(path) === expected.get(path),
+  }
+  let plan = planChanges(full)
+  while (plan.needed.length > 0) {
+    for (const request of plan.needed) merges.set(mergeKey(request), await mergeTexts(context, request))
+    plan = planChanges(full)
+  }
+  const around = await surroundings(context, snapshot, plan.actions)
+  const actions = findClashes(
+    plan.actions,
+    { ...around, isForeign: (path) => foreign.has(path), isClosed: (path) => isClosed(env, root, path) },
+    input.mode,
+  )
+  const { beside } = snapshot
+  const room = makeRoom({ actions, units: withoutHeld(plan, actions) }, (path) =>
+    beside.emptyDirectories.has(path as RelativePath)
+      ? { kind: 'directory', mode: beside.modes.get(directoryKey(path)) ?? beside.defaults.directory }
+      : null,
+  )
+  return { plan: { ...plan, units: room.units }, actions: room.actions, expected, forced }
+}
+
+/** A unit's record holds only what is really done. */
+function withoutHeld(plan: Plan, actions: readonly FileAction[]): Plan['units'] {
+  const held = new Set(actions.filter((a) => a.action === 'conflict' || a.action === 'skip').map((a) => a.path))
+  return plan.units.map((unit) => ({ ...unit, changes: unit.changes.filter((change) => !held.has(change.path)) }))
+}
+
+async function surroundings(context: Context, snapshot: Snapshot, actions: readonly FileAction[]) {
+  const { store } = context
+  const { view } = snapshot
+  const below = new Map<string, string[]>()
+  const files = new Set<string>()
+  const seen = new Set<string>()
+  const holding = uncoveredDirectories(view.beside)
+  const emptyBelow = new Map<string, string[]>()
+  for (const directory of view.beside.emptyDirectories)
+    for (const at of ancestorsOf(directory)) {
+      const known = emptyBelow.get(at)
+      if (known) known.push(`${directory}/`)
+      else emptyBelow.set(at, [`${directory}/`])
+    }
+  for (const { path, post } of actions) {
+    if (post.kind === 'absent') continue
+    const bare = path.endsWith('/') ? path.slice(0, -1) : path
+    const entry = await store.trees.lookup(view.tree, bare)
+    const inside = entry?.mode === '40000' ? [...(await store.trees.files(entry.oid, `${bare}/`)).keys()] : []
+    below.set(bare, [...inside, ...(emptyBelow.get(bare) ?? [])])
+    for (const at of [bare, ...ancestorsOf(bare)]) {
+      // What lies above has the same directories above it.
+      if (at !== bare && seen.has(at)) break
+      if (at !== bare) seen.add(at)
+      const found = await store.trees.lookup(view.tree, at)
+      const isSelf = at === bare && !path.endsWith('/')
+      if (found ? found.mode !== '40000' : !isSelf && isUncoveredFile(context, at)) files.add(at)
+    }
+  }
+  return {
+    filesBelow: (directory: string) => below.get(directory) ?? [],
+    uncoveredBelow: (directory: string) => holding.has(directory),
+    isFileOnDisk: (path: string) => files.has(path),
+  }
+}
+
+/** What no tree tells of (an ignored file, one that is too large) may be in the place of a directory. */
+function isUncoveredFile({ env, worktree }: Context, path: string): boolean {
+  if (behindSymlink(env, worktree.root, path)) return false
+  const stats = look(env, worktree.root, path)
+  return isStats(stats) && !stats.isDirectory()
+}
