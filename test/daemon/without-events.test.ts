@@ -6,10 +6,11 @@ import path from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { startDaemon } from '../support/daemon.ts'
 import { treeByGit } from '../support/judge.ts'
-import { PROGRAM, Scratch } from '../support/scratch.ts'
+import { isRoot, PROGRAM, Scratch } from '../support/scratch.ts'
 
-const canLimit = spawnSync('unshare', ['-Ur', 'sh', '-c', 'echo 30 > /proc/sys/user/max_inotify_watches']).status === 0
-const isRoot = process.getuid?.() === 0
+/** A user namespace of our own: the same user, who may set its limits. */
+const NAMESPACE = ['--user', '--map-current-user', '--keep-caps', 'sh', '-c']
+const canLimit = spawnSync('unshare', [...NAMESPACE, 'echo 30 > /proc/sys/user/max_inotify_watches']).status === 0
 
 interface Marked {
   mode: string
@@ -32,7 +33,7 @@ test.skipIf(!canLimit)('watches run out: every marker is right, and status names
   const scratch = new Scratch().init()
   for (let i = 0; i < 60; i++) scratch.write({ [`d${i}/e/file`]: `${i}\n` })
   const limited = `echo 30 > /proc/sys/user/max_inotify_watches && exec "${process.execPath}" "${PROGRAM}" watch`
-  const daemon = spawn('unshare', ['-Ur', 'sh', '-c', limited], {
+  const daemon = spawn('unshare', [...NAMESPACE, limited], {
     cwd: scratch.root,
     env: scratch.vars,
     stdio: 'ignore',

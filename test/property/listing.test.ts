@@ -1,4 +1,5 @@
 // However little of the worktree is looked at, the snapshot is the one a full scan makes.
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import * as fc from 'fast-check'
@@ -83,16 +84,26 @@ function carryOut(root: string, one: Step): void {
   }
 }
 
+/** What cannot be looked at from here is not seen: a step may have closed a directory. */
+function ifOpen<T>(look: () => T): T | undefined {
+  try {
+    return look()
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EACCES') return undefined
+    throw error
+  }
+}
+
 /** What a perfect watcher would have seen: every entry whose stat differs, new and gone ones, each new directory whole. */
 function stats(root: string): Map<string, string> {
   const rows = new Map<string, string>()
+  const bytes = (at: string) => Buffer.from(at === '' ? root : `${root}/${at}`, 'latin1')
   const walk = (at: string) => {
-    for (const name of fs.readdirSync(Buffer.from(at === '' ? root : `${root}/${at}`, 'latin1'), {
-      encoding: 'latin1',
-    })) {
+    for (const name of ifOpen(() => fs.readdirSync(bytes(at), { encoding: 'latin1' })) ?? []) {
       if (name === '.git') continue
       const one = at === '' ? name : `${at}/${name}`
-      const found = fs.lstatSync(Buffer.from(`${root}/${one}`, 'latin1'))
+      const found = ifOpen(() => fs.lstatSync(bytes(one)))
+      if (!found) continue
       rows.set(one, `${found.mode} ${found.ino} ${found.ctimeMs} ${found.mtimeMs} ${found.size} ${found.isDirectory()}`)
       if (found.isDirectory()) walk(one)
     }
@@ -153,6 +164,7 @@ test.each(['narrow', 'hinted'] as const)(
             last = quick
             seen = now
           }
+          execFileSync('chmod', ['-R', 'u+rwX', root])
           fs.rmSync(root, { recursive: true, force: true })
         },
       ),

@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { killedAt } from '../support/kill-at.ts'
-import { PROGRAM, Scratch } from '../support/scratch.ts'
+import { isRoot, PROGRAM, Scratch } from '../support/scratch.ts'
 import { corruptObject, inStore, ownDirectory, removeObject, storeOf } from '../support/store-surgery.ts'
 
 test('bad input: where standard output cannot be written that is said in a line, and what was done is done', () => {
@@ -303,55 +303,61 @@ test('bad input: what the newest checkpoint lost is read from the disk again, an
   }
 })
 
-test('bad input: a store that this user cannot write refuses to record, and still shows what is there', () => {
-  const uid = 4321
-  const scratch = new Scratch().init()
-  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
-  execFileSync('chown', ['-R', `${uid}:${uid}`, scratch.base])
-  execFileSync('chown', ['-R', '0:0', scratch.at('.git/ckpt')])
-  execFileSync('chmod', ['-R', 'go+rX', scratch.at('.git/ckpt')])
-  const as = (...args: string[]) => {
-    const { code, stdout } = scratch.run([...args, '--json'], { uid })
-    return { code, document: JSON.parse(stdout) }
-  }
-  for (const command of [['snapshot'], ['mark', 'prompt', '--session', 's'], ['undo']]) {
-    const { code, document } = as(...command)
-    expect([command, code, document.error.message]).toEqual([command, 1, expect.stringMatching(/cannot be written/)])
-  }
-  expect(as('list').document.turns).toHaveLength(1)
-  expect(as('status').code).toBe(0)
-  expect(scratch.read('a.txt')).toBe('two\n')
-})
+test.skipIf(!isRoot)(
+  'bad input: a store that this user cannot write refuses to record, and still shows what is there',
+  () => {
+    const scratch = new Scratch().init()
+    scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+    const uid = scratch.handOver()
+    execFileSync('chown', ['-R', '0:0', scratch.at('.git/ckpt')])
+    execFileSync('chmod', ['-R', 'go+rX', scratch.at('.git/ckpt')])
+    const as = (...args: string[]) => {
+      const { code, stdout } = scratch.run([...args, '--json'], { uid })
+      return { code, document: JSON.parse(stdout) }
+    }
+    for (const command of [['snapshot'], ['mark', 'prompt', '--session', 's'], ['undo']]) {
+      const { code, document } = as(...command)
+      expect([command, code, document.error.message]).toEqual([command, 1, expect.stringMatching(/cannot be written/)])
+    }
+    expect(as('list').document.turns).toHaveLength(1)
+    expect(as('status').code).toBe(0)
+    expect(scratch.read('a.txt')).toBe('two\n')
+  },
+)
 
-test('bad input: what another user wrote into the store is not damage, and nothing is mended because of it', () => {
-  const uid = 4321
-  const scratch = new Scratch().init()
-  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
-  execFileSync('chown', ['-R', `${uid}:${uid}`, scratch.base])
-  const config = `${scratch.home}/.gitconfig`
-  fs.writeFileSync(config, '[safe]\n\tdirectory = *\n')
-  for (const event of ['prompt', 'stop'])
-    expect(scratch.runApart(['mark', event, '--session', 's'], { vars: { GIT_CONFIG_GLOBAL: config } })).toMatchObject({
-      code: 0,
-    })
-  const refs = () => inStore(scratch, 'for-each-ref')
-  const before = refs()
-  for (const command of [['list'], ['undo'], ['mark', 'prompt', '--session', 's'], ['doctor'], ['doctor', '--fix']]) {
-    const { code, stdout } = scratch.run([...command, '--json'], { uid })
-    const { error } = JSON.parse(stdout)
-    expect([command, code, error.message]).toEqual([
-      command,
-      1,
-      expect.stringMatching(/^The store cannot be read: .* belongs to another user\. Nothing was changed\.$/),
-    ])
-    expect(error.hints[0]).toMatch(/^sudo chown -R "\$\(id -u\)" .*\.git\/ckpt$/)
-  }
-  expect(refs()).toBe(before)
-  execFileSync('chown', ['-R', `${uid}:${uid}`, scratch.base])
-  expect(JSON.parse(scratch.run(['list', '--json'], { uid }).stdout).turns).toHaveLength(2)
-})
+test.skipIf(!isRoot)(
+  'bad input: what another user wrote into the store is not damage, and nothing is mended because of it',
+  () => {
+    const scratch = new Scratch().init()
+    scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+    const uid = scratch.handOver()
+    const config = `${scratch.home}/.gitconfig`
+    fs.writeFileSync(config, '[safe]\n\tdirectory = *\n')
+    for (const event of ['prompt', 'stop'])
+      expect(
+        scratch.runApart(['mark', event, '--session', 's'], { vars: { GIT_CONFIG_GLOBAL: config } }),
+      ).toMatchObject({
+        code: 0,
+      })
+    const refs = () => inStore(scratch, 'for-each-ref')
+    const before = refs()
+    for (const command of [['list'], ['undo'], ['mark', 'prompt', '--session', 's'], ['doctor'], ['doctor', '--fix']]) {
+      const { code, stdout } = scratch.run([...command, '--json'], { uid })
+      const { error } = JSON.parse(stdout)
+      expect([command, code, error.message]).toEqual([
+        command,
+        1,
+        expect.stringMatching(/^The store cannot be read: .* belongs to another user\. Nothing was changed\.$/),
+      ])
+      expect(error.hints[0]).toMatch(/^sudo chown -R "\$\(id -u\)" .*\.git\/ckpt$/)
+    }
+    expect(refs()).toBe(before)
+    scratch.handOver()
+    expect(JSON.parse(scratch.run(['list', '--json'], { uid }).stdout).turns).toHaveLength(2)
+  },
+)
 
-test('bad input: a repository of another user is refused, with the way to allow it', () => {
+test.skipIf(!isRoot)('bad input: a repository of another user is refused, with the way to allow it', () => {
   const scratch = new Scratch().init()
   fs.chmodSync(scratch.base, 0o755)
   const { code, stdout } = scratch.run(['snapshot', '--json'], { uid: 4321, vars: { HOME: '/nonexistent' } })

@@ -12,9 +12,8 @@ const userConfig = (scratch: Scratch, config: unknown) =>
 const rows = (uncovered: Json[]) => uncovered.map(({ path, reason }) => `${reason} ${path}`).sort()
 
 test('promise 10: a path that cannot be read degrades the snapshot and is named; the others are captured as they are now', () => {
-  const uid = 4321
   const scratch = new Scratch().init({ 'a.txt': 'one\n', 'locked.txt': 'one\n', 'dir/x.txt': 'one\n' })
-  execFileSync('chown', ['-R', `${uid}:${uid}`, scratch.base])
+  const uid = scratch.handOver()
   const as = (...args: string[]) => {
     const { stdout, code } = scratch.run([...args, '--json'], { uid })
     expect([args, code]).toEqual([args, 0])

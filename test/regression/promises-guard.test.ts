@@ -141,9 +141,8 @@ test('promise 1: what cannot be saved is not overwritten, not even with --force'
 })
 
 test('promise 1: a file that cannot be read is not overwritten', () => {
-  const uid = 4321
   const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'one\n' })
-  execFileSync('chown', ['-R', `${uid}:${uid}`, scratch.base])
+  const uid = scratch.handOver()
   const as = (...args: string[]) => scratch.run([...args, '--json'], { uid })
   expect(as('mark', 'prompt', '--session', 's').code).toBe(0)
   scratch.write({ 'a.txt': 'agent\n', 'b.txt': 'agent\n' })
@@ -154,6 +153,7 @@ test('promise 1: a file that cannot be read is not overwritten', () => {
     const { code, stdout } = as('undo', ...flags)
     expect([code, JSON.parse(stdout).error.paths]).toEqual([4, ['a.txt']])
   }
+  fs.chmodSync(scratch.at('a.txt'), 0o600)
   expect(scratch.read('a.txt')).toBe('secret\n')
   expect(scratch.read('b.txt')).toBe('agent\n')
 })

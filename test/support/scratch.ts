@@ -35,6 +35,9 @@ export interface RunOptions {
   uid?: number
 }
 
+/** Whether this user may do anything: what an ordinary one may not do is then tried as another user. */
+export const isRoot = process.getuid?.() === 0
+
 /** A JSON document of the contract: its fields differ from command to command. */
 export type Json = any
 
@@ -100,6 +103,13 @@ export class Scratch {
     return this
   }
 
+  /** Gives all of this to an ordinary user, whom permissions bind, and says who that is: ourselves, if we are one. */
+  handOver(): number {
+    if (!isRoot) return process.getuid!()
+    execFileSync('chown', ['-R', '4321:4321', this.base])
+    return 4321
+  }
+
   at(name: string): string {
     return path.join(this.root, name)
   }
@@ -134,7 +144,7 @@ export class Scratch {
   /** Runs the program as users do, in a process of its own; never throws. */
   runApart(args: string[], { cwd = this.root, vars = {}, input = '', uid }: RunOptions = {}): Ran {
     const command =
-      uid === undefined
+      uid === undefined || uid === process.getuid!()
         ? [process.execPath, PROGRAM, ...args]
         : ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', process.execPath, PROGRAM, ...args]
     const done = spawnSync(command[0]!, command.slice(1), {
