@@ -33,6 +33,8 @@ export interface SnapshotCache {
   hot: Map<RelativePath, HotEntry>
   /** Paths that the last scan could not take; they are looked at again even if nothing says that they changed. */
   recheck: RelativePath[]
+  /** Paths that left the tree and that the private index may still have: a listing against it does not name them when they come back. */
+  vanished: RelativePath[]
   modes: Map<RelativePath, number>
   directories: Directories
   /** The user's index when its paths were last compared with ours; see user-index.ts. */
@@ -57,12 +59,13 @@ export interface SnapshotCache {
 }
 
 interface StoredCache {
-  version: 4
+  version: 5
   tree: string
   defaults: [number, number, number]
   index: string | null
   hot: [string, string, number, number, number, number, number, number, number][]
   recheck: string[]
+  vanished: string[]
   modes: [string, number][]
   directories: [string, number, number, number, number, number, string[], string[], string[], boolean, boolean][]
   userIndex: SnapshotCache['userIndex']
@@ -79,7 +82,7 @@ export function loadCache(env: Env, store: Store): SnapshotCache | null {
   const body = bytes.subarray(newline + 1)
   if (createHash('sha1').update(body).digest('hex') !== bytes.toString('latin1', 0, newline)) return null
   const stored = JSON.parse(body.toString('latin1')) as StoredCache
-  if (stored.version !== 4) return null
+  if (stored.version !== 5) return null
   if (stored.index !== null && !env.files.existsSync(`${store.worktreeDir}/${stored.index}`)) return null
   const hot: SnapshotCache['hot'] = new Map()
   for (const [path, oid, link, size, mtimeMs, ctimeMs, ino, mode, seen] of stored.hot) {
@@ -119,6 +122,7 @@ export function loadCache(env: Env, store: Store): SnapshotCache | null {
     index: stored.index,
     hot,
     recheck: stored.recheck as RelativePath[],
+    vanished: stored.vanished as RelativePath[],
     modes: new Map(stored.modes as [RelativePath, number][]),
     directories,
     userIndex: stored.userIndex,
@@ -135,7 +139,7 @@ export function loadCache(env: Env, store: Store): SnapshotCache | null {
 export function saveCache(env: Env, store: Store, cache: SnapshotCache): void {
   store.objects.flush() // it names them
   const stored: StoredCache = {
-    version: 4,
+    version: 5,
     tree: cache.tree,
     defaults: [cache.defaults.file, cache.defaults.exec, cache.defaults.directory],
     index: cache.index,
@@ -151,6 +155,7 @@ export function saveCache(env: Env, store: Store, cache: SnapshotCache): void {
       e.seen,
     ]),
     recheck: cache.recheck,
+    vanished: cache.vanished,
     modes: [...cache.modes],
     directories: [...cache.directories].map(([path, d]) => [
       path,

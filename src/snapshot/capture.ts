@@ -18,7 +18,7 @@ import { type CaptureInput, defaultModes, type Scan } from './scan.ts'
 import { linkObjects, type Seed, seedFromUserIndex } from './seed.ts'
 import { nobodyNeedWatch, stopsFor } from './stops.ts'
 import { takePaths } from './take.ts'
-import { readUserIndex, type UserIndex } from './user-index.ts'
+import { readUserIndex, trackedAmong, type UserIndex } from './user-index.ts'
 import { atRest, type WalkResult, walkDirectories } from './walk.ts'
 import { excluder } from './worktree.ts'
 
@@ -206,6 +206,23 @@ async function coveredWhenBack(
   return [...((await askIgnored(scan, gone, new AbortController().signal)) ?? [])]
 }
 
+/**
+ * Paths that left the tree and are there again: covered like new names, though the private index hides them from git's
+ * listing of those. It may call them unchanged, too: a directory that was moved away and back has the same files in it.
+ */
+async function cameBack(scan: Scan, nested: readonly RelativePath[]): Promise<RelativePath[]> {
+  const { env, worktree, cache } = scan
+  const back = new Map<RelativePath, 'file'>()
+  for (const path of cache?.vanished ?? []) {
+    const stats = scan.isReal(parentOf(path)) ? look(env, worktree.root, path) : null
+    if (!isStats(stats) || !(stats.isFile() || stats.isSymbolicLink())) continue
+    if (!nested.some((directory) => isWithin(path, directory))) back.set(path, 'file')
+  }
+  const ignored = (await askIgnored(scan, back, new AbortController().signal)) ?? new Set()
+  const tracked = worktree.repository ? await trackedAmong(env, worktree.root, [...ignored]) : new Set()
+  return [...back.keys()].filter((path) => !ignored.has(path) || tracked.has(path))
+}
+
 /** What the scan starts from, all of it but the disk's listing. */
 interface Known {
   base: Oid
@@ -252,7 +269,9 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
 
   // What has to be looked at, known paths first, so that a budget takes the new ones last.
   const known = new Set<RelativePath>([...hot.doubtful, ...(cache?.recheck ?? [])])
+  const vanished = new Set(cache?.vanished)
   for (const path of listed.changed) {
+    if (vanished.has(path)) continue // whether it is back is asked below
     if (listed.narrow?.only) hot.kept.delete(path)
     if (!hot.kept.has(path)) known.add(path)
   }
@@ -268,19 +287,21 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
     }
   }
   const fresh = new Set<RelativePath>()
-  for (const path of [...listed.untracked, ...listed.included]) {
+  for (const path of [...listed.untracked, ...listed.included, ...(await cameBack(scan, listed.nested))]) {
     if (!known.has(path) && !hot.kept.has(path)) fresh.add(path)
   }
   const taken = await takePaths(scan, { known, fresh, seeds, base, unvouched, walk })
   const tree = await trees.edit(base, taken.edits)
   const said = await say(scan, await coverage(scan, { listed, walk, taken, notHere: user.notHere, tree }))
   const { beside } = said
+  const left = [...taken.edits].flatMap(([path, entry]) => (entry === null ? [path as RelativePath] : []))
   const next: SnapshotCache = {
     tree,
     defaults: beside.defaults,
     index: cache?.index ?? null,
     hot: new Map([...hot.kept, ...taken.hot]),
     recheck: [...taken.dropped, ...(await coveredWhenBack(scan, { absent: taken.absent, base, user }))],
+    vanished: cache?.index ? [...new Set([...vanished, ...left])].filter((path) => !taken.edits.get(path)) : [],
     modes: taken.modes,
     directories: walk.directories,
     userIndex: user.print === null ? null : { print: user.print, names: user.names, notHere: user.notHere },
@@ -296,7 +317,6 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
     },
     said,
   }
-  const gone = listed.narrow?.only ? [] : listed.changed.filter((path) => !next.hot.has(path))
   const degraded = walk.cut || beside.uncovered.some((entry) => DEGRADING.has(entry.reason))
   return {
     tree,
@@ -305,7 +325,7 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
     degraded,
     mode: listed.narrow?.only ? 'fast' : 'scan',
     // A walk that was cut knows nothing of the directories it did not reach.
-    cache: walk.cut ? null : compactIndex(env, store, root, { cache: next, seeds: taken.seeds, gone, seen: scan.seen }),
+    cache: walk.cut ? null : compactIndex(env, store, root, { cache: next, seeds: taken.seeds, seen: scan.seen }),
   }
 }
 

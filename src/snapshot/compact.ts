@@ -14,8 +14,6 @@ const HOT_LIMIT = 2000
 export interface CompactInput {
   cache: SnapshotCache
   seeds: ReadonlyMap<RelativePath, Seed>
-  /** Paths of the private index that the snapshot does not have. */
-  gone: readonly RelativePath[]
   seen: number
 }
 
@@ -27,11 +25,11 @@ export function compactIndex(
   env: Env,
   store: Store,
   root: string,
-  { cache, seeds, gone, seen }: CompactInput,
+  { cache, seeds, seen }: CompactInput,
 ): SnapshotCache {
-  if (seeds.size === 0 && cache.hot.size + gone.length <= HOT_LIMIT) return cache
+  if (seeds.size === 0 && cache.hot.size + cache.vanished.length <= HOT_LIMIT) return cache
   const entries = new Map(readIndex(env, store, cache).map((entry) => [entry.path, entry]))
-  for (const path of gone) entries.delete(path)
+  for (const path of cache.vanished) entries.delete(path)
   const hot = new Map(cache.hot)
   for (const [path, entry] of cache.hot) {
     entries.delete(path)
@@ -48,7 +46,7 @@ export function compactIndex(
   }
   const index = `index-${env.random(8)}`
   writeFileWhole(env, `${store.worktreeDir}/${index}`, formatIndex([...entries.values()], store.place.hash))
-  return { ...cache, index, hot }
+  return { ...cache, index, hot, vanished: [] }
 }
 
 function hotFromSeed(oid: Oid, stats: Seed['stats'], seen: number) {

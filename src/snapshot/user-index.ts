@@ -52,14 +52,14 @@ export async function bigAndTracked(
     const stats = look(env, worktree.root, path)
     return isStats(stats) && stats.isFile() && stats.size > limits.maxFileSize
   })
-  if (big.length === 0) return new Set()
-  const nameable = big.length < 500 && big.every(isText)
-  const tracked = new Set(await trackedAmong(env, worktree.root, nameable ? big : []))
-  return new Set(big.filter((path) => tracked.has(path)))
+  return trackedAmong(env, worktree.root, big)
 }
 
-/** Paths of the user's index: all, or those among some. */
-async function trackedAmong(env: Env, root: string, only: readonly RelativePath[]): Promise<RelativePath[]> {
-  const args = ['ls-files', '-z', ...(only.length > 0 ? ['--', ...only.map(pathToText)] : [])]
-  return splitNul(await runGit(env, { args, cwd: root }))
+/** Which of these paths the user's index has. */
+export async function trackedAmong(env: Env, root: string, paths: readonly RelativePath[]): Promise<Set<RelativePath>> {
+  if (paths.length === 0) return new Set()
+  const nameable = paths.length < 500 && paths.every(isText)
+  const args = ['ls-files', '-z', ...(nameable ? ['--', ...paths.map(pathToText)] : [])]
+  const tracked = new Set(splitNul(await runGit(env, { args, cwd: root })))
+  return new Set(paths.filter((path) => tracked.has(path)))
 }

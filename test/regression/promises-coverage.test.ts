@@ -3,6 +3,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { startDaemon } from '../support/daemon.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 import { inStore, ownDirectory, storeOf } from '../support/store-surgery.ts'
 
@@ -70,6 +71,34 @@ test('promise 10: a file that is written to all the while degrades the snapshot 
   } finally {
     writer.kill('SIGKILL')
   }
+})
+
+test.each([
+  ['the daemon', true],
+  ['no daemon', false],
+])('promise 10: with %s, a directory that was away for one snapshot is in the next one whole', async (_, daemon) => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'd/b.txt': 'one\n', 'd/in/c.txt': 'one\n' })
+  // What git's index vouches for, and has been at rest for a while, is not looked at file by file.
+  const later = new Date(Date.now() + 5000)
+  fs.utimesSync(scratch.at('.git/index'), later, later)
+  await new Promise((resolve) => setTimeout(resolve, 2100))
+  if (daemon) startDaemon(scratch)
+  const files = () => inStore(scratch, 'ls-tree', '-r', '--name-only', scratch.ckpt('snapshot').checkpoint.id)
+  const whole = files()
+  expect(whole).toBe('a.txt\nd/b.txt\nd/in/c.txt')
+  expect(fs.readdirSync(ownDirectory(scratch)).filter((name) => name.startsWith('index-'))).toHaveLength(1)
+  fs.renameSync(scratch.at('d'), `${scratch.base}/away`)
+  expect(files()).toBe('a.txt')
+  fs.renameSync(`${scratch.base}/away`, scratch.at('d'))
+  expect(files()).toBe(whole)
+  scratch.turn('remove it', () => scratch.remove('d'))
+  scratch.turn('make it anew', () => scratch.write({ 'd/b.txt': 'two\n', 'd/in/c.txt': 'two\n' }))
+  expect(files()).toBe(whole)
+  scratch.turn('remove it again', () => scratch.remove('d'))
+  scratch.ckpt('undo')
+  expect([scratch.read('d/b.txt'), scratch.read('d/in/c.txt')]).toEqual(['two\n', 'two\n'])
+  scratch.ckpt('undo', '--turns', '2')
+  expect([scratch.read('d/b.txt'), scratch.read('d/in/c.txt')]).toEqual(['one\n', 'one\n'])
 })
 
 test('promise 10: a lost or damaged private index costs time, never truth', () => {
