@@ -49,6 +49,7 @@ export function planPrune({ timeline, abandonedAt }: PruneCandidate, limits: Pru
  * needs (everything from the last visible turn on).
  */
 export function removableTurns(timeline: Timeline): Turn[] {
-  const visible = timeline.turns.filter((turn) => !turn.hidden)
-  return visible.slice(0, -1).filter((turn) => turn.after !== null && turn.hiddenFromStep === null)
+  const visible = timeline.turns.filter((turn) => !turn.hidden).slice(0, -1)
+  const staying = visible.findIndex((turn) => turn.after === null || turn.hiddenFromStep !== null)
+  return staying < 0 ? visible : visible.slice(0, staying)
 }

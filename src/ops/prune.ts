@@ -43,6 +43,8 @@ export interface PruneResult {
 /** Safety checkpoints live this long, and as long as what they guard. Milliseconds. */
 const SAFETY_AGE = 7 * 86_400_000
 
+type Gone = RefEdit & { from: Oid; to: null }
+
 interface WorktreePlan {
   context: Context
   refs: WorktreeRefs
@@ -177,31 +179,31 @@ async function overBytes(context: Context, plans: WorktreePlan[], maxBytes: numb
   }
 }
 
-/** The checkpoints that stay, for one worktree, and the refs that go. */
+/** The refs that stay, for one worktree, and where sessions are cut. */
 function keptOf({ context, refs, sessions, overdue }: WorktreePlan): {
-  tips: Oid[]
-  gone: RefEdit[]
+  /** Live chains and boundaries; null: the ref stays whatever goes. */
+  tips: { id: Oid; ref: string | null }[]
+  gone: Gone[]
   starts: Set<Oid>
 } {
-  const tips: Oid[] = []
-  const gone: RefEdit[] = []
+  const tips: { id: Oid; ref: string | null }[] = []
+  const gone: Gone[] = []
   const starts = new Set<Oid>()
   const now = context.env.now()
   for (const one of refs.sessions.values()) {
     const plan = sessions.find(({ timeline }) => timeline.session === one.session)!
     const removed = new Set([...plan.visible, ...plan.abandoned].map((turn) => turn.id))
-    if (one.live) tips.push(one.live.id)
-    if (one.boundary) tips.push(one.boundary.id)
+    for (const tip of [one.live, one.boundary]) if (tip) tips.push({ id: tip.id, ref: null })
     const first = plan.timeline.turns.find((turn) => !removed.has(turn.id))
     if (first && plan.visible.length > 0) starts.add(first.before.id)
     for (const { ref, tip } of one.abandoned) {
       if (overdue.has(ref)) gone.push({ ref, from: tip.id, to: null })
-      else tips.push(tip.id)
+      else tips.push({ id: tip.id, ref })
     }
     for (const { ref, tip } of one.others) {
       const old = now - Date.parse(tip.time) >= SAFETY_AGE
       if (old && tip.id !== one.boundary?.id) gone.push({ ref, from: tip.id, to: null })
-      else tips.push(tip.id)
+      else tips.push({ id: tip.id, ref })
     }
   }
   return { tips, gone, starts }
@@ -215,11 +217,11 @@ async function walkKept({
 }: {
   context: Context
   starts: ReadonlySet<Oid>
-  tips: readonly Oid[]
+  tips: readonly { id: Oid }[]
 }): Promise<Map<Oid, Checkpoint>> {
   const kept = new Map<Oid, Checkpoint>()
-  for (const tip of tips) {
-    const chain = await readChain(context.store, tip)
+  for (const { id } of tips) {
+    const chain = await readChain(context.store, id)
     for (const checkpoint of chain.reverse()) {
       if (kept.has(checkpoint.id)) break
       kept.set(checkpoint.id, checkpoint)
@@ -234,28 +236,30 @@ async function cut(context: Context, plans: readonly WorktreePlan[]): Promise<vo
   const edits: RefEdit[] = []
   const shallow = new Set<Oid>()
   for (const plan of plans) {
-    const { tips, gone, starts } = keptOf(plan)
     // A branch whose fork lies in what goes begins where it forked.
-    const kept = await keptHistory(plan, tips, starts)
+    const { kept, gone } = await keptHistory(plan)
     for (const { id, parents } of kept.values()) if (parents.some((parent) => !kept.has(parent))) shallow.add(id)
     for (const id of store.shallow) if (kept.has(id)) shallow.add(id)
     edits.push(...gone, ...(await sideEdits(plan, kept)))
   }
-  store.writeShallow(shallow)
+  // Where the history was cut before it ends still, until no ref leads there any more.
+  store.writeShallow(new Set([...store.shallow, ...shallow]))
   await store.moveRefs(edits, { durable: true })
+  store.writeShallow(shallow)
 }
 
-/** What stays of one worktree. What goes from the live chain is not kept alive by a branch that forked from it. */
-async function keptHistory(
-  plan: WorktreePlan,
-  tips: readonly Oid[],
-  starts: ReadonlySet<Oid>,
-): Promise<Map<Oid, Checkpoint>> {
+/**
+ * What stays of one worktree, and the refs that go. What goes from the live chain is not kept alive by a branch that forked
+ * from it, and a branch that ends in it (after a `switch` there and back) goes with it.
+ */
+async function keptHistory(plan: WorktreePlan): Promise<{ kept: Map<Oid, Checkpoint>; gone: Gone[] }> {
+  const { tips, gone, starts } = keptOf(plan)
   const kept = await walkKept({ context: plan.context, starts, tips })
   for (const { visible, abandoned } of plan.sessions) {
     for (const turn of [...visible, ...abandoned]) for (const { id } of turn.checkpoints) kept.delete(id)
   }
-  return kept
+  for (const { ref, id } of tips) if (ref !== null && !kept.has(id)) gone.push({ ref, from: id, to: null })
+  return { kept, gone }
 }
 
 /** `@meta` and the prompts, with only what the kept checkpoints need; and the scan's own tree, so that it may go on from it. */
@@ -315,11 +319,10 @@ async function estimate({ store }: Context, plans: readonly WorktreePlan[]): Pro
   const removed: Oid[] = []
   const kept: Oid[] = []
   for (const plan of plans) {
-    const { tips, gone, starts } = keptOf(plan)
+    const { kept: history, gone } = await keptHistory(plan)
     for (const { visible, abandoned } of plan.sessions)
       removed.push(...[...visible, ...abandoned].flatMap((turn) => turn.checkpoints.map((c) => c.tree)))
-    for (const { from } of gone) if (from) removed.push(from)
-    const history = await keptHistory(plan, tips, starts)
+    for (const { from } of gone) removed.push(from)
     kept.push(...[...history.values()].map((c) => c.tree))
   }
   if (removed.length === 0) return 0

@@ -71,7 +71,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('accept' as const), session }) },
   {
-    weight: 1,
+    weight: 3,
     arbitrary: fc.record({ kind: fc.constant('switch' as const), session, turn: fc.integer({ min: 1, max: 6 }) }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait' as const), days: fc.integer({ min: 1, max: 8 }) }) },
@@ -262,6 +262,21 @@ test.each<FaultMode>(['before', 'group', 'amid'])(
     }
   },
 )
+
+test('a branch that was left by switching there and back goes with the turns that it ends in', async () => {
+  const scratch = new Scratch().init()
+  const place = new Timed(scratch)
+  const turn: Act = { kind: 'turn', session: 's', file: 'a.txt', size: 10 }
+  const to = (n: number): Act => ({ kind: 'switch', session: 's', turn: n })
+  await play(place, [turn, turn, turn, to(1), to(3), turn, turn])
+  const { removed } = await place.ckpt('prune', '--keep', '1')
+  expect(removed.map((one: Json) => one.turn)).toEqual([1, 2, 3, 4])
+  await sound(place)
+  await play(place, [turn, to(5), to(6), turn])
+  expect((await place.ckpt('prune', '--keep', '1')).removed).toHaveLength(2)
+  await sound(place)
+  expect(inStore(place, 'for-each-ref', '--format=%(refname)', 'refs/ckpt/@main/s/abandoned')).toBe('')
+})
 
 test('two abandoned branches, one past its grace: that one goes, the other keeps its prompts', async () => {
   const scratch = new Scratch().init()
