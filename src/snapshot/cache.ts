@@ -44,7 +44,7 @@ export interface SnapshotCache {
     ignored: RelativePath[]
     nested: RelativePath[]
     rules: string
-    /** Those outside the worktree, of which no watcher tells. */
+    /** Those of the configuration and outside the worktree, of which no watcher tells. */
     outside: string
     /** Ignored directories that are so themselves: nothing below them can be covered. */
     stops: RelativePath[]

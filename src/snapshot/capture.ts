@@ -263,9 +263,13 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
   const stops = await stopsFor(scan, listed)
   const walk = await walkListed(scan, listed, stops)
   // A hinted listing saw no rule change: they need not be looked at one by one.
-  const rules = cache && listed.narrow?.only ? cache.listing.rules : ignoreRules(scan, walk.directories)
-  const otherRules = cache !== null && cache.listing.rules !== rules
-  const { base, unvouched, seeds, user } = await knowing
+  const sameRules = cache && listed.narrow?.only ? cache.listing : null
+  const rules = sameRules?.rules ?? ignoreRules(scan, walk.directories)
+  const outside = sameRules?.outside ?? outsideRules(scan)
+  const otherRules = cache !== null && (cache.listing.rules !== rules || cache.listing.outside !== outside)
+  const { base, unvouched, seeds, user: asked } = await knowing
+  // What is tracked and was not here while other rules held is covered when it is back, whatever they say of it now.
+  const user = otherRules && asked.paths.length === 0 ? await readUserIndex({ ...scan, cache: null }) : asked
 
   // What has to be looked at, known paths first, so that a budget takes the new ones last.
   const known = new Set<RelativePath>([...hot.doubtful, ...(cache?.recheck ?? [])])
@@ -309,7 +313,7 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
       ignored: listed.ignored,
       nested: listed.nested,
       rules,
-      outside: cache && listed.narrow?.only ? cache.listing.outside : outsideRules(scan),
+      outside,
       stops,
       unwatched: await nobodyNeedWatch(scan, { listed, stops, tree, edits: taken.edits }),
       unreadable: walk.unreadable.length > 0,

@@ -19,25 +19,23 @@ import { isOurs } from './worktree.ts'
 /** More changed directories than this, and git's own walk is as fast. */
 const FEW_DIRECTORIES = 400
 
-/**
- * Fingerprint of the ignore rules inside: each .gitignore that is known, and the configuration's. One that changed while
- * we listed never compares equal.
- */
+/** Fingerprint of the ignore rules inside: each .gitignore that is known. One that changed while we listed never compares equal. */
 export function ignoreRules(scan: Scan, directories: Directories): string {
-  const { env, worktree, limits } = scan
+  const { env, worktree } = scan
   const inside: string[] = []
   for (const [directory, entry] of directories) {
     if (!entry.rules) continue
     const stats = look(env, worktree.root, directory === '' ? '.gitignore' : `${directory}/.gitignore`)
     inside.push(ruleFile(scan, isStats(stats) ? stats : null))
   }
-  return JSON.stringify([limits.include, limits.exclude, limits.maxFileSize, inside.sort().join(' ')])
+  return inside.sort().join(' ')
 }
 
-/** The same of the user's files outside the worktree, of whose changes no watcher tells. */
+/** The same of the configuration, and of the user's files outside the worktree: no watcher tells of their changes. */
 export function outsideRules(scan: Scan): string {
-  const { env, worktree } = scan
-  return worktree.ignoreFiles.map((file) => `${file} ${ruleFile(scan, statIfThere(env.files, file))}`).join('\n')
+  const { env, worktree, limits } = scan
+  const files = worktree.ignoreFiles.map((file) => `${file} ${ruleFile(scan, statIfThere(env.files, file))}`)
+  return JSON.stringify([limits.include, limits.exclude, limits.maxFileSize, files])
 }
 
 function ruleFile({ env, seen }: Scan, stats: Stats | null): string {

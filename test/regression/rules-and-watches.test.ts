@@ -111,6 +111,31 @@ for (const held of [false, true]) {
   })
 }
 
+test.each([
+  ['the daemon', true],
+  ['no daemon', false],
+])('with %s, a tracked file that went, and that a rule ignores since, is captured when it is back', (_, daemon) => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'dist/x.js': 'one\n', 'dist/y.js': 'one\n' })
+  if (daemon) startDaemon(scratch)
+  scratch.turn('remove', () => scratch.remove('dist'))
+  scratch.turn('ignore', () => scratch.write({ '.gitignore': 'dist/\n' }))
+  scratch.turn('build', () => scratch.write({ 'dist/x.js': 'two\n', 'dist/new.js': 'ignored\n' }))
+  expect(scratch.ckpt('diff').files.map(({ path: name }: { path: string }) => name)).toEqual(['dist/x.js'])
+  scratch.ckpt('undo')
+  expect([scratch.exists('dist/x.js'), scratch.exists('dist/new.js')]).toEqual([false, true])
+})
+
+test('what is excluded while the daemon watches counts from the next marker on, and is no missed change', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'd/x': 'one\n', 'd/y': 'one\n' })
+  startDaemon(scratch)
+  const paths = (...marker: string[]) => scratch.ckpt('mark', ...marker, '--session', 's').checkpoint.ignoredCount
+  expect(paths('prompt')).toBe(0)
+  scratch.write({ '../home/.config/ckpt/.checkpointrc': JSON.stringify({ snapshot: { exclude: ['x'] } }) })
+  expect(paths('step')).toBe(1)
+  await new Promise((resolve) => setTimeout(resolve, 2500)) // the sweep came by
+  expect(scratch.ckpt('daemon', 'status').state).toMatchObject({ misses: 0, why: null })
+})
+
 test('core.excludesFile is meant from the root, wherever the command runs', () => {
   const scratch = new Scratch().init({ 'd/b': '1\n', '.rules': '*.secret\n' })
   scratch.git('config', 'core.excludesFile', '.rules')
