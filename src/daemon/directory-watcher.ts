@@ -1,91 +1,158 @@
 /**
- * chokidar that looks at directories alone. chokidar reads a whole directory, with a stat for each file in it, when it
- * begins to watch it and again whenever a file in it is written; all that is wanted of it here are the directories.
+ * A watch on each directory below a root, through any coming and going of them. A directory is watched first and read then,
+ * and what an event names is looked at before the next event is: once the barrier has passed, the watches stand.
  */
-import { lstatSync, type Stats } from 'node:fs'
-import { lstat, readdir } from 'node:fs/promises'
+import { type FSWatcher, lstatSync, readdirSync, watch } from 'node:fs'
 import path from 'node:path'
-import { Readable } from 'node:stream'
-import { FSWatcher } from 'chokidar'
 import { errno } from '../env.ts'
 
-/** Milliseconds: a directory that changed less than this before it was read may have changed once more since. */
-const SETTLED = 100
+/** Directories that are watched in one go, before others have their turn. */
+const SLICE = 256
 
-type DirectoryStream = NonNullable<ReturnType<FSWatcher['_readdirp']>>
-type Wanted = NonNullable<Parameters<FSWatcher['_readdirp']>[1]>['directoryFilter']
+const OUT_OF_REACH = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP', 'ENAMETOOLONG'])
 
-export class DirectoryWatcher extends FSWatcher {
-  /** Of a watched directory, by chokidar's own entry for it: a new watch knows nothing. */
-  readonly #read = new WeakMap<object, { last: Stamp; ino: number }>()
+export interface DirectoryWatcherInput {
+  root: string
+  /** Directories (absolute) that are not watched, nor what is below them. */
+  skip: (directory: string) => boolean
+  /** Something happened to a name in a directory (absolute); null: the kernel did not say which. */
+  onEvent: (directory: string, name: string | null) => void
+  /** A directory (absolute) is watched from now on: what is in it may have come unseen. */
+  onNew: (directory: string) => void
+  /** A directory (absolute) is not watched any more. */
+  onGone: (directory: string) => void
+  onError: (error: unknown) => void
+}
 
-  /** Directories that were read. */
-  readings = 0
+interface Watched {
+  watcher: FSWatcher
+  /** Which directory it is, whatever its name. */
+  inode: string
+  /** Names of the directories in it that are watched. */
+  children: Set<string>
+}
 
-  /** Names come, go and change in no directory whose own times stay: it is not read again. */
-  override _throttle(...[kind, directory, timeout]: Parameters<FSWatcher['_throttle']>) {
-    const known = kind === 'readdir' ? this.#read.get(this._getWatchedDir(directory)) : undefined
-    if (known?.last.settled && known.last.print === stampOf(directory)?.print) return false
-    return super._throttle(kind, directory, timeout)
+export class DirectoryWatcher {
+  readonly #input: DirectoryWatcherInput
+  readonly #watched = new Map<string, Watched>()
+  /** The name under which a directory is watched. */
+  readonly #names = new Map<string, string>()
+  #waiting: string[] = []
+  /** What is called when nothing waits any more; null: nobody is at work. */
+  #working: (() => void)[] | null = null
+  #closed = false
+
+  constructor(input: DirectoryWatcherInput) {
+    this.#input = input
   }
 
-  override _readdirp(
-    root: string,
-    { directoryFilter }: { directoryFilter?: Wanted } = {},
-  ): DirectoryStream | undefined {
-    if (this.closed) return undefined
-    this.readings++
-    const entry = this._getWatchedDir(root)
-    const last = stampOf(root)
-    // What is watched is an inode: the one that the name stood for at first.
-    if (last) this.#read.set(entry, { last, ino: this.#read.get(entry)?.ino ?? last.ino })
-    else this.#read.delete(entry)
-    const stream = Readable.from(this.#directoriesIn(root, directoryFilter)) as DirectoryStream
-    this._streams.add(stream)
-    stream.once('close', () => this._streams.delete(stream))
-    return stream
+  /** Watches a directory (absolute) and all below it. Resolves when every directory that was there is watched. */
+  add(directory: string): Promise<void> {
+    this.#waiting.push(directory)
+    return new Promise((resolve) => {
+      if (this.#working) this.#working.push(resolve)
+      else {
+        this.#working = [resolve]
+        this.#work()
+      }
+    })
   }
 
-  /** Whether a directory (absolute) is watched. */
-  watches(directory: string): boolean {
-    return this._watched.has(directory)
+  close(): void {
+    this.#closed = true
+    this.#waiting = []
+    for (const { watcher } of this.#watched.values()) watcher.close()
+    this.#watched.clear()
   }
 
-  async *#directoriesIn(root: string, wanted: Wanted) {
-    const found = await readdir(root, { withFileTypes: true }).catch(unlessGone)
-    for (const { name } of found?.filter((one) => one.isDirectory()) ?? []) {
-      const fullPath = path.join(root, name)
-      const stats = await lstat(fullPath).catch(unlessGone)
-      if (!stats) continue
-      const entry = { path: name, basename: name, fullPath, stats }
-      if (typeof wanted === 'function' && !wanted(entry)) continue
-      // Another directory under a name that is watched: chokidar sees a name that stayed.
-      const ino = this.watches(fullPath) ? this.#read.get(this._getWatchedDir(fullPath))?.ino : undefined
-      if (ino !== undefined && ino !== stats.ino) this._remove(root, name, true)
-      yield entry
+  /** Directories that are watched. */
+  get count(): number {
+    return this.#watched.size
+  }
+
+  /** Whether no directory waits for its watch. */
+  get settled(): boolean {
+    return this.#working === null
+  }
+
+  #work(): void {
+    for (let n = 0; n < SLICE && this.#waiting.length > 0; n++) this.#watch(this.#waiting.pop()!)
+    if (this.#waiting.length > 0) {
+      setImmediate(() => this.#work())
+      return
+    }
+    const done = this.#working ?? []
+    this.#working = null
+    for (const resolve of done) resolve()
+  }
+
+  #watch(directory: string): void {
+    if (this.#closed || this.#input.skip(directory)) return
+    const before = this.#inodeAt(directory)
+    if (before === null) return
+    // Two watches of one directory would be one to the kernel, and tell of its end by the name that it had first.
+    const name = this.#names.get(before)
+    if (name !== undefined && name !== directory && this.#inodeAt(name) !== before) this.#forget(name)
+    const watcher = this.#reach(() => watch(directory, (event, name) => this.#heard(directory, event, name)))
+    if (!watcher) return
+    watcher.on('error', (error) => this.#input.onError(error))
+    const after = this.#inodeAt(directory)
+    if (after !== before) {
+      watcher.close()
+      if (after !== null) this.#waiting.push(directory)
+      return
+    }
+    const known = this.#watched.get(directory)
+    known?.watcher.close() // after the new one stands
+    const children = known?.children ?? new Set()
+    this.#watched.set(directory, { watcher, inode: after, children })
+    this.#names.set(after, directory)
+    this.#watched.get(path.dirname(directory))?.children.add(path.basename(directory))
+    this.#input.onNew(directory)
+    for (const one of this.#reach(() => readdirSync(directory, { withFileTypes: true })) ?? [])
+      if (one.isDirectory() && !children.has(one.name)) this.#waiting.push(`${directory}/${one.name}`)
+  }
+
+  #heard(directory: string, event: string, name: string | null): void {
+    this.#input.onEvent(directory, name)
+    if (name === null) return
+    // A watch tells of its own end by its own name, and does so before the directory above tells of a new one.
+    if (event === 'rename' && name === path.basename(directory)) this.#lookAgain(directory, { anew: true })
+    this.#lookAgain(`${directory}/${name}`)
+  }
+
+  #lookAgain(directory: string, { anew = false } = {}): void {
+    const known = this.#watched.get(directory)
+    const there = this.#inodeAt(directory)
+    if (known && known.inode !== there) this.#forget(directory)
+    else if (known && !anew) return
+    if (there !== null) void this.add(directory)
+  }
+
+  #forget(directory: string): void {
+    const known = this.#watched.get(directory)
+    if (!known) return
+    for (const name of known.children) this.#forget(`${directory}/${name}`)
+    known.watcher.close()
+    this.#watched.delete(directory)
+    if (this.#names.get(known.inode) === directory) this.#names.delete(known.inode)
+    this.#watched.get(path.dirname(directory))?.children.delete(path.basename(directory))
+    this.#input.onGone(directory)
+  }
+
+  /** Null: no directory is there. */
+  #inodeAt(directory: string): string | null {
+    const stats = this.#reach(() => lstatSync(directory))
+    return stats?.isDirectory() ? `${stats.dev} ${stats.ino}` : null
+  }
+
+  /** Null: it went meanwhile or may not be read, or the failure was said. */
+  #reach<T>(look: () => T): T | null {
+    try {
+      return look()
+    } catch (error) {
+      if (!OUT_OF_REACH.has(errno(error) ?? '')) this.#input.onError(error)
+      return null
     }
   }
-}
-
-interface Stamp {
-  print: string
-  ino: number
-  settled: boolean
-}
-
-function stampOf(directory: string): Stamp | null {
-  let stats: Stats
-  try {
-    stats = lstatSync(directory)
-  } catch (error) {
-    return unlessGone(error)
-  }
-  const { mtimeMs, ctimeMs, ino } = stats
-  return { print: `${mtimeMs} ${ctimeMs} ${ino}`, ino, settled: Math.max(mtimeMs, ctimeMs) < Date.now() - SETTLED }
-}
-
-/** As readdirp has it: what went meanwhile, or may not be read, is not there. */
-function unlessGone(error: unknown): null {
-  if (['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP'].includes(errno(error) ?? '')) return null
-  throw error
 }

@@ -42,6 +42,8 @@ export class Held implements LiveScan, HeldWorktree {
   #onDisk: string | null = null
   #dirty = false
   #looked = false
+  /** How much the events of the last look named. */
+  #seen = 0
   /** Directories that the watcher passed over, and what they were last compared with. */
   readonly #skipped = new Set<RelativePath>()
   #compared: ReadonlySet<RelativePath> | null = null
@@ -63,7 +65,7 @@ export class Held implements LiveScan, HeldWorktree {
     context.store.remember()
     const { root } = context.worktree
     const ours = new Set(context.worktree.ours.map((path) => `${root}/${path}`))
-    this.#watcher = new Watcher(context.env, {
+    this.#watcher = new Watcher({
       root,
       skip: (path) => path === `${root}/.git` || path.endsWith('/.git') || ours.has(path) || this.#passesOver(path),
       onChange: (path) => this.onChange(path),
@@ -113,7 +115,7 @@ export class Held implements LiveScan, HeldWorktree {
     } finally {
       this.#barrier.stop()
       this.#head?.close()
-      await this.#watcher.stop()
+      this.#watcher.stop()
     }
   }
 
@@ -163,8 +165,9 @@ export class Held implements LiveScan, HeldWorktree {
     }
     const ok = await this.#barrier.wait(BARRIER_TIMEOUT)
     if (!ok) this.#watcher.distrust('the barrier timed out')
-    const { hint } = this.#watcher.look()
+    const { hint, seen } = this.#watcher.look()
     this.#looked = true
+    this.#seen = seen
     return { hint: this.#sameOnDisk() ? hint : null, barrier: ok ? 'ok' : 'timeout' }
   }
 
@@ -255,11 +258,10 @@ export class Held implements LiveScan, HeldWorktree {
     if (busy !== null) return
     await locked(this.#context, { command: 'daemon sweep', wait: 2000 }, async () => {
       if (this.#cache?.tree !== before || this.#watcher.pending > 0) return
-      const events = this.#watcher.look()
       this.#watcher.distrust('sweep')
       const snapshot = await takeSnapshot({ ...this.#context, live: this }, readRefs(this.#context))
       const late = await this.#barrier.wait(BARRIER_TIMEOUT)
-      const quiet = late && this.#watcher.pending === 0 && (events.hint?.paths.size ?? 1) === 0
+      const quiet = late && this.#watcher.pending === 0 && this.#seen === 0
       if (snapshot.tree !== before && quiet) {
         this.state.misses++
         this.#fastOff = 'a change was not reported by the kernel: every snapshot is a scan now'
@@ -293,6 +295,5 @@ const REMOTE: Record<number, string> = {
 /** Why no watcher can tell what changes there; null: one can. */
 function whyUnwatchable({ env, worktree: { root } }: Context): string | null {
   const remote = REMOTE[Number(env.files.statfsSync(root).type)]
-  if (remote !== undefined) return `${remote} does not report every change`
-  return root.includes('\\') ? 'the path of the worktree holds a backslash' : null // chokidar takes it for a slash
+  return remote === undefined ? null : `${remote} does not report every change`
 }

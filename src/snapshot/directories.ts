@@ -17,8 +17,8 @@ export interface DirectoryEntry {
   rules: boolean
 }
 
-/** No watcher can be given these names: bytes that are not UTF-8, and backslashes, which chokidar takes for slashes. */
-export const isUnwatchable = (directory: string): boolean => directory.includes('\\') || !isText(directory)
+/** No watcher can be given these names: bytes that are not UTF-8. */
+export const isUnwatchable = (directory: string): boolean => !isText(directory)
 
 /** So many changes are kept beside what they were made to; then they are worked in. */
 const FEW = 500

@@ -125,6 +125,20 @@ test.each([
   expect([scratch.exists('dist/x.js'), scratch.exists('dist/new.js')]).toEqual([false, true])
 })
 
+test('what happens in a directory that was removed and made anew is seen, also a while later', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'd/b.txt': 'one\n', 'd/e/c.txt': 'one\n' })
+  startDaemon(scratch)
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.remove('d')
+  scratch.write({ 'd/b.txt': 'two\n', 'd/e/c.txt': 'two\n' })
+  expectRight(scratch, 'made anew')
+  await new Promise((resolve) => setTimeout(resolve, 2500))
+  expectRight(scratch, 'at rest')
+  scratch.write({ 'd/b.txt': 'three\n', 'd/new': 'new\n', 'd/e/new': 'new\n' })
+  expectRight(scratch, 'edited')
+  expect(scratch.ckpt('daemon', 'status').state).toMatchObject({ misses: 0, why: null })
+})
+
 test('what is excluded while the daemon watches counts from the next marker on, and is no missed change', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', 'd/x': 'one\n', 'd/y': 'one\n' })
   startDaemon(scratch)
