@@ -181,7 +181,7 @@ async function overBytes(context: Context, plans: WorktreePlan[], maxBytes: numb
 
 /** The refs that stay, for one worktree, and where sessions are cut. */
 function keptOf({ context, refs, sessions, overdue }: WorktreePlan): {
-  /** Live chains and boundaries; null: the ref stays whatever goes. */
+  /** Where they are. Null: a live chain or a boundary, whose ref stays whatever goes. */
   tips: { id: Oid; ref: string | null }[]
   gone: Gone[]
   starts: Set<Oid>
