@@ -13,7 +13,7 @@ import { outcomeText, rewindMenu } from '../library/rewind-menu.ts'
 import { COLUMNS } from '../library/screen.ts'
 import { listTurns } from '../ops/history.ts'
 import type { Colors } from './command.ts'
-import { listText } from './present/text.ts'
+import { listText, plural } from './present/text.ts'
 import { runProgram } from './program.ts'
 
 /** Milliseconds between two redraws, and within which a second Escape counts. */
@@ -63,7 +63,7 @@ export function startView(
     const { why, watched } = daemon.state()
     const { lastMode, lastMs } = daemon.held.state
     const about = [
-      `${watched} directories`,
+      plural(watched, 'directory', 'directories'),
       `last snapshot ${lastMs.toFixed(lastMs < 10 ? 1 : 0)} ms${lastMode === 'scan' ? ' (a scan)' : ''}`,
       ...(why === null ? [] : [`the next is a scan: ${why}`]),
     ]

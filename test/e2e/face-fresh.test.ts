@@ -302,7 +302,7 @@ test('fresh store: the daemon', () => {
     The daemon watches <root> (process <pid>).
 
     $ ckpt daemon status
-    Running (process <pid>), watching 2 directories; snapshots are fast.
+    Running (process <pid>), watching 1 directory; snapshots are fast.
 
     $ ckpt daemon start
     A daemon is at work here already (process <pid>).

@@ -4,6 +4,7 @@ import { daemonStatus, logFile, startDaemon, stopDaemon } from '../../daemon/lif
 import { readIfThere } from '../../git/store.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
 import type { Command } from '../command.ts'
+import { plural } from '../present/text.ts'
 import { VERSION } from '../version.ts'
 
 const ACTIONS = ['start', 'stop', 'status', 'logs'] as const
@@ -53,7 +54,7 @@ const command: Command = async ({ env, args, cwd }) => {
         : `the next snapshot is a scan: ${state.why}`
       : 'it does not answer'
     const text = running
-      ? `Running (process ${pid}), ${watching ? `watching ${state?.watched ?? 0} directories` : 'not watching'}; ${how}.`
+      ? `Running (process ${pid}), ${watching ? `watching ${plural(state?.watched ?? 0, 'directory', 'directories')}` : 'not watching'}; ${how}.`
       : 'Not running. Every command works without it; start it: ckpt daemon start'
     return { json: { running, pid, watching, state }, text, paged: true }
   } finally {

@@ -14,7 +14,8 @@ import type { Colors } from '../command.ts'
 
 export const shown = (path: string): string => printable(pathToText(path))
 const short = (id: string): string => id.slice(0, 10)
-export const plural = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`
+export const plural = (count: number, word: string, words = `${word}s`): string =>
+  `${count} ${count === 1 ? word : words}`
 
 export function statText(stat: Stat | null, c: Colors): string {
   if (stat === null) return c.red('damaged')
