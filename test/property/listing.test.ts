@@ -13,7 +13,7 @@ import { type Captured, capture } from '../../src/snapshot/capture.ts'
 import type { Hint } from '../../src/snapshot/scan.ts'
 import { Scratch } from '../support/scratch.ts'
 
-const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 20)
+const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 10)
 
 /** Bytes, one character each: some are no text, and some mean something to a watcher. */
 const NAMES = ['a', 'b.log', 'c d', '\xc3\xa9', 'n\xfe', '.gitignore', 'x'] as const
@@ -137,7 +137,7 @@ const shown = ({ tree, beside }: Captured) => ({
 /** Files that a private index takes over at the first snapshot, for they are tracked and at rest. */
 const AT_REST = ['a', 'd/a', 'd/x', 'd/e/b.log', 'd/e/f/c d', 'g/a', 'out/x', 'l\xff/a']
 /** So many places are made at once, for to come to rest takes them seconds. */
-const AT_ONCE = 20
+const AT_ONCE = 14
 
 /** Repositories in which nothing is tracked. */
 function newPlaces(scratch: Scratch): () => Promise<string> {
