@@ -258,10 +258,11 @@ export class Held implements LiveScan, HeldWorktree {
     if (busy !== null) return
     await locked(this.#context, { command: 'daemon sweep', wait: 2000 }, async () => {
       if (this.#cache?.tree !== before || this.#watcher.pending > 0) return
+      const isSure = this.#watcher.doubt === null
       this.#watcher.distrust('sweep')
       const snapshot = await takeSnapshot({ ...this.#context, live: this }, readRefs(this.#context))
       const late = await this.#barrier.wait(BARRIER_TIMEOUT)
-      const quiet = late && this.#watcher.pending === 0 && this.#seen === 0
+      const quiet = isSure && late && this.#watcher.pending === 0 && this.#seen === 0
       if (snapshot.tree !== before && quiet) {
         this.state.misses++
         this.#fastOff = 'a change was not reported by the kernel: every snapshot is a scan now'

@@ -25,7 +25,8 @@ export class Watcher {
   #fresh = new Set<string>()
   /** Told by `look`, not settled yet. */
   readonly #inFlight = { paths: new Set<string>(), fresh: new Set<string>() }
-  #lookedAt = { doubts: 0, settled: true }
+  /** The doubts there were at the last look. */
+  #knownDoubts = 0
   #doubts = 0
   /** Why what was seen since the last capture cannot be all; null: nothing speaks against it. */
   #doubt: string | null = 'just started'
@@ -42,10 +43,8 @@ export class Watcher {
       onNew: (directory) => this.#begins(this.#relative(directory)),
       onGone: (directory) => this.#ends(this.#relative(directory)),
       onError: (error) => {
-        const code = errno(error)
-        this.failure =
-          code === 'ENOSPC' ? 'the limit of watches is reached: raise fs.inotify.max_user_watches' : String(error)
-        this.distrust(this.failure)
+        const isFull = errno(error) === 'ENOSPC'
+        this.#fail(isFull ? 'the limit of watches is reached: raise fs.inotify.max_user_watches' : String(error))
       },
     })
   }
@@ -75,6 +74,8 @@ export class Watcher {
 
   #ends(directory: string): void {
     this.#paths.add(directory)
+    // Nobody watches the directory above it: another one in its place would not be heard of.
+    if (directory === '') this.#fail('the directory of the worktree was removed or replaced while it was watched')
     // Events of a watch that closes during a burst are dropped (measured): then nothing vouches for the rest.
     if (this.#drained > 64) this.distrust('a watch closed during a burst')
   }
@@ -102,31 +103,37 @@ export class Watcher {
     this.#input.onChange?.(path)
   }
 
-  /** What changed since the last {@link settle}; the hint is null when that cannot be told, and `why` says why. */
-  look(): { hint: Hint | null; why: string | null; seen: number } {
+  /** What changed since the last {@link settle}; the hint is null when that cannot be told. `seen`: how much the events named. */
+  look(): { hint: Hint | null; seen: number } {
     const { paths, fresh } = this.#inFlight
     for (const path of this.#paths) paths.add(path)
     for (const directory of this.#fresh) fresh.add(directory)
     this.#paths = new Set()
     this.#fresh = new Set()
-    this.#lookedAt = { doubts: this.#doubts, settled: this.#directories.settled }
+    this.#knownDoubts = this.#doubts
     const hint = { paths: new Set(paths), subtrees: new Set(fresh) }
-    return { hint: this.#doubt === null ? hint : null, why: this.#doubt, seen: paths.size + fresh.size }
+    // Of a directory that waits for its watch nothing is heard; once it stands, it is fresh.
+    const isSure = this.#doubt === null && this.#directories.settled
+    return { hint: isSure ? hint : null, seen: paths.size + fresh.size }
   }
 
   /** A capture used what `look` gave: only what came after it is still to be told. `whole`: it looked at everything. */
   settle(whole: boolean): void {
-    const { doubts, settled } = this.#lookedAt
     this.#inFlight.paths.clear()
-    // Below one of these a directory may wait for its watch.
-    if (settled) this.#inFlight.fresh.clear()
-    if (whole && this.failure === null && doubts === this.#doubts) this.#doubt = null
+    this.#inFlight.fresh.clear()
+    if (whole && this.failure === null && this.#knownDoubts === this.#doubts) this.#doubt = null
   }
 
   /** Nothing is vouched for until the next full scan. */
   distrust(why: string): void {
     this.#doubt = this.failure ?? why
     this.#doubts++
+  }
+
+  /** Nothing is vouched for any more. */
+  #fail(why: string): void {
+    this.failure = why
+    this.distrust(why)
   }
 
   /** Directories that are watched. */

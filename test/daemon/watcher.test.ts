@@ -1,0 +1,64 @@
+// What the watcher vouches for, and when it does not.
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { Watcher } from '../../src/daemon/watcher.ts'
+import { Scratch } from '../support/scratch.ts'
+
+async function watching() {
+  const { base, root } = new Scratch()
+  fs.mkdirSync(path.join(root, 'd'))
+  const heard: string[] = []
+  const watcher = new Watcher({ root, skip: () => false, onChange: (one) => heard.push(one) })
+  onTestFinished(() => watcher.stop())
+  await watcher.start()
+  watcher.look()
+  watcher.settle(true)
+  expect(watcher.look().hint).toEqual({ paths: new Set(), subtrees: new Set() })
+  /** Resolves when all that happened before was heard. */
+  const barrier = async (cookie: string) => {
+    fs.writeFileSync(path.join(root, cookie), '')
+    await vi.waitFor(() => expect(heard).toContain(cookie), { interval: 1 })
+  }
+  return { base, root, watcher, heard, barrier }
+}
+
+test('a directory made anew is told whole once, and then by its events', async () => {
+  const { root, watcher, barrier } = await watching()
+  fs.rmdirSync(path.join(root, 'd'))
+  fs.mkdirSync(path.join(root, 'd'))
+  await barrier('one')
+  expect([...watcher.look().hint!.subtrees]).toEqual(['d'])
+  watcher.settle(false)
+  fs.writeFileSync(path.join(root, 'd/file'), 'x')
+  await barrier('two')
+  const { hint } = watcher.look()
+  expect([[...hint!.subtrees], [...hint!.paths].sort()]).toEqual([[], ['d/file', 'two']])
+})
+
+test('while directories wait for their watches nothing is vouched for, and then each of them is told', async () => {
+  const { base, root, watcher, barrier } = await watching()
+  const outside = path.join(base, 'outside')
+  for (let i = 0; i < 3000; i++) fs.mkdirSync(path.join(outside, `d${i % 30}/e${i}`), { recursive: true })
+  fs.renameSync(outside, path.join(root, 'moved'))
+  await vi.waitFor(() => expect(watcher.pending).toBeGreaterThan(0), { interval: 1 })
+  expect([watcher.look().hint, watcher.doubt]).toEqual([null, null])
+  watcher.settle(true)
+  await vi.waitFor(() => expect(watcher.watched).toBe(3000 + 30 + 3))
+  const fresh = watcher.look().hint!.subtrees
+  watcher.settle(true)
+  expect(fresh.size).toBeGreaterThan(0)
+  fs.writeFileSync(path.join(root, 'moved/d29/e2999/file'), 'x')
+  await barrier('cookie')
+  expect([...watcher.look().hint!.paths]).toContain('moved/d29/e2999/file')
+})
+
+test('where the worktree itself was replaced nothing is vouched for any more', async () => {
+  const { base, root, watcher } = await watching()
+  fs.renameSync(root, path.join(base, 'away'))
+  fs.mkdirSync(root)
+  await vi.waitFor(() => expect(watcher.failure).toMatch(/removed or replaced/))
+  watcher.look()
+  watcher.settle(true)
+  expect([watcher.look().hint, watcher.doubt]).toEqual([null, watcher.failure])
+})
