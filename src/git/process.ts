@@ -173,7 +173,7 @@ export function gitFailure(args: readonly string[], result: GitResult, { store =
   const denied = /permission denied/i.test(said)
   const damaged =
     !denied &&
-    /corrupt|unable to read|could not read [0-9a-f]{40}|missing (blob|tree|commit|object)|bad (tree |blob |commit )?object|not a valid object|broken|inflate/i.test(
+    /corrupt|unable to read (?!current working directory)|could not read [0-9a-f]{40}|missing (blob|tree|commit|object)|bad (tree |blob |commit )?object|not a valid object|broken|inflate/i.test(
       said,
     )
   const mendable = store && !denied && UNREADABLE.test(said)

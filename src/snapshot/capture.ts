@@ -246,7 +246,8 @@ async function whatIsKnown(scan: Scan): Promise<Known> {
     base,
     unvouched: cache === null ? await store.trees.files(base) : null,
   }))
-  const [start, ...rest] = await Promise.all([base, seeds, user])
+  // Without an index, and with a tree of before, nobody else waits for the packs.
+  const [start, ...rest] = await Promise.all([base, seeds, user, linked])
   return { ...start, seeds: rest[0], user: rest[1] }
 }
 

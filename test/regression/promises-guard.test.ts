@@ -1,6 +1,7 @@
 /** Promises 1 and 2: undo never eats your work, and nothing is deleted on doubt. */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
+import path from 'node:path'
 import { expect, test } from 'vitest'
 import { Scratch } from '../support/scratch.ts'
 import { corruptObject, inStore, removeObject, swapObject } from '../support/store-surgery.ts'
@@ -271,4 +272,25 @@ test('promise 2: a git that fails never means "absent", nor "a plain directory"'
   const sub = scratch.run(['init', '--json'])
   expect(sub.code).toBe(9)
   expect(fs.existsSync(`${scratch.home}/state`)).toBe(false)
+})
+
+test('promise 10: what fails beside a snapshot that does not need it is an error of the command, not of the process', () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('snapshot')
+  const bin = path.join(scratch.base, 'bin')
+  fs.mkdirSync(bin)
+  const git = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim()
+  const failing = `#!/bin/sh\ncase "$*" in *count-objects*) echo no luck >&2; exit 128 ;; esac\nexec '${git}' "$@"\n`
+  fs.writeFileSync(path.join(bin, 'git'), failing, { mode: 0o755 })
+  // A tree of before is known, the user's index says nothing: nobody asks what the packs are for.
+  for (const file of ['.git/index', '.git/ckpt/worktrees/@main/cache.json']) fs.rmSync(scratch.at(file))
+  const ran = scratch.run(['snapshot', '--json'], { vars: { PATH: `${bin}:${process.env.PATH}` } })
+  const { ok, error } = JSON.parse(ran.stdout)
+  expect([ran.code, ran.stderr, ok, error.message]).toEqual([
+    1,
+    '',
+    false,
+    expect.stringMatching(/count-objects failed/),
+  ])
+  expect(scratch.ckpt('snapshot').checkpoint.degraded).toBe(false)
 })
