@@ -1,8 +1,22 @@
 // Bundles the program and the library with esbuild (one chunk per lazily imported command) and emits declarations.
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import path from 'node:path'
 import { type BuildOptions, build, transform } from 'esbuild'
+
+/** When something below a path changed last; a directory changes with the names in it. */
+function changedAt(name: string): number {
+  const stats = statSync(name)
+  const inside = stats.isDirectory() ? readdirSync(name).map((one) => changedAt(path.join(name, one))) : []
+  return Math.max(stats.mtimeMs, ...inside)
+}
+
+// Several scripts begin with a build; the first one does it. Its time is that of its beginning: what changed since is not in it.
+const begun = new Date()
+const made = 'dist/cli/main.cjs'
+const madeOf = ['src', 'scripts/build.ts', 'package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json']
+if (existsSync(made) && statSync(made).mtimeMs > Math.max(...madeOf.map(changedAt))) process.exit()
 
 // Built beside it and then put in its place: a program that is being run meanwhile finds its files.
 const fresh = `dist.${process.pid}.tmp`
@@ -73,6 +87,7 @@ const tsc = createRequire(import.meta.url)
   .resolve('typescript/package.json')
   .replace('package.json', 'bin/tsc')
 execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json', '--outDir', `${fresh}/types`], { stdio: 'inherit' })
+utimesSync(`${fresh}/cli/main.cjs`, begun, begun)
 if (existsSync('dist')) renameSync('dist', old)
 renameSync(fresh, 'dist')
 rmSync(old, { recursive: true, force: true })

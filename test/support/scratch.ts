@@ -26,7 +26,7 @@ const inside: (given: { argv: string[] } & Pick<Env, 'cwd' | 'home' | 'vars' | '
 )
 
 /** They hand their own streams to a program, or stay when they have answered: always in a process of their own. */
-const APART = new Set(['run', 'watch', 'daemon', 'bisect', 'commit', 'hook'])
+const APART = new Set(['run', 'watch', 'bisect', 'commit', 'hook'])
 
 export interface RunOptions {
   cwd?: string
@@ -56,8 +56,12 @@ export class Scratch {
     fs.mkdirSync(this.home)
     fs.mkdirSync(this.root)
     onTestFinished(() => {
-      execFileSync('chmod', ['-R', 'u+rwX', this.base])
-      fs.rmSync(this.base, { recursive: true, force: true })
+      try {
+        fs.rmSync(this.base, { recursive: true, force: true })
+      } catch {
+        execFileSync('chmod', ['-R', 'u+rwX', this.base])
+        fs.rmSync(this.base, { recursive: true, force: true })
+      }
     })
   }
 
