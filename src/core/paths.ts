@@ -75,3 +75,9 @@ export function printable(text: string): string {
     return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16)}`
   })
 }
+
+/** The first of some paths for a message, and how many more there are. */
+export function shortList(paths: readonly string[]): string {
+  const shown = paths.slice(0, 5).map((path) => printable(pathToText(path)))
+  return paths.length > 5 ? `${shown.join(', ')} and ${paths.length - 5} more` : shown.join(', ')
+}

@@ -1,9 +1,10 @@
 /** Restore: files of any checkpoint, brought back over what is there, guarded by the worktree's newest checkpoint. */
 
+import { type Beside, uncoveredAt, uncoveredPaths } from '../core/beside.ts'
 import { type Checkpoint, isOutside } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import { MANUAL_SESSION, parseTarget } from '../core/ids.ts'
-import { isWithin, printable } from '../core/paths.ts'
+import { isWithin, printable, shortList } from '../core/paths.ts'
 import type { ConflictMode } from '../core/plan.ts'
 import type { Transition } from '../core/state.ts'
 import { runningTurn } from '../core/timeline.ts'
@@ -55,17 +56,23 @@ export async function restore(
     const newest = await newestCheckpoint(context, refs)
     const snapshot = await takeSnapshot(context, refs, { publish: false })
     const known = newest ? await viewOf(store, newest) : null
-    const inScope = ({ path }: Transition) =>
+    const deletes = options.exact || options.move
+    const inScope = ({ path }: { path: string }) =>
       !options.paths?.length ||
       options.paths.some((scope) => isWithin(path.endsWith('/') ? path.slice(0, -1) : path, scope))
     const changes: Transition[] = []
     for (const change of (await transitionsBetween(store, target, snapshot.view)).filter(inScope)) {
-      if (change.from.kind === 'absent' && !options.exact && !options.move) continue
+      if (change.from.kind === 'absent' && !deletes) continue
       // What the disk should hold is what the newest checkpoint says; anything else was changed since.
       const since = known ? await known.state(change.path) : change.to
       changes.push({ ...change, to: since })
     }
     if (options.paths?.length && changes.length === 0) await requireKnownPaths(options.paths, target)
+    const left = deletes ? notCapturedNow(target.beside, snapshot.beside).filter((path) => inScope({ path })) : []
+    const warnings =
+      left.length > 0
+        ? [...context.warnings, `Left as they are, for they are not captured now: ${shortList(left)}.`]
+        : context.warnings
     const mode: ConflictMode = options.force ? 'force' : 'refuse'
     const units = [{ turn: 0 as never, step: null, changes: changes.map((change) => ({ ...change })) }]
     const prepared = await prepare(context, snapshot, {
@@ -87,7 +94,7 @@ export async function restore(
       safety: null,
       ms: env.monotonic() - arrived,
       syncMs: 0,
-      warnings: context.warnings,
+      warnings,
       messageId: checkpoint.messageId ?? null,
       ...more,
     })
@@ -120,6 +127,12 @@ export async function restore(
     })
     return result({ safety: safety.id, syncMs, ms: env.monotonic() - arrived })
   })
+}
+
+/** What is there and is not captured now, though the checkpoint captured whatever was there. */
+function notCapturedNow(then: Beside, now: Beside): string[] {
+  const absent = new Set(now.uncovered.filter(({ reason }) => reason === 'not-here').map(({ path }) => path))
+  return uncoveredPaths(now).filter((path) => !absent.has(path) && uncoveredAt(then, path) === null)
 }
 
 /** The edits that make the session go on from a checkpoint: where it was becomes an abandoned branch. */

@@ -4,7 +4,7 @@ import { formatRecord, recordObjects } from '../core/boundary.ts'
 import { joinTransitions } from '../core/claims.ts'
 import { CkptError } from '../core/errors.ts'
 import type { SessionId, TurnNumber } from '../core/ids.ts'
-import { isWithin, pathToText, printable } from '../core/paths.ts'
+import { isWithin, pathToText, printable, shortList } from '../core/paths.ts'
 import type { ConflictMode, PlanUnit, ToldAction } from '../core/plan.ts'
 import { messageIdOf, runningTurn, type Timeline } from '../core/timeline.ts'
 import type { Stat } from '../git/diff.ts'
@@ -314,11 +314,6 @@ async function unitsOf(
     })
   }
   return { units, warnings }
-}
-
-function shortList(paths: readonly string[]): string {
-  const shown = paths.slice(0, 5).map((path) => printable(pathToText(path)))
-  return paths.length > 5 ? `${shown.join(', ')} and ${paths.length - 5} more` : shown.join(', ')
 }
 
 /** The boundary's record after this undo. */

@@ -261,6 +261,19 @@ test('promise 2: restore deletes nothing, and with --exact only what the checkpo
   expect([scratch.exists('x.log'), scratch.exists('large.bin')]).toEqual([true, true])
 })
 
+test('promise 11: what --exact leaves, because it is ignored since, is said', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': '*.log\n' })
+  scratch.write({ 'x.log': 'log\n', 'build/was.txt': 'x\n' })
+  const { checkpoint } = scratch.ckpt('snapshot')
+  scratch.write({ '.gitignore': '*.log\nnew.txt\nbuild/\n', 'new.txt': 'new\n', 'build/new.txt': 'x\n' })
+  const said = (...more: string[]) => scratch.ckpt('restore', checkpoint.id, '--force', ...more).warnings
+  expect(said('--dry-run')).toEqual([])
+  const left = ['Left as they are, for they are not captured now: build/, new.txt.']
+  expect([said('--exact', '--dry-run'), said('--exact')]).toEqual([left, left])
+  expect([scratch.read('.gitignore'), scratch.exists('new.txt')]).toEqual(['*.log\n', true])
+  expect([said('--exact'), scratch.exists('new.txt'), scratch.exists('x.log')]).toEqual([[], false, true])
+})
+
 test('promise 2: a git that fails never means "absent", nor "a plain directory"', () => {
   const scratch = new Scratch().init()
   scratch.ckpt('snapshot')
