@@ -1,6 +1,6 @@
 /** Restore: files of any checkpoint, brought back over what is there, guarded by the worktree's newest checkpoint. */
 
-import { type Beside, uncoveredAt, uncoveredPaths } from '../core/beside.ts'
+import { type Beside, uncoveredAt } from '../core/beside.ts'
 import { type Checkpoint, isOutside } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import { MANUAL_SESSION, parseTarget } from '../core/ids.ts'
@@ -131,8 +131,9 @@ export async function restore(
 
 /** What is there and is not captured now, though the checkpoint captured whatever was there. */
 function notCapturedNow(then: Beside, now: Beside): string[] {
-  const absent = new Set(now.uncovered.filter(({ reason }) => reason === 'not-here').map(({ path }) => path))
-  return uncoveredPaths(now).filter((path) => !absent.has(path) && uncoveredAt(then, path) === null)
+  const listed = now.uncovered.filter(({ reason }) => reason !== 'not-here' && reason !== 'budget')
+  const there = [...listed.map(({ path }) => path), ...now.ignored.keys()]
+  return there.filter((path) => uncoveredAt(then, path) === null)
 }
 
 /** The edits that make the session go on from a checkpoint: where it was becomes an abandoned branch. */
