@@ -68,11 +68,6 @@ export async function restore(
       changes.push({ ...change, to: since })
     }
     if (options.paths?.length && changes.length === 0) await requireKnownPaths(options.paths, target)
-    const left = deletes ? notCapturedNow(target.beside, snapshot.beside).filter((path) => inScope({ path })) : []
-    const warnings =
-      left.length > 0
-        ? [...context.warnings, `Left as they are, for they are not captured now: ${shortList(left)}.`]
-        : context.warnings
     const mode: ConflictMode = options.force ? 'force' : 'refuse'
     const units = [{ turn: 0 as never, step: null, changes: changes.map((change) => ({ ...change })) }]
     const prepared = await prepare(context, snapshot, {
@@ -82,6 +77,12 @@ export async function restore(
       targetBeside: known?.beside ?? null,
     })
     const { actions } = prepared
+    const named = new Set(actions.map(({ path }) => path as string))
+    const left = deletes
+      ? notCapturedNow(target.beside, snapshot.beside).filter((path) => inScope({ path }) && !named.has(path))
+      : []
+    const warnings = [...context.warnings]
+    if (left.length > 0) warnings.push(`Left as they are, for they are not captured now: ${shortList(left)}.`)
     const session = checkpoint.session
     const hash = planHash(refs, session, actions)
     const result = (more: Partial<ChangeResult>): ChangeResult => ({

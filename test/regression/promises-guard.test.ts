@@ -274,6 +274,22 @@ test('promise 11: what --exact leaves, because it is ignored since, is said', ()
   expect([said('--exact'), scratch.exists('new.txt'), scratch.exists('x.log')]).toEqual([[], false, true])
 })
 
+test('promise 11: what --exact does not leave is not said to be left', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'note.txt': 'first\n' })
+  const { checkpoint } = scratch.ckpt('snapshot')
+  scratch.git('rm', '-q', 'note.txt')
+  scratch.ckpt('snapshot')
+  scratch.write({ '.git/info/exclude': 'note.txt\n', 'note.txt': 'mine\n' })
+  const { warnings, files, safety } = scratch.ckpt('restore', checkpoint.id, '--exact', '--force')
+  expect([scratch.read('note.txt'), files.map((file: { path: string }) => file.path)]).toEqual([
+    'first\n',
+    ['note.txt'],
+  ])
+  expect(warnings).toEqual([])
+  scratch.ckpt('restore', safety, '--force')
+  expect(scratch.read('note.txt')).toBe('mine\n')
+})
+
 test('promise 2: a git that fails never means "absent", nor "a plain directory"', () => {
   const scratch = new Scratch().init()
   scratch.ckpt('snapshot')
