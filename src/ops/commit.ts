@@ -1,7 +1,7 @@
 /** Commit: one clean commit, in the user's repository, of what a session's visible turns changed and nothing else. */
 import { CkptError, FIRST_TURN, reasonOf } from '../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
-import { pathToText, printable } from '../core/paths.ts'
+import { pathToText, printable, shortList } from '../core/paths.ts'
 import { runningTurn, type Turn, visibleTurns } from '../core/timeline.ts'
 import { errno } from '../env.ts'
 import { tryGit } from '../git/process.ts'
@@ -144,7 +144,7 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
   const changes = (await Promise.all(turns.map((turn) => reader.changesOf(turn)))).flatMap((one) => {
     if (one.unclaimed.length > 0)
       context.warnings.push(
-        `Turn ${one.turn.number} also saw changes outside its steps, which are not committed: ${names(one.unclaimed.map(({ path }) => path))}.`,
+        `Turn ${one.turn.number} also saw changes outside its steps, which are not committed: ${shortList(one.unclaimed.map(({ path }) => path))}.`,
       )
     return one.claimed
   })
@@ -181,12 +181,6 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
   }
 }
 
-const names = (paths: readonly string[]) =>
-  paths
-    .slice(0, 5)
-    .map((path) => printable(pathToText(path)))
-    .join(', ') + (paths.length > 5 ? `, and ${paths.length - 5} more` : '')
-
 /** Captured though ignored (`snapshot.include`, for `.env` and the like): not for a commit, unless it is in one already. */
 async function withoutIgnored(context: Context, paths: string[], head: Oid | null): Promise<string[]> {
   if (paths.length === 0) return paths
@@ -204,7 +198,7 @@ async function withoutIgnored(context: Context, paths: string[], head: Oid | nul
       .map((path) => path.replace(/^\.\//, ''))
       .filter((path) => path !== '' && !tracked.has(path)),
   )
-  if (ignored.size > 0) context.warnings.push(`Ignored by git, and left out of the commit: ${names([...ignored])}.`)
+  if (ignored.size > 0) context.warnings.push(`Ignored by git, and left out of the commit: ${shortList([...ignored])}.`)
   return paths.filter((path) => !ignored.has(path))
 }
 

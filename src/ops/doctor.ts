@@ -1,7 +1,7 @@
 /** Doctor: finds what is wrong and says how to mend it; mends what is safe when asked. */
 import { constants } from 'node:fs'
 import { CkptError } from '../core/errors.ts'
-import { pathToText, printable } from '../core/paths.ts'
+import { printable, shortList } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { tryGit } from '../git/process.ts'
 import type { Context } from './context.ts'
@@ -216,13 +216,12 @@ async function checkImportant(context: Context): Promise<Finding[]> {
   )
   if (found.length === 0)
     return [{ name: 'coverage', ok: true, detail: 'no left-out file looks like a secret or a database' }]
-  const shown = found.slice(0, 5).map(pathToText).join(', ')
   return [
     {
       name: 'coverage',
       ok: false,
       advice: true,
-      detail: `not in any checkpoint: ${shown}`,
+      detail: `not in any checkpoint: ${shortList(found)}`,
       mend: `name them in snapshot.include of .checkpointrc`,
     },
   ]

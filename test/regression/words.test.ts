@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { gitFailure } from '../../src/git/process.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
 const codes = ({ code, document }: { code: number; document: Json }) => [code, document.error?.code]
@@ -106,6 +107,12 @@ test('in a directory that is gone the one that is left above it is named', () =>
   const scratch = new Scratch().init()
   const { code, document } = scratch.tryCkpt('status', '--cwd', scratch.at('gone/deeper'))
   expect([code, document.error.hints[0]]).toEqual([9, `cd ${scratch.root}   (what is left above it)`])
+})
+
+test('a worktree that goes away while git works is no damage of a store', () => {
+  const failed = (stderr: string) => gitFailure(['ls-files'], { code: 128, stdout: Buffer.alloc(0), stderr }).code
+  const gone = 'fatal: Unable to read current working directory: No such file or directory'
+  expect([gone, `fatal: unable to read ${'ab'.repeat(20)}`].map(failed)).toEqual(['INTERNAL', 'DAMAGED'])
 })
 
 test('a dry run prints the token that ckpt apply takes, on a line of its own; a switch stays a switch', () => {
