@@ -252,17 +252,17 @@ export class Held implements LiveScan, HeldWorktree {
 
   /** Looks for what the events missed; a miss turns the fast path off. */
   async #sweep(): Promise<void> {
-    if (this.#swept || this.#fastOff !== null || this.#watcher.pending > 0) return
+    if (this.#swept || this.#fastOff !== null || this.#watcher.pending) return
     const before = this.#cache?.tree
     const { busy } = await this.head()
     if (busy !== null) return
     await locked(this.#context, { command: 'daemon sweep', wait: 2000 }, async () => {
-      if (this.#cache?.tree !== before || this.#watcher.pending > 0) return
+      if (this.#cache?.tree !== before || this.#watcher.pending) return
       const isSure = this.#watcher.doubt === null
       this.#watcher.distrust('sweep')
       const snapshot = await takeSnapshot({ ...this.#context, live: this }, readRefs(this.#context))
       const late = await this.#barrier.wait(BARRIER_TIMEOUT)
-      const quiet = isSure && late && this.#watcher.pending === 0 && this.#seen === 0
+      const quiet = isSure && late && !this.#watcher.pending && this.#seen === 0
       if (snapshot.tree !== before && quiet) {
         this.state.misses++
         this.#fastOff = 'a change was not reported by the kernel: every snapshot is a scan now'

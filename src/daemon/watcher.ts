@@ -146,7 +146,8 @@ export class Watcher {
     return this.#doubt
   }
 
-  get pending(): number {
-    return this.#paths.size
+  /** Something is still to be told: what events named, or what is in a directory that waits for its watch. */
+  get pending(): boolean {
+    return this.#paths.size > 0 || !this.#directories.settled
   }
 }
