@@ -12,7 +12,8 @@ import { createSyncFn } from 'synckit'
 import { onTestFinished } from 'vitest'
 import type { Env } from '../../src/env.ts'
 
-export const PROGRAM = path.resolve(import.meta.dirname, '../../bin/ckpt.js')
+const PACKAGE = path.resolve(import.meta.dirname, '../..')
+export const PROGRAM = path.join(PACKAGE, 'bin/ckpt.js')
 
 export interface Ran {
   code: number
@@ -114,6 +115,18 @@ export class Scratch {
     return 4321
   }
 
+  /** Node and the program where another user can reach them: ours may lie in a closed directory, such as root's own. */
+  #reachable(): [node: string, program: string] {
+    const there = path.join(this.base, 'reachable')
+    const node = path.join(there, 'node')
+    if (!fs.existsSync(there)) {
+      for (const part of ['bin', 'dist', 'hooks', 'package.json'])
+        fs.cpSync(path.join(PACKAGE, part), path.join(there, part), { recursive: true })
+      fs.copyFileSync(process.execPath, node)
+    }
+    return [node, path.join(there, 'bin/ckpt.js')]
+  }
+
   at(name: string): string {
     return path.join(this.root, name)
   }
@@ -150,7 +163,7 @@ export class Scratch {
     const command =
       uid === undefined || uid === process.getuid!()
         ? [process.execPath, PROGRAM, ...args]
-        : ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', process.execPath, PROGRAM, ...args]
+        : ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', ...this.#reachable(), ...args]
     const done = spawnSync(command[0]!, command.slice(1), {
       cwd,
       env: { ...this.vars, ...vars },
