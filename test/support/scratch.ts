@@ -143,7 +143,11 @@ export class Scratch {
   }
 
   remove(...names: string[]): void {
-    for (const name of names) fs.rmSync(this.at(name), { recursive: true, force: true })
+    for (const name of names) {
+      // Some versions of Node (24.9) leave a dangling symlink to `rmSync`.
+      if (fs.lstatSync(this.at(name), { throwIfNoEntry: false })?.isSymbolicLink()) fs.unlinkSync(this.at(name))
+      else fs.rmSync(this.at(name), { recursive: true, force: true })
+    }
   }
 
   exists(name: string): boolean {
