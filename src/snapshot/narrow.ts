@@ -5,7 +5,7 @@
  */
 import type { Stats } from 'node:fs'
 import { splitNul } from '../core/beside.ts'
-import { ancestorsOf, directoryKey, isText, parentOf, type RelativePath } from '../core/paths.ts'
+import { ancestorsOf, directoryKey, isText, isWithin, parentOf, type RelativePath } from '../core/paths.ts'
 import { statIfThere } from '../env.ts'
 import { argumentPieces, gitFailure, tryGit } from '../git/process.ts'
 import type { SnapshotCache } from './cache.ts'
@@ -19,14 +19,17 @@ import { isOurs } from './worktree.ts'
 /** More changed directories than this, and git's own walk is as fast. */
 const FEW_DIRECTORIES = 400
 
-/** Fingerprint of the ignore rules inside: each .gitignore that is known. One that changed while we listed never compares equal. */
+/**
+ * Fingerprint of the ignore rules inside: each .gitignore that is known, with where it is, for a rename leaves the file as
+ * it was. One that changed while we listed never compares equal.
+ */
 export function ignoreRules(scan: Scan, directories: Directories): string {
   const { env, worktree } = scan
   const inside: string[] = []
   for (const [directory, entry] of directories) {
     if (!entry.rules) continue
     const stats = look(env, worktree.root, directory === '' ? '.gitignore' : `${directory}/.gitignore`)
-    inside.push(ruleFile(scan, isStats(stats) ? stats : null))
+    inside.push(`${directory} ${ruleFile(scan, isStats(stats) ? stats : null)}`)
   }
   return inside.sort().join(' ')
 }
@@ -127,7 +130,11 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
     else if (isStats(stats) && stats.isDirectory()) {
       // New, or another one under the same name: all that is known below it is in doubt.
       await below(path)
-      for (const one of cache.directories.keys()) if (one === path || one.startsWith(`${path}/`)) directories.add(one)
+      for (const [one, { rules }] of cache.directories) {
+        if (!isWithin(one, path)) continue
+        if (rules) return null // nobody names a .gitignore that came with its directory
+        directories.add(one)
+      }
     } else await below(path)
   }
   if (directories.size > FEW_DIRECTORIES) return null

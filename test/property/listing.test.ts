@@ -6,6 +6,7 @@ import { setTimeout } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { afterEach, expect, test } from 'vitest'
 import { DEFAULTS } from '../../src/config/defaults.ts'
+import { ancestorsOf } from '../../src/core/paths.ts'
 import { realEnv } from '../../src/env.ts'
 import { closeContext, openContext } from '../../src/ops/context.ts'
 import type { SnapshotCache } from '../../src/snapshot/cache.ts'
@@ -43,6 +44,7 @@ const step = fc.oneof(
     arbitrary: fc.record({ op: fc.constant('link' as const), at: spot, to: fc.constantFrom('a', 'nowhere', 'd') }),
   },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('mkdir' as const), at: directory }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('swap' as const), at: directory, to: directory }) },
   {
     weight: 1,
     arbitrary: fc.record({
@@ -72,6 +74,12 @@ function carryOut(root: string, one: Step): void {
       if (one.to === '') return
       above(one.to)
       fs.renameSync(at, bytes(one.to))
+    } else if (one.op === 'swap') {
+      if (one.to === '') return
+      const aside = bytes('swapped')
+      fs.renameSync(at, aside)
+      fs.renameSync(bytes(one.to), at)
+      fs.renameSync(aside, bytes(one.to))
     } else if (one.op === 'link') {
       fs.rmSync(at, { recursive: true, force: true })
       fs.symlinkSync(one.to, at)
@@ -102,9 +110,15 @@ function ifOpen<T>(look: () => T): T | undefined {
   }
 }
 
-/** What a perfect watcher would have seen: every entry whose stat differs, new and gone ones, each new directory whole. */
-function stats(root: string): Map<string, string> {
-  const rows = new Map<string, string>()
+interface Row {
+  text: string
+  /** Of a directory. */
+  ino: number | null
+}
+
+/** What a perfect watcher looks at. */
+function stats(root: string): Map<string, Row> {
+  const rows = new Map<string, Row>()
   const bytes = (at: string) => Buffer.from(at === '' ? root : `${root}/${at}`, 'latin1')
   const walk = (at: string) => {
     for (const name of ifOpen(() => fs.readdirSync(bytes(at), { encoding: 'latin1' })) ?? []) {
@@ -112,19 +126,30 @@ function stats(root: string): Map<string, string> {
       const one = at === '' ? name : `${at}/${name}`
       const found = ifOpen(() => fs.lstatSync(bytes(one)))
       if (!found) continue
-      rows.set(one, `${found.mode} ${found.ino} ${found.ctimeMs} ${found.mtimeMs} ${found.size} ${found.isDirectory()}`)
-      if (found.isDirectory()) walk(one)
+      const isDirectory = found.isDirectory()
+      rows.set(one, {
+        text: `${found.mode} ${found.ino} ${found.ctimeMs} ${found.mtimeMs} ${found.size} ${isDirectory}`,
+        ino: isDirectory ? found.ino : null,
+      })
+      if (isDirectory) walk(one)
     }
   }
   walk('')
   return rows
 }
 
-function hintFrom(before: Map<string, string>, after: Map<string, string>): Hint {
+/** Every entry that differs, new and gone ones; of a directory that is another one, as the watcher does, only that it is. */
+function hintFrom(before: Map<string, Row>, after: Map<string, Row>): Hint {
   const paths = new Set<string>()
-  for (const [one, row] of after) if (before.get(one) !== row) paths.add(one)
+  const subtrees = new Set<string>()
+  for (const [one, { text, ino }] of after) {
+    if (ancestorsOf(one).some((above) => subtrees.has(above))) continue
+    const was = before.get(one)
+    if (was?.text !== text) paths.add(one)
+    if (ino !== null && was?.ino !== ino) subtrees.add(one)
+  }
   for (const one of before.keys()) if (!after.has(one)) paths.add(one)
-  return { paths, subtrees: new Set() }
+  return { paths, subtrees }
 }
 
 const shown = ({ tree, beside }: Captured) => ({
@@ -135,7 +160,11 @@ const shown = ({ tree, beside }: Captured) => ({
 })
 
 /** Files that a private index takes over at the first snapshot, for they are tracked and at rest. */
-const AT_REST = ['a', 'd/a', 'd/x', 'd/e/b.log', 'd/e/f/c d', 'g/a', 'out/x', 'l\xff/a']
+const AT_REST = new Map(
+  ['a', 'd/a', 'd/x', 'd/e/b.log', 'd/e/f/c d', 'g/a', 'out/x', 'l\xff/a'].map((name) => [name, `${name}\n`]),
+)
+AT_REST.set('d/.gitignore', '*.log\n').set('g/.gitignore', 'x\n')
+AT_REST.set('l\xff/m/.gitignore', 'n*\n').set('out/m/.gitignore', 'x\n')
 /** So many places are made at once, for to come to rest takes them seconds. */
 const AT_ONCE = 14
 
@@ -160,10 +189,10 @@ function restedPlaces(scratch: Scratch): () => Promise<string> {
     if (found !== undefined) return found
     for (let i = 0; i < AT_ONCE; i++) {
       const root = await anew()
-      for (const name of AT_REST) {
+      for (const [name, text] of AT_REST) {
         const file = Buffer.from(`${root}/${name}`, 'latin1')
         fs.mkdirSync(Buffer.from(path.posix.dirname(file.toString('latin1')), 'latin1'), { recursive: true })
-        fs.writeFileSync(file, `${name}\n`)
+        fs.writeFileSync(file, text)
       }
       scratch.git('-C', root, 'add', '-f', '.')
       const later = new Date(Date.now() + 5000)
@@ -178,6 +207,13 @@ function restedPlaces(scratch: Scratch): () => Promise<string> {
 /** A directory is out of the worktree for one snapshot, or gone and made anew. */
 const BACK: Step[][] = [[{ op: 'away', at: 'd' }], [{ op: 'away', at: 'd' }]]
 const ANEW: Step[][] = [[{ op: 'remove', at: 'd' }], [{ op: 'write', at: 'd/a', text: '1' }]]
+/** Two directories whose own rules differ, or those of a directory in them, have each other's names. */
+const both = (at: string, to: string): Step[] => [
+  { op: 'write', at, text: '1' },
+  { op: 'write', at: to, text: '1' },
+]
+const SWAPPED: Step[][] = [both('d/b.log', 'g/b.log'), [{ op: 'swap', at: 'd', to: 'g' }]]
+const BELOW: Step[][] = [both('l\xff/m/n\xfe', 'out/m/n\xfe'), [{ op: 'swap', at: 'l\xff', to: 'out' }]]
 
 let closing: (() => void)[] = []
 afterEach(() => {
@@ -227,7 +263,7 @@ test.each([
           fs.rmSync(root, { recursive: true, force: true })
         },
       ),
-      { numRuns: RUNS, examples: places === newPlaces ? [] : [[BACK], [ANEW]] },
+      { numRuns: RUNS, examples: places === newPlaces ? [] : [[BACK], [ANEW], [SWAPPED], [BELOW]] },
     )
   },
 )

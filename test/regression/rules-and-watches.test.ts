@@ -139,6 +139,26 @@ test('what happens in a directory that was removed and made anew is seen, also a
   expect(scratch.ckpt('daemon', 'status').state).toMatchObject({ misses: 0, why: null })
 })
 
+test('in the place of a directory comes another one: its own rules count', () => {
+  const scratch = new Scratch().init()
+  for (const [directory, rule] of Object.entries({ a: '*.log', c: '*.txt' }))
+    scratch.write({
+      [`${directory}/.gitignore`]: `${rule}\n`,
+      [`${directory}/x.log`]: 'one\n',
+      [`${directory}/x.txt`]: 'one\n',
+    })
+  startDaemon(scratch)
+  scratch.turn('write', () => scratch.write({ 'a/y': 'one\n' }))
+  scratch.turn('move', () => {
+    fs.renameSync(scratch.at('a'), scratch.at('b'))
+    fs.renameSync(scratch.at('c'), scratch.at('a'))
+  })
+  scratch.turn('edit', () => scratch.write({ 'a/x.log': 'two\n' }))
+  expect(scratch.ckpt('diff').files.map(({ path: name }: { path: string }) => name)).toEqual(['a/x.log'])
+  scratch.ckpt('undo')
+  expect(scratch.read('a/x.log')).toBe('one\n')
+})
+
 test('what is excluded while the daemon watches counts from the next marker on, and is no missed change', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', 'd/x': 'one\n', 'd/y': 'one\n' })
   startDaemon(scratch)
