@@ -2,6 +2,7 @@
 import { CONFIG_NAMES } from '../config/load.ts'
 import { pathFromText, type RelativePath } from '../core/paths.ts'
 import { type Env, lstatIfThere, statIfThere } from '../env.ts'
+import { KeptProcess } from '../git/line-process.ts'
 import { configFiles, type HeadState, ignoreFiles, type Repository } from '../git/repository.ts'
 import { type Context, type HeldWorktree, type LiveScan, locked } from '../ops/context.ts'
 import { takeSnapshot } from '../ops/record.ts'
@@ -52,6 +53,7 @@ export class Held implements LiveScan, HeldWorktree {
   #swept = true
   /** When the snapshot that is under way began. */
   #began = 0
+  readonly rules = new KeptProcess()
   /** The last question for HEAD; `taken`: a call rests on it, and the next one asks again. */
   #asked: { at: number; head: Promise<HeadState>; taken: boolean } | null = null
   state: HeldState = { watching: false, why: 'just started', misses: 0, lastMode: null, lastMs: 0 }
@@ -115,6 +117,7 @@ export class Held implements LiveScan, HeldWorktree {
     } finally {
       this.#barrier.stop()
       this.#head?.close()
+      this.rules.close()
       this.#watcher.stop()
     }
   }
@@ -143,6 +146,7 @@ export class Held implements LiveScan, HeldWorktree {
       this.#context = { ...this.#context, config: loaded.config, worktree: { ...worktree, ignoreFiles: ignored } }
       this.#configWarnings = loaded.warnings
       this.#configPrint = print
+      this.rules.close() // git's own configuration is part of them
     }
     return { ...this.#context, env, warnings: [...this.#configWarnings], live: this }
   }

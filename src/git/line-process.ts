@@ -10,25 +10,28 @@ const PATIENCE = 10_000
 export class LineProcess {
   readonly #env: Env
   readonly #call: GitCall
+  /** Of a line. */
+  readonly #end: '\n' | '\0'
   #child: ChildProcess | null = null
   #text = ''
   #waiting: { count: number; resolve: (lines: string[]) => void; reject: (error: Error) => void } | null = null
   #said = ''
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor(env: Env, call: GitCall) {
+  constructor(env: Env, call: GitCall, end: '\n' | '\0' = '\n') {
     this.#env = env
     this.#call = call
+    this.#end = end
   }
 
-  /** Sends input and waits for so many lines; one question after the other. @throws CkptError INTERNAL when it ends or hangs */
-  ask(input: string, count: number): Promise<string[]> {
+  /** Sends input and waits for so many lines (bytes); one question after the other. @throws CkptError INTERNAL when it ends or hangs */
+  ask(input: string | Buffer, count: number): Promise<string[]> {
     const answer = this.#last.then(() => this.#ask(input, count))
     this.#last = answer.catch(() => undefined)
     return answer
   }
 
-  #ask(input: string, count: number): Promise<string[]> {
+  #ask(input: string | Buffer, count: number): Promise<string[]> {
     return new Promise((resolve, reject) => {
       const child = this.#start()
       const timer = setTimeout(() => this.#fail('it hangs'), PATIENCE)
@@ -47,9 +50,9 @@ export class LineProcess {
     })
   }
 
+  /** Who waits for an answer gets an error. */
   close(): void {
-    this.#child?.kill('SIGKILL')
-    this.#child = null
+    this.#fail('it was closed')
   }
 
   #start(): ChildProcess {
@@ -59,13 +62,16 @@ export class LineProcess {
     this.#text = ''
     this.#said = ''
     child.stdout?.on('data', (chunk: Buffer) => {
-      this.#text += chunk.toString('utf8')
+      if (this.#child !== child) return // what one says that was ended is nobody's answer
+      this.#text += chunk.toString('latin1')
       this.#drain()
     })
     child.stderr?.on('data', (chunk: Buffer) => {
       this.#said = (this.#said + chunk.toString('utf8')).slice(0, 500)
     })
-    child.on('error', () => this.#fail('it cannot be started'))
+    child.on('error', () => {
+      if (this.#child === child) this.#fail('it cannot be started')
+    })
     child.on('close', () => {
       if (this.#child === child) this.#fail(this.#said.trim() || 'it ended')
     })
@@ -75,19 +81,39 @@ export class LineProcess {
   #drain(): void {
     const waiting = this.#waiting
     if (!waiting) return
-    const lines = this.#text.split('\n')
+    const lines = this.#text.split(this.#end)
     if (lines.length <= waiting.count) return
-    this.#text = lines.slice(waiting.count).join('\n')
+    this.#text = lines.slice(waiting.count).join(this.#end)
     this.#waiting = null
     waiting.resolve(lines.slice(0, waiting.count))
   }
 
   #fail(why: string): void {
-    this.close()
+    this.#child?.kill('SIGKILL')
+    this.#child = null
     const waiting = this.#waiting
     this.#waiting = null
     waiting?.reject(
       new CkptError('INTERNAL', `git ${this.#call.args[0] ?? ''} does not answer: ${why}. Nothing was changed.`),
     )
+  }
+}
+
+/** One that is kept as long as what it has read once is still so. */
+export class KeptProcess {
+  #kept: { state: string; process: LineProcess } | null = null
+
+  /** `state`: of what it has read. */
+  of(state: string, start: () => LineProcess): LineProcess {
+    if (this.#kept?.state !== state) {
+      this.close()
+      this.#kept = { state, process: start() }
+    }
+    return this.#kept.process
+  }
+
+  close(): void {
+    this.#kept?.process.close()
+    this.#kept = null
   }
 }

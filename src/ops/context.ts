@@ -4,6 +4,7 @@ import { CkptError } from '../core/errors.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { brokenFrame, createStore, isStoreLost, mendFrame, storeExists, worktreeNames } from '../git/frame.ts'
+import type { KeptProcess } from '../git/line-process.ts'
 import { type HeadState, ignoreFiles, type Repository, readHead } from '../git/repository.ts'
 import { Store, type StorePlace } from '../git/store.ts'
 import type { SnapshotCache } from '../snapshot/cache.ts'
@@ -33,6 +34,8 @@ export interface LiveScan {
   /** Waits until every change before now was seen. `hint` null: a scan has to decide. */
   barrier: () => Promise<{ hint: Hint | null; barrier: 'ok' | 'timeout' | 'none' }>
   cache: () => SnapshotCache | null
+  /** The git that has read the ignore rules. */
+  rules: KeptProcess
   head: () => Promise<HeadState>
   /** As it was when this call began, if that was just now. */
   headOfCall: () => Promise<HeadState>

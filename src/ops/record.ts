@@ -53,7 +53,7 @@ export async function takeSnapshot(
       cache,
       lastTree: last,
       headTree: cache || !repository ? null : await headTree(env, repository),
-      ...(watched.hint ? { hint: watched.hint } : {}),
+      ...(watched.hint ? { hint: watched.hint, rules: context.live?.rules } : {}),
     })
   const captured = await (anew ? fromNothing() : goingOn()).catch((error: unknown) => {
     if (anew || !isDamage(error)) throw error

@@ -12,8 +12,9 @@ import { compactIndex } from './compact.ts'
 import { coverage } from './coverage.ts'
 import { Directories } from './directories.ts'
 import { behindSymlink, isStats, look, permissions } from './disk.ts'
+import { askIgnored, rulesOf } from './ignored.ts'
 import { fullListing, type Listing } from './listing.ts'
-import { askIgnored, hintedListing, ignoreRules, narrowListing, outsideRules } from './narrow.ts'
+import { hintedListing, ignoreRules, narrowListing, outsideRules } from './narrow.ts'
 import { type CaptureInput, defaultModes, type Scan } from './scan.ts'
 import { linkObjects, type Seed, seedFromUserIndex } from './seed.ts'
 import { nobodyNeedWatch, stopsFor } from './stops.ts'
@@ -191,7 +192,7 @@ async function walkListed(scan: Scan, listed: Listing, stops: readonly RelativeP
  */
 async function coveredWhenBack(
   scan: Scan,
-  { absent, base, user }: { absent: readonly RelativePath[]; base: Oid; user: UserIndex },
+  { absent, base, user, rules }: { absent: readonly RelativePath[]; base: Oid; user: UserIndex; rules: string | null },
 ): Promise<RelativePath[]> {
   const recheck = new Set(scan.cache?.recheck)
   const tracked = new Set(user.paths)
@@ -203,14 +204,17 @@ async function coveredWhenBack(
     const was = recheck.has(path) || (tracked.has(path) && !sparse)
     if (was || (await scan.store.trees.lookup(base, path)) !== null) gone.set(path, 'file')
   }
-  return [...((await askIgnored(scan, gone, new AbortController().signal)) ?? [])]
+  return [...((await askIgnored(scan, { names: gone, rules }, new AbortController().signal)) ?? [])]
 }
 
 /**
  * Paths that left the tree and are there again: covered like new names, though the private index hides them from git's
  * listing of those. It may call them unchanged, too: a directory that was moved away and back has the same files in it.
  */
-async function cameBack(scan: Scan, nested: readonly RelativePath[]): Promise<RelativePath[]> {
+async function cameBack(
+  scan: Scan,
+  { nested, rules }: { nested: readonly RelativePath[]; rules: string | null },
+): Promise<RelativePath[]> {
   const { env, worktree, cache } = scan
   const back = new Map<RelativePath, 'file'>()
   for (const path of cache?.vanished ?? []) {
@@ -218,7 +222,7 @@ async function cameBack(scan: Scan, nested: readonly RelativePath[]): Promise<Re
     if (!isStats(stats) || !(stats.isFile() || stats.isSymbolicLink())) continue
     if (!nested.some((directory) => isWithin(path, directory))) back.set(path, 'file')
   }
-  const ignored = (await askIgnored(scan, back, new AbortController().signal)) ?? new Set()
+  const ignored = (await askIgnored(scan, { names: back, rules }, new AbortController().signal)) ?? new Set()
   const tracked = worktree.repository ? await trackedAmong(env, worktree.root, [...ignored]) : new Set()
   return [...back.keys()].filter((path) => !ignored.has(path) || tracked.has(path))
 }
@@ -265,6 +269,7 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
   const walk = await walkListed(scan, listed, stops)
   // A hinted listing saw no rule change: they need not be looked at one by one.
   const sameRules = cache && listed.narrow?.only ? cache.listing : null
+  const vouched = sameRules && rulesOf({ listing: sameRules })
   const rules = sameRules?.rules ?? ignoreRules(scan, walk.directories)
   const outside = sameRules?.outside ?? outsideRules(scan)
   const otherRules = cache !== null && (cache.listing.rules !== rules || cache.listing.outside !== outside)
@@ -292,7 +297,11 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
     }
   }
   const fresh = new Set<RelativePath>()
-  for (const path of [...listed.untracked, ...listed.included, ...(await cameBack(scan, listed.nested))]) {
+  for (const path of [
+    ...listed.untracked,
+    ...listed.included,
+    ...(await cameBack(scan, { nested: listed.nested, rules: vouched })),
+  ]) {
     if (!known.has(path) && !hot.kept.has(path)) fresh.add(path)
   }
   const taken = await takePaths(scan, { known, fresh, seeds, base, unvouched, walk })
@@ -305,7 +314,7 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
     defaults: beside.defaults,
     index: cache?.index ?? null,
     hot: new Map([...hot.kept, ...taken.hot]),
-    recheck: [...taken.dropped, ...(await coveredWhenBack(scan, { absent: taken.absent, base, user }))],
+    recheck: [...taken.dropped, ...(await coveredWhenBack(scan, { absent: taken.absent, base, user, rules: vouched }))],
     vanished: cache?.index ? [...new Set([...vanished, ...left])].filter((path) => !taken.edits.get(path)) : [],
     modes: taken.modes,
     directories: walk.directories,

@@ -4,13 +4,13 @@
  * does not fit falls back to the full listing.
  */
 import type { Stats } from 'node:fs'
-import { splitNul } from '../core/beside.ts'
 import { ancestorsOf, directoryKey, isText, isWithin, parentOf, type RelativePath } from '../core/paths.ts'
 import { statIfThere } from '../env.ts'
-import { argumentPieces, gitFailure, tryGit } from '../git/process.ts'
+import { argumentPieces } from '../git/process.ts'
 import type { SnapshotCache } from './cache.ts'
 import { type Directories, isUnwatchable } from './directories.ts'
 import { fingerprint, isStats, look } from './disk.ts'
+import { askIgnored, rulesOf } from './ignored.ts'
 import { changedPaths, type Listing, listUntracked } from './listing.ts'
 import type { Scan } from './scan.ts'
 import { atRest, isDotGit, unchanged, type Visited, visit } from './walk.ts'
@@ -223,7 +223,8 @@ async function newNames(
   for (const path of [...nested, ...[...ignored].map((one) => one.replace(/\/$/, ''))]) {
     names.delete(path as RelativePath)
   }
-  const asked = await askIgnored(scan, names, signal)
+  const rules = only ? rulesOf(cache) : null
+  const asked = await askIgnored(scan, { names, rules }, signal)
   if (asked === null) return null
   let untracked: RelativePath[] = []
   const fresh: RelativePath[] = []
@@ -250,39 +251,9 @@ async function newNames(
       ignored.add(path)
       if (path.endsWith('/')) directoriesBelow.set(path.slice(0, -1) as RelativePath, 'directory')
     }
-    for (const path of (await askIgnored(scan, directoriesBelow, signal)) ?? [])
+    for (const path of (await askIgnored(scan, { names: directoriesBelow, rules }, signal)) ?? [])
       stops.add(path.slice(0, -1) as RelativePath)
   }
   const listing = { untracked, nested: [...new Set(nested)], ignored: [...ignored], stops: [...stops], included: [] }
   return { listing, found: { fresh, visited } }
-}
-
-/** Which of these names a rule ignores: git-check-ignore(1). Null: the signal came first. */
-export async function askIgnored(
-  { env, worktree, store, limits }: Scan,
-  names: ReadonlyMap<RelativePath, 'file' | 'directory'>,
-  signal: AbortSignal,
-): Promise<Set<RelativePath> | null> {
-  if (names.size === 0) return new Set()
-  const { root, repository } = worktree
-  // Without a slash at the end: with one, git takes the rules inside a directory for rules on the directory itself.
-  const input = Buffer.from([...names.keys()].map((path) => `./${path}\0`).join(''), 'latin1')
-  const args = ['check-ignore', '--no-index', '-z', '--stdin']
-  // Names are taken as pathspecs, and literal ones are not supported here: `./` keeps a leading colon from meaning anything.
-  const vars = { GIT_LITERAL_PATHSPECS: '0', ...(repository ? {} : { ...store.vars, GIT_WORK_TREE: root }) }
-  const result = await tryGit(env, { args, cwd: root, vars, input, signal })
-  if (signal.aborted) return null
-  if (result.code > 1) throw gitFailure(args, result) // 1: none of them is ignored
-  const found = new Set<RelativePath>()
-  for (const answer of splitNul(result.stdout)) {
-    const path = answer.slice(2) as RelativePath
-    found.add(names.get(path) === 'directory' ? directoryKey(path) : path)
-  }
-  // The configuration's own patterns are not in any file that git reads.
-  if (limits.exclude.length > 0) {
-    const { excluder } = await import('./worktree.ts')
-    const excluded = excluder(limits)
-    for (const [path, kind] of names) if (excluded(path)) found.add(kind === 'directory' ? directoryKey(path) : path)
-  }
-  return found
 }

@@ -2,6 +2,7 @@
 import type { DefaultModes } from '../core/beside.ts'
 import type { Oid } from '../core/ids.ts'
 import type { Env } from '../env.ts'
+import type { KeptProcess } from '../git/line-process.ts'
 import type { Store } from '../git/store.ts'
 import type { SnapshotCache } from './cache.ts'
 import type { SnapshotLimits, Worktree } from './worktree.ts'
@@ -26,6 +27,8 @@ export interface CaptureInput {
   anew?: boolean
   /** What may have changed since the cache was made, when a watcher vouches for the rest. */
   hint?: Hint | undefined
+  /** The git that has read the ignore rules, where one stays. */
+  rules?: KeptProcess | undefined
 }
 
 export interface Scan extends CaptureInput {

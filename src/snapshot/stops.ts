@@ -2,8 +2,8 @@
 import type { Oid } from '../core/ids.ts'
 import { ancestorsOf, type RelativePath } from '../core/paths.ts'
 import type { FileEntry } from '../git/trees.ts'
+import { askIgnored } from './ignored.ts'
 import type { Listing } from './listing.ts'
-import { askIgnored } from './narrow.ts'
 import type { Scan } from './scan.ts'
 
 /** Ignored directories that are ignored themselves: nothing below them can be covered. */
@@ -14,7 +14,7 @@ export async function stopsFor(scan: Scan, listed: Listing): Promise<RelativePat
     if (path.endsWith('/')) directories.set(path.slice(0, -1) as RelativePath, 'directory')
   }
   // git also collapses a directory that is not ignored itself, but all of whose files are: what comes into it may not be.
-  const asked = await askIgnored(scan, directories, new AbortController().signal)
+  const asked = await askIgnored(scan, { names: directories, rules: null }, new AbortController().signal)
   return [...(asked ?? [])].map((path) => path.replace(/\/$/, '') as RelativePath)
 }
 

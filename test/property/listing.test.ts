@@ -8,6 +8,7 @@ import { afterEach, expect, test } from 'vitest'
 import { DEFAULTS } from '../../src/config/defaults.ts'
 import { ancestorsOf } from '../../src/core/paths.ts'
 import { realEnv } from '../../src/env.ts'
+import { KeptProcess } from '../../src/git/line-process.ts'
 import { closeContext, openContext } from '../../src/ops/context.ts'
 import type { SnapshotCache } from '../../src/snapshot/cache.ts'
 import { type Captured, capture } from '../../src/snapshot/capture.ts'
@@ -242,8 +243,11 @@ test.each([
           const context = await openContext(env, root, { create: true })
           closing.push(() => closeContext(context))
           const { worktree, store } = context
+          const rules = new KeptProcess()
+          closing.push(() => rules.close())
+          const limits = { ...DEFAULTS.snapshot }
           const take = (cache: SnapshotCache | null, lastTree: Captured['tree'] | null, hint?: Hint) =>
-            capture(env, { worktree, store, limits: { ...DEFAULTS.snapshot }, cache, lastTree, headTree: null, hint })
+            capture(env, { worktree, store, limits, cache, lastTree, headTree: null, ...(hint ? { hint, rules } : {}) })
           let last = await take(null, null)
           expect(last.cache?.index === null).toBe(places === newPlaces)
           let seen = stats(root)

@@ -1,6 +1,7 @@
 // A git process that stays is asked one question after the other, whoever asks.
+import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { LineProcess } from '../../src/git/line-process.ts'
+import { KeptProcess, LineProcess } from '../../src/git/line-process.ts'
 import { envOf } from '../support/in-process.ts'
 import { Scratch } from '../support/scratch.ts'
 
@@ -16,4 +17,33 @@ test('questions at the same time each get their own answer', async () => {
   ])
   asked.close()
   expect(answers).toEqual([[head, 'nothing missing'], [head], ['none missing', head]])
+})
+
+test('one that was closed owes nobody an answer, and the next question starts another', async () => {
+  const scratch = new Scratch().init({ '.gitignore': '*.log\n!kept.log\n' })
+  const args = ['check-ignore', '--no-index', '-z', '--stdin', '--verbose', '--non-matching']
+  const asked = new LineProcess(envOf(scratch), { args, cwd: scratch.root, vars: { GIT_LITERAL_PATHSPECS: '0' } }, '\0')
+  const closed = asked.ask('a.log\0', 8) // four will come
+  await setTimeout(50)
+  asked.close()
+  await expect(closed).rejects.toMatchObject({ code: 'INTERNAL' })
+  expect(await asked.ask(Buffer.from('\xff.log\0kept.log\0a\0', 'latin1'), 12)).toEqual([
+    ...['.gitignore', '1', '*.log', '\xff.log'],
+    ...['.gitignore', '2', '!kept.log', 'kept.log'],
+    ...['', '', '', 'a'],
+  ])
+  asked.close()
+})
+
+test('a process is kept for one state, and another one has its own', async () => {
+  const scratch = new Scratch().init()
+  const start = () => new LineProcess(envOf(scratch), { args: ['cat-file', '--batch-check'], cwd: scratch.root })
+  const kept = new KeptProcess()
+  const first = kept.of('one', start)
+  const asking = first.ask('none\n', 2)
+  expect(kept.of('one', start)).toBe(first)
+  const other = kept.of('two', start)
+  await expect(asking).rejects.toMatchObject({ code: 'INTERNAL' })
+  expect(await other.ask('none\n', 1)).toEqual(['none missing'])
+  kept.close()
 })
