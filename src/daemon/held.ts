@@ -59,6 +59,8 @@ export class Held implements LiveScan, HeldWorktree {
   state: HeldState = { watching: false, why: 'just started', misses: 0, lastMode: null, lastMs: 0 }
   log: (message: string, details?: object) => void = () => undefined
   onChange: (path: string) => void = () => undefined
+  /** Waits until nobody's work is under way. */
+  others: () => Promise<unknown> = async () => undefined
 
   constructor(context: Context) {
     this.#context = context
@@ -113,7 +115,7 @@ export class Held implements LiveScan, HeldWorktree {
   async stop(): Promise<void> {
     if (this.#timer) clearTimeout(this.#timer)
     try {
-      await this.#flush()
+      await this.#flush(async () => undefined)
     } finally {
       this.#barrier.stop()
       this.#head?.close()
@@ -239,11 +241,11 @@ export class Held implements LiveScan, HeldWorktree {
 
   async #idle(): Promise<void> {
     await this.#sweep()
-    await this.#flush()
+    await this.#flush(this.others)
   }
 
   /** What is only in memory goes to disk, for those who come without the daemon; and what is written is synced, while nobody waits. */
-  async #flush(): Promise<void> {
+  async #flush(others: () => Promise<unknown>): Promise<void> {
     if (!this.#dirty || !this.#cache) return
     await locked(this.#context, { command: 'daemon flush', wait: 2000 }, async () => {
       if (!this.#dirty || !this.#cache || !this.#sameOnDisk()) return
@@ -251,7 +253,7 @@ export class Held implements LiveScan, HeldWorktree {
       this.#onDisk = this.#print()
       this.#dirty = false
     })
-    await this.#context.store.objects.syncFreshInSteps()
+    await this.#context.store.objects.syncFreshInSteps(others)
   }
 
   /** Looks for what the events missed; a miss turns the fast path off. */

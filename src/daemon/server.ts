@@ -103,6 +103,7 @@ export class Daemon {
     this.#idle = new IdleWork(env, { root: worktree.root, gitDir: store.gitDir, log })
     this.#auto = new AutoTurns(() => this.held.context(env), log)
     this.#door = new HookDoor(env, { worktreeDir: store.worktreeDir, carryOut: (call) => this.#hook(call), log })
+    this.held.others = () => this.#queue
     this.held.onChange = (path) => {
       options.onChange?.(path)
       this.#auto.changed((work) => this.enqueue(() => this.#autoTurn(work)))

@@ -258,3 +258,25 @@ export async function findByMarker(store: Store, marker: string): Promise<Checkp
   }
   return null
 }
+
+/** The turn's first checkpoint with that message id, back from a tip. One that remembers reads each checkpoint once. */
+export async function findPrompt(store: Store, tip: Checkpoint, messageId: string): Promise<Checkpoint | null> {
+  const isIt = (one: Checkpoint) => one.kind === 'before' && one.messageId === messageId
+  if (store.remembers && tip.seq <= MOST_KNOWN) return (await readChain(store, tip.id)).findLast(isIt) ?? null
+  const out = await store.git([
+    'rev-list',
+    '--first-parent',
+    '--fixed-strings',
+    '--grep=Ckpt-Kind: before',
+    '--grep=Ckpt-Message-Id: ',
+    '--all-match',
+    tip.id,
+    '--',
+  ])
+  for (const id of out.toString('latin1').split('\n')) {
+    if (id === '') continue
+    const one = await readCheckpoint(store, id as Oid)
+    if (isIt(one)) return one
+  }
+  return null
+}

@@ -212,8 +212,8 @@ export class ObjectStore {
     this.#fresh = []
   }
 
-  /** The same a few at a time, for one who has others to serve meanwhile. */
-  async syncFreshInSteps(): Promise<void> {
+  /** The same a few at a time, for one who has others to serve meanwhile: `others` waits until they are served. */
+  async syncFreshInSteps(others: () => Promise<unknown>): Promise<void> {
     this.flush()
     syncPacks(this.#env, this.#gitDir)
     this.#fresh.sort() // those of a directory together
@@ -221,6 +221,7 @@ export class ObjectStore {
       this.#sync(this.#fresh.slice(0, STEP))
       this.#fresh = this.#fresh.slice(STEP)
       await setImmediate()
+      await others()
     }
   }
 

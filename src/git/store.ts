@@ -100,6 +100,10 @@ export class Store {
     }
   }
 
+  get remembers(): boolean {
+    return this.#memory !== null
+  }
+
   async refs(...prefixes: string[]): Promise<RefTip[]> {
     const memory = this.#memory
     if (!memory) return listRefs(this.#env, this.gitDir, this.vars, prefixes)

@@ -3,10 +3,10 @@
 import type { Beside } from '../core/beside.ts'
 import type { Checkpoint, PromptKind, TurnStatus } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
-import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
+import type { SessionId, TurnNumber } from '../core/ids.ts'
 import { react, sessionState } from '../core/machine.ts'
 import { runningTurn, type Timeline, type Turn } from '../core/timeline.ts'
-import { findByMarker, readCheckpoint, type WorktreeRefs } from '../git/history.ts'
+import { findByMarker, findPrompt, type WorktreeRefs } from '../git/history.ts'
 import { type Context, headOf, locked } from './context.ts'
 import { markLate, markPrompt, markStep, markStop } from './mark-events.ts'
 import { besideOf, Recorder, type Snapshot, whileScanning } from './record.ts'
@@ -250,7 +250,9 @@ async function findRepeated(context: Context, timeline: Timeline, marker: Marker
   if (marker.event === 'prompt' && marker.messageId !== undefined) {
     const same = visible.find((turn) => turn.before.messageId === marker.messageId)
     if (same) return same.before
-    return timeline.boundary ? null : findOlderPrompt(context, timeline, marker.messageId)
+    const { tip } = timeline
+    const isAllRead = !tip || timeline.turns[0]?.number === 1
+    return timeline.boundary || isAllRead ? null : findPrompt(context.store, tip, marker.messageId)
   }
   if (marker.event !== 'step') return null
   const last = visible.at(-1)
@@ -265,26 +267,4 @@ async function findRepeated(context: Context, timeline: Timeline, marker: Marker
         c.tool === marker.tool,
     ) ?? null
   )
-}
-
-/** A message id that lies further back than the recent turns (git-rev-list(1) --grep). */
-async function findOlderPrompt({ store }: Context, timeline: Timeline, messageId: string): Promise<Checkpoint | null> {
-  const tip = timeline.tip
-  if (!tip || timeline.turns[0]?.number === 1) return null
-  const out = await store.git([
-    'rev-list',
-    '--first-parent',
-    '--fixed-strings',
-    '--grep=Ckpt-Kind: before',
-    '--grep=Ckpt-Message-Id: ',
-    '--all-match',
-    tip.id,
-    '--',
-  ])
-  for (const id of out.toString('latin1').split('\n')) {
-    if (id === '') continue
-    const checkpoint = await readCheckpoint(store, id as Oid)
-    if (checkpoint.messageId === messageId) return checkpoint
-  }
-  return null
 }

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import type { CheckpointMeta } from '../../src/core/checkpoint.ts'
+import type { Checkpoint, CheckpointMeta } from '../../src/core/checkpoint.ts'
 import type { Oid, SessionId, TurnNumber } from '../../src/core/ids.ts'
 import { type Env, realEnv } from '../../src/env.ts'
 import { createStore } from '../../src/git/frame.ts'
-import { readChain, readChainUntil, writeCheckpoint } from '../../src/git/history.ts'
+import { findPrompt, readChain, readChainUntil, writeCheckpoint } from '../../src/git/history.ts'
 import { Store } from '../../src/git/store.ts'
 import { Scratch } from '../support/scratch.ts'
 
@@ -68,4 +68,34 @@ test('a turn of hundreds of steps is not read again for each marker', async () =
   expect((await readChain(again(), chain.at(-1)!)).map((one) => JSON.stringify(one))).toEqual(written)
   execFileSync('git', [`--git-dir=${store.gitDir}`, 'fsck', '--full'], { stdio: 'ignore' })
   for (const one of [store, other]) one.close()
+})
+
+test('a prompt is found by its message id however far back; who remembers starts git for it once', async () => {
+  const { store, again, started } = await counted()
+  const beside = store.objects.write('blob', Buffer.from('beside'))
+  const chain: Checkpoint[] = []
+  for (let turn = 1; turn <= 5; turn++) {
+    const shared = { session: 's' as SessionId, turn: turn as TurnNumber, beside, time: '2026-01-01T00:00:00.000Z' }
+    for (const kind of ['before', 'after'] as const) {
+      const parents = chain.slice(-1).map(({ id }) => id)
+      const meta: CheckpointMeta = { ...shared, kind, seq: chain.length + 1, messageId: `m${turn}` }
+      chain.push(writeCheckpoint(store, store.trees.empty, parents, meta))
+    }
+  }
+  store.objects.write('tree', Buffer.alloc(0))
+  store.objects.flush()
+  const tip = chain.at(-1)!
+  const [forgetful, remembering] = [again(), again()]
+  remembering.remember()
+  for (const [from, times] of [
+    [forgetful, 3],
+    [remembering, 1],
+  ] as const) {
+    started.length = 0
+    expect((await findPrompt(from, tip, 'm1'))?.id).toBe(chain[0]!.id)
+    expect((await findPrompt(from, tip, 'm4'))?.id).toBe(chain[6]!.id)
+    expect(await findPrompt(from, tip, 'm')).toBe(null)
+    expect(started.filter((one) => one === 'rev-list')).toHaveLength(times)
+  }
+  remembering.close()
 })
