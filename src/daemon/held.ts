@@ -53,6 +53,7 @@ export class Held implements LiveScan, HeldWorktree {
   #swept = true
   /** When the snapshot that is under way began. */
   #began = 0
+  /** See {@link LiveScan}. */
   readonly rules = new KeptProcess()
   /** The last question for HEAD; `taken`: a call rests on it, and the next one asks again. */
   #asked: { at: number; head: Promise<HeadState>; taken: boolean } | null = null

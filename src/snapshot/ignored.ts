@@ -10,6 +10,11 @@ import type { Scan } from './scan.ts'
 const MOST_KEPT = 1000
 /** Fields that git gives for each name, with `--verbose`: the file of the rule, its line, the pattern, the name. */
 const FIELDS = 4
+/**
+ * A name at the root, after which git knows no rules but the root's and those outside: another directory may come in the
+ * place of one whose rules it has read.
+ */
+const FORGET = Buffer.from('./-\0')
 
 export interface Asked {
   names: ReadonlyMap<RelativePath, 'file' | 'directory'>
@@ -27,9 +32,11 @@ export async function askIgnored(
   signal: AbortSignal,
 ): Promise<Set<RelativePath> | null> {
   if (names.size === 0) return new Set()
-  const few = rules !== null && names.size <= MOST_KEPT
-  const answer = (few ? await askKept(scan, { names, rules }, signal) : null) ?? (await askOnce(scan, names, signal))
-  if (answer === null || signal.aborted) return null
+  const isKept = rules !== null && names.size <= MOST_KEPT
+  const known = isKept ? await askKept(scan, { names, rules }, signal) : null
+  if (signal.aborted) return null
+  const answer = known ?? (await askOnce(scan, names, signal))
+  if (answer === null) return null
   const found = new Set<RelativePath>()
   for (const path of answer) found.add(names.get(path) === 'directory' ? directoryKey(path) : path)
   // The configuration's own patterns are not in any file that git reads.
@@ -70,7 +77,8 @@ async function askKept(
   const kept = scan.rules?.of(rules, start)
   if (!kept) return null
   const late = new Promise<null>((resolve) => signal.addEventListener('abort', () => resolve(null), { once: true }))
-  const asking = kept.ask(question(names), names.size * FIELDS).catch(() => null)
+  const asked = Buffer.concat([question(names), FORGET])
+  const asking = kept.ask(asked, (names.size + 1) * FIELDS).catch(() => null)
   const fields = await Promise.race([asking, late])
   if (fields === null) return null
   return [...names.keys()].filter((_, i) => {
