@@ -32,6 +32,7 @@ export async function askIgnored(
   signal: AbortSignal,
 ): Promise<Set<RelativePath> | null> {
   if (names.size === 0) return new Set()
+  if (signal.aborted) return null
   const isKept = rules !== null && names.size <= MOST_KEPT
   const known = isKept ? await askKept(scan, { names, rules }, signal) : null
   if (signal.aborted) return null

@@ -144,3 +144,35 @@ test('a pack whose writer was killed before its index was there is no damage, an
   expect(fs.readdirSync(path.join(storeOf(scratch), 'unsynced'))).toEqual([])
   inStore(scratch, 'fsck', '--full')
 })
+
+test('who syncs in steps goes on only when the others are served, and to the end', async () => {
+  let synced = 0
+  const { objects } = bareStore('sha1', {
+    fsyncSync: (fd) => {
+      synced++
+      fs.fsyncSync(fd)
+    },
+  })
+  const COUNT = 20
+  for (let i = 0; i < COUNT; i++) {
+    objects.write('blob', Buffer.from(`${i}`))
+    objects.flush() // a file of its own each
+  }
+  const before: number[] = []
+  let serve = () => {}
+  const others = () =>
+    new Promise<void>((resolve) => {
+      before.push(synced)
+      serve = resolve
+    })
+  const syncing = objects.syncFreshInSteps(others)
+  for (let step = 1; step <= 3; step++) {
+    await expect.poll(() => before.length).toBe(step)
+    await new Promise(setImmediate)
+    expect(synced).toBe(before.at(-1)) // nothing while they are waited for
+    serve()
+  }
+  await syncing
+  expect(before[0]).toBeLessThan(COUNT)
+  expect(synced).toBeGreaterThanOrEqual(COUNT)
+})
