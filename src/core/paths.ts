@@ -81,3 +81,12 @@ export function shortList(paths: readonly string[]): string {
   const shown = paths.slice(0, 5).map((path) => printable(pathToText(path)))
   return paths.length > 5 ? `${shown.join(', ')} and ${paths.length - 5} more` : shown.join(', ')
 }
+
+/** The same with what is to be said of each. */
+export function reasonedList(paths: readonly { path: string; reason?: string }[]): string {
+  const most = 10
+  const shown = paths
+    .slice(0, most)
+    .map(({ path, reason }) => `${printable(pathToText(path))}${reason === undefined ? '' : ` (${reason})`}`)
+  return paths.length > most ? `${shown.join(', ')}, and ${paths.length - most} more` : shown.join(', ')
+}

@@ -1,7 +1,7 @@
 /** Commit: one clean commit, in the user's repository, of what a session's visible turns changed and nothing else. */
 import { CkptError, FIRST_TURN, reasonOf } from '../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
-import { pathToText, printable, shortList } from '../core/paths.ts'
+import { printable, reasonedList, shortList } from '../core/paths.ts'
 import { runningTurn, type Turn, visibleTurns } from '../core/timeline.ts'
 import { errno } from '../env.ts'
 import { tryGit } from '../git/process.ts'
@@ -159,8 +159,8 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
     committed: await committedSince(context, turns[0]?.before.head ?? null, head.head),
   })
   if (conflicts.size > 0) {
-    const shown = [...conflicts].slice(0, 10).map(([path, why]) => `${printable(pathToText(path))} (${why})`)
-    throw new CkptError('CONFLICT', `Refused, nothing was committed: ${shown.join(', ')}.`, {
+    const shown = reasonedList([...conflicts].map(([path, reason]) => ({ path, reason })))
+    throw new CkptError('CONFLICT', `Refused, nothing was committed: ${shown}.`, {
       paths: [...conflicts.keys()],
       hints: ['git add -p && git commit   (choose by hand)', `ckpt diff --session ${printable(session)}`],
     })

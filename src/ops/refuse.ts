@@ -1,16 +1,14 @@
 /** A plan with conflicts is refused whole, with the ways out that work. */
 import { CkptError } from '../core/errors.ts'
-import { pathToText, printable } from '../core/paths.ts'
+import { reasonedList } from '../core/paths.ts'
 import { type FileAction, isInTheWay, isUnkept } from '../core/plan.ts'
 
 /** @throws CkptError CONFLICT when any path conflicts: then nothing at all is written */
 export function refuseConflicts(actions: readonly FileAction[], verb: string, detail: Record<string, unknown>): void {
   const conflicts = actions.filter((action) => action.action === 'conflict')
   if (conflicts.length === 0) return
-  const shown = conflicts.slice(0, 10).map((action) => `${printable(pathToText(action.path))} (${action.reason})`)
   const isTurns = verb === 'undo' || verb === 'redo'
-  const more = conflicts.length > 10 ? `, and ${conflicts.length - 10} more` : ''
-  throw new CkptError('CONFLICT', `Refused, nothing was written by ${verb}: ${shown.join(', ')}${more}.`, {
+  throw new CkptError('CONFLICT', `Refused, nothing was written by ${verb}: ${reasonedList(conflicts)}.`, {
     paths: conflicts.map((action) => action.path),
     hints: [
       `ckpt ${verb} … --dry-run   (the whole plan)`,

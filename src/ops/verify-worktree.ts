@@ -1,7 +1,7 @@
 /** Verify, the disk: every file of the worktree read and hashed against the newest checkpoint. Believes no cache, writes nothing. */
 import { splitNul, uncoveredAt } from '../core/beside.ts'
 import { CkptError } from '../core/errors.ts'
-import { isRepresentable, pathToText, printable, type RelativePath } from '../core/paths.ts'
+import { isRepresentable, type RelativePath, reasonedList } from '../core/paths.ts'
 import { runGit } from '../git/process.ts'
 import { Directories } from '../snapshot/directories.ts'
 import { behindSymlink, isStats, look, permissions, readPath } from '../snapshot/disk.ts'
@@ -32,11 +32,13 @@ export async function verifyWorktree(context: Context): Promise<string> {
   ]
   const id = newest.id.slice(0, 10)
   if (different.length === 0) return `${files.size} files are as in checkpoint ${id}`
-  const named = different.slice(0, 10).map(({ path, how }) => `${printable(pathToText(path))} (${how})`)
-  const more = different.length > 10 ? `, and ${different.length - 10} more` : ''
-  throw new CkptError('VERIFY_FAILED', `not as in checkpoint ${id}: ${named.join(', ')}${more}`, {
-    paths: different.map(({ path }) => path),
-  })
+  throw new CkptError(
+    'VERIFY_FAILED',
+    `not as in checkpoint ${id}: ${reasonedList(different.map(({ path, how }) => ({ path, reason: how })))}`,
+    {
+      paths: different.map(({ path }) => path),
+    },
+  )
 }
 
 type FileMap = Awaited<ReturnType<Context['store']['trees']['files']>>

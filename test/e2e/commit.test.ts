@@ -133,11 +133,15 @@ test('what the person committed by hand is not committed again; what is undone i
 })
 
 test('changes that overlap with the person’s own are refused by name, and nothing moves'.replace('’', "'"), () => {
-  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'b\n' })
-  scratch.write({ 'a.txt': 'mine\n' })
-  scratch.turn('work', () => scratch.write({ 'a.txt': 'mine, and the agent\n', 'b.txt': 'two\n' }))
+  const names = Array.from({ length: 12 }, (_, i) => `f${String(i).padStart(2, '0')}`)
+  const all = (text: string) => Object.fromEntries(names.map((name) => [name, text]))
+  const scratch = new Scratch().init({ ...all('one\n'), 'b.txt': 'b\n' })
+  scratch.write(all('mine\n'))
+  scratch.turn('work', () => scratch.write({ ...all('mine, and the agent\n'), 'b.txt': 'two\n' }))
   const state = scratch.gitState()
-  expect(commit(scratch)).toMatchObject({ code: 4, json: { error: { code: 'CONFLICT', paths: ['a.txt'] } } })
+  const { code, json } = commit(scratch)
+  expect([code, json.error.code, json.error.paths]).toEqual([4, 'CONFLICT', names])
+  expect(json.error.message).toMatch(/^Refused, nothing was committed: f00 \(.*f09 \([^)]+\), and 2 more\.$/)
   expect(scratch.gitState()).toEqual(state)
 })
 
