@@ -28,6 +28,24 @@ export async function readIntendedPaths({ env, worktree }: Context): Promise<Set
   return new Set(out.toString('latin1').split('\0'))
 }
 
+/** Options of git-update-index(1) that mark an entry. */
+const MARKS = ['--assume-unchanged', '--skip-worktree'] as const
+
+/** The paths that bear each of the marks a person can give an entry of the index. */
+export async function readMarkedPaths({ env, worktree }: Context): Promise<Map<(typeof MARKS)[number], Set<string>>> {
+  const out = await runGit(env, { args: ['ls-files', '-v', '-z'], cwd: worktree.root })
+  const [assumed, skipped] = [new Set<string>(), new Set<string>()]
+  for (const row of out.toString('latin1').split('\0')) {
+    const [tag = '', path] = [row[0], row.slice(2)]
+    if (/[a-z]/.test(tag)) assumed.add(path)
+    if (/s/i.test(tag)) skipped.add(path)
+  }
+  return new Map([
+    [MARKS[0], assumed],
+    [MARKS[1], skipped],
+  ])
+}
+
 function readRows(text: string, row: RegExp): Map<string, Entry> {
   const found = new Map<string, Entry>()
   for (const line of text.split('\0')) {

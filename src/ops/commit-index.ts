@@ -10,6 +10,7 @@ import {
   readHeadEntries,
   readIndexEntries,
   readIntendedPaths,
+  readMarkedPaths,
   sameEntry,
 } from './commit-entries.ts'
 import { type CommitBlobs, mergeEntries } from './commit-tree.ts'
@@ -67,8 +68,19 @@ export async function refreshIndex(context: Context, { before, entries, blobs }:
     }
   }
   await blobs.publish(edits.values())
-  if (edits.size > 0) {
-    await runUsersGit(env, { args: ['update-index', '-z', '--index-info'], cwd, input: indexInfo(edits, made) })
-  }
+  if (edits.size > 0) await setEntries(context, edits, made)
   await tryUsersGit(env, { args: ['update-index', '-q', '--refresh'], cwd }) // exits 1 where files differ
+}
+
+/** An entry that is set anew loses its marks; those that stay get them back. */
+async function setEntries(context: Context, edits: ReadonlyMap<string, Entry>, made: Oid): Promise<void> {
+  const { env, worktree } = context
+  const cwd = worktree.root
+  const marked = await readMarkedPaths(context)
+  await runUsersGit(env, { args: ['update-index', '-z', '--index-info'], cwd, input: indexInfo(edits, made) })
+  for (const [mark, paths] of marked) {
+    const again = [...edits].flatMap(([path, entry]) => (entry && paths.has(path) ? [`${path}\0`] : []))
+    const input = Buffer.from(again.join(''), 'latin1')
+    if (again.length > 0) await runUsersGit(env, { args: ['update-index', mark, '-z', '--stdin'], cwd, input })
+  }
 }

@@ -229,6 +229,28 @@ test('where executable bits mean nothing (core.fileMode), those that git knows a
   ).toEqual(['100644 new.txt', '100644 plain.txt', '100755 run.sh'])
 })
 
+test('marks that a person gave entries of the index stay on what is committed', () => {
+  const names = ['assumed', 'both', 'gone', 'plain', 'skipped', 'tab\there']
+  const scratch = new Scratch().init(Object.fromEntries(names.map((name) => [name, 'one\n'])))
+  scratch.git('update-index', '--assume-unchanged', 'assumed', 'both', 'gone', 'tab\there')
+  scratch.git('update-index', '--skip-worktree', 'skipped', 'both')
+  scratch.turn('work', () => {
+    scratch.write(Object.fromEntries(names.map((name) => [name, 'two\n'])))
+    scratch.remove('gone')
+  })
+  expect(commit(scratch).code).toBe(0)
+  expect(scratch.git('ls-files', '-v', '-z').split('\0')).toEqual([
+    'h assumed',
+    's both',
+    'H plain',
+    'S skipped',
+    'h tab\there',
+    '',
+  ])
+  expect(scratch.git('diff', '--cached', '--name-only')).toBe('')
+  expect(scratch.git('show', 'HEAD:both')).toBe('two\n')
+})
+
 test('two sessions: each commits its own', () => {
   const scratch = new Scratch().init({ 'a.txt': lines() })
   scratch.turn('one', () => scratch.write({ 'a.txt': lines([3, 'x']), 'x.txt': 'x\n' }), 'x')
