@@ -86,7 +86,7 @@ function strength(window: Window, path: string): number {
 export type Claim =
   | { kind: 'mine'; step: number | null }
   | { kind: 'ambiguous'; step: number | null; with: string }
-  | { kind: 'theirs' }
+  | { kind: 'theirs'; window: Window }
   | { kind: 'unclaimed' }
 
 /** Whose a path's change in a segment is. */
@@ -105,9 +105,9 @@ export function claimOf(path: string, segment: Segment, mine: readonly Window[],
     const foreign = strength(window, path)
     if (foreign > (other?.strength ?? 0)) other = { window, strength: foreign }
   }
-  if (!best) return { kind: other ? 'theirs' : 'unclaimed' }
+  if (!best) return other ? { kind: 'theirs', window: other.window } : { kind: 'unclaimed' }
   if (!other || best.strength > other.strength) return { kind: 'mine', step: best.window.step }
-  if (other.strength > best.strength) return { kind: 'theirs' }
+  if (other.strength > best.strength) return { kind: 'theirs', window: other.window }
   return { kind: 'ambiguous', step: best.window.step, with: other.window.session }
 }
 

@@ -12,8 +12,10 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     const [path] = worktreePaths(context, cwd, [String(args.file)])
     const lines = await blame(context, path!, text(args, 'session'))
     const { warnings } = context
-    const rows = lines.map(({ line, text: content, turn, prompt }) => [
+    const several = new Set(lines.flatMap(({ session }) => session ?? [])).size > 1
+    const rows = lines.map(({ line, text: content, turn, session, prompt }) => [
       turn === null ? colors.dim('-') : colors.bold(String(turn)),
+      ...(several ? [colors.dim(printable((session ?? '').slice(0, 12)))] : []),
       colors.dim(printable((prompt ?? '').slice(0, 30))),
       colors.dim(String(line)),
       content.split('\t').map(printable).join('  '),
