@@ -62,8 +62,8 @@ export async function parseQuickly(argv: readonly string[]): Promise<Parsed | nu
 }
 
 function readArguments(entry: CommandEntry, given: string[]): Arguments | null {
-  const dashes = given.indexOf('--')
-  if (dashes >= 0 && entry.rest === undefined) return null
+  // Where the command has nothing of its own to follow `--`, that only ends the options.
+  const dashes = entry.rest === undefined ? -1 : given.indexOf('--')
   const argv = dashes < 0 ? given : given.slice(0, dashes)
   const own = Object.entries(entry.options ?? {})
   const names = own.filter(([, option]) => option.positional).map(([name]) => name)

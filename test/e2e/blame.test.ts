@@ -17,6 +17,16 @@ test('each line has its turn and prompt; what was there before, or came by hand,
   expect(scratch.tryCkpt('blame', 'nowhere.txt')).toMatchObject({ code: 3, document: { error: { code: 'NOT_FOUND' } } })
 })
 
+test('a name that looks like an option comes after --', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('Make it', () => scratch.write({ '--json': 'one\n' }))
+  const { code, stdout } = scratch.run(['blame', '--json', '--', '--json'])
+  expect([code, JSON.parse(stdout).lines]).toMatchObject([0, [{ text: 'one', turn: 1 }]])
+  expect(scratch.run(['blame', '--', '--json']).stdout).toMatch(/^1 +Make it +1 +one\n$/)
+  expect(scratch.run(['blame', '--', '--json', 'a.txt'])).toMatchObject({ code: 2 })
+  expect(scratch.run(['status', '--', 'a.txt'])).toMatchObject({ code: 2 })
+})
+
 test('steps count for their turn; undone turns do not count', () => {
   const scratch = new Scratch().init({ 'a.txt': 'old\n' })
   scratch.ckpt('mark', 'prompt', '--session', 's', '--text', 'By steps')
