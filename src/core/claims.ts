@@ -58,6 +58,11 @@ export function windowsOf(turn: Turn, all: readonly Checkpoint[]): Window[] {
   })
 }
 
+/** The turns that were at work for a part of the time between two sequence numbers. */
+export function turnsDuring(turns: readonly Turn[], from: number, to: number): Turn[] {
+  return turns.filter(({ before, after }) => before.seq < to && (after?.seq ?? Number.POSITIVE_INFINITY) > from)
+}
+
 /** The turn's time, cut at every checkpoint of the worktree. What an undo or redo did in between is nobody's and left out. */
 export function segmentsOf(turn: Turn, all: readonly Checkpoint[], until: number): Segment[] {
   const inside = all.filter((c) => c.seq >= turn.before.seq && c.seq <= until).sort((a, b) => a.seq - b.seq)

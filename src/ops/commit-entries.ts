@@ -28,11 +28,8 @@ export async function readIntendedPaths({ env, worktree }: Context): Promise<Set
   return new Set(out.toString('latin1').split('\0'))
 }
 
-/** Options of git-update-index(1) that mark an entry. */
-const MARKS = ['--assume-unchanged', '--skip-worktree'] as const
-
-/** The paths that bear each of the marks a person can give an entry of the index. */
-export async function readMarkedPaths({ env, worktree }: Context): Promise<Map<(typeof MARKS)[number], Set<string>>> {
+/** The marks that a person can give an entry of the index, as options of git-update-index(1), and the paths that bear them. */
+export async function readMarkedPaths({ env, worktree }: Context): Promise<[option: string, paths: Set<string>][]> {
   const out = await runGit(env, { args: ['ls-files', '-v', '-z'], cwd: worktree.root })
   const [assumed, skipped] = [new Set<string>(), new Set<string>()]
   for (const row of out.toString('latin1').split('\0')) {
@@ -40,10 +37,10 @@ export async function readMarkedPaths({ env, worktree }: Context): Promise<Map<(
     if (/[a-z]/.test(tag)) assumed.add(path)
     if (/s/i.test(tag)) skipped.add(path)
   }
-  return new Map([
-    [MARKS[0], assumed],
-    [MARKS[1], skipped],
-  ])
+  return [
+    ['--assume-unchanged', assumed],
+    ['--skip-worktree', skipped],
+  ]
 }
 
 function readRows(text: string, row: RegExp): Map<string, Entry> {

@@ -5,7 +5,7 @@
  */
 import { diffArrays } from 'diff'
 import type { Checkpoint } from '../core/checkpoint.ts'
-import { type Claim, claimOf, windowsOf } from '../core/claims.ts'
+import { type Claim, claimOf, turnsDuring, windowsOf } from '../core/claims.ts'
 import { type Oid, parseOid, type SessionId } from '../core/ids.ts'
 import { pathFromText, pathToText, type RelativePath } from '../core/paths.ts'
 import type { Timeline, Turn } from '../core/timeline.ts'
@@ -145,12 +145,13 @@ export class LineOrigins {
       ({ before, after }) => before.seq < to.seq && to.seq <= (after?.seq ?? Number.POSITIVE_INFINITY),
     )
     const mine = turn ? windowsOf(turn, checkpoints) : []
-    const theirs = foreignTurns.flatMap((one) => windowsOf(one, checkpoints))
+    const others = turnsDuring(foreignTurns, from.seq, to.seq)
+    const theirs = others.flatMap((one) => windowsOf(one, checkpoints))
     const ownerOf = (claim: Claim): Turn | null => {
       if (claim.kind === 'mine' || claim.kind === 'ambiguous') return turn ?? null
       if (claim.kind === 'unclaimed') return null
       const { session, turnId } = claim.window
-      return foreignTurns.find((one) => one.session === session && one.id === turnId) ?? null
+      return others.find((one) => one.session === session && one.id === turnId) ?? null
     }
     const meanwhile = checkpoints.filter(
       (one) => one.seq > from.seq && one.seq < to.seq && (one.session !== to.session || one.result === true),

@@ -1,7 +1,7 @@
 /** What a turn changed, told apart from what others changed while it ran. */
 import { type UncoveredReason, uncoveredChanges } from '../core/beside.ts'
 import type { Checkpoint } from '../core/checkpoint.ts'
-import { type ClaimedTransition, claimOf, joinTransitions, segmentsOf, windowsOf } from '../core/claims.ts'
+import { type ClaimedTransition, claimOf, joinTransitions, segmentsOf, turnsDuring, windowsOf } from '../core/claims.ts'
 import type { RelativePath } from '../core/paths.ts'
 import type { Transition } from '../core/state.ts'
 import type { Timeline, Turn } from '../core/timeline.ts'
@@ -60,9 +60,7 @@ export class ChangeReader {
     // A turn that goes on from its middle ends with the last step it kept.
     const end = turn.after?.cut ? turn.checkpoints.at(-2)! : last
     const mine = windowsOf(turn, activity.checkpoints)
-    const meanwhile = activity.foreignTurns.filter(
-      ({ before, after }) => before.seq < end.seq && (after?.seq ?? Number.POSITIVE_INFINITY) > turn.before.seq,
-    )
+    const meanwhile = turnsDuring(activity.foreignTurns, turn.before.seq, end.seq)
     const theirs = meanwhile.flatMap((other) => windowsOf(other, activity.checkpoints))
     const parts: ClaimedTransition[] = []
     for (const segment of segmentsOf(turn, activity.checkpoints, end.seq)) {
