@@ -47,7 +47,7 @@ const program = `${fresh}/cli`
 await build({
   ...common,
   banner: {},
-  entryPoints: { program: 'src/cli/program.ts' },
+  entryPoints: { program: 'src/cli/program.ts', 'hook-log': 'src/ops/hook-log.ts' },
   outdir: program,
   outExtension: { '.js': '.cjs' },
   splitting: true,
@@ -79,7 +79,10 @@ await build({
     {
       name: 'the program apart',
       setup: ({ onResolve }) =>
-        onResolve({ filter: /^\.\/program\.ts$/ }, () => ({ path: './program.cjs', external: true })),
+        onResolve({ filter: /\/(program|hook-log)\.ts$/ }, ({ path: name }) => ({
+          path: `./${path.basename(name, '.ts')}.cjs`,
+          external: true,
+        })),
     },
   ],
 })

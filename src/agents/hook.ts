@@ -4,6 +4,7 @@ import type { Env } from '../env.ts'
 import { removeIfThere } from '../git/whole-file.ts'
 import type { Context } from '../ops/context.ts'
 import { closeContext, openContext } from '../ops/context.ts'
+import { readInput } from '../ops/hook-input.ts'
 import { logHookError, stateLog } from '../ops/hook-log.ts'
 import type { MarkResult } from '../ops/mark.ts'
 import type { Agent } from './agent.ts'
@@ -34,8 +35,6 @@ const DEADLINE = 0.8
 const LAST_MOMENT = 0.9
 /** Milliseconds after which a payload that was handed over may have been overtaken. */
 const SLOW = 1000
-/** Milliseconds: payloads come at once. */
-const INPUT = 5000
 
 class Interrupted extends Error {}
 
@@ -85,7 +84,7 @@ async function hear(
         hints: ['ckpt agent status'],
       })
     }
-    payload = given ?? (notified ? Buffer.from(event ?? '') : await within(readAll(env.stdin), INPUT))
+    payload = given ?? (notified ? Buffer.from(event ?? '') : await readInput(env.stdin))
     const value = parse(payload)
     const named = eventIn(value) ?? event
     where = named === undefined ? name : `${name} ${named}`
@@ -116,13 +115,6 @@ async function hear(
   }
   if (progress.told !== undefined && agent?.inform) return agent.inform(progress.told)
   return agent?.answer?.(event) ?? null
-}
-
-async function readAll(stdin: Env['stdin']): Promise<Buffer> {
-  if (stdin.isTTY) return Buffer.alloc(0)
-  const chunks: Buffer[] = []
-  for await (const chunk of stdin) chunks.push(Buffer.from(chunk))
-  return Buffer.concat(chunks)
 }
 
 /** @throws CkptError BAD_MARKER */

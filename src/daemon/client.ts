@@ -1,5 +1,6 @@
 /** Handing a command line to the worktree's daemon, if there is one. */
 import type { Env } from '../env.ts'
+import { readInput } from '../ops/hook-input.ts'
 import { callDaemon } from './call.ts'
 import { isAlive, quickWorktreeDir, readInfo } from './place.ts'
 import type { CliAnswer, CliCall } from './protocol.ts'
@@ -21,8 +22,6 @@ const PATIENCE = 60_000
 /** The same for an agent's hook: whose time has to do for the work as well, should nothing come. */
 const HOOK_PATIENCE = 5000
 const NO_TERMINAL = { terminal: false, columns: 80 }
-/** Milliseconds for an agent to send its payload. */
-const INPUT = 5000
 
 /** What the daemon answered, or the command line that the caller is to run itself; `input`: what standard input held. */
 export type Routed = { answer: CliAnswer } | { run: readonly string[]; input?: Buffer }
@@ -82,23 +81,6 @@ export async function throughDaemon(env: Env, argv: readonly string[], version: 
 
 /** An id that nobody else has: two do not begin at the same time in the same process. The random numbers of crypto take long to load. */
 const onceOnly = ({ pid, now, monotonic }: Env) => `${pid}-${now().toString(36)}-${monotonic().toString(36)}`
-
-/** All of standard input, or what came of it in time. */
-function readInput(stdin: Env['stdin']): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer)
-      stdin.pause() // or it would keep us
-      resolve(Buffer.concat(chunks))
-    }
-    const timer = setTimeout(done, INPUT)
-    if (stdin.isTTY) return done()
-    stdin.on('data', (chunk: Buffer) => chunks.push(Buffer.from(chunk)))
-    stdin.on('end', done)
-    stdin.on('error', done)
-  })
-}
 
 /** A second undo would be another one: nothing is done again that may have been done. */
 function lost(command: string, json: boolean): CliAnswer {

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { hookLog, storeOf } from '../support/agents.ts'
 import { startDaemon } from '../support/daemon.ts'
-import { type Json, type Ran, Scratch } from '../support/scratch.ts'
+import { type Json, PROGRAM, type Ran, Scratch } from '../support/scratch.ts'
 
 const CLIENT = path.resolve(import.meta.dirname, '../../bin/ckpt-hook')
 const SILENT = { code: 0, stdout: '', stderr: '' }
@@ -34,10 +34,12 @@ interface Options {
   vars?: Record<string, string>
   cwd?: string
   agent?: string[]
+  /** Standard input stays open when the payload is through. */
+  open?: boolean
 }
 
 function later(scratch: Scratch, payload: unknown, options: Options = {}): Promise<Ran> {
-  const { client = CLIENT, shell = [], vars = {}, cwd = scratch.root, agent = ['claude'] } = options
+  const { client = CLIENT, shell = [], vars = {}, cwd = scratch.root, agent = ['claude'], open } = options
   const [command, ...args] = [...shell, client, ...agent]
   return new Promise((resolve, reject) => {
     const child = spawn(command!, args, { cwd, env: { ...scratch.vars, ...vars } })
@@ -51,7 +53,9 @@ function later(scratch: Scratch, payload: unknown, options: Options = {}): Promi
     child.on('error', reject)
     child.on('close', (code) => resolve({ code: code ?? 128, stdout, stderr }))
     child.stdin.on('error', () => undefined)
-    child.stdin.end(typeof payload === 'string' ? payload : JSON.stringify(payload))
+    const text = typeof payload === 'string' ? payload : JSON.stringify(payload)
+    if (open) child.stdin.write(text)
+    else child.stdin.end(text)
   })
 }
 
@@ -346,4 +350,14 @@ test('the Node program asks the daemon too, and does it itself when no answer co
   for (let i = 0; i < 100 && !scratch.ckpt('daemon', 'status').watching; i++)
     await new Promise((r) => setTimeout(r, 50))
   expect(calls(scratch)).toEqual(['t1', 't2'])
+})
+
+test.each([
+  ['with the daemon', []],
+  ['without it', ['--no-daemon']],
+])('the Node program ends though the agent keeps its end of standard input open, %s', async (_, more) => {
+  const { scratch } = prompted()
+  const options = { client: PROGRAM, agent: ['hook', 'claude', ...more], open: true }
+  expect(await later(scratch, call(scratch, 't1'), options)).toEqual(SILENT)
+  expect(calls(scratch)).toEqual(['t1'])
 })
