@@ -361,3 +361,14 @@ test.each([
   expect(await later(scratch, call(scratch, 't1'), options)).toEqual(SILENT)
   expect(calls(scratch)).toEqual(['t1'])
 })
+
+test('an error in the Node program that nobody catches is in the log, and the agent goes on', async () => {
+  const { scratch } = prompted()
+  const broken = path.join(scratch.base, 'broken.cjs')
+  fs.writeFileSync(broken, "setImmediate(() => { throw new Error('out of nowhere') })\n")
+  const vars = { NODE_OPTIONS: `--require=${broken}` }
+  const options = { client: PROGRAM, agent: ['hook', 'claude'], vars, open: true }
+  expect(await later(scratch, '{', options)).toEqual(SILENT)
+  const log = path.join(scratch.home, 'state/ckpt/hook.log')
+  expect(fs.readFileSync(log, 'utf8')).toContain('"message":"out of nowhere"')
+})
