@@ -12,6 +12,7 @@ export type Files = Pick<
   | 'accessSync'
   | 'chmodSync'
   | 'closeSync'
+  | 'copyFileSync'
   | 'existsSync'
   | 'fstatSync'
   | 'fsyncSync'

@@ -1,15 +1,10 @@
-/**
- * Bisect: the first turn that makes a command fail. Each state is laid out in a directory of its own; the worktree is
- * not touched. What is ignored there (dependencies, say) is linked in from the worktree.
- */
+/** Bisect: the first turn that makes a command fail. Each state is laid out in a directory of its own; the worktree is not touched. */
 import type { Checkpoint } from '../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../core/errors.ts'
 import type { SessionId, TurnNumber } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { type Turn, visibleTurns } from '../core/timeline.ts'
-import { type Env, errno, lstatIfThere } from '../env.ts'
-import { native } from '../snapshot/disk.ts'
-import { viewOf } from '../snapshot/view.ts'
+import { exitCodeAt } from './bisect-state.ts'
 import type { Context } from './context.ts'
 import { chooseSession, loadTimeline, readRefs } from './sessions.ts'
 
@@ -20,7 +15,7 @@ export interface BisectResult {
   runs: number
 }
 
-/** @throws CkptError NOT_FOUND when the command fails at no turn, or before the first one already */
+/** @throws CkptError NOT_FOUND when no turn made it fail: it never fails, failed before the first one, or began to between two turns */
 export async function bisect(
   context: Context,
   { command, session: wanted }: { command: readonly string[]; session: string | undefined },
@@ -37,7 +32,7 @@ export async function bisect(
   const fails = async (checkpoint: Checkpoint) => {
     runs++
     context.env.progress(`bisecting: run ${runs}`)
-    return runAt(context, checkpoint, command)
+    return (await exitCodeAt(context, checkpoint, command)) !== 0
   }
   if (!(await fails(last.after!))) {
     throw new CkptError(
@@ -60,70 +55,15 @@ export async function bisect(
     if (await fails(turns[middle]!.after!)) high = middle
     else low = middle + 1
   }
-  return { session, turn: turns[high]!.number, runs, found: turns[high]! }
+  const [before, found] = [turns[high - 1]?.after, turns[high]!]
+  if (before && !isSameState(before, found.before) && (await fails(found.before))) {
+    throw new CkptError(
+      'NOT_FOUND',
+      `No turn made it fail: it passes after turn ${before.turn} and fails before turn ${found.number} of session ${printable(session)}. What changed in between is not the session's work.`,
+      { hints: [`ckpt diff ${before.turn}:after ${found.number}:before`] },
+    )
+  }
+  return { session, turn: found.number, runs, found }
 }
 
-/** Whether the command fails in that state. @throws CkptError USAGE when it cannot be run at all */
-async function runAt(context: Context, checkpoint: Checkpoint, command: readonly string[]): Promise<boolean> {
-  const { env, store } = context
-  const directory = `${store.worktreeDir}/tmp/bisect-${env.random(6)}`
-  env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
-  try {
-    await layOut(context, checkpoint, directory)
-    return (await exitOf(env, command, directory)) !== 0
-  } finally {
-    removeTree(env, directory)
-  }
-}
-
-async function layOut({ env, store, worktree }: Context, checkpoint: Checkpoint, directory: string): Promise<void> {
-  const { files } = env
-  const view = await viewOf(store, checkpoint)
-  for (const [path, entry] of await store.trees.files(view.tree)) {
-    const at = native(directory, path)
-    const slash = path.lastIndexOf('/')
-    if (slash > 0) files.mkdirSync(native(directory, path.slice(0, slash)), { recursive: true })
-    const bytes = await store.objects.get(entry.oid, 'blob')
-    const state = view.fileState(path, entry)
-    if (entry.mode === '120000') files.symlinkSync(bytes, at)
-    else files.writeFileSync(at, bytes, { mode: state.kind === 'present' ? state.mode : 0o644 })
-  }
-  for (const path of view.beside.emptyDirectories) files.mkdirSync(native(directory, path), { recursive: true })
-  for (const path of view.beside.ignored.keys()) {
-    const bare = path.endsWith('/') ? path.slice(0, -1) : path
-    const parent = bare.includes('/') ? native(directory, bare.slice(0, bare.lastIndexOf('/'))) : directory
-    if (!files.existsSync(native(worktree.root, bare)) || !files.existsSync(parent)) continue
-    if (!lstatIfThere(files, native(directory, bare)))
-      files.symlinkSync(native(worktree.root, bare), native(directory, bare))
-  }
-}
-
-function exitOf(env: Env, command: readonly string[], cwd: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const child = env.spawn(command[0]!, command.slice(1), {
-      cwd,
-      env: env.vars as NodeJS.ProcessEnv,
-      stdio: ['ignore', 2, 2],
-    })
-    child.on('error', (cause) => {
-      const missing = errno(cause) === 'ENOENT'
-      reject(
-        new CkptError(
-          'USAGE',
-          `${printable(command[0]!)} could not be run${missing ? ': there is no such program' : ''}. Nothing was changed.`,
-          { cause },
-        ),
-      )
-    })
-    child.on('close', (code) => resolve(code ?? 1))
-  })
-}
-
-function removeTree(env: Env, root: string, below = ''): void {
-  for (const entry of env.files.readdirSync(native(root, below), { withFileTypes: true, encoding: 'latin1' })) {
-    const path = below === '' ? entry.name : `${below}/${entry.name}`
-    if (entry.isDirectory()) removeTree(env, root, path)
-    else env.files.unlinkSync(native(root, path))
-  }
-  env.files.rmdirSync(native(root, below))
-}
+const isSameState = (a: Checkpoint, b: Checkpoint): boolean => a.tree === b.tree && a.beside === b.beside
