@@ -8,6 +8,7 @@ import { type Env, errno } from '../env.ts'
 import { type HashName, ObjectStore } from './objects.ts'
 import { type GitCall, type GitResult, runGit, tryGit } from './process.ts'
 import { Trees } from './trees.ts'
+import { moveFile } from './whole-file.ts'
 
 /** What is in a parcel, one for each worktree: `refs/ckpt/<origin>/<worktree>`. */
 const PREFIX = 'refs/ckpt/'
@@ -106,9 +107,12 @@ export class Parcel {
     })
   }
 
+  /** Made within the parcel, and then put in its place: who is killed meanwhile leaves nothing there, no lock of git's either. */
   async writeBundle(file: string): Promise<void> {
-    await this.git(['bundle', 'create', '-q', file, `--glob=${PREFIX}*`])
-    this.#env.files.chmodSync(file, 0o600)
+    const made = `${this.gitDir}/made.bundle`
+    await this.git(['bundle', 'create', '-q', made, `--glob=${PREFIX}*`])
+    this.#env.files.chmodSync(made, 0o600)
+    moveFile(this.#env, made, file)
   }
 
   /** What a remote has. @throws CkptError NOT_FOUND when it cannot be reached */

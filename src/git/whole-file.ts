@@ -1,6 +1,6 @@
 /** Files that are written whole or not at all, and read whole or not there; and those that grow by lines. */
 import { CkptError } from '../core/errors.ts'
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, statIfThere } from '../env.ts'
 
 /** Writes a file whole or not at all: a temporary file beside it, renamed over it. Mode 0600. */
 export function writeFileWhole(env: Env, path: string, content: string | Buffer, { sync = false } = {}): void {
@@ -15,6 +15,27 @@ export function writeFileWhole(env: Env, path: string, content: string | Buffer,
   }
   files.renameSync(temporary, path)
   if (sync) syncDirectory(env, path.slice(0, path.lastIndexOf('/')))
+}
+
+/** Moves a file over what is there, also to another file system; a symlink there stays, and what it names is replaced. */
+export function moveFile(env: Env, from: string, to: string): void {
+  const { files } = env
+  const target = statIfThere(files, to) ? files.realpathSync(to) : to
+  try {
+    files.renameSync(from, target)
+    return
+  } catch (error) {
+    if (errno(error) !== 'EXDEV') throw error
+  }
+  const temporary = `${target}.${env.random(6)}.tmp`
+  try {
+    files.copyFileSync(from, temporary)
+    files.renameSync(temporary, target)
+  } catch (error) {
+    removeIfThere(env, temporary)
+    throw error
+  }
+  files.unlinkSync(from)
 }
 
 /** Adds to the end of a file in one write: what two processes add at once is both there. Mode 0600. */

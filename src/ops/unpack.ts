@@ -24,6 +24,7 @@ export interface Unpacked {
   sessions: SessionId[]
   /** Checkpoints that were not here before. */
   checkpoints: number
+  /** Prompts that were not here before. */
   prompts: number
 }
 
@@ -57,14 +58,16 @@ async function unpackOne(context: Context, incoming: Incoming): Promise<Unpacked
   for (const bytes of incoming.commits.values()) store.objects.write('commit', bytes)
   store.objects.syncFresh()
   await joinHistory(store, incoming)
-  const edits = await refEdits(store, refs, incoming)
+  const { notes, added } = await joinPrompts(store, refs.notes, incoming)
+  // First what is kept, so that no ref names a checkpoint whose companions could be lost.
+  const edits = [...notes, ...(await refEdits(store, refs, incoming))]
   if (edits.length > 0) await move(context, store, { edits, refs, foreign: target !== place.worktreeId })
   const result: Unpacked = {
     from: manifest.worktree,
     worktree: target,
     sessions,
     checkpoints: [...checkpoints.keys()].filter((id) => !known.has(id)).length,
-    prompts: incoming.prompts.size,
+    prompts: added,
   }
   return result
 }
@@ -146,22 +149,25 @@ async function refEdits(store: Store, refs: WorktreeRefs, incoming: Incoming): P
     if (checkpoints.has(oid) || /\/(live|boundary)$/.test(ref)) edits.push({ ref, from: oid, to: null })
   }
   const meta = await keepObjects(store, refs.meta, beside)
-  const notes = await joinPrompts(store, refs.notes, incoming)
-  // First what is kept, so that no ref names a checkpoint whose companions could be lost.
-  return [...(meta ? [meta] : []), ...(notes ? [notes] : []), ...edits]
+  return [...(meta ? [meta] : []), ...edits]
 }
 
-/** Prompts that came are added; one that is here stays as it is. */
-async function joinPrompts(store: Store, notes: Oid | null, { prompts, manifest }: Incoming): Promise<RefEdit | null> {
+/** Prompts that came are added, also to checkpoints that came before without them; one that is here stays as it is. */
+async function joinPrompts(
+  store: Store,
+  notes: Oid | null,
+  { prompts, manifest }: Incoming,
+): Promise<{ notes: RefEdit[]; added: number }> {
   const tree = notes ? await promptsTree(store, notes) : store.trees.empty
   const added = new Map<string, FileEntry>()
   for (const [id, oid] of prompts) {
     const path = `${id.slice(0, 2)}/${id.slice(2)}`
     if (!(await store.trees.lookup(tree, path))) added.set(path, { mode: '100644', oid })
   }
-  if (added.size === 0) return null
+  if (added.size === 0) return { notes: [], added: 0 }
   const seconds = Math.max(0, Math.floor(Date.parse(manifest.time) / 1000)) || 0
-  return { ref: store.notesRef, from: notes, to: writePrompts(store, await store.trees.edit(tree, added), seconds) }
+  const to = writePrompts(store, await store.trees.edit(tree, added), seconds)
+  return { notes: [{ ref: store.notesRef, from: notes, to }], added: added.size }
 }
 
 async function move(

@@ -71,6 +71,35 @@ test('prompts stay unless they are asked for', () => {
   // Prompts that come later are added to what is there.
   one.ckpt('import', withThem)
   expect(one.ckpt('show', '1').turn.text).toBe('words of the first prompt')
+  // Also to one that has gone on meanwhile; and only what is new is counted.
+  const three = cloneOf(here)
+  three.ckpt('import', without)
+  three.turn('a third', () => three.write({ 'c.txt': 'c\n' }))
+  const came = () => three.ckpt('import', withThem).worktrees
+  expect(came()).toMatchObject([{ worktree: '@main', checkpoints: 0, prompts: 2 }])
+  expect(three.ckpt('show', '1').turn.text).toBe('words of the first prompt')
+  expect(three.ckpt('list').turns).toHaveLength(3)
+  expect(came()).toMatchObject([{ prompts: 0 }])
+})
+
+test('an export that was killed stands in the way of none; a link to the bundle stays one', () => {
+  const here = twoTurns()
+  const file = path.join(here.base, 'x.bundle')
+  fs.writeFileSync(`${file}.lock`, '') // what git leaves
+  here.ckpt('export', file)
+  fs.symlinkSync('x.bundle', path.join(here.base, 'link.bundle'))
+  here.turn('more', () => here.write({ 'c.txt': 'c\n' }))
+  here.ckpt('export', path.join(here.base, 'link.bundle'))
+  expect(fs.readdirSync(here.base).filter((name) => name.includes('bundle'))).toEqual([
+    'link.bundle',
+    'x.bundle',
+    'x.bundle.lock',
+  ])
+  expect(fs.lstatSync(path.join(here.base, 'link.bundle')).isSymbolicLink()).toBe(true)
+  expect(fs.statSync(file).mode & 0o777).toBe(0o600)
+  const there = cloneOf(here)
+  there.ckpt('import', file)
+  expect(there.ckpt('list').turns).toHaveLength(3)
 })
 
 test('what looks like a secret is listed first, and nobody is asked without a terminal', () => {
