@@ -2,6 +2,7 @@
  * What a git tree cannot say about a snapshot, kept in an object beside it: permission modes that differ from the
  * defaults, empty directories, and the coverage list. One JSON document; equal documents share one object.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { CkptError } from './errors.ts'
 import { ancestorsOf, isWithin, pathFromBytes, type RelativePath } from './paths.ts'
 
@@ -173,4 +174,13 @@ export function splitNul(bytes: Buffer): RelativePath[] {
   const text = pathFromBytes(bytes) as string
   if (text === '') return []
   return (text.endsWith('\0') ? text.slice(0, -1) : text).split('\0') as RelativePath[]
+}
+
+/** Whether the trees of two snapshots say all that a diff of the two says: what is ignored is in neither. */
+export function isCountedByTrees(from: Beside, to: Beside): boolean {
+  return (
+    isDeepStrictEqual(from.modes, to.modes) &&
+    isDeepStrictEqual(from.emptyDirectories, to.emptyDirectories) &&
+    isDeepStrictEqual(from.uncovered, to.uncovered)
+  )
 }

@@ -24,17 +24,23 @@ export interface Stat {
 
 const base = ['diff-tree', '-r', '--no-ext-diff', '--no-textconv', '--no-color']
 
+export interface TreesDiffOptions {
+  /** Nothing is taken for a rename. */
+  renames?: boolean
+}
+
 /** @throws CkptError DAMAGED when an object is missing */
 export async function diffTrees(
   store: Store,
   from: Oid,
   to: Oid,
   paths: readonly string[] = [],
+  { renames = true }: TreesDiffOptions = {},
 ): Promise<{ files: FileDiff[]; patch: string }> {
   const run = async (flags: string[]) => {
     const found: Buffer[] = []
     for (const scope of paths.length > 0 ? argumentPieces(paths.map(pathToText)) : [[]])
-      found.push(await store.git([...base, '-M', ...flags, from, to, '--', ...scope]))
+      found.push(await store.git([...base, renames ? '-M' : '--no-renames', ...flags, from, to, '--', ...scope]))
     return Buffer.concat(found)
   }
   const [raw, numbers, patch] = await Promise.all([
@@ -142,7 +148,7 @@ export async function statTrees(store: Store, pairs: readonly (readonly [Oid, Oi
   const wanted = [...new Set(pairs.filter(([a, b]) => a !== b).map(([a, b]) => `${a} ${b}`))]
   const stats = new Map<string, Stat>()
   if (wanted.length > 0) {
-    const out = await store.git([...base, '--numstat', '--stdin'], { input: `${wanted.join('\n')}\n` })
+    const out = await store.git([...base, '-M', '--numstat', '--stdin'], { input: `${wanted.join('\n')}\n` })
     let current: Stat | null = null
     for (const line of out.toString('latin1').split('\n')) {
       const header = /^([0-9a-f]{40,64}) ([0-9a-f]{40,64})$/.exec(line)

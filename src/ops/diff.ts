@@ -145,7 +145,14 @@ async function diffSnapshots(
   b: View,
   paths: readonly string[],
 ): Promise<{ files: FileDiff[]; patch: string }> {
-  const { files, patch } = await withoutUnknown(await diffTrees(store, a.tree, b.tree, paths), a, b)
+  const told = await diffTrees(store, a.tree, b.tree, paths)
+  // What a snapshot does not know was not moved from there.
+  const isGuess = await isAnyUnknown(told.files, b)
+  const { files, patch } = await withoutUnknown(
+    isGuess ? await diffTrees(store, a.tree, b.tree, paths, { renames: false }) : told,
+    a,
+    b,
+  )
   const seen = new Set<string>(files.flatMap((file) => [file.path, ...(file.oldPath ? [file.oldPath] : [])]))
   for (const { path, from, to } of await transitionsBetween(store, a, b)) {
     const bare = path.endsWith('/') ? path.slice(0, -1) : path
@@ -157,6 +164,11 @@ async function diffSnapshots(
   return { files, patch }
 }
 
+async function isAnyUnknown(files: readonly FileDiff[], b: View): Promise<boolean> {
+  for (const { oldPath } of files) if (oldPath && (await b.state(oldPath)).kind === 'unknown') return true
+  return false
+}
+
 /** What only one of the trees has is not gone, nor new, where the other snapshot could not read it. */
 async function withoutUnknown(diff: { files: FileDiff[]; patch: string }, a: View, b: View) {
   const isKnown = async ({ status, path }: FileDiff): Promise<boolean> => {
@@ -165,9 +177,12 @@ async function withoutUnknown(diff: { files: FileDiff[]; patch: string }, a: Vie
   }
   const kept = await Promise.all(diff.files.map(isKnown))
   if (!kept.includes(false)) return diff
-  const sections = diff.patch.split(/^(?=diff --git )/m) // one for each file, in the same order
+  // One section for each file, in the same order; two where a file became a symlink, or the other way round.
+  const owners = diff.files.flatMap(({ status }, i) => (status === 'type' ? [i, i] : [i]))
+  const sections = diff.patch.split(/(?<=\n)(?=diff --git )/)
+  if (sections.length !== owners.length) throw new CkptError('INTERNAL', 'git gave a patch that cannot be read.')
   return {
     files: diff.files.filter((_, i) => kept[i]),
-    patch: sections.length === kept.length ? sections.filter((_, i) => kept[i]).join('') : diff.patch,
+    patch: sections.filter((_, i) => kept[owners[i]!]).join(''),
   }
 }

@@ -1,6 +1,6 @@
 /** Reading commands: turns, sessions, single checkpoints. */
 import type { Beside, Uncovered } from '../core/beside.ts'
-import { uncoveredChanges } from '../core/beside.ts'
+import { isCountedByTrees, uncoveredChanges } from '../core/beside.ts'
 import { type Checkpoint, describePrompt } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import type { SessionId } from '../core/ids.ts'
@@ -74,8 +74,7 @@ export async function viewTurns(context: Context, refs: WorktreeRefs, chosen: re
   const all = chosen.flatMap(({ turns }) => turns)
   if (all.length === 0) return []
   const prompts = await promptReader(context.store, refs.notes)
-  const pairs = all.map((turn) => [turn.before.tree, (turn.after ?? turn.checkpoints.at(-1)!).tree] as const)
-  const stats = await statTrees(context.store, pairs)
+  const stats = await statTurns(context, all)
   const statOf = new Map(all.map((turn, i) => [turn, stats[i]!]))
   const views: TurnView[] = []
   for (const { timeline, turns } of chosen) {
@@ -89,6 +88,28 @@ export async function viewTurns(context: Context, refs: WorktreeRefs, chosen: re
     }
   }
   return views
+}
+
+const endOf = (turn: Turn): Checkpoint => turn.after ?? turn.checkpoints.at(-1)!
+
+/** Counts as `diff` of the turn gives them. Trees are counted all at once; they do not tell what lies beside them. */
+async function statTurns(context: Context, turns: readonly Turn[]): Promise<(Stat | null)[]> {
+  const stats = await statTrees(
+    context.store,
+    turns.map((turn) => [turn.before.tree, endOf(turn).tree]),
+  )
+  for (const [i, turn] of turns.entries()) {
+    const end = endOf(turn)
+    if (!stats[i] || turn.before.beside === end.beside) continue
+    if (isCountedByTrees(await besideOf(context, turn.before), await besideOf(context, end))) continue
+    const { files } = await diffViews(context, turn.before, end, [])
+    stats[i] = {
+      files: files.length,
+      insertions: files.reduce((sum, file) => sum + file.insertions, 0),
+      deletions: files.reduce((sum, file) => sum + file.deletions, 0),
+    }
+  }
+  return stats
 }
 
 /** Which paths each step of a turn changed, and which nobody's step did. */
@@ -187,7 +208,7 @@ export async function show(context: Context, id: string, session: string | undef
   const { store, warnings } = context
   if (resolved.kind === 'turn' && timeline) {
     const [turn] = await viewTurns(context, refs, [{ timeline, turns: [resolved.turn] }])
-    const end = resolved.turn.after ?? resolved.turn.checkpoints.at(-1)!
+    const end = endOf(resolved.turn)
     const [from, to] = [await besideOf(context, resolved.turn.before), await besideOf(context, end)]
     const files = (await diffViews(context, resolved.turn.before, end, [])).files
     return {

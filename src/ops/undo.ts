@@ -282,8 +282,11 @@ async function unitsOf(
         `Left as they are, changed during turn ${number} outside its steps: ${shortList(left.map((c) => c.path))} (--unclaimed takes them too).`,
       )
     }
-    if (changes.uncovered.length > 0) {
-      const shown = shortList(changes.uncovered.map((one) => one.path))
+    // What it was before is known where only its new content could not be taken.
+    const known = new Set<string>(changes.parts.flatMap(({ path, from }) => (from.kind === 'unknown' ? [] : [path])))
+    const lost = changes.uncovered.filter(({ path }) => !known.has(path))
+    if (lost.length > 0) {
+      const shown = shortList(lost.map((one) => one.path))
       warnings.push(`Turn ${number} also changed what checkpoints do not cover, and that cannot be undone: ${shown}.`)
     }
   }

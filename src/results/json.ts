@@ -4,7 +4,7 @@ import { uncoveredChanges } from '../core/beside.ts'
 import type { BoundaryHead } from '../core/boundary.ts'
 import type { Checkpoint } from '../core/checkpoint.ts'
 import type { TurnNumber } from '../core/ids.ts'
-import { showPath } from '../core/paths.ts'
+import { type RelativePath, showPath } from '../core/paths.ts'
 import type { ToldAction } from '../core/plan.ts'
 import { hiddenTurns, messageIdOf, type Timeline } from '../core/timeline.ts'
 import type { FileDiff } from '../git/diff.ts'
@@ -154,7 +154,7 @@ export function changeJson(result: ChangeResult): ChangeInfo {
 export function fileDiffJson({ path, oldPath, status, insertions, deletions, binary }: FileDiff): FileDiffInfo {
   return {
     ...showPath(path),
-    ...(oldPath === undefined ? {} : { oldPath: showPath(oldPath).path }),
+    ...(oldPath === undefined ? {} : oldPathJson(oldPath)),
     status,
     insertions,
     deletions,
@@ -184,4 +184,9 @@ export function showJson(
     prompt,
     warnings,
   }
+}
+
+function oldPathJson(oldPath: RelativePath): Pick<FileDiffInfo, 'oldPath' | 'oldPathBase64'> {
+  const { path, pathBase64 } = showPath(oldPath)
+  return { oldPath: path, ...(pathBase64 === undefined ? {} : { oldPathBase64: pathBase64 }) }
 }

@@ -200,6 +200,8 @@ export interface ChangeInfo {
 export interface FileDiffInfo extends PathInfo {
   /** Of a rename. */
   oldPath?: string | undefined
+  /** The bytes of `oldPath` where they are not UTF-8. */
+  oldPathBase64?: string | undefined
   status: 'added' | 'modified' | 'deleted' | 'renamed' | 'type' | 'mode'
   insertions: number
   deletions: number
@@ -212,7 +214,7 @@ export interface DiffInfo {
   from: string
   to: string
   files: FileDiffInfo[]
-  /** Unified, as git writes it. */
+  /** Unified, as git writes it, to be read: bytes that are not UTF-8 are U+FFFD there, and binary files are only named. */
   patch: string
   warnings: string[]
 }

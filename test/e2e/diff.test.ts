@@ -1,0 +1,86 @@
+// What a diff, its counts and an undo say of what a checkpoint could not take, and of odd names: nothing that is not so.
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { Scratch } from '../support/scratch.ts'
+
+/** A worktree where a file of more than a kilobyte is not taken. */
+function small(files: Record<string, string>): Scratch {
+  const scratch = new Scratch().init()
+  scratch.write({ '../home/.config/ckpt/.checkpointrc': 'snapshot:\n  maxFileSize: 1KiB\n' })
+  scratch.write(files)
+  scratch.ckpt('snapshot')
+  return scratch
+}
+const LARGE = 'x'.repeat(2000)
+
+test('a patch beside a file that became a symlink does not delete what is there', () => {
+  const scratch = small({ f: '1\n', g: 'k\n', big: 'x\n', z: 'z\rdiff --git a\n' })
+  scratch.turn('one', () => {
+    fs.unlinkSync(`${scratch.root}/f`)
+    fs.symlinkSync('g', `${scratch.root}/f`)
+    scratch.write({ big: LARGE, z: 'y\rdiff --git b\n' })
+  })
+  const { files, patch } = scratch.ckpt('diff', '1')
+  expect(files.map(({ path, status }: any) => `${status} ${path}`)).toEqual(['type f', 'modified z'])
+  expect(patch).not.toContain('big')
+  expect(patch.match(/^diff --git a\/. b\/.$/gm)).toHaveLength(3)
+  const { turn } = scratch.ckpt('show', '1')
+  expect(turn.stat).toEqual({ files: 2, insertions: 2, deletions: 2 })
+})
+
+test('a file that could not be taken was not moved away', () => {
+  const text = Array.from({ length: 40 }, (_, i) => `line ${i}\n`).join('')
+  const scratch = small({ big: text })
+  scratch.turn('one', () => scratch.write({ big: LARGE, copy: text }))
+  const { files, patch } = scratch.ckpt('diff', '1')
+  expect(files).toMatchObject([{ path: 'copy', status: 'added', insertions: 40 }])
+  expect(patch).not.toContain('rename')
+  expect(scratch.ckpt('list').turns[0].stat).toEqual({ files: 1, insertions: 40, deletions: 0 })
+})
+
+test('a turn counts what its diff shows: renames, modes, empty directories, nothing that is unknown', () => {
+  const scratch = small({ k: 'k\n', l: 'a\nb\nc\nd\n', big: 'x\n' })
+  scratch.turn('one', () => {
+    fs.renameSync(`${scratch.root}/l`, `${scratch.root}/m`)
+    fs.chmodSync(`${scratch.root}/k`, 0o600)
+    fs.mkdirSync(`${scratch.root}/e`)
+    scratch.write({ big: LARGE })
+  })
+  const { files } = scratch.ckpt('diff', '1')
+  expect(files.map(({ path }: any) => path).sort()).toEqual(['e/', 'k', 'm'])
+  expect(scratch.ckpt('list').turns[0].stat).toEqual({ files: 3, insertions: 0, deletions: 0 })
+})
+
+test('an undo that brings back what a file was before does not say that it cannot', () => {
+  const scratch = small({ big: 'x\n', other: LARGE })
+  scratch.turn('one', () => scratch.write({ big: LARGE }))
+  expect(scratch.ckpt('undo').warnings).toEqual([])
+  expect(scratch.read('big')).toBe('x\n')
+  scratch.ckpt('redo')
+  expect(scratch.read('big')).toBe(LARGE)
+  scratch.turn('two', () => scratch.write({ other: `${LARGE}more` }))
+  const warnings = scratch.ckpt('undo').warnings.join('\n')
+  expect(warnings).toMatch(/Turn 2 also changed .* cannot be undone: other\./)
+})
+
+test('a patch is what git applies, where all of it is text', () => {
+  const scratch = small({ f: '1\n', g: 'k\n' })
+  scratch.turn('one', () => scratch.write({ f: '2\n', 'new\tname': 'n\n' }))
+  const { patch } = scratch.ckpt('diff', '1')
+  scratch.ckpt('undo')
+  execFileSync('git', ['apply'], { cwd: scratch.root, input: patch })
+  expect([scratch.read('f'), scratch.read('new\tname')]).toEqual(['2\n', 'n\n'])
+})
+
+test('of a rename whose old name is not UTF-8 the exact one is told', () => {
+  const scratch = small({ f: '1\n' })
+  const odd = Buffer.concat([Buffer.from(`${scratch.root}/x`), Buffer.from([0xff])])
+  fs.writeFileSync(odd, 'one\ntwo\n')
+  scratch.ckpt('snapshot')
+  scratch.turn('one', () => fs.renameSync(odd, `${scratch.root}/new`))
+  const { files } = scratch.ckpt('diff', '1')
+  expect(files).toMatchObject([
+    { path: 'new', oldPath: 'x\ufffd', oldPathBase64: Buffer.from([0x78, 0xff]).toString('base64') },
+  ])
+})
