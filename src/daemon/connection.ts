@@ -19,6 +19,8 @@ import { MAX_FIRST, MAX_MESSAGE } from './protocol.ts'
 const PATIENCE = 10_000
 /** Requests under way; then nothing more is read until some are answered. */
 const BUSY = 256
+/** Milliseconds for the last answers to go out. */
+const LAST = 1000
 
 export interface Client {
   connection: MessageConnection
@@ -26,6 +28,8 @@ export interface Client {
   known: boolean
   /** Ends it with the next answer. */
   end: () => void
+  /** Ends it when all that was asked is answered; within a moment at the latest. */
+  finish: () => Promise<void>
 }
 
 export interface Handler {
@@ -39,7 +43,7 @@ export function serveClient(socket: Socket, { call, closed, log }: Handler): Cli
   const reader = new SocketMessageReader(socket)
   const writer = new SocketMessageWriter(socket)
   let [unread, busy] = [0, 0]
-  let ending = false
+  let [ending, finishing] = [false, false]
   /** We did not read on since the last look: a message that is not whole yet is our doing. */
   let held = false
   /** A request counts until its answer was handed to the kernel: who does not read is not read from. */
@@ -79,14 +83,25 @@ export function serveClient(socket: Socket, { call, closed, log }: Handler): Cli
       writer.write(message).finally(() => {
         if (!isAnswer(message)) return
         count(-1)
-        if (ending) socket.end()
+        if (ending || (finishing && busy === 0)) socket.end()
       }),
   })
   const connection = createMessageConnection(checked, counting)
   const end = () => {
     ending = true
   }
-  const client: Client = { connection, known: false, end }
+  const finish = () =>
+    new Promise<void>((resolve) => {
+      const late = setTimeout(() => socket.destroy(), LAST)
+      socket.once('close', () => {
+        clearTimeout(late)
+        resolve()
+      })
+      finishing = true
+      if (socket.closed) resolve()
+      else if (busy === 0) socket.end()
+    })
+  const client: Client = { connection, known: false, end, finish }
   const stranger = setTimeout(() => client.known || drop('no token was shown'), PATIENCE)
   connection.onRequest((method, params, cancelled) => {
     const abort = new AbortController()

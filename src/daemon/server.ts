@@ -78,7 +78,7 @@ export class Daemon {
   readonly #env: Env
   readonly #token: string
   readonly #since: string
-  readonly #clients = new Map<Client, Socket>()
+  readonly #clients = new Set<Client>()
   readonly #events: Events
   #queue: Promise<unknown> = Promise.resolve()
   #calls = 0
@@ -131,7 +131,7 @@ export class Daemon {
       since: this.#since,
     }
     // Before anybody is told that it is there: who is told may send a signal at once.
-    const ended = this.#untilTold()
+    const { ended, deaf } = this.#untilTold()
     try {
       writeFileWhole(env, infoFile(worktreeDir), `${JSON.stringify(info)}\n`)
       this.#options.log.info({ root: info.root, socket, ...this.held.state }, 'watching')
@@ -150,29 +150,39 @@ export class Daemon {
     await this.#idle.interrupt()
     await this.#queue.catch(() => undefined)
     this.#events.stop()
-    for (const socket of this.#clients.values()) socket.destroy()
+    await Promise.all([...this.#clients].map((client) => client.finish()))
     await this.held.stop().catch((error: unknown) => this.#options.log.warn({ error: String(error) }, 'stopping'))
     removeIfThere(env, socket)
     this.#options.log.info({}, 'stopped')
+    deaf()
   }
 
   stop(): void {
     this.#end?.()
   }
 
-  /** Until `stop`, or a signal. */
-  #untilTold(): Promise<void> {
+  /** Until `stop`, or a signal. Until it is `deaf`, another SIGTERM does not cut short what is done then. */
+  #untilTold(): { ended: Promise<void>; deaf: () => void } {
     const env = this.#env
-    return new Promise((resolve) => {
-      const beat = setInterval(() => this.#heartbeat(), HEARTBEAT)
-      const end = () => {
-        clearInterval(beat)
-        for (const off of stops) off()
-        resolve()
-      }
-      const stops = [env.onSignal('SIGTERM', end), env.onSignal('SIGINT', end), env.onSignal('SIGHUP', () => undefined)]
-      this.#end = end
+    let resolve = () => {}
+    const ended = new Promise<void>((settle) => {
+      resolve = settle
     })
+    const beat = setInterval(() => this.#heartbeat(), HEARTBEAT)
+    const end = () => {
+      clearInterval(beat)
+      impatient() // who asks a second time on a terminal does not want to wait
+      resolve()
+    }
+    const impatient = env.onSignal('SIGINT', end)
+    const patient = [env.onSignal('SIGTERM', end), env.onSignal('SIGHUP', () => undefined)]
+    this.#end = end
+    return {
+      ended,
+      deaf: () => {
+        for (const off of patient) off()
+      },
+    }
   }
 
   /** Stops by itself when the worktree went away, or nobody called for long. */
@@ -227,7 +237,7 @@ export class Daemon {
       },
       log: (message, details) => this.#options.log.warn(details, message),
     })
-    this.#clients.set(client, socket)
+    this.#clients.add(client)
   }
 
   /** @throws ResponseError */

@@ -23,6 +23,27 @@ test('it starts once, says so, is in status, and stops', () => {
   expect(scratch.ckpt('status').daemon).toEqual({ running: false, pid: null, watching: false })
 })
 
+test('told to stop it finishes what it does: exit 0, no lock, its last word in the log; and who called is answered', async () => {
+  const scratch = new Scratch().init()
+  for (let round = 0; round < 3; round++) {
+    const ended = runLater(scratch, ['watch', '--background'])
+    await until(() => fs.existsSync(infoOf(scratch)))
+    const { pid } = JSON.parse(fs.readFileSync(infoOf(scratch), 'utf8'))
+    scratch.write({ 'a.txt': `round ${round}\n` })
+    scratch.ckpt('snapshot')
+    const asked = Array.from({ length: 5 }, (_, i) =>
+      runLater(scratch, ['mark', 'prompt', '--session', `s${round}${i}`, '--json']),
+    )
+    if (round === 0) expect(scratch.ckpt('daemon', 'stop')).toMatchObject({ stopped: true })
+    else for (let i = 0; i < round; i++) process.kill(pid, 'SIGTERM')
+    expect((await ended).code).toBe(0)
+    for (const one of await Promise.all(asked)) expect(JSON.parse(one.stdout)).toMatchObject({ ok: true, turn: 1 })
+    const log = fs.readFileSync(path.join(scratch.root, '.git/ckpt/worktrees/@main/daemon/log'), 'utf8')
+    expect(log.trimEnd().split('\n').at(-1)).toContain('"msg":"stopped"')
+    expect(scratch.ckpt('verify').checks.map(({ name }: Json) => name)).not.toContain('lock')
+  }
+})
+
 test('one that ends by a failure says so in its log', async () => {
   const scratch = new Scratch().init()
   const broken = `${scratch.home}/broken.cjs`
