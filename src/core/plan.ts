@@ -178,7 +178,7 @@ function settleFile(
   if (result.kind === 'conflict' && input.mode === 'merge') return { post: file(result.oid), merged: true }
   return {
     post: theirs,
-    conflict: result.kind === 'binary' ? 'changed since, and not text' : 'changed since in the same lines',
+    conflict: result.kind === 'binary' ? 'changed since, and not text' : SAME_LINES,
   }
 }
 
@@ -241,6 +241,11 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
 }
 
 const isHeld = (action: FileAction) => action.action === 'conflict' || action.action === 'skip'
+
+const SAME_LINES = 'changed since in the same lines'
+
+/** Whether conflict markers can show it. */
+export const canBeMarked = ({ reason }: FileAction): boolean => reason === SAME_LINES
 
 /** Conflicts that no mode but `skip` gets over: something else is where a path has to come, or it cannot be saved first. */
 const IN_THE_WAY = {

@@ -327,9 +327,8 @@ export class Daemon {
 
   /** A command line with the caller's directory and variables, and with the worktree that is held open. */
   async #cli(call: protocol.CliCall): Promise<protocol.CliAnswer> {
-    const [command] = call.argv
-    if (NOT_HERE.has(command!))
-      throw new ResponseError(ErrorCodes.InvalidParams, `cli: \`${command}\` wants a terminal`)
+    const command = commandIn(call.argv)
+    if (NOT_HERE.has(command)) throw new ResponseError(ErrorCodes.InvalidParams, `cli: \`${command}\` wants a terminal`)
     return this.#cliHere(call)
   }
 
@@ -355,6 +354,12 @@ export class Daemon {
       : this.#options.runCli(argv.includes('--no-daemon') ? argv : [command!, '--no-daemon', ...argv.slice(1)], env))
     return { code, stdout: out.text(), stderr: err.text() }
   }
+}
+
+/** The first word of a command line that is no option, nor an option's value. */
+function commandIn(argv: readonly string[]): string {
+  const takesValue = (word: string | undefined) => word === '--cwd' || word === '--session'
+  return argv.find((word, i) => !word.startsWith('-') && !takesValue(argv[i - 1])) ?? ''
 }
 
 type CommandLine = Pick<protocol.CliCall, 'argv' | 'cwd' | 'input'> &

@@ -1,7 +1,7 @@
 /** Starting git: one place that decides which variables a child sees. */
 import type { ChildProcess } from 'node:child_process'
 import { CkptError } from '../core/errors.ts'
-import type { Env } from '../env.ts'
+import { type Env, errno } from '../env.ts'
 
 export interface GitCall {
   args: readonly string[]
@@ -144,7 +144,11 @@ export function tryGit(env: Env, call: GitCall): Promise<GitResult> {
     child.stdout?.on('data', (chunk: Buffer) => out.push(chunk))
     child.stderr?.on('data', (chunk: Buffer) => err.push(chunk))
     child.on('error', (cause) => {
-      const missing = 'code' in cause && cause.code === 'ENOENT'
+      const missing = errno(cause) === 'ENOENT'
+      if (missing && call.cwd !== undefined && !env.files.existsSync(call.cwd)) {
+        reject(new CkptError('BAD_ROOT', `${call.cwd} is not there any more. Nothing was changed.`, { cause }))
+        return
+      }
       const message = missing ? 'git is not installed, or not in PATH.' : `git could not be run: ${cause.message}.`
       reject(new CkptError('INTERNAL', `${message} Nothing was changed.`, { cause }))
     })

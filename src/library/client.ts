@@ -45,7 +45,7 @@ export interface SubscribeOptions {
   onGap?: ((at: Position) => void) | undefined
 }
 
-/** Milliseconds to connect. */
+/** Milliseconds to connect, and for the first answer. */
 const CONNECT = 2000
 
 /**
@@ -90,11 +90,16 @@ export class DaemonClient extends WorktreeFunctions {
       ask<Subscribed>(this.#connection, 'subscribe', {
         params: (from ? { after: { epoch: from.epoch, seq: from.seq } } : {}) satisfies SubscribeRequest,
       })
-    this.#connection.onNotification('event', listener)
-    this.#connection.onNotification('behind', (at: Position) => {
+    const behind = (at: Position) => {
       const gap = (answer: Subscribed) => answer.resumed || onGap?.({ epoch: answer.epoch, seq: answer.seq })
       begin(at).then(gap, () => undefined) // a connection that ended is told by onClose
-    })
+    }
+    try {
+      this.#connection.onNotification('event', listener)
+      this.#connection.onNotification('behind', behind)
+    } catch (error) {
+      throw refusal('subscribe', error)
+    }
     const answer = await begin(after)
     if (after && !answer.resumed) onGap?.({ epoch: answer.epoch, seq: answer.seq })
     return answer
@@ -107,7 +112,7 @@ export class DaemonClient extends WorktreeFunctions {
 
   /**
    * Any command line of `ckpt`, with what it prints and its exit code: for what has no function here. Commands that belong
-   * to a terminal (`watch`, `run`, `bisect`, `hook`, `daemon`) are refused.
+   * to a terminal (`watch`, `run`, `bisect`, `rewind`, `daemon`) are refused.
    * @throws CkptError USAGE, INTERNAL
    */
   command(
@@ -120,7 +125,7 @@ export class DaemonClient extends WorktreeFunctions {
 
   /** Calls back when the connection ends, whoever ended it. */
   onClose(listener: () => void): void {
-    this.#connection.onClose(listener)
+    this.#socket.once('close', listener)
   }
 
   /** Ends the connection; the daemon stays. */
@@ -146,12 +151,15 @@ export async function connectDaemon(directory: string, options: ConnectOptions =
   socket.on('close', () => connection.dispose())
   connection.listen()
   const params = { token, protocol: PROTOCOL, client }
+  const late = setTimeout(() => socket.destroy(), CONNECT) // one that hangs
   try {
     const daemon = await ask<Welcome>(connection, 'hello', { params, signal })
     return new DaemonClient({ connection, socket, token, daemon, session })
   } catch (error) {
     socket.destroy()
     throw error
+  } finally {
+    clearTimeout(late)
   }
 }
 

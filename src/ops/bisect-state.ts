@@ -86,19 +86,19 @@ function exitOf(
   { cwd, within }: { cwd: string; within: string },
 ): Promise<number> {
   const vars = { ...scrubbed(env.vars), GIT_CEILING_DIRECTORIES: within }
+  const failed = (cause: unknown) => {
+    const missing = errno(cause) === 'ENOENT'
+    const why = missing ? ': there is no such program' : cause instanceof Error ? `: ${cause.message}` : ''
+    return new CkptError('USAGE', `${printable(command[0]!)} could not be run${why}. Nothing was changed.`, { cause })
+  }
   return new Promise((resolve, reject) => {
-    const child = env.spawn(command[0]!, command.slice(1), { cwd, env: vars, stdio: ['ignore', 2, 2] })
-    child.on('error', (cause) => {
-      const missing = errno(cause) === 'ENOENT'
-      reject(
-        new CkptError(
-          'USAGE',
-          `${printable(command[0]!)} could not be run${missing ? ': there is no such program' : ''}. Nothing was changed.`,
-          { cause },
-        ),
-      )
-    })
-    child.on('close', (code) => resolve(code ?? 1))
+    try {
+      const child = env.spawn(command[0]!, command.slice(1), { cwd, env: vars, stdio: ['ignore', 2, 2] })
+      child.on('error', (cause) => reject(failed(cause)))
+      child.on('close', (code) => resolve(code ?? 1))
+    } catch (cause) {
+      reject(failed(cause)) // some failures Node throws
+    }
   })
 }
 

@@ -3,7 +3,7 @@
  * takes it up. Anybody may leave one: written beside and renamed into `markers/`, so that nobody reads half of it.
  */
 import { createHash } from 'node:crypto'
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, statIfThere } from '../env.ts'
 import { type Store, syncDirectory, writeFileWhole } from '../git/store.ts'
 import type { Marker } from './mark.ts'
 
@@ -22,9 +22,14 @@ export const markersDirectory = ({ worktreeDir }: Pick<Store, 'worktreeDir'>): s
 
 /** Names of the markers that wait, oldest first. */
 export function waitingMarkers(env: Env, store: Pick<Store, 'worktreeDir'>): string[] {
+  // To read a fifo would be to wait for its writer.
+  const isSpecial = (name: string) => {
+    const stats = statIfThere(env.files, `${markersDirectory(store)}/${name}`)
+    return stats !== null && !stats.isFile() && !stats.isDirectory()
+  }
   try {
     const names = env.files.readdirSync(markersDirectory(store))
-    return names.filter((name) => name.endsWith('.json')).sort()
+    return names.filter((name) => name.endsWith('.json') && !isSpecial(name)).sort()
   } catch (error) {
     if (errno(error) === 'ENOENT') return []
     throw error

@@ -5,7 +5,7 @@ import type { SessionId, TurnNumber } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import type { ConflictMode } from '../core/plan.ts'
 import { hiddenTurns, messageIdOf, runningTurn } from '../core/timeline.ts'
-import { sessionRef } from '../git/history.ts'
+import { sessionRef, type WorktreeRefs } from '../git/history.ts'
 import { markerAfter } from './boundary-marker.ts'
 import { type Context, headOf, locked, refuseWhileBusy } from './context.ts'
 import { carryOut } from './operation.ts'
@@ -27,10 +27,18 @@ export interface RedoOptions {
   dryRun?: boolean
 }
 
-const nothing = (why: string) =>
+const nothing = (why: string, hints: readonly string[] = []) =>
   new CkptError('NOTHING_TO_REDO', `${why} Nothing was changed.`, {
-    hints: ['ckpt list --hidden', 'ckpt list --sessions'],
+    hints: [...hints, 'ckpt list --hidden', 'ckpt list --sessions'],
   })
+
+const MOST_HINTS = 3
+
+/** How to redo in the sessions that have something undone. */
+const elsewhere = (refs: WorktreeRefs): string[] =>
+  [...refs.sessions.values()]
+    .flatMap(({ session, boundary }) => (boundary ? [`ckpt redo --session ${printable(session)}`] : []))
+    .slice(0, MOST_HINTS)
 
 /** Splits a record into what this redo brings back (newest undo first) and what stays undone. */
 export function splitUnits(record: BoundaryRecord, turns: number): { back: UndoneUnit[]; left: UndoneUnit[] } {
@@ -85,7 +93,7 @@ async function redoScanned(
   if (await clearStaleBoundary(context, refs, timeline))
     throw nothing('The revert boundary pointed at a turn that is no longer there: it was cleared.')
   const record = timeline.boundary
-  if (!record) throw nothing(`Session ${printable(session)} has nothing undone.`)
+  if (!record) throw nothing(`Session ${printable(session)} has nothing undone.`, elsewhere(refs))
   const { back, left } = splitUnits(record, options.all ? Number.POSITIVE_INFINITY : (options.turns ?? 1))
   const reader = new ChangeReader(context, refs, timeline)
   const lastBack = back.at(-1)!

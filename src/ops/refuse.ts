@@ -1,7 +1,7 @@
 /** A plan with conflicts is refused whole, with the ways out that work. */
 import { CkptError } from '../core/errors.ts'
 import { reasonedList } from '../core/paths.ts'
-import { type FileAction, isInTheWay, isUnkept } from '../core/plan.ts'
+import { canBeMarked, type FileAction, isInTheWay, isUnkept } from '../core/plan.ts'
 
 /** @throws CkptError CONFLICT when any path conflicts: then nothing at all is written */
 export function refuseConflicts(actions: readonly FileAction[], verb: string, detail: Record<string, unknown>): void {
@@ -20,7 +20,7 @@ export function refuseConflicts(actions: readonly FileAction[], verb: string, de
               : `ckpt ${verb} …   (again, once what is in the way was moved aside)`,
           ]
         : [
-            ...(isTurns ? [`ckpt ${verb} … --merge   (writes conflict markers)`] : []),
+            ...(isTurns && conflicts.every(canBeMarked) ? [`ckpt ${verb} … --merge   (writes conflict markers)`] : []),
             `ckpt ${verb} … --force   (takes the other state; a safety checkpoint keeps yours)`,
           ]),
     ],

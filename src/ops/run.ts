@@ -2,6 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'
 import type { SessionId } from '../core/ids.ts'
+import { printable } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { commitAutomatically } from './commit.ts'
 import { closeContext, openContext } from './context.ts'
@@ -55,12 +56,22 @@ function runChild(
   env: Env,
   { command, cwd, json }: RunOptions,
 ): Promise<{ code: number; signal: NodeJS.Signals | null }> {
+  const failed = (error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error)
+    env.stderr.write(`ckpt: ${printable(command[0]!)} could not be started: ${why}\n`)
+    return { code: errno(error) === 'ENOENT' ? 127 : 126, signal: null }
+  }
   return new Promise((resolve) => {
-    const child: ChildProcess = env.spawn(command[0]!, command.slice(1), {
-      cwd,
-      env: env.vars as NodeJS.ProcessEnv,
-      stdio: ['inherit', json ? 2 : 'inherit', 'inherit'],
-    })
+    let child: ChildProcess
+    try {
+      child = env.spawn(command[0]!, command.slice(1), {
+        cwd,
+        env: env.vars as NodeJS.ProcessEnv,
+        stdio: ['inherit', json ? 2 : 'inherit', 'inherit'],
+      })
+    } catch (error) {
+      return resolve(failed(error)) // some failures Node throws
+    }
     // A terminal sends Ctrl-C to both of us: we stay, to record what the command left.
     const stop = [
       env.onSignal('SIGINT', () => undefined),
@@ -71,10 +82,7 @@ function runChild(
       for (const off of stop) off()
       resolve(result)
     }
-    child.on('error', (error) => {
-      env.stderr.write(`ckpt: ${command[0]} could not be started: ${error.message}\n`)
-      done({ code: errno(error) === 'ENOENT' ? 127 : 126, signal: null })
-    })
+    child.on('error', (error) => done(failed(error)))
     child.on('close', (code, signal) => done({ code: code ?? 0, signal }))
   })
 }

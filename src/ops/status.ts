@@ -1,7 +1,9 @@
 /** Status: where this worktree stands, read without changing anything. */
 import type { Uncovered } from '../core/beside.ts'
 import type { Checkpoint } from '../core/checkpoint.ts'
+import type { SessionId } from '../core/ids.ts'
 import { type Env, lstatIfThere } from '../env.ts'
+import { latestSession } from '../git/history.ts'
 import { type HeadState, hasUncommittedChanges } from '../git/repository.ts'
 import { type Context, headOf } from './context.ts'
 import { listSessions, type SessionView, unfinished } from './history.ts'
@@ -14,6 +16,8 @@ export interface StatusResult {
   gitDir: string | null
   worktree: string
   sessions: SessionView[]
+  /** The session that is meant where none is named. */
+  latest: SessionId | null
   /** The pending boundary that was touched last. */
   boundary: SessionView | null
   store: { path: string; bytes: number; checkpoints: number }
@@ -47,6 +51,7 @@ export async function status(context: Context): Promise<StatusResult> {
     gitDir: repository?.gitDir ?? null,
     worktree: place.worktreeId,
     sessions,
+    latest: latestSession(refs),
     boundary: pending[0] ?? null,
     store: {
       path: place.directory,

@@ -1,4 +1,5 @@
 // A hook that cannot get the lock leaves its marker as a file; the next command that can write takes it up, once.
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { realEnv } from '../../src/env.ts'
@@ -178,4 +179,14 @@ test('a payload that never ends is left behind', async () => {
   expect(code).toBe(0)
   expect(Date.now() - start).toBeLessThan(15_000)
   expect(hookLog(scratch)).toHaveLength(1)
+})
+
+test('a fifo among the markers that wait is nobody’s marker, and no command waits for it', async () => {
+  const scratch = impatient()
+  fs.mkdirSync(`${storeOf(scratch)}/markers`)
+  execFileSync('mkfifo', [`${storeOf(scratch)}/markers/0.json`])
+  await say(scratch, 'UserPromptSubmit', { prompt: 'go' })
+  expect(scratch.ckpt('snapshot').ok).toBe(true)
+  expect(scratch.ckpt('list').turns).toMatchObject([{ n: 1, prompt: 'go' }])
+  expect(waiting(scratch)).toEqual(['0.json'])
 })

@@ -38,8 +38,33 @@ test('any command line, but none that belongs to a terminal', async () => {
     expect([argv, code, JSON.parse(stdout).ok]).toEqual([argv, 0, true])
   }
   expect(await client.command(['redo', '--json'])).toMatchObject({ code: 3 })
-  for (const name of ['watch', 'daemon', 'run', 'bisect'])
-    expect([name, await codeOf(client.command([name, 'stop']))]).toEqual([name, 'USAGE'])
+  for (const name of ['watch', 'daemon', 'run', 'bisect', 'rewind'])
+    for (const before of [[], ['--quiet'], ['--cwd', scratch.root], ['--session=s', '--json']])
+      expect([name, await codeOf(client.command([...before, name, 'stop']))]).toEqual([name, 'USAGE'])
+  expect(await client.command(['--quiet', 'list', 'run'])).toMatchObject({ code: 2 })
+})
+
+test('the end of a connection is told, whoever ended it; what is asked after it is refused in our words', async () => {
+  const scratch = stage('work')
+  startDaemon(scratch)
+  const [mine, its] = [await clientOf(scratch), await clientOf(scratch)]
+  const ended = (client: typeof mine) => new Promise<void>((resolve) => client.onClose(resolve))
+  const both = Promise.all([ended(mine), ended(its)])
+  mine.close()
+  scratch.ckpt('daemon', 'stop')
+  await both
+  for (const client of [mine, its]) {
+    expect(await codeOf(client.subscribe(() => undefined))).toBe('INTERNAL')
+    expect(await codeOf(client.turns())).toBe('INTERNAL')
+  }
+})
+
+test('nobody waits for ever to connect to a daemon that hangs', async () => {
+  const scratch = stage('work')
+  const { pid } = startDaemon(scratch)
+  process.kill(pid, 'SIGSTOP')
+  expect(await codeOf(connectDaemon(scratch.root, { vars: scratch.vars }))).toBe('INTERNAL')
+  process.kill(pid, 'SIGCONT')
 })
 
 test('handshake: the version is agreed on first; unknown methods and bad parameters are JSON-RPC errors', async () => {

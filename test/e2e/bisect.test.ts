@@ -20,6 +20,8 @@ test('one that never fails, one that failed before, one that is no program', () 
   expect(scratch.tryCkpt('bisect', '--', 'true').code).toBe(3)
   expect(scratch.tryCkpt('bisect', '--', 'false').code).toBe(3)
   expect(scratch.tryCkpt('bisect', '--', 'no-such-program').code).toBe(2)
+  expect(scratch.tryCkpt('bisect', '--', './a.txt/below').document.error).toMatchObject({ code: 'USAGE' })
+  expect(scratch.tryCkpt('bisect', '--', '').code).toBe(2)
   expect(scratch.tryCkpt('bisect').code).toBe(2)
 })
 

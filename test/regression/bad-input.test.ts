@@ -147,6 +147,8 @@ test('bad input: run gives back the exit status of its command, or 128 and its s
   expect(scratch.run(['run', '--', 'sh', '-c', 'exit 7']).code).toBe(7)
   expect(scratch.run(['run', '--', 'sh', '-c', 'kill -TERM $$']).code).toBe(143)
   expect(scratch.run(['run', '--', '/nonexistent/command']).code).toBe(127)
+  expect(scratch.run(['run', '--', './a.txt/below']).code).toBe(126)
+  expect(scratch.run(['run', '--', '']).code).toBe(2)
   const { turns } = scratch.ckpt('list', '--session', 'run')
   expect(turns.map((turn: { status: string }) => turn.status).filter((status: string) => status === 'running')).toEqual(
     [],

@@ -18,3 +18,17 @@ test('other hints stay as they are', () => {
   expect(again(ITS_HELP, ['--json', 'list'])).toBe('ckpt --help')
   expect(again('ckpt list --hidden', ['list'])).toBe('ckpt list --hidden')
 })
+
+test.each([
+  ['ckpt redo --all', 'ckpt redo --all --session s1'],
+  ['ckpt accept', 'ckpt accept --session s1'],
+  ['ckpt restore 3 --exact   (why)', 'ckpt restore 3 --exact --session s1   (why)'],
+  ['ckpt restore 3 -- a.txt', 'ckpt restore 3 --session s1 -- a.txt'],
+  ['ckpt redo --session s2', 'ckpt redo --session s2'],
+  ['ckpt list --sessions', 'ckpt list --sessions'],
+  ['ckpt doctor', 'ckpt doctor'],
+])('where a session was named, %j means it too', (hint, line) => {
+  expect(again(hint, ['undo', '--session', 's1', '--only', '2'])).toBe(line)
+  expect(again(hint, ['undo', '--session=s1'])).toBe(line)
+  expect(again(hint, ['undo', '--', '--session', 's1'])).toBe(hint)
+})

@@ -1,4 +1,5 @@
 import { closeContext, openContext } from '../../ops/context.ts'
+import { ofSession } from '../again.ts'
 import { text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 
@@ -9,7 +10,7 @@ const command: Command = async ({ env, args, cwd, backends }) => {
     const shown =
       abandoned.length === 0
         ? 'Nothing is undone here.'
-        : `Kept. ${abandoned.length === 1 ? `Turn ${abandoned[0]} is` : `Turns ${abandoned.join(', ')} are`} abandoned now; the files can still be brought back: ckpt restore ${abandoned.at(-1)}`
+        : `Kept. ${abandoned.length === 1 ? `Turn ${abandoned[0]} is` : `Turns ${abandoned.join(', ')} are`} abandoned now; the files can still be brought back: ckpt restore ${abandoned.at(-1)}${ofSession(text(args, 'session'))}`
     return { json: { session, abandoned, warnings }, text: shown, warnings }
   } finally {
     closeContext(context)

@@ -11,7 +11,7 @@ import type { Command } from '../command.ts'
 
 const command: Command = async ({ env, args, cwd }) => {
   const line = (args['--'] ?? []).map(String)
-  if (line.length === 0)
+  if (line.length === 0 || line[0] === '')
     throw new CkptError('USAGE', 'Which command? Give it after `--`. Nothing was run.', {
       hints: ['ckpt bisect -- npm test'],
     })

@@ -1,5 +1,6 @@
 import { closeContext, openContext } from '../../ops/context.ts'
 import { changeJson } from '../../results/json.ts'
+import { ofSession } from '../again.ts'
 import { conflictMode, count, exclusive, flag, text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { changeText } from '../present/text.ts'
@@ -18,7 +19,11 @@ const command: Command = async ({ env, args, cwd, colors, arrived, backends }) =
       dryRun: flag(args, 'dry-run'),
     }
     const result = await backends.redo(context, options, { arrived })
-    return { json: changeJson(result), text: changeText('redo', result, colors), warnings: result.warnings }
+    return {
+      json: changeJson(result),
+      text: changeText('redo', result, colors, ofSession(session)),
+      warnings: result.warnings,
+    }
   } finally {
     closeContext(context)
   }

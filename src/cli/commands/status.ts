@@ -4,6 +4,7 @@ import { closeContext } from '../../ops/context.ts'
 import { openForReading } from '../../ops/reading.ts'
 import { status } from '../../ops/status.ts'
 import { sessionJson, timelineBoundary } from '../../results/json.ts'
+import { ofSession } from '../again.ts'
 import type { Command } from '../command.ts'
 import { statusText } from '../present/text.ts'
 
@@ -35,7 +36,9 @@ const command: Command = async ({ env, cwd, colors }) => {
       lastHookError: result.lastHookError,
       warnings,
     }
-    return { json, text: statusText(result, { c: colors, daemon: daemonText(daemon) }), paged: true, warnings }
+    const undone = result.boundary?.timeline.session
+    const same = undone === result.latest ? '' : ofSession(undone)
+    return { json, text: statusText(result, { c: colors, daemon: daemonText(daemon), same }), paged: true, warnings }
   } finally {
     closeContext(context)
   }

@@ -92,19 +92,19 @@ export function fitted(rows: readonly string[][], columns: number | undefined): 
 
 export function listText(
   result: ListResult,
-  { c, now, columns }: { c: Colors; now: number; columns?: number | undefined },
+  { c, now, columns, same = '' }: { c: Colors; now: number; columns?: number | undefined; same?: string },
 ): string {
   const { timeline, turns } = result
   if (!timeline) return NO_TURNS
   const head = `Session ${c.bold(printable(timeline.session))}${timeline.agent ? ` (${printable(timeline.agent)})` : ''}`
   if (turns.length === 0)
-    return `${head}: no turns to show.${timeline.boundary ? ' See the undone ones: ckpt list --hidden' : ''}`
+    return `${head}: no turns to show.${timeline.boundary ? ` See the undone ones: ckpt list --hidden${same}` : ''}`
   const rows = turns.map((view) => turnRow(view, { c, now }))
   const lines = [head, table(fitted(rows, columns))]
   if (timeline.boundary) {
     const { turn, step } = timeline.boundary
     lines.push(
-      `Undone from turn ${step === null ? turn : `${turn}.${step}`} on. Bring it back: ckpt redo --all   Keep it: ckpt accept`,
+      `Undone from turn ${step === null ? turn : `${turn}.${step}`} on. Bring it back: ckpt redo --all${same}   Keep it: ckpt accept${same}`,
     )
   }
   return lines.join('\n')
@@ -150,7 +150,13 @@ export function filesText(files: readonly ToldAction[], c: Colors, limit = 20): 
   return lines
 }
 
-export function changeText(verb: 'undo' | 'redo' | 'restore' | 'switch', result: ChangeResult, c: Colors): string {
+/** `same`: the words that name the session again in a line to run. */
+export function changeText(
+  verb: 'undo' | 'redo' | 'restore' | 'switch',
+  result: ChangeResult,
+  c: Colors,
+  same = '',
+): string {
   const { turns, files, dryRun, boundary, safety } = result
   const done = files.filter((file) => file.action !== 'skip' && file.action !== 'conflict')
   const what =
@@ -170,13 +176,15 @@ export function changeText(verb: 'undo' | 'redo' | 'restore' | 'switch', result:
   if (!dryRun && verb === 'undo') {
     lines.push(
       boundary
-        ? 'Back again: ckpt redo   Keep it this way: ckpt accept'
-        : 'Recorded as a turn of its own. Take it back: ckpt undo',
+        ? `Back again: ckpt redo${same}   Keep it this way: ckpt accept${same}`
+        : `Recorded as a turn of its own. Take it back: ckpt undo${same}`,
     )
   }
   if (!dryRun && verb === 'redo')
     lines.push(
-      boundary ? `Still undone: from turn ${boundary.record.turn}. More: ckpt redo` : 'Nothing is undone any more.',
+      boundary
+        ? `Still undone: from turn ${boundary.record.turn}. More: ckpt redo${same}`
+        : 'Nothing is undone any more.',
     )
   if (!dryRun && safety) lines.push(c.dim(`As it was before: ckpt restore ${short(safety)} --exact`))
   if (dryRun && result.token && conflicts === 0)
@@ -308,7 +316,11 @@ function sessionsInShort(sessions: readonly SessionView[]): string {
   return `${named.join(', ')}${more > 0 ? `, and ${more} more   (ckpt list --sessions)` : ''}`
 }
 
-export function statusText(result: StatusResult, { c, daemon }: { c: Colors; daemon: string }): string {
+/** `same`: see `changeText`; where what is undone is of another session than the one that is meant without a word. */
+export function statusText(
+  result: StatusResult,
+  { c, daemon, same }: { c: Colors; daemon: string; same: string },
+): string {
   const { head, store, sessions, uncovered } = result
   const git =
     result.gitDir === null
@@ -331,7 +343,7 @@ export function statusText(result: StatusResult, { c, daemon }: { c: Colors; dae
     rows.push(['Undone', c.yellow(`from turn ${turn} of ${printable(session)}`)])
   }
   const lines = [table(rows.map(([name, value]) => [c.dim(name!), value!]))]
-  if (result.boundary) lines.push('Bring it back: ckpt redo --all   Keep it this way: ckpt accept')
+  if (result.boundary) lines.push(`Bring it back: ckpt redo --all${same}   Keep it this way: ckpt accept${same}`)
   if (uncovered.length > 0 || result.ignoredCount > 0) {
     lines.push(
       `Not covered: ${uncovered
