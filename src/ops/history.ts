@@ -123,18 +123,24 @@ async function stepsOf(reader: ChangeReader, turn: Turn): Promise<Pick<TurnView,
   }
 }
 
-/** Turns of every session, and of every worktree if asked: newest first. */
+/** Turns of every session or of one, and of every worktree if asked: newest first. @throws CkptError NOT_FOUND, USAGE */
 export async function listAllTurns(
   context: Context,
   options: ListOptions & { worktrees: boolean },
 ): Promise<(TurnView & { worktree: string })[]> {
   const views = options.worktrees ? await allWorktrees(context) : [{ context, refs: await readRefs(context) }]
+  const everywhere = new Map(views.flatMap(({ refs }) => [...refs.sessions]))
+  const only =
+    options.session === undefined
+      ? null
+      : chooseSession({ sessions: everywhere, lastSeq: 0, meta: null, notes: null }, options.session)
   const newestFirst = (a: { turn: Turn }, b: { turn: Turn }) => (a.turn.before.time < b.turn.before.time ? 1 : -1)
   const shown: { context: Context; refs: WorktreeRefs; sessions: Chosen[] }[] = []
   for (const { context: one, refs } of views) {
     await learnSessions(one.store, refs)
     const sessions: Chosen[] = []
     for (const session of refs.sessions.keys()) {
+      if (only !== null && session !== only) continue
       const timeline = await loadTimeline(one, refs, session, timelineOptions(options))
       sessions.push({ timeline, turns: shownTurns(timeline, options) })
     }

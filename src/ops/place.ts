@@ -112,6 +112,7 @@ function worktreeIdOf(env: Env, { gitDir, commonDir }: Pick<Repository, 'gitDir'
     .toLowerCase()
     .replace(/[^a-z0-9_-]/g, '_')
     .slice(0, 40)
+    .replace(/^from-(?=[0-9a-f]{8}-)/, 'from_') // else it would be taken for one that came from elsewhere
   const known = readIfThere(env, `${gitDir}/${ID_FILE}`)?.toString('latin1').trim()
   return known && /^[0-9a-f]{12}$/.test(known) ? `${name}-${known}` : `${name}-new`
 }

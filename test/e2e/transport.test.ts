@@ -408,3 +408,17 @@ test('nothing recorded: nothing to send, and a word', () => {
   expect([code, document.error.code]).toEqual([3, 'NOT_FOUND'])
   expect(scratch.exists('.git/ckpt')).toBe(false)
 })
+
+test('a linked worktree is no place that came from elsewhere, whatever its name; a list names one session of all worktrees', () => {
+  const here = twoTurns()
+  const linked = new Scratch('from-20241107-fix')
+  here.git('worktree', 'add', '-q', linked.root)
+  linked.turn('in the linked one', () => linked.write({ 'c.txt': 'c\n' }), 'linked')
+  const file = path.join(here.base, 'x.bundle')
+  expect(here.ckpt('export', file)).toMatchObject({ sessions: 2, checkpoints: 6 })
+  const listed = (...more: string[]) => here.ckpt('list', '--all-worktrees', ...more).turns.map((turn: any) => turn.n)
+  expect(listed()).toEqual([1, 2, 1])
+  expect(listed('--session', 'link')).toEqual([1])
+  expect(here.tryCkpt('list', '--all-worktrees', '--session', 'nosuch').code).toBe(3)
+  expect(here.tryCkpt('list', '--all-sessions', '--session', 'linked').code).toBe(3)
+})

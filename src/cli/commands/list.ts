@@ -18,7 +18,9 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       return { json: { sessions: sessions.map(sessionJson), warnings }, text: sessionsText(sessions, colors), warnings }
     }
     if (flag(args, 'all-sessions') || flag(args, 'all-worktrees')) {
+      const session = text(args, 'session')
       const views = await listAllTurns(context, {
+        ...(session === undefined ? {} : { session }),
         ...(limit === undefined ? {} : { limit }),
         hidden: flag(args, 'hidden'),
         abandoned: flag(args, 'abandoned'),
