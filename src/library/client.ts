@@ -1,7 +1,7 @@
 /** The same functions through the worktree's daemon, and the events of what happens there. */
 import { createRequire } from 'node:module'
 import { connect, type Socket } from 'node:net'
-import { dirname, resolve } from 'node:path'
+import { dirname } from 'node:path'
 import {
   CancellationTokenSource,
   createMessageConnection,
@@ -29,7 +29,7 @@ import type { Env } from '../env.ts'
 import { closeContext, openContext } from '../ops/context.ts'
 import type { ErrorInfo, FileActionInfo } from '../results/shapes.ts'
 import { type Caller, type CallOptions, WorktreeFunctions } from './facade.ts'
-import { libraryEnv, type OpenWorktreeOptions } from './worktree.ts'
+import { absolute, libraryEnv, type OpenWorktreeOptions } from './worktree.ts'
 
 export interface ConnectOptions extends Pick<OpenWorktreeOptions, 'session' | 'vars' | 'signal'> {
   /** Starts a daemon if none runs. */
@@ -144,7 +144,7 @@ export async function connectDaemon(directory: string, options: ConnectOptions =
   const { session, start = false, vars, signal, client = 'library' } = options
   const env = libraryEnv(vars)
   refuseCancelled(signal)
-  const { token, socket: path } = await findDaemon(env, resolve(env.cwd, directory), start)
+  const { token, socket: path } = await findDaemon(env, absolute(env, directory), start)
   const socket = await open(path)
   const connection = createMessageConnection(new SocketMessageReader(socket), new SocketMessageWriter(socket))
   connection.onError(() => socket.destroy())

@@ -35,7 +35,7 @@ export async function openWorktree(directory: string, options: OpenWorktreeOptio
   const backends = new Backends(options.backends)
   try {
     refuseCancelled(signal)
-    const context = await openContext(env, resolve(env.cwd, directory), init ? { init } : { reading: true })
+    const context = await openContext(env, absolute(env, directory), init ? { init } : { reading: true })
     const { root } = context.worktree
     closeContext(context)
     const call: Caller = (name, request, given) => {
@@ -48,6 +48,12 @@ export async function openWorktree(directory: string, options: OpenWorktreeOptio
   } catch (error) {
     throw shown(toCkptError(error))
   }
+}
+
+/** @throws CkptError USAGE when it is no string, as may be without TypeScript */
+export function absolute(env: Env, directory: string): string {
+  if (typeof directory === 'string') return resolve(env.cwd, directory)
+  throw new CkptError('USAGE', 'Which directory? It is given as a string. Nothing was changed.')
 }
 
 export function libraryEnv(vars: OpenWorktreeOptions['vars']): Env {

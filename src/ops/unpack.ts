@@ -54,7 +54,7 @@ async function unpackOne(context: Context, incoming: Incoming): Promise<Unpacked
   env.files.mkdirSync(store.worktreeDir, { recursive: true, mode: 0o700 })
   const tips = await store.refs(store.refPrefix, store.notesRef)
   const refs = groupRefs(store.refPrefix, tips)
-  const known = await reachable(store, refs)
+  const known = await recorded(store)
   for (const bytes of incoming.commits.values()) store.objects.write('commit', bytes)
   store.objects.syncFresh()
   await joinHistory(store, incoming)
@@ -70,6 +70,12 @@ async function unpackOne(context: Context, incoming: Incoming): Promise<Unpacked
     prompts: added,
   }
   return result
+}
+
+/** Every checkpoint of this store, whatever its worktree. */
+async function recorded(store: Store): Promise<Set<string>> {
+  const out = await store.git(['rev-list', '--glob=refs/ckpt/*'])
+  return new Set(out.toString('latin1').split('\n').filter(Boolean))
 }
 
 const ownTips = (refs: WorktreeRefs): { ref: string | null; tip: Checkpoint }[] =>

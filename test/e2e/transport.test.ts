@@ -183,8 +183,11 @@ test('the same session gone on on both sides: both stay', () => {
   const [mine, theirs] = [turnsOf(one), turnsOf(two)]
   one.ckpt('push', remote)
   two.ckpt('push', remote)
-  one.ckpt('pull', remote)
-  two.ckpt('pull', remote)
+  // Six came, of which four were here.
+  for (const scratch of [one, two])
+    expect(scratch.ckpt('pull', remote).worktrees).toMatchObject([
+      { worktree: expect.stringMatching(/^from-/), checkpoints: 2 },
+    ])
   expect([turnsOf(one), turnsOf(two)]).toEqual([mine, theirs])
   one.ckpt('show', theirs[0][2])
   two.ckpt('show', mine[0][2])

@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { methods } from '../../src/calls/table.ts'
 import { CkptError } from '../../src/core/errors.ts'
+import { connectDaemon } from '../../src/library/client.ts'
 import { openWorktree } from '../../src/library/worktree.ts'
 import { byCall, byCommand, called, Steady, stage, story } from '../support/equivalence.ts'
 import { Scratch } from '../support/scratch.ts'
@@ -141,4 +142,10 @@ test('a call that waits for the lock can be cancelled', async () => {
   expect(performance.now() - start).toBeLessThan(3000)
   fs.rmSync(lock)
   await worktree.snapshots.track()
+})
+
+test('no directory at all is a mistake that is named', async () => {
+  for (const open of [openWorktree, connectDaemon])
+    for (const none of [undefined, null, 5])
+      await expect(open(none as unknown as string)).rejects.toMatchObject({ code: 'USAGE' })
 })
