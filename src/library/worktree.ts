@@ -50,7 +50,7 @@ export async function openWorktree(directory: string, options: OpenWorktreeOptio
   }
 }
 
-/** @throws CkptError USAGE when it is no string, as may be without TypeScript */
+// Not for TypeScript alone.
 export function absolute(env: Env, directory: string): string {
   if (typeof directory === 'string') return resolve(env.cwd, directory)
   throw new CkptError('USAGE', 'Which directory? It is given as a string. Nothing was changed.')
