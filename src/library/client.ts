@@ -45,8 +45,9 @@ export interface SubscribeOptions {
   onGap?: ((at: Position) => void) | undefined
 }
 
-/** Milliseconds to connect, and for the first answer. */
+/** Milliseconds to connect, which the kernel does, and for the first answer of a daemon that may be busy. */
 const CONNECT = 2000
+const FIRST_ANSWER = 10_000
 
 /**
  * A connection to the daemon of a worktree: the functions of `Worktree`, carried out there, and its events. To be closed.
@@ -151,7 +152,7 @@ export async function connectDaemon(directory: string, options: ConnectOptions =
   socket.on('close', () => connection.dispose())
   connection.listen()
   const params = { token, protocol: PROTOCOL, client }
-  const late = setTimeout(() => socket.destroy(), CONNECT) // one that hangs
+  const late = setTimeout(() => socket.destroy(), FIRST_ANSWER) // it hangs
   try {
     const daemon = await ask<Welcome>(connection, 'hello', { params, signal })
     return new DaemonClient({ connection, socket, token, daemon, session })

@@ -109,7 +109,7 @@ function removeLaidOut(env: Env, directory: string): boolean {
     return true
   } catch (error) {
     if (errno(error) === undefined) throw error
-    return errno(error) === 'ENOENT'
+    return !env.files.existsSync(directory)
   }
 }
 

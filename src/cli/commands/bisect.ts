@@ -6,6 +6,7 @@ import { bisect } from '../../ops/bisect.ts'
 import { closeContext } from '../../ops/context.ts'
 import { openForReading } from '../../ops/reading.ts'
 import { readRefs } from '../../ops/sessions.ts'
+import { ofSession } from '../again.ts'
 import { text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 
@@ -20,7 +21,8 @@ const command: Command = async ({ env, args, cwd }) => {
     const { session, turn, runs, found } = await bisect(context, { command: line, session: text(args, 'session') })
     const prompts = await promptReader(context.store, (await readRefs(context)).notes)
     const prompt = describePrompt(await prompts(found.before.id), found.before.time)
-    const shown = `Turn ${turn} of session ${printable(session)} is the first after which it fails (${runs} runs): ${printable(prompt)}\nWhat it did: ckpt diff ${turn}   Take it back alone: ckpt undo --only ${turn}`
+    const same = ofSession(text(args, 'session'))
+    const shown = `Turn ${turn} of session ${printable(session)} is the first after which it fails (${runs} runs): ${printable(prompt)}\nWhat it did: ckpt diff ${turn}${same}   Take it back alone: ckpt undo --only ${turn}${same}`
     return {
       json: { turn, runs, session, prompt, warnings: context.warnings },
       text: shown,
