@@ -3,8 +3,8 @@
  * never reached for, so that a test can give another one (and make its Nth call fail).
  */
 import type { ChildProcess, SpawnOptions } from 'node:child_process'
-import fs, { type PathLike, type Stats } from 'node:fs'
-import os from 'node:os'
+import type fs from 'node:fs'
+import type { PathLike, Stats } from 'node:fs'
 
 /** The synchronous calls of node:fs that ckpt uses. */
 export type Files = Pick<
@@ -37,8 +37,19 @@ export type Files = Pick<
   | 'writeSync'
 >
 
+/** Standard input. */
+export interface Input {
+  readonly isTTY: boolean
+  /** Reads what there is by now: how many bytes, 0 at the end, null: nothing yet. Never waits. */
+  readNow: (buffer: Buffer) => number | null
+  /** For who talks to a person. */
+  readonly stream: NodeJS.ReadableStream
+}
+
 export interface Env {
   files: Files
+  /** Waits for what comes on a fifo; gives how many bytes of the buffer it filled. A stream would take longer to load. */
+  read: (fd: number, buffer: Buffer) => Promise<number>
   spawn: (command: string, args: readonly string[], options: SpawnOptions) => ChildProcess
   vars: Readonly<Record<string, string | undefined>>
   cwd: string
@@ -56,7 +67,7 @@ export interface Env {
   umask: number
   platform: NodeJS.Platform
   hostname: string
-  stdin: NodeJS.ReadableStream & { isTTY?: boolean; fd?: number }
+  stdin: Input
   stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number; rows?: number }
   stderr: NodeJS.WritableStream & { isTTY?: boolean; columns?: number }
   /** Says on a terminal what takes long; nothing on a pipe. */
@@ -78,14 +89,21 @@ export interface Env {
 }
 
 export function realEnv(): Env {
+  // An import would copy all of its names.
+  const files = process.getBuiltinModule('node:fs')
   return {
-    files: fs,
+    files,
+    read: (fd, buffer) =>
+      new Promise((resolve, reject) => {
+        files.read(fd, buffer, 0, buffer.length, null, (error, length) => (error ? reject(error) : resolve(length)))
+      }),
     // Loaded when they are needed: who only asks the daemon needs neither.
     spawn: (command, args, options) =>
       process.getBuiltinModule('node:child_process').spawn(command, [...args], options),
     vars: process.env,
     cwd: currentDirectory(),
-    home: os.homedir(),
+    // As os.homedir() does, whose module is seldom needed.
+    home: process.env.HOME || process.getBuiltinModule('node:os').homedir(),
     now: () => Date.now(),
     // performance.now() would load a module for it.
     monotonic: () => Number(process.hrtime.bigint()) / 1e6,
@@ -95,11 +113,11 @@ export function realEnv(): Env {
     uid: process.getuid?.() ?? -1,
     umask: process.umask(),
     platform: process.platform,
-    hostname: os.hostname(),
-    // Node makes each of them when it is first asked for, which takes its time.
-    get stdin() {
-      return process.stdin
+    get hostname() {
+      return process.getBuiltinModule('node:os').hostname()
     },
+    stdin: standardInput(files),
+    // Node makes each of them when it is first asked for, which takes its time.
     get stdout() {
       return process.stdout
     },
@@ -120,6 +138,77 @@ export function realEnv(): Env {
     },
   }
 }
+
+function standardInput(files: Files): Input {
+  let readNow: Input['readNow'] | null = null
+  return {
+    get isTTY() {
+      return files.fstatSync(0).isCharacterDevice() && process.getBuiltinModule('node:tty').isatty(0)
+    },
+    readNow: (buffer) => {
+      readNow ??= makeNonBlocking(files, 0) ? (into) => readAtOnce(files, 0, into) : inputOf(process.stdin).readNow
+      return readNow(buffer)
+    },
+    get stream() {
+      return process.stdin
+    },
+  }
+}
+
+/**
+ * Node's stream of a socket or pipe takes a quarter of the time that Node takes to start, and an agent waits for that. Nothing
+ * else of Node's is public that reads one without waiting: the handle under that stream is asked for, and the stream is used
+ * where a Node does not give it. False: the stream is needed.
+ */
+function makeNonBlocking(files: Files, fd: number): boolean {
+  const stats = files.fstatSync(fd)
+  if (!stats.isFIFO() && !stats.isSocket()) return stats.isFile()
+  try {
+    const { Pipe, constants } = (process as unknown as { binding: (name: string) => PipeWrap }).binding('pipe_wrap')
+    return !new Pipe(constants.SOCKET).open(fd)
+  } catch {
+    return false
+  }
+}
+
+interface PipeWrap {
+  Pipe: new (type: number) => { open: (fd: number) => number | undefined }
+  constants: { SOCKET: number }
+}
+
+function readAtOnce(files: Files, fd: number, buffer: Buffer): number | null {
+  try {
+    return files.readSync(fd, buffer)
+  } catch (error) {
+    return errno(error) === 'EAGAIN' ? null : 0 // a reset connection has ended
+  }
+}
+
+/** Bytes, or what a stream gives, as standard input. */
+export function inputOf(given: Buffer | Stream): Input {
+  const stream = Buffer.isBuffer(given) ? null : given
+  let rest = Buffer.isBuffer(given) ? given : Buffer.alloc(0)
+  let ended = stream === null
+  const end = () => {
+    ended = true
+  }
+  stream?.on('end', end).on('error', end).on('close', end)
+  stream?.unref?.() // who waits for it has a clock
+  return {
+    isTTY: Boolean(stream?.isTTY),
+    readNow: (buffer) => {
+      if (rest.length === 0) rest = Buffer.from(stream?.read() ?? '')
+      const length = rest.copy(buffer)
+      rest = rest.subarray(length)
+      return length > 0 || ended ? length : null
+    },
+    get stream() {
+      return stream ?? process.getBuiltinModule('node:stream').Readable.from([given])
+    },
+  }
+}
+
+type Stream = NodeJS.ReadableStream & { isTTY?: boolean; unref?: () => unknown }
 
 /** Where this process is; a directory that is there no more by the name that the shell knows, if it knows one. */
 function currentDirectory(): string {

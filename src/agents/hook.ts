@@ -4,12 +4,12 @@ import type { Env } from '../env.ts'
 import { removeIfThere } from '../git/whole-file.ts'
 import type { Context } from '../ops/context.ts'
 import { closeContext, openContext } from '../ops/context.ts'
+import { isHanded, readHanded } from '../ops/handed.ts'
 import { readInput } from '../ops/hook-input.ts'
 import { logHookError, stateLog } from '../ops/hook-log.ts'
 import type { MarkResult } from '../ops/mark.ts'
 import type { Agent } from './agent.ts'
 import { deliver, leaveOpen, type Progress } from './deliver.ts'
-import { isHanded, readHanded } from './handed.ts'
 import { AGENT_NAMES, findAgent } from './registry.ts'
 
 export interface HookOptions {
@@ -84,7 +84,7 @@ async function hear(
         hints: ['ckpt agent status'],
       })
     }
-    payload = given ?? (notified ? Buffer.from(event ?? '') : await readInput(env.stdin))
+    payload = given ?? (notified ? Buffer.from(event ?? '') : await readInput(env))
     const value = parse(payload)
     const named = eventIn(value) ?? event
     where = named === undefined ? name : `${name} ${named}`

@@ -30,7 +30,7 @@ export function announcing(env: Env, args: Arguments, verb: string): (departure:
       if (args.yes !== true) env.stderr.write('ckpt: What takes one out of every checkpoint: ckpt forget PATH\n')
       return true
     }
-    const asking = createInterface({ input: env.stdin, output: env.stderr })
+    const asking = createInterface({ input: env.stdin.stream, output: env.stderr })
     try {
       return /^y(es)?$/i.test((await asking.question('Go on? [y/N] ')).trim())
     } finally {

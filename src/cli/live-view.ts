@@ -127,7 +127,7 @@ export function startView(
     else if (KEYS.some(({ key }) => key === text)) void run(KEYS.find(({ key }) => key === text)!.argv)
     redraw()
   }
-  const stdin = env.stdin as NodeJS.ReadStream
+  const stdin = env.stdin.stream as NodeJS.ReadStream
   const call: Caller = (name, request) =>
     daemon.enqueue(() => {
       const at = { ...env, held: daemon.held, cwd: daemon.held.root }

@@ -1,8 +1,8 @@
 /** Where the program starts. What the worktree's daemon can do at once it does; all the rest is loaded only if it is needed. */
-import { Readable } from 'node:stream'
 import type { Backends } from '../backends/backends.ts'
 import { throughDaemon } from '../daemon/client.ts'
-import type { Env } from '../env.ts'
+import { throughDoor } from '../daemon/hook-client.ts'
+import { type Env, inputOf } from '../env.ts'
 import { VERSION } from './version.ts'
 
 export { realEnv } from '../env.ts'
@@ -15,7 +15,7 @@ export async function hookFailed(env: Env, error: unknown): Promise<void> {
 
 /** Runs one command line; the result is the exit code. */
 export async function main(argv: readonly string[], env: Env, backends?: Backends): Promise<number> {
-  const routed = await throughDaemon(env, argv, VERSION)
+  const routed = argv[0] === 'hook' ? await throughDoor(env, argv) : await throughDaemon(env, argv, VERSION)
   if ('answer' in routed) {
     const { answer } = routed
     if (answer.stdout !== '') env.stdout.write(answer.stdout)
@@ -23,6 +23,6 @@ export async function main(argv: readonly string[], env: Env, backends?: Backend
     return answer.code
   }
   const { runProgram } = await import('./program.ts')
-  const at = routed.input ? { ...env, stdin: Readable.from([routed.input]) } : env
+  const at = routed.input ? { ...env, stdin: inputOf(routed.input) } : env
   return runProgram(routed.run, at, backends)
 }

@@ -2,7 +2,6 @@
  * One call to the daemon by hand: the framing is a header and a body, and whoever waits for a marker should not wait for
  * a library to load. Null: there is no daemon, and the caller does the work itself.
  */
-import { connect } from 'node:net'
 import { type Env, errno } from '../env.ts'
 import type { DaemonInfo } from './place.ts'
 
@@ -28,7 +27,7 @@ export function callDaemon<T>(
   { method, params, timeout, patient = false }: { method: string; params: object; timeout: number; patient?: boolean },
 ): Promise<Answer<T> | null> {
   return new Promise((resolve, reject) => {
-    const socket = connect(info.socket)
+    const socket = process.getBuiltinModule('node:net').connect(info.socket) // an agent's hook needs none
     const chunks: Buffer[] = []
     let connected = false
     const timer = setTimeout(() => done(null), CONNECT)

@@ -1,6 +1,5 @@
 /** Handing a command line to the worktree's daemon, if there is one. */
 import type { Env } from '../env.ts'
-import { readInput } from '../ops/hook-input.ts'
 import { callDaemon } from './call.ts'
 import { isAlive, quickWorktreeDir, readInfo } from './place.ts'
 import type { CliAnswer, CliCall } from './protocol.ts'
@@ -19,11 +18,8 @@ export const ROUTED: ReadonlySet<string> = new Set([
 ])
 /** Milliseconds; longer than any command waits for a lock and captures. */
 const PATIENCE = 60_000
-/** The same for an agent's hook: whose time has to do for the work as well, should nothing come. */
-const HOOK_PATIENCE = 5000
-const NO_TERMINAL = { terminal: false, columns: 80 }
 
-/** What the daemon answered, or the command line that the caller is to run itself; `input`: what standard input held. */
+/** What the daemon answered, or the command line that the caller is to run itself; `input`: what standard input held, if it was read. */
 export type Routed = { answer: CliAnswer } | { run: readonly string[]; input?: Buffer }
 
 export async function throughDaemon(env: Env, argv: readonly string[], version: string): Promise<Routed> {
@@ -48,34 +44,22 @@ export async function throughDaemon(env: Env, argv: readonly string[], version: 
   >
   // So that a marker whose answer is lost can be sent again, and is one.
   const named = command !== 'mark' || own.some((arg) => arg === '--marker' || arg.startsWith('--marker='))
-  const isHook = command === 'hook'
-  const line = isHook
-    ? [command, '--id', onceOnly(env), ...argv.slice(1)]
-    : named
-      ? argv
-      : [command!, '--marker', `client:${onceOnly(env)}`, ...argv.slice(1)]
-  const input = isHook ? await readInput(env.stdin) : undefined
+  const line = named ? argv : [command!, '--marker', `client:${onceOnly(env)}`, ...argv.slice(1)]
   const call: Omit<CliCall, 'token'> = {
     argv: [command!, '--no-daemon', ...line.slice(1)],
     cwd: env.cwd,
     vars,
-    ...(input ? { input: input.toString('base64') } : {}),
-    // Node opens standard output when it is first asked for: an agent waits for that, and reads it without a terminal.
-    ...(isHook ? NO_TERMINAL : { terminal: Boolean(env.stdout.isTTY), columns: env.stdout.columns ?? 80 }),
+    terminal: Boolean(env.stdout.isTTY),
+    columns: env.stdout.columns ?? 80,
   }
-  const begun = env.monotonic()
   // An undo of many files takes as long as it takes.
   const answer = await callDaemon<CliAnswer>(env, info, {
     method: 'cli',
     params: call,
-    timeout: isHook ? HOOK_PATIENCE : PATIENCE,
-    patient: !isHook, // but an agent's hook is soon given up
+    timeout: PATIENCE,
+    patient: true,
   })
   if (answer?.result) return { answer: answer.result }
-  if (input) {
-    const waited = String(Math.round(env.monotonic() - begun))
-    return { run: [command!, '--no-daemon', '--waited', waited, ...line.slice(1)], input }
-  }
   return answer?.lost && command !== 'mark' ? { answer: lost(command!, own.includes('--json')) } : { run: line }
 }
 

@@ -1,19 +1,18 @@
-/**
- * Where an agent's hook hands its payload over without Node: `bin/ckpt-hook` is the other end.
- *
- * ```
- * daemon/hooks/ready         who answers here, one field a line; only while the daemon listens
- * daemon/hooks/door          a fifo: `<id> <agent> [event]`
- * daemon/hooks/free/<id>     fifos for answers; who makes `<id>.payload` has that one, and with none left makes its own
- * daemon/hooks/<id>.payload  what was handed over, whole when the line is sent
- * daemon/hooks/<id>.answer   the client's fifo: `working` as a sign of life, then `done [answer]`, or `no`
- * ```
- */
+/** The daemon's end of the place where agents' hooks hand their payloads over: `bin/ckpt-hook` and `hook-client.ts` are the other. */
 import { constants } from 'node:fs'
 import { Socket } from 'node:net'
 import { type Env, errno, lstatIfThere } from '../env.ts'
-import { removeIfThere, writeFileWhole } from '../git/whole-file.ts'
-import { startOf } from '../ops/lock.ts'
+import { removeIfThere } from '../git/whole-file.ts'
+import {
+  announce,
+  answerFifo,
+  doorFifo,
+  freeFifo,
+  hooksDirectory,
+  makeFifos,
+  payloadFile,
+  readyFile,
+} from './hook-place.ts'
 
 export interface HookCall {
   agent: string
@@ -29,8 +28,6 @@ export interface HookDoorOptions {
   log: (message: string, details?: object) => void
 }
 
-/** Said by `ready` and by the client: raised when one would misunderstand the other. */
-const PROTOCOL = 'ckpt-hooks 3'
 /** Milliseconds between two signs of life. */
 const BEAT = 500
 /** So many fifos are kept ready, and when half of them are used up others are made. */
@@ -51,18 +48,18 @@ export class HookDoor {
   constructor(env: Env, options: HookDoorOptions) {
     this.#env = env
     this.#options = options
-    this.#directory = `${options.worktreeDir}/daemon/hooks`
+    this.#directory = hooksDirectory(options.worktreeDir)
   }
 
   /** Without mkfifo(1) there is no door, and clients start Node. */
   async open(): Promise<void> {
     const { files } = this.#env
     const directory = this.#directory
-    const door = `${directory}/door`
+    const door = doorFifo(directory)
     files.mkdirSync(`${directory}/free`, { recursive: true, mode: 0o700 })
     this.#sweep()
     removeIfThere(this.#env, door)
-    if (!(await this.#makeFifos([door]))) return
+    if (!(await makeFifos(this.#env, [door]))) return
     await this.#provide()
     // Open for writing too, so that it does not end when the last client has gone.
     const fd = files.openSync(door, constants.O_RDWR | constants.O_NONBLOCK)
@@ -83,32 +80,17 @@ export class HookDoor {
 
   /** Says that it listens; a client that found it hanging has taken that away. */
   announce(): void {
-    const { vars, home, pid, files } = this.#env
-    const directory = this.#directory
-    if (!this.#socket || files.existsSync(`${directory}/ready`)) return
-    const { XDG_CONFIG_HOME = '', XDG_STATE_HOME = '', CKPT_STATE_DIR = '' } = vars
-    const fields = [
-      PROTOCOL,
-      String(pid),
-      startOf(this.#env, pid),
-      home,
-      XDG_CONFIG_HOME,
-      XDG_STATE_HOME,
-      CKPT_STATE_DIR,
-    ]
-    // A line break in one of them would move the others.
-    if (!fields.some((field) => field.includes('\n')))
-      writeFileWhole(this.#env, `${directory}/ready`, `${fields.join('\n')}\n`)
+    if (this.#socket && !this.#env.files.existsSync(readyFile(this.#directory))) announce(this.#env, this.#directory)
   }
 
   /** Nobody new is heard; who waits still gets an answer. */
   close(): void {
     if (!this.#socket) return
     const directory = this.#directory
-    removeIfThere(this.#env, `${directory}/ready`)
+    removeIfThere(this.#env, readyFile(directory))
     this.#socket.destroy()
     this.#socket = null
-    removeIfThere(this.#env, `${directory}/door`)
+    removeIfThere(this.#env, doorFifo(directory))
   }
 
   #read(chunk: string): void {
@@ -123,7 +105,7 @@ export class HookDoor {
   }
 
   #serve(id: string, agent: string, event: string | undefined): void {
-    const file = `${this.#directory}/${id}.payload`
+    const file = payloadFile(this.#directory, id)
     this.#take(id)
     this.#waiting.add(id)
     this.#options
@@ -145,7 +127,7 @@ export class HookDoor {
   /** One that was ready is in use from now on, and bears that name. */
   #take(id: string): void {
     try {
-      this.#env.files.renameSync(`${this.#directory}/free/${id}`, `${this.#directory}/${id}.answer`)
+      this.#env.files.renameSync(freeFifo(this.#directory, id), answerFifo(this.#directory, id))
       this.#free--
     } catch (error) {
       if (errno(error) !== 'ENOENT') throw error // the client made its own
@@ -153,14 +135,14 @@ export class HookDoor {
   }
 
   async #provide(): Promise<void> {
-    const paths = Array.from({ length: READY - this.#free }, () => `${this.#directory}/free/${this.#env.random(16)}`)
+    const paths = Array.from({ length: READY - this.#free }, () => freeFifo(this.#directory, this.#env.random(16)))
     this.#free = READY // at once: they are being made
-    if (!(await this.#makeFifos(paths))) this.#free -= paths.length
+    if (!(await makeFifos(this.#env, paths))) this.#free -= paths.length
   }
 
   /** A client that is gone does not hear it, and nobody waits for it. */
   #say(id: string, words: string, { last = false } = {}): void {
-    const fifo = `${this.#directory}/${id}.answer`
+    const fifo = answerFifo(this.#directory, id)
     const { files } = this.#env
     let fd: number
     try {
@@ -182,20 +164,12 @@ export class HookDoor {
     }
   }
 
-  #makeFifos(paths: readonly string[]): Promise<boolean> {
-    return new Promise((resolve) => {
-      const child = this.#env.spawn('mkfifo', ['-m', '600', ...paths], { stdio: 'ignore' })
-      child.on('error', () => resolve(false))
-      child.on('close', (code) => resolve(code === 0))
-    })
-  }
-
   /** Payloads stay: the next hook takes them up. */
   #sweep(): void {
     const { files, now } = this.#env
     const directory = this.#directory
     // Those of a daemon that is gone: who has one finds out.
-    for (const name of files.readdirSync(`${directory}/free`)) removeIfThere(this.#env, `${directory}/free/${name}`)
+    for (const name of files.readdirSync(`${directory}/free`)) removeIfThere(this.#env, freeFifo(directory, name))
     for (const name of files.readdirSync(directory)) {
       const stats = lstatIfThere(files, `${directory}/${name}`)
       if (stats && /\.(answer|tmp)$/.test(name) && now() - stats.mtimeMs > ABANDONED)

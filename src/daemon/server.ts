@@ -1,12 +1,11 @@
 /** The daemon of one worktree: holds it open, watches it, and answers calls, one piece of work at a time. */
 import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import { ErrorCodes, ResponseError } from 'vscode-jsonrpc/node'
 import type { Backends } from '../backends/backends.ts'
 import { CkptError } from '../core/errors.ts'
-import type { Env } from '../env.ts'
+import { type Env, inputOf } from '../env.ts'
 import { removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { type Context, closeContext, openContext } from '../ops/context.ts'
 import { lockedBy, readHolder, startOf, withLock } from '../ops/lock.ts'
@@ -342,7 +341,7 @@ export class Daemon {
       ...this.#env,
       cwd,
       vars,
-      stdin: Object.assign(Readable.from(input ? [Buffer.from(input, 'base64')] : []), { isTTY: false }),
+      stdin: inputOf(Buffer.from(input ?? '', 'base64')),
       stdout: out.stream,
       stderr: err.stream,
       refused: this.#events.refused(command!),

@@ -1,28 +1,28 @@
 /** What an agent sends on standard input: one JSON document, mostly in one piece. */
 import type { Env } from '../env.ts'
 
-/** Milliseconds for an agent to send its payload. */
+/** Milliseconds for an agent to send its payload, and between two looks. */
 const PATIENCE = 5000
+const LOOK = 2
 
 /** All of standard input, or what came of it in time. A payload that is whole is not waited on for its end: an agent may keep it open. */
-export function readInput(stdin: Env['stdin']): Promise<Buffer> {
+export async function readInput({ stdin, monotonic }: Pick<Env, 'stdin' | 'monotonic'>): Promise<Buffer> {
   const chunks: Buffer[] = []
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer)
-      stdin.pause() // or it would keep us
-      resolve(Buffer.concat(chunks))
+  if (stdin.isTTY) return Buffer.alloc(0)
+  const begun = monotonic()
+  while (monotonic() - begun < PATIENCE) {
+    const buffer = Buffer.allocUnsafe(65_536)
+    const length = stdin.readNow(buffer)
+    if (length === 0) break
+    if (length === null) {
+      await new Promise((resolve) => setTimeout(resolve, LOOK))
+      continue
     }
-    const timer = setTimeout(done, PATIENCE)
-    if (stdin.isTTY) return done()
-    stdin.on('data', (chunk: Buffer) => {
-      chunks.push(Buffer.from(chunk))
-      // Of a long one the pieces would be looked through again and again. A stream that is paused at once goes on reading.
-      if (chunks.length === 1 && isWhole(chunks[0]!)) setImmediate(done)
-    })
-    stdin.on('end', done)
-    stdin.on('error', done)
-  })
+    chunks.push(buffer.subarray(0, length))
+    // Of a long one the pieces would be looked through again and again.
+    if (chunks.length === 1 && isWhole(chunks[0]!)) break
+  }
+  return Buffer.concat(chunks)
 }
 
 function isWhole(payload: Buffer): boolean {

@@ -1,8 +1,8 @@
-// `ckpt-hook`: with the daemon up no Node where the agent waits; and no marker lost or doubled, whatever becomes of the daemon.
+// `ckpt-hook`: with the daemon up no Node where the agent waits; and no marker lost or doubled, whatever becomes of the daemon. `ckpt hook` goes through the same door.
 import { spawn, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { hookLog, storeOf } from '../support/agents.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { type Json, PROGRAM, type Ran, Scratch } from '../support/scratch.ts'
@@ -199,11 +199,17 @@ test('from a directory that is gone, and without cat, the marker is there', asyn
   expect(calls(scratch)).toEqual(['t1', 't2'])
 })
 
-test('many at once: each is recorded once', async () => {
+/** Both ways to the daemon's door. */
+const CLIENTS: [string, Options][] = [
+  ['ckpt-hook', {}],
+  ['ckpt hook', { client: PROGRAM, agent: ['hook', 'claude'] }],
+]
+
+test.each(CLIENTS)('many at once, by %s: each is recorded once', async (_, client) => {
   const { scratch } = prompted()
   const ids = Array.from({ length: 24 }, (_, i) => `t${String(i).padStart(2, '0')}`)
   const ran = await Promise.all(
-    ids.flatMap((id) => [later(scratch, call(scratch, id)), later(scratch, call(scratch, id))]),
+    ids.flatMap((id) => [later(scratch, call(scratch, id), client), later(scratch, call(scratch, id), client)]),
   )
   expect(ran.every((one) => one.code === 0 && one.stdout + one.stderr === '')).toBe(true)
   expect(calls(scratch)).toEqual(ids)
@@ -232,13 +238,13 @@ test('a daemon that hangs: Node does it, once; who comes next does not ask it; a
   expect(left(scratch)).toEqual([])
 })
 
-test('a daemon that is killed at any moment of the answer: each marker is there, once', async () => {
+test.each(CLIENTS)('a daemon that is killed while it answers %s: each marker is there, once', async (_, client) => {
   const { scratch, pid } = prompted()
   let running = pid
   for (let n = 0; n < 6; n++) {
     const ids = [`t${n}a`, `t${n}b`, `t${n}c`]
-    const asked = ids.map((id) => later(scratch, call(scratch, id)))
-    await new Promise((resolve) => setTimeout(resolve, n * 6))
+    const asked = ids.map((id) => later(scratch, call(scratch, id), client))
+    await new Promise((resolve) => setTimeout(resolve, (client.client ? 40 : 0) + n * 6))
     process.kill(running, 'SIGKILL')
     expect(await Promise.all(asked)).toEqual([SILENT, SILENT, SILENT])
     running = (scratch.ckpt('daemon', 'start') as { pid: number }).pid
@@ -271,10 +277,10 @@ test.skipIf(!fs.existsSync('/proc/self/environ'))(
   },
 )
 
-test('with more at once than there are fifos ready, and after a hundred, each gets its answer', async () => {
+test.each(CLIENTS)('after more than the fifos that are ready, %s gets its answer each time', async (_, client) => {
   const { scratch } = prompted()
   const bin = withoutNode(scratch)
-  const plain = { client: `${bin}/ckpt-hook`, vars: { PATH: bin } }
+  const plain = client.client ? client : { client: `${bin}/ckpt-hook`, vars: { PATH: bin } }
   for (let round = 0; round < 5; round++) {
     const ids = Array.from({ length: 20 }, (_, i) => `r${round}-${i}`)
     const ran = await Promise.all(ids.map((id) => later(scratch, call(scratch, id), plain)))
@@ -337,19 +343,75 @@ test('Cursor hears its answer; a broken payload is logged whole; odd words go to
   expect(spawnSync(CLIENT, [], { cwd: scratch.root, env: scratch.vars, input: '' }).status).toBe(0)
 })
 
-test('the Node program asks the daemon too, and does it itself when no answer comes', async () => {
-  const { scratch, pid } = prompted()
-  const asked = () => scratch.ckpt('daemon', 'status').state.calls
-  const before = asked()
-  const hook = (id: string) => scratch.runApart(['hook', 'claude'], { input: JSON.stringify(call(scratch, id)) })
-  expect(hook('t1')).toEqual(SILENT)
-  expect(asked()).toBe(before + 2)
-  process.kill(pid, 'SIGSTOP')
-  expect(hook('t2')).toEqual(SILENT)
-  process.kill(pid, 'SIGCONT')
-  for (let i = 0; i < 100 && !scratch.ckpt('daemon', 'status').watching; i++)
-    await new Promise((r) => setTimeout(r, 50))
-  expect(calls(scratch)).toEqual(['t1', 't2'])
+describe('ckpt hook', () => {
+  const [, client] = CLIENTS[1]!
+  const asked = (scratch: Scratch) => scratch.ckpt('daemon', 'status').state.calls as number
+
+  test('asks the daemon, from a directory outside with the project named too; hears Cursor’s answer', async () => {
+    const { scratch } = prompted()
+    const before = asked(scratch)
+    expect(await later(scratch, call(scratch, 't1'), client)).toEqual(SILENT)
+    const outside = { ...client, cwd: scratch.home, vars: { CLAUDE_PROJECT_DIR: scratch.root } }
+    expect(await later(scratch, call(scratch, 't2'), outside)).toEqual(SILENT)
+    const cursor = { ...client, agent: ['hook', 'cursor', 'beforeSubmitPrompt'] }
+    expect(await later(scratch, '{', cursor)).toEqual({ ...SILENT, stdout: '{"continue":true}\n' })
+    const notified = { type: 'agent-turn-complete', 'thread-id': 's', 'turn-id': 'u', cwd: scratch.root }
+    const codex = { ...client, agent: ['hook', 'codex-notify', JSON.stringify(notified)], open: true }
+    expect(await later(scratch, '', codex)).toEqual(SILENT)
+    expect(asked(scratch)).toBe(before + 5)
+    expect(calls(scratch)).toEqual(['t1', 't2'])
+    expect(hookLog(scratch).map(({ payload }) => payload)).toEqual(['{'])
+    expect(left(scratch)).toEqual([])
+  })
+
+  test('does it itself, once, when the daemon hangs; who comes next does not ask it', async () => {
+    const { scratch, pid } = prompted()
+    process.kill(pid, 'SIGSTOP')
+    expect(await later(scratch, call(scratch, 't1'), client)).toEqual(SILENT)
+    expect(fs.existsSync(`${door(scratch)}/ready`)).toBe(false)
+    expect(await later(scratch, call(scratch, 't2'), client)).toEqual(SILENT)
+    process.kill(pid, 'SIGCONT')
+    for (let i = 0; i < 200 && !fs.existsSync(`${door(scratch)}/ready`); i++)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(calls(scratch)).toEqual(['t1', 't2'])
+    expect(left(scratch)).toEqual([])
+  })
+
+  test('makes a fifo of its own where none is left, and takes none that is somebody’s', async () => {
+    const { scratch } = prompted()
+    const before = asked(scratch)
+    const taken = fs.readdirSync(`${door(scratch)}/free`).map((id) => `${door(scratch)}/${id}.payload`)
+    for (const file of taken) fs.writeFileSync(file, '')
+    expect(await later(scratch, call(scratch, 't1'), client)).toEqual(SILENT)
+    expect(asked(scratch)).toBe(before + 2)
+    expect(taken.map((file) => fs.readFileSync(file, 'utf8')).join('')).toBe('')
+    expect(left(scratch)).toHaveLength(taken.length)
+  })
+
+  test('does not go to what lies in the place of the door and is none', async () => {
+    const { scratch } = prompted()
+    fs.rmSync(`${door(scratch)}/door`)
+    fs.writeFileSync(`${door(scratch)}/door`, 'mine\n')
+    expect(await later(scratch, call(scratch, 't1'), client)).toEqual(SILENT)
+    expect(fs.readFileSync(`${door(scratch)}/door`, 'utf8')).toBe('mine\n')
+    expect(calls(scratch)).toEqual(['t1'])
+    expect(left(scratch)).toEqual([])
+  })
+
+  test('loads none of Node’s sockets and streams, which take longer than the daemon', async () => {
+    const { scratch } = prompted()
+    const list = path.join(scratch.base, 'loaded')
+    const spy = path.join(scratch.base, 'spy.cjs')
+    fs.writeFileSync(
+      spy,
+      `process.on('exit', () => require('fs').writeFileSync(${JSON.stringify(list)}, process.moduleLoadList.join('\\n')))\n`,
+    )
+    const vars = { NODE_OPTIONS: `--require=${spy}` }
+    expect(await later(scratch, call(scratch, 't1'), { ...client, vars })).toEqual(SILENT)
+    const loaded = fs.readFileSync(list, 'utf8').split('\n')
+    expect(loaded).toContain('NativeModule fs')
+    expect(loaded.filter((name) => /^NativeModule (net|stream|tty|child_process)$/.test(name))).toEqual([])
+  })
 })
 
 test.each([

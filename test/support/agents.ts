@@ -2,7 +2,8 @@
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { PassThrough, Readable } from 'node:stream'
+import { PassThrough } from 'node:stream'
+import { inputOf } from '../../src/env.ts'
 import type { Json, Ran, Scratch } from './scratch.ts'
 
 const DATA = path.resolve(import.meta.dirname, '../data/payloads')
@@ -41,7 +42,7 @@ export async function hook(scratch: Scratch, name: string, payload: unknown, opt
     cwd,
     home: scratch.home,
     vars: { ...scratch.vars, ...vars },
-    stdin: Readable.from(input.length > 0 ? [input] : []),
+    stdin: inputOf(input),
     stdout,
     stderr,
   }

@@ -1,8 +1,8 @@
 /** The program from its source, in the test's own process: for what a test has to hand in. */
-import { Readable, Writable } from 'node:stream'
+import { Writable } from 'node:stream'
 import type { Backends } from '../../src/backends/backends.ts'
 import { main } from '../../src/cli/main.ts'
-import { type Env, realEnv } from '../../src/env.ts'
+import { type Env, inputOf, realEnv } from '../../src/env.ts'
 import { PROGRAM, type Ran, type Scratch } from './scratch.ts'
 
 export const envOf = (scratch: Scratch): Env => ({
@@ -22,7 +22,7 @@ export async function runHere(scratch: Scratch, argv: readonly string[], backend
         done()
       },
     })
-  const streams = { stdin: Readable.from([]), stdout: sink('stdout'), stderr: sink('stderr') }
+  const streams = { stdin: inputOf(Buffer.alloc(0)), stdout: sink('stdout'), stderr: sink('stderr') }
   const code = await main(argv, { ...envOf(scratch), ...streams }, backends)
   return { code, stdout: Buffer.concat(chunks.stdout).toString(), stderr: Buffer.concat(chunks.stderr).toString() }
 }

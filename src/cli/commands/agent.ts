@@ -132,7 +132,7 @@ async function agreed(env: Env, args: Arguments, plans: readonly Plan[]): Promis
 }
 
 async function answeredYes(env: Env, question: string): Promise<boolean> {
-  const asking = createInterface({ input: env.stdin, output: env.stderr })
+  const asking = createInterface({ input: env.stdin.stream, output: env.stderr })
   try {
     return /^y(es)?$/i.test((await asking.question(question)).trim())
   } finally {

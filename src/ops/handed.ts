@@ -1,4 +1,4 @@
-/** Payloads that `bin/ckpt-hook` hands over in a file: four lines that say where and for whom, then what the agent sent, then a line that says it is whole. */
+/** Payloads that a hook hands over in a file (src/daemon/hook-door.ts): four lines that say where and for whom, then what the agent sent, then a line that says it is whole. */
 import { basename } from 'node:path'
 import { type Env, errno, lstatIfThere } from '../env.ts'
 import { readIfThere } from '../git/whole-file.ts'
@@ -26,6 +26,15 @@ const MOST = 20
 
 /** Whether a name is that of a payload that was handed over: nothing else is read, or removed, as one. */
 export const isHanded = (file: string): boolean => /\/worktrees\/[^/]+\/daemon\/hooks\/[\w-]{1,64}\.payload$/.test(file)
+
+/** What a client writes; what is not one line each cannot be said in it. */
+export function handedBytes(
+  { agent, event, cwd, project }: Pick<Handed, 'agent' | 'event' | 'cwd' | 'project'>,
+  payload: Buffer,
+): Buffer {
+  const lines = [agent, event ?? '', cwd, project ?? ''].map((line) => `${line}\n`).join('')
+  return Buffer.concat([Buffer.from(lines), payload, Buffer.from(END)])
+}
 
 /** Null: it is not there any more, for somebody else has carried it out. */
 export function readHanded(env: Env, file: string): Handed | null {

@@ -1,0 +1,63 @@
+/**
+ * Where an agent's hook hands its payload over to the daemon; `bin/ckpt-hook` knows it too.
+ *
+ * ```
+ * daemon/hooks/ready         who answers here, one field a line; only while the daemon listens
+ * daemon/hooks/door          a fifo: `<id> <agent> [event]`
+ * daemon/hooks/free/<id>     fifos for answers; who makes `<id>.payload` has that one, and with none left makes its own
+ * daemon/hooks/<id>.payload  what was handed over, whole when the line is sent
+ * daemon/hooks/<id>.answer   the client's fifo: `working` as a sign of life, then `done [answer]`, or `no`
+ * ```
+ */
+import type { Env } from '../env.ts'
+import { readIfThere, writeFileWhole } from '../git/whole-file.ts'
+import { isRunning, startOf } from '../ops/lock.ts'
+
+/** Said by `ready`, and by the client: raised when one would misunderstand the other. */
+const PROTOCOL = 'ckpt-hooks 3'
+
+/** The daemon's process. */
+export interface Answering {
+  pid: number
+  started: string
+}
+
+export const hooksDirectory = (worktreeDir: string): string => `${worktreeDir}/daemon/hooks`
+export const readyFile = (directory: string): string => `${directory}/ready`
+export const doorFifo = (directory: string): string => `${directory}/door`
+/** Made beforehand by the daemon. */
+export const freeFifo = (directory: string, id: string): string => `${directory}/free/${id}`
+/** One in use, or of the client's own making. */
+export const answerFifo = (directory: string, id: string): string => `${directory}/${id}.answer`
+export const payloadFile = (directory: string, id: string): string => `${directory}/${id}.payload`
+
+/** Says that this process answers. */
+export function announce(env: Env, directory: string): void {
+  const fields = [PROTOCOL, String(env.pid), startOf(env, env.pid), ...placesOf(env)]
+  // A line break in one of them would move the others.
+  if (!fields.some((field) => field.includes('\n'))) writeFileWhole(env, readyFile(directory), `${fields.join('\n')}\n`)
+}
+
+/** Null: nobody answers, or one that would look for the configuration elsewhere than its client. */
+export function whoAnswers(env: Env, directory: string): Answering | null {
+  const [protocol, pid, started, ...places] = readIfThere(env, readyFile(directory))?.toString('utf8').split('\n') ?? []
+  if (protocol !== PROTOCOL || placesOf(env).some((place, i) => place !== places[i])) return null
+  const answering = { pid: Number(pid), started: started! }
+  return isAnswering(env, answering) ? answering : null
+}
+
+export const isAnswering = (env: Env, { pid, started }: Answering): boolean => isRunning(env, pid, started)
+
+function placesOf({ home, vars }: Env): string[] {
+  const { XDG_CONFIG_HOME = '', XDG_STATE_HOME = '', CKPT_STATE_DIR = '' } = vars
+  return [home, XDG_CONFIG_HOME, XDG_STATE_HOME, CKPT_STATE_DIR]
+}
+
+/** mkfifo(1), which Node has no call for. False: there is none, or no room. */
+export function makeFifos(env: Env, paths: readonly string[]): Promise<boolean> {
+  return new Promise((resolve) => {
+    const child = env.spawn('mkfifo', ['-m', '600', ...paths], { stdio: 'ignore' })
+    child.on('error', () => resolve(false))
+    child.on('close', (code) => resolve(code === 0))
+  })
+}
