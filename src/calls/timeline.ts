@@ -37,12 +37,7 @@ export const turns = (scope: Scope, request: Requests.TurnsRequest): Promise<Tur
   })
 
 export const show = (scope: Scope, { id, session }: Requests.ShowRequest): Promise<ShowInfo> =>
-  reading(scope, async (context) =>
-    showJson(await showOne(context, id, session), {
-      durable: context.store.durable,
-      worktree: context.place.worktreeId,
-    }),
-  )
+  reading(scope, async (context) => showJson(await showOne(context, id, session), context.store))
 
 export const switchTo = (scope: Scope, request: Requests.SwitchRequest): Promise<ChangeInfo> =>
   writing(scope, {}, async (context) => {

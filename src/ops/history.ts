@@ -194,7 +194,8 @@ export async function listSessions(context: Context, { worktrees = false } = {})
 }
 
 export interface ShowResult {
-  turn: TurnView | null
+  /** Of whatever worktree of the store. */
+  turn: (TurnView & { worktree: string }) | null
   checkpoint: Checkpoint | null
   beside: Beside | null
   files: FileDiff[]
@@ -206,19 +207,20 @@ export interface ShowResult {
 
 export async function show(context: Context, id: string, session: string | undefined): Promise<ShowResult> {
   const refs = await readRefs(context)
-  const { resolved, timeline } = await resolveId(context, refs, { id, session })
+  const { resolved, timeline, at } = await resolveId(context, refs, { id, session })
   if (resolved.kind === 'worktree')
     throw new CkptError('USAGE', '`show` wants a turn or a checkpoint, not the worktree. Nothing was changed.', {
       hints: ['ckpt diff worktree'],
     })
   const { store, warnings } = context
   if (resolved.kind === 'turn' && timeline) {
-    const [turn] = await viewTurns(context, refs, [{ timeline, turns: [resolved.turn] }])
+    const there = at ?? { context, refs }
+    const [turn] = await viewTurns(there.context, there.refs, [{ timeline, turns: [resolved.turn] }])
     const end = endOf(resolved.turn)
     const [from, to] = [await besideOf(context, resolved.turn.before), await besideOf(context, end)]
     const files = (await diffViews(context, resolved.turn.before, end, [])).files
     return {
-      turn: turn!,
+      turn: { ...turn!, worktree: there.context.place.worktreeId },
       checkpoint: end,
       beside: to,
       files,

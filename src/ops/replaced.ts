@@ -1,4 +1,5 @@
 /** Ids that `forget` changed: old → new, so that old ones keep resolving. */
+import { turnId } from '../core/checkpoint.ts'
 import { isOid, type Oid } from '../core/ids.ts'
 import type { Env } from '../env.ts'
 import { readIfThere, type Store, writeFileWhole } from '../git/store.ts'
@@ -19,4 +20,10 @@ export function writeReplaced(env: Env, store: Store, replaced: ReadonlyMap<Oid,
 /** The ids of now for those that begin with a prefix and were replaced. */
 export function replacedBy(env: Env, store: Store, prefix: string): Oid[] {
   return [...readReplaced(env, store)].filter(([old]) => old.startsWith(prefix)).map(([, now]) => now)
+}
+
+/** A turn's id and the one that it has since, for it comes of its first checkpoint's; a number stays. */
+export function turnIds(env: Env, store: Store, id: string): Set<string> {
+  const since = id.startsWith('t') ? replacedBy(env, store, id.slice(1)) : []
+  return new Set([id, ...since.map(turnId)])
 }

@@ -6,8 +6,9 @@ import { printable } from '../core/paths.ts'
 import type { Timeline, Turn } from '../core/timeline.ts'
 import { learnSessions, readCheckpoint, type WorktreeRefs } from '../git/history.ts'
 import type { Context } from './context.ts'
-import { replacedBy } from './replaced.ts'
+import { replacedBy, turnIds } from './replaced.ts'
 import { chooseSession, loadTimeline } from './sessions.ts'
+import { allWorktrees, type WorktreeView } from './worktrees.ts'
 
 export type Resolved =
   | { kind: 'turn'; turn: Turn }
@@ -47,7 +48,8 @@ export async function resolveCheckpoint(
       return checkpoint
     }
     case 'turn-id': {
-      const turn = turns.find((one) => one.id === `t${target.prefix}`)
+      const ids = turnIds(context.env, context.store, `t${target.prefix}`)
+      const turn = turns.find((one) => ids.has(one.id))
       if (turn) return turn.after ?? turn.checkpoints.at(-1)!
       throw missing(`turn t${target.prefix}`)
     }
@@ -82,12 +84,12 @@ async function findByPrefix({ env, store }: Context, prefix: string): Promise<Ch
   return found[0]!
 }
 
-/** What `show`, `diff` and `restore` take as an id. */
+/** What `show`, `diff` and `restore` take as an id; with the turn's timeline and the worktree that it belongs to. */
 export async function resolveId(
   context: Context,
   refs: WorktreeRefs,
   { id, session }: { id: string; session?: string | undefined },
-): Promise<{ resolved: Resolved; timeline: Timeline | null }> {
+): Promise<{ resolved: Resolved; timeline: Timeline | null; at?: WorktreeView }> {
   const target = parseTarget(id)
   if (target.kind === 'worktree') return { resolved: { kind: 'worktree' }, timeline: null }
   if (target.kind === 'turn-id') return findTurnId(context, refs, target.prefix)
@@ -106,16 +108,29 @@ export async function resolveId(
   return { resolved: { kind: 'checkpoint', checkpoint }, timeline }
 }
 
+/** A turn's own id serves in every worktree of the store, as a checkpoint's does. */
 async function findTurnId(
   context: Context,
   refs: WorktreeRefs,
   prefix: string,
-): Promise<{ resolved: Resolved; timeline: Timeline }> {
-  await learnSessions(context.store, refs)
-  for (const session of refs.sessions.keys()) {
-    const timeline = await loadTimeline(context, refs, session, { abandoned: true })
-    const turn = [...timeline.turns, ...timeline.abandoned].find((one) => one.id === `t${prefix}`)
-    if (turn) return { resolved: { kind: 'turn', turn }, timeline }
+): Promise<{ resolved: Resolved; timeline: Timeline; at: WorktreeView }> {
+  const own = await findTurnIn({ context, refs }, prefix)
+  if (own) return own
+  for (const view of await allWorktrees(context)) {
+    const found = view.context === context ? null : await findTurnIn(view, prefix)
+    if (found) return found
   }
   throw missing(`turn t${prefix}`)
+}
+
+async function findTurnIn(at: WorktreeView, prefix: string) {
+  const { context, refs } = at
+  await learnSessions(context.store, refs)
+  const ids = turnIds(context.env, context.store, `t${prefix}`)
+  for (const session of refs.sessions.keys()) {
+    const timeline = await loadTimeline(context, refs, session, { abandoned: true })
+    const turn = [...timeline.turns, ...timeline.abandoned].find((one) => ids.has(one.id))
+    if (turn) return { resolved: { kind: 'turn', turn } as const, timeline, at }
+  }
+  return null
 }

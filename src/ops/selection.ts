@@ -4,6 +4,7 @@ import { parseTarget } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { type Timeline, type Turn, visibleTurns } from '../core/timeline.ts'
 import type { Context } from './context.ts'
+import { turnIds } from './replaced.ts'
 import { resolveCheckpoint } from './resolve.ts'
 import { ChangeReader } from './turn-changes.ts'
 import type { UndoOptions } from './undo.ts'
@@ -29,7 +30,7 @@ export async function select(
   const visible = visibleTurns(timeline)
   if (visible.length === 0) throw nothingToUndo(`Session ${printable(timeline.session)} has no visible turn.`)
   const newestFirst = [...visible].reverse()
-  if (options.only !== undefined) return { turns: [findTurn(visible, options.only, timeline)], cut: null }
+  if (options.only !== undefined) return { turns: [findTurn(context, options.only, timeline)], cut: null }
   if (options.step) return { turns: [], cut: await lastChangingStep(newestFirst[0]!, reader) }
   if (options.to === undefined) return { turns: newestFirst.slice(0, options.turns ?? 1), cut: null }
   const target = parseTarget(options.to)
@@ -38,16 +39,16 @@ export async function select(
     throw new CkptError('USAGE', '`worktree` is not a place to go back to. Nothing was changed.', {
       hints: ['ckpt list'],
     })
-  if (target.kind === 'turn') first = { turn: findTurn(visible, options.to, timeline), step: null }
+  if (target.kind === 'turn') first = { turn: findTurn(context, options.to, timeline), step: null }
   else if (target.kind === 'step') {
-    const turn = findTurn(visible, String(target.turn), timeline)
+    const turn = findTurn(context, String(target.turn), timeline)
     if (!visibleSteps(turn).some((step) => step.number === target.step))
       throw notFound(`Turn ${turn.number} has no step ${target.step} to undo.`)
     first = {
       turn,
       step: target.step === Math.min(...turn.steps.map((s) => s.number)) && target.step === 1 ? 1 : target.step,
     }
-  } else if (target.kind === 'turn-id') first = { turn: findTurn(visible, options.to, timeline), step: null }
+  } else if (target.kind === 'turn-id') first = { turn: findTurn(context, options.to, timeline), step: null }
   else {
     const checkpoint = await resolveCheckpoint(context, { timeline, target })
     first = firstAfter(visible, checkpoint.id)
@@ -61,10 +62,12 @@ export async function select(
 const notFound = (why: string) =>
   new CkptError('NOT_FOUND', `${why} Nothing was changed.`, { hints: ['ckpt list --hidden --abandoned'] })
 
-function findTurn(visible: readonly Turn[], id: string, timeline: Timeline): Turn {
-  const turn = visible.find((one) => String(one.number) === id || one.id === id)
+function findTurn({ env, store }: Context, id: string, timeline: Timeline): Turn {
+  const ids = turnIds(env, store, id)
+  const isMeant = (one: Turn) => String(one.number) === id || ids.has(one.id)
+  const turn = visibleTurns(timeline).find(isMeant)
   if (turn) return turn
-  const elsewhere = [...timeline.turns, ...timeline.abandoned].find((one) => String(one.number) === id || one.id === id)
+  const elsewhere = [...timeline.turns, ...timeline.abandoned].find(isMeant)
   if (elsewhere) throw notFound(`Turn ${elsewhere.number} is ${elsewhere.abandoned ? 'abandoned' : 'undone already'}.`)
   throw notFound(`Session ${printable(timeline.session)} has no turn ${id}.`)
 }

@@ -168,12 +168,17 @@ export function diffJson({ from, to, files, patch, warnings }: DiffResult): Diff
 
 export function showJson(
   { turn, checkpoint, beside, files, uncovered, prompt, warnings }: ShowResult,
-  { durable, worktree }: { durable: boolean; worktree: string },
+  { durable }: { durable: boolean },
 ): ShowInfo {
   const changed = uncovered.map(({ path, reason }) => ({ ...showPath(path), reason }))
   const differences = files.map(fileDiffJson)
   if (turn)
-    return { turn: { ...turnJson(turn, worktree), text: turn.text }, files: differences, uncovered: changed, warnings }
+    return {
+      turn: { ...turnJson(turn, turn.worktree), text: turn.text },
+      files: differences,
+      uncovered: changed,
+      warnings,
+    }
   const shown = checkpoint ? checkpointJson(checkpoint, { beside, since: null, durable }) : null
   return {
     checkpoint: shown && {

@@ -170,6 +170,19 @@ test('two clones with different sessions do not lose any', () => {
   one.ckpt('show', ownTwo[0][2])
   one.ckpt('restore', ownTwo[0][2], '--', 'b.txt')
   expect(one.read('b.txt')).toBe('by two\n')
+  // A turn's own id serves too, wherever it came from; to undo one is for its own place.
+  const [theirs] = two.ckpt('list').turns
+  expect(one.ckpt('show', theirs.id).turn).toMatchObject({
+    id: theirs.id,
+    session: 'second',
+    stat: theirs.stat,
+    worktree: expect.stringMatching(/^from-/),
+  })
+  expect(one.ckpt('diff', theirs.id).files).toEqual(two.ckpt('diff', theirs.id).files)
+  one.write({ 'b.txt': 'else\n' })
+  one.ckpt('restore', theirs.id, '--force')
+  expect(one.read('b.txt')).toBe('by two\n')
+  expect(one.run(['undo', '--to', theirs.id]).code).toBe(3)
 })
 
 test('the same session gone on on both sides: both stay', () => {

@@ -220,7 +220,10 @@ test(
       for (const { from, to } of replaced) expect((await place.ckpt('show', from)).checkpoint.id).toBe(to)
       const after = await turnsOf(place)
       expect([...after.keys()].sort()).toEqual([...before.keys()].sort())
-      for (const [name, turn] of after) expect(treeOf(place, turn.after)).toBe(trees.get(name))
+      for (const [name, turn] of after) {
+        expect(treeOf(place, turn.after)).toBe(trees.get(name))
+        expect((await place.ckpt('show', before.get(name)!.id)).turn.id).toBe(turn.id)
+      }
     })
     await fc.assert(property, { numRuns: Math.max(2, Math.floor(RUNS / 3)), endOnFailure: true })
   },

@@ -174,8 +174,13 @@ test('bad input: an old id of a checkpoint that was pruned since is not found, a
   const scratch = new Scratch().init({ 'a.txt': 'one\n', 'secret.txt': 'secret\n' })
   for (const n of [1, 2]) scratch.turn(`work ${n}`, () => scratch.write({ 'a.txt': `${n}\n` }))
   const [gone, kept] = ['~3', ''].map((back) => inStore(scratch, 'rev-parse', `refs/ckpt/@main/s/live${back}`))
+  const [second, first] = scratch.ckpt('list').turns
   scratch.ckpt('forget', 'secret.txt')
   expect(scratch.ckpt('show', gone!).checkpoint.turn).toBe(1)
+  // So does a turn's own id, which comes of its first checkpoint's.
+  expect(scratch.ckpt('show', first.id).turn).toMatchObject({ n: 1, prompt: 'work 1' })
+  expect(scratch.ckpt('undo', '--to', second.id).turns).toEqual([2])
+  expect(scratch.ckpt('redo').turns).toEqual([2])
   scratch.ckpt('prune', '--keep', '1')
   const { code, document } = scratch.tryCkpt('show', gone!)
   expect([code, document.error.code]).toEqual([3, 'NOT_FOUND'])

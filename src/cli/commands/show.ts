@@ -35,7 +35,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     }
     const result = found
     return {
-      json: showJson(result, { durable: context.store.durable, worktree: context.place.worktreeId }),
+      json: showJson(result, context.store),
       text: showText(result, { c: colors, now: env.now() }),
       warnings: result.warnings,
     }
