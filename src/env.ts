@@ -5,6 +5,7 @@
 import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import type fs from 'node:fs'
 import type { PathLike, Stats } from 'node:fs'
+import type { Readable } from 'node:stream'
 
 /** The synchronous calls of node:fs that ckpt uses. */
 export type Files = Pick<
@@ -43,7 +44,7 @@ export interface Input {
   /** Reads what there is by now: how many bytes, 0 at the end, null: nothing yet. Never waits. */
   readNow: (buffer: Buffer) => number | null
   /** For who talks to a person. */
-  readonly stream: NodeJS.ReadableStream
+  readonly stream: Readable
 }
 
 export interface Env {
@@ -208,7 +209,7 @@ export function inputOf(given: Buffer | Stream): Input {
   }
 }
 
-type Stream = NodeJS.ReadableStream & { isTTY?: boolean; unref?: () => unknown }
+type Stream = Readable & { isTTY?: boolean; unref?: () => unknown }
 
 /** Where this process is; a directory that is there no more by the name that the shell knows, if it knows one. */
 function currentDirectory(): string {

@@ -4,6 +4,7 @@ import { callHere } from '../calls/call.ts'
 import type { MethodName } from '../calls/methods.ts'
 import type { Scope } from '../calls/scope.ts'
 import { methods } from '../calls/table.ts'
+import type { CkptError } from '../core/errors.ts'
 import { errorFiles, errorJson, toCkptError } from '../results/errors.ts'
 import type { PruneInfo } from '../results/shapes.ts'
 import { checkParams } from './connection.ts'
@@ -38,10 +39,15 @@ export async function runMethod(
   } catch (error) {
     const known = toCkptError(error)
     scope.env.refused?.(known)
-    const files = errorFiles(known)
-    const data = { ...errorJson(known), exitCode: known.exitCode, ...(files ? { files } : {}) }
-    throw new ResponseError(REFUSED, known.message, data)
+    throw refusal(known)
   }
+}
+
+/** A refusal as the protocol tells it. */
+export function refusal(error: CkptError): ResponseError<unknown> {
+  const files = errorFiles(error)
+  const data = { ...errorJson(error), exitCode: error.exitCode, ...(files ? { files } : {}) }
+  return new ResponseError(REFUSED, error.message, data)
 }
 
 function tell({ dryRun, removed, bytesFreed, kept }: PruneInfo, pruned: Around['pruned']): void {

@@ -246,7 +246,7 @@ export class Daemon {
       case 'hello':
         return this.#hello(client, checkParams(method, schema.helloRequest, params))
       case 'cli':
-        return this.#cli(checkParams(method, schema.cliRequest, params))
+        return this.#cli(checkParams(method, schema.cliRequest, params), signal)
       case 'state':
         return this.state()
       case 'stop':
@@ -325,14 +325,17 @@ export class Daemon {
   }
 
   /** A command line with the caller's directory and variables, and with the worktree that is held open. */
-  async #cli(call: protocol.CliCall): Promise<protocol.CliAnswer> {
+  async #cli(call: protocol.CliCall, signal: AbortSignal): Promise<protocol.CliAnswer> {
     const command = commandIn(call.argv)
     if (NOT_HERE.has(command)) throw new ResponseError(ErrorCodes.InvalidParams, `cli: \`${command}\` wants a terminal`)
-    return this.#cliHere(call)
+    return this.#cliHere({ ...call, signal })
   }
 
-  async #cliHere({ argv, cwd, vars, input, terminal = false, columns = 80 }: CommandLine): Promise<protocol.CliAnswer> {
+  async #cliHere(call: CommandLine): Promise<protocol.CliAnswer> {
+    const { argv, cwd, vars, input, signal, terminal = false, columns = 80 } = call
     const [command] = argv
+    const refused = this.#events.refused(command!)
+    let cancelled: CkptError | null = null
     this.held.begin()
     await this.#idle.interrupt()
     const out = collector(terminal, columns)
@@ -344,13 +347,18 @@ export class Daemon {
       stdin: inputOf(Buffer.from(input ?? '', 'base64')),
       stdout: out.stream,
       stderr: err.stream,
-      refused: this.#events.refused(command!),
+      signal,
+      refused: (error) => {
+        if (error instanceof CkptError && error.code === 'CANCELLED') cancelled = error
+        refused(error)
+      },
       onSignal: () => () => undefined,
       exit: () => undefined, // a hook that gives up leaves us here
     }
     const code = await (ROUTED.has(command!)
       ? this.enqueue(() => this.#options.runCli(argv, { ...env, held: this.held }))
       : this.#options.runCli(argv.includes('--no-daemon') ? argv : [command!, '--no-daemon', ...argv.slice(1)], env))
+    if (cancelled) throw (await import('./methods.ts')).refusal(cancelled) // like any other call
     return { code, stdout: out.text(), stderr: err.text() }
   }
 }
@@ -362,7 +370,7 @@ function commandIn(argv: readonly string[]): string {
 }
 
 type CommandLine = Pick<protocol.CliCall, 'argv' | 'cwd' | 'input'> &
-  Partial<Pick<protocol.CliCall, 'terminal' | 'columns'>> & { vars: Env['vars'] }
+  Partial<Pick<protocol.CliCall, 'terminal' | 'columns'>> & { vars: Env['vars']; signal: AbortSignal }
 
 interface Asked {
   method: string

@@ -114,7 +114,7 @@ export class DaemonClient extends WorktreeFunctions {
   /**
    * Any command line of `ckpt`, with what it prints and its exit code: for what has no function here. Commands that belong
    * to a terminal (`watch`, `run`, `bisect`, `rewind`, `daemon`) are refused.
-   * @throws CkptError USAGE, INTERNAL
+   * @throws CkptError USAGE, CANCELLED, INTERNAL
    */
   command(
     argv: readonly string[],

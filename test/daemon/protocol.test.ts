@@ -3,7 +3,9 @@ import { expect, test } from 'vitest'
 import { methods } from '../../src/calls/table.ts'
 import { CkptError } from '../../src/core/errors.ts'
 import { PROTOCOL } from '../../src/daemon/protocol.ts'
+import { realEnv } from '../../src/env.ts'
 import { connectDaemon } from '../../src/library/client.ts'
+import { withLock } from '../../src/ops/lock.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { byCall, byCommand, Steady, stage, story } from '../support/equivalence.ts'
 import { Bare, clientOf, infoOf, ofType, typesOf, until, watchEvents } from '../support/protocol.ts'
@@ -124,6 +126,21 @@ test('a call can be cancelled over the socket', async () => {
   expect(codes.filter((code) => code === 'CANCELLED').length).toBeGreaterThan(0)
   if (codes.includes(null)) await client.sessions.redo()
   expect(scratch.manifest()).toEqual(before)
+})
+
+test('a command line can be cancelled too, while it waits', async () => {
+  const scratch = stage('work')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  startDaemon(scratch)
+  const client = await clientOf(scratch)
+  const before = scratch.manifest()
+  const lock = `${scratch.root}/.git/ckpt/worktrees/@main/lock`
+  await withLock(realEnv(), lock, { command: 'test', wait: 0 }, async () => {
+    for (const more of [[], ['--no-daemon']])
+      expect(await codeOf(client.command(['undo', ...more], { signal: AbortSignal.timeout(200) }))).toBe('CANCELLED')
+  })
+  expect(scratch.manifest()).toEqual(before)
+  expect((await client.command(['undo', '--json'])).code).toBe(0)
 })
 
 test('events: what happens, in its order, by the daemon or without it', async () => {

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
 import type { Env } from '../../env.ts'
@@ -73,7 +72,7 @@ function wayHint({ plan }: Way): string {
 async function asking(env: Env, colors: Colors) {
   const { confirm, isCancel, note, select } = await import('@clack/prompts')
   const streams = {
-    input: env.stdin as unknown as Readable,
+    input: env.stdin.stream,
     output: screen(env.stderr, { colors: colors.isColorSupported }),
   }
   const width = (env.stderr.columns || COLUMNS) - 8
