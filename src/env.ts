@@ -103,8 +103,8 @@ export function realEnv(): Env {
       process.getBuiltinModule('node:child_process').spawn(command, [...args], options),
     vars: process.env,
     cwd: currentDirectory(),
-    // As os.homedir() does, whose module is seldom needed.
-    home: process.env.HOME || process.getBuiltinModule('node:os').homedir(),
+    // The module is seldom needed. An empty name is none.
+    home: process.env.HOME || process.getBuiltinModule('node:os').userInfo().homedir,
     now: () => Date.now(),
     // performance.now() would load a module for it.
     monotonic: () => Number(process.hrtime.bigint()) / 1e6,
@@ -164,11 +164,15 @@ function standardInput(files: Files): Input {
 function makeNonBlocking(files: Files, fd: number): boolean {
   const stats = files.fstatSync(fd)
   if (!stats.isFIFO() && !stats.isSocket()) return stats.isFile()
+  const { noDeprecation } = process
   try {
+    process.noDeprecation = true // it would be said on standard error, to the agent
     const { Pipe, constants } = (process as unknown as { binding: (name: string) => PipeWrap }).binding('pipe_wrap')
     return !new Pipe(constants.SOCKET).open(fd)
   } catch {
     return false
+  } finally {
+    process.noDeprecation = noDeprecation ?? false
   }
 }
 

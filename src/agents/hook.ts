@@ -1,10 +1,9 @@
 /** `ckpt hook`: never fails the agent, never says a word to it, never blocks it past the deadline. */
 import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
-import { removeIfThere } from '../git/whole-file.ts'
 import type { Context } from '../ops/context.ts'
 import { closeContext, openContext } from '../ops/context.ts'
-import { isHanded, readHanded } from '../ops/handed.ts'
+import { isHanded, readHanded, removeHanded } from '../ops/handed.ts'
 import { readInput } from '../ops/hook-input.ts'
 import { logHookError, stateLog } from '../ops/hook-log.ts'
 import type { MarkResult } from '../ops/mark.ts'
@@ -18,9 +17,7 @@ export interface HookOptions {
   event: string | undefined
   /** Milliseconds of the monotonic clock. */
   arrived: number
-  /** Made by a client that may send it again: markers without an id of the agent's own carry it. */
-  id?: string | undefined
-  /** A file of the shell client's, instead of standard input. It is removed. */
+  /** A file that a client handed over, instead of standard input. It is removed. */
   handed?: string | undefined
   /** The file was left behind: what it tells of is long past. */
   late?: boolean
@@ -43,16 +40,13 @@ export async function hook(env: Env, options: HookOptions): Promise<string | nul
   const { handed: file } = options
   if (file === undefined) return hear(env, options)
   if (!isHanded(file)) {
-    const error = new CkptError(
-      'USAGE',
-      `${file} was not handed over by ckpt-hook: it is not read. Nothing was recorded.`,
-    )
+    const error = new CkptError('USAGE', `${file} was not handed over by a hook: it is not read. Nothing was recorded.`)
     logHookError(env, await logPlace(env, { directory: null }), { where: options.name, error })
     return null
   }
   const handed = readHanded(env, file)
   if (handed === null) {
-    removeIfThere(env, file) // its client was killed before it said for whom it is
+    removeHanded(env, file) // its client was killed before it said for whom it is
     return null
   }
   const { id, agent: name, event, cwd, project, payload, time } = handed
@@ -62,13 +56,13 @@ export async function hook(env: Env, options: HookOptions): Promise<string | nul
   try {
     return await hear({ ...env, cwd, vars }, { ...options, name, event, id, given: payload, handedAt })
   } finally {
-    removeIfThere(env, file)
+    removeHanded(env, file)
   }
 }
 
 async function hear(
   env: Env,
-  options: HookOptions & { given?: Buffer; handedAt?: string | undefined },
+  options: HookOptions & { id?: string; given?: Buffer; handedAt?: string | undefined },
 ): Promise<string | null> {
   const { name, event, arrived, id, given, late, recorded, handedAt } = options
   const progress: Progress = { context: null, directory: null, open: [] }

@@ -23,9 +23,8 @@ export const agentCommands: CommandEntry[] = [
     options: {
       name: id('claude, codex, opencode, gemini or cursor'),
       event: id('the event, where the payload lacks it'),
-      id: { ...string('made by the client: its markers carry it'), hidden: true },
-      handed: { ...string('a payload that ckpt-hook handed over'), hidden: true },
-      waited: { ...string('milliseconds that ckpt-hook has waited'), hidden: true },
+      handed: { ...string('a payload that was handed over to the daemon'), hidden: true },
+      waited: { ...string('milliseconds that were waited for the daemon'), hidden: true },
       shell: { ...boolean('ckpt-hook asks'), hidden: true },
     },
     load: async () => (await import('./commands/hook.ts')).default,

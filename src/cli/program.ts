@@ -25,8 +25,9 @@ export async function runProgram(
   const code = await carryOut(argv, env, { backends, failed })
   await new Promise<void>((resolve) => env.stdout.write('', () => resolve()))
   const { error } = failed
-  // With EPIPE, whoever read us has seen enough; and a hook is never what fails an agent.
-  if (error === null || errno(error) === 'EPIPE' || argv[0] === 'hook') return code
+  // A hook is never what fails an agent, for which 2 may mean to stop; with EPIPE, whoever read us has seen enough.
+  if (argv[0] === 'hook') return 0
+  if (error === null || errno(error) === 'EPIPE') return code
   env.stderr.write(`ckpt: What was done could not be said: ${error.message}\n`)
   return code === 0 ? 1 : code
 }

@@ -22,8 +22,9 @@ import {
 } from './hook-place.ts'
 import { quickWorktreeDir } from './place.ts'
 
-interface Door extends Answering {
+interface Door {
   directory: string
+  daemon: Answering
 }
 
 /** Whose hook it is; what is said in words instead of on standard input. */
@@ -40,7 +41,7 @@ interface Given {
   file: string
 }
 
-/** Seconds without a sign of life after which the daemon is taken to hang, and seconds in all. */
+/** Seconds without a sign of life after which the daemon is taken to hang, and seconds in all; `bin/ckpt-hook` waits as long. */
 const SILENT = 2
 const PATIENCE = 18
 
@@ -48,7 +49,7 @@ export async function throughDoor(env: Env, argv: readonly string[]): Promise<Ro
   const words = plainWords(env, argv)
   const door = words && findDoor(env)
   if (!door) return { run: argv }
-  const begun = env.monotonic()
+  const begun = env.monotonic() // an agent that is slow to send its payload has used up time of its own
   const payload = words.payload ?? (await readInput(env))
   const project = env.vars.CLAUDE_PROJECT_DIR
   const given = await handOver(env, door, handedBytes({ ...words, cwd: env.cwd, project }, payload))
@@ -80,9 +81,10 @@ function plainWords({ vars, cwd }: Env, argv: readonly string[]): Words | null {
 function findDoor(env: Env): Door | null {
   for (const at of [env.cwd, env.vars.CLAUDE_PROJECT_DIR]) {
     const place = at?.startsWith('/') && quickWorktreeDir(env, at)
-    const directory = place ? hooksDirectory(place.worktreeDir) : null
-    const answering = directory && whoAnswers(env, directory)
-    if (answering) return { ...answering, directory }
+    if (!place) continue
+    const directory = hooksDirectory(place.worktreeDir)
+    const daemon = whoAnswers(env, directory)
+    if (daemon) return { directory, daemon }
   }
   return null
 }
@@ -97,11 +99,22 @@ async function handOver(env: Env, { directory }: Door, bytes: Buffer): Promise<G
       if (files.existsSync(given.answer)) return given
       files.unlinkSync(given.file) // it was somebody's, who is through
     }
-    const id = env.random(16)
-    const given = { id, answer: answerFifo(directory, id), file: payloadFile(directory, id) }
-    return (await makeFifos(env, [given.answer])) && make(env, given.file, bytes) ? given : null
+    return await handOverApart(env, directory, bytes)
   } catch {
     return null // no room, or the place is gone: the program finds out, and says so
+  }
+}
+
+/** With a fifo of its own. */
+async function handOverApart(env: Env, directory: string, bytes: Buffer): Promise<Given | null> {
+  const id = env.random(16)
+  const given = { id, answer: answerFifo(directory, id), file: payloadFile(directory, id) }
+  let isGiven = false
+  try {
+    isGiven = (await makeFifos(env, [given.answer])) && make(env, given.file, bytes)
+    return isGiven ? given : null
+  } finally {
+    if (!isGiven) removeIfThere(env, given.answer)
   }
 }
 
@@ -120,7 +133,7 @@ function make(env: Env, file: string, bytes: Buffer): boolean {
 /** What the agent is to see on standard output. Null: there is no answer. */
 async function ask(
   env: Env,
-  { door: { directory, ...answering }, given, words }: { door: Door; given: Given; words: Words },
+  { door, given, words }: { door: Door; given: Given; words: Words },
 ): Promise<string | null> {
   const { files } = env
   const opened: number[] = []
@@ -134,12 +147,12 @@ async function ask(
   try {
     // Opened for writing too, a fifo has no end while we wait, and the clock can say that a second went by.
     const answer = open(given.answer, constants.O_RDWR)
-    const door = open(doorFifo(directory), constants.O_WRONLY | constants.O_NONBLOCK)
-    files.writeSync(door, `${given.id} ${words.agent} ${words.event ?? ''}\n`)
+    const entrance = open(doorFifo(door.directory), constants.O_WRONLY | constants.O_NONBLOCK)
+    files.writeSync(entrance, `${given.id} ${words.agent} ${words.event ?? ''}\n`)
     clock = setInterval(() => files.writeSync(answer, 'second\n'), 1000)
     // Node does not end while something waits for a fifo.
     env.onCrash(() => opened.length > 0 && files.writeSync(answer, 'no\n'))
-    return await hear(env, { directory, ...answering }, answer)
+    return await hear(env, door, answer)
   } catch {
     return null // the daemon has just gone
   } finally {
@@ -161,7 +174,7 @@ async function hear(env: Env, door: Door, fd: number): Promise<string | null> {
       else if (line === 'second') {
         silent++
         waited++
-        if (!isAnswering(env, door)) return null
+        if (!isAnswering(env, door.daemon)) return null
         if (silent >= SILENT) {
           removeIfThere(env, readyFile(door.directory)) // who comes next need not find out; it opens again when it lives
           return null

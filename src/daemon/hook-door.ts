@@ -43,7 +43,7 @@ export class HookDoor {
   #socket: Socket | null = null
   #beat: NodeJS.Timeout | null = null
   #rest = ''
-  #free = 0
+  #isProviding = false
 
   constructor(env: Env, options: HookDoorOptions) {
     this.#env = env
@@ -119,7 +119,7 @@ export class HookDoor {
         this.#waiting.delete(id)
         if (this.#beat && !this.#socket && this.#waiting.size === 0) clearInterval(this.#beat)
         this.#say(id, said, { last: true })
-        if (this.#socket && this.#free <= READY / 2) return this.#provide()
+        if (this.#socket && this.#free().length <= READY / 2) return this.#provide()
       })
       .catch((error: unknown) => this.#options.log('hooks', { error: String(error) }))
   }
@@ -128,16 +128,24 @@ export class HookDoor {
   #take(id: string): void {
     try {
       this.#env.files.renameSync(freeFifo(this.#directory, id), answerFifo(this.#directory, id))
-      this.#free--
     } catch (error) {
       if (errno(error) !== 'ENOENT') throw error // the client made its own
     }
   }
 
+  /** A client that gives up takes its fifo away. */
+  #free(): string[] {
+    return this.#env.files.readdirSync(`${this.#directory}/free`)
+  }
+
   async #provide(): Promise<void> {
-    const paths = Array.from({ length: READY - this.#free }, () => freeFifo(this.#directory, this.#env.random(16)))
-    this.#free = READY // at once: they are being made
-    if (!(await makeFifos(this.#env, paths))) this.#free -= paths.length
+    const missing = READY - this.#free().length
+    if (this.#isProviding || missing <= 0) return
+    this.#isProviding = true
+    const paths = Array.from({ length: missing }, () => freeFifo(this.#directory, this.#env.random(16)))
+    await makeFifos(this.#env, paths).finally(() => {
+      this.#isProviding = false
+    })
   }
 
   /** A client that is gone does not hear it, and nobody waits for it. */
@@ -169,7 +177,7 @@ export class HookDoor {
     const { files, now } = this.#env
     const directory = this.#directory
     // Those of a daemon that is gone: who has one finds out.
-    for (const name of files.readdirSync(`${directory}/free`)) removeIfThere(this.#env, freeFifo(directory, name))
+    for (const name of this.#free()) removeIfThere(this.#env, freeFifo(directory, name))
     for (const name of files.readdirSync(directory)) {
       const stats = lstatIfThere(files, `${directory}/${name}`)
       if (stats && /\.(answer|tmp)$/.test(name) && now() - stats.mtimeMs > ABANDONED)

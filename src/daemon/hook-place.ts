@@ -6,11 +6,11 @@
  * daemon/hooks/door          a fifo: `<id> <agent> [event]`
  * daemon/hooks/free/<id>     fifos for answers; who makes `<id>.payload` has that one, and with none left makes its own
  * daemon/hooks/<id>.payload  what was handed over, whole when the line is sent
- * daemon/hooks/<id>.answer   the client's fifo: `working` as a sign of life, then `done [answer]`, or `no`
+ * daemon/hooks/<id>.answer   a fifo in use, ready before or the client's own: `working` as a sign of life, then `done [answer]`, or `no`
  * ```
  */
 import type { Env } from '../env.ts'
-import { readIfThere, writeFileWhole } from '../git/whole-file.ts'
+import { writeFileWhole } from '../git/whole-file.ts'
 import { isRunning, startOf } from '../ops/lock.ts'
 
 /** Said by `ready`, and by the client: raised when one would misunderstand the other. */
@@ -38,9 +38,15 @@ export function announce(env: Env, directory: string): void {
   if (!fields.some((field) => field.includes('\n'))) writeFileWhole(env, readyFile(directory), `${fields.join('\n')}\n`)
 }
 
-/** Null: nobody answers, or one that would look for the configuration elsewhere than its client. */
+/** Null: nobody answers, or one that would look for the configuration elsewhere than its client, or another user's. */
 export function whoAnswers(env: Env, directory: string): Answering | null {
-  const [protocol, pid, started, ...places] = readIfThere(env, readyFile(directory))?.toString('utf8').split('\n') ?? []
+  let ready: string
+  try {
+    ready = env.files.readFileSync(readyFile(directory), 'utf8')
+  } catch {
+    return null
+  }
+  const [protocol, pid, started, ...places] = ready.split('\n')
   if (protocol !== PROTOCOL || placesOf(env).some((place, i) => place !== places[i])) return null
   const answering = { pid: Number(pid), started: started! }
   return isAnswering(env, answering) ? answering : null

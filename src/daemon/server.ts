@@ -312,7 +312,7 @@ export class Daemon {
     return next
   }
 
-  /** What the shell client handed over. */
+  /** What a hook handed over at the door. */
   async #hook(call: HookCall): Promise<string> {
     const arrived = this.#env.monotonic()
     this.#lastCall = arrived

@@ -1,7 +1,7 @@
 /** Payloads that a hook hands over in a file (src/daemon/hook-door.ts): four lines that say where and for whom, then what the agent sent, then a line that says it is whole. */
-import { basename } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { type Env, errno, lstatIfThere } from '../env.ts'
-import { readIfThere } from '../git/whole-file.ts'
+import { readIfThere, removeIfThere } from '../git/whole-file.ts'
 
 export interface Handed {
   /** Made by the client: its markers carry it, whoever records them. */
@@ -60,6 +60,12 @@ export function readHanded(env: Env, file: string): Handed | null {
     // One that was cut short is no JSON, and will be said to be none.
     payload: bytes.subarray(at, bytes.toString('latin1', bytes.length - END.length) === END ? -END.length : undefined),
   }
+}
+
+/** Removes one that was carried out. Its fifo goes first, if nobody was answered on it: who took it next would have the same id. */
+export function removeHanded(env: Env, file: string): void {
+  removeIfThere(env, `${dirname(file)}/free/${basename(file, LAST)}`)
+  removeIfThere(env, file)
 }
 
 /** What clients handed over that were killed while they waited, and whose daemon is gone; oldest first. */

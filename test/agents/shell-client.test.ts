@@ -331,6 +331,28 @@ test('what a killed client handed over is taken up by the next hook, late, and o
   scratch.run(['daemon', 'stop'])
 })
 
+test('what was left behind takes its fifo along: nobody else’s marker bears its id', async () => {
+  const { scratch } = prompted()
+  const [id] = fs.readdirSync(`${door(scratch)}/free`)
+  const file = `${door(scratch)}/${id}.payload`
+  fs.writeFileSync(file, `claude\nStop\n${scratch.root}\n\n${JSON.stringify(says(scratch, 'PreCompact'))}\nend\n`)
+  const old = new Date(Date.now() - 120_000)
+  fs.utimesSync(file, old, old)
+  expect(await later(scratch, call(scratch, 't1'))).toEqual(SILENT)
+  expect([fs.existsSync(file), fs.existsSync(`${door(scratch)}/free/${id}`)]).toEqual([false, false])
+})
+
+test('a project that is no absolute path is none', async () => {
+  const { scratch } = prompted()
+  const bin = withoutNode(scratch)
+  const vars = { PATH: bin, CLAUDE_PROJECT_DIR: 'foo' }
+  expect(await later(scratch, call(scratch, 't1'), { client: `${bin}/ckpt-hook`, vars, cwd: scratch.home })).toEqual(
+    SILENT,
+  )
+  expect(await later(scratch, call(scratch, 't2'), { client: `${bin}/ckpt-hook`, vars })).toEqual(SILENT)
+  expect(calls(scratch)).toEqual(['t2'])
+})
+
 test('Cursor hears its answer; a broken payload is logged whole; odd words go to Node', async () => {
   const { scratch } = prompted()
   const bin = withoutNode(scratch)
@@ -397,6 +419,15 @@ describe('ckpt hook', () => {
     expect(fs.readFileSync(`${door(scratch)}/door`, 'utf8')).toBe('mine\n')
     expect(calls(scratch)).toEqual(['t1'])
     expect(left(scratch)).toEqual([])
+  })
+
+  test('is heard without a HOME, says nothing of what Node would deprecate, and exits 0 whatever it is given', async () => {
+    const { scratch } = prompted()
+    const vars = { HOME: '', NODE_PENDING_DEPRECATION: '1' }
+    expect(await later(scratch, call(scratch, 't1'), { ...client, vars })).toEqual(SILENT)
+    expect(calls(scratch)).toEqual(['t1'])
+    for (const words of [[], ['claude', 'Stop', 'more'], ['codex-notify', '{}', 'more'], ['claude', '--none']])
+      expect((await later(scratch, '{}', { ...client, agent: ['hook', ...words] })).code).toBe(0)
   })
 
   test('loads none of Node’s sockets and streams, which take longer than the daemon', async () => {

@@ -40,6 +40,11 @@ describe("an agent's payload on standard input", () => {
     expect((await readInput(input(['{"hook', 4999, '_event', 1]))).toString()).toBe('{"hook_event')
   })
 
+  it('is no more than could be one, of what never ends', async () => {
+    const stdin: Input = { ...inputOf(Buffer.alloc(0)), readNow: (buffer) => buffer.length }
+    expect((await readInput({ stdin, monotonic: () => 0 })).length).toBe(64 * 2 ** 20)
+  })
+
   it('is nothing on a terminal', async () => {
     const { stdin, monotonic } = input([])
     expect((await readInput({ stdin: { ...stdin, isTTY: true }, monotonic })).toString()).toBe('')

@@ -13,7 +13,6 @@ const command: Command = async ({ env, args, arrived }) => {
     name: String(args.name),
     event: args.event === undefined ? undefined : String(args.event),
     arrived: arrived - (Number(args.waited) || 0),
-    id: text(args, 'id'),
     handed: text(args, 'handed'),
     gaveUp: (known) => {
       say(known)
