@@ -103,8 +103,7 @@ export function realEnv(): Env {
       process.getBuiltinModule('node:child_process').spawn(command, [...args], options),
     vars: process.env,
     cwd: currentDirectory(),
-    // The module is seldom needed. An empty name is none.
-    home: process.env.HOME || process.getBuiltinModule('node:os').userInfo().homedir,
+    home: process.env.HOME || homeOfUser(),
     now: () => Date.now(),
     // performance.now() would load a module for it.
     monotonic: () => Number(process.hrtime.bigint()) / 1e6,
@@ -214,6 +213,15 @@ export function inputOf(given: Buffer | Stream): Input {
 }
 
 type Stream = Readable & { isTTY?: boolean; unref?: () => unknown }
+
+/** Where no name, or an empty one, is in the environment. A user that the system does not know has none of his own. */
+function homeOfUser(): string {
+  try {
+    return process.getBuiltinModule('node:os').userInfo().homedir
+  } catch {
+    return '/'
+  }
+}
 
 /** Where this process is; a directory that is there no more by the name that the shell knows, if it knows one. */
 function currentDirectory(): string {

@@ -326,13 +326,9 @@ export class Daemon {
 
   /** A command line with the caller's directory and variables, and with the worktree that is held open. */
   async #cli(call: protocol.CliCall, signal: AbortSignal): Promise<protocol.CliAnswer> {
-    const command = commandIn(call.argv)
-    if (NOT_HERE.has(command)) throw new ResponseError(ErrorCodes.InvalidParams, `cli: \`${command}\` wants a terminal`)
-    return this.#cliHere({ ...call, signal })
-  }
-
-  async #cliHere(call: CommandLine): Promise<protocol.CliAnswer> {
-    const { argv, cwd, vars, input, signal, terminal = false, columns = 80 } = call
+    const { argv, cwd, vars, input, terminal, columns } = call
+    const named = commandIn(argv)
+    if (NOT_HERE.has(named)) throw new ResponseError(ErrorCodes.InvalidParams, `cli: \`${named}\` wants a terminal`)
     const [command] = argv
     const refused = this.#events.refused(command!)
     let cancelled: CkptError | null = null
@@ -368,9 +364,6 @@ function commandIn(argv: readonly string[]): string {
   const takesValue = (word: string | undefined) => word === '--cwd' || word === '--session'
   return argv.find((word, i) => !word.startsWith('-') && !takesValue(argv[i - 1])) ?? ''
 }
-
-type CommandLine = Pick<protocol.CliCall, 'argv' | 'cwd' | 'input'> &
-  Partial<Pick<protocol.CliCall, 'terminal' | 'columns'>> & { vars: Env['vars']; signal: AbortSignal }
 
 interface Asked {
   method: string
