@@ -137,6 +137,7 @@ export function protocolSchema(): string {
           properties: { epoch: { type: 'string' }, seq: { type: 'integer' } },
         },
       },
+      progress: { params: { type: 'object', required: ['what'], properties: { what: { type: 'string' } } } },
     },
   }
   return `${JSON.stringify(document, null, 2)}\n`

@@ -71,8 +71,8 @@ export interface Env {
   stdin: Input
   stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number; rows?: number }
   stderr: NodeJS.WritableStream & { isTTY?: boolean; columns?: number }
-  /** Says on a terminal what takes long; nothing on a pipe. */
-  progress: (what: string) => void
+  /** Says on a terminal what takes long, nothing on a pipe; and lets others have their turn, which in the daemon wait. */
+  progress: (what: string) => Promise<void>
   /** Cancels what this is passed to, until it begins to write. */
   signal?: AbortSignal
   /** In the daemon: the worktree that it holds open; only ops/context.ts looks inside. */
@@ -124,7 +124,7 @@ export function realEnv(): Env {
     get stderr() {
       return process.stderr
     },
-    progress: () => undefined,
+    progress: () => new Promise(setImmediate),
     kill: (pid, signal) => {
       process.kill(pid, signal)
     },
@@ -137,6 +137,25 @@ export function realEnv(): Env {
       process.on('uncaughtExceptionMonitor', listener)
     },
   }
+}
+
+/** Milliseconds before anything is told of what takes long, and between two tellings. */
+const PATIENCE = 1000
+const STEP = 100
+
+/** With somebody who hears of what takes long, from now on. */
+export function telling(env: Env, tell: (what: string) => void): Env {
+  const start = env.monotonic()
+  let last = start
+  const progress = (what: string) => {
+    const now = env.monotonic()
+    if (now - start >= PATIENCE && now - last >= STEP) {
+      last = now
+      tell(what)
+    }
+    return env.progress(what)
+  }
+  return { ...env, progress }
 }
 
 function standardInput(files: Files): Input {

@@ -1,9 +1,8 @@
 /** Where the program starts. What the worktree's daemon can do at once it does; all the rest is loaded only if it is needed. */
 import type { Backends } from '../backends/backends.ts'
-import { throughDaemon } from '../daemon/client.ts'
 import { throughDoor } from '../daemon/hook-client.ts'
 import { type Env, inputOf } from '../env.ts'
-import { VERSION } from './version.ts'
+import { attended } from './attended.ts'
 
 export { realEnv } from '../env.ts'
 
@@ -15,13 +14,16 @@ export async function hookFailed(env: Env, error: unknown): Promise<void> {
 
 /** Runs one command line; the result is the exit code. */
 export async function main(argv: readonly string[], env: Env, backends?: Backends): Promise<number> {
-  const routed = argv[0] === 'hook' ? await throughDoor(env, argv) : await throughDaemon(env, argv, VERSION)
+  const { routed, told } =
+    argv[0] === 'hook' ? { routed: await throughDoor(env, argv), told: null } : await attended(env, argv)
   if ('answer' in routed) {
     const { answer } = routed
     if (answer.stdout !== '') env.stdout.write(answer.stdout)
     if (answer.stderr !== '') env.stderr.write(answer.stderr)
+    if (told) env.kill(env.pid, told)
     return answer.code
   }
+  if (told) env.kill(env.pid, told) // before anything was done
   const { runProgram } = await import('./program.ts')
   const at = routed.input ? { ...env, stdin: inputOf(routed.input) } : env
   return runProgram(routed.run, at, backends)

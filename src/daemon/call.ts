@@ -4,6 +4,7 @@
  */
 import { type Env, errno } from '../env.ts'
 import type { DaemonInfo } from './place.ts'
+import type { ProgressMessage } from './protocol.ts'
 
 /** Milliseconds after which an answer is not expected at once, and it is worth looking what the daemon does. */
 const SOON = 500
@@ -17,18 +18,26 @@ export interface Answer<T> {
   lost?: true
 }
 
-/**
- * `timeout`: milliseconds to wait for the answer; who is `patient` waits as long as the daemon works, and only so long
- * once it does nothing. Where that cannot be seen (no proc(5)), `timeout` is all.
- */
+export interface DaemonCall {
+  method: string
+  params: object
+  /** Milliseconds to wait for the answer. */
+  timeout: number
+  /** As long as the daemon works, and only `timeout` once it does nothing. Where that cannot be seen (no proc(5)), `timeout` is all. */
+  patient?: boolean
+  /** Hears of what takes long. */
+  tell?: ((what: string) => void) | undefined
+}
+
+/** The environment's signal cancels the call. */
 export function callDaemon<T>(
   env: Env,
   info: DaemonInfo,
-  { method, params, timeout, patient = false }: { method: string; params: object; timeout: number; patient?: boolean },
+  { method, params, timeout, patient = false, tell }: DaemonCall,
 ): Promise<Answer<T> | null> {
   return new Promise((resolve, reject) => {
     const socket = process.getBuiltinModule('node:net').connect(info.socket) // an agent's hook needs none
-    const chunks: Buffer[] = []
+    const messages = reader()
     let connected = false
     const timer = setTimeout(() => done(null), CONNECT)
     const gone = () => done(connected ? { lost: true } : null)
@@ -45,19 +54,28 @@ export function callDaemon<T>(
       clearTimeout(timer)
       clearTimeout(begun)
       clearInterval(late)
+      env.signal?.removeEventListener('abort', cancel)
       socket.destroy()
       resolve(answer)
     }
+    const send = (message: object) => {
+      const body = JSON.stringify({ jsonrpc: '2.0', ...message })
+      socket.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+    }
+    const cancel = () => send({ method: '$/cancelRequest', params: { id: 1 } })
     socket.on('connect', () => {
       connected = true
       clearTimeout(timer)
-      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, token: info.token } })
-      socket.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+      send({ id: 1, method, params: { ...params, token: info.token } })
+      if (env.signal?.aborted) cancel()
+      env.signal?.addEventListener('abort', cancel)
     })
     socket.on('data', (chunk: Buffer) => {
-      chunks.push(chunk)
-      const answer = readAnswer<T>(Buffer.concat(chunks))
-      if (answer) done(answer)
+      for (const message of messages(chunk)) {
+        if (message === null) done({ error: { code: -32700, message: 'the daemon answered in no known form' } })
+        else if (message.id === 1) done(message as Answer<T>)
+        else if (message.method === 'progress') tell?.((message.params as ProgressMessage).what)
+      }
     })
     socket.on('error', (error) => {
       const code = errno(error)
@@ -85,16 +103,29 @@ function cpuOf(env: Env, pid: number): number | null {
   }
 }
 
-function readAnswer<T>(bytes: Buffer): Answer<T> | null {
-  let at = 0
-  for (;;) {
-    const end = bytes.indexOf('\r\n\r\n', at)
-    if (end < 0) return null
-    const length = Number(/content-length: (\d+)/i.exec(bytes.toString('latin1', at, end))?.[1] ?? Number.NaN)
-    if (Number.isNaN(length)) return { error: { code: -32700, message: 'the daemon answered in no known form' } }
-    if (bytes.length < end + 4 + length) return null
-    const message = JSON.parse(bytes.toString('utf8', end + 4, end + 4 + length)) as Answer<T> & { id?: number }
-    if (message.id === 1) return message
-    at = end + 4 + length // a notification
+interface Message {
+  id?: number
+  method?: string
+  params?: unknown
+}
+
+/** The messages that are whole with this chunk; null: that is none. */
+function reader(): (chunk: Buffer) => Generator<Message | null> {
+  let chunks: Buffer[] = []
+  return function* (chunk) {
+    chunks.push(chunk)
+    let rest = Buffer.concat(chunks)
+    for (let end = rest.indexOf('\r\n\r\n'); end >= 0; end = rest.indexOf('\r\n\r\n')) {
+      const length = Number(/content-length: (\d+)/i.exec(rest.toString('latin1', 0, end))?.[1] ?? Number.NaN)
+      if (Number.isNaN(length)) {
+        yield null
+        return
+      }
+      const next = end + 4 + length
+      if (rest.length < next) break
+      yield JSON.parse(rest.toString('utf8', end + 4, next)) as Message
+      rest = rest.subarray(next)
+    }
+    chunks = [rest]
   }
 }

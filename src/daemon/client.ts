@@ -2,7 +2,7 @@
 import type { Env } from '../env.ts'
 import { callDaemon } from './call.ts'
 import { isAlive, quickWorktreeDir, readInfo } from './place.ts'
-import type { CliAnswer, CliCall } from './protocol.ts'
+import { type CliAnswer, type CliCall, REFUSED } from './protocol.ts'
 
 /** What the daemon answers faster: everything that takes a snapshot. */
 export const ROUTED: ReadonlySet<string> = new Set([
@@ -22,7 +22,11 @@ const PATIENCE = 60_000
 /** What the daemon answered, or the command line that the caller is to run itself; `input`: what standard input held, if it was read. */
 export type Routed = { answer: CliAnswer } | { run: readonly string[]; input?: Buffer }
 
-export async function throughDaemon(env: Env, argv: readonly string[], version: string): Promise<Routed> {
+export async function throughDaemon(
+  env: Env,
+  argv: readonly string[],
+  { version, tell }: { version: string; tell?: (what: string) => void },
+): Promise<Routed> {
   const dashes = argv.indexOf('--')
   const own = dashes < 0 ? argv : argv.slice(0, dashes)
   const [command] = own
@@ -51,6 +55,7 @@ export async function throughDaemon(env: Env, argv: readonly string[], version: 
     vars,
     terminal: Boolean(env.stdout.isTTY),
     columns: env.stdout.columns ?? 80,
+    progress: tell !== undefined && !own.includes('--json') && !own.includes('--quiet'),
   }
   // An undo of many files takes as long as it takes.
   const answer = await callDaemon<CliAnswer>(env, info, {
@@ -58,8 +63,11 @@ export async function throughDaemon(env: Env, argv: readonly string[], version: 
     params: call,
     timeout: PATIENCE,
     patient: true,
+    tell,
   })
   if (answer?.result) return { answer: answer.result }
+  if (answer?.error?.code === REFUSED && env.signal?.aborted)
+    return { answer: { code: 1, stdout: '', stderr: `ckpt: ${answer.error.message}\n` } }
   return answer?.lost && command !== 'mark' ? { answer: lost(command!, own.includes('--json')) } : { run: line }
 }
 

@@ -51,7 +51,7 @@ export async function startDaemon(
     const info = readInfo(env, worktreeDir)
     if (info && isAlive(env, info) && info.pid !== known?.pid) return { started: true, info }
     if (ended !== null) break
-    env.progress('starting the daemon')
+    await env.progress('starting the daemon')
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   throw new CkptError(

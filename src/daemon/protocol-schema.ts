@@ -18,6 +18,7 @@ export const cliRequest: z.ZodType<CliCall> = z.object({
   input: z.string().optional(),
   terminal: z.boolean().default(false),
   columns: natural.default(80),
+  progress: z.boolean().optional(),
 })
 export const subscribeRequest: z.ZodType<SubscribeRequest> = z.strictObject({
   after: z.strictObject({ epoch: id, seq: natural }).optional(),

@@ -42,12 +42,19 @@ export interface CliCall {
   input?: string | undefined
   terminal: boolean
   columns: number
+  /** What takes long is told of in notifications `progress`. */
+  progress?: boolean | undefined
 }
 
 export interface CliAnswer {
   code: number
   stdout: string
   stderr: string
+}
+
+/** The parameters of the notification `progress`: a few words, to be shown until the next ones, or the answer. */
+export interface ProgressMessage {
+  what: string
 }
 
 export interface DaemonState {

@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { ErrorCodes, ResponseError } from 'vscode-jsonrpc/node'
 import type { Backends } from '../backends/backends.ts'
 import { CkptError } from '../core/errors.ts'
-import { type Env, inputOf } from '../env.ts'
+import { type Env, inputOf, telling } from '../env.ts'
 import { removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { type Context, closeContext, openContext } from '../ops/context.ts'
 import { lockedBy, readHolder, startOf, withLock } from '../ops/lock.ts'
@@ -246,7 +246,7 @@ export class Daemon {
       case 'hello':
         return this.#hello(client, checkParams(method, schema.helloRequest, params))
       case 'cli':
-        return this.#cli(checkParams(method, schema.cliRequest, params), signal)
+        return this.#cli(client, checkParams(method, schema.cliRequest, params), signal)
       case 'state':
         return this.state()
       case 'stop':
@@ -325,7 +325,7 @@ export class Daemon {
   }
 
   /** A command line with the caller's directory and variables, and with the worktree that is held open. */
-  async #cli(call: protocol.CliCall, signal: AbortSignal): Promise<protocol.CliAnswer> {
+  async #cli(client: Client, call: protocol.CliCall, signal: AbortSignal): Promise<protocol.CliAnswer> {
     const { argv, cwd, vars, input, terminal, columns } = call
     const named = commandIn(argv)
     if (NOT_HERE.has(named)) throw new ResponseError(ErrorCodes.InvalidParams, `cli: \`${named}\` wants a terminal`)
@@ -335,9 +335,10 @@ export class Daemon {
     this.held.begin()
     await this.#idle.interrupt()
     const out = collector(terminal, columns)
-    const err = collector(terminal, columns)
+    const err = collector(false, columns)
+    const tell = (what: string) => tellProgress(client, { what })
     const env: Env = {
-      ...this.#env,
+      ...(call.progress ? telling(this.#env, tell) : this.#env),
       cwd,
       vars,
       stdin: inputOf(Buffer.from(input ?? '', 'base64')),
@@ -357,6 +358,11 @@ export class Daemon {
     if (cancelled) throw (await import('./methods.ts')).refusal(cancelled) // like any other call
     return { code, stdout: out.text(), stderr: err.text() }
   }
+}
+
+/** Nobody waits for who does not read, or is gone. */
+function tellProgress({ connection }: Client, message: protocol.ProgressMessage): void {
+  connection.sendNotification('progress', message).catch(() => undefined)
 }
 
 /** The first word of a command line that is no option, nor an option's value. */

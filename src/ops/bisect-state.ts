@@ -53,7 +53,7 @@ async function layOut({ env, store, worktree }: Context, checkpoint: Checkpoint,
   for (const path of view.beside.ignored.keys()) {
     const bare = path.endsWith('/') ? path.slice(0, -1) : path
     if (!files.existsSync(native(directory, parentOf(bare))) || lstatIfThere(files, native(directory, bare))) continue
-    env.progress(`copying ${printable(bare)}`)
+    await env.progress(`copying ${printable(bare)}`)
     copyTree(env, { from: worktree.root, to: directory }, bare)
   }
 }

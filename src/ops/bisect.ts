@@ -31,7 +31,7 @@ export async function bisect(
   let runs = 0
   const fails = async (checkpoint: Checkpoint) => {
     runs++
-    context.env.progress(`bisecting: run ${runs}`)
+    await context.env.progress(`bisecting: run ${runs}`)
     return (await exitCodeAt(context, checkpoint, command)) !== 0
   }
   if (!(await fails(last.after!))) {

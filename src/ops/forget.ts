@@ -81,7 +81,7 @@ async function rewriteAll(
 ): Promise<Map<Oid, Oid>> {
   const replaced = new Map<Oid, Oid>()
   for (const [i, checkpoint] of commits.entries()) {
-    env.progress(`forgetting: ${i} of ${commits.length} checkpoints`)
+    await env.progress(`forgetting: ${i} of ${commits.length} checkpoints`)
     const next = await rewrite(store, checkpoint, { path, replaced })
     if (next !== checkpoint.id) replaced.set(checkpoint.id, next)
   }

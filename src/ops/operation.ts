@@ -50,6 +50,7 @@ export async function carryOut(context: Context, operation: Operation): Promise<
   const planned = journalEntries(prepared.actions)
   const removable = await removableDirectories(operation, planned)
   const entries = [...planned, ...closedDirectories(context, planned, removable)]
+  await env.progress('saving what is there')
   const saved = await saveTree(context, snapshot, prepared.forced)
   const parents = operation.parent ? [operation.parent] : []
   const turn = operation.asTurn

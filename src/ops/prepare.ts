@@ -39,7 +39,10 @@ export async function prepare(
   const forced = new Map<string, PathState>()
   const foreign = new Set<string>()
   const disk = new Map<string, PathState>()
-  for (const path of new Set(input.units.flatMap((unit) => unit.changes.map((change) => change.path)))) {
+  const paths = new Set(input.units.flatMap((unit) => unit.changes.map((change) => change.path)))
+  let done = 0
+  for (const path of paths) {
+    if (++done % 500 === 0) await env.progress(`planning: ${done} of ${paths.size} paths`)
     const stats = path.endsWith('/') || behindSymlink(env, root, path) ? null : look(env, root, path)
     expected.set(path, isStats(stats) && !stats.isDirectory() ? fingerprint(stats) : null)
     const known = await snapshot.view.state(path)

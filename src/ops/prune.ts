@@ -84,9 +84,9 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
     if (options.dryRun) {
       return { dryRun: true, removed, bytesFreed: await estimate(context, plans), kept, warnings: context.warnings }
     }
-    env.progress('pruning: choosing')
+    await env.progress('pruning: choosing')
     await cut(context, plans)
-    env.progress('pruning: packing')
+    await env.progress('pruning: packing')
     await collect(context).catch((cause: unknown) => {
       throw removed.length === 0 ? cause : notPacked(removed.length, cause)
     })

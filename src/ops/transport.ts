@@ -112,7 +112,7 @@ export async function verifyBundle(context: Context, file: string): Promise<stri
     const refs = await parcel.refs()
     if (refs.length === 0) throw new CkptError('DAMAGED', `${file} holds no checkpoints.`)
     const { verifyReachable } = await import('./verify-objects.ts')
-    const objects = await verifyReachable(parcel)
+    const objects = await verifyReachable(env, parcel)
     let checkpoints = 0
     for (const ref of refs) checkpoints += (await readIncoming(parcel, ref)).checkpoints.size
     return `${checkpoints} checkpoints of ${refs.length} worktree${refs.length === 1 ? '' : 's'}, ${objects} objects read and hashed`

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { inflateSync } from 'node:zlib'
 import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
-import { errno } from '../env.ts'
+import { type Env, errno } from '../env.ts'
 import { refuseUnreadable } from '../git/refs.ts'
 import type { Store } from '../git/store.ts'
 import { unsyncedPacks } from '../git/unsynced.ts'
@@ -14,14 +14,21 @@ const failed = (bad: readonly string[]) => new CkptError('VERIFY_FAILED', bad.sl
 type Reachable = Pick<Store, 'git' | 'objects'>
 
 /** Reads and hashes everything that a ref reaches. @throws CkptError VERIFY_FAILED, DAMAGED */
-export async function verifyReachable(store: Reachable): Promise<number> {
+export async function verifyReachable(env: Env, store: Reachable): Promise<number> {
   const out = await store.git(['rev-list', '--objects', '--no-object-names', '--all'])
   const oids = out
     .toString('latin1')
     .split('\n')
     .filter((line) => line !== '') as Oid[]
+  await readAll(env, store, oids)
+  return oids.length
+}
+
+/** @throws CkptError VERIFY_FAILED that names what is missing or damaged */
+export async function readAll(env: Env, store: Reachable, oids: readonly Oid[]): Promise<void> {
   const bad: string[] = []
   for (let at = 0; at < oids.length; at += 256) {
+    await env.progress(`verifying: ${at} of ${oids.length} objects`)
     const some = oids.slice(at, at + 256)
     const found = await Promise.all(some.map((oid) => proof(store, oid)))
     // A reader that met a damaged object ends, and takes its other questions with it: they are asked one by one.
@@ -31,7 +38,6 @@ export async function verifyReachable(store: Reachable): Promise<number> {
     }
   }
   if (bad.length > 0) throw failed(bad)
-  return oids.length
 }
 
 async function proof({ objects }: Reachable, oid: Oid): Promise<string | null> {

@@ -9,12 +9,12 @@ import { printable } from '../core/paths.ts'
 import { worktreeNames } from '../git/frame.ts'
 import { groupRefs, readCheckpoint } from '../git/history.ts'
 import type { RefTip } from '../git/refs.ts'
-import type { Store } from '../git/store.ts'
 import { readTips, worktreeOf } from '../git/tips.ts'
 import { isMarkerOf } from './boundary-marker.ts'
 import type { Context } from './context.ts'
 import { readMarker } from './journal.ts'
 import { strayedRefs } from './strayed.ts'
+import { readAll } from './verify-objects.ts'
 import { foreignWorktree, refsByWorktree } from './worktrees.ts'
 
 const wrong = (message: string) => new CkptError('VERIFY_FAILED', message)
@@ -29,9 +29,10 @@ export interface TimelineResult {
 const digest = (text: string) => createHash('sha256').update(text).digest('hex')
 
 /** Every chain from its tip to its root: commits readable, order rising, what lies beside them there. */
-export async function verifyChains(store: Store, found: TimelineResult): Promise<void> {
+export async function verifyChains({ env, store }: Context, found: TimelineResult): Promise<void> {
   const tips = await store.refs('refs/ckpt/')
   const besides = new Set<Oid>()
+  const recorded = new Set<Oid>()
   for (const prefix of new Set(tips.map(({ ref }) => `${ref.split('/').slice(0, 3).join('/')}/`))) {
     const own = tips.filter(({ ref }) => ref.startsWith(prefix))
     const { meta } = groupRefs(prefix, own)
@@ -51,6 +52,7 @@ export async function verifyChains(store: Store, found: TimelineResult): Promise
     }
     besides.clear()
   }
+  await readAll(env, store, [...recorded])
 
   async function walk(tip: Oid): Promise<void> {
     for (let id: Oid | undefined = tip, child: Checkpoint | null = null; id !== undefined; ) {
@@ -64,7 +66,7 @@ export async function verifyChains(store: Store, found: TimelineResult): Promise
       if (checkpoint.record) {
         besides.add(checkpoint.record)
         const record = parseRecord(await store.objects.get(checkpoint.record, 'blob'))
-        for (const oid of recordObjects(record)) await store.objects.get(oid, 'blob')
+        for (const oid of recordObjects(record)) recorded.add(oid)
       }
       child = checkpoint
       id = checkpoint.parents[0]

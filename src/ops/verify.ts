@@ -49,6 +49,7 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   const checks: Check[] = []
   const problems: string[] = []
   const check = async (name: string, work: () => Promise<string>) => {
+    await env.progress(`verifying: ${name}`)
     try {
       checks.push({ name, ok: true, detail: await work() })
     } catch (error) {
@@ -61,11 +62,11 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   if (context.exists) {
     await whileAtWork(context)
     await check('unfinished', async () => verifyUnfinished(context))
-    await check('objects', async () => `${await verifyReachable(store)} objects read and hashed`)
+    await check('objects', async () => `${await verifyReachable(env, store)} objects read and hashed`)
     await check('loose', async () => `${verifyLoose(context)} loose objects whole`)
     await check('packs', async () => `${verifyPacks(context)} packs whole`)
     await check('timeline', async () => {
-      await verifyChains(store, found)
+      await verifyChains(context, found)
       verifyReplaced(context)
       return `${found.checkpoints.size} checkpoints, every chain whole`
     })

@@ -120,7 +120,7 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
   try {
     for (const [number, entry] of ordered.entries()) {
       at = entry.path
-      if (number % 100 === 99) env.progress(`writing: ${number + 1} of ${ordered.length} paths`)
+      if (number % 100 === 99) await env.progress(`writing: ${number + 1} of ${ordered.length} paths`)
       if (entry.post.kind !== 'absent') removeDirectories()
       const { state, before } = check(env, input, { entry, unlinked: result.unlinked })
       if (state === 'post') {

@@ -87,7 +87,7 @@ export async function takePaths(scan: Scan, { known, fresh, seeds, base, unvouch
   let done = 0
   const all = known.size + fresh.size
   for (const path of [...known, ...[...fresh].sort()]) {
-    if (++done % 500 === 0) env.progress(`snapshot: ${done} of ${all} paths`)
+    if (++done % 500 === 0) await env.progress(`snapshot: ${done} of ${all} paths`)
     const seed = seeds.get(path)
     if (seed && !scan.excluded(path) && !isOurs(worktree, path)) {
       await take(path, seed.oid, seed.stats)

@@ -1,6 +1,7 @@
 /** The program on a terminal, with somebody at the keys. Needs python3, whose standard library opens pseudo-terminals. */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import path from 'node:path'
+import { text } from 'node:stream/consumers'
 import { stripVTControlCharacters } from 'node:util'
 import { PROGRAM, type Scratch } from './scratch.ts'
 
@@ -18,30 +19,49 @@ export interface Shown {
   text: string
 }
 
-/** `size`: rows and columns. `program`: another one than ckpt. Throws if a text that is waited for never comes. */
-export function onTerminal(
+interface Stage {
+  steps?: Step[]
+  vars?: Record<string, string>
+  /** Rows and columns. */
+  size?: [number, number]
+  /** Another one than ckpt. */
+  program?: string
+}
+
+/** @throws if a text that is waited for never comes */
+export function onTerminal(scratch: Scratch, args: string[], stage: Stage): Shown {
+  const [program, script] = PYTHON
+  const input = described(scratch, args, stage)
+  return read(spawnSync(program, [script], { input, encoding: 'utf8', maxBuffer: 1 << 26 }).stdout)
+}
+
+/** The same, while the test goes on. */
+export async function laterOnTerminal(scratch: Scratch, args: string[], stage: Stage = {}): Promise<Shown> {
+  const [program, script] = PYTHON
+  const child = spawn(program, [script], { stdio: ['pipe', 'pipe', 'inherit'] })
+  child.stdin.end(described(scratch, args, stage))
+  return read(await text(child.stdout))
+}
+
+const PYTHON = ['python3', path.join(import.meta.dirname, 'terminal.py')] as const
+
+function described(
   scratch: Scratch,
   args: string[],
-  {
+  { steps = [], vars = {}, size = [40, 100], program = PROGRAM }: Stage,
+): string {
+  return JSON.stringify({
+    argv: [process.execPath, program, ...args],
+    cwd: scratch.root,
+    vars: { ...scratch.vars, TERM: 'xterm', ...vars },
     steps,
-    vars = {},
-    size = [40, 100],
-    program = PROGRAM,
-  }: { steps: Step[]; vars?: Record<string, string>; size?: [number, number]; program?: string },
-): Shown {
-  const done = spawnSync('python3', [path.join(import.meta.dirname, 'terminal.py')], {
-    input: JSON.stringify({
-      argv: [process.execPath, program, ...args],
-      cwd: scratch.root,
-      vars: { ...scratch.vars, TERM: 'xterm', ...vars },
-      steps,
-      size,
-      seconds: 20,
-    }),
-    encoding: 'utf8',
-    maxBuffer: 1 << 26,
+    size,
+    seconds: 20,
   })
-  const { shown, code, left } = JSON.parse(done.stdout) as { shown: string; code: number; left: Step[] }
+}
+
+function read(said: string): Shown {
+  const { shown, code, left } = JSON.parse(said) as { shown: string; code: number; left: Step[] }
   const text = stripVTControlCharacters(shown).replaceAll('\r', '')
   if (left.length > 0) throw new Error(`It never said ${JSON.stringify(left[0]![0])}:\n${text}`)
   return { code, raw: shown, text }

@@ -1,0 +1,45 @@
+/** A command that the daemon carries out, with somebody before it: what it does is shown here, and Ctrl-C reaches it. */
+import { ROUTED, type Routed, throughDaemon } from '../daemon/client.ts'
+import type { Env } from '../env.ts'
+import { progressLine } from './progress.ts'
+import { VERSION } from './version.ts'
+
+/** Milliseconds within which a call is cancelled, if it can be. */
+const AT_ONCE = 500
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/**
+ * A signal cancels the call, until it begins to write; then its end is waited for, and a second signal leaves it to the
+ * daemon. `told`: the signal, of which this process is to end once all is said.
+ */
+export async function attended(
+  env: Env,
+  argv: readonly string[],
+): Promise<{ routed: Routed; told: NodeJS.Signals | null }> {
+  // A marker is to be recorded even where whoever brought it is told to go.
+  if (!ROUTED.has(argv[0] ?? '') || argv[0] === 'mark')
+    return { routed: await throughDaemon(env, argv, { version: VERSION }), told: null }
+  const line = progressLine(env)
+  const cancel = new AbortController()
+  let told: NodeJS.Signals | null = null
+  let late: NodeJS.Timeout | undefined
+  const deaf: (() => void)[] = []
+  const hear = (signal: NodeJS.Signals) => {
+    told = signal
+    for (const off of deaf.splice(0)) off()
+    cancel.abort()
+    late = setTimeout(() => {
+      line.clear()
+      env.stderr.write('ckpt: What is under way ends first. Ctrl-C once more leaves it to the daemon.\n')
+    }, AT_ONCE)
+  }
+  for (const signal of SIGNALS) deaf.push(env.onSignal(signal, () => hear(signal)))
+  try {
+    const routed = await throughDaemon({ ...env, signal: cancel.signal }, argv, { version: VERSION, tell: line.show })
+    return { routed, told }
+  } finally {
+    clearTimeout(late)
+    for (const off of deaf) off()
+    line.clear()
+  }
+}
