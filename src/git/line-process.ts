@@ -13,7 +13,9 @@ export class LineProcess {
   /** Of a line. */
   readonly #end: '\n' | '\0'
   #child: ChildProcess | null = null
-  #text = ''
+  #lines: string[] = []
+  /** The line that has not ended yet. */
+  #rest = ''
   #waiting: { count: number; resolve: (lines: string[]) => void; reject: (error: Error) => void } | null = null
   #said = ''
   #last: Promise<unknown> = Promise.resolve()
@@ -59,11 +61,14 @@ export class LineProcess {
     if (this.#child) return this.#child
     const child = startGit(this.#env, this.#call)
     this.#child = child
-    this.#text = ''
+    this.#lines = []
+    this.#rest = ''
     this.#said = ''
     child.stdout?.on('data', (chunk: Buffer) => {
       if (this.#child !== child) return // what one says that was ended is nobody's answer
-      this.#text += chunk.toString('latin1')
+      const lines = (this.#rest + chunk.toString('latin1')).split(this.#end)
+      this.#rest = lines.pop()!
+      for (const line of lines) this.#lines.push(line)
       this.#drain()
     })
     child.stderr?.on('data', (chunk: Buffer) => {
@@ -81,11 +86,9 @@ export class LineProcess {
   #drain(): void {
     const waiting = this.#waiting
     if (!waiting) return
-    const lines = this.#text.split(this.#end)
-    if (lines.length <= waiting.count) return
-    this.#text = lines.slice(waiting.count).join(this.#end)
+    if (this.#lines.length < waiting.count) return
     this.#waiting = null
-    waiting.resolve(lines.slice(0, waiting.count))
+    waiting.resolve(this.#lines.splice(0, waiting.count))
   }
 
   #fail(why: string): void {

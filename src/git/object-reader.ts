@@ -20,7 +20,9 @@ export class ObjectReader {
   readonly #gitDir: string
   readonly #vars: Record<string, string>
   #child: ChildProcess | null = null
+  /** In the order in which they asked; so many have their answer. To take each from the front takes long where there are many. */
   #waiting: Waiting[] = []
+  #answered = 0
   #chunks: Buffer[] = []
   #buffered = 0
   /** It is to be replaced once it has answered. */
@@ -43,7 +45,7 @@ export class ObjectReader {
 
   /** It may hold packs open that went: another one answers from now on. */
   renew(): void {
-    if (this.#waiting.length === 0) this.close()
+    if (!this.#isWaiting) this.close()
     else this.#stale = true
   }
 
@@ -67,7 +69,7 @@ export class ObjectReader {
       this.#buffered += chunk.length
       try {
         this.#drain()
-        if (this.#stale && this.#waiting.length === 0) this.close()
+        if (this.#stale && !this.#isWaiting) this.close()
       } catch (error) {
         this.#fail(error)
       }
@@ -94,14 +96,28 @@ export class ObjectReader {
     return child
   }
 
+  get #isWaiting(): boolean {
+    return this.#answered < this.#waiting.length
+  }
+
+  #next(): Waiting {
+    const next = this.#waiting[this.#answered++]!
+    if (!this.#isWaiting) {
+      this.#waiting = []
+      this.#answered = 0
+    }
+    return next
+  }
+
   #fail(error: unknown): void {
-    const waiting = this.#waiting
+    const waiting = this.#waiting.slice(this.#answered)
     this.#waiting = []
+    this.#answered = 0
     for (const one of waiting) one.reject(error)
   }
 
   #drain(): void {
-    while (this.#waiting.length > 0) {
+    while (this.#isWaiting) {
       let data = this.#chunks[0]
       if (!data) return
       let newline = data.indexOf(10)
@@ -114,7 +130,7 @@ export class ObjectReader {
       const header = data.toString('latin1', 0, newline)
       if (header.endsWith(' missing') || header.endsWith(' ambiguous')) {
         this.#consume(newline + 1)
-        this.#waiting.shift()!.resolve(null)
+        this.#next().resolve(null)
         continue
       }
       const match = /^[0-9a-f]+ (\w+) (\d+)$/.exec(header)
@@ -126,7 +142,7 @@ export class ObjectReader {
       this.#chunks = [all]
       const bytes = Buffer.from(all.subarray(newline + 1, newline + 1 + size))
       this.#consume(newline + 1 + size + 1)
-      this.#waiting.shift()!.resolve({ type: match[1]!, bytes })
+      this.#next().resolve({ type: match[1]!, bytes })
     }
   }
 
