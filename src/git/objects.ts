@@ -124,11 +124,12 @@ export class ObjectStore {
   flush(): void {
     if (this.#held.size === 0) return
     const held = [...this.#held.values()]
-    const packed = held.length > FEW ? held.filter(({ type }) => type !== 'commit') : []
-    if (packed.length > 0) this.#writePack(packed)
     // git looks at a commit before it moves a ref to it, and would look through all packs anew for one in a new pack.
+    const belongsInPack = ({ type }: PackObject) => held.length > FEW && type !== 'commit'
+    const packed = held.filter(belongsInPack)
+    if (packed.length > 0) this.#writePack(packed)
     for (const object of held) {
-      if (!packed.includes(object) && !(this.hurried && this.#isLoose(object.oid))) this.#writeLoose(object)
+      if (!belongsInPack(object) && !(this.hurried && this.#isLoose(object.oid))) this.#writeLoose(object)
     }
     this.#held.clear()
     this.#heldBytes = 0

@@ -33,8 +33,7 @@ export function formatPack(
   let offset = head.length
   for (const { oid, type, bytes } of objects) {
     const header = objectHeader(type, bytes.length)
-    const packed =
-      level(type) === 0 ? deflateSync(bytes, stored(bytes.length)) : deflateSync(bytes, { level: level(type) })
+    const packed = deflateSync(bytes, deflation(level(type), bytes.length))
     rows.push({ oid: Buffer.from(oid, 'hex'), crc: crc32(packed, crc32(header)), offset })
     parts.push(header, packed)
     sum.update(header).update(packed)
@@ -44,12 +43,11 @@ export function formatPack(
   return { sum: end.toString('hex'), pack: Buffer.concat([...parts, end]), index: formatPackIndex(rows, end, hash) }
 }
 
-/** For zlib, which compresses nothing then: no window, and room for all at once. */
-const stored = (bytes: number) => ({
-  level: 0,
-  windowBits: 9,
-  memLevel: 1,
+/** For zlib: room for all at once, for it makes 16 KiB for however little otherwise, and all are kept; no window for what is only stored. */
+const deflation = (level: number, bytes: number) => ({
+  level,
   chunkSize: bytes + Math.ceil(bytes / 100) + 64,
+  ...(level === 0 ? { windowBits: 9, memLevel: 1 } : {}),
 })
 
 /** Type and size, seven bits a byte after the first four. */

@@ -8,13 +8,13 @@ import type { PathState } from '../core/state.ts'
 import type { RefEdit } from '../git/refs.ts'
 import type { FileEntry } from '../git/trees.ts'
 import { type ApplyEntry, applyEntries, asStopped } from '../snapshot/apply.ts'
-import { directoryAbove, needsOpening, permissions } from '../snapshot/disk.ts'
+import { directoryAbove, needsOpening, observe, permissions } from '../snapshot/disk.ts'
 import type { SnapshotView } from '../snapshot/view.ts'
 import { backOut } from './back-out.ts'
 import type { Context } from './context.ts'
 import { journalEntries, notYet, removeJournal, writeJournal, writeMarker } from './journal.ts'
 import type { Prepared } from './prepare.ts'
-import { publishCache, type Recorder, type Snapshot } from './record.ts'
+import { isDamage, publishCache, type Recorder, type Snapshot } from './record.ts'
 
 export interface Operation {
   op: 'undo' | 'redo' | 'restore' | 'switch'
@@ -40,6 +40,25 @@ export interface Operation {
 export interface Carried {
   safety: Checkpoint
   syncMs: number
+}
+
+/**
+ * Reads from the store all that an operation rests on. What is damaged there and whole on disk is written once more.
+ * @throws CkptError DAMAGED
+ */
+async function prove({ env, store, worktree }: Context, entries: readonly ApplyEntry[]): Promise<void> {
+  const { objects } = store
+  const states = [...statesOids(entries)]
+  try {
+    await objects.prove(states)
+  } catch (error) {
+    if (!isDamage(error)) throw error
+    await objects.distrusting(async () => {
+      for (const { path, pre } of entries) if (pre.kind === 'present') observe(env, worktree.root, path, objects)
+    })
+    objects.syncFresh()
+    await objects.prove(states)
+  }
 }
 
 /** Everything is saved and synced before the first file is touched. @throws CkptError CONFLICT when something moved meanwhile */
@@ -70,7 +89,7 @@ export async function carryOut(context: Context, operation: Operation): Promise<
   const start = env.monotonic()
   store.objects.syncFresh(statesOids(entries))
   let syncMs = env.monotonic() - start
-  await store.objects.prove(statesOids(entries))
+  await prove(context, entries)
   const nonce = env.random(6)
   const journal = {
     version: 1 as const,

@@ -12,7 +12,8 @@ import {
   planChanges,
 } from '../core/plan.ts'
 import { type PathState, sameState } from '../core/state.ts'
-import { behindSymlink, fingerprint, isClosed, isStats, look, observe } from '../snapshot/disk.ts'
+import type { ObjectStore } from '../git/objects.ts'
+import { behindSymlink, fingerprint, isClosed, isStats, look, type ObjectWriter, observe } from '../snapshot/disk.ts'
 import type { Context } from './context.ts'
 import { mergeTexts } from './merge.ts'
 import type { Snapshot } from './record.ts'
@@ -47,7 +48,10 @@ export async function prepare(
     expected.set(path, isStats(stats) && !stats.isDirectory() ? fingerprint(stats) : null)
     const known = await snapshot.view.state(path)
     // Read after that look: what the scan saw may have changed since, and what today's rules leave out is saved all the same.
-    let state = path.endsWith('/') && known.kind !== 'unknown' ? known : observe(env, root, path, store.objects)
+    let state =
+      path.endsWith('/') && known.kind !== 'unknown'
+        ? known
+        : observe(env, root, path, writingOther(store.objects, known))
     if (state.kind === 'present' ? !sameState(state, known) : state.kind === 'absent' && known.kind === 'present')
       forced.set(path, state)
     if (state.kind === 'unknown' && state.reason === 'directory') state = { kind: 'absent' }
@@ -81,6 +85,17 @@ export async function prepare(
       : null,
   )
   return { plan: { ...plan, units: room.units }, actions: room.actions, expected, forced }
+}
+
+/** For a path whose content, if it is this one, the snapshot has written. */
+function writingOther(objects: ObjectStore, known: PathState): ObjectWriter {
+  if (known.kind !== 'present') return objects
+  return {
+    write: (type, bytes) => {
+      const oid = objects.oidOf(type, bytes)
+      return oid === known.oid ? oid : objects.write(type, bytes)
+    },
+  }
 }
 
 /** A unit's record holds only what is really done. */

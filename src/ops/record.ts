@@ -76,7 +76,7 @@ export async function whileOrAfter<T>(scanning: Promise<unknown>, read: () => Pr
   }
 }
 
-const isDamage = (error: unknown): boolean => error instanceof CkptError && error.code === 'DAMAGED'
+export const isDamage = (error: unknown): boolean => error instanceof CkptError && error.code === 'DAMAGED'
 
 async function isReadable(store: Store, tree: Oid): Promise<boolean> {
   try {

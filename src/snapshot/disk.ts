@@ -51,11 +51,14 @@ export type FileReading =
 
 const ATTEMPTS = 5
 
+/** Where what was read goes. */
+export type ObjectWriter = Pick<ObjectStore, 'write'>
+
 /**
  * Reads a file or symlink and writes it to the store as a blob. A file that changes while it is read is read again; one
  * that does not come to rest is `unreadable` (`EAGAIN`).
  */
-export function readPath(env: Env, root: string, path: string, objects: Pick<ObjectStore, 'write'>): FileReading {
+export function readPath(env: Env, root: string, path: string, objects: ObjectWriter): FileReading {
   const { files } = env
   const at = native(root, path)
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -96,7 +99,7 @@ export function readPath(env: Env, root: string, path: string, objects: Pick<Obj
 }
 
 /** The disk's state of a path, its content in the store. Directories by their key with a trailing slash. */
-export function observe(env: Env, root: string, path: string, objects: ObjectStore): PathState {
+export function observe(env: Env, root: string, path: string, objects: ObjectWriter): PathState {
   if (path.endsWith('/')) {
     const stats = look(env, root, path)
     if (stats === null) return { kind: 'absent' }

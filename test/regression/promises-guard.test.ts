@@ -233,6 +233,21 @@ test('promise 2: with an object missing or damaged undo refuses, with nothing wr
   }
 })
 
+test('promise 2: what is damaged in the store and whole on disk is written once more, and undo goes on', () => {
+  for (const damage of [removeObject, corruptObject, swapObject]) {
+    const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+    scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n', 'new.txt': 'x\n' }))
+    const [turn] = scratch.ckpt('list').turns
+    const disk = scratch.manifest()
+    damage(scratch, `${turn.after}:new.txt`)
+    scratch.ckpt('undo')
+    expect([scratch.read('a.txt'), scratch.exists('new.txt')]).toEqual(['one\n', false])
+    scratch.ckpt('redo')
+    expect(scratch.manifest()).toEqual(disk)
+    expect(scratch.ckpt('verify').ok).toBe(true)
+  }
+})
+
 test('promise 2: what a checkpoint did not cover is unknown, never absent', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': 'ignored.txt\n' })
   scratch.write({ 'ignored.txt': 'ignored\n', 'large.txt': large('x') })
