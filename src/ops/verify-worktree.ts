@@ -1,7 +1,7 @@
 /** Verify, the disk: every file of the worktree read and hashed against the newest checkpoint. Believes no cache, writes nothing. */
 import { splitNul, uncoveredAt } from '../core/beside.ts'
 import { CkptError } from '../core/errors.ts'
-import { isRepresentable, type RelativePath, reasonedList } from '../core/paths.ts'
+import { ancestorsOf, isRepresentable, type RelativePath, reasonedList } from '../core/paths.ts'
 import { runGit } from '../git/process.ts'
 import { Directories } from '../snapshot/directories.ts'
 import { behindSymlink, isStats, look, permissions, readPath } from '../snapshot/disk.ts'
@@ -25,10 +25,14 @@ export async function verifyWorktree(context: Context): Promise<string> {
   if (!newest) throw new CkptError('VERIFY_FAILED', 'there is no checkpoint to compare the worktree with')
   const view = await viewOf(store, newest)
   const files = await store.trees.files(view.tree)
+  const { signal } = new AbortController()
+  const { env, worktree, config } = context
+  // It is never null: nobody gives the signal.
+  const listed = (await listUntracked(env, { worktree, store, index: null, limits: config.snapshot, signal }))!
   const different = [
     ...checkFiles(context, view, files),
-    ...(await checkNew(context, view, files)),
-    ...checkDirectories(context, view, [...files.keys()]),
+    ...(await checkNew(context, view, { files, listed })),
+    ...checkDirectories(context, view, { files: [...files.keys()], listed }),
   ]
   const id = newest.id.slice(0, 10)
   if (different.length === 0) return `${files.size} files are as in checkpoint ${id}`
@@ -42,6 +46,7 @@ export async function verifyWorktree(context: Context): Promise<string> {
 }
 
 type FileMap = Awaited<ReturnType<Context['store']['trees']['files']>>
+type Listed = NonNullable<Awaited<ReturnType<typeof listUntracked>>>
 
 function checkFiles({ env, worktree, store }: Context, view: SnapshotView, files: FileMap): Difference[] {
   const different: Difference[] = []
@@ -60,18 +65,19 @@ function checkFiles({ env, worktree, store }: Context, view: SnapshotView, files
 }
 
 /** Paths that a snapshot taken now would have, and the checkpoint neither has nor names as left out. */
-async function checkNew(context: Context, view: SnapshotView, files: FileMap): Promise<Difference[]> {
-  const { env, worktree, store, config, repository } = context
+async function checkNew(
+  { env, worktree, config, repository }: Context,
+  view: SnapshotView,
+  { files, listed }: { files: FileMap; listed: Listed },
+): Promise<Difference[]> {
   const limits = config.snapshot
-  const signal = new AbortController().signal
-  const listed = await listUntracked(env, { worktree, store, index: null, limits, signal })
   const tracked = repository
     ? splitNul(await runGit(env, { args: ['ls-files', '-z'], cwd: repository.root }))
     : ([] as RelativePath[])
   const excluded = excluder(limits)
   const known = new Set<string>(tracked)
   const different: Difference[] = []
-  for (const path of new Set([...(listed?.untracked ?? []), ...tracked])) {
+  for (const path of new Set([...listed.untracked, ...tracked])) {
     if (files.has(path) || uncoveredAt(view.beside, path) || excluded(path) || !isRepresentable(path)) continue
     if (isOurs(worktree, path) || behindSymlink(env, worktree.root, path)) continue
     const stats = look(env, worktree.root, path)
@@ -82,21 +88,29 @@ async function checkNew(context: Context, view: SnapshotView, files: FileMap): P
   return different
 }
 
-/** Directories that were empty, and permission modes. */
-function checkDirectories({ env, worktree }: Context, { beside }: SnapshotView, files: readonly string[]) {
+/** Directories that were empty or are, and permission modes. */
+function checkDirectories(
+  { env, worktree }: Context,
+  { beside }: SnapshotView,
+  { files, listed }: { files: readonly string[]; listed: Listed },
+) {
   const had = new Set<string>(beside.emptyDirectories)
   for (const path of [...files, ...beside.emptyDirectories])
     for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) had.add(path.slice(0, at))
+  const ignored = listed.ignored.filter((path) => path.endsWith('/')).map((path) => path.slice(0, -1))
+  const closed = new Set<string>([...ignored, ...listed.nested, ...worktree.ours])
   const walk = walkDirectories(env, {
     root: worktree.root,
     known: new Directories(beside.defaults.directory),
     plain: beside.defaults.directory,
-    // Only what the checkpoint had: all else is new, ignored, or a repository of its own.
-    stop: (directory) => !had.has(directory),
+    // What the checkpoint had is looked at, whatever is ignored now.
+    stop: (directory) => closed.has(directory) && !had.has(directory),
     seen: 0,
     late: () => false,
   })
-  const different: Difference[] = []
+  const isNew = (directory: RelativePath) =>
+    !had.has(directory) && !uncoveredAt(beside, directory) && !ancestorsOf(directory).some((at) => closed.has(at))
+  const different: Difference[] = walk.empty.filter(isNew).map((path) => ({ path, how: 'added' }))
   for (const directory of had as Set<RelativePath>) {
     const entry = walk.directories.get(directory)
     const wanted = beside.modes.get(`${directory}/` as RelativePath) ?? beside.defaults.directory

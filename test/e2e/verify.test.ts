@@ -352,6 +352,27 @@ test('--ref: which commits recorded turns account for', async () => {
   expect(scratch.tryCkpt('verify', '--covered').code).toBe(2)
 })
 
+test('--worktree: new directories that are empty are told, ignored ones and repositories are not', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': 'out/\n*.log\n' })
+  fs.mkdirSync(scratch.at('empty/before'), { recursive: true })
+  scratch.write({ 'out/kept.txt': 'tracked\n' })
+  scratch.git('add', '-f', 'out/kept.txt')
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  expect(scratch.ckpt('verify', '--worktree').ok).toBe(true)
+  fs.mkdirSync(scratch.at('out/deep/empty'), { recursive: true })
+  scratch.write({ 'logs/x.log': 'x\n' })
+  scratch.git('init', '-q', 'apart')
+  expect(scratch.ckpt('verify', '--worktree').ok).toBe(true)
+  fs.mkdirSync(scratch.at('new/deep'), { recursive: true })
+  fs.mkdirSync(scratch.at('empty/after'))
+  const told = scratch.tryCkpt('verify', '--worktree')
+  expect(told.code).toBe(7)
+  const { detail } = told.document.checks.find((one: any) => one.name === 'worktree')
+  expect(detail.split(': ')[1].split(', ').sort()).toEqual(['empty/after (added)', 'new/deep (added)'])
+  scratch.ckpt('snapshot')
+  expect(scratch.ckpt('verify', '--worktree').ok).toBe(true)
+})
+
 test('--ci: annotations and a summary in the words of the CI', async () => {
   const scratch = smallStore()
   const summary = path.join(scratch.base, 'summary.md')
