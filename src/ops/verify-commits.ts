@@ -62,7 +62,7 @@ async function commitsOf({ env }: Context, { root }: Repository, range: string) 
     throw new CkptError(
       'NOT_FOUND',
       `${JSON.stringify(range)} is no range of commits here (${result.stderr.trim().split('\n')[0] ?? ''}). Nothing was changed.`,
-      { hints: ['ckpt verify --ref origin/main..HEAD', 'git fetch --unshallow   (in CI, where history is cut)'] },
+      { hints: ['git branch --all   (what there is)', 'git fetch --unshallow   (in CI, where history is cut)'] },
     )
   }
   return result.stdout
