@@ -81,10 +81,14 @@ function mayNest({ env, worktree }: Scan, cache: SnapshotCache): boolean {
   })
 }
 
+/** Not where a directory could not be read: it is none of the known ones, so nobody would look at it again. */
+const isNarrowable = (scan: Scan, cache: SnapshotCache): boolean =>
+  scan.limits.include.length === 0 && !cache.listing.unreadable && !mayNest(scan, cache)
+
 /** Null: a full listing is needed. */
 export async function narrowListing(scan: Scan, signal: AbortSignal): Promise<Listing | null> {
-  const { env, cache, limits } = scan
-  if (!cache || limits.include.length > 0 || mayNest(scan, cache)) return null
+  const { env, cache } = scan
+  if (!cache || !isNarrowable(scan, cache)) return null
   const tracked = changedPaths(env, { ...scan, index: cache.index, signal })
   tracked.catch(() => undefined)
   const looked = lookAtDirectories(scan, cache)
@@ -97,8 +101,8 @@ export async function narrowListing(scan: Scan, signal: AbortSignal): Promise<Li
 
 /** With a watcher's word for all the rest, only what it names is looked at. Null: a wider listing is needed. */
 export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Listing | null> {
-  const { env, cache, hint, limits, worktree, store } = scan
-  if (!cache || !hint || limits.include.length > 0 || cache.listing.unreadable || mayNest(scan, cache)) return null
+  const { env, cache, hint, worktree, store } = scan
+  if (!cache || !hint || !isNarrowable(scan, cache)) return null
   if (hint.subtrees.has('') || outsideRules(scan) !== cache.listing.outside) return null
   const directories = new Set<string>()
   const subtrees = new Set(hint.subtrees)

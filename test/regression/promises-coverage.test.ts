@@ -56,6 +56,40 @@ test('promise 10: a path that cannot be read degrades the snapshot and is named;
   expect([scratch.read('locked.txt'), scratch.read('dir/x.txt')]).toEqual(['two\n', 'two\n'])
 })
 
+test.each(['000', '300', '400', '100'])(
+  'promise 10: a directory that could not be read once (mode %s) is covered again as soon as it can be, whatever came into it',
+  (mode) => {
+    const scratch = new Scratch().init({ 'a.txt': 'one\n', 'q/e/x.txt': 'one\n' })
+    fs.mkdirSync(scratch.at('w/e'), { recursive: true })
+    const uid = scratch.handOver()
+    const as = (...args: string[]) => {
+      const { stdout, code } = scratch.run([...args, '--json'], { uid })
+      expect([args, code]).toEqual([args, 0])
+      return JSON.parse(stdout)
+    }
+    const shut = (to: number) => {
+      for (const directory of ['q', 'w']) fs.chmodSync(scratch.at(directory), to)
+    }
+    const files = ['q/f', 'q/e/x.txt', 'w/f', 'w/e/f']
+    const put = (content: string) => {
+      scratch.write(Object.fromEntries(files.map((file) => [file, content])))
+      for (const file of files) fs.chownSync(scratch.at(file), uid, uid)
+    }
+    as('snapshot')
+    shut(Number.parseInt(mode, 8))
+    expect(as('snapshot').checkpoint.degraded).toBe(true)
+    shut(0o755)
+    expect(as('snapshot').checkpoint.degraded).toBe(false)
+    put('1\n')
+    as('mark', 'prompt', '--session', 's')
+    expect(as('verify', '--worktree').problems).toEqual([])
+    put('2\n')
+    as('mark', 'stop', '--session', 's')
+    as('undo')
+    expect(files.map((file) => scratch.read(file))).toEqual(files.map(() => '1\n'))
+  },
+)
+
 test('promise 10: a file that is written to all the while degrades the snapshot or is in it whole', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   const script = `const fs=require('fs');let n=0;for(;;){n++;fs.writeFileSync('busy.txt',(String(n%10).repeat(2e6))+'\\n')}`
