@@ -62,6 +62,9 @@ export class CkptError extends Error {
   }
 }
 
+/** Something in a store is missing or cannot be read. */
+export const isDamage = (error: unknown): boolean => error instanceof CkptError && error.code === 'DAMAGED'
+
 /** What went wrong, for a sentence of one who has changed something already: without the word that nothing was. */
 export function reasonOf(cause: unknown): string {
   const said = cause instanceof Error ? cause.message.split('\n')[0]! : String(cause)

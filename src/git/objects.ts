@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { deflateSync } from 'node:zlib'
-import { CkptError } from '../core/errors.ts'
+import { CkptError, isDamage } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
 import { type FoundObject, ObjectReader } from './object-reader.ts'
@@ -34,6 +34,7 @@ export class ObjectStore {
   readonly #env: Env
   readonly #gitDir: string
   readonly hash: HashName
+  readonly #vars: Record<string, string>
   readonly #reader: ObjectReader
   readonly #held = new Map<Oid, PackObject>()
   #heldBytes = 0
@@ -54,6 +55,7 @@ export class ObjectStore {
     this.#env = env
     this.#gitDir = gitDir
     this.hash = hash
+    this.#vars = vars
     this.#reader = new ObjectReader(env, gitDir, vars)
     this.#nonce = `${env.random(8)}_`
   }
@@ -95,16 +97,37 @@ export class ObjectStore {
     return found.bytes
   }
 
-  /** Reads blobs whole from the disk and hashes them, before the first file rests on them. @throws CkptError DAMAGED */
+  /** Reads blobs whole from the disk and hashes them, before anything rests on them. @throws CkptError DAMAGED */
   async prove(oids: Iterable<Oid>): Promise<void> {
     this.flush()
-    for (const oid of new Set(oids)) {
-      const bytes = this.#expect(await this.#reader.read(oid), oid, 'blob')
-      if (this.oidOf('blob', bytes) === oid) continue
-      throw new CkptError('DAMAGED', `Blob ${oid} does not hold what its name says. Nothing was changed.`, {
-        hints: ['ckpt verify'],
-      })
+    for (const oid of new Set(oids)) await this.proven(oid, this.#reader)
+  }
+
+  /** A blob that holds what its name says. @throws CkptError DAMAGED */
+  async proven(oid: Oid, from: Pick<ObjectReader, 'read'> = this): Promise<Buffer> {
+    const bytes = this.#expect(await from.read(oid), oid, 'blob')
+    if (this.oidOf('blob', bytes) === oid) return bytes
+    throw new CkptError('DAMAGED', `Blob ${oid} does not hold what its name says. Nothing was changed.`, {
+      hints: ['ckpt verify'],
+    })
+  }
+
+  /** Those of the blobs that {@link prove} would throw for. */
+  async damaged(oids: Iterable<Oid>): Promise<Set<Oid>> {
+    this.flush()
+    const found = new Set<Oid>()
+    const reader = new ObjectReader(this.#env, this.#gitDir, this.#vars) // ours may hold a pack open that is gone
+    try {
+      for (const oid of new Set(oids)) {
+        await this.proven(oid, reader).catch((error: unknown) => {
+          if (!isDamage(error)) throw error
+          found.add(oid)
+        })
+      }
+    } finally {
+      reader.close()
     }
+    return found
   }
 
   /** Writes an object unless it is there. On disk after {@link flush}, durable only after {@link syncFresh}. */

@@ -1,6 +1,6 @@
 /** Doctor: finds what is wrong and says how to mend it; mends what is safe when asked. */
 import { constants } from 'node:fs'
-import { CkptError } from '../core/errors.ts'
+import { CkptError, isDamage } from '../core/errors.ts'
 import { printable, shortList } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { tryGit } from '../git/process.ts'
@@ -151,7 +151,7 @@ async function finishRemoved(context: Context): Promise<string[]> {
   try {
     return await recoverRemoved(context)
   } catch (error) {
-    if (!(error instanceof CkptError && error.code === 'DAMAGED')) throw error
+    if (!isDamage(error)) throw error
     return [`In worktree ${printable(context.place.worktreeId)}, which was removed since: ${await setAside(context)}.`]
   }
 }

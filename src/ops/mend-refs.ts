@@ -1,7 +1,7 @@
 /** Refs of this worktree that were cut short, lost or name what is not there, and what they are set to: where they were last moved to, or the newest that the store's objects tell of. */
 import { parseRecord, recordObjects } from '../core/boundary.ts'
 import { type Checkpoint, parseCheckpoint } from '../core/checkpoint.ts'
-import { CkptError } from '../core/errors.ts'
+import { isDamage } from '../core/errors.ts'
 import { isOid, type Oid } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { errno } from '../env.ts'
@@ -66,7 +66,7 @@ async function isWhole(store: Store, ref: string, oid: Oid): Promise<boolean> {
     if (ref.startsWith('refs/notes/')) await store.trees.files(await promptsTree(store, oid))
     return true
   } catch (error) {
-    if (error instanceof CkptError && error.code === 'DAMAGED') return false
+    if (isDamage(error)) return false
     throw error
   }
 }
@@ -158,7 +158,7 @@ async function learn(store: Store, commit: Oid, known: Known): Promise<void> {
     if (text.endsWith('\n\nprompts\n')) known.prompts.push(commit)
     else if (text.includes('\nCkpt-Kind: ')) known.checkpoints.set(commit, parseCheckpoint(commit, text))
   } catch (error) {
-    if (!(error instanceof CkptError && error.code === 'DAMAGED')) throw error
+    if (!isDamage(error)) throw error
   }
 }
 

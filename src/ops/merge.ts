@@ -7,8 +7,9 @@ import type { Context } from './context.ts'
 /** What git looks at to call a file binary. */
 const FIRST_BYTES = 8000
 
+/** @throws CkptError DAMAGED for what is not whole in the store */
 export async function mergeTexts({ env, store }: Context, { base, ours, theirs }: MergeRequest): Promise<MergeResult> {
-  const contents = await Promise.all([ours, base, theirs].map((oid: Oid) => store.objects.get(oid, 'blob')))
+  const contents = await Promise.all([ours, base, theirs].map((oid: Oid) => store.objects.proven(oid)))
   if (contents.some((bytes) => bytes.subarray(0, FIRST_BYTES).includes(0))) return { kind: 'binary' }
   const directory = `${store.worktreeDir}/tmp`
   env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })

@@ -8,13 +8,14 @@ import type { PathState } from '../core/state.ts'
 import type { RefEdit } from '../git/refs.ts'
 import type { FileEntry } from '../git/trees.ts'
 import { type ApplyEntry, applyEntries, asStopped } from '../snapshot/apply.ts'
-import { directoryAbove, needsOpening, observe, permissions } from '../snapshot/disk.ts'
+import { directoryAbove, needsOpening, permissions } from '../snapshot/disk.ts'
 import type { SnapshotView } from '../snapshot/view.ts'
 import { backOut } from './back-out.ts'
 import type { Context } from './context.ts'
 import { journalEntries, notYet, removeJournal, writeJournal, writeMarker } from './journal.ts'
+import { mendFromDisk } from './mend-blobs.ts'
 import type { Prepared } from './prepare.ts'
-import { isDamage, publishCache, type Recorder, type Snapshot } from './record.ts'
+import { publishCache, type Recorder, type Snapshot } from './record.ts'
 
 export interface Operation {
   op: 'undo' | 'redo' | 'restore' | 'switch'
@@ -46,19 +47,14 @@ export interface Carried {
  * Reads from the store all that an operation rests on. What is damaged there and whole on disk is written once more.
  * @throws CkptError DAMAGED
  */
-async function prove({ env, store, worktree }: Context, entries: readonly ApplyEntry[]): Promise<void> {
-  const { objects } = store
-  const states = [...statesOids(entries)]
-  try {
-    await objects.prove(states)
-  } catch (error) {
-    if (!isDamage(error)) throw error
-    await objects.distrusting(async () => {
-      for (const { path, pre } of entries) if (pre.kind === 'present') observe(env, worktree.root, path, objects)
-    })
-    objects.syncFresh()
-    await objects.prove(states)
-  }
+async function prove(context: Context, entries: readonly ApplyEntry[]): Promise<void> {
+  const { objects } = context.store
+  const damaged = await objects.damaged(statesOids(entries))
+  if (damaged.size === 0) return
+  const before = entries.map(({ path, pre }) => [path, pre] as const)
+  await mendFromDisk(context, damaged, before)
+  objects.syncFresh()
+  await objects.prove(damaged)
 }
 
 /** Everything is saved and synced before the first file is touched. @throws CkptError CONFLICT when something moved meanwhile */

@@ -1,5 +1,6 @@
 /** From a plan's input to what is to be done: the disk's states, the merges, and what lies around the paths. */
 import { type Beside, uncoveredDirectories } from '../core/beside.ts'
+import { isDamage } from '../core/errors.ts'
 import { ancestorsOf, directoryKey, type RelativePath } from '../core/paths.ts'
 import {
   type FileAction,
@@ -15,6 +16,7 @@ import { type PathState, sameState } from '../core/state.ts'
 import type { ObjectStore } from '../git/objects.ts'
 import { behindSymlink, fingerprint, isClosed, isStats, look, type ObjectWriter, observe } from '../snapshot/disk.ts'
 import type { Context } from './context.ts'
+import { mendFromDisk } from './mend-blobs.ts'
 import { mergeTexts } from './merge.ts'
 import type { Snapshot } from './record.ts'
 
@@ -69,7 +71,15 @@ export async function prepare(
   }
   let plan = planChanges(full)
   while (plan.needed.length > 0) {
-    for (const request of plan.needed) merges.set(mergeKey(request), await mergeTexts(context, request))
+    for (const request of plan.needed) {
+      const merging = () => mergeTexts(context, request)
+      const merge = await merging().catch(async (error: unknown) => {
+        if (!isDamage(error)) throw error
+        await mendFromDisk(context, new Set(Object.values(request)), disk)
+        return merging()
+      })
+      merges.set(mergeKey(request), merge)
+    }
     plan = planChanges(full)
   }
   const around = await surroundings(context, snapshot, plan.actions)

@@ -2,7 +2,7 @@
 import { type Beside, parseBeside } from '../core/beside.ts'
 import { refuseCancelled } from '../core/cancel.ts'
 import type { Checkpoint, CheckpointMeta } from '../core/checkpoint.ts'
-import { CkptError } from '../core/errors.ts'
+import { isDamage } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { readCheckpoint, type WorktreeRefs, writeCheckpoint } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
@@ -75,8 +75,6 @@ export async function whileOrAfter<T>(scanning: Promise<unknown>, read: () => Pr
     return read()
   }
 }
-
-export const isDamage = (error: unknown): boolean => error instanceof CkptError && error.code === 'DAMAGED'
 
 async function isReadable(store: Store, tree: Oid): Promise<boolean> {
   try {

@@ -1,5 +1,5 @@
 /** Refs that are not where they were last moved to, though no command of ours moved them. */
-import { CkptError } from '../core/errors.ts'
+import { CkptError, isDamage } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { refuseUnreadable } from '../git/refs.ts'
@@ -52,7 +52,7 @@ export function believable({ env, place }: Context, worktree: string): Tips | nu
   try {
     return readTips(env, place.directory, worktree)
   } catch (error) {
-    if (error instanceof CkptError && error.code === 'DAMAGED') return null
+    if (isDamage(error)) return null
     throw error
   }
 }

@@ -3,8 +3,9 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { startDaemon } from '../support/daemon.ts'
 import { Scratch } from '../support/scratch.ts'
-import { corruptObject, inStore, removeObject, swapObject } from '../support/store-surgery.ts'
+import { corruptObject, inStore, removeObject, storeOf, swapObject } from '../support/store-surgery.ts'
 
 const MIB = 2 ** 20
 /** Over the size limit for untracked files. */
@@ -246,6 +247,44 @@ test('promise 2: what is damaged in the store and whole on disk is written once 
     expect(scratch.manifest()).toEqual(disk)
     expect(scratch.ckpt('verify').ok).toBe(true)
   }
+})
+
+test('promise 2: so too for a content that is merged; and what is whole no more but in its name is not merged', () => {
+  for (const damage of [removeObject, corruptObject, swapObject]) {
+    const scratch = new Scratch().init({ 'a.txt': '1\n2\n3\n4\n5\n' })
+    scratch.turn('work', () => scratch.write({ 'a.txt': 'one\n2\n3\n4\n5\n' }))
+    const [turn] = scratch.ckpt('list').turns
+    scratch.write({ 'a.txt': 'one\n2\n3\n4\nfive\n' })
+    const { checkpoint } = scratch.ckpt('snapshot')
+    damage(scratch, `${checkpoint.id}:a.txt`)
+    scratch.ckpt('undo', '--merge')
+    expect(scratch.read('a.txt')).toBe('1\n2\n3\n4\nfive\n')
+    scratch.ckpt('redo')
+    expect(scratch.read('a.txt')).toBe('one\n2\n3\n4\nfive\n')
+    expect(scratch.ckpt('verify').ok).toBe(true)
+    damage(scratch, `${turn.after}:a.txt`)
+    const disk = scratch.manifest()
+    expect(scratch.tryCkpt('undo', '--merge').document.error.code).toBe('DAMAGED')
+    expect(scratch.manifest()).toEqual(disk)
+  }
+})
+
+test('promise 2: packs that were deleted under a daemon that has them open are gone: nothing rests on them', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const many = (content: string) =>
+    Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`f${i}`, `${content} ${i}\n`]))
+  startDaemon(scratch)
+  scratch.turn('make', () => scratch.write(many('one')))
+  scratch.turn('work', () => scratch.write(many('two')))
+  scratch.ckpt('undo')
+  scratch.ckpt('redo')
+  const disk = scratch.manifest()
+  const packs = path.join(storeOf(scratch), 'objects', 'pack')
+  const deleted = fs.readdirSync(packs)
+  expect(deleted.length).toBeGreaterThan(0)
+  for (const file of deleted) fs.unlinkSync(path.join(packs, file))
+  expect(scratch.tryCkpt('undo').document.error.code).toBe('DAMAGED')
+  expect(scratch.manifest()).toEqual(disk)
 })
 
 test('promise 2: what a checkpoint did not cover is unknown, never absent', () => {
