@@ -135,7 +135,10 @@ export function startGit(env: Env, call: GitCall): ChildProcess {
   return child
 }
 
-/** Runs git to its end. A non-zero exit code is a result, not an error. @throws CkptError INTERNAL if git cannot be started. */
+/**
+ * Runs git to its end, or to the call's signal. A non-zero exit code is a result, not an error: 128 where a signal ended it.
+ * @throws CkptError INTERNAL if git cannot be started.
+ */
 export function tryGit(env: Env, call: GitCall): Promise<GitResult> {
   return new Promise((resolve, reject) => {
     const child = startGit(env, call)
@@ -144,6 +147,7 @@ export function tryGit(env: Env, call: GitCall): Promise<GitResult> {
     child.stdout?.on('data', (chunk: Buffer) => out.push(chunk))
     child.stderr?.on('data', (chunk: Buffer) => err.push(chunk))
     child.on('error', (cause) => {
+      if (cause.name === 'AbortError') return // its end follows
       const missing = errno(cause) === 'ENOENT'
       if (missing && call.cwd !== undefined && !env.files.existsSync(call.cwd)) {
         reject(new CkptError('BAD_ROOT', `${call.cwd} is not there any more. Nothing was changed.`, { cause }))

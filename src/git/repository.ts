@@ -245,11 +245,8 @@ export async function hasUncommittedChanges(
     cwd: repository.root,
     config: await filtersOff(env, repository),
     signal,
-  }).catch((error: unknown) => {
-    if (signal?.aborted) return null
-    throw error
   })
-  if (result === null || signal?.aborted) return false
+  if (signal?.aborted) return false
   if (result.code !== 0) throw gitFailure(args, result)
   return result.stdout.length > 0
 }

@@ -53,15 +53,10 @@ async function list(
     GIT_WORK_TREE: worktree.root,
     GIT_INDEX_FILE: `${store.worktreeDir}/${index ?? 'index-none'}`,
   }
-  try {
-    const result = await tryGit(env, { args, cwd: worktree.root, vars, signal })
-    if (signal.aborted) return null
-    if (result.code !== 0) throw gitFailure(args, result)
-    return splitNul(result.stdout)
-  } catch (error) {
-    if (signal.aborted) return null
-    throw error
-  }
+  const result = await tryGit(env, { args, cwd: worktree.root, vars, signal })
+  if (signal.aborted) return null
+  if (result.code !== 0) throw gitFailure(args, result)
+  return splitNul(result.stdout)
 }
 
 /** Paths of the private index whose file is not as it says. */

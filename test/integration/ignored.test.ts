@@ -42,6 +42,10 @@ test('it says what one that is started for the question says, whatever came in t
   }
   try {
     const first = await both()
+    const late = new AbortController()
+    const asking = askIgnored(scan, { names, rules: null }, late.signal)
+    late.abort()
+    expect(await asking).toBeNull()
     expect(first).toEqual(new Set(['out/', 'a.log', 'n\xfe.log', '!a.log', 'd/kept.log', 'd/a.log', 'out/kept.log']))
     fs.renameSync(scratch.at('d'), scratch.at('away'))
     fs.renameSync(scratch.at('e'), scratch.at('d'))
