@@ -75,7 +75,7 @@ export async function cliPage(): Promise<string> {
   return `${[
     '# Command line',
     generated,
-    'Standard output is data, standard error is prose. [Exit codes](exit-codes.md) tell a script what happened; with `--json` each command prints one JSON document, `{"schemaVersion":1,"ok":true,…}` or `{"schemaVersion":1,"ok":false,"error":{"code","message","paths"?,"hints"?}}`.',
+    'Standard output is data, standard error is prose. [Exit codes](exit-codes.md) tell a script what happened; with `--json` each command prints one JSON document, `{"schemaVersion":1,"ok":true,…}` or `{"schemaVersion":1,"ok":false,"error":{"code","message","paths"?,"hints"?}}`; an error may have `files` (the plan that was refused) and `warnings` (what was done or passed over before) beside it.',
     '## Every command',
     `\`\`\`\n${await globalOptions()}\n\`\`\``,
     '## Ids',
@@ -114,7 +114,8 @@ const CAUSES: Record<ErrorCode, string> = {
   VERIFY_FAILED: '`ckpt verify` found a problem',
   CONFLICT:
     'files differ from what the turn left, the turn was made on another branch, another session claims the change, or a token is stale; nothing was written',
-  CANCELLED: 'a program that uses the library or the protocol cancelled its call; nothing was changed',
+  CANCELLED:
+    'the call was cancelled, by a program that uses the library or the protocol, or by a signal; nothing was changed',
   INTERNAL: 'something unexpected failed',
 }
 
@@ -124,7 +125,7 @@ export function exitCodesPage(): string {
   return `${[
     '# Exit codes',
     generated,
-    '`0` is done, also when nothing had to be done. `ckpt run` ends with the exit code of the command it ran, or 128 and the number of the signal that ended it.',
+    '`0` is done, also when nothing had to be done. `ckpt run` ends with the exit code of the command it ran, or 128 and the number of the signal that ended it. Any other command that a signal cancelled or ended ends of that signal, which a shell shows as 130 (Ctrl-C), 143 (SIGTERM) or 129 (SIGHUP).',
     table(
       ['exit code', '`error.code` in JSON', 'why'],
       codes.toSorted(([, a], [, b]) => a - b).map(([code, exit]) => [String(exit), `\`${code}\``, CAUSES[code]]),

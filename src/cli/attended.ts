@@ -1,4 +1,5 @@
 /** A command that the daemon carries out, with somebody before it: what it does is shown here, and Ctrl-C reaches it. */
+import { ownWords } from '../core/own-words.ts'
 import { ROUTED, type Routed, throughDaemon } from '../daemon/client.ts'
 import type { Env } from '../env.ts'
 import { progressLine } from './progress.ts'
@@ -19,6 +20,8 @@ export async function attended(
   // A marker is to be recorded even where whoever brought it is told to go.
   if (!ROUTED.has(argv[0] ?? '') || argv[0] === 'mark')
     return { routed: await throughDaemon(env, argv, { version: VERSION }), told: null }
+  const own = ownWords(argv)
+  const quiet = own.includes('--quiet')
   const line = progressLine(env)
   const cancel = new AbortController()
   let told: NodeJS.Signals | null = null
@@ -28,14 +31,18 @@ export async function attended(
     told = signal
     for (const off of deaf.splice(0)) off()
     cancel.abort()
+    if (quiet) return
     late = setTimeout(() => {
       line.clear()
-      env.stderr.write('ckpt: What is under way ends first. Ctrl-C once more leaves it to the daemon.\n')
+      env.stderr.write(
+        'ckpt: It is cancelled as soon as it can be; what is being written ends first. Ctrl-C once more leaves it to the daemon.\n',
+      )
     }, AT_ONCE)
   }
   for (const signal of SIGNALS) deaf.push(env.onSignal(signal, () => hear(signal)))
   try {
-    const routed = await throughDaemon({ ...env, signal: cancel.signal }, argv, { version: VERSION, tell: line.show })
+    const tell = quiet || own.includes('--json') ? {} : { tell: line.show }
+    const routed = await throughDaemon({ ...env, signal: cancel.signal }, argv, { version: VERSION, ...tell })
     return { routed, told }
   } finally {
     clearTimeout(late)

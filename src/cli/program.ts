@@ -2,9 +2,10 @@
 import pc from 'picocolors'
 import { Backends } from '../backends/backends.ts'
 import { CkptError } from '../core/errors.ts'
+import { ownWords } from '../core/own-words.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
-import { errorFiles, errorJson, toCkptError } from '../results/errors.ts'
+import { besideError, errorJson, toCkptError } from '../results/errors.ts'
 import { again } from './again.ts'
 import type { Arguments, Output, Parsed } from './command.ts'
 import { showPaged } from './pager.ts'
@@ -38,8 +39,6 @@ async function carryOut(
   { backends, failed }: { backends: Backends; failed: { error: Error | null } },
 ): Promise<number> {
   const arrived = env.monotonic()
-  const json =
-    argv.includes('--json') && argv.indexOf('--json') < (argv.includes('--') ? argv.indexOf('--') : argv.length)
   try {
     if (env.platform === 'win32')
       throw new CkptError('USAGE', 'ckpt does not run on Windows. Nothing was changed.', {
@@ -58,14 +57,14 @@ async function carryOut(
     const output = await command({ env: shown.env, args, cwd, colors, arrived, backends }).finally(shown.clear)
     return failed.error ? 0 : await print(env, args, output)
   } catch (error) {
-    return report(env, { error, json, argv })
+    return report(env, { error, argv })
   }
 }
 
 /** Help names what the session that is meant can do. */
 async function parseWithHelp(words: readonly string[], env: Env, backends: Backends): Promise<Parsed> {
   const { parse } = await import('./parse.ts')
-  const own = words.includes('--') ? words.slice(0, words.indexOf('--')) : words
+  const own = ownWords(words)
   if (!own.some((word) => word === '--help' || word === '-h' || word === 'help')) return parse(words)
   const { capabilitiesHere, shownCommands } = await import('./shown.ts')
   return parse(words, shownCommands(await capabilitiesHere(env, { cwd: env.cwd, words: own, backends })))
@@ -80,29 +79,34 @@ async function print(env: Env, args: Arguments, output: Output): Promise<number>
   if (args.json) env.stdout.write(`${JSON.stringify({ schemaVersion: 1, ok, ...json, ...(error ? { error } : {}) })}\n`)
   else if (text !== '' && (!args.quiet || output.paged) && !(output.paged && (await showPaged(env, text))))
     env.stdout.write(`${text}\n`)
-  if (!args.json && !args.quiet) for (const warning of warnings) env.stderr.write(`ckpt: ${printable(warning)}\n`)
+  if (!args.json && !args.quiet) writeWarnings(env, warnings)
   if (error && !args.json) env.stderr.write(refusalText(error.message, error.hints))
   return exitCode
 }
 
-function report(env: Env, { error, json, argv }: { error: unknown; json: boolean; argv: readonly string[] }): number {
+function report(env: Env, { error, argv }: { error: unknown; argv: readonly string[] }): number {
+  const own = ownWords(argv)
   const known = toCkptError(error)
   const { message, exitCode } = known
   const hints = known.hints.map((hint) => again(hint, argv))
   env.refused?.(known)
-  if (json) {
-    const files = errorFiles(known)
+  if (own.includes('--json')) {
     const document = {
       schemaVersion: 1,
       ok: false,
       error: { ...errorJson(known), ...(hints.length > 0 ? { hints } : {}) },
-      ...(files ? { files } : {}),
+      ...besideError(known),
     }
     env.stdout.write(`${JSON.stringify(document)}\n`)
   } else {
+    if (!own.includes('--quiet')) writeWarnings(env, known.warnings)
     env.stderr.write(refusalText(message, hints))
   }
   return exitCode
+}
+
+function writeWarnings(env: Env, warnings: readonly string[]): void {
+  for (const warning of warnings) env.stderr.write(`ckpt: ${printable(warning)}\n`)
 }
 
 const refusalText = (message: string, hints: readonly string[] = []) =>

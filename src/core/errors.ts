@@ -30,12 +30,14 @@ export const FIRST_TURN: readonly string[] = [
 
 /**
  * Everything that ends a command early. `message` says what is wrong and what was left untouched; `hints` are the
- * commands to run next; `paths` are worktree paths (bytes) the error is about.
+ * commands to run next; `paths` are worktree paths (bytes) the error is about; `warnings` tell of what was done or passed
+ * over before it.
  */
 export class CkptError extends Error {
   readonly code: ErrorCode
   readonly hints: readonly string[]
   readonly paths: readonly string[]
+  warnings: readonly string[]
   /** What JSON output gives beside the error (a plan that was refused). */
   readonly detail: Record<string, unknown> | undefined
 
@@ -45,6 +47,7 @@ export class CkptError extends Error {
     more: {
       hints?: readonly string[]
       paths?: readonly string[]
+      warnings?: readonly string[]
       cause?: unknown
       detail?: Record<string, unknown>
     } = {},
@@ -54,6 +57,7 @@ export class CkptError extends Error {
     this.code = code
     this.hints = more.hints ?? []
     this.paths = more.paths ?? []
+    this.warnings = more.warnings ?? []
     this.detail = more.detail
   }
 

@@ -1,5 +1,7 @@
 /** Handing a command line to the worktree's daemon, if there is one. */
+import { ownWords } from '../core/own-words.ts'
 import type { Env } from '../env.ts'
+import type { ErrorInfo } from '../results/shapes.ts'
 import { callDaemon } from './call.ts'
 import { isAlive, quickWorktreeDir, readInfo } from './place.ts'
 import { type CliAnswer, type CliCall, REFUSED } from './protocol.ts'
@@ -27,8 +29,7 @@ export async function throughDaemon(
   argv: readonly string[],
   { version, tell }: { version: string; tell?: (what: string) => void },
 ): Promise<Routed> {
-  const dashes = argv.indexOf('--')
-  const own = dashes < 0 ? argv : argv.slice(0, dashes)
+  const own = ownWords(argv)
   const [command] = own
   if (env.held || env.vars.CKPT_DISABLED === '1' || !ROUTED.has(command ?? '')) return { run: argv }
   if (
@@ -55,7 +56,7 @@ export async function throughDaemon(
     vars,
     terminal: Boolean(env.stdout.isTTY),
     columns: env.stdout.columns ?? 80,
-    progress: tell !== undefined && !own.includes('--json') && !own.includes('--quiet'),
+    progress: tell !== undefined,
   }
   // An undo of many files takes as long as it takes.
   const answer = await callDaemon<CliAnswer>(env, info, {
@@ -66,22 +67,31 @@ export async function throughDaemon(
     tell,
   })
   if (answer?.result) return { answer: answer.result }
+  const json = own.includes('--json')
   if (answer?.error?.code === REFUSED && env.signal?.aborted)
-    return { answer: { code: 1, stdout: '', stderr: `ckpt: ${answer.error.message}\n` } }
-  return answer?.lost && command !== 'mark' ? { answer: lost(command!, own.includes('--json')) } : { run: line }
+    return { answer: failed({ code: 'CANCELLED', message: answer.error.message }, json) }
+  return answer?.lost && command !== 'mark' ? { answer: failed(lost(command!), json) } : { run: line }
 }
 
 /** An id that nobody else has: two do not begin at the same time in the same process. The random numbers of crypto take long to load. */
 const onceOnly = ({ pid, now, monotonic }: Env) => `${pid}-${now().toString(36)}-${monotonic().toString(36)}`
 
 /** A second undo would be another one: nothing is done again that may have been done. */
-function lost(command: string, json: boolean): CliAnswer {
-  const message = `The daemon took \`ckpt ${command}\` and went without an answer: it may have been carried out.`
-  const hints = ['ckpt status   (finishes what was begun, and says where you are)', `ckpt ${command} … --no-daemon`]
-  const document = { schemaVersion: 1, ok: false, error: { code: 'INTERNAL', message, hints } }
+const lost = (command: string): Failure => ({
+  code: 'INTERNAL',
+  message: `The daemon took \`ckpt ${command}\` and went without an answer: it may have been carried out.`,
+  hints: ['ckpt status   (finishes what was begun, and says where you are)', `ckpt ${command} … --no-daemon`],
+})
+
+/** Exit code 1. */
+type Failure = Pick<ErrorInfo, 'message' | 'hints'> & { code: 'CANCELLED' | 'INTERNAL' }
+
+/** What the command itself would print. */
+function failed(error: Failure, json: boolean): CliAnswer {
+  const { message, hints = [] } = error
   return {
     code: 1,
-    stdout: json ? `${JSON.stringify(document)}\n` : '',
+    stdout: json ? `${JSON.stringify({ schemaVersion: 1, ok: false, error })}\n` : '',
     stderr: json ? '' : `ckpt: ${message}\n${hints.map((hint) => `  → ${hint}\n`).join('')}`,
   }
 }

@@ -5,7 +5,7 @@ import type { MethodName } from '../calls/methods.ts'
 import type { Scope } from '../calls/scope.ts'
 import { methods } from '../calls/table.ts'
 import type { CkptError } from '../core/errors.ts'
-import { errorFiles, errorJson, toCkptError } from '../results/errors.ts'
+import { besideError, errorJson, toCkptError } from '../results/errors.ts'
 import type { PruneInfo } from '../results/shapes.ts'
 import { checkParams } from './connection.ts'
 import { type CkptEvent, REFUSED } from './protocol.ts'
@@ -45,8 +45,7 @@ export async function runMethod(
 
 /** A refusal as the protocol tells it. */
 export function refusal(error: CkptError): ResponseError<unknown> {
-  const files = errorFiles(error)
-  const data = { ...errorJson(error), exitCode: error.exitCode, ...(files ? { files } : {}) }
+  const data = { ...errorJson(error), exitCode: error.exitCode, ...besideError(error) }
   return new ResponseError(REFUSED, error.message, data)
 }
 

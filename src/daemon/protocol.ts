@@ -7,7 +7,7 @@ export const PROTOCOL = 1
 /** JSON-RPC error codes of our own (the standard's are -32700 and -32600 to -32603). */
 export const UNAUTHORIZED = -32001
 export const WRONG_PROTOCOL = -32002
-/** A refusal of ckpt: `data` is its code, message, hints and paths. */
+/** A refusal of ckpt: `data` is its code, message, hints and paths, and what JSON gives beside an error. */
 export const REFUSED = -32010
 
 /** Bytes of one message; a larger one ends the connection. */

@@ -228,10 +228,20 @@ function refusal(method: string, error: unknown): CkptError {
   if (!(error instanceof ResponseError)) return lost(error)
   const { code, message, data } = error as ResponseError<unknown>
   if (code === REFUSED) {
-    const { code: word, paths, hints, files } = data as ErrorInfo & { files?: FileActionInfo[] }
+    const {
+      code: word,
+      paths,
+      hints,
+      files,
+      warnings,
+    } = data as ErrorInfo & {
+      files?: FileActionInfo[]
+      warnings?: string[]
+    }
     return new CkptError(word as ErrorCode, message, {
       ...(paths ? { paths } : {}),
       ...(hints ? { hints } : {}),
+      ...(warnings ? { warnings } : {}),
       ...(files ? { detail: { files } } : {}),
       cause: error,
     })

@@ -8,7 +8,7 @@ import { CkptError } from '../core/errors.ts'
 import { showPath } from '../core/paths.ts'
 import { type Env, realEnv } from '../env.ts'
 import { closeContext, openContext } from '../ops/context.ts'
-import { errorFiles, toCkptError } from '../results/errors.ts'
+import { besideError, toCkptError } from '../results/errors.ts'
 import { type Caller, type CallOptions, WorktreeFunctions } from './facade.ts'
 
 export interface OpenWorktreeOptions extends CallOptions {
@@ -65,10 +65,11 @@ const cancellable = (env: Env, { signal }: CallOptions): Env => (signal === unde
 
 /** Outside, paths are text, and a refused plan is what JSON gives. */
 function shown(error: CkptError): CkptError {
-  const files = errorFiles(error)
+  const { files } = besideError(error)
   if (error.paths.length === 0 && !files) return error
   return new CkptError(error.code, error.message, {
     hints: error.hints,
+    warnings: error.warnings,
     paths: error.paths.map((path) => showPath(path).path),
     cause: error,
     ...(files ? { detail: { files } } : {}),

@@ -134,6 +134,12 @@ function misplaced({ store: { location } }: Config, outcome: string, cause: unkn
   )
 }
 
+/** The same for what follows a first change: from there on nothing is cancelled. */
+export function uncancelled(context: Context): Context {
+  const { signal: _, ...env } = context.env
+  return { ...context, env }
+}
+
 export function closeContext(context: Context): void {
   if (!context.live) context.store.close()
 }
@@ -158,7 +164,7 @@ export function locked<T>(
       // A prune holds the store's lock first and then every worktree's: who finds it held steps back.
       if (isHeld(env, `${place.directory}/lock`)) return null
       context.warnings.push(...(await catchUp(context)))
-      return { done: await work() }
+      return { done: await telling(context, work) }
     }).then((result) => (result ? result.done : waitForStore()))
   const waitForStore = async (): Promise<T> => {
     await withLock(
@@ -170,6 +176,16 @@ export function locked<T>(
     return attempt()
   }
   return attempt()
+}
+
+/** Who is refused hears all the same of what was done before. */
+async function telling<T>({ warnings }: Context, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof CkptError && error.warnings.length === 0) error.warnings = [...warnings]
+    throw error
+  }
 }
 
 /** Finishes what a killed command left, and takes up the markers that waited. The caller holds the worktree's lock. */
@@ -193,7 +209,7 @@ export function lockedStore<T>(
       (inner, name) => () => withLock(env, `${place.directory}/worktrees/${name}/lock`, { command, wait }, inner),
       async () => {
         if (env.files.existsSync(store.worktreeDir)) context.warnings.push(...(await catchUp(context)))
-        return work()
+        return telling(context, work)
       },
     )
     return all()

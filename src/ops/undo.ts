@@ -13,7 +13,7 @@ import type { HeadState } from '../git/repository.ts'
 import { addPrompt, promptReader } from '../git/side-refs.ts'
 import { headWarnings, refuseOtherBranch } from './along-with-head.ts'
 import { markerAfter } from './boundary-marker.ts'
-import { type Context, headOf, locked, refuseWhileBusy } from './context.ts'
+import { type Context, headOf, locked, refuseWhileBusy, uncancelled } from './context.ts'
 import { carryOut } from './operation.ts'
 import { prepare } from './prepare.ts'
 import { Recorder, type Snapshot, takeSnapshot, whileOrAfter, whileScanning } from './record.ts'
@@ -79,10 +79,11 @@ export interface Scanned {
 }
 
 async function undoScanned(
-  context: Context,
+  given: Context,
   options: UndoOptions,
   { arrived, expected, reading, scanning }: Scanned,
 ): Promise<ChangeResult> {
+  let context = given
   const { env, store } = context
   const head = await headOf(context)
   refuseWhileBusy(head)
@@ -90,14 +91,15 @@ async function undoScanned(
   const session = chooseSession(refs, options.session)
   if (session === null) throw nothingRecorded('NOTHING_TO_UNDO')
   let timeline = await loadTimeline(context, refs, session)
-  const warnings = context.warnings
   const reload = async () => {
     refs = await readRefs(context)
     timeline = await loadTimeline(context, refs, session)
   }
-  if (await clearStaleBoundary(context, refs, timeline)) await reload()
+  const cleared = await clearStaleBoundary(context, refs, timeline)
+  if (cleared) await reload()
   const closed = await endRunning(context, { refs, timeline, head, options })
   if (closed) await reload()
+  if (cleared || closed) context = uncancelled(context)
   const alone = options.only !== undefined || (options.paths?.length ?? 0) > 0
   if (alone && timeline.boundary) throw boundaryPending(timeline)
   const { reader, selection, units, ...told } = await whileOrAfter(scanning, async () => {
@@ -106,8 +108,8 @@ async function undoScanned(
     refuseOtherBranch(selection, head, options.mode)
     return { reader, selection, ...(await unitsOf(reader, selection, options)) }
   })
-  warnings.push(...told.warnings, ...(await headWarnings(context, selection)))
-  const snapshot = await (closed ? takeSnapshot(context, refs, { publish: false }) : scanning)
+  const warnings = [...context.warnings, ...told.warnings, ...(await headWarnings(context, selection))]
+  const snapshot = await (cleared || closed ? takeSnapshot(context, refs, { publish: false }) : scanning)
   const oldest = selection.cut?.turn ?? selection.turns.at(-1)!
   const newest = selection.turns[0] ?? selection.cut!.turn
   const target = await reader.view(targetCheckpoint(selection))

@@ -42,8 +42,11 @@ export function errorJson({ code, message, paths, hints }: CkptError): ErrorInfo
   }
 }
 
-/** The plan that was refused. */
-export function errorFiles({ detail }: CkptError): FileActionInfo[] | null {
+/** What is told beside an error: the plan that was refused, and what was done or passed over before. */
+export function besideError({ detail, warnings }: CkptError): { files?: FileActionInfo[]; warnings?: string[] } {
   const files = (detail as { files?: FileAction[] } | undefined)?.files
-  return files ? files.map(actionJson) : null
+  return {
+    ...(files ? { files: files.map(actionJson) } : {}),
+    ...(warnings.length > 0 ? { warnings: [...warnings] } : {}),
+  }
 }

@@ -101,13 +101,29 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   },
 )
 
+test('cancelled with --json, it says so as it says all else; with --quiet it says no more than that', async () => {
+  const { scratch } = worked()
+  const answers = await locked(scratch, async () => {
+    const asked = [await ask(scratch, 'undo', '--json'), await ask(scratch, 'redo', '--quiet')]
+    for (const { child } of asked) child.kill('SIGTERM')
+    return Promise.all(asked.map(({ ended, said }) => ended.then(([, signal]) => [signal, said()])))
+  })
+  expect(answers[0]?.[0]).toBe('SIGTERM')
+  expect(JSON.parse(answers[0]?.[1] ?? '')).toEqual({
+    schemaVersion: 1,
+    ok: false,
+    error: { code: 'CANCELLED', message: 'Cancelled. Nothing was changed.' },
+  })
+  expect(answers[1]).toEqual(['SIGTERM', 'ckpt: Cancelled. Nothing was changed.\n'])
+})
+
 test('where the daemon does not answer, a second Ctrl-C leaves it to it', async () => {
   const { scratch, pid } = worked()
   process.kill(pid, 'SIGSTOP')
   try {
     const { child, ended, said } = await ask(scratch, 'undo')
     child.kill('SIGINT')
-    await until(() => said().includes('What is under way ends first. Ctrl-C once more leaves it to the daemon.'))
+    await until(() => said().includes('what is being written ends first. Ctrl-C once more leaves it to the daemon.'))
     child.kill('SIGINT')
     expect(await ended).toEqual([null, 'SIGINT'])
   } finally {

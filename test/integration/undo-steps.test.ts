@@ -2,6 +2,9 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
+import { closeContext, openContext } from '../../src/ops/context.ts'
+import { undo } from '../../src/ops/undo.ts'
+import { envOf } from '../support/in-process.ts'
 import { Scratch } from '../support/scratch.ts'
 
 const S = ['--session', 's']
@@ -36,6 +39,34 @@ test('a change before any step window, then a step on the same file: undo --uncl
   expect(scratch.read('a.txt')).toBe('three\n')
   scratch.ckpt('undo')
   expect(scratch.read('a.txt')).toBe('two\n')
+})
+
+test('undo --interrupt that is refused says that it closed the turn; once it has, it is not cancelled any more', async () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n' })
+  const work = (before: string, after: string) => {
+    scratch.ckpt('mark', 'prompt', ...S)
+    scratch.write({ 'a.txt': before })
+    scratch.ckpt('mark', 'step', ...S)
+    scratch.write({ 'a.txt': after })
+  }
+  const closed = 'Turn 1 was closed as interrupted; its agent may go on writing.'
+  work('2\n', '3\n')
+  const { document } = scratch.tryCkpt('undo', '--interrupt')
+  expect(document).toMatchObject({ error: { code: 'CONFLICT' }, warnings: [closed] })
+  expect(scratch.ckpt('list').turns[0].status).toBe('interrupted')
+  work('4\n', '4\n')
+  const cancel = new AbortController()
+  const context = await openContext({ ...envOf(scratch), signal: cancel.signal }, scratch.root)
+  context.warnings.push = (...said: string[]) => {
+    if (said.some((one) => one.includes('was closed as interrupted'))) cancel.abort()
+    return Array.prototype.push.apply(context.warnings, said)
+  }
+  try {
+    const { turns } = await undo(context, { mode: 'refuse', interrupt: true }, { arrived: 0 })
+    expect([cancel.signal.aborted, turns, scratch.read('a.txt')]).toEqual([true, [2], '3\n'])
+  } finally {
+    closeContext(context)
+  }
 })
 
 test('a file comes back where only an emptied directory is left in its place', () => {
