@@ -25,8 +25,10 @@ type Ask = <M extends MethodName>(name: M, request: Methods[M]['takes'] & CallOp
 
 /** Where no session is named, this one is meant. */
 function asker(call: Caller, session: string | undefined): Ask {
-  return (name, { signal, ...request }) =>
-    call(name, session === undefined ? request : withSession(name, request, session), { signal })
+  return (name, options) => {
+    const { signal, ...request } = options ?? {} // null comes from plain JavaScript
+    return call(name, session === undefined ? request : withSession(name, request, session), { signal })
+  }
 }
 
 const SESSIONLESS: readonly MethodName[] = [

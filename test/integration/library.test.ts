@@ -149,3 +149,10 @@ test('no directory at all is a mistake that is named', async () => {
     for (const none of [undefined, null, 5])
       await expect(open(none as unknown as string)).rejects.toMatchObject({ code: 'USAGE' })
 })
+
+test('options that are none, or no options at all, as plain JavaScript can give them', async () => {
+  const scratch = stage('work')
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars })
+  expect(await codeOf(worktree.sessions.undo(null as never))).toBe('NOTHING_TO_UNDO')
+  expect(await codeOf(worktree.sessions.undo('1' as never))).toBe('USAGE')
+})
