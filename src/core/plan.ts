@@ -184,6 +184,7 @@ function settleFile(
 
 /** Directories never conflict: one that is not empty stays, one whose mode was changed since keeps it. */
 function settleDirectory(ours: PathState, base: PathState, theirs: PathState): Verdict {
+  if (ours.kind === 'unknown') return { post: ours, skip: `cannot be looked at now (${ours.reason})` }
   if (ours.kind === 'directory' && theirs.kind === 'directory') {
     return base.kind === 'directory' && ours.mode !== base.mode ? { post: ours } : { post: theirs }
   }

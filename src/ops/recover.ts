@@ -27,7 +27,7 @@ export async function recover(context: Context): Promise<string[]> {
     if (result.left.length > 0) {
       const paths = result.left.map((path) => printable(pathToText(path))).join(', ')
       warnings.push(
-        `A killed ${journal.op} was finished, but for files that changed since (left as they are): ${paths}.`,
+        `A killed ${journal.op} was finished, but for what changed since or is out of reach (left as it is): ${paths}.`,
       )
     } else warnings.push(`A killed ${journal.op} was finished.`)
     warnings.push(...kept)

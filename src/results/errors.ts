@@ -6,6 +6,9 @@ import { errno } from '../env.ts'
 import { actionJson } from './json.ts'
 import type { ErrorInfo, FileActionInfo } from './shapes.ts'
 
+/** A system's message that names a path in a store, or where one is made. */
+const STORES = /\/(store\.\w+|worktrees|ckpt)(\/|')/
+
 /** Whatever was thrown, as the one class of error. */
 export function toCkptError(error: unknown): CkptError {
   if (error instanceof CkptError) return error
@@ -22,7 +25,10 @@ export function toCkptError(error: unknown): CkptError {
     )
   }
   if (code === 'EACCES' || code === 'EROFS' || code === 'EPERM') {
-    return new CkptError('INTERNAL', `The store cannot be written (${message}). Your files were not touched.`, {
+    const said = STORES.test(message)
+      ? `The store cannot be written (${message}). Your files were not touched.`
+      : `Not permitted: ${message}. Your files were not touched unless said above.`
+    return new CkptError('INTERNAL', said, {
       cause: error,
       hints: ['ckpt doctor'],
     })

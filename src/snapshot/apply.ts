@@ -122,6 +122,8 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
       at = entry.path
       if (number % 100 === 99) await env.progress(`writing: ${number + 1} of ${ordered.length} paths`)
       if (entry.post.kind !== 'absent') removeDirectories()
+      // What nobody planned for now may have been closed since.
+      if (!input.expected) openAbove(env, input.root, entry.path, result)
       const { state, before } = check(env, input, { entry, unlinked: result.unlinked })
       if (state === 'post') {
         // Opened, it may have the mode that it is to get.
@@ -197,11 +199,16 @@ function check(
   const now = observe(env, root, entry.path, store.objects)
   if (sameState(now, entry.post)) return { state: 'post', before }
   if (sameState(now, entry.pre)) return { state: 'pre', before }
-  // Directories are soft: made or emptied by the files in them.
-  if (isDirectory) return { state: now.kind === 'unknown' ? 'other' : 'pre', before }
+  if (isDirectory) return { state: isSoft(now, entry) ? 'pre' : 'other', before }
   // A directory where a file is to come is empty by now, or the rename will say so.
   const makesRoom = now.kind === 'unknown' && now.reason === 'directory' && entry.pre.kind === 'absent'
   return { state: makesRoom ? 'pre' : 'other', before }
+}
+
+/** Directories are made or emptied by the files in them, and opened for these; a mode that somebody gave one stays. */
+function isSoft(now: PathState, { pre, post }: ApplyEntry): boolean {
+  if (now.kind !== 'directory' || pre.kind !== 'directory' || post.kind !== 'directory') return now.kind !== 'unknown'
+  return [pre, post].some(({ mode }) => now.mode === (mode | 0o700))
 }
 
 function isAsExpected(stats: ReturnType<typeof look>, expected: string | null, unlinked: ReadonlySet<number>): boolean {

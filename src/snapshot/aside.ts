@@ -80,7 +80,7 @@ async function settle(
   try {
     stats = files.lstatSync(old)
   } catch (error) {
-    if (errno(error) === 'ENOENT' || errno(error) === 'ENOTDIR') return null
+    if (isOutOfReach(error)) return null
     throw error
   }
   const now = entry ? look(env, root, entry.path) : null
@@ -117,12 +117,15 @@ function isOurs(env: Env, { root, store }: Pick<Sweep, 'root' | 'store'>, { path
   return now.kind === 'absent' || sameContent(now, pre) || sameState(now, post)
 }
 
+/** Nothing is there, or its directory is closed: one odd path holds up nothing else. */
+const isOutOfReach = (error: unknown): boolean => ['ENOENT', 'ENOTDIR', 'EACCES'].includes(errno(error) ?? '')
+
 function remove(env: Env, at: string | Buffer): void {
   try {
     env.files.unlinkSync(at)
   } catch (error) {
     const code = errno(error)
     // A directory there is a running command's own.
-    if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'EISDIR' && code !== 'EPERM') throw error
+    if (!isOutOfReach(error) && code !== 'EISDIR' && code !== 'EPERM') throw error
   }
 }

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { closeContext, openContext } from '../../src/ops/context.ts'
 import { undo } from '../../src/ops/undo.ts'
 import { envOf } from '../support/in-process.ts'
+import { killedAt } from '../support/kill-at.ts'
 import { Scratch } from '../support/scratch.ts'
 
 const S = ['--session', 's']
@@ -147,27 +148,11 @@ test('promise 8: something else came to where a killed undo was about to write: 
   })
   const journal = scratch.at('.git/ckpt/worktrees/@main/journal.json')
   // The journal of an undo that was killed before its first write.
-  const { code } = scratch.run(['undo'], { vars: { NODE_OPTIONS: `--import=${killBeforeFirstWrite(scratch)}` } })
-  expect([code === 0, fs.existsSync(journal)]).toEqual([false, true])
+  killedAt(scratch, ['renameSync', 'journal.json'], 'undo')
+  expect(fs.existsSync(journal)).toBe(true)
   scratch.write({ 'gone/user': 'mine\n' })
   const { warnings } = scratch.ckpt('list')
   expect(warnings.join()).toContain('gone')
   expect([scratch.read('gone/user'), scratch.read('b.txt')]).toEqual(['mine\n', 'one\n'])
   expect(scratch.ckpt('verify').problems).toEqual([])
 })
-
-/** A preload that kills the process once its journal lies there. */
-function killBeforeFirstWrite(scratch: Scratch): string {
-  const file = `${scratch.base}/kill.mjs`
-  fs.writeFileSync(
-    file,
-    `import fs from 'node:fs'
-const rename = fs.renameSync
-fs.renameSync = (from, to) => {
-  rename(from, to)
-  if (String(to).endsWith('journal.json')) process.kill(process.pid, 'SIGKILL')
-}
-`,
-  )
-  return file
-}

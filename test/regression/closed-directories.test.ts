@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
+import { killAt } from '../support/kill-at.ts'
 import { isRoot, type Json, Scratch } from '../support/scratch.ts'
 
 /** A worktree of a user who is not root, and what that user does there. */
@@ -65,6 +66,62 @@ test.skipIf(!isRoot)('what this user cannot change is found while planning, and 
   expect(ckpt('undo', '--skip-conflicts').code).toBe(0)
   expect(scratch.manifest()).toEqual({ ...disk, 'a.txt': expect.stringMatching(/./) })
   expect(scratch.read('a.txt')).toBe('one\n')
+})
+
+test.each(['000', '400'])(
+  'what lies in a directory that cannot be looked into now (mode %s) is left, and the rest undone',
+  (mode) => {
+    const { scratch, ckpt, sh, turn } = place()
+    sh('mkdir -p k/open; echo x >k/open/f')
+    turn('mkdir k/new; chmod 700 k/open; echo two >a.txt; echo b >b')
+    const done = scratch.manifest()
+    sh(`chmod ${mode} k`)
+    const { code, files } = ckpt('undo')
+    expect([code, scratch.read('a.txt'), scratch.exists('b')]).toEqual([0, 'one\n', false])
+    expect(files.filter(({ action }: Json) => action === 'skip').map(({ path }: Json) => path)).toEqual([
+      'k/new/',
+      'k/open/',
+    ])
+    sh('chmod 755 k')
+    expect(ckpt('redo').code).toBe(0)
+    expect(scratch.manifest()).toEqual(done)
+    expect(ckpt('verify', '--worktree').problems).toEqual([])
+  },
+)
+
+/** An undo that was killed before its first write. */
+function killedUndo(before: string) {
+  const here = place({ 'a.txt': 'one\n', 'k/f': 'one\n' })
+  here.turn(`echo two >a.txt; echo two >k/f; ${before}`)
+  const vars = killAt(here.scratch, ['renameSync', 'journal.json'])
+  expect(here.scratch.run(['undo'], { uid: here.scratch.handOver(), vars }).code).toBe(128)
+  return here
+}
+
+test.each(['000', '400'])('a killed undo is finished also in a directory that was closed since (mode %s)', (mode) => {
+  const { scratch, ckpt, sh } = killedUndo('')
+  sh(`chmod ${mode} k`)
+  expect(ckpt('snapshot').warnings[0]).toBe('A killed undo was finished.')
+  expect(fs.statSync(scratch.at('k')).mode & 0o777).toBe(Number.parseInt(mode, 8))
+  expect([scratch.read('a.txt'), scratch.read('k/f')]).toEqual(['one\n', 'one\n'])
+})
+
+test.skipIf(!isRoot)('a killed undo is finished but for what is out of reach now, and holds up nothing', () => {
+  const { scratch, ckpt } = killedUndo('')
+  fs.chmodSync(scratch.at('k'), 0o700)
+  fs.chownSync(scratch.at('k'), 0, 0)
+  expect(ckpt('mark', 'prompt', '--session', 'next').warnings[0]).toBe(
+    'A killed undo was finished, but for what changed since or is out of reach (left as it is): k/f.',
+  )
+  expect([scratch.read('a.txt'), scratch.read('k/f')]).toEqual(['one\n', 'two\n'])
+})
+
+test('a mode that a directory was given after an undo was killed stays', () => {
+  const { scratch, ckpt, sh } = killedUndo('chmod 500 k')
+  sh('chmod 750 k')
+  expect(ckpt('snapshot').warnings[0]).toContain('(left as it is): k/.')
+  expect(fs.statSync(scratch.at('k')).mode & 0o777).toBe(0o750)
+  expect(scratch.read('k/f')).toBe('one\n')
 })
 
 test('an ignored file in the place of an empty directory is left, and the rest undone', () => {

@@ -4,7 +4,12 @@ import { expect } from 'vitest'
 import type { Scratch } from './scratch.ts'
 
 /** Runs a command that is killed right after a call of the file system on a path that ends so. */
-export function killedAt(scratch: Scratch, [call, end]: [string, string], ...args: string[]): void {
+export function killedAt(scratch: Scratch, at: [string, string], ...args: string[]): void {
+  expect(scratch.runApart(args, { vars: killAt(scratch, at) }).code).toBe(128)
+}
+
+/** Variables with which a command is killed there. */
+export function killAt(scratch: Scratch, [call, end]: [string, string]): Record<string, string> {
   const preload = `${scratch.base}/kill.cjs`
   fs.writeFileSync(
     preload,
@@ -17,6 +22,5 @@ fs[process.env.KILL_CALL] = (...args) => {
 }
 `,
   )
-  const vars = { NODE_OPTIONS: `--require ${preload}`, KILL_CALL: call, KILL_END: end }
-  expect(scratch.runApart(args, { vars }).code).toBe(128)
+  return { NODE_OPTIONS: `--require ${preload}`, KILL_CALL: call, KILL_END: end }
 }
