@@ -1,5 +1,5 @@
 /** What git's own walk says of the worktree against the private index: git-diff-files(1), git-ls-files(1). */
-import type { Stats } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import { splitNul } from '../core/beside.ts'
 import { pathToText, type RelativePath } from '../core/paths.ts'
 import type { Env } from '../env.ts'
@@ -65,6 +65,18 @@ export async function changedPaths(env: Env, input: ListingInput): Promise<Relat
   return (await list(env, input, ['diff-files', '--name-only', '-z', '--no-ext-diff', '--ignore-submodules'])) ?? []
 }
 
+/** git passes over an ignore file that it cannot read, but not over one that is named to it. */
+export function readableIgnoreFiles({ files }: Env, { ignoreFiles }: Worktree): string[] {
+  return ignoreFiles.filter((file) => {
+    try {
+      files.accessSync(file, constants.R_OK)
+      return files.statSync(file).isFile()
+    } catch {
+      return false
+    }
+  })
+}
+
 type Untracked = Pick<Listing, 'untracked' | 'nested' | 'ignored'>
 
 /** What the private index does not have. Null: the signal came first. */
@@ -73,7 +85,7 @@ export async function listUntracked(env: Env, input: ListingInput): Promise<Untr
   const exclude = [...worktree.ours.map((own) => `/${pathToText(own)}/`), ...limits.exclude]
   const rules = [
     ...exclude.map((pattern) => `--exclude=${pattern}`),
-    ...worktree.ignoreFiles.filter((file) => env.files.existsSync(file)).map((file) => `--exclude-from=${file}`),
+    ...readableIgnoreFiles(env, worktree).map((file) => `--exclude-from=${file}`),
     '--exclude-per-directory=.gitignore',
     ...(only.length > 0 ? ['--', ...only.map(pathToText)] : []),
   ]

@@ -11,7 +11,7 @@ import type { SnapshotCache } from './cache.ts'
 import { type Directories, isUnwatchable } from './directories.ts'
 import { fingerprint, isStats, look } from './disk.ts'
 import { askIgnored, rulesOf } from './ignored.ts'
-import { changedPaths, type Listing, listUntracked } from './listing.ts'
+import { changedPaths, type Listing, listUntracked, readableIgnoreFiles } from './listing.ts'
 import type { Scan } from './scan.ts'
 import { atRest, isDotGit, unchanged, type Visited, visit } from './walk.ts'
 import { isOurs } from './worktree.ts'
@@ -37,7 +37,9 @@ export function ignoreRules(scan: Scan, directories: Directories): string {
 /** The same of the configuration, and of the user's files outside the worktree: no watcher tells of their changes. */
 export function outsideRules(scan: Scan): string {
   const { env, worktree, limits } = scan
-  const files = worktree.ignoreFiles.map((file) => `${file} ${ruleFile(scan, statIfThere(env.files, file))}`)
+  const files = readableIgnoreFiles(env, worktree).map(
+    (file) => `${file} ${ruleFile(scan, statIfThere(env.files, file))}`,
+  )
   return JSON.stringify([limits.include, limits.exclude, limits.maxFileSize, files])
 }
 

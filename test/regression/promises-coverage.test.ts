@@ -90,6 +90,32 @@ test.each(['000', '300', '400', '100'])(
   },
 )
 
+test('promise 10: an ignore file that cannot be read, or is none, fails no snapshot; it counts again when it can be', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.write({ '../home/.config/git/ignore': '*.log\n', '.git/info/exclude': '*.tmp\n' })
+  const uid = scratch.handOver()
+  const covered = (file: string) => {
+    scratch.write({ [file]: 'x\n' })
+    const { stdout, code } = scratch.run(['snapshot', '--json'], { uid })
+    expect([stdout, code]).toEqual([expect.stringContaining('"degraded":false'), 0])
+    return inStore(scratch, 'ls-tree', '--name-only', JSON.parse(stdout).checkpoint.id).split('\n').includes(file)
+  }
+  for (const [i, [shut, type]] of [
+    ['.git/info/exclude', 'tmp'],
+    ['../home/.config/git/ignore', 'log'],
+    ['../home/.config/git', 'log'],
+  ].entries()) {
+    const { mode } = fs.statSync(scratch.at(shut!))
+    fs.chmodSync(scratch.at(shut!), 0)
+    expect([shut, covered(`shut${i}.${type}`)]).toEqual([shut, true])
+    fs.chmodSync(scratch.at(shut!), mode)
+    expect([shut, covered(`open${i}.${type}`)]).toEqual([shut, false])
+  }
+  scratch.remove('../home/.config/git/ignore')
+  fs.mkdirSync(scratch.at('../home/.config/git/ignore'))
+  expect(covered('directory.log')).toBe(true)
+})
+
 test('promise 10: a file that is written to all the while degrades the snapshot or is in it whole', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   const script = `const fs=require('fs');let n=0;for(;;){n++;fs.writeFileSync('busy.txt',(String(n%10).repeat(2e6))+'\\n')}`
