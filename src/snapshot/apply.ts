@@ -7,11 +7,12 @@ import { parentOf } from '../core/paths.ts'
 import { type PathState, sameState } from '../core/state.ts'
 import { type Env, errno } from '../env.ts'
 import type { Store } from '../git/store.ts'
-import { temporaryPath, verifyAside } from './aside.ts'
+import { dropAside, temporaryPath, verifyAside } from './aside.ts'
 import {
   behindSymlink,
   directoryAbove,
   fingerprint,
+  isSameButCtime,
   isStats,
   look,
   native,
@@ -352,6 +353,13 @@ function putInPlace(env: Env, input: ApplyInput, { fresh, at, path, before, numb
     if (code !== 'EPERM' && code !== 'EMLINK' && code !== 'ENOTSUP') throw error
     linked = false // a file system, or an owner, without links: the look right before is all there is
   }
-  env.files.renameSync(fresh, at)
+  // Once more, for the link took its time: a file that took its place meanwhile would be replaced unseen.
+  const now = look(env, input.root, path)
+  if (!isStats(now) || !isSameButCtime(now, before)) {
+    files.unlinkSync(fresh)
+    if (linked) dropAside(env, old, before)
+    throw new ApplyConflict(path, 'changed at this very moment')
+  }
+  files.renameSync(fresh, at)
   if (linked) verifyAside(env, { old, at, path, before })
 }

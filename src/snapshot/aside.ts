@@ -7,7 +7,7 @@ import { parentOf, pathToText, printable } from '../core/paths.ts'
 import { sameContent, sameState } from '../core/state.ts'
 import { type Env, errno } from '../env.ts'
 import type { ApplyEntry, ApplyInput } from './apply.ts'
-import { fingerprint, isStats, look, native, observe, withoutCtime } from './disk.ts'
+import { isSameButCtime, isStats, look, native, observe } from './disk.ts'
 import { ApplyConflict } from './fresh.ts'
 import { reservedName } from './worktree.ts'
 
@@ -35,13 +35,16 @@ export function verifyAside(
   env: Env,
   { old, at, path, before }: { old: string | Buffer; at: string | Buffer; path: string; before: Stats },
 ): void {
-  const { files } = env
-  if (withoutCtime(fingerprint(files.lstatSync(old))) === withoutCtime(fingerprint(before))) {
-    files.unlinkSync(old)
-    return
-  }
-  files.renameSync(old, at)
+  if (dropAside(env, old, before)) return
+  env.files.renameSync(old, at)
   throw new ApplyConflict(path, 'changed at this very moment')
+}
+
+/** Removes an old inode that is as it was when we looked; its content is in the store. */
+export function dropAside({ files }: Env, old: string | Buffer, before: Stats): boolean {
+  const isAsItWas = isSameButCtime(files.lstatSync(old), before)
+  if (isAsItWas) files.unlinkSync(old)
+  return isAsItWas
 }
 
 type Sweep = Pick<ApplyInput, 'root' | 'store' | 'nonce'>

@@ -40,6 +40,9 @@ export function fingerprint(stats: Stats): string {
 /** A fingerprint less its third field: the ctime, which losing another name moves (link(2)). */
 export const withoutCtime = (print: string): string => print.replace(/-[^-]*(-\d+-[0-7]+)$/, '$1')
 
+export const isSameButCtime = (a: Stats, b: Stats): boolean =>
+  withoutCtime(fingerprint(a)) === withoutCtime(fingerprint(b))
+
 export const permissions = (stats: Stats): number => stats.mode & 0o7777
 
 export type FileReading =

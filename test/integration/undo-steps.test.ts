@@ -70,6 +70,26 @@ test('undo --interrupt that is refused says that it closed the turn; once it has
   }
 })
 
+test('a file that is saved by a rename while undo is about to replace it stays, and undo is taken back', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'one\n' })
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n', 'b.txt': 'two\n' }))
+  const env = envOf(scratch)
+  const linkSync: typeof fs.linkSync = (from, to) => {
+    fs.linkSync(from, to)
+    if (!String(from).endsWith('/b.txt')) return
+    scratch.write({ '../saved': 'mine\n' })
+    fs.renameSync(scratch.at('../saved'), from)
+  }
+  const context = await openContext({ ...env, files: { ...env.files, linkSync } }, scratch.root)
+  try {
+    await expect(undo(context, { mode: 'refuse' }, { arrived: 0 })).rejects.toMatchObject({ code: 'CONFLICT' })
+  } finally {
+    closeContext(context)
+  }
+  expect([scratch.read('a.txt'), scratch.read('b.txt')]).toEqual(['two\n', 'mine\n'])
+  expect(fs.readdirSync(scratch.at('.git/ckpt/worktrees/@main/tmp'))).toEqual([])
+})
+
 test('a file comes back where only an emptied directory is left in its place', () => {
   const scratch = new Scratch().init({ swap: 'a file\n' })
   scratch.turn('swap', () => {
