@@ -241,7 +241,7 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
   })
 }
 
-const isHeld = (action: FileAction) => action.action === 'conflict' || action.action === 'skip'
+export const isHeld = (action: FileAction) => action.action === 'conflict' || action.action === 'skip'
 
 const SAME_LINES = 'changed since in the same lines'
 

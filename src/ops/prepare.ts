@@ -1,10 +1,11 @@
 /** From a plan's input to what is to be done: the disk's states, the merges, and what lies around the paths. */
 import { type Beside, uncoveredDirectories } from '../core/beside.ts'
 import { isDamage } from '../core/errors.ts'
-import { ancestorsOf, directoryKey, type RelativePath } from '../core/paths.ts'
+import { ancestorsOf, directoryKey, isWithin, type RelativePath } from '../core/paths.ts'
 import {
   type FileAction,
   findClashes,
+  isHeld,
   type MergeResult,
   makeRoom,
   mergeKey,
@@ -12,9 +13,10 @@ import {
   type PlanInput,
   planChanges,
 } from '../core/plan.ts'
-import { type PathState, sameState } from '../core/state.ts'
+import { ABSENT, type PathState, sameState, type Transition } from '../core/state.ts'
 import type { ObjectStore } from '../git/objects.ts'
 import { behindSymlink, fingerprint, isClosed, isStats, look, type ObjectWriter, observe } from '../snapshot/disk.ts'
+import type { SnapshotView } from '../snapshot/view.ts'
 import type { Context } from './context.ts'
 import { mendFromDisk } from './mend-blobs.ts'
 import { mergeTexts } from './merge.ts'
@@ -34,7 +36,11 @@ export interface Prepared {
 export async function prepare(
   context: Context,
   snapshot: Snapshot,
-  input: Omit<PlanInput, 'disk' | 'merges' | 'unchangedUncovered'> & { targetBeside: Beside | null },
+  input: Omit<PlanInput, 'disk' | 'merges' | 'unchangedUncovered'> & {
+    targetBeside: Beside | null
+    /** Of a plan that is recorded: what the worktree is to look like. */
+    target?: SnapshotView
+  },
 ): Promise<Prepared> {
   const { env, store, worktree } = context
   const { root } = worktree
@@ -94,7 +100,55 @@ export async function prepare(
       ? { kind: 'directory', mode: beside.modes.get(directoryKey(path)) ?? beside.defaults.directory }
       : null,
   )
-  return { plan: { ...plan, units: room.units }, actions: room.actions, expected, forced }
+  const whole = input.target
+    ? withDirectories(room, await leavingDirectories(context, snapshot, room, input.target))
+    : room
+  return { plan: { ...plan, units: whole.units }, actions: whole.actions, expected, forced }
+}
+
+/**
+ * Directories that go with their last file and have a mode that new ones do not get. They are part of the plan, and so of
+ * its record: who brings the files back gives them that mode.
+ */
+async function leavingDirectories(
+  { env, store, worktree }: Context,
+  { tree, beside }: Snapshot,
+  { actions }: Pick<Plan, 'actions'>,
+  target: SnapshotView,
+): Promise<Transition[]> {
+  const known = new Set(actions.map(({ path }) => path))
+  const leaving = new Set(actions.filter((a) => a.post.kind === 'absent' && !isHeld(a)).map(({ path }) => path))
+  const above = new Set([...leaving].flatMap((path) => ancestorsOf(path.replace(/\/$/, ''))))
+  const holding = uncoveredDirectories(beside)
+  const found: Transition[] = []
+  for (const [path, mode] of beside.modes) {
+    const bare = path.slice(0, -1)
+    if (!path.endsWith('/') || known.has(path) || !above.has(bare) || holding.has(bare)) continue
+    const entry = await store.trees.lookup(tree, bare)
+    const inside = entry ? [...(await store.trees.files(entry.oid, path)).keys()] : []
+    const empty = [...beside.emptyDirectories].filter((one) => isWithin(one, bare)).map((one) => `${one}/`)
+    if (![...inside, ...empty].every((one) => leaving.has(one))) continue
+    if ((await target.hadDirectory(bare)) !== false || isClosed(env, worktree.root, path)) continue
+    found.push({ path, from: { kind: 'directory', mode }, to: ABSENT })
+  }
+  return found
+}
+
+/** Each belongs to the unit that is brought back first of those with a file in it: the oldest. */
+function withDirectories({ actions, units }: Pick<Plan, 'actions' | 'units'>, leaving: readonly Transition[]) {
+  const gone = leaving.map(({ path, from, to }) => ({ path, action: 'delete' as const, pre: from, post: to }))
+  const of = (directory: Transition) =>
+    units.findLastIndex(({ changes }) =>
+      changes.some(({ path, to }) => to.kind === 'absent' && path.startsWith(directory.path)),
+    )
+  const owned = leaving.map((directory) => ({ directory, unit: of(directory) }))
+  return {
+    actions: [...actions, ...gone],
+    units: units.map((unit, i) => ({
+      ...unit,
+      changes: [...unit.changes, ...owned.filter((one) => one.unit === i).map(({ directory }) => directory)],
+    })),
+  }
 }
 
 /** For a path whose content, if it is this one, the snapshot has written. */
@@ -110,7 +164,7 @@ function writingOther(objects: ObjectStore, known: PathState): ObjectWriter {
 
 /** A unit's record holds only what is really done. */
 function withoutHeld(plan: Plan, actions: readonly FileAction[]): Plan['units'] {
-  const held = new Set(actions.filter((a) => a.action === 'conflict' || a.action === 'skip').map((a) => a.path))
+  const held = new Set(actions.filter(isHeld).map((a) => a.path))
   return plan.units.map((unit) => ({ ...unit, changes: unit.changes.filter((change) => !held.has(change.path)) }))
 }
 

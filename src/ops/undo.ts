@@ -114,7 +114,7 @@ async function undoScanned(
   const newest = selection.turns[0] ?? selection.cut!.turn
   const target = await reader.view(targetCheckpoint(selection))
   const targetBeside = (await reader.view(newest.checkpoints.at(-1)!)).beside
-  const prepared = await prepare(context, snapshot, { units, mode: options.mode, targetBeside })
+  const prepared = await prepare(context, snapshot, { units, mode: options.mode, targetBeside, target })
   const prompts = await promptReader(store, refs.notes)
   const record = alone ? null : nextRecord(timeline, selection, prepared.plan.units)
   const hidden = record ? hiddenBy(timeline, record) : []

@@ -124,6 +124,22 @@ test('a mode that a directory was given after an undo was killed stays', () => {
   expect(scratch.read('k/f')).toBe('one\n')
 })
 
+test('a mode that a directory was given after the turn comes back with it, with the first of its turns that is redone', () => {
+  const { scratch, ckpt, sh, turn } = place({ 'a.txt': 'one\n', '.gitignore': '*.log\n' })
+  turn('mkdir -p c/d kept; echo 1 >c/d/f; echo 1 >kept/f')
+  turn('echo 2 >c/g')
+  sh('chmod 700 c; chmod 2750 c/d; chmod 700 kept; echo mine >kept/x.log')
+  const done = scratch.manifest()
+  const undone = ckpt('undo', '--to', '1').files.map(({ path }: Json) => path)
+  expect([undone, scratch.exists('c')]).toEqual([expect.arrayContaining(['c/', 'c/d/']), false])
+  expect(undone).not.toContain('kept/')
+  expect(ckpt('redo').code).toBe(0)
+  expect([scratch.exists('c/d/f'), fs.statSync(scratch.at('c')).mode & 0o7777]).toEqual([true, 0o700])
+  expect(ckpt('redo').code).toBe(0)
+  expect(scratch.manifest()).toEqual(done)
+  expect(ckpt('verify', '--worktree').problems).toEqual([])
+})
+
 test('an ignored file in the place of an empty directory is left, and the rest undone', () => {
   const { scratch, ckpt, sh, turn } = place()
   sh('mkdir out')
