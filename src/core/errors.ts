@@ -66,6 +66,15 @@ export class CkptError extends Error {
   }
 }
 
+/** The worktree changed while it was looked at in a way that what was seen does not go together: it is to be looked at again. */
+export class MovedMeanwhile extends CkptError {
+  constructor(what: string) {
+    super('INTERNAL', `${what} The worktree changes too fast to be recorded now. Nothing was changed.`, {
+      hints: ['run the command again'],
+    })
+  }
+}
+
 /** Something in a store is missing or cannot be read. */
 export const isDamage = (error: unknown): boolean => error instanceof CkptError && error.code === 'DAMAGED'
 

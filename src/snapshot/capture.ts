@@ -2,6 +2,7 @@
 import { constants, type Stats } from 'node:fs'
 import type { Beside } from '../core/beside.ts'
 import { formatBeside, sameBeside } from '../core/beside.ts'
+import { MovedMeanwhile } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { isWithin, parentOf, type RelativePath } from '../core/paths.ts'
 import type { Env } from '../env.ts'
@@ -37,10 +38,25 @@ export interface Captured {
 /** Uncovered entries whose absence from the tree is a failure, not a rule. */
 const DEGRADING = new Set(['unreadable', 'budget', 'unrepresentable'])
 
+/** So often it is looked at again where directories and files change places all the while. */
+const ATTEMPTS = 5
+
 /** @throws CkptError when git or the store fails; one odd path never does. */
 export async function capture(env: Env, input: CaptureInput): Promise<Captured> {
+  const end = env.monotonic() + input.limits.deadline
+  const { hint: _, rules: __, ...unhinted } = input
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await captureOnce(env, attempt === 1 ? input : unhinted, end)
+    } catch (error) {
+      if (!(error instanceof MovedMeanwhile) || attempt === ATTEMPTS) throw error
+    }
+  }
+}
+
+/** `end`: of the monotonic clock. */
+async function captureOnce(env: Env, input: CaptureInput, end: number): Promise<Captured> {
   const { worktree, store, limits } = input
-  const end = env.monotonic() + limits.deadline
   const scan: Scan = {
     ...input,
     env,
@@ -50,7 +66,7 @@ export async function capture(env: Env, input: CaptureInput): Promise<Captured> 
     isReal: realDirectories(env, worktree.root),
   }
   const timer = new AbortController()
-  const timeout = setTimeout(() => timer.abort(), limits.deadline)
+  const timeout = setTimeout(() => timer.abort(), Math.max(1, end - env.monotonic()))
   const cancel = () => timer.abort()
   env.signal?.addEventListener('abort', cancel)
   try {

@@ -1,5 +1,6 @@
 /** Which names an ignore rule leaves out: git-check-ignore(1). */
 import { splitNul } from '../core/beside.ts'
+import { MovedMeanwhile } from '../core/errors.ts'
 import { directoryKey, type RelativePath } from '../core/paths.ts'
 import { LineProcess } from '../git/line-process.ts'
 import { type GitCall, gitFailure, tryGit } from '../git/process.ts'
@@ -56,6 +57,9 @@ function callFor({ worktree, store }: Scan, ...more: string[]): GitCall {
   return { args: ['check-ignore', '--no-index', '-z', '--stdin', ...more], cwd: root, vars }
 }
 
+/** git does not say whether what is not in the worktree is ignored. */
+const BEHIND_LINK = /is beyond a symbolic link/
+
 /** Without a slash at the end: with one, git takes the rules inside a directory for rules on the directory itself. */
 const question = (names: Asked['names']) =>
   Buffer.from([...names.keys()].map((path) => `./${path}\0`).join(''), 'latin1')
@@ -64,6 +68,7 @@ async function askOnce(scan: Scan, names: Asked['names'], signal: AbortSignal): 
   const call = callFor(scan)
   const result = await tryGit(scan.env, { ...call, input: question(names), signal })
   if (signal.aborted) return null
+  if (BEHIND_LINK.test(result.stderr)) throw new MovedMeanwhile('A directory became a link.')
   if (result.code > 1) throw gitFailure(call.args, result) // 1: none of them is ignored
   return splitNul(result.stdout).map((answer) => answer.slice(2) as RelativePath)
 }

@@ -192,6 +192,10 @@ async function newNames(
     const { root } = scan.worktree
     const looked = stats?.get(directory) ?? look(env, root, directory)
     const known = cache.directories.get(directory)
+    if (!scan.isReal(parentOf(directory))) {
+      visited.set(directory, null) // what a link leads to has its own name, or none here
+      continue
+    }
     if (known && isStats(looked) && unchanged(known, looked)) {
       visited.set(directory, { entry: known, children: [] }) // only what is in its files changed
       continue

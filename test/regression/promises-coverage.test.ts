@@ -116,6 +116,49 @@ test('promise 10: an ignore file that cannot be read, or is none, fails no snaps
   expect(covered('directory.log')).toBe(true)
 })
 
+test.each(['without', 'with'])(
+  'promise 10: a directory that is moved away, a link left in its place, is captured under its own name (%s the daemon)',
+  (daemon) => {
+    const scratch = new Scratch().init({ 'p/a/q/z.txt': 'z\n' })
+    if (daemon === 'with') startDaemon(scratch)
+    scratch.ckpt('snapshot')
+    const before = scratch.manifest()
+    scratch.turn('move', () => {
+      fs.renameSync(scratch.at('p/a'), scratch.at('p/b'))
+      fs.symlinkSync('b', scratch.at('p/a'))
+      scratch.write({ 'p/b/q/new.txt': 'new\n' })
+    })
+    expect(scratch.ckpt('verify', '--worktree').problems).toEqual([])
+    const after = scratch.manifest()
+    scratch.ckpt('undo')
+    expect(scratch.manifest()).toEqual(before)
+    scratch.ckpt('redo')
+    expect(scratch.manifest()).toEqual(after)
+  },
+)
+
+test('promise 10: a directory that becomes a link while it is looked at is looked at again', () => {
+  const scratch = new Scratch().init({ '.gitignore': 'ignored/\n', 'p/y.txt': 'y\n' })
+  scratch.write({ 'p/ignored/x.txt': 'x\n' })
+  fs.mkdirSync(scratch.at('../bin'))
+  const git = execFileSync('which', ['git'], { encoding: 'utf8' }).trim()
+  // It changes when git is asked which names are ignored.
+  fs.writeFileSync(
+    scratch.at('../bin/git'),
+    `#!/bin/sh\ncase "$*" in *check-ignore*) [ -h p ] || { mv p moved; ln -s moved p; } ;; esac\nexec ${git} "$@"\n`,
+    { mode: 0o755 },
+  )
+  const vars = { PATH: `${scratch.base}/bin:${process.env.PATH}` }
+  const { stdout, code } = scratch.run(['snapshot', '--json'], { vars })
+  expect([code, scratch.manifest().p]).toEqual([0, expect.stringContaining('moved')])
+  const { checkpoint } = JSON.parse(stdout)
+  expect(inStore(scratch, 'ls-tree', '-r', '--name-only', checkpoint.id).split('\n')).toEqual([
+    '.gitignore',
+    'moved/y.txt',
+    'p',
+  ])
+})
+
 test('promise 10: a file that is written to all the while degrades the snapshot or is in it whole', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   const script = `const fs=require('fs');let n=0;for(;;){n++;fs.writeFileSync('busy.txt',(String(n%10).repeat(2e6))+'\\n')}`
