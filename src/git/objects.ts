@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import { deflateSync } from 'node:zlib'
+import { deflateSync, inflateSync } from 'node:zlib'
 import { CkptError, isDamage } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
@@ -134,9 +134,12 @@ export class ObjectStore {
   write(type: ObjectType, bytes: Buffer): Oid {
     const oid = this.oidOf(type, bytes)
     if (this.#written.has(oid) || this.#held.has(oid)) return oid
-    if (this.#distrusted || bytes.length >= LARGE) this.#writeLoose({ oid, type, bytes })
-    else if (this.hurried || !this.#isLoose(oid)) {
-      this.#held.set(oid, { oid, type, bytes })
+    const object = { oid, type, bytes }
+    const alone = this.#distrusted || bytes.length >= LARGE
+    const there = alone || this.hurried ? 'nothing' : this.#asLoose(object)
+    if (alone || there === 'damaged') this.#writeLoose(object)
+    else if (there === 'nothing') {
+      this.#held.set(oid, object)
       this.#heldBytes += bytes.length
       if (this.#heldBytes > MOST_HELD) this.flush()
     }
@@ -152,7 +155,7 @@ export class ObjectStore {
     const packed = held.filter(belongsInPack)
     if (packed.length > 0) this.#writePack(packed)
     for (const object of held) {
-      if (!belongsInPack(object) && !(this.hurried && this.#isLoose(object.oid))) this.#writeLoose(object)
+      if (!belongsInPack(object) && !(this.hurried && this.#asLoose(object) === 'whole')) this.#writeLoose(object)
     }
     this.#held.clear()
     this.#heldBytes = 0
@@ -166,13 +169,20 @@ export class ObjectStore {
     return type === 'tree' || (this.hurried && this.#heldBytes < MOST_RAW) ? 0 : 1
   }
 
-  /** Somebody wrote it before, as an object of its own: that one is relied on. */
-  #isLoose(oid: Oid): boolean {
+  /** Somebody may have written it before, as an object of its own: that one is relied on, if it is whole. */
+  #asLoose({ oid, type, bytes }: PackObject): 'nothing' | 'whole' | 'damaged' {
     const path = this.loosePath(oid)
-    if (!this.#env.files.existsSync(path)) return false
+    if (!this.#env.files.existsSync(path)) return 'nothing' // without the cost of an error
+    const whole = wholeObject(type, bytes)
+    try {
+      const deflated = this.#env.files.readFileSync(path)
+      if (!inflateSync(deflated, { maxOutputLength: whole.length }).equals(whole)) return 'damaged'
+    } catch {
+      return 'damaged' // closed, cut short, or longer
+    }
     this.#written.set(oid, path)
     this.#fresh.push(oid)
-    return true
+    return 'whole'
   }
 
   #isWritten({ oid, type, bytes }: PackObject, file: string): void {
@@ -186,7 +196,7 @@ export class ObjectStore {
     const { oid, type, bytes } = object
     const { files } = this.#env
     const path = this.loosePath(oid)
-    const whole = Buffer.concat([Buffer.from(`${type} ${bytes.length}\0`), bytes])
+    const whole = wholeObject(type, bytes)
     const temporary = `${this.#gitDir}/objects/tmp_obj_${this.#nonce}${this.#number++}`
     files.writeFileSync(temporary, deflateSync(whole, { level: this.#level(type) }), { mode: 0o400, flag: 'wx' })
     try {
@@ -283,3 +293,7 @@ export class ObjectStore {
     this.#reader.close()
   }
 }
+
+/** What a loose object's file holds, deflated. */
+const wholeObject = (type: ObjectType, bytes: Buffer): Buffer =>
+  Buffer.concat([Buffer.from(`${type} ${bytes.length}\0`), bytes])

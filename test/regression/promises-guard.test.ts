@@ -5,7 +5,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { startDaemon } from '../support/daemon.ts'
 import { Scratch } from '../support/scratch.ts'
-import { corruptObject, inStore, removeObject, storeOf, swapObject } from '../support/store-surgery.ts'
+import { corruptObject, inStore, looseFile, removeObject, storeOf, swapObject } from '../support/store-surgery.ts'
 
 const MIB = 2 ** 20
 /** Over the size limit for untracked files. */
@@ -246,6 +246,21 @@ test('promise 2: what is damaged in the store and whole on disk is written once 
     scratch.ckpt('redo')
     expect(scratch.manifest()).toEqual(disk)
     expect(scratch.ckpt('verify').ok).toBe(true)
+  }
+})
+
+test('promise 2: a checkpoint rests on no damaged object of before, where the disk has its content', () => {
+  for (const damage of [corruptObject, swapObject]) {
+    const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+    scratch.turn('make', () => scratch.write({ 'd/p.txt': 'precious\n' }))
+    const [{ after }] = scratch.ckpt('list').turns
+    scratch.remove('d')
+    scratch.ckpt('snapshot')
+    damage(scratch, `${after}:d/p.txt`)
+    fs.truncateSync(looseFile(scratch, `${after}:d`), 0)
+    scratch.write({ 'd/p.txt': 'precious\n' })
+    scratch.ckpt('snapshot')
+    expect(scratch.ckpt('verify').problems).toEqual([])
   }
 })
 
