@@ -2,6 +2,7 @@
 import { printable } from '../core/paths.ts'
 import { worktreeNames } from '../git/frame.ts'
 import { groupRefs } from '../git/history.ts'
+import { removeTree } from '../git/parcel.ts'
 import { isMarkerOf, markerAfter } from './boundary-marker.ts'
 import type { Context } from './context.ts'
 import { FIX, type Finding } from './finding.ts'
@@ -32,7 +33,7 @@ export async function checkPacks(context: Context, fix: boolean): Promise<Findin
   }
   if (said.length > 0) bad = damagedPackFiles(context)
   if (bad.length > 0) {
-    const detail = `not the bytes they were written with: ${bad.join(', ')}`
+    const detail = `missing, or not the bytes they were written with: ${bad.join(', ')}`
     const isMendable = bad.every((name) => name.endsWith('.idx'))
     const { directory } = context.place
     const mend = `put the pack back from a backup (ckpt verify names what is lost); to begin anew beside it: mv ${directory} ${directory}.damaged`
@@ -48,7 +49,15 @@ export async function checkPacks(context: Context, fix: boolean): Promise<Findin
 async function indexAnew({ env, store }: Context, pack: string): Promise<void> {
   const path = `${store.gitDir}/objects/pack/${pack}`
   const temporary = `${store.gitDir}/objects/pack/tmp_idx_${env.random(6)}.idx`
-  await store.git(['index-pack', '-o', temporary, path])
+  const empty = `${store.worktreeDir}/tmp/${env.random(6)}`
+  env.files.mkdirSync(empty, { recursive: true, mode: 0o700 })
+  try {
+    // Not among the store's objects, where git would look through the damaged index.
+    const vars = { GIT_OBJECT_DIRECTORY: empty }
+    await store.git(['index-pack', '--no-rev-index', '-o', temporary, path], { vars })
+  } finally {
+    removeTree(env, empty)
+  }
   env.files.renameSync(temporary, path.replace(/\.pack$/, '.idx'))
 }
 

@@ -115,7 +115,7 @@ export function refuseDamagedPacks(context: Context): void {
   if (bad.length === 0) return
   throw new CkptError(
     'DAMAGED',
-    `The store's ${bad.join(', ')} cannot be relied on: not the bytes it was written with. Nothing was removed.`,
+    `The store's ${bad.join(', ')} cannot be relied on: missing, or not the bytes it was written with. Nothing was removed.`,
     { hints: ['ckpt doctor --fix   (makes the index of a whole pack anew)', 'ckpt verify   (names what is lost)'] },
   )
 }

@@ -151,12 +151,19 @@ export function verifyPacks({ env, store }: Context): number {
   return names.filter((name) => name.endsWith('.pack')).length
 }
 
-/** Names of packs and indexes that do not have the bytes they were written with. */
+/** Names of packs and indexes that do not have the bytes they were written with, and of indexes that are not there. */
 export function damagedPackFiles({ env, store }: Context): string[] {
   const directory = `${store.gitDir}/objects/pack`
-  const cutShort = unsyncedPacks(env.files, store.gitDir)
-  return env.files.readdirSync(directory).filter((name) => {
-    if (!/^pack-.*\.(pack|idx)$/.test(name) || cutShort.includes(name.replace(/\.\w+$/, ''))) return false
+  const names = env.files.readdirSync(directory).filter((name) => /^pack-.*\.(pack|idx)$/.test(name))
+  const alone = names
+    .filter((name) => name.endsWith('.pack'))
+    .map((name) => name.replace(/\.pack$/, ''))
+    .filter((name) => !names.includes(`${name}.idx`))
+  // Its writer was killed before it could be seen.
+  const cutShort = new Set(unsyncedPacks(env.files, store.gitDir).filter((name) => alone.includes(name)))
+  const missing = alone.filter((name) => !cutShort.has(name)).map((name) => `${name}.idx`)
+  const damaged = names.filter((name) => {
+    if (cutShort.has(name.replace(/\.\w+$/, ''))) return false
     refuseUnreadable(env, store.gitDir, [`objects/pack/${name}`])
     try {
       return endOf(`${directory}/${name}`, store, env.files) === null
@@ -165,6 +172,7 @@ export function damagedPackFiles({ env, store }: Context): string[] {
       throw error
     }
   })
+  return [...damaged, ...missing]
 }
 
 const CHUNK = 1 << 20

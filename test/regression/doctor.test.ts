@@ -377,16 +377,43 @@ describe('packs', () => {
     }
   }
 
-  test.each(damages)('an index that is %s: nothing is pruned, and it is made anew from its pack', (_name, damage) => {
-    const { scratch, file } = packed()
-    const whole = fs.readFileSync(file('idx'))
-    const refs = inStore(scratch, 'for-each-ref')
-    fs.writeFileSync(file('idx'), damage(whole))
-    refused(scratch)
+  /** The first offset points behind the pack's end: gitformat-pack(5), version 2. */
+  const offset = (bytes: Buffer) => {
+    const other = Buffer.from(bytes)
+    other[8 + 1024 + 24 * bytes.readUInt32BE(8 + 255 * 4) + 1]! ^= 0x40
+    return other
+  }
+
+  test.each([...damages, ['wrong in an offset', offset] as const, ['not there', null] as const])(
+    'an index that is %s: nothing is pruned, and it is made anew from its pack',
+    (_name, damage) => {
+      const { scratch, file } = packed()
+      const whole = fs.readFileSync(file('idx'))
+      const refs = inStore(scratch, 'for-each-ref')
+      if (damage) fs.writeFileSync(file('idx'), damage(whole))
+      else fs.rmSync(file('idx'))
+      refused(scratch)
+      mendedAs(scratch, 'packs', '.idx')
+      expect(fs.readFileSync(file('idx')).equals(whole)).toBe(true)
+      expect(inStore(scratch, 'for-each-ref')).toBe(refs)
+      expect(turns(scratch)).toEqual(['4', '3', '2', '1'])
+    },
+  )
+
+  test.each(damages.slice(2))('so it is of a pack that is not synced yet (%s)', (_name, damage) => {
+    const scratch = new Scratch().init()
+    const files = Array.from({ length: 20 }, (_, i) => [`f${i}`, `${i}\n`])
+    scratch.turn('work', () => scratch.write(Object.fromEntries(files)))
+    expect(fs.readdirSync(path.join(storeOf(scratch), 'unsynced'))).toHaveLength(1)
+    const directory = path.join(storeOf(scratch), 'objects/pack')
+    const index = path.join(directory, fs.readdirSync(directory).find((name) => name.endsWith('.idx'))!)
+    const whole = fs.readFileSync(index)
+    fs.rmSync(index) // the entry of what is not synced is a link to it
+    fs.writeFileSync(index, damage(whole))
     mendedAs(scratch, 'packs', '.idx')
-    expect(fs.readFileSync(file('idx')).equals(whole)).toBe(true)
-    expect(inStore(scratch, 'for-each-ref')).toBe(refs)
-    expect(turns(scratch)).toEqual(['4', '3', '2', '1'])
+    expect(fs.readFileSync(index).equals(whole)).toBe(true)
+    scratch.ckpt('undo')
+    expect(scratch.exists('f7')).toBe(false)
   })
 
   test.each(damages)('a pack that is %s stays, and no ref is moved because of what it held', (_name, damage) => {
