@@ -1,5 +1,5 @@
 /** The one line for an agent whose work was taken back. Pure. */
-import { pathToText, printable } from '../core/paths.ts'
+import { shown } from '../core/paths.ts'
 import type { Undone } from '../ops/undone.ts'
 
 /** Names that are told, and characters of each: they are somebody else's words in the model's context. */
@@ -7,7 +7,7 @@ const MOST = 20
 const LONGEST = 200
 
 export function undoneLine({ turn, paths }: Undone): string {
-  const names = paths.slice(0, MOST).map((path) => JSON.stringify(printable(pathToText(path)).slice(0, LONGEST)))
+  const names = paths.slice(0, MOST).map((path) => JSON.stringify(shown(path).slice(0, LONGEST)))
   const more = paths.length > MOST ? ` and ${paths.length - MOST} more` : ''
   return `ckpt: the user took back what was done from turn ${turn} on. These files are again as they were before it, and what you remember of them is stale, so read them again: ${names.join(', ')}${more}.`
 }

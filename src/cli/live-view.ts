@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Backends } from '../backends/backends.ts'
 import { callHere } from '../calls/call.ts'
 import type { Capability } from '../core/capabilities.ts'
-import { pathToText, printable } from '../core/paths.ts'
+import { printable, shown } from '../core/paths.ts'
 import { collector } from '../daemon/collector.ts'
 import type { Daemon } from '../daemon/server.ts'
 import type { Env } from '../env.ts'
@@ -38,11 +38,11 @@ export function startView(
     env.stdout.write(`watching ${printable(daemon.held.root)}\n`)
     return {
       changed: (path) => {
-        const shown = printable(pathToText(path))
-        if (recent.at(-1) === shown) return
-        recent.push(shown)
+        const name = shown(path)
+        if (recent.at(-1) === name) return
+        recent.push(name)
         recent.splice(0, recent.length - RECENT)
-        env.stdout.write(`${new Date(env.now()).toISOString()} ${shown}\n`)
+        env.stdout.write(`${new Date(env.now()).toISOString()} ${name}\n`)
       },
       end: () => undefined,
     }
@@ -168,8 +168,8 @@ export function startView(
   env.stdout.write('\x1b[?1049h\x1b[?25l')
   return {
     changed: (path) => {
-      const shown = printable(pathToText(path))
-      if (!recent.includes(shown)) recent.push(shown)
+      const name = shown(path)
+      if (!recent.includes(name)) recent.push(name)
       recent.splice(0, recent.length - RECENT)
       redraw()
     },

@@ -76,17 +76,20 @@ export function printable(text: string): string {
   })
 }
 
+/** A path as a message names it: the worktree itself is `.`. */
+export const shown = (path: string): string => printable(pathToText(path)) || '.'
+
 /** The first of some paths for a message, and how many more there are. */
 export function shortList(paths: readonly string[]): string {
-  const shown = paths.slice(0, 5).map((path) => printable(pathToText(path)))
-  return paths.length > 5 ? `${shown.join(', ')} and ${paths.length - 5} more` : shown.join(', ')
+  const first = paths.slice(0, 5).map(shown)
+  return paths.length > 5 ? `${first.join(', ')} and ${paths.length - 5} more` : first.join(', ')
 }
 
 /** The same with what is to be said of each. */
 export function reasonedList(paths: readonly { path: string; reason?: string }[]): string {
   const most = 10
-  const shown = paths
+  const first = paths
     .slice(0, most)
-    .map(({ path, reason }) => `${printable(pathToText(path))}${reason === undefined ? '' : ` (${reason})`}`)
-  return paths.length > most ? `${shown.join(', ')}, and ${paths.length - most} more` : shown.join(', ')
+    .map(({ path, reason }) => `${shown(path)}${reason === undefined ? '' : ` (${reason})`}`)
+  return paths.length > most ? `${first.join(', ')}, and ${paths.length - most} more` : first.join(', ')
 }

@@ -1,7 +1,7 @@
 /** Trees of the store: looked up, compared and edited path by path, without an index. */
 import { MovedMeanwhile } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
-import { pathToText, printable, type RelativePath } from '../core/paths.ts'
+import { type RelativePath, shown } from '../core/paths.ts'
 import { formatTree, type PlacedEntry, parseTree, type TreeEntry, type TreeMode } from '../core/tree-object.ts'
 import type { ObjectStore } from './objects.ts'
 
@@ -164,7 +164,7 @@ export class Trees {
     for (const [name, file] of node.files) {
       if (file === null) continue
       if (entries.get(name)?.mode === '40000') {
-        throw new MovedMeanwhile(`${printable(pathToText(name))} is a file and a directory at once.`)
+        throw new MovedMeanwhile(`${shown(name)} is a file and a directory at once.`)
       }
       entries.set(name, { mode: file.mode, name, oid: file.oid })
     }

@@ -1,7 +1,7 @@
 /** An operation that stopped in the middle of writing. */
 import type { Checkpoint } from '../core/checkpoint.ts'
 import { CkptError, reasonOf } from '../core/errors.ts'
-import { pathToText, printable } from '../core/paths.ts'
+import { shown } from '../core/paths.ts'
 import { errno } from '../env.ts'
 import { type ApplyInput, orderEntries, Stopped, takeBack } from '../snapshot/apply.ts'
 import { sweepTemporary } from '../snapshot/aside.ts'
@@ -29,7 +29,7 @@ export async function backOut(
 ): Promise<unknown> {
   const { env, store } = context
   const code = errno(reason)
-  const at = path === null ? '' : ` at ${printable(pathToText(path))}`
+  const at = path === null ? '' : ` at ${shown(path)}`
   const before = `checkpoint ${safety.id.slice(0, 10)}`
   let kept: string[]
   try {
@@ -38,7 +38,7 @@ export async function backOut(
     const left = await takeBack(env, input, result)
     if (left.length > 0) {
       await keepSafety(context, safety) // what they held before is nowhere else
-      const names = left.map((one) => printable(pathToText(one))).join(', ')
+      const names = left.map((one) => shown(one)).join(', ')
       kept.push(`Written to meanwhile, and left as they are now: ${names} (before: ${before}).`)
     }
     writeMarker(env, store, oldMarker)
@@ -55,7 +55,7 @@ export async function backOut(
   removeJournal(env, store)
   const back = ['What had been written was taken back.', ...kept].join(' ')
   if (reason instanceof ApplyConflict)
-    return new CkptError('CONFLICT', `${op} refused: ${printable(pathToText(reason.path))} ${reason.reason}. ${back}`, {
+    return new CkptError('CONFLICT', `${op} refused: ${shown(reason.path)} ${reason.reason}. ${back}`, {
       paths: [reason.path],
       hints: [`ckpt ${op}   (once nothing writes there)`],
     })

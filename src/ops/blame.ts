@@ -2,7 +2,7 @@
 import { describePrompt } from '../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../core/errors.ts'
 import type { SessionId, TurnNumber } from '../core/ids.ts'
-import { pathToText, printable, type RelativePath } from '../core/paths.ts'
+import { printable, type RelativePath, shown } from '../core/paths.ts'
 import type { Turn } from '../core/timeline.ts'
 import { promptReader } from '../git/side-refs.ts'
 import type { Context } from './context.ts'
@@ -27,12 +27,12 @@ export async function blame(context: Context, path: RelativePath, wanted: string
   const timeline = session && (await origins.timeline(session))
   const last = timeline?.turns.filter((turn) => !turn.hidden).at(-1)
   const tip = last?.after ?? last?.checkpoints.at(-1)
-  const shown = printable(pathToText(path))
+  const name = shown(path)
   if (!tip || !session)
-    throw new CkptError('NOT_FOUND', `There is no turn yet to ask about ${shown}.`, { hints: FIRST_TURN })
+    throw new CkptError('NOT_FOUND', `There is no turn yet to ask about ${name}.`, { hints: FIRST_TURN })
   const entry = await store.trees.lookup(tip.tree, path)
   if (!entry || entry.mode === '40000') {
-    throw new CkptError('NOT_FOUND', `The newest checkpoint of session ${printable(session)} has no file ${shown}.`, {
+    throw new CkptError('NOT_FOUND', `The newest checkpoint of session ${printable(session)} has no file ${name}.`, {
       hints: ['ckpt status   (what is not covered)', 'ckpt list --sessions'],
     })
   }

@@ -1,7 +1,7 @@
 /** The user's index, beside a commit that was made on one of its own. */
 import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
-import { pathToText, printable } from '../core/paths.ts'
+import { printable, shown } from '../core/paths.ts'
 import type { Repository } from '../git/repository.ts'
 import { runUsersGit, tryUsersGit } from '../git/users-git.ts'
 import {
@@ -64,7 +64,7 @@ export async function refreshIndex(context: Context, { before, entries, blobs }:
     else {
       const merged = await mergeEntries(blobs, { base: was, ours: own, theirs: now })
       if (merged) edits.set(path, merged)
-      else warnings.push(`${printable(pathToText(path))} stays staged as you had it; the commit holds something else.`)
+      else warnings.push(`${shown(path)} stays staged as you had it; the commit holds something else.`)
     }
   }
   await blobs.publish(edits.values())

@@ -8,7 +8,7 @@ import { formatRecord, parseRecord } from '../core/boundary.ts'
 import { type Checkpoint, parseCheckpoint } from '../core/checkpoint.ts'
 import { CkptError, reasonOf } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
-import { isWithin, pathToText, printable, type RelativePath } from '../core/paths.ts'
+import { isWithin, type RelativePath, shown } from '../core/paths.ts'
 import { worktreeNames } from '../git/frame.ts'
 import { writeCheckpoint } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
@@ -45,7 +45,7 @@ export async function forget(context: Context, path: RelativePath): Promise<Forg
     const forgetting = readForgetting(env, store)
     const cutShort = forgetting ? forgetting.get(path) : new Set<Oid>()
     if (held === null && !cutShort) {
-      throw new CkptError('NOT_FOUND', `No checkpoint holds ${printable(pathToText(path))}. Nothing was changed.`, {
+      throw new CkptError('NOT_FOUND', `No checkpoint holds ${shown(path)}. Nothing was changed.`, {
         hints: ['ckpt list'],
       })
     }
@@ -109,7 +109,7 @@ async function moveTo(context: Context, replaced: ReadonlyMap<Oid, Oid>): Promis
 }
 
 function notCollected(path: RelativePath, cause: unknown): CkptError {
-  const name = printable(pathToText(path))
+  const name = shown(path)
   return new CkptError(
     cause instanceof CkptError ? cause.code : 'INTERNAL',
     `No checkpoint holds ${name} any more, but its content is still in the store: ${reasonOf(cause)}`,

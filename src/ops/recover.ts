@@ -1,7 +1,7 @@
 /** Finishing what a killed command left: forward, from its journal, and only where the disk holds one of its two states. */
 import { parseCheckpoint } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
-import { pathToText, printable, type RelativePath } from '../core/paths.ts'
+import { printable, type RelativePath, shown } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import type { RefEdit } from '../git/refs.ts'
 import type { Store } from '../git/store.ts'
@@ -25,7 +25,7 @@ export async function recover(context: Context): Promise<string[]> {
     const kept = await sweepTemporary(env, { root, store, nonce }, orderEntries(entries))
     const result = await goOn(env, journal, { root, store, nonce, entries, removable, directoryMode })
     if (result.left.length > 0) {
-      const paths = result.left.map((path) => printable(pathToText(path))).join(', ')
+      const paths = result.left.map((path) => shown(path)).join(', ')
       warnings.push(
         `A killed ${journal.op} was finished, but for what changed since or is out of reach (left as it is): ${paths}.`,
       )
@@ -68,9 +68,7 @@ async function finishRefs({ env, store }: Context, journal: Journal): Promise<st
     )
   await store.moveRefs(edits, { durable: true })
   for (const path of journal.op === 'forget' ? (readForgetting(env, store)?.keys() ?? []) : [])
-    warnings.push(
-      `Forgetting was cut short: run it once more. ckpt forget ${printable(pathToText(path as RelativePath))}`,
-    )
+    warnings.push(`Forgetting was cut short: run it once more. ckpt forget ${shown(path as RelativePath)}`)
   writeMarker(env, store, journal.marker)
   removeJournal(env, store)
   return warnings
@@ -84,7 +82,7 @@ async function goOn(env: Env, { op }: Journal, input: ApplyInput): Promise<Apply
     if (!(error instanceof Stopped)) throw error
     const code = errno(error.reason)
     if (code === undefined) throw error.reason
-    const at = error.path === null ? '' : ` at ${printable(pathToText(error.path))}`
+    const at = error.path === null ? '' : ` at ${shown(error.path)}`
     throw new CkptError(
       'INTERNAL',
       `The ${op} that was cut short cannot be finished now: writing failed${at} (${code}). Nothing is lost: it is finished by the next command that can write.`,

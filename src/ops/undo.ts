@@ -288,8 +288,8 @@ async function unitsOf(
     const known = new Set<string>(changes.parts.flatMap(({ path, from }) => (from.kind === 'unknown' ? [] : [path])))
     const lost = changes.uncovered.filter(({ path }) => !known.has(path))
     if (lost.length > 0) {
-      const shown = shortList(lost.map((one) => one.path))
-      warnings.push(`Turn ${number} also changed what checkpoints do not cover, and that cannot be undone: ${shown}.`)
+      const named = shortList(lost.map((one) => one.path))
+      warnings.push(`Turn ${number} also changed what checkpoints do not cover, and that cannot be undone: ${named}.`)
     }
   }
   for (const turn of turns) {

@@ -7,7 +7,7 @@ import { splitNul } from '../core/beside.ts'
 import { type Checkpoint, isOutside } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import { isOid, type Oid } from '../core/ids.ts'
-import { pathToText, printable } from '../core/paths.ts'
+import { shown } from '../core/paths.ts'
 import { runGit, tryGit } from '../git/process.ts'
 import type { Repository } from '../git/repository.ts'
 import type { Context } from './context.ts'
@@ -112,7 +112,7 @@ async function coverOne(
     if (other === null) return by(one, 'holds what the turn left')
     foreign ||= other
   }
-  return none(`${printable(pathToText(foreign))} is not what a turn left`)
+  return none(`${shown(foreign)} is not what a turn left`)
 }
 
 /** A turn at work: what lies before this checkpoint is the turn's own. */

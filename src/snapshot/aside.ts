@@ -3,7 +3,7 @@
  * inode of each path after it was moved out (`.old`). An old inode goes only when the store has its bytes.
  */
 import type { Stats } from 'node:fs'
-import { parentOf, pathToText, printable } from '../core/paths.ts'
+import { parentOf, shown } from '../core/paths.ts'
 import { sameContent, sameState } from '../core/state.ts'
 import { type Env, errno } from '../env.ts'
 import type { ApplyEntry, ApplyInput } from './apply.ts'
@@ -101,7 +101,7 @@ async function settle(
   if (entry && isOurs(env, { root, store }, entry)) {
     try {
       files.renameSync(old, native(root, entry.path))
-      return `${printable(pathToText(entry.path))} was written to at that very moment; it holds that now.`
+      return `${shown(entry.path)} was written to at that very moment; it holds that now.`
     } catch (error) {
       if (errno(error) === undefined) throw error // its directory is gone or closed: below
     }
@@ -110,7 +110,7 @@ async function settle(
   files.mkdirSync(kept, { recursive: true, mode: 0o700 })
   const to = `${kept}/${env.random(6)}`
   files.renameSync(old, to)
-  const name = entry ? printable(pathToText(entry.path)) : 'a file'
+  const name = entry ? shown(entry.path) : 'a file'
   return `What was written to ${name} at that very moment is in ${to}.`
 }
 

@@ -1,4 +1,4 @@
-import { pathToText, printable, showPath } from '../../core/paths.ts'
+import { printable, shown, showPath } from '../../core/paths.ts'
 import { BEHIND, commit } from '../../ops/commit.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
 import { logHookError } from '../../ops/hook-log.ts'
@@ -15,12 +15,12 @@ const command: Command = async ({ env, args, cwd }) => {
       quiet: env.vars[BEHIND] === '1',
     })
     const { commit: made, files, turns, warnings } = result
-    const shown =
+    const said =
       made === null
         ? 'Nothing to commit: what the session changed is in HEAD.'
         : [
             `Committed ${made.slice(0, 10)}: ${printable(result.message!.split('\n')[0]!)}`,
-            ...files.map((path) => `  ${printable(pathToText(path))}`),
+            ...files.map((path) => `  ${shown(path)}`),
           ].join('\n')
     const json = {
       session: result.session,
@@ -30,7 +30,7 @@ const command: Command = async ({ env, args, cwd }) => {
       files: files.map((path) => showPath(path)),
       warnings,
     }
-    return { json, text: shown, warnings }
+    return { json, text: said, warnings }
   } catch (error) {
     if (env.vars[BEHIND] === '1') logHookError(env, context.store.worktreeDir, { where: 'commit.auto', error })
     throw error

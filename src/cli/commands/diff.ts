@@ -1,10 +1,11 @@
+import { shown } from '../../core/paths.ts'
 import { closeContext } from '../../ops/context.ts'
 import { changedTexts, diff, diffUncommitted } from '../../ops/diff.ts'
 import { openForReading } from '../../ops/reading.ts'
 import { diffJson } from '../../results/json.ts'
 import { exclusive, flag, target, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { diffFilesText, patchText, shown } from '../present/text.ts'
+import { diffFilesText, patchText } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, colors, backends }) => {
   exclusive(args, ['stat', 'name-only', 'word'])

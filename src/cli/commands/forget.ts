@@ -1,9 +1,9 @@
-import { showPath } from '../../core/paths.ts'
+import { shown, showPath } from '../../core/paths.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
 import { forget } from '../../ops/forget.ts'
 import { worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { plural, shown } from '../present/text.ts'
+import { plural } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd }) => {
   const context = await openContext(env, cwd, { create: true })

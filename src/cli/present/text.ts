@@ -1,7 +1,7 @@
 /** Results as short, aligned text. Pure: colours are passed in, text from elsewhere is printed without control characters. */
 
 import { FIRST_TURN } from '../../core/errors.ts'
-import { pathToText, printable } from '../../core/paths.ts'
+import { printable, shown } from '../../core/paths.ts'
 import type { ToldAction } from '../../core/plan.ts'
 import type { FileDiff, Stat } from '../../git/diff.ts'
 import type { DiffResult } from '../../ops/diff.ts'
@@ -12,7 +12,6 @@ import type { StatusResult } from '../../ops/status.ts'
 import type { ChangeResult } from '../../ops/undo.ts'
 import type { Colors } from '../command.ts'
 
-export const shown = (path: string): string => printable(pathToText(path))
 const short = (id: string): string => id.slice(0, 10)
 export const plural = (count: number, word: string, words = `${word}s`): string =>
   `${count} ${count === 1 ? word : words}`
@@ -348,7 +347,7 @@ export function statusText(
     lines.push(
       `Not covered: ${uncovered
         .slice(0, 10)
-        .map((entry) => `${shown(entry.path === '' ? '.' : entry.path)} (${entry.reason})`)
+        .map((entry) => `${shown(entry.path)} (${entry.reason})`)
         .join(
           ', ',
         )}${uncovered.length > 10 ? `, ${uncovered.length - 10} more` : ''}${uncovered.length > 0 && result.ignoredCount > 0 ? ', and ' : ''}${result.ignoredCount > 0 ? plural(result.ignoredCount, 'ignored path') : ''}`,

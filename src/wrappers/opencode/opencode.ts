@@ -14,7 +14,7 @@ import {
   placeToUndo,
   visibleOwnTurns,
 } from '../../core/own-session.ts'
-import { pathToText, printable } from '../../core/paths.ts'
+import { pathToText, printable, shown } from '../../core/paths.ts'
 import type { ToldAction } from '../../core/plan.ts'
 import { openWorktree } from '../../library/worktree.ts'
 import type { Context } from '../../ops/context.ts'
@@ -208,7 +208,7 @@ function changeOf({ env, worktree, warnings }: Context, before: OwnSession, afte
     const isLeft = one.action === 'delete' && env.files.existsSync(`${worktree.root}/${pathToText(one.path)}`)
     return isLeft ? { path: one.path, action: 'skip', reason: 'OpenCode left it' } : one
   })
-  const left = files.filter(({ action }) => action === 'skip').map(({ path }) => printable(pathToText(path)))
+  const left = files.filter(({ action }) => action === 'skip').map(({ path }) => shown(path))
   // Measured with 1.18.33: its unrevert writes files back, and deletes none.
   if (left.length > 0) warnings.push(`OpenCode did not delete again: ${left.join(', ')}.`)
   return { dryRun: false, files }
