@@ -77,7 +77,7 @@ test('promise 8: recovery writes only where the disk holds one of the two states
   expect(await killInTheMiddle(scratch, 0)).toBe(true)
   scratch.write({ 'd1/f1.txt': 'by hand\n', 'd1/f8.txt': 'by hand\n' })
   const { warnings } = scratch.ckpt('status')
-  expect(warnings.join()).toMatch(/left as they are.*d1\/f1\.txt, d1\/f8\.txt/)
+  expect(warnings.join()).toMatch(/finished, but for .*\(left as it is\): d1\/f1\.txt, d1\/f8\.txt/)
   const now = scratch.manifest()
   const { 'd1/f1.txt': one, 'd1/f8.txt': eight, ...rest } = now
   const { 'd1/f1.txt': _, 'd1/f8.txt': __, ...expected } = before
