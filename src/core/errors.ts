@@ -78,6 +78,16 @@ export class MovedMeanwhile extends CkptError {
 /** Something in a store is missing or cannot be read. */
 export const isDamage = (error: unknown): boolean => error instanceof CkptError && error.code === 'DAMAGED'
 
+/** What work gives; `otherwise` where what it reads in a store is missing or damaged. */
+export async function unlessDamaged<T, U>(work: () => Promise<T>, otherwise: U): Promise<T | U> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!isDamage(error)) throw error
+    return otherwise
+  }
+}
+
 /** What went wrong, for a sentence of one who has changed something already: without the word that nothing was. */
 export function reasonOf(cause: unknown): string {
   const said = cause instanceof Error ? cause.message.split('\n')[0]! : String(cause)

@@ -1,9 +1,10 @@
 /** Differences between two trees as git tells them: git-diff-tree(1). */
-import { CkptError } from '../core/errors.ts'
+import { CkptError, isDamage, unlessDamaged } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
+import { lostContent } from '../core/lost-content.ts'
 import { pathFromBytes, pathToText, type RelativePath } from '../core/paths.ts'
 import type { Env } from '../env.ts'
-import { argumentPieces, runGit } from './process.ts'
+import { argumentPieces, gitFailure, runGit } from './process.ts'
 import { filtersOff, headTree, type Repository } from './repository.ts'
 import type { Store } from './store.ts'
 
@@ -43,13 +44,23 @@ export async function diffTrees(
       found.push(await store.git([...base, renames ? '-M' : '--no-renames', ...flags, from, to, '--', ...scope]))
     return Buffer.concat(found)
   }
-  const [raw, numbers, patch] = await Promise.all([
-    run(['-z', '--raw', '--full-index']),
-    run(['-z', '--numstat']),
-    run(['-p', '--full-index']),
-  ])
+  const all = [run(['-z', '--raw', '--full-index']), run(['-z', '--numstat']), run(['-p', '--full-index'])] as const
+  const [raw, numbers, patch] = await Promise.all(all).catch(async (error: unknown) => {
+    throw (isDamage(error) && (await lostBetween(store, from, to))) || error
+  })
   const counts = parseNumstat(numbers)
   return { files: parseRaw(raw, counts), patch: patch.toString('utf8') }
+}
+
+/** Which files cannot be compared; null where git cannot tell that either. */
+async function lostBetween(store: Store, from: Oid, to: Oid): Promise<CkptError | null> {
+  const changes = await unlessDamaged(() => store.trees.compare(from, to), [])
+  const damaged = await store.objects.damaged(
+    changes.flatMap((one) => [one.from, one.to]).flatMap((one) => one?.oid ?? []),
+  )
+  const paths = changes.filter((one) => [one.from, one.to].some((side) => side && damaged.has(side.oid)))
+  if (paths.length === 0) return null
+  return lostContent(paths.map(({ path }) => path))
 }
 
 /** HEAD (or the empty tree) against the user's worktree, with every filter driver switched off. */
@@ -143,18 +154,20 @@ function statusOf(letter: string, sameContent: boolean): FileDiff['status'] {
   return sameContent ? 'mode' : 'modified'
 }
 
-/** Counts for many pairs of trees with one process; null where a tree is missing. */
+/** Counts for many pairs of trees with one process; null where an object that they need is missing or damaged. */
 export async function statTrees(store: Store, pairs: readonly (readonly [Oid, Oid])[]): Promise<(Stat | null)[]> {
-  const wanted = [...new Set(pairs.filter(([a, b]) => a !== b).map(([a, b]) => `${a} ${b}`))]
-  const stats = new Map<string, Stat>()
-  if (wanted.length > 0) {
-    const out = await store.git([...base, '-M', '--numstat', '--stdin'], { input: `${wanted.join('\n')}\n` })
+  let wanted = [...new Set(pairs.filter(([a, b]) => a !== b).map(([a, b]) => `${a} ${b}`))]
+  const stats = new Map<string, Stat | null>()
+  const args = [...base, '-M', '--numstat', '--stdin']
+  while (wanted.length > 0) {
+    const result = await store.tryGit(args, { input: `${wanted.join('\n')}\n` })
+    let pair = ''
     let current: Stat | null = null
-    for (const line of out.toString('latin1').split('\n')) {
-      const header = /^([0-9a-f]{40,64}) ([0-9a-f]{40,64})$/.exec(line)
-      if (header) {
+    for (const line of result.stdout.toString('latin1').split('\n')) {
+      if (/^([0-9a-f]{40,64}) ([0-9a-f]{40,64})$/.test(line)) {
+        pair = line
         current = { files: 0, insertions: 0, deletions: 0 }
-        stats.set(line, current)
+        stats.set(pair, current)
       } else if (current && line !== '') {
         const [insertions, deletions] = line.split('\t')
         current.files++
@@ -162,6 +175,13 @@ export async function statTrees(store: Store, pairs: readonly (readonly [Oid, Oi
         current.deletions += deletions === '-' ? 0 : Number(deletions)
       }
     }
+    if (result.code === 0) break
+    const failure = gitFailure(args, result)
+    const at = wanted.indexOf(pair)
+    if (!isDamage(failure) || at < 0) throw failure
+    // It ends at the pair that it cannot count: what comes after that one is asked for again.
+    stats.set(pair, null)
+    wanted = wanted.slice(at + 1)
   }
   // git passes over a line whose tree it does not have.
   return pairs.map(([a, b]) => (a === b ? { files: 0, insertions: 0, deletions: 0 } : (stats.get(`${a} ${b}`) ?? null)))

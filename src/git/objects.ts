@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { deflateSync, inflateSync } from 'node:zlib'
-import { CkptError, isDamage } from '../core/errors.ts'
+import { CkptError, unlessDamaged } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
 import { type FoundObject, ObjectReader } from './object-reader.ts'
@@ -119,15 +119,26 @@ export class ObjectStore {
     const reader = new ObjectReader(this.#env, this.#gitDir, this.#vars) // ours may hold a pack open that is gone
     try {
       for (const oid of new Set(oids)) {
-        await this.proven(oid, reader).catch((error: unknown) => {
-          if (!isDamage(error)) throw error
-          found.add(oid)
-        })
+        if ((await unlessDamaged(() => this.proven(oid, reader), null)) === null) found.add(oid)
       }
     } finally {
       reader.close()
     }
     return found
+  }
+
+  /** Those of them that another directory of objects has whole. Only what lies there: no remote is asked. */
+  async *elsewhere(directory: string, oids: Iterable<Oid>): AsyncGenerator<PackObject> {
+    const reader = new ObjectReader(this.#env, this.#gitDir, { ...this.#vars, GIT_OBJECT_DIRECTORY: directory })
+    try {
+      for (const oid of oids) {
+        const found = await unlessDamaged(() => reader.read(oid), null)
+        const type = found?.type as ObjectType | undefined
+        if (found && type && this.oidOf(type, found.bytes) === oid) yield { oid, type, bytes: found.bytes }
+      }
+    } finally {
+      reader.close()
+    }
   }
 
   /** Writes an object unless it is there. On disk after {@link flush}, durable only after {@link syncFresh}. */

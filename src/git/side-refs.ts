@@ -2,6 +2,8 @@
  * Two refs that go along with checkpoints: prompts as git notes (git-notes(1); plain `git log` in the store shows them),
  * and one tree for each worktree that keeps the objects beside checkpoints reachable.
  */
+import { parseRecord, recordObjects } from '../core/boundary.ts'
+import { unlessDamaged } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { parseOid } from '../core/ids.ts'
 import { metaRef } from './history.ts'
@@ -31,6 +33,12 @@ export async function addPrompt(
   return { ref: store.notesRef, from: tip, to: writePrompts(store, tree, seconds) }
 }
 
+/** The commit that holds what is left of a commit's prompts. */
+export async function withoutPrompts(store: Store, tip: Oid, befores: readonly Oid[]): Promise<Oid> {
+  const gone = new Map(befores.map((before) => [fanout(before), null]))
+  return writePrompts(store, await store.trees.edit(await promptsTree(store, tip), gone), 0)
+}
+
 /** The commit that holds prompts. */
 export function writePrompts(store: Store, tree: Oid, seconds: number): Oid {
   return store.objects.write(
@@ -51,6 +59,11 @@ export async function promptReader(store: Store, tip: Oid | null): Promise<(befo
     if (!entry) return null
     return (await store.objects.get(entry.oid, 'blob')).toString('utf8')
   }
+}
+
+/** What an undo's record names; nothing, where the record is lost. */
+export function recordedObjects(store: Store, record: Oid): Promise<ReadonlySet<Oid>> {
+  return unlessDamaged(async () => recordObjects(parseRecord(await store.objects.get(record, 'blob'))), new Set())
 }
 
 /** The edit that keeps objects reachable; null when they are all kept already. */

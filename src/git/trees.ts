@@ -148,6 +148,22 @@ export class Trees {
     return (await this.#apply(tree, root)) ?? this.#objects.write('tree', Buffer.alloc(0))
   }
 
+  /** A new tree without what lies at a path, file or directory; directories that lose their last file go. */
+  async without(tree: Oid, path: string): Promise<Oid> {
+    return (await this.#without(tree, path.split('/'))) ?? this.#objects.write('tree', Buffer.alloc(0))
+  }
+
+  async #without(tree: Oid, [name, ...below]: readonly string[]): Promise<Oid | null> {
+    const entries = new Map<string, TreeEntry>(await this.entries(tree))
+    const entry = entries.get(name!)
+    if (!entry) return tree
+    const child = below.length > 0 && entry.mode === '40000' ? await this.#without(entry.oid, below) : null
+    if (child === entry.oid || (below.length > 0 && entry.mode !== '40000')) return tree
+    if (child) entries.set(name!, { ...entry, oid: child })
+    else entries.delete(name!)
+    return entries.size === 0 ? null : this.#objects.write('tree', formatTree([...entries.values()]))
+  }
+
   async #apply(tree: Oid | null, node: EditNode): Promise<Oid | null> {
     const old = tree === null ? null : await this.#read(tree)
     const entries = new Map<string, TreeEntry>(old?.entries)

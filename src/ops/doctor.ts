@@ -1,11 +1,12 @@
 /** Doctor: finds what is wrong and says how to mend it; mends what is safe when asked. */
 import { constants } from 'node:fs'
-import { CkptError, isDamage } from '../core/errors.ts'
+import { CkptError, isDamage, unlessDamaged } from '../core/errors.ts'
 import { printable, shortList } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { tryGit } from '../git/process.ts'
 import type { Context } from './context.ts'
 import { locked } from './context.ts'
+import { checkObjects } from './doctor-objects.ts'
 import { alone, checkHistory, checkMarkers, checkPacks, checkRefs, markPending } from './doctor-timeline.ts'
 import { FIX, type Finding } from './finding.ts'
 import { journalExists, readJournal, setJournalAside } from './journal.ts'
@@ -36,9 +37,15 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
   const refs = await checkRefs(context, options.fix && packs.ok)
   if (packs.mend && refs.mend) refs.mend = packs.mend
   findings.push(packs, refs, ...(await checkJournals(context, options.fix && packs.ok)))
-  if (packs.ok && refs.ok)
+  let contents: Finding | null = null
+  if (packs.ok && refs.ok) {
     findings.push(await checkMarkers(context, options.fix), await checkHistory(context, options.fix))
-  findings.push(checkFileSystem(context), await checkNewest(context), ...(await checkImportant(context)))
+    contents = await checkObjects(context, options.fix)
+    findings.push(contents)
+  }
+  const newest = await checkNewest(context)
+  if (newest.mend && contents?.mend) newest.mend = contents.mend
+  findings.push(checkFileSystem(context), newest, ...(await checkImportant(context)))
   const { durable } = context.store
   findings.push({
     name: 'durable',
@@ -210,7 +217,8 @@ async function checkImportant(context: Context): Promise<Finding[]> {
     .then((refs) => newestCheckpoint(context, refs))
     .catch(() => null) // said by the finding above
   if (!newest) return []
-  const beside = await besideOf(context, newest)
+  const beside = await unlessDamaged(() => besideOf(context, newest), null)
+  if (!beside) return [] // the same
   const found = [...beside.ignored.keys(), ...beside.uncovered.map((entry) => entry.path)].filter((path) =>
     IMPORTANT.test(path),
   )

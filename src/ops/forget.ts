@@ -6,7 +6,7 @@ import type { Beside } from '../core/beside.ts'
 import { formatBeside, parseBeside } from '../core/beside.ts'
 import { formatRecord, parseRecord } from '../core/boundary.ts'
 import { type Checkpoint, parseCheckpoint } from '../core/checkpoint.ts'
-import { CkptError, reasonOf } from '../core/errors.ts'
+import { CkptError, reasonOf, unlessDamaged } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { isWithin, type RelativePath, shown } from '../core/paths.ts'
 import { worktreeNames } from '../git/frame.ts'
@@ -135,10 +135,16 @@ async function contentsOf(store: Store, commits: readonly Checkpoint[], path: Re
   for (const tree of new Set(commits.map((one) => one.tree))) {
     const entry = await store.trees.lookup(tree, path)
     found ||= entry !== null
-    if (entry?.mode === '40000') for (const { oid } of (await store.trees.files(entry.oid)).values()) blobs.add(oid)
+    if (entry?.mode === '40000') for (const oid of await contentsBelow(store, entry.oid)) blobs.add(oid)
     else if (entry) blobs.add(entry.oid)
   }
   return found ? blobs : null
+}
+
+/** What a damaged directory held cannot be told; nothing names it any more once the directory is forgotten. */
+async function contentsBelow(store: Store, tree: Oid): Promise<Oid[]> {
+  const files = await unlessDamaged(() => store.trees.files(tree), new Map<string, FileEntry>())
+  return [...files.values()].map(({ oid }) => oid)
 }
 
 async function rewrite(
@@ -146,7 +152,7 @@ async function rewrite(
   checkpoint: Checkpoint,
   { path, replaced }: { path: RelativePath; replaced: ReadonlyMap<Oid, Oid> },
 ): Promise<Oid> {
-  const tree = await without(store, checkpoint.tree, path)
+  const tree = await store.trees.without(checkpoint.tree, path)
   const beside = await rewriteBeside(store, checkpoint.beside, path)
   const record = checkpoint.record ? await rewriteRecord(store, checkpoint.record, { path, replaced }) : undefined
   // What was pruned is gone, and stays named: the history is cut there.
@@ -155,13 +161,6 @@ async function rewrite(
   const same = tree === checkpoint.tree && beside === checkpoint.beside && record === checkpoint.record
   if (same && parents.every((parent, i) => parent === checkpoint.parents[i])) return id
   return writeCheckpoint(store, tree, parents, { ...meta, beside, ...(record ? { record } : {}) }).id
-}
-
-async function without(store: Store, tree: Oid, path: RelativePath): Promise<Oid> {
-  const entry = await store.trees.lookup(tree, path)
-  if (!entry) return tree
-  const gone = entry.mode === '40000' ? [...(await store.trees.files(entry.oid, `${path}/`)).keys()] : [path]
-  return store.trees.edit(tree, new Map(gone.map((one) => [one as string, null])))
 }
 
 async function rewriteBeside(store: Store, oid: Oid, path: RelativePath): Promise<Oid> {

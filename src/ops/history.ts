@@ -2,7 +2,7 @@
 import type { Beside, Uncovered } from '../core/beside.ts'
 import { isCountedByTrees, uncoveredChanges } from '../core/beside.ts'
 import { type Checkpoint, describePrompt } from '../core/checkpoint.ts'
-import { CkptError } from '../core/errors.ts'
+import { CkptError, isDamage } from '../core/errors.ts'
 import type { SessionId } from '../core/ids.ts'
 import type { RelativePath } from '../core/paths.ts'
 import { runningTurn, type Timeline, type Turn } from '../core/timeline.ts'
@@ -73,8 +73,12 @@ export interface Chosen {
 export async function viewTurns(context: Context, refs: WorktreeRefs, chosen: readonly Chosen[]): Promise<TurnView[]> {
   const all = chosen.flatMap(({ turns }) => turns)
   if (all.length === 0) return []
-  const prompts = await promptReader(context.store, refs.notes)
-  const stats = await statTurns(context, all)
+  const unless = passingOver(context)
+  const prompts = await unless(
+    () => promptReader(context.store, refs.notes),
+    async () => null,
+  )
+  const stats = await statTurns(context, all, unless)
   const statOf = new Map(all.map((turn, i) => [turn, stats[i]!]))
   const views: TurnView[] = []
   for (const { timeline, turns } of chosen) {
@@ -82,34 +86,57 @@ export async function viewTurns(context: Context, refs: WorktreeRefs, chosen: re
     const withSteps = turns.filter((turn) => turn.steps.length > 0)
     if (withSteps.length > 0) await reader.activitySince(Math.min(...withSteps.map((turn) => turn.before.seq)))
     for (const turn of turns) {
-      const text = await prompts(turn.before.id)
+      const text = await unless(() => prompts(turn.before.id), null)
       const description = describePrompt(text, turn.before.time)
-      views.push({ turn, description, text, stat: statOf.get(turn) ?? null, ...(await stepsOf(reader, turn)) })
+      const steps = await unless(() => stepsOf(reader, turn), { stepPaths: new Map(), unclaimed: [] })
+      views.push({ turn, description, text, stat: statOf.get(turn) ?? null, ...steps })
     }
   }
   return views
 }
 
+type PassingOver = <T>(work: () => Promise<T>, otherwise: T) => Promise<T>
+
+/** What is damaged is passed over, which is said once: the other turns are told all the same. */
+export function passingOver({ warnings }: Context): PassingOver {
+  let said = false
+  return async (work, otherwise) => {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      if (!said) warnings.push('The store lacks some of what is to be told here: ckpt doctor')
+      said = true
+      return otherwise
+    }
+  }
+}
+
 const endOf = (turn: Turn): Checkpoint => turn.after ?? turn.checkpoints.at(-1)!
 
 /** Counts as `diff` of the turn gives them. Trees are counted all at once; they do not tell what lies beside them. */
-async function statTurns(context: Context, turns: readonly Turn[]): Promise<(Stat | null)[]> {
+async function statTurns(context: Context, turns: readonly Turn[], unless: PassingOver): Promise<(Stat | null)[]> {
   const stats = await statTrees(
     context.store,
     turns.map((turn) => [turn.before.tree, endOf(turn).tree]),
   )
-  for (const [i, turn] of turns.entries()) {
-    const end = endOf(turn)
-    if (!stats[i] || turn.before.beside === end.beside) continue
-    if (isCountedByTrees(await besideOf(context, turn.before), await besideOf(context, end))) continue
-    const { files } = await diffViews(context, turn.before, end, [])
-    stats[i] = {
-      files: files.length,
-      insertions: files.reduce((sum, file) => sum + file.insertions, 0),
-      deletions: files.reduce((sum, file) => sum + file.deletions, 0),
-    }
-  }
+  for (const [i, turn] of turns.entries()) stats[i] = await unless(() => statBeside(context, turn, stats[i]!), null)
   return stats
+}
+
+/** @throws CkptError DAMAGED where the trees could not be counted, or what lies beside them cannot be read */
+async function statBeside(context: Context, turn: Turn, stat: Stat | null): Promise<Stat> {
+  const end = endOf(turn)
+  if (stat === null)
+    throw new CkptError('DAMAGED', `The store lacks a part of turn ${turn.number}. Nothing was changed.`)
+  if (turn.before.beside === end.beside) return stat
+  if (isCountedByTrees(await besideOf(context, turn.before), await besideOf(context, end))) return stat
+  const { files } = await diffViews(context, turn.before, end, [])
+  return {
+    files: files.length,
+    insertions: files.reduce((sum, file) => sum + file.insertions, 0),
+    deletions: files.reduce((sum, file) => sum + file.deletions, 0),
+  }
 }
 
 /** Which paths each step of a turn changed, and which nobody's step did. */

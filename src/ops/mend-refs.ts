@@ -1,14 +1,14 @@
 /** Refs of this worktree that were cut short, lost or name what is not there, and what they are set to: where they were last moved to, or the newest that the store's objects tell of. */
-import { parseRecord, recordObjects } from '../core/boundary.ts'
+import { parseRecord } from '../core/boundary.ts'
 import { type Checkpoint, parseCheckpoint } from '../core/checkpoint.ts'
-import { isDamage } from '../core/errors.ts'
+import { unlessDamaged } from '../core/errors.ts'
 import { isOid, type Oid } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { errno } from '../env.ts'
-import { abandonedName, sessionRef } from '../git/history.ts'
+import { abandonedName, readCheckpoint, sessionRef } from '../git/history.ts'
 import { gitFailure } from '../git/process.ts'
 import { refuseUnreadable } from '../git/refs.ts'
-import { promptsTree } from '../git/side-refs.ts'
+import { promptsTree, recordedObjects } from '../git/side-refs.ts'
 import { type Store, syncDirectory } from '../git/store.ts'
 import { resetTips } from '../git/tips.ts'
 import type { FileEntry } from '../git/trees.ts'
@@ -58,17 +58,18 @@ export async function readAnyRefs(context: Context): Promise<Refs> {
   }
 }
 
-/** What it names is there; of a tree of rows that only we read, all of it. */
-async function isWhole(store: Store, ref: string, oid: Oid): Promise<boolean> {
-  try {
+/** What it names is there; of a tree of rows that only we read, all of it; of a boundary, what was undone. */
+function isWhole(store: Store, ref: string, oid: Oid): Promise<boolean> {
+  return unlessDamaged(async () => {
     if ((await store.objects.read(oid)) === null) return false
     if (ref.endsWith('/@meta')) await store.trees.files(oid)
     if (ref.startsWith('refs/notes/')) await store.trees.files(await promptsTree(store, oid))
+    if (ref.endsWith('/boundary')) {
+      const { record } = await readCheckpoint(store, oid)
+      if (record) parseRecord(await store.objects.get(record, 'blob'))
+    }
     return true
-  } catch (error) {
-    if (isDamage(error)) return false
-    throw error
-  }
+  }, false)
 }
 
 /** A file of the store that git cannot read, and reads no ref for; what it said is told elsewhere too. */
@@ -153,13 +154,11 @@ export async function readKnown({ store }: Context, whole: Refs['whole']): Promi
 
 /** A commit that cannot be read, or is no checkpoint that we would write, tells nothing. */
 async function learn(store: Store, commit: Oid, known: Known): Promise<void> {
-  try {
+  await unlessDamaged(async () => {
     const text = (await store.objects.get(commit, 'commit')).toString('utf8')
     if (text.endsWith('\n\nprompts\n')) known.prompts.push(commit)
     else if (text.includes('\nCkpt-Kind: ')) known.checkpoints.set(commit, parseCheckpoint(commit, text))
-  } catch (error) {
-    if (!isDamage(error)) throw error
-  }
+  }, undefined)
 }
 
 /** First-parent ancestors, with the tips. */
@@ -191,7 +190,7 @@ async function bestFor(context: Context, known: Known, ref: string): Promise<Oid
   const leaf = ref.slice(ref.indexOf('/', store.refPrefix.length) + 1)
   const ours = own.filter((one) => sessionRef(store, one.session, leaf) === ref).sort((a, b) => b.seq - a.seq)
   if (leaf === 'live') return liveOf(known, ref, ours)
-  if (leaf === 'boundary') return ours.find((one) => one.kind === 'safety' && one.record)?.id ?? null
+  if (leaf === 'boundary') return boundaryOf(context, known, ref, ours)
   // A safety checkpoint holds the branch that it was made on: only branches count.
   const held = reachable(known, branches(known))
   if (leaf.startsWith('abandoned/'))
@@ -212,6 +211,20 @@ const branches = (known: Known): Oid[] => tipsOf(known, (ref) => /\/(live|abando
 export function comesFromSafety(known: Known, { kind, late, parents }: Checkpoint): boolean {
   const parent = parents[0] && known.checkpoints.get(parents[0])
   return kind === 'safety' || (late === true && !!parent && comesFromSafety(known, parent))
+}
+
+/** `ours` newest first. What came before the session went on from there is pending no more. */
+async function boundaryOf(
+  { store }: Context,
+  known: Known,
+  ref: string,
+  ours: readonly Checkpoint[],
+): Promise<Oid | null> {
+  const live = known.whole.get(ref.replace(/boundary$/, 'live'))
+  const since = (live && known.checkpoints.get(live)?.seq) ?? 0
+  for (const one of ours)
+    if (one.kind === 'safety' && one.record && one.seq > since && (await isWhole(store, ref, one.id))) return one.id
+  return null
 }
 
 /** `ours` newest first. */
@@ -251,10 +264,9 @@ async function metaOf({ store }: Context, known: Known): Promise<Oid> {
     const checkpoint = known.checkpoints.get(id)
     if (!checkpoint) continue
     add(checkpoint.beside)
-    const record = checkpoint.record && (await store.objects.read(checkpoint.record))
-    if (!record) continue
-    add(checkpoint.record!)
-    for (const oid of recordObjects(parseRecord(record.bytes))) add(oid)
+    if (!checkpoint.record) continue
+    add(checkpoint.record)
+    for (const oid of await recordedObjects(store, checkpoint.record)) add(oid)
   }
   // Its directories anew: one that is there may be the damaged one.
   return store.objects.distrusting(() => store.trees.edit(store.trees.empty, needed))

@@ -2,6 +2,7 @@
 import { type Beside, formatBeside, uncoveredDirectories, uncoveredPaths } from '../core/beside.ts'
 import type { Checkpoint } from '../core/checkpoint.ts'
 import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
+import { lostContent } from '../core/lost-content.ts'
 import { ancestorsOf, type RelativePath } from '../core/paths.ts'
 import type { FileAction } from '../core/plan.ts'
 import type { PathState } from '../core/state.ts'
@@ -13,7 +14,7 @@ import type { SnapshotView } from '../snapshot/view.ts'
 import { backOut } from './back-out.ts'
 import type { Context } from './context.ts'
 import { journalEntries, notYet, removeJournal, writeJournal, writeMarker } from './journal.ts'
-import { mendFromDisk } from './mend-blobs.ts'
+import { mendObjects } from './mend-objects.ts'
 import type { Prepared } from './prepare.ts'
 import { publishCache, type Recorder, type Snapshot } from './record.ts'
 
@@ -44,17 +45,22 @@ export interface Carried {
 }
 
 /**
- * Reads from the store all that an operation rests on. What is damaged there and whole on disk is written once more.
- * @throws CkptError DAMAGED
+ * Reads from the store all that an operation rests on. What is damaged there, and whole on disk or in the user's
+ * repository, is written once more.
+ * @throws CkptError DAMAGED that names the files whose content is nowhere
  */
 async function prove(context: Context, entries: readonly ApplyEntry[]): Promise<void> {
   const { objects } = context.store
   const damaged = await objects.damaged(statesOids(entries))
   if (damaged.size === 0) return
   const before = entries.map(({ path, pre }) => [path, pre] as const)
-  await mendFromDisk(context, damaged, before)
+  await mendObjects(context, damaged, before)
   objects.syncFresh()
-  await objects.prove(damaged)
+  const lost = await objects.damaged(damaged)
+  if (lost.size === 0) return
+  const needs = (state: PathState) => state.kind === 'present' && lost.has(state.oid)
+  const paths = entries.filter(({ pre, post }) => needs(pre) || needs(post)).map(({ path }) => path)
+  throw lostContent(paths)
 }
 
 /** Everything is saved and synced before the first file is touched. @throws CkptError CONFLICT when something moved meanwhile */

@@ -18,7 +18,7 @@ import type { ObjectStore } from '../git/objects.ts'
 import { behindSymlink, fingerprint, isClosed, isStats, look, type ObjectWriter, observe } from '../snapshot/disk.ts'
 import type { SnapshotView } from '../snapshot/view.ts'
 import type { Context } from './context.ts'
-import { mendFromDisk } from './mend-blobs.ts'
+import { mendObjects } from './mend-objects.ts'
 import { mergeTexts } from './merge.ts'
 import type { Snapshot } from './record.ts'
 
@@ -81,7 +81,7 @@ export async function prepare(
       const merging = () => mergeTexts(context, request)
       const merge = await merging().catch(async (error: unknown) => {
         if (!isDamage(error)) throw error
-        await mendFromDisk(context, new Set(Object.values(request)), disk)
+        await mendObjects(context, new Set(Object.values(request)), disk)
         return merging()
       })
       merges.set(mergeKey(request), merge)

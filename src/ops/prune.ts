@@ -2,15 +2,15 @@
  * Prune: turns that are past their time go, and with them what only they needed. What stays keeps its ids: the history is
  * cut with git's own `shallow` file. Each step can be killed; the next prune goes on from there.
  */
-import { parseRecord, recordObjects } from '../core/boundary.ts'
 import type { Checkpoint } from '../core/checkpoint.ts'
-import { CkptError, reasonOf } from '../core/errors.ts'
+import { CkptError, reasonOf, unlessDamaged } from '../core/errors.ts'
 import type { Oid, SessionId } from '../core/ids.ts'
 import { type PrunedTurns, planPrune, removableTurns } from '../core/prune-plan.ts'
 import { type Turn, turnsOf } from '../core/timeline.ts'
 import { errno } from '../env.ts'
 import { abandonedAt, learnSessions, readChain, type WorktreeRefs } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
+import { recordedObjects } from '../git/side-refs.ts'
 import type { Store } from '../git/store.ts'
 import type { FileEntry } from '../git/trees.ts'
 import { sweepUnsynced } from '../git/unsynced.ts'
@@ -271,7 +271,7 @@ async function sideEdits({ context, refs }: WorktreePlan, kept: ReadonlyMap<Oid,
     add(beside)
     if (!record) continue
     add(record)
-    for (const oid of recordObjects(parseRecord(await store.objects.get(record, 'blob')))) add(oid)
+    for (const oid of await recordedObjects(store, record)) add(oid)
   }
   const edits: RefEdit[] = []
   const meta = await store.trees.edit(store.trees.empty, needed)
@@ -327,6 +327,8 @@ async function estimate({ store }: Context, plans: readonly WorktreePlan[]): Pro
   }
   if (removed.length === 0) return 0
   const input = `${[...new Set(removed)].join('\n')}\n${[...new Set(kept)].map((oid) => `^${oid}`).join('\n')}\n`
-  const out = await store.git(['rev-list', '--objects', '--disk-usage', '--stdin'], { input })
+  const args = ['rev-list', '--objects', '--disk-usage', '--stdin']
+  // What is lost cannot be counted; the turns that need it go all the same.
+  const out = await unlessDamaged(() => store.git(args, { input }), Buffer.from('0'))
   return Number(out.toString('latin1').trim())
 }

@@ -2,7 +2,7 @@
 import { type Beside, parseBeside } from '../core/beside.ts'
 import { refuseCancelled } from '../core/cancel.ts'
 import type { Checkpoint, CheckpointMeta } from '../core/checkpoint.ts'
-import { isDamage } from '../core/errors.ts'
+import { isDamage, unlessDamaged } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { readCheckpoint, type WorktreeRefs, writeCheckpoint } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
@@ -26,6 +26,8 @@ export interface SnapshotOptions {
   deadline?: number
   /** False: nothing is remembered for the next scan (a command that writes nothing). */
   publish?: boolean
+  /** Every file is read, and written again: what the store has of it may be damaged. */
+  anew?: boolean
 }
 
 /** Scans the worktree. @throws CkptError when git or the store fails */
@@ -44,7 +46,7 @@ export async function takeSnapshot(
   const limits = { ...config.snapshot, deadline: Math.max(1, deadline) }
   const last = cache ? null : ((await newestCheckpoint(context, await refs))?.tree ?? null)
   const nothing = { worktree, store, limits, cache: null, lastTree: null, headTree: null, anew: true }
-  let anew = last !== null && !(await isReadable(store, last))
+  let anew = options.anew || (last !== null && !(await isReadable(store, last)))
   const fromNothing = () => store.objects.distrusting(() => capture(env, nothing))
   const goingOn = async () =>
     capture(env, {
@@ -76,14 +78,7 @@ export async function whileOrAfter<T>(scanning: Promise<unknown>, read: () => Pr
   }
 }
 
-async function isReadable(store: Store, tree: Oid): Promise<boolean> {
-  try {
-    return await store.objects.has(tree)
-  } catch (error) {
-    if (isDamage(error)) return false
-    throw error
-  }
-}
+const isReadable = (store: Store, tree: Oid): Promise<boolean> => unlessDamaged(() => store.objects.has(tree), false)
 
 /** Makes a scan's cache the one that the next scan goes on from. */
 export function publishCache(context: Context, cache: SnapshotCache, mode: 'fast' | 'scan'): void {

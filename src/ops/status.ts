@@ -6,7 +6,7 @@ import { type Env, lstatIfThere } from '../env.ts'
 import { latestSession } from '../git/history.ts'
 import { type HeadState, hasUncommittedChanges } from '../git/repository.ts'
 import { type Context, headOf } from './context.ts'
-import { listSessions, type SessionView, unfinished } from './history.ts'
+import { listSessions, passingOver, type SessionView, unfinished } from './history.ts'
 import { type HookError, lastHookError, stateLog } from './hook-log.ts'
 import { besideOf, newestCheckpoint } from './record.ts'
 import { readRefs } from './sessions.ts'
@@ -42,7 +42,7 @@ export async function status(context: Context): Promise<StatusResult> {
     repository ? hasUncommittedChanges(env, repository) : false,
   ])
   const newest = context.exists ? await newestCheckpoint(context, refs) : null
-  const beside = newest ? await besideOf(context, newest) : null
+  const beside = newest ? await passingOver(context)(() => besideOf(context, newest), null) : null
   const pending = sessions
     .filter((view) => view.timeline.boundary !== null)
     .sort((a, b) => (b.timeline.boundaryCheckpoint?.seq ?? 0) - (a.timeline.boundaryCheckpoint?.seq ?? 0))

@@ -1,13 +1,14 @@
 /** Verify, the bytes: every loose object, every pack and its index, and everything that a ref reaches. Writes nothing. */
 import { createHash } from 'node:crypto'
 import { inflateSync } from 'node:zlib'
-import { CkptError } from '../core/errors.ts'
+import { CkptError, isDamage } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
 import { refuseUnreadable } from '../git/refs.ts'
 import type { Store } from '../git/store.ts'
 import { unsyncedPacks } from '../git/unsynced.ts'
 import type { Context } from './context.ts'
+import { describeLost, findLost } from './lost.ts'
 
 const failed = (bad: readonly string[]) => new CkptError('VERIFY_FAILED', bad.slice(0, 20).join(', '))
 
@@ -15,18 +16,44 @@ type Reachable = Pick<Store, 'git' | 'objects'>
 
 /** Reads and hashes everything that a ref reaches. @throws CkptError VERIFY_FAILED, DAMAGED */
 export async function verifyReachable(env: Env, store: Reachable): Promise<number> {
-  const out = await store.git(['rev-list', '--objects', '--no-object-names', '--all'])
-  const oids = out
-    .toString('latin1')
-    .split('\n')
-    .filter((line) => line !== '') as Oid[]
+  const oids = await reachableOids(store)
   await readAll(env, store, oids)
   return oids.length
 }
 
+/** The same for a store of ours, whose checkpoints tell what each object is of. @throws CkptError VERIFY_FAILED, DAMAGED */
+export async function verifyObjects(context: Context): Promise<number> {
+  const { env, store } = context
+  let ended: unknown = null
+  const oids = await reachableOids(store).catch((error: unknown) => {
+    if (!isDamage(error)) throw error
+    ended = error
+    return []
+  })
+  const damaged = await damagedObjects(env, store, oids)
+  if (ended === null && damaged.size === 0) return oids.length
+  const lost = await findLost(context, damaged)
+  if (lost.length === 0) throw ended
+  throw failed(lost.map((one) => `${one.oid} ${one.said} (${describeLost(one)})`))
+}
+
+async function reachableOids(store: Reachable): Promise<Oid[]> {
+  const out = await store.git(['rev-list', '--objects', '--no-object-names', '--all'])
+  return out
+    .toString('latin1')
+    .split('\n')
+    .filter((line) => line !== '') as Oid[]
+}
+
 /** @throws CkptError VERIFY_FAILED that names what is missing or damaged */
 export async function readAll(env: Env, store: Reachable, oids: readonly Oid[]): Promise<void> {
-  const bad: string[] = []
+  const damaged = await damagedObjects(env, store, oids)
+  if (damaged.size > 0) throw failed([...damaged].map(([oid, said]) => `${oid} ${said}`))
+}
+
+/** What is wrong with each that is not whole. */
+export async function damagedObjects(env: Env, store: Reachable, oids: readonly Oid[]): Promise<Map<Oid, string>> {
+  const bad = new Map<Oid, string>()
   for (let at = 0; at < oids.length; at += 256) {
     await env.progress(`verifying: ${at} of ${oids.length} objects`)
     const some = oids.slice(at, at + 256)
@@ -34,10 +61,10 @@ export async function readAll(env: Env, store: Reachable, oids: readonly Oid[]):
     // A reader that met a damaged object ends, and takes its other questions with it: they are asked one by one.
     for (const [i, oid] of some.entries()) {
       const said = found[i] === 'cannot be read' ? await proof(store, oid) : found[i]
-      if (said) bad.push(`${oid} ${said}`)
+      if (said) bad.set(oid, said)
     }
   }
-  if (bad.length > 0) throw failed(bad)
+  return bad
 }
 
 async function proof({ objects }: Reachable, oid: Oid): Promise<string | null> {
@@ -51,31 +78,38 @@ async function proof({ objects }: Reachable, oid: Oid): Promise<string | null> {
   }
 }
 
-/** Every loose object, needed or not: its stream is whole, and holds what its name says. */
-export function verifyLoose({ env, store }: Context): number {
+/** Every loose object, needed or not: its stream is whole, and holds what its name says. @throws CkptError VERIFY_FAILED */
+export function verifyLoose(context: Context): number {
+  const { count, damaged } = readLoose(context)
+  if (damaged.size > 0) throw failed([...damaged].map(([oid, said]) => `${oid} ${said}`))
+  return count
+}
+
+/** How many loose objects there are, and what is wrong with each that is not whole. */
+export function readLoose({ env, store }: Context): { count: number; damaged: Map<Oid, string> } {
   const { files } = env
   const directory = `${store.gitDir}/objects`
-  const bad: string[] = []
+  const damaged = new Map<Oid, string>()
   let count = 0
   for (const fan of files.readdirSync(directory)) {
     if (!/^[0-9a-f]{2}$/.test(fan)) continue
     for (const name of files.readdirSync(`${directory}/${fan}`)) {
       if (!/^[0-9a-f]{38,62}$/.test(name)) continue
+      const oid = `${fan}${name}` as Oid
       let packed: Buffer
       try {
         packed = files.readFileSync(`${directory}/${fan}/${name}`)
       } catch (error) {
         if (errno(error) === 'ENOENT') continue // packed meanwhile
-        bad.push(`${fan}${name} cannot be read`)
+        damaged.set(oid, 'cannot be read')
         continue
       }
       count++
-      const said = looseProof(packed, { oid: `${fan}${name}`, hash: store.objects.hash })
-      if (said) bad.push(`${fan}${name} ${said}`)
+      const said = looseProof(packed, { oid, hash: store.objects.hash })
+      if (said) damaged.set(oid, said)
     }
   }
-  if (bad.length > 0) throw failed(bad)
-  return count
+  return { count, damaged }
 }
 
 function looseProof(packed: Buffer, { oid, hash }: { oid: string; hash: string }): string | null {

@@ -8,7 +8,7 @@ import { holderState, readHolder } from './lock.ts'
 import { readReplaced } from './replaced.ts'
 import { unfinishedOperations } from './unfinished.ts'
 import type { CommitCoverage } from './verify-commits.ts'
-import { verifyDurable, verifyLoose, verifyPacks, verifyReachable } from './verify-objects.ts'
+import { verifyDurable, verifyLoose, verifyObjects, verifyPacks } from './verify-objects.ts'
 import { type TimelineResult, verifyBoundaries, verifyChains, verifyTips } from './verify-timeline.ts'
 
 export interface Check {
@@ -43,7 +43,7 @@ const failed = (why: string) => new CkptError('VERIFY_FAILED', why)
 
 /** @throws CkptError NOT_FOUND, USAGE when `ref` or `bundle` is nothing that can be looked at */
 export async function verify(context: Context, options: VerifyOptions = {}): Promise<VerifyResult> {
-  const { env, store, place, warnings } = context
+  const { env, place, warnings } = context
   const { bundle, ref } = options
   if (bundle !== undefined) (await import('./bundle-file.ts')).requireFile(env, bundle)
   const checks: Check[] = []
@@ -62,7 +62,7 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   if (context.exists) {
     await whileAtWork(context)
     await check('unfinished', async () => verifyUnfinished(context))
-    await check('objects', async () => `${await verifyReachable(env, store)} objects read and hashed`)
+    await check('objects', async () => `${await verifyObjects(context)} objects read and hashed`)
     await check('loose', async () => `${verifyLoose(context)} loose objects whole`)
     await check('packs', async () => `${verifyPacks(context)} packs whole`)
     await check('timeline', async () => {

@@ -32,6 +32,7 @@ test('damaged store: what reads', () => {
       3  <time>  damaged       tidy up
       2  <time>  1 file +1 -1  change a
       1  <time>  1 file +1 -0  write a plan
+    ! ckpt: The store lacks some of what is to be told here: ckpt doctor
 
     $ ckpt list --sessions
     s    3 turns  idle
@@ -40,18 +41,21 @@ test('damaged store: what reads', () => {
     s    3  <time>  damaged       tidy up
     s    2  <time>  1 file +1 -1  change a
     s    1  <time>  1 file +1 -0  write a plan
+    ! ckpt: The store lacks some of what is to be told here: ckpt doctor
 
     $ ckpt log
     Session s
       3  <time>  damaged       tidy up
       2  <time>  1 file +1 -1  change a
       1  <time>  1 file +1 -0  write a plan
+    ! ckpt: The store lacks some of what is to be told here: ckpt doctor
 
     $ ckpt log --graph
     Session s
     *   3  <time>  damaged       tidy up
     *   2  <time>  1 file +1 -1  change a
     *   1  <time>  1 file +1 -0  write a plan
+    ! ckpt: The store lacks some of what is to be told here: ckpt doctor
 
     $ ckpt show 2
     Turn 2 of session s
@@ -81,14 +85,14 @@ test('damaged store: what reads', () => {
 
     $ ckpt verify
     ok   unfinished  no operation was cut short
-    bad  objects     git rev-list failed (exit 128): fatal: bad tree object <id>. Nothing was changed.
+    bad  objects     <id> is missing (the list of all files after turn 3 of session s)
     ok   loose       <n> loose objects whole
     ok   packs       0 packs whole
     ok   timeline    6 checkpoints, every chain whole
     ok   boundary    none is pending
     ok   refs        3 are where they were last moved to
     ok   durable     no object is borrowed
-    ! ckpt: objects: git rev-list failed (exit 128): fatal: bad tree object <id>. Nothing was changed.
+    ! ckpt: objects: <id> is missing (the list of all files after turn 3 of session s)
     !   → ckpt doctor   (what can be mended, and how)
     exit 7
 
@@ -100,12 +104,13 @@ test('damaged store: what reads', () => {
     ok   journal     no operation was cut short
     ok   boundary    the git hooks read what is pending
     ok   history     each chain of checkpoints is whole
+    bad  objects     the list of all files after turn 3 of session s is missing  → ckpt doctor --fix
     ok   store       writable
-    bad  checkpoint  The store lacks tree <id>. Nothing was changed.  → ckpt verify names all that is missing; to begin anew beside it: mv <root>/.git/ckpt <root>/.git/ckpt.damaged
+    bad  checkpoint  The store lacks tree <id>. Nothing was changed.  → ckpt doctor --fix
     ok   coverage    no left-out file looks like a secret or a database
     ok   durable     no object is borrowed
     ok   hooks       the git hooks are not installed (ckpt hooks install)
-    ! ckpt: checkpoint: The store lacks tree <id>. Nothing was changed.
+    ! ckpt: objects: the list of all files after turn 3 of session s is missing; checkpoint: The store lacks tree <id>. Nothing was changed.
     exit 7
 
     $ ckpt hooks status
@@ -247,9 +252,9 @@ test('damaged store: what writes', () => {
     exit 7
 
     $ ckpt prune --dry-run --keep 1
-    ! ckpt: git rev-list failed (exit 128): fatal: bad object <id>. Nothing was changed.
-    !   → ckpt verify
-    exit 7
+    Would remove 2 turns, <size>; 1 kept.
+      turn 1 of s
+      turn 2 of s
 
     $ ckpt forget a.txt
     $ ckpt forget nowhere.txt
