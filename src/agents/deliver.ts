@@ -2,8 +2,8 @@
 import { CkptError } from '../core/errors.ts'
 import type { SessionId } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
-import { type Env, lstatIfThere, statIfThere } from '../env.ts'
-import { findRepository } from '../git/repository.ts'
+import { type Env, statIfThere } from '../env.ts'
+import { commonDirOf } from '../git/repository.ts'
 import { BEHIND } from '../ops/commit.ts'
 import { type Context, closeContext, openContext } from '../ops/context.ts'
 import { leftBehind } from '../ops/handed.ts'
@@ -11,7 +11,7 @@ import { type Marker, type MarkResult, mark } from '../ops/mark.ts'
 import { leaveMarker, waitingMarkers } from '../ops/marker-files.ts'
 import { hasRunningTurn, readRefs } from '../ops/sessions.ts'
 import { type Undone, undoneIn } from '../ops/undone.ts'
-import { worktreePath } from '../ops/worktree-path.ts'
+import { liesWithin, worktreePath } from '../ops/worktree-path.ts'
 import type { Agent, Heard } from './agent.ts'
 import { forkedFrom, readNotes, remember, rootOf } from './notes.ts'
 import { undoneLine } from './tell-undone.ts'
@@ -136,7 +136,7 @@ async function open(env: Env, cwd: string, create: boolean): Promise<Context | n
   } catch (error) {
     if (!(error instanceof CkptError)) throw error
     // An agent at work in `/` or in a home directory: like any directory that nobody asked to be recorded.
-    const nobodyAsked = error.code === 'BAD_ROOT' && (await repositoryOf(env, cwd)) === null
+    const nobodyAsked = error.code === 'BAD_ROOT' && (await commonDirOf(env, cwd)) === null
     if (error.code === 'NOT_INITIALIZED' || nobodyAsked) return null
     throw error
   }
@@ -214,18 +214,9 @@ async function placeOf(env: Env, { cwd, project }: Heard): Promise<string> {
   const here = cwd?.startsWith('/') ? nearest(env, cwd) : env.cwd
   if (project === undefined || !project.startsWith('/') || project === here) return here
   const home = nearest(env, project)
-  if (isWithinRepository(env, { here, home })) return here
-  const [its, ours] = await Promise.all([repositoryOf(env, here), repositoryOf(env, home)])
+  if (env.files.existsSync(`${home}/.git`) && liesWithin(env, here, home)) return here
+  const [its, ours] = await Promise.all([commonDirOf(env, here), commonDirOf(env, home)])
   return its !== null && its === ours ? here : home
-}
-
-/** Whether a directory lies in another with no repository of its own in between, as far as can be seen without git. */
-function isWithinRepository({ files }: Env, { here, home }: { here: string; home: string }): boolean {
-  for (let at = here; at.length >= home.length; at = at.slice(0, at.lastIndexOf('/'))) {
-    if (at === home) return files.existsSync(`${home}/.git`)
-    if (lstatIfThere(files, `${at}/.git`)) return false
-  }
-  return false
 }
 
 /**
@@ -243,15 +234,6 @@ async function refuseElsewhere(context: Context, { cwd, project, markers }: Hear
     'BAD_ROOT',
     `${printable(home)} is gone, and session ${printable(unknown.session)} was never at work in ${context.worktree.root}. Nothing was recorded.`,
   )
-}
-
-async function repositoryOf(env: Env, directory: string): Promise<string | null> {
-  try {
-    return (await findRepository(env, directory))?.commonDir ?? null
-  } catch (error) {
-    if (error instanceof CkptError && error.code === 'BAD_ROOT') return null
-    throw error
-  }
 }
 
 /** The directory itself, or what is left above it when it was removed; where nothing is left, the hook's own directory. */

@@ -2,13 +2,16 @@
  * Watches an agent's own records while a daemon runs: a turn whose hooks did not run is recorded as soon as it is written
  * down. The records are only read.
  */
+import { basename, dirname } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { FSWatcher } from 'chokidar'
 import type { SessionId } from '../core/ids.ts'
 import { type Env, statIfThere } from '../env.ts'
+import { commonDirOf } from '../git/repository.ts'
 import type { Context } from '../ops/context.ts'
 import { type Marker, mark } from '../ops/mark.ts'
 import { timelineOf, turnKnownBy } from '../ops/said.ts'
+import { liesWithin } from '../ops/worktree-path.ts'
 import type { Agent, SaidPrompt, TranscriptReader, Transcripts } from './agent.ts'
 import { markerId } from './payload.ts'
 import { GrowingFile } from './transcript.ts'
@@ -48,6 +51,8 @@ export class TranscriptWatch {
   readonly #due = new Map<string, NodeJS.Timeout>()
   /** What is settled, by the marker of the prompt: it is not looked at again. */
   readonly #settled = new Map<string, 'begun' | 'ended'>()
+  /** By transcript and directory: whether what was said there is this worktree's. */
+  readonly #own = new Map<string, boolean>()
   /** Turns that no hook told of. */
   readonly #ours = new Set<string>()
 
@@ -128,13 +133,35 @@ export class TranscriptWatch {
 
   /** What was added to a transcript since the last look, and all prompts of this worktree in what was read of it. */
   async #read(path: string): Promise<readonly SaidPrompt[]> {
-    const { root } = this.#options
     const { reader, file } = this.#files.get(path) ?? this.#follow(path, 0)
     for (let lines = file.next(); lines !== null && !this.#stopped; lines = file.next()) {
       reader.add(lines)
       await setImmediate() // hooks are waiting
     }
-    return reader.prompts.filter(({ cwd }) => cwd === null || cwd === root || cwd.startsWith(`${root}/`))
+    const ours: SaidPrompt[] = []
+    for (const prompt of reader.prompts) if (await this.#isOurs(path, reader.prompts, prompt.cwd)) ours.push(prompt)
+    return ours
+  }
+
+  /**
+   * As hooks have it: an agent is followed into another worktree of the same repository, where its turns are that one's,
+   * and not into another repository that lies inside. Told once for a directory, for that may be gone later.
+   */
+  async #isOurs(path: string, prompts: readonly SaidPrompt[], at: string | null): Promise<boolean> {
+    const { agent, root } = this.#options
+    const cwd = at ?? prompts.find((one) => one.cwd !== null)?.cwd ?? root
+    const told = `${path}\n${cwd}`
+    const known = this.#own.get(told)
+    if (known !== undefined) return known
+    const isThere = statIfThere(this.#env.files, cwd)?.isDirectory() === true
+    let isOurs = isThere && liesWithin(this.#env, cwd, root)
+    if (isThere && !isOurs && cwd.startsWith(`${root}/`)) {
+      // Its directory is named after where the conversation began.
+      const began = basename(dirname(path)) === agent.transcripts.prefix(root)
+      isOurs = began && (await commonDirOf(this.#env, cwd)) !== (await commonDirOf(this.#env, root))
+    }
+    this.#own.set(told, isOurs)
+    return isOurs
   }
 
   async #look(path: string): Promise<void> {

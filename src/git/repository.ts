@@ -94,6 +94,16 @@ function dotGitAbove(env: Env, cwd: string): string | null {
   }
 }
 
+/** Which repository a directory is of; null where that is none, or one that cannot be worked in. */
+export async function commonDirOf(env: Env, directory: string): Promise<string | null> {
+  try {
+    return (await findRepository(env, directory))?.commonDir ?? null
+  } catch (error) {
+    if (error instanceof CkptError && error.code === 'BAD_ROOT') return null
+    throw error
+  }
+}
+
 export async function readHead(env: Env, repository: Repository): Promise<HeadState> {
   const { root } = repository
   const [symbolic, objects] = await Promise.all([

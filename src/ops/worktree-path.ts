@@ -1,6 +1,6 @@
 /** From a path as somebody wrote it to a path of the worktree. */
 import { pathFromText, type RelativePath } from '../core/paths.ts'
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, lstatIfThere } from '../env.ts'
 import type { Context } from './context.ts'
 
 /**
@@ -19,6 +19,15 @@ export function worktreePath({ env, worktree }: Context, absolute: string): Rela
     path === root ? '' : path.startsWith(`${root}/`) ? pathFromText(path.slice(root.length + 1)) : null
   // A link from outside is followed whole; a directory that gave way to a link is still named by what was in it.
   return inside(followed(env, written)) ?? inside(followed(env, `${written}/`)) ?? inside(written)
+}
+
+/** Whether a directory lies in another with no repository, and no worktree, of its own in between; told without git. */
+export function liesWithin({ files }: Env, directory: string, root: string): boolean {
+  for (let at = directory; at.length >= root.length; at = at.slice(0, at.lastIndexOf('/'))) {
+    if (at === root) return true
+    if (lstatIfThere(files, `${at}/.git`)) return false
+  }
+  return false
 }
 
 /** What lies in front of the last slash with its links followed, as far as it is there. */

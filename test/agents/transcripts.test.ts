@@ -319,6 +319,53 @@ test('a prompt far behind the beginning of a new transcript is seen', async () =
   await expect.poll(() => seen, { timeout: 20_000 }).toBe(2)
 })
 
+test('a conversation at work in another worktree or repository that lies inside is not this one’s', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n', '.gitignore': 'in-*/\n' })
+  scratch.git('worktree', 'add', '-q', scratch.at('in-worktree'))
+  fs.mkdirSync(scratch.at('in-repository/below'), { recursive: true })
+  scratch.git('init', '-q', scratch.at('in-repository'))
+  fs.mkdirSync(scratch.at('sub'))
+  const slug = (at: string) => at.replaceAll(/[^A-Za-z0-9]/g, '-')
+  const projects = path.join(scratch.home, '.claude/projects')
+  const agent = (await findAgent('claude'))!
+  fs.mkdirSync(projects, { recursive: true })
+  const said: string[] = []
+  const watch = new TranscriptWatch(
+    { ...realEnv(), home: scratch.home, vars: scratch.vars },
+    {
+      agent: { ...agent, transcripts: agent.transcripts! },
+      root: scratch.root,
+      inTurn: async () => {
+        said.push(now)
+      },
+      log: (...told) => expect.fail(JSON.stringify(told)),
+    },
+  )
+  await watch.start()
+  onTestFinished(() => watch.stop())
+  let now = ''
+  /** A conversation that began in one directory, and prompts in another. */
+  const converse = async (began: string, at: string) => {
+    now = `${began} ${at}`
+    const directory = path.join(projects, slug(scratch.at(began)))
+    fs.mkdirSync(directory, { recursive: true })
+    const lines = newLines(scratch).map((line) => {
+      const { promptId, ...more } = JSON.parse(line)
+      return JSON.stringify({ ...more, ...(promptId ? { promptId: `${now} ${promptId}` } : {}), cwd: scratch.at(at) })
+    })
+    fs.writeFileSync(path.join(directory, `${Math.random()}.jsonl`), `${lines.join('\n')}\n`)
+    await new Promise((resolve) => setTimeout(resolve, 700))
+  }
+  await converse('in-worktree', 'in-worktree')
+  await converse('in-repository', 'in-repository/below')
+  await converse('', 'in-worktree') // its turns there are that worktree's
+  await converse('gone', 'gone')
+  expect(said).toEqual([])
+  await converse('sub', 'sub')
+  await converse('', 'in-repository/below') // what it does there is not seen, but the turn is this one's
+  await expect.poll(() => [...new Set(said)], { timeout: 20_000 }).toEqual(['sub sub', ' in-repository/below'])
+})
+
 test('watch.transcripts: false leaves them alone', async () => {
   const scratch = new Scratch().init()
   fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
