@@ -79,6 +79,7 @@ export async function deliver(env: Env, delivery: Delivery): Promise<void> {
       const over = heard.ended !== undefined && !(await mayRun(context, heard.ended))
       const result = over ? null : await record(bounded, progress.open[0], arrived)
       if (result) delivery.recorded?.(context, result)
+      if (!result || progress.open[0].event === 'stop') await recordAtHome(bounded, delivery, progress.open[0])
       progress.open = progress.open.slice(1)
       if (undone && result && result.abandoned.length > 0) progress.told = undoneLine(undone)
     }
@@ -160,6 +161,30 @@ async function record(context: Context, marker: Marker, arrived: number): Promis
     // A step or an end in a session whose first prompt was not heard: nothing to add it to.
     if (error instanceof CkptError && error.code === 'NOT_FOUND' && marker.event !== 'prompt') return null
     throw error
+  }
+}
+
+/**
+ * An agent that went into another worktree in the middle of a turn: the turn that it began in its own ends too, and so does
+ * the tool call that led there. What it does in the other one is a turn of that worktree.
+ */
+async function recordAtHome(
+  { env, place, config }: Context,
+  { agent, heard, arrived }: Delivery,
+  { marker: id }: Marker,
+): Promise<void> {
+  const told = heard.markers[0]
+  if (heard.markers.length !== 1 || !told || told.event === 'prompt' || !heard.project?.startsWith('/')) return
+  if (liesWithin(env, heard.cwd ?? env.cwd, heard.project)) return
+  const home = await open(env, nearest(env, heard.project), false)
+  if (!home) return
+  try {
+    if (home.place.worktreeId === place.worktreeId || home.place.directory !== place.directory) return
+    const [marker] = complete(home, agent, heard, [{ ...told, marker: id! }])
+    const limited = { ...home, config: { ...home.config, snapshot: config.snapshot } }
+    if (marker) await record(limited, marker.event === 'stop' ? { ...marker, onlyRunning: true } : marker, arrived)
+  } finally {
+    closeContext(home)
   }
 }
 

@@ -14,6 +14,7 @@ import { isHeld, withLock } from './lock.ts'
 import { waitingMarkers } from './marker-files.ts'
 import { claimWorktreeId, describeWorktree, findWorktree, placeStore } from './place.ts'
 import { recover } from './recover.ts'
+import { liesWithin } from './worktree-path.ts'
 
 export interface Context {
   env: Env
@@ -65,7 +66,7 @@ export interface OpenOptions {
 /** @throws CkptError BAD_ROOT, NOT_INITIALIZED, CONFIG */
 export async function openContext(env: Env, cwd: string, options: OpenOptions = {}): Promise<Context> {
   const held = env.held as HeldWorktree | undefined
-  if (held && (cwd === held.root || cwd.startsWith(`${held.root}/`))) return held.context(env)
+  if (held && liesWithin(env, cwd, held.root)) return held.context(env)
   const outcome = options.reading ? 'Nothing was read.' : 'Nothing was recorded.'
   const found = await findWorktree(env, cwd, outcome)
   // Without a word of configuration the root itself is checked first: a bad root wins over a bad file.

@@ -8,6 +8,7 @@ import { react, sessionState } from '../core/machine.ts'
 import { runningTurn, type Timeline, type Turn } from '../core/timeline.ts'
 import { findByMarker, findPrompt, type WorktreeRefs } from '../git/history.ts'
 import { type Context, headOf, locked } from './context.ts'
+import { announcedElsewhere } from './elsewhere.ts'
 import { markLate, markPrompt, markStep, markStop } from './mark-events.ts'
 import { besideOf, Recorder, type Snapshot, whileScanning } from './record.ts'
 import type { Scene } from './scene.ts'
@@ -131,7 +132,8 @@ export async function recordMarker(context: Context, told: Marker, recording: Re
   const overtaken = isOvertaken(timeline, given)
   if (given.event === 'stop' && given.onlyRunning && (state !== 'running' || overtaken))
     return { ...NOTHING, ms: passed(), abandoned: [], warnings: context.warnings }
-  const marker = state === 'idle' && !overtaken ? await openingUnheard(context, timeline, given) : given
+  const marker =
+    (state === 'idle' || state === 'none') && !overtaken ? await openingUnheard(context, timeline, given) : given
   const first = marker.event === 'prompt' && !refs.sessions.get(marker.session)
   const event = marker.event === 'step' && marker.start ? 'step-start' : marker.event
   const { actions } = react(state, event)
@@ -171,12 +173,17 @@ export async function recordMarker(context: Context, told: Marker, recording: Re
 }
 
 /**
- * A tool call that begins in a turn nobody announced (its prompt's hook was killed, or the agent went on by itself) opens
- * that turn: the state before the call is the state before the turn.
+ * A tool call that begins in a turn nobody announced here (its prompt's hook was killed, the agent went on by itself, or
+ * came from another worktree of the repository) opens that turn: the state before the call is the state before the turn.
  */
-async function openingUnheard({ store }: Context, timeline: Timeline, marker: Marker): Promise<Marker> {
+async function openingUnheard(context: Context, timeline: Timeline, marker: Marker): Promise<Marker> {
+  const { store } = context
   if (marker.event !== 'step' || !marker.start || marker.turn === undefined || marker.late) return marker
   const { session, turn } = marker
+  if (timeline.turns.length === 0) {
+    const announced = await announcedElsewhere(context, session, turn)
+    return announced ? { event: 'prompt', session, marker: turn, ...announced } : marker
+  }
   const announced = timeline.turns.at(-1)?.before.marker !== undefined
   if (!announced || (await findByMarker(store, turn))) return marker
   return { event: 'prompt', session, marker: turn, ...(timeline.agent === null ? {} : { agent: timeline.agent }) }

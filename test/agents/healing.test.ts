@@ -1,9 +1,11 @@
 // The turn machine heals itself: what agents leave out, send twice, or send late. Payloads here are hand-written.
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
+import path from 'node:path'
 import { expect, test } from 'vitest'
 import { hook, hookLog, storeOf } from '../support/agents.ts'
 import { claude, turnsOf } from '../support/claude-session.ts'
+import { startDaemon } from '../support/daemon.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
 test("a missing end: the next prompt closes the turn as interrupted, a session's end too", async () => {
@@ -247,4 +249,62 @@ test('what is remembered between payloads is only a hint: damaged, it is nothing
   await one.prompt('p2')
   expect(turnsOf(scratch)).toHaveLength(2)
   expect(hookLog(scratch)).toEqual([])
+})
+
+test('a turn that goes on in another worktree of the repository is one of both, with a daemon and without', async () => {
+  for (const daemon of [false, true]) {
+    const scratch = new Scratch().init({ 'a.txt': 'a\n', 'b.txt': 'b\n', '.gitignore': 'in/\n' })
+    fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+    fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'watch:\n  start: never\n')
+    if (daemon) startDaemon(scratch)
+    const inner = scratch.at('in')
+    const vars = { CLAUDE_PROJECT_DIR: scratch.root }
+    const say = async (cwd: string, hook_event_name: string, more: Json = {}) => {
+      const payload = { session_id: 'A', cwd, hook_event_name, prompt_id: 'p1', ...more }
+      const line = [path.resolve('bin/ckpt-hook'), 'claude']
+      execFileSync(line[0]!, line.slice(1), {
+        cwd: scratch.root,
+        env: { ...scratch.vars, ...vars },
+        input: JSON.stringify(payload),
+      })
+    }
+    const call = (tool_use_id: string) => ({ tool_name: 'Bash', tool_use_id, tool_input: { command: 'x' } })
+    await say(scratch.root, 'UserPromptSubmit', { prompt: 'in both' })
+    await say(scratch.root, 'PreToolUse', call('t1'))
+    scratch.write({ 'a.txt': 'by the agent\n' })
+    scratch.git('worktree', 'add', '-q', inner)
+    await say(inner, 'PostToolUse', call('t1')) // its shell ended there
+    await say(inner, 'PreToolUse', call('t2'))
+    scratch.write({ 'in/b.txt': 'by the agent\n' })
+    await say(inner, 'PostToolUse', call('t2'))
+    await say(inner, 'Stop')
+    const there = (...args: string[]) => JSON.parse(scratch.run([...args, '--json'], { cwd: inner }).stdout)
+    const told = ({ turns }: Json) => turns.map((one: Json) => [one.n, one.prompt, one.status])
+    expect(told(scratch.ckpt('list'))).toEqual([[1, 'in both', 'completed']])
+    expect(told(there('list'))).toEqual([[1, 'in both', 'completed']])
+    expect(scratch.ckpt('show', '1').turn.steps).toMatchObject([{ tool: 'Bash', paths: ['a.txt'] }])
+    there('undo')
+    expect([scratch.read('a.txt'), scratch.read('in/b.txt')]).toEqual(['by the agent\n', 'b\n'])
+    scratch.ckpt('undo')
+    expect(scratch.read('a.txt')).toBe('a\n')
+  }
+})
+
+test('a directory inside is recorded in its own repository, with a daemon around it and without', async () => {
+  for (const daemon of [false, true]) {
+    const scratch = new Scratch().init({ 'a.txt': 'a\n', '.gitignore': 'in/\n' })
+    if (daemon) startDaemon(scratch)
+    scratch.git('init', '-q', scratch.at('in'))
+    await hook(scratch, 'codex', {
+      session_id: 'A',
+      turn_id: 'p1',
+      cwd: scratch.at('in'),
+      hook_event_name: 'UserPromptSubmit',
+      prompt: 'inside',
+    })
+    expect(scratch.ckpt('list', '--sessions').sessions).toEqual([])
+    const inside = scratch.run(['list', '--json'], { cwd: scratch.at('in') })
+    expect(JSON.parse(inside.stdout).turns).toMatchObject([{ n: 1, prompt: 'inside' }])
+    scratch.run(['daemon', 'stop'], { cwd: scratch.at('in') })
+  }
 })
