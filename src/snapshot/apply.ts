@@ -159,7 +159,7 @@ function openAbove(env: Env, root: string, path: string, { opened }: ApplyResult
 /** Back to their modes, but for those that have another one by now. */
 function closeOpened(env: Env, root: string, { opened }: ApplyResult): void {
   for (const [directory, mode] of [...opened].reverse()) {
-    const stats = look(env, root, directory)
+    const stats = behindSymlink(env, root, directory) ? null : look(env, root, directory)
     if (isStats(stats) && stats.isDirectory() && permissions(stats) === (mode | 0o700))
       env.files.chmodSync(native(root, directory), mode)
   }
@@ -233,7 +233,7 @@ async function applyOne(env: Env, input: ApplyInput, { entry, number, result, be
   const at = native(root, path)
   openAbove(env, root, path, result)
   if (path.endsWith('/')) {
-    applyDirectory(env, root, entry, result)
+    applyDirectory(env, input, entry, result)
     return
   }
   if (post.kind === 'absent') {
@@ -264,23 +264,23 @@ async function applyOne(env: Env, input: ApplyInput, { entry, number, result, be
   if (before && before.nlink > 1) result.unlinked.add(before.ino)
 }
 
-function applyDirectory(env: Env, root: string, { path, pre, post }: ApplyEntry, { opened }: ApplyResult): void {
+function applyDirectory(env: Env, input: ApplyInput, { path, pre, post }: ApplyEntry, result: ApplyResult): void {
+  const { root } = input
   const at = native(root, path)
   if (post.kind === 'absent') {
     removeIfEmpty(env, root, path)
     return
   }
   if (post.kind !== 'directory') return
-  try {
-    env.files.mkdirSync(at, { recursive: true })
-  } catch (error) {
-    if (errno(error) === 'EEXIST') throw new ApplyConflict(path, 'a file is in its place')
-    throw error
-  }
+  const bare = path.slice(0, -1)
+  makeParents(env, input, bare, result)
+  const stats = look(env, root, bare)
+  if (stats === null) env.files.mkdirSync(at)
+  else if (!isStats(stats) || !stats.isDirectory()) throw new ApplyConflict(path, 'a file is in its place')
   // What comes into a new one needs it open; it gets its mode at the end.
   const open = pre.kind === 'directory' ? post.mode : post.mode | 0o700
-  if (open === post.mode) opened.delete(path.slice(0, -1))
-  else opened.set(path.slice(0, -1), post.mode)
+  if (open === post.mode) result.opened.delete(bare)
+  else result.opened.set(bare, post.mode)
   env.files.chmodSync(at, open)
 }
 
@@ -297,13 +297,14 @@ function removeIfEmpty(env: Env, root: string, directory: string): void {
 }
 
 function makeParents(env: Env, { root, directoryMode }: ApplyInput, path: string, { made }: ApplyResult): void {
+  if (behindSymlink(env, root, path)) throw new ApplyConflict(path, 'a file or a symlink is in the place of its directory')
   const missing: string[] = []
   for (let at = parentOf(path); at !== ''; at = parentOf(at)) {
     const stats = look(env, root, at)
     if (stats !== null && !isStats(stats))
       throw new ApplyConflict(path, `its directory cannot be reached (${stats.failed})`)
     if (stats?.isDirectory()) break
-    if (stats !== null) throw new ApplyConflict(path, 'a file is in the place of its directory')
+    if (stats !== null) throw new ApplyConflict(path, 'a file or a symlink is in the place of its directory')
     missing.unshift(at)
   }
   for (const directory of missing) {

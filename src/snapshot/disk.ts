@@ -104,7 +104,7 @@ export function readPath(env: Env, root: string, path: string, objects: ObjectWr
 /** The disk's state of a path, its content in the store. Directories by their key with a trailing slash. */
 export function observe(env: Env, root: string, path: string, objects: ObjectWriter): PathState {
   if (path.endsWith('/')) {
-    const stats = look(env, root, path)
+    const stats = behindSymlink(env, root, path.slice(0, -1)) ? null : look(env, root, path)
     if (stats === null) return { kind: 'absent' }
     if (!isStats(stats)) return { kind: 'unknown', reason: 'unreadable' }
     return stats.isDirectory() ? { kind: 'directory', mode: permissions(stats) } : { kind: 'absent' }

@@ -91,8 +91,9 @@ function walkOnly(env: Env, input: WalkInput, only: ReadonlySet<string>): Walk {
   const found: Walk = { directories, unreadable: [], fresh: [], cut: false }
   const fresh: string[] = []
   for (const directory of only) {
-    const now =
-      input.visited?.get(directory) ?? visit(env, input, { directory, stats: look(env, input.root, directory) })
+    const now = visitedOr(input, directory, () =>
+      visit(env, input, { directory, stats: look(env, input.root, directory) }),
+    )
     if (now === 'unreadable') found.unreadable.push(`${directory}/` as RelativePath)
     if (now === null || now === 'unreadable') {
       found.directories.remove(directory)
@@ -118,8 +119,14 @@ function revisit(env: Env, input: WalkInput, directory: string): DirectoryEntry 
   const stats = input.stats?.get(directory) ?? look(env, input.root, directory)
   const old = input.known.get(directory)
   if (old !== undefined && isStats(stats) && stats.isDirectory() && unchanged(old, stats)) return old
-  const now = input.visited?.get(directory) ?? visit(env, input, { directory, stats })
+  const now = visitedOr(input, directory, () => visit(env, input, { directory, stats }))
   return now === null || now === 'unreadable' ? now : now.entry
+}
+
+/** Null is an answer too: there is nothing, or only by way of a link. */
+function visitedOr({ visited }: WalkInput, directory: string, look: () => Visited): Visited {
+  const known = visited?.get(directory)
+  return known === undefined ? look() : known
 }
 
 /** Reads one directory. */
