@@ -7,7 +7,7 @@ import { parentOf } from '../core/paths.ts'
 import { type PathState, sameState } from '../core/state.ts'
 import { type Env, errno } from '../env.ts'
 import type { Store } from '../git/store.ts'
-import { dropAside, temporaryPath, verifyAside } from './aside.ts'
+import { dropAside, remove, temporaryPath, verifyAside } from './aside.ts'
 import {
   behindSymlink,
   directoryAbove,
@@ -56,6 +56,8 @@ export interface ApplyResult {
   made: string[]
   /** Directories of our own that were opened to write into them: the modes they had, and get back at the end. */
   opened: Map<string, number>
+  /** Our own directory is on another mount, even where it is one file system: temporary files lie beside their targets. */
+  beside: boolean
 }
 
 /** Carrying out stopped in the middle: why, at which path, and what was done until then. */
@@ -78,6 +80,7 @@ const nothingDone = (): ApplyResult => ({
   unlinked: new Set(),
   made: [],
   opened: new Map(),
+  beside: false,
 })
 
 /** What failed before anything was done has nothing to take back. */
@@ -227,8 +230,21 @@ interface One {
   before: Stats | null
 }
 
-async function applyOne(env: Env, input: ApplyInput, { entry, number, result, before }: One): Promise<void> {
+async function applyOne(env: Env, input: ApplyInput, one: One): Promise<void> {
+  try {
+    await applyFrom(env, input, one)
+  } catch (error) {
+    if (errno(error) !== 'EXDEV' || one.result.beside) throw error
+    // Nothing was moved; only what was to be is written.
+    remove(env, temporaryPath(env, input, one.entry.path, { suffix: `${one.number}.new`, beside: false }))
+    one.result.beside = true
+    await applyFrom(env, input, one)
+  }
+}
+
+async function applyFrom(env: Env, input: ApplyInput, { entry, number, result, before }: One): Promise<void> {
   const { root } = input
+  const { beside } = result
   const { path, pre, post } = entry
   const at = native(root, path)
   openAbove(env, root, path, result)
@@ -238,7 +254,7 @@ async function applyOne(env: Env, input: ApplyInput, { entry, number, result, be
   }
   if (post.kind === 'absent') {
     if (before === null) return
-    const old = temporaryPath(env, input, path, `${number}.old`)
+    const old = temporaryPath(env, input, path, { suffix: `${number}.old`, beside })
     if (before.nlink > 1) result.unlinked.add(before.ino)
     env.files.renameSync(at, old)
     verifyAside(env, { old, at, path, before })
@@ -256,11 +272,12 @@ async function applyOne(env: Env, input: ApplyInput, { entry, number, result, be
     return
   }
   makeParents(env, input, path, result)
-  const fresh = temporaryPath(env, input, path, `${number}.new`)
+  const fresh = temporaryPath(env, input, path, { suffix: `${number}.new`, beside })
   const bytes = await input.store.objects.get(post.oid, 'blob')
   if (post.type === 'link') writeLink(env, fresh, { bytes, owner: before, path })
   else result.syncMs += writeFresh(env, fresh, { bytes, mode: post.mode, owner: before, path })
-  putInPlace(env, input, { fresh, at, path, before, number })
+  const old = temporaryPath(env, input, path, { suffix: `${number}.old`, beside })
+  putInPlace(env, input, { fresh, old, at, path, before })
   if (before && before.nlink > 1) result.unlinked.add(before.ino)
 }
 
@@ -297,7 +314,8 @@ function removeIfEmpty(env: Env, root: string, directory: string): void {
 }
 
 function makeParents(env: Env, { root, directoryMode }: ApplyInput, path: string, { made }: ApplyResult): void {
-  if (behindSymlink(env, root, path)) throw new ApplyConflict(path, 'a file or a symlink is in the place of its directory')
+  if (behindSymlink(env, root, path))
+    throw new ApplyConflict(path, 'a file or a symlink is in the place of its directory')
   const missing: string[] = []
   for (let at = parentOf(path); at !== ''; at = parentOf(at)) {
     const stats = look(env, root, at)
@@ -317,15 +335,15 @@ function makeParents(env: Env, { root, directoryMode }: ApplyInput, path: string
 
 interface Placing {
   fresh: string | Buffer
+  /** What the old inode is linked to. */
+  old: string | Buffer
   at: string | Buffer
   path: string
   before: Stats | null
-  number: number
 }
 
-function putInPlace(env: Env, input: ApplyInput, { fresh, at, path, before, number }: Placing): void {
+function putInPlace(env: Env, input: ApplyInput, { fresh, old, at, path, before }: Placing): void {
   const { files } = env
-  const old = temporaryPath(env, input, path, `${number}.old`)
   if (!isAsExpected(look(env, input.root, path), before && fingerprint(before), new Set())) {
     files.unlinkSync(fresh)
     throw new ApplyConflict(path, 'changed at this very moment')

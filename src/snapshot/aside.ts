@@ -11,13 +11,14 @@ import { isSameButCtime, isStats, look, native, observe } from './disk.ts'
 import { ApplyConflict } from './fresh.ts'
 import { reservedName } from './worktree.ts'
 
-/** Where a temporary file lies: in our own directory, or beside its target on another file system. */
+/** Where a temporary file lies: in our own directory, or beside its target where that is told, or on another file system. */
 export function temporaryPath(
   env: Env,
   { root, store, nonce }: Pick<ApplyInput, 'root' | 'store' | 'nonce'>,
   path: string,
-  suffix: string,
+  { suffix, beside }: { suffix: string; beside: boolean },
 ): string | Buffer {
+  if (beside) return native(root, besidePath(path, nonce, suffix))
   const own = `${store.worktreeDir}/tmp`
   env.files.mkdirSync(own, { recursive: true, mode: 0o700 })
   const directory = look(env, root, parentOf(path))
@@ -109,9 +110,21 @@ async function settle(
   const kept = `${store.worktreeDir}/kept`
   files.mkdirSync(kept, { recursive: true, mode: 0o700 })
   const to = `${kept}/${env.random(6)}`
-  files.renameSync(old, to)
+  moveTo(env, old, to)
   const name = entry ? shown(entry.path) : 'a file'
   return `What was written to ${name} at that very moment is in ${to}.`
+}
+
+/** Also to another file system, or mount. */
+function moveTo({ files }: Env, old: string | Buffer, to: string): void {
+  try {
+    files.renameSync(old, to)
+  } catch (error) {
+    if (errno(error) !== 'EXDEV') throw error
+    if (files.lstatSync(old).isSymbolicLink()) files.symlinkSync(files.readlinkSync(old, { encoding: 'buffer' }), to)
+    else files.copyFileSync(old, to)
+    files.unlinkSync(old)
+  }
 }
 
 /** Nothing that only the worktree holds is at the path. */
@@ -123,7 +136,7 @@ function isOurs(env: Env, { root, store }: Pick<Sweep, 'root' | 'store'>, { path
 /** Nothing is there, or its directory is closed: one odd path holds up nothing else. */
 const isOutOfReach = (error: unknown): boolean => ['ENOENT', 'ENOTDIR', 'EACCES'].includes(errno(error) ?? '')
 
-function remove(env: Env, at: string | Buffer): void {
+export function remove(env: Env, at: string | Buffer): void {
   try {
     env.files.unlinkSync(at)
   } catch (error) {

@@ -54,6 +54,9 @@ export type FileReading =
 
 const ATTEMPTS = 5
 
+/** Bytes: Node reads no larger file in one piece. */
+export const LARGEST = 2 ** 31 - 2
+
 /** Where what was read goes. */
 export type ObjectWriter = Pick<ObjectStore, 'write'>
 
@@ -82,6 +85,7 @@ export function readPath(env: Env, root: string, path: string, objects: ObjectWr
       try {
         const opened = files.fstatSync(fd)
         if (!opened.isFile()) continue
+        if (opened.size > LARGEST) return { kind: 'unreadable', code: 'EFBIG' }
         const bytes = files.readFileSync(fd)
         const after = files.fstatSync(fd)
         if (fingerprint(after) !== fingerprint(opened) || bytes.length !== after.size) continue

@@ -6,15 +6,12 @@ import { isRepresentable, parentOf, type RelativePath } from '../core/paths.ts'
 import type { TreeEntry } from '../core/tree-object.ts'
 import type { FileEntry } from '../git/trees.ts'
 import type { HotEntry } from './cache.ts'
-import { fingerprint, isStats, look, permissions, readPath } from './disk.ts'
+import { fingerprint, isStats, LARGEST, look, permissions, readPath } from './disk.ts'
 import { defaultModes, type Scan } from './scan.ts'
 import type { Seed } from './seed.ts'
 import { bigAndTracked } from './user-index.ts'
 import type { WalkResult } from './walk.ts'
 import { isOurs } from './worktree.ts'
-
-/** Node reads no larger file in one piece. */
-const LARGEST = 2 ** 31 - 2
 
 export interface Taken {
   edits: Map<string, FileEntry | null>

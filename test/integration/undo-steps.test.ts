@@ -90,6 +90,36 @@ test('a file that is saved by a rename while undo is about to replace it stays, 
   expect(fs.readdirSync(scratch.at('.git/ckpt/worktrees/@main/tmp'))).toEqual([])
 })
 
+test('the store on another mount of the same file system: temporary files lie beside their targets, and none is left', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'gone.txt': 'one\n', 'd/b.txt': 'one\n' })
+  const before = scratch.manifest()
+  scratch.turn('work', () => {
+    scratch.write({ 'a.txt': 'two\n', 'd/b.txt': 'two\n', 'new.txt': 'two\n' })
+    scratch.remove('gone.txt')
+    fs.symlinkSync('a.txt', scratch.at('link'))
+  })
+  const env = envOf(scratch)
+  const isOwn = (at: fs.PathLike) => String(at).startsWith(scratch.at('.git/'))
+  let crossed = 0
+  const within =
+    <T>(call: (from: fs.PathLike, to: fs.PathLike) => T) =>
+    (from: fs.PathLike, to: fs.PathLike): T => {
+      if (isOwn(from) === isOwn(to)) return call(from, to)
+      crossed++
+      throw Object.assign(new Error('cross-device link'), { code: 'EXDEV' })
+    }
+  const files = { ...env.files, linkSync: within(fs.linkSync), renameSync: within(fs.renameSync) }
+  const context = await openContext({ ...env, files }, scratch.root)
+  try {
+    await undo(context, { mode: 'refuse' }, { arrived: 0 })
+  } finally {
+    closeContext(context)
+  }
+  expect(crossed).toBe(1)
+  expect(scratch.manifest()).toEqual(before)
+  expect(fs.readdirSync(scratch.at('.git/ckpt/worktrees/@main/tmp'))).toEqual([])
+})
+
 test('a file comes back where only an emptied directory is left in its place', () => {
   const scratch = new Scratch().init({ swap: 'a file\n' })
   scratch.turn('swap', () => {
@@ -158,6 +188,19 @@ test('what cannot be saved first: refused, and only ways out that work are named
   fs.renameSync(scratch.at('a.txt'), `${scratch.base}/aside`)
   scratch.ckpt('undo', '--force')
   expect(scratch.read('a.txt')).toBe('one\n')
+})
+
+test('a file that grew past what can be read in one piece is a conflict, and the rest of its turn is undone without it', () => {
+  const scratch = new Scratch().init({ big: 'small\n', 'b.txt': 'b\n' })
+  scratch.turn('grow', () => {
+    fs.truncateSync(scratch.at('big'), 3 * 2 ** 30) // a hole
+    scratch.remove('b.txt')
+  })
+  const { code, document } = scratch.tryCkpt('undo')
+  expect([code, document.error.paths]).toEqual([4, ['big']])
+  scratch.ckpt('undo', '--skip-conflicts')
+  expect([scratch.read('b.txt'), fs.statSync(scratch.at('big')).size]).toEqual(['b\n', 3 * 2 ** 30])
+  scratch.remove('big')
 })
 
 test('promise 8: something else came to where a killed undo was about to write: it stays, and the store goes on', () => {
