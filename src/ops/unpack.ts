@@ -108,11 +108,17 @@ async function chooseTarget({ env, place, store }: Context, { manifest, checkpoi
   const refs = groupRefs(store.refPrefix, await store.refs(store.refPrefix))
   const contained = ownTips(refs).every(({ tip }) => checkpoints.has(tip.id))
   const there = env.files.existsSync(`${place.directory}/worktrees/${own}`)
-  if (main && there && contained) return own
+  if (main && there && contained && keepsPending(refs, manifest)) return own
   // What came is older than what is here, and all of it is here: nothing to do.
   if (main && (await reachableIds(store, refs, checkpoints)).length === checkpoints.size) return own
   return `from-${manifest.origin.slice(0, 8)}-${manifest.worktree.replace('@', '')}`
 }
+
+/** What is pending here can be redone here, wherever its session went on meanwhile. */
+const keepsPending = (refs: WorktreeRefs, { refs: came }: Incoming['manifest']): boolean =>
+  [...refs.sessions.values()].every(
+    ({ boundary }) => !boundary || came.some(({ leaf, id }) => leaf === 'boundary' && id === boundary.id),
+  )
 
 async function reachableIds(store: Store, refs: WorktreeRefs, among: ReadonlyMap<Oid, Checkpoint>): Promise<Oid[]> {
   const here = await reachable(store, refs)
@@ -139,7 +145,7 @@ async function refEdits(store: Store, refs: WorktreeRefs, incoming: Incoming): P
   const here = await reachable(store, refs)
   const older =
     [...checkpoints.keys()].every((id) => here.has(id)) && ownTips(refs).some(({ tip }) => !checkpoints.has(tip.id))
-  if (older) return []
+  if (older || !keepsPending(refs, manifest)) return []
   const wanted = new Map<string, Oid>()
   for (const { leaf, id } of manifest.refs) wanted.set(sessionRef(store, checkpoints.get(id)!.session, leaf), id)
   const edits: RefEdit[] = []
@@ -151,7 +157,7 @@ async function refEdits(store: Store, refs: WorktreeRefs, incoming: Incoming): P
   }
   for (const [ref, to] of wanted) if (now.get(ref) !== to) edits.push({ ref, from: now.get(ref) ?? null, to })
   for (const [ref, oid] of now) {
-    if (wanted.has(ref) || ref.includes('/@')) continue
+    if (wanted.has(ref) || ref.startsWith(`${store.refPrefix}@`)) continue
     if (checkpoints.has(oid) || /\/(live|boundary)$/.test(ref)) edits.push({ ref, from: oid, to: null })
   }
   const meta = await keepObjects(store, refs.meta, beside)
