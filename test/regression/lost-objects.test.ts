@@ -30,12 +30,17 @@ interface Part {
   type: string
 }
 
-/** Everything that a ref reaches but commits. */
+/** Of what a ref reaches, but commits: two of each kind, by its type and the name that git finds it under. */
 function parts(scratch: Scratch): Part[] {
-  const oids = inStore(scratch, 'rev-list', '--objects', '--no-object-names', '--all').split('\n')
-  return oids
-    .map((oid) => ({ oid, type: inStore(scratch, 'cat-file', '-t', oid) }))
-    .filter((one) => one.type !== 'commit')
+  const kinds = new Map<string, Part[]>()
+  for (const row of inStore(scratch, 'rev-list', '--objects', '--all').split('\n')) {
+    const [oid, name = ''] = row.split(' ') as [string, string?]
+    const type = inStore(scratch, 'cat-file', '-t', oid)
+    const kind = `${type} ${name.replace(/^[0-9a-f]{2}(?=$|\/)/, '..').replace(/[0-9a-f]{38}$/, '…')}`
+    const alike = kinds.get(kind) ?? []
+    if (type !== 'commit' && alike.length < 2) kinds.set(kind, [...alike, { oid, type }])
+  }
+  return [...kinds.values()].flat()
 }
 
 /** Removes an object, looks, and puts it back. */
