@@ -42,7 +42,7 @@ export const commands: CommandEntry[] = [
     rest: '-- COMMAND…',
     describe: 'run a command as one turn',
     options: {
-      session: string('the session (run by default)'),
+      session: string('the session (by default run; run-2, … while another command runs in that)'),
       text: { ...string('what to call the turn (the command line by default)'), freeText: true },
       commit: { ...boolean('commit afterwards where the configuration says so (--no-commit)'), default: true },
       checkpoints: { type: 'boolean', default: true, describe: 'record the turn (--no-checkpoints)' },

@@ -179,6 +179,17 @@ export const lockedBy = (holder: Holder | 'unreadable' | null): string =>
       ? 'a lock file that cannot be read'
       : `process ${holder.pid} (${holder.command}, since ${holder.since})`
 
+const newHolder = (env: Env, command: string): Holder => ({
+  ...ownIdentity(env),
+  nonce: env.random(8),
+  command,
+  since: new Date(env.now()).toISOString(),
+})
+
+/** Takes the lock without waiting for it. Returns how to give it back; null: somebody else may hold it. */
+export const takeAtOnce = (env: Env, path: string, command: string): (() => void) | null =>
+  tryTake(env, path, newHolder(env, command))
+
 /**
  * Runs `work` while holding the lock; waits up to `wait` milliseconds for it.
  * @throws CkptError LOCKED
@@ -189,12 +200,7 @@ export async function withLock<T>(
   { command, wait }: { command: string; wait: number },
   work: () => Promise<T>,
 ): Promise<T> {
-  const own: Holder = {
-    ...ownIdentity(env),
-    nonce: env.random(8),
-    command,
-    since: new Date(env.now()).toISOString(),
-  }
+  const own = newHolder(env, command)
   const end = env.monotonic() + wait
   refuseCancelled(env.signal)
   let release = tryTake(env, path, own)

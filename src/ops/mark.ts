@@ -197,12 +197,12 @@ function asStored<M extends Marker>(marker: M): M {
   ) as M
 }
 
-/** The turn that a step or an end says it is of, while another one runs already. */
+/** The turn that a step or an end says it is of, where another one has begun since. */
 async function otherTurn({ store }: Context, timeline: Timeline, marker: Marker): Promise<TurnNumber | null> {
   if (marker.event === 'prompt') return null
   if (marker.turn === undefined) return turnOfCall(timeline, marker)
-  const running = runningTurn(timeline)?.before.marker
-  if (running === undefined || running === marker.turn) return null
+  const last = timeline.turns.at(-1)
+  if (!last || last.before.marker === marker.turn) return null
   return (await findByMarker(store, marker.turn))?.turn ?? null
 }
 

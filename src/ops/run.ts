@@ -1,15 +1,17 @@
 /** Run: a command as one turn. */
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'
-import type { SessionId } from '../core/ids.ts'
+import { parseSessionId, type SessionId } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { commitAutomatically } from './commit.ts'
-import { closeContext, openContext } from './context.ts'
+import { type Context, closeContext, openContext } from './context.ts'
+import { takeAtOnce } from './lock.ts'
 import { type MarkResult, mark } from './mark.ts'
 
 export interface RunOptions {
-  session: SessionId
+  /** Without one: `run`, or while another command runs in that, `run-2`, and so on. */
+  session?: SessionId
   text?: string
   command: readonly string[]
   cwd: string
@@ -27,35 +29,91 @@ export interface RunResult {
 }
 
 export async function run(env: Env, options: RunOptions): Promise<RunResult> {
-  const { session, command, cwd } = options
-  const markNow = async (marker: Parameters<typeof mark>[1]) => {
-    const arrived = env.monotonic()
-    const context = await openContext(env, cwd, { create: true, forgiving: true })
-    try {
-      const marked = await mark(context, marker, arrived)
-      const ends = marker.event === 'stop' && marked.checkpoint !== null && context.repository !== null
-      if (ends && options.commit && context.config.commit.auto)
-        marked.warnings.push(...(await commitAutomatically(context, session)))
-      return marked
-    } finally {
-      closeContext(context)
-    }
+  if (!options.checkpoints) return { exitCode: statusOf(await runChild(env, options)), before: null, after: null }
+  const begun = await begin(env, options)
+  try {
+    const { before } = begun
+    const ended = await runChild(env, options)
+    const after = before.checkpoint ? await end(env, begun, { ...options, ended }) : null
+    return { exitCode: statusOf(ended), before, after }
+  } finally {
+    begun.release()
   }
-  const text = options.text ?? command.join(' ')
-  const before = options.checkpoints
-    ? await markNow({ event: 'prompt', session, text, agent: 'run', kind: 'shell' })
-    : null
-  const ended = await runChild(env, options)
-  const status = ended.signal ? 'interrupted' : ended.code === 0 ? 'completed' : 'failed'
-  const after = before?.checkpoint ? await markNow({ event: 'stop', session, status }) : null
-  const signal = ended.signal ? 128 + (constants.signals[ended.signal] ?? 0) : null
-  return { exitCode: signal ?? ended.code, before, after }
 }
 
-function runChild(
+interface Begun {
+  session: SessionId
+  /** The marker of its prompt: the end is of that turn and of no other. */
+  turn: string
+  before: MarkResult
+  /** Its session may be another command's now. */
+  release: () => void
+}
+
+async function begin(env: Env, { session: given, text, command, cwd }: RunOptions): Promise<Begun> {
+  const arrived = env.monotonic()
+  const turn = `run:${env.random(8)}`
+  const context = await openContext(env, cwd, { create: true, forgiving: true })
+  const { session, release } = given === undefined ? freeSession(context) : { session: given, release: () => undefined }
+  try {
+    const marker = { session, marker: turn, text: text ?? command.join(' '), agent: 'run', kind: 'shell' } as const
+    const before = await mark(context, { event: 'prompt', ...marker }, arrived)
+    if (given === undefined && session !== DEFAULT_SESSION)
+      before.warnings.push(`Another \`ckpt run\` is at work in this worktree: this one is session ${session}.`)
+    return { session, turn, before, release }
+  } catch (error) {
+    release()
+    throw error
+  } finally {
+    closeContext(context)
+  }
+}
+
+const DEFAULT_SESSION = 'run' as SessionId
+
+/** The first of `run`, `run-2`, … that no command runs in, from now on taken until it is released. */
+function freeSession({ env, store }: Context): { session: SessionId; release: () => void } {
+  const directory = `${store.worktreeDir}/runs`
+  env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
+  for (let n = 1; ; n++) {
+    const session = n === 1 ? DEFAULT_SESSION : parseSessionId(`${DEFAULT_SESSION}-${n}`)
+    const release = takeAtOnce(env, `${directory}/${session}`, 'run')
+    if (release) return { session, release }
+  }
+}
+
+async function end(
   env: Env,
-  { command, cwd, json }: RunOptions,
-): Promise<{ code: number; signal: NodeJS.Signals | null }> {
+  { session, turn, before }: Begun,
+  { ended, commit, cwd }: Pick<RunOptions, 'commit' | 'cwd'> & { ended: Ended },
+): Promise<MarkResult> {
+  const arrived = env.monotonic()
+  const status = ended.signal ? 'interrupted' : ended.code === 0 ? 'completed' : 'failed'
+  const context = await openContext(env, cwd, { create: true, forgiving: true })
+  try {
+    const stop = { event: 'stop', session, turn, marker: `${turn}:stop`, status } as const
+    const marked = await mark(context, stop, arrived)
+    const { checkpoint, warnings } = marked
+    if (checkpoint?.late)
+      warnings.push(
+        `Turn ${before.turn} of session ${session} was ended while the command ran, by another prompt or an undo there: what the command did since is not in it.`,
+      )
+    else if (checkpoint && context.repository && commit && context.config.commit.auto)
+      warnings.push(...(await commitAutomatically(context, session)))
+    return marked
+  } finally {
+    closeContext(context)
+  }
+}
+
+interface Ended {
+  code: number
+  signal: NodeJS.Signals | null
+}
+
+const statusOf = ({ code, signal }: Ended): number => (signal ? 128 + (constants.signals[signal] ?? 0) : code)
+
+function runChild(env: Env, { command, cwd, json }: RunOptions): Promise<Ended> {
   const failed = (error: unknown) => {
     const why = error instanceof Error ? error.message : String(error)
     env.stderr.write(`ckpt: ${printable(command[0]!)} could not be started: ${why}\n`)
@@ -78,7 +136,7 @@ function runChild(
       env.onSignal('SIGTERM', () => child.kill('SIGTERM')),
       env.onSignal('SIGHUP', () => child.kill('SIGHUP')),
     ]
-    const done = (result: { code: number; signal: NodeJS.Signals | null }) => {
+    const done = (result: Ended) => {
       for (const off of stop) off()
       resolve(result)
     }

@@ -11,10 +11,10 @@ const command: Command = async ({ env, args, cwd }) => {
     throw new CkptError('USAGE', 'Which command? Give it after `--`. Nothing was run.', {
       hints: ['ckpt run -- COMMAND'],
     })
-  const given = text(args, 'text')
+  const given = { session: text(args, 'session'), text: text(args, 'text') }
   const { exitCode, before, after } = await run(env, {
-    session: parseSessionId(text(args, 'session') ?? 'run'),
-    ...(given === undefined ? {} : { text: given }),
+    ...(given.session === undefined ? {} : { session: parseSessionId(given.session) }),
+    ...(given.text === undefined ? {} : { text: given.text }),
     command: line.map(String),
     cwd,
     checkpoints: args.checkpoints !== false,
@@ -22,11 +22,11 @@ const command: Command = async ({ env, args, cwd }) => {
     json: args.json,
   })
   const last = after ?? before
-  if (after && env.stderr.isTTY && !args.json && !args.quiet)
+  if (after?.checkpoint && !after.checkpoint.late && env.stderr.isTTY && !args.json && !args.quiet)
     env.stderr.write(`ckpt: Turn ${after.turn} is recorded. What it did: ckpt diff   Take it back: ckpt undo\n`)
   const warnings = [...(before?.warnings ?? []), ...(after?.warnings ?? [])]
   return {
-    json: { ...(last ? markJson(last, true) : { checkpoint: null, turn: null, warnings }), exitCode },
+    json: { ...(last ? markJson(last, true) : { checkpoint: null, turn: null }), warnings, exitCode },
     text: '',
     warnings,
     exitCode,

@@ -1,0 +1,82 @@
+/** `ckpt run`: a command is a turn of its own, whatever else goes on in the worktree. */
+import { spawn } from 'node:child_process'
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { runLater } from '../support/daemon.ts'
+import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
+
+const until = async (holds: () => boolean) => {
+  for (let i = 0; i < 400 && !holds(); i++) await new Promise((resolve) => setTimeout(resolve, 25))
+  expect(holds()).toBe(true)
+}
+
+/** A command that writes `begun`, waits until the test makes the file `go`, and writes `done`. */
+const waiting = (scratch: Scratch, name: string) =>
+  `echo x > ${name}-begun; until [ -e ${scratch.base}/go-${name} ]; do sleep 0.05; done; echo x > ${name}-done`
+
+async function begin(scratch: Scratch, name: string, { options = [] as string[], code = 0 } = {}) {
+  const line = `${waiting(scratch, name)}; exit ${code}`
+  const ended = runLater(scratch, ['run', '--json', ...options, '--', 'sh', '-c', line])
+  await until(() => scratch.exists(`${name}-begun`))
+  return async (): Promise<Json> => {
+    fs.writeFileSync(`${scratch.base}/go-${name}`, '')
+    return JSON.parse((await ended).stdout)
+  }
+}
+
+const turns = (scratch: Scratch, session: string) =>
+  scratch.ckpt('list', '--session', session).turns.map(({ n, status }: Json) => `${n} ${status}`)
+const files = (scratch: Scratch, session: string, turn: string) =>
+  scratch.ckpt('diff', turn, '--session', session).files.map(({ path }: Json) => path)
+
+test('two commands at once are two sessions: neither ends the other, and each has its own status', async () => {
+  const scratch = new Scratch().init()
+  const first = await begin(scratch, 'a', { code: 3 })
+  const second = await begin(scratch, 'b')
+  expect(await first()).toMatchObject({ exitCode: 3, turn: 1, checkpoint: { session: 'run' }, warnings: [] })
+  expect(turns(scratch, 'run-2')).toEqual(['1 running'])
+  const ended = await second()
+  expect(ended).toMatchObject({ exitCode: 0, turn: 1, checkpoint: { session: 'run-2' } })
+  expect(ended.warnings.join()).toContain('session run-2')
+  expect([turns(scratch, 'run'), turns(scratch, 'run-2')]).toEqual([['1 failed'], ['1 completed']])
+  expect(files(scratch, 'run-2', '1')).toContain('b-done')
+  scratch.ckpt('run', '--', 'true')
+  expect(turns(scratch, 'run')).toEqual(['2 completed', '1 failed'])
+})
+
+test('a command that runs one of its own keeps its turn', () => {
+  const scratch = new Scratch().init()
+  const inner = `"${process.execPath}" "${PROGRAM}" run -- sh -c 'echo x > inner'; echo x > outer`
+  scratch.ckpt('run', '--', 'sh', '-c', inner)
+  expect([turns(scratch, 'run'), turns(scratch, 'run-2')]).toEqual([['1 completed'], ['1 completed']])
+  expect(files(scratch, 'run', '1')).toContain('outer')
+})
+
+test('the session of one that was killed is used again', async () => {
+  const scratch = new Scratch().init()
+  const killed = spawn(process.execPath, [PROGRAM, 'run', '--', 'sh', '-c', waiting(scratch, 'a')], {
+    cwd: scratch.root,
+    env: scratch.vars,
+    stdio: 'ignore',
+  })
+  await until(() => scratch.exists('a-begun'))
+  killed.kill('SIGKILL')
+  await new Promise((resolve) => killed.on('exit', resolve))
+  scratch.ckpt('run', '--', 'true')
+  expect(turns(scratch, 'run')).toEqual(['2 completed', '1 interrupted'])
+  fs.writeFileSync(`${scratch.base}/go-a`, '')
+  await until(() => scratch.exists('a-done'))
+})
+
+test.each([
+  ['another command', ['run', '--session', 's', '--', 'true'], 'completed'],
+  ['a prompt that has no id', ['mark', 'prompt', '--session', 's'], 'running'],
+])('in a session that was named, %s closes the turn, which is said; its end ends no other', async (_, line, status) => {
+  const scratch = new Scratch().init()
+  const first = await begin(scratch, 'a', { options: ['--session', 's'] })
+  scratch.ckpt(...line)
+  const ended = await first()
+  expect(ended).toMatchObject({ exitCode: 0, turn: 1 })
+  expect(ended.warnings.join()).toMatch(/Turn 1 of session s was ended while the command ran/)
+  expect(turns(scratch, 's')).toEqual([`2 ${status}`, '1 completed'])
+})
