@@ -34,7 +34,7 @@ export async function run(env: Env, options: RunOptions): Promise<RunResult> {
   try {
     const { before } = begun
     const ended = await runChild(env, options)
-    const after = before.checkpoint ? await end(env, begun, { ...options, ended }) : null
+    const after = before.checkpoint ? await end(env, begun, { ended, commit: options.commit }) : null
     return { exitCode: statusOf(ended), before, after }
   } finally {
     begun.release()
@@ -45,6 +45,8 @@ interface Begun {
   session: SessionId
   /** The marker of its prompt: the end is of that turn and of no other. */
   turn: string
+  /** The worktree: the command may remove the directory that it began in. */
+  root: string
   before: MarkResult
   /** Its session may be another command's now. */
   release: () => void
@@ -60,7 +62,7 @@ async function begin(env: Env, { session: given, text, command, cwd }: RunOption
     const before = await mark(context, { event: 'prompt', ...marker }, arrived)
     if (given === undefined && session !== DEFAULT_SESSION)
       before.warnings.push(`Another \`ckpt run\` is at work in this worktree: this one is session ${session}.`)
-    return { session, turn, before, release }
+    return { session, turn, root: context.worktree.root, before, release }
   } catch (error) {
     release()
     throw error
@@ -84,12 +86,12 @@ function freeSession({ env, store }: Context): { session: SessionId; release: ()
 
 async function end(
   env: Env,
-  { session, turn, before }: Begun,
-  { ended, commit, cwd }: Pick<RunOptions, 'commit' | 'cwd'> & { ended: Ended },
+  { session, turn, root, before }: Begun,
+  { ended, commit }: { ended: Ended; commit: boolean },
 ): Promise<MarkResult> {
   const arrived = env.monotonic()
   const status = ended.signal ? 'interrupted' : ended.code === 0 ? 'completed' : 'failed'
-  const context = await openContext(env, cwd, { create: true, forgiving: true })
+  const context = await openContext(env, root, { create: true, forgiving: true })
   try {
     const stop = { event: 'stop', session, turn, marker: `${turn}:stop`, status } as const
     const marked = await mark(context, stop, arrived)

@@ -80,3 +80,12 @@ test.each([
   expect(ended.warnings.join()).toMatch(/Turn 1 of session s was ended while the command ran/)
   expect(turns(scratch, 's')).toEqual([`2 ${status}`, '1 completed'])
 })
+
+test('the directory that a command began in may be gone when it ends', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'sub/b.txt': 'one\n' })
+  const line = 'cd ..; rm -r sub; echo two > a.txt; exit 5'
+  expect(scratch.run(['run', '--', 'sh', '-c', line], { cwd: scratch.at('sub') }).code).toBe(5)
+  expect(turns(scratch, 'run')).toEqual(['1 failed'])
+  scratch.ckpt('undo')
+  expect([scratch.read('a.txt'), scratch.read('sub/b.txt')]).toEqual(['one\n', 'one\n'])
+})
