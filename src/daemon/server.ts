@@ -110,50 +110,73 @@ export class Daemon {
   }
 
   async run(): Promise<void> {
-    const env = this.#env
-    const { worktreeDir } = this.#context.store
     await import('./methods.ts') // now: the files may be another version's by the time they are needed
-    await this.held.start()
-    const socket = socketPath(env, worktreeDir, tmpdir())
-    removeIfThere(env, socket)
+    const socket = socketPath(this.#env, this.#context.store.worktreeDir, tmpdir())
     const server = createServer((one) => this.#serve(one))
+    let deaf = () => {}
+    try {
+      await this.#open(server, socket)
+      // Before anybody is told that it is there: who is told may send a signal at once.
+      const told = this.#untilTold()
+      deaf = told.deaf
+      this.#tell(socket)
+      await told.ended
+    } finally {
+      await this.#close(server, socket)
+      deaf()
+    }
+  }
+
+  async #open(server: Server, socket: string): Promise<void> {
+    await this.held.start()
+    removeIfThere(this.#env, socket)
     await listen(server, socket)
-    env.files.chmodSync(socket, 0o600)
+    this.#env.files.chmodSync(socket, 0o600)
     await this.#door.open()
+  }
+
+  #tell(socket: string): void {
+    const env = this.#env
+    const { log, version, onReady } = this.#options
     const info: DaemonInfo = {
       pid: env.pid,
       started: startOf(env, env.pid),
       socket,
       token: this.#token,
-      version: this.#options.version,
+      version,
       root: this.#context.worktree.root,
       since: this.#since,
     }
-    // Before anybody is told that it is there: who is told may send a signal at once.
-    const { ended, deaf } = this.#untilTold()
-    try {
-      writeFileWhole(env, infoFile(worktreeDir), `${JSON.stringify(info)}\n`)
-      this.#options.log.info({ root: info.root, socket, ...this.held.state }, 'watching')
-      this.#options.onReady?.(this)
-      this.enqueue(() => this.#auto.record()).catch((error: unknown) =>
-        this.#options.log.warn({ error: String(error) }, 'auto turns'),
-      )
-      await ended
-    } finally {
-      this.stop()
+    writeFileWhole(env, infoFile(this.#context.store.worktreeDir), `${JSON.stringify(info)}\n`)
+    log.info({ root: info.root, socket, ...this.held.state }, 'watching')
+    onReady?.(this)
+    this.enqueue(() => this.#auto.record()).catch((error: unknown) => log.warn({ error: String(error) }, 'auto turns'))
+  }
+
+  /** All that was opened, also when only a part of it was: what stays open keeps the process. A failure hides no other. */
+  async #close(server: Server, socket: string): Promise<void> {
+    const { log } = this.#options
+    const parts = [
+      () => this.stop(),
+      () => removeIfThere(this.#env, infoFile(this.#context.store.worktreeDir)),
+      () => this.#door.close(),
+      () => server.close(),
+      () => this.#auto.stop(),
+      () => this.#idle.interrupt(),
+      () => this.#queue.catch(() => undefined),
+      () => this.#events.stop(),
+      () => Promise.all([...this.#clients].map((client) => client.finish())),
+      () => this.held.stop(),
+      () => removeIfThere(this.#env, socket),
+    ]
+    for (const part of parts) {
+      try {
+        await part()
+      } catch (error) {
+        log.warn({ error: String(error) }, 'stopping')
+      }
     }
-    removeIfThere(env, infoFile(worktreeDir))
-    this.#door.close()
-    server.close()
-    this.#auto.stop()
-    await this.#idle.interrupt()
-    await this.#queue.catch(() => undefined)
-    this.#events.stop()
-    await Promise.all([...this.#clients].map((client) => client.finish()))
-    await this.held.stop().catch((error: unknown) => this.#options.log.warn({ error: String(error) }, 'stopping'))
-    removeIfThere(env, socket)
-    this.#options.log.info({}, 'stopped')
-    deaf()
+    log.info({}, 'stopped')
   }
 
   stop(): void {

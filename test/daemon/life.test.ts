@@ -57,6 +57,34 @@ test('one that ends by a failure says so in its log', async () => {
   expect(scratch.ckpt('mark', 'prompt', '--session', 's').turn).toBe(1)
 })
 
+test.each([
+  ['has no directory for its socket', () => ({ XDG_RUNTIME_DIR: '/dev/null' })],
+  [
+    'finds something else in the place of its socket',
+    (scratch: Scratch) => {
+      startDaemon(scratch)
+      const { socket } = JSON.parse(fs.readFileSync(infoOf(scratch), 'utf8'))
+      scratch.ckpt('daemon', 'stop')
+      fs.mkdirSync(socket)
+      onTestFinished(() => fs.rmdirSync(socket))
+      return {}
+    },
+  ],
+])('one that %s says so at once, and is gone', (_, hinder) => {
+  const scratch = new Scratch().init()
+  const vars = hinder(scratch)
+  const begun = performance.now()
+  const { code, stderr } = scratch.run(['daemon', 'start'], { vars })
+  expect(performance.now() - begun).toBeLessThan(30_000)
+  const last = JSON.parse(scratch.ckpt('daemon', 'logs').lines.at(-1))
+  onTestFinished(() => {
+    if (alive(last.pid)) process.kill(last.pid)
+  })
+  expect([code, stderr]).toEqual([1, expect.stringContaining(`The daemon did not come up: ${last.msg}`)])
+  expect([alive(last.pid), fs.existsSync(infoOf(scratch))]).toEqual([false, false])
+  expect(scratch.ckpt('mark', 'prompt', '--session', 's').turn).toBe(1)
+})
+
 test('where the configuration cannot be: there is none', () => {
   const scratch = new Scratch().init()
   const vars = { XDG_CONFIG_HOME: '/dev/null' }
