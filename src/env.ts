@@ -51,7 +51,8 @@ export interface Env {
   files: Files
   /** Waits for what comes on a fifo; gives how many bytes of the buffer it filled. A stream would take longer to load. */
   read: (fd: number, buffer: Buffer) => Promise<number>
-  spawn: (command: string, args: readonly string[], options: SpawnOptions) => ChildProcess
+  /** `umask`: of the child, where it is not to have ours. */
+  spawn: (command: string, args: readonly string[], options: SpawnOptions & { umask?: number }) => ChildProcess
   vars: Readonly<Record<string, string | undefined>>
   cwd: string
   home: string
@@ -66,6 +67,8 @@ export interface Env {
   program: string
   uid: number
   umask: number
+  /** The one that the user gave us: for a command of his, where we took another one. */
+  givenUmask: number
   platform: NodeJS.Platform
   hostname: string
   stdin: Input
@@ -89,7 +92,8 @@ export interface Env {
   onCrash: (listener: (error: Error) => void) => void
 }
 
-export function realEnv(): Env {
+/** @param givenUmask where the program has taken another one since it began */
+export function realEnv(givenUmask: number = process.umask()): Env {
   // An import would copy all of its names.
   const files = process.getBuiltinModule('node:fs')
   return {
@@ -99,8 +103,8 @@ export function realEnv(): Env {
         files.read(fd, buffer, 0, buffer.length, null, (error, length) => (error ? reject(error) : resolve(length)))
       }),
     // Loaded when they are needed: who only asks the daemon needs neither.
-    spawn: (command, args, options) =>
-      process.getBuiltinModule('node:child_process').spawn(command, [...args], options),
+    spawn: (command, args, { umask, ...options }) =>
+      withUmask(umask, () => process.getBuiltinModule('node:child_process').spawn(command, [...args], options)),
     vars: process.env,
     cwd: currentDirectory(),
     home: process.env.HOME || homeOfUser(),
@@ -112,6 +116,7 @@ export function realEnv(): Env {
     program: process.argv[1] ?? '',
     uid: process.getuid?.() ?? -1,
     umask: process.umask(),
+    givenUmask,
     platform: process.platform,
     get hostname() {
       return process.getBuiltinModule('node:os').hostname()
@@ -136,6 +141,17 @@ export function realEnv(): Env {
     onCrash: (listener) => {
       process.on('uncaughtExceptionMonitor', listener)
     },
+  }
+}
+
+/** A child has the umask that its parent has when it is made; a thread may ask for ours, not set it. */
+function withUmask<T>(umask: number | undefined, work: () => T): T {
+  if (umask === undefined || umask === process.umask()) return work()
+  const own = process.umask(umask)
+  try {
+    return work()
+  } finally {
+    process.umask(own)
   }
 }
 

@@ -128,6 +128,7 @@ function runChild(env: Env, { command, cwd, json }: RunOptions): Promise<Ended> 
         cwd,
         env: env.vars as NodeJS.ProcessEnv,
         stdio: ['inherit', json ? 2 : 'inherit', 'inherit'],
+        umask: env.givenUmask,
       })
     } catch (error) {
       return resolve(failed(error)) // some failures Node throws

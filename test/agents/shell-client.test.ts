@@ -238,6 +238,19 @@ test('a daemon that hangs: Node does it, once; who comes next does not ask it; a
   expect(left(scratch)).toEqual([])
 })
 
+test('under a umask that takes our own rights away the payload can be read', async () => {
+  const { scratch, pid } = prompted()
+  process.kill(pid, 'SIGSTOP')
+  const asked = later(scratch, call(scratch, 't1'), { shell: ['sh', '-c', 'umask 777; exec "$0" "$@"'] })
+  const given = () => left(scratch).find((one) => one.endsWith('.payload'))
+  for (let i = 0; i < 100 && !given(); i++) await new Promise((resolve) => setTimeout(resolve, 10))
+  const { mode } = fs.statSync(`${door(scratch)}/${given()}`)
+  process.kill(pid, 'SIGCONT')
+  expect(await asked).toEqual(SILENT)
+  expect(mode & 0o777).toBe(0o600)
+  expect(calls(scratch)).toEqual(['t1'])
+})
+
 test.each(CLIENTS)('a daemon that is killed while it answers %s: each marker is there, once', async (_, client) => {
   const { scratch, pid } = prompted()
   let running = pid

@@ -270,6 +270,30 @@ test('environments: a umask of one’s own keeps the modes that files have'.repl
   expect(modes()).toEqual(['644', '755'])
 })
 
+test.each(['777', '377', '177'])(
+  'environments: what is recorded under a umask of %s can be read, and a command keeps it',
+  (mask) => {
+    const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+    fs.writeFileSync(`${scratch.home}/umask.cjs`, `process.umask(0o${mask})\n`)
+    const uid = scratch.handOver()
+    const masked = { NODE_OPTIONS: `--require=${scratch.home}/umask.cjs` }
+    const json = (args: string[], vars: Record<string, string>): Json => {
+      const { code, stdout, stderr } = scratch.run(args, { uid, vars })
+      expect([args.join(' '), code, stderr]).toEqual([args.join(' '), 0, ''])
+      return JSON.parse(stdout)
+    }
+    json(['mark', 'prompt', '--session', 's', '--json'], masked)
+    scratch.write({ 'a.txt': 'two\n' })
+    expect(json(['mark', 'stop', '--session', 's', '--json'], {})).toMatchObject({ turn: 1 })
+    json(['run', '--json', '--', 'sh', '-c', ': > made'], masked)
+    expect(fs.lstatSync(scratch.at('made')).mode & 0o777).toBe(0o666 & ~Number.parseInt(mask, 8))
+    json(['undo', '--session', 's', '--json'], masked)
+    expect(scratch.read('a.txt')).toBe('one\n')
+    json(['redo', '--session', 's', '--json'], {})
+    expect(json(['doctor', '--json'], {}).findings.filter(({ ok }: Json) => !ok)).toEqual([])
+  },
+)
+
 test('environments: paths are understood in a worktree that is reached through a link, and behind links of its own', () => {
   const scratch = new Scratch().init({ 'sub/f.txt': 'one\n', 'sub/g.txt': 'one\n' })
   fs.symlinkSync('sub', scratch.at('dir'))
