@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import {
   CancellationTokenSource,
+  ConnectionError,
   createMessageConnection,
   ErrorCodes,
   type MessageConnection,
@@ -28,7 +29,7 @@ import {
 import type { Env } from '../env.ts'
 import { closeContext, openContext } from '../ops/context.ts'
 import type { ErrorInfo, FileActionInfo } from '../results/shapes.ts'
-import { type Caller, type CallOptions, WorktreeFunctions } from './facade.ts'
+import { type Caller, type CallOptions, optionsOf, WorktreeFunctions } from './facade.ts'
 import { absolute, libraryEnv, type OpenWorktreeOptions } from './worktree.ts'
 
 export interface ConnectOptions extends Pick<OpenWorktreeOptions, 'session' | 'vars' | 'signal'> {
@@ -83,10 +84,8 @@ export class DaemonClient extends WorktreeFunctions {
    * resumes by itself, and calls `onGap` where events are lost.
    * @throws CkptError INTERNAL when the connection ended
    */
-  async subscribe(
-    listener: (message: EventMessage) => void,
-    { after, onGap }: SubscribeOptions = {},
-  ): Promise<Subscribed> {
+  async subscribe(listener: (message: EventMessage) => void, options: SubscribeOptions = {}): Promise<Subscribed> {
+    const { after, onGap } = optionsOf(options)
     const begin = (from: Position | undefined) =>
       ask<Subscribed>(this.#connection, 'subscribe', {
         params: (from ? { after: { epoch: from.epoch, seq: from.seq } } : {}) satisfies SubscribeRequest,
@@ -116,10 +115,11 @@ export class DaemonClient extends WorktreeFunctions {
    * to a terminal (`watch`, `run`, `bisect`, `rewind`, `daemon`) are refused.
    * @throws CkptError USAGE, CANCELLED, INTERNAL
    */
-  command(
+  async command(
     argv: readonly string[],
-    { cwd = this.root, vars = {}, signal }: { cwd?: string; vars?: Record<string, string> } & CallOptions = {},
+    options: { cwd?: string; vars?: Record<string, string> } & CallOptions = {},
   ): Promise<CliAnswer> {
+    const { cwd = this.root, vars = {}, signal } = optionsOf(options)
     const params = { token: this.#token, argv, cwd, vars, terminal: false, columns: 80 }
     return ask<CliAnswer>(this.#connection, 'cli', { params, signal })
   }
@@ -142,7 +142,7 @@ export class DaemonClient extends WorktreeFunctions {
  * BAD_ROOT, NOT_INITIALIZED, CONFIG, INTERNAL
  */
 export async function connectDaemon(directory: string, options: ConnectOptions = {}): Promise<DaemonClient> {
-  const { session, start = false, vars, signal, client = 'library' } = options
+  const { session, start = false, vars, signal, client = 'library' } = optionsOf(options)
   const env = libraryEnv(vars)
   refuseCancelled(signal)
   const { token, socket: path } = await findDaemon(env, absolute(env, directory), start)
@@ -204,6 +204,13 @@ const lost = (cause: unknown) =>
     cause,
   })
 
+/** Said before anything is sent. */
+const ended = (cause: unknown) =>
+  new CkptError('INTERNAL', 'The connection to the daemon has ended. Nothing was asked of it.', {
+    hints: ['ckpt daemon status'],
+    cause,
+  })
+
 async function ask<T>(
   connection: MessageConnection,
   method: string,
@@ -225,8 +232,10 @@ async function ask<T>(
 
 /** A daemon's answer as the error that the same function throws without a daemon. */
 function refusal(method: string, error: unknown): CkptError {
+  if (error instanceof ConnectionError) return ended(error)
   if (!(error instanceof ResponseError)) return lost(error)
   const { code, message, data } = error as ResponseError<unknown>
+  if (code === ErrorCodes.PendingResponseRejected || code === ErrorCodes.MessageWriteError) return lost(error)
   if (code === REFUSED) {
     const {
       code: word,

@@ -1,6 +1,7 @@
 /** The functions of a worktree, whoever carries the calls out: this process, or the worktree's daemon. */
 import type { MethodName, Methods } from '../calls/methods.ts'
 import type * as Requests from '../calls/requests.ts'
+import { CkptError } from '../core/errors.ts'
 import type * as Shapes from '../results/shapes.ts'
 
 /** What every function takes beside its own options. */
@@ -21,14 +22,26 @@ export type Caller = <M extends MethodName>(
   options: CallOptions,
 ) => Promise<Methods[M]['gives']>
 
-type Ask = <M extends MethodName>(name: M, request: Methods[M]['takes'] & CallOptions) => Promise<Methods[M]['gives']>
+/** `placed`: what the function takes by place. */
+type Ask = <M extends MethodName, P extends keyof Methods[M]['takes'] = never>(
+  name: M,
+  options: Omit<Methods[M]['takes'], P> & CallOptions,
+  placed?: Pick<Methods[M]['takes'], P>,
+) => Promise<Methods[M]['gives']>
 
 /** Where no session is named, this one is meant. */
 function asker(call: Caller, session: string | undefined): Ask {
-  return (name, options) => {
-    const { signal, ...request } = options ?? {} // null comes from plain JavaScript
+  return async (name, options, placed) => {
+    const { signal, ...given } = optionsOf<CallOptions>(options)
+    const request = { ...given, ...placed } as Methods[typeof name]['takes']
     return call(name, session === undefined ? request : withSession(name, request, session), { signal })
   }
+}
+
+/** What plain JavaScript gives may be anything; null is as good as none. @throws CkptError USAGE */
+export function optionsOf<T extends object>(given: T): T {
+  if (given === null || (typeof given === 'object' && !Array.isArray(given))) return given ?? {}
+  throw new CkptError('USAGE', 'Options are given as one object. Nothing was changed.')
 }
 
 const SESSIONLESS: readonly MethodName[] = [
@@ -68,7 +81,7 @@ export class Snapshots {
    * @throws CkptError NOT_FOUND, USAGE
    */
   patch(from: string, options: Options<Requests.PatchRequest, 'from'> = {}): Promise<Shapes.PatchInfo> {
-    return this.#ask('snapshots.patch', { ...options, from })
+    return this.#ask('snapshots.patch', options, { from })
   }
 
   /**
@@ -80,7 +93,7 @@ export class Snapshots {
     patch: Requests.RevertPatchRequest['patch'],
     options: Options<Requests.RevertPatchRequest, 'patch'> = {},
   ): Promise<Shapes.ChangeInfo> {
-    return this.#ask('snapshots.revert', { ...options, patch: { from: patch.from, files: patch.files } })
+    return this.#ask('snapshots.revert', options, { patch: patch && { from: patch.from, files: patch.files } })
   }
 
   /**
@@ -88,7 +101,7 @@ export class Snapshots {
    * @throws CkptError CONFLICT (then nothing was written), NOT_FOUND, GIT_BUSY, LOCKED, CANCELLED
    */
   restore(id: string, options: Options<Requests.RestoreRequest, 'id'> = {}): Promise<Shapes.ChangeInfo> {
-    return this.#ask('snapshots.restore', { ...options, id })
+    return this.#ask('snapshots.restore', options, { id })
   }
 
   /**
@@ -101,7 +114,7 @@ export class Snapshots {
     to?: string,
     options: Options<Requests.DiffRequest, 'from' | 'to'> = {},
   ): Promise<Shapes.DiffInfo> {
-    return this.#ask('snapshots.diff', { ...options, from, to })
+    return this.#ask('snapshots.diff', options, { from, to })
   }
 
   /**
@@ -113,7 +126,7 @@ export class Snapshots {
     to?: string,
     options: Options<Requests.DiffRequest, 'from' | 'to'> = {},
   ): Promise<Shapes.FullDiffInfo> {
-    return this.#ask('snapshots.diffFull', { ...options, from, to })
+    return this.#ask('snapshots.diffFull', options, { from, to })
   }
 
   /**
@@ -144,7 +157,7 @@ export class Sessions {
    * @throws CkptError NOT_FOUND, USAGE (a prefix that fits several)
    */
   getSessionInfo(session?: string, options: CallOptions = {}): Promise<Shapes.SessionDetails> {
-    return this.#ask('sessions.getSessionInfo', { ...options, session })
+    return this.#ask('sessions.getSessionInfo', options, { session })
   }
 
   /**
@@ -175,7 +188,7 @@ export class Sessions {
     partId?: string,
     options: Options<Requests.RevertRequest, 'messageId' | 'partId'> = {},
   ): Promise<Shapes.ChangeInfo> {
-    return this.#ask('sessions.revert', { ...options, messageId, partId })
+    return this.#ask('sessions.revert', options, { messageId, partId })
   }
 
   /** Brings everything back that is undone: `ckpt redo --all`. @throws CkptError as redo does */
@@ -190,12 +203,12 @@ export class Sessions {
 
   /** What a session can do: `ckpt capabilities`. An unknown session has what the default backend can. */
   capabilities(session?: string, options: CallOptions = {}): Promise<Shapes.CapabilitiesInfo> {
-    return this.#ask('sessions.capabilities', { ...options, session })
+    return this.#ask('sessions.capabilities', options, { session })
   }
 
   /** Says whose a session is (null: the default backend's); kept with the worktree. */
   async setBackend(session: string, backend: string | null, options: CallOptions = {}): Promise<void> {
-    await this.#ask('sessions.setBackend', { ...options, session, backend })
+    await this.#ask('sessions.setBackend', options, { session, backend })
   }
 }
 
@@ -221,7 +234,7 @@ export class WorktreeFunctions {
    * @throws CkptError BAD_MARKER, NOT_FOUND (a step or stop in a session without any turn), LOCKED, DAMAGED, CANCELLED
    */
   mark(marker: Requests.MarkRequest, options: CallOptions = {}): Promise<Shapes.MarkInfo> {
-    return this.#ask('mark', { ...options, ...marker })
+    return this.#ask('mark', options, marker)
   }
 
   /** Turns, newest first: `ckpt list`. @throws CkptError NOT_FOUND, USAGE */
@@ -231,7 +244,7 @@ export class WorktreeFunctions {
 
   /** One turn or checkpoint, whole: `ckpt show ID`. @throws CkptError NOT_FOUND, USAGE */
   show(id: string, options: Options<Requests.ShowRequest, 'id'> = {}): Promise<Shapes.ShowInfo> {
-    return this.#ask('show', { ...options, id })
+    return this.#ask('show', options, { id })
   }
 
   /**
@@ -240,11 +253,11 @@ export class WorktreeFunctions {
    * @throws CkptError NOT_FOUND, CONFLICT, BOUNDARY_PENDING, TURN_RUNNING, UNSUPPORTED, GIT_BUSY, LOCKED, CANCELLED
    */
   switchTo(id: string, options: Options<Requests.SwitchRequest, 'id'> = {}): Promise<Shapes.ChangeInfo> {
-    return this.#ask('switchTo', { ...options, id })
+    return this.#ask('switchTo', options, { id })
   }
 
   /** Carries out exactly what a dry run planned: `ckpt apply TOKEN`. @throws CkptError CONFLICT when it no longer holds */
   apply(token: string, options: CallOptions = {}): Promise<Shapes.ChangeInfo> {
-    return this.#ask('apply', { ...options, token })
+    return this.#ask('apply', options, { token })
   }
 }

@@ -9,7 +9,7 @@ import { showPath } from '../core/paths.ts'
 import { type Env, realEnv } from '../env.ts'
 import { closeContext, openContext } from '../ops/context.ts'
 import { besideError, toCkptError } from '../results/errors.ts'
-import { type Caller, type CallOptions, WorktreeFunctions } from './facade.ts'
+import { type Caller, type CallOptions, optionsOf, WorktreeFunctions } from './facade.ts'
 
 export interface OpenWorktreeOptions extends CallOptions {
   /** The session that is meant where a call names none; the one of the newest turn marker unless told. */
@@ -30,16 +30,16 @@ export class Worktree extends WorktreeFunctions {}
  * @throws CkptError BAD_ROOT, NOT_INITIALIZED (a plain directory without a store), CONFIG, CANCELLED
  */
 export async function openWorktree(directory: string, options: OpenWorktreeOptions = {}): Promise<Worktree> {
-  const { session, init = false, vars, signal } = options
+  const { session, init = false, vars, signal, backends: given } = optionsOf(options)
   const env = libraryEnv(vars)
-  const backends = new Backends(options.backends)
+  const backends = new Backends(given)
   try {
     refuseCancelled(signal)
     const context = await openContext(env, absolute(env, directory), init ? { init } : { reading: true })
     const { root } = context.worktree
     closeContext(context)
-    const call: Caller = (name, request, given) => {
-      const scope = { env: cancellable(env, given), cwd: root, backends, arrived: env.monotonic() }
+    const call: Caller = (name, request, callOptions) => {
+      const scope = { env: cancellable(env, callOptions), cwd: root, backends, arrived: env.monotonic() }
       return callHere(scope, name, request).catch((error: unknown) => {
         throw shown(toCkptError(error))
       })

@@ -56,9 +56,20 @@ test('the end of a connection is told, whoever ended it; what is asked after it 
   scratch.ckpt('daemon', 'stop')
   await both
   for (const client of [mine, its]) {
-    expect(await codeOf(client.subscribe(() => undefined))).toBe('INTERNAL')
-    expect(await codeOf(client.turns())).toBe('INTERNAL')
+    const nothing = { code: 'INTERNAL', message: expect.stringContaining('Nothing was asked of it') }
+    await expect(client.subscribe(() => undefined)).rejects.toMatchObject(nothing)
+    await expect(client.turns()).rejects.toMatchObject(nothing)
+    await expect(client.command(['undo'])).rejects.toMatchObject(nothing)
   }
+})
+
+test('what was asked before the end of a connection may or may not have been done, and that is said', async () => {
+  const scratch = stage('work')
+  startDaemon(scratch)
+  const client = await clientOf(scratch)
+  const asked = client.turns()
+  client.close()
+  await expect(asked).rejects.toMatchObject({ code: 'INTERNAL', message: expect.stringContaining('may or may not') })
 })
 
 test('nobody waits for ever to connect to a daemon that hangs', async () => {

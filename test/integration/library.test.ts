@@ -85,9 +85,16 @@ test('wrong calls are USAGE, and never more than was asked for', async () => {
     ['a number for a text', sessions.undo({ to: 1 as never })],
     ['an unknown word', sessions.undo({ turn: 1 } as never)],
     ['an unknown choice', sessions.redo({ conflicts: 'maybe' as never })],
+    ['no patch', snapshots.revert(null as never)],
+    ...[3, 1, '', [], true, () => 1].flatMap((none): [string, Promise<unknown>][] => [
+      [`${JSON.stringify(none)} for options`, sessions.undo(none as never)],
+      [`${JSON.stringify(none)} beside what has its place`, snapshots.restore('1', none as never)],
+      [`${JSON.stringify(none)} to open with`, openWorktree(scratch.root, none as never)],
+    ]),
   ]
   for (const [what, call] of wrong) expect([what, await codeOf(call)]).toEqual([what, 'USAGE'])
-  expect(await codeOf(worktree.mark({ event: 'nothing' } as never))).toBe('BAD_MARKER')
+  for (const none of [{ event: 'nothing' }, null, 3])
+    expect(await codeOf(worktree.mark(none as never))).toBe('BAD_MARKER')
   expect(scratch.manifest()).toEqual(before)
 })
 
@@ -155,4 +162,5 @@ test('options that are none, or no options at all, as plain JavaScript can give 
   const worktree = await openWorktree(scratch.root, { vars: scratch.vars })
   expect(await codeOf(worktree.sessions.undo(null as never))).toBe('NOTHING_TO_UNDO')
   expect(await codeOf(worktree.sessions.undo('1' as never))).toBe('USAGE')
+  expect((await openWorktree(scratch.root, null as never)).root).toBe(worktree.root)
 })
