@@ -115,7 +115,12 @@ ckpt_quoted() {
 # A way out for each session: $1 the command, $2 what it does.
 ckpt_each() {
   while IFS= read -r ckpt_line || [ -n "$ckpt_line" ]; do
-    printf '%s\n' "  -> $1 --session $(ckpt_quoted "${ckpt_line%%"$ckpt_tab"*}")    $2"
+    ckpt_session=${ckpt_line%%"$ckpt_tab"*}
+    case $ckpt_session in
+      -*) ckpt_option='--session=' ;;
+      *) ckpt_option='--session ' ;;
+    esac
+    printf '%s\n' "  -> $1 $ckpt_option$(ckpt_quoted "$ckpt_session")    $2"
   done <"$ckpt_dir/boundary"
 }
 

@@ -1,6 +1,7 @@
 /** The one place that knows which backend a session has. Everybody else asks what the session can do. */
 import { CAPABILITIES, type Capabilities, type Capability } from '../core/capabilities.ts'
 import { CkptError } from '../core/errors.ts'
+import { sessionOption } from '../core/hint-words.ts'
 import { parseTarget, type SessionId } from '../core/ids.ts'
 import { type OwnSession, ownRevert } from '../core/own-session.ts'
 import { printable } from '../core/paths.ts'
@@ -168,6 +169,6 @@ function unsupported(session: string, need: Capability): CkptError {
   return new CkptError(
     'UNSUPPORTED',
     `Session ${printable(session)} cannot ${CAPABILITIES[need]} (${need}). Nothing was changed.`,
-    { hints: [`ckpt capabilities --session ${printable(session)}`] },
+    { hints: [`ckpt capabilities ${sessionOption(session)}`] },
   )
 }

@@ -1,9 +1,8 @@
 /** Hints that say "the same once more, with another option", or "the help of this command", as lines that can be run. Pure. */
+import { quoted, sessionOption } from '../core/hint-words.ts'
 
 /** Options that do not go together with those that hints propose, or say nothing about what is done. */
 const DROPPED = new Set(['--merge', '--force', '--skip-conflicts', '--dry-run', '--json', '--quiet', '--no-daemon'])
-
-const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
 
 /** What the command that was given takes. */
 export const ITS_HELP = 'ckpt … --help'
@@ -19,7 +18,7 @@ function sessionIn(own: readonly string[]): string | undefined {
 
 /** The words that name a session again, where one was named. */
 export const ofSession = (session: string | undefined): string =>
-  session === undefined ? '' : ` --session ${quoted(session)}`
+  session === undefined ? '' : ` ${sessionOption(session)}`
 
 /** `ckpt undo … --merge   (why)` with the words of the command line in place of the dots, if it is that command's. */
 export function again(hint: string, argv: readonly string[]): string {

@@ -3,6 +3,7 @@
  * objects are borrowed. git's transports run there, where no configuration but ours and the user's own is read.
  */
 import { CkptError } from '../core/errors.ts'
+import { quoted } from '../core/hint-words.ts'
 import { isOid, type Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
 import { type HashName, ObjectStore } from './objects.ts'
@@ -118,7 +119,7 @@ export class Parcel {
   /** What a remote has. @throws CkptError NOT_FOUND when it cannot be reached */
   async remoteRefs(url: string, pattern = `${PREFIX}*`): Promise<ParcelRef[]> {
     const result = await this.#speak(['ls-remote', '-q', '--refs', '--end-of-options', url, pattern])
-    if (result.code !== 0) throw unreachable(result)
+    if (result.code !== 0) throw unreachable(url, result)
     return parseRefs(result.stdout.toString('utf8'))
   }
 
@@ -128,7 +129,7 @@ export class Parcel {
     const specs = refs.map(({ ref }) => `+${ref}:${ref}`)
     const flags = ['-q', '--no-tags', '--no-write-fetch-head', '--end-of-options']
     const result = await this.#speak(['fetch', ...flags, url, ...specs])
-    if (result.code !== 0) throw unreachable(result)
+    if (result.code !== 0) throw unreachable(url, result)
   }
 
   /** `expected`: what the remote's refs are now; another value there refuses. `local`: nobody's hooks run for it. */
@@ -138,7 +139,7 @@ export class Parcel {
     const specs = refs.map(({ ref }) => `${ref}:${ref}`)
     const flags = ['-q', '--no-verify', '--porcelain', ...receiver, ...lease, '--end-of-options']
     const result = await this.#speak(['push', ...flags, url, ...specs])
-    if (result.code !== 0) throw unreachable(result)
+    if (result.code !== 0) throw isOvertaken(result) ? overtaken() : unreachable(url, result)
   }
 
   /** Moves what was fetched into another object directory. The index comes last: before it a pack is not there. */
@@ -159,23 +160,38 @@ export class Parcel {
   }
 }
 
+const withoutPassword = (text: string) => text.replace(/\/\/[^/@\s]+@/g, '//')
+
 /** What git said, on one line and with nothing of a password in a URL. */
 function said({ stderr, stdout }: GitResult): string {
   const text = stderr.trim() || stdout.toString('utf8').trim() || 'no message'
-  const line = text
+  const line = withoutPassword(text)
     .split('\n')
     .filter((row) => row !== '')
     .slice(0, 3)
     .join(' ')
-    .replace(/\/\/[^/@\s]+@/g, '//')
     .slice(0, 500)
   return line.endsWith('.') ? line : `${line}.`
 }
 
-const unreachable = (result: GitResult) =>
+const unreachable = (url: string, result: GitResult) =>
   new CkptError('INTERNAL', `git could not speak to the remote: ${said(result)} Nothing was changed here.`, {
-    hints: ['git ls-remote REMOTE'],
+    hints: [`git ls-remote ${quoted(withoutPassword(url))}`],
   })
+
+/** It was reached, and has something else by now than it had a moment before (git-push(1), `--porcelain`). */
+const isOvertaken = ({ stdout, stderr }: GitResult) =>
+  /^!.*\(stale info\)/m.test(stdout.toString('utf8')) ||
+  /cannot lock ref .*(?:is at|already exists|File exists)/.test(stderr)
+
+const overtaken = () =>
+  new CkptError(
+    'INTERNAL',
+    'The remote got something else at the same time, and did not take all of this. Nothing was changed here.',
+    {
+      hints: ['run the command again'],
+    },
+  )
 
 /** Removes a directory of ours and all below it. */
 export function removeTree(env: Env, path: string): void {

@@ -1,5 +1,6 @@
 /** Commit: one clean commit, in the user's repository, of what a session's visible turns changed and nothing else. */
 import { CkptError, FIRST_TURN, reasonOf } from '../core/errors.ts'
+import { sessionOption } from '../core/hint-words.ts'
 import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
 import { printable, reasonedList, shortList } from '../core/paths.ts'
 import { runningTurn, type Turn, visibleTurns } from '../core/timeline.ts'
@@ -134,7 +135,7 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
     throw new CkptError(
       'TURN_RUNNING',
       `Turn ${running.number} of session ${printable(session)} is still running. Nothing was committed.`,
-      { hints: [`ckpt mark stop --session ${printable(session)}`] },
+      { hints: [`ckpt mark stop ${sessionOption(session)}`] },
     )
   }
   await refusePending()
@@ -162,7 +163,7 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
     const shown = reasonedList([...conflicts].map(([path, reason]) => ({ path, reason })))
     throw new CkptError('CONFLICT', `Refused, nothing was committed: ${shown}.`, {
       paths: [...conflicts.keys()],
-      hints: ['git add -p && git commit   (choose by hand)', `ckpt diff --session ${printable(session)}`],
+      hints: ['git add -p && git commit   (choose by hand)', `ckpt diff ${sessionOption(session)}`],
     })
   }
   const prompts = await promptReader(store, refs.notes)

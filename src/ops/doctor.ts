@@ -1,6 +1,7 @@
 /** Doctor: finds what is wrong and says how to mend it; mends what is safe when asked. */
 import { constants } from 'node:fs'
 import { CkptError, isDamage, unlessDamaged } from '../core/errors.ts'
+import { quoted } from '../core/hint-words.ts'
 import { printable, shortList } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { tryGit } from '../git/process.ts'
@@ -179,8 +180,12 @@ function checkFileSystem({ env, store, place }: Context): Finding {
   try {
     env.files.accessSync(directory, constants.W_OK)
   } catch (error) {
-    const detail = `the store cannot be written (${errno(error) ?? 'unknown'})`
-    return { name: 'store', ok: false, detail, mend: `chmod -R u+rwX ${directory}` }
+    const code = errno(error) ?? 'unknown'
+    const mend =
+      code === 'EROFS'
+        ? `mount the file system of ${printable(directory)} so that it can be written; until then nothing is recorded`
+        : `chmod -R u+rwX ${quoted(printable(directory))}`
+    return { name: 'store', ok: false, detail: `the store cannot be written (${code})`, mend }
   }
   if (remote)
     return {

@@ -3,6 +3,7 @@
 import type { Beside } from '../core/beside.ts'
 import type { Checkpoint, PromptKind, TurnStatus } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
+import { sessionOption } from '../core/hint-words.ts'
 import type { SessionId, TurnNumber } from '../core/ids.ts'
 import { react, sessionState } from '../core/machine.ts'
 import { runningTurn, type Timeline, type Turn } from '../core/timeline.ts'
@@ -142,7 +143,7 @@ export async function recordMarker(context: Context, told: Marker, recording: Re
       'NOT_FOUND',
       `Session ${JSON.stringify(marker.session)} has no turn yet. Nothing was recorded.`,
       {
-        hints: [`ckpt mark prompt --session ${marker.session}`],
+        hints: [`ckpt mark prompt ${sessionOption(marker.session)}`],
       },
     )
   }

@@ -1,6 +1,7 @@
 /** Redo: the exact inverse of what undo recorded, guarded the same way; and accept, which keeps the undone state. */
 import type { BoundaryRecord, UndoneUnit } from '../core/boundary.ts'
 import { CkptError } from '../core/errors.ts'
+import { sessionOption } from '../core/hint-words.ts'
 import type { SessionId, TurnNumber } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import type { ConflictMode } from '../core/plan.ts'
@@ -37,7 +38,7 @@ const MOST_HINTS = 3
 /** How to redo in the sessions that have something undone. */
 const elsewhere = (refs: WorktreeRefs): string[] =>
   [...refs.sessions.values()]
-    .flatMap(({ session, boundary }) => (boundary ? [`ckpt redo --session ${printable(session)}`] : []))
+    .flatMap(({ session, boundary }) => (boundary ? [`ckpt redo ${sessionOption(session)}`] : []))
     .slice(0, MOST_HINTS)
 
 /** Splits a record into what this redo brings back (newest undo first) and what stays undone. */
@@ -86,7 +87,7 @@ async function redoScanned(
       'TURN_RUNNING',
       `Turn ${running.number} of session ${printable(session)} is still running. Nothing was changed.`,
       {
-        hints: [`ckpt mark stop --session ${printable(session)}`],
+        hints: [`ckpt mark stop ${sessionOption(session)}`],
       },
     )
   }

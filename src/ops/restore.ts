@@ -3,6 +3,7 @@
 import { type Beside, uncoveredAt } from '../core/beside.ts'
 import { type Checkpoint, isOutside } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
+import { sessionOption } from '../core/hint-words.ts'
 import { MANUAL_SESSION, parseTarget } from '../core/ids.ts'
 import { isWithin, printable, shortList } from '../core/paths.ts'
 import type { ConflictMode } from '../core/plan.ts'
@@ -159,7 +160,7 @@ async function branchMove(
       'TURN_RUNNING',
       `Turn ${running.number} of session ${printable(session)} is still running. Nothing was changed.`,
       {
-        hints: [`ckpt mark stop --session ${printable(session)}`],
+        hints: [`ckpt mark stop ${sessionOption(session)}`],
       },
     )
   }

@@ -3,6 +3,7 @@ import type { BoundaryHead, BoundaryRecord, UndoneUnit } from '../core/boundary.
 import { formatRecord, recordObjects } from '../core/boundary.ts'
 import { joinTransitions } from '../core/claims.ts'
 import { CkptError } from '../core/errors.ts'
+import { sessionOption } from '../core/hint-words.ts'
 import type { SessionId, TurnNumber } from '../core/ids.ts'
 import { isWithin, pathToText, printable, shortList } from '../core/paths.ts'
 import type { ConflictMode, PlanUnit, ToldAction } from '../core/plan.ts'
@@ -243,7 +244,7 @@ async function endRunning(
       `Turn ${running.number} of session ${printable(timeline.session)} is still running. Nothing was changed.`,
       {
         hints: [
-          `ckpt mark stop --session ${printable(timeline.session)}`,
+          `ckpt mark stop ${sessionOption(timeline.session)}`,
           'ckpt undo --interrupt   (closes the turn as interrupted)',
         ],
       },

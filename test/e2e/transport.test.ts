@@ -466,3 +466,30 @@ test('a linked worktree is no place that came from elsewhere, whatever its name;
   expect(here.tryCkpt('list', '--all-worktrees', '--session', 'nosuch').code).toBe(3)
   expect(here.tryCkpt('list', '--all-sessions', '--session', 'linked').code).toBe(3)
 })
+
+test('push: what cannot be reached is named, and who comes at the same time as another is told to come again', () => {
+  const here = twoTurns()
+  const push = (remote: string, vars = {}) => {
+    const { code, stdout } = here.run(['push', remote, '--yes', '--json'], { vars })
+    return { code, error: JSON.parse(stdout).error }
+  }
+  expect(push('file:///none/at all')).toMatchObject({
+    code: 1,
+    error: { hints: ["git ls-remote 'file:///none/at all'"] },
+  })
+  const remote = bareRemote(here)
+  const there = `git --git-dir='${remote}'`
+  const bin = path.join(here.base, 'bin')
+  fs.mkdirSync(bin)
+  // Another push comes between the look at the remote and ours.
+  const script = `PATH='${here.vars.PATH}'
+case " $* " in
+  *' push '*) for last; do :; done; ${there} update-ref "\${last%%:*}" "$(echo x | ${there} hash-object -w --stdin)" ;;
+esac
+exec git "$@"`
+  fs.writeFileSync(path.join(bin, 'git'), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+  expect(push(remote, { PATH: `${bin}:${here.vars.PATH}` })).toMatchObject({
+    code: 1,
+    error: { message: expect.stringContaining('at the same time'), hints: ['run the command again'] },
+  })
+})

@@ -1,9 +1,13 @@
 // Words on the command line and in answers that once were wrong.
+import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
+import { Writable } from 'node:stream'
 import { expect, test } from 'vitest'
+import { main } from '../../src/cli/main.ts'
 import { gitFailure } from '../../src/git/process.ts'
-import { type Json, Scratch } from '../support/scratch.ts'
+import { envOf } from '../support/in-process.ts'
+import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 const codes = ({ code, document }: { code: number; document: Json }) => [code, document.error?.code]
 
@@ -135,4 +139,51 @@ test('forget of a path that no checkpoint holds changes no id', () => {
   const { turns } = scratch.ckpt('list')
   expect(codes(scratch.tryCkpt('forget', 'nowhere.txt'))).toEqual([3, 'NOT_FOUND'])
   expect(scratch.ckpt('list').turns).toEqual(turns)
+})
+
+/** The lines that hints propose, typed by a person. */
+function typed(scratch: Scratch, line: string) {
+  const bin = `${scratch.base}/bin`
+  fs.mkdirSync(bin, { recursive: true })
+  fs.rmSync(`${bin}/ckpt`, { force: true })
+  fs.symlinkSync(PROGRAM, `${bin}/ckpt`)
+  const env = { ...scratch.vars, PATH: `${bin}:${scratch.vars.PATH}` }
+  return spawnSync('sh', ['-c', line], { cwd: scratch.root, env, encoding: 'utf8' })
+}
+
+test.each(['-x', '--force', "it's a chat"])('a session called %s: what is proposed can be typed', (session) => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('hooks', 'install')
+  scratch.ckpt('mark', 'prompt', `--session=${session}`)
+  scratch.write({ 'a.txt': 'two\n' })
+  const running = scratch.run(['undo', `--session=${session}`]).stderr
+  expect(typed(scratch, /→ (ckpt mark stop .*)/.exec(running)![1]!).status).toBe(0)
+  const undone = scratch.run(['undo', `--session=${session}`]).stdout
+  expect(typed(scratch, /Back again: (.*?) {3}/.exec(undone)![1]!).status).toBe(0)
+  expect(scratch.read('a.txt')).toBe('two\n')
+  scratch.ckpt('undo', `--session=${session}`)
+  const refused = typed(scratch, 'git -c user.name=n -c user.email=e commit --allow-empty -m x').stderr
+  const ways = [...refused.matchAll(/-> (ckpt redo .*?) {4}/g)].map(([, line]) => line!)
+  expect(ways).toHaveLength(1)
+  expect(typed(scratch, ways[0]!).status).toBe(0)
+  expect(scratch.read('a.txt')).toBe('two\n')
+})
+
+test('doctor does not propose permissions for a file system that is mounted for reading only', async () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('snapshot')
+  const readOnly = () => {
+    throw Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' })
+  }
+  const told: string[] = []
+  const stdout = new Writable({
+    write(chunk, _, done) {
+      told.push(String(chunk))
+      done()
+    },
+  })
+  const env = envOf(scratch)
+  await main(['doctor', '--json'], { ...env, files: { ...env.files, accessSync: readOnly }, stdout })
+  const { mend } = JSON.parse(told.join('')).findings.find(({ name }: Json) => name === 'store')
+  expect(mend).toMatch(/^mount the file system of .*\.git\/ckpt/)
 })
