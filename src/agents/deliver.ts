@@ -101,7 +101,7 @@ export async function deliver(env: Env, delivery: Delivery): Promise<void> {
  * user's own git hooks may take their time. What goes wrong is in the hook log.
  */
 function commitBehind({ env, worktree }: Context, session: SessionId): void {
-  const child = env.spawn(process.execPath, [env.program, 'commit', '--session', session, '--quiet'], {
+  const child = env.spawn(process.execPath, [env.program, 'commit', `--session=${session}`, '--quiet'], {
     cwd: worktree.root,
     env: { ...env.vars, [BEHIND]: '1' } as NodeJS.ProcessEnv,
     detached: true,

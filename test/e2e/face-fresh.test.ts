@@ -83,6 +83,7 @@ test('fresh store: what reads', () => {
     ok  journal     no operation was cut short
     ok  boundary    the git hooks read what is pending
     ok  history     each chain of checkpoints is whole
+    ok  objects     each that a checkpoint needs is whole
     ok  store       writable
     ok  checkpoint  none yet
     ok  durable     no object is borrowed

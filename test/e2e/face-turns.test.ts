@@ -97,6 +97,7 @@ test('turns three: what reads', () => {
     ok  journal     no operation was cut short
     ok  boundary    the git hooks read what is pending
     ok  history     each chain of checkpoints is whole
+    ok  objects     each that a checkpoint needs is whole
     ok  store       writable
     ok  checkpoint  the newest names 1 file
     ok  coverage    no left-out file looks like a secret or a database
