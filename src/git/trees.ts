@@ -97,6 +97,15 @@ export class Trees {
     return found
   }
 
+  /** Every directory below a tree. */
+  async directories(tree: Oid, prefix = ''): Promise<RelativePath[]> {
+    const found: RelativePath[] = []
+    for (const { mode, oid, name } of (await this.entries(tree)).values())
+      if (mode === '40000')
+        found.push(`${prefix}${name}` as RelativePath, ...(await this.directories(oid, `${prefix}${name}/`)))
+    return found
+  }
+
   /** Paths that differ between two trees, in path order. */
   async compare(a: Oid, b: Oid): Promise<TreeChange[]> {
     const changes: TreeChange[] = []

@@ -56,12 +56,12 @@ export async function prepare(
     expected.set(path, isStats(stats) && !stats.isDirectory() ? fingerprint(stats) : null)
     const known = await snapshot.view.state(path)
     // Read after that look: what the scan saw may have changed since, and what today's rules leave out is saved all the same.
+    // A directory that holds only what is not covered is none of the snapshot's, though it is there.
     let state =
-      path.endsWith('/') && known.kind !== 'unknown'
+      path.endsWith('/') && known.kind === 'absent'
         ? known
         : observe(env, root, path, writingOther(store.objects, known))
-    if (state.kind === 'present' ? !sameState(state, known) : state.kind === 'absent' && known.kind === 'present')
-      forced.set(path, state)
+    if (isOther(state, known)) forced.set(path, state)
     if (state.kind === 'unknown' && state.reason === 'directory') state = { kind: 'absent' }
     if (state.kind === 'present' && isStats(stats) && env.uid > 0 && stats.uid !== env.uid) foreign.add(path)
     disk.set(path, state)
@@ -104,6 +104,13 @@ export async function prepare(
     ? withDirectories(room, await leavingDirectories(context, snapshot, room, input.target))
     : room
   return { plan: { ...plan, units: whole.units }, actions: whole.actions, expected, forced }
+}
+
+/** Whether the snapshot does not have a path as it is on disk, and it can be saved so. */
+function isOther(state: PathState, known: PathState): boolean {
+  if (state.kind === 'absent') return known.kind === 'present'
+  if (state.kind === 'directory' && known.kind !== 'directory') return false
+  return state.kind !== 'unknown' && !sameState(state, known)
 }
 
 /**

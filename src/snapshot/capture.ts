@@ -322,7 +322,10 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
   }
   const taken = await takePaths(scan, { known, fresh, seeds, base, unvouched, walk })
   const tree = await trees.edit(base, taken.edits)
-  const said = await say(scan, await coverage(scan, { listed, walk, taken, notHere: user.notHere, tree }))
+  const unwatched = await nobodyNeedWatch(scan, { listed, stops, tree, edits: taken.edits })
+  const unread = walk.unreadable.map((path) => path.slice(0, -1) as RelativePath)
+  const passedBy = [...stops, ...listed.nested, ...unread].filter((directory) => !unwatched.has(directory))
+  const said = await say(scan, await coverage(scan, { listed, walk, taken, notHere: user.notHere, passedBy, tree }))
   const { beside } = said
   const left = [...taken.edits].flatMap(([path, entry]) => (entry === null ? [path as RelativePath] : []))
   const next: SnapshotCache = {
@@ -341,7 +344,7 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
       rules,
       outside,
       stops,
-      unwatched: await nobodyNeedWatch(scan, { listed, stops, tree, edits: taken.edits }),
+      unwatched,
       unreadable: walk.unreadable.length > 0,
       prints: beside.ignored,
     },

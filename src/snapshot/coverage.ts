@@ -1,8 +1,8 @@
 /** The coverage list of a snapshot: what its tree leaves out, and why. */
 import type { Beside, Uncovered } from '../core/beside.ts'
 import type { Oid } from '../core/ids.ts'
-import { directoryKey, type RelativePath } from '../core/paths.ts'
-import { fingerprint, isStats, look } from './disk.ts'
+import { directoryKey, parentOf, type RelativePath } from '../core/paths.ts'
+import { fingerprint, isStats, look, permissions } from './disk.ts'
 import type { Listing } from './listing.ts'
 import { defaultModes, type Scan } from './scan.ts'
 import type { Taken } from './take.ts'
@@ -14,22 +14,22 @@ interface CoverageInput {
   walk: WalkResult
   taken: Taken
   notHere: RelativePath[]
+  /** Directories that were not entered and may hold what is captured. */
+  passedBy: readonly RelativePath[]
   /** The snapshot's tree. */
   tree: Oid
 }
 
 const PRINTED_IGNORED = 5000
 
-export async function coverage(
-  { env, worktree, store, cache, hint }: Scan,
-  { listed, walk, taken, notHere, tree }: CoverageInput,
-): Promise<Beside> {
+export async function coverage(scan: Scan, input: CoverageInput): Promise<Beside> {
+  const { env, worktree, store, cache, hint } = scan
+  const { listed, walk, taken, notHere, tree } = input
   const { root } = worktree
   const defaults = cache?.defaults ?? defaultModes(env)
   const modes = new Map(taken.modes)
-  for (const [directory, entry] of walk.directories.remarkable()) {
-    if (directory !== '' && entry.mode !== defaults.directory) modes.set(directoryKey(directory), entry.mode)
-  }
+  for (const [directory, mode] of await directoryModes(scan, input))
+    if (mode !== defaults.directory) modes.set(directoryKey(directory), mode)
   const printOf = (path: string) => {
     const stats = look(env, root, path)
     return isStats(stats) ? fingerprint(stats) : ''
@@ -65,4 +65,22 @@ export async function coverage(
     ignored.set(path, printed++ < PRINTED_IGNORED ? (known ?? printOf(path)) : '')
   }
   return { defaults, modes, emptyDirectories: new Set(walk.empty), uncovered: [...once.values()], ignored }
+}
+
+/** Modes of directories, all that are other than the default: those walked, and those not entered that hold what is captured. */
+async function directoryModes(
+  { env, worktree, store, isReal }: Scan,
+  { walk, passedBy, tree }: CoverageInput,
+): Promise<Map<string, number>> {
+  const modes = new Map<string, number>()
+  for (const [directory, entry] of walk.directories.remarkable()) if (directory !== '') modes.set(directory, entry.mode)
+  for (const top of passedBy) {
+    const entry = await store.trees.lookup(tree, top)
+    if (entry?.mode !== '40000') continue
+    for (const directory of [top, ...(await store.trees.directories(entry.oid, `${top}/`))]) {
+      const stats = isReal(parentOf(directory)) ? look(env, worktree.root, directory) : null
+      if (isStats(stats) && stats.isDirectory()) modes.set(directory, permissions(stats))
+    }
+  }
+  return modes
 }

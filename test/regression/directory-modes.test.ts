@@ -1,0 +1,54 @@
+// A directory has the mode that a checkpoint says, whatever is ignored, and whoever made the directory anew.
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { Scratch } from '../support/scratch.ts'
+
+const sh = (scratch: Scratch, script: string) => execFileSync('sh', ['-c', script], { cwd: scratch.root })
+const modeOf = (scratch: Scratch, name: string) => fs.statSync(scratch.at(name)).mode & 0o7777
+
+/** A committed worktree after a script, and one turn of another one. */
+function place(before: string, work: string): Scratch {
+  const scratch = new Scratch().init()
+  sh(scratch, before)
+  scratch.git('add', '-A')
+  scratch.turn('one', () => sh(scratch, work))
+  return scratch
+}
+
+describe('a change of what is ignored or captured is no change of modes', () => {
+  const closed = 'mkdir -p d/in; echo k >d/key; echo k >d/in/key; chmod 700 d/in; chmod 2770 d'
+  test.each([
+    ['a rule comes', closed, 'echo d/ >.gitignore'],
+    ['a rule goes', `${closed}; echo d/ >.gitignore; git add -f d`, ': >.gitignore'],
+    ['a repository begins', closed, 'git init -q d'],
+    ['a repository ends', `${closed}; git add d; git init -q d`, 'rm -r d/.git'],
+  ])('%s', (_, before, work) => {
+    const scratch = place(before, work)
+    const modes = () => [modeOf(scratch, 'd'), modeOf(scratch, 'd/in')]
+    for (const command of ['undo', 'redo']) {
+      const { files } = scratch.ckpt(command)
+      expect(files.filter(({ path }: { path: string }) => path.endsWith('/'))).toEqual([])
+      expect(modes()).toEqual([0o2770, 0o700])
+    }
+    scratch.ckpt('restore', '1', '--exact', '--force')
+    expect(modes()).toEqual([0o2770, 0o700])
+    expect(scratch.ckpt('verify', '--worktree').problems).toEqual([])
+  })
+})
+
+describe('the mode of an ignored directory with a tracked file', () => {
+  const ignored = 'mkdir -p d/in; echo k >d/in/key; chmod 700 d d/in; echo d/ >.gitignore; git add -f d'
+  test.each([
+    ['goes with it, and comes back', 'rm -r d'],
+    ['changes', 'chmod 755 d; chmod 750 d/in'],
+  ])('%s', (_, work) => {
+    const scratch = place(ignored, work)
+    const done = scratch.manifest()
+    scratch.ckpt('undo')
+    expect([modeOf(scratch, 'd'), modeOf(scratch, 'd/in')]).toEqual([0o700, 0o700])
+    scratch.ckpt('redo')
+    expect(scratch.manifest()).toEqual(done)
+    expect(scratch.ckpt('verify', '--worktree').problems).toEqual([])
+  })
+})
