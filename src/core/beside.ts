@@ -99,12 +99,13 @@ export function parseBeside(bytes: Buffer): Beside {
 const sameEntries = <K, V>(a: ReadonlyMap<K, V>, b: ReadonlyMap<K, V>): boolean =>
   a === b || (a.size === b.size && [...a].every(([key, value]) => b.get(key) === value))
 
+export const sameDefaults = ({ defaults: a }: Beside, { defaults: b }: Beside): boolean =>
+  a.file === b.file && a.exec === b.exec && a.directory === b.directory
+
 /** Whether both say the same in the same order; false costs a comparison of their texts. */
 export function sameBeside(a: Beside, b: Beside): boolean {
   return (
-    a.defaults.file === b.defaults.file &&
-    a.defaults.exec === b.defaults.exec &&
-    a.defaults.directory === b.defaults.directory &&
+    sameDefaults(a, b) &&
     sameEntries(a.modes, b.modes) &&
     a.emptyDirectories.size === b.emptyDirectories.size &&
     [...a.emptyDirectories].every((path) => b.emptyDirectories.has(path)) &&
@@ -181,6 +182,7 @@ export function isCountedByTrees(from: Beside, to: Beside): boolean {
   // What both left out is in neither tree, however it changed.
   const left = ({ uncovered }: Beside) => new Set(uncovered.map(({ path }) => path))
   return (
+    sameDefaults(from, to) &&
     isDeepStrictEqual(from.modes, to.modes) &&
     isDeepStrictEqual(from.emptyDirectories, to.emptyDirectories) &&
     isDeepStrictEqual(left(from), left(to))

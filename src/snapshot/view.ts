@@ -1,5 +1,5 @@
 /** A snapshot as something to ask: what was at a path, and what changed between two of them. */
-import { type Beside, parseBeside, uncoveredAt } from '../core/beside.ts'
+import { type Beside, parseBeside, sameDefaults, uncoveredAt } from '../core/beside.ts'
 import type { Checkpoint } from '../core/checkpoint.ts'
 import type { Oid } from '../core/ids.ts'
 import { ancestorsOf } from '../core/paths.ts'
@@ -50,6 +50,13 @@ export class SnapshotView {
     return { kind: 'present', type: 'file', oid, mode: modes.get(path as never) ?? plain }
   }
 
+  /** Every path that the snapshot has, directories by their key. */
+  async paths(): Promise<Set<string>> {
+    const { trees } = this.#store
+    const directories = [...(await trees.directories(this.tree)), ...this.#bareDirectories()]
+    return new Set([...(await trees.files(this.tree)).keys(), ...directories.map((path) => `${path}/`)])
+  }
+
   /** Whether the snapshot had a directory at a path; null when it does not know. */
   async hadDirectory(path: string): Promise<boolean | null> {
     const state = await this.state(`${path}/`)
@@ -72,6 +79,11 @@ export async function transitionsBetween(store: Store, a: SnapshotView, b: Snaps
     ] as const) {
       for (const [path, mode] of one.modes) if (two.modes.get(path) !== mode) paths.add(path)
       for (const path of one.emptyDirectories) if (!two.emptyDirectories.has(path)) paths.add(`${path}/`)
+    }
+    // What has no mode of its own in either may have two all the same.
+    if (!sameDefaults(a.beside, b.beside)) {
+      const others = await b.paths()
+      for (const path of await a.paths()) if (others.has(path)) paths.add(path)
     }
   }
   const changes: Transition[] = []

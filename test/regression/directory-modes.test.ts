@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { Scratch } from '../support/scratch.ts'
+import { PROGRAM, Scratch } from '../support/scratch.ts'
 
 const sh = (scratch: Scratch, script: string) => execFileSync('sh', ['-c', script], { cwd: scratch.root })
 const modeOf = (scratch: Scratch, name: string) => fs.statSync(scratch.at(name)).mode & 0o7777
@@ -50,5 +50,42 @@ describe('the mode of an ignored directory with a tracked file', () => {
     scratch.ckpt('redo')
     expect(scratch.manifest()).toEqual(done)
     expect(scratch.ckpt('verify', '--worktree').problems).toEqual([])
+  })
+})
+
+describe('a checkpoint that was made under another umask, with the cache lost since', () => {
+  const made = 'umask 077; mkdir -p d/in; echo f >d/in/f; echo g >d/g; umask 022'
+
+  /** A worktree whose checkpoints under umask 077 know of no mode but the default ones. */
+  function closedPlace() {
+    const scratch = new Scratch()
+    scratch.git('init', '-q')
+    sh(scratch, made)
+    const ckpt = (command: string) =>
+      execFileSync('sh', ['-c', `umask 077; exec "$0" "$@"`, process.execPath, PROGRAM, ...command.split(' ')], {
+        cwd: scratch.root,
+        env: scratch.vars,
+        stdio: 'ignore',
+      })
+    return { scratch, ckpt, loseCache: () => fs.unlinkSync(scratch.at('.git/ckpt/worktrees/@main/cache.json')) }
+  }
+
+  test('gives back its modes where only they differ', () => {
+    const { scratch, ckpt, loseCache } = closedPlace()
+    ckpt('mark prompt --session s')
+    const before = scratch.manifest()
+    loseCache()
+    sh(scratch, 'chmod 755 d d/in; chmod 644 d/g d/in/f')
+    scratch.ckpt('mark', 'stop', '--session', 's')
+    const after = scratch.manifest()
+    const changed = ['d/', 'd/g', 'd/in/', 'd/in/f']
+    const named = ({ files }: { files: { path: string }[] }) => files.map(({ path }) => path)
+    expect(before['d/']).toBe('directory 700')
+    expect(named(scratch.ckpt('diff'))).toEqual(changed)
+    expect(scratch.ckpt('list').turns[0].stat.files).toBe(changed.length)
+    expect(named(scratch.ckpt('restore', '1:before'))).toEqual(changed)
+    expect(scratch.manifest()).toEqual(before)
+    scratch.ckpt('restore', '1', '--force')
+    expect(scratch.manifest()).toEqual(after)
   })
 })
