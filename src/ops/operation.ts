@@ -3,7 +3,7 @@ import { type Beside, formatBeside, uncoveredDirectories, uncoveredPaths } from 
 import type { Checkpoint } from '../core/checkpoint.ts'
 import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
 import { lostContent } from '../core/lost-content.ts'
-import { ancestorsOf, type RelativePath } from '../core/paths.ts'
+import { ancestorsOf, directoryKey, type RelativePath } from '../core/paths.ts'
 import type { FileAction } from '../core/plan.ts'
 import type { PathState } from '../core/state.ts'
 import type { RefEdit } from '../git/refs.ts'
@@ -170,7 +170,8 @@ async function saveTree({ store }: Context, snapshot: Snapshot, forced: Readonly
 function setState(edits: Map<string, FileEntry | null>, beside: Beside, path: string, state: PathState): void {
   const key = path as RelativePath
   if (path.endsWith('/')) {
-    if (state.kind === 'directory' && state.mode !== beside.defaults.directory) beside.modes.set(key, state.mode)
+    if (state.kind !== 'directory') return // it may stay, with what else is in it
+    if (state.mode !== beside.defaults.directory) beside.modes.set(key, state.mode)
     else beside.modes.delete(key)
     return
   }
@@ -215,13 +216,14 @@ async function resultTree(
     emptyDirectories: new Set(snapshot.beside.emptyDirectories),
   }
   const done = new Set<string>()
+  const gone = new Set(removable)
   for (const { path, action, post } of actions) {
     if (action === 'conflict' || action === 'skip') continue
     done.add(path)
     setState(edits, beside, path, post)
     if (path.endsWith('/')) {
       const bare = path.slice(0, -1) as RelativePath
-      if (post.kind === 'absent') beside.emptyDirectories.delete(bare)
+      if (post.kind === 'absent') gone.add(bare)
       else if (post.kind === 'directory') beside.emptyDirectories.add(bare)
     }
   }
@@ -232,13 +234,12 @@ async function resultTree(
     if (post.kind !== 'absent') for (const directory of above) beside.emptyDirectories.delete(directory as RelativePath)
     else for (const directory of above) beside.emptyDirectories.add(directory as RelativePath)
   }
-  const gone = new Set(removable)
   const holding = new Set<string>([...uncoveredPaths(beside), ...uncoveredDirectories(beside)])
   for (const one of beside.emptyDirectories) if (!gone.has(one)) for (const at of ancestorsOf(one)) holding.add(at)
-  for (const directory of beside.emptyDirectories) {
-    const holds = holding.has(directory) || (await store.trees.lookup(tree, directory)) !== null
-    if (holds || gone.has(directory)) beside.emptyDirectories.delete(directory)
-  }
-  for (const directory of gone) beside.modes.delete(`${directory}/` as RelativePath)
+  const holds = async (directory: string) =>
+    holding.has(directory) || (await store.trees.lookup(tree, directory)) !== null
+  for (const directory of beside.emptyDirectories)
+    if (gone.has(directory) || (await holds(directory))) beside.emptyDirectories.delete(directory)
+  for (const directory of gone) if (!(await holds(directory))) beside.modes.delete(directoryKey(directory))
   return { tree, besideOid: store.objects.write('blob', formatBeside(beside)), degraded: snapshot.degraded }
 }

@@ -1,7 +1,7 @@
 /** From a plan's input to what is to be done: the disk's states, the merges, and what lies around the paths. */
 import { type Beside, uncoveredDirectories } from '../core/beside.ts'
 import { isDamage } from '../core/errors.ts'
-import { ancestorsOf, directoryKey, isWithin, type RelativePath } from '../core/paths.ts'
+import { ancestorsOf, directoryKey, isWithin, parentOf, type RelativePath } from '../core/paths.ts'
 import {
   type FileAction,
   findClashes,
@@ -38,8 +38,10 @@ export async function prepare(
   snapshot: Snapshot,
   input: Omit<PlanInput, 'disk' | 'merges' | 'unchangedUncovered'> & {
     targetBeside: Beside | null
-    /** Of a plan that is recorded: what the worktree is to look like. */
-    target?: SnapshotView
+    /** What the worktree is to look like. */
+    target: SnapshotView
+    /** Of a plan that is recorded: what the last of its turns left. */
+    left?: SnapshotView
   },
 ): Promise<Prepared> {
   const { env, store, worktree } = context
@@ -100,9 +102,10 @@ export async function prepare(
       ? { kind: 'directory', mode: beside.modes.get(directoryKey(path)) ?? beside.defaults.directory }
       : null,
   )
-  const whole = input.target
-    ? withDirectories(room, await leavingDirectories(context, snapshot, room, input.target))
-    : room
+  const whole = withDirectories(room, [
+    ...(input.left ? await leavingDirectories(context, snapshot, room, input.target) : []),
+    ...(await comingDirectories(context, snapshot, room, input)),
+  ])
   return { plan: { ...plan, units: whole.units }, actions: whole.actions, expected, forced }
 }
 
@@ -141,16 +144,55 @@ async function leavingDirectories(
   return found
 }
 
-/** Each belongs to the unit that is brought back first of those with a file in it: the oldest. */
-function withDirectories({ actions, units }: Pick<Plan, 'actions' | 'units'>, leaving: readonly Transition[]) {
-  const gone = leaving.map(({ path, from, to }) => ({ path, action: 'delete' as const, pre: from, post: to }))
-  const of = (directory: Transition) =>
-    units.findLastIndex(({ changes }) =>
-      changes.some(({ path, to }) => to.kind === 'absent' && path.startsWith(directory.path)),
-    )
-  const owned = leaving.map((directory) => ({ directory, unit: of(directory) }))
+/**
+ * Directories that have to be made for what comes into them, with the target's mode where new ones do not get it. In a
+ * record are also those that its turns left and that are gone since: nothing else would say that redo takes them away.
+ */
+async function comingDirectories(
+  { env, worktree }: Context,
+  { beside }: Snapshot,
+  { actions }: Pick<Plan, 'actions'>,
+  { target, left }: { target: SnapshotView; left?: SnapshotView },
+): Promise<Transition[]> {
+  const known = new Set(actions.map(({ path }) => path))
+  const coming = actions.filter((a) => a.post.kind !== 'absent' && !isHeld(a)).map(({ path }) => path)
+  const missing = new Map<string, boolean>([['', false]])
+  const found: Transition[] = []
+  for (const directory of coming.flatMap((path) => ancestorsOf(path).reverse())) {
+    if (missing.has(directory)) continue
+    const stats = missing.get(parentOf(directory)) ? null : look(env, worktree.root, directory)
+    const isMissing = stats === null || (isStats(stats) && !stats.isDirectory())
+    missing.set(directory, isMissing)
+    const path = directoryKey(directory)
+    if (!isMissing || known.has(path)) continue
+    const to = await target.state(path)
+    if (to.kind !== 'directory') continue
+    if (to.mode !== beside.defaults.directory || (await left?.hadDirectory(directory)))
+      found.push({ path, from: ABSENT, to })
+  }
+  return found
+}
+
+/**
+ * One that goes belongs to the unit that is brought back first of those with a file in it: the oldest. One that comes, to
+ * the one that is brought back last.
+ */
+function withDirectories({ actions, units }: Pick<Plan, 'actions' | 'units'>, directories: readonly Transition[]) {
+  const more = directories.map(({ path, from, to }) => ({
+    path,
+    action: to.kind === 'absent' ? ('delete' as const) : ('write' as const),
+    pre: from,
+    post: to,
+  }))
+  const of = (directory: Transition) => {
+    const isGoing = directory.to.kind === 'absent'
+    const has = ({ changes }: Plan['units'][number]) =>
+      changes.some(({ path, to }) => (to.kind === 'absent') === isGoing && path.startsWith(directory.path))
+    return isGoing ? units.findLastIndex(has) : units.findIndex(has)
+  }
+  const owned = directories.map((directory) => ({ directory, unit: of(directory) }))
   return {
-    actions: [...actions, ...gone],
+    actions: [...actions, ...more].sort((a, b) => (a.path < b.path ? -1 : 1)),
     units: units.map((unit, i) => ({
       ...unit,
       changes: [...unit.changes, ...owned.filter((one) => one.unit === i).map(({ directory }) => directory)],

@@ -103,7 +103,7 @@ async function redoScanned(
   const snapshot = await scanning
   // A record's change went from `from` to `to`: a plan goes back.
   const units = back.map((unit) => ({ turn: unit.turn, step: unit.step, changes: unit.changes }))
-  const prepared = await prepare(context, snapshot, { units, mode: options.mode, targetBeside: null })
+  const prepared = await prepare(context, snapshot, { units, mode: options.mode, targetBeside: null, target })
   const last = left.at(-1)
   const next: BoundaryRecord | null = last ? { ...record, turn: last.turn, step: last.step, units: left } : null
   const first = timeline.turns.find((one) => one.number === next?.turn)

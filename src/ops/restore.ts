@@ -76,6 +76,7 @@ export async function restore(
       mode,
       mergeable: false,
       targetBeside: known?.beside ?? null,
+      target,
     })
     const { actions } = prepared
     const named = new Set(actions.map(({ path }) => path as string))

@@ -114,8 +114,14 @@ async function undoScanned(
   const oldest = selection.cut?.turn ?? selection.turns.at(-1)!
   const newest = selection.turns[0] ?? selection.cut!.turn
   const target = await reader.view(targetCheckpoint(selection))
-  const targetBeside = (await reader.view(newest.checkpoints.at(-1)!)).beside
-  const prepared = await prepare(context, snapshot, { units, mode: options.mode, targetBeside, target })
+  const left = await reader.view(newest.checkpoints.at(-1)!)
+  const prepared = await prepare(context, snapshot, {
+    units,
+    mode: options.mode,
+    targetBeside: left.beside,
+    target,
+    left,
+  })
   const prompts = await promptReader(store, refs.notes)
   const record = alone ? null : nextRecord(timeline, selection, prepared.plan.units)
   const hidden = record ? hiddenBy(timeline, record) : []

@@ -88,4 +88,59 @@ describe('a checkpoint that was made under another umask, with the cache lost si
     scratch.ckpt('restore', '1', '--force')
     expect(scratch.manifest()).toEqual(after)
   })
+
+  test('gives back the directories that are gone', () => {
+    const { scratch, ckpt, loseCache } = closedPlace()
+    ckpt('mark prompt --session s')
+    const before = scratch.manifest()
+    scratch.remove('d')
+    ckpt('mark stop --session s')
+    loseCache()
+    scratch.ckpt('undo')
+    expect(scratch.manifest()).toEqual(before)
+    scratch.ckpt('redo')
+    expect(scratch.manifest()).toEqual({})
+  })
+})
+
+describe('a directory that is made again for a file in it', () => {
+  const closed = 'mkdir -p d/in; echo k >d/in/key; echo o >d/other; chmod 2750 d; chmod 700 d/in'
+
+  test('has the mode that the checkpoint says, whatever else of it stays away', () => {
+    const scratch = place(closed, 'rm -r d')
+    const modes = () => [modeOf(scratch, 'd'), modeOf(scratch, 'd/in')]
+    expect(scratch.ckpt('undo', '--', 'd/in/key').files.map(({ path }: { path: string }) => path)).toEqual([
+      'd/',
+      'd/in/',
+      'd/in/key',
+    ])
+    expect(modes()).toEqual([0o2750, 0o700])
+    expect(scratch.ckpt('verify', '--worktree').problems).toEqual([])
+    scratch.ckpt('undo')
+    expect(scratch.exists('d')).toBe(false)
+    scratch.ckpt('restore', '1:before', '--', 'd/in/key')
+    expect(modes()).toEqual([0o2750, 0o700])
+    expect(scratch.ckpt('verify', '--worktree').problems).toEqual([])
+  })
+
+  test('goes again with redo, where a person had removed it', () => {
+    const scratch = place('mkdir -p d/k e; echo f >d/k/f; echo h >d/k/h; echo e >e/e', 'rm d/k/h; echo two >a.txt')
+    scratch.turn('two', () => sh(scratch, 'rm e/e'))
+    sh(scratch, 'rm -r d')
+    const gone = scratch.manifest()
+    scratch.ckpt('undo', '--to', '1')
+    expect(scratch.exists('d/k/h')).toBe(true)
+    scratch.ckpt('redo', '--all')
+    expect(scratch.manifest()).toEqual(gone)
+    expect(scratch.ckpt('verify', '--worktree').problems).toEqual([])
+  })
+
+  test('keeps its mode when somebody put a file into it, also in what the redo records', () => {
+    const scratch = place(closed, 'rm -r d')
+    scratch.ckpt('undo')
+    scratch.write({ 'd/mine': 'mine\n' })
+    scratch.ckpt('redo')
+    expect([modeOf(scratch, 'd'), scratch.exists('d/in')]).toEqual([0o2750, false])
+    expect(scratch.ckpt('verify', '--worktree').problems).toEqual([])
+  })
 })
