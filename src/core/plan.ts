@@ -132,7 +132,7 @@ function settle(
   const post = theirs
   if (theirs.kind === 'unknown') return { post: ours, skip: `was not captured before the turn (${theirs.reason})` }
   if (sameState(ours, theirs)) return { post }
-  if (path.endsWith('/')) return settleDirectory(ours, base, theirs)
+  if (path.endsWith('/')) return settleDirectory(change, ours, input)
   if (base.kind === 'unknown') {
     if (ours.kind === 'unknown') return { post, hard: true, conflict: `cannot be saved first (${ours.reason})` }
     if (input.unchangedUncovered(path, base)) return { post }
@@ -164,7 +164,7 @@ function settleFile(
   if (base.kind !== 'present' || ours.kind !== 'present' || theirs.kind !== 'present') return { post: theirs }
   const mode =
     ours.mode === base.mode ? theirs.mode : base.mode === theirs.mode || ours.mode === theirs.mode ? ours.mode : null
-  if (mode === null) return { post: theirs, conflict: 'its permission mode changed since' }
+  if (mode === null) return { post: theirs, conflict: MODE_CHANGED }
   const file = (oid: Oid): PathState => ({ kind: 'present', type: 'file', oid, mode })
   if (ours.oid === base.oid) return { post: file(theirs.oid) }
   if (base.oid === theirs.oid || ours.oid === theirs.oid) return { post: file(ours.oid) }
@@ -182,11 +182,16 @@ function settleFile(
   }
 }
 
-/** Directories never conflict: one that is not empty stays, one whose mode was changed since keeps it. */
-function settleDirectory(ours: PathState, base: PathState, theirs: PathState): Verdict {
+/**
+ * A directory that is not empty stays. One whose mode was changed since keeps it, and that is told: it holds up no undo.
+ * Restore, which guards each path, refuses; force takes the other mode.
+ */
+function settleDirectory({ from: theirs, to: base }: Transition, ours: PathState, input: PlanInput): Verdict {
   if (ours.kind === 'unknown') return { post: ours, skip: `cannot be looked at now (${ours.reason})` }
   if (ours.kind === 'directory' && theirs.kind === 'directory') {
-    return base.kind === 'directory' && ours.mode !== base.mode ? { post: ours } : { post: theirs }
+    if (base.kind !== 'directory' || ours.mode === base.mode) return { post: theirs }
+    const refuses = input.mergeable === false || input.mode === 'force'
+    return { post: ours, [refuses ? 'conflict' : 'skip']: MODE_CHANGED }
   }
   if (theirs.kind === 'absent') return ours.kind === 'directory' ? { post: theirs } : { post: ours }
   return ours.kind === 'absent' ? { post: theirs } : { post: ours }
@@ -235,7 +240,7 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
   return actions.map((action) => {
     const reason = clashes.get(action.path)
     if (reason === undefined) return action
-    // Directories never conflict: without its files one is no loss.
+    // Without its files a directory is no loss.
     const skipped = mode === 'skip' || action.path.endsWith('/')
     return { ...action, action: skipped ? 'skip' : 'conflict', reason, post: action.pre }
   })
@@ -244,6 +249,7 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
 export const isHeld = (action: FileAction) => action.action === 'conflict' || action.action === 'skip'
 
 const SAME_LINES = 'changed since in the same lines'
+const MODE_CHANGED = 'its permission mode changed since'
 
 /** Whether conflict markers can show it. */
 export const canBeMarked = ({ reason }: FileAction): boolean => reason === SAME_LINES

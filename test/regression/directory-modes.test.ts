@@ -144,3 +144,37 @@ describe('a directory that is made again for a file in it', () => {
     expect(scratch.ckpt('verify', '--worktree').problems).toEqual([])
   })
 })
+
+describe('a mode that a directory was given since', () => {
+  test('is a conflict for restore, and force takes the other one at once', () => {
+    const scratch = new Scratch().init({ 'd/f': 'f\n' })
+    const { id } = scratch.ckpt('snapshot').checkpoint
+    fs.chmodSync(scratch.at('d'), 0o700)
+    const { code, document } = scratch.tryCkpt('restore', id)
+    expect([code, document.error.code, document.error.paths]).toEqual([4, 'CONFLICT', ['d/']])
+    expect(modeOf(scratch, 'd')).toBe(0o700)
+    const { safety } = scratch.ckpt('restore', id, '--force')
+    expect(modeOf(scratch, 'd')).toBe(0o755)
+    scratch.ckpt('restore', safety)
+    expect(modeOf(scratch, 'd')).toBe(0o700)
+  })
+
+  test('holds up no undo and is named; force takes the other one, and redo gives it back', () => {
+    const undone = (...args: string[]) => {
+      const scratch = place('mkdir d; echo f >d/f', 'chmod 770 d; echo two >d/f')
+      fs.chmodSync(scratch.at('d'), 0o700)
+      const { files } = scratch.ckpt('undo', ...args)
+      const told = files.map(({ path, action, reason }: Record<string, string>) => [path, action, reason])
+      return { scratch, told, mode: modeOf(scratch, 'd') }
+    }
+    const file = ['d/f', 'write', undefined]
+    expect(undone()).toMatchObject({
+      told: [['d/', 'skip', 'its permission mode changed since'], file],
+      mode: 0o700,
+    })
+    const { scratch, ...forced } = undone('--force')
+    expect(forced).toEqual({ told: [['d/', 'mode', undefined], file], mode: 0o755 })
+    scratch.ckpt('redo')
+    expect(modeOf(scratch, 'd')).toBe(0o700)
+  })
+})
