@@ -29,7 +29,11 @@ export class SnapshotView {
     const entry = await this.#store.trees.lookup(this.tree, bare)
     if (path.endsWith('/')) {
       if (entry?.mode === '40000' || this.#bareDirectories().has(bare)) {
-        return { kind: 'directory', mode: beside.modes.get(path as never) ?? beside.defaults.directory }
+        const mode = beside.modes.get(path as never)
+        // A walk that was cut says of a directory only what is other than the default.
+        if (mode === undefined && beside.uncovered.some((one) => one.path === '' && one.reason === 'budget'))
+          return { kind: 'unknown', reason: 'budget' }
+        return { kind: 'directory', mode: mode ?? beside.defaults.directory }
       }
     } else if (entry && entry.mode !== '40000') return this.fileState(path, { mode: entry.mode, oid: entry.oid })
     if (entry) return ABSENT

@@ -2,6 +2,11 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { DEFAULTS } from '../../src/config/defaults.ts'
+import { realEnv } from '../../src/env.ts'
+import { closeContext, openContext } from '../../src/ops/context.ts'
+import { capture } from '../../src/snapshot/capture.ts'
+import { SnapshotView } from '../../src/snapshot/view.ts'
 import { PROGRAM, Scratch } from '../support/scratch.ts'
 
 const sh = (scratch: Scratch, script: string) => execFileSync('sh', ['-c', script], { cwd: scratch.root })
@@ -177,4 +182,38 @@ describe('a mode that a directory was given since', () => {
     scratch.ckpt('redo')
     expect(modeOf(scratch, 'd')).toBe(0o700)
   })
+})
+
+test('of a directory that a snapshot did not reach in time the mode is not known', async () => {
+  const scratch = new Scratch().init({ 'd/f': 'f\n', 'e/f': 'f\n' })
+  sh(scratch, 'chmod 700 d e')
+  let looks = Number.NEGATIVE_INFINITY
+  const { files, monotonic, ...rest } = realEnv()
+  // The deadline is over once the walk has read the top directory.
+  const readdirSync = (...given: unknown[]) => {
+    looks++
+    return Reflect.apply(files.readdirSync, files, given)
+  }
+  const env = {
+    ...rest,
+    vars: scratch.vars,
+    home: scratch.home,
+    cwd: scratch.root,
+    files: { ...files, readdirSync } as typeof files,
+    monotonic: () => (looks > 0 ? Number.POSITIVE_INFINITY : monotonic()),
+  }
+  const context = await openContext(env, scratch.root, { create: true })
+  const { worktree, store } = context
+  const given = { worktree, store, limits: DEFAULTS.snapshot, lastTree: null, headTree: null }
+  const whole = await capture(env, { ...given, cache: null })
+  scratch.write({ 'new.txt': 'new\n' })
+  looks = 0
+  const cut = await capture(env, { ...given, cache: whole.cache, lastTree: whole.tree })
+  closeContext(context)
+  const states = ({ tree, beside }: typeof cut) =>
+    Promise.all(['d/', 'e/'].map((path) => new SnapshotView(store, tree, beside).state(path)))
+  const known = { kind: 'directory', mode: 0o700 }
+  expect([cut.degraded, await states(whole)]).toEqual([true, [known, known]])
+  const unknown = { kind: 'unknown', reason: 'budget' }
+  expect(await states(cut)).toEqual([unknown, unknown])
 })
