@@ -1,0 +1,234 @@
+/** What clients and hooks ask of the daemon: who may ask, what is done at once, and what waits for its turn. */
+import type { Socket } from 'node:net'
+import type { Logger } from 'pino'
+import { ErrorCodes, ResponseError } from 'vscode-jsonrpc/node'
+import type { Backends } from '../backends/backends.ts'
+import { CkptError } from '../core/errors.ts'
+import { type Env, inputOf, telling } from '../env.ts'
+import { ROUTED } from './client.ts'
+import { collector } from './collector.ts'
+import { type Client, checkParams, serveClient } from './connection.ts'
+import type { Events } from './events.ts'
+import type { Held } from './held.ts'
+import type { HookCall } from './hook-door.ts'
+import type { IdleWork } from './idle.ts'
+import * as protocol from './protocol.ts'
+import * as schema from './protocol-schema.ts'
+
+export interface DispatcherOptions {
+  version: string
+  /** Runs a command line in this process; given in, for the daemon lies below the command line. */
+  runCli: (argv: readonly string[], env: Env) => Promise<number>
+  /** The same for an agent's hook, which gives what the agent is to see. */
+  runHook: (env: Env, call: HookCall & { arrived: number }) => Promise<string | null>
+  backends: Backends
+  log: Logger
+}
+
+/** What a daemon gives to those who ask it. */
+interface Parts {
+  held: Held
+  events: Events
+  idle: IdleWork
+  /** One piece of work at a time, in the order of arrival. */
+  enqueue: <T>(work: () => Promise<T>) => Promise<T>
+  stop: () => void
+}
+
+/** They belong to a terminal, or stay. */
+const NOT_HERE = new Set(['watch', 'daemon', 'run', 'bisect', 'rewind'])
+/** They may be the first on a connection. */
+const WITH_TOKEN = new Set(['hello', 'cli', 'state', 'stop', 'notice'])
+/** Connections at once; a client that gets none does its work itself. */
+const MOST_CLIENTS = 256
+
+export class Dispatcher {
+  readonly token: string
+  readonly since: string
+  readonly #env: Env
+  readonly #daemon: Parts
+  readonly #options: DispatcherOptions
+  readonly #clients = new Set<Client>()
+  #calls = 0
+  #lastCall: number
+
+  constructor(env: Env, daemon: Parts, options: DispatcherOptions) {
+    this.token = env.random(24)
+    this.since = new Date(env.now()).toISOString()
+    this.#env = env
+    this.#daemon = daemon
+    this.#options = options
+    this.#lastCall = env.monotonic()
+  }
+
+  /** Milliseconds since somebody called, or made a turn. */
+  get quiet(): number {
+    return this.#env.monotonic() - this.#lastCall
+  }
+
+  heard(): void {
+    this.#lastCall = this.#env.monotonic()
+  }
+
+  /** Lets every client have the answers to what it asked. */
+  async finish(): Promise<void> {
+    await Promise.all([...this.#clients].map((client) => client.finish()))
+  }
+
+  state(): protocol.DaemonState {
+    const { watching, why, misses } = this.#daemon.held.state
+    const { version } = this.#options
+    return {
+      pid: this.#env.pid,
+      root: this.#daemon.held.root,
+      version,
+      since: this.since,
+      watching,
+      watched: this.#daemon.held.watched,
+      why,
+      misses,
+      calls: this.#calls,
+    }
+  }
+
+  serve(socket: Socket): void {
+    if (this.#clients.size >= MOST_CLIENTS) {
+      socket.destroy()
+      return
+    }
+    const client = serveClient(socket, {
+      call: (one, method, params, signal) => this.#call(one, { method, params, signal }),
+      closed: (one) => {
+        this.#clients.delete(one)
+        this.#daemon.events.unsubscribe(one)
+      },
+      log: (message, details) => this.#options.log.warn(details, message),
+    })
+    this.#clients.add(client)
+  }
+
+  /** @throws ResponseError */
+  async #call(client: Client, { method, params, signal }: Asked): Promise<unknown> {
+    this.#authorize(client, method, params)
+    switch (method) {
+      case 'hello':
+        return this.#hello(client, checkParams(method, schema.helloRequest, params))
+      case 'cli':
+        return this.#cli(client, checkParams(method, schema.cliRequest, params), signal)
+      case 'state':
+        return this.state()
+      case 'stop':
+        setImmediate(() => this.#daemon.stop())
+        return null
+      case 'notice':
+        this.#daemon.events.pruned(checkParams(method, schema.noticeRequest, params).event)
+        return null
+      case 'subscribe':
+        return this.#daemon.events.subscribe(client, checkParams(method, schema.subscribeRequest, params))
+      case 'unsubscribe':
+        checkParams(method, schema.nothing, params)
+        this.#daemon.events.unsubscribe(client)
+        return null
+    }
+    return this.#method({ method, params, signal })
+  }
+
+  /** The token counts for the rest of the connection. @throws ResponseError */
+  #authorize(client: Client, method: string, params: unknown): void {
+    const token = WITH_TOKEN.has(method) ? (params as { token?: unknown } | undefined)?.token : undefined
+    if (token === undefined ? !client.known : token !== this.token) {
+      client.end()
+      throw new ResponseError(protocol.UNAUTHORIZED, 'That is not the token of this daemon.')
+    }
+    client.known = true
+    this.heard()
+    this.#calls++
+  }
+
+  #hello(client: Client, { protocol: spoken }: protocol.Hello): protocol.Welcome {
+    const { version } = this.#options
+    if (spoken !== protocol.PROTOCOL) {
+      client.end()
+      const message = `This daemon speaks protocol ${protocol.PROTOCOL}, not ${spoken}.`
+      throw new ResponseError(protocol.WRONG_PROTOCOL, message, { protocol: protocol.PROTOCOL, version })
+    }
+    return { protocol: protocol.PROTOCOL, version, pid: this.#env.pid, root: this.#daemon.held.root }
+  }
+
+  /** What only reads does it like another process would, beside the markers; what writes waits for its turn. */
+  async #method({ method, params, signal }: Asked): Promise<unknown> {
+    const { runMethod } = await import('./methods.ts')
+    await this.#daemon.idle.interrupt()
+    const { backends } = this.#options
+    const env = { ...this.#env, cwd: this.#daemon.held.root, signal, refused: this.#daemon.events.refused(method) }
+    return runMethod(
+      { env, backends, cwd: this.#daemon.held.root, arrived: env.monotonic() },
+      { method, params, held: this.#daemon.held },
+      { inTurn: (work) => this.#daemon.enqueue(work), pruned: (event) => this.#daemon.events.pruned(event) },
+    )
+  }
+
+  /** What a hook handed over at the door. */
+  async hook(call: HookCall): Promise<string> {
+    const arrived = this.#env.monotonic()
+    this.heard()
+    this.#calls++
+    this.#daemon.held.begin()
+    await this.#daemon.idle.interrupt()
+    const { root } = this.#daemon.held
+    const env: Env = { ...this.#env, cwd: root, held: this.#daemon.held, refused: this.#daemon.events.refused('hook') }
+    return (await this.#daemon.enqueue(() => this.#options.runHook(env, { ...call, arrived }))) ?? ''
+  }
+
+  /** A command line with the caller's directory and variables, and with the worktree that is held open. */
+  async #cli(client: Client, call: protocol.CliCall, signal: AbortSignal): Promise<protocol.CliAnswer> {
+    const { argv, cwd, vars, input, terminal, columns } = call
+    const named = commandIn(argv)
+    if (NOT_HERE.has(named)) throw new ResponseError(ErrorCodes.InvalidParams, `cli: \`${named}\` wants a terminal`)
+    const [command] = argv
+    const refused = this.#daemon.events.refused(command!)
+    let cancelled: CkptError | null = null
+    this.#daemon.held.begin()
+    await this.#daemon.idle.interrupt()
+    const out = collector(terminal, columns)
+    const err = collector(false, columns)
+    const tell = (what: string) => tellProgress(client, { what })
+    const env: Env = {
+      ...(call.progress ? telling(this.#env, tell) : this.#env),
+      cwd,
+      vars,
+      stdin: inputOf(Buffer.from(input ?? '', 'base64')),
+      stdout: out.stream,
+      stderr: err.stream,
+      signal,
+      refused: (error) => {
+        if (error instanceof CkptError && error.code === 'CANCELLED') cancelled = error
+        refused(error)
+      },
+      onSignal: () => () => undefined,
+      exit: () => undefined, // a hook that gives up leaves us here
+    }
+    const code = await (ROUTED.has(command!)
+      ? this.#daemon.enqueue(() => this.#options.runCli(argv, { ...env, held: this.#daemon.held }))
+      : this.#options.runCli(argv.includes('--no-daemon') ? argv : [command!, '--no-daemon', ...argv.slice(1)], env))
+    if (cancelled) throw (await import('./methods.ts')).refusal(cancelled) // like any other call
+    return { code, stdout: out.text(), stderr: err.text() }
+  }
+}
+
+/** Nobody waits for who does not read, or is gone. */
+function tellProgress({ connection }: Client, message: protocol.ProgressMessage): void {
+  connection.sendNotification('progress', message).catch(() => undefined)
+}
+
+/** The first word of a command line that is no option, nor an option's value. */
+function commandIn(argv: readonly string[]): string {
+  const takesValue = (word: string | undefined) => word === '--cwd' || word === '--session'
+  return argv.find((word, i) => !word.startsWith('-') && !takesValue(argv[i - 1])) ?? ''
+}
+
+interface Asked {
+  method: string
+  params: unknown
+  signal: AbortSignal
+}
