@@ -33,6 +33,10 @@ export function toCkptError(error: unknown): CkptError {
       hints: ['ckpt doctor'],
     })
   }
+  if (STORES.test(message) && (code === 'EISDIR' || code === 'ENOTDIR' || code === 'ELOOP')) {
+    const said = `Something else lies where a file of the store belongs (${message}). Your files were not touched unless said above.`
+    return new CkptError('DAMAGED', said, { cause: error, hints: ['move it away, then: ckpt doctor'] })
+  }
   return new CkptError('INTERNAL', `Unexpected: ${message}. Your files were not touched unless said above.`, {
     cause: error,
     hints: ['ckpt doctor', 'ckpt verify'],

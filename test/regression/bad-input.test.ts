@@ -248,6 +248,26 @@ test('bad input: a ref cut short is damage; the session is not begun anew over i
   expect(scratch.read('a.txt')).toBe('one\n')
 })
 
+test.each([
+  ['worktrees/@main/clock', 'mark prompt --session s'],
+  ['worktrees/@main/tips', 'doctor --fix'],
+  ['store.git/refs/ckpt/@main/s/live', 'doctor --fix'],
+])('bad input: a directory where %s belongs is damage, and mended once it is moved away', (file, command) => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const at = scratch.at(`.git/ckpt/${file}`)
+  fs.renameSync(at, `${at}.before`)
+  fs.mkdirSync(`${at}/d`, { recursive: true })
+  const { code, document } = scratch.tryCkpt(...command.split(' '))
+  expect([code, document.error.code, document.error.hints]).toEqual([7, 'DAMAGED', ['move it away, then: ckpt doctor']])
+  expect(document.error.message).toContain(`.git/ckpt/${file}`)
+  fs.renameSync(at, `${scratch.base}/away`)
+  expect(scratch.tryCkpt('doctor', '--fix').code).toBe(0)
+  scratch.ckpt('undo', '--interrupt')
+  expect(scratch.read('a.txt')).toBe('one\n')
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
 test('bad input: a damaged ref and a marker that waits: each command says so, and hooks do not fail', () => {
   const scratch = new Scratch().init()
   scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
