@@ -2,6 +2,8 @@ import { CkptError } from './errors.ts'
 
 /** A git object id: 40 (SHA-1) or 64 (SHA-256) lower-case hex digits. */
 export type Oid = string & { readonly __brand: 'Oid' }
+/** What a repository makes its object ids with. */
+export type HashName = 'sha1' | 'sha256'
 /** The agent's own session id, exactly as it sent it. */
 export type SessionId = string & { readonly __brand: 'SessionId' }
 /** A turn's number in its session, from 1; never used twice. */

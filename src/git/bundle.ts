@@ -1,6 +1,7 @@
 /** A bundle's first lines, which say what is in it (gitformat-bundle(5)): read before git is. */
+
+import type { HashName } from '../core/ids.ts'
 import type { Env } from '../env.ts'
-import type { HashName } from './objects.ts'
 
 export interface BundleHeader {
   hash: HashName

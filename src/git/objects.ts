@@ -6,15 +6,12 @@ import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { deflateSync, inflateSync } from 'node:zlib'
 import { CkptError, unlessDamaged } from '../core/errors.ts'
-import type { Oid } from '../core/ids.ts'
+import type { HashName, Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
 import { type FoundObject, ObjectReader } from './object-reader.ts'
-import { formatPack, type PackObject } from './pack.ts'
+import { formatPack, type ObjectType, type PackObject } from './pack.ts'
 import { noteUnsynced, syncPacks } from './unsynced.ts'
 import { syncDirectory } from './whole-file.ts'
-
-export type ObjectType = 'blob' | 'tree' | 'commit'
-export type HashName = 'sha1' | 'sha256'
 
 /** Bytes up to which a process that packs when it is idle does not compress what it writes. */
 const MOST_RAW = 1 << 20

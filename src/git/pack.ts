@@ -1,8 +1,9 @@
 /** A pack of whole objects, and its index, as bytes: gitformat-pack(5), versions 2. */
 import { createHash } from 'node:crypto'
 import { crc32, deflateSync } from 'node:zlib'
-import type { Oid } from '../core/ids.ts'
-import type { HashName, ObjectType } from './objects.ts'
+import type { HashName, Oid } from '../core/ids.ts'
+
+export type ObjectType = 'blob' | 'tree' | 'commit'
 
 export interface PackObject {
   oid: Oid

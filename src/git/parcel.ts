@@ -4,9 +4,9 @@
  */
 import { CkptError } from '../core/errors.ts'
 import { quoted } from '../core/hint-words.ts'
-import { isOid, type Oid } from '../core/ids.ts'
+import { type HashName, isOid, type Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
-import { type HashName, ObjectStore } from './objects.ts'
+import { ObjectStore } from './objects.ts'
 import { type GitCall, type GitResult, runGit, tryGit } from './process.ts'
 import { Trees } from './trees.ts'
 import { moveFile } from './whole-file.ts'

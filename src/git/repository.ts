@@ -1,9 +1,8 @@
 /** The user's repository: found and asked, never written. git-rev-parse(1), git-cat-file(1). */
 import path from 'node:path'
 import { CkptError } from '../core/errors.ts'
-import { isOid, type Oid } from '../core/ids.ts'
+import { type HashName, isOid, type Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
-import type { HashName } from './objects.ts'
 import { gitFailure, runGit, tryGit } from './process.ts'
 
 export interface Repository {

@@ -1,9 +1,9 @@
 /** The file that a bundle is read from or written to: refused in words of ours before git, or anything else, has touched it. */
 import { dirname } from 'node:path'
 import { CkptError } from '../core/errors.ts'
+import type { HashName } from '../core/ids.ts'
 import { type Env, errno, statIfThere } from '../env.ts'
 import { readBundleHeader } from '../git/bundle.ts'
-import type { HashName } from '../git/objects.ts'
 
 const FROM = ['ckpt export FILE   (on the machine it comes from)']
 const words = { sha1: 'SHA-1', sha256: 'SHA-256' } as const

@@ -7,7 +7,14 @@ import type { Context } from './context.ts'
 import { turnIds } from './replaced.ts'
 import { resolveCheckpoint } from './resolve.ts'
 import { ChangeReader } from './turn-changes.ts'
-import type { UndoOptions } from './undo.ts'
+
+/** What somebody names: a turn or a checkpoint to go back to, one turn alone, the last step, so many turns; the last turn without any. */
+export interface SelectionOptions {
+  turns?: number
+  to?: string
+  step?: boolean
+  only?: string
+}
 
 /** What is to be undone: whole turns, and perhaps the later steps of one more. */
 export interface Selection {
@@ -25,7 +32,7 @@ export const nothingRecorded = (code: 'NOTHING_TO_UNDO' | 'NOTHING_TO_REDO') =>
 /** @throws CkptError NOTHING_TO_UNDO, NOT_FOUND, USAGE */
 export async function select(
   context: Context,
-  { timeline, options, reader }: { timeline: Timeline; options: UndoOptions; reader: ChangeReader },
+  { timeline, options, reader }: { timeline: Timeline; options: SelectionOptions; reader: ChangeReader },
 ): Promise<Selection> {
   const visible = visibleTurns(timeline)
   if (visible.length === 0) throw nothingToUndo(`Session ${printable(timeline.session)} has no visible turn.`)

@@ -20,17 +20,13 @@ import { prepare } from './prepare.ts'
 import { Recorder, type Snapshot, takeSnapshot, whileOrAfter, whileScanning } from './record.ts'
 import { refuseConflicts } from './refuse.ts'
 import { closeInterrupted } from './scene.ts'
-import { nothingRecorded, type Selection, select, targetCheckpoint } from './selection.ts'
+import { nothingRecorded, type Selection, type SelectionOptions, select, targetCheckpoint } from './selection.ts'
 import { chooseSession, loadTimeline, readRefs } from './sessions.ts'
 import { makeToken, planHash, staleToken } from './token.ts'
 import { ChangeReader, type TurnChanges } from './turn-changes.ts'
 
-export interface UndoOptions {
+export interface UndoOptions extends SelectionOptions {
   session?: string
-  turns?: number
-  to?: string
-  step?: boolean
-  only?: string
   mode: ConflictMode
   unclaimed?: boolean
   interrupt?: boolean

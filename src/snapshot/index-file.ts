@@ -5,9 +5,8 @@
 import { createHash } from 'node:crypto'
 import type { Stats } from 'node:fs'
 import { CkptError } from '../core/errors.ts'
-import type { Oid } from '../core/ids.ts'
+import type { HashName, Oid } from '../core/ids.ts'
 import type { RelativePath } from '../core/paths.ts'
-import type { HashName } from '../git/objects.ts'
 
 export interface IndexEntry {
   path: RelativePath
