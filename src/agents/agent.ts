@@ -1,7 +1,7 @@
 /** What an agent is to the rest: payloads that become markers, and a place where our entry is kept. */
 import type { SessionId } from '../core/ids.ts'
+import type { Marker } from '../core/marker.ts'
 import type { Env } from '../env.ts'
-import type { Marker } from '../ops/mark.ts'
 
 /** What one payload asks for. */
 export interface Heard {

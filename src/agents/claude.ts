@@ -1,7 +1,7 @@
 /** Claude Code: https://code.claude.com/docs/en/hooks, and payloads of 2.1.197 as they arrived. */
 import * as z from 'zod/mini'
+import type { Marker } from '../core/marker.ts'
 import type { Env } from '../env.ts'
-import type { Marker } from '../ops/mark.ts'
 import { type Agent, type Heard, type HearOptions, type Places, SCOPES, type Scope, type SwitchedOff } from './agent.ts'
 import { ClaudeTranscript } from './claude-transcript.ts'
 import { commandsInGroup, hookGroup } from './hook-group.ts'

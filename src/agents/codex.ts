@@ -1,6 +1,6 @@
 /** Codex: payloads of 0.169.0 as they arrived. Its hooks have Claude Code's shape; each has to be trusted once. */
 import * as z from 'zod/mini'
-import type { Marker } from '../ops/mark.ts'
+import type { Marker } from '../core/marker.ts'
 import type { Agent, Heard, HearOptions, Places, Scope } from './agent.ts'
 import { commandsInGroup, hookGroup } from './hook-group.ts'
 import { hookFields, id, markerId, markersOf, promptKind, promptText, understood, usablePaths } from './payload.ts'

@@ -1,6 +1,6 @@
 /** Cursor: from its documentation (https://cursor.com/docs/agent/hooks), not run. It says what was done, not what is about to be. */
 import * as z from 'zod/mini'
-import type { Marker } from '../ops/mark.ts'
+import type { Marker } from '../core/marker.ts'
 import type { Agent, Heard, HearOptions, Places, Scope } from './agent.ts'
 import { anything, id, markerId, markersOf, maybe, promptText, text, understood, usablePaths } from './payload.ts'
 

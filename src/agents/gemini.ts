@@ -1,6 +1,6 @@
 /** Gemini CLI: payloads of 0.61.0 as they arrived. Claude Code's shape, other names, time-outs in milliseconds. */
 import * as z from 'zod/mini'
-import type { Marker } from '../ops/mark.ts'
+import type { Marker } from '../core/marker.ts'
 import { type Agent, type Heard, type Places, SCOPES, type Scope } from './agent.ts'
 import { commandsInGroup, hookGroup } from './hook-group.ts'
 import { hookFields, id, markerId, markersOf, pathsIn, promptKind, promptText, understood } from './payload.ts'

@@ -1,12 +1,12 @@
 /** `ckpt hook`: never fails the agent, never says a word to it, never blocks it past the deadline. */
 import { CkptError } from '../core/errors.ts'
+import type { MarkResult } from '../core/marker.ts'
 import type { Env } from '../env.ts'
 import type { Context } from '../ops/context.ts'
 import { closeContext, openContext } from '../ops/context.ts'
 import { isHanded, readHanded, removeHanded } from '../ops/handed.ts'
 import { readInput } from '../ops/hook-input.ts'
 import { logHookError, stateLog } from '../ops/hook-log.ts'
-import type { MarkResult } from '../ops/mark.ts'
 import type { Agent } from './agent.ts'
 import { deliver, leaveOpen, type Progress } from './deliver.ts'
 import { AGENT_NAMES, findAgent } from './registry.ts'

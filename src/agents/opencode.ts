@@ -1,6 +1,6 @@
 /** OpenCode: events of 1.18.33, as they arrived; sent by the plugin that we ship. */
 import * as z from 'zod/mini'
-import type { Marker } from '../ops/mark.ts'
+import type { Marker } from '../core/marker.ts'
 import type { Agent, Heard, HearOptions, Places, Scope } from './agent.ts'
 import { anything, id, markerId, markersOf, maybe, pathsIn, promptText, understood, usablePaths } from './payload.ts'
 

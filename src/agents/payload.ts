@@ -2,7 +2,7 @@
 import * as z from 'zod/mini'
 import { CkptError } from '../core/errors.ts'
 import { parseSessionId, type SessionId } from '../core/ids.ts'
-import type { Marker, PromptMarker, StepMarker, StopMarker } from '../ops/mark.ts'
+import type { Marker, PromptMarker, StepMarker, StopMarker } from '../core/marker.ts'
 
 /** Characters of an id, and of a path: longer ones are cut, or passed over. */
 const LONGEST_ID = 1024

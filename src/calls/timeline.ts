@@ -1,7 +1,8 @@
 /** Markers, turns, and what can be done with any checkpoint. */
 import { parseSessionId } from '../core/ids.ts'
+import type { Marker } from '../core/marker.ts'
 import { listTurns, show as showOne } from '../ops/history.ts'
-import { type Marker, mark as markOne } from '../ops/mark.ts'
+import { mark as markOne } from '../ops/mark.ts'
 import { restore } from '../ops/restore.ts'
 import { readToken } from '../ops/token.ts'
 import { changeJson, markJson, showJson, timelineBoundary, turnJson } from '../results/json.ts'

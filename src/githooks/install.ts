@@ -1,7 +1,8 @@
 /** Puts the gate in front of git's hooks; a hook that is there is kept and runs after it. */
 import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
-import { type Context, locked } from '../ops/context.ts'
+import type { Context } from '../ops/context.ts'
+import { locked } from '../ops/locked.ts'
 import {
   gateDirectory,
   type HookOnDisk,

@@ -1,11 +1,11 @@
 /** One marker each, once its place in the session is known. */
 import type { Checkpoint, CheckpointMeta } from '../core/checkpoint.ts'
 import type { Oid, TurnNumber } from '../core/ids.ts'
+import type { Marker, MarkResult, PromptMarker, StepMarker, StopMarker } from '../core/marker.ts'
 import { hiddenTurns, runningTurn, type Step, type Turn } from '../core/timeline.ts'
 import { sessionRef } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
 import { addPrompt } from '../git/side-refs.ts'
-import type { Marker, MarkResult, PromptMarker, StepMarker, StopMarker } from './mark.ts'
 import type { Recorder } from './record.ts'
 import { abandonHidden, closeInterrupted, moveAll, type Scene } from './scene.ts'
 

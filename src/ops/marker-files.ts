@@ -3,9 +3,9 @@
  * takes it up. Anybody may leave one: written beside and renamed into `markers/`, so that nobody reads half of it.
  */
 import { createHash } from 'node:crypto'
+import type { Marker } from '../core/marker.ts'
 import { type Env, errno, statIfThere } from '../env.ts'
 import { type Store, syncDirectory, writeFileWhole } from '../git/store.ts'
-import type { Marker } from './mark.ts'
 
 export interface WaitingMarker {
   version: 1

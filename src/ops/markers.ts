@@ -2,13 +2,14 @@
 import * as z from 'zod/mini'
 import { CkptError } from '../core/errors.ts'
 import { parseSessionId } from '../core/ids.ts'
+import type { Marker } from '../core/marker.ts'
 import { errno } from '../env.ts'
 import { findByMarker } from '../git/history.ts'
 import type { Context } from './context.ts'
 import { logHookError } from './hook-log.ts'
-import { type Marker, recordMarker } from './mark.ts'
 import { markersDirectory, type WaitingMarker, waitingMarkers } from './marker-files.ts'
 import { takeSnapshot } from './record.ts'
+import { recordMarker } from './record-marker.ts'
 import { readRefs } from './sessions.ts'
 
 /** Milliseconds: what a killed client began to write and never renamed goes after this. */

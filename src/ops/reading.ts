@@ -1,8 +1,9 @@
 /** Opening a worktree for a command that only reads: it still finishes what a killed one left, if it can. */
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno } from '../env.ts'
-import { type Context, closeContext, locked, openContext } from './context.ts'
+import { type Context, closeContext, openContext } from './context.ts'
 import { journalExists } from './journal.ts'
+import { locked } from './locked.ts'
 import { waitingMarkers } from './marker-files.ts'
 
 export async function openForReading(env: Env, cwd: string): Promise<Context> {

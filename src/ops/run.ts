@@ -2,12 +2,13 @@
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'
 import { parseSessionId, type SessionId } from '../core/ids.ts'
+import type { MarkResult } from '../core/marker.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { commitAutomatically } from './commit.ts'
 import { type Context, closeContext, openContext } from './context.ts'
 import { takeAtOnce } from './lock.ts'
-import { type MarkResult, mark } from './mark.ts'
+import { mark } from './mark.ts'
 
 export interface RunOptions {
   /** Without one: `run`, or while another command runs in that, `run-2`, and so on. */

@@ -4,7 +4,7 @@ import { messageIdOf, type Timeline, type Turn } from '../core/timeline.ts'
 import { learnSessions } from '../git/history.ts'
 import { addPrompt, promptReader } from '../git/side-refs.ts'
 import type { Context } from './context.ts'
-import { locked } from './context.ts'
+import { locked } from './locked.ts'
 import { loadTimeline, readRefs } from './sessions.ts'
 
 /** The turn that is known by one of these ids, hidden and abandoned ones included. */

@@ -2,7 +2,8 @@
 import { CkptError } from '../core/errors.ts'
 import type { SessionId } from '../core/ids.ts'
 import { readIfThere, writeFileWhole } from '../git/store.ts'
-import { type Context, locked } from './context.ts'
+import type { Context } from './context.ts'
+import { locked } from './locked.ts'
 
 interface Stored {
   version: 1

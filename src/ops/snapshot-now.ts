@@ -1,10 +1,12 @@
 /** A checkpoint by hand. */
 import { MANUAL_SESSION } from '../core/ids.ts'
+import type { MarkResult } from '../core/marker.ts'
 import { sessionRef } from '../git/history.ts'
 import { addPrompt } from '../git/side-refs.ts'
-import { type Context, headOf, locked } from './context.ts'
-import { type MarkResult, snapshotWarnings } from './mark.ts'
+import { type Context, headOf } from './context.ts'
+import { locked } from './locked.ts'
 import { Recorder, takeSnapshot } from './record.ts'
+import { snapshotWarnings } from './record-marker.ts'
 import { readRefs } from './sessions.ts'
 
 /** A checkpoint by hand, in session `manual`. */

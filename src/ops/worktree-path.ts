@@ -1,13 +1,16 @@
 /** From a path as somebody wrote it to a path of the worktree. */
 import { pathFromText, type RelativePath } from '../core/paths.ts'
 import { type Env, errno, lstatIfThere } from '../env.ts'
-import type { Context } from './context.ts'
+import type { Worktree } from '../snapshot/worktree.ts'
 
 /**
  * Links in the directories above are followed, as the system does; the last part may be a link of the worktree itself,
  * or not be there. `''`: the worktree; null: outside of it.
  */
-export function worktreePath({ env, worktree }: Context, absolute: string): RelativePath | '' | null {
+export function worktreePath(
+  { env, worktree }: { env: Env; worktree: Worktree },
+  absolute: string,
+): RelativePath | '' | null {
   const parts: string[] = []
   for (const part of absolute.split('/')) {
     if (part === '..') parts.pop()

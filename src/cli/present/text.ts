@@ -1,12 +1,12 @@
 /** Results as short, aligned text. Pure: colours are passed in, text from elsewhere is printed without control characters. */
 
 import { FIRST_TURN } from '../../core/errors.ts'
+import type { MarkResult } from '../../core/marker.ts'
 import { printable, shown } from '../../core/paths.ts'
 import type { ToldAction } from '../../core/plan.ts'
 import type { FileDiff, Stat } from '../../git/diff.ts'
 import type { DiffResult } from '../../ops/diff.ts'
 import type { ListResult, SessionView, ShowResult, TurnView } from '../../ops/history.ts'
-import type { MarkResult } from '../../ops/mark.ts'
 import type { CommitOrigin } from '../../ops/origins.ts'
 import type { StatusResult } from '../../ops/status.ts'
 import type { ChangeResult } from '../../ops/undo.ts'

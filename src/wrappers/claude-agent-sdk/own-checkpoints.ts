@@ -1,8 +1,8 @@
 /** ckpt's own checkpoints of an SDK session: its hooks, in this process, are heard as those of Claude Code's settings are. */
 import { claude } from '../../agents/claude.ts'
 import { deliver, type Progress } from '../../agents/deliver.ts'
+import type { Marker } from '../../core/marker.ts'
 import type { Env } from '../../env.ts'
-import type { Marker } from '../../ops/mark.ts'
 import type { KnownOptions } from './sdk.ts'
 
 const EVENTS = [

@@ -1,0 +1,61 @@
+/** What an agent, or its adapter, tells of its work, and what recording it gave. */
+import type { Beside } from './beside.ts'
+import type { Checkpoint, PromptKind, TurnStatus } from './checkpoint.ts'
+import type { SessionId, TurnNumber } from './ids.ts'
+
+interface MarkerBase {
+  session: SessionId
+  /** Made by the client; a retry carries it again. */
+  marker?: string
+  messageId?: string
+  /** It waited in a file while the lock was held: its snapshot is younger than it. */
+  late?: boolean
+  /** When its client handed it over, if that was a while ago; ISO 8601, UTC. A turn that began since goes before. */
+  handedAt?: string
+}
+
+export interface PromptMarker extends MarkerBase {
+  event: 'prompt'
+  kind?: PromptKind
+  parent?: string
+  agent?: string
+  text?: string
+}
+
+export interface StepMarker extends MarkerBase {
+  event: 'step'
+  start?: boolean
+  tool?: string
+  /** Worktree paths, latin1 bytes. */
+  paths?: string[]
+  callId?: string
+  /** The `marker` of its turn's prompt, where the client knows it: it is of no other; a start after an unheard prompt opens that turn. */
+  turn?: string
+}
+
+export interface StopMarker extends MarkerBase {
+  event: 'stop'
+  status?: Exclude<TurnStatus, 'running'>
+  /** The `marker` of its turn's prompt, where the client knows it: it ends no other, and says how that ended even late. */
+  turn?: string
+  /** Says that no turn runs any more (a session's end): nothing where none does. */
+  onlyRunning?: boolean
+}
+
+export type Marker = PromptMarker | StepMarker | StopMarker
+
+export interface MarkResult {
+  /** Null: checkpoints are switched off. */
+  checkpoint: Checkpoint | null
+  /** Coverage of the checkpoint, and of the turn's `before` when it ends one. */
+  beside: Beside | null
+  since: Beside | null
+  turn: TurnNumber | null
+  ms: number
+  mode: 'fast' | 'scan'
+  barrier: 'ok' | 'timeout' | 'none'
+  abandoned: TurnNumber[]
+  /** Directories of the worktree that the scan looked through; 0 where none was needed. */
+  directories: number
+  warnings: string[]
+}
