@@ -6,7 +6,7 @@ import type { FileAction } from '../core/plan.ts'
 import { type Env, errno } from '../env.ts'
 import type { RefEdit } from '../git/refs.ts'
 import { readIfThere, type Store, syncDirectory, writeFileWhole } from '../git/store.ts'
-import type { ApplyEntry } from '../snapshot/apply.ts'
+import type { ApplyEntry } from '../snapshot/apply-entry.ts'
 
 export interface Journal {
   version: 1

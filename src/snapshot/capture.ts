@@ -1,5 +1,5 @@
 /** The full scan: disk → tree, with the coverage list. git lists, we look, read and hash; the tree is edited in this process. */
-import { constants, type Stats } from 'node:fs'
+import { constants } from 'node:fs'
 import type { Beside } from '../core/beside.ts'
 import { formatBeside, sameBeside } from '../core/beside.ts'
 import { MovedMeanwhile } from '../core/errors.ts'
@@ -7,21 +7,21 @@ import type { Oid } from '../core/ids.ts'
 import { isWithin, parentOf, type RelativePath } from '../core/paths.ts'
 import type { Env } from '../env.ts'
 import type { Store } from '../git/store.ts'
-import type { FileEntry } from '../git/trees.ts'
-import type { HotEntry, SnapshotCache } from './cache.ts'
+import type { SnapshotCache } from './cache.ts'
 import { compactIndex } from './compact.ts'
 import { coverage } from './coverage.ts'
 import { Directories } from './directories.ts'
-import { behindSymlink, isStats, look, permissions } from './disk.ts'
-import { askIgnored, rulesOf } from './ignored.ts'
+import { isStats, look } from './disk.ts'
+import { rulesOf } from './ignored.ts'
+import { checkHot, type Known, whatIsKnown } from './known.ts'
 import { fullListing, type Listing } from './listing.ts'
 import { hintedListing, ignoreRules, narrowListing, outsideRules } from './narrow.ts'
+import { cameBack, coveredWhenBack } from './returning.ts'
 import { type CaptureInput, defaultModes, type Scan } from './scan.ts'
-import { linkObjects, type Seed, seedFromUserIndex } from './seed.ts'
 import { nobodyNeedWatch, stopsFor } from './stops.ts'
 import { takePaths } from './take.ts'
-import { readUserIndex, trackedAmong, type UserIndex } from './user-index.ts'
-import { atRest, type WalkResult, walkDirectories } from './walk.ts'
+import { readUserIndex } from './user-index.ts'
+import { type WalkResult, walkDirectories } from './walk.ts'
 import { excluder } from './worktree.ts'
 
 export interface Captured {
@@ -119,36 +119,6 @@ function realDirectories(env: Env, root: string): (directory: string) => boolean
   return isReal
 }
 
-/** Hot paths that are as they were, and those to be looked at again. */
-function checkHot({ env, cache, hint, worktree, isReal }: Scan): {
-  kept: Map<RelativePath, HotEntry>
-  doubtful: RelativePath[]
-} {
-  const kept = new Map<RelativePath, HotEntry>()
-  const doubtful: RelativePath[] = []
-  for (const [path, entry] of cache?.hot ?? []) {
-    if (hint && !hint.paths.has(path)) {
-      kept.set(path, entry)
-      continue
-    }
-    const stats = isReal(parentOf(path)) ? look(env, worktree.root, path) : null
-    if (isStats(stats) && sameStat(entry, stats) && atRest(entry)) kept.set(path, entry)
-    else doubtful.push(path)
-  }
-  return { kept, doubtful }
-}
-
-function sameStat(entry: HotEntry, stats: Stats): boolean {
-  return (
-    entry.size === stats.size &&
-    entry.mtimeMs === stats.mtimeMs &&
-    entry.ctimeMs === stats.ctimeMs &&
-    entry.ino === stats.ino &&
-    entry.mode === permissions(stats) &&
-    (entry.type === 'link') === stats.isSymbolicLink()
-  )
-}
-
 /** The deadline passed before anything was listed: a checkpoint that claims nothing, never an older tree. */
 function nothingListed({ env, store, cache }: Scan): Captured {
   const beside: Beside = {
@@ -200,75 +170,6 @@ async function walkListed(scan: Scan, listed: Listing, stops: readonly RelativeP
     if (entry && !known.has(directory)) walk.directories.set(directory, { ...entry, seen: 0 })
   }
   return walk
-}
-
-/**
- * Paths that are not there now and are covered all the same when they come back, though a rule ignores them: they were
- * captured, or are in the user's index. No listing would name them.
- */
-async function coveredWhenBack(
-  scan: Scan,
-  { absent, base, user, rules }: { absent: readonly RelativePath[]; base: Oid; user: UserIndex; rules: string | null },
-): Promise<RelativePath[]> {
-  const recheck = new Set(scan.cache?.recheck)
-  const tracked = new Set(user.paths)
-  const notHere = user.notHere.map((path) => path.replace(/\/$/, ''))
-  const gone = new Map<RelativePath, 'file'>()
-  for (const path of absent) {
-    if (behindSymlink(scan.env, scan.worktree.root, path)) continue // git refuses to say
-    const sparse = notHere.some((directory) => isWithin(path, directory))
-    const was = recheck.has(path) || (tracked.has(path) && !sparse)
-    if (was || (await scan.store.trees.lookup(base, path)) !== null) gone.set(path, 'file')
-  }
-  return [...((await askIgnored(scan, { names: gone, rules }, new AbortController().signal)) ?? [])]
-}
-
-/**
- * Paths that left the tree and are there again: covered like new names, though the private index hides them from git's
- * listing of those. It may call them unchanged, too: a directory that was moved away and back has the same files in it.
- */
-async function cameBack(
-  scan: Scan,
-  { nested, rules }: { nested: readonly RelativePath[]; rules: string | null },
-): Promise<RelativePath[]> {
-  const { env, worktree, cache } = scan
-  const back = new Map<RelativePath, 'file'>()
-  for (const path of cache?.vanished ?? []) {
-    const stats = scan.isReal(parentOf(path)) ? look(env, worktree.root, path) : null
-    if (!isStats(stats) || !(stats.isFile() || stats.isSymbolicLink())) continue
-    if (!nested.some((directory) => isWithin(path, directory))) back.set(path, 'file')
-  }
-  const ignored = (await askIgnored(scan, { names: back, rules }, new AbortController().signal)) ?? new Set()
-  const tracked = worktree.repository ? await trackedAmong(env, worktree.root, [...ignored]) : new Set()
-  return [...back.keys()].filter((path) => !ignored.has(path) || tracked.has(path))
-}
-
-/** What the scan starts from, all of it but the disk's listing. */
-interface Known {
-  base: Oid
-  /** All files of the base tree, when there is no cache that vouches for them. */
-  unvouched: ReadonlyMap<RelativePath, FileEntry> | null
-  /** What the user's index vouches for when there is no cache. */
-  seeds: Map<RelativePath, Seed>
-  user: UserIndex
-}
-
-async function whatIsKnown(scan: Scan): Promise<Known> {
-  const { env, store, cache, worktree } = scan
-  const { root, repository } = worktree
-  const user = readUserIndex(scan)
-  const linked = cache === null && !scan.anew && repository ? linkObjects(env, repository, store) : null
-  const seeds =
-    linked && repository
-      ? seedFromUserIndex(env, { root, repository, store, realParent: (path) => scan.isReal(parentOf(path)), linked })
-      : new Map<RelativePath, Seed>()
-  const base = baseTree(scan, linked).then(async (base) => ({
-    base,
-    unvouched: cache === null ? await store.trees.files(base) : null,
-  }))
-  // Without an index, and with a tree of before, nobody else waits for the packs.
-  const [start, ...rest] = await Promise.all([base, seeds, user, linked])
-  return { ...start, seeds: rest[0], user: rest[1] }
 }
 
 interface Found {
@@ -367,13 +268,4 @@ async function say({ store, cache }: Scan, beside: Beside): Promise<NonNullable<
   const last = cache?.said
   if (last && sameBeside(last.beside, beside) && (await store.objects.has(last.oid))) return last
   return { beside, oid: store.objects.write('blob', formatBeside(beside)) }
-}
-
-/** The tree to start from: the last scan's, else the newest checkpoint's, else the user's HEAD if its objects are here. */
-async function baseTree({ cache, lastTree, headTree, store }: Scan, linked: Promise<unknown> | null): Promise<Oid> {
-  if (cache) return cache.tree
-  if (lastTree) return lastTree
-  await linked
-  if (headTree && (await store.objects.read(headTree))?.type === 'tree') return headTree
-  return store.trees.empty
 }
