@@ -1,6 +1,6 @@
 /** Handing a command line to the worktree's daemon, if there is one. */
 import { ownWords } from '../core/own-words.ts'
-import type { Env } from '../env.ts'
+import { type Env, errno } from '../env.ts'
 import type { ErrorInfo } from '../results/shapes.ts'
 import { callDaemon } from './call.ts'
 import { isAlive, quickWorktreeDir, readInfo } from './place.ts'
@@ -39,10 +39,11 @@ export async function throughDaemon(
     own.some((arg) => arg.startsWith('--cwd'))
   )
     return { run: argv }
-  const place = quickWorktreeDir(env, env.cwd)
-  const info = place && readInfo(env, place.worktreeDir)
+  const found = findDaemon(env)
+  if (!found) return { run: argv }
+  const { place, info } = found
   // One of another version may mean something else by the same words.
-  if (!info || info.version !== version || info.root !== place.root || !isAlive(env, info)) return { run: argv }
+  if (info.version !== version || info.root !== place.root || !isAlive(env, info)) return { run: argv }
   const vars = Object.fromEntries(Object.entries(env.vars).filter(([, value]) => value !== undefined)) as Record<
     string,
     string
@@ -71,6 +72,18 @@ export async function throughDaemon(
   if (answer?.error?.code === REFUSED && env.signal?.aborted)
     return { answer: failed({ code: 'CANCELLED', message: answer.error.message }, json) }
   return answer?.lost && command !== 'mark' ? { answer: failed(lost(command!), json) } : { run: line }
+}
+
+/** Null: there is none; or what is there cannot be looked at, which is for the command itself to say. */
+function findDaemon(env: Env) {
+  try {
+    const place = quickWorktreeDir(env, env.cwd)
+    const info = place && readInfo(env, place.worktreeDir)
+    return info && { place, info }
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return null
+  }
 }
 
 /** An id that nobody else has: two do not begin at the same time in the same process. The random numbers of crypto take long to load. */

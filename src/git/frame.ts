@@ -1,5 +1,8 @@
 /** A store as git wants to see it: made, looked for, and mended where a part without which git takes it for none is missing. */
-import { type Env, errno } from '../env.ts'
+import { CkptError } from '../core/errors.ts'
+import { quoted } from '../core/hint-words.ts'
+import { printable } from '../core/paths.ts'
+import { type Env, errno, lstatIfThere } from '../env.ts'
 import { removeTree } from './parcel.ts'
 import { runGit, tryGit } from './process.ts'
 import { Store, type StorePlace } from './store.ts'
@@ -40,9 +43,23 @@ async function isReadable(env: Env, place: StorePlace): Promise<boolean> {
 /** gitattributes(5): what the store's info/attributes says wins over every file of the worktree. */
 const ATTRIBUTES = '* -text -filter -ident -working-tree-encoding\n'
 
-/** A damaged one too: without its HEAD git takes it for none. */
+/**
+ * A damaged one too: without its HEAD git takes it for none.
+ * @throws CkptError where its directory is there and what lies in it cannot be known
+ */
 export function storeExists({ files }: Env, { directory }: StorePlace): boolean {
-  return ['HEAD', 'objects'].some((name) => files.existsSync(`${directory}/store.git/${name}`))
+  if (['HEAD', 'objects'].some((name) => files.existsSync(`${directory}/store.git/${name}`))) return true
+  if (!files.existsSync(directory)) return false
+  try {
+    return lstatIfThere(files, `${directory}/store.git/HEAD`) !== null
+  } catch (cause) {
+    const where = quoted(printable(directory))
+    throw new CkptError(
+      'INTERNAL',
+      `The store ${printable(directory)} cannot be looked into (${errno(cause) ?? 'unknown'}). Nothing was read, and nothing changed.`,
+      { cause, hints: [`ls -ld ${where}   (whose it is)`, `sudo chown -R "$(id -un)" ${where}   (makes it yours)`] },
+    )
+  }
 }
 
 /** Whether refs were moved in a store that is not there any more. */

@@ -352,6 +352,33 @@ test.skipIf(!isRoot)(
   },
 )
 
+test.skipIf(!isRoot)('bad input: a store that this user cannot look into is not an empty one', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  const uid = scratch.handOver()
+  execFileSync('chown', ['-R', '0:0', scratch.at('.git/ckpt')])
+  for (const line of [
+    'list',
+    'show 1',
+    'status',
+    'verify',
+    'doctor',
+    'prune',
+    'snapshot',
+    'undo',
+    'mark stop --session s',
+  ]) {
+    const { code, stdout } = scratch.run([...line.split(' '), '--json'], { uid })
+    const { error } = JSON.parse(stdout)
+    expect([line, code, error.code, error.message]).toEqual([
+      line,
+      1,
+      'INTERNAL',
+      expect.stringContaining('cannot be looked into (EACCES)'),
+    ])
+  }
+})
+
 test.skipIf(!isRoot)(
   'bad input: what another user wrote into the store is not damage, and nothing is mended because of it',
   () => {
