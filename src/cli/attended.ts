@@ -1,5 +1,5 @@
 /** A command that the daemon carries out, with somebody before it: what it does is shown here, and Ctrl-C reaches it. */
-import { ownWords } from '../core/own-words.ts'
+import { isOn, ownWords } from '../core/own-words.ts'
 import { ROUTED, type Routed, throughDaemon } from '../daemon/client.ts'
 import type { Env } from '../env.ts'
 import { progressLine } from './progress.ts'
@@ -21,7 +21,7 @@ export async function attended(
   if (!ROUTED.has(argv[0] ?? '') || argv[0] === 'mark')
     return { routed: await throughDaemon(env, argv, { version: VERSION }), told: null }
   const own = ownWords(argv)
-  const quiet = own.includes('--quiet')
+  const quiet = isOn(own, 'quiet')
   const line = progressLine(env)
   const cancel = new AbortController()
   let told: NodeJS.Signals | null = null
@@ -41,7 +41,7 @@ export async function attended(
   }
   for (const signal of SIGNALS) deaf.push(env.onSignal(signal, () => hear(signal)))
   try {
-    const tell = quiet || own.includes('--json') ? {} : { tell: line.show }
+    const tell = quiet || isOn(own, 'json') ? {} : { tell: line.show }
     const routed = await throughDaemon({ ...env, signal: cancel.signal }, argv, { version: VERSION, ...tell })
     return { routed, told }
   } finally {

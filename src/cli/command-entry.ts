@@ -3,6 +3,8 @@ import type { Options } from 'yargs'
 import type { Capability } from '../core/capabilities.ts'
 import type { Command } from './command.ts'
 
+export type Option = Options & { positional?: boolean; freeText?: boolean; needs?: Capability }
+
 export interface CommandEntry {
   usage: string
   describe: string
@@ -14,7 +16,7 @@ export interface CommandEntry {
    * `freeText`: the next word is the value, even if it begins with a dash; not if it is another option's name. `needs`: as
    * for the command.
    */
-  options?: Record<string, Options & { positional?: boolean; freeText?: boolean; needs?: Capability }>
+  options?: Record<string, Option>
   examples?: [string, string][]
   load: () => Promise<Command>
 }

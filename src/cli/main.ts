@@ -1,5 +1,6 @@
 /** Where the program starts. What the worktree's daemon can do at once it does; all the rest is loaded only if it is needed. */
 import type { Backends } from '../backends/backends.ts'
+import { commandFirst } from '../core/own-words.ts'
 import { throughDoor } from '../daemon/hook-client.ts'
 import { type Env, inputOf } from '../env.ts'
 import { attended } from './attended.ts'
@@ -13,7 +14,8 @@ export async function hookFailed(env: Env, error: unknown): Promise<void> {
 }
 
 /** Runs one command line; the result is the exit code. */
-export async function main(argv: readonly string[], env: Env, backends?: Backends): Promise<number> {
+export async function main(given: readonly string[], env: Env, backends?: Backends): Promise<number> {
+  const argv = commandFirst(given)
   const { routed, told } =
     argv[0] === 'hook' ? { routed: await throughDoor(env, argv), told: null } : await attended(env, argv)
   if ('answer' in routed) {

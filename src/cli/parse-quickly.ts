@@ -4,7 +4,7 @@
  */
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import type { Arguments, Parsed } from './command.ts'
-import type { CommandEntry } from './command-entry.ts'
+import type { CommandEntry, Option } from './command-entry.ts'
 import { commands } from './commands.ts'
 
 const globals = {
@@ -65,7 +65,7 @@ function readArguments(entry: CommandEntry, given: string[]): Arguments | null {
   // Where the command has nothing of its own to follow `--`, that only ends the options.
   const dashes = entry.rest === undefined ? -1 : given.indexOf('--')
   const argv = dashes < 0 ? given : given.slice(0, dashes)
-  const own = Object.entries(entry.options ?? {})
+  const own = Object.entries<Option>({ cwd: globals.cwd, ...entry.options })
   const names = own.filter(([, option]) => option.positional).map(([name]) => name)
   const needed = entry.usage.split('<').length - 1
   const options: NonNullable<ParseArgsConfig['options']> = { ...globals }

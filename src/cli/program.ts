@@ -2,11 +2,12 @@
 import pc from 'picocolors'
 import { Backends } from '../backends/backends.ts'
 import { CkptError } from '../core/errors.ts'
-import { ownWords } from '../core/own-words.ts'
+import { isOn, ownWords } from '../core/own-words.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { besideError, errorJson, toCkptError } from '../results/errors.ts'
 import { again } from './again.ts'
+import { text } from './arguments.ts'
 import type { Arguments, Output, Parsed } from './command.ts'
 import { showPaged } from './pager.ts'
 import { helpWords, joinFreeText, parseQuickly } from './parse-quickly.ts'
@@ -52,7 +53,8 @@ async function carryOut(
     }
     const { args, command } = parsed
     const colors = pc.createColors(useColor(env, args))
-    const cwd = args.cwd === undefined ? env.cwd : args.cwd.startsWith('/') ? args.cwd : `${env.cwd}/${args.cwd}`
+    const dir = text(args, 'cwd')
+    const cwd = dir === undefined ? env.cwd : dir.startsWith('/') ? dir : `${env.cwd}/${dir}`
     const shown = showProgress(env, args)
     const output = await command({ env: shown.env, args, cwd, colors, arrived, backends }).finally(shown.clear)
     return failed.error ? 0 : await print(env, args, output)
@@ -75,10 +77,10 @@ function useColor(env: Env, args: Arguments): boolean {
 }
 
 async function print(env: Env, args: Arguments, output: Output): Promise<number> {
-  const { json, text, warnings = [], exitCode = 0, ok = true, error } = output
+  const { json, text: shown, warnings = [], exitCode = 0, ok = true, error } = output
   if (args.json) env.stdout.write(`${JSON.stringify({ schemaVersion: 1, ok, ...json, ...(error ? { error } : {}) })}\n`)
-  else if (text !== '' && (!args.quiet || output.paged) && !(output.paged && (await showPaged(env, text))))
-    env.stdout.write(`${text}\n`)
+  else if (shown !== '' && (!args.quiet || output.paged) && !(output.paged && (await showPaged(env, shown))))
+    env.stdout.write(`${shown}\n`)
   if (!args.json && !args.quiet) writeWarnings(env, warnings)
   if (error && !args.json) env.stderr.write(refusalText(error.message, error.hints))
   return exitCode
@@ -90,7 +92,7 @@ function report(env: Env, { error, argv }: { error: unknown; argv: readonly stri
   const { message, exitCode } = known
   const hints = known.hints.map((hint) => again(hint, argv))
   env.refused?.(known)
-  if (own.includes('--json')) {
+  if (isOn(own, 'json')) {
     const document = {
       schemaVersion: 1,
       ok: false,
@@ -99,7 +101,7 @@ function report(env: Env, { error, argv }: { error: unknown; argv: readonly stri
     }
     env.stdout.write(`${JSON.stringify(document)}\n`)
   } else {
-    if (!own.includes('--quiet')) writeWarnings(env, known.warnings)
+    if (!isOn(own, 'quiet')) writeWarnings(env, known.warnings)
     env.stderr.write(refusalText(message, hints))
   }
   return exitCode

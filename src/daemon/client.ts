@@ -1,5 +1,5 @@
 /** Handing a command line to the worktree's daemon, if there is one. */
-import { ownWords } from '../core/own-words.ts'
+import { isOn, ownWords } from '../core/own-words.ts'
 import { type Env, errno } from '../env.ts'
 import type { ErrorInfo } from '../results/shapes.ts'
 import { callDaemon } from './call.ts'
@@ -68,7 +68,7 @@ export async function throughDaemon(
     tell,
   })
   if (answer?.result) return { answer: answer.result }
-  const json = own.includes('--json')
+  const json = isOn(own, 'json')
   if (answer?.error?.code === REFUSED && env.signal?.aborted)
     return { answer: failed({ code: 'CANCELLED', message: answer.error.message }, json) }
   return answer?.lost && command !== 'mark' ? { answer: failed(lost(command!), json) } : { run: line }

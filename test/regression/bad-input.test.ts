@@ -92,6 +92,9 @@ test('bad input: wrong commands, flags and values are usage errors, and change n
     [3, 'NOT_FOUND', 'restore', 'deadbeef'],
     [3, 'NOT_FOUND', 'restore', '1:before', '--', 'never-there.txt'],
     [3, 'NOT_FOUND', 'diff', '1', '99'],
+    [2, 'USAGE', 'undo', '--cwd', ''], // never where it was typed instead
+    [2, 'USAGE', 'undo', '--cwd', '.', '--cwd', '.'],
+    [2, 'USAGE', '--cwd', '.', '--cwd=.', 'undo'],
     [9, 'BAD_ROOT', 'status', '--cwd', '/nonexistent'],
     [9, 'BAD_ROOT', 'status', '--cwd', scratch.at('a.txt')],
   ] as const) {

@@ -187,3 +187,22 @@ test('doctor does not propose permissions for a file system that is mounted for 
   const { mend } = JSON.parse(told.join('')).findings.find(({ name }: Json) => name === 'store')
   expect(mend).toMatch(/^mount the file system of .*\.git\/ckpt/)
 })
+
+test('options of every command may stand before its name, and mean the same there', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.write({ 'a.txt': 'mine\n' })
+  const hints = (...args: string[]) => JSON.parse(scratch.run(args).stdout).error.hints
+  expect(hints('--json', '--cwd', '.', 'undo')).toEqual(hints('undo', '--cwd', '.', '--json'))
+  expect(hints('--json', '--no-daemon', 'undo')[0]).toBe('ckpt undo --dry-run   (the whole plan)')
+  expect(scratch.ckpt('--quiet', 'snapshot', '-m', '- a list').checkpoint.kind).toBe('manual')
+  expect(scratch.run(['--json', 'help', 'undo']).stdout).toContain('ckpt undo [options]')
+  expect(scratch.runApart(['--no-daemon', 'hook', 'claude', 'too', 'many', 'words']).code).toBe(0)
+})
+
+test('a switch that is given a value is on or off in what a refusal prints, too', () => {
+  const scratch = new Scratch().init()
+  expect(JSON.parse(scratch.run(['show', '1', '--json=true']).stdout).error.code).toBe('NOT_FOUND')
+  for (const off of [['--json=false'], ['--no-json'], ['--json', '--no-json']])
+    expect([off, scratch.run(['show', '1', ...off]).stdout]).toEqual([off, ''])
+})
