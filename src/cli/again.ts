@@ -1,5 +1,6 @@
 /** Hints that say "the same once more, with another option", or "the help of this command", as lines that can be run. Pure. */
-import { quoted, sessionOption } from '../core/hint-words.ts'
+import { cwdOption, quoted, sessionOption } from '../core/hint-words.ts'
+import { ownWords } from '../core/own-words.ts'
 
 /** Options that do not go together with those that hints propose, or say nothing about what is done. */
 const DROPPED = new Set(['--merge', '--force', '--skip-conflicts', '--dry-run', '--json', '--quiet', '--no-daemon'])
@@ -11,23 +12,41 @@ export const ITS_HELP = 'ckpt … --help'
 const OF_A_SESSION =
   /^ckpt (?:accept|commit|diff|list|redo|restore|show|switch|undo)(?: (?!--session|--all-sessions|-- )\S+)*(?= -- | {3}\(|$)/
 
-function sessionIn(own: readonly string[]): string | undefined {
-  const at = own.findIndex((word) => word === '--session' || word.startsWith('--session='))
-  return own[at]?.startsWith('--session=') ? own[at].slice('--session='.length) : at < 0 ? undefined : own[at + 1]
+/** Any line of ours but those that ask for help, up to where an option of every command belongs. */
+const OF_A_PLACE = /^ckpt \S+(?: (?!--help|-- )\S+)*(?= -- | {3}\(|$)/
+
+/** What an option was given, the last time. */
+function valueIn(own: readonly string[], name: string): string | undefined {
+  const at = own.findLastIndex((word) => word === `--${name}` || word.startsWith(`--${name}=`))
+  return own[at]?.startsWith(`--${name}=`) ? own[at].slice(name.length + 3) : at < 0 ? undefined : own[at + 1]
 }
 
 /** The words that name a session again, where one was named. */
 export const ofSession = (session: string | undefined): string =>
   session === undefined ? '' : ` ${sessionOption(session)}`
 
+/** The words that name again where the command was run, where that was said. */
+export const ofPlace = (cwd: string | undefined): string => (cwd === undefined ? '' : ` ${cwdOption(cwd)}`)
+
+/** What a command line said of where it is to be carried out. */
+export interface Said {
+  session?: string | undefined
+  cwd?: string | undefined
+}
+
+/** The words that say it again. */
+export const sameAs = ({ session, cwd }: Said): string => `${ofSession(session)}${ofPlace(cwd)}`
+
 /** `ckpt undo … --merge   (why)` with the words of the command line in place of the dots, if it is that command's. */
 export function again(hint: string, argv: readonly string[]): string {
   const [command = '-'] = argv
   if (hint === ITS_HELP) return command.startsWith('-') ? 'ckpt --help' : `ckpt ${command} --help`
-  const match = /^ckpt (\S+) … (--\S+)(.*)$/.exec(hint)
-  const dashes = argv.indexOf('--')
-  const [own, rest] = dashes < 0 ? [argv, []] : [argv.slice(0, dashes), argv.slice(dashes)]
-  if (!match || match[1] !== command) return hint.replace(OF_A_SESSION, `$&${ofSession(sessionIn(own))}`)
-  const words = [...own.filter((word) => !DROPPED.has(word)), match[2]!, ...rest]
-  return `ckpt ${words.map(quoted).join(' ')}${match[3]}`
+  const match = /^ckpt (\S+) …( --\S+)?( {3}\(.*)?$/.exec(hint)
+  const own = ownWords(argv)
+  if (!match || match[1] !== command) {
+    const same = hint.replace(OF_A_SESSION, (line) => `${line}${ofSession(valueIn(own, 'session'))}`)
+    return same.replace(OF_A_PLACE, (line) => `${line}${ofPlace(valueIn(own, 'cwd'))}`)
+  }
+  const words = [...own.filter((word) => !DROPPED.has(word)).map(quoted), ...(match[2] ? [match[2].trim()] : [])]
+  return `ckpt ${[...words, ...argv.slice(own.length).map(quoted)].join(' ')}${match[3] ?? ''}`
 }

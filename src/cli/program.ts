@@ -57,7 +57,7 @@ async function carryOut(
     const cwd = dir === undefined ? env.cwd : dir.startsWith('/') ? dir : `${env.cwd}/${dir}`
     const shown = showProgress(env, args)
     const output = await command({ env: shown.env, args, cwd, colors, arrived, backends }).finally(shown.clear)
-    return failed.error ? 0 : await print(env, args, output)
+    return failed.error ? 0 : await print(env, { args, argv }, output)
   } catch (error) {
     return report(env, { error, argv })
   }
@@ -76,8 +76,13 @@ function useColor(env: Env, args: Arguments): boolean {
   return args.color && Boolean(env.stdout.isTTY) && !env.vars.NO_COLOR && env.vars.TERM !== 'dumb'
 }
 
-async function print(env: Env, args: Arguments, output: Output): Promise<number> {
-  const { json, text: shown, warnings = [], exitCode = 0, ok = true, error } = output
+async function print(
+  env: Env,
+  { args, argv }: { args: Arguments; argv: readonly string[] },
+  output: Output,
+): Promise<number> {
+  const { json, text: shown, warnings = [], exitCode = 0, ok = true } = output
+  const error = output.error && { ...output.error, ...hintsOf(output.error, argv) }
   if (args.json) env.stdout.write(`${JSON.stringify({ schemaVersion: 1, ok, ...json, ...(error ? { error } : {}) })}\n`)
   else if (shown !== '' && (!args.quiet || output.paged) && !(output.paged && (await showPaged(env, shown))))
     env.stdout.write(`${shown}\n`)
@@ -90,7 +95,7 @@ function report(env: Env, { error, argv }: { error: unknown; argv: readonly stri
   const own = ownWords(argv)
   const known = toCkptError(error)
   const { message, exitCode } = known
-  const hints = known.hints.map((hint) => again(hint, argv))
+  const { hints = [] } = hintsOf(known, argv)
   env.refused?.(known)
   if (isOn(own, 'json')) {
     const document = {
@@ -105,6 +110,11 @@ function report(env: Env, { error, argv }: { error: unknown; argv: readonly stri
     env.stderr.write(refusalText(message, hints))
   }
   return exitCode
+}
+
+/** Its hints, with the words of the command line; none: absent. */
+function hintsOf({ hints = [] }: { hints?: readonly string[] }, argv: readonly string[]): { hints?: string[] } {
+  return hints.length > 0 ? { hints: hints.map((hint) => again(hint, argv)) } : {}
 }
 
 function writeWarnings(env: Env, warnings: readonly string[]): void {

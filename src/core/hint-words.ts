@@ -4,6 +4,18 @@ import { printable } from './paths.ts'
 export const quoted = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 
-/** The option that names a session: an id may begin with a dash. */
-export const sessionOption = (session: string): string =>
-  `--session${session.startsWith('-') ? '=' : ' '}${quoted(printable(session))}`
+/** A value may begin with a dash. */
+const option = (name: string, value: string): string =>
+  `--${name}${value.startsWith('-') ? '=' : ' '}${quoted(printable(value))}`
+
+/** The option that names a session. */
+export const sessionOption = (session: string): string => option('session', session)
+
+/** The option that names the directory of another worktree. */
+export const cwdOption = (cwd: string): string => option('cwd', cwd)
+
+/** The ways out of a pending boundary, whichever session is the newest. */
+export const pendingHints = (session: string): string[] => [
+  `ckpt redo --all ${sessionOption(session)}`,
+  `ckpt accept ${sessionOption(session)}`,
+]

@@ -58,11 +58,13 @@ export async function backOut(
   if (reason instanceof ApplyConflict)
     return new CkptError('CONFLICT', `${op} refused: ${shown(reason.path)} ${reason.reason}. ${back}`, {
       paths: [reason.path],
-      hints: [`ckpt ${op}   (once nothing writes there)`],
+      hints: ['run the command again once nothing writes there'],
     })
   if (code === undefined) return reason
   return new CkptError('INTERNAL', `Writing failed${at} (${code}). ${back}`, {
     cause: reason,
-    hints: [code === 'ENOSPC' ? 'free some disk space, then run the command again' : `look at it, then: ckpt ${op}`],
+    hints: [
+      code === 'ENOSPC' ? 'free some disk space, then run the command again' : 'look at it, then run the command again',
+    ],
   })
 }

@@ -39,6 +39,11 @@ export function readToken(text: string): Token {
   })
 }
 
+/** The session that the dry run named; undefined: none, and the newest was meant. */
+export function sessionOf({ options }: Token): string | undefined {
+  return 'session' in options ? String(options.session) : undefined
+}
+
 export function staleToken(): CkptError {
   return new CkptError(
     'CONFLICT',

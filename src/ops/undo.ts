@@ -3,7 +3,7 @@ import type { BoundaryHead, BoundaryRecord, UndoneUnit } from '../core/boundary.
 import { formatRecord, recordObjects } from '../core/boundary.ts'
 import { joinTransitions } from '../core/claims.ts'
 import { CkptError } from '../core/errors.ts'
-import { sessionOption } from '../core/hint-words.ts'
+import { pendingHints, sessionOption } from '../core/hint-words.ts'
 import type { SessionId, TurnNumber } from '../core/ids.ts'
 import { isWithin, pathToText, printable, shortList } from '../core/paths.ts'
 import type { ConflictMode, PlanUnit, ToldAction } from '../core/plan.ts'
@@ -214,7 +214,7 @@ export function boundaryPending(timeline: Timeline): CkptError {
   return new CkptError(
     'BOUNDARY_PENDING',
     `Session ${printable(timeline.session)} has undone turns pending (from turn ${step === null ? turn : `${turn}.${step}`}). Nothing was changed.`,
-    { hints: ['ckpt redo --all', 'ckpt accept'] },
+    { hints: pendingHints(timeline.session) },
   )
 }
 

@@ -110,7 +110,7 @@ test('undo of paths that the turns never changed says so, and of those whose nam
 test('in a directory that is gone the one that is left above it is named', () => {
   const scratch = new Scratch().init()
   const { code, document } = scratch.tryCkpt('status', '--cwd', scratch.at('gone/deeper'))
-  expect([code, document.error.hints[0]]).toEqual([9, `cd ${scratch.root}   (what is left above it)`])
+  expect([code, document.error.hints[0]]).toEqual([9, `cd ${scratch.root} && ckpt status   (what is left above it)`])
 })
 
 test('a worktree that goes away while git works is no damage of a store', () => {
@@ -205,4 +205,30 @@ test('a switch that is given a value is on or off in what a refusal prints, too'
   expect(JSON.parse(scratch.run(['show', '1', '--json=true']).stdout).error.code).toBe('NOT_FOUND')
   for (const off of [['--json=false'], ['--no-json'], ['--json', '--no-json']])
     expect([off, scratch.run(['show', '1', ...off]).stdout]).toEqual([off, ''])
+})
+
+test('lines to run name the session that is meant, where it is not the newest', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'one\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }), 's1')
+  scratch.turn('two', () => scratch.write({ 'b.txt': 'two\n' }), 's2')
+  const { token } = scratch.ckpt('undo', '--session', 's1', '--dry-run')
+  expect(scratch.run(['apply', token]).stdout).toContain(
+    'ckpt redo --session s1   Keep it this way: ckpt accept --session s1',
+  )
+  const ways = ['ckpt redo --all --session s1', 'ckpt accept --session s1']
+  for (const args of [['commit'], ['commit', '--session', 's2'], ['verify', '--no-pending']])
+    expect([args, scratch.tryCkpt(...args).document.error.hints]).toEqual([args, ways])
+})
+
+test('lines to run name the place that was named', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const from = (...args: string[]) => scratch.run([...args, '--cwd', scratch.root], { cwd: scratch.base }).stdout
+  const at = ` --cwd ${scratch.root}`
+  expect(from('undo', '--dry-run')).toContain(`ckpt apply TOKEN${at}   The`)
+  const undone = from('undo')
+  expect(undone).toContain(`ckpt redo${at}   Keep it this way: ckpt accept${at}\n`)
+  expect(undone).toContain(` --exact${at}\n`)
+  expect(from('status')).toContain(`ckpt redo --all${at}   `)
+  expect(from('list', '--hidden')).toContain(`ckpt redo --all${at}   `)
 })

@@ -7,10 +7,17 @@ test.each([
   [['undo', '--to', '3', '--json'], 'ckpt undo --to 3 --merge   (why)'],
   [['undo', '--force', '--', 'a b.txt', "it's"], "ckpt undo --merge -- 'a b.txt' 'it'\\''s'   (why)"],
   [['undo', '--no-daemon', '--to', '3'], 'ckpt undo --to 3 --merge   (why)'], // the daemon's own word
+  [['undo', '--cwd', 'a b'], "ckpt undo --cwd 'a b' --merge   (why)"],
   [['rewind'], 'ckpt undo … --merge   (why)'],
   [[], 'ckpt undo … --merge   (why)'],
 ])('after %j', (argv, line) => {
   expect(again('ckpt undo … --merge   (why)', argv)).toBe(line)
+})
+
+test('the same once more without another option', () => {
+  expect(again('ckpt restore …   (again, once it is away)', ['restore', '3', '--json'])).toBe(
+    'ckpt restore 3   (again, once it is away)',
+  )
 })
 
 test('other hints stay as they are', () => {
@@ -31,4 +38,17 @@ test.each([
   expect(again(hint, ['undo', '--session', 's1', '--only', '2'])).toBe(line)
   expect(again(hint, ['undo', '--session=s1'])).toBe(line)
   expect(again(hint, ['undo', '--', '--session', 's1'])).toBe(hint)
+})
+
+test.each([
+  ['ckpt accept', "ckpt accept --cwd '../other tree'"],
+  ['ckpt restore 3 -- a.txt', "ckpt restore 3 --cwd '../other tree' -- a.txt"],
+  ['ckpt status   (why)', "ckpt status --cwd '../other tree'   (why)"],
+  ['ckpt agent install NAME', "ckpt agent install NAME --cwd '../other tree'"],
+  ['ckpt undo --help', 'ckpt undo --help'],
+  ['git init', 'git init'],
+])('where another place was named, %j means it too', (hint, line) => {
+  expect(again(hint, ['undo', '--cwd', '../other tree'])).toBe(line)
+  expect(again(hint, ['undo', '--cwd=../other tree', '--json'])).toBe(line)
+  expect(again(hint, ['undo', '--', '--cwd', '../other tree'])).toBe(hint)
 })

@@ -1,5 +1,5 @@
 import { closeContext, openContext } from '../../ops/context.ts'
-import { readToken } from '../../ops/token.ts'
+import { readToken, sessionOf } from '../../ops/token.ts'
 import { changeJson } from '../../results/json.ts'
 import type { Command } from '../command.ts'
 import { changeText } from '../present/text.ts'
@@ -10,7 +10,11 @@ const command: Command = async ({ env, args, cwd, colors, arrived, backends }) =
   try {
     const result = await backends.apply(context, token, { arrived })
     const verb = token.op === 'restore' && 'move' in token.options ? 'switch' : token.op
-    return { json: changeJson(result), text: changeText(verb, result, colors), warnings: result.warnings }
+    return {
+      json: changeJson(result),
+      text: changeText(verb, result, colors, { session: sessionOf(token), cwd: args.cwd }),
+      warnings: result.warnings,
+    }
   } finally {
     closeContext(context)
   }

@@ -6,7 +6,7 @@ import { bisect } from '../../ops/bisect.ts'
 import { closeContext } from '../../ops/context.ts'
 import { openForReading } from '../../ops/reading.ts'
 import { readRefs } from '../../ops/sessions.ts'
-import { ofSession } from '../again.ts'
+import { sameAs } from '../again.ts'
 import { text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 
@@ -21,7 +21,7 @@ const command: Command = async ({ env, args, cwd }) => {
     const { session, turn, runs, found } = await bisect(context, { command: line, session: text(args, 'session') })
     const prompts = await promptReader(context.store, (await readRefs(context)).notes)
     const prompt = describePrompt(await prompts(found.before.id), found.before.time)
-    const same = ofSession(text(args, 'session'))
+    const same = sameAs({ session: text(args, 'session'), cwd: args.cwd })
     const shown = `Turn ${turn} of session ${printable(session)} is the first after which it fails (${runs} runs): ${printable(prompt)}\nWhat it did: ckpt diff ${turn}${same}   Take it back alone: ckpt undo --only ${turn}${same}`
     return {
       json: { turn, runs, session, prompt, warnings: context.warnings },

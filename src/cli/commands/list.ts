@@ -3,7 +3,7 @@ import { closeContext } from '../../ops/context.ts'
 import { listAllTurns, listSessions, listTurns } from '../../ops/history.ts'
 import { openForReading } from '../../ops/reading.ts'
 import { sessionJson, timelineBoundary, turnJson } from '../../results/json.ts'
-import { ofSession } from '../again.ts'
+import { sameAs } from '../again.ts'
 import { count, flag, text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { listText, NO_TURNS, sessionsText, table, turnRow } from '../present/text.ts'
@@ -48,7 +48,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     return {
       json: { session: result.session, turns, boundary, warnings },
       text: listText(result, {
-        same: ofSession(text(args, 'session')),
+        same: sameAs({ session, cwd: args.cwd }),
         c: colors,
         now: env.now(),
         ...(env.stdout.isTTY ? { columns: env.stdout.columns } : {}),

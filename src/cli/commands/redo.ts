@@ -1,6 +1,5 @@
 import { closeContext, openContext } from '../../ops/context.ts'
 import { changeJson } from '../../results/json.ts'
-import { ofSession } from '../again.ts'
 import { conflictMode, count, exclusive, flag, text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { changeText } from '../present/text.ts'
@@ -21,7 +20,7 @@ const command: Command = async ({ env, args, cwd, colors, arrived, backends }) =
     const result = await backends.redo(context, options, { arrived })
     return {
       json: changeJson(result),
-      text: changeText('redo', result, colors, ofSession(session)),
+      text: changeText('redo', result, colors, { session, cwd: args.cwd }),
       warnings: result.warnings,
     }
   } finally {

@@ -18,7 +18,11 @@ const command: Command = async ({ env, args, cwd, colors, arrived }) => {
       paths: worktreePaths(context, cwd, args['--'] ?? []),
     }
     const result = await restore(context, options, { arrived })
-    return { json: changeJson(result), text: changeText('restore', result, colors), warnings: result.warnings }
+    return {
+      json: changeJson(result),
+      text: changeText('restore', result, colors, { cwd: args.cwd }),
+      warnings: result.warnings,
+    }
   } finally {
     closeContext(context)
   }

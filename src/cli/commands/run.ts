@@ -2,6 +2,7 @@ import { CkptError } from '../../core/errors.ts'
 import { parseSessionId } from '../../core/ids.ts'
 import { run } from '../../ops/run.ts'
 import { markJson } from '../../results/json.ts'
+import { ofPlace } from '../again.ts'
 import { text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 
@@ -22,8 +23,11 @@ const command: Command = async ({ env, args, cwd }) => {
     json: args.json,
   })
   const last = after ?? before
+  const at = ofPlace(args.cwd)
   if (after?.checkpoint && !after.checkpoint.late && env.stderr.isTTY && !args.json && !args.quiet)
-    env.stderr.write(`ckpt: Turn ${after.turn} is recorded. What it did: ckpt diff   Take it back: ckpt undo\n`)
+    env.stderr.write(
+      `ckpt: Turn ${after.turn} is recorded. What it did: ckpt diff${at}   Take it back: ckpt undo${at}\n`,
+    )
   const warnings = [...(before?.warnings ?? []), ...(after?.warnings ?? [])]
   return {
     json: { ...(last ? markJson(last, true) : { checkpoint: null, turn: null }), warnings, exitCode },

@@ -4,7 +4,7 @@ import { closeContext } from '../../ops/context.ts'
 import { openForReading } from '../../ops/reading.ts'
 import { status } from '../../ops/status.ts'
 import { sessionJson, timelineBoundary } from '../../results/json.ts'
-import { ofSession } from '../again.ts'
+import { sameAs } from '../again.ts'
 import type { Command } from '../command.ts'
 import { statusText } from '../present/text.ts'
 
@@ -13,7 +13,7 @@ function daemonText({ running, pid, state }: DaemonStatus): string {
   return `running (process ${pid})${state?.why ? `, the next snapshot is a scan: ${printable(state.why)}` : ''}`
 }
 
-const command: Command = async ({ env, cwd, colors }) => {
+const command: Command = async ({ env, args, cwd, colors }) => {
   const context = await openForReading(env, cwd)
   try {
     const [result, daemon] = await Promise.all([status(context), daemonStatus(env, context.store.worktreeDir)])
@@ -37,7 +37,7 @@ const command: Command = async ({ env, cwd, colors }) => {
       warnings,
     }
     const undone = result.boundary?.timeline.session
-    const same = undone === result.latest ? '' : ofSession(undone)
+    const same = sameAs({ session: undone === result.latest ? undefined : undone, cwd: args.cwd })
     return { json, text: statusText(result, { c: colors, daemon: daemonText(daemon), same }), paged: true, warnings }
   } finally {
     closeContext(context)

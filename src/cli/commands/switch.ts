@@ -18,7 +18,11 @@ const command: Command = async ({ env, args, cwd, colors, arrived, backends }) =
     }
     await backends.require(context, session, ['supportsFork'])
     const result = await restore(context, options, { arrived })
-    return { json: changeJson(result), text: changeText('switch', result, colors), warnings: result.warnings }
+    return {
+      json: changeJson(result),
+      text: changeText('switch', result, colors, { cwd: args.cwd }),
+      warnings: result.warnings,
+    }
   } finally {
     closeContext(context)
   }

@@ -2,7 +2,6 @@ import { findAgent } from '../../agents/registry.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
 import type { ChangeResult, UndoOptions } from '../../ops/undo.ts'
 import { changeJson } from '../../results/json.ts'
-import { ofSession } from '../again.ts'
 import { conflictMode, count, exclusive, flag, target, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { changeText } from '../present/text.ts'
@@ -35,7 +34,7 @@ const command: Command = async ({ env, args, cwd, colors, arrived, backends }) =
       paths: worktreePaths(context, cwd, args['--'] ?? []),
     }
     const result = await backends.undo(context, options, { arrived })
-    const lines = [changeText('undo', result, colors, ofSession(session)), ...(await conversation(result))]
+    const lines = [changeText('undo', result, colors, { session, cwd: args.cwd }), ...(await conversation(result))]
     return { json: changeJson(result), text: lines.join('\n'), warnings: result.warnings }
   } finally {
     closeContext(context)

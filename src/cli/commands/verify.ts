@@ -1,4 +1,5 @@
 import { CkptError, EXIT_CODES, reasonOf } from '../../core/errors.ts'
+import { pendingHints } from '../../core/hint-words.ts'
 import { printable } from '../../core/paths.ts'
 import type { Env } from '../../env.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
@@ -24,10 +25,8 @@ function verifyText({ checks, commits }: VerifyResult, colors: Colors): string {
   return `${table(rows)}\n\n${table(list)}`
 }
 
-const HINTS = {
-  BOUNDARY_PENDING: ['ckpt redo --all', 'ckpt accept'],
-  VERIFY_FAILED: ['ckpt doctor   (what can be mended, and how)'],
-}
+const hintsFor = (code: 'BOUNDARY_PENDING' | 'VERIFY_FAILED', pending: readonly string[]): string[] =>
+  code === 'BOUNDARY_PENDING' ? pending.flatMap(pendingHints) : ['ckpt doctor   (what can be mended, and how)']
 
 /** Null: it is written. */
 function appendSummary(env: Env, { file, text }: NonNullable<CiReport['summary']>): string | null {
@@ -79,7 +78,10 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       ok: code === null,
       ...(code === null
         ? {}
-        : { exitCode: EXIT_CODES[code], error: { code, message: problems.join('; '), hints: HINTS[code] } }),
+        : {
+            exitCode: EXIT_CODES[code],
+            error: { code, message: problems.join('; '), hints: hintsFor(code, pending) },
+          }),
     }
   } finally {
     closeContext(context)

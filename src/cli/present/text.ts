@@ -10,6 +10,7 @@ import type { ListResult, SessionView, ShowResult, TurnView } from '../../ops/hi
 import type { CommitOrigin } from '../../ops/origins.ts'
 import type { StatusResult } from '../../ops/status.ts'
 import type { ChangeResult } from '../../ops/undo.ts'
+import { ofPlace, type Said, sameAs } from '../again.ts'
 import type { Colors } from '../command.ts'
 
 const short = (id: string): string => id.slice(0, 10)
@@ -149,14 +150,15 @@ export function filesText(files: readonly ToldAction[], c: Colors, limit = 20): 
   return lines
 }
 
-/** `same`: the words that name the session again in a line to run. */
+/** `said`: what lines to run say again. */
 export function changeText(
   verb: 'undo' | 'redo' | 'restore' | 'switch',
   result: ChangeResult,
   c: Colors,
-  same = '',
+  said: Said = {},
 ): string {
   const { turns, files, dryRun, boundary, safety } = result
+  const same = sameAs(said)
   const done = files.filter((file) => file.action !== 'skip' && file.action !== 'conflict')
   const what =
     turns.length === 0
@@ -185,9 +187,10 @@ export function changeText(
         ? `Still undone: from turn ${boundary.record.turn}. More: ckpt redo${same}`
         : 'Nothing is undone any more.',
     )
-  if (!dryRun && safety) lines.push(c.dim(`As it was before: ckpt restore ${short(safety)} --exact`))
+  if (!dryRun && safety)
+    lines.push(c.dim(`As it was before: ckpt restore ${short(safety)} --exact${ofPlace(said.cwd)}`))
   if (dryRun && result.token && conflicts === 0)
-    lines.push(c.dim('Do exactly this: ckpt apply TOKEN   The token:'), result.token)
+    lines.push(c.dim(`Do exactly this: ckpt apply TOKEN${ofPlace(said.cwd)}   The token:`), result.token)
   return lines.join('\n')
 }
 
@@ -315,7 +318,7 @@ function sessionsInShort(sessions: readonly SessionView[]): string {
   return `${named.join(', ')}${more > 0 ? `, and ${more} more   (ckpt list --sessions)` : ''}`
 }
 
-/** `same`: see `changeText`; where what is undone is of another session than the one that is meant without a word. */
+/** `same`: the words that lines to run need, where what is undone is of another session than the one that is meant without a word. */
 export function statusText(
   result: StatusResult,
   { c, daemon, same }: { c: Colors; daemon: string; same: string },
