@@ -4,6 +4,7 @@ import { commandFirst } from '../core/own-words.ts'
 import { throughDoor } from '../daemon/hook-client.ts'
 import { type Env, inputOf } from '../env.ts'
 import { attended } from './attended.ts'
+import { codeOnceSaid, listen } from './streams.ts'
 
 export { realEnv } from '../env.ts'
 
@@ -20,10 +21,11 @@ export async function main(given: readonly string[], env: Env, backends?: Backen
     argv[0] === 'hook' ? { routed: await throughDoor(env, argv), told: null } : await attended(env, argv)
   if ('answer' in routed) {
     const { answer } = routed
+    const unsaid = listen(env)
     if (answer.stdout !== '') env.stdout.write(answer.stdout)
     if (answer.stderr !== '') env.stderr.write(answer.stderr)
     if (told) env.kill(env.pid, told)
-    return answer.code
+    return codeOnceSaid(env, { argv, code: answer.code, unsaid })
   }
   if (told) env.kill(env.pid, told) // before anything was done
   const { runProgram } = await import('./program.ts')

@@ -4,7 +4,7 @@ import { Backends } from '../backends/backends.ts'
 import { CkptError } from '../core/errors.ts'
 import { isOn, ownWords } from '../core/own-words.ts'
 import { printable } from '../core/paths.ts'
-import { type Env, errno } from '../env.ts'
+import type { Env } from '../env.ts'
 import { besideError, errorJson, toCkptError } from '../results/errors.ts'
 import { again } from './again.ts'
 import { text } from './arguments.ts'
@@ -12,6 +12,7 @@ import type { Arguments, Output, Parsed } from './command.ts'
 import { showPaged } from './pager.ts'
 import { helpWords, joinFreeText, parseQuickly } from './parse-quickly.ts'
 import { showProgress } from './progress.ts'
+import { codeOnceSaid, listen, type Unsaid } from './streams.ts'
 
 /** Runs one command line; the result is the exit code. Standard output is data, standard error is prose. */
 export async function runProgram(
@@ -19,25 +20,15 @@ export async function runProgram(
   env: Env,
   backends: Backends = new Backends(),
 ): Promise<number> {
-  const failed: { error: Error | null } = { error: null }
-  for (const stream of [env.stdout, env.stderr])
-    stream.on('error', (error: Error) => {
-      failed.error ??= error
-    })
-  const code = await carryOut(argv, env, { backends, failed })
-  await new Promise<void>((resolve) => env.stdout.write('', () => resolve()))
-  const { error } = failed
-  // A hook is never what fails an agent, for which 2 may mean to stop; with EPIPE, whoever read us has seen enough.
-  if (argv[0] === 'hook') return 0
-  if (error === null || errno(error) === 'EPIPE') return code
-  env.stderr.write(`ckpt: What was done could not be said: ${error.message}\n`)
-  return code === 0 ? 1 : code
+  const unsaid = listen(env)
+  const code = await carryOut(argv, env, { backends, unsaid })
+  return codeOnceSaid(env, { argv, code, unsaid })
 }
 
 async function carryOut(
   argv: readonly string[],
   env: Env,
-  { backends, failed }: { backends: Backends; failed: { error: Error | null } },
+  { backends, unsaid }: { backends: Backends; unsaid: Unsaid },
 ): Promise<number> {
   const arrived = env.monotonic()
   try {
@@ -57,7 +48,7 @@ async function carryOut(
     const cwd = dir === undefined ? env.cwd : dir.startsWith('/') ? dir : `${env.cwd}/${dir}`
     const shown = showProgress(env, args)
     const output = await command({ env: shown.env, args, cwd, colors, arrived, backends }).finally(shown.clear)
-    return failed.error ? 0 : await print(env, { args, argv }, output)
+    return unsaid.error ? 0 : await print(env, { args, argv }, output)
   } catch (error) {
     return report(env, { error, argv })
   }

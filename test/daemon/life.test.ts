@@ -1,9 +1,10 @@
 // The daemon's life: one for a worktree, needed for nothing, and no trace that needs a hand.
+import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { alive, runLater, startDaemon } from '../support/daemon.ts'
-import { type Json, Scratch } from '../support/scratch.ts'
+import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 const until = async (holds: () => boolean) => {
   for (let i = 0; i < 200 && !holds(); i++) await new Promise((resolve) => setTimeout(resolve, 50))
@@ -21,6 +22,39 @@ test('it starts once, says so, is in status, and stops', () => {
   expect(alive(pid)).toBe(false)
   expect(scratch.ckpt('daemon', 'stop')).toMatchObject({ stopped: false })
   expect(scratch.ckpt('status').daemon).toEqual({ running: false, pid: null, watching: false })
+})
+
+test('switched off nothing is started: one that ran would lose the hooks of those who have not', () => {
+  const scratch = new Scratch().init()
+  const off = (...args: string[]) => scratch.run(args, { vars: { CKPT_DISABLED: '1' } })
+  expect(scratch.ckpt('daemon', 'logs').lines).toEqual([])
+  expect(JSON.parse(off('daemon', 'start', '--json').stdout)).toMatchObject({
+    started: false,
+    pid: null,
+    running: false,
+  })
+  expect(off('watch')).toEqual({ code: 0, stdout: 'CKPT_DISABLED is set: nothing was started.\n', stderr: '' })
+  expect(fs.existsSync(scratch.at('.git/ckpt'))).toBe(false)
+  const { pid } = startDaemon(scratch)
+  expect(JSON.parse(off('daemon', 'start', '--json').stdout)).toMatchObject({ started: false, pid, running: true })
+})
+
+test('what it answered and cannot be printed is said in a line, and who has read enough is no error', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  startDaemon(scratch)
+  const shell = (line: string) =>
+    spawnSync('sh', ['-c', `"$0" "$1" ${line}`, process.execPath, PROGRAM], {
+      cwd: scratch.root,
+      env: scratch.vars,
+      encoding: 'utf8',
+    })
+  const { status, stderr } = shell('undo >/dev/full')
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/^ckpt: What was done could not be said: ENOSPC.*\n$/)])
+  expect(scratch.read('a.txt')).toBe('one\n')
+  expect(shell('redo 2>&1 >/dev/full | grep -c .').stdout).toBe('1\n')
+  const closed = shell('undo --dry-run --json | (exec <&-; sleep 1)')
+  expect([closed.status, closed.stderr]).toEqual([0, ''])
 })
 
 test('told to stop it finishes what it does: exit 0, no lock, its last word in the log; and who called is answered', async () => {

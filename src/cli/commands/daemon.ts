@@ -9,6 +9,9 @@ import { VERSION } from '../version.ts'
 
 const ACTIONS = ['start', 'stop', 'status', 'logs'] as const
 
+/** One that ran all the same would do nothing, for those too who have not switched it off. */
+export const NOT_STARTED = 'CKPT_DISABLED is set: nothing was started.'
+
 /** Lines of the log that are shown. */
 const LINES = 50
 
@@ -21,9 +24,16 @@ const command: Command = async ({ env, args, cwd }) => {
       { hints: ['ckpt daemon --help'] },
     )
   }
-  const context = await openContext(env, cwd, { create: action === 'start', reading: action !== 'start' })
+  const context = await openContext(env, cwd, {
+    create: action === 'start' && env.vars.CKPT_DISABLED !== '1',
+    reading: action !== 'start',
+  })
   const { worktreeDir } = context.store
   try {
+    if (action === 'start' && env.vars.CKPT_DISABLED === '1') {
+      const { running, pid } = await daemonStatus(env, worktreeDir)
+      return { json: { started: false, pid, running }, text: NOT_STARTED }
+    }
     if (action === 'start') {
       const { started, info } = await startDaemon(context, { program: env.program, version: VERSION })
       const text = started
@@ -40,7 +50,7 @@ const command: Command = async ({ env, args, cwd }) => {
     }
     if (action === 'logs') {
       const log = readIfThere(env, logFile(worktreeDir))?.toString('utf8') ?? ''
-      const lines = log.trimEnd().split('\n').slice(-LINES)
+      const lines = log === '' ? [] : log.trimEnd().split('\n').slice(-LINES)
       return {
         json: { path: logFile(worktreeDir), lines },
         text: log === '' ? 'No log yet.' : lines.map(printable).join('\n'),

@@ -11,6 +11,7 @@ import { flag } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { startView } from '../live-view.ts'
 import { VERSION } from '../version.ts'
+import { NOT_STARTED } from './daemon.ts'
 
 /** Bytes at which the log begins anew; one older one is kept. */
 const LOG_SIZE = 2 ** 20
@@ -41,6 +42,7 @@ function watches(
 }
 
 const command: Command = async ({ env, args, cwd, colors, backends }) => {
+  if (env.vars.CKPT_DISABLED === '1') return { json: {}, text: NOT_STARTED }
   const context = await openContext(env, cwd, { create: true, forgiving: true })
   const { worktreeDir } = context.store
   const { idleStop } = context.config.watch
