@@ -19,6 +19,12 @@ export interface LoadedConfig {
   warnings: string[]
 }
 
+/** As errors name it, and what is to be done about it. */
+interface ConfigFile {
+  name: string
+  mend: string
+}
+
 export interface LoadInput {
   root: string
   repository: Repository | null
@@ -36,8 +42,15 @@ export async function loadConfig(env: Env, { root, repository, forgiving }: Load
   ]
   if (user.size + committed.size + onDisk.size === 0) return { config: DEFAULTS, warnings: [] }
   const warnings: string[] = []
-  const userPart = await parseFirst(user, home)
-  const committedPart = await parseFirst(committed, 'HEAD')
+  const inDirectory = (directory: string) => (name: string) => {
+    const path = `${directory}/${name}`
+    return { name: path, mend: `edit ${path}` }
+  }
+  const userPart = await parseFirst(user, inDirectory(home))
+  const committedPart = await parseFirst(committed, (name) => ({
+    name: `HEAD:${name}`,
+    mend: `edit ${root}/${name}, and commit it`,
+  }))
   const projects = (part: PartialConfig | null): PartialConfig => {
     const given = part?.commit?.messageCommand
     if (!part || given === undefined) return part ?? {}
@@ -50,7 +63,7 @@ export async function loadConfig(env: Env, { root, repository, forgiving }: Load
   if (!same) {
     let part: PartialConfig | null = null
     try {
-      part = await parseFirst(onDisk, root)
+      part = await parseFirst(onDisk, inDirectory(root))
     } catch (error) {
       if (!forgiving || !(error instanceof CkptError)) throw error
       warnings.push(`${error.message} It is not committed and was passed over.`)
@@ -79,11 +92,20 @@ function readDirectory(env: Env, directory: string): Map<string, string> {
   return found
 }
 
-async function parseFirst(found: ReadonlyMap<string, string>, where: string): Promise<PartialConfig | null> {
+/** The first line of what a parser says, without the one that cosmiconfig puts before it. */
+function whyUnread(cause: unknown): string {
+  const said = cause instanceof Error ? cause.message : String(cause)
+  return said.replace(/^(JSON|YAML) Error in .*:\n/, '').split('\n')[0]!
+}
+
+async function parseFirst(
+  found: ReadonlyMap<string, string>,
+  fileOf: (name: string) => ConfigFile,
+): Promise<PartialConfig | null> {
   for (const name of CONFIG_NAMES) {
     const text = found.get(name)
     if (text === undefined) continue
-    const file = `${where}/${name}`
+    const file = fileOf(name)
     const [{ default: cosmiconfig }, { checkConfig }] = await Promise.all([
       import('cosmiconfig'), // CommonJS: once bundled it has a default export only
       import('./schema.ts'),
@@ -91,17 +113,16 @@ async function parseFirst(found: ReadonlyMap<string, string>, where: string): Pr
     const loader: Loader = cosmiconfig.defaultLoadersSync[name.endsWith('.json') ? '.json' : '.yaml']
     let value: unknown
     try {
-      value = loader(file, text)
+      value = loader(file.name, text)
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message.split('\n')[0] : String(cause)
-      throw new CkptError('CONFIG', `${file} cannot be read: ${why}. Nothing was changed.`, {
-        hints: [`edit ${file}`],
+      throw new CkptError('CONFIG', `${file.name} cannot be read: ${whyUnread(cause)}. Nothing was changed.`, {
+        hints: [file.mend],
         cause,
       })
     }
     if (name === 'package.json') value = (value as { checkpoint?: unknown } | null)?.checkpoint
     if (value === undefined || value === null) continue
-    return checkConfig(value, file)
+    return checkConfig(value, file.name, file.mend)
   }
   return null
 }

@@ -5,12 +5,14 @@ import type { PartialConfig } from './defaults.ts'
 import { DURATION, parseDuration, parseSize, SIZE } from './units.ts'
 
 const measured = (parse: (text: string) => number | null, written: RegExp, what: string, least: number) =>
-  z.union([z.number().int().min(least), z.string().regex(written)], what).transform((value, context) => {
-    const number = typeof value === 'number' ? value : parse(value)
-    if (number !== null && number >= least) return number
-    context.addIssue({ code: 'custom', message: what })
-    return z.NEVER
-  })
+  z
+    .union([z.number(what).int(what).min(least, what), z.string(what).regex(written, what)], what)
+    .transform((value, context) => {
+      const number = typeof value === 'number' ? value : parse(value)
+      if (number !== null && number >= least) return number
+      context.addIssue({ code: 'custom', message: what })
+      return z.NEVER
+    })
 
 const size = measured(parseSize, SIZE, 'a size in bytes, or like "10MiB"', 0)
 const duration = measured(parseDuration, DURATION, 'milliseconds, or a time like "20s"', 1)
@@ -18,13 +20,18 @@ const duration = measured(parseDuration, DURATION, 'milliseconds, or a time like
 /** Relative to what, and whose `~`, nobody could tell. */
 const LOCATION = '"git" or an absolute directory'
 
-const patterns = z.array(z.string().min(1), 'a list of gitignore patterns')
+const PATTERN = 'a gitignore pattern'
+
+const patterns = z.array(z.string(PATTERN).min(1, PATTERN), 'a list of gitignore patterns')
+
+const COMMAND = 'a shell command, or false'
+const COUNT = 'a whole number, 0 for no limit'
 
 export const configSchema = z.strictObject({
   /** For editors: where the JSON Schema is. Says nothing to us. */
   $schema: z.string('a path or URL of the JSON Schema').optional(),
   enableFileCheckpointing: z.boolean('true or false').optional(),
-  checkpointKeepCount: z.number('a whole number, 0 for no limit').int().nonnegative().optional(),
+  checkpointKeepCount: z.number(COUNT).int(COUNT).nonnegative(COUNT).optional(),
   snapshot: z
     .strictObject({
       include: patterns.optional(),
@@ -62,9 +69,7 @@ export const configSchema = z.strictObject({
   commit: z
     .strictObject({
       auto: z.boolean('true or false').optional(),
-      messageCommand: z
-        .union([z.string().min(1), z.literal(false).transform(() => null)], 'a shell command, or false')
-        .optional(),
+      messageCommand: z.union([z.string().min(1, COMMAND), z.literal(false).transform(() => null)], COMMAND).optional(),
     })
     .optional(),
   agents: z
@@ -82,7 +87,7 @@ export const configSchema = z.strictObject({
 })
 
 /** @throws CkptError CONFIG that names the key, the file and what is allowed */
-export function checkConfig(value: unknown, file: string): PartialConfig {
+export function checkConfig(value: unknown, name: string, mend = `edit ${name}`): PartialConfig {
   const result = configSchema.safeParse(value)
   if (result.success) {
     const { $schema: _, ...part } = result.data
@@ -93,8 +98,12 @@ export function checkConfig(value: unknown, file: string): PartialConfig {
   const message =
     issue.code === 'unrecognized_keys'
       ? `unknown key ${issue.keys.map((key) => JSON.stringify(at === '' ? key : `${at}.${key}`)).join(', ')}; allowed are ${allowedAt(issue.path)}`
-      : `${at === '' ? 'it' : JSON.stringify(at)} must be ${issue.message}`
-  throw new CkptError('CONFIG', `${file}: ${message}. Nothing was changed.`, { hints: [`edit ${file}`] })
+      : `${at === '' ? 'it' : JSON.stringify(at)} must be ${
+          issue.code === 'invalid_type' && issue.expected === 'object'
+            ? `keys and values; allowed are ${allowedAt(issue.path)}`
+            : issue.message
+        }`
+  throw new CkptError('CONFIG', `${name}: ${message}. Nothing was changed.`, { hints: [mend] })
 }
 
 function allowedAt(path: readonly PropertyKey[]): string {

@@ -232,3 +232,19 @@ test('lines to run name the place that was named', () => {
   expect(from('status')).toContain(`ckpt redo --all${at}   `)
   expect(from('list', '--hidden')).toContain(`ckpt redo --all${at}   `)
 })
+
+test('of a configuration file it is said what is wrong in it, and where it is to be mended', () => {
+  const scratch = new Scratch().init({ '.checkpointrc': 'keep: 3\n' })
+  const { message, hints } = scratch.tryCkpt('list').document.error
+  expect([message, hints]).toEqual([
+    expect.stringMatching(/^HEAD:\.checkpointrc: unknown key "keep"/),
+    [`edit ${scratch.at('.checkpointrc')}, and commit it`],
+  ])
+  const other = new Scratch().init()
+  other.write({ '.checkpointrc': '{ broken' })
+  expect(other.tryCkpt('list').document.error).toMatchObject({
+    message: expect.stringMatching(/\.checkpointrc cannot be read: .+ Nothing was changed\.$/),
+    hints: [`edit ${other.at('.checkpointrc')}`],
+  })
+  expect(other.tryCkpt('list').document.error.message).not.toContain('YAML Error')
+})

@@ -1,6 +1,7 @@
 // Sizes and times as people write them; what a project's uncommitted file may say.
 import { describe, expect, test } from 'vitest'
 import { type Config, DEFAULTS, mergeConfig, type PartialConfig, widenConfig } from '../../src/config/defaults.ts'
+import { checkConfig } from '../../src/config/schema.ts'
 import { parseDuration, parseSize } from '../../src/config/units.ts'
 
 test.each([
@@ -81,4 +82,18 @@ describe('widenConfig', () => {
     expect([config.snapshot.include, config.snapshot.exclude]).toEqual([['.env', 'data'], ['big']])
     expect(ignored).toEqual(['snapshot.include', 'snapshot.exclude'])
   })
+})
+
+test.each([
+  [{ snapshot: { maxFileSize: -1 } }, '"snapshot.maxFileSize" must be a size in bytes, or like "10MiB"'],
+  [{ snapshot: { deadline: '20' } }, '"snapshot.deadline" must be milliseconds, or a time like "20s"'],
+  [{ prune: { grace: 1.5 } }, '"prune.grace" must be milliseconds, or a time like "20s"'],
+  [{ prune: { olderThan: 'x' } }, '"prune.olderThan" must be "never" or a time like "30d"'],
+  [{ snapshot: { exclude: [''] } }, '"snapshot.exclude.0" must be a gitignore pattern'],
+  [{ checkpointKeepCount: 1.5 }, '"checkpointKeepCount" must be a whole number, 0 for no limit'],
+  [{ commit: { messageCommand: '' } }, '"commit.messageCommand" must be a shell command, or false'],
+  [{ prune: 'never' }, '"prune" must be keys and values; allowed are olderThan, grace'],
+  [[], 'it must be keys and values; allowed are enableFileCheckpointing, '],
+])('of %j it is said what is allowed', (value, said) => {
+  expect(() => checkConfig(value, 'FILE')).toThrow(`FILE: ${said}`)
 })
