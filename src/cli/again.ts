@@ -47,6 +47,8 @@ export function again(hint: string, argv: readonly string[]): string {
     const same = hint.replace(OF_A_SESSION, (line) => `${line}${ofSession(valueIn(own, 'session'))}`)
     return same.replace(OF_A_PLACE, (line) => `${line}${ofPlace(valueIn(own, 'cwd'))}`)
   }
-  const words = [...own.filter((word) => !DROPPED.has(word)).map(quoted), ...(match[2] ? [match[2].trim()] : [])]
-  return `ckpt ${[...words, ...argv.slice(own.length).map(quoted)].join(' ')}${match[3] ?? ''}`
+  const [, , added = '', why = ''] = match
+  const words = own.filter((word) => !DROPPED.has(word) && word !== added.trim()).map(quoted)
+  const rest = argv.slice(own.length).map((word) => ` ${quoted(word)}`)
+  return `ckpt ${words.join(' ')}${added}${rest.join('')}${why}`
 }

@@ -1,5 +1,6 @@
 /** What HEAD did while the turns were made that an undo takes back. */
 import { CkptError } from '../core/errors.ts'
+import { quoted } from '../core/hint-words.ts'
 import { printable } from '../core/paths.ts'
 import type { ConflictMode } from '../core/plan.ts'
 import { commitsBetween, type HeadState } from '../git/repository.ts'
@@ -16,7 +17,7 @@ export function refuseOtherBranch({ turns, cut }: Selection, head: HeadState, mo
       'CONFLICT',
       `Turn ${turn.number} was made on branch ${printable(made)}, but ${printable(head.branch)} is checked out. Nothing was changed.`,
       {
-        hints: [`git switch ${printable(made)}`, 'ckpt undo --force'],
+        hints: [`git switch ${quoted(printable(made))}`, 'ckpt undo … --force'],
       },
     )
   }

@@ -248,7 +248,7 @@ async function endRunning(
       {
         hints: [
           `ckpt mark stop ${sessionOption(timeline.session)}`,
-          'ckpt undo --interrupt   (closes the turn as interrupted)',
+          'ckpt undo … --interrupt   (closes the turn as interrupted)',
         ],
       },
     )

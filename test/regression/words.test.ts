@@ -220,6 +220,24 @@ test('lines to run name the session that is meant, where it is not the newest', 
     expect([args, scratch.tryCkpt(...args).document.error.hints]).toEqual([args, ways])
 })
 
+test('what is proposed instead is the same command with one option more', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.turn('two', () => scratch.write({ 'a.txt': 'three\n' }))
+  scratch.git('checkout', '-q', '-b', "it's;new")
+  const hints = (...args: string[]) => scratch.tryCkpt(...args).document.error.hints
+  expect(hints('undo', '--to', '1', '--', 'a.txt')[1]).toBe('ckpt undo --to 1 --force -- a.txt')
+  scratch.turn('three', () => scratch.write({ 'a.txt': 'four\n' }))
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  const closing = 'ckpt undo --to 1 --interrupt   (closes the turn as interrupted)'
+  expect(hints('undo', '--to', '1')[1]).toBe(closing)
+  expect(hints('undo', '--interrupt', '--to', '1', '--dry-run')[1]).toBe(closing)
+  scratch.git('checkout', '-q', '--detach')
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  scratch.git('checkout', '-q', '-b', 'other')
+  expect(hints('undo', '--turns', '2')[0]).toBe("git switch 'it'\\''s;new'")
+})
+
 test('lines to run name the place that was named', () => {
   const scratch = new Scratch().init()
   scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))

@@ -7,6 +7,7 @@ test.each([
   [['undo', '--to', '3', '--json'], 'ckpt undo --to 3 --merge   (why)'],
   [['undo', '--force', '--', 'a b.txt', "it's"], "ckpt undo --merge -- 'a b.txt' 'it'\\''s'   (why)"],
   [['undo', '--no-daemon', '--to', '3'], 'ckpt undo --to 3 --merge   (why)'], // the daemon's own word
+  [['undo', '--merge', '--step'], 'ckpt undo --step --merge   (why)'],
   [['undo', '--cwd', 'a b'], "ckpt undo --cwd 'a b' --merge   (why)"],
   [['rewind'], 'ckpt undo … --merge   (why)'],
   [[], 'ckpt undo … --merge   (why)'],

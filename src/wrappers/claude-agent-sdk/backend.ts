@@ -85,7 +85,7 @@ export function claudeBackend(conversation: Conversation, ask: AskQuery): Backen
   const interrupt = async (session: SessionId, { interrupt: asked, dryRun }: UndoOptions): Promise<void> => {
     if (!asked || dryRun)
       throw new CkptError('TURN_RUNNING', `Session ${printable(session)} is at work. Nothing was changed.`, {
-        hints: ['ckpt undo --interrupt   (closes the turn as interrupted)'],
+        hints: ['ckpt undo … --interrupt   (closes the turn as interrupted)'],
       })
     await conversation.life.live?.interrupt()
     for (let waited = 0; isRunning(session) && waited < REST; waited += LOOK)
