@@ -1,8 +1,10 @@
+import { CkptError } from '../../core/errors.ts'
 import { shown } from '../../core/paths.ts'
 import { closeContext } from '../../ops/context.ts'
 import { changedTexts, diff, diffUncommitted } from '../../ops/diff.ts'
 import { openForReading } from '../../ops/reading.ts'
 import { diffJson } from '../../results/json.ts'
+import { ITS_HELP } from '../again.ts'
 import { exclusive, flag, target, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { diffFilesText, patchText } from '../present/text.ts'
@@ -11,6 +13,10 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
   exclusive(args, ['stat', 'name-only', 'word'])
   exclusive(args, ['uncommitted', 'session'])
   const [a, b] = [target(args, 'a'), target(args, 'b')]
+  if (flag(args, 'uncommitted') && a !== undefined)
+    throw new CkptError('USAGE', '--uncommitted compares with HEAD, and takes no id. Nothing was read.', {
+      hints: [ITS_HELP],
+    })
   const context = await openForReading(env, cwd)
   try {
     const paths = worktreePaths(context, cwd, args['--'] ?? []).filter((path) => path !== '')
