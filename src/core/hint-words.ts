@@ -4,6 +4,9 @@ import { printable } from './paths.ts'
 export const quoted = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 
+/** A path of the file system, as it is shown and as a shell takes it. */
+export const quotedPath = (path: string): string => quoted(printable(path))
+
 /** A value may begin with a dash. */
 const option = (name: string, value: string): string =>
   `--${name}${value.startsWith('-') ? '=' : ' '}${quoted(printable(value))}`

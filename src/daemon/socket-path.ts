@@ -1,6 +1,8 @@
 /** Where a daemon listens. */
+
 import { createHash } from 'node:crypto'
 import { CkptError } from '../core/errors.ts'
+import { quotedPath } from '../core/hint-words.ts'
 import type { Env } from '../env.ts'
 
 /**
@@ -17,7 +19,7 @@ export function socketPath(env: Env, worktreeDir: string, temporary: string): st
       'INTERNAL',
       `${directory} is not a directory of your own that others cannot enter. The daemon was not started.`,
       {
-        hints: [`rm -r ${directory}`],
+        hints: [`rm -r ${quotedPath(directory)}`],
       },
     )
   }

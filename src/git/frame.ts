@@ -1,6 +1,6 @@
 /** A store as git wants to see it: made, looked for, and mended where a part without which git takes it for none is missing. */
 import { CkptError } from '../core/errors.ts'
-import { quoted } from '../core/hint-words.ts'
+import { quotedPath } from '../core/hint-words.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, errno, lstatIfThere } from '../env.ts'
 import { removeTree } from './parcel.ts'
@@ -53,7 +53,7 @@ export function storeExists({ files }: Env, { directory }: StorePlace): boolean 
   try {
     return lstatIfThere(files, `${directory}/store.git/HEAD`) !== null
   } catch (cause) {
-    const where = quoted(printable(directory))
+    const where = quotedPath(directory)
     throw new CkptError(
       'INTERNAL',
       `The store ${printable(directory)} cannot be looked into (${errno(cause) ?? 'unknown'}). Nothing was read, and nothing changed.`,

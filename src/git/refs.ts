@@ -1,6 +1,8 @@
 /** Refs of the store: read with for-each-ref, moved by `git update-ref --stdin` transactions that name the old values. */
+
 import { constants } from 'node:fs'
 import { CkptError } from '../core/errors.ts'
+import { quotedPath } from '../core/hint-words.ts'
 import { type Oid, parseOid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
 import { gitFailure, tryGit } from './process.ts'
@@ -64,7 +66,7 @@ export function refuseUnreadable({ files }: Env, gitDir: string, names: readonly
 const notOurs = (path: string, cause: unknown) =>
   new CkptError('INTERNAL', `The store cannot be read: ${path} belongs to another user. Nothing was changed.`, {
     cause,
-    hints: [`sudo chown -R "$(id -u)" ${path.replace(/\/store\.git\/.*$/, '')}`],
+    hints: [`sudo chown -R "$(id -u)" ${quotedPath(path.replace(/\/store\.git\/.*$/, ''))}`],
   })
 
 /** Somebody else moved a ref between reading and writing. */

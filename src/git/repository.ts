@@ -1,6 +1,8 @@
 /** The user's repository: found and asked, never written. git-rev-parse(1), git-cat-file(1). */
+
 import path from 'node:path'
 import { CkptError } from '../core/errors.ts'
+import { quotedPath } from '../core/hint-words.ts'
 import { type HashName, isOid, type Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
 import { gitFailure, runGit, tryGit } from './process.ts'
@@ -70,13 +72,13 @@ export async function findRepository(
     throw new CkptError(
       'BAD_ROOT',
       `git refuses the repository at ${at}: it belongs to another user (dubious ownership). ${outcome}`,
-      { hints: [`git config --global --add safe.directory ${at}`] },
+      { hints: [`git config --global --add safe.directory ${quotedPath(at)}`] },
     )
   }
   throw new CkptError(
     'BAD_ROOT',
     `There is a .git at ${at}, but git cannot use it: ${gitFailure(['rev-parse'], asked).message}`,
-    { hints: [`git -C ${at} status`] },
+    { hints: [`git -C ${quotedPath(at)} status`] },
   )
 }
 

@@ -1,5 +1,7 @@
 /** Puts the gate in front of git's hooks; a hook that is there is kept and runs after it. */
+
 import { CkptError } from '../core/errors.ts'
+import { quotedPath } from '../core/hint-words.ts'
 import type { Env } from '../env.ts'
 import type { Context } from '../ops/context.ts'
 import { locked } from '../ops/locked.ts'
@@ -91,7 +93,7 @@ function refuseOdd(found: Found): void {
     const [what, mend] =
       kind === 'other'
         ? ['is neither a file nor a link', `move ${path} away`]
-        : ['cannot be read', `chmod u+r ${path}   (as its owner)`]
+        : ['cannot be read', `chmod u+r ${quotedPath(path)}   (as its owner)`]
     throw new CkptError('USAGE', `${path} ${what}. No hook was changed.`, { hints: [mend, 'ckpt hooks install'] })
   }
 }

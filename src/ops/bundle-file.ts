@@ -1,6 +1,8 @@
 /** The file that a bundle is read from or written to: refused in words of ours before git, or anything else, has touched it. */
+
 import { dirname } from 'node:path'
 import { CkptError } from '../core/errors.ts'
+import { quotedPath } from '../core/hint-words.ts'
 import type { HashName } from '../core/ids.ts'
 import { type Env, errno, statIfThere } from '../env.ts'
 import { readBundleHeader } from '../git/bundle.ts'
@@ -36,10 +38,10 @@ export function refuseToReplace(env: Env, file: string): void {
   const directory = dirname(file)
   if (!found && !statIfThere(env.files, directory)?.isDirectory())
     throw new CkptError('NOT_FOUND', `There is no directory ${directory}. Nothing was changed.`, {
-      hints: [`mkdir -p ${directory}`],
+      hints: [`mkdir -p ${quotedPath(directory)}`],
     })
   if (!found || (found.isFile() && found.size === 0)) return
-  if (found.isDirectory()) throw refused('is a directory.', `ckpt export ${file}/NAME`)
+  if (found.isDirectory()) throw refused('is a directory.', `ckpt export ${quotedPath(`${file}/NAME`)}`)
   const another = `ckpt export ${file}.ckpt`
   if (!found.isFile()) throw refused('is no regular file.', another)
   if (!isOurs(env, file)) throw refused('is there already, and no bundle of checkpoints: it stays.', another)

@@ -1,5 +1,7 @@
 /** The user's index, beside a commit that was made on one of its own. */
+
 import { CkptError } from '../core/errors.ts'
+import { quotedPath } from '../core/hint-words.ts'
 import type { Oid } from '../core/ids.ts'
 import { printable, shown } from '../core/paths.ts'
 import type { Repository } from '../git/repository.ts'
@@ -33,7 +35,7 @@ export async function untilIndexIsFree({ env }: Context, { gitDir }: Repository)
   while (env.files.existsSync(lock)) {
     if (env.monotonic() >= end) {
       throw new CkptError('GIT_BUSY', `Another git holds ${printable(lock)}. Nothing was committed.`, {
-        hints: ['ckpt commit   (once it is done)', `rm ${printable(lock)}   (if no git runs: a killed one left it)`],
+        hints: ['ckpt commit   (once it is done)', `rm ${quotedPath(lock)}   (if no git runs: a killed one left it)`],
       })
     }
     await new Promise((resolve) => setTimeout(resolve, 50))

@@ -1,6 +1,8 @@
 /** One worktree with its store, opened for one command. */
+
 import { type Config, DEFAULTS } from '../config/defaults.ts'
 import { CkptError } from '../core/errors.ts'
+import { quotedPath } from '../core/hint-words.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { brokenFrame, createStore, isStoreLost, mendFrame, storeExists } from '../git/frame.ts'
@@ -87,7 +89,7 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
       'DAMAGED',
       `The store is gone from ${printable(place.directory)}: what was recorded is only told of there. ${outcome}`,
       {
-        hints: ['bring it back from a backup', `to begin anew: rm -r ${printable(place.directory)}`],
+        hints: ['bring it back from a backup', `to begin anew: rm -r ${quotedPath(place.directory)}`],
       },
     )
   const mended = exists && options.mend ? await mendFrame(env, place) : []

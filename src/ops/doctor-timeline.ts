@@ -1,4 +1,5 @@
 /** Doctor, what the store tells of sessions: its refs, what the git hooks read, chains of checkpoints. */
+import { quotedPath } from '../core/hint-words.ts'
 import { printable } from '../core/paths.ts'
 import { worktreeNames } from '../git/frame.ts'
 import { groupRefs } from '../git/history.ts'
@@ -36,7 +37,7 @@ export async function checkPacks(context: Context, fix: boolean): Promise<Findin
     const detail = `missing, or not the bytes they were written with: ${bad.join(', ')}`
     const isMendable = bad.every((name) => name.endsWith('.idx'))
     const { directory } = context.place
-    const mend = `put the pack back from a backup (ckpt verify names what is lost); to begin anew beside it: mv ${directory} ${directory}.damaged`
+    const mend = `put the pack back from a backup (ckpt verify names what is lost); to begin anew beside it: mv ${quotedPath(directory)} ${quotedPath(`${directory}.damaged`)}`
     return { name: 'packs', ok: false, detail, mend: isMendable ? FIX : mend }
   }
   if (said.length > 0) {

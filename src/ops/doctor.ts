@@ -1,7 +1,7 @@
 /** Doctor: finds what is wrong and says how to mend it; mends what is safe when asked. */
 import { constants } from 'node:fs'
 import { CkptError, isDamage, unlessDamaged } from '../core/errors.ts'
-import { quoted } from '../core/hint-words.ts'
+import { quotedPath } from '../core/hint-words.ts'
 import { printable, shortList } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { tryGit } from '../git/process.ts'
@@ -184,7 +184,7 @@ function checkFileSystem({ env, store, place }: Context): Finding {
     const mend =
       code === 'EROFS'
         ? `mount the file system of ${printable(directory)} so that it can be written; until then nothing is recorded`
-        : `chmod -R u+rwX ${quoted(printable(directory))}`
+        : `chmod -R u+rwX ${quotedPath(directory)}`
     return { name: 'store', ok: false, detail: `the store cannot be written (${code})`, mend }
   }
   if (remote)
@@ -209,7 +209,7 @@ async function checkNewest(context: Context): Promise<Finding> {
     const { directory } = context.place
     const mendable = error instanceof CkptError && error.hints.some((hint) => hint.startsWith(FIX))
     if (mendable) return { name: 'checkpoint', ok: false, detail, mend: FIX }
-    const mend = `ckpt verify names all that is missing; to begin anew beside it: mv ${directory} ${directory}.damaged`
+    const mend = `ckpt verify names all that is missing; to begin anew beside it: mv ${quotedPath(directory)} ${quotedPath(`${directory}.damaged`)}`
     return { name: 'checkpoint', ok: false, detail, mend }
   }
 }

@@ -2,11 +2,13 @@
  * Forget: removes a path from every checkpoint of the store, and proves that its content is gone. The one command that
  * changes ids; old ones keep resolving.
  */
+
 import type { Beside } from '../core/beside.ts'
 import { formatBeside, parseBeside } from '../core/beside.ts'
 import { formatRecord, parseRecord } from '../core/boundary.ts'
 import { type Checkpoint, parseCheckpoint } from '../core/checkpoint.ts'
 import { CkptError, reasonOf, unlessDamaged } from '../core/errors.ts'
+import { quoted } from '../core/hint-words.ts'
 import type { Oid } from '../core/ids.ts'
 import { isWithin, type RelativePath, shown } from '../core/paths.ts'
 import { worktreeNames } from '../git/frame.ts'
@@ -114,7 +116,7 @@ function notCollected(path: RelativePath, cause: unknown): CkptError {
   return new CkptError(
     cause instanceof CkptError ? cause.code : 'INTERNAL',
     `No checkpoint holds ${name} any more, but its content is still in the store: ${reasonOf(cause)}`,
-    { cause, hints: ['ckpt verify', `ckpt forget ${name}   (goes on from there)`] },
+    { cause, hints: ['ckpt verify', `ckpt forget ${quoted(name)}   (goes on from there)`] },
   )
 }
 

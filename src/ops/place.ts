@@ -4,8 +4,8 @@ import type { Dirent } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Config } from '../config/defaults.ts'
 import { CkptError } from '../core/errors.ts'
-import { quoted } from '../core/hint-words.ts'
-import { pathFromText, printable } from '../core/paths.ts'
+import { quotedPath } from '../core/hint-words.ts'
+import { pathFromText } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { storeExists } from '../git/frame.ts'
 import { findRepository, type Repository } from '../git/repository.ts'
@@ -26,12 +26,12 @@ export async function findWorktree(env: Env, cwd: string, outcome = 'Nothing was
     throw new CkptError(
       'BAD_ROOT',
       `${cwd} is not a directory that can be used (${errno(cause) ?? 'unknown'}). ${outcome}`,
-      { cause, hints: [`cd ${quoted(printable(nearestAbove(env, cwd)))} && ckpt status   (what is left above it)`] },
+      { cause, hints: [`cd ${quotedPath(nearestAbove(env, cwd))} && ckpt status   (what is left above it)`] },
     )
   }
   if (!env.files.statSync(real).isDirectory())
     throw new CkptError('BAD_ROOT', `${cwd} is not a directory. ${outcome}`, {
-      hints: [`cd ${quoted(printable(dirname(real)))} && ckpt status`],
+      hints: [`cd ${quotedPath(dirname(real))} && ckpt status`],
     })
   const repository = await findRepository(env, real, outcome)
   if (repository) return { root: repository.root, repository }

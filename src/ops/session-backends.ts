@@ -1,5 +1,7 @@
 /** Which sessions of a worktree have a backend other than the default one: a small file that a backend's owner writes. */
+
 import { CkptError } from '../core/errors.ts'
+import { quotedPath } from '../core/hint-words.ts'
 import type { SessionId } from '../core/ids.ts'
 import { readIfThere, writeFileWhole } from '../git/store.ts'
 import type { Context } from './context.ts'
@@ -22,7 +24,7 @@ export function readSessionBackends(context: Context): ReadonlyMap<SessionId, st
     return new Map(Object.entries(stored.sessions) as [SessionId, string][])
   } catch (cause) {
     throw new CkptError('DAMAGED', `${fileOf(context)} cannot be read. Nothing was changed.`, {
-      hints: [`rm ${fileOf(context)}   (every session then has the default backend)`],
+      hints: [`rm ${quotedPath(fileOf(context))}   (every session then has the default backend)`],
       cause,
     })
   }

@@ -238,6 +238,19 @@ test('what is proposed instead is the same command with one option more', () => 
   expect(hints('undo', '--turns', '2')[0]).toBe("git switch 'it'\\''s;new'")
 })
 
+test('a path with a space in it is one word of a line to run', () => {
+  const scratch = new Scratch('my work')
+  fs.writeFileSync(scratch.at('.git'), 'gitdir: /nonexistent\n')
+  const hints = (...args: string[]) => scratch.tryCkpt(...args).document.error.hints
+  expect(hints('status')).toEqual([`git -C '${scratch.root}' status`])
+  fs.rmSync(scratch.at('.git'))
+  scratch.init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  expect(hints('export', 'no such/x.bundle')).toEqual([`mkdir -p '${scratch.at('no such')}'`])
+  fs.rmSync(scratch.at('.git/ckpt/store.git'), { recursive: true })
+  expect(hints('list')).toContain(`to begin anew: rm -r '${scratch.at('.git/ckpt')}'`)
+})
+
 test('lines to run name the place that was named', () => {
   const scratch = new Scratch().init()
   scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))

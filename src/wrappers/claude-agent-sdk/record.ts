@@ -1,6 +1,8 @@
 /** What is kept of a session on disk: its checkpoints, and what is undone of it. One small file a session. */
+
 import { describePrompt } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
+import { quotedPath } from '../../core/hint-words.ts'
 import type { SessionId } from '../../core/ids.ts'
 import type { OwnSession, OwnTurn } from '../../core/own-session.ts'
 import { readIfThere, writeFileWhole } from '../../git/store.ts'
@@ -76,7 +78,7 @@ export function readRecord(context: Context, session: SessionId): SessionRecord 
     return record
   } catch (cause) {
     throw new CkptError('DAMAGED', `${file} cannot be read. Nothing was changed.`, {
-      hints: [`rm ${file}   (the session's checkpoints are then read from its transcript)`],
+      hints: [`rm ${quotedPath(file)}   (the session's checkpoints are then read from its transcript)`],
       cause,
     })
   }
