@@ -4,7 +4,7 @@ import path from 'node:path'
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import { type HashName, isOid, type Oid } from '../core/ids.ts'
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, lstatIfThere } from '../env.ts'
 import { gitFailure, runGit, tryGit } from './process.ts'
 
 export interface Repository {
@@ -55,6 +55,14 @@ export async function findRepository(
     throw new CkptError('BAD_ROOT', `The path of this repository holds a line feed. ${outcome}`, {
       hints: ['move it to a path without one'],
     })
+  }
+  // Everything else is asked of git there: it has to find this repository again.
+  if (asked.code === 0 && root && !lstatIfThere(env.files, `${root}/.git`)) {
+    throw new CkptError(
+      'BAD_ROOT',
+      `The repository ${gitDir} has its worktree at ${root} (core.worktree), which has no .git of its own. ${outcome}`,
+      { hints: [`git -C ${quotedPath(cwd)} config --unset core.worktree   (if it has moved)`] },
+    )
   }
   if (asked.code === 0 && gitDir && commonDir && root) {
     return { root, gitDir, commonDir, hash: format === 'sha256' ? 'sha256' : 'sha1' }

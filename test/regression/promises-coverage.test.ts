@@ -340,6 +340,21 @@ test('promise 12: $HOME, / and a directory that contains the store are refused; 
   expect(fs.existsSync(`${scratch.home}/.git/ckpt`)).toBe(false)
 })
 
+test('promise 12: a worktree that has no .git which leads back to its repository is refused', () => {
+  const scratch = new Scratch().init()
+  scratch.git('config', 'core.worktree', scratch.base)
+  for (const line of ['status', 'snapshot', 'undo']) {
+    const { code, document } = scratch.tryCkpt(line)
+    expect([line, code, document.error.code, document.error.message]).toEqual([
+      line,
+      9,
+      'BAD_ROOT',
+      expect.stringContaining('core.worktree'),
+    ])
+  }
+  expect(fs.existsSync(scratch.at('.git/ckpt'))).toBe(false)
+})
+
 test('promise 12: a bare repository and the inside of a git directory are refused', () => {
   const scratch = new Scratch().init()
   scratch.git('init', '-q', '--bare', `${scratch.base}/bare.git`)
