@@ -279,3 +279,19 @@ test('of a configuration file it is said what is wrong in it, and where it is to
   })
   expect(other.tryCkpt('list').document.error.message).not.toContain('YAML Error')
 })
+
+test('with --quiet what was asked for is printed still, and what was done is not told', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const quiet = (line: string) => scratch.run([...line.split(' '), '--quiet'])
+  for (const line of [
+    ...['list', 'list --sessions', 'list --all-sessions', 'show 1', 'log', 'status', 'diff', 'blame a.txt'],
+    ...['verify', 'doctor', 'capabilities', 'hooks status', 'agent status', 'daemon status', 'completion bash'],
+    ...['undo --dry-run', 'restore 1:before --dry-run', 'switch 1 --dry-run', 'prune --dry-run'],
+  ])
+    expect([line, quiet(line)]).toEqual([line, { code: 0, stdout: scratch.run(line.split(' ')).stdout, stderr: '' }])
+  expect(quiet('undo --dry-run').stdout).toContain('The token:')
+  const nothing = { code: 0, stdout: '', stderr: '' }
+  for (const line of ['mark stop --session s', 'snapshot', 'undo', 'redo', 'undo', 'accept', 'restore 1', 'prune'])
+    expect([line, quiet(line)]).toEqual([line, nothing])
+})

@@ -114,6 +114,7 @@ function status(
   return {
     json: { agents: rows.map(({ agent, ...rest }) => ({ name: agent, ...rest })) },
     text: agentStatusText(rows, { unread: unread.map(({ agent }) => agent) }),
+    paged: true,
     ...(first ? { ok: false, exitCode: first.exitCode, error: { code: first.code, message, hints } } : {}),
   }
 }

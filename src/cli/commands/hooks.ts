@@ -27,7 +27,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     const result = await (await actions[known]())(context)
     const { hooks, place, warnings } = result
     const json = { hooks, directory: place.directory, warnings }
-    return { json, text: hooksText(known, result, colors), warnings }
+    return { json, text: hooksText(known, result, colors), warnings, paged: known === 'status' }
   } finally {
     closeContext(context)
   }

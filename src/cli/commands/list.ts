@@ -15,7 +15,12 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     const { warnings } = context
     if (flag(args, 'sessions')) {
       const sessions = await listSessions(context, { worktrees: flag(args, 'all-worktrees') })
-      return { json: { sessions: sessions.map(sessionJson), warnings }, text: sessionsText(sessions, colors), warnings }
+      return {
+        json: { sessions: sessions.map(sessionJson), warnings },
+        text: sessionsText(sessions, colors),
+        warnings,
+        paged: true,
+      }
     }
     if (flag(args, 'all-sessions') || flag(args, 'all-worktrees')) {
       const session = text(args, 'session')
@@ -54,6 +59,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
         ...(env.stdout.isTTY ? { columns: env.stdout.columns } : {}),
       }),
       warnings,
+      paged: true,
     }
   } finally {
     closeContext(context)

@@ -55,7 +55,12 @@ const command: Command = async ({ env, args, cwd }) => {
       removed.length === 0
         ? `No turn is past its time; ${kept} kept, ${bytesText(bytesFreed)} freed.`
         : `${verb} ${plural(removed.length, 'turn')}, ${bytesText(bytesFreed)}; ${kept} kept.`
-    return { json: { dryRun, removed, bytesFreed, kept, warnings }, text: [head, ...list].join('\n'), warnings }
+    return {
+      json: { dryRun, removed, bytesFreed, kept, warnings },
+      text: [head, ...list].join('\n'),
+      warnings,
+      paged: dryRun,
+    }
   } finally {
     closeContext(context)
   }

@@ -21,6 +21,7 @@ const command: Command = async ({ env, args, cwd, colors, arrived, backends }) =
     return {
       json: changeJson(result),
       text: changeText('redo', result, colors, { session, cwd: args.cwd }),
+      paged: result.dryRun,
       warnings: result.warnings,
     }
   } finally {

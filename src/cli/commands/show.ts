@@ -31,6 +31,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
         json: { commit: { id: commit, time, pending, checkpoints: shown }, warnings },
         text: originText(found, colors),
         warnings,
+        paged: true,
       }
     }
     const result = found
@@ -38,6 +39,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       json: showJson(result, context.store),
       text: showText(result, { c: colors, now: env.now() }),
       warnings: result.warnings,
+      paged: true,
     }
   } finally {
     closeContext(context)
