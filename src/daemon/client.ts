@@ -1,4 +1,5 @@
 /** Handing a command line to the worktree's daemon, if there is one. */
+import { quoted } from '../core/hint-words.ts'
 import { isOn, ownWords } from '../core/own-words.ts'
 import { type Env, errno } from '../env.ts'
 import type { ErrorInfo } from '../results/shapes.ts'
@@ -71,7 +72,7 @@ export async function throughDaemon(
   const json = isOn(own, 'json')
   if (answer?.error?.code === REFUSED && env.signal?.aborted)
     return { answer: failed({ code: 'CANCELLED', message: answer.error.message }, json) }
-  return answer?.lost && command !== 'mark' ? { answer: failed(lost(command!), json) } : { run: line }
+  return answer?.lost && command !== 'mark' ? { answer: failed(lost(argv), json) } : { run: line }
 }
 
 /** Null: there is none; or what is there cannot be looked at, which is for the command itself to say. */
@@ -90,11 +91,17 @@ function findDaemon(env: Env) {
 const onceOnly = ({ pid, now, monotonic }: Env) => `${pid}-${now().toString(36)}-${monotonic().toString(36)}`
 
 /** A second undo would be another one: nothing is done again that may have been done. */
-const lost = (command: string): Failure => ({
+const lost = (argv: readonly string[]): Failure => ({
   code: 'INTERNAL',
-  message: `The daemon took \`ckpt ${command}\` and went without an answer: it may have been carried out.`,
-  hints: ['ckpt status   (finishes what was begun, and says where you are)', `ckpt ${command} … --no-daemon`],
+  message: `The daemon took \`ckpt ${argv[0]}\` and went without an answer: it may have been carried out.`,
+  hints: ['ckpt status   (finishes what was begun, and says where you are)', `ckpt ${alone(argv)}`],
 })
+
+/** The same command line for a shell, without the daemon. */
+const alone = (argv: readonly string[]): string => {
+  const own = ownWords(argv)
+  return [...own, '--no-daemon', ...argv.slice(own.length)].map(quoted).join(' ')
+}
 
 /** Exit code 1. */
 type Failure = Pick<ErrorInfo, 'message' | 'hints'> & { code: 'CANCELLED' | 'INTERNAL' }

@@ -237,12 +237,14 @@ test('promise 1: a daemon that goes in the middle of an undo: nobody does it a s
   for (const text of ['two\n', 'three\n']) scratch.turn('work', () => scratch.write({ 'a.txt': text }))
   const { pid } = startDaemon(scratch)
   process.kill(pid, 'SIGSTOP') // takes the call, and never answers
-  const undo = runLater(scratch, ['undo', '--json'])
+  const undo = runLater(scratch, ['undo', '--json', '--turns', '1'])
   const step = runLater(scratch, ['mark', 'prompt', '--session', 'other', '--json'])
   await new Promise((resolve) => setTimeout(resolve, 1500))
   process.kill(pid, 'SIGKILL')
   const { code, stdout } = await undo
-  expect([code, JSON.parse(stdout).error.message]).toEqual([1, expect.stringContaining('it may have been carried out')])
+  const { message, hints } = JSON.parse(stdout).error
+  expect([code, message]).toEqual([1, expect.stringContaining('it may have been carried out')])
+  expect(hints[1]).toBe('ckpt undo --json --turns 1 --no-daemon')
   expect(scratch.read('a.txt')).toBe('three\n')
   // A marker is sent again, and is one.
   expect((await step).code).toBe(0)
