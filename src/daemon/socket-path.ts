@@ -1,5 +1,4 @@
 /** Where a daemon listens. */
-
 import { createHash } from 'node:crypto'
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'

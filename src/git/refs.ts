@@ -1,5 +1,4 @@
 /** Refs of the store: read with for-each-ref, moved by `git update-ref --stdin` transactions that name the old values. */
-
 import { constants } from 'node:fs'
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'

@@ -1,5 +1,4 @@
 /** The user's repository: found and asked, never written. git-rev-parse(1), git-cat-file(1). */
-
 import path from 'node:path'
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'

@@ -1,5 +1,4 @@
 /** Puts the gate in front of git's hooks; a hook that is there is kept and runs after it. */
-
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import type { Env } from '../env.ts'

@@ -1,5 +1,4 @@
 /** The file that a bundle is read from or written to: refused in words of ours before git, or anything else, has touched it. */
-
 import { dirname } from 'node:path'
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'

@@ -1,5 +1,4 @@
 /** The user's index, beside a commit that was made on one of its own. */
-
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import type { Oid } from '../core/ids.ts'

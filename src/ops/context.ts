@@ -1,5 +1,4 @@
 /** One worktree with its store, opened for one command. */
-
 import { type Config, DEFAULTS } from '../config/defaults.ts'
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'

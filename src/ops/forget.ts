@@ -2,7 +2,6 @@
  * Forget: removes a path from every checkpoint of the store, and proves that its content is gone. The one command that
  * changes ids; old ones keep resolving.
  */
-
 import type { Beside } from '../core/beside.ts'
 import { formatBeside, parseBeside } from '../core/beside.ts'
 import { formatRecord, parseRecord } from '../core/boundary.ts'

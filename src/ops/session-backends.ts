@@ -1,5 +1,4 @@
 /** Which sessions of a worktree have a backend other than the default one: a small file that a backend's owner writes. */
-
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import type { SessionId } from '../core/ids.ts'

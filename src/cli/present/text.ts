@@ -1,5 +1,4 @@
 /** Results as short, aligned text. Pure: colours are passed in, text from elsewhere is printed without control characters. */
-
 import { FIRST_TURN } from '../../core/errors.ts'
 import type { MarkResult } from '../../core/marker.ts'
 import { printable, shown } from '../../core/paths.ts'

@@ -1,5 +1,4 @@
 /** What is kept of a session on disk: its checkpoints, and what is undone of it. One small file a session. */
-
 import { describePrompt } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { quotedPath } from '../../core/hint-words.ts'
