@@ -196,8 +196,8 @@ test('pending boundary: what writes', () => {
 
     $ ckpt undo --only 1
     ! ckpt: Session s has undone turns pending (from turn 2). Nothing was changed.
-    !   → ckpt redo --all
-    !   → ckpt accept
+    !   → ckpt redo --all --session s
+    !   → ckpt accept --session s
     exit 5
 
     $ ckpt redo
@@ -215,8 +215,8 @@ test('pending boundary: what writes', () => {
 
     $ ckpt switch 1
     ! ckpt: Session s has undone turns pending (from turn 2). Nothing was changed.
-    !   → ckpt redo --all
-    !   → ckpt accept
+    !   → ckpt redo --all --session s
+    !   → ckpt accept --session s
     exit 5
 
     $ ckpt rewind
@@ -233,8 +233,8 @@ test('pending boundary: what writes', () => {
 
     $ ckpt commit -m done
     ! ckpt: Session s has undone turns pending (from turn 2). Nothing was changed.
-    !   → ckpt redo --all
-    !   → ckpt accept
+    !   → ckpt redo --all --session s
+    !   → ckpt accept --session s
     exit 5
 
     $ ckpt prune
