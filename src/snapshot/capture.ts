@@ -203,7 +203,9 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
     if (!hot.kept.has(path)) known.add(path)
   }
   for (const path of user.paths) {
-    const covered = cache !== null && (hot.kept.has(path) || (await trees.lookup(base, path)) !== null)
+    const was = cache && !hot.kept.has(path) ? await trees.lookup(base, path) : null
+    // A directory that was in its place does not vouch for the file.
+    const covered = cache !== null && (hot.kept.has(path) || (was !== null && was.mode !== '40000'))
     if (!covered) known.add(path)
   }
   // With a cache: for some of it, with other rules, or below what cannot be read.

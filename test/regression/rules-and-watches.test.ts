@@ -43,6 +43,22 @@ const CASES: Record<string, Case> = {
     },
     steps: [(at) => at.write({ 'build/f': 'two\n' }), (at) => at.write({ 'build/k/g': 'two\n' })],
   },
+  'a tracked file that was a directory meanwhile, and is ignored when it is a file again': {
+    before: (at) => {
+      at.write({ 'b.txt': 'one\n' })
+      at.git('add', 'b.txt')
+    },
+    steps: [
+      (at) => {
+        at.remove('b.txt')
+        at.write({ 'b.txt/in': 'a directory\n' })
+      },
+      (at) => {
+        at.remove('b.txt')
+        at.write({ 'b.txt': 'two\n', '.gitignore': '*.txt\n' })
+      },
+    ],
+  },
   'an ignored directory that is not ignored any more': {
     before: (at) => at.write({ 'build/f': 'one\n', '.gitignore': 'build/\n' }),
     steps: [
