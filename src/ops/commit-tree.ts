@@ -5,7 +5,7 @@
  */
 import type { ClaimedTransition } from '../core/claims.ts'
 import type { Oid } from '../core/ids.ts'
-import { pathToText } from '../core/paths.ts'
+import { ancestorsOf, pathToText } from '../core/paths.ts'
 import type { PathState } from '../core/state.ts'
 import { runGit } from '../git/process.ts'
 import { runUsersGit } from '../git/users-git.ts'
@@ -151,7 +151,26 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
     else entries.set(path, merged)
   }
   for (const [path, entry] of entries) if (sameEntry(entry, head.get(path) ?? null)) entries.delete(path)
+  for (const [path, reason] of clashes(entries, head)) conflicts.set(path, reason)
   return { entries, conflicts }
+}
+
+/** A file and a directory of one name: git-update-index(1) drops what was there, and that is not the session's to drop. */
+function* clashes(
+  entries: ReadonlyMap<string, Entry>,
+  head: ReadonlyMap<string, Entry>,
+): Generator<[path: string, reason: string]> {
+  const coming = new Set([...entries].flatMap(([path, entry]) => (entry && !head.has(path) ? [path] : [])))
+  if (coming.size === 0) return
+  const held = (path: string) => (entries.has(path) ? entries.get(path) : head.get(path)) ?? null
+  for (const path of coming) {
+    const above = ancestorsOf(path).flatMap((directory) => held(directory) ?? [])[0]
+    if (above) yield [path, `a ${above.mode === '160000' ? 'submodule' : 'file'} is in the place of its directory`]
+  }
+  for (const path of head.keys()) {
+    const above = held(path) && ancestorsOf(path).find((directory) => coming.has(directory))
+    if (above) yield [above, 'a directory with other files is in its place']
+  }
 }
 
 /** Undefined: they overlap. */

@@ -3,13 +3,15 @@ import { CkptError, FIRST_TURN, reasonOf } from '../core/errors.ts'
 import { sessionOption } from '../core/hint-words.ts'
 import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
 import { printable, reasonedList, shortList } from '../core/paths.ts'
+import type { PathState } from '../core/state.ts'
 import { runningTurn, type Turn, visibleTurns } from '../core/timeline.ts'
 import { errno } from '../env.ts'
 import { tryGit } from '../git/process.ts'
 import { promptReader } from '../git/side-refs.ts'
 import { readIfThere, writeFileWhole } from '../git/store.ts'
 import { runUsersGit, tryUsersGit } from '../git/users-git.ts'
-import { type Entry, indexInfo, readHeadEntries } from './commit-entries.ts'
+import { behindSymlink } from '../snapshot/disk.ts'
+import { type Entry, indexInfo, readHeadEntries, readIndexEntries } from './commit-entries.ts'
 import { refreshIndex, untilIndexIsFree } from './commit-index.ts'
 import { commitMessage } from './commit-message.ts'
 import { CommitBlobs, foldChanges } from './commit-tree.ts'
@@ -150,8 +152,8 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
       )
     return one.claimed
   })
-  const paths = [...new Set(changes.map(({ path }) => path))].filter((path) => !path.endsWith('/'))
-  const kept = new Set(await withoutIgnored(context, paths, head.head))
+  const left = new Map(changes.filter(({ path }) => !path.endsWith('/')).map(({ path, to }) => [path, to]))
+  const kept = new Set(await withoutIgnored(context, left, head.head))
   const blobs = await CommitBlobs.open(context, [...kept])
   const before = await readHeadEntries(context, head.head)
   const { entries, conflicts } = await foldChanges({
@@ -183,25 +185,44 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
   }
 }
 
-/** Captured though ignored (`snapshot.include`, for `.env` and the like): not for a commit, unless it is in one already. */
-async function withoutIgnored(context: Context, paths: string[], head: Oid | null): Promise<string[]> {
-  if (paths.length === 0) return paths
+/**
+ * Captured though ignored (`snapshot.include`, for `.env` and the like): not for a commit, unless it is in one already.
+ * `left`: what the session left at each path.
+ */
+async function withoutIgnored(
+  context: Context,
+  left: ReadonlyMap<string, PathState>,
+  head: Oid | null,
+): Promise<string[]> {
+  const { env, worktree } = context
+  const paths = [...left.keys()]
+  const [committed, staged] = await Promise.all([readHeadEntries(context, head), readIndexEntries(context)])
+  const inQuestion = paths.filter((path) => !committed.has(path) && !staged.has(path)) // tracked paths are never ignored
+  const [behind, asked] = [new Set<string>(), [] as string[]]
+  for (const path of inQuestion) {
+    if (behindSymlink(env, worktree.root, path))
+      behind.add(path) // git refuses to say
+    else asked.push(path)
+  }
+  const ignored = await ignoredAmong(context, asked)
+  if (ignored.size > 0) context.warnings.push(`Ignored by git, and left out of the commit: ${shortList([...ignored])}.`)
+  const missed = [...behind].filter((path) => left.get(path)?.kind !== 'absent')
+  if (missed.length > 0)
+    context.warnings.push(`Behind a symlink now, and left out of the commit: ${shortList(missed)}.`)
+  return paths.filter((path) => !ignored.has(path) && !behind.has(path))
+}
+
+async function ignoredAmong(context: Context, paths: readonly string[]): Promise<Set<string>> {
+  if (paths.length === 0) return new Set()
   const { code, stdout } = await tryUsersGit(context.env, {
-    args: ['check-ignore', '-z', '--stdin'], // tracked paths are never ignored
+    // With the index git dies of a path below a submodule.
+    args: ['check-ignore', '--no-index', '-z', '--stdin'],
     cwd: context.worktree.root,
     input: Buffer.from(paths.map((path) => `./${path}\0`).join(''), 'latin1'),
   })
   if (code > 1) throw new CkptError('INTERNAL', 'git check-ignore failed. Nothing was committed.')
-  const tracked = await readHeadEntries(context, head)
-  const ignored = new Set(
-    stdout
-      .toString('latin1')
-      .split('\0')
-      .map((path) => path.replace(/^\.\//, ''))
-      .filter((path) => path !== '' && !tracked.has(path)),
-  )
-  if (ignored.size > 0) context.warnings.push(`Ignored by git, and left out of the commit: ${shortList([...ignored])}.`)
-  return paths.filter((path) => !ignored.has(path))
+  const answers = stdout.toString('latin1').split('\0').filter(Boolean)
+  return new Set(answers.map((path) => path.replace(/^\.\//, '')))
 }
 
 /** What the commits since a turn made of each path: a person may have committed the turn's work by hand. */

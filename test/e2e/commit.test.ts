@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { tryGit } from '../support/gate.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
@@ -143,6 +143,63 @@ test('changes that overlap with the person’s own are refused by name, and noth
   expect([code, json.error.code, json.error.paths]).toEqual([4, 'CONFLICT', names])
   expect(json.error.message).toMatch(/^Refused, nothing was committed: f00 \(.*f09 \([^)]+\), and 2 more\.$/)
   expect(scratch.gitState()).toEqual(state)
+})
+
+test('a link in the place of a directory: what was in it is gone with the commit, and what the person put behind one is named', () => {
+  const scratch = new Scratch().init({ 'd/a': 'a\n', 'e/b': 'b\n' })
+  scratch.turn('one', () => scratch.write({ 'd/n': 'new\n' }))
+  scratch.turn('two', () => {
+    scratch.remove('d')
+    fs.symlinkSync('e', scratch.at('d'))
+  })
+  const { code, json } = commit(scratch)
+  expect([code, json.warnings, committed(scratch)]).toEqual([0, [], 'A\td\nD\td/a'])
+  scratch.turn('three', () => scratch.write({ 'g/1': '1\n', k: 'k\n' }))
+  fs.renameSync(scratch.at('g'), scratch.at('h'))
+  fs.symlinkSync('h', scratch.at('g'))
+  expect(commit(scratch).json.warnings).toEqual(['Behind a symlink now, and left out of the commit: g/1.'])
+  expect(committed(scratch)).toBe('A\tk')
+})
+
+describe('a file and a directory of one name: what the session did not change is not dropped, and that is refused', () => {
+  test.each<[string, (at: Scratch) => void, string]>([
+    ['a file of HEAD', (at) => at.remove('was'), 'was/n (a file is in the place of its directory)'],
+    [
+      'a submodule',
+      (at) => {
+        at.remove('was')
+        at.git('rm', '-q', '--cached', 'was')
+        at.git('update-index', '--add', '--cacheinfo', `160000,${at.git('rev-parse', 'HEAD').trim()},was`)
+        execFileSync('git', ['commit', '-qm', 'sub'], { cwd: at.root, env: { ...at.vars, ...me } })
+      },
+      'was/n (a submodule is in the place of its directory)',
+    ],
+  ])('%s', (_, before, said) => {
+    const scratch = new Scratch().init({ was: 'one\n' })
+    before(scratch)
+    scratch.turn('work', () => scratch.write({ 'was/n': 'new\n' }))
+    const state = scratch.gitState()
+    const { code, json } = commit(scratch)
+    expect([code, json.error.message]).toEqual([4, `Refused, nothing was committed: ${said}.`])
+    expect(scratch.gitState()).toEqual(state)
+  })
+
+  test('files of HEAD below', () => {
+    const scratch = new Scratch().init({ 'd/a': 'a\n' })
+    scratch.turn('work', () => {
+      scratch.remove('d')
+      scratch.write({ d: 'a file\n' })
+    })
+    scratch.remove('d')
+    scratch.write({ 'd/b': 'mine\n' })
+    scratch.git('add', 'd/b')
+    execFileSync('git', ['commit', '-qm', 'mine'], { cwd: scratch.root, env: { ...scratch.vars, ...me } })
+    const { code, json } = commit(scratch)
+    expect([code, json.error.message]).toEqual([
+      4,
+      'Refused, nothing was committed: d (a directory with other files is in its place).',
+    ])
+  })
 })
 
 test("the person's hooks run, see only the commit, and can refuse it; their conversions hold", () => {
