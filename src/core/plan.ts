@@ -223,6 +223,13 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
     if (post.kind === 'present' && around.isForeign(path)) clashes.set(path, IN_THE_WAY.owner)
   for (const { path, pre, post } of actions.filter((a) => !isHeld(a)))
     if (!sameState(pre, post) && around.isClosed(path)) clashes.set(path, IN_THE_WAY.closed)
+  // A directory goes when it is empty, and something in it stays.
+  for (const { path, pre, post } of actions.filter((a) => !isHeld(a) && a.path.endsWith('/'))) {
+    if (pre.kind !== 'directory' || post.kind !== 'absent') continue
+    const bare = path.slice(0, -1)
+    if (around.uncoveredBelow(bare) || around.filesBelow(bare).some((below) => !leaving.has(below)))
+      clashes.set(path, STAYS)
+  }
   const files = new Set(arriving.filter((a) => !a.path.endsWith('/')).map((a) => a.path))
   for (const { path } of arriving) {
     const bare = path.endsWith('/') ? path.slice(0, -1) : path
@@ -248,6 +255,7 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
 
 export const isHeld = (action: FileAction) => action.action === 'conflict' || action.action === 'skip'
 
+const STAYS = 'something in it stays'
 const SAME_LINES = 'changed since in the same lines'
 const MODE_CHANGED = 'its permission mode changed since'
 

@@ -232,7 +232,7 @@ async function surroundings(context: Context, snapshot: Snapshot, actions: reado
       else emptyBelow.set(at, [`${directory}/`])
     }
   for (const { path, post } of actions) {
-    if (post.kind === 'absent') continue
+    if (post.kind === 'absent' && !path.endsWith('/')) continue
     const bare = path.endsWith('/') ? path.slice(0, -1) : path
     const entry = await store.trees.lookup(view.tree, bare)
     const inside = entry?.mode === '40000' ? [...(await store.trees.files(entry.oid, `${bare}/`)).keys()] : []

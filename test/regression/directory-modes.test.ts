@@ -217,3 +217,18 @@ test('of a directory that a snapshot did not reach in time the mode is not known
   const unknown = { kind: 'unknown', reason: 'budget' }
   expect(await states(cut)).toEqual([unknown, unknown])
 })
+
+test('a directory in which something stays is not said to go, and stays with its mode', () => {
+  for (const stays of ['echo mine >v/mine', 'git init -q v/sub', 'mkdir v/empty', 'mkfifo v/fifo']) {
+    const scratch = place('true', 'mkdir -m 700 v; echo 1 >v/1')
+    sh(scratch, stays)
+    const undone = [
+      { path: 'v/', action: 'skip', reason: 'something in it stays' },
+      { path: 'v/1', action: 'delete' },
+    ]
+    expect(scratch.ckpt('undo', '--dry-run').files).toEqual(undone)
+    expect(scratch.ckpt('undo').files).toEqual(undone)
+    expect(modeOf(scratch, 'v')).toBe(0o700)
+    expect(scratch.ckpt('redo').files).toEqual([{ path: 'v/1', action: 'write' }])
+  }
+})
