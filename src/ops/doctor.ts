@@ -10,7 +10,7 @@ import { checkObjects } from './doctor-objects.ts'
 import { alone, checkHistory, checkMarkers, checkPacks, checkRefs, markPending } from './doctor-timeline.ts'
 import { FIX, type Finding } from './finding.ts'
 import { journalExists, readJournal, setJournalAside } from './journal.ts'
-import { holderState, lockedBy, readHolder } from './lock.ts'
+import { holderState, lockedBy, readHolder, whileAtWork } from './lock.ts'
 import { locked } from './locked.ts'
 import { besideOf, newestCheckpoint } from './record.ts'
 import { recoverRemoved, requireContents } from './recover.ts'
@@ -33,6 +33,8 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
     return findings
   }
   findings.push(checkLock(context, options.breakLock))
+  // What is half done looks like what was cut short, or moved by somebody else.
+  await whileAtWork(context.env, `${context.store.worktreeDir}/lock`)
   const packs = await checkPacks(context, options.fix)
   // What a damaged pack held may be what a ref names: nothing is decided on what is left.
   const refs = await checkRefs(context, options.fix && packs.ok)

@@ -129,6 +129,19 @@ export function isHeld(env: Env, path: string): boolean {
   return holder !== null && (holder === 'unreadable' || holderState(env, holder) !== 'dead')
 }
 
+/** Milliseconds: somebody who is at work in this worktree is given so long to end. */
+const PATIENCE = 5000
+
+/** For who only looks: until the lock is free, or held by somebody who is not at work, or the time is over. */
+export async function whileAtWork(env: Env, path: string): Promise<void> {
+  const end = env.monotonic() + PATIENCE
+  const busy = () => {
+    const holder = readHolder(env, path)
+    return holder !== null && holder !== 'unreadable' && holderState(env, holder) === 'alive'
+  }
+  while (busy() && env.monotonic() < end) await new Promise((resolve) => setTimeout(resolve, 50))
+}
+
 /** Takes the lock if it is free or its holder provably dead. Returns how to give it back, or null. */
 function tryTake(env: Env, path: string, own: Holder, depth = 0): (() => void) | null {
   const { files } = env

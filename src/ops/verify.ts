@@ -4,7 +4,7 @@ import { printable } from '../core/paths.ts'
 import { readIfThere } from '../git/store.ts'
 import type { Context } from './context.ts'
 import { readJournal } from './journal.ts'
-import { holderState, readHolder } from './lock.ts'
+import { whileAtWork } from './lock.ts'
 import { readReplaced } from './replaced.ts'
 import { unfinishedOperations } from './unfinished.ts'
 import type { CommitCoverage } from './verify-commits.ts'
@@ -60,7 +60,7 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   }
   const found: TimelineResult = { checkpoints: new Map(), pending: [] }
   if (context.exists) {
-    await whileAtWork(context)
+    await whileAtWork(env, `${context.store.worktreeDir}/lock`)
     await check('unfinished', async () => verifyUnfinished(context))
     await check('objects', async () => `${await verifyObjects(context)} objects read and hashed`)
     await check('loose', async () => `${verifyLoose(context)} loose objects whole`)
@@ -90,18 +90,6 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   }
   const pending = found.pending.filter(({ worktree }) => worktree === place.worktreeId).map(({ session }) => session)
   return { checks, checkpoints: found.checkpoints.size, problems, pending, commits, warnings }
-}
-
-/** Milliseconds: somebody who is at work in this worktree is given so long to end. */
-const PATIENCE = 5000
-
-async function whileAtWork({ env, store }: Context): Promise<void> {
-  const end = env.monotonic() + PATIENCE
-  const busy = () => {
-    const holder = readHolder(env, `${store.worktreeDir}/lock`)
-    return holder !== null && holder !== 'unreadable' && holderState(env, holder) === 'alive'
-  }
-  while (busy() && env.monotonic() < end) await new Promise((resolve) => setTimeout(resolve, 50))
 }
 
 /** No journal, of this worktree or another. */

@@ -1,9 +1,12 @@
 // What `ckpt doctor` names, and what `--fix` makes of it.
+import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { type Json, Scratch } from '../support/scratch.ts'
+import { realEnv } from '../../src/env.ts'
+import { withLock } from '../../src/ops/lock.ts'
+import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 import { inStore, ownDirectory, removeObject, storeOf } from '../support/store-surgery.ts'
 
 const fileOf = (scratch: Scratch, ref: string) => path.join(storeOf(scratch), 'refs', ref)
@@ -542,4 +545,23 @@ test('a checkpoint that ckpt would not have written is damage, and doctor names 
     inStore(scratch, 'update-ref', live, tip)
   }
   expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
+test('while somebody is at work doctor waits: what is half done is neither cut short nor moved by a stranger', async () => {
+  const scratch = threeTurns()
+  const live = inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live').trim()
+  const looking = await withLock(
+    realEnv(),
+    path.join(ownDirectory(scratch), 'lock'),
+    { command: 'undo', wait: 0 },
+    async () => {
+      inStore(scratch, 'update-ref', 'refs/ckpt/@main/s/live', `${live}^`)
+      const doctor = spawn(process.execPath, [PROGRAM, 'doctor', '--json'], { cwd: scratch.root, env: scratch.vars })
+      await new Promise((resolve) => setTimeout(resolve, 1500))
+      inStore(scratch, 'update-ref', 'refs/ckpt/@main/s/live', live)
+      return { said: doctor.stdout.setEncoding('utf8').toArray() }
+    },
+  )
+  const document = JSON.parse((await looking.said).join(''))
+  expect(['refs', 'journal'].map((name) => finding(document, name).ok)).toEqual([true, true])
 })
