@@ -136,9 +136,9 @@ export function uncoveredAt(beside: Beside, path: string): Uncovered | null {
   return null
 }
 
-/** Every path of the coverage list, ignored ones included. */
+/** What the coverage list names on disk, ignored paths included: not what a sparse checkout leaves out, which is not there. */
 export const uncoveredPaths = ({ uncovered, ignored }: Beside): RelativePath[] => [
-  ...uncovered.map(({ path }) => path),
+  ...uncovered.filter(({ reason }) => reason !== 'not-here').map(({ path }) => path),
   ...ignored.keys(),
 ]
 

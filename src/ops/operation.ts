@@ -198,9 +198,18 @@ async function removableDirectories(
   const found: string[] = []
   const arriving = new Set(entries.filter(({ post }) => post.kind === 'present').map(({ path }) => path))
   const makesRoom = (directory: string) => [directory, ...ancestorsOf(directory)].some((at) => arriving.has(at))
+  // One that goes by the plan is only empty when those below it have gone.
+  const leaving = new Set(
+    entries.filter(({ path, post }) => path.endsWith('/') && post.kind === 'absent').map(({ path }) => path),
+  )
   const left = new Set(entries.flatMap(({ path, post }) => (post.kind === 'absent' ? ancestorsOf(path) : [])))
   for (const directory of left)
-    if (makesRoom(directory) || (await target.hadDirectory(directory)) === false) found.push(directory)
+    if (
+      makesRoom(directory) ||
+      leaving.has(directoryKey(directory)) ||
+      (await target.hadDirectory(directory)) === false
+    )
+      found.push(directory)
   return found.sort((a, b) => (a < b ? 1 : -1))
 }
 

@@ -146,7 +146,8 @@ async function leavingDirectories(
 
 /**
  * Directories that have to be made for what comes into them, with the target's mode where new ones do not get it. In a
- * record are also those that its turns left and that are gone since: nothing else would say that redo takes them away.
+ * record are also those that its turns left, or may have left, and that are gone: nothing else would say that redo takes
+ * them away.
  */
 async function comingDirectories(
   { env, worktree }: Context,
@@ -167,7 +168,7 @@ async function comingDirectories(
     if (!isMissing || known.has(path)) continue
     const to = await target.state(path)
     if (to.kind !== 'directory') continue
-    if (to.mode !== beside.defaults.directory || (await left?.hadDirectory(directory)))
+    if (to.mode !== beside.defaults.directory || (left && (await left.hadDirectory(directory)) !== false))
       found.push({ path, from: ABSENT, to })
   }
   return found

@@ -232,3 +232,31 @@ test('a directory in which something stays is not said to go, and stays with its
     expect(scratch.ckpt('redo').files).toEqual([{ path: 'v/1', action: 'write' }])
   }
 })
+
+test('an empty directory that the turn left and that was gone since goes with redo, and so does what undo made in it', () => {
+  const scratch = place('mkdir -p n/e/s; echo 1 >n/e/s/t', 'rm -r n/e')
+  scratch.remove('n')
+  scratch.ckpt('undo')
+  expect(scratch.read('n/e/s/t')).toBe('1\n')
+  expect(scratch.ckpt('redo').files).toEqual([
+    { path: 'n/', action: 'delete' },
+    { path: 'n/e/s/t', action: 'delete' },
+  ])
+  expect(scratch.exists('n')).toBe(false)
+})
+
+test('what undo made in a directory that a sparse checkout leaves out goes with redo, directories and all', () => {
+  const scratch = place('mkdir -p n/e/s; echo 1 >n/e/s/t', 'true')
+  execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-qm', 'n'], {
+    cwd: scratch.root,
+    env: scratch.vars,
+  })
+  scratch.turn('two', () => {
+    scratch.remove('n')
+    scratch.git('sparse-checkout', 'set', '--no-cone', '/a.txt')
+  })
+  scratch.ckpt('undo', '--force')
+  expect(scratch.read('n/e/s/t')).toBe('1\n')
+  scratch.ckpt('redo')
+  expect(scratch.exists('n')).toBe(false)
+})
