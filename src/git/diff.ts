@@ -1,9 +1,11 @@
 /** Differences between two trees as git tells them: git-diff-tree(1). */
+import { constants } from 'node:fs'
 import { CkptError, isDamage, unlessDamaged } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { lostContent } from '../core/lost-content.ts'
 import { pathFromBytes, pathToText, type RelativePath } from '../core/paths.ts'
 import type { Env } from '../env.ts'
+import { removeTree } from './parcel.ts'
 import { argumentPieces, gitFailure, runGit } from './process.ts'
 import { filtersOff, headTree, type Repository } from './repository.ts'
 import type { Store } from './store.ts'
@@ -71,6 +73,7 @@ export async function diffWorktree(
 ): Promise<{ files: FileDiff[]; patch: string }> {
   const head = (await headTree(env, repository)) ?? (repository.hash === 'sha1' ? EMPTY_SHA1 : EMPTY_SHA256)
   const config = await filtersOff(env, repository)
+  const copied = copyIndex(env, repository)
   const run = (flags: string[]) =>
     runGit(env, {
       args: [
@@ -86,14 +89,34 @@ export async function diffWorktree(
         ...paths.map(pathToText),
       ],
       cwd: repository.root,
+      vars: copied ? { GIT_INDEX_FILE: `${copied}/index` } : {},
       config,
     })
-  const [raw, numbers, patch] = await Promise.all([
-    run(['-z', '--raw', '--full-index', '--no-abbrev']),
-    run(['-z', '--numstat']),
-    run(['-p']),
-  ])
-  return { files: parseRaw(raw, parseNumstat(numbers)), patch: patch.toString('utf8') }
+  const running = [run(['-z', '--raw', '--full-index', '--no-abbrev']), run(['-z', '--numstat']), run(['-p'])] as const
+  try {
+    const [raw, numbers, patch] = await Promise.all(running)
+    return { files: parseRaw(raw, parseNumstat(numbers)), patch: patch.toString('utf8') }
+  } finally {
+    await Promise.allSettled(running)
+    if (copied) removeTree(env, copied)
+  }
+}
+
+/**
+ * git-diff(1) locks the index and writes into it what it learns of touched files, whatever GIT_OPTIONAL_LOCKS says: it gets
+ * a copy, in a directory of its own. Null: there is no index.
+ */
+function copyIndex({ files, vars, random }: Env, { gitDir }: Repository): string | null {
+  const index = `${gitDir}/index`
+  if (!files.existsSync(index)) return null
+  const { mtimeMs } = files.statSync(index)
+  const within = `${vars.TMPDIR || '/tmp'}/ckpt-diff-${random(8)}`
+  files.mkdirSync(within, { mode: 0o700 })
+  files.copyFileSync(index, `${within}/index`, constants.COPYFILE_FICLONE)
+  // Not newer: what is as young as the index git compares by content (its racy entries).
+  const time = Math.floor(mtimeMs / 1000)
+  files.utimesSync(`${within}/index`, time, time)
+  return within
 }
 
 const EMPTY_SHA1 = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'

@@ -84,6 +84,18 @@ test('promise 5: a split index, an untracked cache and fsmonitor settings are re
   expect(scratch.gitState()).toEqual(state)
 })
 
+test('promise 5: `diff --uncommitted` looks at touched files and leaves their entries of the index as they are', () => {
+  for (const split of [false, true]) {
+    const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'b\n', 'c.txt': 'c\n' })
+    if (split) scratch.git('update-index', '--split-index')
+    for (const name of ['a.txt', 'b.txt']) fs.utimesSync(scratch.at(name), 1e9, 1e9)
+    scratch.write({ 'c.txt': 'd\n' })
+    const state = scratch.gitState()
+    expect(scratch.ckpt('diff', '--uncommitted').files).toMatchObject([{ path: 'c.txt', status: 'modified' }])
+    expect(scratch.gitState()).toEqual(state)
+  }
+})
+
 test('promise 6: no hook, filter, fsmonitor, pager, editor, diff driver, helper or template is started', () => {
   const scratch = new Scratch().init({
     'a.txt': 'one\n',
