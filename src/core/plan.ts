@@ -278,12 +278,15 @@ export const isInTheWay = (action: FileAction): boolean =>
 /** Of these, what could not be kept: where it was moved aside the path is changed still, and wants force. */
 export const isUnkept = ({ pre, reason }: FileAction): boolean => pre.kind === 'unknown' || reason === IN_THE_WAY.owner
 
-/** An empty directory in whose place a file comes goes first, and is in the record: redo brings it back. */
+/**
+ * An empty directory in whose place a file comes goes first, and is in the record: redo brings it back. Also one that would
+ * be left because nobody knows whether it was there before: the file was.
+ */
 export function makeRoom(
   { actions, units }: Pick<Plan, 'actions' | 'units'>,
   emptyDirectory: (path: string) => PathState | null,
 ): Pick<Plan, 'actions' | 'units'> {
-  const known = new Set(actions.map((action) => action.path))
+  const known = new Set(actions.filter(({ action }) => action !== 'skip').map(({ path }) => path))
   const room = new Map<string, Transition>()
   for (const action of actions) {
     if (isHeld(action) || action.pre.kind !== 'absent' || action.post.kind !== 'present') continue
@@ -296,13 +299,14 @@ export function makeRoom(
     pre: from,
     post: to,
   }))
+  const going = new Set(gone.map(({ path }) => path))
   const withRoom = (change: Transition): Transition[] => {
     const first = room.get(change.path)
     room.delete(change.path)
     return first ? [first, change] : [change]
   }
   return {
-    actions: [...actions, ...gone],
+    actions: [...actions.filter(({ path }) => !going.has(path)), ...gone],
     units: units.map((unit) => ({ ...unit, changes: unit.changes.flatMap(withRoom) })),
   }
 }

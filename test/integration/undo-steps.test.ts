@@ -171,6 +171,25 @@ test('a directory with files of others where a file has to come: refused, and on
   expect(scratch.manifest()).toEqual(after)
 })
 
+test('a directory in the place of an ignored file, empty and ignored no more when the turn ends, makes room for it', () => {
+  const scratch = new Scratch().init({ '.gitignore': '.env\n' })
+  scratch.write({ '.env': 'A=1\n' })
+  scratch.git('add', '-f', '.env')
+  scratch.ckpt('mark', 'prompt', ...S)
+  scratch.remove('.env')
+  fs.mkdirSync(scratch.at('.env'))
+  scratch.ckpt('mark', 'step', ...S)
+  scratch.remove('.gitignore')
+  scratch.ckpt('mark', 'step', ...S)
+  scratch.ckpt('mark', 'stop', ...S)
+  const after = scratch.manifest()
+  const { files } = scratch.ckpt('undo', '--dry-run')
+  expect(scratch.ckpt('undo').files).toEqual(files)
+  expect([scratch.read('.env'), scratch.read('.gitignore')]).toEqual(['A=1\n', '.env\n'])
+  scratch.ckpt('redo')
+  expect(scratch.manifest()).toEqual(after)
+})
+
 test('what cannot be saved first: refused, and only ways out that work are named', () => {
   const scratch = new Scratch().init()
   scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
