@@ -50,7 +50,9 @@ export async function prepare(
   const forced = new Map<string, PathState>()
   const foreign = new Set<string>()
   const disk = new Map<string, PathState>()
-  const paths = new Set(input.units.flatMap((unit) => unit.changes.map((change) => change.path)))
+  const changes = input.units.flatMap((unit) => unit.changes)
+  const paths = new Set(changes.map(({ path }) => path))
+  const wanted = new Set(changes.filter(({ from }) => from.kind === 'directory').map(({ path }) => path))
   let done = 0
   for (const path of paths) {
     if (++done % 500 === 0) await env.progress(`planning: ${done} of ${paths.size} paths`)
@@ -58,9 +60,9 @@ export async function prepare(
     expected.set(path, isStats(stats) && !stats.isDirectory() ? fingerprint(stats) : null)
     const known = await snapshot.view.state(path)
     // Read after that look: what the scan saw may have changed since, and what today's rules leave out is saved all the same.
-    // A directory that holds only what is not covered is none of the snapshot's, though it is there.
+    // A directory that holds only what is not covered is none of the snapshot's, though it is there: it need not be made.
     let state =
-      path.endsWith('/') && known.kind === 'absent'
+      path.endsWith('/') && known.kind === 'absent' && !wanted.has(path)
         ? known
         : observe(env, root, path, writingOther(store.objects, known))
     if (isOther(state, known)) forced.set(path, state)

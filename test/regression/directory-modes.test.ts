@@ -260,3 +260,12 @@ test('what undo made in a directory that a sparse checkout leaves out goes with 
   scratch.ckpt('redo')
   expect(scratch.exists('n')).toBe(false)
 })
+
+test('a directory that holds only what is not covered is there: undo does not say that it makes it', () => {
+  const scratch = place('mkdir -m 700 d', 'mkfifo d/pipe')
+  expect(scratch.ckpt('undo').files).toEqual([])
+  scratch.ckpt('redo')
+  scratch.turn('two', () => sh(scratch, 'rm d/pipe; chmod 755 d; git init -q d'))
+  expect(scratch.ckpt('undo', '--turns', '2').files).toEqual([{ path: 'd/', action: 'mode' }])
+  expect(modeOf(scratch, 'd')).toBe(0o700)
+})
