@@ -21,11 +21,12 @@ export async function main(given: readonly string[], env: Env, backends?: Backen
     argv[0] === 'hook' ? { routed: await throughDoor(env, argv), told: null } : await attended(env, argv)
   if ('answer' in routed) {
     const { answer } = routed
-    const unsaid = listen(env)
+    const isSilent = answer.stdout === '' && answer.stderr === '' // as a hook is: its streams need not be loaded
+    const unsaid = isSilent ? null : listen(env)
     if (answer.stdout !== '') env.stdout.write(answer.stdout)
     if (answer.stderr !== '') env.stderr.write(answer.stderr)
     if (told) env.kill(env.pid, told)
-    return codeOnceSaid(env, { argv, code: answer.code, unsaid })
+    return unsaid ? codeOnceSaid(env, { argv, code: answer.code, unsaid }) : answer.code
   }
   if (told) env.kill(env.pid, told) // before anything was done
   const { runProgram } = await import('./program.ts')
