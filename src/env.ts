@@ -268,6 +268,9 @@ function currentDirectory(): string {
   }
 }
 
+/** Where what is only needed for a moment lies. */
+export const temporaryDirectory = ({ vars }: Pick<Env, 'vars'>): string => vars.TMPDIR || '/tmp'
+
 /** The error code (`ENOENT`, …) of a failed system call. */
 export function errno(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined

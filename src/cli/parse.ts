@@ -37,7 +37,7 @@ interface Chosen {
 /** `shown`: the commands and options that help names; all of them are understood. @throws CkptError USAGE */
 export async function parse(argv: readonly string[], shown: readonly CommandEntry[] = commands): Promise<Parsed> {
   let chosen: Chosen | null = null
-  const tree = yargs()
+  const tree = yargs([], '/') // wherever we are, which may be gone
     .scriptName('ckpt')
     .usage('ckpt: undo and redo for the work that coding agents do in a worktree\n\nUsage: $0 COMMAND [options]')
     .parserConfiguration({

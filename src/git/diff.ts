@@ -4,7 +4,7 @@ import { CkptError, isDamage, unlessDamaged } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { lostContent } from '../core/lost-content.ts'
 import { pathFromBytes, pathToText, type RelativePath } from '../core/paths.ts'
-import type { Env } from '../env.ts'
+import { type Env, temporaryDirectory } from '../env.ts'
 import { removeTree } from './parcel.ts'
 import { argumentPieces, gitFailure, runGit } from './process.ts'
 import { filtersOff, headTree, type Repository } from './repository.ts'
@@ -106,11 +106,12 @@ export async function diffWorktree(
  * git-diff(1) locks the index and writes into it what it learns of touched files, whatever GIT_OPTIONAL_LOCKS says: it gets
  * a copy, in a directory of its own. Null: there is no index.
  */
-function copyIndex({ files, vars, random }: Env, { gitDir }: Repository): string | null {
+function copyIndex(env: Env, { gitDir }: Repository): string | null {
+  const { files } = env
   const index = `${gitDir}/index`
   if (!files.existsSync(index)) return null
   const { mtimeMs } = files.statSync(index)
-  const within = `${vars.TMPDIR || '/tmp'}/ckpt-diff-${random(8)}`
+  const within = `${temporaryDirectory(env)}/ckpt-diff-${env.random(8)}`
   files.mkdirSync(within, { mode: 0o700 })
   files.copyFileSync(index, `${within}/index`, constants.COPYFILE_FICLONE)
   // Not newer: what is as young as the index git compares by content (its racy entries).

@@ -154,7 +154,8 @@ export function tryGit(env: Env, call: GitCall): Promise<GitResult> {
         return
       }
       const message = missing ? 'git is not installed, or not in PATH.' : `git could not be run: ${cause.message}.`
-      reject(new CkptError('INTERNAL', `${message} Nothing was changed.`, { cause }))
+      const hints = missing ? ['install git, or put its directory in PATH'] : []
+      reject(new CkptError('INTERNAL', `${message} Nothing was changed.`, { hints, cause }))
     })
     child.on('close', (code) => {
       resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString('utf8') })

@@ -6,7 +6,7 @@ import { constants } from 'node:fs'
 import type { Checkpoint } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import { parentOf, printable } from '../core/paths.ts'
-import { type Env, errno, lstatIfThere } from '../env.ts'
+import { type Env, errno, lstatIfThere, temporaryDirectory } from '../env.ts'
 import { scrubbed } from '../git/process.ts'
 import { native, permissions } from '../snapshot/disk.ts'
 import { viewOf } from '../snapshot/view.ts'
@@ -19,7 +19,7 @@ export async function exitCodeAt(
   command: readonly string[],
 ): Promise<number> {
   const { env } = context
-  const within = env.vars.TMPDIR || '/tmp'
+  const within = temporaryDirectory(env)
   const directory = `${within}/ckpt-bisect-${env.random(8)}`
   const remove = () => removeLaidOut(env, directory)
   const stops = (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((signal) =>

@@ -7,7 +7,7 @@ import { formatBeside, parseBeside } from '../core/beside.ts'
 import { formatRecord, parseRecord } from '../core/boundary.ts'
 import { type Checkpoint, parseCheckpoint } from '../core/checkpoint.ts'
 import { CkptError, reasonOf, unlessDamaged } from '../core/errors.ts'
-import { quoted } from '../core/hint-words.ts'
+import { quoted, quotedPath } from '../core/hint-words.ts'
 import type { Oid } from '../core/ids.ts'
 import { isWithin, type RelativePath, shown } from '../core/paths.ts'
 import { worktreeNames } from '../git/frame.ts'
@@ -35,9 +35,13 @@ export interface ForgetResult {
   warnings: string[]
 }
 
-/** @throws CkptError NOT_FOUND, LOCKED, DAMAGED */
-export async function forget(context: Context, path: RelativePath): Promise<ForgetResult> {
-  const { env, store } = context
+/** @throws CkptError USAGE, NOT_FOUND, LOCKED, DAMAGED */
+export async function forget(context: Context, path: RelativePath | ''): Promise<ForgetResult> {
+  const { env, store, place } = context
+  if (path === '')
+    throw new CkptError('USAGE', 'A file or directory can be forgotten, not the whole worktree. Nothing was changed.', {
+      hints: ['ckpt list', `rm -r ${quotedPath(place.directory)}   (all checkpoints, and nothing else)`],
+    })
   return lockedStore(context, { command: 'forget' }, async () => {
     await settleUnfinished(context)
     refuseDamagedPacks(context)

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { CkptError } from '../core/errors.ts'
 import { isOid, type Oid } from '../core/ids.ts'
-import { errno } from '../env.ts'
+import { errno, temporaryDirectory } from '../env.ts'
 import { Parcel, type ParcelRef, removeTree } from '../git/parcel.ts'
 import { remoteUrl } from '../git/repository.ts'
 import { readIfThere, writeFileWhole } from '../git/store.ts'
@@ -103,7 +103,7 @@ function sweep({ env, place }: Context): void {
 export async function verifyBundle(context: Context, file: string): Promise<string> {
   const { env, place } = context
   requireBundle(env, file, place.hash)
-  const within = `${env.vars.TMPDIR || '/tmp'}/ckpt-verify-${env.random(8)}`
+  const within = `${temporaryDirectory(env)}/ckpt-verify-${env.random(8)}`
   env.files.mkdirSync(within, { mode: 0o700 })
   let parcel: Parcel | null = null
   try {

@@ -12,6 +12,7 @@ import { diffFilesText, patchText } from '../present/text.ts'
 const command: Command = async ({ env, args, cwd, colors, backends }) => {
   exclusive(args, ['stat', 'name-only', 'word'])
   exclusive(args, ['uncommitted', 'session'])
+  exclusive(args, ['uncommitted', 'word'])
   const [a, b] = [target(args, 'a'), target(args, 'b')]
   if (flag(args, 'uncommitted') && a !== undefined)
     throw new CkptError('USAGE', '--uncommitted compares with HEAD, and takes no id. Nothing was read.', {
@@ -33,7 +34,7 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
     let output: string
     if (flag(args, 'name-only')) output = files.map((file) => shown(file.path)).join('\n')
     else if (flag(args, 'stat')) output = diffFilesText(files, colors)
-    else if (flag(args, 'word') && !flag(args, 'uncommitted')) {
+    else if (flag(args, 'word')) {
       const { wordsText } = await import('../present/words.ts')
       const texts = await changedTexts(context, options)
       output = texts
