@@ -109,14 +109,13 @@ export class ObjectStore {
     })
   }
 
-  /** Those of the blobs that {@link prove} would throw for. */
+  /** Those of the blobs that {@link prove} would throw for. What is held back is whole. */
   async damaged(oids: Iterable<Oid>): Promise<Set<Oid>> {
-    this.flush()
     const found = new Set<Oid>()
     const reader = new ObjectReader(this.#env, this.#gitDir, this.#vars) // ours may hold a pack open that is gone
     try {
       for (const oid of new Set(oids)) {
-        if ((await unlessDamaged(() => this.proven(oid, reader), null)) === null) found.add(oid)
+        if (!this.#held.has(oid) && (await unlessDamaged(() => this.proven(oid, reader), null)) === null) found.add(oid)
       }
     } finally {
       reader.close()

@@ -3,7 +3,7 @@ import { type Beside, formatBeside, uncoveredDirectories, uncoveredPaths } from 
 import type { Checkpoint } from '../core/checkpoint.ts'
 import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
 import { lostContent } from '../core/lost-content.ts'
-import { ancestorsOf, directoryKey, type RelativePath } from '../core/paths.ts'
+import { ancestorsOf, directoryKey, type RelativePath, shortList } from '../core/paths.ts'
 import type { FileAction } from '../core/plan.ts'
 import type { PathState } from '../core/state.ts'
 import type { RefEdit } from '../git/refs.ts'
@@ -15,7 +15,7 @@ import type { SnapshotView } from '../snapshot/view.ts'
 import { backOut } from './back-out.ts'
 import type { Context } from './context.ts'
 import { journalEntries, notYet, removeJournal, writeJournal, writeMarker } from './journal.ts'
-import { mendObjects } from './mend-objects.ts'
+import { diskHolds, inRepository, mendObjects } from './mend-objects.ts'
 import type { Prepared } from './prepare.ts'
 import { publishCache, type Recorder, type Snapshot } from './record.ts'
 
@@ -58,10 +58,23 @@ async function prove(context: Context, entries: readonly ApplyEntry[]): Promise<
   await mendObjects(context, damaged, before)
   objects.syncFresh()
   const lost = await objects.damaged(damaged)
-  if (lost.size === 0) return
-  const needs = (state: PathState) => state.kind === 'present' && lost.has(state.oid)
-  const paths = entries.filter(({ pre, post }) => needs(pre) || needs(post)).map(({ path }) => path)
-  throw lostContent(paths)
+  if (lost.size > 0) throw lostContent(pathsWith(entries, lost))
+}
+
+/** What a dry run says of a plan that {@link carryOut} would refuse, for contents are lost. Nothing is written. */
+export async function lostWarnings(context: Context, { actions }: Prepared): Promise<string[]> {
+  const entries = journalEntries(actions)
+  const lost = await context.store.objects.damaged(statesOids(entries))
+  for (const { path, pre } of entries)
+    if (pre.kind === 'present' && lost.has(pre.oid) && diskHolds(context, path, pre.oid)) lost.delete(pre.oid)
+  for await (const { oid } of inRepository(context, [...lost])) lost.delete(oid)
+  if (lost.size === 0) return []
+  return [`It would be refused: the store has lost the content of ${shortList(pathsWith(entries, lost))}.`]
+}
+
+function pathsWith(entries: readonly ApplyEntry[], oids: ReadonlySet<Oid>): string[] {
+  const needs = (state: PathState) => state.kind === 'present' && oids.has(state.oid)
+  return entries.filter(({ pre, post }) => needs(pre) || needs(post)).map(({ path }) => path)
 }
 
 /** Everything is saved and synced before the first file is touched. @throws CkptError CONFLICT when something moved meanwhile */

@@ -10,7 +10,7 @@ import { sessionRef, type WorktreeRefs } from '../git/history.ts'
 import { markerAfter } from './boundary-marker.ts'
 import { type Context, headOf, refuseWhileBusy } from './context.ts'
 import { locked } from './locked.ts'
-import { carryOut } from './operation.ts'
+import { carryOut, lostWarnings } from './operation.ts'
 import { prepare } from './prepare.ts'
 import { Recorder, takeSnapshot, whileScanning } from './record.ts'
 import { refuseConflicts } from './refuse.ts'
@@ -125,7 +125,10 @@ async function redoScanned(
     ...more,
   })
   const hash = planHash(refs, session, prepared.actions)
-  if (options.dryRun) return result({ token: makeToken({ op: 'redo', options, hash }) })
+  if (options.dryRun) {
+    const warnings = [...context.warnings, ...(await lostWarnings(context, prepared))]
+    return result({ warnings, token: makeToken({ op: 'redo', options, hash }) })
+  }
   if (expected !== undefined && expected !== hash) throw staleToken()
   refuseConflicts(prepared.actions, 'redo', { files: prepared.actions, session })
   const recorder = new Recorder(context, refs, head)

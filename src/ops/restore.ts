@@ -15,7 +15,7 @@ import { transitionsBetween, viewOf } from '../snapshot/view.ts'
 import { markerAfter } from './boundary-marker.ts'
 import { type Context, headOf, refuseWhileBusy } from './context.ts'
 import { locked } from './locked.ts'
-import { carryOut } from './operation.ts'
+import { carryOut, lostWarnings } from './operation.ts'
 import { prepare } from './prepare.ts'
 import { newestCheckpoint, Recorder, takeSnapshot } from './record.ts'
 import { refuseConflicts } from './refuse.ts'
@@ -102,7 +102,10 @@ export async function restore(
       messageId: checkpoint.messageId ?? null,
       ...more,
     })
-    if (options.dryRun) return result({ token: makeToken({ op: 'restore', options, hash }) })
+    if (options.dryRun) {
+      warnings.push(...(await lostWarnings(context, prepared)))
+      return result({ token: makeToken({ op: 'restore', options, hash }) })
+    }
     if (expected !== undefined && expected !== hash) throw staleToken()
     refuseConflicts(actions, options.move ? 'switch' : 'restore', { files: actions, session })
     const recorder = new Recorder(context, refs, head)

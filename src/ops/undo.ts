@@ -10,13 +10,13 @@ import type { ConflictMode, PlanUnit, ToldAction } from '../core/plan.ts'
 import { messageIdOf, runningTurn, type Timeline } from '../core/timeline.ts'
 import type { Stat } from '../git/diff.ts'
 import { sessionRef, type WorktreeRefs } from '../git/history.ts'
-import type { HeadState } from '../git/repository.ts'
+import type { RefEdit } from '../git/refs.ts'
 import { addPrompt, promptReader } from '../git/side-refs.ts'
 import { headWarnings, refuseOtherBranch } from './along-with-head.ts'
 import { markerAfter } from './boundary-marker.ts'
 import { type Context, headOf, refuseWhileBusy, uncancelled } from './context.ts'
 import { locked } from './locked.ts'
-import { carryOut } from './operation.ts'
+import { carryOut, lostWarnings } from './operation.ts'
 import { prepare } from './prepare.ts'
 import { Recorder, type Snapshot, takeSnapshot, whileOrAfter, whileScanning } from './record.ts'
 import { refuseConflicts } from './refuse.ts'
@@ -89,15 +89,19 @@ async function undoScanned(
   const session = chooseSession(refs, options.session)
   if (session === null) throw nothingRecorded('NOTHING_TO_UNDO')
   let timeline = await loadTimeline(context, refs, session)
-  const reload = async () => {
+  const cleared = await clearStaleBoundary(context, refs, timeline)
+  if (cleared) {
     refs = await readRefs(context)
     timeline = await loadTimeline(context, refs, session)
   }
-  const cleared = await clearStaleBoundary(context, refs, timeline)
-  if (cleared) await reload()
-  const closed = await endRunning(context, { refs, timeline, head, options })
-  if (closed) await reload()
-  if (cleared || closed) context = uncancelled(context)
+  if (cleared) context = uncancelled(context)
+  const found = refs
+  const recorder = new Recorder(context, refs, head)
+  const closing = await closeRunning(context, { refs, timeline, recorder, options, scanning })
+  if (closing) {
+    refs = closing.refs
+    timeline = await loadTimeline(context, refs, session)
+  }
   const alone = options.only !== undefined || (options.paths?.length ?? 0) > 0
   if (alone && timeline.boundary) throw boundaryPending(timeline)
   const { reader, selection, units, ...told } = await whileOrAfter(scanning, async () => {
@@ -107,7 +111,7 @@ async function undoScanned(
     return { reader, selection, ...(await unitsOf(reader, selection, options)) }
   })
   const warnings = [...context.warnings, ...told.warnings, ...(await headWarnings(context, selection))]
-  const snapshot = await (cleared || closed ? takeSnapshot(context, refs, { publish: false }) : scanning)
+  const snapshot = await (cleared ? takeSnapshot(context, refs, { publish: false }) : scanning)
   const oldest = selection.cut?.turn ?? selection.turns.at(-1)!
   const newest = selection.turns[0] ?? selection.cut!.turn
   const target = await reader.view(targetCheckpoint(selection))
@@ -140,13 +144,23 @@ async function undoScanned(
     ...more,
   })
   const restoredPrompt = await prompts(oldest.before.id)
-  const hash = planHash(refs, session, prepared.actions)
-  if (options.dryRun) return result({ restoredPrompt, token: makeToken({ op: 'undo', options, hash }) })
+  const hash = planHash(found, session, prepared.actions)
+  if (options.dryRun) {
+    if (closing)
+      warnings.push(
+        `Turn ${closing.turn} is still running: it would be closed as interrupted; its agent may go on writing.`,
+      )
+    warnings.push(...(await lostWarnings(context, prepared)))
+    return result({ restoredPrompt, token: makeToken({ op: 'undo', options, hash }) })
+  }
   if (expected !== undefined && expected !== hash) throw staleToken()
   refuseConflicts(prepared.actions, 'undo', { files: prepared.actions, session })
+  if (closing) warnings.push(`Turn ${closing.turn} was closed as interrupted; its agent may go on writing.`)
   // No boundary to set and no file to write: a turn of its own would be empty.
-  if (alone && prepared.actions.every(({ action }) => action === 'skip')) return result({ restoredPrompt })
-  const recorder = new Recorder(context, refs, head)
+  if (alone && prepared.actions.every(({ action }) => action === 'skip')) {
+    if (closing) await store.moveRefs([...(await recorder.keepEdits()), closing.edit])
+    return result({ restoredPrompt })
+  }
   const seq = refs.lastSeq + 1
   const { safety, syncMs } = await carryOut(context, {
     op: 'undo',
@@ -162,7 +176,11 @@ async function undoScanned(
       if (!record) {
         const done = commitResult()
         const text = `Undo of turn ${selection.turns.map((turn) => turn.number).join(', ')}${options.paths?.length ? `: ${options.paths.map(pathToText).join(', ')}` : ''}`
-        const live = { ref: sessionRef(store, session, 'live'), from: timeline.tip!.id, to: done.id }
+        const live = {
+          ref: sessionRef(store, session, 'live'),
+          from: found.sessions.get(session)!.live!.id,
+          to: done.id,
+        }
         const note = await addPrompt(store, refs.notes, {
           before: safety.id,
           text: text,
@@ -174,6 +192,7 @@ async function undoScanned(
       const done = commitBoundary(context, { record, hidden, recorder, commitResult })
       return {
         refs: [
+          ...(closing ? [closing.edit] : []),
           { ref: sessionRef(store, session, `safety/${seq}`), from: null, to: done.id },
           { ref: sessionRef(store, session, 'boundary'), from: timeline.boundaryCheckpoint?.id ?? null, to: done.id },
         ],
@@ -234,32 +253,53 @@ export async function clearStaleBoundary(context: Context, refs: WorktreeRefs, t
   return true
 }
 
-/** @throws CkptError TURN_RUNNING unless the turn is to be closed */
-async function endRunning(
-  context: Context,
-  { refs, timeline, head, options }: { refs: WorktreeRefs; timeline: Timeline; head: HeadState; options: UndoOptions },
-): Promise<boolean> {
+/** The end of a turn that still runs, which is moved to with what undo does itself. */
+interface Closing {
+  turn: TurnNumber
+  edit: RefEdit
+  /** As if it were moved to. */
+  refs: WorktreeRefs
+}
+
+/** Null: no turn runs. @throws CkptError TURN_RUNNING unless it is to be closed */
+async function closeRunning(
+  { store }: Context,
+  {
+    refs,
+    timeline,
+    recorder,
+    options,
+    scanning,
+  }: {
+    refs: WorktreeRefs
+    timeline: Timeline
+    recorder: Recorder
+    options: UndoOptions
+    scanning: Promise<Snapshot>
+  },
+): Promise<Closing | null> {
   const running = timeline.boundary ? null : runningTurn(timeline)
-  if (!running) return false
-  if (!options.interrupt || options.dryRun) {
+  if (!running) return null
+  const { session } = timeline
+  if (!options.interrupt) {
     throw new CkptError(
       'TURN_RUNNING',
-      `Turn ${running.number} of session ${printable(timeline.session)} is still running. Nothing was changed.`,
+      `Turn ${running.number} of session ${printable(session)} is still running. Nothing was changed.`,
       {
         hints: [
-          `ckpt mark stop ${sessionOption(timeline.session)}`,
+          `ckpt mark stop ${sessionOption(session)}`,
           'ckpt undo … --interrupt   (closes the turn as interrupted)',
         ],
       },
     )
   }
-  const snapshot = await takeSnapshot(context, refs)
-  const recorder = new Recorder(context, refs, head)
-  const after = closeInterrupted({ timeline, snapshot, recorder }, running)
-  const live = { ref: sessionRef(context.store, timeline.session, 'live'), from: timeline.tip!.id, to: after.id }
-  await context.store.moveRefs([...(await recorder.keepEdits()), live])
-  context.warnings.push(`Turn ${running.number} was closed as interrupted; its agent may go on writing.`)
-  return true
+  const after = closeInterrupted({ timeline, snapshot: await scanning, recorder }, running)
+  const own = refs.sessions.get(session)!
+  return {
+    turn: running.number,
+    edit: { ref: sessionRef(store, session, 'live'), from: timeline.tip!.id, to: after.id },
+    refs: { ...refs, sessions: new Map(refs.sessions).set(session, { ...own, live: after }), lastSeq: after.seq },
+  }
 }
 
 async function unitsOf(

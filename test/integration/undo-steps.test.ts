@@ -42,32 +42,62 @@ test('a change before any step window, then a step on the same file: undo --uncl
   expect(scratch.read('a.txt')).toBe('two\n')
 })
 
-test('undo --interrupt that is refused says that it closed the turn; once it has, it is not cancelled any more', async () => {
+test('a dry run of undo --interrupt shows the plan and leaves the turn running; its token does exactly that', () => {
   const scratch = new Scratch().init({ 'a.txt': '1\n' })
-  const work = (before: string, after: string) => {
-    scratch.ckpt('mark', 'prompt', ...S)
-    scratch.write({ 'a.txt': before })
-    scratch.ckpt('mark', 'step', ...S)
-    scratch.write({ 'a.txt': after })
-  }
-  const closed = 'Turn 1 was closed as interrupted; its agent may go on writing.'
-  work('2\n', '3\n')
+  scratch.ckpt('mark', 'prompt', ...S)
+  scratch.write({ 'a.txt': '2\n', 'n.txt': 'n\n' })
+  const refs = () => scratch.git('--git-dir=.git/ckpt/store.git', 'for-each-ref')
+  const before = refs()
+  const plan = () => scratch.ckpt('undo', '--interrupt', '--dry-run')
+  const { files, warnings, token } = plan()
+  expect(files.map(({ path, action }: { path: string; action: string }) => `${action} ${path}`)).toEqual([
+    'write a.txt',
+    'delete n.txt',
+  ])
+  expect(warnings).toContain('Turn 1 is still running: it would be closed as interrupted; its agent may go on writing.')
+  expect([refs(), scratch.read('a.txt')]).toEqual([before, '2\n'])
+  scratch.write({ 'n.txt': 'more\n' })
+  expect(scratch.tryCkpt('apply', token).document.error.message).toContain('Something changed since that dry run')
+  expect([refs(), scratch.read('a.txt')]).toEqual([before, '2\n'])
+})
+
+test('the token of such a dry run closes the turn and undoes it', () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n' })
+  scratch.ckpt('mark', 'prompt', ...S)
+  scratch.write({ 'a.txt': '2\n' })
+  const { token } = scratch.ckpt('undo', '--interrupt', '--dry-run')
+  const { warnings } = scratch.ckpt('apply', token)
+  expect(warnings).toContain('Turn 1 was closed as interrupted; its agent may go on writing.')
+  expect(scratch.read('a.txt')).toBe('1\n')
+  expect(scratch.ckpt('list', '--hidden').turns[0].status).toBe('interrupted')
+  scratch.ckpt('redo')
+  expect(scratch.read('a.txt')).toBe('2\n')
+})
+
+test('undo --interrupt that is refused leaves the turn running', () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n' })
+  scratch.ckpt('mark', 'prompt', ...S)
+  scratch.write({ 'a.txt': '2\n' })
+  scratch.ckpt('mark', 'step', ...S)
+  scratch.write({ 'a.txt': '3\n' })
   const { document } = scratch.tryCkpt('undo', '--interrupt')
-  expect(document).toMatchObject({ error: { code: 'CONFLICT' }, warnings: [closed] })
-  expect(scratch.ckpt('list').turns[0].status).toBe('interrupted')
-  work('4\n', '4\n')
-  const cancel = new AbortController()
-  const context = await openContext({ ...envOf(scratch), signal: cancel.signal }, scratch.root)
-  context.warnings.push = (...said: string[]) => {
-    if (said.some((one) => one.includes('was closed as interrupted'))) cancel.abort()
-    return Array.prototype.push.apply(context.warnings, said)
-  }
-  try {
-    const { turns } = await undo(context, { mode: 'refuse', interrupt: true }, { arrived: 0 })
-    expect([cancel.signal.aborted, turns, scratch.read('a.txt')]).toEqual([true, [2], '3\n'])
-  } finally {
-    closeContext(context)
-  }
+  expect([document.error.code, document.warnings]).toEqual(['CONFLICT', undefined])
+  expect(scratch.ckpt('list').turns[0].status).toBe('running')
+})
+
+test('undo --interrupt of one turn alone, or of some paths, closes the turn that runs', () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n', 'b.txt': '1\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': '2\n' }))
+  scratch.ckpt('mark', 'prompt', ...S)
+  scratch.write({ 'b.txt': '2\n' })
+  scratch.ckpt('undo', '--interrupt', '--only', '1')
+  const turns = () => scratch.ckpt('list').turns.map(({ n, status }: { n: number; status: string }) => `${n} ${status}`)
+  expect(turns()).toEqual(['3 completed', '2 interrupted', '1 completed'])
+  expect([scratch.read('a.txt'), scratch.read('b.txt')]).toEqual(['1\n', '2\n'])
+  scratch.ckpt('mark', 'prompt', ...S)
+  scratch.ckpt('undo', '--interrupt', '--only', '1') // taken back already: nothing is left of it
+  expect(turns()).toEqual(['4 interrupted', '3 completed', '2 interrupted', '1 completed'])
+  expect(scratch.ckpt('verify').problems).toEqual([])
 })
 
 test('a file that is saved by a rename while undo is about to replace it stays, and undo is taken back', async () => {

@@ -97,6 +97,7 @@ test('a content that was committed, or is on disk, is written again: by doctor -
   expect(fixed.detail).toContain('n.txt in turn 2 of session s was written again')
   expect(scratch.ckpt('verify').problems).toEqual([])
   corruptObject(scratch, committed)
+  expect(scratch.ckpt('undo', '--turns', '2', '--dry-run').warnings).toEqual([])
   scratch.ckpt('undo')
   scratch.ckpt('undo')
   expect(scratch.read('a.txt')).toBe('base\n')
@@ -120,6 +121,10 @@ test('a content that is nowhere: undo names the file, the rest is undone, and fo
   const refused = scratch.tryCkpt('undo')
   expect([refused.code, refused.document.error.code]).toEqual([7, 'DAMAGED'])
   expect(refused.document.error.message).toBe('The store has lost the content of n.txt. Nothing was changed.')
+  const lost = 'It would be refused: the store has lost the content of n.txt.'
+  expect(scratch.ckpt('undo', '--dry-run').warnings).toEqual([lost])
+  expect(scratch.ckpt('restore', '4', '--dry-run').warnings).toEqual([lost])
+  expect(scratch.ckpt('undo', '--dry-run', '--only', '4', '--', 'b.txt').warnings).toEqual([])
   expect(scratch.manifest()).toEqual(before)
   const shown = scratch.tryCkpt('show', '5')
   expect([shown.code, shown.document.error.paths]).toEqual([7, ['n.txt']])

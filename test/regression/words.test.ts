@@ -231,7 +231,6 @@ test('what is proposed instead is the same command with one option more', () => 
   scratch.ckpt('mark', 'prompt', '--session', 's')
   const closing = 'ckpt undo --to 1 --interrupt   (closes the turn as interrupted)'
   expect(hints('undo', '--to', '1')[1]).toBe(closing)
-  expect(hints('undo', '--interrupt', '--to', '1', '--dry-run')[1]).toBe(closing)
   scratch.git('checkout', '-q', '--detach')
   scratch.ckpt('mark', 'stop', '--session', 's')
   scratch.git('checkout', '-q', '-b', 'other')
