@@ -58,9 +58,8 @@ const FIRST_ANSWER = 10_000
 export class DaemonClient extends WorktreeFunctions {
   /** What the daemon said of itself. */
   readonly daemon: Welcome
-  readonly #connection: MessageConnection
+  readonly #link: Link
   readonly #socket: Socket
-  readonly #token: string
   /** @internal */
   constructor(parts: {
     connection: MessageConnection
@@ -70,12 +69,12 @@ export class DaemonClient extends WorktreeFunctions {
     session: string | undefined
   }) {
     const { connection, socket, token, daemon, session } = parts
-    const call: Caller = (name, request, options) => ask(connection, name, { params: request, ...options })
+    const link = { connection, token }
+    const call: Caller = (name, request, options) => ask(link, name, { params: request, ...options })
     super(daemon.root, call, session)
     this.daemon = daemon
-    this.#connection = connection
+    this.#link = link
     this.#socket = socket
-    this.#token = token
   }
 
   /**
@@ -87,7 +86,7 @@ export class DaemonClient extends WorktreeFunctions {
   async subscribe(listener: (message: EventMessage) => void, options: SubscribeOptions = {}): Promise<Subscribed> {
     const { after, onGap } = optionsOf(options)
     const begin = (from: Position | undefined) =>
-      ask<Subscribed>(this.#connection, 'subscribe', {
+      ask<Subscribed>(this.#link, 'subscribe', {
         params: (from ? { after: { epoch: from.epoch, seq: from.seq } } : {}) satisfies SubscribeRequest,
       })
     const behind = (at: Position) => {
@@ -95,8 +94,8 @@ export class DaemonClient extends WorktreeFunctions {
       begin(at).then(gap, () => undefined) // a connection that ended is told by onClose
     }
     try {
-      this.#connection.onNotification('event', listener)
-      this.#connection.onNotification('behind', behind)
+      this.#link.connection.onNotification('event', listener)
+      this.#link.connection.onNotification('behind', behind)
     } catch (error) {
       throw refusal('subscribe', error)
     }
@@ -107,7 +106,7 @@ export class DaemonClient extends WorktreeFunctions {
 
   /** Ends the subscription; the connection stays. */
   async unsubscribe(): Promise<void> {
-    await ask(this.#connection, 'unsubscribe', { params: {} })
+    await ask(this.#link, 'unsubscribe', { params: {} })
   }
 
   /**
@@ -120,8 +119,8 @@ export class DaemonClient extends WorktreeFunctions {
     options: { cwd?: string; vars?: Record<string, string> } & CallOptions = {},
   ): Promise<CliAnswer> {
     const { cwd = this.root, vars = {}, signal } = optionsOf(options)
-    const params = { token: this.#token, argv, cwd, vars, terminal: false, columns: 80 }
-    return ask<CliAnswer>(this.#connection, 'cli', { params, signal })
+    const params = { token: this.#link.token, argv, cwd, vars, terminal: false, columns: 80 }
+    return ask<CliAnswer>(this.#link, 'cli', { params, signal })
   }
 
   /** Calls back when the connection ends, whoever ended it. */
@@ -131,7 +130,7 @@ export class DaemonClient extends WorktreeFunctions {
 
   /** Ends the connection; the daemon stays. */
   close(): void {
-    this.#connection.dispose()
+    this.#link.connection.dispose()
     this.#socket.destroy()
   }
 }
@@ -154,7 +153,7 @@ export async function connectDaemon(directory: string, options: ConnectOptions =
   const params = { token, protocol: PROTOCOL, client }
   const late = setTimeout(() => socket.destroy(), FIRST_ANSWER) // it hangs
   try {
-    const daemon = await ask<Welcome>(connection, 'hello', { params, signal })
+    const daemon = await ask<Welcome>({ connection, token }, 'hello', { params, signal })
     return new DaemonClient({ connection, socket, token, daemon, session })
   } catch (error) {
     socket.destroy()
@@ -211,20 +210,37 @@ const ended = (cause: unknown) =>
     cause,
   })
 
+interface Link {
+  connection: MessageConnection
+  token: string
+}
+
 async function ask<T>(
-  connection: MessageConnection,
+  { connection, token }: Link,
   method: string,
   { params, signal }: { params: object } & CallOptions,
 ): Promise<T> {
   refuseCancelled(signal)
   const source = new CancellationTokenSource()
-  const cancel = () => source.cancel()
+  let cancel = () => {}
+  let silence: NodeJS.Timeout | undefined
+  const answer = new Promise<T>((resolve, reject) => {
+    cancel = () => {
+      source.cancel()
+      // What has begun to write goes on to its end, however long; one that hangs does not even say how it is.
+      silence = setTimeout(() => reject(new Error('it does not answer')), FIRST_ANSWER)
+      const heard = () => clearTimeout(silence)
+      connection.sendRequest('state', { token }).then(heard, heard)
+    }
+    connection.sendRequest<T>(method, params, source.token).then(resolve, reject)
+  })
   signal?.addEventListener('abort', cancel)
   try {
-    return await connection.sendRequest<T>(method, params, source.token)
+    return await answer
   } catch (error) {
     throw refusal(method, error)
   } finally {
+    clearTimeout(silence)
     signal?.removeEventListener('abort', cancel)
     source.dispose()
   }

@@ -8,7 +8,8 @@ import type * as Shapes from '../results/shapes.ts'
 export interface CallOptions {
   /**
    * Cancels the call until it begins to write; then it goes on to its end, for half of it would be worse. A cancelled call
-   * is rejected with CkptError CANCELLED, and has changed nothing.
+   * is rejected with CkptError CANCELLED, and has changed nothing. One to a daemon that hangs is rejected with INTERNAL ten
+   * seconds after it was cancelled: what it was about may or may not be done.
    */
   signal?: AbortSignal | undefined
 }
@@ -38,10 +39,14 @@ function asker(call: Caller, session: string | undefined): Ask {
   }
 }
 
-/** What plain JavaScript gives may be anything; null is as good as none. @throws CkptError USAGE */
+/** @internal What plain JavaScript gives may be anything; null is as good as none. @throws CkptError USAGE */
 export function optionsOf<T extends object>(given: T): T {
-  if (given === null || (typeof given === 'object' && !Array.isArray(given))) return given ?? {}
-  throw new CkptError('USAGE', 'Options are given as one object. Nothing was changed.')
+  if (typeof given !== 'object' || Array.isArray(given))
+    throw new CkptError('USAGE', 'Options are given as one object. Nothing was changed.')
+  const { signal } = (given ?? {}) as CallOptions
+  if (signal !== undefined && typeof signal?.addEventListener !== 'function')
+    throw new CkptError('USAGE', 'A signal is an AbortSignal. Nothing was changed.')
+  return given ?? {}
 }
 
 const SESSIONLESS: readonly MethodName[] = [

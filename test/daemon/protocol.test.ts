@@ -72,12 +72,27 @@ test('what was asked before the end of a connection may or may not have been don
   await expect(asked).rejects.toMatchObject({ code: 'INTERNAL', message: expect.stringContaining('may or may not') })
 })
 
-test('nobody waits for ever to connect to a daemon that hangs', async () => {
+test('nobody waits for ever for a daemon that hangs: to connect to it, or once the call is cancelled', async () => {
   const scratch = stage('work')
   const { pid } = startDaemon(scratch)
+  const client = await clientOf(scratch)
   process.kill(pid, 'SIGSTOP')
-  expect(await codeOf(connectDaemon(scratch.root, { vars: scratch.vars }))).toBe('INTERNAL')
+  const asked = client.sessions.undo({ signal: AbortSignal.timeout(50) })
+  const unknown = { code: 'INTERNAL', message: expect.stringContaining('may or may not') }
+  await Promise.all([
+    expect(asked).rejects.toMatchObject(unknown),
+    expect(connectDaemon(scratch.root, { vars: scratch.vars })).rejects.toMatchObject({ code: 'INTERNAL' }),
+  ])
   process.kill(pid, 'SIGCONT')
+})
+
+test('what is no AbortSignal is refused', async () => {
+  const scratch = stage('work')
+  startDaemon(scratch)
+  const client = await clientOf(scratch)
+  for (const signal of [{}, null, 'now'] as unknown as AbortSignal[])
+    for (const call of [() => client.turns({ signal }), () => connectDaemon(scratch.root, { signal })])
+      expect(await codeOf(call())).toBe('USAGE')
 })
 
 test('handshake: the version is agreed on first; unknown methods and bad parameters are JSON-RPC errors', async () => {
