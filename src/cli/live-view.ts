@@ -13,7 +13,8 @@ import { outcomeText, rewindMenu } from '../library/rewind-menu.ts'
 import { COLUMNS } from '../library/screen.ts'
 import { listTurns } from '../ops/history.ts'
 import type { Colors } from './command.ts'
-import { listText, plural } from './present/text.ts'
+import { plural } from './present/text.ts'
+import { listText } from './present/turns.ts'
 import { runProgram } from './program.ts'
 
 /** Milliseconds between two redraws, and within which a second Escape counts. */

@@ -7,7 +7,9 @@ import { printable } from '../core/paths.ts'
 import type { ConflictMode } from '../core/plan.ts'
 import { hiddenTurns, messageIdOf, runningTurn } from '../core/timeline.ts'
 import { sessionRef, type WorktreeRefs } from '../git/history.ts'
+import { clearStaleBoundary, commitBoundary, hiddenBy } from './boundary.ts'
 import { markerAfter } from './boundary-marker.ts'
+import type { ChangeResult, Scanned } from './change.ts'
 import { type Context, headOf, refuseWhileBusy } from './context.ts'
 import { locked } from './locked.ts'
 import { carryOut, lostWarnings } from './operation.ts'
@@ -19,7 +21,6 @@ import { nothingRecorded } from './selection.ts'
 import { choosePending, chooseSession, loadTimeline, readRefs } from './sessions.ts'
 import { makeToken, planHash, staleToken } from './token.ts'
 import { ChangeReader } from './turn-changes.ts'
-import { type ChangeResult, clearStaleBoundary, commitBoundary, hiddenBy, type Scanned } from './undo.ts'
 
 export interface RedoOptions {
   session?: string

@@ -12,7 +12,9 @@ import { runningTurn } from '../core/timeline.ts'
 import { abandonedName, sessionRef, type WorktreeRefs } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
 import { transitionsBetween, viewOf } from '../snapshot/view.ts'
+import { boundaryPending } from './boundary.ts'
 import { markerAfter } from './boundary-marker.ts'
+import type { ChangeResult } from './change.ts'
 import { type Context, headOf, refuseWhileBusy } from './context.ts'
 import { locked } from './locked.ts'
 import { carryOut, lostWarnings } from './operation.ts'
@@ -22,7 +24,6 @@ import { refuseConflicts } from './refuse.ts'
 import { resolveId } from './resolve.ts'
 import { loadTimeline, readRefs } from './sessions.ts'
 import { makeToken, planHash, staleToken } from './token.ts'
-import { boundaryPending, type ChangeResult } from './undo.ts'
 
 export interface RestoreOptions {
   id: string

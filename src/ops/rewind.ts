@@ -1,10 +1,11 @@
 /** Rewind: from a turn that a person picked to what can be done about it, each as the plan of a dry run. */
 import { CkptError } from '../core/errors.ts'
 import type { SessionId, TurnNumber } from '../core/ids.ts'
+import type { ChangeResult } from './change.ts'
 import type { Context } from './context.ts'
 import type { RedoOptions } from './redo.ts'
 import { restore } from './restore.ts'
-import type { ChangeResult, UndoOptions } from './undo.ts'
+import type { UndoOptions } from './undo.ts'
 
 export type WayVerb = 'undo' | 'redo' | 'restore'
 

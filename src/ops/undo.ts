@@ -1,19 +1,18 @@
 /** Undo: what the last turns (or steps) did is taken back, guarded path by path, and stays hidden behind a boundary until the session goes on. */
-import type { BoundaryHead, BoundaryRecord, UndoneUnit } from '../core/boundary.ts'
-import { formatRecord, recordObjects } from '../core/boundary.ts'
-import { joinTransitions } from '../core/claims.ts'
+import type { BoundaryRecord, UndoneUnit } from '../core/boundary.ts'
 import { CkptError } from '../core/errors.ts'
-import { pendingHints, sessionOption } from '../core/hint-words.ts'
-import type { SessionId, TurnNumber } from '../core/ids.ts'
-import { isWithin, pathToText, printable, shortList } from '../core/paths.ts'
-import type { ConflictMode, PlanUnit, ToldAction } from '../core/plan.ts'
+import { sessionOption } from '../core/hint-words.ts'
+import type { TurnNumber } from '../core/ids.ts'
+import { pathToText, printable } from '../core/paths.ts'
+import type { ConflictMode } from '../core/plan.ts'
 import { messageIdOf, runningTurn, type Timeline } from '../core/timeline.ts'
-import type { Stat } from '../git/diff.ts'
 import { sessionRef, type WorktreeRefs } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
 import { addPrompt, promptReader } from '../git/side-refs.ts'
 import { headWarnings, refuseOtherBranch } from './along-with-head.ts'
+import { boundaryPending, clearStaleBoundary, commitBoundary, hiddenBy } from './boundary.ts'
 import { markerAfter } from './boundary-marker.ts'
+import type { ChangeResult, Scanned } from './change.ts'
 import { type Context, headOf, refuseWhileBusy, uncancelled } from './context.ts'
 import { locked } from './locked.ts'
 import { carryOut, lostWarnings } from './operation.ts'
@@ -24,7 +23,8 @@ import { closeInterrupted } from './scene.ts'
 import { nothingRecorded, type Selection, type SelectionOptions, select, targetCheckpoint } from './selection.ts'
 import { chooseSession, loadTimeline, readRefs } from './sessions.ts'
 import { makeToken, planHash, staleToken } from './token.ts'
-import { ChangeReader, type TurnChanges } from './turn-changes.ts'
+import { ChangeReader } from './turn-changes.ts'
+import { unitsOf } from './undo-units.ts'
 
 export interface UndoOptions extends SelectionOptions {
   session?: string
@@ -34,25 +34,6 @@ export interface UndoOptions extends SelectionOptions {
   dryRun?: boolean
   /** Worktree paths (bytes); none: all. */
   paths?: readonly string[]
-}
-
-export interface ChangeResult {
-  session: SessionId
-  dryRun: boolean
-  turns: TurnNumber[]
-  boundary: { record: BoundaryHead; hidden: TurnNumber[] } | null
-  restoredPrompt: string | null
-  files: ToldAction[]
-  /** From a backend that counts lines and files itself. */
-  summary?: Stat
-  safety: string | null
-  token?: string
-  ms: number
-  syncMs: number
-  warnings: string[]
-  /** Claude and others: what to rewind in the conversation. */
-  messageId: string | null
-  agent?: string | null
 }
 
 /** @throws CkptError NOTHING_TO_UNDO, CONFLICT, TURN_RUNNING, BOUNDARY_PENDING, GIT_BUSY, LOCKED, DAMAGED */
@@ -67,13 +48,6 @@ export async function undo(
       undoScanned(context, options, { arrived, reading, scanning, ...(expected === undefined ? {} : { expected }) }),
     )
   })
-}
-
-export interface Scanned {
-  arrived: number
-  expected?: string
-  reading: Promise<WorktreeRefs>
-  scanning: Promise<Snapshot>
 }
 
 async function undoScanned(
@@ -203,56 +177,6 @@ async function undoScanned(
   return result({ restoredPrompt, safety: safety.id, syncMs, ms: env.monotonic() - arrived })
 }
 
-/** Writes a boundary's record and the checkpoint that carries it. */
-export function commitBoundary(
-  { store }: Context,
-  {
-    record,
-    hidden,
-    recorder,
-    commitResult,
-  }: {
-    record: BoundaryRecord
-    hidden: TurnNumber[]
-    recorder: Recorder
-    commitResult: (meta?: Partial<Parameters<Recorder['commit']>[2]>) => ReturnType<Recorder['commit']>
-  },
-) {
-  const oid = store.objects.write('blob', formatRecord(record))
-  recorder.keep([oid, ...recordObjects(record)])
-  return commitResult({
-    record: oid,
-    turn: record.turn,
-    ...(record.step === null ? {} : { step: record.step }),
-    hidden: hidden.join(','),
-  })
-}
-
-export function boundaryPending(timeline: Timeline): CkptError {
-  const { turn, step } = timeline.boundary!
-  return new CkptError(
-    'BOUNDARY_PENDING',
-    `Session ${printable(timeline.session)} has undone turns pending (from turn ${step === null ? turn : `${turn}.${step}`}). Nothing was changed.`,
-    { hints: pendingHints(timeline.session) },
-  )
-}
-
-/** A boundary whose turn is no longer there means nothing. */
-export async function clearStaleBoundary(context: Context, refs: WorktreeRefs, timeline: Timeline): Promise<boolean> {
-  const { boundary, boundaryCheckpoint } = timeline
-  if (!boundary || !boundaryCheckpoint || timeline.turns.some((turn) => turn.number === boundary.turn)) return false
-  const { store, env } = context
-  await store.moveRefs([
-    { ref: sessionRef(store, timeline.session, 'boundary'), from: boundaryCheckpoint.id, to: null },
-  ])
-  const { writeMarker } = await import('./journal.ts')
-  writeMarker(env, store, markerAfter(refs, timeline.session, null))
-  context.warnings.push(
-    `The revert boundary pointed at turn ${boundary.turn}, which is no longer there: it was cleared.`,
-  )
-  return true
-}
-
 /** The end of a turn that still runs, which is moved to with what undo does itself. */
 interface Closing {
   turn: TurnNumber
@@ -302,69 +226,6 @@ async function closeRunning(
   }
 }
 
-async function unitsOf(
-  reader: ChangeReader,
-  { turns, cut }: Selection,
-  options: UndoOptions,
-): Promise<{ units: PlanUnit[]; warnings: string[] }> {
-  const warnings: string[] = []
-  const units: PlanUnit[] = []
-  let touched = false
-  const scoped = <T extends { path: string }>(changes: readonly T[]): readonly T[] =>
-    options.paths?.length
-      ? changes.filter(({ path }) =>
-          options.paths!.some((scope) => isWithin(path.endsWith('/') ? path.slice(0, -1) : path, scope)),
-        )
-      : changes
-  const inScope = ({ parts, uncovered }: TurnChanges) => scoped(parts).length > 0 || scoped(uncovered).length > 0
-  const tell = (changes: TurnChanges) => {
-    const { number } = changes.turn
-    const { inferred, late } = changes.turn.after ?? {}
-    if (inferred && late) warnings.push(`The end of turn ${number} was recorded late: it is the state of that moment.`)
-    else if (inferred) warnings.push(`The end of turn ${number} was not reported: it is the state when it was closed.`)
-    const left = scoped(changes.unclaimed)
-    if (left.length > 0 && !options.unclaimed) {
-      warnings.push(
-        `Left as they are, changed during turn ${number} outside its steps: ${shortList(left.map((c) => c.path))} (--unclaimed takes them too).`,
-      )
-    }
-    // What it was before is known where only its new content could not be taken.
-    const known = new Set<string>(changes.parts.flatMap(({ path, from }) => (from.kind === 'unknown' ? [] : [path])))
-    const lost = changes.uncovered.filter(({ path }) => !known.has(path))
-    if (lost.length > 0) {
-      const named = shortList(lost.map((one) => one.path))
-      warnings.push(`Turn ${number} also changed what checkpoints do not cover, and that cannot be undone: ${named}.`)
-    }
-  }
-  for (const turn of turns) {
-    const changes = await reader.changesOf(turn)
-    tell(changes)
-    touched ||= inScope(changes)
-    const { hiddenFromStep } = turn
-    // Joined only now: what is hidden or not asked for is no part of what is taken back.
-    const wanted = changes.parts.filter(({ step, unclaimed }) =>
-      unclaimed ? options.unclaimed : hiddenFromStep === null || (step !== null && step < hiddenFromStep),
-    )
-    units.push({ turn: turn.number, step: null, changes: scoped(joinTransitions(wanted)) })
-  }
-  if (cut) {
-    const changes = await reader.changesOf(cut.turn)
-    const hiddenFrom = cut.turn.hiddenFromStep ?? Number.POSITIVE_INFINITY
-    const own = changes.parts.filter(({ step }) => step !== null && step >= cut.step && step < hiddenFrom)
-    units.push({ turn: cut.turn.number, step: cut.step, changes: scoped(joinTransitions(own)) })
-    touched ||= inScope(changes)
-  }
-  if (options.paths?.length && !touched) {
-    const numbers = units.map(({ turn }) => turn)
-    const what = numbers.length === 1 ? `Turn ${numbers[0]} changed` : `Turns ${numbers.join(', ')} changed`
-    throw new CkptError('NOTHING_TO_UNDO', `${what} none of these paths. Nothing was changed.`, {
-      paths: options.paths,
-      hints: [`ckpt show ${numbers[0]}   (what it changed)`, 'ckpt undo --only ID -- PATH   (of another turn)'],
-    })
-  }
-  return { units, warnings }
-}
-
 /** The boundary's record after this undo. */
 function nextRecord(timeline: Timeline, { turns, cut }: Selection, units: readonly UndoneUnit[]): BoundaryRecord {
   const first = cut?.turn ?? turns.at(-1)!
@@ -376,10 +237,4 @@ function nextRecord(timeline: Timeline, { turns, cut }: Selection, units: readon
     units: [...(timeline.boundary?.units ?? []), ...units],
     baseline: timeline.boundary?.baseline ?? first.before.id,
   }
-}
-
-export function hiddenBy(timeline: Timeline, record: Pick<BoundaryRecord, 'turn' | 'step'>): TurnNumber[] {
-  return timeline.turns
-    .map((turn) => turn.number)
-    .filter((number) => number > record.turn || (number === record.turn && record.step === null))
 }

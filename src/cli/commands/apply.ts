@@ -2,7 +2,7 @@ import { closeContext, openContext } from '../../ops/context.ts'
 import { readToken, sessionOf } from '../../ops/token.ts'
 import { changeJson } from '../../results/json.ts'
 import type { Command } from '../command.ts'
-import { changeText } from '../present/text.ts'
+import { changeText } from '../present/changes.ts'
 
 const command: Command = async ({ env, args, cwd, colors, arrived, backends }) => {
   const token = readToken(String(args.token))

@@ -7,7 +7,7 @@ import { diffJson } from '../../results/json.ts'
 import { ITS_HELP } from '../again.ts'
 import { exclusive, flag, target, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { diffFilesText, patchText } from '../present/text.ts'
+import { diffFilesText, patchText } from '../present/changes.ts'
 
 const command: Command = async ({ env, args, cwd, colors, backends }) => {
   exclusive(args, ['stat', 'name-only', 'word'])

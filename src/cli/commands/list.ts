@@ -6,7 +6,8 @@ import { sessionJson, timelineBoundary, turnJson } from '../../results/json.ts'
 import { sameAs } from '../again.ts'
 import { count, flag, text } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { listText, NO_TURNS, sessionsText, table, turnRow } from '../present/text.ts'
+import { table } from '../present/text.ts'
+import { listText, NO_TURNS, sessionsText, turnRow } from '../present/turns.ts'
 
 const command: Command = async ({ env, args, cwd, colors }) => {
   const limit = count(args, 'limit')

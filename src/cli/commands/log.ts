@@ -6,7 +6,8 @@ import { openForReading } from '../../ops/reading.ts'
 import { timelineBoundary, turnJson } from '../../results/json.ts'
 import { flag, text } from '../arguments.ts'
 import type { Colors, Command } from '../command.ts'
-import { NO_TURNS, table, turnRow } from '../present/text.ts'
+import { table } from '../present/text.ts'
+import { NO_TURNS, turnRow } from '../present/turns.ts'
 
 function draw({ timeline, nodes }: SessionLog, { c, now, graph }: { c: Colors; now: number; graph: boolean }): string {
   const lines = table(nodes.map(({ view }) => turnRow(view, { c, now }))).split('\n')

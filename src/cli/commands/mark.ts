@@ -7,7 +7,7 @@ import { mark } from '../../ops/mark.ts'
 import { markJson } from '../../results/json.ts'
 import { oneOf, text, worktreePaths } from '../arguments.ts'
 import type { Arguments, Command } from '../command.ts'
-import { markText } from '../present/text.ts'
+import { markText } from '../present/turns.ts'
 
 const allowed = {
   prompt: ['kind', 'parent', 'agent', 'text'],

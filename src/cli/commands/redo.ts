@@ -2,7 +2,7 @@ import { closeContext, openContext } from '../../ops/context.ts'
 import { changeJson } from '../../results/json.ts'
 import { conflictMode, count, exclusive, flag, text } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { changeText } from '../present/text.ts'
+import { changeText } from '../present/changes.ts'
 
 const command: Command = async ({ env, args, cwd, colors, arrived, backends }) => {
   exclusive(args, ['turns', 'all'])

@@ -3,7 +3,7 @@ import { restore } from '../../ops/restore.ts'
 import { changeJson } from '../../results/json.ts'
 import { flag, target, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { changeText } from '../present/text.ts'
+import { changeText } from '../present/changes.ts'
 
 const command: Command = async ({ env, args, cwd, colors, arrived }) => {
   const [id, session] = [target(args, 'id')!, text(args, 'session')]

@@ -6,7 +6,7 @@ import { openForReading } from '../../ops/reading.ts'
 import { checkpointJson, showJson } from '../../results/json.ts'
 import { target, text } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { originText, showText } from '../present/text.ts'
+import { originText, showText } from '../present/turns.ts'
 
 const command: Command = async ({ env, args, cwd, colors }) => {
   const context = await openForReading(env, cwd).catch((error: unknown) => {

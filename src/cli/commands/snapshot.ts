@@ -3,7 +3,7 @@ import { snapshotNow } from '../../ops/snapshot-now.ts'
 import { markJson } from '../../results/json.ts'
 import { text } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { markText } from '../present/text.ts'
+import { markText } from '../present/turns.ts'
 
 const command: Command = async ({ env, args, cwd, arrived }) => {
   const context = await openContext(env, cwd, { create: true })

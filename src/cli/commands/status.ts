@@ -6,7 +6,7 @@ import { status } from '../../ops/status.ts'
 import { sessionJson, timelineBoundary } from '../../results/json.ts'
 import { sameAs } from '../again.ts'
 import type { Command } from '../command.ts'
-import { statusText } from '../present/text.ts'
+import { statusText } from '../present/status.ts'
 
 function daemonText({ running, pid, state }: DaemonStatus): string {
   if (!running) return 'not running'

@@ -1,10 +1,11 @@
 import { findAgent } from '../../agents/registry.ts'
+import type { ChangeResult } from '../../ops/change.ts'
 import { closeContext, openContext } from '../../ops/context.ts'
-import type { ChangeResult, UndoOptions } from '../../ops/undo.ts'
+import type { UndoOptions } from '../../ops/undo.ts'
 import { changeJson } from '../../results/json.ts'
 import { conflictMode, count, exclusive, flag, target, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { changeText } from '../present/text.ts'
+import { changeText } from '../present/changes.ts'
 
 /** The files are back, the agent's conversation is not. */
 async function conversation({ agent: name, session, messageId, dryRun, boundary }: ChangeResult): Promise<string[]> {

@@ -1,0 +1,101 @@
+/** Plans, what was done of them, and diffs, as text. Pure; text from elsewhere is printed without control characters. */
+import { printable, shown } from '../../core/paths.ts'
+import type { ToldAction } from '../../core/plan.ts'
+import type { FileDiff } from '../../git/diff.ts'
+import type { ChangeResult } from '../../ops/change.ts'
+import type { DiffResult } from '../../ops/diff.ts'
+import { ofPlace, type Said, sameAs } from '../again.ts'
+import type { Colors } from '../command.ts'
+import { plural, short, table } from './text.ts'
+
+export function filesText(files: readonly ToldAction[], c: Colors, limit = 20): string[] {
+  const paint = (action: ToldAction['action']) =>
+    action === 'skip'
+      ? c.yellow(action)
+      : action === 'conflict' || action === 'delete'
+        ? c.red(action)
+        : c.green(action)
+  const rows = files
+    .slice(0, limit)
+    .map((file) => [`  ${paint(file.action)}`, shown(file.path), file.reason ? c.dim(printable(file.reason)) : ''])
+  const lines = rows.length > 0 ? table(rows).split('\n') : []
+  if (files.length > limit) lines.push(`  … and ${files.length - limit} more (--json lists all)`)
+  return lines
+}
+
+/** `said`: what lines to run say again. */
+export function changeText(
+  verb: 'undo' | 'redo' | 'restore' | 'switch',
+  result: ChangeResult,
+  c: Colors,
+  said: Said = {},
+): string {
+  const { turns, files, dryRun, boundary, safety } = result
+  const same = sameAs(said)
+  const done = files.filter((file) => file.action !== 'skip' && file.action !== 'conflict')
+  const what =
+    turns.length === 0
+      ? 'the checkpoint'
+      : turns.length === 1
+        ? `turn ${turns[0]}`
+        : `turns ${turns[0]} to ${turns.at(-1)}`
+  if (verb === 'undo' && !dryRun && !boundary && !safety)
+    return [`Nothing of ${what} is left to take back: nothing was recorded.`, ...filesText(files, c)].join('\n')
+  const past = { undo: 'Undid', redo: 'Redid', restore: 'Restored from', switch: 'Switched to' }[verb]
+  const count = files.length === 0 ? 'no files differ' : plural(done.length, 'file')
+  const lines = [dryRun ? `Would ${verb} ${what}: ${count}. Nothing was changed.` : `${past} ${what}: ${count}.`]
+  lines.push(...filesText(files, c))
+  const conflicts = files.filter((file) => file.action === 'conflict').length
+  if (dryRun && conflicts > 0) lines.push(c.red(`It would be refused: ${plural(conflicts, 'conflict')}.`))
+  if (!dryRun && verb === 'undo') {
+    lines.push(
+      boundary
+        ? `Back again: ckpt redo${same}   Keep it this way: ckpt accept${same}`
+        : `Recorded as a turn of its own. Take it back: ckpt undo${same}`,
+    )
+  }
+  if (!dryRun && verb === 'redo')
+    lines.push(
+      boundary
+        ? `Still undone: from turn ${boundary.record.turn}. More: ckpt redo${same}`
+        : 'Nothing is undone any more.',
+    )
+  if (!dryRun && safety)
+    lines.push(c.dim(`As it was before: ckpt restore ${short(safety)} --exact${ofPlace(said.cwd)}`))
+  if (dryRun && result.token && conflicts === 0)
+    lines.push(c.dim(`Do exactly this: ckpt apply TOKEN${ofPlace(said.cwd)}   The token:`), result.token)
+  return lines.join('\n')
+}
+
+function fileDiffRow(file: FileDiff, c: Colors): string[] {
+  const name = file.oldPath === undefined ? shown(file.path) : `${shown(file.oldPath)} → ${shown(file.path)}`
+  const count = file.binary
+    ? c.dim('binary')
+    : file.insertions + file.deletions === 0
+      ? ''
+      : `${c.green(`+${file.insertions}`)} ${c.red(`-${file.deletions}`)}`
+  return [`  ${file.status}`, name, count]
+}
+
+export function diffFilesText(files: readonly FileDiff[], c: Colors): string {
+  return files.length === 0 ? 'No differences.' : table(files.map((file) => fileDiffRow(file, c)))
+}
+
+export function patchText(result: DiffResult, c: Colors): string {
+  if (result.files.length === 0) return 'No differences.'
+  const lines = result.patch.split('\n').map((line) => {
+    const safe = line
+      .split('\t')
+      .map((part) => printable(part))
+      .join('\t')
+    if (line.startsWith('index ')) return c.bold(safe.replace(/[0-9a-f]{11,}/g, short))
+    if (/^(diff|---|\+\+\+|old mode|new mode|similarity|rename|new file|deleted file|Binary)/.test(line))
+      return c.bold(safe)
+    if (line.startsWith('@@')) return c.cyan(safe)
+    if (line.startsWith('+')) return c.green(safe)
+    return line.startsWith('-') ? c.red(safe) : safe
+  })
+  const modes = result.files.filter((file) => file.status === 'mode' || file.path.endsWith('/'))
+  const extra = modes.length > 0 ? [table(modes.map((file) => fileDiffRow(file, c)))] : []
+  return [lines.join('\n').trimEnd(), ...extra].filter((text) => text !== '').join('\n')
+}

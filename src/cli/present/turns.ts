@@ -1,0 +1,148 @@
+/** Turns, sessions and checkpoints as short, aligned text. Pure; text from elsewhere is printed without control characters. */
+import { FIRST_TURN } from '../../core/errors.ts'
+import type { MarkResult } from '../../core/marker.ts'
+import { printable, shown } from '../../core/paths.ts'
+import type { ListResult, SessionView, ShowResult, TurnView } from '../../ops/history.ts'
+import type { CommitOrigin } from '../../ops/origins.ts'
+import type { Colors } from '../command.ts'
+import { diffFilesText } from './changes.ts'
+import { plural, short, statText, table, when, widthOf } from './text.ts'
+
+function mark(view: TurnView, c: Colors): string {
+  const { turn } = view
+  if (turn.abandoned) return c.dim('abandoned')
+  if (turn.hidden) return c.yellow('undone')
+  if (turn.hiddenFromStep !== null) return c.yellow(`undone from ${turn.number}.${turn.hiddenFromStep}`)
+  if (turn.status === 'completed') return ''
+  return turn.status === 'running' ? c.cyan('running') : c.red(turn.status)
+}
+
+/** Where the description stands in a turn's row. */
+const DESCRIPTION = 3
+
+/** Number, time, counts, description, and what is special about it. */
+export function turnRow(view: TurnView, { c, now }: { c: Colors; now: number }): string[] {
+  const { turn, stat, description } = view
+  return [
+    c.bold(String(turn.number).padStart(3)),
+    c.dim(when(turn.before.time, now)),
+    statText(stat, c),
+    printable(description),
+    mark(view, c),
+  ]
+}
+
+export const NO_TURNS = ['No turns yet. What makes some:', ...FIRST_TURN.map((line) => `  ${line}`)].join('\n')
+
+/** Rows whose description is cut so that none is wider than the terminal. */
+export function fitted(rows: readonly string[][], columns: number | undefined): string[][] {
+  if (!columns) return [...rows]
+  const widths = (rows[0] ?? []).map((_, i) =>
+    i === DESCRIPTION ? 0 : Math.max(...rows.map((row) => widthOf(row[i]!))),
+  )
+  const others = widths.reduce((sum, width) => sum + width, 0) + 2 * (widths.length - 1)
+  const room = Math.max(20, columns - others)
+  return rows.map((row) => {
+    const text = [...row[DESCRIPTION]!]
+    return text.length <= room ? row : row.with(DESCRIPTION, `${text.slice(0, room - 1).join('')}…`)
+  })
+}
+
+export function listText(
+  result: ListResult,
+  { c, now, columns, same = '' }: { c: Colors; now: number; columns?: number | undefined; same?: string },
+): string {
+  const { timeline, turns } = result
+  if (!timeline) return NO_TURNS
+  const head = `Session ${c.bold(printable(timeline.session))}${timeline.agent ? ` (${printable(timeline.agent)})` : ''}`
+  if (turns.length === 0)
+    return `${head}: no turns to show.${timeline.boundary ? ` See the undone ones: ckpt list --hidden${same}` : ''}`
+  const rows = turns.map((view) => turnRow(view, { c, now }))
+  const lines = [head, table(fitted(rows, columns))]
+  if (timeline.boundary) {
+    const { turn, step } = timeline.boundary
+    lines.push(
+      `Undone from turn ${step === null ? turn : `${turn}.${step}`} on. Bring it back: ckpt redo --all${same}   Keep it: ckpt accept${same}`,
+    )
+  }
+  return lines.join('\n')
+}
+
+export function sessionsText(sessions: readonly SessionView[], c: Colors): string {
+  if (sessions.length === 0) return 'No sessions yet.'
+  return table(
+    sessions.map(({ timeline, state }) => [
+      c.bold(printable(timeline.session)),
+      printable(timeline.agent ?? ''),
+      plural(timeline.turns.filter((turn) => !turn.hidden).length, 'turn'),
+      state === 'running' ? c.cyan(state) : state,
+      timeline.boundary ? c.yellow(`undone from turn ${timeline.boundary.turn}`) : '',
+    ]),
+  )
+}
+
+export function markText(event: string, result: MarkResult): string {
+  const { checkpoint, turn, abandoned } = result
+  if (!checkpoint) return 'Nothing was recorded.'
+  const what =
+    checkpoint.kind === 'manual'
+      ? 'Snapshot'
+      : checkpoint.late
+        ? `Late ${event} after turn ${turn}`
+        : checkpoint.kind === 'before'
+          ? `Turn ${turn} starts`
+          : checkpoint.kind === 'after'
+            ? `Turn ${turn} ends`
+            : `Step ${turn}.${checkpoint.step}${checkpoint.start ? ' starts' : ''}`
+  const gone = abandoned.length > 0 ? ` Abandoned now: turn ${abandoned.join(', ')}.` : ''
+  return `${what}: checkpoint ${short(checkpoint.id)}.${gone}`
+}
+
+export function showText(result: ShowResult, { c, now }: { c: Colors; now: number }): string {
+  const lines: string[] = []
+  if (result.turn) {
+    const { turn, description, stat } = result.turn
+    lines.push(
+      `${c.bold(`Turn ${turn.number}`)} of session ${printable(turn.session)}  ${mark(result.turn, c)}`.trimEnd(),
+    )
+    lines.push(
+      `  ${when(turn.before.time, now)}${turn.after ? ` to ${when(turn.after.time, now)}` : ''}, ${statText(stat, c)}`,
+    )
+    for (const line of (result.turn.text ?? description).split('\n')) lines.push(`  > ${printable(line)}`)
+    for (const step of turn.steps) {
+      const paths = result.turn.stepPaths.get(step.number) ?? []
+      lines.push(
+        `  ${turn.number}.${step.number}  ${printable(step.end?.tool ?? step.start?.tool ?? 'step')}  ${paths.map(shown).join(', ')}`.trimEnd(),
+      )
+    }
+    if (result.turn.unclaimed.length > 0)
+      lines.push(`  Changed outside its steps: ${result.turn.unclaimed.map(shown).join(', ')}`)
+  } else if (result.checkpoint) {
+    const { id, kind, session, turn, time, tree } = result.checkpoint
+    lines.push(
+      `${c.bold(`Checkpoint ${short(id)}`)} (${kind}${turn === undefined ? '' : `, turn ${turn}`}) of session ${printable(session)}`,
+    )
+    lines.push(`  ${when(time, now)}, tree ${short(tree)}`)
+    if (result.prompt) lines.push(`  > ${printable(result.prompt)}`)
+  }
+  lines.push(diffFilesText(result.files, c))
+  const left = result.uncovered
+  if (left.length > 0)
+    lines.push(`Not covered, and changed: ${left.map((entry) => `${shown(entry.path)} (${entry.reason})`).join(', ')}`)
+  return lines.join('\n')
+}
+
+/** What a commit came from. */
+export function originText({ commit, pending, checkpoints }: CommitOrigin, c: Colors): string {
+  const rows = checkpoints.map(({ id, session, turn, time }) => [
+    `  ${short(id)}`,
+    turn === undefined ? '' : `turn ${turn}`,
+    `of session ${printable(session)}`,
+    time.slice(0, 16).replace('T', ' '),
+  ])
+  return [
+    `${c.bold(`Commit ${short(commit)}`)} came from ${checkpoints.length === 0 ? 'checkpoints that are gone' : plural(checkpoints.length, 'checkpoint')}:`,
+    ...(rows.length === 0 ? [] : [table(rows)]),
+    ...(pending ? [c.red('It was made while a revert boundary was pending.')] : []),
+  ].join('\n')
+}
