@@ -107,9 +107,9 @@ export class Store {
   async refs(...prefixes: string[]): Promise<RefTip[]> {
     const memory = this.#memory
     if (!memory) return listRefs(this.#env, this.gitDir, this.vars, prefixes)
-    const generation = this.#generation()
+    const generation = this.generation
     if (memory.generation !== generation || generation === '') {
-      this.#forget()
+      this.forget()
       const tips = await listRefs(this.#env, this.gitDir, this.vars, ['refs/'])
       memory.tips = new Map(tips.map((tip) => [tip.ref, tip]))
       memory.generation = generation
@@ -144,12 +144,12 @@ export class Store {
   }
 
   /** Changes with every move of a ref, whoever makes it. */
-  #generation(): string {
+  get generation(): string {
     return readIfThere(this.#env, `${this.place.directory}/generation`)?.toString('latin1') ?? ''
   }
 
   /** Somebody else was here, and may have pruned: what was known to be stored may be gone. */
-  #forget(): void {
+  forget(): void {
     this.objects.forget()
     this.trees.forget()
     this.checkpoints.clear()
@@ -163,7 +163,7 @@ export class Store {
 
   #bump(): string {
     const generation = this.#env.random(8)
-    const inStep = this.#memory?.generation === this.#generation()
+    const inStep = this.#memory?.generation === this.generation
     const { files } = this.#env
     // In place, for it is always as long: ext4 takes hundreds of times as long to cut a file off and write it again.
     const fd = files.openSync(`${this.place.directory}/generation`, constants.O_WRONLY | constants.O_CREAT, 0o600)

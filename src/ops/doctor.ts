@@ -10,12 +10,13 @@ import { checkObjects } from './doctor-objects.ts'
 import { alone, checkHistory, checkMarkers, checkPacks, checkRefs, markPending } from './doctor-timeline.ts'
 import { FIX, type Finding } from './finding.ts'
 import { journalExists, readJournal, setJournalAside } from './journal.ts'
-import { holderState, lockedBy, readHolder, whileAtWork } from './lock.ts'
+import { holderState, lockedBy, readHolder } from './lock.ts'
 import { locked } from './locked.ts'
 import { besideOf, newestCheckpoint } from './record.ts'
 import { recoverRemoved, requireContents } from './recover.ts'
 import { rescueSafety } from './rescue.ts'
 import { readRefs } from './sessions.ts'
+import { steadily, untilQuiet } from './steadily.ts'
 import { unfinishedOperations } from './unfinished.ts'
 
 export interface DoctorOptions {
@@ -33,20 +34,24 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
     return findings
   }
   findings.push(checkLock(context, options.breakLock))
-  // What is half done looks like what was cut short, or moved by somebody else.
-  await whileAtWork(context.env, `${context.store.worktreeDir}/lock`)
-  const packs = await checkPacks(context, options.fix)
+  await untilQuiet(context)
+  // Who mends looks again under the lock.
+  const seen = (look: () => Promise<Finding>) => (options.fix ? look() : steadily(context, look, ({ ok }) => ok))
+  const packs = await seen(() => checkPacks(context, options.fix))
   // What a damaged pack held may be what a ref names: nothing is decided on what is left.
-  const refs = await checkRefs(context, options.fix && packs.ok)
+  const refs = await seen(() => checkRefs(context, options.fix && packs.ok))
   if (packs.mend && refs.mend) refs.mend = packs.mend
   findings.push(packs, refs, ...(await checkJournals(context, options.fix && packs.ok)))
   let contents: Finding | null = null
   if (packs.ok && refs.ok) {
-    findings.push(await checkMarkers(context, options.fix), await checkHistory(context, options.fix))
-    contents = await checkObjects(context, options.fix)
+    findings.push(
+      await seen(() => checkMarkers(context, options.fix)),
+      await seen(() => checkHistory(context, options.fix)),
+    )
+    contents = await seen(() => checkObjects(context, options.fix))
     findings.push(contents)
   }
-  const newest = await checkNewest(context)
+  const newest = await seen(() => checkNewest(context))
   if (newest.mend && contents?.mend) newest.mend = contents.mend
   findings.push(checkFileSystem(context), newest, ...(await checkImportant(context)))
   const { durable } = context.store

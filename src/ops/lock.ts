@@ -132,14 +132,17 @@ export function isHeld(env: Env, path: string): boolean {
 /** Milliseconds: somebody who is at work in this worktree is given so long to end. */
 const PATIENCE = 5000
 
-/** For who only looks: until the lock is free, or held by somebody who is not at work, or the time is over. */
-export async function whileAtWork(env: Env, path: string): Promise<void> {
+/** Whether a lock is held by somebody who is there. */
+export function isAtWork(env: Env, path: string): boolean {
+  const holder = readHolder(env, path)
+  return holder !== null && holder !== 'unreadable' && holderState(env, holder) === 'alive'
+}
+
+/** For who only looks: until each lock is free, or held by somebody who is not at work, or the time is over. */
+export async function whileAtWork(env: Env, paths: readonly string[]): Promise<void> {
   const end = env.monotonic() + PATIENCE
-  const busy = () => {
-    const holder = readHolder(env, path)
-    return holder !== null && holder !== 'unreadable' && holderState(env, holder) === 'alive'
-  }
-  while (busy() && env.monotonic() < end) await new Promise((resolve) => setTimeout(resolve, 50))
+  for (const path of paths)
+    while (isAtWork(env, path) && env.monotonic() < end) await new Promise((resolve) => setTimeout(resolve, 50))
 }
 
 /** Takes the lock if it is free or its holder provably dead. Returns how to give it back, or null. */

@@ -4,8 +4,8 @@ import { printable } from '../core/paths.ts'
 import { readIfThere } from '../git/store.ts'
 import type { Context } from './context.ts'
 import { readJournal } from './journal.ts'
-import { whileAtWork } from './lock.ts'
 import { readReplaced } from './replaced.ts'
+import { steadily, untilQuiet } from './steadily.ts'
 import { unfinishedOperations } from './unfinished.ts'
 import type { CommitCoverage } from './verify-commits.ts'
 import { verifyDurable, verifyLoose, verifyObjects, verifyPacks } from './verify-objects.ts'
@@ -50,27 +50,37 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   const problems: string[] = []
   const check = async (name: string, work: () => Promise<string>) => {
     await env.progress(`verifying: ${name}`)
-    try {
-      checks.push({ name, ok: true, detail: await work() })
-    } catch (error) {
-      const detail = message(error)
-      checks.push({ name, ok: false, detail })
-      problems.push(`${name}: ${detail}`)
-    }
+    const look = () =>
+      work().then(
+        (detail) => ({ name, ok: true, detail }),
+        (error: unknown) => ({ name, ok: false, detail: message(error) }),
+      )
+    const found = context.exists ? await steadily(context, look, ({ ok }) => ok) : await look()
+    checks.push(found)
+    if (!found.ok) problems.push(`${name}: ${found.detail}`)
   }
-  const found: TimelineResult = { checkpoints: new Map(), pending: [] }
+  let found: TimelineResult = { checkpoints: new Map(), pending: [] }
   if (context.exists) {
-    await whileAtWork(env, `${context.store.worktreeDir}/lock`)
+    await untilQuiet(context)
     await check('unfinished', async () => verifyUnfinished(context))
     await check('objects', async () => `${await verifyObjects(context)} objects read and hashed`)
     await check('loose', async () => `${verifyLoose(context)} loose objects whole`)
     await check('packs', async () => `${verifyPacks(context)} packs whole`)
+    const readChains = () => {
+      found = { checkpoints: new Map(), pending: [] }
+      return verifyChains(context, found)
+    }
     await check('timeline', async () => {
-      await verifyChains(context, found)
+      await readChains()
       verifyReplaced(context)
       return `${found.checkpoints.size} checkpoints, every chain whole`
     })
-    await check('boundary', () => verifyBoundaries(context, found.checkpoints))
+    let isAgain = false
+    await check('boundary', async () => {
+      if (isAgain) await readChains().catch(() => undefined) // there may be more of them
+      isAgain = true
+      return verifyBoundaries(context, found.checkpoints)
+    })
     await check('refs', () => verifyTips(context))
     await check('durable', () => verifyDurable(context))
   } else checks.push({ name: 'store', ok: true, detail: 'nothing was recorded here yet' })

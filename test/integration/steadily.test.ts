@@ -1,0 +1,66 @@
+// Who looks at a store while others are at work in it, in another worktree too, takes nothing for damage that is only half done.
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { closeContext, openContext } from '../../src/ops/context.ts'
+import { doctor } from '../../src/ops/doctor.ts'
+import { withLock } from '../../src/ops/lock.ts'
+import { verify } from '../../src/ops/verify.ts'
+import { envOf } from '../support/in-process.ts'
+import { Scratch } from '../support/scratch.ts'
+import { inStore } from '../support/store-surgery.ts'
+
+/** Two worktrees with a turn in each; the second one's directory in the store. */
+async function two() {
+  const scratch = new Scratch().init()
+  scratch.turn('here', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.git('worktree', 'add', '-q', '../other')
+  const there = ['--cwd', `${scratch.base}/other`, '--session', 't']
+  scratch.ckpt('mark', 'prompt', ...there)
+  scratch.write({ '../other/a.txt': 'three\n' })
+  scratch.ckpt('mark', 'stop', ...there)
+  const store = scratch.at('.git/ckpt/worktrees')
+  const directory = `${store}/${fs.readdirSync(store).find((name) => name.startsWith('other-'))}`
+  return { scratch, directory, context: await openContext(envOf(scratch), scratch.root, { reading: true }) }
+}
+
+/** Somebody is at work for a moment, and takes back what it did. */
+const atWork = (directory: string, done: () => void) =>
+  withLock(envOf(new Scratch()), `${directory}/lock`, { command: 'undo', wait: 0 }, async () => {
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    done()
+  })
+
+const problems = async (context: Parameters<typeof verify>[0]) => (await verify(context)).problems
+const findings = async (context: Parameters<typeof doctor>[0]) =>
+  (await doctor(context, { fix: false, breakLock: false })).flatMap(({ name, ok, advice }) =>
+    ok || advice ? [] : name,
+  )
+
+test('an operation under way in another worktree is none that was cut short', async () => {
+  const { directory, context } = await two()
+  const journal = `${directory}/journal.json`
+  fs.writeFileSync(journal, '{}')
+  expect(await problems(context)).toEqual([expect.stringMatching(/^unfinished: .*was cut short/)])
+  const working = atWork(directory, () => fs.rmSync(journal))
+  expect(await problems(context)).toEqual([])
+  await working
+  closeContext(context)
+})
+
+test('a ref that another worktree is about to move is not astray', async () => {
+  const { scratch, directory, context } = await two()
+  const ref = inStore(scratch, 'for-each-ref', '--format=%(refname)').match(/refs\/ckpt\/other-\S*\/t\/live/)![0]
+  const tip = inStore(scratch, 'rev-parse', ref)
+  const move = (to: string) => inStore(scratch, 'update-ref', ref, to)
+  move(`${tip}^`)
+  expect(await problems(context)).toEqual([expect.stringMatching(/^refs: /)])
+  expect(await findings(context)).toEqual(['refs'])
+  const working = atWork(directory, () => move(tip))
+  expect(await problems(context)).toEqual([])
+  await working
+  move(`${tip}^`)
+  const again = atWork(directory, () => move(tip))
+  expect(await findings(context)).toEqual([])
+  await again
+  closeContext(context)
+})
