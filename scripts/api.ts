@@ -73,7 +73,7 @@ export function libraryPage(): string {
     '## What is asked for',
     functionsOf('src/calls/requests.ts'),
     '## The daemon',
-    `The same functions, carried out by the worktree's daemon, and events. The protocol is JSON-RPC 2.0 on a unix socket, version ${PROTOCOL}; [its schema](protocol.schema.json) is \`ckpt/protocol.schema.json\`.`,
+    `The same functions, carried out by the worktree's daemon, and events. The protocol is JSON-RPC 2.0 on a unix socket, version ${PROTOCOL}; [its schema](protocol.schema.json) is \`ckpt/protocol.schema.json\`. The socket's path and the token that \`hello\` wants are in \`daemon/info.json\` of the worktree's directory in the store.`,
     functionsOf('src/library/client.ts'),
     '## The rewind menu',
     'For front ends on a terminal. `ckpt watch` uses the same.',

@@ -7,8 +7,13 @@ const session = z.string().min(1).max(1024).optional()
 const flag = z.boolean().optional()
 const count = z.int().min(1).max(999_999_999).optional()
 const amount = z.number().min(0).optional()
+/** A directory may have a slash behind it, as the paths have that we give. */
 const isRelative = (at: string) =>
-  !at.includes('\0') && at.split('/').every((part) => part !== '' && part !== '.' && part !== '..')
+  !at.includes('\0') &&
+  at
+    .replace(/\/$/, '')
+    .split('/')
+    .every((part) => part !== '' && part !== '.' && part !== '..')
 const wrongPath = { error: 'must be relative to the worktree, without empty, . or .. parts' }
 const path = z.string().max(65_536).refine(isRelative, wrongPath)
 const pathBase64 = z.base64().refine((at) => isRelative(Buffer.from(at, 'base64').toString('latin1')), wrongPath)

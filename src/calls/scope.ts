@@ -37,6 +37,8 @@ export async function writing<T>(
   return work(context).finally(() => closeContext(context))
 }
 
-export const bytesOf = (paths: readonly string[] = []): RelativePath[] => paths.map(pathFromText)
+/** Without the slash behind a directory. */
+export const bytesOf = (paths: readonly string[] = []): RelativePath[] =>
+  paths.map((path) => pathFromText(path.replace(/\/$/, '')))
 
 export const modeOf = (choice: ConflictChoice = 'refuse'): ConflictMode => choice

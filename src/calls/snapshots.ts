@@ -10,7 +10,7 @@ import type * as Requests from './requests.ts'
 import { bytesOf, given, reading, type Scope, writing } from './scope.ts'
 
 export const track = (scope: Scope, { message }: Requests.TrackRequest): Promise<MarkInfo> =>
-  writing(scope, {}, async (context) =>
+  writing(scope, { forgiving: true }, async (context) =>
     markJson(await snapshotNow(context, message, scope.arrived), context.store.durable),
   )
 
@@ -26,16 +26,18 @@ export const revertPatch = (
   scope: Scope,
   { patch: { from, files }, force, dryRun }: Requests.RevertPatchRequest,
 ): Promise<ChangeInfo> =>
-  writing(scope, {}, async (context) => {
+  writing(scope, { forgiving: true }, async (context) => {
     const paths = files.map(({ path, pathBase64 }) =>
-      pathBase64 === undefined ? pathFromText(path) : Buffer.from(pathBase64, 'base64').toString('latin1'),
+      pathBase64 === undefined
+        ? pathFromText(path.replace(/\/$/, ''))
+        : Buffer.from(pathBase64, 'base64').toString('latin1').replace(/\/$/, ''),
     )
     const options = { id: from, exact: true, paths, ...given({ force, dryRun }) }
     return changeJson(await restore(context, options, { arrived: scope.arrived }))
   })
 
 export const restoreFiles = (scope: Scope, { paths, ...request }: Requests.RestoreRequest): Promise<ChangeInfo> =>
-  writing(scope, {}, async (context) => {
+  writing(scope, { forgiving: true }, async (context) => {
     const options = { ...given(request), paths: bytesOf(paths) }
     return changeJson(await restore(context, options, { arrived: scope.arrived }))
   })

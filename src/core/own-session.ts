@@ -131,12 +131,12 @@ export type OwnRevert = { kind: 'undo'; to: string } | { kind: 'redo'; turns: nu
 
 /** @throws CkptError NOT_FOUND, NOTHING_TO_UNDO when exactly that is undone already */
 export function ownRevert(own: OwnSession, messageId: string, partId: string | undefined): OwnRevert {
-  const turn = own.turns.find(
-    (one) =>
-      one.messageId === messageId ||
-      String(one.number) === messageId ||
-      (partId !== undefined && one.steps.some((step) => step.messageId === messageId)),
-  )
+  // A message id may look like a turn's number: it is what is asked for.
+  const turn =
+    own.turns.find(
+      (one) =>
+        one.messageId === messageId || (partId !== undefined && one.steps.some((step) => step.messageId === messageId)),
+    ) ?? own.turns.find(({ number }) => String(number) === messageId)
   if (!turn) throw notFound(`There is no message ${printable(messageId)} in session ${printable(own.session)}.`)
   const undone = nothingToUndo('That is undone already.')
   if (partId === undefined) {
@@ -146,7 +146,9 @@ export function ownRevert(own: OwnSession, messageId: string, partId: string | u
     if (turns === 0) throw undone
     return { kind: 'redo', turns }
   }
-  const step = turn.steps.find(({ id, callId, number }) => [id, callId, `${turn.number}.${number}`].includes(partId))
+  const step =
+    turn.steps.find(({ id, callId }) => id === partId || callId === partId) ??
+    turn.steps.find(({ number }) => `${turn.number}.${number}` === partId)
   if (!step) throw notFound(`There is no part ${printable(partId)} in turn ${turn.number}.`)
   if (isStepHidden(own, turn, step)) throw undone
   return { kind: 'undo', to: `${turn.number}.${step.number}` }

@@ -4,12 +4,16 @@ import { CkptError } from '../core/errors.ts'
 import { type Env, errno, statIfThere } from '../env.ts'
 import { readIfThere } from '../git/store.ts'
 import type { Context } from '../ops/context.ts'
+import { isAtWork } from '../ops/lock.ts'
 import { callDaemon } from './call.ts'
-import { type DaemonInfo, infoFile, isAlive, readInfo } from './place.ts'
+import { type DaemonInfo, infoFile, isAlive, lockFile, readInfo } from './place.ts'
 import type { CkptEvent, DaemonState } from './protocol.ts'
 
 /** Milliseconds for a daemon to stand: it scans and watches everything first. */
 const START = 120_000
+/** Milliseconds for an answer; and for one of a daemon that would else be taken to hang: a snapshot may keep it busy. */
+const ANSWER = 2000
+const SURELY = 15_000
 
 export const logFile = (worktreeDir: string): string => `${worktreeDir}/daemon/log`
 
@@ -22,10 +26,14 @@ export interface DaemonStatus {
 
 const NONE: DaemonStatus = { running: false, pid: null, watching: false, state: null }
 
-export async function daemonStatus(env: Env, worktreeDir: string): Promise<DaemonStatus> {
+export async function daemonStatus(
+  env: Env,
+  worktreeDir: string,
+  { timeout = ANSWER }: { timeout?: number } = {},
+): Promise<DaemonStatus> {
   const info = readInfo(env, worktreeDir)
   if (!info || !isAlive(env, info)) return NONE
-  const answer = await callDaemon<DaemonState>(env, info, { method: 'state', params: {}, timeout: 2000 })
+  const answer = await callDaemon<DaemonState>(env, info, { method: 'state', params: {}, timeout })
   // A daemon that hangs is there, and no client waits for it.
   return { running: true, pid: info.pid, watching: answer?.result?.watching ?? false, state: answer?.result ?? null }
 }
@@ -37,7 +45,7 @@ export async function startDaemon(
 ): Promise<{ started: boolean; info: DaemonInfo }> {
   const { env, store, worktree } = context
   const { worktreeDir } = store
-  const running = await daemonStatus(env, worktreeDir)
+  const running = await daemonStatus(env, worktreeDir, { timeout: SURELY })
   const known = readInfo(env, worktreeDir)
   if (running.running && running.state?.version === version && known) return { started: false, info: known }
   if (running.running) await stopDaemon(env, worktreeDir) // of another version, or one that hangs
@@ -49,8 +57,9 @@ export async function startDaemon(
   const end = env.monotonic() + START
   while (env.monotonic() < end) {
     const info = readInfo(env, worktreeDir)
-    if (info && isAlive(env, info) && info.pid !== known?.pid) return { started: true, info }
-    if (ended !== null) break
+    if (info && isAlive(env, info) && info.pid !== known?.pid) return { started: info.pid === child.pid, info }
+    // Somebody may have started another one at the same time, which is about to stand.
+    if (ended !== null && !isAtWork(env, lockFile(worktreeDir))) break
     await env.progress('starting the daemon')
     await new Promise((resolve) => setTimeout(resolve, 50))
   }

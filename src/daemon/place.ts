@@ -16,6 +16,9 @@ export interface DaemonInfo {
   since: string
 }
 
+/** Held by the daemon from before it stands until it ends. */
+export const lockFile = (worktreeDir: string): string => `${worktreeDir}/daemon/lock`
+
 export const infoFile = (worktreeDir: string): string => `${worktreeDir}/daemon/info.json`
 
 /** What the worktree's daemon says of itself; null when there is none. */

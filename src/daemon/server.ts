@@ -12,7 +12,7 @@ import { Events } from './events.ts'
 import { Held } from './held.ts'
 import { HookDoor } from './hook-door.ts'
 import { IdleWork } from './idle.ts'
-import { type DaemonInfo, infoFile } from './place.ts'
+import { type DaemonInfo, infoFile, lockFile } from './place.ts'
 import type { DaemonState } from './protocol.ts'
 import { socketPath } from './socket-path.ts'
 
@@ -30,9 +30,9 @@ const HEARTBEAT = 5000
 /** Runs until it is stopped. @throws CkptError LOCKED when one runs already */
 export async function runDaemon(env: Env, options: DaemonOptions): Promise<void> {
   const context = await openContext(env, options.cwd, { create: true, forgiving: true })
-  const directory = `${context.store.worktreeDir}/daemon`
-  env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
-  const lock = `${directory}/lock`
+  const { worktreeDir } = context.store
+  env.files.mkdirSync(`${worktreeDir}/daemon`, { recursive: true, mode: 0o700 })
+  const lock = lockFile(worktreeDir)
   try {
     await withLock(env, lock, { command: 'daemon', wait: 0 }, () => new Daemon(context, options).run())
   } catch (error) {

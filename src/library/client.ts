@@ -28,6 +28,7 @@ import {
 } from '../daemon/protocol.ts'
 import type { Env } from '../env.ts'
 import { closeContext, openContext } from '../ops/context.ts'
+import { toCkptError } from '../results/errors.ts'
 import type { ErrorInfo, FileActionInfo } from '../results/shapes.ts'
 import { type Caller, type CallOptions, optionsOf, WorktreeFunctions } from './facade.ts'
 import { absolute, libraryEnv, type OpenWorktreeOptions } from './worktree.ts'
@@ -141,7 +142,17 @@ export class DaemonClient extends WorktreeFunctions {
  * BAD_ROOT, NOT_INITIALIZED, CONFIG, INTERNAL
  */
 export async function connectDaemon(directory: string, options: ConnectOptions = {}): Promise<DaemonClient> {
-  const { session, start = false, vars, signal, client = 'library' } = optionsOf(options)
+  try {
+    return await connected(directory, optionsOf(options))
+  } catch (error) {
+    throw toCkptError(error)
+  }
+}
+
+async function connected(
+  directory: string,
+  { session, start = false, vars, signal, client = 'library' }: ConnectOptions,
+): Promise<DaemonClient> {
   const env = libraryEnv(vars)
   refuseCancelled(signal)
   const { token, socket: path } = await findDaemon(env, absolute(env, directory), start)
@@ -164,7 +175,7 @@ export async function connectDaemon(directory: string, options: ConnectOptions =
 }
 
 async function findDaemon(env: Env, cwd: string, start: boolean): Promise<DaemonInfo> {
-  const context = await openContext(env, cwd, start ? { create: true } : { reading: true })
+  const context = await openContext(env, cwd, { forgiving: true, ...(start ? { create: true } : { reading: true }) })
   try {
     if (start) {
       const home = dirname(createRequire(import.meta.url).resolve('ckpt/package.json'))

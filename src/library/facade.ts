@@ -167,8 +167,8 @@ export class Sessions {
 
   /**
    * Takes turns back, the last visible one unless told; they stay hidden until the session goes on: `ckpt undo`.
-   * @throws CkptError NOTHING_TO_UNDO, CONFLICT (then nothing was written), TURN_RUNNING, BOUNDARY_PENDING, UNSUPPORTED,
-   * GIT_BUSY, LOCKED, CANCELLED
+   * @throws CkptError NOTHING_TO_UNDO, NOT_FOUND (no such session or id), CONFLICT (then nothing was written), TURN_RUNNING,
+   * BOUNDARY_PENDING, UNSUPPORTED, GIT_BUSY, LOCKED, CANCELLED
    */
   undo(options: Options<Requests.UndoRequest> = {}): Promise<Shapes.ChangeInfo> {
     return this.#ask('sessions.undo', options)
@@ -176,8 +176,8 @@ export class Sessions {
 
   /**
    * Brings undone turns back, one unless told: `ckpt redo`.
-   * @throws CkptError NOTHING_TO_REDO, CONFLICT (then nothing was written), TURN_RUNNING, UNSUPPORTED, GIT_BUSY, LOCKED,
-   * CANCELLED
+   * @throws CkptError NOTHING_TO_REDO, NOT_FOUND (no such session), CONFLICT (then nothing was written), TURN_RUNNING,
+   * UNSUPPORTED, GIT_BUSY, LOCKED, CANCELLED
    */
   redo(options: Options<Requests.RedoRequest> = {}): Promise<Shapes.ChangeInfo> {
     return this.#ask('sessions.redo', options)
@@ -185,7 +185,7 @@ export class Sessions {
 
   /**
    * Back to before a message, or before a part (tool call) of it: `ckpt undo --to`. Where more than that is undone, forward
-   * to it.
+   * to the message; a part that is undone is NOTHING_TO_UNDO. A message's own id wins over a turn's number that looks like it.
    * @throws CkptError NOT_FOUND, NOTHING_TO_UNDO, and what undo and redo throw
    */
   revert(
@@ -201,7 +201,10 @@ export class Sessions {
     return this.#ask('sessions.unrevert', options)
   }
 
-  /** Keeps the undone state; hidden turns become abandoned: `ckpt accept`. Nothing to do is no error. */
+  /**
+   * Keeps the undone state; hidden turns become abandoned: `ckpt accept`. Nothing to do is no error.
+   * @throws CkptError NOT_FOUND (no such session), LOCKED, DAMAGED, CANCELLED
+   */
   cleanupRevertedHistory(options: Options<Requests.SessionRequest> = {}): Promise<Shapes.AcceptInfo> {
     return this.#ask('sessions.cleanupRevertedHistory', options)
   }
@@ -254,14 +257,18 @@ export class WorktreeFunctions {
 
   /**
    * Moves the worktree to any branch of a session's tree, abandoned ones included; the session goes on there:
-   * `ckpt switch ID`.
+   * `ckpt switch ID`. The whole tree: files that the newest checkpoint has and that branch provably had not go too, whoever
+   * made them; a safety checkpoint keeps them.
    * @throws CkptError NOT_FOUND, CONFLICT, BOUNDARY_PENDING, TURN_RUNNING, UNSUPPORTED, GIT_BUSY, LOCKED, CANCELLED
    */
   switchTo(id: string, options: Options<Requests.SwitchRequest, 'id'> = {}): Promise<Shapes.ChangeInfo> {
     return this.#ask('switchTo', options, { id })
   }
 
-  /** Carries out exactly what a dry run planned: `ckpt apply TOKEN`. @throws CkptError CONFLICT when it no longer holds */
+  /**
+   * Carries out exactly what a dry run planned: `ckpt apply TOKEN`.
+   * @throws CkptError CONFLICT (it no longer holds), USAGE (no token), and what undo, redo and restore throw
+   */
   apply(token: string, options: CallOptions = {}): Promise<Shapes.ChangeInfo> {
     return this.#ask('apply', options, { token })
   }

@@ -89,13 +89,24 @@ async function pick(
     const line = `${String(turn.n).padStart(3)}  ${turn.startedAt.slice(0, 16).replace('T', ' ')}  ${printable(turn.prompt)}`
     return { value, label: line.length > width ? `${line.slice(0, width - 1)}…` : line }
   })
-  const value = await select<number>({
-    message: 'Back to before which turn?',
-    options,
-    input: input as unknown as Readable,
-    output: screen(output, { colors: colored }),
-  })
-  return isCancel(value) ? null : turns[value]!
+  // Once it has ended, nobody is there any more who could pick one.
+  const { readableEnded, destroyed } = input as Partial<Readable>
+  if (readableEnded || destroyed) return null
+  const gone = new AbortController()
+  const end = () => gone.abort()
+  input.once('end', end).once('close', end)
+  try {
+    const value = await select<number>({
+      message: 'Back to before which turn?',
+      options,
+      input: input as unknown as Readable,
+      output: screen(output, { colors: colored }),
+      signal: gone.signal,
+    })
+    return isCancel(value) ? null : turns[value]!
+  } finally {
+    input.off('end', end).off('close', end)
+  }
 }
 
 function counted({ files, summary }: ChangeInfo): string {

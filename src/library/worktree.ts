@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { Backend } from '../backends/backend.ts'
 import { Backends } from '../backends/backends.ts'
 import { callHere } from '../calls/call.ts'
+import type { MethodName } from '../calls/methods.ts'
 import { refuseCancelled } from '../core/cancel.ts'
 import { CkptError } from '../core/errors.ts'
 import { showPath } from '../core/paths.ts'
@@ -12,7 +13,11 @@ import { besideError, toCkptError } from '../results/errors.ts'
 import { type Caller, type CallOptions, optionsOf, WorktreeFunctions } from './facade.ts'
 
 export interface OpenWorktreeOptions extends CallOptions {
-  /** The session that is meant where a call names none; the one of the newest turn marker unless told. */
+  /**
+   * The session that is meant where a call names none; the one of the newest turn marker unless told. Only markers take it
+   * exactly: elsewhere a prefix that one session has stands for it, so sessions of your own want ids of which none begins
+   * another (a UUID).
+   */
   session?: string | undefined
   /** Makes the store of a plain directory (`ckpt init`). A git worktree needs no init. */
   init?: boolean | undefined
@@ -22,7 +27,10 @@ export interface OpenWorktreeOptions extends CallOptions {
   vars?: Readonly<Record<string, string | undefined>> | undefined
 }
 
-/** A worktree opened in this process. Nothing is held open between calls, and nothing has to be closed. */
+/**
+ * A worktree opened in this process. Nothing is held open between calls, and nothing has to be closed. Calls that write
+ * are carried out in the order in which they were made, awaited or not.
+ */
 export class Worktree extends WorktreeFunctions {}
 
 /**
@@ -30,17 +38,19 @@ export class Worktree extends WorktreeFunctions {}
  * @throws CkptError BAD_ROOT, NOT_INITIALIZED (a plain directory without a store), CONFIG, CANCELLED
  */
 export async function openWorktree(directory: string, options: OpenWorktreeOptions = {}): Promise<Worktree> {
-  const { session, init = false, vars, signal, backends: given } = optionsOf(options)
-  const env = libraryEnv(vars)
-  const backends = new Backends(given)
   try {
+    const { session, init = false, vars, signal, backends: given } = optionsOf(options)
+    const env = libraryEnv(vars)
+    const backends = new Backends(given ?? [])
     refuseCancelled(signal)
-    const context = await openContext(env, absolute(env, directory), init ? { init } : { reading: true })
+    const opening = { forgiving: true, ...(init ? { init } : { reading: true }) }
+    const context = await openContext(env, absolute(env, directory), opening)
     const { root } = context.worktree
     closeContext(context)
+    const inOrder = queue()
     const call: Caller = (name, request, callOptions) => {
       const scope = { env: cancellable(env, callOptions), cwd: root, backends, arrived: env.monotonic() }
-      return callHere(scope, name, request).catch((error: unknown) => {
+      return inOrder(name, callOptions, () => callHere(scope, name, request)).catch((error: unknown) => {
         throw shown(toCkptError(error))
       })
     }
@@ -48,6 +58,34 @@ export async function openWorktree(directory: string, options: OpenWorktreeOptio
   } catch (error) {
     throw shown(toCkptError(error))
   }
+}
+
+/** Runs each call that writes after all that were made before it, whoever awaits them; those that read at once. */
+function queue() {
+  let last: Promise<unknown> = Promise.resolve()
+  return <T>(name: MethodName, { signal }: CallOptions, work: () => Promise<T>): Promise<T> => {
+    const before = last
+    const done = (async () => {
+      const { methods } = await import('../calls/table.ts')
+      if (!methods[name].reads) await unlessAborted(before, signal)
+      return work()
+    })()
+    last = Promise.allSettled([before, done]).then(() => undefined)
+    return done
+  }
+}
+
+/** Until it is done, or nobody wants to wait any more. */
+function unlessAborted(before: Promise<unknown>, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve()
+    const done = () => {
+      signal?.removeEventListener('abort', done)
+      resolve()
+    }
+    signal?.addEventListener('abort', done)
+    before.then(done)
+  })
 }
 
 // Not for TypeScript alone.
@@ -58,7 +96,7 @@ export function absolute(env: Env, directory: string): string {
 
 export function libraryEnv(vars: OpenWorktreeOptions['vars']): Env {
   const env = realEnv()
-  return vars === undefined ? env : { ...env, vars, home: vars.HOME ?? env.home }
+  return vars ? { ...env, vars, home: vars.HOME ?? env.home } : env
 }
 
 const cancellable = (env: Env, { signal }: CallOptions): Env => (signal === undefined ? env : { ...env, signal })

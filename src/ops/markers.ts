@@ -110,9 +110,7 @@ export async function takeUpMarkers(context: Context): Promise<string[]> {
   } finally {
     await scanning.catch(() => undefined)
   }
-  return taken === 0
-    ? []
-    : [`${taken === 1 ? 'A marker' : `${taken} markers`} that waited for the lock: recorded late.`]
+  return taken === 0 ? [] : [`${taken === 1 ? 'A marker' : `${taken} markers`} that waited: recorded late.`]
 }
 
 function sweep({ env }: Context, directory: string): void {

@@ -78,9 +78,11 @@ export async function revertTarget(
     new CkptError('NOTHING_TO_UNDO', 'That is undone already. Nothing was changed.', { hints: ['ckpt redo'] })
   if (session === null) throw missing(`message ${printable(messageId)}`)
   const timeline = await loadTimeline(context, refs, session)
-  const turn = timeline.turns.find((one) =>
-    [one.before.messageId, one.after?.messageId, one.id, String(one.number)].includes(messageId),
-  )
+  const { turns } = timeline
+  // A message id may look like a turn's number: it is what is asked for.
+  const turn =
+    turns.find(({ before, after }) => [before.messageId, after?.messageId].includes(messageId)) ??
+    turns.find(({ id, number }) => [id, String(number)].includes(messageId))
   if (!turn) throw missing(`message ${printable(messageId)} in session ${printable(session)}`)
   if (partId === undefined) {
     if (!turn.hidden) return { kind: 'undo', to: turn.id }
@@ -89,9 +91,10 @@ export async function revertTarget(
     if (turns <= 0) throw undone()
     return { kind: 'redo', turns }
   }
-  const step = turn.steps.find(({ number, start, end }) =>
-    [end?.messageId, end?.callId, start?.messageId, start?.callId, `${turn.number}.${number}`].includes(partId),
-  )
+  const step =
+    turn.steps.find(({ start, end }) =>
+      [end?.messageId, end?.callId, start?.messageId, start?.callId].includes(partId),
+    ) ?? turn.steps.find(({ number }) => `${turn.number}.${number}` === partId)
   if (!step) throw missing(`part ${printable(partId)} in turn ${turn.number}`)
   if (turn.hidden || (turn.hiddenFromStep !== null && step.number >= turn.hiddenFromStep)) throw undone()
   return { kind: 'undo', to: `${turn.number}.${step.number}` }

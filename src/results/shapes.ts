@@ -82,7 +82,7 @@ export interface TurnInfo {
   /** `t` and 12 hex digits (the message's id, in a session that a backend keeps): an id of its own, wherever a turn is asked for. */
   id: string
   messageId: string | null
-  /** The first line of the prompt, at most 80 characters. */
+  /** The prompt's beginning on one line, at most 80 characters. */
   prompt: string
   agent: string | null
   session: string

@@ -86,6 +86,27 @@ test('nobody waits for ever for a daemon that hangs: to connect to it, or once t
   process.kill(pid, 'SIGCONT')
 })
 
+test('a daemon that is only busy is waited for, not replaced', async () => {
+  const scratch = stage('work')
+  const { pid } = startDaemon(scratch)
+  process.kill(pid, 'SIGSTOP')
+  const asked = connectDaemon(scratch.root, { vars: scratch.vars, start: true })
+  await new Promise((resolve) => setTimeout(resolve, 3000))
+  process.kill(pid, 'SIGCONT')
+  const client = await asked
+  expect(client.daemon.pid).toBe(pid)
+  client.close()
+})
+
+test('who starts a daemon at the same time as others gets the one that stands', async () => {
+  const scratch = stage('work')
+  const connecting = Array.from({ length: 4 }, () => connectDaemon(scratch.root, { vars: scratch.vars, start: true }))
+  const clients = await Promise.all(connecting)
+  expect(new Set(clients.map(({ daemon }) => daemon.pid)).size).toBe(1)
+  for (const client of clients) client.close()
+  scratch.ckpt('daemon', 'stop')
+})
+
 test('what is no AbortSignal is refused', async () => {
   const scratch = stage('work')
   startDaemon(scratch)

@@ -1,9 +1,11 @@
 // The library does what the command line does, is the same after it was opened again, and can be cancelled.
 import fs from 'node:fs'
+import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { methods } from '../../src/calls/table.ts'
 import { CkptError } from '../../src/core/errors.ts'
 import { connectDaemon } from '../../src/library/client.ts'
+import { rewindMenu } from '../../src/library/rewind-menu.ts'
 import { openWorktree } from '../../src/library/worktree.ts'
 import { byCall, byCommand, called, Steady, stage, story } from '../support/equivalence.ts'
 import { Scratch } from '../support/scratch.ts'
@@ -163,4 +165,103 @@ test('options that are none, or no options at all, as plain JavaScript can give 
   expect(await codeOf(worktree.sessions.undo(null as never))).toBe('NOTHING_TO_UNDO')
   expect(await codeOf(worktree.sessions.undo('1' as never))).toBe('USAGE')
   expect((await openWorktree(scratch.root, null as never)).root).toBe(worktree.root)
+})
+
+test('a message id that looks like a number of a turn is the message', async () => {
+  const scratch = new Scratch().init()
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars, session: 's' })
+  const { sessions } = worktree
+  for (const n of [0, 1, 2, 3]) {
+    await worktree.mark({ event: 'prompt', session: 's', messageId: String(n) })
+    scratch.write({ [`f${n}`]: 'x' })
+    await worktree.mark({ event: 'step', session: 's', callId: n === 3 ? '4.1' : `${n + 2}.1` })
+    await worktree.mark({ event: 'stop', session: 's' })
+  }
+  expect((await sessions.revert('2')).turns).toEqual([3, 4])
+  expect([0, 1, 2, 3].map((n) => scratch.exists(`f${n}`))).toEqual([true, true, false, false])
+  expect((await sessions.getSessionInfo()).revertMessageID).toBe('2')
+  await sessions.unrevert()
+  expect((await sessions.revert('t1').catch((error) => error)).code).toBe('NOT_FOUND')
+})
+
+test('the paths of a patch are taken back as they are given, directories too', async () => {
+  const scratch = new Scratch().init()
+  const { snapshots } = await openWorktree(scratch.root, { vars: scratch.vars })
+  fs.mkdirSync(scratch.at('empty'))
+  const { checkpoint } = await snapshots.track()
+  fs.rmdirSync(scratch.at('empty'))
+  fs.mkdirSync(scratch.at('made'))
+  scratch.write({ 'a.txt': 'two\n' })
+  await snapshots.track()
+  const patch = await snapshots.patch(checkpoint!.id)
+  expect(patch.files.map(({ path }) => path)).toEqual(['a.txt', 'empty/', 'made/'])
+  const { files } = await snapshots.revert(patch, { dryRun: true })
+  expect(files.map(({ path }) => path)).toEqual(['a.txt', 'empty/', 'made/'])
+  const plan = await snapshots.restore(checkpoint!.id, {
+    exact: true,
+    paths: files.map(({ path }) => path),
+    dryRun: true,
+  })
+  expect(plan.files).toEqual(files)
+  await snapshots.revert(patch)
+  expect([scratch.read('a.txt'), scratch.exists('empty'), scratch.exists('made')]).toEqual(['one\n', true, false])
+})
+
+test('markers that are not awaited are recorded in their order, and so is what comes after them', async () => {
+  const scratch = new Scratch().init()
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars, session: 's' })
+  const all: Promise<unknown>[] = []
+  for (const n of [1, 2, 3]) {
+    all.push(worktree.mark({ event: 'prompt', session: 's', messageId: `m${n}` }))
+    all.push(worktree.mark({ event: 'step', session: 's' }), worktree.mark({ event: 'stop', session: 's' }))
+  }
+  const undone = worktree.sessions.undo()
+  await Promise.all(all)
+  expect((await undone).turns).toEqual([3])
+  const { turns } = await worktree.turns()
+  expect(turns.map(({ n, messageId, status, steps }) => [n, messageId, status, steps.length])).toEqual([
+    [2, 'm2', 'completed', 1],
+    [1, 'm1', 'completed', 1],
+  ])
+})
+
+test('a project file that an agent has broken stops no checkpoint and no way back', async () => {
+  const scratch = new Scratch().init()
+  scratch.write({ '.checkpointrc': '{"nope":1}' })
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars, session: 's' })
+  const { sessions, snapshots } = worktree
+  await worktree.mark({ event: 'prompt', session: 's' })
+  scratch.write({ 'a.txt': 'two\n' })
+  await worktree.mark({ event: 'stop', session: 's' })
+  const { checkpoint } = await snapshots.track()
+  await sessions.undo()
+  await sessions.cleanupRevertedHistory()
+  await snapshots.restore(checkpoint!.id)
+  expect(scratch.read('a.txt')).toBe('two\n')
+})
+
+test('whatever keeps it from being opened is a CkptError', async () => {
+  const scratch = new Scratch().init()
+  scratch.write({ '.git/ckpt': 'not a directory' })
+  const codes: unknown[] = []
+  for (const open of [
+    () => connectDaemon(scratch.root, { vars: scratch.vars, start: true }),
+    () =>
+      openWorktree(scratch.root, null as never).then((worktree) => worktree.mark({ event: 'prompt', session: 's' })),
+    () => openWorktree(5 as never, { vars: null as never, backends: null as never }),
+  ])
+    codes.push(await codeOf(open()))
+  expect(codes).toEqual(['INTERNAL', 'INTERNAL', 'USAGE'])
+})
+
+test('the menu is cancelled when nobody can pick any more', async () => {
+  const scratch = new Scratch().init()
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars, session: 's' })
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  const [input, output] = [new PassThrough(), new PassThrough()]
+  output.resume()
+  setTimeout(() => input.end(), 200)
+  expect(await rewindMenu(worktree, { input, output })).toEqual({ kind: 'cancelled' })
+  expect(await rewindMenu(worktree, { input, output })).toEqual({ kind: 'cancelled' })
+  expect(scratch.read('a.txt')).toBe('two\n')
 })
