@@ -19,6 +19,7 @@ import { type DaemonInfo, isAlive, readInfo } from '../daemon/place.ts'
 import {
   type CliAnswer,
   type EventMessage,
+  MAX_MESSAGE,
   type Position,
   PROTOCOL,
   REFUSED,
@@ -50,6 +51,8 @@ export interface SubscribeOptions {
 /** Milliseconds to connect, which the kernel does, and for the first answer of a daemon that may be busy. */
 const CONNECT = 2000
 const FIRST_ANSWER = 10_000
+/** Bytes of a message around its parameters, at most. */
+const ENVELOPE = 1024
 
 /**
  * A connection to the daemon of a worktree: the functions of `Worktree`, carried out there, and its events. To be closed.
@@ -124,9 +127,10 @@ export class DaemonClient extends WorktreeFunctions {
     return ask<CliAnswer>(this.#link, 'cli', { params, signal })
   }
 
-  /** Calls back when the connection ends, whoever ended it. */
+  /** Calls back when the connection ends, whoever ended it, or has ended. */
   onClose(listener: () => void): void {
-    this.#socket.once('close', listener)
+    if (this.#socket.closed) queueMicrotask(listener)
+    else this.#socket.once('close', listener)
   }
 
   /** Ends the connection; the daemon stays. */
@@ -232,6 +236,7 @@ async function ask<T>(
   { params, signal }: { params: object } & CallOptions,
 ): Promise<T> {
   refuseCancelled(signal)
+  refuseUnsendable(method, params)
   const source = new CancellationTokenSource()
   let cancel = () => {}
   let silence: NodeJS.Timeout | undefined
@@ -255,6 +260,20 @@ async function ask<T>(
     signal?.removeEventListener('abort', cancel)
     source.dispose()
   }
+}
+
+/** A message that cannot be written, or is too long to be read, would end the connection of everybody who shares it. */
+function refuseUnsendable(method: string, params: object): void {
+  const refuse = (why: string, cause?: unknown) =>
+    new CkptError(method === 'mark' ? 'BAD_MARKER' : 'USAGE', `${method} ${why}. Nothing was changed.`, { cause })
+  let text: string
+  try {
+    text = JSON.stringify(params)
+  } catch (error) {
+    throw refuse('was called with what is no JSON', error)
+  }
+  if (Buffer.byteLength(text) > MAX_MESSAGE - ENVELOPE)
+    throw refuse(`takes at most ${MAX_MESSAGE / 2 ** 20} MiB through the daemon`)
 }
 
 /** A daemon's answer as the error that the same function throws without a daemon. */

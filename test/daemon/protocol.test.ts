@@ -1,5 +1,6 @@
 // The daemon's protocol: the same functions, the same refusals, and events in one order for everybody.
 import { expect, test } from 'vitest'
+import type { MarkRequest } from '../../src/calls/requests.ts'
 import { methods } from '../../src/calls/table.ts'
 import { CkptError } from '../../src/core/errors.ts'
 import { PROTOCOL } from '../../src/daemon/protocol.ts'
@@ -105,6 +106,22 @@ test('who starts a daemon at the same time as others gets the one that stands', 
   expect(new Set(clients.map(({ daemon }) => daemon.pid)).size).toBe(1)
   for (const client of clients) client.close()
   scratch.ckpt('daemon', 'stop')
+})
+
+test('what cannot be sent is refused, and other calls of the connection are answered', async () => {
+  const scratch = stage('work')
+  startDaemon(scratch)
+  const client = await clientOf(scratch)
+  const marks = (more: object) => client.mark({ event: 'prompt', session: 's', ...more } as MarkRequest)
+  const other = client.mark({ event: 'prompt', session: 't' })
+  expect(await codeOf(marks({ text: 1n }))).toBe('BAD_MARKER')
+  expect(await codeOf(marks({ text: 'x'.repeat(2 ** 24) }))).toBe('BAD_MARKER')
+  expect(await codeOf(client.command(['list', 1n as unknown as string]))).toBe('USAGE')
+  expect((await other).checkpoint).not.toBeNull()
+  expect((await client.sessions.list()).map(({ id }) => id)).toEqual(['t'])
+  client.close()
+  await new Promise<void>((resolve) => client.onClose(resolve))
+  await new Promise<void>((resolve) => client.onClose(resolve)) // it has ended
 })
 
 test('what is no AbortSignal is refused', async () => {
