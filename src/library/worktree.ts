@@ -1,4 +1,5 @@
 /** A worktree opened in this process, on the same engine as the command line. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { resolve } from 'node:path'
 import type { Backend } from '../backends/backend.ts'
 import { Backends } from '../backends/backends.ts'
@@ -60,16 +61,21 @@ export async function openWorktree(directory: string, options: OpenWorktreeOptio
   }
 }
 
-/** Runs each call that writes after all that were made before it, whoever awaits them; those that read at once. */
+/**
+ * Runs each call that writes after all that were made before it, whoever awaits them; at once those that read, and those
+ * that a backend makes while it carries one out.
+ */
 function queue() {
   let last: Promise<unknown> = Promise.resolve()
+  const within = new AsyncLocalStorage<true>()
   return <T>(name: MethodName, { signal }: CallOptions, work: () => Promise<T>): Promise<T> => {
+    if (within.getStore()) return work()
     const before = last
-    const done = (async () => {
+    const done = within.run(true, async () => {
       const { methods } = await import('../calls/table.ts')
       if (!methods[name].reads) await unlessAborted(before, signal)
       return work()
-    })()
+    })
     last = Promise.allSettled([before, done]).then(() => undefined)
     return done
   }

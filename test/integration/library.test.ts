@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
+import type { Backend } from '../../src/backends/backend.ts'
 import { methods } from '../../src/calls/table.ts'
 import { CkptError } from '../../src/core/errors.ts'
 import { connectDaemon } from '../../src/library/client.ts'
@@ -9,6 +10,7 @@ import { rewindMenu } from '../../src/library/rewind-menu.ts'
 import { openWorktree } from '../../src/library/worktree.ts'
 import { byCall, byCommand, called, Steady, stage, story } from '../support/equivalence.ts'
 import { Scratch } from '../support/scratch.ts'
+import { toyBackend } from '../support/toy-backend.ts'
 
 const codeOf = (work: Promise<unknown>) =>
   work.then(
@@ -223,6 +225,21 @@ test('markers that are not awaited are recorded in their order, and so is what c
     [2, 'm2', 'completed', 1],
     [1, 'm1', 'completed', 1],
   ])
+})
+
+test('a backend may call the worktree while it carries a call out', async () => {
+  const scratch = new Scratch().init()
+  const tracked: unknown[] = []
+  const undo: Backend['undo'] = async (...given) => {
+    tracked.push((await worktree.snapshots.track()).checkpoint?.kind)
+    return toyBackend.undo!(...given)
+  }
+  const backends = [{ ...toyBackend, undo }]
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars, session: 's', backends })
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  await worktree.sessions.setBackend('s', 'toy')
+  expect((await worktree.sessions.undo()).turns).toEqual([1])
+  expect([scratch.read('a.txt'), tracked]).toEqual(['one\n', ['manual']])
 })
 
 test('a project file that an agent has broken stops no checkpoint and no way back', async () => {
