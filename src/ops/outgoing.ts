@@ -19,11 +19,12 @@ import { looksSecret } from '../core/secrets.ts'
 import { formatTree, type TreeEntry, type TreeMode } from '../core/tree-object.ts'
 import { readCheckpoint, type WorktreeRefs } from '../git/history.ts'
 import type { ObjectStore } from '../git/objects.ts'
-import { Parcel } from '../git/parcel.ts'
+import type { Parcel } from '../git/parcel.ts'
 import { objectDirectories } from '../git/repository.ts'
 import { promptsTree } from '../git/side-refs.ts'
 import { readIfThere, type Store, writeFileWhole } from '../git/store.ts'
 import type { Context } from './context.ts'
+import { makeParcel } from './parcels.ts'
 import { allWorktrees, foreignWorktree } from './worktrees.ts'
 
 export interface Outgoing {
@@ -65,7 +66,7 @@ export async function packParcel(context: Context, { withPrompts }: { withPrompt
   // What the remote has of the user's own history need not be sent again.
   const users = repository ? await objectDirectories(env, repository) : []
   const borrow = [`${store.gitDir}/objects`, ...users]
-  const parcel = await Parcel.make(env, { within: place.directory, hash: place.hash, borrow })
+  const parcel = await makeParcel(env, { within: place.directory, hash: place.hash, borrow })
   try {
     const out: Outgoing = { parcel, refs: [], sessions: 0, checkpoints: 0, prompts: 0, secrets: [] }
     const secrets = new Set<string>()

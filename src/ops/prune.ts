@@ -17,6 +17,7 @@ import { sweepUnsynced } from '../git/unsynced.ts'
 import { loadCache } from '../snapshot/cache.ts'
 import type { Context } from './context.ts'
 import { lockedStore } from './locked.ts'
+import { sweepParcels } from './parcels.ts'
 import { loadTimeline } from './sessions.ts'
 import { bytesOf } from './status.ts'
 import { refuseStrayed } from './strayed.ts'
@@ -61,6 +62,7 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
     await refuseStrayed(context)
     const plans = await planAll(context, options)
     const { place, env } = context
+    if (!options.dryRun) sweepParcels(env, place.directory)
     const before = bytesOf(env, place.directory)
     const removed = plans.flatMap(({ context: one, sessions }) =>
       sessions.flatMap(({ timeline, visible, abandoned }) =>
@@ -90,10 +92,14 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
     await collect(context).catch((cause: unknown) => {
       throw removed.length === 0 ? cause : notPacked(removed.length, cause)
     })
+    const after = bytesOf(env, place.directory)
+    const most = options.maxBytes ?? context.config.store.maxBytes
+    if (after > most)
+      context.warnings.push('The store is still over its limit of bytes: what is left is held by turns that stay.')
     return {
       dryRun: false,
       removed,
-      bytesFreed: Math.max(0, before - bytesOf(env, place.directory)),
+      bytesFreed: Math.max(0, before - after),
       kept,
       warnings: context.warnings,
     }

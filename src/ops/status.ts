@@ -75,10 +75,14 @@ export async function countCheckpoints({ store }: Context): Promise<number> {
   return Number(out.toString('latin1').trim())
 }
 
-/** What deleting the store would free: a file that is linked from elsewhere costs nothing here. */
+/**
+ * What deleting the store would free: a file that is linked from elsewhere costs nothing here. What is being made, or was
+ * when somebody was killed, is no part of it: no turn that went would free that.
+ */
 export function bytesOf(env: Env, directory: string): number {
   let bytes = 0
   for (const entry of env.files.readdirSync(directory, { withFileTypes: true })) {
+    if (entry.isDirectory() && entry.name.endsWith('.tmp')) continue
     const path = `${directory}/${entry.name}`
     if (entry.isDirectory()) bytes += bytesOf(env, path)
     else {

@@ -3,13 +3,14 @@ import { createHash } from 'node:crypto'
 import { CkptError } from '../core/errors.ts'
 import { isOid, type Oid } from '../core/ids.ts'
 import { errno, temporaryDirectory } from '../env.ts'
-import { Parcel, type ParcelRef, removeTree } from '../git/parcel.ts'
+import { type Parcel, type ParcelRef, removeTree } from '../git/parcel.ts'
 import { remoteUrl } from '../git/repository.ts'
 import { readIfThere, writeFileWhole } from '../git/store.ts'
 import { refuseToReplace, requireBundle } from './bundle-file.ts'
 import type { Context } from './context.ts'
 import { readIncoming } from './incoming.ts'
 import { type Outgoing, originOf, packParcel, renewOrigin } from './outgoing.ts'
+import { makeParcel } from './parcels.ts'
 import { type Unpacked, unpackParcel } from './unpack.ts'
 import { allWorktrees, foreignWorktree } from './worktrees.ts'
 
@@ -65,7 +66,6 @@ export async function exportBundle(context: Context, file: string, options: Send
 /** Takes a bundle in. @throws CkptError NOT_FOUND, USAGE, DAMAGED, LOCKED */
 export async function importBundle(context: Context, file: string): Promise<Received> {
   requireBundle(context.env, file, context.place.hash)
-  sweep(context)
   // Nothing is borrowed: else git would not read what is here already, and a broken file would pass.
   return receiving(context, { from: file, borrow: [] }, async (parcel) => {
     await parcel.fetchBundle(file)
@@ -80,22 +80,12 @@ async function receiving(
   fetch: (parcel: Parcel) => Promise<void>,
 ): Promise<Received> {
   const { env, place } = context
-  const parcel = await Parcel.make(env, { within: place.directory, hash: place.hash, borrow })
+  const parcel = await makeParcel(env, { within: place.directory, hash: place.hash, borrow })
   try {
     await fetch(parcel)
     return { from, worktrees: await unpackParcel(context, parcel), warnings: context.warnings }
   } finally {
     parcel.close()
-  }
-}
-
-/** Parcels of killed commands; one that was made within the hour may be somebody's. */
-function sweep({ env, place }: Context): void {
-  if (!env.files.existsSync(place.directory)) return
-  for (const name of env.files.readdirSync(place.directory)) {
-    if (!/^parcel-[0-9a-f]{12}\.tmp$/.test(name)) continue
-    const path = `${place.directory}/${name}`
-    if (env.now() - env.files.lstatSync(path).mtimeMs > 3_600_000) removeTree(env, path)
   }
 }
 
@@ -107,7 +97,7 @@ export async function verifyBundle(context: Context, file: string): Promise<stri
   env.files.mkdirSync(within, { mode: 0o700 })
   let parcel: Parcel | null = null
   try {
-    parcel = await Parcel.make(env, { within, hash: place.hash, borrow: [] })
+    parcel = await makeParcel(env, { within, hash: place.hash, borrow: [] })
     await parcel.fetchBundle(file)
     const refs = await parcel.refs()
     if (refs.length === 0) throw new CkptError('DAMAGED', `${file} holds no checkpoints.`)
@@ -125,7 +115,6 @@ export async function verifyBundle(context: Context, file: string): Promise<stri
 /** Sends to a remote: refs/ckpt/ only, and only this store's own. @throws CkptError NOT_FOUND, INTERNAL */
 export async function push(context: Context, remote: string, options: SendOptions): Promise<Sent> {
   const url = await urlOf(context, remote)
-  sweep(context)
   let told = false
   for (let attempt = 0; ; attempt++) {
     const out = await packParcel(context, options)
@@ -161,7 +150,7 @@ async function remoteState(
   const strange = there.filter(({ ref, oid }) => sent.get(ref) !== oid)
   if (strange.length > 0) {
     const { env, place, store } = context
-    const other = await Parcel.make(env, {
+    const other = await makeParcel(env, {
       within: place.directory,
       hash: place.hash,
       borrow: [`${store.gitDir}/objects`],
@@ -183,7 +172,6 @@ async function remoteState(
 /** Takes in what others sent to a remote. @throws CkptError NOT_FOUND, INTERNAL, DAMAGED, LOCKED */
 export async function pull(context: Context, remote: string): Promise<Received> {
   const url = await urlOf(context, remote)
-  sweep(context)
   const { store } = context
   const origin = originOf(context)
   let fetched: ParcelRef[] = []
