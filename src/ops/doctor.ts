@@ -2,15 +2,16 @@
 import { constants } from 'node:fs'
 import { CkptError, isDamage, unlessDamaged } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
-import { printable, shortList } from '../core/paths.ts'
+import { pathToText, printable, type RelativePath, shortList } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { tryGit } from '../git/process.ts'
 import type { Context } from './context.ts'
 import { checkObjects } from './doctor-objects.ts'
 import { alone, checkHistory, checkMarkers, checkPacks, checkRefs, markPending } from './doctor-timeline.ts'
 import { FIX, type Finding } from './finding.ts'
+import { readForgetting } from './forgetting.ts'
 import { journalExists, readJournal, setJournalAside } from './journal.ts'
-import { holderState, lockedBy, readHolder } from './lock.ts'
+import { holderState, isAtWork, lockedBy, readHolder } from './lock.ts'
 import { locked } from './locked.ts'
 import { besideOf, newestCheckpoint } from './record.ts'
 import { recoverRemoved, requireContents } from './recover.ts'
@@ -41,7 +42,7 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
   // What a damaged pack held may be what a ref names: nothing is decided on what is left.
   const refs = await seen(() => checkRefs(context, options.fix && packs.ok))
   if (packs.mend && refs.mend) refs.mend = packs.mend
-  findings.push(packs, refs, ...(await checkJournals(context, options.fix && packs.ok)))
+  findings.push(packs, refs, ...(await checkJournals(context, options.fix && packs.ok)), ...checkForgetting(context))
   let contents: Finding | null = null
   if (packs.ok && refs.ok) {
     findings.push(
@@ -169,6 +170,16 @@ async function finishRemoved(context: Context): Promise<string[]> {
     if (!isDamage(error)) throw error
     return [`In worktree ${printable(context.place.worktreeId)}, which was removed since: ${await setAside(context)}.`]
   }
+}
+
+/** What `forget` was to remove is in the store until it went through. */
+function checkForgetting({ env, store, place }: Context): Finding[] {
+  const left = readForgetting(env, store)
+  if (left?.size === 0 || isAtWork(env, `${place.directory}/lock`)) return []
+  const paths = [...(left?.keys() ?? [])]
+  const what = paths.length === 0 ? 'something' : shortList(paths)
+  const mend = `ckpt forget ${paths.length === 0 ? 'PATH' : quotedPath(pathToText(paths[0] as RelativePath))}   (again, until it says that it is done)`
+  return [{ name: 'forget', ok: false, detail: `forgetting ${what} was cut short: it may be in the store still`, mend }]
 }
 
 /** statfs(2) types of file systems whose changes the kernel does not all report, or whose locks and links are uncertain. */

@@ -9,6 +9,7 @@ import { readCheckpoint } from '../git/history.ts'
 import { tryGit } from '../git/process.ts'
 import { appendTo, readIfThere } from '../git/whole-file.ts'
 import type { Context } from './context.ts'
+import { readReplaced } from './replaced.ts'
 
 export interface CommitOrigin {
   commit: Oid
@@ -83,7 +84,9 @@ export async function originOf(context: Context, rev: string): Promise<CommitOri
     )
   }
   const checkpoints: Checkpoint[] = []
-  for (const id of new Set(ids.flatMap((one) => made.get(one)!.from)))
+  const replaced = readReplaced(env, store)
+  const since = (id: Oid): Oid => (replaced.has(id) ? since(replaced.get(id)!) : id)
+  for (const id of new Set(ids.flatMap((one) => made.get(one)!.from.map(since))))
     if (await store.objects.read(id)) checkpoints.push(await readCheckpoint(store, id)) // else it was pruned
   const records = [...seen].flatMap((id) => made.get(id) ?? [])
   return {

@@ -60,6 +60,17 @@ test('killed before the old contents went, or unable to remove them: it says so,
   scratch.turn('more', () => scratch.write({ 'a.txt': 'two\n' }))
   killedAt(scratch, ['unlinkSync', 'journal.json'], 'forget', 'secret.txt')
   expect(proof(scratch, 'SECRET\n')).toBe(true)
+  const told = scratch.tryCkpt('doctor')
+  const finding = told.document.findings.find((one: { name: string }) => one.name === 'forget')
+  expect([told.code, finding]).toEqual([
+    7,
+    {
+      name: 'forget',
+      ok: false,
+      detail: 'forgetting secret.txt was cut short: it may be in the store still',
+      mend: 'ckpt forget secret.txt   (again, until it says that it is done)',
+    },
+  ])
   const other = looseFile(scratch, inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live:other.txt').trim())
   fs.renameSync(other, `${other}.away`)
   const { code, document } = scratch.tryCkpt('forget', 'secret.txt')
@@ -75,4 +86,16 @@ test('killed before the old contents went, or unable to remove them: it says so,
   expect([proof(scratch, 'SECRET\n'), fs.existsSync(note)]).toEqual([false, false])
   expect(scratch.tryCkpt('forget', 'secret.txt').code).toBe(3)
   expect(scratch.ckpt('verify').problems).toEqual([])
+  expect(scratch.ckpt('doctor').findings.map((one: { name: string }) => one.name)).not.toContain('forget')
+})
+
+test('a commit says what it came from after a forget, too', () => {
+  const scratch = new Scratch().init()
+  scratch.git('config', 'user.name', 'A U Thor')
+  scratch.git('config', 'user.email', 'author@example.com')
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n', 'secret.txt': 'SECRET\n' }))
+  scratch.ckpt('commit')
+  scratch.ckpt('forget', 'secret.txt')
+  const { checkpoints } = scratch.ckpt('show', 'HEAD').commit
+  expect(checkpoints.map(({ turn }: { turn: number }) => turn)).toEqual([1])
 })

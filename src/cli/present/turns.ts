@@ -141,7 +141,7 @@ export function originText({ commit, pending, checkpoints }: CommitOrigin, c: Co
     time.slice(0, 16).replace('T', ' '),
   ])
   return [
-    `${c.bold(`Commit ${short(commit)}`)} came from ${checkpoints.length === 0 ? 'checkpoints that are gone' : plural(checkpoints.length, 'checkpoint')}:`,
+    `${c.bold(`Commit ${short(commit)}`)} came from ${checkpoints.length === 0 ? 'checkpoints that were pruned since.' : `${plural(checkpoints.length, 'checkpoint')}:`}`,
     ...(rows.length === 0 ? [] : [table(rows)]),
     ...(pending ? [c.red('It was made while a revert boundary was pending.')] : []),
   ].join('\n')
