@@ -63,11 +63,8 @@ ckpt_check_push() {
       ckpt_bad="$ckpt_bad$(printf '%s\n' "$ckpt_new" | ckpt_pending_ones | sed 's/$/ /' | tr -d '\n')"
     fi
     [ "$ckpt_push" = uncovered ] || continue
-    ckpt_first=$(printf '%s\n' "$ckpt_new" | tail -n 1)
-    if git rev-parse -q --verify "$ckpt_first^" >/dev/null; then ckpt_range=$ckpt_first^..$ckpt_local
-    else ckpt_range=$ckpt_local
-    fi
-    ckpt verify --ref "$ckpt_range" --covered --quiet </dev/null >/dev/null 2>&1 || ckpt_unproved="$ckpt_unproved $ckpt_range"
+    # Just those, whatever they are: what the remote has already may lie between them.
+    printf '%s\n' "$ckpt_new" | ckpt verify --ref - --covered --quiet >/dev/null 2>&1 || ckpt_unproved="$ckpt_unproved $ckpt_local"
   done
   [ -n "$ckpt_bad$ckpt_unproved" ] || return 0
   ckpt_say_push | LC_ALL=C tr -d '\000-\010\013-\037\177' >&2
@@ -82,7 +79,9 @@ ckpt_say_push() {
   fi
   if [ -n "$ckpt_unproved" ]; then
     printf '%s\n' 'ckpt: git push refused: not every commit of it is covered by recorded turns. Nothing was pushed.'
-    for ckpt_range in $ckpt_unproved; do printf '%s\n' "  -> ckpt verify --ref $ckpt_range --covered    says which"; done
+    for ckpt_local in $ckpt_unproved; do
+      printf '%s\n' "  -> git rev-list $ckpt_local --not --remotes=$ckpt_remote | ckpt verify --ref - --covered    says which"
+    done
     command -v ckpt >/dev/null 2>&1 || printf '%s\n' '  ckpt is not in PATH here: nothing can be proved without it.'
   fi
   printf '%s\n' '  -> git push --no-verify ...    sends them all the same'

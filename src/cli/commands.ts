@@ -230,7 +230,7 @@ export const commands: CommandEntry[] = [
         describe: 'a pending revert boundary is fine (--no-pending: it is not)',
       },
       worktree: boolean('the files on disk are those of the newest checkpoint'),
-      ref: string('a range of your commits (A..B): which of them recorded turns account for'),
+      ref: string('your commits (A..B; -: their ids on standard input): which of them recorded turns account for'),
       covered: boolean('with --ref: a commit that no turn accounts for is a problem'),
       bundle: string('this bundle too, read whole in a place of its own'),
       ci: boolean('annotations and a summary table for GitHub Actions or GitLab CI'),

@@ -1,8 +1,9 @@
 /**
  * Verify, a range of the user's commits: which of them recorded turns account for. A commit that was made while a turn was
  * at work is that turn's. One that was made between turns is covered if every file it changed has, in it, the very bytes
- * that the turn before it left: then nothing in it came from elsewhere.
+ * that a turn before it made, and that the last of them left: then nothing in it came from elsewhere.
  */
+import { buffer } from 'node:stream/consumers'
 import { splitNul } from '../core/beside.ts'
 import { type Checkpoint, isOutside } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
@@ -35,29 +36,58 @@ export async function coverCommits(
     .filter((one) => one.head && !(one.kind === 'safety' && !one.result))
     .sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : a.seq - b.seq))
   const makers = await makersOf(context, repository, inOrder)
+  const heads = await commitsUnder(context, repository, commits, inOrder)
   const covered: CommitCoverage[] = []
   for (const { id, subject } of commits) {
-    const found = await coverOne(context, repository, { id, inOrder, maker: makers.get(id) })
+    // What HEAD had already when it was recorded is no turn's that came later.
+    const before = inOrder.filter(({ head }) => !heads.get(head!)?.has(id))
+    const found = await coverOne(context, repository, { id, inOrder: before, maker: makers.get(id) })
     covered.push({ id, subject, ...found })
   }
   return covered
 }
 
-async function commitsOf({ env }: Context, { root }: Repository, range: string) {
+/** For each head that checkpoints have: the commits of the range that it holds. */
+async function commitsUnder(
+  { env }: Context,
+  { root }: Repository,
+  commits: readonly Commit[],
+  checkpoints: readonly Checkpoint[],
+): Promise<Map<Oid, Set<Oid>>> {
+  const ids = new Set(commits.map(({ id }) => id))
+  const below = new Set(commits.flatMap(({ parents }) => parents.filter((id) => !ids.has(id))))
+  const found = new Map<Oid, Set<Oid>>()
+  for (const head of new Set(checkpoints.map((one) => one.head!))) {
+    const input = [head, ...[...below].map((id) => `^${id}`), ''].join('\n')
+    const result = await tryGit(env, { args: ['rev-list', '--stdin'], cwd: root, input })
+    const listed = result.code === 0 ? result.stdout.toString('latin1').split('\n') : [] // a head that is not here any more
+    found.set(head, new Set(listed.filter((id): id is Oid => ids.has(id as Oid))))
+  }
+  return found
+}
+
+interface Commit {
+  id: Oid
+  parents: Oid[]
+  subject: string
+}
+
+/** `-`: those that standard input names, one a line. */
+async function commitsOf({ env }: Context, { root }: Repository, range: string): Promise<Commit[]> {
   // Without `..` it is one commit, as for git show.
-  const only = range.includes('..') ? [] : ['-1']
+  const only = range === '-' ? ['--no-walk=unsorted', '--stdin'] : range.includes('..') ? [] : ['-1']
   const args = [
     'log',
     '--no-show-signature',
     '--reverse',
     '-z',
-    '--format=%H %s',
+    '--format=%H %P%x01%s',
     ...only,
-    '--end-of-options',
-    range,
-    '--',
+    ...(range === '-' ? [] : ['--end-of-options', range, '--']),
   ]
-  const result = await tryGit(env, { args, cwd: root })
+  const input = range === '-' ? { input: await buffer(env.stdin.stream) } : {}
+  if (input.input?.length === 0) return [] // git would take HEAD
+  const result = await tryGit(env, { args, cwd: root, ...input })
   if (result.code !== 0) {
     throw new CkptError(
       'NOT_FOUND',
@@ -68,8 +98,11 @@ async function commitsOf({ env }: Context, { root }: Repository, range: string) 
   return result.stdout
     .toString('utf8')
     .split('\0')
-    .filter((row) => isOid(row.slice(0, row.indexOf(' '))))
-    .map((row) => ({ id: row.slice(0, row.indexOf(' ')) as Oid, subject: row.slice(row.indexOf(' ') + 1) }))
+    .flatMap((row) => {
+      const end = row.indexOf('\x01')
+      const [id = '', ...parents] = row.slice(0, Math.max(0, end)).trim().split(' ')
+      return isOid(id) ? [{ id, parents: parents as Oid[], subject: row.slice(end + 1) }] : []
+    })
 }
 
 /** The two checkpoints between which HEAD moved over a commit. */
@@ -107,12 +140,42 @@ async function coverOne(
   if (ended.length === 0) return none('no turn was recorded before it')
   const changed = await changedFiles(context, repository, id)
   let foreign = ''
-  for (const one of ended.slice(0, 50)) {
-    const other = await firstForeign(context, one, changed)
+  for (const [i, one] of ended.slice(0, MOST).entries()) {
+    const other =
+      (await firstForeign(context, one, changed)) ??
+      (await firstUnmade(context, { inOrder, ended: ended.slice(i), changed }))
     if (other === null) return by(one, 'holds what the turn left')
     foreign ||= other
   }
   return none(`${shown(foreign)} is not what a turn left`)
+}
+
+/** So many checkpoints are looked at for one commit. */
+const MOST = 50
+
+/** The first changed path that was there as it is when each turn began: no turn made it so. */
+async function firstUnmade(
+  { store }: Context,
+  {
+    inOrder,
+    ended,
+    changed,
+  }: { inOrder: readonly Checkpoint[]; ended: readonly Checkpoint[]; changed: ReadonlyMap<string, Oid | null> },
+): Promise<string | null> {
+  const open = new Map(changed)
+  for (const after of ended.slice(0, MOST * 4)) {
+    if (open.size === 0) break
+    const before = inOrder.find(
+      (one) => one.kind === 'before' && one.session === after.session && one.turn === after.turn,
+    )
+    if (!before) continue
+    for (const [path, oid] of open) {
+      const [was, is] = await Promise.all([store.trees.lookup(before.tree, path), store.trees.lookup(after.tree, path)])
+      if ((is?.oid ?? null) === oid && (was?.oid ?? null) !== oid) open.delete(path)
+    }
+  }
+  const [path] = open.keys()
+  return path ?? null
 }
 
 /** A turn at work: what lies before this checkpoint is the turn's own. */

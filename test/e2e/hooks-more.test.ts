@@ -107,8 +107,43 @@ test('uncovered: a push of commits that no recorded turn accounts for is refused
   const refused = tryGit(scratch, ['push', 'origin', 'main'], { vars })
   expect(refused.code).toBe(1)
   expect(refused.stderr).toMatch(
-    /not every commit of it is covered[^\n]*\n {2}-> ckpt verify --ref [0-9a-f]+\^\.\.[0-9a-f]+ --covered/,
+    /not every commit of it is covered[^\n]*\n {2}-> git rev-list [0-9a-f]+ --not --remotes=origin \| ckpt verify --ref - --covered/,
   )
+})
+
+test('uncovered: exactly what the remote does not have is looked at, from the root on, and across merges', () => {
+  const scratch = withRemote({ prePush: 'uncovered' })
+  const bin = path.join(scratch.base, 'bin')
+  fs.mkdirSync(bin)
+  fs.symlinkSync(path.resolve('bin/ckpt.js'), path.join(bin, 'ckpt'))
+  const vars = { PATH: `${bin}:${scratch.vars.PATH}` }
+  const byTurn = (name: string) => {
+    scratch.turn(name, () => scratch.write({ [name]: `${name}\n` }))
+    commitAll(scratch, name)
+  }
+  // A branch of a turn's work into which a person's work is merged that the remote has already.
+  scratch.git('checkout', '-q', '-b', 'feature')
+  byTurn('of-a-turn')
+  scratch.git('checkout', '-q', 'main')
+  scratch.write({ 'mine.txt': 'mine\n' })
+  commitAll(scratch, 'by hand')
+  scratch.git('push', '-q', '--no-verify', 'origin', 'main')
+  scratch.git('checkout', '-q', 'feature')
+  scratch.git('merge', '-q', '--no-edit', 'main')
+  expect(tryGit(scratch, ['push', '-q', 'origin', 'feature'], { vars })).toMatchObject({ code: 0, stderr: '' })
+  // A first push whose last commit alone is covered.
+  scratch.git('checkout', '-q', '--orphan', 'anew')
+  commitAll(scratch, 'root by hand')
+  byTurn('last')
+  const refused = tryGit(scratch, ['push', '-q', 'origin', 'anew'], { vars })
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('not every commit of it is covered')])
+  const list = scratch.git('rev-list', 'anew', '--not', '--remotes=origin')
+  const { stdout, code } = scratch.run(['verify', '--ref', '-', '--covered', '--json'], { input: list })
+  expect([code, JSON.parse(stdout).commits.map(({ subject, covered }: Json) => `${subject} ${covered}`)]).toEqual([
+    7,
+    ['root by hand false', 'last true'],
+  ])
+  expect(JSON.parse(scratch.run(['verify', '--ref', '-', '--json'], { input: '' }).stdout).commits).toEqual([])
 })
 
 test.each([

@@ -352,6 +352,28 @@ test('--ref: which commits recorded turns account for', async () => {
   expect(scratch.tryCkpt('verify', '--covered').code).toBe(2)
 })
 
+test('--ref: what was there before a turn, or was committed before it, is none of its work', () => {
+  const scratch = new Scratch().init()
+  scratch.write({ 'early.txt': 'by hand\n' })
+  scratch.git('add', '-A')
+  scratch.git('commit', '-qm', 'by hand, before')
+  scratch.write({ 'late.txt': 'by hand\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.turn('two', () => scratch.write({ 'b.txt': 'b\n' }))
+  scratch.git('commit', '-qam', 'of turn one')
+  scratch.git('add', 'b.txt')
+  scratch.git('commit', '-qm', 'of turn two')
+  scratch.git('add', 'late.txt')
+  scratch.git('commit', '-qm', 'by hand, after')
+  const { commits } = scratch.ckpt('verify', '--ref', 'HEAD~4..HEAD')
+  expect(commits.map((one: any) => [one.subject, one.covered])).toEqual([
+    ['by hand, before', false],
+    ['of turn one', true],
+    ['of turn two', true],
+    ['by hand, after', false],
+  ])
+})
+
 test('--worktree: new directories that are empty are told, ignored ones and repositories are not', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': 'out/\n*.log\n' })
   fs.mkdirSync(scratch.at('empty/before'), { recursive: true })
