@@ -8,7 +8,6 @@ import { runningTurn, type Turn, visibleTurns } from '../core/timeline.ts'
 import { errno } from '../env.ts'
 import { tryGit } from '../git/process.ts'
 import { promptReader } from '../git/side-refs.ts'
-import { readIfThere, writeFileWhole } from '../git/store.ts'
 import { runUsersGit, tryUsersGit } from '../git/users-git.ts'
 import { behindSymlink } from '../snapshot/disk.ts'
 import { boundaryPending } from './boundary.ts'
@@ -16,6 +15,7 @@ import { type Entry, indexInfo, readHeadEntries, readIndexEntries } from './comm
 import { refreshIndex, untilIndexIsFree } from './commit-index.ts'
 import { commitMessage } from './commit-message.ts'
 import { CommitBlobs, foldChanges } from './commit-tree.ts'
+import { lastCommit, rememberCommit, undoneSince } from './committed.ts'
 import { type Context, headOf, refuseWhileBusy } from './context.ts'
 import { locked } from './locked.ts'
 import { recordOrigin } from './origins.ts'
@@ -142,26 +142,23 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
     )
   }
   await refusePending()
-  const done = await committedUpTo(context, session, head.head)
-  const turns = visibleTurns(timeline).filter((turn) => turn.number > done)
+  const last = await lastCommit(context, session, head.head)
   const reader = new ChangeReader(context, refs, timeline)
-  const changes = (await Promise.all(turns.map((turn) => reader.changesOf(turn)))).flatMap((one) => {
-    if (one.unclaimed.length > 0)
+  const after = (turn: number) => visibleTurns(timeline).filter(({ number }) => number > turn)
+  let turns = after(last?.isInHead ? last.turn : 0)
+  let folded = await foldTurns(context, { turns, reader, head: head.head })
+  if (folded.conflicts.size > 0 && last && !last.isInHead) {
+    const newer = await foldTurns(context, { turns: after(last.turn), reader, head: head.head })
+    if (newer.conflicts.size === 0) {
+      ;[turns, folded] = [after(last.turn), newer]
       context.warnings.push(
-        `Turn ${one.turn.number} also saw changes outside its steps, which are not committed: ${shortList(one.unclaimed.map(({ path }) => path))}.`,
+        `Commit ${last.commit.slice(0, 10)} is no part of HEAD any more: what turns up to ${last.turn} did is taken to be there as you have changed it.`,
       )
-    return one.claimed
-  })
-  const left = new Map(changes.filter(({ path }) => !path.endsWith('/')).map(({ path, to }) => [path, to]))
-  const kept = new Set(await withoutIgnored(context, left, head.head))
-  const blobs = await CommitBlobs.open(context, [...kept])
-  const before = await readHeadEntries(context, head.head)
-  const { entries, conflicts } = await foldChanges({
-    changes: changes.filter(({ path }) => kept.has(path)),
-    head: before,
-    blobs,
-    committed: await committedSince(context, turns[0]?.before.head ?? null, head.head),
-  })
+    }
+  }
+  const { entries, conflicts, before, blobs } = folded
+  context.warnings.push(...folded.warnings)
+  if (last?.isInHead) context.warnings.push(...(await undoneSince(context, { refs, session, last, before })))
   if (conflicts.size > 0) {
     const shown = reasonedList([...conflicts].map(([path, reason]) => ({ path, reason })))
     throw new CkptError('CONFLICT', `Refused, nothing was committed: ${shown}.`, {
@@ -183,6 +180,41 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
     before,
     blobs,
   }
+}
+
+interface Folded {
+  entries: Map<string, Entry>
+  conflicts: Map<string, string>
+  before: Map<string, Entry>
+  blobs: CommitBlobs
+  warnings: string[]
+}
+
+/** What turns did, on top of HEAD. */
+async function foldTurns(
+  given: Context,
+  { turns, reader, head }: { turns: readonly Turn[]; reader: ChangeReader; head: Oid | null },
+): Promise<Folded> {
+  const warnings: string[] = []
+  const context = { ...given, warnings }
+  const changes = (await Promise.all(turns.map((turn) => reader.changesOf(turn)))).flatMap((one) => {
+    if (one.unclaimed.length > 0)
+      warnings.push(
+        `Turn ${one.turn.number} also saw changes outside its steps, which are not committed: ${shortList(one.unclaimed.map(({ path }) => path))}.`,
+      )
+    return one.claimed
+  })
+  const left = new Map(changes.filter(({ path }) => !path.endsWith('/')).map(({ path, to }) => [path, to]))
+  const kept = new Set(await withoutIgnored(context, left, head))
+  const blobs = await CommitBlobs.open(context, [...kept])
+  const before = await readHeadEntries(context, head)
+  const folded = await foldChanges({
+    changes: changes.filter(({ path }) => kept.has(path)),
+    head: before,
+    blobs,
+    committed: await committedSince(context, turns[0]?.before.head ?? null, head),
+  })
+  return { ...folded, before, blobs, warnings }
 }
 
 /**
@@ -284,31 +316,11 @@ async function commitEntries(
   }
 }
 
-const commitsFile = ({ store }: Context) => `${store.worktreeDir}/commits.json`
-
-function readCommits(context: Context): Record<string, { turn: number; commit: string }> {
-  const bytes = readIfThere(context.env, commitsFile(context))
-  return bytes === null ? {} : JSON.parse(bytes.toString('utf8'))
-}
-
 function remember(context: Context, { session, turns }: Planned, made: Oid): void {
-  const commits = { ...readCommits(context), [session]: { turn: turns.at(-1)!.number, commit: made } }
-  writeFileWhole(context.env, commitsFile(context), JSON.stringify(commits))
+  rememberCommit(context, session, { commit: made, turns: turns.map(({ number }) => number) })
   recordOrigin(
     context,
     made,
     turns.map(({ after, checkpoints }) => (after ?? checkpoints.at(-1)!).id),
   )
-}
-
-/** The last turn that an earlier `ckpt commit` took in; 0 when that commit is no longer part of HEAD. */
-async function committedUpTo(context: Context, session: SessionId, head: Oid | null): Promise<number> {
-  const commits = readCommits(context)
-  const last = Object.hasOwn(commits, session) ? commits[session] : undefined
-  if (!last || head === null) return 0
-  const { code } = await tryGit(context.env, {
-    args: ['merge-base', '--is-ancestor', last.commit, head],
-    cwd: context.worktree.root,
-  })
-  return code === 0 ? last.turn : 0
 }

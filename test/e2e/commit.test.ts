@@ -319,3 +319,40 @@ test('two sessions: each commits its own', () => {
   expect(scratch.git('show', 'HEAD:a.txt')).toBe(lines([3, 'x'], [15, 'y']))
   expect(scratch.git('status', '--porcelain')).toBe('')
 })
+
+test('a commit of ours that a person amended on the same lines holds up none of the turns that follow', () => {
+  const scratch = new Scratch().init({ 'f.txt': 'a\nb\nc\n' })
+  scratch.turn('one', () => scratch.write({ 'f.txt': 'a\nB\nc\n' }))
+  const first = commit(scratch).json.commit
+  scratch.write({ 'f.txt': 'a\nB, mended\nc\n' })
+  scratch.git('commit', '-qa', '--amend', '--no-edit')
+  scratch.turn('two', () => scratch.write({ 'g.txt': 'g\n' }))
+  const { turns, warnings } = commit(scratch).json
+  expect([turns, warnings]).toEqual([
+    [2],
+    [
+      `Commit ${first.slice(0, 10)} is no part of HEAD any more: what turns up to 1 did is taken to be there as you have changed it.`,
+    ],
+  ])
+  expect(scratch.git('show', 'HEAD:f.txt', 'HEAD:g.txt')).toBe('a\nB, mended\nc\ng\n')
+  scratch.turn('three', () => scratch.write({ 'h.txt': 'h\n' }))
+  expect(commit(scratch).json.warnings).toEqual([])
+})
+
+test('what was committed, undone and kept so is still in HEAD, and that is said until it is not', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.turn('two', () => scratch.write({ 'bad.txt': 'bad\n' }))
+  const made = commit(scratch).json.commit
+  scratch.ckpt('undo')
+  scratch.ckpt('accept')
+  const said = [
+    `Turn 2 was committed and undone since, and HEAD still has what was done: commit what is on disk by hand, or take the commit back (git revert ${made.slice(0, 10)}).`,
+  ]
+  expect(commit(scratch).json).toMatchObject({ commit: null, warnings: said })
+  scratch.turn('three', () => scratch.write({ 'good.txt': 'good\n' }))
+  expect(commit(scratch).json).toMatchObject({ turns: [3], warnings: said })
+  scratch.git('commit', '-qam', 'without it')
+  scratch.turn('four', () => scratch.write({ 'more.txt': 'more\n' }))
+  expect(commit(scratch).json).toMatchObject({ turns: [4], warnings: [] })
+})
