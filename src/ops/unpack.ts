@@ -16,6 +16,7 @@ import { type Incoming, readIncoming } from './incoming.ts'
 import { refsJournal, removeJournal, writeJournal, writeMarker } from './journal.ts'
 import { lockedStore } from './locked.ts'
 import { originOf } from './outgoing.ts'
+import { readReplaced } from './replaced.ts'
 import { settleUnfinished } from './unfinished.ts'
 
 export interface Unpacked {
@@ -40,8 +41,20 @@ export async function unpackParcel(context: Context, parcel: Parcel): Promise<Un
     if (all.length > 0) parcel.movePacks(`${context.store.gitDir}/objects`)
     const done: Unpacked[] = []
     for (const incoming of all) done.push(await unpackOne(context, incoming))
+    tellForgotten(context, all)
     return done
   })
+}
+
+/** Who has what was forgotten here brings it back. */
+function tellForgotten({ env, store, warnings }: Context, all: readonly Incoming[]): void {
+  const replaced = readReplaced(env, store)
+  const back = all.flatMap(({ checkpoints }) => [...checkpoints.keys()].filter((id) => replaced.has(id)))
+  if (back.length === 0) return
+  const which = back.length === 1 ? 'A checkpoint that came holds' : `${back.length} checkpoints that came hold`
+  warnings.push(
+    `${which} what was forgotten here: ckpt forget PATH   (again, and also where they came from, or they bring it back once more)`,
+  )
 }
 
 async function unpackOne(context: Context, incoming: Incoming): Promise<Unpacked> {

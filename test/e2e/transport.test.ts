@@ -493,3 +493,21 @@ exec git "$@"`
     error: { message: expect.stringContaining('at the same time'), hints: ['run the command again'] },
   })
 })
+
+test('what was forgotten here comes back from who still has it, and that is said', () => {
+  const here = twoTurns()
+  here.turn('secret', () => here.write({ '.env': 'PASSWORD=1\n' }))
+  const bundle = path.join(here.base, 'x.bundle')
+  here.ckpt('export', bundle, '--yes')
+  const there = cloneOf(here)
+  there.ckpt('import', bundle)
+  there.turn('more', () => there.write({ 'more.txt': 'more\n' }))
+  fs.rmSync(bundle)
+  there.ckpt('export', bundle, '--yes')
+  here.remove('.env')
+  here.ckpt('forget', '.env')
+  const { warnings } = here.ckpt('import', bundle)
+  expect(warnings).toEqual([
+    expect.stringMatching(/^\d+ checkpoints that came hold what was forgotten here: ckpt forget PATH/),
+  ])
+})
