@@ -37,8 +37,9 @@ export async function writing<T>(
   return work(context).finally(() => closeContext(context))
 }
 
-/** Without the slash behind a directory. */
-export const bytesOf = (paths: readonly string[] = []): RelativePath[] =>
-  paths.map((path) => pathFromText(path.replace(/\/$/, '')))
+/** A path (bytes) without the slash behind a directory. */
+export const bare = (path: string): RelativePath => path.replace(/\/$/, '') as RelativePath
+
+export const bytesOf = (paths: readonly string[] = []): RelativePath[] => paths.map((path) => bare(pathFromText(path)))
 
 export const modeOf = (choice: ConflictChoice = 'refuse'): ConflictMode => choice

@@ -7,7 +7,7 @@ import { snapshotNow } from '../ops/snapshot-now.ts'
 import { changeJson, diffJson, markJson } from '../results/json.ts'
 import type { ChangeInfo, DiffInfo, FullDiffInfo, MarkInfo, PatchInfo, PruneInfo } from '../results/shapes.ts'
 import type * as Requests from './requests.ts'
-import { bytesOf, given, reading, type Scope, writing } from './scope.ts'
+import { bare, bytesOf, given, reading, type Scope, writing } from './scope.ts'
 
 export const track = (scope: Scope, { message }: Requests.TrackRequest): Promise<MarkInfo> =>
   writing(scope, { forgiving: true }, async (context) =>
@@ -28,9 +28,7 @@ export const revertPatch = (
 ): Promise<ChangeInfo> =>
   writing(scope, { forgiving: true }, async (context) => {
     const paths = files.map(({ path, pathBase64 }) =>
-      pathBase64 === undefined
-        ? pathFromText(path.replace(/\/$/, ''))
-        : Buffer.from(pathBase64, 'base64').toString('latin1').replace(/\/$/, ''),
+      bare(pathBase64 === undefined ? pathFromText(path) : Buffer.from(pathBase64, 'base64').toString('latin1')),
     )
     const options = { id: from, exact: true, paths, ...given({ force, dryRun }) }
     return changeJson(await restore(context, options, { arrived: scope.arrived }))

@@ -246,7 +246,8 @@ async function ask<T>(
       // What has begun to write goes on to its end, however long; one that hangs does not even say how it is.
       silence = setTimeout(() => reject(new Error('it does not answer')), FIRST_ANSWER)
       const heard = () => clearTimeout(silence)
-      connection.sendRequest('state', { token }).then(heard, heard)
+      const asked = async () => connection.sendRequest('state', { token }) // it throws where the connection has ended
+      asked().then(heard, heard)
     }
     connection.sendRequest<T>(method, params, source.token).then(resolve, reject)
   })

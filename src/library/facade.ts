@@ -43,10 +43,11 @@ function asker(call: Caller, session: string | undefined): Ask {
 export function optionsOf<T extends object>(given: T): T {
   if (typeof given !== 'object' || Array.isArray(given))
     throw new CkptError('USAGE', 'Options are given as one object. Nothing was changed.')
-  const { signal } = (given ?? {}) as CallOptions
+  const options = given ?? {}
+  const { signal } = options as CallOptions
   if (signal !== undefined && typeof signal?.addEventListener !== 'function')
     throw new CkptError('USAGE', 'A signal is an AbortSignal. Nothing was changed.')
-  return given ?? {}
+  return options
 }
 
 const SESSIONLESS: readonly MethodName[] = [

@@ -62,7 +62,7 @@ export async function openWorktree(directory: string, options: OpenWorktreeOptio
 }
 
 /**
- * Runs each call that writes after all that were made before it, whoever awaits them; at once those that read, and those
+ * Runs each call that writes after those that were made before it, whoever awaits them; at once those that read, and those
  * that a backend makes while it carries one out.
  */
 function queue() {
@@ -71,12 +71,13 @@ function queue() {
   return <T>(name: MethodName, { signal }: CallOptions, work: () => Promise<T>): Promise<T> => {
     if (within.getStore()) return work()
     const before = last
+    const writes = import('../calls/table.ts').then(({ methods }) => !methods[name].reads)
     const done = within.run(true, async () => {
-      const { methods } = await import('../calls/table.ts')
-      if (!methods[name].reads) await unlessAborted(before, signal)
+      if (await writes) await unlessAborted(before, signal)
       return work()
     })
-    last = Promise.allSettled([before, done]).then(() => undefined)
+    const ended = () => Promise.allSettled([before, done]).then(() => undefined)
+    last = writes.then((isWrite) => (isWrite ? ended() : before), ended)
     return done
   }
 }

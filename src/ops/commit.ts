@@ -144,11 +144,12 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
   await refusePending()
   const last = await lastCommit(context, session, head.head)
   const reader = new ChangeReader(context, refs, timeline)
+  const before = await readHeadEntries(context, head.head)
   const after = (turn: number) => visibleTurns(timeline).filter(({ number }) => number > turn)
   let turns = after(last?.isInHead ? last.turn : 0)
-  let folded = await foldTurns(context, { turns, reader, head: head.head })
+  let folded = await foldTurns(context, { turns, reader, head: head.head, before })
   if (folded.conflicts.size > 0 && last && !last.isInHead) {
-    const newer = await foldTurns(context, { turns: after(last.turn), reader, head: head.head })
+    const newer = await foldTurns(context, { turns: after(last.turn), reader, head: head.head, before })
     if (newer.conflicts.size === 0) {
       ;[turns, folded] = [after(last.turn), newer]
       context.warnings.push(
@@ -156,7 +157,7 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
       )
     }
   }
-  const { entries, conflicts, before, blobs } = folded
+  const { entries, conflicts, blobs } = folded
   context.warnings.push(...folded.warnings)
   if (last?.isInHead) context.warnings.push(...(await undoneSince(context, { refs, session, last, before })))
   if (conflicts.size > 0) {
@@ -185,7 +186,6 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
 interface Folded {
   entries: Map<string, Entry>
   conflicts: Map<string, string>
-  before: Map<string, Entry>
   blobs: CommitBlobs
   warnings: string[]
 }
@@ -193,7 +193,12 @@ interface Folded {
 /** What turns did, on top of HEAD. */
 async function foldTurns(
   given: Context,
-  { turns, reader, head }: { turns: readonly Turn[]; reader: ChangeReader; head: Oid | null },
+  {
+    turns,
+    reader,
+    head,
+    before,
+  }: { turns: readonly Turn[]; reader: ChangeReader; head: Oid | null; before: Map<string, Entry> },
 ): Promise<Folded> {
   const warnings: string[] = []
   const context = { ...given, warnings }
@@ -205,16 +210,15 @@ async function foldTurns(
     return one.claimed
   })
   const left = new Map(changes.filter(({ path }) => !path.endsWith('/')).map(({ path, to }) => [path, to]))
-  const kept = new Set(await withoutIgnored(context, left, head))
+  const kept = new Set(await withoutIgnored(context, left, before))
   const blobs = await CommitBlobs.open(context, [...kept])
-  const before = await readHeadEntries(context, head)
   const folded = await foldChanges({
     changes: changes.filter(({ path }) => kept.has(path)),
     head: before,
     blobs,
     committed: await committedSince(context, turns[0]?.before.head ?? null, head),
   })
-  return { ...folded, before, blobs, warnings }
+  return { ...folded, blobs, warnings }
 }
 
 /**
@@ -224,11 +228,11 @@ async function foldTurns(
 async function withoutIgnored(
   context: Context,
   left: ReadonlyMap<string, PathState>,
-  head: Oid | null,
+  committed: ReadonlyMap<string, Entry>,
 ): Promise<string[]> {
   const { env, worktree } = context
   const paths = [...left.keys()]
-  const [committed, staged] = await Promise.all([readHeadEntries(context, head), readIndexEntries(context)])
+  const staged = await readIndexEntries(context)
   const inQuestion = paths.filter((path) => !committed.has(path) && !staged.has(path)) // tracked paths are never ignored
   const [behind, asked] = [new Set<string>(), [] as string[]]
   for (const path of inQuestion) {

@@ -19,7 +19,7 @@ export async function steadily<T>(context: Context, look: () => Promise<T>, fine
   }
 }
 
-/** This worktree's nobody is at work in, as far as can be waited for. */
+/** Until nobody is at work in this worktree, or that has lasted too long. */
 export const untilQuiet = ({ env, store }: Context): Promise<void> => whileAtWork(env, [`${store.worktreeDir}/lock`])
 
 /** The store's own, and those of its worktrees. */

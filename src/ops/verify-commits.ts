@@ -47,7 +47,7 @@ export async function coverCommits(
   return covered
 }
 
-/** For each head that checkpoints have: the commits of the range that it holds. */
+/** For each head that checkpoints have: the commits of the range that it holds. A head that cannot be walked any more holds none. */
 async function commitsUnder(
   { env }: Context,
   { root }: Repository,
@@ -55,15 +55,24 @@ async function commitsUnder(
   checkpoints: readonly Checkpoint[],
 ): Promise<Map<Oid, Set<Oid>>> {
   const ids = new Set(commits.map(({ id }) => id))
-  const below = new Set(commits.flatMap(({ parents }) => parents.filter((id) => !ids.has(id))))
-  const found = new Map<Oid, Set<Oid>>()
-  for (const head of new Set(checkpoints.map((one) => one.head!))) {
-    const input = [head, ...[...below].map((id) => `^${id}`), ''].join('\n')
-    const result = await tryGit(env, { args: ['rev-list', '--stdin'], cwd: root, input })
-    const listed = result.code === 0 ? result.stdout.toString('latin1').split('\n') : [] // a head that is not here any more
-    found.set(head, new Set(listed.filter((id): id is Oid => ids.has(id as Oid))))
+  const below = commits.flatMap(({ parents }) => parents.filter((id) => !ids.has(id)))
+  const heads = [...new Set(checkpoints.map((one) => one.head!))]
+  const limits = [...new Set(below.map((id) => `^${id}`))]
+  const walk = async (from: readonly Oid[]) => {
+    const args = ['rev-list', '--parents', '--ignore-missing', '--stdin']
+    const { code, stdout } = await tryGit(env, { args, cwd: root, input: [...from, ...limits, ''].join('\n') })
+    return code === 0 ? stdout.toString('latin1').split('\n') : null
   }
-  return found
+  // In one process, for there may be as many heads as checkpoints; but git ends at the first that has lost its past.
+  const rows = (await walk(heads)) ?? (await Promise.all(heads.map((head) => walk([head])))).flatMap((one) => one ?? [])
+  const parents = new Map(rows.map((row) => row.split(' ') as Oid[]).map(([id, ...others]) => [id!, others] as const))
+  return new Map(heads.map((head) => [head, heldBy(head, { parents, ids })]))
+}
+
+function heldBy(head: Oid, { parents, ids }: { parents: ReadonlyMap<Oid, Oid[]>; ids: ReadonlySet<Oid> }): Set<Oid> {
+  const seen = new Set<Oid>([head])
+  for (const id of seen) for (const parent of parents.get(id) ?? []) seen.add(parent)
+  return new Set([...seen].filter((id) => ids.has(id) && parents.has(id)))
 }
 
 interface Commit {
@@ -141,11 +150,12 @@ async function coverOne(
   const changed = await changedFiles(context, repository, id)
   let foreign = ''
   for (const [i, one] of ended.slice(0, MOST).entries()) {
-    const other =
-      (await firstForeign(context, one, changed)) ??
-      (await firstUnmade(context, { inOrder, ended: ended.slice(i), changed }))
-    if (other === null) return by(one, 'holds what the turn left')
-    foreign ||= other
+    const other = await firstForeign(context, one, changed)
+    foreign ||= other ?? ''
+    if (other !== null) continue
+    const unmade = await firstUnmade(context, { inOrder, ended: ended.slice(i), changed })
+    // Those before this one are made by fewer turns still.
+    return unmade === null ? by(one, 'holds what the turn left') : none(`${shown(unmade)} is not what a turn left`)
   }
   return none(`${shown(foreign)} is not what a turn left`)
 }
@@ -163,11 +173,11 @@ async function firstUnmade(
   }: { inOrder: readonly Checkpoint[]; ended: readonly Checkpoint[]; changed: ReadonlyMap<string, Oid | null> },
 ): Promise<string | null> {
   const open = new Map(changed)
+  const turnOf = ({ session, turn }: Checkpoint) => `${turn} ${session}`
+  const begins = new Map(inOrder.flatMap((one) => (one.kind === 'before' ? [[turnOf(one), one]] : [])))
   for (const after of ended.slice(0, MOST * 4)) {
     if (open.size === 0) break
-    const before = inOrder.find(
-      (one) => one.kind === 'before' && one.session === after.session && one.turn === after.turn,
-    )
+    const before = begins.get(turnOf(after))
     if (!before) continue
     for (const [path, oid] of open) {
       const [was, is] = await Promise.all([store.trees.lookup(before.tree, path), store.trees.lookup(after.tree, path)])

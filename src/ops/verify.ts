@@ -48,14 +48,14 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   if (bundle !== undefined) (await import('./bundle-file.ts')).requireFile(env, bundle)
   const checks: Check[] = []
   const problems: string[] = []
-  const check = async (name: string, work: () => Promise<string>) => {
+  const check = async (name: string, work: () => Promise<string>, { moves = true } = {}) => {
     await env.progress(`verifying: ${name}`)
     const look = () =>
       work().then(
         (detail) => ({ name, ok: true, detail }),
         (error: unknown) => ({ name, ok: false, detail: message(error) }),
       )
-    const found = context.exists ? await steadily(context, look, ({ ok }) => ok) : await look()
+    const found = context.exists && moves ? await steadily(context, look, ({ ok }) => ok) : await look()
     checks.push(found)
     if (!found.ok) problems.push(`${name}: ${found.detail}`)
   }
@@ -92,11 +92,11 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   if (ref !== undefined) {
     const { coverCommits } = await import('./verify-commits.ts')
     commits = await coverCommits(context, ref, found.checkpoints)
-    await check('commits', async () => verifyCovered(commits!, options.covered ?? false))
+    await check('commits', async () => verifyCovered(commits!, options.covered ?? false), { moves: false })
   }
   if (bundle !== undefined) {
     const { verifyBundle } = await import('./transport.ts')
-    await check('bundle', () => verifyBundle(context, bundle))
+    await check('bundle', () => verifyBundle(context, bundle), { moves: false })
   }
   const pending = found.pending.filter(({ worktree }) => worktree === place.worktreeId).map(({ session }) => session)
   return { checks, checkpoints: found.checkpoints.size, problems, pending, commits, warnings }

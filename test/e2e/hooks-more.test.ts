@@ -32,6 +32,14 @@ const commitAll = (scratch: Scratch, message: string, vars = {}) => {
   return tryGit(scratch, ['commit', '-q', '-m', message], { vars })
 }
 
+/** Variables with which `ckpt` is found. */
+function inPath(scratch: Scratch): { PATH: string } {
+  const bin = path.join(scratch.base, 'bin')
+  fs.mkdirSync(bin)
+  fs.symlinkSync(path.resolve('bin/ckpt.js'), path.join(bin, 'ckpt'))
+  return { PATH: `${bin}:${scratch.vars.PATH}` }
+}
+
 test('a commit says which checkpoints it came from, and still does after an amend and a rebase', () => {
   const scratch = gateScratch()
   configure(scratch, { postCommit: true, postRewrite: true })
@@ -95,10 +103,7 @@ test('a push of commits made while a boundary was pending is refused, rewritten 
 
 test('uncovered: a push of commits that no recorded turn accounts for is refused', () => {
   const scratch = withRemote({ prePush: 'uncovered' })
-  const bin = path.join(scratch.base, 'bin')
-  fs.mkdirSync(bin)
-  fs.symlinkSync(path.resolve('bin/ckpt.js'), path.join(bin, 'ckpt'))
-  const vars = { PATH: `${bin}:${scratch.vars.PATH}` }
+  const vars = inPath(scratch)
   scratch.turn('work', () => scratch.write({ 'f.txt': 'f\n' }))
   commitAll(scratch, 'of the turn')
   expect(tryGit(scratch, ['push', '-q', 'origin', 'main'], { vars })).toMatchObject({ code: 0, stderr: '' })
@@ -113,10 +118,7 @@ test('uncovered: a push of commits that no recorded turn accounts for is refused
 
 test('uncovered: exactly what the remote does not have is looked at, from the root on, and across merges', () => {
   const scratch = withRemote({ prePush: 'uncovered' })
-  const bin = path.join(scratch.base, 'bin')
-  fs.mkdirSync(bin)
-  fs.symlinkSync(path.resolve('bin/ckpt.js'), path.join(bin, 'ckpt'))
-  const vars = { PATH: `${bin}:${scratch.vars.PATH}` }
+  const vars = inPath(scratch)
   const byTurn = (name: string) => {
     scratch.turn(name, () => scratch.write({ [name]: `${name}\n` }))
     commitAll(scratch, name)

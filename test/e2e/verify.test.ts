@@ -372,6 +372,16 @@ test('--ref: what was there before a turn, or was committed before it, is none o
     ['of turn two', true],
     ['by hand, after', false],
   ])
+  // A head of long ago may have lost its past, and another may be gone.
+  const parent = scratch.git('rev-parse', 'HEAD~1').trim()
+  scratch.git('checkout', '-q', '--orphan', 'anew')
+  scratch.git('commit', '-qm', 'anew')
+  scratch.git('branch', '-D', 'main')
+  scratch.turn('three', () => scratch.write({ 'a.txt': 'three\n' }))
+  scratch.git('commit', '-qam', 'of turn three')
+  fs.rmSync(scratch.at(`.git/objects/${parent.slice(0, 2)}/${parent.slice(2)}`))
+  const last = scratch.ckpt('verify', '--ref', 'HEAD~1..HEAD').commits
+  expect(last.map((one: any) => [one.subject, one.covered])).toEqual([['of turn three', true]])
 })
 
 test('--worktree: new directories that are empty are told, ignored ones and repositories are not', () => {

@@ -218,7 +218,10 @@ test('markers that are not awaited are recorded in their order, and so is what c
     all.push(worktree.mark({ event: 'step', session: 's' }), worktree.mark({ event: 'stop', session: 's' }))
   }
   const undone = worktree.sessions.undo()
-  await Promise.all(all)
+  const written = Promise.all(all)
+  const first = Promise.race([worktree.sessions.list().then(() => 'read'), written.then(() => 'written')])
+  expect(await first).toBe('read') // what reads waits for none of them
+  await written
   expect((await undone).turns).toEqual([3])
   const { turns } = await worktree.turns()
   expect(turns.map(({ n, messageId, status, steps }) => [n, messageId, status, steps.length])).toEqual([

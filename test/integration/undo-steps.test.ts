@@ -74,6 +74,19 @@ test('the token of such a dry run closes the turn and undoes it', () => {
   expect(scratch.read('a.txt')).toBe('2\n')
 })
 
+test('undo --interrupt that is killed once it is written down is finished by the next command: closed, and undone', () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n' })
+  scratch.ckpt('mark', 'prompt', ...S)
+  scratch.write({ 'a.txt': '2\n' })
+  killedAt(scratch, ['renameSync', 'journal.json'], 'undo', '--interrupt')
+  expect(scratch.ckpt('status').boundary).toMatchObject({ turn: 1 })
+  expect(scratch.read('a.txt')).toBe('1\n')
+  expect(scratch.ckpt('list', '--hidden').turns[0].status).toBe('interrupted')
+  scratch.ckpt('redo')
+  expect(scratch.read('a.txt')).toBe('2\n')
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
 test('undo --interrupt that is refused leaves the turn running', () => {
   const scratch = new Scratch().init({ 'a.txt': '1\n' })
   scratch.ckpt('mark', 'prompt', ...S)
