@@ -7,8 +7,8 @@ import type { SessionId, TurnNumber } from '../src/core/ids.ts'
 import { realEnv } from '../src/env.ts'
 import { sessionRef, writeCheckpoint } from '../src/git/history.ts'
 import { addPrompt, keepObjects } from '../src/git/side-refs.ts'
-import { closeContext, openContext } from '../src/ops/context.ts'
 import { snapshotNow } from '../src/ops/snapshot-now.ts'
+import { closeContext, openContext } from '../src/ops/worktree/context.ts'
 
 const program = path.resolve(import.meta.dirname, '../bin/ckpt.js')
 const median = (values: number[]) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!

@@ -6,8 +6,8 @@ import path from 'node:path'
 import type { SessionId } from '../src/core/ids.ts'
 import { realEnv } from '../src/env.ts'
 import { readChain, readWorktreeRefs } from '../src/git/history.ts'
-import { closeContext, openContext } from '../src/ops/context.ts'
 import { mark } from '../src/ops/mark.ts'
+import { closeContext, openContext } from '../src/ops/worktree/context.ts'
 
 const program = path.resolve(import.meta.dirname, '../bin/ckpt.js')
 

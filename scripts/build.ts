@@ -47,7 +47,7 @@ const program = `${fresh}/cli`
 await build({
   ...common,
   banner: {},
-  entryPoints: { program: 'src/cli/program.ts', 'hook-log': 'src/ops/hook-log.ts' },
+  entryPoints: { program: 'src/cli/program.ts', 'hook-log': 'src/ops/hook/log.ts' },
   outdir: program,
   outExtension: { '.js': '.cjs' },
   splitting: true,

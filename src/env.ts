@@ -78,7 +78,7 @@ export interface Env {
   progress: (what: string) => Promise<void>
   /** Cancels what this is passed to, until it begins to write. */
   signal?: AbortSignal
-  /** In the daemon: the worktree that it holds open; only ops/context.ts looks inside. */
+  /** In the daemon: the worktree that it holds open; only ops/worktree/context.ts looks inside. */
   held?: object
   /** In the daemon: hears of what a command refused. */
   refused?: (error: Error) => void

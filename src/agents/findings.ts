@@ -1,7 +1,7 @@
 /** Which of our hooks the agents on this machine will really run: what is installed, and what stands in the way. */
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno } from '../env.ts'
-import type { Finding } from '../ops/finding.ts'
+import type { Finding } from '../ops/doctor/finding.ts'
 import { type Agent, type Places, SCOPES } from './agent.ts'
 import { type Standing, standing } from './install.ts'
 import { onPath } from './program.ts'

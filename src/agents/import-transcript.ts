@@ -1,9 +1,9 @@
 /** Turns whose hooks did not run, taken from the agent's own record. The record is only read. */
 import type { SessionId, TurnNumber } from '../core/ids.ts'
 import { runningTurn } from '../core/timeline.ts'
-import type { Context } from '../ops/context.ts'
 import { mark } from '../ops/mark.ts'
 import { notePrompt, timelineOf, turnElsewhere, turnKnownBy } from '../ops/said.ts'
+import type { Context } from '../ops/worktree/context.ts'
 import type { Agent, SaidPrompt } from './agent.ts'
 import { markerId } from './payload.ts'
 

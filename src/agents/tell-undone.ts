@@ -1,6 +1,6 @@
 /** The one line for an agent whose work was taken back. Pure. */
 import { shown } from '../core/paths.ts'
-import type { Undone } from '../ops/undone.ts'
+import type { Undone } from '../ops/history/undone.ts'
 
 /** Names that are told, and characters of each: they are somebody else's words in the model's context. */
 const MOST = 20

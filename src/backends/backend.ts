@@ -7,11 +7,11 @@
 import type { Capabilities } from '../core/capabilities.ts'
 import type { SessionId } from '../core/ids.ts'
 import type { OwnSession } from '../core/own-session.ts'
-import type { ChangeResult } from '../ops/change.ts'
-import type { Context } from '../ops/context.ts'
-import type { DiffResult } from '../ops/diff.ts'
-import type { AcceptResult, RedoOptions } from '../ops/redo.ts'
-import type { UndoOptions } from '../ops/undo.ts'
+import type { ChangeResult } from '../ops/change/change.ts'
+import type { AcceptResult, RedoOptions } from '../ops/change/redo.ts'
+import type { UndoOptions } from '../ops/change/undo.ts'
+import type { DiffResult } from '../ops/history/diff.ts'
+import type { Context } from '../ops/worktree/context.ts'
 
 export interface How {
   /** Milliseconds of the monotonic clock when the call came. */

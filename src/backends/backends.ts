@@ -6,16 +6,16 @@ import { parseTarget, type SessionId } from '../core/ids.ts'
 import { type OwnSession, ownRevert } from '../core/own-session.ts'
 import { printable } from '../core/paths.ts'
 import { latestSession } from '../git/history.ts'
-import type { ChangeResult } from '../ops/change.ts'
-import type { Context } from '../ops/context.ts'
-import type { DiffOptions, DiffResult } from '../ops/diff.ts'
-import type { AcceptResult, RedoOptions } from '../ops/redo.ts'
-import type { RestoreOptions } from '../ops/restore.ts'
+import type { ChangeResult } from '../ops/change/change.ts'
+import type { AcceptResult, RedoOptions } from '../ops/change/redo.ts'
+import type { RestoreOptions } from '../ops/change/restore.ts'
+import type { Token } from '../ops/change/token.ts'
+import type { UndoOptions } from '../ops/change/undo.ts'
+import type { DiffOptions, DiffResult } from '../ops/history/diff.ts'
+import type { RevertTarget } from '../ops/history/session-details.ts'
 import { readSessionBackends } from '../ops/session-backends.ts'
-import type { RevertTarget } from '../ops/session-details.ts'
-import { choosePending, chooseSession, readRefs } from '../ops/sessions.ts'
-import type { Token } from '../ops/token.ts'
-import type { UndoOptions } from '../ops/undo.ts'
+import type { Context } from '../ops/worktree/context.ts'
+import { choosePending, chooseSession, readRefs } from '../ops/worktree/sessions.ts'
 import type { Backend, How } from './backend.ts'
 import { ckptBackend } from './ckpt.ts'
 
@@ -72,7 +72,7 @@ export class Backends {
   ): Promise<RevertTarget> {
     const own = await this.read(context, asked.session)
     if (own) return ownRevert(own, asked.messageId, asked.partId)
-    return (await import('../ops/session-details.ts')).revertTarget(context, asked)
+    return (await import('../ops/history/session-details.ts')).revertTarget(context, asked)
   }
 
   /** @throws CkptError UNSUPPORTED, NOT_FOUND, USAGE */
@@ -82,7 +82,7 @@ export class Backends {
     const turn = options.a === undefined ? null : Number(options.a)
     const isTurn = options.b === undefined && (turn === null || Number.isInteger(turn))
     const { backend } = own && isTurn ? await this.#backendOf(context, options.session) : { backend: null }
-    if (!own || !backend?.diff) return (await import('../ops/diff.ts')).diff(context, options)
+    if (!own || !backend?.diff) return (await import('../ops/history/diff.ts')).diff(context, options)
     return backend.diff(context, own.session, turn)
   }
 
@@ -113,7 +113,7 @@ export class Backends {
     if (op === 'redo') return this.redo(context, wanted as RedoOptions, how)
     const { move, session } = wanted as Partial<RestoreOptions>
     if (move) await this.require(context, session, ['supportsFork'])
-    return (await import('../ops/restore.ts')).restore(context, wanted as RestoreOptions, how)
+    return (await import('../ops/change/restore.ts')).restore(context, wanted as RestoreOptions, how)
   }
 
   /** @throws CkptError UNSUPPORTED, and what the backend throws */

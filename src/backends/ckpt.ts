@@ -16,7 +16,7 @@ const CAN = withCapabilities([
 export const ckptBackend: Backend = {
   name: 'ckpt',
   capabilities: () => CAN,
-  undo: async (...given) => (await import('../ops/undo.ts')).undo(...given),
-  redo: async (...given) => (await import('../ops/redo.ts')).redo(...given),
-  accept: async (...given) => (await import('../ops/redo.ts')).accept(...given),
+  undo: async (...given) => (await import('../ops/change/undo.ts')).undo(...given),
+  redo: async (...given) => (await import('../ops/change/redo.ts')).redo(...given),
+  accept: async (...given) => (await import('../ops/change/redo.ts')).accept(...given),
 }

@@ -3,8 +3,8 @@ import type { Backends } from '../backends/backends.ts'
 import { pathFromText, type RelativePath } from '../core/paths.ts'
 import type { ConflictMode } from '../core/plan.ts'
 import type { Env } from '../env.ts'
-import { type Context, closeContext, type OpenOptions, openContext } from '../ops/context.ts'
-import { openForReading } from '../ops/reading.ts'
+import { openForReading } from '../ops/recovery/reading.ts'
+import { type Context, closeContext, type OpenOptions, openContext } from '../ops/worktree/context.ts'
 import type { ConflictChoice } from './requests.ts'
 
 export interface Scope {

@@ -1,8 +1,8 @@
 /** Sessions: what is undone in them, undo and redo, and what they can do. */
 import { parseSessionId } from '../core/ids.ts'
-import { listSessions } from '../ops/history.ts'
+import { listSessions } from '../ops/history/history.ts'
+import { sessionDetails } from '../ops/history/session-details.ts'
 import { setSessionBackend } from '../ops/session-backends.ts'
-import { sessionDetails } from '../ops/session-details.ts'
 import { changeJson, sessionJson, turnJson } from '../results/json.ts'
 import { ownDetailsJson } from '../results/own-session.ts'
 import type { AcceptInfo, CapabilitiesInfo, ChangeInfo, SessionDetails, SessionInfo } from '../results/shapes.ts'

@@ -1,8 +1,8 @@
 /** Snapshots without any agent: recorded, compared, brought back, cleaned up. */
 import { pathFromText, showPath } from '../core/paths.ts'
-import { changedTexts, diff } from '../ops/diff.ts'
+import { restore } from '../ops/change/restore.ts'
+import { changedTexts, diff } from '../ops/history/diff.ts'
 import { prune } from '../ops/prune.ts'
-import { restore } from '../ops/restore.ts'
 import { snapshotNow } from '../ops/snapshot-now.ts'
 import { changeJson, diffJson, markJson } from '../results/json.ts'
 import type { ChangeInfo, DiffInfo, FullDiffInfo, MarkInfo, PatchInfo, PruneInfo } from '../results/shapes.ts'

@@ -1,10 +1,10 @@
 /** Markers, turns, and what can be done with any checkpoint. */
 import { parseSessionId } from '../core/ids.ts'
 import type { Marker } from '../core/marker.ts'
-import { listTurns, show as showOne } from '../ops/history.ts'
+import { restore } from '../ops/change/restore.ts'
+import { readToken } from '../ops/change/token.ts'
+import { listTurns, show as showOne } from '../ops/history/history.ts'
 import { mark as markOne } from '../ops/mark.ts'
-import { restore } from '../ops/restore.ts'
-import { readToken } from '../ops/token.ts'
 import { changeJson, markJson, showJson, timelineBoundary, turnJson } from '../results/json.ts'
 import { ownTurnsJson } from '../results/own-session.ts'
 import type { ChangeInfo, MarkInfo, ShowInfo, TurnList } from '../results/shapes.ts'

@@ -2,8 +2,8 @@
 import { createInterface } from 'node:readline/promises'
 import { printable } from '../core/paths.ts'
 import type { Env } from '../env.ts'
-import type { Departure, Received, Sent } from '../ops/transport.ts'
-import { foreignWorktree } from '../ops/worktrees.ts'
+import type { Departure, Received, Sent } from '../ops/transport/transport.ts'
+import { foreignWorktree } from '../ops/worktree/worktrees.ts'
 import type { Arguments, Output } from './command.ts'
 import { table } from './present/text.ts'
 

@@ -10,7 +10,7 @@ export { realEnv } from '../env.ts'
 
 /** A hook that nobody caught an error in: it is in the log, and the agent goes on. */
 export async function hookFailed(env: Env, error: unknown): Promise<void> {
-  const { logHookError, stateLog } = await import('../ops/hook-log.ts')
+  const { logHookError, stateLog } = await import('../ops/hook/log.ts')
   logHookError(env, stateLog(env), { where: 'ckpt hook', error })
 }
 

@@ -2,7 +2,7 @@
 import type { Backends } from '../backends/backends.ts'
 import type { Capability } from '../core/capabilities.ts'
 import type { Env } from '../env.ts'
-import { closeContext, openContext } from '../ops/context.ts'
+import { closeContext, openContext } from '../ops/worktree/context.ts'
 import type { CommandEntry } from './command-entry.ts'
 import { commands } from './commands.ts'
 

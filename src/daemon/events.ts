@@ -1,6 +1,6 @@
 /** The events of one daemon: who makes them, and who hears of them. */
 import { CkptError } from '../core/errors.ts'
-import type { Context } from '../ops/context.ts'
+import type { Context } from '../ops/worktree/context.ts'
 import { errorJson } from '../results/errors.ts'
 import type { Client } from './connection.ts'
 import { EventLog } from './event-log.ts'

@@ -5,8 +5,8 @@
 import { constants } from 'node:fs'
 import { type Env, errno } from '../env.ts'
 import { removeIfThere } from '../git/whole-file.ts'
-import { handedBytes } from '../ops/handed.ts'
-import { readInput } from '../ops/hook-input.ts'
+import { handedBytes } from '../ops/hook/handed.ts'
+import { readInput } from '../ops/hook/input.ts'
 import type { Routed } from './client.ts'
 import {
   type Answering,

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { type Env, errno, lstatIfThere } from '../env.ts'
 import { readIfThere } from '../git/whole-file.ts'
-import { isRunning } from '../ops/lock.ts'
+import { isRunning } from '../ops/worktree/lock.ts'
 
 export interface DaemonInfo {
   pid: number

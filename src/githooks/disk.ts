@@ -1,7 +1,7 @@
 /** Hook files on disk: read, put in place, put aside and given back. */
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
-import type { Context } from '../ops/context.ts'
+import type { Context } from '../ops/worktree/context.ts'
 import type { HookName } from './hook-file.ts'
 
 export interface HookOnDisk {

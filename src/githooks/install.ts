@@ -2,8 +2,8 @@
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import type { Env } from '../env.ts'
-import type { Context } from '../ops/context.ts'
-import { locked } from '../ops/locked.ts'
+import { locked } from '../ops/recovery/locked.ts'
+import type { Context } from '../ops/worktree/context.ts'
 import {
   gateDirectory,
   type HookOnDisk,

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
-import type { Context } from '../ops/context.ts'
+import type { Context } from '../ops/worktree/context.ts'
 import { quoted, type Templates } from './hook-file.ts'
 
 /** `<package>/hooks`, from wherever the compiled program lies below the package. */

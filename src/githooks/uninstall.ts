@@ -1,6 +1,6 @@
 /** Takes the gate out again: every other hook is as it was, byte for byte, with its mode. */
 import type { Env } from '../env.ts'
-import type { Context } from '../ops/context.ts'
+import type { Context } from '../ops/worktree/context.ts'
 import { giveBack, readHook, readLedger, removeGate, removeIfEmpty, writeHook } from './disk.ts'
 import { ALL_HOOKS, type HookName, hasLine, ourPart, withoutOurs } from './hook-file.ts'
 import { findHooksPlace } from './place.ts'

@@ -28,7 +28,7 @@ import {
   type Welcome,
 } from '../daemon/protocol.ts'
 import type { Env } from '../env.ts'
-import { closeContext, openContext } from '../ops/context.ts'
+import { closeContext, openContext } from '../ops/worktree/context.ts'
 import { toCkptError } from '../results/errors.ts'
 import type { ErrorInfo, FileActionInfo } from '../results/shapes.ts'
 import { type Caller, type CallOptions, optionsOf, WorktreeFunctions } from './facade.ts'

@@ -9,7 +9,7 @@ import { refuseCancelled } from '../core/cancel.ts'
 import { CkptError } from '../core/errors.ts'
 import { showPath } from '../core/paths.ts'
 import { type Env, realEnv } from '../env.ts'
-import { closeContext, openContext } from '../ops/context.ts'
+import { closeContext, openContext } from '../ops/worktree/context.ts'
 import { besideError, toCkptError } from '../results/errors.ts'
 import { type Caller, type CallOptions, optionsOf, WorktreeFunctions } from './facade.ts'
 

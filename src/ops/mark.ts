@@ -1,10 +1,10 @@
 /** Markers: what an agent (or its adapter) tells ckpt, made a checkpoint. */
 import type { Marker, MarkResult } from '../core/marker.ts'
-import type { Context } from './context.ts'
-import { locked } from './locked.ts'
-import { whileScanning } from './record.ts'
-import { NOTHING, recordMarker } from './record-marker.ts'
-import { readRefs } from './sessions.ts'
+import { whileScanning } from './record/record.ts'
+import { NOTHING, recordMarker } from './record/record-marker.ts'
+import { locked } from './recovery/locked.ts'
+import type { Context } from './worktree/context.ts'
+import { readRefs } from './worktree/sessions.ts'
 
 /**
  * Records a marker. Returns when its checkpoint would survive a kill of this process.

@@ -5,10 +5,10 @@ import { parseSessionId, type SessionId } from '../core/ids.ts'
 import type { MarkResult } from '../core/marker.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
-import { commitAutomatically } from './commit.ts'
-import { type Context, closeContext, openContext } from './context.ts'
-import { takeAtOnce } from './lock.ts'
+import { commitAutomatically } from './commit/commit.ts'
 import { mark } from './mark.ts'
+import { type Context, closeContext, openContext } from './worktree/context.ts'
+import { takeAtOnce } from './worktree/lock.ts'
 
 export interface RunOptions {
   /** Without one: `run`, or while another command runs in that, `run-2`, and so on. */

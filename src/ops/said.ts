@@ -3,9 +3,9 @@ import type { Oid, SessionId } from '../core/ids.ts'
 import { messageIdOf, type Timeline, type Turn } from '../core/timeline.ts'
 import { learnSessions } from '../git/history.ts'
 import { addPrompt, promptReader } from '../git/side-refs.ts'
-import type { Context } from './context.ts'
-import { locked } from './locked.ts'
-import { loadTimeline, readRefs } from './sessions.ts'
+import { locked } from './recovery/locked.ts'
+import type { Context } from './worktree/context.ts'
+import { loadTimeline, readRefs } from './worktree/sessions.ts'
 
 /** The turn that is known by one of these ids, hidden and abandoned ones included. */
 export function turnKnownBy({ turns, abandoned }: Timeline, ids: readonly string[]): Turn | null {

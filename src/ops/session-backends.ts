@@ -3,8 +3,8 @@ import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import type { SessionId } from '../core/ids.ts'
 import { readIfThere, writeFileWhole } from '../git/store.ts'
-import type { Context } from './context.ts'
-import { locked } from './locked.ts'
+import { locked } from './recovery/locked.ts'
+import type { Context } from './worktree/context.ts'
 
 interface Stored {
   version: 1

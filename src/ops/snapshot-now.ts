@@ -3,11 +3,11 @@ import { MANUAL_SESSION } from '../core/ids.ts'
 import type { MarkResult } from '../core/marker.ts'
 import { sessionRef } from '../git/history.ts'
 import { addPrompt } from '../git/side-refs.ts'
-import { type Context, headOf } from './context.ts'
-import { locked } from './locked.ts'
-import { Recorder, takeSnapshot } from './record.ts'
-import { snapshotWarnings } from './record-marker.ts'
-import { readRefs } from './sessions.ts'
+import { Recorder, takeSnapshot } from './record/record.ts'
+import { snapshotWarnings } from './record/record-marker.ts'
+import { locked } from './recovery/locked.ts'
+import { type Context, headOf } from './worktree/context.ts'
+import { readRefs } from './worktree/sessions.ts'
 
 /** A checkpoint by hand, in session `manual`. */
 export async function snapshotNow(context: Context, text: string | undefined, arrived: number): Promise<MarkResult> {

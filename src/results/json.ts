@@ -9,9 +9,9 @@ import { type RelativePath, showPath } from '../core/paths.ts'
 import type { ToldAction } from '../core/plan.ts'
 import { hiddenTurns, messageIdOf, type Timeline } from '../core/timeline.ts'
 import type { FileDiff } from '../git/diff.ts'
-import type { ChangeResult } from '../ops/change.ts'
-import type { DiffResult } from '../ops/diff.ts'
-import type { SessionView, ShowResult, TurnView } from '../ops/history.ts'
+import type { ChangeResult } from '../ops/change/change.ts'
+import type { DiffResult } from '../ops/history/diff.ts'
+import type { SessionView, ShowResult, TurnView } from '../ops/history/history.ts'
 
 import type {
   BoundaryInfo,

@@ -3,8 +3,8 @@ import type { SessionId, TurnNumber } from '../core/ids.ts'
 import { hiddenOwnTurns, type OwnSession } from '../core/own-session.ts'
 import { pathFromText } from '../core/paths.ts'
 import type { ToldAction } from '../core/plan.ts'
-import type { ChangeResult } from '../ops/change.ts'
-import type { Context } from '../ops/context.ts'
+import type { ChangeResult } from '../ops/change/change.ts'
+import type { Context } from '../ops/worktree/context.ts'
 
 export interface OwnChange {
   before: OwnSession

@@ -1,6 +1,7 @@
 /** Before a backend writes files in its own way, ckpt records the worktree: whatever is lost can be fetched from there. */
-import type { Context } from '../ops/context.ts'
+
 import { snapshotNow } from '../ops/snapshot-now.ts'
+import type { Context } from '../ops/worktree/context.ts'
 
 /** Null: checkpoints are switched off here. */
 export async function saveFirst(context: Context, what: string): Promise<string | null> {

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { realEnv } from '../../src/env.ts'
-import { withLock } from '../../src/ops/lock.ts'
+import { withLock } from '../../src/ops/worktree/lock.ts'
 import { hook, hookLog, storeOf } from '../support/agents.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 

@@ -1,6 +1,6 @@
 // Which turn wrote a line, and which prompt.
 import { expect, test } from 'vitest'
-import type { BlamedLine } from '../../src/ops/blame.ts'
+import type { BlamedLine } from '../../src/ops/history/blame.ts'
 import { Scratch } from '../support/scratch.ts'
 
 test('each line has its turn and prompt; what was there before, or came by hand, has none', () => {

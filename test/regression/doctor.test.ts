@@ -5,7 +5,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { realEnv } from '../../src/env.ts'
-import { withLock } from '../../src/ops/lock.ts'
+import { withLock } from '../../src/ops/worktree/lock.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 import { inStore, ownDirectory, removeObject, storeOf } from '../support/store-surgery.ts'
 

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { type Input, inputOf } from '../../src/env.ts'
-import { readInput } from '../../src/ops/hook-input.ts'
+import { readInput } from '../../src/ops/hook/input.ts'
 
 /** Standard input that holds these at each look; a number: the clock has gone on by so many milliseconds. */
 function input(looks: readonly (string | number | null)[]) {

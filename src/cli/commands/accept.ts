@@ -1,4 +1,4 @@
-import { closeContext, openContext } from '../../ops/context.ts'
+import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import { sameAs } from '../again.ts'
 import { text } from '../arguments.ts'
 import type { Command } from '../command.ts'

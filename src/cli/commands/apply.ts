@@ -1,5 +1,5 @@
-import { closeContext, openContext } from '../../ops/context.ts'
-import { readToken, sessionOf } from '../../ops/token.ts'
+import { readToken, sessionOf } from '../../ops/change/token.ts'
+import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import { changeJson } from '../../results/json.ts'
 import type { Command } from '../command.ts'
 import { changeText } from '../present/changes.ts'

@@ -1,5 +1,5 @@
-import { closeContext } from '../../ops/context.ts'
-import { openForReading } from '../../ops/reading.ts'
+import { openForReading } from '../../ops/recovery/reading.ts'
+import { closeContext } from '../../ops/worktree/context.ts'
 import { text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { table } from '../present/text.ts'

@@ -1,7 +1,7 @@
 import { printable, shown, showPath } from '../../core/paths.ts'
-import { BEHIND, commit } from '../../ops/commit.ts'
-import { closeContext, openContext } from '../../ops/context.ts'
-import { logHookError } from '../../ops/hook-log.ts'
+import { BEHIND, commit } from '../../ops/commit/commit.ts'
+import { logHookError } from '../../ops/hook/log.ts'
+import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import { text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 

@@ -1,7 +1,7 @@
 import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
-import { closeContext, openContext } from '../../ops/context.ts'
-import { listTurns } from '../../ops/history.ts'
+import { listTurns } from '../../ops/history/history.ts'
+import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import type { Command, Invocation } from '../command.ts'
 import { capabilitiesHere, shownCommands } from '../shown.ts'
 

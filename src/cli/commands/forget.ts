@@ -1,6 +1,6 @@
 import { shown, showPath } from '../../core/paths.ts'
-import { closeContext, openContext } from '../../ops/context.ts'
 import { forget } from '../../ops/forget.ts'
+import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import { worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { plural } from '../present/text.ts'

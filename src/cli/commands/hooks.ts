@@ -1,6 +1,6 @@
 import { CkptError } from '../../core/errors.ts'
-import { closeContext, openContext } from '../../ops/context.ts'
-import { openForReading } from '../../ops/reading.ts'
+import { openForReading } from '../../ops/recovery/reading.ts'
+import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import type { Command } from '../command.ts'
 import { hooksText } from '../present/hooks.ts'
 

@@ -1,5 +1,5 @@
-import { closeContext, openContext } from '../../ops/context.ts'
-import { importBundle } from '../../ops/transport.ts'
+import { importBundle } from '../../ops/transport/transport.ts'
+import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import { absolute, fileName } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { receivedOutput } from '../departure.ts'

@@ -2,7 +2,7 @@ import { findAgent } from '../../agents/registry.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import { storeExists } from '../../git/frame.ts'
 import { findRepository } from '../../git/repository.ts'
-import { closeContext, openContext } from '../../ops/context.ts'
+import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import { flag } from '../arguments.ts'
 import type { Command, Invocation, Output } from '../command.ts'
 

@@ -1,5 +1,5 @@
-import { closeContext, openContext } from '../../ops/context.ts'
-import { pull } from '../../ops/transport.ts'
+import { pull } from '../../ops/transport/transport.ts'
+import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import type { Command } from '../command.ts'
 import { receivedOutput } from '../departure.ts'
 

@@ -1,5 +1,5 @@
-import { closeContext, openContext } from '../../ops/context.ts'
 import { snapshotNow } from '../../ops/snapshot-now.ts'
+import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import { markJson } from '../../results/json.ts'
 import { text } from '../arguments.ts'
 import type { Command } from '../command.ts'

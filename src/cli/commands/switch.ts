@@ -1,5 +1,5 @@
-import { closeContext, openContext } from '../../ops/context.ts'
-import { restore } from '../../ops/restore.ts'
+import { restore } from '../../ops/change/restore.ts'
+import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import { changeJson } from '../../results/json.ts'
 import { flag, target, text } from '../arguments.ts'
 import type { Command } from '../command.ts'

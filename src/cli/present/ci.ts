@@ -1,6 +1,6 @@
 /** What `verify --ci` says in the words of the CI it runs in. Pure: the variables come in, text goes out. */
 import { printable } from '../../core/paths.ts'
-import type { VerifyResult } from '../../ops/verify.ts'
+import type { VerifyResult } from '../../ops/verify/verify.ts'
 
 export interface CiReport {
   /** Lines for the CI's log. */

@@ -1,7 +1,7 @@
 /** Where the worktree stands, as text. Pure; text from elsewhere is printed without control characters. */
 import { printable, shown } from '../../core/paths.ts'
-import type { SessionView } from '../../ops/history.ts'
-import type { StatusResult } from '../../ops/status.ts'
+import type { SessionView } from '../../ops/history/history.ts'
+import type { StatusResult } from '../../ops/history/status.ts'
 import type { Colors } from '../command.ts'
 import { bytesText, plural, table } from './text.ts'
 

@@ -5,7 +5,7 @@ import { quotedPath } from '../../core/hint-words.ts'
 import type { SessionId } from '../../core/ids.ts'
 import type { OwnSession, OwnTurn } from '../../core/own-session.ts'
 import { readIfThere, writeFileWhole } from '../../git/store.ts'
-import type { Context } from '../../ops/context.ts'
+import type { Context } from '../../ops/worktree/context.ts'
 
 /** A prompt that can be gone back to before. */
 export interface ClaudeCheckpoint {

@@ -2,7 +2,7 @@
 import * as z from 'zod/mini'
 import type { SessionId } from '../../core/ids.ts'
 import { type Env, errno, statIfThere } from '../../env.ts'
-import type { Context } from '../../ops/context.ts'
+import type { Context } from '../../ops/worktree/context.ts'
 import { emptyRecord, type SessionRecord, withPrompt, withStatus } from './record.ts'
 import { promptOf } from './sdk.ts'
 

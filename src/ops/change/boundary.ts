@@ -1,0 +1,67 @@
+/** The revert boundary: set, refused while it is pending, cleared when its turn is gone. */
+import { type BoundaryRecord, formatRecord, recordObjects } from '../../core/boundary.ts'
+import { CkptError } from '../../core/errors.ts'
+import { pendingHints } from '../../core/hint-words.ts'
+import type { TurnNumber } from '../../core/ids.ts'
+import { printable } from '../../core/paths.ts'
+import type { Timeline } from '../../core/timeline.ts'
+import { sessionRef, type WorktreeRefs } from '../../git/history.ts'
+import type { Recorder } from '../record/record.ts'
+import { markerAfter } from '../worktree/boundary-marker.ts'
+import type { Context } from '../worktree/context.ts'
+
+export function hiddenBy(timeline: Timeline, record: Pick<BoundaryRecord, 'turn' | 'step'>): TurnNumber[] {
+  return timeline.turns
+    .map((turn) => turn.number)
+    .filter((number) => number > record.turn || (number === record.turn && record.step === null))
+}
+
+/** Writes a boundary's record and the checkpoint that carries it. */
+export function commitBoundary(
+  { store }: Context,
+  {
+    record,
+    hidden,
+    recorder,
+    commitResult,
+  }: {
+    record: BoundaryRecord
+    hidden: TurnNumber[]
+    recorder: Recorder
+    commitResult: (meta?: Partial<Parameters<Recorder['commit']>[2]>) => ReturnType<Recorder['commit']>
+  },
+) {
+  const oid = store.objects.write('blob', formatRecord(record))
+  recorder.keep([oid, ...recordObjects(record)])
+  return commitResult({
+    record: oid,
+    turn: record.turn,
+    ...(record.step === null ? {} : { step: record.step }),
+    hidden: hidden.join(','),
+  })
+}
+
+export function boundaryPending(timeline: Timeline): CkptError {
+  const { turn, step } = timeline.boundary!
+  return new CkptError(
+    'BOUNDARY_PENDING',
+    `Session ${printable(timeline.session)} has undone turns pending (from turn ${step === null ? turn : `${turn}.${step}`}). Nothing was changed.`,
+    { hints: pendingHints(timeline.session) },
+  )
+}
+
+/** A boundary whose turn is no longer there means nothing. */
+export async function clearStaleBoundary(context: Context, refs: WorktreeRefs, timeline: Timeline): Promise<boolean> {
+  const { boundary, boundaryCheckpoint } = timeline
+  if (!boundary || !boundaryCheckpoint || timeline.turns.some((turn) => turn.number === boundary.turn)) return false
+  const { store, env } = context
+  await store.moveRefs([
+    { ref: sessionRef(store, timeline.session, 'boundary'), from: boundaryCheckpoint.id, to: null },
+  ])
+  const { writeMarker } = await import('../worktree/journal.ts')
+  writeMarker(env, store, markerAfter(refs, timeline.session, null))
+  context.warnings.push(
+    `The revert boundary pointed at turn ${boundary.turn}, which is no longer there: it was cleared.`,
+  )
+  return true
+}

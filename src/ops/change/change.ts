@@ -1,0 +1,34 @@
+/** What undo, redo, restore and switch begin with, and what they give. */
+import type { BoundaryHead } from '../../core/boundary.ts'
+import type { SessionId, TurnNumber } from '../../core/ids.ts'
+import type { ToldAction } from '../../core/plan.ts'
+import type { Stat } from '../../git/diff.ts'
+import type { WorktreeRefs } from '../../git/history.ts'
+import type { Snapshot } from '../record/record.ts'
+
+export interface ChangeResult {
+  session: SessionId
+  dryRun: boolean
+  turns: TurnNumber[]
+  boundary: { record: BoundaryHead; hidden: TurnNumber[] } | null
+  restoredPrompt: string | null
+  files: ToldAction[]
+  /** From a backend that counts lines and files itself. */
+  summary?: Stat
+  safety: string | null
+  token?: string
+  ms: number
+  syncMs: number
+  warnings: string[]
+  /** Claude and others: what to rewind in the conversation. */
+  messageId: string | null
+  agent?: string | null
+}
+
+/** Refs and a scan that are under way. */
+export interface Scanned {
+  arrived: number
+  expected?: string
+  reading: Promise<WorktreeRefs>
+  scanning: Promise<Snapshot>
+}

@@ -1,0 +1,264 @@
+/** From a plan's input to what is to be done: the disk's states, the merges, and what lies around the paths. */
+import { type Beside, uncoveredDirectories } from '../../core/beside.ts'
+import { isDamage } from '../../core/errors.ts'
+import { ancestorsOf, directoryKey, isWithin, parentOf, type RelativePath } from '../../core/paths.ts'
+import {
+  type FileAction,
+  findClashes,
+  isHeld,
+  type MergeResult,
+  makeRoom,
+  mergeKey,
+  type Plan,
+  type PlanInput,
+  planChanges,
+} from '../../core/plan.ts'
+import { ABSENT, type PathState, sameState, type Transition } from '../../core/state.ts'
+import type { ObjectStore } from '../../git/objects.ts'
+import { behindSymlink, fingerprint, isClosed, isStats, look, type ObjectWriter, observe } from '../../snapshot/disk.ts'
+import type { SnapshotView } from '../../snapshot/view.ts'
+import type { Snapshot } from '../record/record.ts'
+import { mendObjects } from '../store/mend-objects.ts'
+import type { Context } from '../worktree/context.ts'
+import { mergeTexts } from './merge.ts'
+
+/** A plan with what it rests on. */
+export interface Prepared {
+  plan: Plan
+  actions: FileAction[]
+  /** What lstat said of each path. */
+  expected: Map<string, string | null>
+  /** Paths that the plan touches and the snapshot does not have as they are: saved by force. */
+  forced: Map<string, PathState>
+}
+
+/** Gathers the disk's states, runs the merges that are needed, and plans. */
+export async function prepare(
+  context: Context,
+  snapshot: Snapshot,
+  input: Omit<PlanInput, 'disk' | 'merges' | 'unchangedUncovered'> & {
+    targetBeside: Beside | null
+    /** What the worktree is to look like. */
+    target: SnapshotView
+    /** Of a plan that is recorded: what the last of its turns left. */
+    left?: SnapshotView
+  },
+): Promise<Prepared> {
+  const { env, store, worktree } = context
+  const { root } = worktree
+  const expected = new Map<string, string | null>()
+  const forced = new Map<string, PathState>()
+  const foreign = new Set<string>()
+  const disk = new Map<string, PathState>()
+  const changes = input.units.flatMap((unit) => unit.changes)
+  const paths = new Set(changes.map(({ path }) => path))
+  const wanted = new Set(changes.filter(({ from }) => from.kind === 'directory').map(({ path }) => path))
+  let done = 0
+  for (const path of paths) {
+    if (++done % 500 === 0) await env.progress(`planning: ${done} of ${paths.size} paths`)
+    const stats = path.endsWith('/') || behindSymlink(env, root, path) ? null : look(env, root, path)
+    expected.set(path, isStats(stats) && !stats.isDirectory() ? fingerprint(stats) : null)
+    const known = await snapshot.view.state(path)
+    // Read after that look: what the scan saw may have changed since, and what today's rules leave out is saved all the same.
+    // A directory that holds only what is not covered is none of the snapshot's, though it is there: it need not be made.
+    let state =
+      path.endsWith('/') && known.kind === 'absent' && !wanted.has(path)
+        ? known
+        : observe(env, root, path, writingOther(store.objects, known))
+    if (isOther(state, known)) forced.set(path, state)
+    if (state.kind === 'unknown' && state.reason === 'directory') state = { kind: 'absent' }
+    if (state.kind === 'present' && isStats(stats) && env.uid > 0 && stats.uid !== env.uid) foreign.add(path)
+    disk.set(path, state)
+  }
+  const prints = new Map(input.targetBeside?.uncovered.map((entry) => [entry.path as string, entry.print]) ?? [])
+  for (const [path, print] of input.targetBeside?.ignored ?? []) prints.set(path, print)
+  const merges = new Map<string, MergeResult>()
+  const full: PlanInput = {
+    ...input,
+    disk,
+    merges,
+    unchangedUncovered: (path) => prints.get(path) !== undefined && prints.get(path) === expected.get(path),
+  }
+  let plan = planChanges(full)
+  while (plan.needed.length > 0) {
+    for (const request of plan.needed) {
+      const merging = () => mergeTexts(context, request)
+      const merge = await merging().catch(async (error: unknown) => {
+        if (!isDamage(error)) throw error
+        await mendObjects(context, new Set(Object.values(request)), disk)
+        return merging()
+      })
+      merges.set(mergeKey(request), merge)
+    }
+    plan = planChanges(full)
+  }
+  const around = await surroundings(context, snapshot, plan.actions)
+  const actions = findClashes(
+    plan.actions,
+    { ...around, isForeign: (path) => foreign.has(path), isClosed: (path) => isClosed(env, root, path) },
+    input.mode,
+  )
+  const { beside } = snapshot
+  const room = makeRoom({ actions, units: withoutHeld(plan, actions) }, (path) =>
+    beside.emptyDirectories.has(path as RelativePath)
+      ? { kind: 'directory', mode: beside.modes.get(directoryKey(path)) ?? beside.defaults.directory }
+      : null,
+  )
+  const whole = withDirectories(room, [
+    ...(input.left ? await leavingDirectories(context, snapshot, room, input.target) : []),
+    ...(await comingDirectories(context, snapshot, room, input)),
+  ])
+  return { plan: { ...plan, units: whole.units }, actions: whole.actions, expected, forced }
+}
+
+/** Whether the snapshot does not have a path as it is on disk, and it can be saved so. */
+function isOther(state: PathState, known: PathState): boolean {
+  if (state.kind === 'absent') return known.kind === 'present'
+  if (state.kind === 'directory' && known.kind !== 'directory') return false
+  return state.kind !== 'unknown' && !sameState(state, known)
+}
+
+/**
+ * Directories that go with their last file and have a mode that new ones do not get. They are part of the plan, and so of
+ * its record: who brings the files back gives them that mode.
+ */
+async function leavingDirectories(
+  { env, store, worktree }: Context,
+  { tree, beside }: Snapshot,
+  { actions }: Pick<Plan, 'actions'>,
+  target: SnapshotView,
+): Promise<Transition[]> {
+  const known = new Set(actions.map(({ path }) => path))
+  const leaving = new Set(actions.filter((a) => a.post.kind === 'absent' && !isHeld(a)).map(({ path }) => path))
+  const above = new Set([...leaving].flatMap((path) => ancestorsOf(path.replace(/\/$/, ''))))
+  const holding = uncoveredDirectories(beside)
+  const found: Transition[] = []
+  for (const [path, mode] of beside.modes) {
+    const bare = path.slice(0, -1)
+    if (!path.endsWith('/') || known.has(path) || !above.has(bare) || holding.has(bare)) continue
+    const entry = await store.trees.lookup(tree, bare)
+    const inside = entry ? [...(await store.trees.files(entry.oid, path)).keys()] : []
+    const empty = [...beside.emptyDirectories].filter((one) => isWithin(one, bare)).map((one) => `${one}/`)
+    if (![...inside, ...empty].every((one) => leaving.has(one))) continue
+    if ((await target.hadDirectory(bare)) !== false || isClosed(env, worktree.root, path)) continue
+    found.push({ path, from: { kind: 'directory', mode }, to: ABSENT })
+  }
+  return found
+}
+
+/**
+ * Directories that have to be made for what comes into them, with the target's mode where new ones do not get it. In a
+ * record are also those that its turns left, or may have left, and that are gone: nothing else would say that redo takes
+ * them away.
+ */
+async function comingDirectories(
+  { env, worktree }: Context,
+  { beside }: Snapshot,
+  { actions }: Pick<Plan, 'actions'>,
+  { target, left }: { target: SnapshotView; left?: SnapshotView },
+): Promise<Transition[]> {
+  const known = new Set(actions.map(({ path }) => path))
+  const coming = actions.filter((a) => a.post.kind !== 'absent' && !isHeld(a)).map(({ path }) => path)
+  const missing = new Map<string, boolean>([['', false]])
+  const found: Transition[] = []
+  for (const directory of coming.flatMap((path) => ancestorsOf(path).reverse())) {
+    if (missing.has(directory)) continue
+    const stats = missing.get(parentOf(directory)) ? null : look(env, worktree.root, directory)
+    const isMissing = stats === null || (isStats(stats) && !stats.isDirectory())
+    missing.set(directory, isMissing)
+    const path = directoryKey(directory)
+    if (!isMissing || known.has(path)) continue
+    const to = await target.state(path)
+    if (to.kind !== 'directory') continue
+    if (to.mode !== beside.defaults.directory || (left && (await left.hadDirectory(directory)) !== false))
+      found.push({ path, from: ABSENT, to })
+  }
+  return found
+}
+
+/**
+ * One that goes belongs to the unit that is brought back first of those with a file in it: the oldest. One that comes, to
+ * the one that is brought back last.
+ */
+function withDirectories({ actions, units }: Pick<Plan, 'actions' | 'units'>, directories: readonly Transition[]) {
+  const more = directories.map(({ path, from, to }) => ({
+    path,
+    action: to.kind === 'absent' ? ('delete' as const) : ('write' as const),
+    pre: from,
+    post: to,
+  }))
+  const of = (directory: Transition) => {
+    const isGoing = directory.to.kind === 'absent'
+    const has = ({ changes }: Plan['units'][number]) =>
+      changes.some(({ path, to }) => (to.kind === 'absent') === isGoing && path.startsWith(directory.path))
+    return isGoing ? units.findLastIndex(has) : units.findIndex(has)
+  }
+  const owned = directories.map((directory) => ({ directory, unit: of(directory) }))
+  return {
+    actions: [...actions, ...more].sort((a, b) => (a.path < b.path ? -1 : 1)),
+    units: units.map((unit, i) => ({
+      ...unit,
+      changes: [...unit.changes, ...owned.filter((one) => one.unit === i).map(({ directory }) => directory)],
+    })),
+  }
+}
+
+/** For a path whose content, if it is this one, the snapshot has written. */
+function writingOther(objects: ObjectStore, known: PathState): ObjectWriter {
+  if (known.kind !== 'present') return objects
+  return {
+    write: (type, bytes) => {
+      const oid = objects.oidOf(type, bytes)
+      return oid === known.oid ? oid : objects.write(type, bytes)
+    },
+  }
+}
+
+/** A unit's record holds only what is really done. */
+function withoutHeld(plan: Plan, actions: readonly FileAction[]): Plan['units'] {
+  const held = new Set(actions.filter(isHeld).map((a) => a.path))
+  return plan.units.map((unit) => ({ ...unit, changes: unit.changes.filter((change) => !held.has(change.path)) }))
+}
+
+async function surroundings(context: Context, snapshot: Snapshot, actions: readonly FileAction[]) {
+  const { store } = context
+  const { view } = snapshot
+  const below = new Map<string, string[]>()
+  const files = new Set<string>()
+  const seen = new Set<string>()
+  const holding = uncoveredDirectories(view.beside)
+  const emptyBelow = new Map<string, string[]>()
+  for (const directory of view.beside.emptyDirectories)
+    for (const at of ancestorsOf(directory)) {
+      const known = emptyBelow.get(at)
+      if (known) known.push(`${directory}/`)
+      else emptyBelow.set(at, [`${directory}/`])
+    }
+  for (const { path, post } of actions) {
+    if (post.kind === 'absent' && !path.endsWith('/')) continue
+    const bare = path.endsWith('/') ? path.slice(0, -1) : path
+    const entry = await store.trees.lookup(view.tree, bare)
+    const inside = entry?.mode === '40000' ? [...(await store.trees.files(entry.oid, `${bare}/`)).keys()] : []
+    below.set(bare, [...inside, ...(emptyBelow.get(bare) ?? [])])
+    for (const at of [bare, ...ancestorsOf(bare)]) {
+      // What lies above has the same directories above it.
+      if (at !== bare && seen.has(at)) break
+      if (at !== bare) seen.add(at)
+      const found = await store.trees.lookup(view.tree, at)
+      const isSelf = at === bare && !path.endsWith('/')
+      if (found ? found.mode !== '40000' : !isSelf && isUncoveredFile(context, at)) files.add(at)
+    }
+  }
+  return {
+    filesBelow: (directory: string) => below.get(directory) ?? [],
+    uncoveredBelow: (directory: string) => holding.has(directory),
+    isFileOnDisk: (path: string) => files.has(path),
+  }
+}
+
+/** What no tree tells of (an ignored file, one that is too large) may be in the place of a directory. */
+function isUncoveredFile({ env, worktree }: Context, path: string): boolean {
+  if (behindSymlink(env, worktree.root, path)) return false
+  const stats = look(env, worktree.root, path)
+  return isStats(stats) && !stats.isDirectory()
+}

@@ -1,0 +1,192 @@
+/** Redo: the exact inverse of what undo recorded, guarded the same way; and accept, which keeps the undone state. */
+import type { BoundaryRecord, UndoneUnit } from '../../core/boundary.ts'
+import { CkptError } from '../../core/errors.ts'
+import { sessionOption } from '../../core/hint-words.ts'
+import type { SessionId, TurnNumber } from '../../core/ids.ts'
+import { printable } from '../../core/paths.ts'
+import type { ConflictMode } from '../../core/plan.ts'
+import { hiddenTurns, messageIdOf, runningTurn } from '../../core/timeline.ts'
+import { sessionRef, type WorktreeRefs } from '../../git/history.ts'
+import { ChangeReader } from '../history/turn-changes.ts'
+import { Recorder, takeSnapshot, whileScanning } from '../record/record.ts'
+import { abandonHidden, moveAll } from '../record/scene.ts'
+import { locked } from '../recovery/locked.ts'
+import { markerAfter } from '../worktree/boundary-marker.ts'
+import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
+import { choosePending, chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
+import { clearStaleBoundary, commitBoundary, hiddenBy } from './boundary.ts'
+import type { ChangeResult, Scanned } from './change.ts'
+import { carryOut, lostWarnings } from './operation.ts'
+import { prepare } from './prepare.ts'
+import { refuseConflicts } from './refuse.ts'
+import { nothingRecorded } from './selection.ts'
+import { makeToken, planHash, staleToken } from './token.ts'
+
+export interface RedoOptions {
+  session?: string
+  turns?: number
+  all?: boolean
+  mode: ConflictMode
+  dryRun?: boolean
+}
+
+const nothing = (why: string, hints: readonly string[] = []) =>
+  new CkptError('NOTHING_TO_REDO', `${why} Nothing was changed.`, {
+    hints: [...hints, 'ckpt list --hidden', 'ckpt list --sessions'],
+  })
+
+const MOST_HINTS = 3
+
+/** How to redo in the sessions that have something undone. */
+const elsewhere = (refs: WorktreeRefs): string[] =>
+  [...refs.sessions.values()]
+    .flatMap(({ session, boundary }) => (boundary ? [`ckpt redo ${sessionOption(session)}`] : []))
+    .slice(0, MOST_HINTS)
+
+/** Splits a record into what this redo brings back (newest undo first) and what stays undone. */
+export function splitUnits(record: BoundaryRecord, turns: number): { back: UndoneUnit[]; left: UndoneUnit[] } {
+  const left = [...record.units]
+  const back: UndoneUnit[] = []
+  const seen = new Set<TurnNumber>()
+  for (let unit = left.at(-1); unit; unit = left.at(-1)) {
+    if (!seen.has(unit.turn) && seen.size === turns) break
+    seen.add(unit.turn)
+    back.push(unit)
+    left.pop()
+  }
+  return { back, left }
+}
+
+/** @throws CkptError NOTHING_TO_REDO, CONFLICT, TURN_RUNNING, GIT_BUSY, LOCKED, DAMAGED */
+export async function redo(
+  context: Context,
+  options: RedoOptions,
+  { arrived, expected }: { arrived: number; expected?: string },
+): Promise<ChangeResult> {
+  return locked(context, { command: 'redo' }, () => {
+    const reading = readRefs(context)
+    return whileScanning(context, reading, { publish: false }, (scanning) =>
+      redoScanned(context, options, { arrived, reading, scanning, ...(expected === undefined ? {} : { expected }) }),
+    )
+  })
+}
+
+async function redoScanned(
+  context: Context,
+  options: RedoOptions,
+  { arrived, expected, reading, scanning }: Scanned,
+): Promise<ChangeResult> {
+  const { env, store } = context
+  const head = await headOf(context)
+  refuseWhileBusy(head)
+  const refs = await reading
+  const session = chooseSession(refs, options.session)
+  if (session === null) throw nothingRecorded('NOTHING_TO_REDO')
+  const timeline = await loadTimeline(context, refs, session)
+  const running = runningTurn(timeline)
+  if (running && !timeline.boundary) {
+    throw new CkptError(
+      'TURN_RUNNING',
+      `Turn ${running.number} of session ${printable(session)} is still running. Nothing was changed.`,
+      {
+        hints: [`ckpt mark stop ${sessionOption(session)}`],
+      },
+    )
+  }
+  if (await clearStaleBoundary(context, refs, timeline))
+    throw nothing('The revert boundary pointed at a turn that is no longer there: it was cleared.')
+  const record = timeline.boundary
+  if (!record) throw nothing(`Session ${printable(session)} has nothing undone.`, elsewhere(refs))
+  const { back, left } = splitUnits(record, options.all ? Number.POSITIVE_INFINITY : (options.turns ?? 1))
+  const reader = new ChangeReader(context, refs, timeline)
+  const lastBack = back.at(-1)!
+  const turn = timeline.turns.find((one) => one.number === lastBack.turn)!
+  const target = await reader.view(turn.after ?? turn.checkpoints.at(-1)!)
+  const snapshot = await scanning
+  // A record's change went from `from` to `to`: a plan goes back.
+  const units = back.map((unit) => ({ turn: unit.turn, step: unit.step, changes: unit.changes }))
+  const prepared = await prepare(context, snapshot, { units, mode: options.mode, targetBeside: null, target })
+  const last = left.at(-1)
+  const next: BoundaryRecord | null = last ? { ...record, turn: last.turn, step: last.step, units: left } : null
+  const first = timeline.turns.find((one) => one.number === next?.turn)
+  if (next) next.messageId = first ? messageIdOf(first) : null
+  const hidden = next ? hiddenBy(timeline, next) : []
+  const result = (more: Partial<ChangeResult>): ChangeResult => ({
+    session,
+    dryRun: options.dryRun ?? false,
+    turns: [...new Set(back.map((unit) => unit.turn))].sort((a, b) => a - b),
+    boundary: next ? { record: next, hidden } : null,
+    restoredPrompt: null,
+    files: prepared.actions,
+    safety: null,
+    ms: env.monotonic() - arrived,
+    syncMs: 0,
+    warnings: context.warnings,
+    messageId: null,
+    ...more,
+  })
+  const hash = planHash(refs, session, prepared.actions)
+  if (options.dryRun) {
+    const warnings = [...context.warnings, ...(await lostWarnings(context, prepared))]
+    return result({ warnings, token: makeToken({ op: 'redo', options, hash }) })
+  }
+  if (expected !== undefined && expected !== hash) throw staleToken()
+  refuseConflicts(prepared.actions, 'redo', { files: prepared.actions, session })
+  const recorder = new Recorder(context, refs, head)
+  const seq = refs.lastSeq + 1
+  const from = timeline.boundaryCheckpoint!.id
+  const { safety, syncMs } = await carryOut(context, {
+    op: 'redo',
+    session,
+    snapshot,
+    prepared,
+    recorder,
+    parent: timeline.tip?.id ?? null,
+    target,
+    oldMarker: markerAfter(refs, session, timeline.boundaryCheckpoint),
+    edits: async (_safety, commitResult) => {
+      const done = next ? commitBoundary(context, { record: next, hidden, recorder, commitResult }) : commitResult()
+      return {
+        refs: [
+          { ref: sessionRef(store, session, `safety/${seq}`), from: null, to: done.id },
+          { ref: sessionRef(store, session, 'boundary'), from, to: next ? done.id : null },
+        ],
+        marker: markerAfter(refs, session, next ? done : null),
+      }
+    },
+  })
+  return result({ safety: safety.id, syncMs, ms: env.monotonic() - arrived })
+}
+
+export interface AcceptResult {
+  session: SessionId | null
+  abandoned: TurnNumber[]
+  warnings: string[]
+}
+
+/** Keeps the undone state: the boundary is cleared, hidden turns become abandoned. Nothing to do is no error. */
+export async function accept(context: Context, wanted: string | undefined): Promise<AcceptResult> {
+  return locked(context, { command: 'accept' }, async () => {
+    const refs = await readRefs(context)
+    const session = choosePending(refs, wanted)
+    const { warnings } = context
+    if (session === null || !refs.sessions.get(session)?.boundary) return { session, abandoned: [], warnings }
+    const timeline = await loadTimeline(context, refs, session)
+    if (await clearStaleBoundary(context, refs, timeline)) return { session, abandoned: [], warnings }
+    const head = await headOf(context)
+    const cut = timeline.turns.some((turn) => turn.hiddenFromStep !== null)
+    const at = timeline.boundaryCheckpoint!
+    // Only a turn that is cut needs a new end: it is the state that the undo left.
+    const snapshot = cut ? await takeSnapshot(context, refs) : { tree: at.tree, besideOid: at.beside, degraded: false }
+    const recorder = new Recorder(context, refs, head)
+    const scene = { context, refs, timeline, recorder, snapshot }
+    const { edits, parent } = abandonHidden(scene)
+    const live = {
+      ref: sessionRef(context.store, session, 'live'),
+      from: refs.sessions.get(session)?.live?.id ?? null,
+      to: parent,
+    }
+    await moveAll(scene, [...(await recorder.keepEdits()), ...edits, live], true)
+    return { session, abandoned: hiddenTurns(timeline).map((turn) => turn.number), warnings }
+  })
+}

@@ -1,0 +1,195 @@
+/** Restore: files of any checkpoint, brought back over what is there, guarded by the worktree's newest checkpoint. */
+
+import { type Beside, uncoveredAt } from '../../core/beside.ts'
+import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
+import { CkptError } from '../../core/errors.ts'
+import { sessionOption } from '../../core/hint-words.ts'
+import { MANUAL_SESSION, parseTarget } from '../../core/ids.ts'
+import { isWithin, printable, shortList } from '../../core/paths.ts'
+import type { ConflictMode } from '../../core/plan.ts'
+import type { Transition } from '../../core/state.ts'
+import { runningTurn } from '../../core/timeline.ts'
+import { abandonedName, sessionRef, type WorktreeRefs } from '../../git/history.ts'
+import type { RefEdit } from '../../git/refs.ts'
+import { transitionsBetween, viewOf } from '../../snapshot/view.ts'
+import { resolveId } from '../history/resolve.ts'
+import { newestCheckpoint, Recorder, takeSnapshot } from '../record/record.ts'
+import { locked } from '../recovery/locked.ts'
+import { markerAfter } from '../worktree/boundary-marker.ts'
+import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
+import { loadTimeline, readRefs } from '../worktree/sessions.ts'
+import { boundaryPending } from './boundary.ts'
+import type { ChangeResult } from './change.ts'
+import { carryOut, lostWarnings } from './operation.ts'
+import { prepare } from './prepare.ts'
+import { refuseConflicts } from './refuse.ts'
+import { makeToken, planHash, staleToken } from './token.ts'
+
+export interface RestoreOptions {
+  id: string
+  session?: string
+  /** Deletes what the checkpoint provably does not have. */
+  exact?: boolean
+  force?: boolean
+  dryRun?: boolean
+  paths?: readonly string[]
+  /** `ckpt switch`: the session goes on from there. */
+  move?: boolean
+}
+
+/** @throws CkptError USAGE, NOT_FOUND, CONFLICT, GIT_BUSY, LOCKED, DAMAGED */
+export async function restore(
+  context: Context,
+  options: RestoreOptions,
+  { arrived, expected }: { arrived: number; expected?: string },
+): Promise<ChangeResult> {
+  const { env, store } = context
+  parseTarget(options.id) // no id at all: said before what else is in the way
+  return locked(context, { command: 'restore' }, async () => {
+    const head = await headOf(context)
+    refuseWhileBusy(head)
+    const refs = await readRefs(context)
+    const { resolved } = await resolveId(context, refs, options)
+    if (resolved.kind === 'worktree')
+      throw new CkptError('USAGE', 'The worktree is there already. Nothing was changed.', { hints: ['ckpt list'] })
+    const checkpoint =
+      resolved.kind === 'turn' ? (resolved.turn.after ?? resolved.turn.checkpoints.at(-1)!) : resolved.checkpoint
+    const branch = options.move ? await branchMove(context, refs, checkpoint) : null
+    const target = await viewOf(store, checkpoint)
+    const newest = await newestCheckpoint(context, refs)
+    const snapshot = await takeSnapshot(context, refs, { publish: false })
+    const known = newest ? await viewOf(store, newest) : null
+    const deletes = options.exact || options.move
+    const inScope = ({ path }: { path: string }) =>
+      !options.paths?.length ||
+      options.paths.some((scope) => isWithin(path.endsWith('/') ? path.slice(0, -1) : path, scope))
+    const changes: Transition[] = []
+    for (const change of (await transitionsBetween(store, target, snapshot.view)).filter(inScope)) {
+      if (change.from.kind === 'absent' && !deletes) continue
+      // What the disk should hold is what the newest checkpoint says; anything else was changed since.
+      const since = known ? await known.state(change.path) : change.to
+      changes.push({ ...change, to: since })
+    }
+    if (options.paths?.length && changes.length === 0) await requireKnownPaths(options.paths, target)
+    const mode: ConflictMode = options.force ? 'force' : 'refuse'
+    const units = [{ turn: 0 as never, step: null, changes: changes.map((change) => ({ ...change })) }]
+    const prepared = await prepare(context, snapshot, {
+      units,
+      mode,
+      mergeable: false,
+      targetBeside: known?.beside ?? null,
+      target,
+    })
+    const { actions } = prepared
+    const named = new Set(actions.map(({ path }) => path as string))
+    const left = deletes
+      ? notCapturedNow(target.beside, snapshot.beside).filter((path) => inScope({ path }) && !named.has(path))
+      : []
+    const warnings = [...context.warnings]
+    if (left.length > 0) warnings.push(`Left as they are, for they are not captured now: ${shortList(left)}.`)
+    const session = checkpoint.session
+    const hash = planHash(refs, session, actions)
+    const result = (more: Partial<ChangeResult>): ChangeResult => ({
+      session,
+      dryRun: options.dryRun ?? false,
+      turns: checkpoint.turn === undefined ? [] : [checkpoint.turn],
+      boundary: null,
+      restoredPrompt: null,
+      files: actions,
+      safety: null,
+      ms: env.monotonic() - arrived,
+      syncMs: 0,
+      warnings,
+      messageId: checkpoint.messageId ?? null,
+      ...more,
+    })
+    if (options.dryRun) {
+      warnings.push(...(await lostWarnings(context, prepared)))
+      return result({ token: makeToken({ op: 'restore', options, hash }) })
+    }
+    if (expected !== undefined && expected !== hash) throw staleToken()
+    refuseConflicts(actions, options.move ? 'switch' : 'restore', { files: actions, session })
+    const recorder = new Recorder(context, refs, head)
+    const seq = refs.lastSeq + 1
+    const owner = refs.sessions.has(session) ? session : MANUAL_SESSION
+    const oldMarker = markerAfter(refs, owner, refs.sessions.get(owner)?.boundary ?? null)
+    const { safety, syncMs } = await carryOut(context, {
+      op: options.move ? 'switch' : 'restore',
+      session: owner,
+      snapshot,
+      prepared,
+      recorder,
+      parent: refs.sessions.get(owner)?.live?.id ?? null,
+      target,
+      oldMarker,
+      edits: async (_safety, commitResult) => {
+        const done = commitResult()
+        return {
+          refs: [
+            { ref: sessionRef(store, owner, `safety/${seq}`), from: null, to: done.id },
+            ...(branch ? branch(seq, recorder.time) : []),
+          ],
+          marker: oldMarker,
+        }
+      },
+    })
+    return result({ safety: safety.id, syncMs, ms: env.monotonic() - arrived })
+  })
+}
+
+/** What is there and is not captured now, though the checkpoint captured whatever was there. */
+function notCapturedNow(then: Beside, now: Beside): string[] {
+  const listed = now.uncovered.filter(({ reason }) => reason !== 'not-here' && reason !== 'budget')
+  const there = [...listed.map(({ path }) => path), ...now.ignored.keys()]
+  return there.filter((path) => uncoveredAt(then, path) === null)
+}
+
+/** The edits that make the session go on from a checkpoint: where it was becomes an abandoned branch. */
+async function branchMove(
+  context: Context,
+  refs: WorktreeRefs,
+  checkpoint: Checkpoint,
+): Promise<(seq: number, time: string) => RefEdit[]> {
+  const { store } = context
+  const { session } = checkpoint
+  const one = refs.sessions.get(session)
+  if (!one || checkpoint.kind === 'safety' || checkpoint.kind === 'manual' || isOutside(checkpoint)) {
+    throw new CkptError('NOT_FOUND', 'That checkpoint is on no branch of a session. Nothing was changed.', {
+      hints: ['ckpt log --graph', `ckpt restore ${checkpoint.id.slice(0, 10)}`],
+    })
+  }
+  const timeline = await loadTimeline(context, refs, session)
+  if (timeline.boundary) throw boundaryPending(timeline)
+  const running = runningTurn(timeline)
+  if (running) {
+    throw new CkptError(
+      'TURN_RUNNING',
+      `Turn ${running.number} of session ${printable(session)} is still running. Nothing was changed.`,
+      {
+        hints: [`ckpt mark stop ${sessionOption(session)}`],
+      },
+    )
+  }
+  const live = one.live?.id ?? null
+  return (seq, time) => {
+    if (live === checkpoint.id) return []
+    // The branch that is switched to is the live one now; the one that is left is kept.
+    const taken = one.abandoned.filter(({ tip }) => tip.id === checkpoint.id)
+    return [
+      ...(live ? [{ ref: sessionRef(store, session, abandonedName(seq, time)), from: null, to: live }] : []),
+      ...taken.map(({ ref, tip }) => ({ ref, from: tip.id, to: null })),
+      { ref: sessionRef(store, session, 'live'), from: live, to: checkpoint.id },
+    ]
+  }
+}
+
+async function requireKnownPaths(paths: readonly string[], target: Awaited<ReturnType<typeof viewOf>>): Promise<void> {
+  for (const path of paths) {
+    const [file, directory] = [await target.state(path), await target.state(`${path}/`)]
+    if (file.kind !== 'absent' || directory.kind === 'directory') return
+  }
+  throw new CkptError('NOT_FOUND', 'That checkpoint has none of these paths. Nothing was changed.', {
+    paths,
+    hints: ['ckpt show ID'],
+  })
+}

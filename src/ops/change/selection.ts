@@ -1,0 +1,117 @@
+/** Which turns and steps an undo is about. */
+import { CkptError, FIRST_TURN } from '../../core/errors.ts'
+import { parseTarget } from '../../core/ids.ts'
+import { printable } from '../../core/paths.ts'
+import { type Timeline, type Turn, visibleTurns } from '../../core/timeline.ts'
+import { resolveCheckpoint } from '../history/resolve.ts'
+import { ChangeReader } from '../history/turn-changes.ts'
+import type { Context } from '../worktree/context.ts'
+import { turnIds } from '../worktree/replaced.ts'
+
+/** What somebody names: a turn or a checkpoint to go back to, one turn alone, the last step, so many turns; the last turn without any. */
+export interface SelectionOptions {
+  turns?: number
+  to?: string
+  step?: boolean
+  only?: string
+}
+
+/** What is to be undone: whole turns, and perhaps the later steps of one more. */
+export interface Selection {
+  turns: Turn[]
+  /** The turn that is cut, and the first step that goes. */
+  cut: { turn: Turn; step: number } | null
+}
+
+export const nothingToUndo = (why: string) =>
+  new CkptError('NOTHING_TO_UNDO', `${why} Nothing was changed.`, { hints: ['ckpt list', 'ckpt list --sessions'] })
+
+export const nothingRecorded = (code: 'NOTHING_TO_UNDO' | 'NOTHING_TO_REDO') =>
+  new CkptError(code, 'There is no turn in this worktree yet. Nothing was changed.', { hints: FIRST_TURN })
+
+/** @throws CkptError NOTHING_TO_UNDO, NOT_FOUND, USAGE */
+export async function select(
+  context: Context,
+  { timeline, options, reader }: { timeline: Timeline; options: SelectionOptions; reader: ChangeReader },
+): Promise<Selection> {
+  const visible = visibleTurns(timeline)
+  if (visible.length === 0) throw nothingToUndo(`Session ${printable(timeline.session)} has no visible turn.`)
+  const newestFirst = [...visible].reverse()
+  if (options.only !== undefined) return { turns: [findTurn(context, options.only, timeline)], cut: null }
+  if (options.step) return { turns: [], cut: await lastChangingStep(newestFirst[0]!, reader) }
+  if (options.to === undefined) return { turns: newestFirst.slice(0, options.turns ?? 1), cut: null }
+  const target = parseTarget(options.to)
+  let first: { turn: Turn; step: number | null } | null
+  if (target.kind === 'worktree')
+    throw new CkptError('USAGE', '`worktree` is not a place to go back to. Nothing was changed.', {
+      hints: ['ckpt list'],
+    })
+  if (target.kind === 'turn') first = { turn: findTurn(context, options.to, timeline), step: null }
+  else if (target.kind === 'step') {
+    const turn = findTurn(context, String(target.turn), timeline)
+    if (!visibleSteps(turn).some((step) => step.number === target.step))
+      throw notFound(`Turn ${turn.number} has no step ${target.step} to undo.`)
+    first = {
+      turn,
+      step: target.step === Math.min(...turn.steps.map((s) => s.number)) && target.step === 1 ? 1 : target.step,
+    }
+  } else if (target.kind === 'turn-id') first = { turn: findTurn(context, options.to, timeline), step: null }
+  else {
+    const checkpoint = await resolveCheckpoint(context, { timeline, target })
+    first = firstAfter(visible, checkpoint.id)
+  }
+  if (!first) throw nothingToUndo('Nothing came after that checkpoint.')
+  const later = newestFirst.filter((turn) => turn.number > first.turn.number)
+  if (first.step === null) return { turns: [...later, first.turn], cut: null }
+  return { turns: later, cut: { turn: first.turn, step: first.step } }
+}
+
+const notFound = (why: string) =>
+  new CkptError('NOT_FOUND', `${why} Nothing was changed.`, { hints: ['ckpt list --hidden --abandoned'] })
+
+function findTurn({ env, store }: Context, id: string, timeline: Timeline): Turn {
+  const ids = turnIds(env, store, id)
+  const isMeant = (one: Turn) => String(one.number) === id || ids.has(one.id)
+  const turn = visibleTurns(timeline).find(isMeant)
+  if (turn) return turn
+  const elsewhere = [...timeline.turns, ...timeline.abandoned].find(isMeant)
+  if (elsewhere) throw notFound(`Turn ${elsewhere.number} is ${elsewhere.abandoned ? 'abandoned' : 'undone already'}.`)
+  throw notFound(`Session ${printable(timeline.session)} has no turn ${id}.`)
+}
+
+const visibleSteps = (turn: Turn) =>
+  turn.steps.filter((step) => turn.hiddenFromStep === null || step.number < turn.hiddenFromStep)
+
+/** The first turn or step after a checkpoint of the visible chain. */
+function firstAfter(visible: readonly Turn[], id: string): { turn: Turn; step: number | null } | null {
+  for (const [i, turn] of visible.entries()) {
+    const at = turn.checkpoints.find((one) => one.id === id)
+    if (!at) continue
+    if (at.kind === 'before') return { turn, step: null }
+    if (at.kind === 'step') {
+      const next = visibleSteps(turn).find((step) => (at.start ? step.number >= at.step! : step.number > at.step!))
+      if (next) return { turn, step: next.number }
+    }
+    const following = visible[i + 1]
+    return following ? { turn: following, step: null } : null
+  }
+  throw notFound('That checkpoint is not in the visible part of the session: bring it back with `ckpt restore`.')
+}
+
+async function lastChangingStep(turn: Turn, reader: ChangeReader): Promise<{ turn: Turn; step: number }> {
+  const changes = await reader.changesOf(turn)
+  const steps = visibleSteps(turn).filter((step) => ChangeReader.ofStep(changes, step.number).length > 0)
+  const last = steps.at(-1)
+  if (!last)
+    throw nothingToUndo(`Turn ${turn.number} has no step that changed something: \`ckpt undo\` takes the whole turn.`)
+  return { turn, step: last.number }
+}
+
+/** The checkpoint whose state the worktree goes back to. */
+export function targetCheckpoint({ turns, cut }: Selection) {
+  if (!cut) return turns.at(-1)!.before
+  const kept = cut.turn.checkpoints.filter(
+    (one) => one.kind === 'before' || (one.kind === 'step' && one.step! < cut.step),
+  )
+  return kept.at(-1)!
+}

@@ -1,0 +1,55 @@
+/** The token of a dry run: what was asked, and the fingerprint of the plan that was printed. Nothing is stored for it. */
+import { createHash } from 'node:crypto'
+import { CkptError } from '../../core/errors.ts'
+import type { SessionId } from '../../core/ids.ts'
+import type { FileAction } from '../../core/plan.ts'
+import type { WorktreeRefs } from '../../git/history.ts'
+
+export interface Token {
+  op: 'undo' | 'redo' | 'restore'
+  options: object
+  hash: string
+}
+
+/** Changes when anything that the plan rests on moved. */
+export function planHash(refs: WorktreeRefs, session: SessionId, actions: readonly FileAction[]): string {
+  const one = refs.sessions.get(session)
+  const facts = [
+    one?.live?.id ?? null,
+    one?.boundary?.id ?? null,
+    actions.map(({ path, action, pre, post }) => [path, action, pre, post]),
+  ]
+  return createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 32)
+}
+
+export function makeToken(token: Token): string {
+  return Buffer.from(JSON.stringify({ v: 1, ...token }), 'utf8').toString('base64url')
+}
+
+/** @throws CkptError USAGE */
+export function readToken(text: string): Token {
+  try {
+    const token = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Token & { v: number }
+    if (token.v === 1 && typeof token.hash === 'string' && typeof token.options === 'object') return token
+  } catch {
+    // falls through to the one error for every unreadable token
+  }
+  throw new CkptError('USAGE', 'That is not a token of a dry run. Nothing was changed.', {
+    hints: ['ckpt undo --dry-run'],
+  })
+}
+
+/** The session that the dry run named; undefined: none, and the newest was meant. */
+export function sessionOf({ options }: Token): string | undefined {
+  return 'session' in options ? String(options.session) : undefined
+}
+
+export function staleToken(): CkptError {
+  return new CkptError(
+    'CONFLICT',
+    'Something changed since that dry run: its plan no longer holds. Nothing was written.',
+    {
+      hints: ['run the dry run again'],
+    },
+  )
+}

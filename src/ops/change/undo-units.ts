@@ -1,0 +1,70 @@
+/** What an undo takes back: the changes of the turns and steps that are meant, and what is said of them. */
+import { joinTransitions } from '../../core/claims.ts'
+import { CkptError } from '../../core/errors.ts'
+import { isWithin, shortList } from '../../core/paths.ts'
+import type { PlanUnit } from '../../core/plan.ts'
+import type { ChangeReader, TurnChanges } from '../history/turn-changes.ts'
+import type { Selection } from './selection.ts'
+
+export async function unitsOf(
+  reader: ChangeReader,
+  { turns, cut }: Selection,
+  options: { paths?: readonly string[]; unclaimed?: boolean },
+): Promise<{ units: PlanUnit[]; warnings: string[] }> {
+  const warnings: string[] = []
+  const units: PlanUnit[] = []
+  let touched = false
+  const scoped = <T extends { path: string }>(changes: readonly T[]): readonly T[] =>
+    options.paths?.length
+      ? changes.filter(({ path }) =>
+          options.paths!.some((scope) => isWithin(path.endsWith('/') ? path.slice(0, -1) : path, scope)),
+        )
+      : changes
+  const inScope = ({ parts, uncovered }: TurnChanges) => scoped(parts).length > 0 || scoped(uncovered).length > 0
+  const tell = (changes: TurnChanges) => {
+    const { number } = changes.turn
+    const { inferred, late } = changes.turn.after ?? {}
+    if (inferred && late) warnings.push(`The end of turn ${number} was recorded late: it is the state of that moment.`)
+    else if (inferred) warnings.push(`The end of turn ${number} was not reported: it is the state when it was closed.`)
+    const left = scoped(changes.unclaimed)
+    if (left.length > 0 && !options.unclaimed) {
+      warnings.push(
+        `Left as they are, changed during turn ${number} outside its steps: ${shortList(left.map((c) => c.path))} (--unclaimed takes them too).`,
+      )
+    }
+    // What it was before is known where only its new content could not be taken.
+    const known = new Set<string>(changes.parts.flatMap(({ path, from }) => (from.kind === 'unknown' ? [] : [path])))
+    const lost = changes.uncovered.filter(({ path }) => !known.has(path))
+    if (lost.length > 0) {
+      const named = shortList(lost.map((one) => one.path))
+      warnings.push(`Turn ${number} also changed what checkpoints do not cover, and that cannot be undone: ${named}.`)
+    }
+  }
+  for (const turn of turns) {
+    const changes = await reader.changesOf(turn)
+    tell(changes)
+    touched ||= inScope(changes)
+    const { hiddenFromStep } = turn
+    // Joined only now: what is hidden or not asked for is no part of what is taken back.
+    const wanted = changes.parts.filter(({ step, unclaimed }) =>
+      unclaimed ? options.unclaimed : hiddenFromStep === null || (step !== null && step < hiddenFromStep),
+    )
+    units.push({ turn: turn.number, step: null, changes: scoped(joinTransitions(wanted)) })
+  }
+  if (cut) {
+    const changes = await reader.changesOf(cut.turn)
+    const hiddenFrom = cut.turn.hiddenFromStep ?? Number.POSITIVE_INFINITY
+    const own = changes.parts.filter(({ step }) => step !== null && step >= cut.step && step < hiddenFrom)
+    units.push({ turn: cut.turn.number, step: cut.step, changes: scoped(joinTransitions(own)) })
+    touched ||= inScope(changes)
+  }
+  if (options.paths?.length && !touched) {
+    const numbers = units.map(({ turn }) => turn)
+    const what = numbers.length === 1 ? `Turn ${numbers[0]} changed` : `Turns ${numbers.join(', ')} changed`
+    throw new CkptError('NOTHING_TO_UNDO', `${what} none of these paths. Nothing was changed.`, {
+      paths: options.paths,
+      hints: [`ckpt show ${numbers[0]}   (what it changed)`, 'ckpt undo --only ID -- PATH   (of another turn)'],
+    })
+  }
+  return { units, warnings }
+}

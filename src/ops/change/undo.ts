@@ -1,0 +1,240 @@
+/** Undo: what the last turns (or steps) did is taken back, guarded path by path, and stays hidden behind a boundary until the session goes on. */
+import type { BoundaryRecord, UndoneUnit } from '../../core/boundary.ts'
+import { CkptError } from '../../core/errors.ts'
+import { sessionOption } from '../../core/hint-words.ts'
+import type { TurnNumber } from '../../core/ids.ts'
+import { pathToText, printable } from '../../core/paths.ts'
+import type { ConflictMode } from '../../core/plan.ts'
+import { messageIdOf, runningTurn, type Timeline } from '../../core/timeline.ts'
+import { sessionRef, type WorktreeRefs } from '../../git/history.ts'
+import type { RefEdit } from '../../git/refs.ts'
+import { addPrompt, promptReader } from '../../git/side-refs.ts'
+import { ChangeReader } from '../history/turn-changes.ts'
+import { Recorder, type Snapshot, takeSnapshot, whileOrAfter, whileScanning } from '../record/record.ts'
+import { closeInterrupted } from '../record/scene.ts'
+import { locked } from '../recovery/locked.ts'
+import { markerAfter } from '../worktree/boundary-marker.ts'
+import { type Context, headOf, refuseWhileBusy, uncancelled } from '../worktree/context.ts'
+import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
+import { headWarnings, refuseOtherBranch } from './along-with-head.ts'
+import { boundaryPending, clearStaleBoundary, commitBoundary, hiddenBy } from './boundary.ts'
+import type { ChangeResult, Scanned } from './change.ts'
+import { carryOut, lostWarnings } from './operation.ts'
+import { prepare } from './prepare.ts'
+import { refuseConflicts } from './refuse.ts'
+import { nothingRecorded, type Selection, type SelectionOptions, select, targetCheckpoint } from './selection.ts'
+import { makeToken, planHash, staleToken } from './token.ts'
+import { unitsOf } from './undo-units.ts'
+
+export interface UndoOptions extends SelectionOptions {
+  session?: string
+  mode: ConflictMode
+  unclaimed?: boolean
+  interrupt?: boolean
+  dryRun?: boolean
+  /** Worktree paths (bytes); none: all. */
+  paths?: readonly string[]
+}
+
+/** @throws CkptError NOTHING_TO_UNDO, CONFLICT, TURN_RUNNING, BOUNDARY_PENDING, GIT_BUSY, LOCKED, DAMAGED */
+export async function undo(
+  context: Context,
+  options: UndoOptions,
+  { arrived, expected }: { arrived: number; expected?: string },
+): Promise<ChangeResult> {
+  return locked(context, { command: 'undo' }, () => {
+    const reading = readRefs(context)
+    return whileScanning(context, reading, { publish: false }, (scanning) =>
+      undoScanned(context, options, { arrived, reading, scanning, ...(expected === undefined ? {} : { expected }) }),
+    )
+  })
+}
+
+async function undoScanned(
+  given: Context,
+  options: UndoOptions,
+  { arrived, expected, reading, scanning }: Scanned,
+): Promise<ChangeResult> {
+  let context = given
+  const { env, store } = context
+  const head = await headOf(context)
+  refuseWhileBusy(head)
+  let refs = await reading
+  const session = chooseSession(refs, options.session)
+  if (session === null) throw nothingRecorded('NOTHING_TO_UNDO')
+  let timeline = await loadTimeline(context, refs, session)
+  const cleared = await clearStaleBoundary(context, refs, timeline)
+  if (cleared) {
+    refs = await readRefs(context)
+    timeline = await loadTimeline(context, refs, session)
+  }
+  if (cleared) context = uncancelled(context)
+  const found = refs
+  const recorder = new Recorder(context, refs, head)
+  const closing = await closeRunning(context, { refs, timeline, recorder, options, scanning })
+  if (closing) {
+    refs = closing.refs
+    timeline = await loadTimeline(context, refs, session)
+  }
+  const alone = options.only !== undefined || (options.paths?.length ?? 0) > 0
+  if (alone && timeline.boundary) throw boundaryPending(timeline)
+  const { reader, selection, units, ...told } = await whileOrAfter(scanning, async () => {
+    const reader = new ChangeReader(context, refs, timeline)
+    const selection = await select(context, { timeline, options, reader })
+    refuseOtherBranch(selection, head, options.mode)
+    return { reader, selection, ...(await unitsOf(reader, selection, options)) }
+  })
+  const warnings = [...context.warnings, ...told.warnings, ...(await headWarnings(context, selection))]
+  const snapshot = await (cleared ? takeSnapshot(context, refs, { publish: false }) : scanning)
+  const oldest = selection.cut?.turn ?? selection.turns.at(-1)!
+  const newest = selection.turns[0] ?? selection.cut!.turn
+  const target = await reader.view(targetCheckpoint(selection))
+  const left = await reader.view(newest.checkpoints.at(-1)!)
+  const prepared = await prepare(context, snapshot, {
+    units,
+    mode: options.mode,
+    targetBeside: left.beside,
+    target,
+    left,
+  })
+  const prompts = await promptReader(store, refs.notes)
+  const record = alone ? null : nextRecord(timeline, selection, prepared.plan.units)
+  const hidden = record ? hiddenBy(timeline, record) : []
+  const result = (more: Partial<ChangeResult>): ChangeResult => ({
+    session,
+    dryRun: options.dryRun ?? false,
+    turns: [...selection.turns, ...(selection.cut ? [selection.cut.turn] : [])]
+      .map((turn) => turn.number)
+      .sort((a, b) => a - b),
+    boundary: record ? { record, hidden } : null,
+    restoredPrompt: null,
+    files: prepared.actions,
+    safety: null,
+    ms: env.monotonic() - arrived,
+    syncMs: 0,
+    warnings,
+    messageId: messageIdOf(oldest),
+    agent: timeline.agent,
+    ...more,
+  })
+  const restoredPrompt = await prompts(oldest.before.id)
+  const hash = planHash(found, session, prepared.actions)
+  if (options.dryRun) {
+    if (closing)
+      warnings.push(
+        `Turn ${closing.turn} is still running: it would be closed as interrupted; its agent may go on writing.`,
+      )
+    warnings.push(...(await lostWarnings(context, prepared)))
+    return result({ restoredPrompt, token: makeToken({ op: 'undo', options, hash }) })
+  }
+  if (expected !== undefined && expected !== hash) throw staleToken()
+  refuseConflicts(prepared.actions, 'undo', { files: prepared.actions, session })
+  if (closing) warnings.push(`Turn ${closing.turn} was closed as interrupted; its agent may go on writing.`)
+  // No boundary to set and no file to write: a turn of its own would be empty.
+  if (alone && prepared.actions.every(({ action }) => action === 'skip')) {
+    if (closing) await store.moveRefs([...(await recorder.keepEdits()), closing.edit])
+    return result({ restoredPrompt })
+  }
+  const seq = refs.lastSeq + 1
+  const { safety, syncMs } = await carryOut(context, {
+    op: 'undo',
+    session,
+    snapshot,
+    prepared,
+    recorder,
+    parent: timeline.tip?.id ?? null,
+    target,
+    ...(alone ? { asTurn: { turn: timeline.nextTurn } } : {}),
+    oldMarker: markerAfter(refs, session, timeline.boundaryCheckpoint),
+    edits: async (safety, commitResult) => {
+      if (!record) {
+        const done = commitResult()
+        const text = `Undo of turn ${selection.turns.map((turn) => turn.number).join(', ')}${options.paths?.length ? `: ${options.paths.map(pathToText).join(', ')}` : ''}`
+        const live = {
+          ref: sessionRef(store, session, 'live'),
+          from: found.sessions.get(session)!.live!.id,
+          to: done.id,
+        }
+        const note = await addPrompt(store, refs.notes, {
+          before: safety.id,
+          text: text,
+          seconds: Math.floor(Date.parse(safety.time) / 1000),
+        })
+        return { refs: [note, live], marker: markerAfter(refs, session, timeline.boundaryCheckpoint) }
+      }
+      if (!timeline.boundary) record.baseline = safety.id
+      const done = commitBoundary(context, { record, hidden, recorder, commitResult })
+      return {
+        refs: [
+          ...(closing ? [closing.edit] : []),
+          { ref: sessionRef(store, session, `safety/${seq}`), from: null, to: done.id },
+          { ref: sessionRef(store, session, 'boundary'), from: timeline.boundaryCheckpoint?.id ?? null, to: done.id },
+        ],
+        marker: markerAfter(refs, session, done),
+      }
+    },
+  })
+  return result({ restoredPrompt, safety: safety.id, syncMs, ms: env.monotonic() - arrived })
+}
+
+/** The end of a turn that still runs, which is moved to with what undo does itself. */
+interface Closing {
+  turn: TurnNumber
+  edit: RefEdit
+  /** As if it were moved to. */
+  refs: WorktreeRefs
+}
+
+/** Null: no turn runs. @throws CkptError TURN_RUNNING unless it is to be closed */
+async function closeRunning(
+  { store }: Context,
+  {
+    refs,
+    timeline,
+    recorder,
+    options,
+    scanning,
+  }: {
+    refs: WorktreeRefs
+    timeline: Timeline
+    recorder: Recorder
+    options: UndoOptions
+    scanning: Promise<Snapshot>
+  },
+): Promise<Closing | null> {
+  const running = timeline.boundary ? null : runningTurn(timeline)
+  if (!running) return null
+  const { session } = timeline
+  if (!options.interrupt) {
+    throw new CkptError(
+      'TURN_RUNNING',
+      `Turn ${running.number} of session ${printable(session)} is still running. Nothing was changed.`,
+      {
+        hints: [
+          `ckpt mark stop ${sessionOption(session)}`,
+          'ckpt undo … --interrupt   (closes the turn as interrupted)',
+        ],
+      },
+    )
+  }
+  const after = closeInterrupted({ timeline, snapshot: await scanning, recorder }, running)
+  const own = refs.sessions.get(session)!
+  return {
+    turn: running.number,
+    edit: { ref: sessionRef(store, session, 'live'), from: timeline.tip!.id, to: after.id },
+    refs: { ...refs, sessions: new Map(refs.sessions).set(session, { ...own, live: after }), lastSeq: after.seq },
+  }
+}
+
+/** The boundary's record after this undo. */
+function nextRecord(timeline: Timeline, { turns, cut }: Selection, units: readonly UndoneUnit[]): BoundaryRecord {
+  const first = cut?.turn ?? turns.at(-1)!
+  return {
+    session: timeline.session,
+    turn: first.number,
+    step: cut?.step ?? null,
+    messageId: messageIdOf(first),
+    units: [...(timeline.boundary?.units ?? []), ...units],
+    baseline: timeline.boundary?.baseline ?? first.before.id,
+  }
+}

@@ -1,0 +1,330 @@
+/** Commit: one clean commit, in the user's repository, of what a session's visible turns changed and nothing else. */
+import { CkptError, FIRST_TURN, reasonOf } from '../../core/errors.ts'
+import { sessionOption } from '../../core/hint-words.ts'
+import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
+import { printable, reasonedList, shortList } from '../../core/paths.ts'
+import type { PathState } from '../../core/state.ts'
+import { runningTurn, type Turn, visibleTurns } from '../../core/timeline.ts'
+import { errno } from '../../env.ts'
+import { tryGit } from '../../git/process.ts'
+import { promptReader } from '../../git/side-refs.ts'
+import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
+import { behindSymlink } from '../../snapshot/disk.ts'
+import { boundaryPending } from '../change/boundary.ts'
+import { recordOrigin } from '../history/origins.ts'
+import { ChangeReader } from '../history/turn-changes.ts'
+import { locked } from '../recovery/locked.ts'
+import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
+import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
+import { lastCommit, rememberCommit, undoneSince } from './committed.ts'
+import { type Entry, indexInfo, readHeadEntries, readIndexEntries } from './entries.ts'
+import { commitMessage } from './message.ts'
+import { CommitBlobs, foldChanges } from './tree.ts'
+import { refreshIndex, untilIndexIsFree } from './users-index.ts'
+
+/** Set for a commit that nobody waits for: what goes wrong is written to the hook log. */
+export const BEHIND = 'CKPT_COMMIT_BEHIND'
+
+export interface CommitOptions {
+  session?: string
+  message?: string
+  /** What git and its hooks print goes nowhere but into an error. */
+  quiet?: boolean
+}
+
+export interface CommitResult {
+  session: SessionId | null
+  /** Null: there was nothing to commit. */
+  commit: Oid | null
+  message: string | null
+  turns: TurnNumber[]
+  /** Worktree paths (bytes). */
+  files: string[]
+  warnings: string[]
+}
+
+/** What is known before git commits: the lock is not held while the user's hooks run, for they may call ckpt. */
+interface Planned {
+  session: SessionId
+  head: Oid | null
+  turns: Turn[]
+  prompts: { number: number; prompt: string | null }[]
+  entries: Map<string, Entry>
+  before: Map<string, Entry>
+  blobs: CommitBlobs
+}
+
+/** @throws CkptError BOUNDARY_PENDING, TURN_RUNNING, GIT_BUSY, CONFLICT, BAD_ROOT, NOT_FOUND */
+export async function commit(context: Context, options: CommitOptions): Promise<CommitResult> {
+  const { repository, worktree, warnings } = context
+  if (!repository) {
+    throw new CkptError('BAD_ROOT', `${worktree.root} is a plain directory. Nothing was committed.`, {
+      hints: ['git init'],
+    })
+  }
+  const planned = await locked(context, { command: 'commit' }, () => plan(context, options))
+  if (planned.entries.size === 0) {
+    return { session: planned.session, commit: null, message: null, turns: [], files: [], warnings }
+  }
+  await untilIndexIsFree(context, repository)
+  const { made, message } = await commitEntries(context, planned, options)
+  await settle(context, planned, made)
+  const { session, turns, entries } = planned
+  return {
+    session,
+    commit: made,
+    message,
+    turns: turns.map((turn) => turn.number),
+    files: [...entries.keys()].sort(),
+    warnings,
+  }
+}
+
+/** What follows a commit. It stands by now, so that what fails here is a warning. */
+async function settle(context: Context, planned: Planned, made: Oid): Promise<void> {
+  try {
+    await locked(context, { command: 'commit' }, async () => {
+      remember(context, planned, made)
+      await untilIndexIsFree(context, context.repository!)
+      await refreshIndex(context, planned, made)
+    })
+  } catch (error) {
+    if (!(error instanceof CkptError) && errno(error) === undefined) throw error
+    context.warnings.push(
+      `The commit ${made.slice(0, 10)} was made, but your index still holds the state before it: ${reasonOf(error)} To mend it: git reset -q`,
+    )
+  }
+}
+
+/**
+ * With `commit.auto`: the commit that ends a run or an agent's session. Whatever stands in its way is a warning, and the
+ * work stays as it is.
+ */
+export async function commitAutomatically(context: Context, session: SessionId): Promise<string[]> {
+  try {
+    const { commit: made, message, warnings } = await commit(context, { session, quiet: true })
+    const first = made === null ? [] : [`Committed ${made.slice(0, 10)}: ${printable(message!.split('\n')[0]!)}`]
+    return [...first, ...warnings.filter((one) => !context.warnings.includes(one))]
+  } catch (error) {
+    if (!(error instanceof CkptError)) throw error
+    return [`No commit was made (commit.auto): ${error.message}`]
+  }
+}
+
+async function plan(context: Context, options: CommitOptions): Promise<Planned> {
+  const { store } = context
+  const head = await headOf(context)
+  refuseWhileBusy(head)
+  const refs = await readRefs(context)
+  const pending = [...refs.sessions.values()].find((one) => one.boundary)
+  const refusePending = async () => {
+    if (pending) throw boundaryPending(await loadTimeline(context, refs, pending.session))
+  }
+  let session: SessionId | null
+  try {
+    session = chooseSession(refs, options.session)
+  } catch (error) {
+    if (error instanceof CkptError && error.code === 'NOT_FOUND') await refusePending() // which comes first
+    throw error
+  }
+  if (session === null) {
+    throw new CkptError('NOT_FOUND', 'There is no turn in this worktree yet. Nothing was committed.', {
+      hints: FIRST_TURN,
+    })
+  }
+  const timeline = await loadTimeline(context, refs, session)
+  const running = timeline.boundary ? null : runningTurn(timeline)
+  if (running) {
+    throw new CkptError(
+      'TURN_RUNNING',
+      `Turn ${running.number} of session ${printable(session)} is still running. Nothing was committed.`,
+      { hints: [`ckpt mark stop ${sessionOption(session)}`] },
+    )
+  }
+  await refusePending()
+  const last = await lastCommit(context, session, head.head)
+  const reader = new ChangeReader(context, refs, timeline)
+  const before = await readHeadEntries(context, head.head)
+  const after = (turn: number) => visibleTurns(timeline).filter(({ number }) => number > turn)
+  let turns = after(last?.isInHead ? last.turn : 0)
+  let folded = await foldTurns(context, { turns, reader, head: head.head, before })
+  if (folded.conflicts.size > 0 && last && !last.isInHead) {
+    const newer = await foldTurns(context, { turns: after(last.turn), reader, head: head.head, before })
+    if (newer.conflicts.size === 0) {
+      ;[turns, folded] = [after(last.turn), newer]
+      context.warnings.push(
+        `Commit ${last.commit.slice(0, 10)} is no part of HEAD any more: what turns up to ${last.turn} did is taken to be there as you have changed it.`,
+      )
+    }
+  }
+  const { entries, conflicts, blobs } = folded
+  context.warnings.push(...folded.warnings)
+  if (last?.isInHead) context.warnings.push(...(await undoneSince(context, { refs, session, last, before })))
+  if (conflicts.size > 0) {
+    const shown = reasonedList([...conflicts].map(([path, reason]) => ({ path, reason })))
+    throw new CkptError('CONFLICT', `Refused, nothing was committed: ${shown}.`, {
+      paths: [...conflicts.keys()],
+      hints: ['git add -p && git commit   (choose by hand)', `ckpt diff ${sessionOption(session)}`],
+    })
+  }
+  const prompts = await promptReader(store, refs.notes)
+  const told = await Promise.all(
+    turns.map(async ({ number, before }) => ({ number, prompt: await prompts(before.id) })),
+  )
+  await blobs.publish(entries.values())
+  return {
+    session,
+    head: head.head,
+    turns,
+    prompts: told,
+    entries,
+    before,
+    blobs,
+  }
+}
+
+interface Folded {
+  entries: Map<string, Entry>
+  conflicts: Map<string, string>
+  blobs: CommitBlobs
+  warnings: string[]
+}
+
+/** What turns did, on top of HEAD. */
+async function foldTurns(
+  given: Context,
+  {
+    turns,
+    reader,
+    head,
+    before,
+  }: { turns: readonly Turn[]; reader: ChangeReader; head: Oid | null; before: Map<string, Entry> },
+): Promise<Folded> {
+  const warnings: string[] = []
+  const context = { ...given, warnings }
+  const changes = (await Promise.all(turns.map((turn) => reader.changesOf(turn)))).flatMap((one) => {
+    if (one.unclaimed.length > 0)
+      warnings.push(
+        `Turn ${one.turn.number} also saw changes outside its steps, which are not committed: ${shortList(one.unclaimed.map(({ path }) => path))}.`,
+      )
+    return one.claimed
+  })
+  const left = new Map(changes.filter(({ path }) => !path.endsWith('/')).map(({ path, to }) => [path, to]))
+  const kept = new Set(await withoutIgnored(context, left, before))
+  const blobs = await CommitBlobs.open(context, [...kept])
+  const folded = await foldChanges({
+    changes: changes.filter(({ path }) => kept.has(path)),
+    head: before,
+    blobs,
+    committed: await committedSince(context, turns[0]?.before.head ?? null, head),
+  })
+  return { ...folded, blobs, warnings }
+}
+
+/**
+ * Captured though ignored (`snapshot.include`, for `.env` and the like): not for a commit, unless it is in one already.
+ * `left`: what the session left at each path.
+ */
+async function withoutIgnored(
+  context: Context,
+  left: ReadonlyMap<string, PathState>,
+  committed: ReadonlyMap<string, Entry>,
+): Promise<string[]> {
+  const { env, worktree } = context
+  const paths = [...left.keys()]
+  const staged = await readIndexEntries(context)
+  const inQuestion = paths.filter((path) => !committed.has(path) && !staged.has(path)) // tracked paths are never ignored
+  const [behind, asked] = [new Set<string>(), [] as string[]]
+  for (const path of inQuestion) {
+    if (behindSymlink(env, worktree.root, path))
+      behind.add(path) // git refuses to say
+    else asked.push(path)
+  }
+  const ignored = await ignoredAmong(context, asked)
+  if (ignored.size > 0) context.warnings.push(`Ignored by git, and left out of the commit: ${shortList([...ignored])}.`)
+  const missed = [...behind].filter((path) => left.get(path)?.kind !== 'absent')
+  if (missed.length > 0)
+    context.warnings.push(`Behind a symlink now, and left out of the commit: ${shortList(missed)}.`)
+  return paths.filter((path) => !ignored.has(path) && !behind.has(path))
+}
+
+async function ignoredAmong(context: Context, paths: readonly string[]): Promise<Set<string>> {
+  if (paths.length === 0) return new Set()
+  const { code, stdout } = await tryUsersGit(context.env, {
+    // With the index git dies of a path below a submodule.
+    args: ['check-ignore', '--no-index', '-z', '--stdin'],
+    cwd: context.worktree.root,
+    input: Buffer.from(paths.map((path) => `./${path}\0`).join(''), 'latin1'),
+  })
+  if (code > 1) throw new CkptError('INTERNAL', 'git check-ignore failed. Nothing was committed.')
+  const answers = stdout.toString('latin1').split('\0').filter(Boolean)
+  return new Set(answers.map((path) => path.replace(/^\.\//, '')))
+}
+
+/** What the commits since a turn made of each path: a person may have committed the turn's work by hand. */
+async function committedSince({ env, worktree }: Context, from: Oid | null, to: Oid | null) {
+  const seen = new Set<string>()
+  if (from !== null && to !== null && from !== to) {
+    const { code, stdout } = await tryGit(env, {
+      args: ['log', '--format=', '--raw', '--no-abbrev', '--no-renames', '-m', '-z', `${from}..${to}`],
+      cwd: worktree.root,
+    })
+    const fields = code === 0 ? stdout.toString('latin1').split('\0') : []
+    for (let i = 0; i + 1 < fields.length; i++) {
+      const [, mode, oid] = /^\n?:\d+ (\d+) [0-9a-f]+ ([0-9a-f]+) [A-Z]/.exec(fields[i]!) ?? []
+      if (mode !== undefined) seen.add(`${mode} ${oid}\0${fields[++i]}`)
+    }
+  }
+  return (path: string, entry: Entry) =>
+    seen.has(entry ? `${entry.mode} ${entry.oid}\0${path}` : `000000 ${'0'.repeat(to?.length ?? 40)}\0${path}`)
+}
+
+/** The user's own `git commit`, with their hooks and signing, on an index of its own that holds HEAD and these paths. */
+async function commitEntries(
+  context: Context,
+  { head, entries, session, prompts }: Planned,
+  options: CommitOptions,
+): Promise<{ made: Oid; message: string }> {
+  const { env, store, worktree } = context
+  const cwd = worktree.root
+  const index = `${store.worktreeDir}/tmp/commit-index-${env.random(6)}`
+  const file = `${index}.message`
+  const vars = { GIT_INDEX_FILE: index }
+  try {
+    await runUsersGit(env, { args: ['read-tree', head ?? '--empty'], cwd, vars })
+    await runUsersGit(env, {
+      args: ['update-index', '-z', '--index-info'],
+      cwd,
+      vars,
+      input: indexInfo(entries, head),
+    })
+    await tryUsersGit(env, { args: ['update-index', '-q', '--refresh'], cwd, vars })
+    const patch = () => runUsersGit(env, { args: ['diff', '--cached', '--no-ext-diff'], cwd, vars })
+    const message = options.message ?? (await commitMessage(context, { session, turns: prompts, patch }))
+    env.files.writeFileSync(file, message, { mode: 0o600, flag: 'wx' })
+    if ((await headOf(context)).head !== head) {
+      throw new CkptError('CONFLICT', 'HEAD moved meanwhile. Nothing was committed.', { hints: ['ckpt commit'] })
+    }
+    const shown = !options.quiet
+    const { code, stderr } = await tryUsersGit(env, { args: ['commit', '-q', '-F', file], cwd, vars, shown })
+    if (code !== 0) {
+      throw new CkptError(
+        'INTERNAL',
+        `git refused the commit (exit ${code}): a hook, signing, or a missing name. Nothing was committed; your index and your files are as they were.${shown ? '' : ` It said: ${printable(stderr.trim().slice(0, 500))}`}`,
+        { hints: ['ckpt commit   (once what git said is mended)'] },
+      )
+    }
+    return { made: (await headOf(context)).head!, message }
+  } finally {
+    for (const path of [index, `${index}.lock`, file]) if (env.files.existsSync(path)) env.files.unlinkSync(path)
+  }
+}
+
+function remember(context: Context, { session, turns }: Planned, made: Oid): void {
+  rememberCommit(context, session, { commit: made, turns: turns.map(({ number }) => number) })
+  recordOrigin(
+    context,
+    made,
+    turns.map(({ after, checkpoints }) => (after ?? checkpoints.at(-1)!).id),
+  )
+}

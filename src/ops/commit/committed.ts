@@ -1,0 +1,80 @@
+/** What earlier commits of a session took in (`ckpt commit`): a small file beside the timeline. */
+import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
+import type { WorktreeRefs } from '../../git/history.ts'
+import { tryGit } from '../../git/process.ts'
+import { readIfThere, writeFileWhole } from '../../git/store.ts'
+import { ChangeReader } from '../history/turn-changes.ts'
+import type { Context } from '../worktree/context.ts'
+import { loadTimeline } from '../worktree/sessions.ts'
+import type { Entry } from './entries.ts'
+
+const commitsFile = ({ store }: Context) => `${store.worktreeDir}/commits.json`
+
+/** `turns`: all that are in HEAD by this commit and those before it. */
+interface Committed {
+  turn: number
+  commit: string
+  turns?: TurnNumber[]
+}
+
+function readCommits(context: Context): Record<string, Committed> {
+  const bytes = readIfThere(context.env, commitsFile(context))
+  return bytes === null ? {} : JSON.parse(bytes.toString('utf8'))
+}
+
+/** The commit holds these turns, and all that were committed before it. */
+export function rememberCommit(
+  context: Context,
+  session: SessionId,
+  { commit, turns }: { commit: Oid; turns: readonly TurnNumber[] },
+): void {
+  const known = readCommits(context)
+  const earlier = Object.hasOwn(known, session) ? (known[session]!.turns ?? []) : []
+  const commits = { ...known, [session]: { turn: turns.at(-1)!, commit, turns: [...new Set([...earlier, ...turns])] } }
+  writeFileWhole(context.env, commitsFile(context), JSON.stringify(commits))
+}
+
+export interface LastCommit extends Required<Committed> {
+  isInHead: boolean
+}
+
+/** What an earlier `ckpt commit` took in. */
+export async function lastCommit(context: Context, session: SessionId, head: Oid | null): Promise<LastCommit | null> {
+  const commits = readCommits(context)
+  const last = Object.hasOwn(commits, session) ? commits[session] : undefined
+  if (!last || head === null) return null
+  const { code } = await tryGit(context.env, {
+    args: ['merge-base', '--is-ancestor', last.commit, head],
+    cwd: context.worktree.root,
+  })
+  return { turns: [], ...last, isInHead: code === 0 }
+}
+
+/** Turns that were committed and undone, and kept so: git knows nothing of that. */
+export async function undoneSince(
+  context: Context,
+  {
+    refs,
+    session,
+    last,
+    before,
+  }: { refs: WorktreeRefs; session: SessionId; last: LastCommit; before: ReadonlyMap<string, Entry> },
+): Promise<string[]> {
+  const timeline = await loadTimeline(context, refs, session, { abandoned: true })
+  const reader = new ChangeReader(context, refs, timeline)
+  const held: TurnNumber[] = []
+  for (const turn of timeline.abandoned) {
+    if (!last.turns.includes(turn.number)) continue
+    const { claimed } = await reader.changesOf(turn)
+    const isHeld = claimed.some(
+      ({ path, to }) =>
+        !path.endsWith('/') && (to.kind === 'present' ? before.get(path)?.oid === to.oid : !before.has(path)),
+    )
+    if (isHeld) held.push(turn.number)
+  }
+  if (held.length === 0) return []
+  const which = held.length === 1 ? `Turn ${held[0]} was` : `Turns ${held.join(', ')} were`
+  return [
+    `${which} committed and undone since, and HEAD still has what was done: commit what is on disk by hand, or take the commit back (git revert ${last.commit.slice(0, 10)}).`,
+  ]
+}

@@ -1,0 +1,87 @@
+/** The user's index, beside a commit that was made on one of its own. */
+import { CkptError } from '../../core/errors.ts'
+import { quotedPath } from '../../core/hint-words.ts'
+import type { Oid } from '../../core/ids.ts'
+import { printable, shown } from '../../core/paths.ts'
+import type { Repository } from '../../git/repository.ts'
+import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
+import type { Context } from '../worktree/context.ts'
+import {
+  type Entry,
+  indexInfo,
+  readHeadEntries,
+  readIndexEntries,
+  readIntendedPaths,
+  readMarkedPaths,
+  sameEntry,
+} from './entries.ts'
+import { type CommitBlobs, mergeEntries } from './tree.ts'
+
+export interface Committed {
+  /** Of the paths that the commit changes, as HEAD had them. */
+  before: ReadonlyMap<string, Entry>
+  entries: ReadonlyMap<string, Entry>
+  blobs: CommitBlobs
+}
+
+/** Milliseconds for another git to be done with the index. */
+const INDEX_PATIENCE = 3000
+
+/** @throws CkptError GIT_BUSY */
+export async function untilIndexIsFree({ env }: Context, { gitDir }: Repository): Promise<void> {
+  const lock = `${gitDir}/index.lock`
+  const end = env.monotonic() + INDEX_PATIENCE
+  while (env.files.existsSync(lock)) {
+    if (env.monotonic() >= end) {
+      throw new CkptError('GIT_BUSY', `Another git holds ${printable(lock)}. Nothing was committed.`, {
+        hints: ['ckpt commit   (once it is done)', `rm ${quotedPath(lock)}   (if no git runs: a killed one left it)`],
+      })
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+/**
+ * The user's index follows HEAD on the committed paths, and only there. What they had staged in such a file stays
+ * staged, on top of the commit.
+ */
+export async function refreshIndex(context: Context, { before, entries, blobs }: Committed, made: Oid): Promise<void> {
+  const { env, worktree, warnings } = context
+  const cwd = worktree.root
+  const [staged, intended, after] = await Promise.all([
+    readIndexEntries(context),
+    readIntendedPaths(context),
+    readHeadEntries(context, made),
+  ])
+  const edits = new Map<string, Entry>()
+  for (const path of entries.keys()) {
+    const [was, now, own] = [before.get(path) ?? null, after.get(path) ?? null, staged.get(path) ?? null]
+    if (intended.has(path)) {
+      edits.set(path, now)
+      continue
+    }
+    if (sameEntry(own, now)) continue
+    if (sameEntry(own, was)) edits.set(path, now)
+    else {
+      const merged = await mergeEntries(blobs, { base: was, ours: own, theirs: now })
+      if (merged) edits.set(path, merged)
+      else warnings.push(`${shown(path)} stays staged as you had it; the commit holds something else.`)
+    }
+  }
+  await blobs.publish(edits.values())
+  if (edits.size > 0) await setEntries(context, edits, made)
+  await tryUsersGit(env, { args: ['update-index', '-q', '--refresh'], cwd }) // exits 1 where files differ
+}
+
+/** An entry that is set anew loses its marks; those that stay get them back. */
+async function setEntries(context: Context, edits: ReadonlyMap<string, Entry>, made: Oid): Promise<void> {
+  const { env, worktree } = context
+  const cwd = worktree.root
+  const marked = await readMarkedPaths(context)
+  await runUsersGit(env, { args: ['update-index', '-z', '--index-info'], cwd, input: indexInfo(edits, made) })
+  for (const [mark, paths] of marked) {
+    const again = [...edits].flatMap(([path, entry]) => (entry && paths.has(path) ? [`${path}\0`] : []))
+    const input = Buffer.from(again.join(''), 'latin1')
+    if (again.length > 0) await runUsersGit(env, { args: ['update-index', mark, '-z', '--stdin'], cwd, input })
+  }
+}

@@ -1,0 +1,259 @@
+/** Doctor: finds what is wrong and says how to mend it; mends what is safe when asked. */
+import { constants } from 'node:fs'
+import { CkptError, isDamage, unlessDamaged } from '../../core/errors.ts'
+import { quotedPath } from '../../core/hint-words.ts'
+import { pathToText, printable, type RelativePath, shortList } from '../../core/paths.ts'
+import { type Env, errno } from '../../env.ts'
+import { tryGit } from '../../git/process.ts'
+import { besideOf, newestCheckpoint } from '../record/record.ts'
+import { locked } from '../recovery/locked.ts'
+import { recoverRemoved, requireContents } from '../recovery/recover.ts'
+import { rescueSafety } from '../recovery/rescue.ts'
+import { unfinishedOperations } from '../recovery/unfinished.ts'
+import { readForgetting } from '../store/forgetting.ts'
+import { steadily, untilQuiet } from '../store/steadily.ts'
+import type { Context } from '../worktree/context.ts'
+import { journalExists, readJournal, setJournalAside } from '../worktree/journal.ts'
+import { holderState, isAtWork, lockedBy, readHolder } from '../worktree/lock.ts'
+import { readRefs } from '../worktree/sessions.ts'
+import { FIX, type Finding } from './finding.ts'
+import { checkObjects } from './objects.ts'
+import { alone, checkHistory, checkMarkers, checkPacks, checkRefs, markPending } from './timeline.ts'
+
+export interface DoctorOptions {
+  fix: boolean
+  breakLock: boolean
+}
+
+/** The oldest git that has all that is used here. */
+const OLDEST_GIT = [2, 34] as const
+
+export async function doctor(context: Context, options: DoctorOptions): Promise<Finding[]> {
+  const findings = [await checkGit(context.env)]
+  if (!context.exists) {
+    findings.push({ name: 'store', ok: true, detail: 'nothing was recorded here yet' })
+    return findings
+  }
+  findings.push(checkLock(context, options.breakLock))
+  await untilQuiet(context)
+  // Who mends looks again under the lock.
+  const seen = (look: () => Promise<Finding>) => (options.fix ? look() : steadily(context, look, ({ ok }) => ok))
+  const packs = await seen(() => checkPacks(context, options.fix))
+  // What a damaged pack held may be what a ref names: nothing is decided on what is left.
+  const refs = await seen(() => checkRefs(context, options.fix && packs.ok))
+  if (packs.mend && refs.mend) refs.mend = packs.mend
+  findings.push(packs, refs, ...(await checkJournals(context, options.fix && packs.ok)), ...checkForgetting(context))
+  let contents: Finding | null = null
+  if (packs.ok && refs.ok) {
+    findings.push(
+      await seen(() => checkMarkers(context, options.fix)),
+      await seen(() => checkHistory(context, options.fix)),
+    )
+    contents = await seen(() => checkObjects(context, options.fix))
+    findings.push(contents)
+  }
+  const newest = await seen(() => checkNewest(context))
+  if (newest.mend && contents?.mend) newest.mend = contents.mend
+  findings.push(checkFileSystem(context), newest, ...(await checkImportant(context)))
+  const { durable } = context.store
+  findings.push({
+    name: 'durable',
+    ok: durable,
+    detail: durable ? 'no object is borrowed' : "objects are borrowed from the user's repository",
+  })
+  return findings
+}
+
+async function checkGit(env: Env): Promise<Finding> {
+  const { stdout } = await tryGit(env, { args: ['--version'] })
+  const [major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(stdout.toString('utf8')) ?? []).slice(1).map(Number)
+  const ok = major > OLDEST_GIT[0] || (major === OLDEST_GIT[0] && minor >= OLDEST_GIT[1])
+  const detail = `git ${major}.${minor}${ok ? '' : `, older than ${OLDEST_GIT.join('.')}`}`
+  return { name: 'git', ok, detail, ...(ok ? {} : { mend: 'install a newer git' }) }
+}
+
+function checkLock({ env, store }: Context, breakLock: boolean): Finding {
+  const path = `${store.worktreeDir}/lock`
+  const holder = readHolder(env, path)
+  if (holder === null) return { name: 'lock', ok: true, detail: 'not held' }
+  const state = holder === 'unreadable' ? 'unknown' : holderState(env, holder)
+  if (state === 'alive' && !breakLock)
+    return { name: 'lock', ok: true, detail: `held by ${lockedBy(holder)}, which is at work` }
+  if (state === 'dead')
+    return {
+      name: 'lock',
+      ok: true,
+      detail: `left by ${lockedBy(holder)}, which is gone: the next command takes it over`,
+    }
+  if (!breakLock) {
+    return {
+      name: 'lock',
+      ok: false,
+      detail: `held by ${lockedBy(holder)}, which cannot be seen from here`,
+      mend: 'ckpt doctor --break-lock',
+    }
+  }
+  if (state === 'alive') {
+    return {
+      name: 'lock',
+      ok: false,
+      detail: `held by ${lockedBy(holder)}, which is alive: not broken`,
+      mend: 'end that process',
+    }
+  }
+  try {
+    env.files.unlinkSync(path)
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+  }
+  return { name: 'lock', ok: true, fixed: true, detail: `the lock of ${lockedBy(holder)} was broken` }
+}
+
+/** This worktree's, and those that nobody can finish in their own. */
+async function checkJournals(context: Context, fix: boolean): Promise<Finding[]> {
+  const own = await checkJournal(context, fix)
+  const removed = await checkRemoved(context, fix)
+  const found = [own, removed].filter((one) => one !== null)
+  return found.length > 0 ? found : [{ name: 'journal', ok: true, detail: 'no operation was cut short' }]
+}
+
+async function checkJournal(context: Context, fix: boolean): Promise<Finding | null> {
+  const { env, store } = context
+  if (!journalExists(env, store)) return null
+  let damage: string | null = null
+  try {
+    const journal = readJournal(env, store)
+    if (journal) await requireContents(store, journal)
+  } catch (error) {
+    damage = error instanceof Error ? error.message : String(error)
+  }
+  if (damage === null && fix) {
+    await locked(context, { command: 'doctor' }, async () => undefined)
+    return { name: 'journal', ok: true, fixed: true, detail: 'the operation that was cut short was finished' }
+  }
+  if (damage === null)
+    return {
+      name: 'journal',
+      ok: false,
+      detail: 'an operation was cut short',
+      mend: 'any command that writes finishes it, or: ckpt doctor --fix',
+    }
+  if (!fix) return { name: 'journal', ok: false, detail: damage, mend: FIX }
+  return { name: 'journal', ok: true, fixed: true, detail: await alone(context, () => setAside(context)) }
+}
+
+/** What is not to be believed; the state before that operation is kept. Returns what to tell the person. */
+async function setAside(context: Context): Promise<string> {
+  const safety = await rescueSafety(context)
+  const aside = setJournalAside(context.env, context.store)
+  await markPending(context)
+  const before = safety ? `; as they were before it: ckpt restore ${safety.id.slice(0, 10)} --exact --force` : ''
+  return `the journal was set aside (${aside}); the files are as that operation left them${before}`
+}
+
+/** Worktrees that were removed while an operation was not finished. */
+async function checkRemoved(context: Context, fix: boolean): Promise<Finding | null> {
+  const removed = unfinishedOperations(context).filter((one) => one.removed)
+  if (removed.length === 0) return null
+  const names = removed.map(({ context: { place } }) => place.worktreeId).join(', ')
+  const detail = `an operation was cut short in a worktree that was removed since: ${names}`
+  if (!fix) return { name: 'journal', ok: false, detail, mend: FIX }
+  const said: string[] = []
+  for (const { context: one } of removed) said.push(...(await alone(one, () => finishRemoved(one))))
+  return { name: 'journal', ok: true, fixed: true, detail: said.join(' ') }
+}
+
+async function finishRemoved(context: Context): Promise<string[]> {
+  try {
+    return await recoverRemoved(context)
+  } catch (error) {
+    if (!isDamage(error)) throw error
+    return [`In worktree ${printable(context.place.worktreeId)}, which was removed since: ${await setAside(context)}.`]
+  }
+}
+
+/** What `forget` was to remove is in the store until it went through. */
+function checkForgetting({ env, store, place }: Context): Finding[] {
+  const left = readForgetting(env, store)
+  if (left?.size === 0 || isAtWork(env, `${place.directory}/lock`)) return []
+  const paths = [...(left?.keys() ?? [])]
+  const what = paths.length === 0 ? 'something' : shortList(paths)
+  const mend = `ckpt forget ${paths.length === 0 ? 'PATH' : quotedPath(pathToText(paths[0] as RelativePath))}   (again, until it says that it is done)`
+  return [{ name: 'forget', ok: false, detail: `forgetting ${what} was cut short: it may be in the store still`, mend }]
+}
+
+/** statfs(2) types of file systems whose changes the kernel does not all report, or whose locks and links are uncertain. */
+const REMOTE = new Map([
+  [0x6969, 'NFS'],
+  [0x01021997, '9p'],
+  [0x65735546, 'FUSE'],
+  [0xff534d42, 'CIFS'],
+  [0xfe534d42, 'SMB'],
+])
+
+function checkFileSystem({ env, store, place }: Context): Finding {
+  const directory = env.files.existsSync(store.worktreeDir) ? store.worktreeDir : place.directory
+  const { type } = env.files.statfsSync(directory)
+  const remote = REMOTE.get(Number(type))
+  try {
+    env.files.accessSync(directory, constants.W_OK)
+  } catch (error) {
+    const code = errno(error) ?? 'unknown'
+    const mend =
+      code === 'EROFS'
+        ? `mount the file system of ${printable(directory)} so that it can be written; until then nothing is recorded`
+        : `chmod -R u+rwX ${quotedPath(directory)}`
+    return { name: 'store', ok: false, detail: `the store cannot be written (${code})`, mend }
+  }
+  if (remote)
+    return {
+      name: 'store',
+      ok: true,
+      detail: `writable, on ${remote}: locks of other hosts cannot be judged from here`,
+    }
+  return { name: 'store', ok: true, detail: 'writable' }
+}
+
+/** The newest checkpoint can be read to its last tree; `ckpt verify` reads everything. */
+async function checkNewest(context: Context): Promise<Finding> {
+  try {
+    const newest = await newestCheckpoint(context, await readRefs(context))
+    if (!newest) return { name: 'checkpoint', ok: true, detail: 'none yet' }
+    const files = await context.store.trees.files(newest.tree)
+    await besideOf(context, newest)
+    return { name: 'checkpoint', ok: true, detail: `the newest names ${files.size} file${files.size === 1 ? '' : 's'}` }
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : String(error)
+    const { directory } = context.place
+    const mendable = error instanceof CkptError && error.hints.some((hint) => hint.startsWith(FIX))
+    if (mendable) return { name: 'checkpoint', ok: false, detail, mend: FIX }
+    const mend = `ckpt verify names all that is missing; to begin anew beside it: mv ${quotedPath(directory)} ${quotedPath(`${directory}.damaged`)}`
+    return { name: 'checkpoint', ok: false, detail, mend }
+  }
+}
+
+/** What is left out though its loss would hurt: secrets and databases are ignored by most projects. */
+const IMPORTANT = /(^|\/)(\.env(\..+)?|[^/]+\.(sqlite3?|db|mdb))$/
+
+async function checkImportant(context: Context): Promise<Finding[]> {
+  const newest = await readRefs(context)
+    .then((refs) => newestCheckpoint(context, refs))
+    .catch(() => null) // said by the finding above
+  if (!newest) return []
+  const beside = await unlessDamaged(() => besideOf(context, newest), null)
+  if (!beside) return [] // the same
+  const found = [...beside.ignored.keys(), ...beside.uncovered.map((entry) => entry.path)].filter((path) =>
+    IMPORTANT.test(path),
+  )
+  if (found.length === 0)
+    return [{ name: 'coverage', ok: true, detail: 'no left-out file looks like a secret or a database' }]
+  return [
+    {
+      name: 'coverage',
+      ok: false,
+      advice: true,
+      detail: `not in any checkpoint: ${shortList(found)}`,
+      mend: `name them in snapshot.include of .checkpointrc`,
+    },
+  ]
+}

@@ -1,0 +1,155 @@
+/** Doctor, what the store tells of sessions: its refs, what the git hooks read, chains of checkpoints. */
+import { quotedPath } from '../../core/hint-words.ts'
+import { printable } from '../../core/paths.ts'
+import { worktreeNames } from '../../git/frame.ts'
+import { groupRefs } from '../../git/history.ts'
+import { removeTree } from '../../git/parcel.ts'
+import { clearRefLocks } from '../recovery/recover.ts'
+import { damagedPackFiles } from '../store/verify-objects.ts'
+import { isMarkerOf, markerAfter } from '../worktree/boundary-marker.ts'
+import type { Context } from '../worktree/context.ts'
+import { journalExists, readMarker, writeMarker } from '../worktree/journal.ts'
+import { withLock } from '../worktree/lock.ts'
+import { readRefs } from '../worktree/sessions.ts'
+import { foreignWorktree } from '../worktree/worktrees.ts'
+import { FIX, type Finding } from './finding.ts'
+import { findEnds, mendEnds } from './mend-history.ts'
+import { mendRefs, readAnyRefs, setFileAside, unreadableFile } from './mend-refs.ts'
+
+/** Runs work under the worktree's lock, with nothing finished first: what is damaged would be in the way. */
+export function alone<T>({ env, store }: Context, work: () => Promise<T>): Promise<T> {
+  return withLock(env, `${store.worktreeDir}/lock`, { command: 'doctor', wait: 30_000 }, work)
+}
+
+/** Every pack and its index; an index is made anew from a pack that is whole (git-index-pack(1)). */
+export async function checkPacks(context: Context, fix: boolean): Promise<Finding> {
+  const { store } = context
+  let bad = damagedPackFiles(context)
+  const said: string[] = []
+  for (const name of bad) {
+    const pack = name.replace(/\.idx$/, '.pack')
+    if (!fix || name === pack || bad.includes(pack)) continue
+    await alone(context, () => indexAnew(context, pack))
+    said.push(`${name} was made anew`)
+  }
+  if (said.length > 0) bad = damagedPackFiles(context)
+  if (bad.length > 0) {
+    const detail = `missing, or not the bytes they were written with: ${bad.join(', ')}`
+    const isMendable = bad.every((name) => name.endsWith('.idx'))
+    const { directory } = context.place
+    const mend = `put the pack back from a backup (ckpt verify names what is lost); to begin anew beside it: mv ${quotedPath(directory)} ${quotedPath(`${directory}.damaged`)}`
+    return { name: 'packs', ok: false, detail, mend: isMendable ? FIX : mend }
+  }
+  if (said.length > 0) {
+    store.objects.forget()
+    return { name: 'packs', ok: true, fixed: true, detail: said.join('; ') }
+  }
+  return { name: 'packs', ok: true, detail: 'each is whole' }
+}
+
+async function indexAnew({ env, store }: Context, pack: string): Promise<void> {
+  const path = `${store.gitDir}/objects/pack/${pack}`
+  const temporary = `${store.gitDir}/objects/pack/tmp_idx_${env.random(6)}.idx`
+  const empty = `${store.worktreeDir}/tmp/${env.random(6)}`
+  env.files.mkdirSync(empty, { recursive: true, mode: 0o700 })
+  try {
+    // Not among the store's objects, where git would look through the damaged index.
+    const vars = { GIT_OBJECT_DIRECTORY: empty }
+    await store.git(['index-pack', '--no-rev-index', '-o', temporary, path], { vars })
+  } finally {
+    removeTree(env, empty)
+  }
+  env.files.renameSync(temporary, path.replace(/\.pack$/, '.idx'))
+}
+
+export async function checkRefs(context: Context, fix: boolean): Promise<Finding> {
+  const said: string[] = []
+  for (let name = await unreadableFile(context.store); name; name = await unreadableFile(context.store)) {
+    const file = name
+    if (!fix) return damagedRefs([`git cannot read ${file}`])
+    const aside = await alone(context, async () => setFileAside(context, file))
+    said.push(`${file}, which git cannot read, is ${aside} now`)
+  }
+  const bad: string[] = []
+  for (const one of await everyWorktree(context)) {
+    const refs = await readAnyRefs(one)
+    const { worktreeId } = one.place
+    const wrong = refs.strayed.map((ref) => ref.said)
+    if (refs.broken.length > 0) wrong.unshift(`cannot be read: ${refs.broken.map(printable).join(', ')}`)
+    if (refs.unwritten) wrong.push(`nothing says where the refs of worktree ${worktreeId} were last moved to`)
+    bad.push(...wrong)
+    if (wrong.length > 0 && fix) said.push(...(await mendWorktree(one)))
+  }
+  if (said.length > 0) return { name: 'refs', ok: true, fixed: true, detail: said.join('; ') }
+  return bad.length > 0 ? damagedRefs(bad) : { name: 'refs', ok: true, detail: 'each names what is there' }
+}
+
+const damagedRefs = (bad: readonly string[]): Finding => ({
+  name: 'refs',
+  ok: false,
+  detail: bad.join('; '),
+  mend: FIX,
+})
+
+function mendWorktree(context: Context): Promise<string[]> {
+  context.env.files.mkdirSync(context.store.worktreeDir, { recursive: true, mode: 0o700 })
+  return alone(context, async () => {
+    clearRefLocks(context)
+    const mended = await mendRefs(context, await readAnyRefs(context))
+    await markPending(context)
+    return mended
+  })
+}
+
+/** Contexts that read and mend the store's part of each worktree; this one's first. Their files are elsewhere. */
+async function everyWorktree(context: Context): Promise<Context[]> {
+  const { env, place, store } = context
+  const { stdout, stderr } = await store.tryGit(['for-each-ref', '--format=%(refname)'])
+  // Of a ref that is broken git tells by a warning.
+  const named = [...`${stdout} ${stderr}`.matchAll(/\brefs\/(?:notes\/)?ckpt\/([^/\s]+)/g)].map((match) => match[1]!)
+  const ids = new Set([...named, ...worktreeNames(env, place)])
+  ids.delete(place.worktreeId)
+  return [
+    context,
+    ...[...ids].map((worktreeId) => ({ ...context, place: { ...place, worktreeId }, store: store.of(worktreeId) })),
+  ]
+}
+
+/** What the git hooks read follows from the refs. */
+export async function markPending(context: Context): Promise<void> {
+  const refs = await readRefs(context)
+  const pending = [...refs.sessions.values()].find((one) => one.boundary)
+  const marker = pending ? markerAfter(refs, pending.session, pending.boundary) : null
+  writeMarker(context.env, context.store, marker)
+}
+
+/** The git hooks of each worktree read what its refs say is pending. */
+export async function checkMarkers(context: Context, fix: boolean): Promise<Finding> {
+  const { env } = context
+  const bad: string[] = []
+  for (const one of await everyWorktree(context)) {
+    const { store, place } = one
+    if (foreignWorktree(place.worktreeId)) continue
+    if (journalExists(env, store) || !env.files.existsSync(store.worktreeDir)) continue // its recovery writes it
+    const refs = groupRefs(store.refPrefix, await store.refs(store.refPrefix))
+    if (isMarkerOf(refs, readMarker(env, store))) continue
+    bad.push(`what the git hooks of worktree ${place.worktreeId} read is not what its refs say is pending`)
+    if (fix) await alone(one, () => markPending(one))
+  }
+  if (bad.length === 0) return { name: 'boundary', ok: true, detail: 'the git hooks read what is pending' }
+  if (fix) return { name: 'boundary', ok: true, fixed: true, detail: 'what the git hooks read was written anew' }
+  return { name: 'boundary', ok: false, detail: bad.join('; '), mend: FIX }
+}
+
+/** No chain of checkpoints ends where none was cut. */
+export async function checkHistory(context: Context, fix: boolean): Promise<Finding> {
+  const { code, stderr } = await context.store.tryGit(['rev-list', '--count', '--glob=refs/ckpt/*'])
+  if (code === 0) return { name: 'history', ok: true, detail: 'each chain of checkpoints is whole' }
+  if (fix) {
+    const said = await alone(context, () => mendEnds(context))
+    if (said.length > 0) return { name: 'history', ok: true, fixed: true, detail: said.join('; ') }
+  }
+  const bad = await findEnds(context)
+  if (bad.length > 0) return { name: 'history', ok: false, detail: bad.join('; '), mend: FIX }
+  return { name: 'history', ok: false, detail: stderr.trim().split('\n')[0] ?? '', mend: 'ckpt verify' }
+}

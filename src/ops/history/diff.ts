@@ -1,0 +1,188 @@
+/** Differences: between checkpoints, with the worktree, and what is not committed. */
+import type { Checkpoint } from '../../core/checkpoint.ts'
+import { CkptError, FIRST_TURN } from '../../core/errors.ts'
+import type { Oid } from '../../core/ids.ts'
+import { isWithin, type RelativePath } from '../../core/paths.ts'
+import type { Turn } from '../../core/timeline.ts'
+import { diffTrees, diffWorktree, type FileDiff } from '../../git/diff.ts'
+import { readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
+import { transitionsBetween, viewOf } from '../../snapshot/view.ts'
+import { takeSnapshot } from '../record/record.ts'
+import type { Context } from '../worktree/context.ts'
+import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
+import { type Resolved, resolveId } from './resolve.ts'
+
+export interface DiffResult {
+  from: Oid | string
+  to: Oid | string
+  files: FileDiff[]
+  patch: string
+  warnings: string[]
+}
+
+/** The contents of changed text files, for a diff by words. */
+export async function changedTexts(
+  context: Context,
+  options: DiffOptions,
+): Promise<{ file: FileDiff; before: string; after: string }[]> {
+  const { store } = context
+  const refs = await readRefs(context)
+  const [from, to] = await diffSides(context, refs, options)
+  const [a, b] = [await sideView(context, refs, from), await sideView(context, refs, to)]
+  const { files } = await diffSnapshots(context, a.view, b.view, options.paths ?? [])
+  const text = async (view: View, path: string) => {
+    const state = await view.state(path)
+    return state.kind === 'present' ? (await store.objects.get(state.oid, 'blob')).toString('utf8') : ''
+  }
+  const texts: { file: FileDiff; before: string; after: string }[] = []
+  for (const file of files) {
+    if (file.binary || file.path.endsWith('/')) continue
+    texts.push({ file, before: await text(a.view, file.oldPath ?? file.path), after: await text(b.view, file.path) })
+  }
+  return texts
+}
+
+/** What the user has not committed: git's own diff of their repository, with nobody's programs run. */
+export async function diffUncommitted(context: Context, paths: readonly string[]): Promise<DiffResult> {
+  const { env, repository } = context
+  if (!repository)
+    throw new CkptError('USAGE', 'This is a plain directory: there is nothing to commit to.', {
+      hints: ['ckpt diff worktree'],
+    })
+  return { from: 'HEAD', to: 'worktree', ...(await diffWorktree(env, repository, paths)), warnings: context.warnings }
+}
+
+export interface DiffOptions {
+  a?: string
+  b?: string
+  session?: string
+  paths?: readonly string[]
+}
+
+type Side = { kind: 'checkpoint'; checkpoint: Checkpoint } | { kind: 'worktree' } | { kind: 'nothing' }
+
+/** @throws CkptError NOT_FOUND */
+export async function diff(context: Context, options: DiffOptions): Promise<DiffResult> {
+  const refs = await readRefs(context)
+  const [from, to] = await diffSides(context, refs, options)
+  const [a, b] = [await sideView(context, refs, from), await sideView(context, refs, to)]
+  const { files, patch } = await diffSnapshots(context, a.view, b.view, options.paths ?? [])
+  return { from: a.name, to: b.name, files, patch, warnings: context.warnings }
+}
+
+async function diffSides(context: Context, refs: WorktreeRefs, { a, b, session }: DiffOptions): Promise<[Side, Side]> {
+  const side = async (id: string): Promise<Resolved> => (await resolveId(context, refs, { id, session })).resolved
+  const end = (turn: Turn): Side => ({ kind: 'checkpoint', checkpoint: turn.after ?? turn.checkpoints.at(-1)! })
+  const single = (resolved: Resolved): Side =>
+    resolved.kind === 'worktree'
+      ? resolved
+      : resolved.kind === 'turn'
+        ? end(resolved.turn)
+        : { kind: 'checkpoint', checkpoint: resolved.checkpoint }
+  if (a !== undefined && b !== undefined) return [single(await side(a)), single(await side(b))]
+  if (a !== undefined) {
+    const resolved = await side(a)
+    if (resolved.kind === 'turn') return [{ kind: 'checkpoint', checkpoint: resolved.turn.before }, end(resolved.turn)]
+    if (resolved.kind === 'worktree') {
+      const chosen = chooseSession(refs, session)
+      const timeline = chosen ? await loadTimeline(context, refs, chosen, { recent: true }) : null
+      if (!timeline?.tip)
+        throw new CkptError('NOT_FOUND', 'There is no checkpoint yet to compare the worktree with.', {
+          hints: ['ckpt snapshot'],
+        })
+      return [{ kind: 'checkpoint', checkpoint: timeline.boundaryCheckpoint ?? timeline.tip }, resolved]
+    }
+    const { checkpoint } = resolved
+    const parent = resolved.kind === 'step' ? stepStart(resolved) : checkpoint.parents[0]
+    return [
+      parent ? { kind: 'checkpoint', checkpoint: await readCheckpoint(context.store, parent) } : { kind: 'nothing' },
+      { kind: 'checkpoint', checkpoint },
+    ]
+  }
+  const chosen = chooseSession(refs, session)
+  if (chosen === null) throw new CkptError('NOT_FOUND', 'There is no turn yet. Nothing to show.', { hints: FIRST_TURN })
+  const timeline = await loadTimeline(context, refs, chosen)
+  const visible = timeline.turns.filter((turn) => !turn.hidden)
+  const last = visible.at(-1)
+  if (!last)
+    throw new CkptError('NOT_FOUND', 'Every turn is undone. Nothing to show.', { hints: ['ckpt list --hidden'] })
+  const first = session === undefined ? last : visible[0]!
+  return [{ kind: 'checkpoint', checkpoint: first.before }, end(last)]
+}
+
+/** The checkpoint that a step's window begins with. */
+function stepStart({ turn, step }: { turn: Turn; step: number }): Oid {
+  const one = turn.steps.find((candidate) => candidate.number === step)!
+  if (one.start) return one.start.id
+  const at = turn.checkpoints.findIndex((checkpoint) => checkpoint.id === one.end?.id)
+  return turn.checkpoints[Math.max(0, at - 1)]!.id
+}
+
+async function sideView(context: Context, refs: WorktreeRefs, side: Side) {
+  const { store } = context
+  if (side.kind === 'checkpoint') return { name: side.checkpoint.id, view: await viewOf(store, side.checkpoint) }
+  if (side.kind === 'worktree')
+    return { name: 'worktree', view: (await takeSnapshot(context, refs, { publish: false })).view }
+  const { SnapshotView } = await import('../../snapshot/view.ts')
+  const { emptyBeside } = await import('../../core/beside.ts')
+  return {
+    name: store.trees.empty,
+    view: new SnapshotView(store, store.trees.empty, emptyBeside({ file: 0o644, exec: 0o755, directory: 0o755 })),
+  }
+}
+
+export async function diffViews(context: Context, from: Checkpoint, to: Checkpoint, paths: readonly string[]) {
+  const { store } = context
+  return diffSnapshots(context, await viewOf(store, from), await viewOf(store, to), paths)
+}
+
+type View = Awaited<ReturnType<typeof viewOf>>
+
+/** git's differences, and those that a tree does not show: permission modes, empty directories. */
+async function diffSnapshots(
+  { store }: Context,
+  a: View,
+  b: View,
+  paths: readonly string[],
+): Promise<{ files: FileDiff[]; patch: string }> {
+  const told = await diffTrees(store, a.tree, b.tree, paths)
+  // What a snapshot does not know was not moved from there.
+  const isGuess = await isAnyUnknown(told.files, b)
+  const { files, patch } = await withoutUnknown(
+    isGuess ? await diffTrees(store, a.tree, b.tree, paths, { renames: false }) : told,
+    a,
+    b,
+  )
+  const seen = new Set<string>(files.flatMap((file) => [file.path, ...(file.oldPath ? [file.oldPath] : [])]))
+  for (const { path, from, to } of await transitionsBetween(store, a, b)) {
+    const bare = path.endsWith('/') ? path.slice(0, -1) : path
+    if (seen.has(path) || (paths.length > 0 && !paths.some((scope) => isWithin(bare, scope)))) continue
+    const status = from.kind === 'absent' ? 'added' : to.kind === 'absent' ? 'deleted' : 'mode'
+    if (from.kind === 'unknown' || to.kind === 'unknown') continue
+    files.push({ path: path as RelativePath, status, insertions: 0, deletions: 0, binary: false })
+  }
+  return { files, patch }
+}
+
+async function isAnyUnknown(files: readonly FileDiff[], b: View): Promise<boolean> {
+  for (const { oldPath } of files) if (oldPath && (await b.state(oldPath)).kind === 'unknown') return true
+  return false
+}
+
+/** What only one of the trees has is not gone, nor new, where the other snapshot could not read it. */
+async function withoutUnknown(diff: { files: FileDiff[]; patch: string }, a: View, b: View) {
+  const isKnown = async ({ status, path }: FileDiff): Promise<boolean> => {
+    const view = status === 'deleted' ? b : status === 'added' ? a : null
+    return view === null || (await view.state(path)).kind !== 'unknown'
+  }
+  const kept = await Promise.all(diff.files.map(isKnown))
+  if (!kept.includes(false)) return diff
+  // One section for each file, in the same order; two where a file became a symlink, or the other way round.
+  const owners = diff.files.flatMap(({ status }, i) => (status === 'type' ? [i, i] : [i]))
+  const sections = diff.patch.split(/(?<=\n)(?=diff --git )/)
+  if (sections.length !== owners.length) throw new CkptError('INTERNAL', 'git gave a patch that cannot be read.')
+  return {
+    files: diff.files.filter((_, i) => kept[i]),
+    patch: sections.filter((_, i) => kept[owners[i]!]).join(''),
+  }
+}

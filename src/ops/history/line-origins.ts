@@ -1,0 +1,218 @@
+/**
+ * Whose each line of a file is. git-blame(1) over the history of one session says with which checkpoint a line came; what
+ * others did between that one and the one before it is told apart as undo tells it (core/claims.ts), and what was there
+ * when the session began is looked for in the sessions before it.
+ */
+import { diffArrays } from 'diff'
+import type { Checkpoint } from '../../core/checkpoint.ts'
+import { type Claim, claimOf, turnsDuring, windowsOf } from '../../core/claims.ts'
+import { type Oid, parseOid, type SessionId } from '../../core/ids.ts'
+import { pathFromText, pathToText, type RelativePath } from '../../core/paths.ts'
+import type { Timeline, Turn } from '../../core/timeline.ts'
+import { readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
+import type { Context } from '../worktree/context.ts'
+import { type Activity, loadTimeline, readActivity } from '../worktree/sessions.ts'
+
+export interface WrittenLine {
+  text: string
+  /** Null: it was there before all turns, or came from outside of them. */
+  turn: Turn | null
+}
+
+/** A line as the checkpoint has it that it came with. */
+interface Origin {
+  id: Oid
+  path: RelativePath
+  /** From 0. */
+  line: number
+  text: string
+}
+
+/** One change of a file between two checkpoints that follow each other. */
+interface Change {
+  /** Null: it is not there. */
+  before: Oid | null
+  after: Oid | null
+  turn: Turn | null
+}
+
+/** Whose a line is, from 0. */
+type Owners = (line: number) => Turn | null
+
+/** Insertions and deletions between two states; what differs in more is taken for written anew. */
+const MOST_EDITS = 5000
+
+const NOBODY: Owners = () => null
+
+export class LineOrigins {
+  readonly #context: Context
+  readonly #refs: WorktreeRefs
+  readonly #timelines = new Map<SessionId, Promise<Timeline>>()
+
+  constructor(context: Context, refs: WorktreeRefs) {
+    this.#context = context
+    this.#refs = refs
+  }
+
+  timeline(session: SessionId): Promise<Timeline> {
+    const known = this.#timelines.get(session) ?? loadTimeline(this.#context, this.#refs, session)
+    this.#timelines.set(session, known)
+    return known
+  }
+
+  /** The file in a checkpoint of the session. @throws CkptError DAMAGED */
+  async linesAt(session: SessionId, { id }: Checkpoint, path: RelativePath): Promise<WrittenLine[]> {
+    const { store } = this.#context
+    const out = await store.git(['blame', '--first-parent', '--line-porcelain', id, '--', pathToText(path)])
+    const origins = readOrigins(out.toString('utf8'), path)
+    const timeline = await this.timeline(session)
+    const came = new Map<Oid, Checkpoint>()
+    for (const one of origins) if (!came.has(one.id)) came.set(one.id, await readCheckpoint(store, one.id))
+    const parents = await Promise.all([...came.values()].map((one) => this.#parentOf(one)))
+    const since = Math.min(...parents.map((one) => one?.seq ?? Number.POSITIVE_INFINITY))
+    const activity = await readActivity(this.#context, this.#refs, timeline, since)
+    const owners = new Map<string, Owners>()
+    for (const one of origins) {
+      const key = `${one.id} ${one.path}`
+      if (!owners.has(key)) owners.set(key, await this.#ownersOf(came.get(one.id)!, one.path, { timeline, activity }))
+    }
+    return origins.map((one) => ({ text: one.text, turn: owners.get(`${one.id} ${one.path}`)!(one.line) }))
+  }
+
+  async #parentOf({ parents: [parent] }: Checkpoint): Promise<Checkpoint | null> {
+    return parent === undefined ? null : readCheckpoint(this.#context.store, parent)
+  }
+
+  /** Of the lines that came with a checkpoint. */
+  async #ownersOf(to: Checkpoint, path: RelativePath, around: Around): Promise<Owners> {
+    const from = await this.#parentOf(to)
+    if (!from) return this.#ownersBefore(to, path)
+    const changes = await this.#changesBetween(from, to, { path, ...around })
+    const [first] = changes
+    if (!first || changes.every(({ turn }) => turn === first.turn)) return () => first?.turn ?? null
+    let lines = await this.#linesOf(first.before)
+    let labels = lines.map(() => -1)
+    for (const [i, { after }] of changes.entries()) {
+      const now = await this.#linesOf(after)
+      labels = carried(lines, now, labels, i)
+      lines = now
+    }
+    // Lines that look alike: to one eye it was there all the time, to the other it is new.
+    const any = changes.find(({ turn }) => turn)?.turn ?? null
+    return (line) => {
+      const change = changes[labels[line] ?? -1]
+      return change ? change.turn : any
+    }
+  }
+
+  /** Of the lines that a session found when it began: those of the session that was there last before it. */
+  async #ownersBefore(first: Checkpoint, path: RelativePath): Promise<Owners> {
+    const found = await this.#blobOf(first, path)
+    const earlier = await this.#newestBefore(first)
+    const left = earlier && (await this.#blobOf(earlier.last, path))
+    if (!found || !left) return NOBODY
+    const { timeline, last } = earlier
+    const begun = timeline.turns[0]!.before
+    let owners: Owners
+    // A session that did not change the file knows nothing of its lines.
+    if ((await this.#blobOf(begun, path)) === left) owners = await this.#ownersBefore(begun, path)
+    else {
+      const lines = await this.linesAt(timeline.session, last, path)
+      owners = (line) => lines[line]?.turn ?? null
+    }
+    if (left === found) return owners
+    const then = await this.#linesOf(left)
+    const places = carried(then, await this.#linesOf(found), [...then.keys()], -1)
+    return (line) => owners(places[line] ?? -1)
+  }
+
+  async #newestBefore({ session, seq }: Checkpoint): Promise<{ timeline: Timeline; last: Checkpoint } | null> {
+    let newest: { timeline: Timeline; last: Checkpoint } | null = null
+    for (const other of this.#refs.sessions.keys()) {
+      if (other === session) continue
+      const timeline = await this.timeline(other)
+      const visible = timeline.turns.filter((turn) => !turn.hidden).flatMap(({ checkpoints }) => checkpoints)
+      const last = visible.findLast((one) => one.seq < seq)
+      if (last && last.seq > (newest?.last.seq ?? 0)) newest = { timeline, last }
+    }
+    return newest
+  }
+
+  /** What became of a file between two checkpoints of a session, cut where other sessions and operations looked at it. */
+  async #changesBetween(from: Checkpoint, to: Checkpoint, { path, timeline, activity }: Place): Promise<Change[]> {
+    const { checkpoints, foreignTurns } = activity
+    const turn = timeline.turns.find(
+      ({ before, after }) => before.seq < to.seq && to.seq <= (after?.seq ?? Number.POSITIVE_INFINITY),
+    )
+    const mine = turn ? windowsOf(turn, checkpoints) : []
+    const others = turnsDuring(foreignTurns, from.seq, to.seq)
+    const theirs = others.flatMap((one) => windowsOf(one, checkpoints))
+    const ownerOf = (claim: Claim): Turn | null => {
+      if (claim.kind === 'mine' || claim.kind === 'ambiguous') return turn ?? null
+      if (claim.kind === 'unclaimed') return null
+      const { session, turnId } = claim.window
+      return others.find((one) => one.session === session && one.id === turnId) ?? null
+    }
+    const meanwhile = checkpoints.filter(
+      (one) => one.seq > from.seq && one.seq < to.seq && (one.session !== to.session || one.result === true),
+    )
+    const changes: Change[] = []
+    let [last, before] = [from, await this.#blobOf(from, path)]
+    for (const one of [...meanwhile, to]) {
+      const after = await this.#blobOf(one, path)
+      const isOperation = one.kind === 'safety' && one.result === true
+      if (after !== before) {
+        const claim = claimOf(path, { from: last, to: one }, mine, theirs)
+        changes.push({ before, after, turn: isOperation ? null : ownerOf(claim) })
+      }
+      ;[last, before] = [one, after]
+    }
+    return changes
+  }
+
+  async #blobOf({ tree }: Checkpoint, path: RelativePath): Promise<Oid | null> {
+    const entry = await this.#context.store.trees.lookup(tree, path)
+    return entry && entry.mode !== '40000' ? entry.oid : null
+  }
+
+  async #linesOf(blob: Oid | null): Promise<string[]> {
+    if (blob === null) return []
+    return (await this.#context.store.objects.get(blob, 'blob')).toString('latin1').split('\n')
+  }
+}
+
+/** What surrounds a checkpoint of a session. */
+interface Around {
+  timeline: Timeline
+  activity: Activity
+}
+
+interface Place extends Around {
+  path: RelativePath
+}
+
+/** What was said of each line, carried from one state to the next, where `fresh` is said of the new lines. */
+function carried(from: string[], to: string[], said: readonly number[], fresh: number): number[] {
+  const parts = diffArrays(from, to, { maxEditLength: MOST_EDITS })
+  if (!parts) return to.map(() => fresh)
+  let at = 0
+  return parts.flatMap(({ added, removed, count }) => {
+    if (added) return Array.from({ length: count }, () => fresh)
+    at += count
+    return removed ? [] : said.slice(at - count, at)
+  })
+}
+
+/** The porcelain form of git-blame(1). */
+function readOrigins(text: string, path: RelativePath): Origin[] {
+  const origins: Origin[] = []
+  let at: Omit<Origin, 'text'> | null = null
+  for (const row of text.split('\n')) {
+    const [, id, line] = /^([0-9a-f]{40,64}) (\d+) \d+/.exec(row) ?? []
+    if (id !== undefined) at = { id: parseOid(id), path, line: Number(line) - 1 }
+    // A name in quotes is hardly anybody's; it is mostly this one.
+    else if (row.startsWith('filename ') && row[9] !== '"' && at) at.path = pathFromText(row.slice(9))
+    else if (row.startsWith('\t') && at) origins.push({ ...at, text: row.slice(1) })
+  }
+  return origins
+}

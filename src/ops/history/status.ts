@@ -1,0 +1,94 @@
+/** Status: where this worktree stands, read without changing anything. */
+import type { Uncovered } from '../../core/beside.ts'
+import type { Checkpoint } from '../../core/checkpoint.ts'
+import type { SessionId } from '../../core/ids.ts'
+import { type Env, lstatIfThere } from '../../env.ts'
+import { latestSession } from '../../git/history.ts'
+import { type HeadState, hasUncommittedChanges } from '../../git/repository.ts'
+import { type HookError, lastHookError, stateLog } from '../hook/log.ts'
+import { besideOf, newestCheckpoint } from '../record/record.ts'
+import { type Context, headOf } from '../worktree/context.ts'
+import { readRefs } from '../worktree/sessions.ts'
+import { listSessions, passingOver, type SessionView, unfinished } from './history.ts'
+
+export interface StatusResult {
+  root: string
+  gitDir: string | null
+  worktree: string
+  sessions: SessionView[]
+  /** The session that is meant where none is named. */
+  latest: SessionId | null
+  /** The pending boundary that was touched last. */
+  boundary: SessionView | null
+  store: { path: string; bytes: number; checkpoints: number }
+  durable: boolean
+  newest: Checkpoint | null
+  uncovered: Uncovered[]
+  ignoredCount: number
+  dirty: boolean
+  head: HeadState
+  unfinished: boolean
+  /** What went wrong last in an agent's hook. */
+  lastHookError: HookError | null
+  warnings: string[]
+}
+
+export async function status(context: Context): Promise<StatusResult> {
+  const { env, repository, store, place, worktree } = context
+  const refs = await readRefs(context)
+  const [sessions, head, dirty] = await Promise.all([
+    listSessions(context),
+    headOf(context),
+    repository ? hasUncommittedChanges(env, repository) : false,
+  ])
+  const newest = context.exists ? await newestCheckpoint(context, refs) : null
+  const beside = newest ? await passingOver(context)(() => besideOf(context, newest), null) : null
+  const pending = sessions
+    .filter((view) => view.timeline.boundary !== null)
+    .sort((a, b) => (b.timeline.boundaryCheckpoint?.seq ?? 0) - (a.timeline.boundaryCheckpoint?.seq ?? 0))
+  return {
+    root: worktree.root,
+    gitDir: repository?.gitDir ?? null,
+    worktree: place.worktreeId,
+    sessions,
+    latest: latestSession(refs),
+    boundary: pending[0] ?? null,
+    store: {
+      path: place.directory,
+      bytes: context.exists ? bytesOf(env, place.directory) : 0,
+      checkpoints: context.exists ? await countCheckpoints(context) : 0,
+    },
+    durable: context.exists ? store.durable : true,
+    newest,
+    uncovered: beside?.uncovered ?? [],
+    ignoredCount: beside?.ignored.size ?? 0,
+    dirty,
+    head,
+    unfinished: unfinished(context),
+    lastHookError: lastHookError(env, [store.worktreeDir, stateLog(env)], worktree.root),
+    warnings: context.warnings,
+  }
+}
+
+export async function countCheckpoints({ store }: Context): Promise<number> {
+  const out = await store.git(['rev-list', '--count', '--glob=refs/ckpt'])
+  return Number(out.toString('latin1').trim())
+}
+
+/**
+ * What deleting the store would free: a file that is linked from elsewhere costs nothing here. What is being made, or was
+ * when somebody was killed, is no part of it: no turn that went would free that.
+ */
+export function bytesOf(env: Env, directory: string): number {
+  let bytes = 0
+  for (const entry of env.files.readdirSync(directory, { withFileTypes: true })) {
+    if (entry.isDirectory() && entry.name.endsWith('.tmp')) continue
+    const path = `${directory}/${entry.name}`
+    if (entry.isDirectory()) bytes += bytesOf(env, path)
+    else {
+      const stats = lstatIfThere(env.files, path)
+      if (stats && stats.nlink === 1) bytes += stats.blocks * 512
+    }
+  }
+  return bytes
+}

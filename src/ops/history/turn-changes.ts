@@ -1,0 +1,101 @@
+/** What a turn changed, told apart from what others changed while it ran. */
+import { type UncoveredReason, uncoveredChanges } from '../../core/beside.ts'
+import type { Checkpoint } from '../../core/checkpoint.ts'
+import {
+  type ClaimedTransition,
+  claimOf,
+  joinTransitions,
+  segmentsOf,
+  turnsDuring,
+  windowsOf,
+} from '../../core/claims.ts'
+import type { RelativePath } from '../../core/paths.ts'
+import type { Transition } from '../../core/state.ts'
+import type { Timeline, Turn } from '../../core/timeline.ts'
+import type { WorktreeRefs } from '../../git/history.ts'
+import { type SnapshotView, transitionsBetween, viewOf } from '../../snapshot/view.ts'
+import type { Context } from '../worktree/context.ts'
+import { type Activity, readActivity } from '../worktree/sessions.ts'
+
+export interface TurnChanges {
+  turn: Turn
+  /** The turn's own, oldest first per path. */
+  claimed: ClaimedTransition[]
+  /** Changed while the turn ran, outside every step's window. */
+  unclaimed: ClaimedTransition[]
+  /** Both, one by one in the order of time: a path that two steps changed is in it twice. */
+  parts: ClaimedTransition[]
+  /** Uncovered paths that the turn made, changed or removed. */
+  uncovered: { path: RelativePath; reason: UncoveredReason }[]
+}
+
+/** Reads the changes of turns, remembering snapshots that several of them share. */
+export class ChangeReader {
+  readonly #context: Context
+  readonly #refs: WorktreeRefs
+  readonly #timeline: Timeline
+  readonly #views = new Map<string, Promise<SnapshotView>>()
+  #activity: { since: number; read: Promise<Activity> } | null = null
+
+  constructor(context: Context, refs: WorktreeRefs, timeline: Timeline) {
+    this.#context = context
+    this.#refs = refs
+    this.#timeline = timeline
+  }
+
+  view(checkpoint: Checkpoint): Promise<SnapshotView> {
+    let view = this.#views.get(checkpoint.id)
+    if (!view) {
+      view = viewOf(this.#context.store, checkpoint)
+      this.#views.set(checkpoint.id, view)
+    }
+    return view
+  }
+
+  /** What went on since a sequence number; read once for the oldest turn that is asked for. */
+  activitySince(since: number): Promise<Activity> {
+    if (!this.#activity || this.#activity.since > since) {
+      this.#activity = { since, read: readActivity(this.#context, this.#refs, this.#timeline, since) }
+    }
+    return this.#activity.read
+  }
+
+  /** @throws CkptError DAMAGED when an object that proves it is missing */
+  async changesOf(turn: Turn): Promise<TurnChanges> {
+    const activity = await this.activitySince(turn.before.seq)
+    const last = turn.checkpoints.at(-1)!
+    // A turn that goes on from its middle ends with the last step it kept.
+    const end = turn.after?.cut ? turn.checkpoints.at(-2)! : last
+    const mine = windowsOf(turn, activity.checkpoints)
+    const meanwhile = turnsDuring(activity.foreignTurns, turn.before.seq, end.seq)
+    const theirs = meanwhile.flatMap((other) => windowsOf(other, activity.checkpoints))
+    const parts: ClaimedTransition[] = []
+    for (const segment of segmentsOf(turn, activity.checkpoints, end.seq)) {
+      const changes = await this.#between(segment.from, segment.to)
+      for (const change of changes) {
+        const claim = claimOf(change.path, segment, mine, theirs)
+        if (claim.kind === 'mine') parts.push({ ...change, step: claim.step })
+        else if (claim.kind === 'ambiguous') parts.push({ ...change, step: claim.step, ambiguousWith: claim.with })
+        else if (claim.kind === 'unclaimed') parts.push({ ...change, step: null, unclaimed: true })
+      }
+    }
+    const [from, to] = [await this.view(turn.before), await this.view(end)]
+    return {
+      turn,
+      claimed: joinTransitions(parts.filter((part) => !part.unclaimed)),
+      unclaimed: joinTransitions(parts.filter((part) => part.unclaimed)),
+      parts,
+      uncovered: uncoveredChanges(from.beside, to.beside),
+    }
+  }
+
+  async #between(from: Checkpoint, to: Checkpoint): Promise<Transition[]> {
+    if (from.tree === to.tree && from.beside === to.beside) return []
+    return transitionsBetween(this.#context.store, await this.view(from), await this.view(to))
+  }
+
+  /** The changes of one step alone; not joined with those of others. */
+  static ofStep(changes: TurnChanges, step: number): ClaimedTransition[] {
+    return joinTransitions(changes.parts.filter((part) => !part.unclaimed && part.step === step))
+  }
+}

@@ -1,0 +1,19 @@
+/** What a pending undo took back: an agent that goes on may have to hear of it. */
+import type { SessionId, TurnNumber } from '../../core/ids.ts'
+import type { Context } from '../worktree/context.ts'
+import { readBoundary, readRefs } from '../worktree/sessions.ts'
+
+export interface Undone {
+  turn: TurnNumber
+  /** Worktree paths, latin1 bytes. */
+  paths: string[]
+}
+
+/** Null: nothing of this session is undone, or nothing was changed by it. */
+export async function undoneIn(context: Context, session: SessionId): Promise<Undone | null> {
+  const tip = (await readRefs(context)).sessions.get(session)?.boundary
+  if (!tip) return null
+  const { record } = await readBoundary(context, tip)
+  const paths = new Set(record.units.flatMap(({ changes }) => changes.map(({ path }) => path)))
+  return paths.size === 0 ? null : { turn: record.turn, paths: [...paths].sort() }
+}

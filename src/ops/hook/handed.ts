@@ -1,0 +1,90 @@
+/** Payloads that a hook hands over in a file (src/daemon/hook-door.ts): four lines that say where and for whom, then what the agent sent, then a line that says it is whole. */
+import { basename, dirname } from 'node:path'
+import { type Env, errno, lstatIfThere } from '../../env.ts'
+import { readIfThere, removeIfThere } from '../../git/whole-file.ts'
+
+export interface Handed {
+  /** Made by the client: its markers carry it, whoever records them. */
+  id: string
+  agent: string
+  event: string | undefined
+  cwd: string
+  /** `CLAUDE_PROJECT_DIR` of the client. */
+  project: string | undefined
+  payload: Buffer
+  /** When it was written; milliseconds since 1970, UTC. */
+  time: number
+}
+
+const LINES = 4
+const END = '\nend\n'
+const LAST = '.payload'
+/** Milliseconds: who handed it over waits no longer, and nobody answered. */
+const LEFT = 60_000
+/** Payloads that one hook takes up beside its own. */
+const MOST = 20
+
+/** Whether a name is that of a payload that was handed over: nothing else is read, or removed, as one. */
+export const isHanded = (file: string): boolean => /\/worktrees\/[^/]+\/daemon\/hooks\/[\w-]{1,64}\.payload$/.test(file)
+
+/** What a client writes; what is not one line each cannot be said in it. */
+export function handedBytes(
+  { agent, event, cwd, project }: Pick<Handed, 'agent' | 'event' | 'cwd' | 'project'>,
+  payload: Buffer,
+): Buffer {
+  const lines = [agent, event ?? '', cwd, project ?? ''].map((line) => `${line}\n`).join('')
+  return Buffer.concat([Buffer.from(lines), payload, Buffer.from(END)])
+}
+
+/** Null: it is not there any more, for somebody else has carried it out. */
+export function readHanded(env: Env, file: string): Handed | null {
+  const stats = lstatIfThere(env.files, file)
+  const bytes = stats?.isFile() ? readIfThere(env, file) : null
+  if (!stats || bytes === null) return null
+  const lines: string[] = []
+  let at = 0
+  while (lines.length < LINES) {
+    const end = bytes.indexOf(0x0a, at)
+    if (end < 0) return null
+    lines.push(bytes.toString('utf8', at, end))
+    at = end + 1
+  }
+  const [agent, event, cwd, project] = lines as [string, string, string, string]
+  return {
+    id: basename(file, LAST),
+    agent,
+    event: event === '' ? undefined : event,
+    cwd,
+    project: project === '' ? undefined : project,
+    time: stats.mtimeMs,
+    // One that was cut short is no JSON, and will be said to be none.
+    payload: bytes.subarray(at, bytes.toString('latin1', bytes.length - END.length) === END ? -END.length : undefined),
+  }
+}
+
+/** Removes one that was carried out. Its fifo goes first, if nobody was answered on it: who took it next would have the same id. */
+export function removeHanded(env: Env, file: string): void {
+  removeIfThere(env, `${dirname(file)}/free/${basename(file, LAST)}`)
+  removeIfThere(env, file)
+}
+
+/** What clients handed over that were killed while they waited, and whose daemon is gone; oldest first. */
+export function leftBehind({ files, now }: Env, worktreeDir: string): string[] {
+  const directory = `${worktreeDir}/daemon/hooks`
+  let names: string[]
+  try {
+    names = files.readdirSync(directory)
+  } catch (error) {
+    if (errno(error) === 'ENOENT') return []
+    throw error
+  }
+  return names
+    .filter((name) => name.endsWith(LAST))
+    .flatMap((name) => {
+      const stats = lstatIfThere(files, `${directory}/${name}`)
+      return stats && now() - stats.mtimeMs > LEFT ? [{ file: `${directory}/${name}`, time: stats.mtimeMs }] : []
+    })
+    .sort((a, b) => a.time - b.time)
+    .slice(0, MOST)
+    .map(({ file }) => file)
+}

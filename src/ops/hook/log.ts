@@ -1,0 +1,92 @@
+/** What went wrong in a hook: an agent is never told, so it is written down, and `ckpt status` shows the last of it. */
+import { CkptError } from '../../core/errors.ts'
+import { type Env, errno, lstatIfThere } from '../../env.ts'
+import { appendTo } from '../../git/whole-file.ts'
+import { stateDirectory } from '../worktree/place.ts'
+
+export interface HookError {
+  /** ISO 8601 UTC. */
+  time: string
+  /** The agent and its event, or the marker file. */
+  where: string
+  code: string
+  message: string
+  /** Where the hook was started. */
+  cwd: string
+}
+
+export interface HookFailure {
+  where: string
+  error: unknown
+  /** What arrived, when it could not be understood: kept whole. */
+  payload?: Buffer
+}
+
+/** Bytes: then the log is set aside, and one older one is kept. */
+const FULL = 4 * 2 ** 20
+
+const logOf = (directory: string) => `${directory}/hook.log`
+
+/** Where hooks write before they know a worktree. */
+export const stateLog = (env: Env): string => stateDirectory(env)
+
+export function logHookError(env: Env, directory: string, { where, error, payload }: HookFailure): void {
+  const { files } = env
+  const line = {
+    time: new Date(env.now()).toISOString(),
+    where,
+    code: error instanceof CkptError ? error.code : 'INTERNAL',
+    message: error instanceof Error ? error.message : String(error),
+    cwd: env.cwd,
+    ...(payload === undefined ? {} : shownPayload(payload)),
+  }
+  files.mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const path = logOf(directory)
+  const stats = lstatIfThere(files, path)
+  if (stats && stats.size > FULL) files.renameSync(path, `${path}.1`)
+  appendTo(env, path, `${JSON.stringify(line)}\n`)
+}
+
+function shownPayload(payload: Buffer): Record<string, string> {
+  const text = payload.toString('utf8')
+  return Buffer.from(text, 'utf8').equals(payload) ? { payload: text } : { payloadBase64: payload.toString('base64') }
+}
+
+/** The newest error in these directories' logs; null: none. `root`: of the log that all places share, only what concerns it. */
+export function lastHookError(env: Env, directories: readonly string[], root: string): HookError | null {
+  const found = directories.flatMap((directory, i) => {
+    const errors = readTail(env, logOf(directory))
+    const ours = i === 0 ? errors : errors.filter(({ cwd }) => cwd === root || cwd.startsWith(`${root}/`))
+    return ours.slice(-1)
+  })
+  return found.sort((a, b) => (a.time < b.time ? 1 : -1))[0] ?? null
+}
+
+function readTail({ files }: Env, path: string): HookError[] {
+  let text: string
+  try {
+    text = files.readFileSync(path, 'utf8')
+  } catch (error) {
+    const code = errno(error)
+    if (code === 'ENOENT' || code === 'EACCES' || code === 'ENOTDIR') return []
+    throw error
+  }
+  return text.split('\n').flatMap((line) => {
+    const parsed = parseLine(line)
+    return parsed ? [parsed] : []
+  })
+}
+
+function parseLine(line: string): HookError | null {
+  if (line === '') return null
+  let value: Partial<Record<keyof HookError, unknown>>
+  try {
+    value = JSON.parse(line)
+  } catch {
+    return null // a line that a killed hook left half written
+  }
+  const { time, where, code, message, cwd } = value
+  const texts = [time, where, code, message, cwd]
+  if (!texts.every((one) => typeof one === 'string')) return null
+  return { time, where, code, message, cwd } as HookError
+}

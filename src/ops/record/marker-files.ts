@@ -1,0 +1,47 @@
+/**
+ * Markers that wait: a hook that could not get the lock leaves its marker as a file, and the next command that can write
+ * takes it up. Anybody may leave one: written beside and renamed into `markers/`, so that nobody reads half of it.
+ */
+import { createHash } from 'node:crypto'
+import type { Marker } from '../../core/marker.ts'
+import { type Env, errno, statIfThere } from '../../env.ts'
+import { type Store, syncDirectory, writeFileWhole } from '../../git/store.ts'
+
+export interface WaitingMarker {
+  version: 1
+  /** Made by the client: the same id is the same marker, however often it is taken up. */
+  id: string
+  /** Who left it: an agent's name, and its process. */
+  client: string
+  /** ISO 8601 UTC: when the marker arrived. */
+  time: string
+  marker: Marker
+}
+
+export const markersDirectory = ({ worktreeDir }: Pick<Store, 'worktreeDir'>): string => `${worktreeDir}/markers`
+
+/** Names of the markers that wait, oldest first. */
+export function waitingMarkers(env: Env, store: Pick<Store, 'worktreeDir'>): string[] {
+  // To read a fifo would be to wait for its writer.
+  const isSpecial = (name: string) => {
+    const stats = statIfThere(env.files, `${markersDirectory(store)}/${name}`)
+    return stats !== null && !stats.isFile() && !stats.isDirectory()
+  }
+  try {
+    const names = env.files.readdirSync(markersDirectory(store))
+    return names.filter((name) => name.endsWith('.json') && !isSpecial(name)).sort()
+  } catch (error) {
+    if (errno(error) === 'ENOENT') return []
+    throw error
+  }
+}
+
+/** Leaves a marker; when this returns it survives a kill, and a crash of the machine. */
+export function leaveMarker(env: Env, store: Pick<Store, 'worktreeDir'>, waiting: WaitingMarker): void {
+  const directory = markersDirectory(store)
+  env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const place = String(Date.parse(waiting.time)).padStart(15, '0')
+  const name = createHash('sha256').update(waiting.id).digest('hex').slice(0, 24)
+  writeFileWhole(env, `${directory}/${place}-${name}.json`, `${JSON.stringify(waiting)}\n`, { sync: true })
+  syncDirectory(env, store.worktreeDir)
+}

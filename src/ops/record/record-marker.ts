@@ -1,0 +1,196 @@
+/** A marker made a checkpoint, under a lock that its caller holds. */
+import type { Checkpoint } from '../../core/checkpoint.ts'
+import { CkptError } from '../../core/errors.ts'
+import { sessionOption } from '../../core/hint-words.ts'
+import type { TurnNumber } from '../../core/ids.ts'
+import { react, sessionState } from '../../core/machine.ts'
+import type { Marker, MarkResult, StepMarker, StopMarker } from '../../core/marker.ts'
+import { runningTurn, type Timeline, type Turn } from '../../core/timeline.ts'
+import { findByMarker, findPrompt, type WorktreeRefs } from '../../git/history.ts'
+import { type Context, headOf } from '../worktree/context.ts'
+import { loadTimeline } from '../worktree/sessions.ts'
+import { announcedElsewhere } from './elsewhere.ts'
+import { markLate, markPrompt, markStep, markStop } from './mark-events.ts'
+import { besideOf, Recorder, type Snapshot } from './record.ts'
+import type { Scene } from './scene.ts'
+import { hadUncommittedChanges } from './uncommitted.ts'
+
+export const NOTHING = {
+  mode: 'scan',
+  barrier: 'none',
+  beside: null,
+  since: null,
+  checkpoint: null,
+  turn: null,
+  directories: 0,
+} as const
+
+export interface Recording {
+  arrived: number
+  reading: Promise<WorktreeRefs>
+  scanning: Promise<Snapshot>
+}
+
+/** Records a marker with a snapshot that is being taken. The caller holds the worktree's lock. @throws CkptError NOT_FOUND */
+export async function recordMarker(context: Context, told: Marker, recording: Recording): Promise<MarkResult> {
+  const { env } = context
+  const given = asStored(told)
+  const { arrived, reading, scanning } = recording
+  const passed = () => env.monotonic() - arrived
+  const [refs, head] = await Promise.all([reading, context.live?.headOfCall() ?? headOf(context)])
+  const pending = Boolean(refs.sessions.get(given.session)?.boundary)
+  const timeline = await loadTimeline(context, refs, given.session, { recent: !pending })
+  const repeated = findLate(refs, timeline, given) ?? (await findRepeated(context, timeline, given))
+  if (repeated) {
+    const beside = await besideOf(context, repeated)
+    const warnings = [...context.warnings, 'This marker was recorded before: nothing was added.']
+    const turn = repeated.turn ?? null
+    return { ...NOTHING, checkpoint: repeated, beside, turn, ms: passed(), abandoned: [], warnings }
+  }
+  const state = sessionState({ turns: timeline.turns.length, running: runningTurn(timeline) !== null, pending })
+  const overtaken = isOvertaken(timeline, given)
+  if (given.event === 'stop' && given.onlyRunning && (state !== 'running' || overtaken))
+    return { ...NOTHING, ms: passed(), abandoned: [], warnings: context.warnings }
+  const marker =
+    (state === 'idle' || state === 'none') && !overtaken ? await openingUnheard(context, timeline, given) : given
+  const first = marker.event === 'prompt' && !refs.sessions.get(marker.session)
+  const event = marker.event === 'step' && marker.start ? 'step-start' : marker.event
+  const { actions } = react(state, event)
+  if (actions.includes('refuse-not-found')) {
+    throw new CkptError(
+      'NOT_FOUND',
+      `Session ${JSON.stringify(marker.session)} has no turn yet. Nothing was recorded.`,
+      {
+        hints: [`ckpt mark prompt ${sessionOption(marker.session)}`],
+      },
+    )
+  }
+  const snapshot = await scanning
+  const left = Math.max(1, Math.floor(context.config.snapshot.deadline - passed()))
+  const dirty = first && (await hadUncommittedChanges(context, { head, snapshot, signal: AbortSignal.timeout(left) }))
+  const scene: Scene = { context, refs, timeline, snapshot, recorder: new Recorder(context, refs, head) }
+  const other = await otherTurn(context, timeline, marker)
+  // A step that waited has no window any more: what it changed is claimed by its declared paths only.
+  const late = actions.includes('late') || (marker.event === 'step' && marker.late) || overtaken || other !== null
+  const done = await (late
+    ? markLate(scene, marker, other)
+    : marker.event === 'prompt'
+      ? markPrompt(scene, marker, dirty)
+      : marker.event === 'step'
+        ? markStep(scene, marker)
+        : markStop(scene, marker))
+  const warnings = [...context.warnings, ...snapshotWarnings(snapshot)]
+  if (dirty)
+    warnings.push(
+      'There were uncommitted changes before this session: they are not its work, and no undo of its turns takes them.',
+    )
+  const before = marker.event === 'stop' && !late ? runningTurn(timeline)?.before : undefined
+  const { beside, besideOid, mode, barrier } = snapshot
+  const since = !before ? null : before.beside === besideOid ? beside : await besideOf(context, before)
+  const directories = mode === 'scan' ? (snapshot.cache?.directories.size ?? 0) : 0
+  return { ...NOTHING, ...done, beside, since, mode, barrier, directories, ms: passed(), warnings }
+}
+
+/**
+ * A tool call that begins in a turn nobody announced here (its prompt's hook was killed, the agent went on by itself, or
+ * came from another worktree of the repository) opens that turn: the state before the call is the state before the turn.
+ */
+async function openingUnheard(context: Context, timeline: Timeline, marker: Marker): Promise<Marker> {
+  const { store } = context
+  if (marker.event !== 'step' || !marker.start || marker.turn === undefined || marker.late) return marker
+  const { session, turn } = marker
+  if (timeline.turns.length === 0) {
+    const announced = await announcedElsewhere(context, session, turn)
+    return announced ? { event: 'prompt', session, marker: turn, ...announced } : marker
+  }
+  const announced = timeline.turns.at(-1)?.before.marker !== undefined
+  if (!announced || (await findByMarker(store, turn))) return marker
+  return { event: 'prompt', session, marker: turn, ...(timeline.agent === null ? {} : { agent: timeline.agent }) }
+}
+
+/** With its texts as they come back from UTF-8: a retry has to be known by its ids. */
+function asStored<M extends Marker>(marker: M): M {
+  const fields = Object.entries(marker)
+  return Object.fromEntries(
+    fields.map(([name, one]) => [name, typeof one === 'string' ? one.toWellFormed() : one]),
+  ) as M
+}
+
+/** The turn that a step or an end says it is of, where another one has begun since. */
+async function otherTurn({ store }: Context, timeline: Timeline, marker: Marker): Promise<TurnNumber | null> {
+  if (marker.event === 'prompt') return null
+  if (marker.turn === undefined) return turnOfCall(timeline, marker)
+  const last = timeline.turns.at(-1)
+  if (!last || last.before.marker === marker.turn) return null
+  return (await findByMarker(store, marker.turn))?.turn ?? null
+}
+
+/** Where its client does not know the turn: an earlier one, in which that call began and has not ended. */
+function turnOfCall(timeline: Timeline, marker: StepMarker | StopMarker): TurnNumber | null {
+  const running = runningTurn(timeline)
+  if (!running || marker.event === 'stop' || marker.start || marker.callId === undefined) return null
+  const { callId } = marker
+  const isOpenIn = ({ steps }: Turn) => steps.some(({ start, end }) => start?.callId === callId && !end)
+  if (isOpenIn(running)) return null
+  return timeline.turns.findLast((turn) => turn !== running && isOpenIn(turn))?.number ?? null
+}
+
+/** What was handed over before the newest turn of its session began, and came through only now: it ends and replaces nothing. */
+function isOvertaken({ turns }: Timeline, marker: Marker): boolean {
+  const begun = turns.at(-1)?.before
+  if (marker.handedAt === undefined || !begun) return false
+  const isOfIt = marker.event !== 'prompt' && marker.turn !== undefined && marker.turn === begun.marker
+  return !isOfIt && marker.handedAt < begun.time
+}
+
+export function snapshotWarnings({ degraded, anew, beside }: Pick<Snapshot, 'degraded' | 'anew' | 'beside'>): string[] {
+  const warnings: string[] = []
+  if (anew) {
+    warnings.push(
+      'The store lacks objects of the newest checkpoint: all files were read again. What that lacks: ckpt verify',
+    )
+  }
+  if (degraded) {
+    const reasons = new Set(beside.uncovered.map((entry) => entry.reason))
+    warnings.push(`The checkpoint is degraded: some paths could not be captured (${[...reasons].join(', ')}).`)
+  }
+  return warnings
+}
+
+/** The checkpoint that an earlier sending of the same marker made when it was late. */
+function findLate(refs: WorktreeRefs, { session, outside }: Timeline, { marker }: Marker): Checkpoint | null {
+  if (marker === undefined) return null
+  const aside = refs.sessions.get(session)?.others.map(({ tip }) => tip) ?? []
+  return [...outside, ...aside].find((one) => one.late && one.marker === marker) ?? null
+}
+
+/** The checkpoint that an earlier sending of the same marker made. */
+async function findRepeated(context: Context, timeline: Timeline, marker: Marker): Promise<Checkpoint | null> {
+  const visible = timeline.turns.filter((turn) => !turn.hidden)
+  if (marker.marker !== undefined) {
+    for (const turn of timeline.turns) {
+      const same = turn.checkpoints.find((c) => c.marker === marker.marker)
+      if (same) return same
+    }
+  }
+  if (marker.event === 'prompt' && marker.messageId !== undefined) {
+    const same = visible.find((turn) => turn.before.messageId === marker.messageId)
+    if (same) return same.before
+    const { tip } = timeline
+    const isAllRead = !tip || timeline.turns[0]?.number === 1
+    return timeline.boundary || isAllRead ? null : findPrompt(context.store, tip, marker.messageId)
+  }
+  if (marker.event !== 'step') return null
+  const last = visible.at(-1)
+  const key = marker.callId !== undefined ? 'callId' : 'messageId'
+  if (!last || marker[key] === undefined) return null
+  return (
+    last.checkpoints.find(
+      (c) =>
+        c.kind === 'step' &&
+        Boolean(c.start) === Boolean(marker.start) &&
+        c[key] === marker[key] &&
+        c.tool === marker.tool,
+    ) ?? null
+  )
+}

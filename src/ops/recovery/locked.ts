@@ -1,0 +1,79 @@
+/** Work under a lock: first what a killed command left is finished, and what waited is taken up. */
+import { CkptError } from '../../core/errors.ts'
+import { worktreeNames } from '../../git/frame.ts'
+import { waitingMarkers } from '../record/marker-files.ts'
+import type { Context } from '../worktree/context.ts'
+import { isHeld, withLock } from '../worktree/lock.ts'
+import { recover } from './recover.ts'
+
+export interface LockOptions {
+  command: string
+  /** Milliseconds; 30 s unless told. */
+  wait?: number
+}
+
+/** Runs work under the worktree's lock, after finishing what a killed command left. */
+export function locked<T>(
+  context: Context,
+  { command, wait = 30_000 }: LockOptions,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { env, store, place } = context
+  const end = env.monotonic() + wait
+  const path = `${store.worktreeDir}/lock`
+  const attempt = (): Promise<T> =>
+    withLock(env, path, { command, wait: Math.max(0, end - env.monotonic()) }, async () => {
+      // A prune holds the store's lock first and then every worktree's: who finds it held steps back.
+      if (isHeld(env, `${place.directory}/lock`)) return null
+      context.warnings.push(...(await catchUp(context)))
+      return { done: await telling(context, work) }
+    }).then((result) => (result ? result.done : waitForStore()))
+  const waitForStore = async (): Promise<T> => {
+    await withLock(
+      env,
+      `${place.directory}/lock`,
+      { command, wait: Math.max(0, end - env.monotonic()) },
+      async () => undefined,
+    )
+    return attempt()
+  }
+  return attempt()
+}
+
+/** Who is refused hears all the same of what was done before. */
+async function telling<T>({ warnings }: Context, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof CkptError && error.warnings.length === 0) error.warnings = [...warnings]
+    throw error
+  }
+}
+
+/** Finishes what a killed command left, and takes up the markers that waited. The caller holds the worktree's lock. */
+async function catchUp(context: Context): Promise<string[]> {
+  const warnings = await recover(context)
+  if (waitingMarkers(context.env, context.store).length === 0) return warnings
+  const { takeUpMarkers } = await import('../record/markers.ts')
+  return [...warnings, ...(await takeUpMarkers(context))]
+}
+
+/** Runs work while nobody captures in any worktree of the store. */
+export function lockedStore<T>(
+  context: Context,
+  { command, wait = 30_000 }: LockOptions,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { env, place, store } = context
+  return withLock(env, `${place.directory}/lock`, { command, wait }, async () => {
+    const names = worktreeNames(env, place)
+    const all = names.reduceRight<() => Promise<T>>(
+      (inner, name) => () => withLock(env, `${place.directory}/worktrees/${name}/lock`, { command, wait }, inner),
+      async () => {
+        if (env.files.existsSync(store.worktreeDir)) context.warnings.push(...(await catchUp(context)))
+        return telling(context, work)
+      },
+    )
+    return all()
+  })
+}

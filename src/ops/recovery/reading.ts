@@ -1,0 +1,31 @@
+/** Opening a worktree for a command that only reads: it still finishes what a killed one left, if it can. */
+import { CkptError } from '../../core/errors.ts'
+import { type Env, errno } from '../../env.ts'
+import { waitingMarkers } from '../record/marker-files.ts'
+import { type Context, closeContext, openContext } from '../worktree/context.ts'
+import { journalExists } from '../worktree/journal.ts'
+import { locked } from './locked.ts'
+
+export async function openForReading(env: Env, cwd: string): Promise<Context> {
+  const context = await openContext(env, cwd, { reading: true })
+  const { exists, store } = context
+  const journal = exists && journalExists(env, store)
+  if (!exists || !(journal || waitingMarkers(env, store).length > 0)) return context
+  try {
+    await locked(context, { command: 'recover', wait: 2000 }, async () => undefined)
+  } catch (error) {
+    const cannot = ['EACCES', 'EROFS', 'EPERM', 'ENOSPC', 'EDQUOT'].includes(errno(error) ?? '')
+    const notNow = error instanceof CkptError && (error.code === 'LOCKED' || error.code === 'INTERNAL')
+    if (!cannot && !notNow) {
+      closeContext(context) // its git would keep this process alive
+      throw error
+    }
+    context.warnings.push(
+      journal
+        ? 'An operation is unfinished here: what is shown may be half of it.'
+        : 'Markers wait to be recorded: what is shown lacks them.',
+    )
+    if (error instanceof CkptError && error.code === 'INTERNAL') context.warnings.push(error.message)
+  }
+  return context
+}

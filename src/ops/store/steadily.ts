@@ -1,0 +1,29 @@
+/** Looking at a store that others are at work in, here or in another of its worktrees: what is half done looks like damage. */
+import { worktreeNames } from '../../git/frame.ts'
+import type { Context } from '../worktree/context.ts'
+import { isAtWork, whileAtWork } from '../worktree/lock.ts'
+
+/** So often what looks bad is looked at again. */
+const AGAIN = 3
+
+/** What was found; what is not `fine` is believed once nobody changed the store while it was looked at. */
+export async function steadily<T>(context: Context, look: () => Promise<T>, fine: (found: T) => boolean): Promise<T> {
+  const { env, store } = context
+  for (let left = AGAIN; ; left--) {
+    const { generation } = store
+    const found = await look()
+    const moving = () => store.generation !== generation || locksOf(context).some((lock) => isAtWork(env, lock))
+    if (fine(found) || left === 0 || !moving()) return found
+    await whileAtWork(env, locksOf(context))
+    store.forget()
+  }
+}
+
+/** Until nobody is at work in this worktree, or that has lasted too long. */
+export const untilQuiet = ({ env, store }: Context): Promise<void> => whileAtWork(env, [`${store.worktreeDir}/lock`])
+
+/** The store's own, and those of its worktrees. */
+function locksOf({ env, place }: Context): string[] {
+  const { directory } = place
+  return [`${directory}/lock`, ...worktreeNames(env, place).map((name) => `${directory}/worktrees/${name}/lock`)]
+}

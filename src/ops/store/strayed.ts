@@ -1,0 +1,91 @@
+/** Refs that are not where they were last moved to, though no command of ours moved them. */
+import { CkptError, isDamage } from '../../core/errors.ts'
+import type { Oid } from '../../core/ids.ts'
+import { printable } from '../../core/paths.ts'
+import { refuseUnreadable } from '../../git/refs.ts'
+import { promptsTree } from '../../git/side-refs.ts'
+import { readTips, type Tips } from '../../git/tips.ts'
+import type { Context } from '../worktree/context.ts'
+import { refsByWorktree } from '../worktree/worktrees.ts'
+
+export interface Strayed {
+  ref: string
+  /** A checkpoint that is on no branch any more: the ref was moved on after it had been moved back. */
+  lost?: Oid
+  said: string
+}
+
+/** `now`: the refs of one worktree. One that is behind, or gone; what a ref got ahead loses nothing. */
+export async function strayedRefs(context: Context, tips: Tips, now: ReadonlyMap<string, Oid>): Promise<Strayed[]> {
+  const strayed: Strayed[] = []
+  for (const [ref, values] of tips.refs) {
+    const actual = now.get(ref) ?? null
+    if (values.has(actual)) continue
+    if (actual === null) refuseUnreadable(context.env, context.store.gitDir, [ref])
+    const was = [...values].map((one) => one?.slice(0, 10) ?? 'nothing').join(' or ')
+    if (actual === null) strayed.push({ ref, said: `${printable(ref)} is gone: it was moved to ${was} last` })
+    else if (!(await isAhead(context, { ref, actual, values })))
+      strayed.push({ ref, said: `${printable(ref)} is at ${actual.slice(0, 10)}, and was moved to ${was} last` })
+  }
+  for (const { ref, was } of tips.overtaken) {
+    if (!(await isLost(context, was))) continue
+    const said = `${printable(ref)} had been moved back when it was next moved on: ${was.slice(0, 10)} is on no branch`
+    strayed.push({ ref, lost: was, said })
+  }
+  return strayed
+}
+
+/** What a ref led to that somebody else moved or removed would go for good. @throws CkptError DAMAGED */
+export async function refuseStrayed(context: Context): Promise<void> {
+  for (const [worktree, now] of await refsByWorktree(context)) {
+    const tips = believable(context, worktree)
+    const [strayed] = tips ? await strayedRefs(context, tips, now) : []
+    if (strayed)
+      throw new CkptError('DAMAGED', `The store's ref ${strayed.said}. Nothing was removed.`, {
+        hints: ['ckpt doctor --fix   (puts it back)'],
+      })
+  }
+}
+
+/** Null: nothing is known of where refs were moved to, and they are believed as they are. */
+export function believable({ env, place }: Context, worktree: string): Tips | null {
+  try {
+    return readTips(env, place.directory, worktree)
+  } catch (error) {
+    if (isDamage(error)) return null
+    throw error
+  }
+}
+
+interface Moved {
+  ref: string
+  actual: Oid
+  values: ReadonlySet<Oid | null>
+}
+
+/** Whether a ref still has all that it was moved to: its history, or its rows. */
+async function isAhead({ store }: Context, { ref, actual, values }: Moved): Promise<boolean> {
+  const type = (await store.objects.read(actual))?.type
+  for (const was of values) {
+    if (was === null) continue
+    if ((await store.objects.read(was)) === null) continue
+    const notes = ref.startsWith('refs/notes/')
+    if (type === 'commit' && !notes) {
+      const args = ['merge-base', '--is-ancestor', was, actual]
+      if ((await store.tryGit(args)).code === 0) return true
+      continue
+    }
+    const [before, after] = notes ? [await promptsTree(store, was), await promptsTree(store, actual)] : [was, actual]
+    const left = await store.trees.compare(before, after)
+    if (!ref.endsWith('/@scan') && left.every(({ from }) => from === null)) return true
+  }
+  return false
+}
+
+/** On no branch, though it is there: what was pruned since is nobody's loss. */
+async function isLost({ store }: Context, was: Oid): Promise<boolean> {
+  if ((await store.objects.read(was))?.type !== 'commit') return false
+  const args = ['for-each-ref', `--contains=${was}`, '--count=1', 'refs/ckpt/']
+  const found = await store.tryGit(args)
+  return found.code === 0 && found.stdout.length === 0
+}

@@ -1,0 +1,260 @@
+/** Verify, the bytes: every loose object, every pack and its index, and everything that a ref reaches. Writes nothing. */
+import { createHash } from 'node:crypto'
+import { inflateSync } from 'node:zlib'
+import { CkptError, isDamage } from '../../core/errors.ts'
+import type { Oid } from '../../core/ids.ts'
+import { type Env, errno } from '../../env.ts'
+import { refuseUnreadable } from '../../git/refs.ts'
+import type { Store } from '../../git/store.ts'
+import { unsyncedPacks } from '../../git/unsynced.ts'
+import type { Context } from '../worktree/context.ts'
+import { describeLost, findLost } from './lost.ts'
+
+const failed = (bad: readonly string[]) => new CkptError('VERIFY_FAILED', bad.slice(0, 20).join(', '))
+
+type Reachable = Pick<Store, 'git' | 'objects'>
+
+/** Reads and hashes everything that a ref reaches. @throws CkptError VERIFY_FAILED, DAMAGED */
+export async function verifyReachable(env: Env, store: Reachable): Promise<number> {
+  const oids = await reachableOids(store)
+  await readAll(env, store, oids)
+  return oids.length
+}
+
+/** The same for a store of ours, whose checkpoints tell what each object is of. @throws CkptError VERIFY_FAILED, DAMAGED */
+export async function verifyObjects(context: Context): Promise<number> {
+  const { env, store } = context
+  let ended: unknown = null
+  const oids = await reachableOids(store).catch((error: unknown) => {
+    if (!isDamage(error)) throw error
+    ended = error
+    return []
+  })
+  const damaged = await damagedObjects(env, store, oids)
+  if (ended === null && damaged.size === 0) return oids.length
+  const lost = await findLost(context, damaged)
+  if (lost.length === 0) throw ended
+  throw failed(lost.map((one) => `${one.oid} ${one.said} (${describeLost(one)})`))
+}
+
+async function reachableOids(store: Reachable): Promise<Oid[]> {
+  const out = await store.git(['rev-list', '--objects', '--no-object-names', '--all'])
+  return out
+    .toString('latin1')
+    .split('\n')
+    .filter((line) => line !== '') as Oid[]
+}
+
+/** @throws CkptError VERIFY_FAILED that names what is missing or damaged */
+export async function readAll(env: Env, store: Reachable, oids: readonly Oid[]): Promise<void> {
+  const damaged = await damagedObjects(env, store, oids)
+  if (damaged.size > 0) throw failed([...damaged].map(([oid, said]) => `${oid} ${said}`))
+}
+
+/** What is wrong with each that is not whole. */
+export async function damagedObjects(env: Env, store: Reachable, oids: readonly Oid[]): Promise<Map<Oid, string>> {
+  const bad = new Map<Oid, string>()
+  for (let at = 0; at < oids.length; at += 256) {
+    await env.progress(`verifying: ${at} of ${oids.length} objects`)
+    const some = oids.slice(at, at + 256)
+    const found = await Promise.all(some.map((oid) => proof(store, oid)))
+    // A reader that met a damaged object ends, and takes its other questions with it: they are asked one by one.
+    for (const [i, oid] of some.entries()) {
+      const said = found[i] === 'cannot be read' ? await proof(store, oid) : found[i]
+      if (said) bad.set(oid, said)
+    }
+  }
+  return bad
+}
+
+async function proof({ objects }: Reachable, oid: Oid): Promise<string | null> {
+  try {
+    const found = await objects.read(oid)
+    if (!found) return 'is missing'
+    return objects.oidOf(found.type as 'blob', found.bytes) === oid ? null : 'does not hold what its name says'
+  } catch (error) {
+    if (error instanceof CkptError) return 'cannot be read'
+    throw error
+  }
+}
+
+/** Every loose object, needed or not: its stream is whole, and holds what its name says. @throws CkptError VERIFY_FAILED */
+export function verifyLoose(context: Context): number {
+  const { count, damaged } = readLoose(context)
+  if (damaged.size > 0) throw failed([...damaged].map(([oid, said]) => `${oid} ${said}`))
+  return count
+}
+
+/** How many loose objects there are, and what is wrong with each that is not whole. */
+export function readLoose({ env, store }: Context): { count: number; damaged: Map<Oid, string> } {
+  const { files } = env
+  const directory = `${store.gitDir}/objects`
+  const damaged = new Map<Oid, string>()
+  let count = 0
+  for (const fan of files.readdirSync(directory)) {
+    if (!/^[0-9a-f]{2}$/.test(fan)) continue
+    for (const name of files.readdirSync(`${directory}/${fan}`)) {
+      if (!/^[0-9a-f]{38,62}$/.test(name)) continue
+      const oid = `${fan}${name}` as Oid
+      let packed: Buffer
+      try {
+        packed = files.readFileSync(`${directory}/${fan}/${name}`)
+      } catch (error) {
+        if (errno(error) === 'ENOENT') continue // packed meanwhile
+        damaged.set(oid, 'cannot be read')
+        continue
+      }
+      count++
+      const said = looseProof(packed, { oid, hash: store.objects.hash })
+      if (said) damaged.set(oid, said)
+    }
+  }
+  return { count, damaged }
+}
+
+function looseProof(packed: Buffer, { oid, hash }: { oid: string; hash: string }): string | null {
+  const whole = inflate(packed)
+  if (whole === null) return 'cannot be read'
+  if (whole.used !== packed.length) return 'has bytes after its end'
+  if (createHash(hash).update(whole.bytes).digest('hex') !== oid) return 'does not hold what its name says'
+  return hasStrayBits(packed, whole) ? 'has a bit set after its end' : null
+}
+
+interface Inflated {
+  bytes: Buffer
+  /** Bytes of the file that belong to the stream. */
+  used: number
+}
+
+function inflate(packed: Buffer): Inflated | null {
+  try {
+    const { buffer, engine } = inflateSync(packed, { info: true }) as unknown as {
+      buffer: Buffer
+      engine: { bytesWritten: number }
+    }
+    return { bytes: buffer, used: engine.bytesWritten }
+  } catch (error) {
+    if (errno(error)?.startsWith('Z_')) return null
+    throw error
+  }
+}
+
+/**
+ * zlib fills the last byte of its data up with zeros (RFC 1951); no checksum covers those. If the highest bit that is set
+ * can be cleared and nothing changes, it was one of them.
+ */
+function hasStrayBits(packed: Buffer, whole: Inflated): boolean {
+  const at = whole.used - 5 // four bytes of Adler-32 come after it
+  const last = packed[at]
+  if (!last) return false
+  const other = Buffer.from(packed)
+  other[at] = last & ~(1 << (31 - Math.clz32(last)))
+  const cleared = inflate(other)
+  return cleared !== null && cleared.used === whole.used && cleared.bytes.equals(whole.bytes)
+}
+
+/** Files that end in a checksum of all that comes before: gitformat-pack(5). */
+const SUMMED = /\.(pack|idx|rev|bitmap|mtimes)$|^multi-pack-index$/
+
+/** Every pack, linked ones too: the checksums at the end of it and of what goes with it. */
+export function verifyPacks({ env, store }: Context): number {
+  const directory = `${store.gitDir}/objects/pack`
+  const names = env.files.readdirSync(directory).filter((name) => SUMMED.test(name) && !name.startsWith('tmp_'))
+  const bad: string[] = []
+  const ends = new Map<string, Buffer>()
+  // The writer was killed before its pack could be seen; the next prune removes it.
+  const cutShort = new Set(unsyncedPacks(env.files, store.gitDir).map((name) => `${name}.pack`))
+  for (const name of names) {
+    const end = endOf(`${directory}/${name}`, store, env.files)
+    if (end) ends.set(name, end)
+    else bad.push(`${name} does not have the bytes it was written with`)
+  }
+  for (const name of names) {
+    if (!/\.(pack|idx)$/.test(name)) continue
+    const base = name.replace(/\.\w+$/, '')
+    const [pack, idx] = [`${base}.pack`, `${base}.idx`]
+    const whole = names.includes(pack) && names.includes(idx)
+    if (!whole && !cutShort.has(name)) bad.push(`${name} is alone: ${pack} and ${idx} go together`)
+    const width = store.objects.oidBytes
+    // An index names the pack it is for, before its own checksum.
+    const named = name === idx ? ends.get(idx)?.subarray(0, width) : undefined
+    const own = ends.get(pack)?.subarray(width)
+    if (named && own && !named.equals(own)) bad.push(`${idx} is for another pack`)
+  }
+  if (bad.length > 0) throw failed(bad)
+  return names.filter((name) => name.endsWith('.pack')).length
+}
+
+/** Names of packs and indexes that do not have the bytes they were written with, and of indexes that are not there. */
+export function damagedPackFiles({ env, store }: Context): string[] {
+  const directory = `${store.gitDir}/objects/pack`
+  const names = env.files.readdirSync(directory).filter((name) => /^pack-.*\.(pack|idx)$/.test(name))
+  const alone = names
+    .filter((name) => name.endsWith('.pack'))
+    .map((name) => name.replace(/\.pack$/, ''))
+    .filter((name) => !names.includes(`${name}.idx`))
+  // Its writer was killed before it could be seen.
+  const cutShort = new Set(unsyncedPacks(env.files, store.gitDir).filter((name) => alone.includes(name)))
+  const missing = alone.filter((name) => !cutShort.has(name)).map((name) => `${name}.idx`)
+  const damaged = names.filter((name) => {
+    if (cutShort.has(name.replace(/\.\w+$/, ''))) return false
+    refuseUnreadable(env, store.gitDir, [`objects/pack/${name}`])
+    try {
+      return endOf(`${directory}/${name}`, store, env.files) === null
+    } catch (error) {
+      if (errno(error) === 'ENOENT') return false // packed anew meanwhile
+      throw error
+    }
+  })
+  return [...damaged, ...missing]
+}
+
+const CHUNK = 1 << 20
+
+/** The last two ids' worth of bytes; null: the last one is not the checksum of what comes before it. */
+function endOf(path: string, { objects }: Store, files: Context['env']['files']): Buffer | null {
+  const width = objects.oidBytes
+  const fd = files.openSync(path, 'r')
+  try {
+    const { size } = files.fstatSync(fd)
+    if (size < width * 2) return null
+    const sum = createHash(objects.hash)
+    const chunk = Buffer.alloc(CHUNK)
+    for (let at = 0; at < size - width; ) {
+      const read = files.readSync(fd, chunk, 0, Math.min(CHUNK, size - width - at), at)
+      if (read === 0) return null
+      sum.update(chunk.subarray(0, read))
+      at += read
+    }
+    const end = Buffer.alloc(width * 2)
+    files.readSync(fd, end, 0, end.length, size - end.length)
+    return sum.digest().equals(end.subarray(width)) ? end : null
+  } finally {
+    files.closeSync(fd)
+  }
+}
+
+/** Objects that only the user's repository has. @throws CkptError VERIFY_FAILED that names them */
+export async function verifyDurable({ env, store }: Context): Promise<string> {
+  if (store.durable) return 'no object is borrowed'
+  const directory = `${store.gitDir}/objects`
+  const own = new Set<string>()
+  for (const name of env.files.readdirSync(`${directory}/pack`)) {
+    if (!name.endsWith('.idx')) continue
+    const input = env.files.readFileSync(`${directory}/pack/${name}`)
+    const rows = (await store.git(['show-index', `--object-format=${store.objects.hash}`], { input })).toString(
+      'latin1',
+    )
+    for (const row of rows.split('\n')) own.add(row.split(' ')[1] ?? '')
+  }
+  const out = await store.git(['rev-list', '--objects', '--no-object-names', '--all'])
+  const borrowed = out
+    .toString('latin1')
+    .split('\n')
+    .filter((oid) => oid !== '' && !own.has(oid) && !env.files.existsSync(store.objects.loosePath(oid as Oid)))
+  const named = borrowed.length > 0 ? `: ${borrowed.slice(0, 10).join(', ')}` : ''
+  throw new CkptError(
+    'VERIFY_FAILED',
+    `objects are borrowed from the user's repository, whose gc could take them (${borrowed.length} needed${named})`,
+  )
+}

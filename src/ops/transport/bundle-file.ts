@@ -1,0 +1,57 @@
+/** The file that a bundle is read from or written to: refused in words of ours before git, or anything else, has touched it. */
+import { dirname } from 'node:path'
+import { CkptError } from '../../core/errors.ts'
+import { quotedPath } from '../../core/hint-words.ts'
+import type { HashName } from '../../core/ids.ts'
+import { type Env, errno, statIfThere } from '../../env.ts'
+import { readBundleHeader } from '../../git/bundle.ts'
+
+const FROM = ['ckpt export FILE   (on the machine it comes from)']
+const words = { sha1: 'SHA-1', sha256: 'SHA-256' } as const
+
+/** @throws CkptError NOT_FOUND, USAGE for what is no file: a directory, a fifo */
+export function requireFile(env: Env, file: string): void {
+  const found = statIfThere(env.files, file)
+  if (!found) throw new CkptError('NOT_FOUND', `There is no file ${file}. Nothing was changed.`, { hints: FROM })
+  if (found.isFile()) return
+  const what = found.isDirectory() ? 'a directory' : 'no regular file'
+  throw new CkptError('USAGE', `${file} is ${what}, and no bundle. Nothing was changed.`, { hints: FROM })
+}
+
+/** @throws CkptError NOT_FOUND, USAGE; DAMAGED when it does not begin as a bundle of this store's kind */
+export function requireBundle(env: Env, file: string, hash: HashName): void {
+  requireFile(env, file)
+  const damaged = (why: string) => new CkptError('DAMAGED', `${file} ${why} Nothing was changed.`, { hints: FROM })
+  if (env.files.statSync(file).size === 0) throw damaged('is empty.')
+  const header = readBundleHeader(env, file)
+  if (!header) throw damaged('does not begin as a bundle.')
+  if (header.hash !== hash)
+    throw damaged(`holds ${words[header.hash]} objects, and those of this repository are ${words[hash]}.`)
+}
+
+/** An older bundle may go, and an empty file holds nothing. @throws CkptError NOT_FOUND, USAGE for any other file */
+export function refuseToReplace(env: Env, file: string): void {
+  const refused = (why: string, hint: string) =>
+    new CkptError('USAGE', `${file} ${why} Nothing was changed.`, { hints: [hint] })
+  const found = statIfThere(env.files, file)
+  const directory = dirname(file)
+  if (!found && !statIfThere(env.files, directory)?.isDirectory())
+    throw new CkptError('NOT_FOUND', `There is no directory ${directory}. Nothing was changed.`, {
+      hints: [`mkdir -p ${quotedPath(directory)}`],
+    })
+  if (!found || (found.isFile() && found.size === 0)) return
+  if (found.isDirectory()) throw refused('is a directory.', `ckpt export ${quotedPath(`${file}/NAME`)}`)
+  const another = `ckpt export ${file}.ckpt`
+  if (!found.isFile()) throw refused('is no regular file.', another)
+  if (!isOurs(env, file)) throw refused('is there already, and no bundle of checkpoints: it stays.', another)
+}
+
+function isOurs(env: Env, file: string): boolean {
+  try {
+    const refs = readBundleHeader(env, file)?.refs ?? []
+    return refs.length > 0 && refs.every((ref) => ref.startsWith('refs/ckpt/'))
+  } catch (error) {
+    if (errno(error) === 'EACCES') return false
+    throw error
+  }
+}

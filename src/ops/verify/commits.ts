@@ -1,0 +1,222 @@
+/**
+ * Verify, a range of the user's commits: which of them recorded turns account for. A commit that was made while a turn was
+ * at work is that turn's. One that was made between turns is covered if every file it changed has, in it, the very bytes
+ * that a turn before it made, and that the last of them left: then nothing in it came from elsewhere.
+ */
+import { buffer } from 'node:stream/consumers'
+import { splitNul } from '../../core/beside.ts'
+import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
+import { CkptError } from '../../core/errors.ts'
+import { isOid, type Oid } from '../../core/ids.ts'
+import { shown } from '../../core/paths.ts'
+import { runGit, tryGit } from '../../git/process.ts'
+import type { Repository } from '../../git/repository.ts'
+import type { Context } from '../worktree/context.ts'
+
+export interface CommitCoverage {
+  id: Oid
+  subject: string
+  covered: boolean
+  session: string | null
+  turn: number | null
+  /** The checkpoint that shows it, or why none does. */
+  why: string
+}
+
+/** Oldest first. @throws CkptError USAGE, NOT_FOUND */
+export async function coverCommits(
+  context: Context,
+  range: string,
+  checkpoints: ReadonlyMap<Oid, Checkpoint>,
+): Promise<CommitCoverage[]> {
+  const { repository } = context
+  if (!repository) throw new CkptError('USAGE', 'This is a plain directory: it has no commits. Nothing was changed.')
+  const commits = await commitsOf(context, repository, range)
+  const inOrder = [...checkpoints.values()]
+    .filter((one) => one.head && !(one.kind === 'safety' && !one.result))
+    .sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : a.seq - b.seq))
+  const makers = await makersOf(context, repository, inOrder)
+  const heads = await commitsUnder(context, repository, commits, inOrder)
+  const covered: CommitCoverage[] = []
+  for (const { id, subject } of commits) {
+    // What HEAD had already when it was recorded is no turn's that came later.
+    const before = inOrder.filter(({ head }) => !heads.get(head!)?.has(id))
+    const found = await coverOne(context, repository, { id, inOrder: before, maker: makers.get(id) })
+    covered.push({ id, subject, ...found })
+  }
+  return covered
+}
+
+/** For each head that checkpoints have: the commits of the range that it holds. A head that cannot be walked any more holds none. */
+async function commitsUnder(
+  { env }: Context,
+  { root }: Repository,
+  commits: readonly Commit[],
+  checkpoints: readonly Checkpoint[],
+): Promise<Map<Oid, Set<Oid>>> {
+  const ids = new Set(commits.map(({ id }) => id))
+  const below = commits.flatMap(({ parents }) => parents.filter((id) => !ids.has(id)))
+  const heads = [...new Set(checkpoints.map((one) => one.head!))]
+  const limits = [...new Set(below.map((id) => `^${id}`))]
+  const walk = async (from: readonly Oid[]) => {
+    const args = ['rev-list', '--parents', '--ignore-missing', '--stdin']
+    const { code, stdout } = await tryGit(env, { args, cwd: root, input: [...from, ...limits, ''].join('\n') })
+    return code === 0 ? stdout.toString('latin1').split('\n') : null
+  }
+  // In one process, for there may be as many heads as checkpoints; but git ends at the first that has lost its past.
+  const rows = (await walk(heads)) ?? (await Promise.all(heads.map((head) => walk([head])))).flatMap((one) => one ?? [])
+  const parents = new Map(rows.map((row) => row.split(' ') as Oid[]).map(([id, ...others]) => [id!, others] as const))
+  return new Map(heads.map((head) => [head, heldBy(head, { parents, ids })]))
+}
+
+function heldBy(head: Oid, { parents, ids }: { parents: ReadonlyMap<Oid, Oid[]>; ids: ReadonlySet<Oid> }): Set<Oid> {
+  const seen = new Set<Oid>([head])
+  for (const id of seen) for (const parent of parents.get(id) ?? []) seen.add(parent)
+  return new Set([...seen].filter((id) => ids.has(id) && parents.has(id)))
+}
+
+interface Commit {
+  id: Oid
+  parents: Oid[]
+  subject: string
+}
+
+/** `-`: those that standard input names, one a line. */
+async function commitsOf({ env }: Context, { root }: Repository, range: string): Promise<Commit[]> {
+  // Without `..` it is one commit, as for git show.
+  const only = range === '-' ? ['--no-walk=unsorted', '--stdin'] : range.includes('..') ? [] : ['-1']
+  const args = [
+    'log',
+    '--no-show-signature',
+    '--reverse',
+    '-z',
+    '--format=%H %P%x01%s',
+    ...only,
+    ...(range === '-' ? [] : ['--end-of-options', range, '--']),
+  ]
+  const input = range === '-' ? { input: await buffer(env.stdin.stream) } : {}
+  if (input.input?.length === 0) return [] // git would take HEAD
+  const result = await tryGit(env, { args, cwd: root, ...input })
+  if (result.code !== 0) {
+    throw new CkptError(
+      'NOT_FOUND',
+      `${JSON.stringify(range)} is no range of commits here (${result.stderr.trim().split('\n')[0] ?? ''}). Nothing was changed.`,
+      { hints: ['git branch --all   (what there is)', 'git fetch --unshallow   (in CI, where history is cut)'] },
+    )
+  }
+  return result.stdout
+    .toString('utf8')
+    .split('\0')
+    .flatMap((row) => {
+      const end = row.indexOf('\x01')
+      const [id = '', ...parents] = row.slice(0, Math.max(0, end)).trim().split(' ')
+      return isOid(id) ? [{ id, parents: parents as Oid[], subject: row.slice(end + 1) }] : []
+    })
+}
+
+/** The two checkpoints between which HEAD moved over a commit. */
+interface Maker {
+  before: Checkpoint
+  after: Checkpoint
+}
+
+/** For each commit that HEAD moved over between two neighbouring checkpoints of one worktree: those two. */
+async function makersOf({ env }: Context, { root }: Repository, inOrder: readonly Checkpoint[]) {
+  const makers = new Map<Oid, Maker>()
+  for (const [i, after] of inOrder.entries()) {
+    const before = inOrder[i - 1]
+    if (!before || before.head === after.head) continue
+    const args = ['rev-list', `${before.head}..${after.head}`, '--']
+    const result = await tryGit(env, { args, cwd: root })
+    if (result.code !== 0) continue // a head that is not here any more tells nothing
+    for (const id of result.stdout.toString('latin1').split('\n'))
+      if (isOid(id) && !makers.has(id)) makers.set(id, { before, after })
+  }
+  return makers
+}
+
+type Verdict = Omit<CommitCoverage, 'id' | 'subject'>
+
+async function coverOne(
+  context: Context,
+  repository: Repository,
+  { id, inOrder, maker }: { id: Oid; inOrder: readonly Checkpoint[]; maker: Maker | undefined },
+): Promise<Verdict> {
+  const none = (why: string): Verdict => ({ covered: false, session: null, turn: null, why })
+  if (maker && isWork(maker.after)) return by(maker.after, 'made in the turn')
+  // Newest first: a commit mostly holds what the last turns left.
+  const ended = inOrder.filter((one) => isWork(one) && (!maker || one.time <= maker.before.time)).reverse()
+  if (ended.length === 0) return none('no turn was recorded before it')
+  const changed = await changedFiles(context, repository, id)
+  let foreign = ''
+  for (const [i, one] of ended.slice(0, MOST).entries()) {
+    const other = await firstForeign(context, one, changed)
+    foreign ||= other ?? ''
+    if (other !== null) continue
+    const unmade = await firstUnmade(context, { inOrder, ended: ended.slice(i), changed })
+    // Those before this one are made by fewer turns still.
+    return unmade === null ? by(one, 'holds what the turn left') : none(`${shown(unmade)} is not what a turn left`)
+  }
+  return none(`${shown(foreign)} is not what a turn left`)
+}
+
+/** So many checkpoints are looked at for one commit. */
+const MOST = 50
+
+/** The first changed path that was there as it is when each turn began: no turn made it so. */
+async function firstUnmade(
+  { store }: Context,
+  {
+    inOrder,
+    ended,
+    changed,
+  }: { inOrder: readonly Checkpoint[]; ended: readonly Checkpoint[]; changed: ReadonlyMap<string, Oid | null> },
+): Promise<string | null> {
+  const open = new Map(changed)
+  const turnOf = ({ session, turn }: Checkpoint) => `${turn} ${session}`
+  const begins = new Map(inOrder.flatMap((one) => (one.kind === 'before' ? [[turnOf(one), one]] : [])))
+  for (const after of ended.slice(0, MOST * 4)) {
+    if (open.size === 0) break
+    const before = begins.get(turnOf(after))
+    if (!before) continue
+    for (const [path, oid] of open) {
+      const [was, is] = await Promise.all([store.trees.lookup(before.tree, path), store.trees.lookup(after.tree, path)])
+      if ((is?.oid ?? null) === oid && (was?.oid ?? null) !== oid) open.delete(path)
+    }
+  }
+  const [path] = open.keys()
+  return path ?? null
+}
+
+/** A turn at work: what lies before this checkpoint is the turn's own. */
+const isWork = (one: Checkpoint) => (one.kind === 'step' || one.kind === 'after') && !isOutside(one)
+
+const by = ({ session, turn }: Checkpoint, why: string): Verdict => ({
+  covered: true,
+  session,
+  turn: turn ?? null,
+  why,
+})
+
+/** What a commit changed, as it is in it; null: deleted. A merge's own changes only. */
+async function changedFiles({ env }: Context, { root }: Repository, id: Oid): Promise<Map<string, Oid | null>> {
+  const args = ['diff-tree', '--root', '-r', '-z', '-c', '--name-only', '--no-commit-id', '--no-renames', id]
+  const names = splitNul(await runGit(env, { args, cwd: root }))
+  const files = new Map<string, Oid | null>(names.map((path) => [path, null]))
+  if (names.length === 0) return files
+  for (const row of splitNul(await runGit(env, { args: ['ls-tree', '-r', '-z', '--full-tree', id], cwd: root }))) {
+    const tab = row.indexOf('\t')
+    const path = row.slice(tab + 1)
+    if (files.has(path)) files.set(path, row.slice(0, tab).split(' ')[2] as Oid)
+  }
+  return files
+}
+
+/** The first changed path that a checkpoint has otherwise; null: it has them all. */
+async function firstForeign({ store }: Context, one: Checkpoint, changed: ReadonlyMap<string, Oid | null>) {
+  for (const [path, oid] of changed) {
+    const entry = await store.trees.lookup(one.tree, path)
+    if ((entry?.oid ?? null) !== oid) return path
+  }
+  return null
+}

@@ -1,0 +1,134 @@
+/** Verify: proves the store and its timeline by reading all of it. Writes nothing. */
+import { CkptError } from '../../core/errors.ts'
+import { printable } from '../../core/paths.ts'
+import { readIfThere } from '../../git/store.ts'
+import { unfinishedOperations } from '../recovery/unfinished.ts'
+import { steadily, untilQuiet } from '../store/steadily.ts'
+import { verifyDurable, verifyLoose, verifyObjects, verifyPacks } from '../store/verify-objects.ts'
+import type { Context } from '../worktree/context.ts'
+import { readJournal } from '../worktree/journal.ts'
+import { readReplaced } from '../worktree/replaced.ts'
+import type { CommitCoverage } from './commits.ts'
+import { type TimelineResult, verifyBoundaries, verifyChains, verifyTips } from './timeline.ts'
+
+export interface Check {
+  name: string
+  ok: boolean
+  detail: string
+}
+
+export interface VerifyOptions {
+  /** The files on disk are those of the newest checkpoint. */
+  worktree?: boolean
+  /** A range of the user's commits: which of them turns account for. */
+  ref?: string
+  /** Of `ref`: one that no turn accounts for is a problem. */
+  covered?: boolean
+  /** A bundle that `export` made. */
+  bundle?: string
+}
+
+export interface VerifyResult {
+  checks: Check[]
+  checkpoints: number
+  problems: string[]
+  /** Sessions of this worktree with something undone. */
+  pending: string[]
+  commits: CommitCoverage[] | null
+  warnings: string[]
+}
+
+const message = (error: unknown) => (error instanceof Error ? error.message : String(error))
+const failed = (why: string) => new CkptError('VERIFY_FAILED', why)
+
+/** @throws CkptError NOT_FOUND, USAGE when `ref` or `bundle` is nothing that can be looked at */
+export async function verify(context: Context, options: VerifyOptions = {}): Promise<VerifyResult> {
+  const { env, place, warnings } = context
+  const { bundle, ref } = options
+  if (bundle !== undefined) (await import('../transport/bundle-file.ts')).requireFile(env, bundle)
+  const checks: Check[] = []
+  const problems: string[] = []
+  const check = async (name: string, work: () => Promise<string>, { moves = true } = {}) => {
+    await env.progress(`verifying: ${name}`)
+    const look = () =>
+      work().then(
+        (detail) => ({ name, ok: true, detail }),
+        (error: unknown) => ({ name, ok: false, detail: message(error) }),
+      )
+    const found = context.exists && moves ? await steadily(context, look, ({ ok }) => ok) : await look()
+    checks.push(found)
+    if (!found.ok) problems.push(`${name}: ${found.detail}`)
+  }
+  let found: TimelineResult = { checkpoints: new Map(), pending: [] }
+  if (context.exists) {
+    await untilQuiet(context)
+    await check('unfinished', async () => verifyUnfinished(context))
+    await check('objects', async () => `${await verifyObjects(context)} objects read and hashed`)
+    await check('loose', async () => `${verifyLoose(context)} loose objects whole`)
+    await check('packs', async () => `${verifyPacks(context)} packs whole`)
+    const readChains = () => {
+      found = { checkpoints: new Map(), pending: [] }
+      return verifyChains(context, found)
+    }
+    await check('timeline', async () => {
+      await readChains()
+      verifyReplaced(context)
+      return `${found.checkpoints.size} checkpoints, every chain whole`
+    })
+    let isAgain = false
+    await check('boundary', async () => {
+      if (isAgain) await readChains().catch(() => undefined) // there may be more of them
+      isAgain = true
+      return verifyBoundaries(context, found.checkpoints)
+    })
+    await check('refs', () => verifyTips(context))
+    await check('durable', () => verifyDurable(context))
+  } else checks.push({ name: 'store', ok: true, detail: 'nothing was recorded here yet' })
+  if (options.worktree) {
+    const { verifyWorktree } = await import('./worktree.ts')
+    await check('worktree', () => verifyWorktree(context))
+  }
+  let commits: CommitCoverage[] | null = null
+  if (ref !== undefined) {
+    const { coverCommits } = await import('./commits.ts')
+    commits = await coverCommits(context, ref, found.checkpoints)
+    await check('commits', async () => verifyCovered(commits!, options.covered ?? false), { moves: false })
+  }
+  if (bundle !== undefined) {
+    const { verifyBundle } = await import('../transport/transport.ts')
+    await check('bundle', () => verifyBundle(context, bundle), { moves: false })
+  }
+  const pending = found.pending.filter(({ worktree }) => worktree === place.worktreeId).map(({ session }) => session)
+  return { checks, checkpoints: found.checkpoints.size, problems, pending, commits, warnings }
+}
+
+/** No journal, of this worktree or another. */
+function verifyUnfinished(context: Context): string {
+  const journal = readJournal(context.env, context.store)
+  if (journal)
+    throw failed(
+      `a ${journal.op} of session ${printable(journal.session)} was cut short; the next command that writes finishes it`,
+    )
+  const others = unfinishedOperations(context)
+  if (others.length === 0) return 'no operation was cut short'
+  const said = others.map(({ context: { place }, removed }) =>
+    removed
+      ? `${printable(place.worktreeId)}, which was removed, was cut short; ckpt doctor --fix finishes what it recorded`
+      : `${printable(place.worktreeId)} was cut short; the next command that writes there finishes it`,
+  )
+  throw failed(`an operation in worktree ${said.join('; one in worktree ')}`)
+}
+
+/** What `forget` wrote of old and new ids can be read. */
+function verifyReplaced({ env, store, place }: Context): void {
+  const rows = (readIfThere(env, `${place.directory}/replaced`)?.toString('latin1') ?? '').split('\n').filter(Boolean)
+  if (readReplaced(env, store).size !== rows.length)
+    throw failed('the list of ids that `ckpt forget` changed cannot be read')
+}
+
+function verifyCovered(commits: readonly CommitCoverage[], strict: boolean): string {
+  const open = commits.filter((one) => !one.covered)
+  const all = `${commits.length - open.length} of ${commits.length} commits are covered by recorded turns`
+  if (!strict || open.length === 0) return all
+  throw failed(`${all}; not ${open.map((one) => `${one.id.slice(0, 10)} (${one.why})`).join(', ')}`)
+}

@@ -1,0 +1,158 @@
+/** One worktree with its store, opened for one command. */
+import { type Config, DEFAULTS } from '../../config/defaults.ts'
+import { CkptError } from '../../core/errors.ts'
+import { quotedPath } from '../../core/hint-words.ts'
+import { printable } from '../../core/paths.ts'
+import { type Env, errno } from '../../env.ts'
+import { brokenFrame, createStore, isStoreLost, mendFrame, storeExists } from '../../git/frame.ts'
+import type { KeptProcess } from '../../git/line-process.ts'
+import { type HeadState, ignoreFiles, type Repository, readHead } from '../../git/repository.ts'
+import { Store, type StorePlace } from '../../git/store.ts'
+import type { SnapshotCache } from '../../snapshot/cache.ts'
+import type { Hint } from '../../snapshot/scan.ts'
+import type { Worktree } from '../../snapshot/worktree.ts'
+import { claimWorktreeId, describeWorktree, findWorktree, placeStore } from './place.ts'
+import { liesWithin } from './worktree-path.ts'
+
+export interface Context {
+  env: Env
+  worktree: Worktree
+  repository: Repository | null
+  config: Config
+  place: StorePlace
+  store: Store
+  /** False: nothing was ever recorded in this repository; reading commands then see an empty store. */
+  exists: boolean
+  warnings: string[]
+  /** In the daemon: what it knows of the worktree without looking. */
+  live?: LiveScan
+}
+
+/** What a watcher adds to a scan. */
+export interface LiveScan {
+  /** Waits until every change before now was seen. `hint` null: a scan has to decide. */
+  barrier: () => Promise<{ hint: Hint | null; barrier: 'ok' | 'timeout' | 'none' }>
+  cache: () => SnapshotCache | null
+  /** The git that has read the ignore rules. */
+  rules: KeptProcess
+  head: () => Promise<HeadState>
+  /** As it was when this call began, if that was just now. */
+  headOfCall: () => Promise<HeadState>
+  /** What the next scan goes on from; the caller holds the worktree's lock. */
+  keep: (cache: SnapshotCache, mode: 'fast' | 'scan') => void
+}
+
+/** A worktree that the daemon holds open. */
+export interface HeldWorktree {
+  root: string
+  context: (env: Env) => Promise<Context>
+}
+
+export interface OpenOptions {
+  /** Makes the store if it is not there. `unless-off`: not where checkpoints are switched off. */
+  create?: boolean | 'unless-off'
+  /** `init`: a plain directory may get a store. */
+  init?: boolean
+  /** The command only reads: a refusal says so. */
+  reading?: boolean
+  /** Passes over an invalid project file that is not committed. */
+  forgiving?: boolean
+  /** Puts right what keeps git from opening the store. */
+  mend?: boolean
+}
+
+/** @throws CkptError BAD_ROOT, NOT_INITIALIZED, CONFIG */
+export async function openContext(env: Env, cwd: string, options: OpenOptions = {}): Promise<Context> {
+  const held = env.held as HeldWorktree | undefined
+  if (held && liesWithin(env, cwd, held.root)) return held.context(env)
+  const outcome = options.reading ? 'Nothing was read.' : 'Nothing was recorded.'
+  const found = await findWorktree(env, cwd, outcome)
+  // Without a word of configuration the root itself is checked first: a bad root wins over a bad file.
+  placeStore(env, found, { config: DEFAULTS, outcome })
+  const { loadConfig } = await import('../../config/load.ts')
+  const [{ config, warnings }, ignored] = await Promise.all([
+    loadConfig(env, { ...found, forgiving: options.forgiving ?? false }),
+    found.repository ? ignoreFiles(env, found.repository) : [],
+  ])
+  let place = placeStore(env, found, { config, outcome })
+  let exists = storeExists(env, place)
+  const broken = exists && !options.mend ? brokenFrame(env, place) : []
+  if (broken.length > 0)
+    throw new CkptError(
+      'DAMAGED',
+      `The store cannot be opened: ${broken.join(' and ')} of it is missing or damaged. ${outcome}`,
+      { hints: ['ckpt doctor --fix'] },
+    )
+  if (!exists && !options.create && !options.init && isStoreLost(env, place))
+    throw new CkptError(
+      'DAMAGED',
+      `The store is gone from ${printable(place.directory)}: what was recorded is only told of there. ${outcome}`,
+      {
+        hints: ['bring it back from a backup', `to begin anew: rm -r ${quotedPath(place.directory)}`],
+      },
+    )
+  const mended = exists && options.mend ? await mendFrame(env, place) : []
+  if (mended.length > 0) warnings.push(`The store could not be opened: its ${mended.join(' and ')} was written anew.`)
+  if (!exists && !found.repository && !options.init) {
+    throw new CkptError('NOT_INITIALIZED', `${found.root} is a plain directory without a store. ${outcome}`, {
+      hints: ['ckpt init   (checkpoints for this directory)', 'git init'],
+    })
+  }
+  const off = options.create === 'unless-off' && !config.enableFileCheckpointing
+  if ((options.create && !off) || options.init) {
+    if (found.repository) place = claimWorktreeId(env, found.repository, place)
+    await createStore(env, place).catch((cause: unknown) => {
+      throw misplaced(config, outcome, cause) ?? cause
+    })
+    exists = true
+  }
+  const store = Store.open(env, place)
+  // Only other worktrees may have been recorded in it, or this one's directory is lost.
+  if (exists && options.mend && !place.worktreeId.endsWith('-new'))
+    env.files.mkdirSync(store.worktreeDir, { recursive: true, mode: 0o700 })
+  return {
+    env,
+    worktree: describeWorktree(found, place, ignored),
+    repository: found.repository,
+    config,
+    place,
+    store,
+    exists,
+    warnings,
+  }
+}
+
+/** Null: it is not for where the configuration wants the store. */
+function misplaced({ store: { location } }: Config, outcome: string, cause: unknown): CkptError | null {
+  const code = errno(cause)
+  if (location === 'git' || !code || !/^(ENOTDIR|ENOENT|EEXIST|EACCES|EPERM|EROFS)$/.test(code)) return null
+  return new CkptError(
+    'CONFIG',
+    `"store.location" is ${printable(location)}, where no store can be made (${code}): it must be "git" or an absolute directory. ${outcome}`,
+    { hints: ['edit store.location of .checkpointrc'], cause },
+  )
+}
+
+/** The same for what follows a first change: from there on nothing is cancelled. */
+export function uncancelled(context: Context): Context {
+  const { signal: _, ...env } = context.env
+  return { ...context, env }
+}
+
+export function closeContext(context: Context): void {
+  if (!context.live) context.store.close()
+}
+
+export async function headOf({ env, repository, live }: Context): Promise<HeadState> {
+  if (live) return live.head()
+  return repository ? readHead(env, repository) : { head: null, tree: null, branch: null, busy: null }
+}
+
+/** @throws CkptError GIT_BUSY */
+export function refuseWhileBusy(head: HeadState): void {
+  if (head.busy === null) return
+  const finish = head.busy === 'am' ? 'git am --continue' : `git ${head.busy} --continue`
+  throw new CkptError('GIT_BUSY', `git is in the middle of a ${head.busy}. Nothing was changed.`, {
+    hints: [finish, finish.replace('--continue', '--abort')],
+  })
+}

@@ -1,0 +1,242 @@
+/**
+ * The lock of a worktree: one file, written whole and then linked into place, so that nobody reads an empty one. It names
+ * its holder so exactly that another process can prove it dead, or cannot, and then leaves the lock alone.
+ */
+import { refuseCancelled } from '../../core/cancel.ts'
+import { CkptError } from '../../core/errors.ts'
+import { type Env, errno } from '../../env.ts'
+import { readIfThere } from '../../git/whole-file.ts'
+
+export interface Holder {
+  nonce: string
+  pid: number
+  /** Start of the process in clock ticks since boot (proc(5)); process ids are used again. */
+  started: string
+  boot: string
+  /** The pid namespace: process ids lie across containers. */
+  namespace: string
+  machine: string
+  command: string
+  since: string
+}
+
+export type HolderState = 'alive' | 'dead' | 'unknown'
+
+function readText(env: Env, path: string): string {
+  try {
+    return env.files.readFileSync(path, 'utf8').trim()
+  } catch (error) {
+    const code = errno(error)
+    if (code === 'ENOENT' || code === 'EACCES' || code === 'ESRCH' || code === 'ENOTDIR') return ''
+    throw error
+  }
+}
+
+/** State letter and start time from /proc/PID/stat, whose second field may hold spaces and brackets. */
+function processStat(env: Env, pid: number): { state: string; started: string } | null {
+  const text = readText(env, `/proc/${pid}/stat`)
+  if (text === '') return null
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  return { state: fields[0] ?? '', started: fields[19] ?? '' }
+}
+
+function namespaceOf(env: Env): string {
+  try {
+    return env.files.readlinkSync('/proc/self/ns/pid')
+  } catch (error) {
+    if (errno(error) === 'ENOENT') return ''
+    throw error
+  }
+}
+
+type Identity = Omit<Holder, 'nonce' | 'command' | 'since'>
+
+/** Nothing of it changes while a process lives: one that takes the lock again and again reads it once. */
+const identities = new WeakMap<Env['files'], Identity>()
+
+function ownIdentity(env: Env): Identity {
+  const known = identities.get(env.files)
+  if (known?.pid === env.pid) return known
+  const identity = readIdentity(env)
+  identities.set(env.files, identity)
+  return identity
+}
+
+function readIdentity(env: Env): Identity {
+  return {
+    pid: env.pid,
+    started: processStat(env, env.pid)?.started ?? '',
+    boot: readText(env, '/proc/sys/kernel/random/boot_id'),
+    namespace: namespaceOf(env),
+    machine: `${env.hostname} ${readText(env, '/etc/machine-id')}`,
+  }
+}
+
+/** Whether the process that holds a lock is there. `dead` only with proof. */
+export function holderState(env: Env, holder: Holder): HolderState {
+  const own = ownIdentity(env)
+  if (holder.machine !== own.machine) return 'unknown'
+  if (holder.boot !== '' && own.boot !== '' && holder.boot !== own.boot) return 'dead'
+  if (holder.namespace !== own.namespace) return 'unknown'
+  if (own.boot !== '') {
+    const stat = processStat(env, holder.pid)
+    if (stat === null || stat.started !== holder.started || stat.state === 'Z' || stat.state === 'X') return 'dead'
+    return 'alive'
+  }
+  try {
+    env.kill(holder.pid, 0)
+    return 'alive'
+  } catch (error) {
+    return errno(error) === 'ESRCH' ? 'dead' : 'unknown'
+  }
+}
+
+/** Whether a process of this machine is there and at work: a zombie answers signals, and its number may be another's by now. */
+export function isRunning(env: Env, pid: number, started: string): boolean {
+  const stat = processStat(env, pid)
+  if (stat) return stat.started === started && stat.state !== 'Z' && stat.state !== 'X'
+  if (readText(env, '/proc/sys/kernel/random/boot_id') !== '') return false
+  try {
+    env.kill(pid, 0)
+    return true
+  } catch (error) {
+    return errno(error) === 'EPERM'
+  }
+}
+
+/** When a process started, in clock ticks since boot (proc(5)); empty where the system does not say. */
+export function startOf(env: Env, pid: number): string {
+  return processStat(env, pid)?.started ?? ''
+}
+
+/** Null: no lock. `unreadable`: something else lies there. */
+export function readHolder(env: Env, path: string): Holder | 'unreadable' | null {
+  const bytes = readIfThere(env, path)
+  if (bytes === null) return null
+  try {
+    const holder = JSON.parse(bytes.toString('utf8')) as Partial<Holder>
+    if (typeof holder.nonce === 'string' && typeof holder.pid === 'number' && typeof holder.machine === 'string')
+      return holder as Holder
+    return 'unreadable'
+  } catch {
+    return 'unreadable' // not ours to judge: doctor can remove it
+  }
+}
+
+/** Whether somebody who is not provably dead holds a lock. */
+export function isHeld(env: Env, path: string): boolean {
+  const holder = readHolder(env, path)
+  return holder !== null && (holder === 'unreadable' || holderState(env, holder) !== 'dead')
+}
+
+/** Milliseconds: somebody who is at work in this worktree is given so long to end. */
+const PATIENCE = 5000
+
+/** Whether a lock is held by somebody who is there. */
+export function isAtWork(env: Env, path: string): boolean {
+  const holder = readHolder(env, path)
+  return holder !== null && holder !== 'unreadable' && holderState(env, holder) === 'alive'
+}
+
+/** For who only looks: until each lock is free, or held by somebody who is not at work, or the time is over. */
+export async function whileAtWork(env: Env, paths: readonly string[]): Promise<void> {
+  const end = env.monotonic() + PATIENCE
+  for (const path of paths)
+    while (isAtWork(env, path) && env.monotonic() < end) await new Promise((resolve) => setTimeout(resolve, 50))
+}
+
+/** Takes the lock if it is free or its holder provably dead. Returns how to give it back, or null. */
+function tryTake(env: Env, path: string, own: Holder, depth = 0): (() => void) | null {
+  const { files } = env
+  const draft = `${path}.${own.nonce}.${depth}.tmp`
+  try {
+    files.writeFileSync(draft, `${JSON.stringify(own)}\n`, { mode: 0o600, flag: 'wx' })
+    try {
+      files.linkSync(draft, path)
+      return () => giveBack(env, path, own.nonce)
+    } catch (error) {
+      if (errno(error) !== 'EEXIST') throw error
+    }
+    const holder = readHolder(env, path)
+    if (holder === null || holder === 'unreadable' || holderState(env, holder) !== 'dead' || depth > 3) return null
+    // Only one process may replace a dead one's lock: the one that holds the lock named after it.
+    const release = tryTake(env, `${path}.dead-${holder.nonce}`, own, depth + 1)
+    if (!release) return null
+    try {
+      const again = readHolder(env, path)
+      if (again === null || again === 'unreadable' || again.nonce !== holder.nonce) return null
+      files.renameSync(draft, path)
+      return () => giveBack(env, path, own.nonce)
+    } finally {
+      release()
+    }
+  } finally {
+    removeIfThere(env, draft)
+  }
+}
+
+function removeIfThere(env: Env, path: string): void {
+  try {
+    env.files.unlinkSync(path)
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+  }
+}
+
+function giveBack(env: Env, path: string, nonce: string): void {
+  const holder = readHolder(env, path)
+  if (holder !== null && holder !== 'unreadable' && holder.nonce === nonce) env.files.unlinkSync(path)
+}
+
+export const lockedBy = (holder: Holder | 'unreadable' | null): string =>
+  holder === null
+    ? 'another process'
+    : holder === 'unreadable'
+      ? 'a lock file that cannot be read'
+      : `process ${holder.pid} (${holder.command}, since ${holder.since})`
+
+const newHolder = (env: Env, command: string): Holder => ({
+  ...ownIdentity(env),
+  nonce: env.random(8),
+  command,
+  since: new Date(env.now()).toISOString(),
+})
+
+/** Takes the lock without waiting for it. Returns how to give it back; null: somebody else may hold it. */
+export const takeAtOnce = (env: Env, path: string, command: string): (() => void) | null =>
+  tryTake(env, path, newHolder(env, command))
+
+/**
+ * Runs `work` while holding the lock; waits up to `wait` milliseconds for it.
+ * @throws CkptError LOCKED
+ */
+export async function withLock<T>(
+  env: Env,
+  path: string,
+  { command, wait }: { command: string; wait: number },
+  work: () => Promise<T>,
+): Promise<T> {
+  const own = newHolder(env, command)
+  const end = env.monotonic() + wait
+  refuseCancelled(env.signal)
+  let release = tryTake(env, path, own)
+  for (let pause = 5; !release; pause = Math.min(60, pause * 1.5)) {
+    if (env.monotonic() >= end) {
+      const holder = readHolder(env, path)
+      const unknown = holder !== null && (holder === 'unreadable' || holderState(env, holder) === 'unknown')
+      throw new CkptError('LOCKED', `The worktree is locked by ${lockedBy(holder)}. Nothing was changed.`, {
+        hints: unknown
+          ? ['if that process is surely gone: ckpt doctor --break-lock']
+          : ['wait for it, then run the command again'],
+      })
+    }
+    await new Promise((resolve) => setTimeout(resolve, pause + Math.random() * pause))
+    refuseCancelled(env.signal)
+    release = tryTake(env, path, own)
+  }
+  try {
+    return await work()
+  } finally {
+    release()
+  }
+}

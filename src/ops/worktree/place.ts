@@ -1,0 +1,164 @@
+/** Which worktree a directory belongs to, and where its store is. */
+import { createHash } from 'node:crypto'
+import type { Dirent } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Config } from '../../config/defaults.ts'
+import { CkptError } from '../../core/errors.ts'
+import { quotedPath } from '../../core/hint-words.ts'
+import { pathFromText } from '../../core/paths.ts'
+import { type Env, errno } from '../../env.ts'
+import { storeExists } from '../../git/frame.ts'
+import { findRepository, type Repository } from '../../git/repository.ts'
+import { readIfThere, type StorePlace, writeFileWhole } from '../../git/store.ts'
+import type { Worktree } from '../../snapshot/worktree.ts'
+
+export interface Found {
+  root: string
+  repository: Repository | null
+}
+
+/** The worktree around a directory; for a plain directory the nearest one above that was initialized, else itself. */
+export async function findWorktree(env: Env, cwd: string, outcome = 'Nothing was recorded.'): Promise<Found> {
+  let real: string
+  try {
+    real = env.files.realpathSync(cwd)
+  } catch (cause) {
+    throw new CkptError(
+      'BAD_ROOT',
+      `${cwd} is not a directory that can be used (${errno(cause) ?? 'unknown'}). ${outcome}`,
+      { cause, hints: [`cd ${quotedPath(nearestAbove(env, cwd))} && ckpt status   (what is left above it)`] },
+    )
+  }
+  if (!env.files.statSync(real).isDirectory())
+    throw new CkptError('BAD_ROOT', `${cwd} is not a directory. ${outcome}`, {
+      hints: [`cd ${quotedPath(dirname(real))} && ckpt status`],
+    })
+  const repository = await findRepository(env, real, outcome)
+  if (repository) return { root: repository.root, repository }
+  for (let at = real; at !== '/'; at = at.slice(0, at.lastIndexOf('/')) || '/') {
+    if (storeExists(env, plainPlace(env, at))) return { root: at, repository: null }
+  }
+  return { root: real, repository: null }
+}
+
+function nearestAbove({ files }: Env, path: string): string {
+  let at = path
+  while (at !== '/' && !files.existsSync(at)) at = at.slice(0, at.lastIndexOf('/')) || '/'
+  return at
+}
+
+/** Where stores of plain directories lie, and what belongs to no store. */
+export function stateDirectory(env: Env): string {
+  return env.vars.CKPT_STATE_DIR || `${env.vars.XDG_STATE_HOME || `${env.home}/.local/state`}/ckpt`
+}
+
+function named(directory: string, path: string): string {
+  const name = path
+    .slice(path.lastIndexOf('/') + 1)
+    .replace(/[^A-Za-z0-9._-]/g, '_')
+    .slice(0, 60)
+  return `${directory}/${name || 'root'}-${createHash('sha256').update(path).digest('hex').slice(0, 16)}`
+}
+
+function plainPlace(env: Env, root: string): StorePlace {
+  return { directory: named(stateDirectory(env), root), worktreeId: '@main', hash: 'sha1' }
+}
+
+/** @throws CkptError BAD_ROOT when checkpoints of this root would be dangerous or endless */
+export function placeStore(
+  env: Env,
+  { root, repository }: Found,
+  { config, outcome }: { config: Config; outcome: string },
+): StorePlace {
+  const refuse = (why: string) =>
+    new CkptError('BAD_ROOT', `${root} cannot be checkpointed: ${why}. ${outcome}`, {
+      hints: ['git init a directory of its own below it, and run ckpt there'],
+    })
+  if (root === '/') throw refuse('it is the root of the file system')
+  let home = env.home
+  try {
+    home = env.files.realpathSync(env.home)
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+  }
+  if (root === home) throw refuse('it is the home directory')
+  const { location } = config.store
+  let place: StorePlace
+  if (!repository) {
+    place = location === 'git' ? plainPlace(env, root) : { ...plainPlace(env, root), directory: named(location, root) }
+  } else {
+    const worktreeId = worktreeIdOf(env, repository)
+    const inGit: StorePlace = { directory: `${repository.commonDir}/ckpt`, worktreeId, hash: repository.hash }
+    if (location !== 'git') place = { ...inGit, directory: named(location, repository.commonDir) }
+    else {
+      // A plain directory keeps its store when it becomes a repository.
+      const plain = plainPlace(env, root)
+      place = !storeExists(env, inGit) && worktreeId === '@main' && storeExists(env, plain) ? plain : inGit
+    }
+  }
+  if (place.directory.startsWith(`${root}/`) && !insideGit(repository, place.directory)) {
+    throw refuse(`it contains the store (${place.directory})`)
+  }
+  return place
+}
+
+function insideGit(repository: Repository | null, directory: string): boolean {
+  return repository !== null && [repository.gitDir, repository.commonDir].some((own) => directory.startsWith(`${own}/`))
+}
+
+const ID_FILE = 'ckpt-worktree-id'
+
+/** `@main`, or `<name>-<random>`: names of linked worktrees collide and are used again, so the random part lies in the worktree's own git directory. */
+function worktreeIdOf(env: Env, { gitDir, commonDir }: Pick<Repository, 'gitDir' | 'commonDir'>): string {
+  if (gitDir === commonDir) return '@main'
+  const name = gitDir
+    .slice(gitDir.lastIndexOf('/') + 1)
+    .toLowerCase()
+    .replace(/[^a-z0-9_-]/g, '_')
+    .slice(0, 40)
+    .replace(/^from-(?=[0-9a-f]{8}-)/, 'from_') // else it would be taken for one that came from elsewhere
+  const known = readIfThere(env, `${gitDir}/${ID_FILE}`)?.toString('latin1').trim()
+  return known && /^[0-9a-f]{12}$/.test(known) ? `${name}-${known}` : `${name}-new`
+}
+
+/** Ids of the linked worktrees that git knows, whether or not their files can be reached now. */
+export function linkedWorktreeIds(env: Env, { commonDir }: Repository): Set<string> {
+  const own = `${commonDir}/worktrees`
+  let entries: Dirent[] = []
+  try {
+    entries = env.files.readdirSync(own, { withFileTypes: true })
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+  }
+  const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+  return new Set(names.map((name) => worktreeIdOf(env, { gitDir: `${own}/${name}`, commonDir })))
+}
+
+/** Gives a linked worktree its id, once: the first of several processes wins. */
+export function claimWorktreeId(env: Env, repository: Repository, place: StorePlace): StorePlace {
+  if (!place.worktreeId.endsWith('-new') || repository.gitDir === repository.commonDir) return place
+  const own = `${repository.gitDir}/${ID_FILE}`
+  const temporary = `${own}.${env.random(6)}.tmp`
+  writeFileWhole(env, temporary, `${env.random(6)}\n`)
+  try {
+    env.files.linkSync(temporary, own)
+  } catch (error) {
+    if (errno(error) !== 'EEXIST') throw error
+  } finally {
+    env.files.unlinkSync(temporary)
+  }
+  return { ...place, worktreeId: worktreeIdOf(env, repository) }
+}
+
+export function describeWorktree(
+  { root, repository }: Found,
+  place: StorePlace,
+  ignoreFiles: readonly string[],
+): Worktree {
+  const own = [place.directory, ...(repository ? [repository.gitDir, repository.commonDir] : [])]
+  const ours = own
+    .filter((directory) => directory.startsWith(`${root}/`))
+    .map((directory) => pathFromText(directory.slice(root.length + 1)) as string)
+    .filter((path) => path !== '.git' && !path.startsWith('.git/'))
+  return { root, repository, ours: [...new Set(ours)], ignoreFiles }
+}

@@ -1,0 +1,29 @@
+/** Ids that `forget` changed: old → new, so that old ones keep resolving. */
+import { turnId } from '../../core/checkpoint.ts'
+import { isOid, type Oid } from '../../core/ids.ts'
+import type { Env } from '../../env.ts'
+import { readIfThere, type Store, writeFileWhole } from '../../git/store.ts'
+
+const fileOf = (store: Store) => `${store.place.directory}/replaced`
+
+export function readReplaced(env: Env, store: Store): Map<Oid, Oid> {
+  const text = readIfThere(env, fileOf(store))?.toString('latin1') ?? ''
+  const pairs = text.split('\n').map((line) => line.split(' '))
+  return new Map(pairs.filter(([old = '', now = '']) => isOid(old) && isOid(now)) as [Oid, Oid][])
+}
+
+export function writeReplaced(env: Env, store: Store, replaced: ReadonlyMap<Oid, Oid>): void {
+  const text = [...replaced].map(([old, now]) => `${old} ${now}\n`).join('')
+  writeFileWhole(env, fileOf(store), text, { sync: true })
+}
+
+/** The ids of now for those that begin with a prefix and were replaced. */
+export function replacedBy(env: Env, store: Store, prefix: string): Oid[] {
+  return [...readReplaced(env, store)].filter(([old]) => old.startsWith(prefix)).map(([, now]) => now)
+}
+
+/** A turn's id and the one that it has since, for it comes of its first checkpoint's; a number stays. */
+export function turnIds(env: Env, store: Store, id: string): Set<string> {
+  const since = id.startsWith('t') ? replacedBy(env, store, id.slice(1)) : []
+  return new Set([id, ...since.map(turnId)])
+}

@@ -1,0 +1,58 @@
+/** Every worktree that has checkpoints in this store. */
+import type { Oid } from '../../core/ids.ts'
+import { worktreeNames } from '../../git/frame.ts'
+import { groupRefs, type WorktreeRefs } from '../../git/history.ts'
+import { worktreeOf } from '../../git/tips.ts'
+import type { Context } from './context.ts'
+import { linkedWorktreeIds } from './place.ts'
+
+export interface WorktreeView {
+  context: Context
+  refs: WorktreeRefs
+}
+
+/**
+ * Worktrees that came from elsewhere (src/ops/transport/unpack.ts names them): they go out only from where they were made, and no git hook
+ * looks at them.
+ */
+export const foreignWorktree = (id: string): boolean => /^from-[0-9a-f]{8}-/.test(id)
+
+/** Whether a linked worktree is one no more for git (git-worktree(1) remove, prune): nobody will work in it again. */
+export function isRemoved({ env, repository }: Context, id: string): boolean {
+  if (repository === null || id === '@main' || foreignWorktree(id)) return false
+  const known = linkedWorktreeIds(env, repository)
+  // One whose own id cannot be read may be any of that name.
+  return !known.has(id) && !known.has(id.replace(/-[0-9a-f]{12}$/, '-new'))
+}
+
+/** The refs of each worktree of the store, by its id; none, where only its directory is left. */
+export async function refsByWorktree({ env, place, store }: Context): Promise<Map<string, Map<string, Oid>>> {
+  const ids = worktreeNames(env, place)
+  const found = new Map(ids.map((id) => [id, new Map<string, Oid>()]))
+  for (const { ref, oid } of await store.refs('refs/ckpt/', 'refs/notes/ckpt/')) {
+    const id = worktreeOf(ref)!
+    found.set(id, (found.get(id) ?? new Map<string, Oid>()).set(ref, oid))
+  }
+  return found
+}
+
+/** This worktree first, the others by id. Their contexts read the store; their files are elsewhere. */
+export async function allWorktrees(context: Context): Promise<WorktreeView[]> {
+  const { place, store } = context
+  if (!context.exists) return []
+  const tips = await store.wholeRefs('refs/ckpt/', 'refs/notes/ckpt/')
+  const ids = new Set(tips.filter(({ ref }) => ref.startsWith('refs/ckpt/')).map(({ ref }) => ref.split('/')[2]!))
+  const own = place.worktreeId
+  const views: WorktreeView[] = []
+  for (const worktreeId of [...ids].sort((a, b) => Number(b === own) - Number(a === own) || (a < b ? -1 : 1))) {
+    const there = { ...place, worktreeId }
+    const one = worktreeId === own ? context : { ...context, place: there, store: store.of(worktreeId) }
+    const { refPrefix, notesRef } = one.store
+    const refs = groupRefs(
+      refPrefix,
+      tips.filter(({ ref }) => ref.startsWith(refPrefix) || ref === notesRef),
+    )
+    views.push({ context: one, refs })
+  }
+  return views
+}
