@@ -15,7 +15,10 @@ const measured = (parse: (text: string) => number | null, written: RegExp, what:
     })
 
 const size = measured(parseSize, SIZE, 'a size in bytes, or like "10MiB"', 0)
-const duration = measured(parseDuration, DURATION, 'milliseconds, or a time like "20s"', 1)
+const TIME = 'milliseconds, or a time like "20s"'
+const duration = measured(parseDuration, DURATION, TIME, 1)
+/** 0: at once. */
+const age = measured(parseDuration, DURATION, TIME, 0)
 
 /** Relative to what, and whose `~`, nobody could tell. */
 const LOCATION = '"git" or an absolute directory'
@@ -53,9 +56,9 @@ export const configSchema = z.strictObject({
   prune: z
     .strictObject({
       olderThan: z
-        .union([duration, z.literal('never').transform(() => null)], '"never" or a time like "30d"')
+        .union([age, z.literal('never').transform(() => null)], '"never" or a time like "30d"')
         .optional(),
-      grace: duration.optional(),
+      grace: age.optional(),
     })
     .optional(),
   watch: z

@@ -73,6 +73,8 @@ test.each([
   [{ prune: { olderThan: '30d' } }, true],
   [{ prune: { olderThan: 'always' } }, false],
   [{ prune: { grace: 'never' } }, false],
+  [{ prune: { olderThan: '0d', grace: 0 } }, true],
+  [{ prune: { grace: -1 } }, false],
   [{ watch: { idleStop: 1000 } }, true],
 ])('the program and the schema agree on %j', (value, taken) => {
   expect({ program: isTaken(value), schema: fits(value) }).toEqual({ program: taken, schema: taken })
