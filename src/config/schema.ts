@@ -55,9 +55,7 @@ export const configSchema = z.strictObject({
     .optional(),
   prune: z
     .strictObject({
-      olderThan: z
-        .union([age, z.literal('never').transform(() => null)], '"never" or a time like "30d"')
-        .optional(),
+      olderThan: z.union([age, z.literal('never').transform(() => null)], '"never" or a time like "30d"').optional(),
       grace: age.optional(),
     })
     .optional(),

@@ -13,10 +13,16 @@ test.each([
   ['500kB', 500_000],
   ['1.5GiB', 1.5 * 2 ** 30],
   ['2GB', 2e9],
+  ['64k', 64 * 2 ** 10],
+  ['10M', 10 * 2 ** 20],
+  ['5g', 5 * 2 ** 30],
+  ['1.5TiB', 1.5 * 2 ** 40],
+  ['1TB', 1e12],
   ['', null],
   ['MiB', null],
   ['-1', null],
   ['1e3', null],
+  ['10i', null],
   ['10 parsecs', null],
   ['1KiB ', null],
 ])('size %j', (text, bytes) => {
@@ -33,7 +39,8 @@ test.each([
   ['d', null],
   ['-7d', null],
   ['7D', null],
-  ['1w', null],
+  ['2w', 1_209_600_000],
+  ['1W', null],
 ])('duration %j', (text, milliseconds) => {
   expect(parseDuration(text)).toBe(milliseconds)
 })
