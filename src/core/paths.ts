@@ -27,6 +27,17 @@ export function isText(path: string): boolean {
   return ascii.test(path) || Buffer.from(pathToText(path), 'utf8').toString('latin1') === path
 }
 
+/** A name, or a path, in the form in which macOS's git names it (NFC), whatever form its directory holds. */
+export function composedName(path: string): string {
+  return ascii.test(path) || !isText(path) ? path : pathFromText(pathToText(path).normalize('NFC'))
+}
+
+/** One for all spellings that a file system may take for the same path: other cases, other Unicode forms. */
+export function foldedPath(path: string): string {
+  if (ascii.test(path)) return path.toLowerCase()
+  return isText(path) ? pathFromText(pathToText(path).normalize('NFD').toLowerCase().normalize('NFC')) : path
+}
+
 export interface ShownPath {
   path: string
   pathBase64?: string

@@ -209,6 +209,10 @@ export interface Surroundings {
   isForeign: (path: string) => boolean
   /** Its directory, or itself, cannot be changed by this user. */
   isClosed: (path: string) => boolean
+  /** One for all paths that the file system takes for the same; null: it takes each for itself. */
+  folded: ((path: string) => string) | null
+  /** What is on disk in another spelling of a path, which itself is not there: a file, or all that is in a directory. */
+  spelledOtherwise: (path: string) => readonly string[]
 }
 
 /**
@@ -244,6 +248,22 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
       else if (around.isFileOnDisk(above) && !leaving.has(above)) clashes.set(path, IN_THE_WAY.above)
     }
   }
+  const { folded } = around
+  if (folded) {
+    const spelled = new Map<string, string>()
+    for (const { path } of arriving) {
+      const bare = path.endsWith('/') ? path.slice(0, -1) : path
+      for (const one of [bare, ...ancestorsOf(bare)]) {
+        const first = spelled.get(folded(one)) ?? one
+        spelled.set(folded(one), first)
+        if (first !== one || around.spelledOtherwise(one).some((other) => !leaving.has(other)))
+          clashes.set(path, IN_THE_WAY.spelling)
+      }
+    }
+    // What stays away under one spelling does not go under the other.
+    const held = new Set([...clashes.keys()].map(folded))
+    for (const path of leaving) if (held.has(folded(path))) clashes.set(path, IN_THE_WAY.spelling)
+  }
   return actions.map((action) => {
     const reason = clashes.get(action.path)
     if (reason === undefined) return action
@@ -270,6 +290,7 @@ const IN_THE_WAY = {
   directory: 'a directory with other files is in its place',
   both: 'a file takes the place of its directory',
   above: 'a file is in the place of its directory',
+  spelling: 'this file system takes its name for another one, spelled otherwise',
 } as const
 
 export const isInTheWay = (action: FileAction): boolean =>

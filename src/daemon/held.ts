@@ -10,6 +10,7 @@ import type { Context, HeldWorktree, LiveScan } from '../ops/worktree/context.ts
 import { readRefs } from '../ops/worktree/sessions.ts'
 import { loadCache, type SnapshotCache, saveCache } from '../snapshot/cache.ts'
 import { fingerprint } from '../snapshot/disk.ts'
+import { asSpelled } from '../snapshot/spelling.ts'
 import { Barrier } from './barrier.ts'
 import { HeadReader } from './head.ts'
 import { Watcher } from './watcher.ts'
@@ -152,7 +153,7 @@ export class Held implements LiveScan, HeldWorktree {
       this.#configPrint = print
       this.rules.close() // git's own configuration is part of them
     }
-    return { ...this.#context, env, warnings: [...this.#configWarnings], live: this }
+    return { ...this.#context, env: asSpelled(env, worktree), warnings: [...this.#configWarnings], live: this }
   }
 
   get watched(): number {
@@ -302,7 +303,9 @@ const REMOTE: Record<number, string> = {
 }
 
 /** Why no watcher can tell what changes there; null: one can. */
-function whyUnwatchable({ env, worktree: { root } }: Context): string | null {
+function whyUnwatchable({ env, worktree: { root, folds } }: Context): string | null {
+  // What an event names may be spelled otherwise.
+  if (folds) return 'its file system takes several spellings for one name'
   const remote = REMOTE[Number(env.files.statfsSync(root).type)]
   return remote === undefined ? null : `${remote} does not report every change`
 }

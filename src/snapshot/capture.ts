@@ -215,6 +215,7 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
       if (scan.excluded(path) || walk.unreadable.some((directory) => path.startsWith(directory))) known.add(path)
     }
   }
+  if (worktree.folds) for (const path of await misspelt(scan, { listed, base })) known.add(path)
   const fresh = new Set<RelativePath>()
   for (const path of [
     ...listed.untracked,
@@ -263,6 +264,30 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
     // A walk that was cut knows nothing of the directories it did not reach.
     cache: walk.cut ? null : compactIndex(env, store, root, { cache: next, seeds: taken.seeds, seen: scan.seen }),
   }
+}
+
+/**
+ * Files of the tree that are there in another spelling: git takes those for unchanged. In a narrow listing they are in
+ * directories that were read for it.
+ */
+async function misspelt(
+  { env, worktree, store: { trees } }: Scan,
+  { listed, base }: { listed: Listing; base: Oid },
+): Promise<RelativePath[]> {
+  if (!listed.narrow) {
+    const files = [...(await trees.files(base)).keys()] as RelativePath[]
+    return files.filter((path) => look(env, worktree.root, path) === null)
+  }
+  const found: RelativePath[] = []
+  for (const directory of listed.narrow.visited.keys()) {
+    const at = directory === '' ? '' : `${directory}/`
+    for (const [name, { mode, oid }] of (await trees.directory(base, directory)) ?? []) {
+      if (look(env, worktree.root, `${at}${name}`) !== null) continue
+      if (mode !== '40000') found.push(`${at}${name}` as RelativePath)
+      else found.push(...([...(await trees.files(oid, `${at}${name}/`)).keys()] as RelativePath[]))
+    }
+  }
+  return found
 }
 
 /** What is beside the tree, as an object: the last snapshot's if that says the same. */

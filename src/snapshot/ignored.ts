@@ -5,6 +5,7 @@ import { directoryKey, type RelativePath } from '../core/paths.ts'
 import { LineProcess } from '../git/line-process.ts'
 import { type GitCall, gitFailure, tryGit } from '../git/process.ts'
 import type { SnapshotCache } from './cache.ts'
+import { SPELLING } from './listing.ts'
 import type { Scan } from './scan.ts'
 
 /** More names than these at once, and a process of their own is no loss. */
@@ -54,7 +55,7 @@ function callFor({ worktree, store }: Scan, ...more: string[]): GitCall {
   const { root, repository } = worktree
   // Names are taken as pathspecs, and literal ones are not supported here: `./` keeps a leading colon from meaning anything.
   const vars = { GIT_LITERAL_PATHSPECS: '0', ...(repository ? {} : { ...store.vars, GIT_WORK_TREE: root }) }
-  return { args: ['check-ignore', '--no-index', '-z', '--stdin', ...more], cwd: root, vars }
+  return { args: ['check-ignore', '--no-index', '-z', '--stdin', ...more], cwd: root, vars, config: SPELLING }
 }
 
 /** git does not say whether what is not in the worktree is ignored. */

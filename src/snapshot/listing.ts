@@ -42,6 +42,9 @@ export interface ListingInput {
   only?: readonly RelativePath[]
 }
 
+/** A name in another case is another name, as it is to `spelling.ts`, whatever git found out about the file system. */
+export const SPELLING = [['core.ignoreCase', 'false']] as const
+
 /** Null: the signal came first. @throws CkptError when git fails: a failure is never "nothing changed" */
 async function list(
   env: Env,
@@ -53,7 +56,7 @@ async function list(
     GIT_WORK_TREE: worktree.root,
     GIT_INDEX_FILE: `${store.worktreeDir}/${index ?? 'index-none'}`,
   }
-  const result = await tryGit(env, { args, cwd: worktree.root, vars, signal })
+  const result = await tryGit(env, { args, cwd: worktree.root, vars, signal, config: SPELLING })
   if (signal.aborted) return null
   if (result.code !== 0) throw gitFailure(args, result)
   return splitNul(result.stdout)

@@ -24,6 +24,8 @@ export interface Worktree {
   ours: readonly string[]
   /** The user's own ignore files outside the worktree, those that count more last. */
   ignoreFiles: readonly string[]
+  /** Its file system takes several spellings for one name (spelling.ts). */
+  folds: boolean
 }
 
 /** The name of a file that lies beside its target while it is put in place on another file system than the store's. */

@@ -1,7 +1,7 @@
 /** From a plan's input to what is to be done: the disk's states, the merges, and what lies around the paths. */
 import { type Beside, uncoveredDirectories } from '../../core/beside.ts'
 import { isDamage } from '../../core/errors.ts'
-import { ancestorsOf, directoryKey, isWithin, parentOf, type RelativePath } from '../../core/paths.ts'
+import { ancestorsOf, directoryKey, foldedPath, isWithin, parentOf, type RelativePath } from '../../core/paths.ts'
 import {
   type FileAction,
   findClashes,
@@ -16,6 +16,7 @@ import {
 import { ABSENT, type PathState, sameState, type Transition } from '../../core/state.ts'
 import type { ObjectStore } from '../../git/objects.ts'
 import { behindSymlink, fingerprint, isClosed, isStats, look, type ObjectWriter, observe } from '../../snapshot/disk.ts'
+import { otherSpelling } from '../../snapshot/spelling.ts'
 import type { SnapshotView } from '../../snapshot/view.ts'
 import type { Snapshot } from '../record/record.ts'
 import { mendObjects } from '../store/mend-objects.ts'
@@ -249,11 +250,36 @@ async function surroundings(context: Context, snapshot: Snapshot, actions: reado
       if (found ? found.mode !== '40000' : !isSelf && isUncoveredFile(context, at)) files.add(at)
     }
   }
+  const others = new Map<string, readonly string[]>()
+  if (context.worktree.folds) {
+    for (const { path, post } of actions) {
+      if (post.kind === 'absent') continue
+      const bare = path.endsWith('/') ? path.slice(0, -1) : path
+      for (const one of [bare, ...ancestorsOf(bare)]) {
+        if (!others.has(one)) others.set(one, await spelledOtherwise(context, snapshot, one))
+      }
+    }
+  }
   return {
+    folded: context.worktree.folds ? foldedPath : null,
+    spelledOtherwise: (path: string) => others.get(path) ?? [],
     filesBelow: (directory: string) => below.get(directory) ?? [],
     uncoveredBelow: (directory: string) => holding.has(directory),
     isFileOnDisk: (path: string) => files.has(path),
   }
+}
+
+/** What is in the place of a path by another spelling, and has to go before it can come. */
+async function spelledOtherwise({ env, store, worktree }: Context, { view }: Snapshot, path: string) {
+  const other = otherSpelling(env, worktree.root, path)
+  if (other === null) return []
+  const entry = await store.trees.lookup(view.tree, other)
+  if (entry?.mode !== '40000') {
+    const stats = look(env, worktree.root, other)
+    return [isStats(stats) && stats.isDirectory() ? directoryKey(other) : other] // what is not covered does not go
+  }
+  const uncovered = uncoveredDirectories(view.beside).has(other) ? [directoryKey(other)] : []
+  return [...(await store.trees.files(entry.oid, `${other}/`)).keys(), ...uncovered]
 }
 
 /** What no tree tells of (an ignored file, one that is too large) may be in the place of a directory. */

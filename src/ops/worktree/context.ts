@@ -10,6 +10,7 @@ import { type HeadState, ignoreFiles, type Repository, readHead } from '../../gi
 import { Store, type StorePlace } from '../../git/store.ts'
 import type { SnapshotCache } from '../../snapshot/cache.ts'
 import type { Hint } from '../../snapshot/scan.ts'
+import { asSpelled } from '../../snapshot/spelling.ts'
 import type { Worktree } from '../../snapshot/worktree.ts'
 import { claimWorktreeId, describeWorktree, findWorktree, placeStore } from './place.ts'
 import { liesWithin } from './worktree-path.ts'
@@ -110,9 +111,10 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
   // Only other worktrees may have been recorded in it, or this one's directory is lost.
   if (exists && options.mend && !place.worktreeId.endsWith('-new'))
     env.files.mkdirSync(store.worktreeDir, { recursive: true, mode: 0o700 })
+  const worktree = describeWorktree(env, found, place, ignored)
   return {
-    env,
-    worktree: describeWorktree(found, place, ignored),
+    env: asSpelled(env, worktree),
+    worktree,
     repository: found.repository,
     config,
     place,

@@ -10,6 +10,7 @@ import { type Env, errno } from '../../env.ts'
 import { storeExists } from '../../git/frame.ts'
 import { findRepository, type Repository } from '../../git/repository.ts'
 import { readIfThere, type StorePlace, writeFileWhole } from '../../git/store.ts'
+import { foldsCase } from '../../snapshot/spelling.ts'
 import type { Worktree } from '../../snapshot/worktree.ts'
 
 export interface Found {
@@ -151,6 +152,7 @@ export function claimWorktreeId(env: Env, repository: Repository, place: StorePl
 }
 
 export function describeWorktree(
+  env: Env,
   { root, repository }: Found,
   place: StorePlace,
   ignoreFiles: readonly string[],
@@ -160,5 +162,6 @@ export function describeWorktree(
     .filter((directory) => directory.startsWith(`${root}/`))
     .map((directory) => pathFromText(directory.slice(root.length + 1)) as string)
     .filter((path) => path !== '.git' && !path.startsWith('.git/'))
-  return { root, repository, ours: [...new Set(ours)], ignoreFiles }
+  const folds = foldsCase(env, repository ? `${root}/.git` : root)
+  return { root, repository, ours: [...new Set(ours)], ignoreFiles, folds }
 }
