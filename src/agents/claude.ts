@@ -97,6 +97,7 @@ function markers(one: Payload): Marker[] {
     callId: tool_use_id,
     paths: pathsIn(one.tool_input, ['file_path', 'notebook_path']),
     turn,
+    ...(one.agent_id === undefined ? {} : { subagent: true }),
   }
   switch (one.hook_event_name) {
     case 'UserPromptSubmit':

@@ -6,7 +6,21 @@ export const SESSION_STATES = ['none', 'idle', 'running', 'pending'] as const
 /** none: no turn yet. idle: the last turn ended. running: it has not. pending: a revert boundary is pending. */
 export type SessionState = (typeof SESSION_STATES)[number]
 
-export const SESSION_EVENTS = ['prompt', 'step-start', 'step', 'stop', 'undo', 'redo', 'accept'] as const
+/**
+ * go-on: a subagent's call begins, or ends, in the turn that ended last. stop-again: that turn ends once more, for its agent had been
+ * sent back to work.
+ */
+export const SESSION_EVENTS = [
+  'prompt',
+  'step-start',
+  'go-on',
+  'step',
+  'stop',
+  'stop-again',
+  'undo',
+  'redo',
+  'accept',
+] as const
 export type SessionEvent = (typeof SESSION_EVENTS)[number]
 
 export type Action =
@@ -27,15 +41,17 @@ export type Action =
 
 export interface Reaction {
   actions: readonly Action[]
-  next: SessionState | 'idle|pending'
+  next: SessionState | 'idle|pending' | 'idle|running'
 }
 
 const table: Record<SessionState, Record<SessionEvent, Reaction>> = {
   none: {
     prompt: { actions: ['open-turn'], next: 'running' },
     'step-start': { actions: ['refuse-not-found'], next: 'none' },
+    'go-on': { actions: ['refuse-not-found'], next: 'none' },
     step: { actions: ['refuse-not-found'], next: 'none' },
     stop: { actions: ['refuse-not-found'], next: 'none' },
+    'stop-again': { actions: ['refuse-not-found'], next: 'none' },
     undo: { actions: ['refuse-nothing-to-undo'], next: 'none' },
     redo: { actions: ['refuse-nothing-to-redo'], next: 'none' },
     accept: { actions: ['nothing'], next: 'none' },
@@ -43,8 +59,10 @@ const table: Record<SessionState, Record<SessionEvent, Reaction>> = {
   idle: {
     prompt: { actions: ['open-turn'], next: 'running' },
     'step-start': { actions: ['late'], next: 'idle' },
+    'go-on': { actions: ['open-window', 'add-step'], next: 'idle|running' },
     step: { actions: ['late'], next: 'idle' },
     stop: { actions: ['late'], next: 'idle' },
+    'stop-again': { actions: ['end-turn'], next: 'idle' },
     undo: { actions: ['hide'], next: 'pending' },
     redo: { actions: ['refuse-nothing-to-redo'], next: 'idle' },
     accept: { actions: ['nothing'], next: 'idle' },
@@ -52,8 +70,10 @@ const table: Record<SessionState, Record<SessionEvent, Reaction>> = {
   running: {
     prompt: { actions: ['close-interrupted', 'open-turn'], next: 'running' },
     'step-start': { actions: ['open-window'], next: 'running' },
+    'go-on': { actions: ['open-window', 'add-step'], next: 'idle|running' },
     step: { actions: ['add-step'], next: 'running' },
     stop: { actions: ['end-turn'], next: 'idle' },
+    'stop-again': { actions: ['end-turn'], next: 'idle' },
     undo: { actions: ['refuse-running'], next: 'running' },
     redo: { actions: ['refuse-running'], next: 'running' },
     accept: { actions: ['nothing'], next: 'running' },
@@ -61,8 +81,10 @@ const table: Record<SessionState, Record<SessionEvent, Reaction>> = {
   pending: {
     prompt: { actions: ['abandon-hidden', 'open-turn'], next: 'running' },
     'step-start': { actions: ['late'], next: 'pending' },
+    'go-on': { actions: ['late'], next: 'pending' },
     step: { actions: ['late'], next: 'pending' },
     stop: { actions: ['late'], next: 'pending' },
+    'stop-again': { actions: ['late'], next: 'pending' },
     undo: { actions: ['hide'], next: 'pending' },
     redo: { actions: ['unhide'], next: 'idle|pending' },
     accept: { actions: ['abandon-hidden'], next: 'idle' },

@@ -29,6 +29,8 @@ export interface StepMarker extends MarkerBase {
   /** Worktree paths, latin1 bytes. */
   paths?: string[]
   callId?: string
+  /** A subagent's: of its turn also after that ended. */
+  subagent?: boolean
   /** The `marker` of its turn's prompt, where the client knows it: it is of no other; a start after an unheard prompt opens that turn. */
   turn?: string
 }

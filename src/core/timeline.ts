@@ -23,6 +23,7 @@ export interface Turn {
   number: TurnNumber
   session: SessionId
   before: Checkpoint
+  /** Its end; of a turn that the agent went on with after that, the end of its last step. */
   after: Checkpoint | null
   /** Finished and open steps, in the order of their numbers. */
   steps: Step[]
@@ -104,9 +105,15 @@ export function turnsOf(chain: readonly Checkpoint[]): Turn[] {
   const turns: Turn[] = []
   let turn: Turn | null = null
   let steps = new Map<number, Step>() // of that turn, by their numbers: there may be thousands
+  let ended: TurnStatus | null = null // how that turn ended, for as long as it has
+  let again = new Set<number>() // its steps that began after that and have not ended
+  let late: Checkpoint[] = [] // of its steps that came after that
   for (const checkpoint of chain) {
     if (checkpoint.kind === 'before') {
       steps = new Map()
+      ended = null
+      again = new Set()
+      late = []
       turn = {
         id: turnId(checkpoint.id),
         number: checkpoint.turn!,
@@ -125,8 +132,9 @@ export function turnsOf(chain: readonly Checkpoint[]): Turn[] {
     } else if (isOutside(checkpoint)) {
       // Outside change. But the agent's own word on how a turn ended counts, whoever had closed it before that came.
       if (turn?.after === null && checkpoint.turn !== turn.number) turn.disturbed = true
-      const ended = turns.findLast(({ number }) => number === checkpoint.turn)
-      if (ended?.status === 'interrupted' && checkpoint.status) ended.status = checkpoint.status
+      const named = turns.findLast(({ number }) => number === checkpoint.turn)
+      if (named?.status === 'interrupted' && checkpoint.status) named.status = checkpoint.status
+      if (named === turn && ended !== null && checkpoint.kind === 'step') late.push(checkpoint)
     } else if (!turn || checkpoint.turn !== turn.number) {
       // of a turn whose beginning was pruned
     } else if (checkpoint.kind === 'step') {
@@ -140,18 +148,52 @@ export function turnsOf(chain: readonly Checkpoint[]): Turn[] {
       }
       if (checkpoint.start) step.start = checkpoint
       else step.end = checkpoint
+      if (ended === null) continue
+      // A subagent goes on with it: until its calls have ended the turn runs, and then it ends with them.
+      if (checkpoint.start) again.add(number)
+      else again.delete(number)
+      turn.after = again.size === 0 ? checkpoint : null
+      turn.status = again.size === 0 ? ended : 'running'
     } else if (checkpoint.kind === 'after') {
+      // The turn ended once more: its agent had gone on with it, and what was late is its work.
+      if (ended !== null) takeIn(turn, late)
+      late = []
       turn.checkpoints.push(checkpoint)
       turn.after = checkpoint
       turn.status = checkpoint.status ?? 'completed'
+      ended = turn.status
+      again = new Set()
     }
   }
   return turns
 }
 
+/** Calls that began after a turn's end become its steps. An end alone says not since when. */
+function takeIn(turn: Turn, late: readonly Checkpoint[]): void {
+  let number = Math.max(0, ...turn.steps.map((step) => step.number))
+  for (const checkpoint of late) {
+    const open = turn.steps.find(({ start, end }) => start && !end && start.callId === checkpoint.callId)
+    if (!checkpoint.start && !open) continue
+    const one = { ...checkpoint, step: open?.number ?? ++number }
+    turn.checkpoints.push(one)
+    if (open && !checkpoint.start) open.end = one
+    else turn.steps.push({ number, start: one, end: null })
+  }
+}
+
+/** Whether a turn's agent went on with it after its end, as far as late markers say. */
+export function wentOn({ outside }: Timeline, { number, after }: Turn): boolean {
+  return after !== null && outside.some((one) => one.start && one.turn === number && one.seq > after.seq)
+}
+
 /** The id that the agent's own rewind takes: some agents only know it when the turn ends. */
-export function messageIdOf(turn: Pick<Turn, 'before' | 'after'>): string | null {
-  return turn.after?.messageId ?? turn.before.messageId ?? null
+export function messageIdOf({
+  before,
+  after,
+  checkpoints,
+}: Pick<Turn, 'before' | 'after' | 'checkpoints'>): string | null {
+  const end = after && checkpoints.findLast(({ kind }) => kind === 'after')
+  return end?.messageId ?? before.messageId ?? null
 }
 
 /** The running turn of a session, if its last turn has not ended. */

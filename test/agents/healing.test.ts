@@ -36,6 +36,61 @@ test('double ends and retries are one; a step after the end is late', async () =
   expect([scratch.exists('b.txt'), scratch.exists('late.txt')]).toEqual([false, true])
 })
 
+test('an agent that is sent back to work goes on with its turn: what it did after its first end is undone too', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'mine\n' })
+  const one = claude(scratch)
+  await one.prompt('p1')
+  await one.write('p1', 'b.txt')
+  await one.stop('p1')
+  scratch.write({ 'a.txt': 'mine, between the two\n' })
+  await one.write('p1', 'c.txt')
+  await one.stop('p1')
+  await one.stop('p1')
+  expect(turnsOf(scratch)).toEqual([[1, 'completed', 2]])
+  expect(scratch.ckpt('show', '1').turn.unclaimed).toEqual(['a.txt'])
+  const { files } = scratch.ckpt('undo')
+  expect(files.map(({ path }: Json) => path)).toEqual(['b.txt', 'c.txt'])
+  expect([scratch.exists('b.txt'), scratch.exists('c.txt')]).toEqual([false, false])
+  expect(scratch.read('a.txt')).toBe('mine, between the two\n')
+  scratch.ckpt('redo')
+  expect([scratch.exists('b.txt'), scratch.exists('c.txt')]).toEqual([true, true])
+  await one.prompt('p2')
+  await one.write('p2', 'd.txt')
+  await one.stop('p2')
+  expect(turnsOf(scratch)).toEqual([
+    [1, 'completed', 2],
+    [2, 'completed', 1],
+  ])
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
+test("a subagent in the background: its calls are its turn's, also after that ended, and do not keep it running", async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  await one.prompt('p1')
+  await one.stop('p1')
+  const call = {
+    prompt_id: 'p1',
+    agent_id: 'a1',
+    tool_name: 'Write',
+    tool_input: { file_path: scratch.at('sub.txt') },
+  }
+  await one.say('PreToolUse', { ...call, tool_use_id: 'c0' })
+  await one.stop('p1')
+  scratch.write({ 'amid.txt': 'begun before the end\n' })
+  await one.say('PostToolUse', { ...call, tool_use_id: 'c0' })
+  expect(turnsOf(scratch)).toEqual([[1, 'completed', 1]])
+  await one.say('PreToolUse', { ...call, tool_use_id: 'c1' })
+  expect(turnsOf(scratch)).toEqual([[1, 'running', 2]])
+  scratch.write({ 'sub.txt': 'sub\n' })
+  await one.say('PostToolUse', { ...call, tool_use_id: 'c1' })
+  expect(turnsOf(scratch)).toEqual([[1, 'completed', 2]])
+  scratch.ckpt('undo')
+  expect([scratch.exists('amid.txt'), scratch.exists('sub.txt')]).toEqual([false, false])
+  await one.say('PreToolUse', { ...call, tool_use_id: 'c2' })
+  expect(scratch.ckpt('status').boundary.turn).toBe(1)
+})
+
 test('a prompt that was not heard: its first tool call opens the turn', async () => {
   const scratch = new Scratch().init()
   const one = claude(scratch)

@@ -76,7 +76,7 @@ async function append(scene: Scene, meta: Omit<Parameters<Recorder['commit']>[2]
 }
 
 export async function markStep(scene: Scene, marker: StepMarker): Promise<Done> {
-  const turn = runningTurn(scene.timeline)!
+  const turn = scene.timeline.turns.at(-1)!
   const open = marker.start ? undefined : openStep(turn, marker)
   const step = open?.number ?? Math.max(0, ...turn.steps.map((one) => one.number)) + 1
   const checkpoint = await append(scene, {
@@ -110,7 +110,7 @@ function stepDetails(marker: StepMarker): Partial<CheckpointMeta> {
 }
 
 export async function markStop(scene: Scene, marker: StopMarker): Promise<Done> {
-  const turn = runningTurn(scene.timeline)!
+  const turn = scene.timeline.turns.at(-1)!
   const checkpoint = await append(scene, {
     kind: 'after',
     turn: turn.number,
@@ -136,7 +136,7 @@ export async function markLate(scene: Scene, marker: Marker, other: TurnNumber |
       : {}),
     ...common(marker),
     late: true,
-    ...(marker.event === 'step' ? stepDetails(marker) : {}),
+    ...(marker.event === 'step' ? { ...(marker.start ? { start: true } : {}), ...stepDetails(marker) } : {}),
   }
   if (!timeline.boundary) return { checkpoint: await append(scene, meta), turn, abandoned: [] }
   const parent = timeline.boundaryCheckpoint!.id

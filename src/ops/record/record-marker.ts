@@ -3,9 +3,9 @@ import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
 import type { TurnNumber } from '../../core/ids.ts'
-import { react, sessionState } from '../../core/machine.ts'
+import { react, type SessionEvent, sessionState } from '../../core/machine.ts'
 import type { Marker, MarkResult, StepMarker, StopMarker } from '../../core/marker.ts'
-import { runningTurn, type Timeline, type Turn } from '../../core/timeline.ts'
+import { runningTurn, type Timeline, type Turn, wentOn } from '../../core/timeline.ts'
 import { findByMarker, findPrompt, type WorktreeRefs } from '../../git/history.ts'
 import { type Context, headOf } from '../worktree/context.ts'
 import { loadTimeline } from '../worktree/sessions.ts'
@@ -54,8 +54,7 @@ export async function recordMarker(context: Context, told: Marker, recording: Re
   const marker =
     (state === 'idle' || state === 'none') && !overtaken ? await openingUnheard(context, timeline, given) : given
   const first = marker.event === 'prompt' && !refs.sessions.get(marker.session)
-  const event = marker.event === 'step' && marker.start ? 'step-start' : marker.event
-  const { actions } = react(state, event)
+  const { actions } = react(state, eventOf(timeline, marker))
   if (actions.includes('refuse-not-found')) {
     throw new CkptError(
       'NOT_FOUND',
@@ -91,6 +90,27 @@ export async function recordMarker(context: Context, told: Marker, recording: Re
   return { ...NOTHING, ...done, beside, since, mode, barrier, directories, ms: passed(), warnings }
 }
 
+/** What a marker is to its session. */
+function eventOf(timeline: Timeline, marker: Marker): SessionEvent {
+  if (marker.event === 'step' && isSubagents(timeline, marker)) return 'go-on'
+  if (marker.event === 'step' && marker.start) return 'step-start'
+  return marker.event === 'stop' && endsAgain(timeline, marker) ? 'stop-again' : marker.event
+}
+
+/** A subagent's call that begins, or ends, after the end of its turn. What was handed over before that end only waited. */
+function isSubagents({ turns }: Timeline, { turn, subagent, start, callId, handedAt, late }: StepMarker): boolean {
+  const last = turns.at(-1)
+  if (!subagent || late || !last?.after || last.before.marker !== turn) return false
+  const isOpen = last.steps.some((step) => step.start?.callId === callId && !step.end)
+  return (start || isOpen) && (handedAt === undefined || handedAt >= last.after.time)
+}
+
+/** The end of a turn that had ended: somebody's hook sent its agent back to work, or a person's own command did. */
+function endsAgain(timeline: Timeline, { turn }: StopMarker): boolean {
+  const last = timeline.turns.at(-1)
+  return turn !== undefined && last?.before.marker === turn && wentOn(timeline, last)
+}
+
 /**
  * A tool call that begins in a turn nobody announced here (its prompt's hook was killed, the agent went on by itself, or
  * came from another worktree of the repository) opens that turn: the state before the call is the state before the turn.
@@ -99,6 +119,7 @@ async function openingUnheard(context: Context, timeline: Timeline, marker: Mark
   const { store } = context
   if (marker.event !== 'step' || !marker.start || marker.turn === undefined || marker.late) return marker
   const { session, turn } = marker
+  if (timeline.turns.at(-1)?.before.marker === turn) return marker
   if (timeline.turns.length === 0) {
     const announced = await announcedElsewhere(context, session, turn)
     return announced ? { event: 'prompt', session, marker: turn, ...announced } : marker
@@ -167,7 +188,7 @@ function findLate(refs: WorktreeRefs, { session, outside }: Timeline, { marker }
 /** The checkpoint that an earlier sending of the same marker made. */
 async function findRepeated(context: Context, timeline: Timeline, marker: Marker): Promise<Checkpoint | null> {
   const visible = timeline.turns.filter((turn) => !turn.hidden)
-  if (marker.marker !== undefined) {
+  if (marker.marker !== undefined && !(marker.event === 'stop' && endsAgain(timeline, marker))) {
     for (const turn of timeline.turns) {
       const same = turn.checkpoints.find((c) => c.marker === marker.marker)
       if (same) return same
