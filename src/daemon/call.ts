@@ -4,12 +4,16 @@
  */
 import { type Env, errno } from '../env.ts'
 import type { DaemonInfo } from './place.ts'
-import type { ProgressMessage } from './protocol.ts'
+import { PROTOCOL, type ProgressMessage } from './protocol.ts'
 
-/** Milliseconds after which an answer is not expected at once, and it is worth looking what the daemon does. */
-const SOON = 500
 /** Milliseconds to connect, which the kernel does at once even for a daemon that hangs. */
 const CONNECT = 2000
+/** Milliseconds between two looks at what the daemon does. */
+const LOOK = 2000
+/** Milliseconds until the first look, which the second is compared with. */
+const FIRST_LOOK = 500
+/** Milliseconds to be welcomed by one that is busy; one that does nothing meanwhile hangs. */
+const WELCOME = 15_000
 
 export interface Answer<T> {
   result?: T
@@ -23,7 +27,10 @@ export interface DaemonCall {
   params: object
   /** Milliseconds to wait for the answer. */
   timeout: number
-  /** As long as the daemon works, and only `timeout` once it does nothing. Where that cannot be seen (no proc(5)), `timeout` is all. */
+  /**
+   * As long as the daemon works, and only `timeout` once it does nothing. Where that cannot be seen (no proc(5)), `timeout` is
+   * all. The call goes out once the daemon has answered a greeting: one that hangs is given nothing that it could do later.
+   */
   patient?: boolean
   /** Hears of what takes long. */
   tell?: ((what: string) => void) | undefined
@@ -38,18 +45,23 @@ export function callDaemon<T>(
   return new Promise((resolve, reject) => {
     const socket = process.getBuiltinModule('node:net').connect(info.socket) // an agent's hook needs none
     const messages = reader()
-    let connected = false
+    let [connected, sent] = [false, false]
     const timer = setTimeout(() => done(null), CONNECT)
-    const gone = () => done(connected ? { lost: true } : null)
-    let used: number | null = null
+    const gone = () => done(sent ? { lost: true } : null)
+    let [work, since, idle]: [Work, number, number] = [null, 0, 0]
+    const look = () => {
+      const now = workOf(env, info.pid)
+      const isStopped = now === 'stopped' && work === 'stopped'
+      idle = now === null || now === work ? idle + LOOK : 0
+      work = now
+      since += LOOK
+      if (!connected) return
+      if (!sent ? now === 'stopped' || idle > 0 || since >= WELCOME : isStopped || idle >= timeout) gone()
+    }
     const begun = setTimeout(() => {
-      used = cpuOf(env, info.pid)
-    }, SOON)
-    const late = setInterval(() => {
-      const now = cpuOf(env, info.pid)
-      if (!patient || !connected || now === null || now === used) gone()
-      used = now
-    }, timeout)
+      work = workOf(env, info.pid)
+    }, FIRST_LOOK)
+    const late = setInterval(patient ? look : gone, patient ? LOOK : timeout)
     const done = (answer: Answer<T> | null) => {
       clearTimeout(timer)
       clearTimeout(begun)
@@ -62,19 +74,27 @@ export function callDaemon<T>(
       const body = JSON.stringify({ jsonrpc: '2.0', ...message })
       socket.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
     }
+    const ask = () => {
+      sent = true
+      send({ id: 1, method, params: { ...params, token: info.token } })
+      if (env.signal?.aborted) cancel()
+      env.signal?.addEventListener('abort', cancel)
+    }
     const cancel = () => send({ method: '$/cancelRequest', params: { id: 1 } })
     socket.on('connect', () => {
       connected = true
       clearTimeout(timer)
-      send({ id: 1, method, params: { ...params, token: info.token } })
-      if (env.signal?.aborted) cancel()
-      env.signal?.addEventListener('abort', cancel)
+      if (patient) send({ id: 0, method: 'hello', params: { token: info.token, protocol: PROTOCOL } })
+      else ask()
     })
     socket.on('data', (chunk: Buffer) => {
       for (const message of messages(chunk)) {
         if (message === null) done({ error: { code: -32700, message: 'the daemon answered in no known form' } })
         else if (message.id === 1) done(message as Answer<T>)
-        else if (message.method === 'progress') tell?.((message.params as ProgressMessage).what)
+        else if (message.id === 0) {
+          if ('error' in message) done(null)
+          else ask()
+        } else if (message.method === 'progress') tell?.((message.params as ProgressMessage).what)
       }
     })
     socket.on('error', (error) => {
@@ -87,8 +107,10 @@ export function callDaemon<T>(
   })
 }
 
-/** CPU that a process and its children have used, in ticks; null: it is not there, is stopped, or nobody can say. */
-function cpuOf(env: Env, pid: number): number | null {
+/** CPU that a process and its children have used, in ticks; null: nobody can say. */
+type Work = number | 'stopped' | null
+
+function workOf(env: Env, pid: number): Work {
   try {
     const fields = env.files
       .readFileSync(`/proc/${pid}/stat`, 'latin1')
@@ -96,7 +118,7 @@ function cpuOf(env: Env, pid: number): number | null {
       .split(' ')
     const [state] = fields
     return state === 'T' || state === 't' || state === 'Z'
-      ? null
+      ? 'stopped'
       : fields.slice(11, 15).reduce((sum, one) => sum + Number(one), 0)
   } catch {
     return null

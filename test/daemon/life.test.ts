@@ -3,6 +3,8 @@ import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { realEnv } from '../../src/env.ts'
+import { takeAtOnce } from '../../src/ops/worktree/lock.ts'
 import { alive, runLater, startDaemon } from '../support/daemon.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
@@ -227,20 +229,28 @@ test('promise 12: no client waits for a daemon that hangs', async () => {
     expect(JSON.parse(status.stdout).daemon).toMatchObject({ running: true, pid })
     const listed = await runLater(scratch, ['list', '--json'])
     expect(listed.code).toBe(0)
+    for (const args of [['mark', 'prompt', '--session', 's'], ['mark', 'stop', '--session', 's'], ['undo'], ['redo']]) {
+      const { code, stdout } = await runLater(scratch, [...args, '--json'])
+      expect([args[0], code, JSON.parse(stdout).ok]).toEqual([args[0], 0, true])
+    }
   } finally {
     process.kill(pid, 'SIGCONT')
   }
+  // What it was asked it does not do once it goes on.
+  expect(scratch.ckpt('undo', '--dry-run').turns).toEqual([1])
+  expect(scratch.ckpt('list').turns).toHaveLength(1)
 })
 
 test('promise 1: a daemon that goes in the middle of an undo: nobody does it a second time', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   for (const text of ['two\n', 'three\n']) scratch.turn('work', () => scratch.write({ 'a.txt': text }))
   const { pid } = startDaemon(scratch)
-  process.kill(pid, 'SIGSTOP') // takes the call, and never answers
+  const release = takeAtOnce(realEnv(), scratch.at('.git/ckpt/worktrees/@main/lock'), 'test')
   const undo = runLater(scratch, ['undo', '--json', '--turns', '1'])
   const step = runLater(scratch, ['mark', 'prompt', '--session', 'other', '--json'])
-  await new Promise((resolve) => setTimeout(resolve, 1500))
+  await new Promise((resolve) => setTimeout(resolve, 1500)) // both calls are taken, and wait for the lock
   process.kill(pid, 'SIGKILL')
+  release?.()
   const { code, stdout } = await undo
   const { message, hints } = JSON.parse(stdout).error
   expect([code, message]).toEqual([1, expect.stringContaining('it may have been carried out')])
@@ -268,7 +278,6 @@ test('a wrong token gets an error and nothing else', async () => {
   const info = JSON.parse(fs.readFileSync(infoOf(scratch), 'utf8'))
   expect(fs.statSync(infoOf(scratch)).mode & 0o777).toBe(0o600)
   const { callDaemon } = await import('../../src/daemon/call.ts')
-  const { realEnv } = await import('../../src/env.ts')
   const answer = await callDaemon(
     realEnv(),
     { ...info, token: 'wrong' },
