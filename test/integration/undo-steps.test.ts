@@ -281,3 +281,24 @@ test('promise 8: something else came to where a killed undo was about to write: 
   expect([scratch.read('gone/user'), scratch.read('b.txt')]).toEqual(['mine\n', 'one\n'])
   expect(scratch.ckpt('verify').problems).toEqual([])
 })
+
+test('while a turn runs, nothing of its session is undone, redone, restored or switched; another session may be', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.turn('first', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.turn('other', () => scratch.write({ 'b.txt': 'b\n' }), 'other')
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  const code = (...args: string[]) => scratch.tryCkpt(...args).document.error?.code
+  for (const args of [
+    ['undo'],
+    ['redo'],
+    ['restore', '1'],
+    ['restore', '1', '--dry-run'],
+    ['restore', '99'],
+    ['switch', '1'],
+    ['switch', '99', '--session', 's'],
+  ])
+    expect([...args, code(...args)]).toEqual([...args, 'TURN_RUNNING'])
+  expect(code('restore', '99', '--session', 'other')).toBe('NOT_FOUND')
+  expect(code('restore', '1:before', '--session', 'other', '--exact')).toBe(undefined)
+  expect(scratch.exists('b.txt')).toBe(false)
+})

@@ -5,7 +5,7 @@ import { sessionOption } from '../../core/hint-words.ts'
 import type { SessionId, TurnNumber } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
 import type { ConflictMode } from '../../core/plan.ts'
-import { hiddenTurns, messageIdOf, runningTurn } from '../../core/timeline.ts'
+import { hiddenTurns, messageIdOf } from '../../core/timeline.ts'
 import { sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import { ChangeReader } from '../history/turn-changes.ts'
 import { Recorder, takeSnapshot, whileScanning } from '../record/record.ts'
@@ -18,7 +18,7 @@ import { clearStaleBoundary, commitBoundary, hiddenBy } from './boundary.ts'
 import type { ChangeResult, Scanned } from './change.ts'
 import { carryOut, lostWarnings } from './operation.ts'
 import { prepare } from './prepare.ts'
-import { refuseConflicts } from './refuse.ts'
+import { refuseConflicts, refuseRunning } from './refuse.ts'
 import { nothingRecorded } from './selection.ts'
 import { makeToken, planHash, staleToken } from './token.ts'
 
@@ -83,16 +83,7 @@ async function redoScanned(
   const session = chooseSession(refs, options.session)
   if (session === null) throw nothingRecorded('NOTHING_TO_REDO')
   const timeline = await loadTimeline(context, refs, session)
-  const running = runningTurn(timeline)
-  if (running && !timeline.boundary) {
-    throw new CkptError(
-      'TURN_RUNNING',
-      `Turn ${running.number} of session ${printable(session)} is still running. Nothing was changed.`,
-      {
-        hints: [`ckpt mark stop ${sessionOption(session)}`],
-      },
-    )
-  }
+  refuseRunning(timeline)
   if (await clearStaleBoundary(context, refs, timeline))
     throw nothing('The revert boundary pointed at a turn that is no longer there: it was cleared.')
   const record = timeline.boundary

@@ -1,7 +1,9 @@
-/** A plan with conflicts is refused whole, with the ways out that work. */
+/** What is refused with the ways out that work: a plan with conflicts, as a whole, and what has to wait for a turn's end. */
 import { CkptError } from '../../core/errors.ts'
-import { reasonedList } from '../../core/paths.ts'
+import { sessionOption } from '../../core/hint-words.ts'
+import { printable, reasonedList } from '../../core/paths.ts'
 import { canBeMarked, type FileAction, isInTheWay, isUnkept } from '../../core/plan.ts'
+import { runningTurn, type Timeline } from '../../core/timeline.ts'
 
 /** @throws CkptError CONFLICT when any path conflicts: then nothing at all is written */
 export function refuseConflicts(actions: readonly FileAction[], verb: string, detail: Record<string, unknown>): void {
@@ -26,4 +28,19 @@ export function refuseConflicts(actions: readonly FileAction[], verb: string, de
     ],
     detail,
   })
+}
+
+/** @throws CkptError TURN_RUNNING; with a boundary pending none runs. `more`: other ways out than to end it. */
+export function refuseRunning(
+  timeline: Timeline,
+  { outcome = 'Nothing was changed.', more = [] as string[] } = {},
+): void {
+  const running = timeline.boundary ? null : runningTurn(timeline)
+  if (!running) return
+  const { session } = timeline
+  throw new CkptError(
+    'TURN_RUNNING',
+    `Turn ${running.number} of session ${printable(session)} is still running. ${outcome}`,
+    { hints: [`ckpt mark stop ${sessionOption(session)}`, ...more] },
+  )
 }

@@ -3,12 +3,10 @@
 import { type Beside, uncoveredAt } from '../../core/beside.ts'
 import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
-import { sessionOption } from '../../core/hint-words.ts'
 import { MANUAL_SESSION, parseTarget } from '../../core/ids.ts'
-import { isWithin, printable, shortList } from '../../core/paths.ts'
+import { isWithin, shortList } from '../../core/paths.ts'
 import type { ConflictMode } from '../../core/plan.ts'
 import type { Transition } from '../../core/state.ts'
-import { runningTurn } from '../../core/timeline.ts'
 import { abandonedName, sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import { transitionsBetween, viewOf } from '../../snapshot/view.ts'
@@ -17,12 +15,12 @@ import { newestCheckpoint, Recorder, takeSnapshot } from '../record/record.ts'
 import { locked } from '../recovery/locked.ts'
 import { markerAfter } from '../worktree/boundary-marker.ts'
 import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
-import { loadTimeline, readRefs } from '../worktree/sessions.ts'
+import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { boundaryPending } from './boundary.ts'
 import type { ChangeResult } from './change.ts'
 import { carryOut, lostWarnings } from './operation.ts'
 import { prepare } from './prepare.ts'
-import { refuseConflicts } from './refuse.ts'
+import { refuseConflicts, refuseRunning } from './refuse.ts'
 import { makeToken, planHash, staleToken } from './token.ts'
 
 export interface RestoreOptions {
@@ -37,7 +35,7 @@ export interface RestoreOptions {
   move?: boolean
 }
 
-/** @throws CkptError USAGE, NOT_FOUND, CONFLICT, GIT_BUSY, LOCKED, DAMAGED */
+/** @throws CkptError USAGE, NOT_FOUND, CONFLICT, GIT_BUSY, LOCKED, TURN_RUNNING, DAMAGED */
 export async function restore(
   context: Context,
   options: RestoreOptions,
@@ -49,11 +47,15 @@ export async function restore(
     const head = await headOf(context)
     refuseWhileBusy(head)
     const refs = await readRefs(context)
-    const { resolved } = await resolveId(context, refs, options)
+    const { resolved } = await resolveId(context, refs, options).catch(async (error: unknown) => {
+      if (error instanceof CkptError && error.code === 'NOT_FOUND') await refuseAtWork(context, refs, options.session)
+      throw error
+    })
     if (resolved.kind === 'worktree')
       throw new CkptError('USAGE', 'The worktree is there already. Nothing was changed.', { hints: ['ckpt list'] })
     const checkpoint =
       resolved.kind === 'turn' ? (resolved.turn.after ?? resolved.turn.checkpoints.at(-1)!) : resolved.checkpoint
+    await refuseAtWork(context, refs, checkpoint.session)
     const branch = options.move ? await branchMove(context, refs, checkpoint) : null
     const target = await viewOf(store, checkpoint)
     const newest = await newestCheckpoint(context, refs)
@@ -160,16 +162,6 @@ async function branchMove(
   }
   const timeline = await loadTimeline(context, refs, session)
   if (timeline.boundary) throw boundaryPending(timeline)
-  const running = runningTurn(timeline)
-  if (running) {
-    throw new CkptError(
-      'TURN_RUNNING',
-      `Turn ${running.number} of session ${printable(session)} is still running. Nothing was changed.`,
-      {
-        hints: [`ckpt mark stop ${sessionOption(session)}`],
-      },
-    )
-  }
   const live = one.live?.id ?? null
   return (seq, time) => {
     if (live === checkpoint.id) return []
@@ -181,6 +173,12 @@ async function branchMove(
       { ref: sessionRef(store, session, 'live'), from: live, to: checkpoint.id },
     ]
   }
+}
+
+/** @throws CkptError TURN_RUNNING */
+async function refuseAtWork(context: Context, refs: WorktreeRefs, wanted: string | undefined): Promise<void> {
+  const session = wanted === undefined || refs.sessions.has(wanted as never) ? chooseSession(refs, wanted) : null
+  if (session !== null) refuseRunning(await loadTimeline(context, refs, session))
 }
 
 async function requireKnownPaths(paths: readonly string[], target: Awaited<ReturnType<typeof viewOf>>): Promise<void> {

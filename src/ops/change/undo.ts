@@ -1,9 +1,7 @@
 /** Undo: what the last turns (or steps) did is taken back, guarded path by path, and stays hidden behind a boundary until the session goes on. */
 import type { BoundaryRecord, UndoneUnit } from '../../core/boundary.ts'
-import { CkptError } from '../../core/errors.ts'
-import { sessionOption } from '../../core/hint-words.ts'
 import type { TurnNumber } from '../../core/ids.ts'
-import { pathToText, printable } from '../../core/paths.ts'
+import { pathToText } from '../../core/paths.ts'
 import type { ConflictMode } from '../../core/plan.ts'
 import { messageIdOf, runningTurn, type Timeline } from '../../core/timeline.ts'
 import { sessionRef, type WorktreeRefs } from '../../git/history.ts'
@@ -21,7 +19,7 @@ import { boundaryPending, clearStaleBoundary, commitBoundary, hiddenBy } from '.
 import type { ChangeResult, Scanned } from './change.ts'
 import { carryOut, lostWarnings } from './operation.ts'
 import { prepare } from './prepare.ts'
-import { refuseConflicts } from './refuse.ts'
+import { refuseConflicts, refuseRunning } from './refuse.ts'
 import { nothingRecorded, type Selection, type SelectionOptions, select, targetCheckpoint } from './selection.ts'
 import { makeToken, planHash, staleToken } from './token.ts'
 import { unitsOf } from './undo-units.ts'
@@ -205,18 +203,8 @@ async function closeRunning(
   const running = timeline.boundary ? null : runningTurn(timeline)
   if (!running) return null
   const { session } = timeline
-  if (!options.interrupt) {
-    throw new CkptError(
-      'TURN_RUNNING',
-      `Turn ${running.number} of session ${printable(session)} is still running. Nothing was changed.`,
-      {
-        hints: [
-          `ckpt mark stop ${sessionOption(session)}`,
-          'ckpt undo … --interrupt   (closes the turn as interrupted)',
-        ],
-      },
-    )
-  }
+  if (!options.interrupt)
+    refuseRunning(timeline, { more: ['ckpt undo … --interrupt   (closes the turn as interrupted)'] })
   const after = closeInterrupted({ timeline, snapshot: await scanning, recorder }, running)
   const own = refs.sessions.get(session)!
   return {

@@ -4,13 +4,14 @@ import { sessionOption } from '../../core/hint-words.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
 import { printable, reasonedList, shortList } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
-import { runningTurn, type Turn, visibleTurns } from '../../core/timeline.ts'
+import { type Turn, visibleTurns } from '../../core/timeline.ts'
 import { errno } from '../../env.ts'
 import { tryGit } from '../../git/process.ts'
 import { promptReader } from '../../git/side-refs.ts'
 import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
 import { behindSymlink } from '../../snapshot/disk.ts'
 import { boundaryPending } from '../change/boundary.ts'
+import { refuseRunning } from '../change/refuse.ts'
 import { recordOrigin } from '../history/origins.ts'
 import { ChangeReader } from '../history/turn-changes.ts'
 import { locked } from '../recovery/locked.ts'
@@ -133,14 +134,7 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
     })
   }
   const timeline = await loadTimeline(context, refs, session)
-  const running = timeline.boundary ? null : runningTurn(timeline)
-  if (running) {
-    throw new CkptError(
-      'TURN_RUNNING',
-      `Turn ${running.number} of session ${printable(session)} is still running. Nothing was committed.`,
-      { hints: [`ckpt mark stop ${sessionOption(session)}`] },
-    )
-  }
+  refuseRunning(timeline, { outcome: 'Nothing was committed.' })
   await refusePending()
   const last = await lastCommit(context, session, head.head)
   const reader = new ChangeReader(context, refs, timeline)
