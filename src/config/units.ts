@@ -35,3 +35,14 @@ export function parseDuration(text: string): number | null {
   const unit = match ? times[match[2]!] : undefined
   return match && unit !== undefined ? Math.round(Number(match[1]) * unit) : null
 }
+
+export function bytesText(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB']
+  let value = bytes
+  let unit = 0
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024
+    unit++
+  }
+  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`
+}

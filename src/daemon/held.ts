@@ -1,4 +1,5 @@
 /** A worktree held open: what the last scan knew stays in memory, and the watcher says what changed since. */
+import type { Config } from '../config/defaults.ts'
 import { CONFIG_NAMES } from '../config/load.ts'
 import { pathFromText, type RelativePath } from '../core/paths.ts'
 import { type Env, lstatIfThere, statIfThere } from '../env.ts'
@@ -162,6 +163,11 @@ export class Held implements LiveScan, HeldWorktree {
 
   get root(): string {
     return this.#context.worktree.root
+  }
+
+  /** As it was at the last call. */
+  get config(): Config {
+    return this.#context.config
   }
 
   // LiveScan

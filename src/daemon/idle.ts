@@ -1,5 +1,5 @@
 /**
- * What a daemon does while nobody calls: abandoned turns past their grace go, and loose objects and linked packs become
+ * What a daemon does while nobody calls: abandoned turns past their grace go, the oldest where the store holds too much, and loose objects and linked packs become
  * one pack. It runs as a process of its own at the lowest priority; a call ends it at once, which a prune survives.
  */
 import type { ChildProcess } from 'node:child_process'
@@ -10,6 +10,8 @@ export interface IdleOptions {
   root: string
   /** The store's git directory. */
   gitDir: string
+  /** Whether the store holds more bytes than it may. */
+  isOver: () => boolean
   log: (message: string, details?: object) => void
 }
 
@@ -17,6 +19,8 @@ export interface IdleOptions {
 export const QUIET_BEFORE = 60_000
 /** Milliseconds between two that are not for the number of objects. */
 const EVERY = 86_400_000
+/** Milliseconds before what could not be mended the last time is tried again. */
+const AGAIN = 600_000
 /** Loose objects, and packs, from which on packing is worth it; git's own gc.auto is 6700 and 50. */
 const LOOSE = 3000
 const PACKS = 20
@@ -26,6 +30,8 @@ export class IdleWork {
   readonly #options: IdleOptions
   #child: ChildProcess | null = null
   #ended: Promise<void> = Promise.resolve()
+  /** When the store's bytes were last counted, in milliseconds since 1970. */
+  #counted = 0
 
   constructor(env: Env, options: IdleOptions) {
     this.#env = env
@@ -86,8 +92,11 @@ export class IdleWork {
     // One of 256 directories stands for all, as for git gc --auto.
     const loose = count(`${gitDir}/objects/17`).length * 256
     const packs = count(`${gitDir}/objects/pack`).filter((name) => name.endsWith('.pack')).length
-    const changed = now() - last.mtimeMs >= QUIET_BEFORE * 10 // a pack that cannot become fewer is not tried for ever
-    return changed && (loose >= LOOSE || packs >= PACKS)
+    // Packs that cannot become fewer are not tried for ever, and not all files are counted at each beat.
+    if (now() - Math.max(last.mtimeMs, this.#counted) < AGAIN) return false
+    if (loose >= LOOSE || packs >= PACKS) return true
+    this.#counted = now()
+    return this.#options.isOver()
   }
 }
 

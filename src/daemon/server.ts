@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
 import { removeIfThere, writeFileWhole } from '../git/whole-file.ts'
+import { bytesOf } from '../ops/history/status.ts'
 import { type Context, closeContext, openContext } from '../ops/worktree/context.ts'
 import { lockedBy, readHolder, startOf, withLock } from '../ops/worktree/lock.ts'
 import { AutoTurns } from './auto-turns.ts'
@@ -73,7 +74,12 @@ export class Daemon {
     this.#events = new Events(context, (error) => options.log.warn({ error: String(error) }, 'events'))
     const { env, store, worktree } = context
     const log = (message: string, details?: object) => options.log.info(details ?? {}, message)
-    this.#idle = new IdleWork(env, { root: worktree.root, gitDir: store.gitDir, log })
+    this.#idle = new IdleWork(env, {
+      root: worktree.root,
+      gitDir: store.gitDir,
+      isOver: () => bytesOf(env, context.place.directory) > this.held.config.store.maxBytes,
+      log,
+    })
     this.#auto = new AutoTurns(() => this.held.context(env), log)
     const asked = {
       held: this.held,

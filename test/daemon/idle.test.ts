@@ -1,5 +1,6 @@
 /** What a daemon does while nobody calls. */
 import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { IdleWork, QUIET_BEFORE } from '../../src/daemon/idle.ts'
@@ -7,11 +8,11 @@ import { realEnv } from '../../src/env.ts'
 import { PROGRAM, Scratch } from '../support/scratch.ts'
 import { inStore, storeOf } from '../support/store-surgery.ts'
 
-function idleWork(scratch: Scratch) {
+function idleWork(scratch: Scratch, isOver = () => false) {
   const said: string[] = []
   const env = { ...realEnv(), vars: scratch.vars, program: PROGRAM }
   const log = (_: string, details?: object) => said.push(JSON.stringify(details))
-  return { work: new IdleWork(env, { root: scratch.root, gitDir: storeOf(scratch), log }), said }
+  return { work: new IdleWork(env, { root: scratch.root, gitDir: storeOf(scratch), isOver, log }), said }
 }
 
 const quiet = { quiet: QUIET_BEFORE, busy: false }
@@ -60,4 +61,27 @@ test('a call ends it at once: nothing is lost, nothing waits, and the next one g
   }
   scratch.ckpt('undo', '--turns', '3')
   expect(scratch.read('a.txt')).toBe('after 300\n')
+})
+
+test('over store.maxBytes it removes the oldest turns on the same day, and status says how it stands', async () => {
+  const scratch = new Scratch().init()
+  for (let i = 0; i < 4; i++) scratch.turn(`${i}`, () => scratch.write({ 'big.bin': randomBytes(200_000) }))
+  fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'store:\n  maxBytes: 600KiB\n')
+  const { store, warnings } = scratch.ckpt('status')
+  expect(store.bytes).toBeGreaterThan(600 * 1024)
+  expect(warnings).toEqual([expect.stringMatching(/more than store\.maxBytes \(600\.0 KiB\): ckpt prune/)])
+  const stamp = `${storeOf(scratch)}/../idle`
+  const before = new Date(Date.now() - 11 * 60_000)
+  const asked: boolean[] = []
+  const { work } = idleWork(scratch, () => asked.push(true) > 0)
+  fs.writeFileSync(stamp, '')
+  work.consider(quiet) // it was just done
+  expect([work.running, asked]).toEqual([false, []])
+  fs.utimesSync(stamp, before, before)
+  work.consider(quiet)
+  expect([work.running, asked]).toEqual([true, [true]])
+  await until(() => !work.running)
+  expect(scratch.ckpt('list').turns.length).toBeLessThan(4)
+  expect(scratch.ckpt('status')).toMatchObject({ warnings: [] })
 })

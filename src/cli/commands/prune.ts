@@ -1,4 +1,4 @@
-import { parseDuration, parseSize } from '../../config/units.ts'
+import { bytesText, parseDuration, parseSize } from '../../config/units.ts'
 import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
 import { tellDaemon } from '../../daemon/life.ts'
@@ -6,7 +6,7 @@ import { prune } from '../../ops/prune.ts'
 import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import { count, flag, text } from '../arguments.ts'
 import type { Arguments, Command } from '../command.ts'
-import { bytesText, plural } from '../present/text.ts'
+import { plural } from '../present/text.ts'
 
 function measure(
   args: Arguments,

@@ -1,9 +1,11 @@
 /** Where the worktree stands, as text. Pure; text from elsewhere is printed without control characters. */
+
+import { bytesText } from '../../config/units.ts'
 import { printable, shown } from '../../core/paths.ts'
 import type { SessionView } from '../../ops/history/history.ts'
 import type { StatusResult } from '../../ops/history/status.ts'
 import type { Colors } from '../command.ts'
-import { bytesText, plural, table } from './text.ts'
+import { plural, table } from './text.ts'
 
 /** So many sessions are named, the newest first. */
 const FEW_SESSIONS = 5

@@ -39,14 +39,3 @@ export function table(rows: readonly (readonly string[])[]): string {
     )
     .join('\n')
 }
-
-export function bytesText(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB']
-  let value = bytes
-  let unit = 0
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024
-    unit++
-  }
-  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`
-}

@@ -1,4 +1,5 @@
 /** Status: where this worktree stands, read without changing anything. */
+import { bytesText } from '../../config/units.ts'
 import type { Uncovered } from '../../core/beside.ts'
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import type { SessionId } from '../../core/ids.ts'
@@ -43,6 +44,12 @@ export async function status(context: Context): Promise<StatusResult> {
   ])
   const newest = context.exists ? await newestCheckpoint(context, refs) : null
   const beside = newest ? await passingOver(context)(() => besideOf(context, newest), null) : null
+  const bytes = context.exists ? bytesOf(env, place.directory) : 0
+  const { maxBytes } = context.config.store
+  if (bytes > maxBytes)
+    context.warnings.push(
+      `The store holds ${bytesText(bytes)}, more than store.maxBytes (${bytesText(maxBytes)}): ckpt prune removes the oldest turns.`,
+    )
   const pending = sessions
     .filter((view) => view.timeline.boundary !== null)
     .sort((a, b) => (b.timeline.boundaryCheckpoint?.seq ?? 0) - (a.timeline.boundaryCheckpoint?.seq ?? 0))
@@ -55,7 +62,7 @@ export async function status(context: Context): Promise<StatusResult> {
     boundary: pending[0] ?? null,
     store: {
       path: place.directory,
-      bytes: context.exists ? bytesOf(env, place.directory) : 0,
+      bytes,
       checkpoints: context.exists ? await countCheckpoints(context) : 0,
     },
     durable: context.exists ? store.durable : true,
