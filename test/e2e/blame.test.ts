@@ -1,6 +1,8 @@
 // Which turn wrote a line, and which prompt.
+import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import type { BlamedLine } from '../../src/ops/history/blame.ts'
+import { startDaemon } from '../support/daemon.ts'
 import { Scratch } from '../support/scratch.ts'
 
 test('each line has its turn and prompt; what was there before, or came by hand, has none', () => {
@@ -96,4 +98,111 @@ test('what a session found when it began is of the sessions before it', () => {
     ['b', null],
     ['c', 'second 1'],
   ])
+})
+
+for (const daemon of [false, true])
+  test(`the file is as it is on disk now${daemon ? ', with the daemon' : ''}`, () => {
+    const scratch = new Scratch().init({ 'a.txt': 'old\n' })
+    if (daemon) startDaemon(scratch)
+    scratch.turn('Add', () => scratch.write({ 'a.txt': 'old\nsecond\nthird\n' }))
+    scratch.write({ 'a.txt': 'old\nthird\nby hand\n' })
+    expect(scratch.ckpt('blame', 'a.txt').lines).toEqual([
+      { line: 1, text: 'old', turn: null, session: null, prompt: null },
+      { line: 2, text: 'third', turn: 1, session: 's', prompt: 'Add' },
+      { line: 3, text: 'by hand', turn: null, session: null, prompt: null },
+    ])
+    expect(scratch.run(['blame', 'a.txt']).stdout.split('\n')[2]).toMatch(/^- +3 +by hand$/)
+    scratch.turn('Go on', () => scratch.write({ 'a.txt': 'old\nthird\nby hand\nfourth\n' }))
+    scratch.ckpt('undo')
+    expect(whose(scratch, 'a.txt')).toEqual([
+      ['old', null],
+      ['third', 's 1'],
+      ['by hand', null],
+    ])
+  })
+
+test('ends of lines, bytes that are no text, and symlinks are compared as they are', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'old\n' })
+  const latin = (text: string) => Buffer.from(text, 'latin1')
+  scratch.turn('Make them', () => {
+    scratch.write({ crlf: 'a\r\nb\r\n', open: 'a\nb', latin: latin('\xe9\n\xe8\n'), binary: latin('\0\xff\n\x01\n') })
+    scratch.write({ empty: '', blank: 'a\n\n' })
+    fs.symlinkSync('a.txt', scratch.at('link'))
+  })
+  scratch.write({ crlf: 'a\r\nb\n', open: 'a\nb\nc', latin: latin('\xe8\n\xe9\n\xea'), binary: latin('\0\xff\n') })
+  scratch.write({ empty: '\n', blank: 'a\n\n\n' })
+  expect(whose(scratch, 'crlf')).toEqual([
+    ['a\r', 's 1'],
+    ['b', null],
+  ])
+  expect(whose(scratch, 'open')).toEqual([
+    ['a', 's 1'],
+    ['b', 's 1'],
+    ['c', null],
+  ])
+  const turns = (file: string) => whose(scratch, file).map(([, turn]: [string, string | null]) => turn)
+  expect(turns('latin').filter(Boolean)).toHaveLength(1)
+  expect(turns('latin').at(-1)).toBe(null)
+  expect(whose(scratch, 'binary')).toEqual([['\0\ufffd', 's 1']])
+  expect(whose(scratch, 'empty')).toEqual([['', null]])
+  expect(whose(scratch, 'blank')).toEqual([
+    ['a', 's 1'],
+    ['', 's 1'],
+    ['', null],
+  ])
+  expect(whose(scratch, 'link')).toEqual([['a.txt', 's 1']])
+  scratch.remove('link')
+  fs.symlinkSync('crlf', scratch.at('link'))
+  expect(whose(scratch, 'link')).toEqual([['crlf', null]])
+  scratch.write({ empty: '' })
+  expect(whose(scratch, 'empty')).toEqual([])
+})
+
+test('a file that is gone is told as it was; one that is new, or came from elsewhere, as it is', () => {
+  const scratch = new Scratch().init({ '.gitignore': 'ignored\n' })
+  scratch.turn('Make it', () => scratch.write({ 'a.txt': 'one\ntwo\nthree\nfour\n' }))
+  fs.renameSync(scratch.at('a.txt'), scratch.at('b.txt'))
+  scratch.write({ 'b.txt': 'one\ntwo\nthree\nfour\nfive\n', 'new.txt': 'mine\n', ignored: 'x\n' })
+  const gone = scratch.ckpt('blame', 'a.txt')
+  expect(gone.lines).toMatchObject(['one', 'two', 'three', 'four'].map((text) => ({ text, turn: 1 })))
+  expect(gone.warnings).toEqual([
+    'a.txt is not there any more: this is how the newest checkpoint of the session has it.',
+  ])
+  expect(whose(scratch, 'b.txt')).toEqual([
+    ...['one', 'two', 'three', 'four'].map((text) => [text, 's 1']),
+    ['five', null],
+  ])
+  expect(whose(scratch, 'new.txt')).toEqual([['mine', null]])
+  // What no checkpoint covers is nobody's to tell.
+  for (const name of ['ignored', 'nowhere'])
+    expect(scratch.tryCkpt('blame', name)).toMatchObject({ code: 3, document: { error: { code: 'NOT_FOUND' } } })
+  fs.mkdirSync(scratch.at('a.txt'))
+  expect(scratch.ckpt('blame', 'a.txt').lines).toHaveLength(4)
+})
+
+test("what another session wrote since is that one's, and not written by hand", () => {
+  const scratch = new Scratch().init({ 'a.txt': 'old\n' })
+  scratch.turn('First', () => scratch.write({ 'a.txt': 'old\nfirst\n' }), 'first')
+  scratch.turn('Second', () => scratch.write({ 'a.txt': 'old\nfirst\nsecond\n', 'b.txt': 'b\n' }), 'second')
+  scratch.write({ 'a.txt': 'by hand\nold\nfirst\nsecond\n' })
+  expect(whose(scratch, 'a.txt', '--session', 'first')).toEqual([
+    ['by hand', null],
+    ['old', null],
+    ['first', 'first 1'],
+    ['second', 'second 1'],
+  ])
+  expect(whose(scratch, 'b.txt', '--session', 'first')).toEqual([['b', 'second 1']])
+})
+
+test('twenty thousand lines, of which most were written anew by hand, keep what is around those', () => {
+  const scratch = new Scratch().init()
+  const file = (lines: readonly string[]) => lines.map((line) => `${line}\n`).join('')
+  const lines = Array.from({ length: 20_000 }, (_, i) => `line ${i}`)
+  scratch.turn('Make it', () => scratch.write({ long: file(lines) }))
+  scratch.write({ long: file(['by hand', ...lines.slice(0, 9000), ...lines.slice(9001)]) })
+  const once = scratch.ckpt('blame', 'long').lines
+  expect([once.length, once.filter(({ turn }: BlamedLine) => turn === null)]).toMatchObject([20_000, [{ line: 1 }]])
+  scratch.write({ long: file(lines.map((line, i) => (i > 100 && i < 19_900 ? `not ${line}` : line))) })
+  const anew = scratch.ckpt('blame', 'long').lines
+  expect(anew.filter(({ turn }: BlamedLine) => turn === 1)).toHaveLength(201)
 })

@@ -1,24 +1,32 @@
 /** Blame: which turn wrote a line, and what was asked for then. */
-import { describePrompt } from '../../core/checkpoint.ts'
+import { type Checkpoint, describePrompt } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import type { SessionId, TurnNumber } from '../../core/ids.ts'
 import { printable, type RelativePath, shown } from '../../core/paths.ts'
 import type { Turn } from '../../core/timeline.ts'
+import { diffTrees } from '../../git/diff.ts'
+import type { WorktreeRefs } from '../../git/history.ts'
 import { promptReader } from '../../git/side-refs.ts'
+import { type ObjectWriter, observe } from '../../snapshot/disk.ts'
+import { viewOf } from '../../snapshot/view.ts'
+import { takeSnapshot } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
 import { chooseSession, readRefs } from '../worktree/sessions.ts'
-import { LineOrigins } from './line-origins.ts'
+import { LineOrigins, type WrittenLine } from './line-origins.ts'
 
 export interface BlamedLine {
   line: number
   text: string
-  /** Null: it was there before all turns, or came from outside of them. */
+  /** Null: it was there before all turns, came from outside of them, or no checkpoint has it yet. */
   turn: TurnNumber | null
   session: SessionId | null
   prompt: string | null
 }
 
-/** The file as the session's newest visible checkpoint has it. @throws CkptError NOT_FOUND */
+/**
+ * The file as it is on disk now; one that is not there any more as the session's newest visible checkpoint has it.
+ * @throws CkptError NOT_FOUND
+ */
 export async function blame(context: Context, path: RelativePath, wanted: string | undefined): Promise<BlamedLine[]> {
   const { store } = context
   const refs = await readRefs(context)
@@ -31,12 +39,23 @@ export async function blame(context: Context, path: RelativePath, wanted: string
   if (!tip || !session)
     throw new CkptError('NOT_FOUND', `There is no turn yet to ask about ${name}.`, { hints: FIRST_TURN })
   const entry = await store.trees.lookup(tip.tree, path)
-  if (!entry || entry.mode === '40000') {
-    throw new CkptError('NOT_FOUND', `The newest checkpoint of session ${printable(session)} has no file ${name}.`, {
+  const isRecorded = entry !== null && entry.mode !== '40000'
+  const now = readNow(context, path)
+  const notFound = () =>
+    new CkptError('NOT_FOUND', `The newest checkpoint of session ${printable(session)} has no file ${name}.`, {
       hints: ['ckpt status   (what is not covered)', 'ckpt list --sessions'],
     })
+  let lines: WrittenLine[]
+  if (Buffer.isBuffer(now)) {
+    const from = isRecorded ? path : await cameFrom(context, refs, tip, path)
+    if (from === 'unknown') throw notFound()
+    const recorded = from === null ? null : { session, checkpoint: tip, path: from }
+    lines = await origins.linesNow(now, { path, tip, recorded })
+  } else {
+    if (!isRecorded) throw notFound()
+    context.warnings.push(`${name} ${now.why}: this is how the newest checkpoint of the session has it.`)
+    lines = await origins.linesAt({ session, checkpoint: tip, path })
   }
-  const lines = await origins.linesAt(session, tip, path)
   const prompts = await promptReader(store, refs.notes)
   const said = new Map<Turn, string | null>()
   for (const { turn } of lines) {
@@ -49,4 +68,31 @@ export async function blame(context: Context, path: RelativePath, wanted: string
     session: turn?.session ?? null,
     prompt: (turn && said.get(turn)) ?? null,
   }))
+}
+
+/** What a file holds; of a symlink, where it points. */
+function readNow({ env, store, worktree }: Context, path: RelativePath): Buffer | { why: string } {
+  const read: Buffer[] = []
+  const keeping: ObjectWriter = {
+    write: (type, bytes) => {
+      read.push(bytes)
+      return store.objects.oidOf(type, bytes)
+    },
+  }
+  const { kind } = observe(env, worktree.root, path, keeping)
+  if (kind === 'present') return read.at(-1)!
+  return { why: kind === 'absent' ? 'is not there any more' : 'cannot be read as a file' }
+}
+
+/**
+ * Under which name a checkpoint has a file that came to its own since; null: it is new.
+ * `unknown`: one of the two did not look.
+ */
+async function cameFrom(context: Context, refs: WorktreeRefs, tip: Checkpoint, path: RelativePath) {
+  const { store } = context
+  const { view } = await takeSnapshot(context, refs, { publish: false })
+  const states = [await view.state(path), await (await viewOf(store, tip)).state(path)]
+  if (states.some(({ kind }) => kind === 'unknown')) return 'unknown'
+  const { files } = await diffTrees(store, tip.tree, view.tree)
+  return files.find((file) => file.path === path)?.oldPath ?? null
 }

@@ -13,10 +13,26 @@ import { readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
 import type { Context } from '../worktree/context.ts'
 import { type Activity, loadTimeline, readActivity } from '../worktree/sessions.ts'
 
+/** A file in a checkpoint of a session. */
+export interface Recorded {
+  session: SessionId
+  checkpoint: Checkpoint
+  path: RelativePath
+}
+
 export interface WrittenLine {
   text: string
   /** Null: it was there before all turns, or came from outside of them. */
   turn: Turn | null
+}
+
+/** What is known of a file on disk. */
+export interface Newest {
+  path: RelativePath
+  /** The newest visible checkpoint of the session that is asked. */
+  tip: Checkpoint
+  /** Null: it does not have the file. */
+  recorded: Recorded | null
 }
 
 /** A line as the checkpoint has it that it came with. */
@@ -60,8 +76,41 @@ export class LineOrigins {
     return known
   }
 
-  /** The file in a checkpoint of the session. @throws CkptError DAMAGED */
-  async linesAt(session: SessionId, { id }: Checkpoint, path: RelativePath): Promise<WrittenLine[]> {
+  /**
+   * The file as it is on disk: whose a line is says the checkpoint that has it, else the newest one of the other sessions.
+   * @throws CkptError DAMAGED
+   */
+  async linesNow(bytes: Buffer, { path, tip, recorded }: Newest): Promise<WrittenLine[]> {
+    const now = linesIn(bytes)
+    let owners = recorded ? await this.#ownersNow(now, recorded) : now.map(() => undefined)
+    if (owners.includes(undefined)) {
+      const other = await this.#newest(tip.session, Number.POSITIVE_INFINITY)
+      if (other && other.last.seq > tip.seq) {
+        const { session } = other.timeline
+        const theirs = await this.#ownersNow(now, { session, checkpoint: other.last, path })
+        owners = owners.map((turn, line) => (turn === undefined ? theirs[line] : turn))
+      }
+    }
+    const lines = now.map((line, i) => ({ text: pathToText(line), turn: owners[i] ?? null }))
+    // What follows the last line's end is no line.
+    return now.at(-1) === '' ? lines.slice(0, -1) : lines
+  }
+
+  /** Undefined: the checkpoint does not have that line. */
+  async #ownersNow(
+    now: string[],
+    { session, checkpoint, path }: Recorded,
+  ): Promise<readonly (Turn | null | undefined)[]> {
+    const blob = await this.#blobOf(checkpoint, path)
+    if (blob === null) return now.map(() => undefined)
+    const then = await this.#linesOf(blob)
+    const places = carried(then, now, [...then.keys()], -1)
+    const lines = await this.linesAt({ session, checkpoint, path })
+    return places.map((place) => lines[place]?.turn)
+  }
+
+  /** @throws CkptError DAMAGED */
+  async linesAt({ session, checkpoint: { id }, path }: Recorded): Promise<WrittenLine[]> {
     const { store } = this.#context
     const out = await store.git(['blame', '--first-parent', '--line-porcelain', id, '--', pathToText(path)])
     const origins = readOrigins(out.toString('utf8'), path)
@@ -108,7 +157,7 @@ export class LineOrigins {
   /** Of the lines that a session found when it began: those of the session that was there last before it. */
   async #ownersBefore(first: Checkpoint, path: RelativePath): Promise<Owners> {
     const found = await this.#blobOf(first, path)
-    const earlier = await this.#newestBefore(first)
+    const earlier = await this.#newest(first.session, first.seq)
     const left = earlier && (await this.#blobOf(earlier.last, path))
     if (!found || !left) return NOBODY
     const { timeline, last } = earlier
@@ -117,7 +166,7 @@ export class LineOrigins {
     // A session that did not change the file knows nothing of its lines.
     if ((await this.#blobOf(begun, path)) === left) owners = await this.#ownersBefore(begun, path)
     else {
-      const lines = await this.linesAt(timeline.session, last, path)
+      const lines = await this.linesAt({ session: timeline.session, checkpoint: last, path })
       owners = (line) => lines[line]?.turn ?? null
     }
     if (left === found) return owners
@@ -126,7 +175,8 @@ export class LineOrigins {
     return (line) => owners(places[line] ?? -1)
   }
 
-  async #newestBefore({ session, seq }: Checkpoint): Promise<{ timeline: Timeline; last: Checkpoint } | null> {
+  /** The newest visible checkpoint of the other sessions before a place in the worktree's order. */
+  async #newest(session: SessionId, seq: number): Promise<{ timeline: Timeline; last: Checkpoint } | null> {
     let newest: { timeline: Timeline; last: Checkpoint } | null = null
     for (const other of this.#refs.sessions.keys()) {
       if (other === session) continue
@@ -177,9 +227,12 @@ export class LineOrigins {
 
   async #linesOf(blob: Oid | null): Promise<string[]> {
     if (blob === null) return []
-    return (await this.#context.store.objects.get(blob, 'blob')).toString('latin1').split('\n')
+    return linesIn(await this.#context.store.objects.get(blob, 'blob'))
   }
 }
+
+/** One character a byte, without their ends; what follows the last end is one too. */
+const linesIn = (bytes: Buffer): string[] => bytes.toString('latin1').split('\n')
 
 /** What surrounds a checkpoint of a session. */
 interface Around {
@@ -194,13 +247,24 @@ interface Place extends Around {
 /** What was said of each line, carried from one state to the next, where `fresh` is said of the new lines. */
 function carried(from: string[], to: string[], said: readonly number[], fresh: number): number[] {
   const parts = diffArrays(from, to, { maxEditLength: MOST_EDITS })
-  if (!parts) return to.map(() => fresh)
+  if (!parts) return carriedAround(from, to, said, fresh)
   let at = 0
   return parts.flatMap(({ added, removed, count }) => {
     if (added) return Array.from({ length: count }, () => fresh)
     at += count
     return removed ? [] : said.slice(at - count, at)
   })
+}
+
+/** The same for states that differ in much: what begins and ends both is the same. */
+function carriedAround(from: string[], to: string[], said: readonly number[], fresh: number): number[] {
+  const most = Math.min(from.length, to.length)
+  let head = 0
+  while (head < most && from[head] === to[head]) head++
+  let tail = 0
+  while (tail < most - head && from.at(-1 - tail) === to.at(-1 - tail)) tail++
+  const shift = from.length - to.length
+  return to.map((_, i) => (i < head ? said[i]! : i >= to.length - tail ? said[i + shift]! : fresh))
 }
 
 /** The porcelain form of git-blame(1). */
