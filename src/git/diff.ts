@@ -65,11 +65,15 @@ async function lostBetween(store: Store, from: Oid, to: Oid): Promise<CkptError 
   return lostContent(paths.map(({ path }) => path))
 }
 
-/** HEAD (or the empty tree) against the user's worktree, with every filter driver switched off. */
+/** Lines around each change: no file has as many. */
+const EVERY_LINE = '-U999999999'
+
+/** HEAD (or the empty tree) against the user's worktree, with every filter driver switched off. `whole`: the patch leaves no line out. */
 export async function diffWorktree(
   env: Env,
   repository: Repository,
   paths: readonly string[],
+  { whole = false }: { whole?: boolean } = {},
 ): Promise<{ files: FileDiff[]; patch: string }> {
   const head = (await headTree(env, repository)) ?? (repository.hash === 'sha1' ? EMPTY_SHA1 : EMPTY_SHA256)
   const config = await filtersOff(env, repository)
@@ -92,7 +96,11 @@ export async function diffWorktree(
       vars: copied ? { GIT_INDEX_FILE: `${copied}/index` } : {},
       config,
     })
-  const running = [run(['-z', '--raw', '--full-index', '--no-abbrev']), run(['-z', '--numstat']), run(['-p'])] as const
+  const running = [
+    run(['-z', '--raw', '--full-index', '--no-abbrev']),
+    run(['-z', '--numstat']),
+    run(['-p', ...(whole ? [EVERY_LINE] : [])]),
+  ] as const
   try {
     const [raw, numbers, patch] = await Promise.all(running)
     return { files: parseRaw(raw, parseNumstat(numbers)), patch: patch.toString('utf8') }

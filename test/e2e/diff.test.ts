@@ -84,3 +84,55 @@ test('of a rename whose old name is not UTF-8 the exact one is told', () => {
     { path: 'new', oldPath: 'x\ufffd', oldPathBase64: Buffer.from([0x78, 0xff]).toString('base64') },
   ])
 })
+
+test("what is not committed, word by word, is as between two checkpoints; nobody's program is started for it", () => {
+  const scratch = new Scratch().init({
+    'a.txt': 'one two three\n\nfour\n',
+    'crlf.txt': 'one\r\ntwo\r\n',
+    'deleted.txt': '-- gone\n',
+    'link.txt': 'a file\n',
+    'moved.txt': Array.from({ length: 9 }, (_, i) => `line ${i}\n`).join(''),
+    'open.txt': 'no end',
+    'binary.bin': 'a\0b',
+    'run.sh': 'true\n',
+    '.gitattributes': '* diff=evil filter=evil\n',
+  })
+  const evil = `touch ${scratch.base}/ran; cat`
+  for (const key of ['diff.external', 'diff.evil.textconv', 'diff.evil.command', 'filter.evil.clean'])
+    scratch.git('config', key, evil)
+  scratch.git('config', 'diff.suppressBlankEmpty', 'true')
+  scratch.git('config', 'diff.noprefix', 'true')
+  scratch.turn('change', () => {
+    scratch.write({
+      'a.txt': 'one 2 three\n\nfour\n@@ diff --git\n',
+      'crlf.txt': 'one\r\n2\r\n',
+      'open.txt': 'no end at\nall',
+    })
+    scratch.write({ 'binary.bin': 'a\0c', 'new.txt': '++ new\n' })
+    scratch.remove('deleted.txt', 'link.txt')
+    fs.symlinkSync('a.txt', scratch.at('link.txt'))
+    fs.renameSync(scratch.at('moved.txt'), scratch.at('to.txt'))
+    fs.appendFileSync(scratch.at('to.txt'), 'more\n')
+    fs.chmodSync(scratch.at('run.sh'), 0o755)
+  })
+  // As they are in the user's own index: without their filter.
+  scratch.git('-c', 'filter.evil.clean=', 'add', 'new.txt', 'to.txt')
+  fs.rmSync(`${scratch.base}/ran`, { force: true })
+  const words = (...args: string[]) => scratch.run(['diff', '--word', ...args])
+  const { code, stdout, stderr } = words('--uncommitted')
+  expect([code, stderr]).toEqual([0, ''])
+  expect(stdout).toContain('one [-two-]{+2+} three')
+  expect(stdout).toContain('no end{+ at')
+  expect(stdout).toBe(words().stdout)
+  expect(words('--uncommitted', '--', 'open.txt').stdout).toBe('open.txt\nno end{+ at\nall+}\n')
+  expect(scratch.ckpt('diff', '--uncommitted', '--word').patch).toBe(scratch.ckpt('diff', '--uncommitted').patch)
+  expect(fs.existsSync(`${scratch.base}/ran`)).toBe(false)
+  scratch.git('-c', 'filter.evil.clean=', 'commit', '-q', '-a', '-m', 'done')
+  expect(words('--uncommitted').stdout).toBe('')
+})
+
+test('what is not committed, word by word, of lines whose ends git turns round', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\ntwo\n', '.gitattributes': 'a.txt text eol=crlf\n' })
+  scratch.write({ 'a.txt': 'one\r\n2\r\n' })
+  expect(scratch.run(['diff', '--uncommitted', '--word']).stdout).toBe('a.txt\none\n[-two-]{+2+}\n\n')
+})

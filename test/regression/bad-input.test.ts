@@ -61,7 +61,6 @@ test('bad input: wrong commands, flags and values are usage errors, and change n
     [2, 'USAGE', 'restore', '1:before', '--force', '--', ''],
     [2, 'USAGE', 'diff', '--', ''],
     [2, 'USAGE', 'diff', '1', '--uncommitted'],
-    [2, 'USAGE', 'diff', '--uncommitted', '--word'],
     [2, 'USAGE', 'blame', ''],
     [2, 'USAGE', 'forget', ''],
     [2, 'USAGE', 'forget', '.'],

@@ -1,6 +1,6 @@
 import { CkptError } from '../../core/errors.ts'
 import { shown } from '../../core/paths.ts'
-import { changedTexts, diff, diffUncommitted } from '../../ops/history/diff.ts'
+import { changedTexts, diff, diffUncommitted, uncommittedTexts } from '../../ops/history/diff.ts'
 import { openForReading } from '../../ops/recovery/reading.ts'
 import { closeContext } from '../../ops/worktree/context.ts'
 import { diffJson } from '../../results/json.ts'
@@ -12,7 +12,6 @@ import { diffFilesText, patchText } from '../present/changes.ts'
 const command: Command = async ({ env, args, cwd, colors, backends }) => {
   exclusive(args, ['stat', 'name-only', 'word'])
   exclusive(args, ['uncommitted', 'session'])
-  exclusive(args, ['uncommitted', 'word'])
   const [a, b] = [target(args, 'a'), target(args, 'b')]
   if (flag(args, 'uncommitted') && a !== undefined)
     throw new CkptError('USAGE', '--uncommitted compares with HEAD, and takes no id. Nothing was read.', {
@@ -36,7 +35,8 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
     else if (flag(args, 'stat')) output = diffFilesText(files, colors)
     else if (flag(args, 'word')) {
       const { wordsText } = await import('../present/words.ts')
-      const texts = await changedTexts(context, options)
+      const isUncommitted = flag(args, 'uncommitted')
+      const texts = await (isUncommitted ? uncommittedTexts(context, paths) : changedTexts(context, options))
       output = texts
         .map(({ file, before, after }) => `${colors.bold(shown(file.path))}\n${wordsText(before, after, colors)}`)
         .join('\n')

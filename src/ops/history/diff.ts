@@ -2,10 +2,12 @@
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import type { Oid } from '../../core/ids.ts'
+import { patchedTexts, patchSections } from '../../core/patch.ts'
 import { isWithin, type RelativePath } from '../../core/paths.ts'
 import type { Turn } from '../../core/timeline.ts'
 import { diffTrees, diffWorktree, type FileDiff } from '../../git/diff.ts'
 import { readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
+import type { Repository } from '../../git/repository.ts'
 import { transitionsBetween, viewOf } from '../../snapshot/view.ts'
 import { takeSnapshot } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
@@ -20,11 +22,15 @@ export interface DiffResult {
   warnings: string[]
 }
 
-/** The contents of changed text files, for a diff by words. */
-export async function changedTexts(
-  context: Context,
-  options: DiffOptions,
-): Promise<{ file: FileDiff; before: string; after: string }[]> {
+/** A changed text file with both its contents. */
+export interface ChangedText {
+  file: FileDiff
+  before: string
+  after: string
+}
+
+/** For a diff by words. */
+export async function changedTexts(context: Context, options: DiffOptions): Promise<ChangedText[]> {
   const { store } = context
   const refs = await readRefs(context)
   const [from, to] = await diffSides(context, refs, options)
@@ -34,7 +40,7 @@ export async function changedTexts(
     const state = await view.state(path)
     return state.kind === 'present' ? (await store.objects.get(state.oid, 'blob')).toString('utf8') : ''
   }
-  const texts: { file: FileDiff; before: string; after: string }[] = []
+  const texts: ChangedText[] = []
   for (const file of files) {
     if (file.binary || file.path.endsWith('/')) continue
     texts.push({ file, before: await text(a.view, file.oldPath ?? file.path), after: await text(b.view, file.path) })
@@ -44,12 +50,22 @@ export async function changedTexts(
 
 /** What the user has not committed: git's own diff of their repository, with nobody's programs run. */
 export async function diffUncommitted(context: Context, paths: readonly string[]): Promise<DiffResult> {
-  const { env, repository } = context
-  if (!repository)
-    throw new CkptError('USAGE', 'This is a plain directory: there is nothing to commit to.', {
-      hints: ['ckpt diff worktree'],
-    })
-  return { from: 'HEAD', to: 'worktree', ...(await diffWorktree(env, repository, paths)), warnings: context.warnings }
+  const changes = await diffWorktree(context.env, repositoryOf(context), paths)
+  return { from: 'HEAD', to: 'worktree', ...changes, warnings: context.warnings }
+}
+
+/** What is not committed, for a diff by words: as git compares it, which may be other than the bytes on disk (gitattributes(5), `eol`). */
+export async function uncommittedTexts(context: Context, paths: readonly string[]): Promise<ChangedText[]> {
+  const { files, patch } = await diffWorktree(context.env, repositoryOf(context), paths, { whole: true })
+  const sections = patchSections(patch, files)
+  return files.flatMap((file, i) => (file.binary ? [] : { file, ...patchedTexts(sections[i]!) }))
+}
+
+function repositoryOf({ repository }: Context): Repository {
+  if (repository) return repository
+  throw new CkptError('USAGE', 'This is a plain directory: there is nothing to commit to.', {
+    hints: ['ckpt diff worktree'],
+  })
 }
 
 export interface DiffOptions {
@@ -177,12 +193,12 @@ async function withoutUnknown(diff: { files: FileDiff[]; patch: string }, a: Vie
   }
   const kept = await Promise.all(diff.files.map(isKnown))
   if (!kept.includes(false)) return diff
-  // One section for each file, in the same order; two where a file became a symlink, or the other way round.
-  const owners = diff.files.flatMap(({ status }, i) => (status === 'type' ? [i, i] : [i]))
-  const sections = diff.patch.split(/(?<=\n)(?=diff --git )/)
-  if (sections.length !== owners.length) throw new CkptError('INTERNAL', 'git gave a patch that cannot be read.')
+  const sections = patchSections(diff.patch, diff.files)
   return {
     files: diff.files.filter((_, i) => kept[i]),
-    patch: sections.filter((_, i) => kept[owners[i]!]).join(''),
+    patch: sections
+      .filter((_, i) => kept[i])
+      .flat()
+      .join(''),
   }
 }
