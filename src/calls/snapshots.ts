@@ -47,13 +47,13 @@ const sides = ({ from, to, session, paths }: Requests.DiffRequest) => ({
 
 export const compare = (scope: Scope, request: Requests.DiffRequest): Promise<DiffInfo> =>
   reading(scope, async (context) => {
-    return diffJson(await scope.backends.diff(context, sides(request)))
+    return diffJson(await scope.backends.diff(context, sides(request)), context.store)
   })
 
 export const compareFully = (scope: Scope, request: Requests.DiffRequest): Promise<FullDiffInfo> =>
   reading(scope, async (context) => {
     await scope.backends.require(context, request.session, ['supportsDiff'])
-    const { from, to, files, warnings } = diffJson(await diff(context, sides(request)))
+    const { from, to, files, warnings } = diffJson(await diff(context, sides(request)), context.store)
     const texts = new Map((await changedTexts(context, sides(request))).map((one) => [one.file.path as string, one]))
     const contents = (path: string) => texts.get(pathFromText(path)) ?? { before: '', after: '' }
     return {

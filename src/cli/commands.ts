@@ -98,6 +98,7 @@ export const commands: CommandEntry[] = [
     examples: [
       ['ckpt diff', 'what the last turn did'],
       ['ckpt diff 3 worktree -- src', 'from the end of turn 3 to now, below src'],
+      ['ckpt diff --session latest', 'all that a session did, with its checkpoints'],
     ],
     load: async () => (await import('./commands/diff.ts')).default,
   },

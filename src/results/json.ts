@@ -162,8 +162,14 @@ export function fileDiffJson({ path, oldPath, status, insertions, deletions, bin
   }
 }
 
-export function diffJson({ from, to, files, patch, warnings }: DiffResult): DiffInfo {
-  return { from, to, files: files.map(fileDiffJson), patch, warnings }
+export function diffJson(
+  { from, to, files, patch, checkpoints, warnings }: DiffResult,
+  { durable }: { durable: boolean },
+): DiffInfo {
+  const told = checkpoints?.map(({ checkpoint, beside }) =>
+    checkpointJson(checkpoint, { beside, since: null, durable }),
+  )
+  return { from, to, files: files.map(fileDiffJson), patch, ...(told ? { checkpoints: told } : {}), warnings }
 }
 
 export function showJson(

@@ -216,6 +216,8 @@ export interface DiffInfo {
   files: FileDiffInfo[]
   /** Unified, as git writes it, to be read: bytes that are not UTF-8 are U+FFFD there, and binary files are only named. */
   patch: string
+  /** Of a whole session: those of its visible turns, oldest first. */
+  checkpoints?: CheckpointInfo[] | undefined
   warnings: string[]
 }
 

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
-import { Scratch } from '../support/scratch.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
 
 /** A worktree where a file of more than a kilobyte is not taken. */
 function small(files: Record<string, string>): Scratch {
@@ -135,4 +135,45 @@ test('what is not committed, word by word, of lines whose ends git turns round',
   const scratch = new Scratch().init({ 'a.txt': 'one\ntwo\n', '.gitattributes': 'a.txt text eol=crlf\n' })
   scratch.write({ 'a.txt': 'one\r\n2\r\n' })
   expect(scratch.run(['diff', '--uncommitted', '--word']).stdout).toBe('a.txt\none\n[-two-]{+2+}\n\n')
+})
+
+test('a whole session is told with its checkpoints, above a patch that git still applies', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => {
+    scratch.write({ 'a.txt': 'two\n' })
+    scratch.ckpt('mark', 'step', '--session', 's', '--tool', 'edit')
+  })
+  scratch.turn('two', () => scratch.write({ 'b.txt': 'b\n' }))
+  scratch.turn('undone', () => scratch.write({ 'b.txt': 'c\n' }))
+  scratch.ckpt('undo')
+  scratch.turn('elsewhere', () => scratch.write({ 'c.txt': 'c\n' }), 'other')
+  const { checkpoints, from, to, files } = scratch.ckpt('diff', '--session', 's')
+  expect(files.map(({ path }: Json) => path)).toEqual(['a.txt', 'b.txt'])
+  expect(checkpoints.map(({ kind, turn, step }: Json) => [kind, turn, step])).toEqual([
+    ['before', 1, null],
+    ['step', 1, '1.1'],
+    ['after', 1, null],
+    ['before', 2, null],
+    ['after', 2, null],
+  ])
+  expect([checkpoints[0].id, checkpoints[4].id]).toEqual([from, to])
+  expect(checkpoints[1]).toEqual(scratch.ckpt('show', checkpoints[1].id).checkpoint)
+  const { stdout } = scratch.run(['diff', '--session', 's'])
+  expect(stdout.split('\n').slice(0, 8)).toEqual([
+    '5 checkpoints:',
+    ...['before turn 1', 'step 1.1', 'after turn 1', 'before turn 2', 'after turn 2'].map((what, i) =>
+      expect.stringMatching(new RegExp(`^  ${checkpoints[i].id.slice(0, 10)}  ${what} +[-0-9: ]+$`)),
+    ),
+    '',
+    'diff --git a/a.txt b/a.txt',
+  ])
+  scratch.remove('b.txt', 'c.txt')
+  scratch.write({ 'a.txt': 'one\n' })
+  execFileSync('git', ['apply'], { cwd: scratch.root, input: stdout })
+  expect([scratch.read('a.txt'), scratch.read('b.txt')]).toEqual(['two\n', 'b\n'])
+  // What scripts read by lines is as it was, and what is no whole session names none.
+  expect(scratch.run(['diff', '--session', 's', '--name-only']).stdout).toBe('a.txt\nb.txt\n')
+  expect(scratch.run(['diff', '--session', 's', '--stat']).stdout).toMatch(/^ {2}modified +a\.txt/)
+  for (const args of [['1', '--session', 's'], ['1:before', '2:after', '--session', 's'], []])
+    expect(scratch.ckpt('diff', ...args)).not.toHaveProperty('checkpoints')
 })

@@ -7,7 +7,7 @@ import { diffJson } from '../../results/json.ts'
 import { ITS_HELP } from '../again.ts'
 import { exclusive, flag, target, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { diffFilesText, patchText } from '../present/changes.ts'
+import { checkpointsText, diffFilesText, patchText } from '../present/changes.ts'
 
 const command: Command = async ({ env, args, cwd, colors, backends }) => {
   exclusive(args, ['stat', 'name-only', 'word'])
@@ -29,7 +29,7 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
       paths,
     }
     const result = flag(args, 'uncommitted') ? await diffUncommitted(context, paths) : await diff(context, options)
-    const { files, warnings } = result
+    const { files, checkpoints, warnings } = result
     let output: string
     if (flag(args, 'name-only')) output = files.map((file) => shown(file.path)).join('\n')
     else if (flag(args, 'stat')) output = diffFilesText(files, colors)
@@ -41,7 +41,9 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
         .map(({ file, before, after }) => `${colors.bold(shown(file.path))}\n${wordsText(before, after, colors)}`)
         .join('\n')
     } else output = patchText(result, colors)
-    return { json: diffJson(result), text: output, warnings, paged: true }
+    if (checkpoints && !flag(args, 'name-only') && !flag(args, 'stat'))
+      output = `${checkpointsText(checkpoints, { c: colors, now: env.now() })}\n\n${output}`
+    return { json: diffJson(result, context.store), text: output, warnings, paged: true }
   } finally {
     closeContext(context)
   }

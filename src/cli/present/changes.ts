@@ -6,7 +6,7 @@ import type { ChangeResult } from '../../ops/change/change.ts'
 import type { DiffResult } from '../../ops/history/diff.ts'
 import { ofPlace, type Said, sameAs } from '../again.ts'
 import type { Colors } from '../command.ts'
-import { plural, short, table } from './text.ts'
+import { plural, short, table, when } from './text.ts'
 
 export function filesText(files: readonly ToldAction[], c: Colors, limit = 20): string[] {
   const paint = (action: ToldAction['action']) =>
@@ -79,6 +79,19 @@ function fileDiffRow(file: FileDiff, c: Colors): string[] {
 
 export function diffFilesText(files: readonly FileDiff[], c: Colors): string {
   return files.length === 0 ? 'No differences.' : table(files.map((file) => fileDiffRow(file, c)))
+}
+
+/** Above a patch: git-apply(1) passes over it. Each by the name that takes one to it. */
+export function checkpointsText(
+  checkpoints: NonNullable<DiffResult['checkpoints']>,
+  { c, now }: { c: Colors; now: number },
+): string {
+  const rows = checkpoints.map(({ checkpoint: { id, kind, turn, step, time } }) => [
+    `  ${c.bold(short(id))}`,
+    kind === 'step' ? `step ${turn}.${step}` : `${kind} turn ${turn}`,
+    c.dim(when(time, now)),
+  ])
+  return [`${plural(checkpoints.length, 'checkpoint')}:`, table(rows)].join('\n')
 }
 
 export function patchText(result: DiffResult, c: Colors): string {

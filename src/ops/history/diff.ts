@@ -1,4 +1,5 @@
 /** Differences: between checkpoints, with the worktree, and what is not committed. */
+import type { Beside } from '../../core/beside.ts'
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import type { Oid } from '../../core/ids.ts'
@@ -9,7 +10,7 @@ import { diffTrees, diffWorktree, type FileDiff } from '../../git/diff.ts'
 import { readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
 import type { Repository } from '../../git/repository.ts'
 import { transitionsBetween, viewOf } from '../../snapshot/view.ts'
-import { takeSnapshot } from '../record/record.ts'
+import { besideOf, takeSnapshot } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { type Resolved, resolveId } from './resolve.ts'
@@ -19,6 +20,8 @@ export interface DiffResult {
   to: Oid | string
   files: FileDiff[]
   patch: string
+  /** Of a whole session: its checkpoints from `from` to `to`, oldest first, and what each covers. */
+  checkpoints?: { checkpoint: Checkpoint; beside: Beside }[]
   warnings: string[]
 }
 
@@ -83,7 +86,17 @@ export async function diff(context: Context, options: DiffOptions): Promise<Diff
   const [from, to] = await diffSides(context, refs, options)
   const [a, b] = [await sideView(context, refs, from), await sideView(context, refs, to)]
   const { files, patch } = await diffSnapshots(context, a.view, b.view, options.paths ?? [])
-  return { from: a.name, to: b.name, files, patch, warnings: context.warnings }
+  const isSession = options.session !== undefined && options.a === undefined
+  const checkpoints = isSession ? { checkpoints: await sessionCheckpoints(context, refs, options.session!) } : {}
+  return { from: a.name, to: b.name, files, patch, ...checkpoints, warnings: context.warnings }
+}
+
+async function sessionCheckpoints(context: Context, refs: WorktreeRefs, session: string) {
+  const timeline = await loadTimeline(context, refs, chooseSession(refs, session)!)
+  const visible = timeline.turns.filter((turn) => !turn.hidden).flatMap(({ checkpoints }) => checkpoints)
+  const besides = new Map<Oid, Beside>() // mostly the same one
+  for (const one of visible) if (!besides.has(one.beside)) besides.set(one.beside, await besideOf(context, one))
+  return visible.map((checkpoint) => ({ checkpoint, beside: besides.get(checkpoint.beside)! }))
 }
 
 async function diffSides(context: Context, refs: WorktreeRefs, { a, b, session }: DiffOptions): Promise<[Side, Side]> {
