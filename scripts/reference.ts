@@ -170,7 +170,8 @@ export const KEYS: Record<string, string> = {
   'hooks.postRewrite':
     'Whether `ckpt hooks install` adds a post-rewrite hook that carries this over an amend or a rebase.',
   'prune.grace': 'How long abandoned turns stay; then `ckpt prune` removes them.',
-  'store.location': "`git` puts the store in the repository's own git directory; a directory puts it there instead.",
+  'store.location':
+    "`git` puts the store in the repository's own git directory; a directory puts it there instead, and given in the user's own file it is found there after `.git` was deleted.",
 }
 
 /** Every key of the schema, dotted. */

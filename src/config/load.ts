@@ -32,9 +32,26 @@ export interface LoadInput {
   forgiving: boolean
 }
 
+const usersDirectory = (env: Env): string => `${env.vars.XDG_CONFIG_HOME || `${env.home}/.config`}/ckpt`
+
+/**
+ * `store.location` of plain directories: only the user's own file can give it there. `git` where that file says nothing, or
+ * is invalid, which {@link loadConfig} says once the worktree is known.
+ */
+export async function usersLocation(env: Env): Promise<string> {
+  const home = usersDirectory(env)
+  try {
+    const part = await parseFirst(readDirectory(env, home), inDirectory(home))
+    return part?.store?.location ?? DEFAULTS.store.location
+  } catch (error) {
+    if (error instanceof CkptError) return DEFAULTS.store.location
+    throw error
+  }
+}
+
 /** @throws CkptError CONFIG */
 export async function loadConfig(env: Env, { root, repository, forgiving }: LoadInput): Promise<LoadedConfig> {
-  const home = `${env.vars.XDG_CONFIG_HOME || `${env.home}/.config`}/ckpt`
+  const home = usersDirectory(env)
   const [user, committed, onDisk] = [
     readDirectory(env, home),
     repository ? await readCommitted(env, repository, CONFIG_NAMES) : new Map<string, string>(),
@@ -42,10 +59,6 @@ export async function loadConfig(env: Env, { root, repository, forgiving }: Load
   ]
   if (user.size + committed.size + onDisk.size === 0) return { config: DEFAULTS, warnings: [] }
   const warnings: string[] = []
-  const inDirectory = (directory: string) => (name: string) => {
-    const path = `${directory}/${name}`
-    return { name: path, mend: `edit ${path}` }
-  }
   const userPart = await parseFirst(user, inDirectory(home))
   const committedPart = await parseFirst(committed, (name) => ({
     name: `HEAD:${name}`,
@@ -78,6 +91,10 @@ export async function loadConfig(env: Env, { root, repository, forgiving }: Load
   }
   return { config: trusted, warnings }
 }
+
+const inDirectory =
+  (directory: string) =>
+  (name: string): ConfigFile => ({ name: `${directory}/${name}`, mend: `edit ${directory}/${name}` })
 
 function readDirectory(env: Env, directory: string): Map<string, string> {
   const found = new Map<string, string>()

@@ -1,6 +1,7 @@
 /** A store as git wants to see it: made, looked for, and mended where a part without which git takes it for none is missing. */
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
+import type { HashName } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, errno, lstatIfThere } from '../env.ts'
 import { removeTree } from './parcel.ts'
@@ -60,6 +61,12 @@ export function storeExists({ files }: Env, { directory }: StorePlace): boolean 
       { cause, hints: [`ls -ld ${where}   (whose it is)`, `sudo chown -R "$(id -un)" ${where}   (makes it yours)`] },
     )
   }
+}
+
+/** The object format of a store that is there, as its own configuration says (git-config(1), `extensions.objectFormat`). */
+export function hashOfStore(env: Env, { directory }: StorePlace): HashName {
+  const config = readIfThere(env, `${directory}/store.git/config`)?.toString('latin1') ?? ''
+  return /^\s*objectformat = sha256$/im.test(config) ? 'sha256' : 'sha1'
 }
 
 /** Whether refs were moved in a store that is not there any more. */

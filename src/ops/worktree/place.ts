@@ -7,7 +7,7 @@ import { CkptError } from '../../core/errors.ts'
 import { quotedPath } from '../../core/hint-words.ts'
 import { pathFromText } from '../../core/paths.ts'
 import { type Env, errno } from '../../env.ts'
-import { storeExists } from '../../git/frame.ts'
+import { hashOfStore, storeExists } from '../../git/frame.ts'
 import { findRepository, type Repository } from '../../git/repository.ts'
 import { readIfThere, type StorePlace, writeFileWhole } from '../../git/store.ts'
 import { foldsCase } from '../../snapshot/spelling.ts'
@@ -36,10 +36,18 @@ export async function findWorktree(env: Env, cwd: string, outcome = 'Nothing was
     })
   const repository = await findRepository(env, real, outcome)
   if (repository) return { root: repository.root, repository }
-  for (let at = real; at !== '/'; at = at.slice(0, at.lastIndexOf('/')) || '/') {
-    if (storeExists(env, plainPlace(env, at))) return { root: at, repository: null }
+  const nearest = (isRoot: (at: string) => boolean): string | null => {
+    let at = real
+    while (at !== '/' && !isRoot(at)) at = at.slice(0, at.lastIndexOf('/')) || '/'
+    return at === '/' ? null : at
   }
-  return { root: real, repository: null }
+  let root = nearest((at) => storeExists(env, plainPlace(env, at)))
+  if (root === null) {
+    const { usersLocation } = await import('../../config/load.ts')
+    const location = await usersLocation(env)
+    if (location !== 'git') root = nearest((at) => storeExists(env, placeApart(env, at, location)))
+  }
+  return { root: root ?? real, repository: null }
 }
 
 function nearestAbove({ files }: Env, path: string): string {
@@ -65,6 +73,13 @@ function plainPlace(env: Env, root: string): StorePlace {
   return { directory: named(stateDirectory(env), root), worktreeId: '@main', hash: 'sha1' }
 }
 
+/** Of a plain directory, in `store.location`; that of the repository which it was until its `.git` was deleted. */
+function placeApart(env: Env, root: string, location: string): StorePlace {
+  const plain: StorePlace = { ...plainPlace(env, root), directory: named(location, root) }
+  const once: StorePlace = { ...plain, directory: named(location, `${root}/.git`) }
+  return storeExists(env, plain) || !storeExists(env, once) ? plain : { ...once, hash: hashOfStore(env, once) }
+}
+
 /** @throws CkptError BAD_ROOT when checkpoints of this root would be dangerous or endless */
 export function placeStore(
   env: Env,
@@ -86,16 +101,14 @@ export function placeStore(
   const { location } = config.store
   let place: StorePlace
   if (!repository) {
-    place = location === 'git' ? plainPlace(env, root) : { ...plainPlace(env, root), directory: named(location, root) }
+    place = location === 'git' ? plainPlace(env, root) : placeApart(env, root, location)
   } else {
     const worktreeId = worktreeIdOf(env, repository)
     const inGit: StorePlace = { directory: `${repository.commonDir}/ckpt`, worktreeId, hash: repository.hash }
-    if (location !== 'git') place = { ...inGit, directory: named(location, repository.commonDir) }
-    else {
-      // A plain directory keeps its store when it becomes a repository.
-      const plain = plainPlace(env, root)
-      place = !storeExists(env, inGit) && worktreeId === '@main' && storeExists(env, plain) ? plain : inGit
-    }
+    const own = location === 'git' ? inGit : { ...inGit, directory: named(location, repository.commonDir) }
+    // A plain directory keeps its store when it becomes a repository.
+    const plain = { ...plainPlace(env, root), ...(location === 'git' ? {} : { directory: named(location, root) }) }
+    place = !storeExists(env, own) && worktreeId === '@main' && storeExists(env, plain) ? plain : own
   }
   if (place.directory.startsWith(`${root}/`) && !insideGit(repository, place.directory)) {
     throw refuse(`it contains the store (${place.directory})`)

@@ -1,0 +1,68 @@
+// A store outside of the git directory: the same one before and after `.git` is there, from every directory of the worktree.
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { Scratch } from '../support/scratch.ts'
+
+/** The user's own file puts stores into a directory. */
+function apart(): { scratch: Scratch; stores: () => string[] } {
+  const scratch = new Scratch()
+  const location = path.join(scratch.base, 'stores')
+  scratch.write({ '../home/.config/ckpt/.checkpointrc': JSON.stringify({ store: { location } }) })
+  return { scratch, stores: () => fs.readdirSync(location) }
+}
+
+const numbers = (scratch: Scratch, cwd = scratch.root) =>
+  JSON.parse(scratch.run(['list', '--json'], { cwd }).stdout).turns.map(({ n }: { n: number }) => n)
+
+for (const format of ['sha1', 'sha256'])
+  test(`what was recorded (${format}) is there after .git was deleted, and after git init`, () => {
+    const { scratch, stores } = apart()
+    scratch.git('init', '-q', '-b', 'main', `--object-format=${format}`)
+    scratch.write({ 'a.txt': 'one\n', 'sub/b.txt': 'b\n' })
+    scratch.git('add', '-A')
+    scratch.git('commit', '-q', '-m', 'first')
+    scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+    scratch.turn('two', () => scratch.write({ 'sub/b.txt': 'c\n' }))
+    const made = stores()
+    scratch.remove('.git')
+    expect(numbers(scratch)).toEqual([2, 1])
+    expect(numbers(scratch, scratch.at('sub'))).toEqual([2, 1])
+    expect(scratch.ckpt('init')).toMatchObject({ created: false })
+    scratch.ckpt('undo')
+    expect(scratch.read('sub/b.txt')).toBe('b\n')
+    scratch.ckpt('restore', '1:before', '--force')
+    expect(scratch.read('a.txt')).toBe('one\n')
+    scratch.turn('three', () => scratch.write({ 'a.txt': 'three\n' }))
+    expect(scratch.ckpt('verify').problems).toEqual([])
+    if (format === 'sha1') {
+      scratch.git('init', '-q', '-b', 'main')
+      expect(numbers(scratch)).toEqual([3, 1])
+    }
+    expect(stores()).toEqual(made)
+  })
+
+test('a plain directory is found from below, and keeps its store when it becomes a repository', () => {
+  const { scratch, stores } = apart()
+  scratch.write({ 'sub/b.txt': 'b\n' })
+  const sub = scratch.at('sub')
+  // Nothing is made, and nothing found, where nobody asked for it.
+  expect(scratch.run(['list'], { cwd: sub }).code).toBe(9)
+  scratch.ckpt('init')
+  const made = stores()
+  scratch.turn('one', () => scratch.write({ 'sub/b.txt': 'c\n' }))
+  expect(numbers(scratch, sub)).toEqual([1])
+  expect(JSON.parse(scratch.run(['init', '--json'], { cwd: sub }).stdout).created).toBe(false)
+  scratch.git('init', '-q', '-b', 'main')
+  expect(numbers(scratch, sub)).toEqual([1])
+  scratch.ckpt('undo')
+  expect(scratch.read('sub/b.txt')).toBe('b\n')
+  expect(stores()).toEqual(made)
+})
+
+test('a file of the user that is invalid is said, wherever the command was started', () => {
+  const { scratch } = apart()
+  scratch.write({ '../home/.config/ckpt/.checkpointrc': '{"store":{"location":"here"}}', 'sub/b.txt': 'b\n' })
+  for (const cwd of [scratch.root, scratch.at('sub')])
+    expect(JSON.parse(scratch.run(['list', '--json'], { cwd }).stdout).error.code).toBe('CONFIG')
+})
