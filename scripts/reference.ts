@@ -251,7 +251,7 @@ export function configPage(): string {
       ['key', 'default', 'value', ''],
       schemaKeys().map((key) => [`\`${key}\``, `\`${defaultText(key)}\``, allowedValue(key), KEYS[key] ?? '']),
     ),
-    'An unknown key or a wrong value is refused with exit code 2. `mark`, `run`, `undo`, `redo` and `apply` pass over a wrong project file that is not committed, with a warning: an agent cannot stop checkpoints by breaking it.',
+    'An unknown key or a wrong value is refused with exit code 2. `mark`, `hook`, `run`, `undo`, `redo` and `apply` pass over a wrong project file that is not committed, with a warning: an agent cannot stop checkpoints by breaking it.',
     'Where `include` and `exclude` both name a file, `exclude` wins.',
     "What narrows protection (switching it off, `exclude`, lower limits, another `store.location`, every `prune` key) counts from the user's file, or from the project's file as committed at HEAD. The same in a file that was only edited is passed over, with a warning; in a plain directory, which has no HEAD, only the user's file can narrow.",
     '## Environment',

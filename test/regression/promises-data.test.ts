@@ -1,6 +1,7 @@
 /** Promises 14 and 15: the daemon is needed for nothing; a cloned repository, a prompt and a payload are data. */
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
+import { startDaemon } from '../support/daemon.ts'
 import { Scratch } from '../support/scratch.ts'
 import { inStore } from '../support/store-surgery.ts'
 
@@ -208,6 +209,28 @@ test('promise 15: an invalid file that is not committed stops no marker; elsewhe
     document: { error: { code: 'CONFIG' } },
   })
 })
+
+for (const daemon of [false, true])
+  test(`promise 15: only markers, undo and redo pass over an invalid file that is not committed${daemon ? ', with the daemon' : ''}`, () => {
+    const scratch = new Scratch().init()
+    if (daemon) startDaemon(scratch)
+    scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+    scratch.write({ '.checkpointrc': '{"snapshot":{"maxFileSiz":"1MiB"}}' })
+    const before = { ...scratch.manifest(), refs: inStore(scratch, 'for-each-ref') }
+    for (const line of ['snapshot', 'restore 1:before', 'accept', 'switch 1', 'list'])
+      expect([line, scratch.tryCkpt(...line.split(' '))]).toMatchObject([
+        line,
+        { code: 2, document: { error: { code: 'CONFIG', hints: [`edit ${scratch.at('.checkpointrc')}`] } } },
+      ])
+    expect({ ...scratch.manifest(), refs: inStore(scratch, 'for-each-ref') }).toEqual(before)
+    for (const line of ['undo', 'redo', 'mark prompt --session s', 'mark stop --session s', 'run -- true'])
+      expect([line, scratch.ckpt(...line.split(' ')).warnings?.join() ?? 'passed over']).toEqual([
+        line,
+        expect.stringContaining('passed over'),
+      ])
+    scratch.write({ '.checkpointrc': '{"snapshot":{"maxFileSize":"1KiB"}}' }) // valid; it is told, and counts for nobody
+    expect(scratch.ckpt('snapshot').warnings.join()).toContain('narrows protection')
+  })
 
 test('promise 15: configuration that is code is not loaded', () => {
   const scratch = new Scratch().init()

@@ -4,7 +4,7 @@ import { text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 
 const command: Command = async ({ env, args, cwd, backends }) => {
-  const context = await openContext(env, cwd, { create: true, forgiving: true })
+  const context = await openContext(env, cwd, { create: true })
   try {
     const wanted = text(args, 'session')
     const { session, abandoned, warnings } = await backends.accept(context, wanted)

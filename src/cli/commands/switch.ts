@@ -7,7 +7,7 @@ import { changeText } from '../present/changes.ts'
 
 const command: Command = async ({ env, args, cwd, colors, arrived, backends }) => {
   const [id, session] = [target(args, 'id')!, text(args, 'session')]
-  const context = await openContext(env, cwd, { create: true, forgiving: true })
+  const context = await openContext(env, cwd, { create: true })
   try {
     const options = {
       id,

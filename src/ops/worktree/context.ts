@@ -65,7 +65,7 @@ export interface OpenOptions {
 /** @throws CkptError BAD_ROOT, NOT_INITIALIZED, CONFIG */
 export async function openContext(env: Env, cwd: string, options: OpenOptions = {}): Promise<Context> {
   const held = env.held as HeldWorktree | undefined
-  if (held && liesWithin(env, cwd, held.root)) return held.context(env)
+  if (held && liesWithin(env, cwd, held.root)) return fromDaemon(await held.context(env), options)
   const outcome = options.reading ? 'Nothing was read.' : 'Nothing was recorded.'
   const found = await findWorktree(env, cwd, outcome)
   // Without a word of configuration the root itself is checked first: a bad root wins over a bad file.
@@ -122,6 +122,16 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
     exists,
     warnings,
   }
+}
+
+/** A daemon passes over what a marker passes over, and says so: for others it is asked again. @throws CkptError CONFIG */
+async function fromDaemon(context: Context, { forgiving = false }: OpenOptions): Promise<Context> {
+  if (!forgiving && context.warnings.length > 0) {
+    const { loadConfig } = await import('../../config/load.ts')
+    const { env, worktree, repository } = context
+    await loadConfig(env, { root: worktree.root, repository, forgiving })
+  }
+  return context
 }
 
 /** Null: it is not for where the configuration wants the store. */
