@@ -18,6 +18,7 @@ const lineSchema = z.looseObject({
   timestamp: z.optional(z.string()),
   isSidechain: z.optional(z.boolean()),
   isMeta: z.optional(z.boolean()),
+  isCompactSummary: z.optional(z.boolean()),
   message: z.optional(z.looseObject({ content: z.optional(z.unknown()), stop_reason: z.optional(z.unknown()) })),
 })
 type Line = z.output<typeof lineSchema>
@@ -50,8 +51,8 @@ const textOf = (line: Line): string =>
 
 /** A person's words, and not a tool's result, nor the client's own. */
 function isPrompt(line: Line): boolean {
-  if (line.type !== 'user' || line.isMeta === true || line.promptId === undefined || line.sessionId === undefined)
-    return false
+  if (line.type !== 'user' || line.promptId === undefined || line.sessionId === undefined) return false
+  if (line.isMeta === true || line.isCompactSummary === true) return false
   const text = textOf(line)
   const isResult = blocksOf(line).some(({ type }) => type === 'tool_result')
   return !isResult && text !== '' && !ITS_OWN.test(text) && !INTERRUPTED.test(text)

@@ -160,6 +160,7 @@ const promptLine = z.looseObject({
   promptId: z.string(),
   isSidechain: z.optional(z.literal(false)),
   isMeta: z.optional(z.literal(false)),
+  isCompactSummary: z.optional(z.literal(false)),
   message: z.looseObject({ content: z.any() }),
 })
 

@@ -24,7 +24,7 @@ const [ONE, TWO, THREE] = [
 const [FIRST, SECOND] = ['145e6229-97a2-4bd0-ac30-adb33d638c62', '4bb67091-0c3c-4ef6-b6d1-4984c3ef5bbf']
 
 /** A record as a file of this place. */
-function transcript(scratch: Scratch, name: 'two-turns' | 'fork'): string {
+function transcript(scratch: Scratch, name: 'two-turns' | 'fork' | 'compact'): string {
   const text = fs.readFileSync(path.join(DATA, `claude-${name}.jsonl`), 'utf8').replaceAll('$WORK', scratch.root)
   const file = path.join(scratch.home, `${name}.jsonl`)
   fs.writeFileSync(file, text)
@@ -189,6 +189,19 @@ test('damaged lines are passed over, an interrupt is one, and no prompt at all i
   expect(scratch.tryCkpt('import-transcript', 'claude', file).code).toBe(2)
   expect(scratch.tryCkpt('import-transcript', 'gemini', file).code).toBe(2)
   expect(scratch.ckpt('list').turns).toEqual([])
+})
+
+test('the summary that a compaction leaves is no prompt', async () => {
+  const scratch = new Scratch().init()
+  const file = transcript(scratch, 'compact')
+  expect(outcomes(scratch, file)).toEqual([
+    [1, 'recorded'],
+    [2, 'recorded'],
+  ])
+  const lines = fs.readFileSync(file, 'utf8').trimEnd().split('\n')
+  const { promptId, uuid } = JSON.parse(lines.find((line) => line.includes('"isCompactSummary":true'))!)
+  const { messageIdIn } = (await findAgent('claude'))!
+  expect(messageIdIn!(lines, promptId)).not.toBe(uuid)
 })
 
 test('what is no file is refused, and not waited for', () => {
