@@ -23,8 +23,9 @@ const lineSchema = z.looseObject({
 })
 type Line = z.output<typeof lineSchema>
 
-/** Text that Claude Code puts into a conversation by itself: commands of its own, and what they printed. */
+/** Text that Claude Code puts into a conversation by itself: that a command was run, and what its own commands printed. */
 const ITS_OWN = /^\s*(<(command|local-command|bash)-|Caveat: )/
+const COMMAND = /^\s*<command-(message|name)>/
 const INTERRUPTED = /^\[Request interrupted by user/
 
 function parseLine(text: string): Line | null {
@@ -49,13 +50,21 @@ const textOf = (line: Line): string =>
     .flatMap(({ type, text }) => (type === 'text' && typeof text === 'string' ? [text] : []))
     .join('\n')
 
+const isUsers = (line: Line): boolean =>
+  line.type === 'user' && line.promptId !== undefined && line.sessionId !== undefined
+
 /** A person's words, and not a tool's result, nor the client's own. */
 function isPrompt(line: Line): boolean {
-  if (line.type !== 'user' || line.promptId === undefined || line.sessionId === undefined) return false
-  if (line.isMeta === true || line.isCompactSummary === true) return false
+  if (!isUsers(line) || line.isMeta === true || line.isCompactSummary === true) return false
   const text = textOf(line)
   const isResult = blocksOf(line).some(({ type }) => type === 'tool_result')
-  return !isResult && text !== '' && !ITS_OWN.test(text) && !INTERRUPTED.test(text)
+  return !isResult && text !== '' && !ITS_OWN.test(text)
+}
+
+/** What a person typed for the line that a command left. */
+function commandText(text: string): string {
+  const within = (tag: string) => new RegExp(`<${tag}>([\\s\\S]*?)</${tag}>`).exec(text)?.[1]?.trim() ?? ''
+  return `/${within('command-name').replace(/^\//, '')} ${within('command-args')}`.trim()
 }
 
 /** Reads a transcript as it grows. */
@@ -66,6 +75,8 @@ export class ClaudeTranscript implements TranscriptReader {
   readonly #up = new Map<string, string | null>()
   readonly #byLine = new Map<string, SaidPrompt>()
   readonly #turns = new Set<string>()
+  /** A command, and whether it is one for the model is not known yet. */
+  #command: { line: Line; parent: SaidPrompt | null } | null = null
   #rest = ''
 
   add(text: string): void {
@@ -82,15 +93,36 @@ export class ClaudeTranscript implements TranscriptReader {
     const top = this.#top(parentUuid)
     this.#up.set(uuid, top === uuid ? null : top)
     const parent = top === null ? null : (this.#byLine.get(top) ?? null)
-    if (isPrompt(line) && !this.#turns.has(promptId!)) {
-      const prompt = promptOf(line, parent)
-      this.prompts.push(prompt)
-      this.#byLine.set(uuid, prompt)
-      this.#turns.add(promptId!)
-    } else if (parent && line.type === 'assistant') {
+    if (line.type === 'user' && INTERRUPTED.test(textOf(line))) {
+      if (parent) parent.end = 'interrupted'
+    } else if (isUsers(line) && !this.#turns.has(promptId!)) this.#ask(line, parent)
+    else if (parent && line.type === 'assistant') {
       const { stop_reason } = line.message ?? {}
       parent.end = stop_reason === 'end_turn' || stop_reason === 'stop_sequence' ? 'completed' : null
-    } else if (parent && line.type === 'user' && INTERRUPTED.test(textOf(line))) parent.end = 'interrupted'
+    }
+  }
+
+  /**
+   * A command of the person's own (`.claude/commands`, a skill) is followed by what it tells the model, a command of Claude
+   * Code's by what that printed: only the first is a prompt.
+   */
+  #ask(line: Line, parent: SaidPrompt | null): void {
+    const command = this.#command?.line.promptId === line.promptId ? this.#command : null
+    const text = textOf(line)
+    if (isPrompt(line)) this.#begin(promptOf(line, { parent, text }), line)
+    else if (command && line.isMeta === true && !ITS_OWN.test(text))
+      this.#begin(promptOf(command.line, { parent: command.parent, text: commandText(textOf(command.line)) }), line)
+    else if (line.isMeta !== true && COMMAND.test(text)) this.#command = { line, parent }
+    else this.#command = null
+  }
+
+  /** `last`: what follows it in the conversation is its. */
+  #begin(prompt: SaidPrompt, last: Line): void {
+    this.prompts.push(prompt)
+    this.#byLine.set(prompt.messageId, prompt)
+    this.#byLine.set(last.uuid, prompt)
+    this.#turns.add(last.promptId!)
+    this.#command = null
   }
 
   /**
@@ -111,7 +143,7 @@ export class ClaudeTranscript implements TranscriptReader {
   }
 }
 
-function promptOf(line: Line, parent: SaidPrompt | null): SaidPrompt {
+function promptOf(line: Line, { parent, text }: { parent: SaidPrompt | null; text: string }): SaidPrompt {
   const { uuid, promptId, sessionId, timestamp = null, cwd = null } = line
   return {
     session: parseSessionId(sessionId!),
@@ -119,7 +151,7 @@ function promptOf(line: Line, parent: SaidPrompt | null): SaidPrompt {
     ids: [uuid, promptId!],
     messageId: uuid,
     parent: parent?.messageId ?? null,
-    text: textOf(line),
+    text,
     time: timestamp,
     cwd,
     end: null,

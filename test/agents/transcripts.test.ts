@@ -24,7 +24,7 @@ const [ONE, TWO, THREE] = [
 const [FIRST, SECOND] = ['145e6229-97a2-4bd0-ac30-adb33d638c62', '4bb67091-0c3c-4ef6-b6d1-4984c3ef5bbf']
 
 /** A record as a file of this place. */
-function transcript(scratch: Scratch, name: 'two-turns' | 'fork' | 'compact'): string {
+function transcript(scratch: Scratch, name: 'two-turns' | 'fork' | 'compact' | 'command'): string {
   const text = fs.readFileSync(path.join(DATA, `claude-${name}.jsonl`), 'utf8').replaceAll('$WORK', scratch.root)
   const file = path.join(scratch.home, `${name}.jsonl`)
   fs.writeFileSync(file, text)
@@ -202,6 +202,49 @@ test('the summary that a compaction leaves is no prompt', async () => {
   const { promptId, uuid } = JSON.parse(lines.find((line) => line.includes('"isCompactSummary":true'))!)
   const { messageIdIn } = (await findAgent('claude'))!
   expect(messageIdIn!(lines, promptId)).not.toBe(uuid)
+})
+
+test("a command of the person's own is a prompt, one of Claude Code's is none", async () => {
+  const scratch = new Scratch().init()
+  const file = transcript(scratch, 'command')
+  const lines = fs.readFileSync(file, 'utf8').trimEnd().split('\n')
+  const at = lines.findIndex((line) => line.includes('<command-name>/foo'))
+  const { uuid, promptId } = JSON.parse(lines[at]!)
+  const reader = new ClaudeTranscript()
+  const read = () => reader.prompts.map(({ messageId, text, end }) => [messageId === uuid, text, end])
+  const first = [false, '[turn 1] Create hello.txt', 'completed']
+  reader.add(`${lines.slice(0, at + 1).join('\n')}\n`)
+  expect(read()).toEqual([first])
+  // What it tells the model; its work follows that.
+  reader.add(`${lines.slice(at + 1, -2).join('\n')}\n`)
+  expect(read()).toEqual([first, [true, '/foo bar', null]])
+  const { uuid: parentUuid, sessionId } = JSON.parse(lines.at(-3)!)
+  const cut = { type: 'user', uuid: 'x', parentUuid, sessionId, promptId }
+  reader.add(`${JSON.stringify({ ...cut, message: { content: '[Request interrupted by user]' } })}\n`)
+  expect(read()).toEqual([first, [true, '/foo bar', 'interrupted']])
+  expect(outcomes(scratch, file)).toEqual([
+    [1, 'recorded'],
+    [2, 'recorded'],
+  ])
+  expect(scratch.ckpt('show', '2').turn.text).toBe('/foo bar')
+})
+
+test('the turn of a built-in command has no words for the model, whatever stands around it', () => {
+  const said = (uuid: string, parentUuid: string | null, content: string, more: Json = {}) =>
+    JSON.stringify({ type: 'user', uuid, parentUuid, promptId: 'p', sessionId: SESSION, message: { content }, ...more })
+  const reader = new ClaudeTranscript()
+  const lines = [
+    said('a', null, '<local-command-caveat>Caveat: x</local-command-caveat>', { isMeta: true }),
+    said('b', 'a', '<command-name>/model</command-name>\n<command-args></command-args>'),
+    said('c', 'b', '<local-command-stdout>Set</local-command-stdout>'),
+    said('d', 'c', 'of something else', { isMeta: true }),
+    said('e', 'd', '<command-name>/clear</command-name>'),
+    said('f', 'e', '<local-command-caveat>Caveat: x</local-command-caveat>', { isMeta: true }),
+    said('g', 'f', 'a real one', { promptId: 'q' }),
+    said('h', 'g', 'of the real one', { isMeta: true, promptId: 'q' }),
+  ]
+  reader.add(`${lines.join('\n')}\n`)
+  expect(reader.prompts.map(({ text }) => text)).toEqual(['a real one'])
 })
 
 test('what is no file is refused, and not waited for', () => {
