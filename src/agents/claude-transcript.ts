@@ -3,7 +3,7 @@
  * no such line is passed over. Pure.
  */
 import * as z from 'zod/mini'
-import { parseSessionId } from '../core/ids.ts'
+import { isSessionId, parseSessionId } from '../core/ids.ts'
 import type { SaidPrompt, TranscriptReader } from './agent.ts'
 import { markerId } from './payload.ts'
 
@@ -13,7 +13,7 @@ const lineSchema = z.looseObject({
   uuid: id,
   parentUuid: z.optional(z.nullable(z.string())),
   promptId: z.optional(id),
-  sessionId: z.optional(id),
+  sessionId: z.optional(z.string().check(z.refine(isSessionId))),
   cwd: z.optional(z.string()),
   timestamp: z.optional(z.string()),
   isSidechain: z.optional(z.boolean()),

@@ -90,6 +90,7 @@ export class TranscriptWatch {
     watcher.on('change', (path) => {
       if (path.endsWith('.jsonl')) this.#later(path)
     })
+    watcher.on('unlink', (path) => this.#files.delete(path)) // what comes in its place is another one
     watcher.on('error', (error) => this.#failed(error))
     await new Promise<void>((resolve) => watcher.on('ready', resolve))
     ready = true

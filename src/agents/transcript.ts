@@ -1,4 +1,5 @@
 /** An agent's own record of a conversation: only read; its end, or as it grows. */
+import type { Stats } from 'node:fs'
 import { type Env, errno, statIfThere } from '../env.ts'
 
 /** Bytes. */
@@ -26,6 +27,7 @@ export class GrowingFile {
   readonly #env: Env
   readonly #path: string
   #at: number
+  #inode: number | null = null
   /** The beginning of a line, in pieces. */
   #begun: Buffer[] = []
   #length = 0
@@ -38,7 +40,7 @@ export class GrowingFile {
 
   /** The lines that the next piece ends, which may be none; null: that was all, so far. */
   next(): string | null {
-    const piece = readFrom(this.#env, this.#path, this.#at, PIECE)
+    const piece = readFrom(this.#env, this.#path, (stats) => this.#from(stats), PIECE)
     if (piece.length === 0) return null
     this.#at += piece.length
     const end = piece.lastIndexOf(0x0a) + 1
@@ -53,6 +55,16 @@ export class GrowingFile {
     return lines
   }
 
+  /** A file that is shorter than what was read of it, or another one in its place, is read from its beginning. */
+  #from({ ino, size }: Stats): number {
+    if (size < this.#at || (this.#inode !== null && ino !== this.#inode)) {
+      this.#at = 0
+      this.#begin()
+    }
+    this.#inode = ino
+    return this.#at
+  }
+
   #begin(): void {
     this.#begun = []
     this.#length = 0
@@ -65,7 +77,7 @@ export class GrowingFile {
 }
 
 /** What a file holds from a place on (null: its end), at most so many bytes; empty where there is none. It is only read. */
-export function readFrom({ files }: Env, path: string, from: number | null, most = TAIL): Buffer {
+function readFrom({ files }: Env, path: string, from: ((stats: Stats) => number) | null, most = TAIL): Buffer {
   const nothing = Buffer.alloc(0)
   if (!path.startsWith('/') || path.includes('\0')) return nothing
   let fd: number
@@ -79,8 +91,9 @@ export function readFrom({ files }: Env, path: string, from: number | null, most
     throw error
   }
   try {
-    const { size } = files.fstatSync(fd)
-    const start = from ?? Math.max(0, size - most)
+    const stats = files.fstatSync(fd)
+    const { size } = stats
+    const start = from ? from(stats) : Math.max(0, size - most)
     const bytes = Buffer.alloc(Math.max(0, Math.min(size - start, most)))
     let read = 0
     while (read < bytes.length) {

@@ -20,9 +20,13 @@ export function isOid(text: string): text is Oid {
   return oidPattern.test(text)
 }
 
+export function isSessionId(text: string): text is SessionId {
+  return text !== '' && Buffer.byteLength(text) <= 1024 && !/[\x00-\x1f\x7f]/.test(text) && text.isWellFormed()
+}
+
 /** @throws CkptError BAD_MARKER for an empty id, one over 1,024 bytes, or one that holds control characters or is no text. */
 export function parseSessionId(text: string): SessionId {
-  if (text === '' || Buffer.byteLength(text) > 1024 || /[\x00-\x1f\x7f]/.test(text) || !text.isWellFormed()) {
+  if (!isSessionId(text)) {
     throw new CkptError(
       'BAD_MARKER',
       'A session id is 1 to 1024 bytes without control characters. Nothing was recorded.',
@@ -31,7 +35,7 @@ export function parseSessionId(text: string): SessionId {
       },
     )
   }
-  return text as SessionId
+  return text
 }
 
 export const MANUAL_SESSION = 'manual' as SessionId

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { ClaudeTranscript } from '../../src/agents/claude-transcript.ts'
 import { findAgent } from '../../src/agents/registry.ts'
+import { GrowingFile } from '../../src/agents/transcript.ts'
 import { TranscriptWatch } from '../../src/agents/transcript-watch.ts'
 import { realEnv } from '../../src/env.ts'
 import { hook } from '../support/agents.ts'
@@ -247,6 +248,21 @@ test('the turn of a built-in command has no words for the model, whatever stands
   expect(reader.prompts.map(({ text }) => text)).toEqual(['a real one'])
 })
 
+test('a line of an impossible session is passed over, and what stands beside it is read', () => {
+  const scratch = new Scratch().init()
+  const file = transcript(scratch, 'two-turns')
+  const lines = fs.readFileSync(file, 'utf8').trimEnd().split('\n')
+  const asked = JSON.parse(lines.find((line) => line.includes(ONE))!)
+  const odd = ['', 'x\ny', 'x'.repeat(1025), '\ud800'].map((sessionId, i) =>
+    JSON.stringify({ ...asked, sessionId, uuid: `u${i}`, promptId: `p${i}` }),
+  )
+  fs.writeFileSync(file, `${[...odd, ...lines].join('\n')}\n`)
+  expect(outcomes(scratch, file)).toEqual([
+    [1, 'recorded'],
+    [2, 'recorded'],
+  ])
+})
+
 test('what is no file is refused, and not waited for', () => {
   const scratch = new Scratch().init()
   const pipe = path.join(scratch.home, 'pipe')
@@ -347,32 +363,74 @@ test('while a daemon runs, a turn that no hook tells of is recorded as it is wri
   expect(scratch.exists('by-agent.txt')).toBe(false)
 })
 
-test('a prompt far behind the beginning of a new transcript is seen', async () => {
-  const scratch = new Scratch().init()
+/** A watch of a scratch's transcripts, and how many turns it saw in one of them. */
+async function watched(scratch: Scratch) {
   const directory = path.join(scratch.home, '.claude/projects', scratch.root.replaceAll(/[^A-Za-z0-9]/g, '-'))
   fs.mkdirSync(directory, { recursive: true })
   const agent = (await findAgent('claude'))!
-  let seen = 0
+  const done = { seen: 0, file: path.join(directory, `${SESSION}.jsonl`) }
   const watch = new TranscriptWatch(
     { ...realEnv(), home: scratch.home, vars: scratch.vars },
     {
       agent: { ...agent, transcripts: agent.transcripts! },
       root: scratch.root,
       inTurn: async () => {
-        seen++
+        done.seen++
       },
       log: (...said) => expect.fail(JSON.stringify(said)),
     },
   )
-  await watch.start()
   onTestFinished(() => watch.stop())
+  return { watch, done }
+}
+
+test('a prompt far behind the beginning of a new transcript is seen', async () => {
+  const scratch = new Scratch().init()
+  const { watch, done } = await watched(scratch)
+  await watch.start()
   const printed = JSON.stringify({ type: 'attachment', uuid: 'x', text: '€'.repeat(300_000) })
   const long = JSON.stringify({ type: 'attachment', uuid: 'y', text: '€'.repeat(3 * 2 ** 20) })
-  fs.writeFileSync(
-    path.join(directory, `${SESSION}.jsonl`),
-    `${[...Array(20).fill(printed), long, ...newLines(scratch)].join('\n')}\n`,
-  )
-  await expect.poll(() => seen, { timeout: 20_000 }).toBe(2)
+  fs.writeFileSync(done.file, `${[...Array(20).fill(printed), long, ...newLines(scratch)].join('\n')}\n`)
+  await expect.poll(() => done.seen, { timeout: 20_000 }).toBe(2)
+})
+
+test.each<[string, (file: string, text: string) => void]>([
+  ['truncated', (file, text) => fs.writeFileSync(file, text)],
+  [
+    'put there anew, and longer',
+    (file, text) => {
+      fs.writeFileSync(`${file}.new`, `${text}${'{}\n'.repeat(30_000)}`)
+      fs.renameSync(`${file}.new`, file)
+    },
+  ],
+])('a file that was %s is read from its beginning', (_, change) => {
+  const scratch = new Scratch()
+  const file = path.join(scratch.home, 'a.jsonl')
+  fs.writeFileSync(file, `${'{}\n'.repeat(1000)}{"cut`)
+  const growing = new GrowingFile(realEnv(), file)
+  const read = () => {
+    let all = ''
+    for (let lines = growing.next(); lines !== null; lines = growing.next()) all += lines
+    return all
+  }
+  expect(read()).toBe('{}\n'.repeat(1000))
+  change(file, '"first"\n"second"\n')
+  expect(read()).toMatch(/^"first"\n"second"\n/)
+  fs.appendFileSync(file, '"third"\n')
+  expect(read()).toBe('"third"\n')
+})
+
+test('a transcript that was removed and made anew is read, whatever its length', async () => {
+  const scratch = new Scratch().init()
+  const { watch, done } = await watched(scratch)
+  const lines = `${newLines(scratch).join('\n')}\n`
+  fs.writeFileSync(done.file, '\n'.repeat(lines.length - 1))
+  fs.utimesSync(done.file, 1, 1)
+  await watch.start()
+  fs.rmSync(done.file)
+  await new Promise((resolve) => setTimeout(resolve, 700))
+  fs.writeFileSync(done.file, lines)
+  await expect.poll(() => done.seen, { timeout: 20_000 }).toBe(2)
 })
 
 test('a conversation at work in another worktree or repository that lies inside is not this one’s', async () => {
