@@ -30,6 +30,8 @@ export interface TranscriptWatchOptions {
 /** Milliseconds; and between two looks for the agent's directory. */
 const GRACE = 100
 const LOOK_AGAIN = 5000
+/** Bytes that are looked through of a transcript that was written to while we came. */
+const LATEST = 2 ** 20
 
 interface Followed {
   reader: TranscriptReader
@@ -104,10 +106,12 @@ export class TranscriptWatch {
     await this.#watcher?.close()
   }
 
-  /** What was said before we came is for `ckpt import-transcript`. */
+  /** What was said before we came is for `ckpt import-transcript`; lines tell when that was, a file when it was written to. */
   #passOver(path: string): void {
-    const size = statIfThere(this.#env.files, path)?.size ?? 0
-    this.#follow(path, size)
+    const { size = 0, mtimeMs = 0 } = statIfThere(this.#env.files, path) ?? {}
+    if (mtimeMs < this.#since) return void this.#follow(path, size)
+    this.#follow(path, Math.max(0, size - LATEST))
+    this.#later(path)
   }
 
   #follow(path: string, from: number): Followed {

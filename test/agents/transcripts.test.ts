@@ -420,6 +420,19 @@ test.each<[string, (file: string, text: string) => void]>([
   expect(read()).toBe('"third"\n')
 })
 
+test('what is written down between the beginning of a watch and its first look is seen', async () => {
+  const scratch = new Scratch().init()
+  const { watch, done } = await watched(scratch)
+  await new Promise((resolve) => setTimeout(resolve, 50)) // the clock of a file system is a little behind
+  const old = JSON.stringify({ type: 'attachment', uuid: 'x', text: 'x'.repeat(2 ** 21) })
+  fs.writeFileSync(
+    done.file,
+    `${[fs.readFileSync(transcript(scratch, 'fork')), old, ...newLines(scratch)].join('\n')}\n`,
+  )
+  await watch.start()
+  await expect.poll(() => done.seen, { timeout: 20_000 }).toBe(2)
+})
+
 test('a transcript that was removed and made anew is read, whatever its length', async () => {
   const scratch = new Scratch().init()
   const { watch, done } = await watched(scratch)
