@@ -1,7 +1,7 @@
 /** From what was heard to markers that are recorded, or wait in a file. */
 import { CkptError } from '../core/errors.ts'
 import type { SessionId } from '../core/ids.ts'
-import type { Marker, MarkResult } from '../core/marker.ts'
+import type { Marker, MarkResult, StopMarker } from '../core/marker.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, statIfThere } from '../env.ts'
 import { commonDirOf } from '../git/repository.ts'
@@ -13,6 +13,7 @@ import { leaveMarker, waitingMarkers } from '../ops/record/marker-files.ts'
 import { type Context, closeContext, openContext } from '../ops/worktree/context.ts'
 import { hasRunningTurn, readRefs } from '../ops/worktree/sessions.ts'
 import { liesWithin, worktreePath } from '../ops/worktree/worktree-path.ts'
+import { runningElsewhere } from '../ops/worktree/worktrees.ts'
 import type { Agent, Heard } from './agent.ts'
 import { forkedFrom, readNotes, remember, rootOf } from './notes.ts'
 import { undoneLine } from './tell-undone.ts'
@@ -81,6 +82,7 @@ export async function deliver(env: Env, delivery: Delivery): Promise<void> {
       const result = over ? null : await record(bounded, progress.open[0], arrived)
       if (result) delivery.recorded?.(context, result)
       if (!result || progress.open[0].event === 'stop') await recordAtHome(bounded, delivery, progress.open[0])
+      if (progress.open[0].event === 'stop') await endElsewhere(bounded, delivery, progress.open[0])
       progress.open = progress.open.slice(1)
       if (undone && result && result.abandoned.length > 0) progress.told = undoneLine(undone)
     }
@@ -186,6 +188,27 @@ async function recordAtHome(
     if (marker) await record(limited, marker.event === 'stop' ? { ...marker, onlyRunning: true } : marker, arrived)
   } finally {
     closeContext(home)
+  }
+}
+
+/**
+ * An agent that was in another worktree and came back before its turn ended, or its session: the turn that began there
+ * ends with it.
+ */
+async function endElsewhere(context: Context, { heard, arrived }: Delivery, marker: StopMarker): Promise<void> {
+  const { env, place, config } = context
+  const turn = heard.ended === undefined ? marker.turn : null
+  if (turn === undefined) return
+  for (const root of await runningElsewhere(context, marker.session, turn)) {
+    const there = await open(env, root, false)
+    if (!there) continue
+    try {
+      if (there.place.worktreeId === place.worktreeId || there.place.directory !== place.directory) continue
+      const limited = { ...there, config: { ...there.config, snapshot: config.snapshot } }
+      await record(limited, { ...marker, onlyRunning: true }, arrived)
+    } finally {
+      closeContext(there)
+    }
   }
 }
 

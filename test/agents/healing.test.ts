@@ -345,6 +345,60 @@ test('a turn that goes on in another worktree of the repository is one of both, 
   }
 })
 
+test('a session that goes to another worktree and back has its turns there whole', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  const there = `${scratch.base}/linked`
+  scratch.git('worktree', 'add', '-q', there)
+  const told = (cwd: string) => {
+    const { turns } = JSON.parse(scratch.run(['list', '--json'], { cwd }).stdout)
+    return turns.map((turn: Json) => [turn.n, turn.prompt, turn.status]).toReversed()
+  }
+  const one = claude(scratch, 's', { vars: { CLAUDE_PROJECT_DIR: scratch.root } })
+  const work = async (prompt_id: string) => {
+    await one.prompt(prompt_id)
+    const call = { prompt_id, cwd: there, tool_name: 'Bash', tool_use_id: `t-${prompt_id}`, tool_input: {} }
+    await one.say('PreToolUse', call)
+    fs.writeFileSync(`${there}/${prompt_id}.txt`, 'by the agent\n')
+    await one.say('PostToolUse', call)
+  }
+  for (const id of ['p1', 'p2']) {
+    await work(id)
+    await one.say('Stop', { prompt_id: id, cwd: there })
+  }
+  const both = [
+    [1, 'do p1', 'completed'],
+    [2, 'do p2', 'completed'],
+  ]
+  expect(told(there)).toEqual(both)
+  await work('p3')
+  await one.stop('p3')
+  expect(told(there)).toEqual([...both, [3, 'do p3', 'completed']])
+  await work('p4')
+  await one.prompt('p5') // no hook tells of an interrupt
+  await one.stop('p5')
+  expect(told(there).at(-1)).toEqual([4, 'do p4', 'running'])
+  await one.say('SessionEnd', { reason: 'other' })
+  expect(told(there).at(-1)).toEqual([4, 'do p4', 'interrupted'])
+  expect(told(scratch.root)).toHaveLength(5)
+  expect(scratch.run(['undo'], { cwd: there }).code).toBe(0)
+  expect(['p3', 'p4'].map((id) => fs.existsSync(`${there}/${id}.txt`))).toEqual([true, false])
+  expect(hookLog(scratch)).toEqual([])
+})
+
+test('a session of a linked worktree that goes to the main one and back ends its turn there', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  const linked = `${scratch.base}/linked`
+  scratch.git('worktree', 'add', '-q', linked)
+  const one = claude(scratch, 's', { vars: { CLAUDE_PROJECT_DIR: linked } })
+  const call = { prompt_id: 'p1', tool_name: 'Bash', tool_use_id: 't1', tool_input: {} }
+  await one.prompt('p1', { cwd: linked })
+  await one.say('PreToolUse', call)
+  await one.say('PostToolUse', call)
+  expect(scratch.ckpt('list').turns).toMatchObject([{ n: 1, prompt: 'do p1', status: 'running' }])
+  await one.say('StopFailure', { prompt_id: 'p1', cwd: linked })
+  expect(scratch.ckpt('list').turns).toMatchObject([{ n: 1, prompt: 'do p1', status: 'failed' }])
+})
+
 test('a directory inside is recorded in its own repository, with a daemon around it and without', async () => {
   for (const daemon of [false, true]) {
     const scratch = new Scratch().init({ 'a.txt': 'a\n', '.gitignore': 'in/\n' })

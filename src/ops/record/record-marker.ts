@@ -126,7 +126,8 @@ async function openingUnheard(context: Context, timeline: Timeline, marker: Mark
   }
   const announced = timeline.turns.at(-1)?.before.marker !== undefined
   if (!announced || (await findByMarker(store, turn))) return marker
-  return { event: 'prompt', session, marker: turn, ...(timeline.agent === null ? {} : { agent: timeline.agent }) }
+  const known = timeline.agent === null ? {} : { agent: timeline.agent }
+  return { event: 'prompt', session, marker: turn, ...known, ...(await announcedElsewhere(context, session, turn)) }
 }
 
 /** With its texts as they come back from UTF-8: a retry has to be known by its ids. */

@@ -1,7 +1,7 @@
 /** Which worktree a directory belongs to, and where its store is. */
 import { createHash } from 'node:crypto'
 import type { Dirent } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import type { Config } from '../../config/defaults.ts'
 import { CkptError } from '../../core/errors.ts'
 import { quotedPath } from '../../core/hint-words.ts'
@@ -135,8 +135,8 @@ function worktreeIdOf(env: Env, { gitDir, commonDir }: Pick<Repository, 'gitDir'
   return known && /^[0-9a-f]{12}$/.test(known) ? `${name}-${known}` : `${name}-new`
 }
 
-/** Ids of the linked worktrees that git knows, whether or not their files can be reached now. */
-export function linkedWorktreeIds(env: Env, { commonDir }: Repository): Set<string> {
+/** The linked worktrees that git knows, whether or not their files can be reached now: their own git directories, by id. */
+export function linkedWorktrees(env: Env, { commonDir }: Repository): Map<string, string> {
   const own = `${commonDir}/worktrees`
   let entries: Dirent[] = []
   try {
@@ -144,8 +144,22 @@ export function linkedWorktreeIds(env: Env, { commonDir }: Repository): Set<stri
   } catch (error) {
     if (errno(error) !== 'ENOENT') throw error
   }
-  const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
-  return new Set(names.map((name) => worktreeIdOf(env, { gitDir: `${own}/${name}`, commonDir })))
+  const directories = entries.filter((entry) => entry.isDirectory()).map(({ name }) => `${own}/${name}`)
+  return new Map(directories.map((gitDir) => [worktreeIdOf(env, { gitDir, commonDir }), gitDir]))
+}
+
+/**
+ * Where git says that a worktree lies (gitrepository-layout(5), `gitdir`); null: nowhere that is there. Whoever opens it
+ * looks whether it is that one.
+ */
+export function rootOfWorktree(env: Env, repository: Repository, id: string): string | null {
+  const linked = id === '@main' ? null : linkedWorktrees(env, repository).get(id)
+  if (linked === undefined) return null
+  const file =
+    linked === null
+      ? repository.commonDir
+      : resolve(linked, readIfThere(env, `${linked}/gitdir`)?.toString('utf8').trimEnd() ?? '')
+  return file.endsWith('/.git') && env.files.existsSync(file) ? file.slice(0, -'/.git'.length) : null
 }
 
 /** Gives a linked worktree its id, once: the first of several processes wins. */

@@ -1,10 +1,12 @@
 /** Every worktree that has checkpoints in this store. */
-import type { Oid } from '../../core/ids.ts'
+import type { Oid, SessionId } from '../../core/ids.ts'
+import { runningTurn } from '../../core/timeline.ts'
 import { worktreeNames } from '../../git/frame.ts'
 import { groupRefs, type WorktreeRefs } from '../../git/history.ts'
 import { worktreeOf } from '../../git/tips.ts'
 import type { Context } from './context.ts'
-import { linkedWorktreeIds } from './place.ts'
+import { linkedWorktrees, rootOfWorktree } from './place.ts'
+import { loadTimeline } from './sessions.ts'
 
 export interface WorktreeView {
   context: Context
@@ -20,7 +22,7 @@ export const foreignWorktree = (id: string): boolean => /^from-[0-9a-f]{8}-/.tes
 /** Whether a linked worktree is one no more for git (git-worktree(1) remove, prune): nobody will work in it again. */
 export function isRemoved({ env, repository }: Context, id: string): boolean {
   if (repository === null || id === '@main' || foreignWorktree(id)) return false
-  const known = linkedWorktreeIds(env, repository)
+  const known = linkedWorktrees(env, repository)
   // One whose own id cannot be read may be any of that name.
   return !known.has(id) && !known.has(id.replace(/-[0-9a-f]{12}$/, '-new'))
 }
@@ -55,4 +57,21 @@ export async function allWorktrees(context: Context): Promise<WorktreeView[]> {
     views.push({ context: one, refs })
   }
   return views
+}
+
+/** Roots of the store's other worktrees where a session's turn runs: that one, by the agent's own id, or any (null). */
+export async function runningElsewhere(context: Context, session: SessionId, turn: string | null): Promise<string[]> {
+  const { env, place, repository } = context
+  if (repository === null || worktreeNames(env, place).length < 2) return []
+  const roots: string[] = []
+  for (const { context: one, refs } of await allWorktrees(context)) {
+    const { worktreeId } = one.place
+    if (worktreeId === place.worktreeId || foreignWorktree(worktreeId) || !refs.sessions.has(session)) continue
+    const timeline = await loadTimeline(one, refs, session, { recent: true })
+    const running = timeline.boundary ? null : runningTurn(timeline)
+    if (!running || (turn !== null && running.before.marker !== turn)) continue
+    const root = rootOfWorktree(env, repository, worktreeId)
+    if (root !== null) roots.push(root)
+  }
+  return roots
 }
