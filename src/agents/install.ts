@@ -7,7 +7,7 @@ import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
 import { readIfThere, writeFileWhole } from '../git/store.ts'
 import { stateDirectory } from '../ops/worktree/place.ts'
 import type { Agent, Places, Scope } from './agent.ts'
-import { hookWord, isHookOf, packageFile } from './program.ts'
+import { hookWord, isHookOf, isNothingButHookOf, packageFile, withClientAt } from './program.ts'
 import { installedEvents, type Ours, ourCommands, withOurs, withoutOurs, withoutRanges } from './settings.ts'
 
 export interface Plan {
@@ -21,6 +21,8 @@ export interface Plan {
   after: string | null
   /** What an uninstall needs to know. */
   record: Record | null
+  /** Commands that an uninstall leaves: they run our hook, and do more. */
+  left?: readonly string[]
 }
 
 export interface Standing {
@@ -109,7 +111,13 @@ function linkedTo({ files }: Env, file: string): string {
 function oursOf(env: Env, agent: Agent, scope: Scope): Ours | null {
   if (agent.settings.kind !== 'hooks') return null
   const word = hookWord(env, scope)
-  return { settings: agent.settings, isOurs: isHookOf(agent.name), command: () => `${word} ${agent.name}` }
+  return {
+    settings: agent.settings,
+    isOurs: isHookOf(agent.name),
+    isOnlyOurs: isNothingButHookOf(agent.name),
+    command: () => `${word} ${agent.name}`,
+    moved: (command) => withClientAt(command, { agent: agent.name, word }),
+  }
 }
 
 /** @throws CkptError CONFIG, USAGE */
@@ -167,8 +175,9 @@ export function planUninstall(env: Env, agent: Agent, { scope, places }: { scope
     if (clean) return { ...plan, after: record.existed ? back : null, record }
   }
   if (text.trim() === '' || installedEvents(text, path, ours).length === 0) return { ...plan, after: text, record }
-  const left = withoutOurs(text, path, ours)
-  return { ...plan, after: record?.existed === false && holdsNothing(left) ? null : left, record }
+  const rest = withoutOurs(text, path, ours)
+  const after = record?.existed === false && holdsNothing(rest) ? null : rest
+  return { ...plan, after, record, left: ourCommands(rest, path, ours) }
 }
 
 /** Whether a file that we made holds nothing of anybody else's. */

@@ -40,10 +40,28 @@ export function onPath({ files, vars }: Env, name: string): boolean {
   })
 }
 
-/** Whether a command line is our hook for an agent, however it is started. */
+/** Whether a command line runs our hook for an agent, however it is started, and whatever else it does. */
 export function isHookOf(agent: string): (command: string) => boolean {
-  const pattern = new RegExp(
-    `(?:^|[\\s/'"])ckpt(?:\\.js)?['"]?\\s+hook\\s+${agent}(?:\\s|$)|(?:^|[\\s/'"])ckpt-hook['"]?\\s+${agent}(?:\\s|$)`,
-  )
+  const pattern = new RegExp(`(?:^|[\\s/'";&|(])(?:ckpt(?:\\.js)?['"]?\\s+hook|ckpt-hook['"]?)\\s+${agent}(?![\\w-])`)
   return (command) => pattern.test(command)
+}
+
+/** A word of a shell in which nothing is expanded, and no character that ends a command. */
+const WORD = /(?:[^\s'"\\;&|<>()$`*?]|'[^']*'|"[^"\\$`]*"|\\.)+/g
+
+/** Whether it does nothing else: a person may have made it do more. */
+export function isNothingButHookOf(agent: string): (command: string) => boolean {
+  const pattern = new RegExp(`^(?:ckpt-hook|(?:(?:node|npx) )?ckpt(?:\\.js)? hook) ${agent}(?: \\w+)?$`)
+  return (command) => {
+    if (command.replace(WORD, '').trim() !== '' || command.includes('\n')) return false
+    const words = [...command.matchAll(WORD)].map(([word]) => word.replace(/'([^']*)'|"([^"]*)"|\\(.)/g, '$1$2$3'))
+    return pattern.test(words.map((word) => word.slice(word.lastIndexOf('/') + 1)).join(' '))
+  }
+}
+
+/** A command line that does more, with the client where it lies now; as it is, where one of the two would need quotes. */
+export function withClientAt(command: string, { agent, word }: { agent: string; word: string }): string {
+  if (!/^[\w./-]+$/.test(word)) return command
+  const client = new RegExp(`(^|[\\s;&|(]['"]?)[\\w./~+-]*?ckpt-hook(?=\\s+${agent}(?![\\w-]))`, 'g')
+  return command.replace(client, (_, before: string) => before + word)
 }

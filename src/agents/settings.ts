@@ -12,9 +12,12 @@ export interface Added {
 
 export interface Ours {
   settings: HookSettings
-  /** Whether a command is our hook for this agent, however it is started. */
+  /** Whether a command runs our hook for this agent, and whether it does nothing else. */
   isOurs: (command: string) => boolean
+  isOnlyOurs: (command: string) => boolean
   command: (event: string) => string
+  /** A command that does more, with the program where it lies now. */
+  moved: (command: string) => string
 }
 
 /** @throws CkptError CONFIG: it cannot be read, and is left alone */
@@ -118,7 +121,7 @@ export function withOurs(text: string, path: string, ours: Ours): Added {
   return done
 }
 
-/** The program lies elsewhere now: its command is written anew, in place. */
+/** The program lies elsewhere now: its command is written anew, in place; of a command that does more, its name. */
 function renamed(done: Added, list: Node, { ours, entry }: { ours: Ours; entry: unknown }): Added {
   const [wanted] = ours.settings.commandsOf(entry)
   const edits: Edit[] = []
@@ -128,8 +131,10 @@ function renamed(done: Added, list: Node, { ours, entry }: { ours: Ours; entry: 
     for (const { key, value } of node.properties) {
       const { kind, start, end } = value
       if (kind !== 'scalar' || key !== 'command') visit(value)
-      else if (typeof value.value === 'string' && ours.isOurs(value.value) && value.value !== wanted)
-        edits.push({ offset: start, remove: end - start, insert: JSON.stringify(wanted) })
+      else if (typeof value.value === 'string' && ours.isOurs(value.value)) {
+        const now = ours.isOnlyOurs(value.value) ? wanted : ours.moved(value.value)
+        if (now !== value.value) edits.push({ offset: start, remove: end - start, insert: JSON.stringify(now) })
+      }
     }
   }
   visit(list)
@@ -159,11 +164,15 @@ export function withoutRanges({ text, ranges }: Added): string {
   )
 }
 
-/** Takes our entries out of a text that others changed since, and the lists that they leave empty. @throws CkptError CONFIG */
+/**
+ * Takes our entries out of a text that others changed since, and the lists that they leave empty. What does more stays.
+ * @throws CkptError CONFIG
+ */
 export function withoutOurs(text: string, path: string, ours: Ours): string {
+  const only = { ...ours, isOurs: ours.isOnlyOurs }
   let now = text
   for (;;) {
-    const edits = nextRemoval(now, path, ours)
+    const edits = nextRemoval(now, path, only)
     if (!edits) return now
     now = applyEdits(now, edits)
   }

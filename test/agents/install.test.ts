@@ -5,6 +5,7 @@ import path from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { append, applyEdits, dataOf, parseJsonc, take } from '../../src/agents/jsonc.ts'
+import { isHookOf, isNothingButHookOf, withClientAt } from '../../src/agents/program.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 const FILES: Record<string, string> = {
@@ -109,6 +110,72 @@ test('our hook in a group of others: only ours goes', () => {
   fs.writeFileSync(file, JSON.stringify({ hooks: { Stop: [group('say', 'ckpt hook claude', 'sing')] } }, null, 2))
   scratch.ckpt('agent', 'uninstall', 'claude')
   expect(strip(fs.readFileSync(file, 'utf8'))).toEqual({ hooks: { Stop: [group('say', 'sing')] } })
+})
+
+test('a command of ours that its owner made do more stays theirs', () => {
+  const scratch = new Scratch().init()
+  const file = path.join(scratch.home, FILES.claude!)
+  scratch.ckpt('agent', 'install', 'claude')
+  const installed = fs.readFileSync(file, 'utf8')
+  const word = /"command": "(.*?)ckpt-hook claude"/.exec(installed)![1]!
+  const commandsOf = (event: string) =>
+    (strip(fs.readFileSync(file, 'utf8')).hooks?.[event] ?? []).flatMap(({ hooks }: Json) =>
+      hooks.map(({ command }: Json) => command),
+    )
+  const mine = (at: string) => [
+    `mytool log; ${at}ckpt-hook claude`,
+    `${at}ckpt-hook claude || true`,
+    `${at}ckpt-hook claude; mytool`,
+    `sh -c '${at}ckpt-hook claude && mytool'`,
+    `CKPT_DISABLED=1 ${at}ckpt-hook claude`,
+  ]
+  const EVENT_NAMES = ['Stop', 'PreCompact', 'SessionEnd', 'PreToolUse', 'SessionStart']
+  const extended = strip(installed)
+  for (const [i, event] of EVENT_NAMES.entries()) extended.hooks[event][0].hooks[0].command = mine('/old/place/')[i]
+  extended.hooks.PostToolUse[0].hooks[0].command = `'/old place/ckpt-hook' claude` // ours alone
+  fs.writeFileSync(file, JSON.stringify(extended, null, 2))
+  scratch.ckpt('agent', 'install', 'claude')
+  expect(EVENT_NAMES.map(commandsOf)).toEqual(mine(word).map((command) => [command]))
+  expect(commandsOf('PostToolUse')).toEqual([`${word}ckpt-hook claude`])
+  expect(scratch.ckpt('agent', 'install', 'claude').agents).toMatchObject([{ changed: false }])
+  const { agents } = scratch.ckpt('agent', 'uninstall', 'claude', '--dry-run')
+  expect(agents[0].left.toSorted()).toEqual(mine(word).toSorted())
+  expect(scratch.run(['agent', 'uninstall', 'claude']).stdout).toContain(mine(word)[0])
+  expect(EVENT_NAMES.map(commandsOf)).toEqual(mine(word).map((command) => [command]))
+  expect(Object.keys(strip(fs.readFileSync(file, 'utf8')).hooks)).toHaveLength(EVENT_NAMES.length)
+  expect(scratch.run(['agent', 'uninstall', 'claude']).stdout).toContain('no hooks of ckpt alone')
+})
+
+test('which commands run our hook, and which do nothing else', () => {
+  const [runs, only] = [isHookOf('claude'), isNothingButHookOf('claude')]
+  const whole = [
+    'ckpt-hook claude',
+    '/a/b/ckpt-hook claude',
+    `'/a b/it'\\''s/ckpt-hook' claude`,
+    '"/a b/ckpt-hook" claude',
+    '/a\\ b/ckpt-hook claude Stop',
+    'ckpt hook claude',
+    'npx ckpt hook claude',
+    "node '/a b/bin/ckpt.js' hook claude Stop",
+  ]
+  const more = [
+    'ckpt-hook claude; say',
+    'say;ckpt-hook claude',
+    'ckpt-hook claude >/dev/null',
+    '(ckpt-hook claude)',
+    'ckpt-hook claude\nsay',
+    'nice ckpt-hook claude',
+    '"$HOME/bin/ckpt-hook" claude',
+    'A=1 ckpt-hook claude',
+    'ckpt-hook claude &',
+  ]
+  expect(whole.filter((command) => !runs(command) || !only(command))).toEqual([])
+  expect(more.filter((command) => !runs(command) || only(command))).toEqual([])
+  expect(['ckpt-hook claude-notify', 'ckpt-hook codex', 'my-ckpt-hook claude'].filter(runs)).toEqual([])
+  const at = (command: string) => withClientAt(command, { agent: 'claude', word: '/new/ckpt-hook' })
+  expect(at('say;/old/ckpt-hook claude')).toBe('say;/new/ckpt-hook claude')
+  for (const command of ['"$HOME/bin/ckpt-hook" claude', "say; '/a b/ckpt-hook' claude", 'say; ckpt hook claude'])
+    expect(at(command)).toBe(command)
 })
 
 test.each([

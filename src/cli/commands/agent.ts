@@ -64,8 +64,9 @@ async function trust(env: Env, args: Arguments, { agents, root }: { agents: read
 }
 
 function changeJson(plan: Plan, installed: boolean) {
-  const { agent, scope, path } = plan
-  return { name: agent.name, scope, path, installed, changed: changes(plan), diff: changeOf(plan) }
+  const { agent, scope, path, left } = plan
+  const base = { name: agent.name, scope, path, installed, changed: changes(plan), diff: changeOf(plan) }
+  return { ...base, ...(left === undefined ? {} : { left }) }
 }
 
 /** @throws CkptError USAGE */

@@ -20,12 +20,13 @@ export function agentChangeText(
   plan: Plan,
   { action, dryRun, colors: c }: { action: 'install' | 'uninstall'; dryRun: boolean; colors: Colors },
 ): string {
-  const { agent, path, before, after } = plan
+  const { agent, path, before, after, left = [] } = plan
   const where = printable(path)
+  const kept = left.map((command) => `Left, for it does more than run ckpt's hook: ${printable(command)}`)
   if (before === after) {
-    return action === 'install'
-      ? `${agent.title} has the hooks already: ${where}`
-      : `${agent.title} has no hooks of ckpt in ${where}`
+    if (action === 'install') return `${agent.title} has the hooks already: ${where}`
+    const none = `${agent.title} has no hooks of ckpt ${left.length > 0 ? 'alone ' : ''}in ${where}`
+    return [none, ...kept].join('\n')
   }
   const done = action === 'install' ? 'Installed' : 'Removed'
   const would = action === 'install' ? 'Would install' : 'Would remove'
@@ -39,6 +40,7 @@ export function agentChangeText(
     if (agent.afterwards) lines.push(agent.afterwards)
     if (!dryRun) lines.push(c.dim(`Out again: ckpt agent uninstall ${agent.name}`))
   }
+  lines.push(...kept)
   return lines.join('\n')
 }
 
