@@ -92,6 +92,7 @@ function markers(one: Payload): Marker[] {
   const make = markersOf(one.session_id)
   const { prompt_id, tool_use_id, tool_name } = one
   const turn = markerId('claude', prompt_id)
+  const compaction = markerId(turn, 'compact')
   const step = {
     ...(tool_name === undefined ? {} : { tool: tool_name }),
     callId: tool_use_id,
@@ -130,7 +131,10 @@ function markers(one: Payload): Marker[] {
     case 'PreCompact':
       // Asked for by the person, it is a turn without work; the agent's own is part of the turn that runs.
       if (one.trigger !== 'manual') return []
-      return [make.prompt({ agent: 'claude', kind: 'compaction', text: '/compact' }), make.stop({ onlyRunning: true })]
+      return [
+        make.prompt({ agent: 'claude', kind: 'compaction', text: '/compact', marker: compaction }),
+        make.stop({ onlyRunning: true, marker: markerId(compaction, 'stop') }),
+      ]
     default:
       return []
   }

@@ -47,6 +47,7 @@ function markers(one: Payload): Marker[] {
   const make = markersOf(one.session_id)
   const { turn_id, tool_use_id, tool_name } = one
   const turn = markerId('codex', turn_id)
+  const compaction = markerId(turn, 'compact')
   const step = {
     ...(tool_name === undefined ? {} : { tool: tool_name }),
     callId: tool_use_id,
@@ -82,7 +83,10 @@ function markers(one: Payload): Marker[] {
       return [make.stop({ status: 'interrupted', onlyRunning: true })]
     case 'PreCompact':
       if (one.trigger !== 'manual') return []
-      return [make.prompt({ agent: 'codex', kind: 'compaction', text: '/compact' }), make.stop({ onlyRunning: true })]
+      return [
+        make.prompt({ agent: 'codex', kind: 'compaction', text: '/compact', marker: compaction }),
+        make.stop({ onlyRunning: true, marker: markerId(compaction, 'stop') }),
+      ]
     default:
       return []
   }

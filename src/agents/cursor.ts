@@ -1,4 +1,5 @@
 /** Cursor: from its documentation (https://cursor.com/docs/agent/hooks), not run. It says what was done, not what is about to be. */
+import { createHash } from 'node:crypto'
 import * as z from 'zod/mini'
 import type { Marker } from '../core/marker.ts'
 import type { Agent, Heard, HearOptions, Places, Scope } from './agent.ts'
@@ -34,15 +35,18 @@ function hear(payload: unknown, { event }: HearOptions): Heard {
 function markers(one: Payload, event: string | undefined): Marker[] {
   const make = markersOf(one.conversation_id)
   const turn = markerId('cursor', one.generation_id)
+  // It has no ids for what was done: the hooks of two scopes are told the same.
+  const digest = () => createHash('sha256').update(JSON.stringify(one)).digest('hex').slice(0, 32)
+  const echo = () => markerId('cursor', event, digest())
   switch (event) {
     case 'beforeSubmitPrompt':
       return [
         make.prompt({ agent: 'cursor', text: promptText(one.prompt), messageId: one.generation_id, marker: turn }),
       ]
     case 'afterFileEdit':
-      return [make.step({ tool: event, paths: usablePaths(one.file_path ? [one.file_path] : []), turn })]
+      return [make.step({ tool: event, paths: usablePaths(one.file_path ? [one.file_path] : []), turn, echo: echo() })]
     case 'afterShellExecution':
-      return [make.step({ tool: event, turn })]
+      return [make.step({ tool: event, turn, echo: echo() })]
     case 'stop':
       return [make.stop({ status: endOf(one.status), turn, marker: markerId(turn, 'stop') })]
     default:

@@ -60,7 +60,7 @@ export async function deliver(env: Env, delivery: Delivery): Promise<void> {
   if (markers.length === 0 && !started) return
   progress.open = markers.map((one, i) => ({
     ...one,
-    marker: one.marker ?? `${agent.name}:${id}:${i}`,
+    marker: one.marker ?? `${(one.event === 'step' && one.echo) || agent.name}:${id}:${i}`,
     ...(delivery.late ? { late: true } : {}),
     ...(delivery.handedAt === undefined ? {} : { handedAt: delivery.handedAt }),
   }))

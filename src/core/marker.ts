@@ -31,6 +31,8 @@ export interface StepMarker extends MarkerBase {
   callId?: string
   /** A subagent's: of its turn also after that ended. */
   subagent?: boolean
+  /** The beginning of `marker`, of an agent without ids of its own: a step that says the same, and after which nothing changed, is this one. */
+  echo?: string
   /** The `marker` of its turn's prompt, where the client knows it: it is of no other; a start after an unheard prompt opens that turn. */
   turn?: string
 }

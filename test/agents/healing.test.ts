@@ -164,6 +164,53 @@ test("a compaction that was asked for is a turn of that kind; one of the agent's
   ])
 })
 
+test('hooks that are installed in two scopes tell of everything twice: it is recorded once', async () => {
+  const scratch = new Scratch().init()
+  const twice = async (agent: string, payload: Json, event?: string) => {
+    for (let i = 0; i < 2; i++) await hook(scratch, agent, payload, event === undefined ? {} : { event })
+  }
+  const kinds = (session: string) =>
+    scratch
+      .ckpt('list', '--session', session)
+      .turns.toReversed()
+      .map((turn: Json) => [turn.kind ?? 'prompt', turn.status])
+  for (const [agent, idOfTurn] of [
+    ['claude', 'prompt_id'],
+    ['codex', 'turn_id'],
+  ] as const) {
+    const say = (hook_event_name: string, turn: string, more: Json = {}) =>
+      twice(agent, { session_id: agent, cwd: scratch.root, hook_event_name, [idOfTurn]: turn, ...more })
+    await say('UserPromptSubmit', 'p1', { prompt: 'one' })
+    await say('Stop', 'p1')
+    for (const turn of ['c1', 'c2']) await say('PreCompact', turn, { trigger: 'manual' })
+    const compaction = ['compaction', 'completed']
+    expect(kinds(agent)).toEqual([['prompt', 'completed'], compaction, compaction])
+  }
+  const cursor = { conversation_id: 'cursor', generation_id: 'g1', workspace_roots: [scratch.root] }
+  const say = (event: string, more: Json = {}) => twice('cursor', { ...cursor, ...more }, event)
+  await say('beforeSubmitPrompt', { prompt: 'one' })
+  const edit = async (text: string) => {
+    scratch.write({ 'f.txt': text })
+    await say('afterFileEdit', { file_path: scratch.at('f.txt'), edits: [{ old_string: '', new_string: 'x' }] })
+  }
+  const shell = async (name: string) => {
+    scratch.write({ [name]: 'by the command\n' })
+    await say('afterShellExecution', { command: 'make', output: '' })
+  }
+  await edit('x')
+  await edit('xx') // the same once more
+  await shell('one')
+  await shell('two')
+  await say('stop', { status: 'completed' })
+  const steps = scratch.ckpt('show', '1', '--session', 'cursor').turn.steps
+  expect(steps.map((step: Json) => [step.n, step.paths])).toEqual([
+    ['1.1', ['f.txt']],
+    ['1.2', ['f.txt']],
+    ['1.3', ['one']],
+    ['1.4', ['two']],
+  ])
+})
+
 test("a subagent's prompts and stops are no turns, its calls are steps", async () => {
   const scratch = new Scratch().init()
   const one = claude(scratch)

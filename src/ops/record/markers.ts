@@ -34,6 +34,8 @@ const markerSchema = z.discriminatedUnion('event', [
     tool: optional,
     paths: z.optional(z.array(text)),
     callId: optional,
+    subagent: z.optional(z.boolean()),
+    echo: optional,
     turn: optional,
   }),
   z.object({

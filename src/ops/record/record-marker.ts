@@ -40,7 +40,10 @@ export async function recordMarker(context: Context, told: Marker, recording: Re
   const [refs, head] = await Promise.all([reading, context.live?.headOfCall() ?? headOf(context)])
   const pending = Boolean(refs.sessions.get(given.session)?.boundary)
   const timeline = await loadTimeline(context, refs, given.session, { recent: !pending })
-  const repeated = findLate(refs, timeline, given) ?? (await findRepeated(context, timeline, given))
+  const repeated =
+    findLate(refs, timeline, given) ??
+    (await findRepeated(context, timeline, given)) ??
+    (await findEchoed(timeline, given, scanning))
   if (repeated) {
     const beside = await besideOf(context, repeated)
     const warnings = [...context.warnings, 'This marker was recorded before: nothing was added.']
@@ -215,4 +218,14 @@ async function findRepeated(context: Context, timeline: Timeline, marker: Marker
         c.tool === marker.tool,
     ) ?? null
   )
+}
+
+/** The step that a hook which runs twice told of already. Where something changed since, it is another one that says the same. */
+async function findEchoed(timeline: Timeline, marker: Marker, scanning: Promise<Snapshot>): Promise<Checkpoint | null> {
+  if (marker.event !== 'step' || marker.echo === undefined) return null
+  const { turns, tip, boundary } = timeline
+  const same = turns.at(-1)?.checkpoints.findLast((one) => one.marker?.startsWith(`${marker.echo}:`))
+  if (!same || !tip || boundary) return null
+  const { tree, besideOid } = await scanning
+  return tree === tip.tree && besideOid === tip.beside ? same : null
 }
