@@ -21,26 +21,64 @@ interface Subscriber {
 
 /** Events that are kept for those who come back. */
 const KEPT = 10_000
+/** Files that the kept `session.diff` are to name, some megabytes: beyond that only a session's newest names them. */
+const FILES = 20_000
+
+export interface EventLogOptions {
+  epoch: string
+  now: () => number
+  kept?: number
+  files?: number
+}
 
 export class EventLog {
   readonly epoch: string
   readonly #now: () => number
   readonly #kept: number
+  readonly #mostFiles: number
   readonly #events: EventMessage[] = []
   readonly #subscribers = new Set<Subscriber>()
   #seq = 0
+  /** Sessions of the `session.diff` that name files, by their place, oldest first; how many files those are. */
+  readonly #diffs = new Map<number, string>()
+  readonly #newest = new Map<string, number>()
+  #files = 0
 
-  constructor({ epoch, now, kept = KEPT }: { epoch: string; now: () => number; kept?: number }) {
+  constructor({ epoch, now, kept = KEPT, files = FILES }: EventLogOptions) {
     this.epoch = epoch
     this.#now = now
     this.#kept = kept
+    this.#mostFiles = files
   }
 
   append(event: CkptEvent): void {
     const time = new Date(this.#now()).toISOString()
     this.#events.push({ epoch: this.epoch, seq: ++this.#seq, time, event })
-    if (this.#events.length > this.#kept * 2) this.#events.splice(0, this.#events.length - this.#kept)
+    if (event.type === 'session.diff') this.#weigh(event)
+    if (this.#events.length > this.#kept * 2)
+      for (const one of this.#events.splice(0, this.#events.length - this.#kept)) this.#forgetFiles(one)
     for (const one of this.#subscribers) void this.#pump(one)
+  }
+
+  /** A newer one says all that an older one of its session did, and whoever reads that gets to this one. */
+  #weigh({ session, files }: CkptEvent & { type: 'session.diff' }): void {
+    this.#diffs.set(this.#seq, session)
+    this.#newest.set(session, this.#seq)
+    this.#files += files.length
+    for (const [seq, of] of this.#diffs) {
+      if (this.#files <= this.#mostFiles) return
+      const at = seq - this.#oldest
+      const one = this.#events[at]
+      if (this.#newest.get(of) === seq || one?.event.type !== 'session.diff') continue
+      this.#forgetFiles(one)
+      this.#events[at] = { ...one, event: { ...one.event, files: [] } }
+    }
+  }
+
+  #forgetFiles({ seq, event }: EventMessage): void {
+    if (event.type !== 'session.diff' || !this.#diffs.delete(seq)) return
+    this.#files -= event.files.length
+    if (this.#newest.get(event.session) === seq) this.#newest.delete(event.session)
   }
 
   /** Events come from the next turn of the loop on, after the answer. */

@@ -116,7 +116,10 @@ export interface TurnSummary {
 /** What happened. `session` is the session's id. */
 export type CkptEvent =
   | { type: 'session.updated'; session: string; info: Shapes.SessionInfo }
-  /** What the session's visible turns changed, told a moment after they last did; at most 1,000 files of `total`. */
+  /**
+   * What the session's visible turns changed, told a moment after they last did; at most 1,000 files of `total`. None, where
+   * somebody reads late and a newer one follows.
+   */
   | { type: 'session.diff'; session: string; files: Shapes.FileDiffInfo[]; total: number }
   | { type: 'turn.added'; session: string; turn: TurnSummary }
   /** `undone`: redo brings it back. `left`: the session went on elsewhere, or it was pruned. */

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { EventLog } from '../../src/daemon/event-log.ts'
 import type { EventMessage } from '../../src/daemon/protocol.ts'
+import type { FileDiffInfo } from '../../src/results/shapes.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { clientOf, ofType, typesOf, until, watchEvents } from '../support/protocol.ts'
 import { Scratch } from '../support/scratch.ts'
@@ -141,6 +142,46 @@ test('one who does not read is told that it is behind, and what it wants is not 
   log.append(event(102))
   await tick()
   expect(slow.filter((seq) => seq === 102)).toHaveLength(3)
+})
+
+test('differences that a newer one of the session replaced name no files any more where they are too many', async () => {
+  const file = (n: number) => ({ path: `f${n}` }) as unknown as FileDiffInfo
+  const diff = (session: string, count: number) =>
+    ({ type: 'session.diff', session, files: Array.from({ length: count }, (_, n) => file(n)), total: count }) as const
+  const log = new EventLog({ epoch: 'e', now: () => 0, kept: 10, files: 10 })
+  const told = async () => {
+    const seen: unknown[] = []
+    const send = async ({ seq, event }: EventMessage) =>
+      void seen.push([seq, ...(event.type === 'session.diff' ? [event.session, event.files.length, event.total] : [])])
+    const { answer, end } = log.subscribe({ after: { epoch: 'e', seq: 0 } }, { send, behind: send as never })
+    await tick()
+    end()
+    expect(answer.resumed).toBe(true)
+    return seen
+  }
+  for (const [session, count] of [
+    ['a', 4],
+    ['b', 4],
+    ['a', 2],
+  ] as const)
+    log.append(diff(session, count))
+  log.append(event(1))
+  expect(await told()).toEqual([[1, 'a', 4, 4], [2, 'b', 4, 4], [3, 'a', 2, 2], [4]])
+  log.append(diff('a', 4)) // of 14 the oldest go, as many as it takes
+  expect(await told()).toEqual([[1, 'a', 0, 4], [2, 'b', 4, 4], [3, 'a', 2, 2], [4], [5, 'a', 4, 4]])
+  log.append(diff('a', 9)) // the newest of each stay, whatever they are
+  expect((await told()).slice(1)).toEqual([[2, 'b', 4, 4], [3, 'a', 0, 2], [4], [5, 'a', 0, 4], [6, 'a', 9, 9]])
+  // What is gone from the log counts no more.
+  for (let n = 0; n < 20; n++) log.append(event(n))
+  log.append(diff('c', 6))
+  log.append(diff('c', 4))
+  const seen: number[] = []
+  const send = async ({ event: one }: EventMessage) => {
+    if (one.type === 'session.diff') seen.push(one.files.length)
+  }
+  log.subscribe({ after: { epoch: 'e', seq: 26 } }, { send, behind: send as never })
+  await tick()
+  expect(seen).toEqual([6, 4])
 })
 
 test('a subscriber whose connection breaks is gone', async () => {
