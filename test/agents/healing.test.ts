@@ -464,3 +464,23 @@ test('a directory inside is recorded in its own repository, with a daemon around
     scratch.run(['daemon', 'stop'], { cwd: scratch.at('in') })
   }
 })
+
+test('a directory that a link leads to is recorded where it lies, with a daemon around the link and without', async () => {
+  for (const daemon of [false, true]) {
+    const scratch = new Scratch().init({ 'a.txt': 'a\n', 'sub/b.txt': 'b\n' })
+    const there = `${scratch.base}/there`
+    scratch.git('worktree', 'add', '-q', there)
+    fs.symlinkSync(`${there}/sub`, scratch.at('in'))
+    fs.symlinkSync(scratch.at('sub'), `${there}/back`)
+    if (daemon) startDaemon(scratch)
+    const say = (cwd: string, session_id: string) =>
+      hook(scratch, 'codex', { session_id, turn_id: 'p1', cwd, hook_event_name: 'UserPromptSubmit', prompt: 'go' })
+    await say(scratch.at('in'), 'led-out')
+    await say(`${there}/back`, 'led-in')
+    const sessions = (cwd: string) => {
+      const { stdout } = scratch.run(['list', '--sessions', '--json'], { cwd })
+      return JSON.parse(stdout).sessions.map(({ id }: Json) => id)
+    }
+    expect([sessions(scratch.root), sessions(there)]).toEqual([['led-in'], ['led-out']])
+  }
+})

@@ -24,11 +24,16 @@ export function worktreePath(
   return inside(followed(env, written)) ?? inside(followed(env, `${written}/`)) ?? inside(written)
 }
 
-/** Whether a directory lies in another with no repository, and no worktree, of its own in between; told without git. */
-export function liesWithin({ files }: Env, directory: string, root: string): boolean {
-  for (let at = directory; at.length >= root.length; at = at.slice(0, at.lastIndexOf('/'))) {
-    if (at === root) return true
-    if (lstatIfThere(files, `${at}/.git`)) return false
+/**
+ * Whether a directory lies in another with no repository, and no worktree, of its own in between; told without git. Links
+ * are followed: what leads out of a directory does not lie in it.
+ */
+export function liesWithin(env: Env, directory: string, root: string): boolean {
+  if (directory === root) return true
+  const top = followed(env, `${root}/`)
+  for (let at = followed(env, `${directory}/`); at.length >= top.length; at = at.slice(0, at.lastIndexOf('/'))) {
+    if (at === top) return true
+    if (lstatIfThere(env.files, `${at}/.git`)) return false
   }
   return false
 }
