@@ -7,7 +7,7 @@ import { type Env, errno, lstatIfThere } from '../env.ts'
 import { removeTree } from './parcel.ts'
 import { runGit, tryGit } from './process.ts'
 import { Store, type StorePlace } from './store.ts'
-import { makeDirectories, readIfThere } from './whole-file.ts'
+import { makeDirectories, readIfThere, removeIfThere } from './whole-file.ts'
 
 /** Files that git wants to see before it takes a directory for a repository; they never change, from first line to last. */
 const FRAME = { HEAD: /^ref: refs\//, config: /^\[core\]\n.*\n\[gc\]\n\tauto = \d+\n/s }
@@ -24,12 +24,12 @@ export function brokenFrame(env: Env, { directory }: StorePlace): string[] {
 }
 
 /** Writes anew what {@link brokenFrame} names, or else a configuration that git cannot read. Returns their names. */
-export async function mendFrame(env: Env, place: StorePlace): Promise<string[]> {
+export async function mendFrame(env: Env, place: StorePlace, claim: Claim): Promise<string[]> {
   const { files } = env
   const broken = brokenFrame(env, place)
   if (broken.length === 0 && (await isReadable(env, place))) return []
   const names = broken.length > 0 ? broken : ['config']
-  const fresh = await makeFrame(env, place)
+  const { directory: fresh } = await makeFrame(env, place, claim)
   for (const name of names) files.renameSync(`${fresh}/${name}`, `${place.directory}/store.git/${name}`)
   removeTree(env, fresh)
   return names
@@ -80,10 +80,34 @@ export function worktreeNames({ files }: Pick<Env, 'files'>, { directory }: Pick
   return files.existsSync(worktrees) ? files.readdirSync(worktrees).sort() : []
 }
 
+/** Says in a directory who is making it, so that others can tell whether it was left. Returns the name of the file that says so. */
+export type Claim = (directory: string) => string
+
 /** A store without anything in it, beside the place where it belongs. */
-export async function makeFrame(env: Env, place: StorePlace): Promise<string> {
+async function makeFrame(env: Env, place: StorePlace, claim: Claim): Promise<{ directory: string; owner: string }> {
+  const directory = `${place.directory}/store.${env.random(6)}.tmp`
+  env.files.mkdirSync(directory, { mode: 0o700 })
+  try {
+    const owner = claim(directory)
+    await fillFrame(env, place, directory)
+    return { directory, owner }
+  } catch (error) {
+    discard(env, directory)
+    throw error
+  }
+}
+
+/** On the way out of a failure, or of what another process did first: what stays is swept by a later command. */
+function discard(env: Env, directory: string): void {
+  try {
+    removeTree(env, directory)
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+  }
+}
+
+async function fillFrame(env: Env, place: StorePlace, temporary: string): Promise<void> {
   const { files } = env
-  const temporary = `${place.directory}/store.${env.random(6)}.tmp`
   await runGit(env, {
     args: ['init', '-q', '--bare', '--template=', `--object-format=${place.hash}`, '--shared=0600', temporary],
     cwd: place.directory,
@@ -97,38 +121,39 @@ export async function makeFrame(env: Env, place: StorePlace): Promise<string> {
     `${files.readFileSync(`${temporary}/config`, 'utf8')}[notes]\n\tdisplayRef = refs/notes/ckpt/*\n[gc]\n\tauto = 0\n`,
   )
   for (const name of ['HEAD', 'config']) files.chmodSync(`${temporary}/${name}`, 0o600)
-  return temporary
 }
 
 /** Makes the store if it is not there; safe for any number of processes at once. Returns whether this call made it. */
-export async function createStore(env: Env, place: StorePlace): Promise<boolean> {
+export async function createStore(env: Env, place: StorePlace, claim: Claim): Promise<boolean> {
   const { files } = env
-  const gitDir = `${place.directory}/store.git`
   let created = false
   if (!storeExists(env, place)) {
     makeDirectories(env, place.directory)
     files.chmodSync(place.directory, 0o700)
-    const temporary = await makeFrame(env, place)
-    for (const name of [
-      '',
-      '/info',
-      '/objects',
-      '/objects/info',
-      '/objects/pack',
-      '/refs',
-      '/refs/heads',
-      '/refs/tags',
-    ]) {
-      if (files.existsSync(`${temporary}${name}`)) files.chmodSync(`${temporary}${name}`, 0o700)
-    }
+    const { directory, owner } = await makeFrame(env, place, claim)
     try {
-      files.renameSync(temporary, gitDir)
+      for (const name of OWN_DIRECTORIES)
+        if (files.existsSync(`${directory}${name}`)) files.chmodSync(`${directory}${name}`, 0o700)
+      files.renameSync(directory, `${place.directory}/store.git`)
       created = true
     } catch (error) {
+      discard(env, directory)
       const code = errno(error)
       if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error // another process was first
     }
+    if (created) removeIfThere(env, `${place.directory}/store.git/${owner}`)
   }
   files.mkdirSync(`${place.directory}/worktrees/${place.worktreeId}`, { recursive: true, mode: 0o700 })
   return created
 }
+
+const OWN_DIRECTORIES = [
+  '',
+  '/info',
+  '/objects',
+  '/objects/info',
+  '/objects/pack',
+  '/refs',
+  '/refs/heads',
+  '/refs/tags',
+]

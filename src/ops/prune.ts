@@ -20,8 +20,8 @@ import { lockedStore } from './recovery/locked.ts'
 import { settleUnfinished } from './recovery/unfinished.ts'
 import { refuseStrayed } from './store/strayed.ts'
 import { damagedPackFiles } from './store/verify-objects.ts'
-import { sweepParcels } from './transport/parcels.ts'
 import type { Context } from './worktree/context.ts'
+import { sweepHalfMade } from './worktree/half-made.ts'
 import { loadTimeline } from './worktree/sessions.ts'
 import { allWorktrees } from './worktree/worktrees.ts'
 
@@ -62,7 +62,7 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
     await refuseStrayed(context)
     const plans = await planAll(context, options)
     const { place, env } = context
-    if (!options.dryRun) sweepParcels(env, place.directory)
+    if (!options.dryRun) sweepHalfMade(env, place.directory)
     const before = bytesOf(env, place.directory)
     const removed = plans.flatMap(({ context: one, sessions }) =>
       sessions.flatMap(({ timeline, visible, abandoned }) =>

@@ -23,7 +23,7 @@ async function counted(): Promise<{ store: Store; again: () => Store; started: s
     },
   }
   const place = { directory: path.join(scratch.base, 'ckpt'), worktreeId: '@main', hash: 'sha1' as const }
-  await createStore(env, place)
+  await createStore(env, place, () => 'nobody')
   started.length = 0
   return { store: Store.open(env, place), again: () => Store.open(env, place), started }
 }

@@ -12,6 +12,7 @@ import type { SnapshotCache } from '../../snapshot/cache.ts'
 import type { Hint } from '../../snapshot/scan.ts'
 import { asSpelled } from '../../snapshot/spelling.ts'
 import type { Worktree } from '../../snapshot/worktree.ts'
+import { claimHalfMade, sweepHalfMade } from './half-made.ts'
 import { claimWorktreeId, describeWorktree, findWorktree, placeStore } from './place.ts'
 import { liesWithin } from './worktree-path.ts'
 
@@ -92,7 +93,7 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
         hints: ['bring it back from a backup', `to begin anew: rm -r ${quotedPath(place.directory)}`],
       },
     )
-  const mended = exists && options.mend ? await mendFrame(env, place) : []
+  const mended = exists && options.mend ? await mendFrame(env, place, claimHalfMade(env, 'store')) : []
   if (mended.length > 0) warnings.push(`The store could not be opened: its ${mended.join(' and ')} was written anew.`)
   if (!exists && !found.repository && !options.init) {
     throw new CkptError('NOT_INITIALIZED', `${found.root} is a plain directory without a store. ${outcome}`, {
@@ -102,11 +103,12 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
   const off = options.create === 'unless-off' && !config.enableFileCheckpointing
   if ((options.create && !off) || options.init) {
     if (found.repository) place = claimWorktreeId(env, found.repository, place)
-    await createStore(env, place).catch((cause: unknown) => {
+    await createStore(env, place, claimHalfMade(env, 'store')).catch((cause: unknown) => {
       throw misplaced(config, outcome, cause) ?? cause
     })
     exists = true
   }
+  if (exists && (options.create || options.init || options.mend)) sweepHalfMade(env, place.directory)
   const store = Store.open(env, place)
   // Only other worktrees may have been recorded in it, or this one's directory is lost.
   if (exists && options.mend && !place.worktreeId.endsWith('-new'))

@@ -202,6 +202,10 @@ const newHolder = (env: Env, command: string): Holder => ({
   since: new Date(env.now()).toISOString(),
 })
 
+/** Says in a file who we are, where nobody else wants to. */
+export const writeHolder = (env: Env, path: string, command: string): void =>
+  env.files.writeFileSync(path, `${JSON.stringify(newHolder(env, command))}\n`, { mode: 0o600 })
+
 /** Takes the lock without waiting for it. Returns how to give it back; null: somebody else may hold it. */
 export const takeAtOnce = (env: Env, path: string, command: string): (() => void) | null =>
   tryTake(env, path, newHolder(env, command))

@@ -1,0 +1,71 @@
+// What is left of a store that was never made: it goes once its maker is gone, or is old, and nobody fails of it.
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { realEnv } from '../../src/env.ts'
+import { createStore } from '../../src/git/frame.ts'
+import { claimHalfMade } from '../../src/ops/worktree/half-made.ts'
+import { killedAt } from '../support/kill-at.ts'
+import { isRoot, Scratch } from '../support/scratch.ts'
+
+const left = (scratch: Scratch) => fs.readdirSync(scratch.at('.git/ckpt')).filter((name) => name.endsWith('.tmp'))
+
+test('a store whose maker was killed goes with the next command that makes it, or opens it to write', () => {
+  const scratch = new Scratch().init()
+  const mark = ['mark', 'prompt', '--session', 's']
+  const moments: [string, string][] = [
+    ['writeFileSync', '/ckpt-owner'],
+    ['chmodSync', '/config'],
+    ['chmodSync', '/refs'],
+  ]
+  for (const moment of moments) killedAt(scratch, moment, ...mark)
+  expect([scratch.exists('.git/ckpt/store.git'), left(scratch).length]).toEqual([false, 3])
+  expect(scratch.run(['status']).code).toBe(0)
+  expect(left(scratch)).toHaveLength(3)
+  scratch.ckpt('snapshot')
+  expect(left(scratch)).toEqual([])
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
+test("a store whose maker was killed when it had its name is nobody's", () => {
+  const scratch = new Scratch().init()
+  killedAt(scratch, ['renameSync', '/store.git'], 'snapshot')
+  expect(fs.readdirSync(scratch.at('.git/ckpt/store.git'))).toContain('ckpt-owner')
+  scratch.ckpt('snapshot')
+  expect(fs.readdirSync(scratch.at('.git/ckpt/store.git'))).not.toContain('ckpt-owner')
+})
+
+test('one that names nobody goes when it is old; a file of such a name, and one that is closed, stay', () => {
+  const scratch = new Scratch().init()
+  killedAt(scratch, ['mkdirSync', '.tmp'], 'snapshot')
+  const [name] = left(scratch)
+  scratch.ckpt('snapshot')
+  expect(left(scratch)).toEqual([name])
+  fs.utimesSync(scratch.at(`.git/ckpt/${name}`), 1e9, 1e9)
+  scratch.write({ '.git/ckpt/store.0123456789ab.tmp': 'mine\n' })
+  scratch.ckpt('snapshot')
+  expect(left(scratch)).toEqual(['store.0123456789ab.tmp'])
+  if (!isRoot) return
+  const closed = scratch.at('.git/ckpt/store.ba9876543210.tmp')
+  const uid = scratch.handOver()
+  fs.mkdirSync(closed, { mode: 0o700 })
+  expect(scratch.run(['snapshot'], { uid }).code).toBe(0)
+  expect(fs.existsSync(closed)).toBe(true)
+})
+
+test('a git that is killed, and the second of two that make the store, leave nothing', async () => {
+  const scratch = new Scratch().init()
+  const git = `${scratch.base}/bin/git`
+  fs.mkdirSync(`${scratch.base}/bin`)
+  const script = `#!/bin/sh\nPATH=\${PATH#*:}\ncase "$*" in *--bare*) git "$@"; kill -9 $$;; esac\nexec git "$@"\n`
+  fs.writeFileSync(git, script, { mode: 0o755 })
+  const vars = { PATH: `${scratch.base}/bin:${process.env.PATH}` }
+  expect(scratch.run(['snapshot'], { vars }).code).toBe(1)
+  expect(left(scratch)).toEqual([])
+  const env = { ...realEnv(), vars: scratch.vars }
+  const place = { directory: scratch.at('.git/ckpt'), worktreeId: '@main', hash: 'sha1' as const }
+  const make = () => createStore(env, place, claimHalfMade(env, 'store'))
+  expect((await Promise.all([make(), make(), make()])).sort()).toEqual([false, false, true])
+  expect(fs.readdirSync(place.directory).sort()).toEqual(['store.git', 'worktrees'])
+  expect(fs.readdirSync(`${place.directory}/store.git`)).not.toContain('ckpt-owner')
+  expect(scratch.ckpt('snapshot').checkpoint).not.toBe(null)
+})
