@@ -63,7 +63,7 @@ export class Scratch {
         execFileSync('chmod', ['-R', 'u+rwX', this.base])
         fs.rmSync(this.base, { recursive: true, force: true })
       }
-    })
+    }, 600_000)
   }
 
   get vars(): Record<string, string> {
