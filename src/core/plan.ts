@@ -262,7 +262,7 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
     }
     // What stays away under one spelling does not go under the other.
     const held = new Set([...clashes.keys()].map(folded))
-    for (const path of leaving) if (held.has(folded(path))) clashes.set(path, IN_THE_WAY.spelling)
+    for (const path of leaving) if (!clashes.has(path) && held.has(folded(path))) clashes.set(path, IN_THE_WAY.spelling)
   }
   return actions.map((action) => {
     const reason = clashes.get(action.path)

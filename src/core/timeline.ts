@@ -172,11 +172,12 @@ export function turnsOf(chain: readonly Checkpoint[]): Turn[] {
 function takeIn(turn: Turn, late: readonly Checkpoint[]): void {
   let number = Math.max(0, ...turn.steps.map((step) => step.number))
   for (const checkpoint of late) {
-    const open = turn.steps.find(({ start, end }) => start && !end && start.callId === checkpoint.callId)
+    const isOpen = ({ start, end }: Step) => start && !end && start.callId === checkpoint.callId
+    const open = checkpoint.start ? undefined : turn.steps.find(isOpen)
     if (!checkpoint.start && !open) continue
     const one = { ...checkpoint, step: open?.number ?? ++number }
     turn.checkpoints.push(one)
-    if (open && !checkpoint.start) open.end = one
+    if (open) open.end = one
     else turn.steps.push({ number, start: one, end: null })
   }
 }

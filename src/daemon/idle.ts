@@ -1,6 +1,7 @@
 /**
- * What a daemon does while nobody calls: abandoned turns past their grace go, the oldest where the store holds too much, and loose objects and linked packs become
- * one pack. It runs as a process of its own at the lowest priority; a call ends it at once, which a prune survives.
+ * What a daemon does while nobody calls: abandoned turns past their grace go, the oldest where the store holds too much,
+ * and loose objects and linked packs become one pack. It runs as a process of its own at the lowest priority; a call ends it
+ * at once, which a prune survives.
  */
 import type { ChildProcess } from 'node:child_process'
 import { type Env, errno, statIfThere } from '../env.ts'

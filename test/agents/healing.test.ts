@@ -64,6 +64,23 @@ test('an agent that is sent back to work goes on with its turn: what it did afte
   expect(scratch.ckpt('verify').problems).toEqual([])
 })
 
+test('calls without ids that overlap after the first end, one of them without its end, are steps of their own', async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  await one.prompt('p1')
+  await one.stop('p1')
+  const call = { prompt_id: 'p1', tool_name: 'Write' }
+  await one.say('PreToolUse', call)
+  await one.say('PreToolUse', call)
+  scratch.write({ 'b.txt': 'two at once\n' })
+  await one.say('PostToolUse', call)
+  await one.stop('p1')
+  const { steps } = scratch.ckpt('show', '1').turn
+  expect(steps.map(({ n }: Json) => n)).toEqual(['1.1', '1.2'])
+  scratch.ckpt('undo')
+  expect(scratch.exists('b.txt')).toBe(false)
+})
+
 test("a subagent in the background: its calls are its turn's, also after that ended, and do not keep it running", async () => {
   const scratch = new Scratch().init()
   const one = claude(scratch)

@@ -57,6 +57,16 @@ test('where the old one stays nothing comes, and nothing goes for it', () => {
   })
 })
 
+test('what cannot go for another reason says that one', () => {
+  const closed = { ...around({ File: ['file'] }), isClosed: (path: string) => path === 'file' }
+  const [gone] = findClashes([goes('file'), comes('File')], closed, 'refuse')
+  expect(gone).toMatchObject({
+    path: 'file',
+    action: 'conflict',
+    reason: 'it cannot be changed here: permission denied',
+  })
+})
+
 test('two paths of one plan that would be one: the second is a conflict, where the file system folds', () => {
   const plan = [comes('README'), comes('readme'), comes('Dir/a'), comes('dir/b')]
   const folded = { README: 'write', readme: 'conflict', 'Dir/a': 'write', 'dir/b': 'conflict' }
