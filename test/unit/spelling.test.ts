@@ -1,7 +1,8 @@
 // Spellings of a name, and plans on a file system that takes several for one: pure.
 import { expect, test } from 'vitest'
+import { findClashes, type Surroundings } from '../../src/core/clashes.ts'
 import { composedName, foldedPath, pathFromText } from '../../src/core/paths.ts'
-import { type FileAction, findClashes, type Surroundings } from '../../src/core/plan.ts'
+import type { FileAction } from '../../src/core/plan.ts'
 import { ABSENT, type PathState } from '../../src/core/state.ts'
 
 const nfc = pathFromText('caf\u00e9')

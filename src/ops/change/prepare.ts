@@ -1,13 +1,12 @@
 /** From a plan's input to what is to be done: the disk's states, the merges, and what lies around the paths. */
 import { type Beside, uncoveredDirectories } from '../../core/beside.ts'
+import { findClashes, makeRoom } from '../../core/clashes.ts'
 import { isDamage } from '../../core/errors.ts'
 import { ancestorsOf, directoryKey, foldedPath, isWithin, parentOf, type RelativePath } from '../../core/paths.ts'
 import {
   type FileAction,
-  findClashes,
   isHeld,
   type MergeResult,
-  makeRoom,
   mergeKey,
   type Plan,
   type PlanInput,

@@ -1,8 +1,9 @@
 /** What is refused with the ways out that work: a plan with conflicts, as a whole, and what has to wait for a turn's end. */
+import { isInTheWay, isUnkept } from '../../core/clashes.ts'
 import { CkptError } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
 import { printable, reasonedList } from '../../core/paths.ts'
-import { canBeMarked, type FileAction, isInTheWay, isUnkept } from '../../core/plan.ts'
+import { canBeMarked, type FileAction } from '../../core/plan.ts'
 import { runningTurn, type Timeline } from '../../core/timeline.ts'
 
 /** @throws CkptError CONFLICT when any path conflicts: then nothing at all is written */
