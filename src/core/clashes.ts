@@ -11,6 +11,8 @@ export interface Surroundings {
   uncoveredBelow: (directory: string) => boolean
   /** The file or symlink on disk at a path, if there is one. */
   isFileOnDisk: (path: string) => boolean
+  /** Whether the snapshot has that file. */
+  isCovered: (path: string) => boolean
   /** The file on disk is somebody else's: what replaces it could not be given to them. */
   isForeign: (path: string) => boolean
   /** Its directory, or itself, cannot be changed by this user. */
@@ -22,12 +24,41 @@ export interface Surroundings {
 }
 
 /**
+ * What force takes away so that a path can come: the files in a directory that is in its place, the file in the place of its
+ * directory. Nothing for an empty directory, which is worth no file, nor where something is not covered, or is of the plan.
+ */
+export function inTheWayOf(
+  actions: readonly FileAction[],
+  around: Surroundings,
+  isPlanned: (path: string) => boolean,
+): Map<string, string[]> {
+  const { leaving, arriving } = moving(actions)
+  const found = new Map<string, string[]>()
+  for (const { path } of arriving) {
+    if (path.endsWith('/') || around.uncoveredBelow(path)) continue
+    const above = ancestorsOf(path).filter(around.isFileOnDisk)
+    const stays = [...around.filesBelow(path), ...above].filter((one) => !leaving.has(one))
+    if (stays.length > 0 && above.every(around.isCovered) && !stays.some(isPlanned)) found.set(path, stays)
+  }
+  return found
+}
+
+/** The paths that go, and those where something comes. */
+function moving(actions: readonly FileAction[]) {
+  const done = actions.filter((action) => !isHeld(action))
+  return {
+    leaving: new Set(done.filter(({ post }) => post.kind === 'absent').map(({ path }) => path)),
+    arriving: done.filter(({ pre, post }) => post.kind !== 'absent' && pre.kind !== post.kind),
+  }
+}
+
+/**
  * Clashes of files and directories: a file where a directory holds something that the plan does not remove, a path below
- * something that is a file and stays; files whose owner would change, and what this user cannot change. They are conflicts even by force.
+ * something that is a file and stays; files whose owner would change, and what this user cannot change. They are conflicts
+ * even by force, which has taken away before what it can ({@link inTheWayOf}).
  */
 export function findClashes(actions: readonly FileAction[], around: Surroundings, mode: ConflictMode): FileAction[] {
-  const leaving = new Set(actions.filter((a) => a.post.kind === 'absent' && !isHeld(a)).map((a) => a.path))
-  const arriving = actions.filter((a) => !isHeld(a) && a.post.kind !== 'absent' && a.pre.kind !== a.post.kind)
+  const { leaving, arriving } = moving(actions)
   const clashes = new Map<string, string>()
   for (const { path, post } of actions.filter((a) => !isHeld(a)))
     if (post.kind === 'present' && around.isForeign(path)) clashes.set(path, IN_THE_WAY.owner)
@@ -44,14 +75,15 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
   for (const { path } of arriving) {
     const bare = path.endsWith('/') ? path.slice(0, -1) : path
     if (path.endsWith('/')) {
-      if (around.isFileOnDisk(bare) && !leaving.has(bare)) clashes.set(path, IN_THE_WAY.file)
+      if (around.isFileOnDisk(bare) && !leaving.has(bare)) clashes.set(path, BLOCKED.file)
     } else {
-      const stays = around.filesBelow(bare).find((below) => !leaving.has(below))
-      if (stays !== undefined || around.uncoveredBelow(bare)) clashes.set(path, IN_THE_WAY.directory)
+      if (around.uncoveredBelow(bare)) clashes.set(path, IN_THE_WAY.uncovered)
+      else if (around.filesBelow(bare).some((below) => !leaving.has(below))) clashes.set(path, BLOCKED.directory)
     }
     for (const above of ancestorsOf(bare)) {
       if (files.has(above)) clashes.set(path, IN_THE_WAY.both)
-      else if (around.isFileOnDisk(above) && !leaving.has(above)) clashes.set(path, IN_THE_WAY.above)
+      else if (around.isFileOnDisk(above) && !leaving.has(above))
+        clashes.set(path, around.isCovered(above) ? BLOCKED.above : IN_THE_WAY.left)
     }
   }
   const { folded } = around
@@ -85,48 +117,63 @@ const STAYS = 'something in it stays'
 const IN_THE_WAY = {
   owner: 'its owner cannot be kept',
   closed: 'it cannot be changed here: permission denied',
-  file: 'a file is in its place',
-  directory: 'a directory with other files is in its place',
+  uncovered: 'a directory with what is not captured is in its place',
+  left: 'a file that is not captured is in the place of its directory',
   both: 'a file takes the place of its directory',
-  above: 'a file is in the place of its directory',
   spelling: 'this file system takes its name for another one, spelled otherwise',
 } as const
 
-export const isInTheWay = (action: FileAction): boolean =>
-  isUnkept(action) || (Object.values(IN_THE_WAY) as (string | undefined)[]).includes(action.reason)
+/** Conflicts that force gets over where it deletes what is there, if that can be saved first. */
+const BLOCKED = {
+  file: 'a file is in its place',
+  directory: 'a directory with other files is in its place',
+  above: 'a file is in the place of its directory',
+} as const
+
+const isOneOf = (reasons: Record<string, string>, { reason }: FileAction) =>
+  (Object.values(reasons) as (string | undefined)[]).includes(reason)
+
+/** `byForce`: whether force can still get over it. */
+export const isInTheWay = (action: FileAction, byForce: boolean): boolean =>
+  isUnkept(action) || isOneOf(IN_THE_WAY, action) || (!byForce && isOneOf(BLOCKED, action))
 
 /** Of these, what could not be kept: where it was moved aside the path is changed still, and wants force. */
 export const isUnkept = ({ pre, reason }: FileAction): boolean => pre.kind === 'unknown' || reason === IN_THE_WAY.owner
 
 /**
- * An empty directory in whose place a file comes goes first, and is in the record: redo brings it back. Also one that would
- * be left because nobody knows whether it was there before: the file was.
+ * What goes before a file comes is in the record: redo brings it back. Of itself an empty directory in its place goes, also
+ * one that would be left because nobody knows whether it was there before: the file was.
  */
 export function makeRoom(
   { actions, units }: Pick<Plan, 'actions' | 'units'>,
-  emptyDirectory: (path: string) => PathState | null,
+  {
+    emptyDirectory,
+    cleared,
+  }: {
+    emptyDirectory: (path: string) => PathState | null
+    /** What force takes away for a path. */
+    cleared: (path: string) => readonly Transition[]
+  },
 ): Pick<Plan, 'actions' | 'units'> {
   const known = new Set(actions.filter(({ action }) => action !== 'skip').map(({ path }) => path))
-  const room = new Map<string, Transition>()
+  const room = new Map<string, Transition[]>()
+  const gone = new Map<string, FileAction>()
   for (const action of actions) {
+    const { path } = action
     if (isHeld(action) || action.pre.kind !== 'absent' || action.post.kind !== 'present') continue
-    const from = known.has(`${action.path}/`) ? null : emptyDirectory(action.path)
-    if (from) room.set(action.path, { path: `${action.path}/`, from, to: ABSENT })
+    const from = known.has(`${path}/`) ? null : emptyDirectory(path)
+    const first = [...cleared(path), ...(from ? [{ path: `${path}/`, from, to: ABSENT }] : [])]
+    room.set(path, first)
+    for (const { path, from: pre, to: post } of first) gone.set(path, { path, action: 'delete', pre, post })
   }
-  const gone = [...room.values()].map(({ path, from, to }) => ({
-    path,
-    action: 'delete' as const,
-    pre: from,
-    post: to,
-  }))
-  const going = new Set(gone.map(({ path }) => path))
+  const made = new Set<string>()
   const withRoom = (change: Transition): Transition[] => {
-    const first = room.get(change.path)
-    room.delete(change.path)
-    return first ? [first, change] : [change]
+    const first = (room.get(change.path) ?? []).filter(({ path }) => !made.has(path))
+    for (const { path } of first) made.add(path)
+    return [...first, change]
   }
   return {
-    actions: [...actions.filter(({ path }) => !going.has(path)), ...gone],
+    actions: [...actions.filter(({ path }) => !gone.has(path)), ...gone.values()],
     units: units.map((unit) => ({ ...unit, changes: unit.changes.flatMap(withRoom) })),
   }
 }

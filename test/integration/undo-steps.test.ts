@@ -194,7 +194,7 @@ test('an empty directory does not come back where a file is now: it is skipped, 
 })
 
 test('a directory with files of others where a file has to come: refused, and only ways out that work are named', () => {
-  const scratch = new Scratch().init({ swap: 'x\n' })
+  const scratch = new Scratch().init({ swap: 'x\n', '.gitignore': '*.log\n' })
   scratch.turn('swap', () => {
     scratch.remove('swap')
     scratch.write({ 'swap/a': '1\n' })
@@ -202,16 +202,102 @@ test('a directory with files of others where a file has to come: refused, and on
   })
   const after = scratch.manifest()
   scratch.write({ 'swap/mine': 'mine\n' })
+  const refused = scratch.tryCkpt('undo')
+  expect([refused.code, refused.document.error.paths]).toEqual([4, ['swap']])
+  expect(refused.document.error.hints.join()).toContain('--force')
+  // Nobody could bring back what is ignored.
+  scratch.write({ 'swap/mine.log': 'mine\n' })
   for (const flags of [[], ['--force']]) {
     const { code, document } = scratch.tryCkpt('undo', ...flags)
     expect([code, document.error.paths]).toEqual([4, ['swap']])
     expect(document.error.hints.join()).not.toContain('--force')
   }
-  fs.renameSync(scratch.at('swap/mine'), `${scratch.base}/mine`)
+  for (const name of ['mine', 'mine.log']) fs.renameSync(scratch.at(`swap/${name}`), `${scratch.base}/${name}`)
   scratch.ckpt('undo')
   expect(scratch.read('swap')).toBe('x\n')
   scratch.ckpt('redo')
   expect(scratch.manifest()).toEqual(after)
+})
+
+const told = ({ files }: { files: { path: string; action: string }[] }) =>
+  files.map(({ path, action }) => `${action} ${path}`)
+
+test('--force takes the target where a directory came into the place of a file; redo brings all in it back', () => {
+  const scratch = new Scratch().init({ swap: '1\n', other: '1\n' })
+  scratch.turn('write', () => scratch.write({ swap: '2\n', other: '2\n' }))
+  scratch.turn('remove', () => scratch.remove('swap'))
+  scratch.write({ 'swap/mine': 'mine\n', 'swap/in/deep': 'deep\n' })
+  fs.mkdirSync(scratch.at('swap/empty'), { mode: 0o700 })
+  fs.chmodSync(scratch.at('swap/in'), 0o711)
+  const mine = scratch.manifest()
+  const plan = scratch.ckpt('undo', '--turns', '2', '--force', '--dry-run')
+  expect(told(plan)).toEqual([
+    'write other',
+    'write swap',
+    'delete swap/empty/',
+    'delete swap/in/',
+    'delete swap/in/deep',
+    'delete swap/mine',
+  ])
+  expect(scratch.manifest()).toEqual(mine)
+  const { files, safety } = scratch.ckpt('apply', plan.token)
+  expect(files).toEqual(plan.files)
+  expect([scratch.read('swap'), scratch.read('other')]).toEqual(['1\n', '1\n'])
+  expect(scratch.ckpt('verify').ok).toBe(true)
+  scratch.ckpt('redo')
+  expect([scratch.read('swap'), scratch.read('other')]).toEqual(['2\n', '2\n'])
+  scratch.ckpt('redo')
+  expect(scratch.manifest()).toEqual(mine)
+  scratch.ckpt('undo', '--force', '--', 'swap')
+  expect(scratch.read('swap')).toBe('2\n')
+  scratch.ckpt('undo')
+  expect(scratch.manifest()).toEqual(mine)
+  scratch.ckpt('undo', '--turns', '2', '--force')
+  scratch.ckpt('restore', safety, '--exact', '--force')
+  expect(scratch.manifest()).toEqual(mine)
+})
+
+test('--force takes the target where a file or a link came into the place of a directory; redo brings it back', () => {
+  const scratch = new Scratch().init({ 'in/a': 'a\n', 'in/deep/b': 'b\n', 'to/c': 'c\n', '.gitignore': '*.log\n' })
+  scratch.turn('remove', () => {
+    for (const directory of ['in', 'to']) scratch.remove(directory)
+  })
+  scratch.write({ in: 'mine\n' })
+  fs.symlinkSync('elsewhere', scratch.at('to'))
+  const mine = scratch.manifest()
+  expect(scratch.tryCkpt('undo').document.error.paths).toEqual(['in/a', 'in/deep/b', 'to/c'])
+  expect(told(scratch.ckpt('undo', '--force'))).toEqual([
+    'delete in',
+    'write in/a',
+    'write in/deep/b',
+    'delete to',
+    'write to/c',
+  ])
+  expect(['in/a', 'in/deep/b', 'to/c'].map((path) => scratch.read(path))).toEqual(['a\n', 'b\n', 'c\n'])
+  scratch.ckpt('redo')
+  expect(scratch.manifest()).toEqual(mine)
+})
+
+test('--force leaves an ignored file that came into the place of a directory', () => {
+  const scratch = new Scratch().init({ 'in.log/a': 'a\n', '.gitignore': '*.log\n!in.log/\n' })
+  scratch.turn('remove', () => scratch.remove('in.log'))
+  scratch.write({ 'in.log': 'mine\n' })
+  for (const flags of [[], ['--force']]) {
+    const { code, document } = scratch.tryCkpt('undo', ...flags)
+    expect([code, document.error.paths]).toEqual([4, ['in.log/a']])
+    expect(document.error.hints.join()).not.toContain('--force')
+  }
+  expect(scratch.read('in.log')).toBe('mine\n')
+})
+
+test('restore --force deletes nothing that is in the place of what it brings back', () => {
+  const scratch = new Scratch().init({ swap: '1\n' })
+  scratch.turn('remove', () => scratch.remove('swap'))
+  scratch.write({ 'swap/mine': 'mine\n' })
+  const { code, document } = scratch.tryCkpt('restore', '1:before', '--force')
+  expect([code, document.error.paths, scratch.read('swap/mine')]).toEqual([4, ['swap'], 'mine\n'])
+  scratch.ckpt('restore', '1:before', '--exact', '--force')
+  expect(scratch.read('swap')).toBe('1\n')
 })
 
 test('a directory in the place of an ignored file, empty and ignored no more when the turn ends, makes room for it', () => {

@@ -128,6 +128,7 @@ test('promise 1: what cannot be saved is not overwritten, not even with --force'
   scratch.turn('remove', () => scratch.remove('pipe.txt', 'dir.txt', 'repo.txt', 'other.txt'))
   execFileSync('mkfifo', [scratch.at('pipe.txt')])
   scratch.write({ 'dir.txt/inner.txt': 'by hand\n' })
+  execFileSync('mkfifo', [scratch.at('dir.txt/pipe')])
   scratch.git('init', '-q', 'repo.txt')
   for (const flags of [[], ['--force'], ['--merge']]) {
     const { code, document } = scratch.tryCkpt('undo', ...flags)

@@ -70,6 +70,17 @@ export function inTheWay(path: string, files: Tree, disk: Tree): string | null {
   return empty ? 'perhaps' : null
 }
 
+/** The files that force deletes for one that comes; null: something there is not covered. */
+export function goingByForce(path: string, files: Tree, disk: Tree): string[] | null {
+  const above: string[] = []
+  for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) above.push(path.slice(0, at))
+  const going = [...disk.keys()].filter(
+    (one) =>
+      isFilePath(one) && (above.includes(one) || one.startsWith(`${path}/`)) && (isIgnored(one) || files.has(one)),
+  )
+  return going.some(isIgnored) ? null : going
+}
+
 export type Verdict = { kind: 'post'; post: Node | undefined } | { kind: 'leave' } | { kind: 'conflict'; why: string }
 
 export function takeBack({ from, to, ambiguous }: Change, ours: Node | undefined): Verdict {

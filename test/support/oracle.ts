@@ -5,6 +5,7 @@
 import {
   type Change,
   coveredFiles,
+  goingByForce,
   inTheWay,
   isFilePath,
   join,
@@ -287,8 +288,7 @@ export class Oracle {
 
   /** Whether a step did something to directories alone; the files oracle does not follow those. */
   #directories(turn: Turn, step: number): boolean {
-    const { end } = turn.steps[step - 1]!
-    if (end === null) return false
+    const end = turn.steps[step - 1]!.end ?? turn.end ?? turn.at.at(-1)!
     const from = this.#windows(turn)[step - 1]!.from
     const dirs = (tree: Tree) =>
       [...tree]
@@ -386,17 +386,29 @@ export class Oracle {
     if (exact === null && mode !== 'refuse' && held.size > 0) perhaps = true
     const arriving = [...now.keys()].filter((path) => files.has(path) && !disk.has(path))
     const ways = new Map(arriving.map((path) => [path, inTheWay(path, files, disk)]))
+    const cleared = new Map<string, string[]>()
     for (const [path, way] of ways) {
       if (way === 'perhaps' && exact === null) {
         if (mode === 'skip') throw new Murky()
         perhaps = true
       } else if (way !== 'perhaps' && way !== null) {
+        if (mode === 'force') {
+          const going = goingByForce(path, files, disk)
+          if (!going || going.some((one) => now.has(one) || held.has(one))) return { kind: 'conflict', why: way }
+          cleared.set(path, going)
+          continue
+        }
         if (mode !== 'skip') return { kind: 'conflict', why: way }
         files.delete(path)
         held.add(path)
         for (const unit of units) unit.changes = unit.changes.filter((change) => change.path !== path)
       }
     }
+    for (const unit of units)
+      unit.changes = unit.changes.flatMap((change) => {
+        const first = (cleared.get(change.path) ?? []).filter((one) => files.delete(one))
+        return [...first.map((path) => ({ path, from: disk.get(path), to: undefined })), change]
+      })
     // Others at work at the same time: some of the change is theirs, and stays.
     const whole =
       exact !== null && held.size === 0 && (this.sessions.size === 1 || sameTree(files, coveredFiles(exact)))

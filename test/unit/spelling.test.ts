@@ -31,6 +31,7 @@ const around = (others: Record<string, string[]>, folds = true): Surroundings =>
   filesBelow: () => [],
   uncoveredBelow: () => false,
   isFileOnDisk: () => false,
+  isCovered: () => false,
   isForeign: () => false,
   isClosed: () => false,
   folded: folds ? foldedPath : null,

@@ -1,6 +1,6 @@
 /** From a plan's input to what is to be done: the disk's states, the merges, and what lies around the paths. */
 import { type Beside, uncoveredDirectories } from '../../core/beside.ts'
-import { findClashes, makeRoom } from '../../core/clashes.ts'
+import { findClashes, inTheWayOf, makeRoom, type Surroundings } from '../../core/clashes.ts'
 import { isDamage } from '../../core/errors.ts'
 import { ancestorsOf, directoryKey, foldedPath, isWithin, parentOf, type RelativePath } from '../../core/paths.ts'
 import {
@@ -53,22 +53,24 @@ export async function prepare(
   const changes = input.units.flatMap((unit) => unit.changes)
   const paths = new Set(changes.map(({ path }) => path))
   const wanted = new Set(changes.filter(({ from }) => from.kind === 'directory').map(({ path }) => path))
-  let done = 0
-  for (const path of paths) {
-    if (++done % 500 === 0) await env.progress(`planning: ${done} of ${paths.size} paths`)
+  const lookAt = async (path: string): Promise<PathState> => {
     const stats = path.endsWith('/') || behindSymlink(env, root, path) ? null : look(env, root, path)
     expected.set(path, isStats(stats) && !stats.isDirectory() ? fingerprint(stats) : null)
     const known = await snapshot.view.state(path)
     // Read after that look: what the scan saw may have changed since, and what today's rules leave out is saved all the same.
     // A directory that holds only what is not covered is none of the snapshot's, though it is there: it need not be made.
-    let state =
+    const state =
       path.endsWith('/') && known.kind === 'absent' && !wanted.has(path)
         ? known
         : observe(env, root, path, writingOther(store.objects, known))
     if (isOther(state, known)) forced.set(path, state)
-    if (state.kind === 'unknown' && state.reason === 'directory') state = { kind: 'absent' }
     if (state.kind === 'present' && isStats(stats) && env.uid > 0 && stats.uid !== env.uid) foreign.add(path)
-    disk.set(path, state)
+    return state.kind === 'unknown' && state.reason === 'directory' ? ABSENT : state
+  }
+  let done = 0
+  for (const path of paths) {
+    if (++done % 500 === 0) await env.progress(`planning: ${done} of ${paths.size} paths`)
+    disk.set(path, await lookAt(path))
   }
   const prints = new Map(input.targetBeside?.uncovered.map((entry) => [entry.path as string, entry.print]) ?? [])
   for (const [path, print] of input.targetBeside?.ignored ?? []) prints.set(path, print)
@@ -92,17 +94,33 @@ export async function prepare(
     }
     plan = planChanges(full)
   }
-  const around = await surroundings(context, snapshot, plan.actions)
-  const actions = findClashes(
-    plan.actions,
-    { ...around, isForeign: (path) => foreign.has(path), isClosed: (path) => isClosed(env, root, path) },
-    input.mode,
-  )
+  const around: Surroundings = {
+    ...(await surroundings(context, snapshot, plan.actions)),
+    isForeign: (path) => foreign.has(path),
+    isClosed: (path) => isClosed(env, root, path),
+  }
+  // Restore deletes nothing but what it was asked to.
+  const takesAll = input.mode === 'force' && input.mergeable !== false
+  const blockers = takesAll ? inTheWayOf(plan.actions, around, (path) => paths.has(path)) : new Map<string, string[]>()
+  const cleared = new Map<string, FileAction>()
+  for (const path of new Set([...blockers.values()].flat())) {
+    const pre = await lookAt(path)
+    if (pre.kind === 'present' || pre.kind === 'directory')
+      cleared.set(path, { path, action: 'delete', pre, post: ABSENT })
+  }
+  const found = findClashes([...plan.actions, ...cleared.values()], around, input.mode)
+  const actions = found.filter(({ path }) => !cleared.has(path))
   const { beside } = snapshot
-  const room = makeRoom({ actions, units: withoutHeld(plan, actions) }, (path) =>
-    beside.emptyDirectories.has(path as RelativePath)
-      ? { kind: 'directory', mode: beside.modes.get(directoryKey(path)) ?? beside.defaults.directory }
-      : null,
+  const room = makeRoom(
+    { actions, units: withoutHeld(plan, actions) },
+    {
+      emptyDirectory: (path) =>
+        beside.emptyDirectories.has(path as RelativePath)
+          ? { kind: 'directory', mode: beside.modes.get(directoryKey(path)) ?? beside.defaults.directory }
+          : null,
+      cleared: (path) =>
+        (blockers.get(path) ?? []).map((one) => ({ path: one, from: cleared.get(one)!.pre, to: ABSENT })),
+    },
   )
   const whole = withDirectories(room, [
     ...(input.left ? await leavingDirectories(context, snapshot, room, input.target) : []),
@@ -224,7 +242,7 @@ async function surroundings(context: Context, snapshot: Snapshot, actions: reado
   const { store } = context
   const { view } = snapshot
   const below = new Map<string, string[]>()
-  const files = new Set<string>()
+  const files = new Map<string, { covered: boolean }>()
   const seen = new Set<string>()
   const holding = uncoveredDirectories(view.beside)
   const emptyBelow = new Map<string, string[]>()
@@ -246,7 +264,8 @@ async function surroundings(context: Context, snapshot: Snapshot, actions: reado
       if (at !== bare) seen.add(at)
       const found = await store.trees.lookup(view.tree, at)
       const isSelf = at === bare && !path.endsWith('/')
-      if (found ? found.mode !== '40000' : !isSelf && isUncoveredFile(context, at)) files.add(at)
+      if (found ? found.mode !== '40000' : !isSelf && isUncoveredFile(context, at))
+        files.set(at, { covered: found !== null })
     }
   }
   const others = new Map<string, readonly string[]>()
@@ -265,6 +284,7 @@ async function surroundings(context: Context, snapshot: Snapshot, actions: reado
     filesBelow: (directory: string) => below.get(directory) ?? [],
     uncoveredBelow: (directory: string) => holding.has(directory),
     isFileOnDisk: (path: string) => files.has(path),
+    isCovered: (path: string) => files.get(path)?.covered ?? false,
   }
 }
 

@@ -122,7 +122,7 @@ async function redoScanned(
     return result({ warnings, token: makeToken({ op: 'redo', options, hash }) })
   }
   if (expected !== undefined && expected !== hash) throw staleToken()
-  refuseConflicts(prepared.actions, 'redo', { files: prepared.actions, session })
+  refuseConflicts(prepared.actions, { verb: 'redo', mode: options.mode }, { files: prepared.actions, session })
   const recorder = new Recorder(context, refs, head)
   const seq = refs.lastSeq + 1
   const from = timeline.boundaryCheckpoint!.id

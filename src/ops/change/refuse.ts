@@ -3,11 +3,15 @@ import { isInTheWay, isUnkept } from '../../core/clashes.ts'
 import { CkptError } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
 import { printable, reasonedList } from '../../core/paths.ts'
-import { canBeMarked, type FileAction } from '../../core/plan.ts'
+import { type ConflictMode, canBeMarked, type FileAction } from '../../core/plan.ts'
 import { runningTurn, type Timeline } from '../../core/timeline.ts'
 
 /** @throws CkptError CONFLICT when any path conflicts: then nothing at all is written */
-export function refuseConflicts(actions: readonly FileAction[], verb: string, detail: Record<string, unknown>): void {
+export function refuseConflicts(
+  actions: readonly FileAction[],
+  { verb, mode }: { verb: string; mode: ConflictMode },
+  detail: Record<string, unknown>,
+): void {
   const conflicts = actions.filter((action) => action.action === 'conflict')
   if (conflicts.length === 0) return
   const isTurns = verb === 'undo' || verb === 'redo'
@@ -16,7 +20,7 @@ export function refuseConflicts(actions: readonly FileAction[], verb: string, de
     hints: [
       `ckpt ${verb} … --dry-run   (the whole plan)`,
       ...(isTurns ? [`ckpt ${verb} … --skip-conflicts   (leaves these paths as they are)`] : []),
-      ...(conflicts.some(isInTheWay)
+      ...(conflicts.some((action) => isInTheWay(action, isTurns && mode !== 'force'))
         ? [
             conflicts.some(isUnkept)
               ? `ckpt ${verb} … --force   (only once what is there was moved aside)`

@@ -110,7 +110,7 @@ export async function restore(
       return result({ token: makeToken({ op: 'restore', options, hash }) })
     }
     if (expected !== undefined && expected !== hash) throw staleToken()
-    refuseConflicts(actions, options.move ? 'switch' : 'restore', { files: actions, session })
+    refuseConflicts(actions, { verb: options.move ? 'switch' : 'restore', mode }, { files: actions, session })
     const recorder = new Recorder(context, refs, head)
     const seq = refs.lastSeq + 1
     const owner = refs.sessions.has(session) ? session : MANUAL_SESSION

@@ -126,7 +126,7 @@ async function undoScanned(
     return result({ restoredPrompt, token: makeToken({ op: 'undo', options, hash }) })
   }
   if (expected !== undefined && expected !== hash) throw staleToken()
-  refuseConflicts(prepared.actions, 'undo', { files: prepared.actions, session })
+  refuseConflicts(prepared.actions, { verb: 'undo', mode: options.mode }, { files: prepared.actions, session })
   if (closing) warnings.push(`Turn ${closing.turn} was closed as interrupted; its agent may go on writing.`)
   // No boundary to set and no file to write: a turn of its own would be empty.
   if (alone && prepared.actions.every(({ action }) => action === 'skip')) {
