@@ -2,7 +2,7 @@
 import { type Beside, uncoveredDirectories } from '../../core/beside.ts'
 import { findClashes, inTheWayOf, makeRoom, type Surroundings } from '../../core/clashes.ts'
 import { isDamage } from '../../core/errors.ts'
-import { ancestorsOf, directoryKey, foldedPath, isWithin, parentOf, type RelativePath } from '../../core/paths.ts'
+import { ancestorsOf, directoryKey, isWithin, parentOf, type RelativePath } from '../../core/paths.ts'
 import {
   type FileAction,
   isHeld,
@@ -15,12 +15,12 @@ import {
 import { ABSENT, type PathState, sameState, type Transition } from '../../core/state.ts'
 import type { ObjectStore } from '../../git/objects.ts'
 import { behindSymlink, fingerprint, isClosed, isStats, look, type ObjectWriter, observe } from '../../snapshot/disk.ts'
-import { otherSpelling } from '../../snapshot/spelling.ts'
 import type { SnapshotView } from '../../snapshot/view.ts'
 import type { Snapshot } from '../record/record.ts'
 import { mendObjects } from '../store/mend-objects.ts'
 import type { Context } from '../worktree/context.ts'
 import { mergeTexts } from './merge.ts'
+import { surroundings } from './surroundings.ts'
 
 /** A plan with what it rests on. */
 export interface Prepared {
@@ -94,10 +94,36 @@ export async function prepare(
     }
     plan = planChanges(full)
   }
+  const room = await settleClashes(context, snapshot, { plan, input, paths, foreign, lookAt })
+  const whole = withDirectories(room, [
+    ...(input.left ? await leavingDirectories(context, snapshot, room, input.target) : []),
+    ...(await comingDirectories(context, snapshot, room, input)),
+  ])
+  return { plan: { ...plan, units: whole.units }, actions: whole.actions, expected, forced }
+}
+
+/** The plan without what clashes with what is on disk, and with what has to go before its paths come. */
+async function settleClashes(
+  context: Context,
+  snapshot: Snapshot,
+  {
+    plan,
+    input,
+    paths,
+    foreign,
+    lookAt,
+  }: {
+    plan: Plan
+    input: Pick<PlanInput, 'mode' | 'mergeable'>
+    /** All that the plan has looked at; and of these, what is somebody else's. */
+    paths: ReadonlySet<string>
+    foreign: ReadonlySet<string>
+    lookAt: (path: string) => Promise<PathState>
+  },
+): Promise<Pick<Plan, 'actions' | 'units'>> {
   const around: Surroundings = {
     ...(await surroundings(context, snapshot, plan.actions)),
     isForeign: (path) => foreign.has(path),
-    isClosed: (path) => isClosed(env, root, path),
   }
   // Restore deletes nothing but what it was asked to.
   const takesAll = input.mode === 'force' && input.mergeable !== false
@@ -105,13 +131,14 @@ export async function prepare(
   const cleared = new Map<string, FileAction>()
   for (const path of new Set([...blockers.values()].flat())) {
     const pre = await lookAt(path)
-    if (pre.kind === 'present' || pre.kind === 'directory')
+    const isOurs = !foreign.has(path) // redo could not give it back to its owner
+    if (isOurs && (pre.kind === 'present' || pre.kind === 'directory'))
       cleared.set(path, { path, action: 'delete', pre, post: ABSENT })
   }
   const found = findClashes([...plan.actions, ...cleared.values()], around, input.mode)
   const actions = found.filter(({ path }) => !cleared.has(path))
   const { beside } = snapshot
-  const room = makeRoom(
+  return makeRoom(
     { actions, units: withoutHeld(plan, actions) },
     {
       emptyDirectory: (path) =>
@@ -122,11 +149,6 @@ export async function prepare(
         (blockers.get(path) ?? []).map((one) => ({ path: one, from: cleared.get(one)!.pre, to: ABSENT })),
     },
   )
-  const whole = withDirectories(room, [
-    ...(input.left ? await leavingDirectories(context, snapshot, room, input.target) : []),
-    ...(await comingDirectories(context, snapshot, room, input)),
-  ])
-  return { plan: { ...plan, units: whole.units }, actions: whole.actions, expected, forced }
 }
 
 /** Whether the snapshot does not have a path as it is on disk, and it can be saved so. */
@@ -236,74 +258,4 @@ function writingOther(objects: ObjectStore, known: PathState): ObjectWriter {
 function withoutHeld(plan: Plan, actions: readonly FileAction[]): Plan['units'] {
   const held = new Set(actions.filter(isHeld).map((a) => a.path))
   return plan.units.map((unit) => ({ ...unit, changes: unit.changes.filter((change) => !held.has(change.path)) }))
-}
-
-async function surroundings(context: Context, snapshot: Snapshot, actions: readonly FileAction[]) {
-  const { store } = context
-  const { view } = snapshot
-  const below = new Map<string, string[]>()
-  const files = new Map<string, { covered: boolean }>()
-  const seen = new Set<string>()
-  const holding = uncoveredDirectories(view.beside)
-  const emptyBelow = new Map<string, string[]>()
-  for (const directory of view.beside.emptyDirectories)
-    for (const at of ancestorsOf(directory)) {
-      const known = emptyBelow.get(at)
-      if (known) known.push(`${directory}/`)
-      else emptyBelow.set(at, [`${directory}/`])
-    }
-  for (const { path, post } of actions) {
-    if (post.kind === 'absent' && !path.endsWith('/')) continue
-    const bare = path.endsWith('/') ? path.slice(0, -1) : path
-    const entry = await store.trees.lookup(view.tree, bare)
-    const inside = entry?.mode === '40000' ? [...(await store.trees.files(entry.oid, `${bare}/`)).keys()] : []
-    below.set(bare, [...inside, ...(emptyBelow.get(bare) ?? [])])
-    for (const at of [bare, ...ancestorsOf(bare)]) {
-      // What lies above has the same directories above it.
-      if (at !== bare && seen.has(at)) break
-      if (at !== bare) seen.add(at)
-      const found = await store.trees.lookup(view.tree, at)
-      const isSelf = at === bare && !path.endsWith('/')
-      if (found ? found.mode !== '40000' : !isSelf && isUncoveredFile(context, at))
-        files.set(at, { covered: found !== null })
-    }
-  }
-  const others = new Map<string, readonly string[]>()
-  if (context.worktree.folds) {
-    for (const { path, post } of actions) {
-      if (post.kind === 'absent') continue
-      const bare = path.endsWith('/') ? path.slice(0, -1) : path
-      for (const one of [bare, ...ancestorsOf(bare)]) {
-        if (!others.has(one)) others.set(one, await spelledOtherwise(context, snapshot, one))
-      }
-    }
-  }
-  return {
-    folded: context.worktree.folds ? foldedPath : null,
-    spelledOtherwise: (path: string) => others.get(path) ?? [],
-    filesBelow: (directory: string) => below.get(directory) ?? [],
-    uncoveredBelow: (directory: string) => holding.has(directory),
-    isFileOnDisk: (path: string) => files.has(path),
-    isCovered: (path: string) => files.get(path)?.covered ?? false,
-  }
-}
-
-/** What is in the place of a path by another spelling, and has to go before it can come. */
-async function spelledOtherwise({ env, store, worktree }: Context, { view }: Snapshot, path: string) {
-  const other = otherSpelling(env, worktree.root, path)
-  if (other === null) return []
-  const entry = await store.trees.lookup(view.tree, other)
-  if (entry?.mode !== '40000') {
-    const stats = look(env, worktree.root, other)
-    return [isStats(stats) && stats.isDirectory() ? directoryKey(other) : other] // what is not covered does not go
-  }
-  const uncovered = uncoveredDirectories(view.beside).has(other) ? [directoryKey(other)] : []
-  return [...(await store.trees.files(entry.oid, `${other}/`)).keys(), ...uncovered]
-}
-
-/** What no tree tells of (an ignored file, one that is too large) may be in the place of a directory. */
-function isUncoveredFile({ env, worktree }: Context, path: string): boolean {
-  if (behindSymlink(env, worktree.root, path)) return false
-  const stats = look(env, worktree.root, path)
-  return isStats(stats) && !stats.isDirectory()
 }

@@ -1,0 +1,85 @@
+/** What lies around the paths of a plan: files below and above them, what no snapshot covers, and other spellings. */
+import { uncoveredDirectories } from '../../core/beside.ts'
+import type { Surroundings } from '../../core/clashes.ts'
+import { ancestorsOf, directoryKey, foldedPath } from '../../core/paths.ts'
+import type { FileAction } from '../../core/plan.ts'
+import { behindSymlink, isClosed, isStats, look } from '../../snapshot/disk.ts'
+import { otherSpelling } from '../../snapshot/spelling.ts'
+import type { Snapshot } from '../record/record.ts'
+import type { Context } from '../worktree/context.ts'
+
+/** What the snapshot and the disk say of the paths of these actions, above, below and beside them. */
+export async function surroundings(
+  context: Context,
+  snapshot: Snapshot,
+  actions: readonly FileAction[],
+): Promise<Omit<Surroundings, 'isForeign'>> {
+  const { store } = context
+  const { view } = snapshot
+  const below = new Map<string, string[]>()
+  const files = new Map<string, { covered: boolean }>()
+  const seen = new Set<string>()
+  const holding = uncoveredDirectories(view.beside)
+  const emptyBelow = new Map<string, string[]>()
+  for (const directory of view.beside.emptyDirectories)
+    for (const at of ancestorsOf(directory)) {
+      const known = emptyBelow.get(at)
+      if (known) known.push(`${directory}/`)
+      else emptyBelow.set(at, [`${directory}/`])
+    }
+  for (const { path, post } of actions) {
+    if (post.kind === 'absent' && !path.endsWith('/')) continue
+    const bare = path.endsWith('/') ? path.slice(0, -1) : path
+    const entry = await store.trees.lookup(view.tree, bare)
+    const inside = entry?.mode === '40000' ? [...(await store.trees.files(entry.oid, `${bare}/`)).keys()] : []
+    below.set(bare, [...inside, ...(emptyBelow.get(bare) ?? [])])
+    for (const at of [bare, ...ancestorsOf(bare)]) {
+      // What lies above has the same directories above it.
+      if (at !== bare && seen.has(at)) break
+      if (at !== bare) seen.add(at)
+      const found = await store.trees.lookup(view.tree, at)
+      const isSelf = at === bare && !path.endsWith('/')
+      if (found ? found.mode !== '40000' : !isSelf && isUncoveredFile(context, at))
+        files.set(at, { covered: found !== null })
+    }
+  }
+  const others = new Map<string, readonly string[]>()
+  if (context.worktree.folds) {
+    for (const { path, post } of actions) {
+      if (post.kind === 'absent') continue
+      const bare = path.endsWith('/') ? path.slice(0, -1) : path
+      for (const one of [bare, ...ancestorsOf(bare)]) {
+        if (!others.has(one)) others.set(one, await spelledOtherwise(context, snapshot, one))
+      }
+    }
+  }
+  return {
+    folded: context.worktree.folds ? foldedPath : null,
+    spelledOtherwise: (path: string) => others.get(path) ?? [],
+    filesBelow: (directory: string) => below.get(directory) ?? [],
+    uncoveredBelow: (directory: string) => holding.has(directory),
+    isFileOnDisk: (path: string) => files.has(path),
+    isCovered: (path: string) => files.get(path)?.covered ?? false,
+    isClosed: (path: string) => isClosed(context.env, context.worktree.root, path),
+  }
+}
+
+/** What is in the place of a path by another spelling, and has to go before it can come. */
+async function spelledOtherwise({ env, store, worktree }: Context, { view }: Snapshot, path: string) {
+  const other = otherSpelling(env, worktree.root, path)
+  if (other === null) return []
+  const entry = await store.trees.lookup(view.tree, other)
+  if (entry?.mode !== '40000') {
+    const stats = look(env, worktree.root, other)
+    return [isStats(stats) && stats.isDirectory() ? directoryKey(other) : other] // what is not covered does not go
+  }
+  const uncovered = uncoveredDirectories(view.beside).has(other) ? [directoryKey(other)] : []
+  return [...(await store.trees.files(entry.oid, `${other}/`)).keys(), ...uncovered]
+}
+
+/** What no tree tells of (an ignored file, one that is too large) may be in the place of a directory. */
+function isUncoveredFile({ env, worktree }: Context, path: string): boolean {
+  if (behindSymlink(env, worktree.root, path)) return false
+  const stats = look(env, worktree.root, path)
+  return isStats(stats) && !stats.isDirectory()
+}
