@@ -88,7 +88,7 @@ export function readTimeline(input: TimelineInput): Timeline {
   const highest = Math.max(0, ...turns.map((t) => t.number), ...abandoned.map((t) => t.number))
   return {
     session: input.session,
-    agent: [...turns].reverse().find((turn) => turn.before.agent)?.before.agent ?? null,
+    agent: turns.findLast(({ before }) => before.agent && before.op === undefined)?.before.agent ?? null, // not of our own turns
     parent: first?.parentSession ?? null,
     tip: last,
     turns,

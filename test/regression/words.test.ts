@@ -48,6 +48,20 @@ test('undo --only of a turn of which nothing is left says so and records nothing
   expect(scratch.ckpt('list').turns).toHaveLength(2)
 })
 
+test('a turn that ckpt itself recorded leaves the session to its agent', () => {
+  const scratch = new Scratch().init()
+  for (const n of [1, 2]) {
+    scratch.ckpt('mark', 'prompt', '--session', 's', '--agent', 'claude', '--message-id', `m${n}`)
+    scratch.write({ [`f${n}`]: 'x' })
+    scratch.ckpt('mark', 'stop', '--session', 's')
+  }
+  scratch.ckpt('undo', '--only', '1')
+  expect(scratch.ckpt('list').turns.map(({ agent }: Json) => agent)).toEqual(['ckpt', 'claude', 'claude'])
+  expect(scratch.ckpt('list', '--sessions').sessions[0].agent).toBe('claude')
+  const { stdout } = scratch.run(['undo', '--to', '2'])
+  expect(stdout).toContain('The conversation still has it: in Claude Code')
+})
+
 test('every refusal to read or to record says which, and what to do', () => {
   const scratch = new Scratch()
   const at = (...args: string[]) => scratch.run(args).stderr
