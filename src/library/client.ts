@@ -14,6 +14,7 @@ import {
 } from 'vscode-jsonrpc/node'
 import { refuseCancelled } from '../core/cancel.ts'
 import { CkptError, type ErrorCode } from '../core/errors.ts'
+import { tell } from '../core/tell.ts'
 import { startDaemon } from '../daemon/life.ts'
 import { type DaemonInfo, isAlive, readInfo } from '../daemon/place.ts'
 import {
@@ -84,27 +85,32 @@ export class DaemonClient extends WorktreeFunctions {
   /**
    * Hears of everything that happens in the worktree from now on, or from `after` on, in its order. One subscription for a
    * connection: another one takes its place. A subscriber that does not keep up is told so by the daemon; the client then
-   * resumes by itself, and calls `onGap` where events are lost.
-   * @throws CkptError INTERNAL when the connection ended
+   * resumes by itself, and calls `onGap` where events are lost. What a listener throws is an uncaught exception of the
+   * process, as with an EventTarget; the subscription goes on.
+   * @throws CkptError USAGE, INTERNAL when the connection ended
    */
   async subscribe(listener: (message: EventMessage) => void, options: SubscribeOptions = {}): Promise<Subscribed> {
     const { after, onGap } = optionsOf(options)
+    refuseNoFunction(listener, 'listener')
+    if (onGap !== undefined) refuseNoFunction(onGap, 'onGap')
     const begin = (from: Position | undefined) =>
       ask<Subscribed>(this.#link, 'subscribe', {
         params: (from ? { after: { epoch: from.epoch, seq: from.seq } } : {}) satisfies SubscribeRequest,
       })
+    const gap = ({ resumed, epoch, seq }: Subscribed) => {
+      if (!resumed && onGap) tell(onGap, { epoch, seq })
+    }
     const behind = (at: Position) => {
-      const gap = (answer: Subscribed) => answer.resumed || onGap?.({ epoch: answer.epoch, seq: answer.seq })
       begin(at).then(gap, () => undefined) // a connection that ended is told by onClose
     }
     try {
-      this.#link.connection.onNotification('event', listener)
+      this.#link.connection.onNotification('event', (message: EventMessage) => tell(listener, message))
       this.#link.connection.onNotification('behind', behind)
     } catch (error) {
       throw refusal('subscribe', error)
     }
     const answer = await begin(after)
-    if (after && !answer.resumed) onGap?.({ epoch: answer.epoch, seq: answer.seq })
+    if (after) gap(answer)
     return answer
   }
 
@@ -127,8 +133,9 @@ export class DaemonClient extends WorktreeFunctions {
     return ask<CliAnswer>(this.#link, 'cli', { params, signal })
   }
 
-  /** Calls back when the connection ends, whoever ended it, or has ended. */
+  /** Calls back when the connection ends, whoever ended it, or has ended. @throws CkptError USAGE */
   onClose(listener: () => void): void {
+    refuseNoFunction(listener, 'listener')
     if (this.#socket.closed) queueMicrotask(listener)
     else this.#socket.once('close', listener)
   }
@@ -261,6 +268,11 @@ async function ask<T>(
     signal?.removeEventListener('abort', cancel)
     source.dispose()
   }
+}
+
+// Not for TypeScript alone.
+function refuseNoFunction(given: unknown, what: string): void {
+  if (typeof given !== 'function') throw new CkptError('USAGE', `The ${what} is to be a function. Nothing was changed.`)
 }
 
 /** A message that cannot be written, or is too long to be read, would end the connection of everybody who shares it. */

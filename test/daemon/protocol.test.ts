@@ -10,6 +10,7 @@ import { withLock } from '../../src/ops/worktree/lock.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { byCall, byCommand, Steady, stage, story } from '../support/equivalence.ts'
 import { Bare, clientOf, infoOf, ofType, typesOf, until, watchEvents } from '../support/protocol.ts'
+import { uncaught } from '../support/uncaught.ts'
 
 const codeOf = (work: Promise<unknown>) =>
   work.then(
@@ -310,6 +311,33 @@ test('events go on after a reconnect where they were, or say that something is m
     resumed: false,
   }) // a daemon that was started again
   expect(gaps).toHaveLength(1)
+})
+
+test('what a listener throws is not passed over, and ends nothing; one that is none is refused', async () => {
+  const scratch = stage('work')
+  startDaemon(scratch)
+  const client = await clientOf(scratch)
+  const seen: string[] = []
+  const wrong = new Error('of the listener')
+  const thrown = await uncaught(async () => {
+    await client.subscribe(({ event }) => {
+      seen.push(event.type)
+      if (event.type === 'checkpoint.created') throw wrong
+      if (event.type === 'turn.added') return Promise.reject(wrong) as never
+    })
+    await client.mark({ event: 'prompt', session: 's' })
+    await until(() => seen.includes('session.updated'))
+  })
+  expect(thrown).toEqual([wrong, wrong])
+  const after = { epoch: 'another', seq: 1 }
+  const onGap = () => {
+    throw wrong
+  }
+  expect(await uncaught(() => client.subscribe(() => undefined, { after, onGap }))).toEqual([wrong])
+  for (const none of [undefined, null, 'listener', {}]) {
+    expect(await codeOf(client.subscribe(none as never))).toBe('USAGE')
+    expect(await codeOf((async () => client.onClose(none as never))())).toBe('USAGE')
+  }
 })
 
 test('every method of the protocol is a function of the client', async () => {

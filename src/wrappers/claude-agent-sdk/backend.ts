@@ -46,7 +46,7 @@ export function claudeBackend(conversation: Conversation, ask: AskQuery): Backen
   const isRecorded = (context: Context, session: SessionId) => conversation.isRecorded(context, session)
   const isRunning = (session: SessionId) => session === conversation.session && conversation.running
   const told = (session: SessionId, messageId: string | null) =>
-    conversation.events.emit('boundary.changed', { session, messageId })
+    conversation.tell('boundary.changed', { session, messageId })
 
   const rewind = async (context: Context, options: UndoOptions, { arrived }: How): Promise<ChangeResult> => {
     const session = options.session as SessionId

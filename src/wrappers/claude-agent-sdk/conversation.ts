@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events'
 import { ckptBackend } from '../../backends/ckpt.ts'
 import { parseSessionId, type SessionId } from '../../core/ids.ts'
 import type { OwnTurn } from '../../core/own-session.ts'
+import { tell } from '../../core/tell.ts'
 import { messageIdOf } from '../../core/timeline.ts'
 import type { Env } from '../../env.ts'
 import { mark } from '../../ops/mark.ts'
@@ -88,10 +89,17 @@ export class Conversation {
     return work(context).finally(() => closeContext(context))
   }
 
+  /** To the listeners; whether there is any. */
+  tell<E extends keyof ClaudeAgentEvents>(event: E, ...given: ClaudeAgentEvents[E]): boolean {
+    const listeners = this.events.listeners(event) as ((...given: ClaudeAgentEvents[E]) => void)[]
+    for (const listener of listeners) tell(listener, ...given)
+    return listeners.length > 0
+  }
+
   /** To the listeners, or where there are none as a warning of the process. */
   warn(error: unknown): void {
     const message = error instanceof Error ? error.message : String(error)
-    if (!this.events.emit('warning', message)) process.emitWarning(message, 'CkptWarning')
+    if (!this.tell('warning', message)) process.emitWarning(message, 'CkptWarning')
   }
 
   /** What is kept of a session; of one that was never seen, what its transcript says. */
@@ -153,7 +161,7 @@ export class Conversation {
       const cut = this.messages.findIndex((one) => one.uuid === undone)
       if (cut >= 0) this.messages.length = cut
       this.#last = plan.anchor
-      this.events.emit('boundary.changed', { session, messageId: null })
+      this.tell('boundary.changed', { session, messageId: null })
     }
     if (plan.resume === null || plan.anchor !== null) this.#parent = plan.resume
     this.#stopHeard = false
@@ -233,8 +241,8 @@ export class Conversation {
       this.session = session
       this.#parent = null
       if (known) this.messages = []
-      else if (parent !== null) this.events.emit('session.forked', { old: parent, new: session })
-      else if (isNew) this.events.emit('session.started', { session })
+      else if (parent !== null) this.tell('session.forked', { old: parent, new: session })
+      else if (isNew) this.tell('session.started', { session })
     })
     this.#serial = work.catch(() => undefined)
     return work
@@ -256,7 +264,7 @@ export class Conversation {
       const next = withPrompt(record, { id, text, time: new Date(this.env.now()).toISOString(), keep })
       if (next === record) return
       writeRecord(context, next)
-      this.events.emit('checkpoint.created', checkpointOf(next.checkpoints[0]!))
+      this.tell('checkpoint.created', checkpointOf(next.checkpoints[0]!))
     })
     if (!this.recorded) this.#askOnce(id).catch(() => undefined) // a query that ends meanwhile has nothing to say
   }

@@ -2,11 +2,13 @@
 import { describePrompt } from '../../core/checkpoint.ts'
 import { isHidden, isStepHidden, type OwnSession, type OwnTurn } from '../../core/own-session.ts'
 import { pathFromText, showPath } from '../../core/paths.ts'
+import { tell } from '../../core/tell.ts'
 import type { CkptEvent } from '../../daemon/protocol.ts'
 import { ownBoundaryJson, ownSessionJson } from '../../results/own-session.ts'
 import type { Server, ServerEvent, ServerFileDiff } from './http.ts'
 
 export interface FollowOptions {
+  /** What it throws is an uncaught exception of the process, as with an EventTarget; the next event is told all the same. */
   listener: (event: CkptEvent) => void
   /** Sessions whose state is known from the beginning; of others, what happened before their first event is not told. */
   sessions?: readonly string[] | undefined
@@ -45,9 +47,9 @@ export async function follow(
         if (after.parent !== null) return // a subagent's
         const before = known.get(session) ?? earlier(after, since)
         known.set(session, after)
-        for (const event of changesOf(before, after, worktree)) listener(event)
+        for (const event of changesOf(before, after, worktree)) tell(listener, event)
       } catch (error) {
-        onError(error)
+        tell(onError, error)
       }
     })
   }
@@ -57,7 +59,7 @@ export async function follow(
     if (type === 'session.deleted') known.delete(session)
     else if (type === 'session.diff') {
       const files = ((properties.diff ?? []) as ServerFileDiff[]).map(diffJson)
-      working = working.then(() => listener({ type: 'session.diff', session, files, total: files.length }))
+      working = working.then(() => tell(listener, { type: 'session.diff', session, files, total: files.length }))
     } else if (/^(session|message)\./.test(type) && type !== 'message.part.delta') look(session)
   }
   for (const session of sessions) known.set(session, await read(session))
@@ -80,7 +82,7 @@ export async function follow(
       } catch (error) {
         if (end.signal.aborted) return
         if (first) failed(error)
-        onError(error)
+        tell(onError, error)
       }
       await new Promise((resolve) => setTimeout(resolve, AGAIN).unref())
     }

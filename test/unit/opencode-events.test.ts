@@ -1,0 +1,55 @@
+// What OpenCode tells, told on: a server that is made up, and what its listeners do.
+import { expect, test } from 'vitest'
+import type { OwnSession, OwnTurn } from '../../src/core/own-session.ts'
+import { follow } from '../../src/wrappers/opencode/events.ts'
+import type { Server, ServerEvent } from '../../src/wrappers/opencode/http.ts'
+import { uncaught } from '../support/uncaught.ts'
+
+const turn = (number: number): OwnTurn => ({
+  number,
+  messageId: `m${number}`,
+  text: null,
+  status: 'completed',
+  startedAt: '2026-01-01T00:00:00.000Z',
+  endedAt: null,
+  steps: [],
+})
+
+/** A session that has a turn more each time it is read. */
+function growing(): () => Promise<OwnSession> {
+  const turns: OwnTurn[] = []
+  const session = 's' as OwnSession['session']
+  return async () => {
+    turns.push(turn(turns.length + 1))
+    return { session, agent: 'opencode', parent: null, state: 'idle', turns: [...turns], boundary: null, diff: '' }
+  }
+}
+
+test('a listener that throws hears the next events all the same, and what it threw is not passed over', async () => {
+  const events: ServerEvent[] = [
+    { type: 'server.connected', properties: {} },
+    { type: 'session.diff', properties: { sessionID: 's', diff: [] } },
+    { type: 'session.updated', properties: { sessionID: 's' } },
+  ]
+  const server = {
+    async *events(signal: AbortSignal) {
+      yield* events
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    },
+  } as Partial<Server> as Server
+  const [told, failed]: [string[], unknown[]] = [[], []]
+  const wrong = new Error('of the listener')
+  const listener = ({ type }: { type: string }) => {
+    told.push(type)
+    throw wrong
+  }
+  const thrown = await uncaught(async () => {
+    const onError = (error: unknown) => failed.push(error)
+    const follower = await follow(server, growing(), { listener, sessions: ['s'], onError })
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    follower.close()
+  })
+  expect(told).toEqual(['session.diff', 'turn.added', 'session.updated'])
+  expect(thrown).toEqual([wrong, wrong, wrong])
+  expect(failed).toEqual([])
+})
