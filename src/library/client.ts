@@ -12,7 +12,7 @@ import {
   SocketMessageReader,
   SocketMessageWriter,
 } from 'vscode-jsonrpc/node'
-import { refuseCancelled } from '../core/cancel.ts'
+import { onAbort, refuseCancelled } from '../core/cancel.ts'
 import { CkptError, type ErrorCode } from '../core/errors.ts'
 import { tell } from '../core/tell.ts'
 import { startDaemon } from '../daemon/life.ts'
@@ -258,14 +258,14 @@ async function ask<T>(
     }
     connection.sendRequest<T>(method, params, source.token).then(resolve, reject)
   })
-  signal?.addEventListener('abort', cancel)
+  const unheed = onAbort(signal, cancel)
   try {
     return await answer
   } catch (error) {
     throw refusal(method, error)
   } finally {
     clearTimeout(silence)
-    signal?.removeEventListener('abort', cancel)
+    unheed()
     source.dispose()
   }
 }

@@ -5,7 +5,7 @@ import type { Backend } from '../backends/backend.ts'
 import { Backends } from '../backends/backends.ts'
 import { callHere } from '../calls/call.ts'
 import type { MethodName } from '../calls/methods.ts'
-import { refuseCancelled } from '../core/cancel.ts'
+import { onAbort, refuseCancelled } from '../core/cancel.ts'
 import { CkptError } from '../core/errors.ts'
 import { showPath } from '../core/paths.ts'
 import { type Env, realEnv } from '../env.ts'
@@ -87,10 +87,10 @@ function unlessAborted(before: Promise<unknown>, signal: AbortSignal | undefined
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve()
     const done = () => {
-      signal?.removeEventListener('abort', done)
+      unheed()
       resolve()
     }
-    signal?.addEventListener('abort', done)
+    const unheed = onAbort(signal, done)
     before.then(done)
   })
 }

@@ -2,6 +2,7 @@
 import { constants } from 'node:fs'
 import type { Beside } from '../core/beside.ts'
 import { formatBeside, sameBeside } from '../core/beside.ts'
+import { onAbort } from '../core/cancel.ts'
 import { MovedMeanwhile } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { isWithin, parentOf, type RelativePath } from '../core/paths.ts'
@@ -67,8 +68,7 @@ async function captureOnce(env: Env, input: CaptureInput, end: number): Promise<
   }
   const timer = new AbortController()
   const timeout = setTimeout(() => timer.abort(), Math.max(1, end - env.monotonic()))
-  const cancel = () => timer.abort()
-  env.signal?.addEventListener('abort', cancel)
+  const unheed = onAbort(env.signal, () => timer.abort())
   try {
     const listing = listWorktree(scan, timer.signal)
     listing.catch(() => undefined) // awaited below; a failure before that must not end the process
@@ -86,7 +86,7 @@ async function captureOnce(env: Env, input: CaptureInput, end: number): Promise<
     return await captureListed(scan, { listed, hot: checked, known })
   } finally {
     clearTimeout(timeout)
-    env.signal?.removeEventListener('abort', cancel)
+    unheed()
   }
 }
 

@@ -1,13 +1,15 @@
 // The library does what the command line does, is the same after it was opened again, and can be cancelled.
+import { getEventListeners } from 'node:events'
 import fs from 'node:fs'
 import { PassThrough } from 'node:stream'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Backend } from '../../src/backends/backend.ts'
 import { methods } from '../../src/calls/table.ts'
 import { CkptError } from '../../src/core/errors.ts'
 import { connectDaemon } from '../../src/library/client.ts'
 import { rewindMenu } from '../../src/library/rewind-menu.ts'
 import { openWorktree } from '../../src/library/worktree.ts'
+import { startDaemon } from '../support/daemon.ts'
 import { byCall, byCommand, called, Steady, stage, story } from '../support/equivalence.ts'
 import { Scratch } from '../support/scratch.ts'
 import { toyBackend } from '../support/toy-backend.ts'
@@ -153,6 +155,26 @@ test('a call that waits for the lock can be cancelled', async () => {
   expect(performance.now() - start).toBeLessThan(3000)
   fs.rmSync(lock)
   await worktree.snapshots.track()
+})
+
+test('one signal for many calls: Node warns of no leak, and nobody listens to it afterwards', async () => {
+  const scratch = stage('work')
+  startDaemon(scratch)
+  const client = await connectDaemon(scratch.root, { vars: scratch.vars })
+  onTestFinished(() => client.close())
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars })
+  const warnings: string[] = []
+  const hear = ({ name }: Error) => warnings.push(name)
+  process.on('warning', hear)
+  onTestFinished(() => void process.off('warning', hear))
+  const { signal } = new AbortController()
+  const calls = Array.from({ length: 12 }, (_, i) => [
+    client.turns({ signal }),
+    worktree.snapshots.track({ signal, message: String(i) }),
+  ])
+  await Promise.all(calls.flat())
+  expect(warnings).toEqual([])
+  expect(getEventListeners(signal, 'abort')).toEqual([])
 })
 
 test('no directory at all is a mistake that is named', async () => {
