@@ -5,6 +5,7 @@ import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
 import { removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { bytesOf } from '../ops/history/status.ts'
+import { locked } from '../ops/recovery/locked.ts'
 import { type Context, closeContext, openContext } from '../ops/worktree/context.ts'
 import { lockedBy, readHolder, startOf, withLock } from '../ops/worktree/lock.ts'
 import { AutoTurns } from './auto-turns.ts'
@@ -13,6 +14,7 @@ import { Events } from './events.ts'
 import { Held } from './held.ts'
 import { HookDoor } from './hook-door.ts'
 import { IdleWork } from './idle.ts'
+import { LeftMarkers } from './left-markers.ts'
 import { type DaemonInfo, infoFile, lockFile } from './place.ts'
 import type { DaemonState } from './protocol.ts'
 import { socketPath } from './socket-path.ts'
@@ -63,6 +65,7 @@ export class Daemon {
   readonly #auto: AutoTurns
   readonly #dispatcher: Dispatcher
   readonly #door: HookDoor
+  readonly #left: LeftMarkers
   #end: (() => void) | null = null
 
   constructor(context: Context, options: DaemonOptions) {
@@ -91,6 +94,7 @@ export class Daemon {
     this.#dispatcher = new Dispatcher(env, asked, options)
     const carryOut = this.#dispatcher.hook.bind(this.#dispatcher)
     this.#door = new HookDoor(env, { worktreeDir: store.worktreeDir, carryOut, log })
+    this.#left = new LeftMarkers(env, { store, takeUp: () => this.#takeUp(), log })
     this.held.others = () => this.#queue
     this.held.onChange = (path) => {
       options.onChange?.(path)
@@ -122,6 +126,7 @@ export class Daemon {
     await listen(server, socket)
     this.#env.files.chmodSync(socket, 0o600)
     await this.#door.open()
+    this.#left.start()
   }
 
   #tell(socket: string): void {
@@ -149,6 +154,7 @@ export class Daemon {
       () => this.stop(),
       () => removeIfThere(this.#env, infoFile(this.#context.store.worktreeDir)),
       () => this.#door.close(),
+      () => this.#left.stop(),
       () => server.close(),
       () => this.#auto.stop(),
       () => this.#idle.interrupt(),
@@ -203,6 +209,7 @@ export class Daemon {
     const there =
       files.existsSync(this.#context.worktree.root) && files.existsSync(`${this.#context.store.gitDir}/HEAD`)
     this.#door.announce()
+    this.#left.look()
     if (!there || quiet > this.#options.idleStop) {
       this.stop()
       return
@@ -221,6 +228,16 @@ export class Daemon {
   async #autoTurn(work: () => Promise<boolean>): Promise<void> {
     await this.#idle.interrupt()
     if (await work()) this.#dispatcher.heard()
+  }
+
+  /** Nobody's call waits for a lock that somebody else holds. @throws CkptError LOCKED */
+  async #takeUp(): Promise<void> {
+    await this.#idle.interrupt()
+    await this.enqueue(async () => {
+      const context = await this.held.context(this.#env)
+      await locked(context, { command: 'daemon markers', wait: 0 }, async () => undefined)
+    })
+    this.#dispatcher.heard()
   }
 
   /** One at a time, in the order of arrival. What it moved is seen before the next one begins. */

@@ -1,0 +1,90 @@
+// Markers that somebody leaves as files, beside a daemon: taken up at once, so that turns can be undone one by one.
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { LeftMarkers } from '../../src/daemon/left-markers.ts'
+import { realEnv } from '../../src/env.ts'
+import { startDaemon } from '../support/daemon.ts'
+import { until } from '../support/protocol.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
+
+/** An agent that can only write files. */
+class FileAgent {
+  readonly #directory: string
+  #count = 0
+
+  constructor(scratch: Scratch) {
+    const { store, worktree } = scratch.ckpt('status')
+    this.#directory = path.join(store.path, 'worktrees', worktree, 'markers')
+    fs.mkdirSync(this.#directory, { recursive: true })
+  }
+
+  get waiting(): string[] {
+    return fs.readdirSync(this.#directory)
+  }
+
+  leave(marker: Json): void {
+    const id = `id-${++this.#count}`
+    const [file, time] = [path.join(this.#directory, `${id}.json`), '2026-01-31T12:00:00.000Z']
+    fs.writeFileSync(`${file}.tmp`, JSON.stringify({ version: 1, id, client: 'mine', time, marker }))
+    fs.renameSync(`${file}.tmp`, file)
+  }
+
+  async told(marker: Json): Promise<void> {
+    this.leave(marker)
+    await until(() => this.waiting.length === 0, 'taken up', 4)
+  }
+}
+
+test('turns that are told of by files alone are undone one by one', async () => {
+  const scratch = new Scratch().init()
+  startDaemon(scratch)
+  const agent = new FileAgent(scratch)
+  for (const n of [1, 2]) {
+    await agent.told({ event: 'prompt', session: 's', text: `turn ${n}` })
+    scratch.write({ [`f${n}.txt`]: `${n}\n` })
+    await agent.told({ event: 'stop', session: 's' })
+  }
+  const { turns } = scratch.ckpt('list')
+  expect(turns.map(({ n, status, stat }: Json) => [n, status, stat.files])).toEqual([
+    [2, 'completed', 1],
+    [1, 'completed', 1],
+  ])
+  scratch.ckpt('undo')
+  expect([scratch.exists('f1.txt'), scratch.exists('f2.txt')]).toEqual([true, false])
+})
+
+test('what was left before the daemon came is taken up, and what comes while somebody is at work once that ends', async () => {
+  const scratch = new Scratch().init()
+  const agent = new FileAgent(scratch)
+  agent.leave({ event: 'prompt', session: 's' })
+  startDaemon(scratch)
+  await until(() => agent.waiting.length === 0, 'left before')
+  const lock = scratch.at('.git/ckpt/worktrees/@main/lock')
+  fs.writeFileSync(lock, 'somebody else')
+  agent.leave({ event: 'stop', session: 's' })
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  expect(agent.waiting).toHaveLength(1)
+  expect(scratch.ckpt('daemon', 'status').running).toBe(true)
+  fs.rmSync(lock)
+  await until(() => agent.waiting.length === 0, 'once the lock is free', 4)
+  expect(scratch.ckpt('list').turns).toMatchObject([{ n: 1, status: 'completed' }])
+})
+
+test('one that cannot be taken up is tried once, and again with the next one that comes', async () => {
+  const scratch = new Scratch()
+  let tried = 0
+  const takeUp = async () => tried++
+  const left = new LeftMarkers(realEnv(), { store: { worktreeDir: scratch.root }, takeUp, log: () => undefined })
+  onTestFinished(() => left.stop())
+  left.start()
+  for (const [i, name] of ['markers/a.json', 'markers/b.json'].entries()) {
+    scratch.write({ [name]: '' })
+    await until(() => tried > i, name)
+    for (let looks = 0; looks < 5; looks++) {
+      left.look(0)
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    expect(tried).toBe(i + 1)
+  }
+})
