@@ -1,11 +1,13 @@
 /** A list of turns on a terminal; the one that is picked is gone back to. For front ends, whatever undoes their sessions. */
 import type { Readable } from 'node:stream'
 import type pc from 'picocolors'
+import { clipped } from '../core/columns.ts'
 import { CkptError } from '../core/errors.ts'
 import { printable } from '../core/paths.ts'
 import type { ChangeInfo, TurnInfo } from '../results/shapes.ts'
 import type { WorktreeFunctions } from './facade.ts'
-import { COLUMNS, screen } from './screen.ts'
+import { when } from './local-time.ts'
+import { roomIn, screen } from './screen.ts'
 
 export interface RewindMenuOptions {
   /** The session; the one of the newest turn marker unless told. */
@@ -84,10 +86,10 @@ async function pick(
   { input, output, colored }: { input: NodeJS.ReadableStream; output: NodeJS.WritableStream; colored: boolean },
 ): Promise<TurnInfo | null> {
   const { isCancel, select } = await import('@clack/prompts')
-  const width = ((output as { columns?: number }).columns || COLUMNS) - 8
+  const room = roomIn(output as { columns?: number })
   const options = turns.map((turn, value) => {
-    const line = `${String(turn.n).padStart(3)}  ${turn.startedAt.slice(0, 16).replace('T', ' ')}  ${printable(turn.prompt)}`
-    return { value, label: line.length > width ? `${line.slice(0, width - 1)}…` : line }
+    const line = `${String(turn.n).padStart(3)}  ${when(turn.startedAt, Date.now())}  ${printable(turn.prompt)}`
+    return { value, label: clipped(line, room) }
   })
   // Once it has ended, nobody is there any more who could pick one.
   const { readableEnded, destroyed } = input as Partial<Readable>

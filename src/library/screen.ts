@@ -4,6 +4,13 @@ import type { Writable } from 'node:stream'
 /** Of a terminal that does not say. */
 export const [COLUMNS, ROWS] = [80, 24]
 
+/** Columns around what is offered in a list: its guide, whose colours the library takes for columns too, and its sign. */
+const AROUND = 16
+
+/** How wide what is offered in a list may be without being broken into two lines. */
+export const roomIn = (stream: { columns?: number | undefined }): number =>
+  Math.max((stream.columns || COLUMNS) - AROUND, 20)
+
 /** What moves the cursor stays. */
 export function screen(stream: NodeJS.WritableStream, { colors }: { colors: boolean }): Writable {
   return new Proxy(stream as unknown as Writable, {

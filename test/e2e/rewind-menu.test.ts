@@ -44,6 +44,15 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
     expect(scratch.read('a.txt')).toBe('mine\n')
   })
 
+  test('the time is that of the place, as in the list', () => {
+    const scratch = prepared()
+    const vars = { TZ: 'Asia/Kathmandu' }
+    const [, time] = /1 {2}(\d\d:\d\d) /.exec(scratch.run(['list'], { vars }).stdout)!
+    expect(menu(scratch, [['Back to before which turn?', ctrlC]], vars).text).toMatch(
+      new RegExp(` 1 .*${time}  write a plan`),
+    )
+  })
+
   test('nothing is picked: nothing is done', () => {
     const scratch = prepared()
     const before = scratch.manifest()

@@ -79,6 +79,18 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
     expect(scratch.exists('plan.md')).toBe(false)
   })
 
+  test.each([{}, { NO_COLOR: '1' }])('each turn is one line, whatever its prompt is made of (%j)', (vars) => {
+    const scratch = new Scratch().init()
+    for (const text of ['x'.repeat(300), '日本語'.repeat(30), '🛒'.repeat(60), 'plain'])
+      scratch.turn(text, () => scratch.write({ 'b.txt': text }))
+    scratch.ckpt('undo')
+    const { text } = onTerminal(scratch, ['rewind'], { steps: [['plain', ctrlC]], size: [24, 80], vars })
+    const list = text.slice(text.indexOf('Which turn?')).split('■')[0]!
+    expect(list.match(/^│ {2}[○●] .*\d:\d.*$/gm)).toHaveLength(4)
+    expect(list.match(/^│ {2}.*…$/gm)).toHaveLength(3)
+    expect(list.match(/^│ +\S/gm)).toHaveLength(5) // and the keys
+  })
+
   test('a terminal that does not know its size', () => {
     const scratch = prepared()
     const { text } = onTerminal(scratch, ['rewind'], { steps: [['Which turn?', ctrlC]], size: [0, 0] })

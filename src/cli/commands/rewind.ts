@@ -1,7 +1,8 @@
+import { clipped } from '../../core/columns.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
 import type { Env } from '../../env.ts'
-import { COLUMNS, screen } from '../../library/screen.ts'
+import { roomIn, screen } from '../../library/screen.ts'
 import type { ChangeResult } from '../../ops/change/change.ts'
 import { type Way, type WayVerb, waysTo } from '../../ops/change/rewind.ts'
 import { readToken } from '../../ops/change/token.ts'
@@ -12,7 +13,7 @@ import { text } from '../arguments.ts'
 import type { Colors, Command, Output } from '../command.ts'
 import { changeText, filesText } from '../present/changes.ts'
 import { plural, table } from '../present/text.ts'
-import { turnRow } from '../present/turns.ts'
+import { fitted, turnRow } from '../present/turns.ts'
 
 /** Turns that are offered; older ones have `ckpt list` and `ckpt undo --to`. */
 const OFFERED = 200
@@ -77,14 +78,14 @@ async function asking(env: Env, colors: Colors) {
     input: env.stdin.stream,
     output: screen(env.stderr, { colors: colors.isColorSupported }),
   }
-  const width = (env.stderr.columns || COLUMNS) - 8
-  const cut = (line: string) => (line.length > width ? `${line.slice(0, width - 1)}…` : line)
+  const room = roomIn(env.stderr)
   const chosen = <T>(value: T) => (isCancel(value) ? null : (value as Exclude<T, symbol>))
   const plain = (await import('picocolors')).default.createColors(false)
   return {
     turn: async ({ turns }: ListResult, now: number): Promise<TurnView | null> => {
-      const lines = table(turns.map((view) => turnRow(view, { c: plain, now }))).split('\n')
-      const options = turns.map((_, value) => ({ value, label: cut(lines[value]!) }))
+      const rows = turns.map((view) => turnRow(view, { c: plain, now }))
+      const lines = table(fitted(rows, room)).split('\n')
+      const options = turns.map((_, value) => ({ value, label: clipped(lines[value]!, room) }))
       const value = chosen(await select<number>({ message: 'Which turn?', options, ...streams }))
       return value === null ? null : turns[value]!
     },

@@ -2,11 +2,12 @@
 import { printable, shown } from '../../core/paths.ts'
 import type { ToldAction } from '../../core/plan.ts'
 import type { FileDiff } from '../../git/diff.ts'
+import { when } from '../../library/local-time.ts'
 import type { ChangeResult } from '../../ops/change/change.ts'
 import type { DiffResult } from '../../ops/history/diff.ts'
 import { ofPlace, type Said, sameAs } from '../again.ts'
 import type { Colors } from '../command.ts'
-import { plural, short, table, when } from './text.ts'
+import { plural, short, table } from './text.ts'
 
 export function filesText(files: readonly ToldAction[], c: Colors, limit = 20): string[] {
   const paint = (action: ToldAction['action']) =>

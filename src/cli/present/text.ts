@@ -1,4 +1,5 @@
 /** Words, columns and counts that all texts share. Pure: colours are passed in. */
+import { columnsOf } from '../../core/columns.ts'
 import type { Stat } from '../../git/diff.ts'
 import type { Colors } from '../command.ts'
 
@@ -13,27 +14,14 @@ export function statText(stat: Stat | null, c: Colors): string {
   return `${plural(stat.files, 'file')} ${c.green(`+${stat.insertions}`)} ${c.red(`-${stat.deletions}`)}`
 }
 
-/** `12:04` of today, else the date. */
-export function when(time: string, now: number): string {
-  const date = new Date(time)
-  const two = (n: number) => String(n).padStart(2, '0')
-  const today = new Date(now)
-  const clock = `${two(date.getHours())}:${two(date.getMinutes())}`
-  if (date.toDateString() === today.toDateString()) return clock
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock}`
-}
-
-export const widthOf = (text: string): number => text.replace(/\x1b\[[0-9;]*m/g, '').length
-
 /** Rows with their columns aligned; colours do not count. */
 export function table(rows: readonly (readonly string[])[]): string {
-  const width = widthOf
   const widths: number[] = []
-  for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, width(cell))
+  for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, columnsOf(cell))
   return rows
     .map((row) =>
       row
-        .map((cell, i) => (i === row.length - 1 ? cell : cell + ' '.repeat(widths[i]! - width(cell))))
+        .map((cell, i) => (i === row.length - 1 ? cell : cell + ' '.repeat(widths[i]! - columnsOf(cell))))
         .join('  ')
         .trimEnd(),
     )

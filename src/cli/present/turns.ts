@@ -1,12 +1,14 @@
 /** Turns, sessions and checkpoints as short, aligned text. Pure; text from elsewhere is printed without control characters. */
+import { clipped, columnsOf } from '../../core/columns.ts'
 import { FIRST_TURN } from '../../core/errors.ts'
 import type { MarkResult } from '../../core/marker.ts'
 import { printable, shown } from '../../core/paths.ts'
+import { when } from '../../library/local-time.ts'
 import type { ListResult, SessionView, ShowResult, TurnView } from '../../ops/history/history.ts'
 import type { CommitOrigin } from '../../ops/history/origins.ts'
 import type { Colors } from '../command.ts'
 import { diffFilesText } from './changes.ts'
-import { plural, short, statText, table, when, widthOf } from './text.ts'
+import { plural, short, statText, table } from './text.ts'
 
 function mark(view: TurnView, c: Colors): string {
   const { turn } = view
@@ -38,14 +40,11 @@ export const NO_TURNS = ['No turns yet. What makes some:', ...FIRST_TURN.map((li
 export function fitted(rows: readonly string[][], columns: number | undefined): string[][] {
   if (!columns) return [...rows]
   const widths = (rows[0] ?? []).map((_, i) =>
-    i === DESCRIPTION ? 0 : Math.max(...rows.map((row) => widthOf(row[i]!))),
+    i === DESCRIPTION ? 0 : Math.max(...rows.map((row) => columnsOf(row[i]!))),
   )
   const others = widths.reduce((sum, width) => sum + width, 0) + 2 * (widths.length - 1)
   const room = Math.max(20, columns - others)
-  return rows.map((row) => {
-    const text = [...row[DESCRIPTION]!]
-    return text.length <= room ? row : row.with(DESCRIPTION, `${text.slice(0, room - 1).join('')}…`)
-  })
+  return rows.map((row) => row.with(DESCRIPTION, clipped(row[DESCRIPTION]!, room)))
 }
 
 export function listText(
