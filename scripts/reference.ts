@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import type { CommandEntry } from '../src/cli/command-entry.ts'
 import { commands } from '../src/cli/commands.ts'
-import { parse } from '../src/cli/parse.ts'
+import { OF_EVERY_COMMAND, parse } from '../src/cli/parse.ts'
 import { DEFAULTS } from '../src/config/defaults.ts'
 import { CONFIG_NAMES } from '../src/config/load.ts'
 import { checkConfig, configSchema } from '../src/config/schema.ts'
@@ -68,7 +68,8 @@ function commandText({ usage, rest, describe, options = {}, examples = [] }: Com
 async function globalOptions(): Promise<string> {
   const help = await parse(['--help'])
   if (help.kind !== 'help') throw new Error('--help printed no help')
-  return help.text.slice(help.text.indexOf('Options:') + 'Options:'.length).replace(/^\n|\s+$/g, '')
+  const [, options] = help.text.split(`${OF_EVERY_COMMAND}\n`)
+  return options!.trimEnd()
 }
 
 export async function cliPage(): Promise<string> {

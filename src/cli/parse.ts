@@ -1,41 +1,31 @@
-/** The command line as yargs sees it: parsing, help, and the wording of usage errors. */
+/** The command line as yargs sees it: parsing and help. */
 import type { Argv } from 'yargs'
 import yargs from 'yargs/yargs'
-import { CkptError } from '../core/errors.ts'
 import type { Arguments, Parsed } from './command.ts'
 import type { CommandEntry } from './command-entry.ts'
 import { commands } from './commands.ts'
+import { mistake, NO_COMMAND } from './mistake.ts'
 import { VERSION } from './version.ts'
-
-const NO_COMMAND = 'No command was given.'
-
-/** What was wrong with the command line, and where to look. `output`: yargs' help, which ends with what it takes it for. */
-function mistake(argv: readonly string[], message: string, output: string): CkptError {
-  const [name] = argv.filter((word) => !word.startsWith('-'))
-  if (name === undefined && message === NO_COMMAND) {
-    return new CkptError('USAGE', `${message} Nothing was changed.`, {
-      hints: ['ckpt status   (where this worktree stands)', 'ckpt list   (its turns)', 'ckpt --help   (every command)'],
-    })
-  }
-  const isKnown = commands.some(({ usage }) => usage.split(' ')[0] === name)
-  if (name !== undefined && !isKnown) {
-    const meant = /Did you mean (\S+)\?\s*$/.exec(output)?.[1]
-    return new CkptError('USAGE', `There is no command ${JSON.stringify(name)}. Nothing was changed.`, {
-      hints: [...(meant === undefined ? [] : [`ckpt ${meant}`]), 'ckpt --help   (every command)'],
-    })
-  }
-  return new CkptError('USAGE', `${message.replace(/\.?$/, '.')} Nothing was changed.`, {
-    hints: [isKnown ? `ckpt ${name} --help` : 'ckpt --help'],
-  })
-}
 
 interface Chosen {
   args: Arguments
   entry: CommandEntry
 }
 
-/** `shown`: the commands and options that help names; all of them are understood. @throws CkptError USAGE */
-export async function parse(argv: readonly string[], shown: readonly CommandEntry[] = commands): Promise<Parsed> {
+/** The heading of what every command takes. */
+export const OF_EVERY_COMMAND = 'Options of every command:'
+
+/** Columns of help, at most and at least; the reference has the former. */
+const [WIDEST, NARROWEST] = [100, 40]
+
+/**
+ * `shown`: the commands and options that help names; all of them are understood. `columns`: of the terminal that help is
+ * for. @throws CkptError USAGE
+ */
+export async function parse(
+  argv: readonly string[],
+  { shown = commands, columns = WIDEST }: { shown?: readonly CommandEntry[]; columns?: number | undefined } = {},
+): Promise<Parsed> {
   let chosen: Chosen | null = null
   const tree = yargs([], '/') // wherever we are, which may be gone
     .scriptName('ckpt')
@@ -54,11 +44,12 @@ export async function parse(argv: readonly string[], shown: readonly CommandEntr
     .version(VERSION)
     .help()
     .alias('help', 'h')
+    .group(['json', 'cwd', 'color', 'quiet', 'daemon', 'version', 'help'], OF_EVERY_COMMAND)
     .strict()
     .demandCommand(1, NO_COMMAND)
     .recommendCommands()
     .exitProcess(false)
-    .wrap(100)
+    .wrap(Math.min(WIDEST, Math.max(NARROWEST, columns)))
   for (const entry of commands) {
     const { usage, rest, describe, options, examples } = entry
     const visible = shown.find((one) => one.usage === usage)
@@ -72,6 +63,13 @@ export async function parse(argv: readonly string[], shown: readonly CommandEntr
           if (option.positional) one.positional(name, { describe: option.describe, type: 'string' })
           else one.option(name, visible && !(name in (visible.options ?? {})) ? { ...option, hidden: true } : option)
         }
+        // Its own before those of every command.
+        const own = Object.entries(options ?? {}).filter(([, { positional }]) => !positional)
+        if (own.length > 0)
+          one.group(
+            own.map(([name]) => name),
+            'Options:',
+          )
         for (const [line, what] of examples ?? []) one.example(line, what)
         if (!visible) one.epilogue('The session that is meant cannot do this: ckpt capabilities')
         return one

@@ -60,7 +60,8 @@ async function parseWithHelp(words: readonly string[], env: Env, backends: Backe
   const own = ownWords(words)
   if (!own.some((word) => word === '--help' || word === '-h' || word === 'help')) return parse(words)
   const { capabilitiesHere, shownCommands } = await import('./shown.ts')
-  return parse(words, shownCommands(await capabilitiesHere(env, { cwd: env.cwd, words: own, backends })))
+  const shown = shownCommands(await capabilitiesHere(env, { cwd: env.cwd, words: own, backends }))
+  return parse(words, { shown, columns: (env.stdout.isTTY && env.stdout.columns) || undefined })
 }
 
 function useColor(env: Env, args: Arguments): boolean {

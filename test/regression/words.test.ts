@@ -8,6 +8,7 @@ import { main } from '../../src/cli/main.ts'
 import { gitFailure } from '../../src/git/process.ts'
 import { envOf } from '../support/in-process.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
+import { hasPython, onTerminal } from '../support/terminal.ts'
 
 const codes = ({ code, document }: { code: number; document: Json }) => [code, document.error?.code]
 
@@ -79,6 +80,45 @@ test('every refusal to read or to record says which, and what to do', () => {
     code: 2,
     stderr: expect.stringContaining('Nothing was changed.\n'),
   })
+})
+
+test.each<[line: string, said: string, ...hints: string[]]>([
+  ['undo --foce', 'There is no option --foce here: is --force meant?', 'ckpt undo --help'],
+  ['undo --skip', 'There is no option --skip here: is --skip-conflicts meant?', 'ckpt undo --help'],
+  ['list --jsn=true', 'There is no option --jsn here: is --json meant?', 'ckpt list --help'],
+  ['undo --xyzzy', 'There is no option --xyzzy here.', 'ckpt undo --help'],
+  ['undo -x', 'There is no option -x here.', 'ckpt undo --help'],
+  ['undo --to', '--to wants a value.', 'ckpt undo --help'],
+  ['list -n', '-n wants a value.', 'ckpt list --help'],
+  ['mark prompt', '--session is missing.', 'ckpt mark --help'],
+  ['show', 'Something is missing: ckpt show <id>.', 'ckpt show --help'],
+  ['show 1 2', '"2" cannot stand there.', 'ckpt show --help'],
+  [
+    'undo 3',
+    '"3" cannot stand there.',
+    'ckpt undo --to 3   (and all later ones)',
+    'ckpt undo --only 3',
+    'ckpt undo --help',
+  ],
+  ['undo a.txt', '"a.txt" cannot stand there.', 'ckpt undo -- a.txt', 'ckpt undo --help'],
+  ['run npm test', '"npm" and "test" cannot stand there.', 'ckpt run -- COMMAND…', 'ckpt run --help'],
+  ['run ls -l', 'There is no option -l here.', 'ckpt run -- COMMAND…', 'ckpt run --help'],
+])('ckpt %s: what is wrong is said in words of ours, and what may be meant', (line, said, ...hints) => {
+  const { code, stderr } = new Scratch().run(line.split(' '))
+  expect(code).toBe(2)
+  expect(stderr).toBe(`ckpt: ${said} Nothing was changed.\n${hints.map((hint) => `  → ${hint}\n`).join('')}`)
+})
+
+test.skipIf(!hasPython)('help is no wider than the terminal', () => {
+  const scratch = new Scratch()
+  for (const [columns, args] of [
+    [80, ['--help']],
+    [60, ['undo', '--help']],
+  ] as const) {
+    const { text } = onTerminal(scratch, [...args], { size: [40, columns] })
+    expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(columns)
+    expect(text).toMatch(/^\s*ckpt\b/)
+  }
 })
 
 test('help shows what follows --', () => {

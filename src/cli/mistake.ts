@@ -1,0 +1,108 @@
+/** What is wrong with a command line, in a person's words: yargs speaks of its arguments. */
+import { CkptError } from '../core/errors.ts'
+import { quoted } from '../core/hint-words.ts'
+import { ownWords } from '../core/own-words.ts'
+import type { CommandEntry } from './command-entry.ts'
+import { commands } from './commands.ts'
+
+export const NO_COMMAND = 'No command was given.'
+
+/** Options of every command. */
+const EVERYWHERE = ['json', 'cwd', 'no-color', 'quiet', 'no-daemon', 'version', 'help']
+
+/** What was wrong with the command line, and where to look. `output`: yargs' help, which ends with what it takes it for. */
+export function mistake(argv: readonly string[], message: string, output: string): CkptError {
+  const [name] = argv.filter((word) => !word.startsWith('-'))
+  if (name === undefined && message === NO_COMMAND) {
+    return new CkptError('USAGE', `${message} Nothing was changed.`, {
+      hints: ['ckpt status   (where this worktree stands)', 'ckpt list   (its turns)', 'ckpt --help   (every command)'],
+    })
+  }
+  const entry = commands.find(({ usage }) => usage.split(' ')[0] === name)
+  if (name !== undefined && !entry) {
+    const meant = /Did you mean (\S+)\?\s*$/.exec(output)?.[1]
+    return new CkptError('USAGE', `There is no command ${JSON.stringify(name)}. Nothing was changed.`, {
+      hints: [...(meant === undefined ? [] : [`ckpt ${meant}`]), 'ckpt --help   (every command)'],
+    })
+  }
+  const { said, hints = [] } = (entry && ofCommand(entry, argv, message)) ?? { said: message }
+  return new CkptError('USAGE', `${said.replace(/[.?]?$/, (end) => end || '.')} Nothing was changed.`, {
+    hints: [...hints, entry ? `ckpt ${name} --help` : 'ckpt --help'],
+  })
+}
+
+interface Worded {
+  said: string
+  hints?: string[]
+}
+
+function ofCommand(entry: CommandEntry, argv: readonly string[], message: string): Worded | null {
+  const [, what, names = ''] =
+    /^(Unknown argument|Missing required argument|Not enough arguments following)s?: (.*)$/.exec(message) ?? []
+  const dashed = (one: string) => `${one.length === 1 ? '-' : '--'}${one}`
+  const all = names.split(', ')
+  switch (what) {
+    case 'Unknown argument':
+      return unknown(entry, ownWords(argv), all)
+    case 'Missing required argument':
+      return { said: `${all.map(dashed).join(' and ')} ${all.length === 1 ? 'is' : 'are'} missing` }
+    case 'Not enough arguments following':
+      return { said: `${all.map(dashed).join(' and ')} wants a value` }
+  }
+  const [missing] = /<\w+>.*/.exec(entry.usage) ?? []
+  return message.startsWith('Not enough non-option arguments') && missing
+    ? { said: `Something is missing: ckpt ${entry.usage}` }
+    : null
+}
+
+/** Options first: a word may stand there for want of one. */
+function unknown(entry: CommandEntry, own: readonly string[], names: readonly string[]): Worded {
+  const typed = (name: string): string | undefined =>
+    own.map((word) => word.split('=')[0]!).find((word) => word === `--${name}` || word === `--no-${name}`) ??
+    (name.length === 1 && own.some((word) => /^-\w/.test(word) && word.includes(name)) ? `-${name}` : undefined)
+  const [option] = names.map(typed).filter((word) => word !== undefined)
+  const [word] = names.filter((name) => typed(name) === undefined)
+  const hints = word === undefined ? [] : instead(entry, word)
+  if (option === undefined)
+    return { said: `${names.map((name) => JSON.stringify(name)).join(' and ')} cannot stand there`, hints }
+  const meant = nearest(option.slice(2), optionsOf(entry))
+  return { said: `There is no option ${option} here${meant === null ? '' : `: is --${meant} meant?`}`, hints }
+}
+
+const optionsOf = ({ options = {} }: CommandEntry): string[] => [
+  ...EVERYWHERE,
+  ...Object.entries(options)
+    .filter(([, { positional }]) => !positional)
+    .map(([name]) => name),
+]
+
+/** Lines with which a word would be understood. */
+function instead({ usage, rest = '', options = {} }: CommandEntry, word: string): string[] {
+  const name = usage.split(' ')[0]!
+  if (rest.includes('COMMAND')) return [`ckpt ${name} ${rest}`]
+  if (/^\d+(\.\d+)?$/.test(word))
+    return options.to ? [`ckpt ${name} --to ${word}   (and all later ones)`, `ckpt ${name} --only ${word}`] : []
+  return rest.includes('PATH') ? [`ckpt ${name} -- ${quoted(word)}`] : []
+}
+
+/** The one of these that the fewest slips of the keys make of a word; null: none is near. */
+function nearest(word: string, names: readonly string[]): string | null {
+  let [best, least] = [null as string | null, Math.min(3, Math.ceil(word.length / 2))]
+  for (const name of names) {
+    const far = name.startsWith(word) && word.length > 1 ? 0.5 : slips(word, name)
+    if (far < least) [best, least] = [name, far]
+  }
+  return best
+}
+
+/** Letters to put in, leave out or replace (Levenshtein). */
+function slips(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++)
+      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1))
+    row = next
+  }
+  return row[b.length]!
+}
