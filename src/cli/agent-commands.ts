@@ -1,13 +1,13 @@
 /** The rows of the table of commands that are about agents. */
-import { boolean, type CommandEntry, dryRun, id, string } from './command-entry.ts'
+import { boolean, type CommandEntry, dryRun, id, oneWord, string } from './command-entry.ts'
 
 export const agentCommands: CommandEntry[] = [
   {
     usage: 'agent <action> [name]',
     describe: 'have an agent tell ckpt of its turns: install, uninstall or status',
     options: {
-      action: id('install, uninstall or status'),
-      name: id('claude, codex, opencode, gemini or cursor'),
+      action: oneWord('install', 'uninstall', 'status'),
+      name: oneWord('claude', 'codex', 'opencode', 'gemini', 'cursor'),
       scope: string('user (the default), project, or local'),
       all: boolean('every agent that is on this machine'),
       'dry-run': dryRun,
@@ -21,7 +21,7 @@ export const agentCommands: CommandEntry[] = [
     usage: 'hook <name> [event]',
     describe: 'what an agent calls: its payload on standard input; always exits 0',
     options: {
-      name: id('claude, codex, opencode, gemini or cursor'),
+      name: oneWord('claude', 'codex', 'opencode', 'gemini', 'cursor'),
       event: id('the event, where the payload lacks it'),
       handed: { ...string('a payload that was handed over to the daemon'), hidden: true },
       waited: { ...string('milliseconds that were waited for the daemon'), hidden: true },
@@ -32,7 +32,7 @@ export const agentCommands: CommandEntry[] = [
   {
     usage: 'import-transcript <agent> <file>',
     describe: "turns whose hooks did not run, from the agent's own record of a conversation",
-    options: { agent: id('claude'), file: id('the transcript; it is only read') },
+    options: { agent: oneWord('claude'), file: id('the transcript; it is only read') },
     examples: [['ckpt import-transcript claude ~/.claude/projects/-home-me-app/ID.jsonl', 'prompts and message ids']],
     load: async () => (await import('./commands/import-transcript.ts')).default,
   },

@@ -3,7 +3,13 @@ import type { Options } from 'yargs'
 import type { Capability } from '../core/capabilities.ts'
 import type { Command } from './command.ts'
 
-export type Option = Options & { positional?: boolean; freeText?: boolean; needs?: Capability }
+export type Option = Options & {
+  positional?: boolean
+  freeText?: boolean
+  needs?: Capability
+  /** What it may be, for completion. */
+  words?: readonly string[]
+}
 
 export interface CommandEntry {
   usage: string
@@ -24,6 +30,11 @@ export interface CommandEntry {
 export const string = (describe: string): Options => ({ type: 'string', requiresArg: true, describe })
 export const boolean = (describe: string): Options => ({ type: 'boolean', describe })
 export const id = (describe: string) => ({ positional: true, describe })
+/** An argument that is one of these words. */
+export const oneWord = (...words: string[]) => ({
+  ...id(words.join(', ').replace(/, (\S+)$/, ' or $1')),
+  words,
+})
 
 export const session = string('the session: its id, a unique prefix, or `latest`')
 export const conflicts = {

@@ -1,6 +1,16 @@
 /** Every command: its usage line, its options, and where it lies. The CLI reference is made from this table. */
 import { agentCommands } from './agent-commands.ts'
-import { boolean, type CommandEntry, conflicts, dryRun, id, sending, session, string } from './command-entry.ts'
+import {
+  boolean,
+  type CommandEntry,
+  conflicts,
+  dryRun,
+  id,
+  oneWord,
+  sending,
+  session,
+  string,
+} from './command-entry.ts'
 
 export const commands: CommandEntry[] = [
   {
@@ -16,7 +26,7 @@ export const commands: CommandEntry[] = [
     usage: 'mark <event>',
     describe: 'record a marker: a prompt starts a turn, a step is done, a stop ends it',
     options: {
-      event: id('prompt, step or stop'),
+      event: oneWord('prompt', 'step', 'stop'),
       session: { ...string("the agent's own session id, exactly"), demandOption: true },
       kind: string('prompt: prompt, command, shell or compaction'),
       parent: string('prompt: the session that this one was forked from'),
@@ -278,7 +288,7 @@ export const commands: CommandEntry[] = [
   {
     usage: 'hooks <action>',
     describe: 'git hooks that refuse commits while something is undone',
-    options: { action: id('install, uninstall or status') },
+    options: { action: oneWord('install', 'uninstall', 'status') },
     examples: [
       ['ckpt hooks install', 'hooks that are there are kept, and run after the gate'],
       ['ckpt hooks status', 'has git run each of them, dry'],
@@ -300,7 +310,7 @@ export const commands: CommandEntry[] = [
   {
     usage: 'daemon <action>',
     describe: 'the watcher in the background: start, stop, status or logs',
-    options: { action: id('start, stop, status or logs') },
+    options: { action: oneWord('start', 'stop', 'status', 'logs') },
     load: async () => (await import('./commands/daemon.ts')).default,
   },
   {
@@ -308,7 +318,7 @@ export const commands: CommandEntry[] = [
     rest: '',
     describe: 'shell completion: eval "$(ckpt completion bash)", or zsh, or fish',
     options: {
-      shell: id('bash, zsh or fish'),
+      shell: oneWord('bash', 'zsh', 'fish'),
       words: { ...boolean('the words that fit, for the shell'), hidden: true },
     },
     load: async () => (await import('./commands/completion.ts')).default,

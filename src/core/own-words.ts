@@ -6,10 +6,16 @@ export function ownWords(argv: readonly string[]): readonly string[] {
 
 const OF_EVERY_COMMAND = /^--(?:(?:no-)?(?:json|quiet|color|daemon)|cwd)(?:=|$)/
 
-/** The same line with its command at the head: options that every command takes may stand before its name. */
-export function commandFirst(argv: readonly string[]): readonly string[] {
+/** How many words of a line are options that stand before its command. */
+export function wordsBefore(argv: readonly string[]): number {
   let at = 0
   while (OF_EVERY_COMMAND.test(argv[at] ?? '')) at += argv[at] === '--cwd' ? 2 : 1
+  return at
+}
+
+/** The same line with its command at the head: options that every command takes may stand before its name. */
+export function commandFirst(argv: readonly string[]): readonly string[] {
+  const at = wordsBefore(argv)
   const command = argv[at]
   if (at === 0 || command === undefined || command.startsWith('-')) return argv
   const rest = argv.slice(at + 1)

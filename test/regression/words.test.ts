@@ -121,6 +121,43 @@ test.skipIf(!hasPython)('help is no wider than the terminal', () => {
   }
 })
 
+test('completion offers what may stand there, and leaves files to the shell', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('first', () => scratch.write({ 'b.txt': 'b\n' }), 'chat-1')
+  scratch.turn('of another', () => scratch.write({ 'c.txt': 'c\n' }), 'other')
+  scratch.turn('one more', () => scratch.write({ 'c.txt': 'd\n' }), 'other')
+  const offered = (...line: string[]) =>
+    scratch.ckpt('completion', '--words', '--', ...line).words.map(({ word }: Json) => word)
+  expect(offered('sho')).toEqual(['show'])
+  expect(offered('--json', 'sho')).toEqual(['show'])
+  expect(offered('--cwd', '.', 'sho')).toEqual(['show'])
+  expect(offered('undo', '--no')).toEqual(['--no-color', '--no-daemon'])
+  expect(offered('undo', '--session', '')).toEqual(['other', 'chat-1'])
+  expect(offered('show', '--session', 'ch')).toEqual(['chat-1'])
+  expect(offered('show', '')).toEqual(['2', '1'])
+  expect(offered('show', '--session', 'chat-1', '')).toEqual(['1'])
+  expect(offered('undo', '--to', '')).toEqual(['2', '1'])
+  expect(offered('diff', '1', '')).toEqual(['2', '1'])
+  expect(offered('daemon', 'st')).toEqual(['start', 'stop', 'status'])
+  expect(offered('agent', 'install', 'c')).toEqual(['claude', 'codex', 'cursor'])
+  expect(offered('mark', '')).toEqual(['prompt', 'step', 'stop'])
+  for (const line of [
+    ['show', '2', ''],
+    ['restore', '1', '--', ''],
+    ['run', '--', '--'],
+    ['undo', '--cwd', ''],
+    ['blame', ''],
+  ])
+    expect([line, offered(...line)]).toEqual([line, []])
+})
+
+test('restore of paths that a checkpoint does not have names that checkpoint', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('first', () => scratch.write({ 'b.txt': 'b\n' }))
+  const { code, document } = scratch.tryCkpt('restore', '1', '--', 'none.txt')
+  expect([code, document.error.hints]).toEqual([3, ['ckpt show 1']])
+})
+
 test('help shows what follows --', () => {
   const scratch = new Scratch()
   const usage = (name: string) => scratch.run([name, '--help']).stdout.split('\n')[0]

@@ -1,8 +1,10 @@
 import { CkptError } from '../../core/errors.ts'
+import { wordsBefore } from '../../core/own-words.ts'
 import { printable } from '../../core/paths.ts'
-import { listTurns } from '../../ops/history/history.ts'
-import { closeContext, openContext } from '../../ops/worktree/context.ts'
+import { listSessions, listTurns } from '../../ops/history/history.ts'
+import { type Context, closeContext, openContext } from '../../ops/worktree/context.ts'
 import type { Command, Invocation } from '../command.ts'
+import type { Option } from '../command-entry.ts'
 import { capabilitiesHere, shownCommands } from '../shown.ts'
 
 const scripts: Record<string, string> = {
@@ -23,35 +25,81 @@ compdef _ckpt ckpt`,
   fish: `complete -c ckpt -f -a '(ckpt completion --words -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'`,
 }
 
-/** Commands that take a turn, as an argument or as an option's value. */
-const takesTurn = new Set(['show', 'diff', 'restore', 'switch', '--to', '--only'])
+/** Options that take a turn, and commands of which every argument is one. */
+const TAKE_TURNS = new Set(['show', 'diff', 'restore', 'switch', '--to', '--only'])
 
-/** What fits the last word: `<word>\t<what it is>`. Never writes. */
-async function wordsFor({ env, cwd, backends }: Invocation, line: readonly string[]): Promise<[string, string][]> {
+const OF_EVERY_COMMAND: [string, string][] = [
+  ['--json', 'one JSON document'],
+  ['--cwd', 'run as if started in this directory'],
+  ['--no-color', 'no colours'],
+  ['--quiet', 'nothing but data and errors'],
+  ['--no-daemon', 'do not ask the daemon'],
+  ['--help', 'help'],
+]
+
+/** What fits the last word: `<word>\t<what it is>`. None: the shell offers files. Never writes. */
+async function wordsFor(invocation: Invocation, typed: readonly string[]): Promise<[string, string][]> {
+  const { env, cwd, backends } = invocation
+  const line = typed.slice(wordsBefore(typed.slice(0, -1)))
   const last = line.at(-1) ?? ''
-  const [name] = line
   const fits = (rows: [string, string][]) => rows.filter(([word]) => word.startsWith(last))
-  const commands = shownCommands(await capabilitiesHere(env, { cwd, words: line, backends }))
-  if (line.length <= 1) return fits(commands.map(({ usage, describe }) => [usage.split(' ')[0]!, describe]))
-  const entry = commands.find(({ usage }) => usage.split(' ')[0] === name)
+  if (line.slice(0, -1).includes('--')) return [] // paths, or another program's words
+  const commands = shownCommands(await capabilitiesHere(env, { cwd, words: typed, backends }))
+  if (line.length <= 1) {
+    const names = commands.map(({ usage, describe }): [string, string] => [usage.split(' ')[0]!, describe])
+    return fits(last.startsWith('-') ? OF_EVERY_COMMAND : names)
+  }
+  const entry = commands.find(({ usage }) => usage.split(' ')[0] === line[0])
   if (!entry) return []
+  const options = Object.entries(entry.options ?? {})
+  const before = line.at(-2)!
+  const asked = options.find(
+    ([name, { positional, alias }]) => !positional && (before === `--${name}` || before === `-${alias}`),
+  )
+  if (asked?.[1].type === 'string') {
+    if (before === '--session') return fits(await sessionsHere(invocation))
+    return TAKE_TURNS.has(before) ? fits(await turnsHere(invocation, line)) : []
+  }
+  if (before === '--cwd') return []
   if (last.startsWith('-')) {
-    const own = Object.entries(entry.options ?? {}).filter(([, option]) => !option.positional && !option.hidden)
+    const own = options.filter(([, option]) => !option.positional && !option.hidden)
     return fits([
       ...own.map(([option, { describe }]): [string, string] => [`--${option}`, String(describe ?? '')]),
-      ['--json', 'one JSON document'],
-      ['--help', 'help'],
+      ...OF_EVERY_COMMAND,
     ])
   }
-  if (!takesTurn.has(line.at(-2) ?? '') && !takesTurn.has(name ?? '')) return []
-  const context = await openContext(env, cwd, { reading: true })
-  try {
-    const { turns } = await listTurns(context, { limit: 30, hidden: true })
-    return fits(turns.map(({ turn, description }) => [String(turn.number), printable(description)]))
-  } finally {
-    closeContext(context)
-  }
+  const argument = options.filter(([, { positional }]) => positional)[argumentsIn(line.slice(1, -1), options)]
+  if (!argument) return []
+  if (TAKE_TURNS.has(line[0]!)) return fits(await turnsHere(invocation, line))
+  return fits((argument[1].words ?? []).map((word) => [word, '']))
 }
+
+/** How many words of a line are neither options nor their values. */
+function argumentsIn(words: readonly string[], options: readonly [string, Option][]): number {
+  const taking = new Set(options.filter(([, { type }]) => type === 'string').map(([name]) => `--${name}`))
+  const isValue = (i: number) => words[i - 1] === '--cwd' || taking.has(words[i - 1] ?? '')
+  return words.filter((word, i) => !word.startsWith('-') && !isValue(i)).length
+}
+
+async function reading<T>({ env, cwd }: Invocation, work: (context: Context) => Promise<T>): Promise<T> {
+  const context = await openContext(env, cwd, { reading: true })
+  return work(context).finally(() => closeContext(context))
+}
+
+/** Of the session that is meant. */
+const turnsHere = (invocation: Invocation, line: readonly string[]): Promise<[string, string][]> =>
+  reading(invocation, async (context) => {
+    const session = line[line.lastIndexOf('--session', -2) + 1]
+    const named = line.includes('--session') && session ? { session } : {}
+    const { turns } = await listTurns(context, { limit: 30, hidden: true, ...named })
+    return turns.map(({ turn, description }) => [String(turn.number), printable(description)])
+  })
+
+const sessionsHere = (invocation: Invocation): Promise<[string, string][]> =>
+  reading(invocation, async (context) => {
+    const sessions = await listSessions(context)
+    return sessions.map(({ timeline: { session, agent } }) => [printable(session), printable(agent ?? '')])
+  })
 
 const command: Command = async (invocation) => {
   const { args, env } = invocation

@@ -3,6 +3,7 @@
 import { type Beside, uncoveredAt } from '../../core/beside.ts'
 import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
+import { quoted } from '../../core/hint-words.ts'
 import { MANUAL_SESSION, parseTarget } from '../../core/ids.ts'
 import { isWithin, shortList } from '../../core/paths.ts'
 import type { ConflictMode } from '../../core/plan.ts'
@@ -72,7 +73,7 @@ export async function restore(
       const since = known ? await known.state(change.path) : change.to
       changes.push({ ...change, to: since })
     }
-    if (options.paths?.length && changes.length === 0) await requireKnownPaths(options.paths, target)
+    if (options.paths?.length && changes.length === 0) await requireKnownPaths(options, target)
     const mode: ConflictMode = options.force ? 'force' : 'refuse'
     const units = [{ turn: 0 as never, step: null, changes: changes.map((change) => ({ ...change })) }]
     const prepared = await prepare(context, snapshot, {
@@ -181,13 +182,16 @@ async function refuseAtWork(context: Context, refs: WorktreeRefs, wanted: string
   if (session !== null) refuseRunning(await loadTimeline(context, refs, session))
 }
 
-async function requireKnownPaths(paths: readonly string[], target: Awaited<ReturnType<typeof viewOf>>): Promise<void> {
+async function requireKnownPaths(
+  { id, paths = [] }: Pick<RestoreOptions, 'id' | 'paths'>,
+  target: Awaited<ReturnType<typeof viewOf>>,
+): Promise<void> {
   for (const path of paths) {
     const [file, directory] = [await target.state(path), await target.state(`${path}/`)]
     if (file.kind !== 'absent' || directory.kind === 'directory') return
   }
   throw new CkptError('NOT_FOUND', 'That checkpoint has none of these paths. Nothing was changed.', {
     paths,
-    hints: ['ckpt show ID'],
+    hints: [`ckpt show ${quoted(id)}`],
   })
 }
