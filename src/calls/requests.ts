@@ -167,7 +167,7 @@ export interface StepMark extends MarkerRequest {
   event: 'step'
   start?: boolean | undefined
   tool?: string | undefined
-  /** What the tool changes. */
+  /** What the tool changes, relative to the worktree's root. */
   paths?: string[] | undefined
   callId?: string | undefined
 }

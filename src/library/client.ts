@@ -33,6 +33,7 @@ import { closeContext, openContext } from '../ops/worktree/context.ts'
 import { toCkptError } from '../results/errors.ts'
 import type { ErrorInfo, FileActionInfo } from '../results/shapes.ts'
 import { type Caller, type CallOptions, optionsOf, WorktreeFunctions } from './facade.ts'
+import { checkedOptions, isSignal, isSwitch, isText, isVars } from './options.ts'
 import { absolute, libraryEnv, type OpenWorktreeOptions } from './worktree.ts'
 
 export interface ConnectOptions extends Pick<OpenWorktreeOptions, 'session' | 'vars' | 'signal'> {
@@ -48,6 +49,8 @@ export interface SubscribeOptions {
   /** Events were missed: what is shown has to be read again. Later events follow. */
   onGap?: ((at: Position) => void) | undefined
 }
+
+const OPTIONS = { session: isText, start: isSwitch, client: isText, vars: isVars, signal: isSignal }
 
 /** Milliseconds to connect, which the kernel does, and for the first answer of a daemon that may be busy. */
 const CONNECT = 2000
@@ -150,11 +153,11 @@ export class DaemonClient extends WorktreeFunctions {
 /**
  * Connects to the daemon of the worktree that a directory lies in.
  * @throws CkptError NOT_FOUND (none runs, and `start` was not asked for), UNSUPPORTED (it speaks another protocol),
- * BAD_ROOT, NOT_INITIALIZED, CONFIG, INTERNAL
+ * BAD_ROOT, NOT_INITIALIZED, CONFIG, CANCELLED, USAGE, INTERNAL
  */
 export async function connectDaemon(directory: string, options: ConnectOptions = {}): Promise<DaemonClient> {
   try {
-    return await connected(directory, optionsOf(options))
+    return await connected(directory, checkedOptions(options, OPTIONS))
   } catch (error) {
     throw toCkptError(error)
   }

@@ -11,7 +11,8 @@ import { showPath } from '../core/paths.ts'
 import { type Env, realEnv } from '../env.ts'
 import { closeContext, openContext } from '../ops/worktree/context.ts'
 import { besideError, toCkptError } from '../results/errors.ts'
-import { type Caller, type CallOptions, optionsOf, WorktreeFunctions } from './facade.ts'
+import { type Caller, type CallOptions, WorktreeFunctions } from './facade.ts'
+import { areBackends, checkedOptions, isSignal, isSwitch, isText, isVars } from './options.ts'
 
 export interface OpenWorktreeOptions extends CallOptions {
   /**
@@ -28,6 +29,8 @@ export interface OpenWorktreeOptions extends CallOptions {
   vars?: Readonly<Record<string, string | undefined>> | undefined
 }
 
+const OPTIONS = { session: isText, init: isSwitch, backends: areBackends, vars: isVars, signal: isSignal }
+
 /**
  * A worktree opened in this process. Nothing is held open between calls, and nothing has to be closed. Calls that write
  * are carried out in the order in which they were made, awaited or not.
@@ -36,11 +39,11 @@ export class Worktree extends WorktreeFunctions {}
 
 /**
  * Opens the worktree that a directory lies in. Nothing is written until something is recorded.
- * @throws CkptError BAD_ROOT, NOT_INITIALIZED (a plain directory without a store), CONFIG, CANCELLED
+ * @throws CkptError BAD_ROOT, NOT_INITIALIZED (a plain directory without a store), CONFIG, CANCELLED, USAGE
  */
 export async function openWorktree(directory: string, options: OpenWorktreeOptions = {}): Promise<Worktree> {
   try {
-    const { session, init = false, vars, signal, backends: given } = optionsOf(options)
+    const { session, init = false, vars, signal, backends: given } = checkedOptions(options, OPTIONS)
     const env = libraryEnv(vars)
     const backends = new Backends(given ?? [])
     refuseCancelled(signal)

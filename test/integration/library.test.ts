@@ -183,6 +183,30 @@ test('no directory at all is a mistake that is named', async () => {
       await expect(open(none as unknown as string)).rejects.toMatchObject({ code: 'USAGE' })
 })
 
+test('what is opened with is looked at: a name that is misspelled would mean another session', async () => {
+  const scratch = stage('work')
+  const { vars } = scratch
+  const backends = [toyBackend, toyBackend]
+  for (const wrong of [
+    { sesion: 's' },
+    { session: '' },
+    { session: 5 },
+    { session: null },
+    { vars: 'x' },
+    { vars: { HOME: 1 } },
+    { signal: {} },
+  ])
+    for (const open of [openWorktree, connectDaemon])
+      expect([wrong, await codeOf(open(scratch.root, { vars, ...wrong } as never))]).toEqual([wrong, 'USAGE'])
+  for (const wrong of [{ init: 1 }, { backends: [{}] }, { backends: toyBackend }, { backends }, { start: true }])
+    expect([wrong, await codeOf(openWorktree(scratch.root, { vars, ...wrong } as never))]).toEqual([wrong, 'USAGE'])
+  for (const wrong of [{ start: 'yes' }, { client: 5 }, { init: true }])
+    expect([wrong, await codeOf(connectDaemon(scratch.root, { vars, ...wrong } as never))]).toEqual([wrong, 'USAGE'])
+  expect(scratch.exists('.git/ckpt')).toBe(false)
+  const none = { session: undefined, init: undefined, backends: undefined, signal: undefined }
+  expect((await openWorktree(scratch.root, { vars, ...none })).root).toBe(scratch.root)
+})
+
 test('options that are none, or no options at all, as plain JavaScript can give them', async () => {
   const scratch = stage('work')
   const worktree = await openWorktree(scratch.root, { vars: scratch.vars })
