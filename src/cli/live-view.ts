@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Backends } from '../backends/backends.ts'
 import { callHere } from '../calls/call.ts'
 import type { Capability } from '../core/capabilities.ts'
+import { columnsOf } from '../core/columns.ts'
 import { printable, shown } from '../core/paths.ts'
 import { collector } from '../daemon/collector.ts'
 import type { Daemon } from '../daemon/server.ts'
@@ -10,7 +11,7 @@ import type { Env } from '../env.ts'
 import { onDoubleEscape } from '../library/double-escape.ts'
 import { type Caller, WorktreeFunctions } from '../library/facade.ts'
 import { outcomeText, rewindMenu } from '../library/rewind-menu.ts'
-import { COLUMNS } from '../library/screen.ts'
+import { COLUMNS, ROWS } from '../library/screen.ts'
 import { listTurns } from '../ops/history/history.ts'
 import type { Colors } from './command.ts'
 import { plural } from './present/text.ts'
@@ -21,6 +22,8 @@ import { runProgram } from './program.ts'
 const REDRAW = 250
 const DOUBLE = 300
 const RECENT = 8
+/** Turns that are shown, where there is room for them; all: when that was asked for. */
+const [FEW, ALL] = [6, 50]
 
 /** What a key does, and what the session has to be able to do for it. */
 const KEYS: readonly { key: string; what: string; argv: string[]; needs: Capability }[] = [
@@ -53,12 +56,17 @@ export function startView(
   let dirty = true
   let drawing = false
   let asking = false
+  let drawn = ''
   const draw = async () => {
-    if (!dirty || drawing || asking) return
+    const columns = env.stdout.columns || COLUMNS
+    const rows = env.stdout.rows || ROWS
+    const size = `${columns} ${rows}`
+    if ((!dirty && size === drawn) || drawing || asking) return
+    drawn = size
     dirty = false
     drawing = true
     const context = await daemon.held.context(env)
-    const turns = await listTurns(context, { limit: all ? 50 : 6, hidden: true }).finally(() => {
+    const turns = await listTurns(context, { limit: all ? ALL : FEW, hidden: true }).finally(() => {
       drawing = false
     })
     const { why, watched } = daemon.state()
@@ -76,23 +84,17 @@ export function startView(
       [...offered, ...(capabilities.supportsUndo ? ['Esc Esc rewind'] : []), 'a all turns', 'q quit'].join('  '),
     )
     if (asking) return
-    const lines = [
-      head,
-      '',
-      listText(turns, { c: colors, now: env.now() }),
-      '',
-      ...(files.length > 0 ? ['Changed lately', ...files, ''] : []),
-      message,
-      keys,
-    ]
+    const above = [head, '']
+    const below = ['', ...(files.length > 0 ? ['Changed lately', ...files, ''] : []), ...message.split('\n'), keys]
+    const listed = (count: number) =>
+      listText({ ...turns, turns: turns.turns.slice(0, count) }, { c: colors, now: env.now(), columns }).split('\n')
+    // The newest turns stay on the screen, whatever else is on it.
+    const height = (lines: readonly string[]) =>
+      lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(columnsOf(line) / columns)), 0)
+    const missing = height([...above, ...listed(turns.turns.length), ...below]) - rows
+    const lines = [...above, ...listed(Math.max(1, turns.turns.length - Math.max(0, missing))), ...below]
     // One write, line by line over what is there: no flicker.
-    env.stdout.write(
-      `\x1b[H${lines
-        .join('\n')
-        .split('\n')
-        .map((line) => `${line}\x1b[K`)
-        .join('\n')}\x1b[J`,
-    )
+    env.stdout.write(`\x1b[H${lines.map((line) => `${line}\x1b[K`).join('\n')}\x1b[J`)
   }
   const redraw = () => {
     dirty = true

@@ -2,7 +2,9 @@
 import { EventEmitter } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { columnsOf } from '../../src/core/columns.ts'
 import { type KeyStream, onDoubleEscape } from '../../src/library/double-escape.ts'
 import { Scratch } from '../support/scratch.ts'
 import { hasPython, KEYS, onTerminal, type Step } from '../support/terminal.ts'
@@ -87,6 +89,24 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
     expect(code).toBe(0)
     expect(text).toContain('a all turns')
     expect(scratch.read('a.txt')).toBe('two\n')
+  })
+
+  test('the live view keeps the newest turns on the screen, each on one line', () => {
+    const scratch = new Scratch().init()
+    for (let n = 1; n <= 12; n++) scratch.turn(`${n} 日本語${'日本語'.repeat(20)}`, () => undefined)
+    const { raw } = onTerminal(scratch, ['watch'], {
+      size: [16, 60],
+      steps: [
+        ['a all turns', 'a'],
+        ['  6  ', 'q'],
+      ],
+    })
+    const [last] = raw.split('\x1b[H').at(-1)!.split('\x1b[J')
+    const frame = stripVTControlCharacters(last!).split(/\r?\n/)
+    expect(frame.reduce((sum, line) => sum + Math.max(1, Math.ceil(columnsOf(line) / 60)), 0)).toBeLessThanOrEqual(16)
+    const turns = frame.filter((line) => /^ +\d+ {2}.*日本語/.test(line))
+    expect(turns.slice(0, 7).map((line) => Number.parseInt(line, 10))).toEqual([12, 11, 10, 9, 8, 7, 6])
+    expect(Math.max(...turns.map(columnsOf))).toBeLessThanOrEqual(60)
   })
 
   test('the live view says in its log what failed', () => {
