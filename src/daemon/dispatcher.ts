@@ -138,7 +138,11 @@ export class Dispatcher {
     const token = WITH_TOKEN.has(method) ? (params as { token?: unknown } | undefined)?.token : undefined
     if (token === undefined ? !client.known : token !== this.token) {
       client.end()
-      throw new ResponseError(protocol.UNAUTHORIZED, 'That is not the token of this daemon.')
+      const said =
+        token === undefined
+          ? 'The first request is hello, with the token of this daemon.'
+          : 'That is not the token of this daemon.'
+      throw new ResponseError(protocol.UNAUTHORIZED, said)
     }
     client.known = true
     this.heard()
