@@ -1,4 +1,5 @@
 /** What is wrong with a command line, in a person's words: yargs speaks of its arguments. */
+import leven from 'leven'
 import { CkptError } from '../core/errors.ts'
 import { quoted } from '../core/hint-words.ts'
 import { ownWords } from '../core/own-words.ts'
@@ -89,20 +90,8 @@ function instead({ usage, rest = '', options = {} }: CommandEntry, word: string)
 function nearest(word: string, names: readonly string[]): string | null {
   let [best, least] = [null as string | null, Math.min(3, Math.ceil(word.length / 2))]
   for (const name of names) {
-    const far = name.startsWith(word) && word.length > 1 ? 0.5 : slips(word, name)
+    const far = name.startsWith(word) && word.length > 1 ? 0.5 : leven(word, name)
     if (far < least) [best, least] = [name, far]
   }
   return best
-}
-
-/** Letters to put in, leave out or replace (Levenshtein). */
-function slips(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++)
-      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1))
-    row = next
-  }
-  return row[b.length]!
 }
