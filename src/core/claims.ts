@@ -9,7 +9,8 @@
  * ```
  *
  * A turn without steps owns its whole time. A declared path beats an undeclared window; what is still claimed twice is
- * ambiguous; what nobody claims inside a turn is unclaimed.
+ * ambiguous; what nobody claims inside a turn is unclaimed. Places in the order are taken one after the other, so that
+ * one that is missing was pruned: somebody else may have been at work there, and only a declared path is one's own.
  */
 import { type Checkpoint, isOutside } from './checkpoint.ts'
 import type { TurnNumber } from './ids.ts'
@@ -34,6 +35,13 @@ export interface Window {
 export interface Segment {
   from: Checkpoint
   to: Checkpoint
+  /** Checkpoints between the two were pruned. */
+  cut: boolean
+}
+
+/** Whether some of the places between two checkpoints belong to none that is still there. `all` in order. */
+export function isCut(from: Checkpoint, to: Checkpoint, all: readonly Checkpoint[]): boolean {
+  return all.filter(({ seq }) => seq > from.seq && seq < to.seq).length < to.seq - from.seq - 1
 }
 
 /** The windows of one turn. `all` are the checkpoints of every session around it, in order. */
@@ -70,7 +78,7 @@ export function segmentsOf(turn: Turn, all: readonly Checkpoint[], until: number
   for (let i = 1; i < inside.length; i++) {
     const [from, to] = [inside[i - 1]!, inside[i]!]
     if (from.seq === to.seq || from.tree === to.tree ? from.beside !== to.beside : true) {
-      if (!(to.kind === 'safety' && to.result)) segments.push({ from, to })
+      if (!(to.kind === 'safety' && to.result)) segments.push({ from, to, cut: to.seq - from.seq > 1 })
     }
   }
   return segments
@@ -88,11 +96,14 @@ function strength(window: Window, path: string): number {
   return window.open ? 0 : 1
 }
 
+/** Who may have changed a path as well. */
+export type Rival = { session: string } | 'pruned'
+
 export type Claim =
   | { kind: 'mine'; step: number | null }
-  | { kind: 'ambiguous'; step: number | null; with: string }
+  | { kind: 'ambiguous'; step: number | null; with: Rival }
   | { kind: 'theirs'; window: Window }
-  | { kind: 'unclaimed' }
+  | { kind: 'unclaimed'; with?: Rival }
 
 /** Whose a path's change in a segment is. */
 export function claimOf(path: string, segment: Segment, mine: readonly Window[], theirs: readonly Window[]): Claim {
@@ -110,16 +121,24 @@ export function claimOf(path: string, segment: Segment, mine: readonly Window[],
     const foreign = strength(window, path)
     if (foreign > (other?.strength ?? 0)) other = { window, strength: foreign }
   }
-  if (!best) return other ? { kind: 'theirs', window: other.window } : { kind: 'unclaimed' }
-  if (!other || best.strength > other.strength) return { kind: 'mine', step: best.window.step }
-  if (other.strength > best.strength) return { kind: 'theirs', window: other.window }
-  return { kind: 'ambiguous', step: best.window.step, with: other.window.session }
+  if (!best && !other) return { kind: 'unclaimed', ...(segment.cut ? { with: 'pruned' } : {}) }
+  if (other && other.strength > (best?.strength ?? 0)) return { kind: 'theirs', window: other.window }
+  const { step } = best!.window
+  if (other?.strength === best!.strength) return { kind: 'ambiguous', step, with: { session: other.window.session } }
+  if (segment.cut && best!.strength < 2) return { kind: 'ambiguous', step, with: 'pruned' }
+  return { kind: 'mine', step }
+}
+
+/** Why a path that is claimed twice is not taken. */
+export function toldRival(rival: Rival): string {
+  return rival === 'pruned'
+    ? 'something that was pruned since may have changed it at the same time'
+    : `session ${rival.session} was changing it at the same time`
 }
 
 export interface ClaimedTransition extends Transition {
   step: number | null
-  /** The other session that claims it too. */
-  ambiguousWith?: string
+  ambiguousWith?: Rival
   /** Nobody claims it. */
   unclaimed?: true
 }

@@ -2,6 +2,7 @@
  * What an undo, redo or restore will do, as a value: a pure function of what is to be taken back and of what is on disk.
  * For each path: base = what the turn left, ours = the disk, theirs = what was there before.
  */
+import { type Rival, toldRival } from './claims.ts'
 import type { Oid, TurnNumber } from './ids.ts'
 import { type PathState, sameContent, sameState, type Transition } from './state.ts'
 
@@ -11,7 +12,7 @@ export interface PlanUnit {
   turn: TurnNumber
   step: number | null
   /** Oldest first. The plan goes from `to` back to `from`. */
-  changes: readonly (Transition & { ambiguousWith?: string })[]
+  changes: readonly (Transition & { ambiguousWith?: Rival })[]
 }
 
 export interface MergeRequest {
@@ -142,7 +143,7 @@ function settle(
   if (ours.kind === 'unknown')
     return { post: ours, hard: true, conflict: `on disk now and cannot be saved (${ours.reason})` }
   if (change.ambiguousWith !== undefined) {
-    return { post, conflict: `session ${change.ambiguousWith} was changing it at the same time` }
+    return { post, conflict: toldRival(change.ambiguousWith) }
   }
   if (sameState(ours, base)) return { post }
   if (input.mergeable === false) return { post, conflict: 'changed since the newest checkpoint' }

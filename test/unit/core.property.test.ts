@@ -307,7 +307,7 @@ const window = fc.record({
 })
 const segment = fc
   .integer({ min: 1, max: 8 })
-  .map((from) => ({ from: { seq: from }, to: { seq: from + 1 } }) as Segment)
+  .map((from) => ({ from: { seq: from }, to: { seq: from + 1 }, cut: false }) as Segment)
 
 test('a claim is fair: what is mine to one side is theirs to the other, and a tie is ambiguous to both', () => {
   const windows = fc.array(window, { maxLength: 3 })

@@ -3,7 +3,7 @@
  * Base = before the turn, theirs = after it, ours = what the commit holds so far; the person's own edits, before, between
  * or after the turns, are in none of the differences and so stay out.
  */
-import type { ClaimedTransition } from '../../core/claims.ts'
+import { type ClaimedTransition, toldRival } from '../../core/claims.ts'
 import type { Oid } from '../../core/ids.ts'
 import { ancestorsOf, pathToText } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
@@ -134,7 +134,7 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
     const ours = entries.get(path) ?? (entries.has(path) ? null : (head.get(path) ?? null))
     const [from, to] = [await blobs.entryOf(path, change.from), await blobs.entryOf(path, change.to)]
     if (change.ambiguousWith !== undefined) {
-      conflicts.set(path, `session ${change.ambiguousWith} was changing it at the same time`)
+      conflicts.set(path, toldRival(change.ambiguousWith))
       continue
     }
     if (from === undefined || to === undefined) {

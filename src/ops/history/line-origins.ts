@@ -5,7 +5,7 @@
  */
 import { diffArrays } from 'diff'
 import type { Checkpoint } from '../../core/checkpoint.ts'
-import { type Claim, claimOf, turnsDuring, windowsOf } from '../../core/claims.ts'
+import { type Claim, claimOf, isCut, turnsDuring, windowsOf } from '../../core/claims.ts'
 import { type Oid, parseOid, type SessionId } from '../../core/ids.ts'
 import { pathFromText, pathToText, type RelativePath } from '../../core/paths.ts'
 import type { Timeline, Turn } from '../../core/timeline.ts'
@@ -198,6 +198,7 @@ export class LineOrigins {
     const others = turnsDuring(foreignTurns, from.seq, to.seq)
     const theirs = others.flatMap((one) => windowsOf(one, checkpoints))
     const ownerOf = (claim: Claim): Turn | null => {
+      if (claim.kind === 'ambiguous' && claim.with === 'pruned') return null
       if (claim.kind === 'mine' || claim.kind === 'ambiguous') return turn ?? null
       if (claim.kind === 'unclaimed') return null
       const { session, turnId } = claim.window
@@ -212,7 +213,7 @@ export class LineOrigins {
       const after = await this.#blobOf(one, path)
       const isOperation = one.kind === 'safety' && one.result === true
       if (after !== before) {
-        const claim = claimOf(path, { from: last, to: one }, mine, theirs)
+        const claim = claimOf(path, { from: last, to: one, cut: isCut(last, one, checkpoints) }, mine, theirs)
         changes.push({ before, after, turn: isOperation ? null : ownerOf(claim) })
       }
       ;[last, before] = [one, after]

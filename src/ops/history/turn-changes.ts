@@ -76,7 +76,10 @@ export class ChangeReader {
         const claim = claimOf(change.path, segment, mine, theirs)
         if (claim.kind === 'mine') parts.push({ ...change, step: claim.step })
         else if (claim.kind === 'ambiguous') parts.push({ ...change, step: claim.step, ambiguousWith: claim.with })
-        else if (claim.kind === 'unclaimed') parts.push({ ...change, step: null, unclaimed: true })
+        else if (claim.kind === 'unclaimed') {
+          const rival = claim.with === undefined ? {} : { ambiguousWith: claim.with }
+          parts.push({ ...change, step: null, unclaimed: true, ...rival })
+        }
       }
     }
     const [from, to] = [await this.view(turn.before), await this.view(end)]
