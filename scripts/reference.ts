@@ -149,7 +149,7 @@ export const KEYS: Record<string, string> = {
   'snapshot.maxBytes':
     'New bytes that one snapshot may take; what goes beyond is left out, and the checkpoint is degraded.',
   'snapshot.deadline': 'Time for one marker, the wait for the lock included; then the checkpoint is degraded.',
-  'store.maxBytes': 'Over this size `ckpt prune` removes the oldest turns too.',
+  'store.maxBytes': 'Over this size `ckpt prune` removes the oldest turns and checkpoints by hand too.',
   'prune.olderThan': 'Age at which `ckpt prune` removes visible turns.',
   'watch.autoTurn':
     'Whether a daemon makes a turn of session `auto` of changes that are followed by quiet, while no turn of another session runs.',

@@ -67,7 +67,7 @@ export const compareFully = (scope: Scope, request: Requests.DiffRequest): Promi
 export const cleanup = (scope: Scope, { dryRun = false, ...limits }: Requests.CleanupRequest): Promise<PruneInfo> =>
   writing(scope, { create: false }, async (context) => {
     const { warnings } = context
-    if (!context.exists) return { dryRun, removed: [], bytesFreed: 0, kept: 0, warnings }
-    const { removed, bytesFreed, kept } = await prune(context, { dryRun, ...given(limits) })
-    return { dryRun, removed, bytesFreed, kept, warnings }
+    if (!context.exists) return { dryRun, removed: [], byHand: [], bytesFreed: 0, kept: 0, warnings }
+    const { removed, byHand, bytesFreed, kept } = await prune(context, { dryRun, ...given(limits) })
+    return { dryRun, removed, byHand, bytesFreed, kept, warnings }
   })

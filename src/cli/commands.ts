@@ -200,7 +200,7 @@ export const commands: CommandEntry[] = [
       'dry-run': dryRun,
       keep: string('visible turns to keep in each session'),
       'older-than': string('remove visible turns older than this (30d)'),
-      'max-bytes': string('remove the oldest turns until the store is no larger (500MiB)'),
+      'max-bytes': string('remove the oldest turns and checkpoints by hand until the store is no larger (500MiB)'),
       idle: { ...boolean('for the daemon: only what goes by itself'), hidden: true },
     },
     load: async () => (await import('./commands/prune.ts')).default,

@@ -4,9 +4,9 @@
  */
 import type { Checkpoint } from '../core/checkpoint.ts'
 import { CkptError, reasonOf, unlessDamaged } from '../core/errors.ts'
-import type { Oid, SessionId } from '../core/ids.ts'
+import { MANUAL_SESSION, type Oid, type SessionId } from '../core/ids.ts'
 import { type PrunedTurns, planPrune, removableTurns } from '../core/prune-plan.ts'
-import { type Turn, turnsOf } from '../core/timeline.ts'
+import { turnsOf } from '../core/timeline.ts'
 import { errno } from '../env.ts'
 import { abandonedAt, learnSessions, readChain, type WorktreeRefs } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
@@ -36,6 +36,8 @@ export interface PruneOptions {
 export interface PruneResult {
   dryRun: boolean
   removed: { session: SessionId; turn: number; worktree: string }[]
+  /** Checkpoints by hand that went. */
+  byHand: { checkpoint: Oid; worktree: string }[]
   bytesFreed: number
   kept: number
   warnings: string[]
@@ -50,6 +52,8 @@ interface WorktreePlan {
   context: Context
   refs: WorktreeRefs
   sessions: PrunedTurns[]
+  /** Checkpoints by hand, oldest first, and how many of them go: never the newest. */
+  byHand: { all: readonly Checkpoint[]; gone: number }
   /** Abandoned branches past their grace; what a younger one shares with them stays with that one. */
   overdue: ReadonlySet<string>
 }
@@ -73,6 +77,9 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
         })),
       ),
     )
+    const byHand = plans.flatMap((plan) =>
+      goneByHand(plan).map(({ id }) => ({ checkpoint: id, worktree: plan.context.place.worktreeId })),
+    )
     const kept = plans.reduce(
       (sum, plan) =>
         sum +
@@ -84,21 +91,23 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
       0,
     )
     if (options.dryRun) {
-      return { dryRun: true, removed, bytesFreed: await estimate(context, plans), kept, warnings: context.warnings }
+      const bytesFreed = await estimate(context, plans)
+      return { dryRun: true, removed, byHand, bytesFreed, kept, warnings: context.warnings }
     }
     await env.progress('pruning: choosing')
     await cut(context, plans)
     await env.progress('pruning: packing')
     await collect(context).catch((cause: unknown) => {
-      throw removed.length === 0 ? cause : notPacked(removed.length, cause)
+      throw removed.length + byHand.length === 0 ? cause : notPacked({ removed, byHand }, cause)
     })
     const after = bytesOf(env, place.directory)
     const most = options.maxBytes ?? context.config.store.maxBytes
     if (after > most)
-      context.warnings.push('The store is still over its limit of bytes: what is left is held by turns that stay.')
+      context.warnings.push('The store is still over its limit of bytes: what is left is held by what stays.')
     return {
       dryRun: false,
       removed,
+      byHand,
       bytesFreed: Math.max(0, before - after),
       kept,
       warnings: context.warnings,
@@ -106,8 +115,16 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
   })
 }
 
-function notPacked(count: number, cause: unknown): CkptError {
-  const what = count === 1 ? 'One turn was' : `${count} turns were`
+const numbered = (count: number, word: string) => (count === 0 ? [] : [`${count} ${word}${count === 1 ? '' : 's'}`])
+
+/** "3 turns", "1 turn and 2 checkpoints by hand". */
+export const removedWords = ({ removed, byHand }: Pick<PruneResult, 'removed' | 'byHand'>): string =>
+  [...numbered(removed.length, 'turn'), ...numbered(byHand.length, 'checkpoint').map((n) => `${n} by hand`)].join(
+    ' and ',
+  )
+
+function notPacked(gone: Pick<PruneResult, 'removed' | 'byHand'>, cause: unknown): CkptError {
+  const what = `${removedWords(gone)} ${gone.removed.length + gone.byHand.length === 1 ? 'was' : 'were'}`
   return new CkptError(
     cause instanceof CkptError ? cause.code : 'INTERNAL',
     `${what} removed, but the space is not free yet: ${reasonOf(cause)} The next prune goes on from there.`,
@@ -147,11 +164,20 @@ async function planAll(context: Context, options: PruneOptions): Promise<Worktre
     const overdue = new Set(
       abandoned.map(({ ref }) => ref).filter((ref) => limits.now - abandonedAt(ref) >= limits.grace),
     )
-    plans.push({ context: one, refs, sessions, overdue })
+    plans.push({ context: one, refs, sessions, byHand: { all: await madeByHand(one, refs), gone: 0 }, overdue })
   }
   await overBytes(context, plans, options.maxBytes ?? config.store.maxBytes)
   return plans
 }
+
+/** Of a session that somebody gave that name, and has turns, the turns go. */
+async function madeByHand({ store }: Context, refs: WorktreeRefs): Promise<Checkpoint[]> {
+  const tip = refs.sessions.get(MANUAL_SESSION)?.live
+  const chain = tip ? await readChain(store, tip.id) : []
+  return chain.every(({ kind }) => kind === 'manual') ? chain : []
+}
+
+const goneByHand = ({ byHand: { all, gone } }: WorktreePlan): readonly Checkpoint[] => all.slice(0, gone)
 
 async function abandonedTimes(
   { store }: Context,
@@ -167,26 +193,29 @@ async function abandonedTimes(
   return times
 }
 
-/** Over the limit of bytes the oldest turns go too, whatever their session, until what is left should fit. */
+/** Over the limit of bytes the oldest go too, turns of any session and checkpoints by hand, until what is left should fit. */
 async function overBytes(context: Context, plans: WorktreePlan[], maxBytes: number): Promise<void> {
   let over = bytesOf(context.env, context.place.directory) - maxBytes - (await estimate(context, plans))
   while (over > 0) {
-    let oldest: { plan: PrunedTurns; turn: Turn } | null = null
-    for (const { sessions } of plans) {
+    const candidates: { time: string; take: () => void }[] = []
+    for (const { sessions, byHand } of plans) {
       for (const plan of sessions) {
-        const next = removableTurns(plan.timeline)[plan.visible.length]
-        if (next && (!oldest || next.before.time < oldest.turn.before.time)) oldest = { plan, turn: next }
+        const turn = removableTurns(plan.timeline)[plan.visible.length]
+        if (turn) candidates.push({ time: turn.before.time, take: () => plan.visible.push(turn) })
       }
+      const next = byHand.all.slice(0, -1)[byHand.gone]
+      if (next) candidates.push({ time: next.time, take: () => byHand.gone++ })
     }
+    const [oldest] = candidates.sort((a, b) => (a.time < b.time ? -1 : 1))
     if (!oldest) return
     const before = await estimate(context, plans)
-    oldest.plan.visible.push(oldest.turn)
+    oldest.take()
     over -= Math.max(1, (await estimate(context, plans)) - before)
   }
 }
 
 /** The refs that stay, for one worktree, and where sessions are cut. */
-function keptOf({ context, refs, sessions, overdue }: WorktreePlan): {
+function keptOf({ context, refs, sessions, byHand, overdue }: WorktreePlan): {
   /** Where they are. Null: a live chain or a boundary, whose ref stays whatever goes. */
   tips: { id: Oid; ref: string | null }[]
   gone: Gone[]
@@ -196,6 +225,7 @@ function keptOf({ context, refs, sessions, overdue }: WorktreePlan): {
   const gone: Gone[] = []
   const starts = new Set<Oid>()
   const now = context.env.now()
+  if (byHand.gone > 0) starts.add(byHand.all[byHand.gone]!.id)
   for (const one of refs.sessions.values()) {
     const plan = sessions.find(({ timeline }) => timeline.session === one.session)!
     const removed = new Set([...plan.visible, ...plan.abandoned].map((turn) => turn.id))
@@ -264,6 +294,7 @@ async function keptHistory(plan: WorktreePlan): Promise<{ kept: Map<Oid, Checkpo
   for (const { visible, abandoned } of plan.sessions) {
     for (const turn of [...visible, ...abandoned]) for (const { id } of turn.checkpoints) kept.delete(id)
   }
+  for (const { id } of goneByHand(plan)) kept.delete(id)
   for (const { ref, id } of tips) if (ref !== null && !kept.has(id)) gone.push({ ref, from: id, to: null })
   return { kept, gone }
 }
@@ -328,6 +359,7 @@ async function estimate({ store }: Context, plans: readonly WorktreePlan[]): Pro
     const { kept: history, gone } = await keptHistory(plan)
     for (const { visible, abandoned } of plan.sessions)
       removed.push(...[...visible, ...abandoned].flatMap((turn) => turn.checkpoints.map((c) => c.tree)))
+    removed.push(...goneByHand(plan).map((c) => c.tree))
     for (const { from } of gone) removed.push(from)
     kept.push(...[...history.values()].map((c) => c.tree))
   }

@@ -246,6 +246,8 @@ export interface PatchInfo {
 export interface PruneInfo {
   dryRun: boolean
   removed: { session: string; turn: number; worktree: string }[]
+  /** Checkpoints by hand that went. */
+  byHand: { checkpoint: string; worktree: string }[]
   bytesFreed: number
   /** How many turns are left. */
   kept: number

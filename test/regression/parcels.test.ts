@@ -31,7 +31,7 @@ test('a limit of bytes that cannot be reached is said', () => {
   const scratch = new Scratch().init()
   scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
   expect(scratch.ckpt('prune', '--max-bytes', '1').warnings).toEqual([
-    'The store is still over its limit of bytes: what is left is held by turns that stay.',
+    'The store is still over its limit of bytes: what is left is held by what stays.',
   ])
   expect(scratch.ckpt('prune').warnings).toEqual([])
 })

@@ -2,11 +2,10 @@ import { bytesText, parseDuration, parseSize } from '../../config/units.ts'
 import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
 import { tellDaemon } from '../../daemon/life.ts'
-import { prune } from '../../ops/prune.ts'
+import { prune, removedWords } from '../../ops/prune.ts'
 import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import { count, flag, text } from '../arguments.ts'
 import type { Arguments, Command } from '../command.ts'
-import { plural } from '../present/text.ts'
 
 function measure(
   args: Arguments,
@@ -36,7 +35,7 @@ const command: Command = async ({ env, args, cwd }) => {
     const { warnings } = context
     if (!context.exists) {
       return {
-        json: { dryRun: flag(args, 'dry-run'), removed: [], bytesFreed: 0, kept: 0, warnings },
+        json: { dryRun: flag(args, 'dry-run'), removed: [], byHand: [], bytesFreed: 0, kept: 0, warnings },
         text: 'Nothing was recorded here yet.',
         warnings,
       }
@@ -47,16 +46,19 @@ const command: Command = async ({ env, args, cwd }) => {
       ...(olderThan === undefined ? {} : { olderThan }),
       ...(maxBytes === undefined ? {} : { maxBytes }),
     })
-    const { dryRun, removed, bytesFreed, kept } = result
+    const { dryRun, removed, byHand, bytesFreed, kept } = result
     if (!dryRun) await tellDaemon(env, context.store.worktreeDir, { type: 'prune.done', removed, bytesFreed, kept })
     const verb = dryRun ? 'Would remove' : 'Removed'
-    const list = removed.slice(0, 20).map(({ session, turn }) => `  turn ${turn} of ${printable(session)}`)
+    const list = [
+      ...removed.map(({ session, turn }) => `  turn ${turn} of ${printable(session)}`),
+      ...byHand.map(({ checkpoint }) => `  checkpoint ${checkpoint.slice(0, 10)}`),
+    ].slice(0, 20)
     const head =
-      removed.length === 0
+      list.length === 0
         ? `No turn is past its time; ${kept} kept, ${bytesText(bytesFreed)} freed.`
-        : `${verb} ${plural(removed.length, 'turn')}, ${bytesText(bytesFreed)}; ${kept} kept.`
+        : `${verb} ${removedWords(result)}, ${bytesText(bytesFreed)}; ${kept} kept.`
     return {
-      json: { dryRun, removed, bytesFreed, kept, warnings },
+      json: { dryRun, removed, byHand, bytesFreed, kept, warnings },
       text: [head, ...list].join('\n'),
       warnings,
       paged: dryRun,

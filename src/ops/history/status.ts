@@ -48,7 +48,7 @@ export async function status(context: Context): Promise<StatusResult> {
   const { maxBytes } = context.config.store
   if (bytes > maxBytes)
     context.warnings.push(
-      `The store holds ${bytesText(bytes)}, more than store.maxBytes (${bytesText(maxBytes)}): ckpt prune removes the oldest turns.`,
+      `The store holds ${bytesText(bytes)}, more than store.maxBytes (${bytesText(maxBytes)}): ckpt prune removes the oldest turns and checkpoints by hand.`,
     )
   const pending = sessions
     .filter((view) => view.timeline.boundary !== null)
