@@ -175,6 +175,9 @@ export async function runGit(env: Env, call: GitCall): Promise<Buffer> {
 const UNREADABLE =
   /(unexpected|unterminated) line in|bad shallow line|bad (boolean |numeric )?config|missing object [0-9a-f]+ for refs|pack-[0-9a-f]+\.(pack|idx)/
 
+/** Not each of git's messages about a write that failed says why. */
+const FULL = /no space left on device|disk quota exceeded|out of diskspace/i
+
 /** `store`: it is a repository of ours, whose damage `doctor` mends. */
 export function gitFailure(args: readonly string[], result: GitResult, { store = false } = {}): CkptError {
   const said = result.stderr.trim().split('\n').slice(0, 3).join(' ').slice(0, 500)
@@ -186,6 +189,10 @@ export function gitFailure(args: readonly string[], result: GitResult, { store =
       said,
     )
   const mendable = store && !denied && UNREADABLE.test(said)
+  if (!damaged && FULL.test(said))
+    return new CkptError('INTERNAL', `The disk is full: git ${command ?? ''} could not write (${said}).`, {
+      hints: ['free some space, then run the command again'],
+    })
   return new CkptError(
     damaged || mendable ? 'DAMAGED' : 'INTERNAL',
     `git ${command ?? ''} failed (exit ${result.code}): ${said || 'no message'}. Nothing was changed.`,

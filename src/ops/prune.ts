@@ -331,9 +331,19 @@ async function keptPrompts(store: Store, tip: Oid, kept: ReadonlyMap<Oid, Checkp
 
 /** Packs what is reachable and drops the rest: loose objects, linked packs, what killed processes left. */
 export async function collect({ env, store }: Context): Promise<void> {
-  sweepLeftovers(env.files, `${store.gitDir}/objects`)
-  await store.git(['repack', '-a', '-d', '-q', '--no-write-bitmap-index'])
-  await store.git(['prune', '--expire=now'])
+  const repack = () => {
+    sweepLeftovers(env.files, `${store.gitDir}/objects`)
+    return store.git(['repack', '-a', '-d', '-q', '--no-write-bitmap-index'])
+  }
+  const drop = () => store.git(['prune', '--expire=now'])
+  await repack().catch(async (cause: unknown) => {
+    // On a full disk there is no room for the new pack until what nothing reaches has gone.
+    await drop().catch(() => {
+      throw cause
+    })
+    await repack()
+  })
+  await drop()
   sweepUnsynced(env, store.gitDir)
   store.announce()
 }

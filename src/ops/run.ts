@@ -77,7 +77,12 @@ const DEFAULT_SESSION = 'run' as SessionId
 /** The first of `run`, `run-2`, … that no command runs in, from now on taken until it is released. */
 function freeSession({ env, store }: Context): { session: SessionId; release: () => void } {
   const directory = `${store.worktreeDir}/runs`
-  env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
+  env.files.mkdirSync(store.worktreeDir, { recursive: true, mode: 0o700 })
+  try {
+    env.files.mkdirSync(directory, { mode: 0o700 }) // with `recursive` Node says ENOENT where nothing can be written
+  } catch (error) {
+    if (errno(error) !== 'EEXIST') throw error
+  }
   for (let n = 1; ; n++) {
     const session = n === 1 ? DEFAULT_SESSION : parseSessionId(`${DEFAULT_SESSION}-${n}`)
     const release = takeAtOnce(env, `${directory}/${session}`, 'run')

@@ -149,8 +149,8 @@ export async function whileAtWork(env: Env, paths: readonly string[]): Promise<v
 function tryTake(env: Env, path: string, own: Holder, depth = 0): (() => void) | null {
   const { files } = env
   const draft = `${path}.${own.nonce}.${depth}.tmp`
+  writeDraft(env, draft, own)
   try {
-    files.writeFileSync(draft, `${JSON.stringify(own)}\n`, { mode: 0o600, flag: 'wx' })
     try {
       files.linkSync(draft, path)
       return () => giveBack(env, path, own.nonce)
@@ -172,6 +172,18 @@ function tryTake(env: Env, path: string, own: Holder, depth = 0): (() => void) |
     }
   } finally {
     removeIfThere(env, draft)
+  }
+}
+
+/** What is half written goes; where nothing can be written nothing can be removed either, and why not is said by the writing. */
+function writeDraft(env: Env, draft: string, own: Holder): void {
+  try {
+    env.files.writeFileSync(draft, `${JSON.stringify(own)}\n`, { mode: 0o600, flag: 'wx' })
+  } catch (error) {
+    try {
+      removeIfThere(env, draft)
+    } catch {}
+    throw error
   }
 }
 
