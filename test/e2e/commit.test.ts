@@ -320,6 +320,23 @@ test('two sessions: each commits its own', () => {
   expect(scratch.git('status', '--porcelain')).toBe('')
 })
 
+test('what two sessions claim holds up no commit once a person has committed it', () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('mark', 'prompt', '--session', 'x')
+  scratch.turn('one', () => scratch.write({ 'both.txt': 'first\n' }), 'y')
+  scratch.write({ 'x.txt': 'x\n' })
+  scratch.ckpt('mark', 'stop', '--session', 'x')
+  scratch.turn('two', () => scratch.write({ 'both.txt': 'first\nsecond\n' }), 'x')
+  const refused = commit(scratch, ['--session', 'x'])
+  expect([refused.code, refused.json.error.paths]).toEqual([4, ['both.txt']])
+  scratch.git('add', '-A')
+  scratch.git('commit', '-qm', 'by hand')
+  expect(commit(scratch, ['--session', 'x']).json).toMatchObject({ ok: true, commit: null })
+  scratch.turn('three', () => scratch.write({ 'new.txt': 'n\n', 'both.txt': 'second\n' }), 'x')
+  expect(commit(scratch, ['--session', 'x']).code).toBe(0)
+  expect(committed(scratch).split('\n')).toEqual(['M\tboth.txt', 'A\tnew.txt'])
+})
+
 test('a commit of ours that a person amended on the same lines holds up none of the turns that follow', () => {
   const scratch = new Scratch().init({ 'f.txt': 'a\nb\nc\n' })
   scratch.turn('one', () => scratch.write({ 'f.txt': 'a\nB\nc\n' }))

@@ -133,6 +133,10 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
     if (path.endsWith('/')) continue // git keeps no directories
     const ours = entries.get(path) ?? (entries.has(path) ? null : (head.get(path) ?? null))
     const [from, to] = [await blobs.entryOf(path, change.from), await blobs.entryOf(path, change.to)]
+    if (from !== undefined && to !== undefined && (sameEntry(ours, to) || committed(path, to))) {
+      conflicts.delete(path) // whosever it was, and however it came to be: it is committed
+      continue
+    }
     if (change.ambiguousWith !== undefined) {
       conflicts.set(path, toldRival(change.ambiguousWith))
       continue
@@ -141,7 +145,7 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
       conflicts.set(path, 'was not captured')
       continue
     }
-    if (sameEntry(from, to) || sameEntry(ours, to) || committed(path, to)) continue
+    if (sameEntry(from, to)) continue
     if (sameEntry(ours, from)) {
       entries.set(path, to)
       continue
