@@ -337,6 +337,24 @@ test('what two sessions claim holds up no commit once a person has committed it'
   expect(committed(scratch).split('\n')).toEqual(['M\tboth.txt', 'A\tnew.txt'])
 })
 
+test('what a person has changed and committed by hand holds up no commit; what is not committed yet does', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'gone.txt': 'one\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n', 'gone.txt': 'two\n', 'new.txt': 'two\n' }))
+  scratch.write({ 'a.txt': 'mine\n', 'new.txt': 'mine\n' })
+  scratch.remove('gone.txt')
+  scratch.git('add', '-A')
+  scratch.git('commit', '-qm', 'by hand')
+  scratch.turn('two', () => scratch.write({ 'b.txt': 'b\n' }))
+  scratch.write({ 'a.txt': 'mine, again\n' })
+  const refused = commit(scratch)
+  expect([refused.code, refused.json.error.paths]).toEqual([4, ['a.txt']])
+  scratch.git('commit', '-qam', 'again')
+  expect(commit(scratch).json.warnings).toEqual(['Left as you have committed it: a.txt, gone.txt, new.txt.'])
+  expect(committed(scratch)).toBe('A\tb.txt')
+  expect(scratch.git('show', 'HEAD:a.txt', 'HEAD:new.txt')).toBe('mine, again\nmine\n')
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
 test('a commit of ours that a person amended on the same lines holds up none of the turns that follow', () => {
   const scratch = new Scratch().init({ 'f.txt': 'a\nb\nc\n' })
   scratch.turn('one', () => scratch.write({ 'f.txt': 'a\nB\nc\n' }))

@@ -17,7 +17,7 @@ import { ChangeReader } from '../history/turn-changes.ts'
 import { locked } from '../recovery/locked.ts'
 import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
-import { lastCommit, rememberCommit, undoneSince } from './committed.ts'
+import { lastCommit, rememberCommit, settledPaths, undoneSince } from './committed.ts'
 import { type Entry, indexInfo, readHeadEntries, readIndexEntries } from './entries.ts'
 import { commitMessage } from './message.ts'
 import { CommitBlobs, foldChanges } from './tree.ts'
@@ -154,6 +154,15 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
   const { entries, conflicts, blobs } = folded
   context.warnings.push(...folded.warnings)
   if (last?.isInHead) context.warnings.push(...(await undoneSince(context, { refs, session, last, before })))
+  if (conflicts.size > 0 && head.head !== null) {
+    // Chosen by hand, as the refusal says: there is nothing left to choose.
+    const settled = await settledPaths(context, [...conflicts.keys()], before)
+    for (const path of settled) {
+      conflicts.delete(path)
+      entries.delete(path)
+    }
+    if (settled.length > 0) context.warnings.push(`Left as you have committed it: ${shortList(settled)}.`)
+  }
   if (conflicts.size > 0) {
     const shown = reasonedList([...conflicts].map(([path, reason]) => ({ path, reason })))
     throw new CkptError('CONFLICT', `Refused, nothing was committed: ${shown}.`, {

@@ -3,6 +3,8 @@ import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
 import { tryGit } from '../../git/process.ts'
 import { readIfThere, writeFileWhole } from '../../git/store.ts'
+import { runUsersGit } from '../../git/users-git.ts'
+import { look } from '../../snapshot/disk.ts'
 import { ChangeReader } from '../history/turn-changes.ts'
 import type { Context } from '../worktree/context.ts'
 import { loadTimeline } from '../worktree/sessions.ts'
@@ -77,4 +79,22 @@ export async function undoneSince(
   return [
     `${which} committed and undone since, and HEAD still has what was done: commit what is on disk by hand, or take the commit back (git revert ${last.commit.slice(0, 10)}).`,
   ]
+}
+
+/** Of these paths those with nothing to commit: on disk is what is in HEAD, or they are in neither. */
+export async function settledPaths(
+  { env, worktree }: Context,
+  paths: readonly string[],
+  head: ReadonlyMap<string, Entry>,
+): Promise<string[]> {
+  const flags = ['--porcelain', '-z', '--untracked-files=no', '--no-renames', '--ignore-submodules']
+  const vars = { GIT_OPTIONAL_LOCKS: '0' } // git-diff(1) would write the index
+  const out = await runUsersGit(env, { args: ['status', ...flags], cwd: worktree.root, vars })
+  const changed = new Set(
+    out
+      .toString('latin1')
+      .split('\0')
+      .map((row) => row.slice(3)),
+  )
+  return paths.filter((path) => !changed.has(path) && (head.has(path) || look(env, worktree.root, path) === null))
 }
