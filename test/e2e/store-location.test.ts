@@ -66,3 +66,22 @@ test('a file of the user that is invalid is said, wherever the command was start
   for (const cwd of [scratch.root, scratch.at('sub')])
     expect(JSON.parse(scratch.run(['list', '--json'], { cwd }).stdout).error.code).toBe('CONFIG')
 })
+
+test('a store from before is named until the new one is made, and by status for as long as it is there', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const config = '../home/.config/ckpt/.checkpointrc'
+  scratch.write({ [config]: JSON.stringify({ store: { location: path.join(scratch.base, 'stores') } }) })
+  const told = [
+    `Earlier checkpoints of this repository are in ${scratch.at('.git/ckpt')}, and store.location names another place: with "git" there they are seen again.`,
+  ]
+  for (const command of ['list', 'status', 'list']) expect(scratch.ckpt(command).warnings).toEqual(told)
+  expect(scratch.ckpt('mark', 'prompt', '--session', 's').warnings).toContain(told[0])
+  expect(scratch.ckpt('mark', 'stop', '--session', 's').warnings).toEqual([])
+  expect(scratch.ckpt('list').warnings).toEqual([])
+  expect(scratch.ckpt('status').warnings).toEqual(told)
+  scratch.remove(config)
+  expect(scratch.ckpt('status').warnings).toEqual([])
+  scratch.ckpt('undo')
+  expect(scratch.read('a.txt')).toBe('one\n')
+})

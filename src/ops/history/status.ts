@@ -9,6 +9,7 @@ import { type HeadState, hasUncommittedChanges } from '../../git/repository.ts'
 import { type HookError, lastHookError, stateLog } from '../hook/log.ts'
 import { besideOf, newestCheckpoint } from '../record/record.ts'
 import { type Context, headOf } from '../worktree/context.ts'
+import { toldLeftBehind } from '../worktree/place.ts'
 import { readRefs } from '../worktree/sessions.ts'
 import { listSessions, passingOver, type SessionView, unfinished } from './history.ts'
 
@@ -50,6 +51,7 @@ export async function status(context: Context): Promise<StatusResult> {
     context.warnings.push(
       `The store holds ${bytesText(bytes)}, more than store.maxBytes (${bytesText(maxBytes)}): ckpt prune removes the oldest turns and checkpoints by hand.`,
     )
+  if (context.exists) context.warnings.push(...toldLeftBehind(env, repository, place))
   const pending = sessions
     .filter((view) => view.timeline.boundary !== null)
     .sort((a, b) => (b.timeline.boundaryCheckpoint?.seq ?? 0) - (a.timeline.boundaryCheckpoint?.seq ?? 0))

@@ -13,7 +13,7 @@ import type { Hint } from '../../snapshot/scan.ts'
 import { asSpelled } from '../../snapshot/spelling.ts'
 import type { Worktree } from '../../snapshot/worktree.ts'
 import { claimHalfMade, sweepHalfMade } from './half-made.ts'
-import { claimWorktreeId, describeWorktree, findWorktree, placeStore } from './place.ts'
+import { claimWorktreeId, describeWorktree, findWorktree, placeStore, toldLeftBehind } from './place.ts'
 import { liesWithin } from './worktree-path.ts'
 
 export interface Context {
@@ -78,6 +78,7 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
   ])
   let place = placeStore(env, found, { config, outcome })
   let exists = storeExists(env, place)
+  if (!exists) warnings.push(...toldLeftBehind(env, found.repository, place))
   const broken = exists && !options.mend ? brokenFrame(env, place) : []
   if (broken.length > 0)
     throw new CkptError(

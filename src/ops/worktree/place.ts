@@ -5,7 +5,7 @@ import { dirname, resolve } from 'node:path'
 import type { Config } from '../../config/defaults.ts'
 import { CkptError } from '../../core/errors.ts'
 import { quotedPath } from '../../core/hint-words.ts'
-import { pathFromText } from '../../core/paths.ts'
+import { pathFromText, printable } from '../../core/paths.ts'
 import { type Env, errno } from '../../env.ts'
 import { hashOfStore, storeExists } from '../../git/frame.ts'
 import { findRepository, type Repository } from '../../git/repository.ts'
@@ -114,6 +114,16 @@ export function placeStore(
     throw refuse(`it contains the store (${place.directory})`)
   }
   return place
+}
+
+/** What to tell of a store that the repository had before its configuration named another place. */
+export function toldLeftBehind(env: Env, repository: Repository | null, place: StorePlace): string[] {
+  if (!repository) return []
+  const inGit = { ...place, directory: `${repository.commonDir}/ckpt` }
+  if (place.directory === inGit.directory || !storeExists(env, inGit)) return []
+  return [
+    `Earlier checkpoints of this repository are in ${printable(inGit.directory)}, and store.location names another place: with "git" there they are seen again.`,
+  ]
 }
 
 function insideGit(repository: Repository | null, directory: string): boolean {
