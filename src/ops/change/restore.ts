@@ -8,7 +8,7 @@ import { MANUAL_SESSION, parseTarget } from '../../core/ids.ts'
 import { isWithin, shortList } from '../../core/paths.ts'
 import type { ConflictMode } from '../../core/plan.ts'
 import type { Transition } from '../../core/state.ts'
-import { abandonedName, sessionRef, type WorktreeRefs } from '../../git/history.ts'
+import { abandonedName, readChain, type SessionRefs, sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import { transitionsBetween, viewOf } from '../../snapshot/view.ts'
 import { resolveId } from '../history/resolve.ts'
@@ -163,6 +163,11 @@ async function branchMove(
   }
   const timeline = await loadTimeline(context, refs, session)
   if (timeline.boundary) throw boundaryPending(timeline)
+  if (!(await isOnBranch(context, one, checkpoint))) {
+    throw new CkptError('NOT_FOUND', 'That checkpoint is of another worktree. Nothing was changed.', {
+      hints: [`ckpt restore ${checkpoint.id.slice(0, 10)}   (its files)`],
+    })
+  }
   const live = one.live?.id ?? null
   return (seq, time) => {
     if (live === checkpoint.id) return []
@@ -174,6 +179,13 @@ async function branchMove(
       { ref: sessionRef(store, session, 'live'), from: live, to: checkpoint.id },
     ]
   }
+}
+
+/** A session of that name may be in several worktrees, each with an order of its own: two orders are never mixed. */
+async function isOnBranch({ store }: Context, one: SessionRefs, { id }: Checkpoint): Promise<boolean> {
+  for (const tip of [one.live, ...one.abandoned.map(({ tip }) => tip)])
+    if (tip && (await readChain(store, tip.id)).some((other) => other.id === id)) return true
+  return false
 }
 
 /** @throws CkptError TURN_RUNNING */
