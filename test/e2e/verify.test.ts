@@ -352,6 +352,22 @@ test('--ref: which commits recorded turns account for', async () => {
   expect(scratch.tryCkpt('verify', '--covered').code).toBe(2)
 })
 
+test('--ref: a commit with which a shallow clone ends says so, and how to mend it', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'one\n' })
+  scratch.turn('two', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.git('commit', '-qam', 'by the turn')
+  const bundle = scratch.at('../bundle')
+  scratch.ckpt('export', bundle)
+  const clone = scratch.at('../clone')
+  scratch.git('clone', '-q', '--depth', '1', `file://${scratch.root}`, clone)
+  const there = (...args: string[]) => scratch.run([...args, '--json'], { cwd: clone })
+  there('import', bundle)
+  const covered = () => JSON.parse(there('verify', '--ref', 'HEAD').stdout).commits
+  expect(covered()).toMatchObject([{ covered: false, why: 'its parent is not here: git fetch --unshallow' }])
+  scratch.git('-C', clone, 'fetch', '-q', '--unshallow')
+  expect(covered()).toMatchObject([{ covered: true, turn: 1 }])
+})
+
 test('--ref: what was there before a turn, or was committed before it, is none of its work', () => {
   const scratch = new Scratch().init()
   scratch.write({ 'early.txt': 'by hand\n' })

@@ -38,10 +38,11 @@ export async function coverCommits(
   const makers = await makersOf(context, repository, inOrder)
   const heads = await commitsUnder(context, repository, commits, inOrder)
   const covered: CommitCoverage[] = []
-  for (const { id, subject } of commits) {
+  for (const { id, parents, subject } of commits) {
     // What HEAD had already when it was recorded is no turn's that came later.
     const before = inOrder.filter(({ head }) => !heads.get(head!)?.has(id))
-    const found = await coverOne(context, repository, { id, inOrder: before, maker: makers.get(id) })
+    const isCut = parents.length === 0 && (await namesParent(context, repository, id))
+    const found = await coverOne(context, repository, { id, isCut, inOrder: before, maker: makers.get(id) })
     covered.push({ id, subject, ...found })
   }
   return covered
@@ -114,6 +115,12 @@ async function commitsOf({ env }: Context, { root }: Repository, range: string):
     })
 }
 
+/** Of a commit without parents here: whether a shallow clone ends with it. What it changed cannot be told then. */
+async function namesParent({ env }: Context, { root }: Repository, id: Oid): Promise<boolean> {
+  const commit = (await runGit(env, { args: ['cat-file', 'commit', id], cwd: root })).toString('latin1')
+  return /^parent /m.test(commit.slice(0, commit.indexOf('\n\n')))
+}
+
 /** The two checkpoints between which HEAD moved over a commit. */
 interface Maker {
   before: Checkpoint
@@ -140,13 +147,14 @@ type Verdict = Omit<CommitCoverage, 'id' | 'subject'>
 async function coverOne(
   context: Context,
   repository: Repository,
-  { id, inOrder, maker }: { id: Oid; inOrder: readonly Checkpoint[]; maker: Maker | undefined },
+  { id, isCut, inOrder, maker }: { id: Oid; isCut: boolean; inOrder: readonly Checkpoint[]; maker: Maker | undefined },
 ): Promise<Verdict> {
   const none = (why: string): Verdict => ({ covered: false, session: null, turn: null, why })
   if (maker && isWork(maker.after)) return by(maker.after, 'made in the turn')
   // Newest first: a commit mostly holds what the last turns left.
   const ended = inOrder.filter((one) => isWork(one) && (!maker || one.time <= maker.before.time)).reverse()
   if (ended.length === 0) return none('no turn was recorded before it')
+  if (isCut) return none('its parent is not here: git fetch --unshallow')
   const changed = await changedFiles(context, repository, id)
   let foreign = ''
   for (const [i, one] of ended.slice(0, MOST).entries()) {
