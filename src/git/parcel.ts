@@ -139,7 +139,7 @@ export class Parcel {
     const specs = refs.map(({ ref }) => `${ref}:${ref}`)
     const flags = ['-q', '--no-verify', '--porcelain', ...receiver, ...lease, '--end-of-options']
     const result = await this.#speak(['push', ...flags, url, ...specs])
-    if (result.code !== 0) throw isOvertaken(result) ? overtaken() : unreachable(url, result)
+    if (result.code !== 0) throw isOvertaken(result) ? overtaken() : (rejected(result) ?? unreachable(url, result))
   }
 
   /** Moves what was fetched into another object directory. The index comes last: before it a pack is not there. */
@@ -192,6 +192,19 @@ const overtaken = () =>
       hints: ['run the command again'],
     },
   )
+
+/** It was reached and refused: its rules, or a hook of its own, whose words git passes on. Null: it did not say so. */
+function rejected({ stdout, stderr }: GitResult): CkptError | null {
+  const rows = stdout.toString('utf8').matchAll(/^!\t[^\t]*\t\[remote rejected\] \((.*)\)$/gm)
+  const why = [...new Set([...rows].map(([, reason]) => reason!))]
+  if (why.length === 0) return null
+  const words = [...stderr.matchAll(/^remote: *(\S.*?) *$/gm)].slice(0, 3).map(([, line]) => line!)
+  return new CkptError(
+    'INTERNAL',
+    `The remote refused it: ${withoutPassword([why.join(', '), ...words].join('; ')).slice(0, 500)}. Nothing was changed here.`,
+    { hints: [`let it take refs below ${PREFIX}`, 'ckpt export FILE   (a bundle, to be sent in another way)'] },
+  )
+}
 
 /** Removes a directory of ours and all below it. */
 export function removeTree(env: Env, path: string): void {

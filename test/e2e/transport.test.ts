@@ -511,3 +511,28 @@ test('what was forgotten here comes back from who still has it, and that is said
     expect.stringMatching(/^\d+ checkpoints that came hold what was forgotten here: ckpt forget PATH/),
   ])
 })
+
+test('a remote that refuses is told apart from one that cannot be reached, with its own words', () => {
+  const here = twoTurns()
+  const remote = bareRemote(here)
+  inRemote(here, remote, 'config', 'transfer.hideRefs', 'refs/ckpt')
+  const hidden = here.tryCkpt('push', remote)
+  expect([hidden.code, hidden.document.error.message]).toEqual([
+    1,
+    'The remote refused it: deny updating a hidden ref. Nothing was changed here.',
+  ])
+  inRemote(here, remote, 'config', '--unset', 'transfer.hideRefs')
+  fs.writeFileSync(`${remote}/hooks/pre-receive`, '#!/bin/sh\necho "only branches and tags" >&2\nexit 1\n', {
+    mode: 0o755,
+  })
+  // An ssh that goes nowhere else: a remote on this machine is written without its hooks.
+  const bin = path.join(here.base, 'bin')
+  fs.mkdirSync(bin)
+  fs.writeFileSync(`${bin}/ssh`, '#!/bin/sh\nfor last; do :; done\nexec sh -c "$last"\n', { mode: 0o755 })
+  const vars = { PATH: `${bin}:${here.vars.PATH}` }
+  const { code, stdout } = here.run(['push', `ssh://host${remote}`, '--json'], { vars })
+  expect([code, JSON.parse(stdout).error.message]).toEqual([
+    1,
+    'The remote refused it: pre-receive hook declined; only branches and tags. Nothing was changed here.',
+  ])
+})
