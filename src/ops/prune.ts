@@ -22,6 +22,7 @@ import { refuseStrayed } from './store/strayed.ts'
 import { damagedPackFiles } from './store/verify-objects.ts'
 import type { Context } from './worktree/context.ts'
 import { sweepHalfMade } from './worktree/half-made.ts'
+import { rememberHighest } from './worktree/numbers.ts'
 import { loadTimeline } from './worktree/sessions.ts'
 import { allWorktrees } from './worktree/worktrees.ts'
 
@@ -267,6 +268,15 @@ async function walkKept({
   return kept
 }
 
+/** By session, the highest number of a turn that goes. */
+const goneNumbers = (sessions: readonly PrunedTurns[]): Map<SessionId, number> =>
+  new Map(
+    sessions.flatMap(({ timeline: { session }, abandoned }) => {
+      const highest = Math.max(0, ...abandoned.map(({ number }) => number))
+      return highest > 0 ? [[session, highest] as const] : []
+    }),
+  )
+
 async function cut(context: Context, plans: readonly WorktreePlan[]): Promise<void> {
   const { store } = context
   const edits: RefEdit[] = []
@@ -278,6 +288,7 @@ async function cut(context: Context, plans: readonly WorktreePlan[]): Promise<vo
     for (const id of store.shallow) if (kept.has(id)) shallow.add(id)
     edits.push(...gone, ...(await sideEdits(plan, kept)))
   }
+  for (const { context: one, sessions } of plans) rememberHighest(one, goneNumbers(sessions))
   // Where the history was cut before it ends still, until no ref leads there any more.
   store.writeShallow(new Set([...store.shallow, ...shallow]))
   await store.moveRefs(edits, { durable: true })

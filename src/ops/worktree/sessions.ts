@@ -14,6 +14,7 @@ import {
   type WorktreeRefs,
 } from '../../git/history.ts'
 import type { Context } from './context.ts'
+import { highestPruned } from './numbers.ts'
 
 const NO_REFS: WorktreeRefs = { sessions: new Map(), lastSeq: 0, meta: null, notes: null }
 
@@ -71,7 +72,8 @@ export async function loadTimeline(
 ): Promise<Timeline> {
   const { store } = context
   const one = refs.sessions.get(session)
-  if (!one) return readTimeline({ session, live: [], abandoned: [], boundary: null })
+  const used = context.exists ? highestPruned(context, session) : 0
+  if (!one) return withNumbersFrom(readTimeline({ session, live: [], abandoned: [], boundary: null }), used)
   const boundary = one.boundary ? await readBoundary(context, one.boundary) : null
   const first = boundary?.record.turn ?? Number.POSITIVE_INFINITY
   const wanted = options.recent ? 1 : options.visible
@@ -87,8 +89,11 @@ export async function loadTimeline(
     abandoned.push(options.abandoned ? await readChain(store, tip.id, one.live ? { not: [one.live.id] } : {}) : [])
   }
   const timeline = readTimeline({ session, live, abandoned, boundary })
-  const highest = Math.max(0, ...one.abandoned.map(({ tip }) => tip.turn ?? 0))
-  if (timeline.nextTurn <= highest) timeline.nextTurn = (highest + 1) as Timeline['nextTurn']
+  return withNumbersFrom(timeline, Math.max(used, ...one.abandoned.map(({ tip }) => tip.turn ?? 0)))
+}
+
+function withNumbersFrom(timeline: Timeline, used: number): Timeline {
+  if (timeline.nextTurn <= used) timeline.nextTurn = (used + 1) as Timeline['nextTurn']
   return timeline
 }
 
