@@ -199,13 +199,14 @@ async function overBytes(context: Context, plans: WorktreePlan[], maxBytes: numb
   let over = bytesOf(context.env, context.place.directory) - maxBytes - (await estimate(context, plans))
   while (over > 0) {
     const candidates: { time: string; take: () => void }[] = []
-    for (const { sessions, byHand } of plans) {
+    for (const worktree of plans) {
+      const { sessions, byHand } = worktree
       for (const plan of sessions) {
         const turn = removableTurns(plan.timeline)[plan.visible.length]
         if (turn) candidates.push({ time: turn.before.time, take: () => plan.visible.push(turn) })
       }
       const next = byHand.all.slice(0, -1)[byHand.gone]
-      if (next) candidates.push({ time: next.time, take: () => byHand.gone++ })
+      if (next && !isAmidTurn(worktree, next)) candidates.push({ time: next.time, take: () => byHand.gone++ })
     }
     const [oldest] = candidates.sort((a, b) => (a.time < b.time ? -1 : 1))
     if (!oldest) return
@@ -213,6 +214,16 @@ async function overBytes(context: Context, plans: WorktreePlan[], maxBytes: numb
     oldest.take()
     over -= Math.max(1, (await estimate(context, plans)) - before)
   }
+}
+
+/** Without it nobody could tell whether it was another session's work that is missing amid that turn, which stays. */
+function isAmidTurn({ sessions }: WorktreePlan, { seq }: Checkpoint): boolean {
+  return sessions.some(({ timeline, visible, abandoned }) => {
+    const gone = new Set([...visible, ...abandoned])
+    return [...timeline.turns, ...timeline.abandoned].some(
+      (turn) => !gone.has(turn) && turn.before.seq < seq && seq < turn.checkpoints.at(-1)!.seq,
+    )
+  })
 }
 
 /** The refs that stay, for one worktree, and where sessions are cut. */

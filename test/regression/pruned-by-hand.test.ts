@@ -55,3 +55,18 @@ test('a session of turns with that name keeps to the rules for turns; other limi
   scratch.turn('named so', () => scratch.write({ 'b.txt': '1\n' }), 'manual')
   expect(scratch.ckpt('prune', '--max-bytes', '1KiB').byHand).toEqual([])
 })
+
+test('one that was made amid a turn that stays does too: an undo of that turn takes all that it did', () => {
+  const scratch = new Scratch().init()
+  const [first] = snapshots(scratch, 1)
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.write({ 'a.txt': '1\n' })
+  const [amid, last] = snapshots(scratch, 2)
+  scratch.write({ 'b.txt': '1\n' })
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  const { byHand } = scratch.ckpt('prune', '--max-bytes', '1KiB')
+  expect(byHand.map(({ checkpoint }: Json) => checkpoint)).toEqual([first])
+  expect([amid, last].map((id) => inStore(scratch, id!))).toEqual([true, true])
+  scratch.ckpt('undo')
+  expect([scratch.read('a.txt'), scratch.exists('b.txt')]).toEqual(['one\n', false])
+})
