@@ -209,7 +209,7 @@ function open(path: string): Promise<Socket> {
     const socket = connect(path)
     const fail = (cause: unknown) => {
       socket.destroy()
-      reject(lost(cause))
+      reject(unreached(cause))
     }
     const timer = setTimeout(() => fail(new Error('it did not answer')), CONNECT)
     socket.once('error', fail)
@@ -225,6 +225,13 @@ function open(path: string): Promise<Socket> {
 const lost = (cause: unknown) =>
   new CkptError('INTERNAL', 'The connection to the daemon ended. What was under way may or may not have been done.', {
     hints: ['ckpt daemon status', 'ckpt list'],
+    cause,
+  })
+
+/** Said where nothing but the greeting was sent. */
+const unreached = (cause: unknown) =>
+  new CkptError('INTERNAL', 'The daemon does not answer. Nothing was asked of it.', {
+    hints: ['ckpt daemon status', 'ckpt daemon stop'],
     cause,
   })
 
@@ -295,9 +302,10 @@ function refuseUnsendable(method: string, params: object): void {
 /** A daemon's answer as the error that the same function throws without a daemon. */
 function refusal(method: string, error: unknown): CkptError {
   if (error instanceof ConnectionError) return ended(error)
-  if (!(error instanceof ResponseError)) return lost(error)
+  const gone = method === 'hello' ? unreached : lost
+  if (!(error instanceof ResponseError)) return gone(error)
   const { code, message, data } = error as ResponseError<unknown>
-  if (code === ErrorCodes.PendingResponseRejected || code === ErrorCodes.MessageWriteError) return lost(error)
+  if (code === ErrorCodes.PendingResponseRejected || code === ErrorCodes.MessageWriteError) return gone(error)
   if (code === REFUSED) {
     const {
       code: word,

@@ -83,7 +83,10 @@ test('nobody waits for ever for a daemon that hangs: to connect to it, or once t
   const unknown = { code: 'INTERNAL', message: expect.stringContaining('may or may not') }
   await Promise.all([
     expect(asked).rejects.toMatchObject(unknown),
-    expect(connectDaemon(scratch.root, { vars: scratch.vars })).rejects.toMatchObject({ code: 'INTERNAL' }),
+    expect(connectDaemon(scratch.root, { vars: scratch.vars })).rejects.toMatchObject({
+      code: 'INTERNAL',
+      message: 'The daemon does not answer. Nothing was asked of it.',
+    }),
   ])
   process.kill(pid, 'SIGCONT')
 })
