@@ -28,7 +28,7 @@ export interface Window {
   from: number
   to: number
   declared: readonly string[]
-  /** The end never came: only declared paths are claimed. */
+  /** The end never came: only declared paths are claimed, and none once the agent's next call has begun. */
   open: boolean
 }
 
@@ -53,7 +53,11 @@ export function windowsOf(turn: Turn, all: readonly Checkpoint[]): Window[] {
   }
   return turn.steps.map((step): Window => {
     const declared = [...(step.start?.paths ?? []), ...(step.end?.paths ?? [])]
-    if (!step.end) return { ...base, step: step.number, from: step.start!.seq, to: end, declared, open: true }
+    if (!step.end) {
+      const from = step.start!.seq
+      const next = turn.steps.flatMap(({ start }) => (start && start.seq > from ? [start.seq] : []))
+      return { ...base, step: step.number, from, to: Math.min(end, ...next), declared, open: true }
+    }
     if (step.start) return { ...base, step: step.number, from: step.start.seq, to: step.end.seq, declared, open: false }
     const ended = step.end.seq
     const own = turn.checkpoints.filter((c) => c.seq < ended).at(-1)!.seq
