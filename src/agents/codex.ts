@@ -1,4 +1,5 @@
 /** Codex: payloads of 0.169.0 as they arrived. Its hooks have Claude Code's shape; each has to be trusted once. */
+import path from 'node:path'
 import * as z from 'zod/mini'
 import type { Marker } from '../core/marker.ts'
 import type { Agent, Heard, HearOptions, Places, Scope } from './agent.ts'
@@ -92,12 +93,20 @@ function markers(one: Payload): Marker[] {
   }
 }
 
+/** A patch that a shell command hands over: Codex applies it itself, and tells no end of that call. */
+const SHELL_PATCH = /^\s*(?:cd\s+('[^']*'|"[^"]*"|[^\s'"]+)\s*&&\s*)?apply_?patch\s*<<\s*['"]?\w/
+
 /** The files that the headers of a patch name. */
 function patchedPaths(tool: string | undefined, input: unknown): string[] {
   const patch = z.looseObject({ command: z.string() }).safeParse(input)
-  if (tool !== 'apply_patch' || !patch.success) return []
+  if (!patch.success) return []
+  const { command } = patch.data
+  const shell = tool === 'Bash' ? SHELL_PATCH.exec(command) : null
+  if (tool !== 'apply_patch' && !shell) return []
+  const directory = shell?.[1]?.replace(/^(['"])(.*)\1$/, '$2') ?? ''
   const headers = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/gm
-  return usablePaths([...patch.data.command.matchAll(headers)].map((match) => match[1]!.trim()))
+  const paths = [...command.matchAll(headers)].map((match) => match[1]!.trim())
+  return usablePaths(paths.map((one) => (one.startsWith('/') ? one : path.posix.join(directory, one))))
 }
 
 const configDirectory = ({ home, vars }: Omit<Places, 'root'>) => vars.CODEX_HOME || `${home}/.codex`

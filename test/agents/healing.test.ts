@@ -8,6 +8,23 @@ import { claude, turnsOf } from '../support/claude-session.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
+/** Codex's payloads for one turn. */
+const codex = (scratch: Scratch) => ({
+  say: async (hook_event_name: string, fields: Json = {}) => {
+    const ran = await hook(scratch, 'codex', {
+      ...{ session_id: 's', turn_id: 't', cwd: scratch.root, hook_event_name },
+      ...fields,
+    })
+    expect(ran).toEqual({ code: 0, stdout: '', stderr: '' })
+  },
+})
+
+const patch = (tool_use_id: string, verb: string, name: string) => ({
+  tool_name: 'apply_patch',
+  tool_use_id,
+  tool_input: { command: `*** Begin Patch\n*** ${verb} File: ${name}\n+c\n*** End Patch\n` },
+})
+
 test("a missing end: the next prompt closes the turn as interrupted, a session's end too", async () => {
   const scratch = new Scratch().init()
   const one = claude(scratch)
@@ -107,6 +124,45 @@ test("a subagent in the background: its calls are its turn's, also after that en
   await one.say('PreToolUse', { ...call, tool_use_id: 'c2' })
   expect(scratch.ckpt('status').boundary.turn).toBe(1)
 })
+
+test("a call that failed without a word is over when the agent's next one begins: what the person does to its file stays", async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const one = codex(scratch)
+  await one.say('UserPromptSubmit', { prompt: 'do it' })
+  await one.say('PreToolUse', patch('t1', 'Update', 'a.txt'))
+  await one.say('PreToolUse', patch('t2', 'Add', 'b.txt'))
+  scratch.write({ 'b.txt': 'b\n' })
+  await one.say('PostToolUse', patch('t2', 'Add', 'b.txt'))
+  scratch.write({ 'a.txt': 'mine\n' })
+  await one.say('Stop')
+  expect(scratch.ckpt('show', '1').turn.unclaimed).toEqual(['a.txt'])
+  scratch.ckpt('undo')
+  expect([scratch.exists('b.txt'), scratch.read('a.txt')]).toEqual([false, 'mine\n'])
+})
+
+test.each([
+  ["apply_patch <<'EOF'\n", 'c.txt'],
+  ['applypatch <<EOF\n', 'c.txt'],
+  ['cd sub && apply_patch <<"EOF"\n', 'sub/c.txt'],
+  ["cd 'sub' && apply_patch << 'PATCH'\n", 'sub/c.txt'],
+])(
+  "a patch that a shell command hands over, of whose end Codex says nothing, is the turn's: %j",
+  async (line, name) => {
+    const scratch = new Scratch().init({ 'sub/a.txt': 'one\n' })
+    const one = codex(scratch)
+    const { tool_use_id, tool_input } = patch('t1', 'Add', 'c.txt')
+    await one.say('UserPromptSubmit', { prompt: 'do it' })
+    await one.say('PreToolUse', {
+      tool_name: 'Bash',
+      tool_use_id,
+      tool_input: { command: `${line}${tool_input.command}` },
+    })
+    scratch.write({ [name]: 'c\n', 'mine.txt': 'mine\n' })
+    await one.say('Stop')
+    scratch.ckpt('undo')
+    expect([scratch.exists(name), scratch.exists('mine.txt')]).toEqual([false, true])
+  },
+)
 
 test('a prompt that was not heard: its first tool call opens the turn', async () => {
   const scratch = new Scratch().init()
