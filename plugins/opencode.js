@@ -44,19 +44,71 @@ export const CkptPlugin = async ({ directory }) => {
     queue = mine
     return mine
   }
+  // Sessions at work: whether a turn runs, and prompts that were given meanwhile. OpenCode goes on with the call that runs,
+  // and answers them after it: each is a turn from then on.
+  const sessions = new Map()
+  const prompted = (session) => {
+    const known = sessions.get(session) ?? { running: false, waiting: [] }
+    sessions.set(session, known)
+    return known
+  }
+  // All at once: the calls of that turn queue behind.
+  const takenUp = async (session, by) => {
+    const known = sessions.get(session)
+    let last
+    while (known?.waiting.length > 0 && known.waiting[0].output.message.id <= by) {
+      if (known.running) send('session.idle', { properties: { sessionID: session } })
+      known.running = true
+      last = send('chat.message', known.waiting.shift())
+    }
+    await last
+  }
+  const rested = (session) => {
+    const known = sessions.get(session)
+    if (!known) return
+    known.running = false
+    if (known.waiting.length === 0) sessions.delete(session)
+    for (const [id, { sessionID }] of calls) if (sessionID === session) calls.delete(id)
+  }
+
+  // Calls that run. Of the end of one that fails only the bus tells.
+  const calls = new Map()
+  const failed = async ({ type, callID, state }) => {
+    const call = type === 'tool' && state?.status === 'error' ? calls.get(callID) : undefined
+    if (call && calls.delete(callID)) await send('tool.execute.after', { input: call })
+  }
+
   return {
-    'chat.message': ({ sessionID }, { message, parts }) =>
-      send('chat.message', {
-        input: { sessionID: sessionID ?? message?.sessionID },
+    'chat.message': async ({ sessionID }, { message, parts }) => {
+      const session = sessionID ?? message?.sessionID
+      const payload = {
+        input: { sessionID: session },
         output: { message: { id: message?.id }, parts: (parts ?? []).filter(({ type }) => type === 'text') },
-      }),
-    'tool.execute.before': ({ tool, sessionID, callID }, output) =>
-      send('tool.execute.before', { input: { tool, sessionID, callID }, output: { args: hints(output?.args) } }),
-    'tool.execute.after': ({ tool, sessionID, callID, args }) =>
-      send('tool.execute.after', { input: { tool, sessionID, callID, args: hints(args) } }),
+      }
+      const known = prompted(session)
+      if (known.running && message?.id) {
+        known.waiting.push(payload)
+        return
+      }
+      known.running = true
+      known.waiting = [] // never answered: they are of this turn
+      await send('chat.message', payload)
+    },
+    'tool.execute.before': ({ tool, sessionID, callID }, output) => {
+      calls.set(callID, { tool, sessionID, callID, args: hints(output?.args) })
+      return send('tool.execute.before', { input: { tool, sessionID, callID }, output: { args: hints(output?.args) } })
+    },
+    'tool.execute.after': ({ tool, sessionID, callID, args }) => {
+      calls.delete(callID)
+      return send('tool.execute.after', { input: { tool, sessionID, callID, args: hints(args) } })
+    },
     event: async ({ event: { type, properties } }) => {
+      const { sessionID, info, error, part } = properties ?? {}
+      if (type === 'message.part.updated' && part) return failed(part)
+      if (type === 'message.updated' && info?.role === 'assistant' && info.parentID)
+        return takenUp(info.sessionID, info.parentID)
       if (!HEARD.has(type)) return
-      const { sessionID, info, error } = properties ?? {}
+      if (type !== 'session.created') rested(sessionID)
       await send(type, {
         properties: {
           sessionID: sessionID ?? info?.id,

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { recorded } from '../support/agents.ts'
+import { type Row, recorded } from '../support/agents.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 /** Hooks are awaited by OpenCode, events of the bus are not; at the end the process goes, whatever is under way. */
@@ -14,7 +14,7 @@ const hooks = await CkptPlugin({ directory: process.cwd() })
 const open = []
 for (const { via, event, payload } of JSON.parse(fs.readFileSync(process.argv[3], 'utf8'))) {
   const args = payload.input?.args ?? payload.output?.args
-  if (event === 'tool.execute.after' && args.content) fs.writeFileSync(args.filePath, args.content)
+  if (args?.content && (event === 'tool.execute.after' || event === 'by hand')) fs.writeFileSync(args.filePath, args.content)
   if (via === 'opencode-bus') open.push(hooks.event({ event: payload }))
   else if (process.env.PARALLEL && event.startsWith('tool')) open.push(hooks[event]?.(payload.input, payload.output))
   else await hooks[event]?.(payload.input, payload.output)
@@ -23,7 +23,7 @@ if (process.env.PARALLEL) await Promise.all(open)
 process.exit(0)
 `
 
-function drive(scratch: Scratch, scenario: string, vars: Record<string, string> = {}) {
+function drive(scratch: Scratch, scenario: string | Row[], vars: Record<string, string> = {}) {
   const bin = path.join(scratch.base, 'bin')
   fs.mkdirSync(bin)
   fs.symlinkSync(PROGRAM, path.join(bin, 'ckpt'))
@@ -31,7 +31,7 @@ function drive(scratch: Scratch, scenario: string, vars: Record<string, string> 
   // A daemon in the background would outlive the test.
   fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
   fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'watch:\n  start: never\n')
-  const rows = recorded(scratch, 'opencode', scenario)
+  const rows = typeof scenario === 'string' ? recorded(scratch, 'opencode', scenario) : scenario
   fs.writeFileSync(path.join(scratch.base, 'rows.json'), JSON.stringify(rows))
   fs.writeFileSync(path.join(scratch.base, 'drive.mjs'), DRIVER)
   const plugin = path.resolve(import.meta.dirname, '../../plugins/opencode.js')
@@ -64,6 +64,79 @@ test('tool calls at the same time: no marker is lost', async () => {
   expect(drive(scratch, 'parallel', { PARALLEL: '1' }).status).toBe(0)
   const [turn] = await settled(scratch)
   expect(turn.steps.map((step: Json) => step.tool)).toEqual(['write', 'write', 'bash'])
+})
+
+const bus = (type: string, properties: Json): Row => ({
+  via: 'opencode-bus',
+  event: type,
+  payload: { type, properties },
+})
+const told = (event: string, payload: Json): Row => ({ via: 'opencode-hook', event, payload })
+const said = (id: string) =>
+  told('chat.message', {
+    input: { sessionID: 's' },
+    output: { message: { id }, parts: [{ type: 'text', text: `do ${id}` }] },
+  })
+const answers = (parentID: string) =>
+  bus('message.updated', { info: { id: 'msg_9', role: 'assistant', parentID, sessionID: 's' } })
+const called = (scratch: Scratch, name: string, when: 'before' | 'after') => {
+  const args = { filePath: scratch.at(name), content: `${name}\n` }
+  const call = { tool: 'write', sessionID: 's', callID: name }
+  return when === 'before'
+    ? told('tool.execute.before', { input: call, output: { args } })
+    : told('tool.execute.after', { input: { ...call, args } })
+}
+
+test('a prompt that is given while OpenCode works is a turn from where its own work begins', async () => {
+  const scratch = new Scratch().init()
+  const rows = [
+    ...[said('msg_1'), answers('msg_1'), called(scratch, 'b.txt', 'before')],
+    ...[said('msg_2'), said('msg_3'), answers('msg_1'), called(scratch, 'b.txt', 'after')],
+    ...[answers('msg_3'), called(scratch, 'c.txt', 'before'), called(scratch, 'c.txt', 'after')],
+    bus('session.idle', { sessionID: 's' }),
+  ]
+  expect(drive(scratch, rows)).toMatchObject({ status: 0, stdout: '', stderr: '' })
+  const turns = await settled(scratch)
+  expect(turns.map(({ status, prompt, steps }) => [status, prompt, steps.map((step: Json) => step.paths)])).toEqual([
+    ['completed', 'do msg_3', [['c.txt']]],
+    ['completed', 'do msg_2', []],
+    ['completed', 'do msg_1', [['b.txt']]],
+  ])
+  scratch.ckpt('undo', '--turns', '2')
+  expect([scratch.exists('b.txt'), scratch.exists('c.txt')]).toEqual([true, false])
+  scratch.ckpt('undo')
+  expect(scratch.exists('b.txt')).toBe(false)
+})
+
+test('a prompt that was given meanwhile and never answered is nothing; the next one is a turn', async () => {
+  const scratch = new Scratch().init()
+  const rows = [
+    ...[said('msg_1'), answers('msg_1'), said('msg_2')],
+    bus('session.error', { sessionID: 's', error: { name: 'MessageAbortedError' } }),
+    ...[said('msg_3'), answers('msg_3'), bus('session.idle', { sessionID: 's' })],
+  ]
+  expect(drive(scratch, rows).status).toBe(0)
+  const turns = await settled(scratch)
+  expect(turns.map(({ status, prompt }) => [status, prompt])).toEqual([
+    ['completed', 'do msg_3'],
+    ['interrupted', 'do msg_1'],
+  ])
+})
+
+test('a call that fails ends: what the person then does to its file stays', async () => {
+  const scratch = new Scratch().init()
+  const part = { type: 'tool', callID: 'a.txt', state: { status: 'error', error: 'not found' } }
+  const rows = [
+    ...[said('msg_1'), called(scratch, 'a.txt', 'before'), bus('message.part.updated', { part })],
+    ...[called(scratch, 'b.txt', 'before'), called(scratch, 'b.txt', 'after')],
+    told('by hand', { input: { args: { filePath: scratch.at('a.txt'), content: 'mine\n' } } }),
+    bus('session.idle', { sessionID: 's' }),
+  ]
+  expect(drive(scratch, rows).status).toBe(0)
+  const [turn] = await settled(scratch)
+  expect(turn).toMatchObject({ steps: [{ tool: 'write' }, { tool: 'write' }], unclaimed: ['a.txt'] })
+  scratch.ckpt('undo')
+  expect([scratch.exists('b.txt'), scratch.read('a.txt')]).toEqual([false, 'mine\n'])
 })
 
 test('without ckpt it is nothing', () => {
