@@ -1,4 +1,5 @@
 /** Gemini CLI: payloads of 0.61.0 as they arrived. Claude Code's shape, other names, time-outs in milliseconds. */
+import { createHash } from 'node:crypto'
 import * as z from 'zod/mini'
 import type { Marker } from '../core/marker.ts'
 import { type Agent, type Heard, type Places, SCOPES, type Scope } from './agent.ts'
@@ -41,8 +42,16 @@ function hear(payload: unknown): Heard {
 function markers(one: Payload): Marker[] {
   const make = markersOf(one.session_id)
   const { tool_name, hook_event_name, timestamp } = one
-  // There is no turn's id and no call's: the session and the moment tell one payload from the next.
-  const marker = markerId('gemini', one.session_id, hook_event_name, timestamp, tool_name ?? '-')
+  // There is no turn's id and no call's: the session and the moment tell one payload from the next, and what a call is to
+  // do, for several of one tool may end in one millisecond.
+  const marker = markerId(
+    'gemini',
+    one.session_id,
+    hook_event_name,
+    timestamp,
+    tool_name ?? '-',
+    digest(one.tool_input),
+  )
   const step = {
     ...(tool_name === undefined ? {} : { tool: tool_name }),
     paths: pathsIn(one.tool_input, ['file_path', 'absolute_path']),
@@ -71,6 +80,12 @@ function markers(one: Payload): Marker[] {
       return []
   }
 }
+
+const digest = (input: unknown) =>
+  createHash('sha256')
+    .update(JSON.stringify(input) ?? '')
+    .digest('hex')
+    .slice(0, 12)
 
 function file(scope: Scope, { home, root }: Places): string | null {
   if (scope === 'local') return null

@@ -164,6 +164,30 @@ test.each([
   },
 )
 
+test('calls of one tool that begin and end in one millisecond are steps of their own (Gemini CLI)', async () => {
+  const scratch = new Scratch().init()
+  const say = async (hook_event_name: string, fields: Json = {}) => {
+    const common = { session_id: 's', cwd: scratch.root, timestamp: '2026-01-01T00:00:00.000Z' }
+    const ran = await hook(scratch, 'gemini', { ...common, hook_event_name, ...fields })
+    expect(ran).toEqual({ code: 0, stdout: '', stderr: '' })
+  }
+  const calls = ['b.txt', 'c.txt'].map((name) => ({
+    tool_name: 'run_shell_command',
+    tool_input: { command: `echo > ${name}` },
+  }))
+  await say('BeforeAgent', { prompt: 'do it' })
+  for (const call of calls) await say('BeforeTool', call)
+  scratch.write({ 'b.txt': 'b\n' })
+  await say('AfterTool', calls[0])
+  scratch.write({ 'c.txt': 'c\n' })
+  for (const call of [calls[1], calls[1]]) await say('AfterTool', call)
+  await say('AfterAgent')
+  const { turn } = scratch.ckpt('show', '1')
+  expect([turn.steps.length, turn.unclaimed]).toEqual([2, []])
+  scratch.ckpt('undo')
+  expect([scratch.exists('b.txt'), scratch.exists('c.txt')]).toEqual([false, false])
+})
+
 test('a prompt that was not heard: its first tool call opens the turn', async () => {
   const scratch = new Scratch().init()
   const one = claude(scratch)
