@@ -11,7 +11,12 @@ const schema = z.looseObject({ ...hookFields, turn_id: id, trigger: id, agent_id
 type Payload = z.output<typeof schema>
 
 /** What `notify` sends: a fallback for hooks that are not trusted yet; it also fires for threads of Codex's own. */
-const notified = z.looseObject({ type: z.literal('agent-turn-complete'), 'thread-id': z.string(), cwd: id })
+const notified = z.looseObject({
+  type: z.literal('agent-turn-complete'),
+  'thread-id': z.string(),
+  'turn-id': id,
+  cwd: id,
+})
 
 const EVENTS = [
   'SessionStart',
@@ -33,7 +38,10 @@ const SHORT_TIMEOUT = 3
 function hear(payload: unknown, { event }: HearOptions): Heard {
   if (event === 'notify') {
     const one = understood(notified, payload)
-    const markers = [markersOf(one['thread-id']).stop({ status: 'completed', onlyRunning: true })]
+    // Codex does not wait for it: the next turn may run by then.
+    const turn = markerId('codex', one['turn-id'])
+    const make = markersOf(one['thread-id'])
+    const markers = [make.stop({ status: 'completed', onlyRunning: true, turn, marker: markerId(turn, 'stop') })]
     return { markers, ...(one.cwd ? { cwd: one.cwd } : {}) }
   }
   const one = understood(schema, payload)

@@ -188,6 +188,39 @@ test('calls of one tool that begin and end in one millisecond are steps of their
   expect([scratch.exists('b.txt'), scratch.exists('c.txt')]).toEqual([false, false])
 })
 
+test.each([true, false])(
+  "Codex's notify ends its own turn, and none that began since (its hooks ran too: %s)",
+  async (both) => {
+    const scratch = new Scratch().init()
+    const one = codex(scratch)
+    const notify = (turn: string) =>
+      hook(scratch, 'codex-notify', Buffer.alloc(0), {
+        event: JSON.stringify({ type: 'agent-turn-complete', 'thread-id': 's', 'turn-id': turn, cwd: scratch.root }),
+      })
+    const write = async (turn_id: string, name: string) => {
+      await one.say('PreToolUse', { turn_id, ...patch(name, 'Add', name) })
+      scratch.write({ [name]: `${name}\n` })
+      await one.say('PostToolUse', { turn_id, ...patch(name, 'Add', name) })
+    }
+    await one.say('UserPromptSubmit', { turn_id: 't1', prompt: 'one' })
+    await write('t1', 'b.txt')
+    if (both) await one.say('Stop', { turn_id: 't1' })
+    else await notify('t1')
+    await one.say('UserPromptSubmit', { turn_id: 't2', prompt: 'two' })
+    await notify('t1')
+    await write('t2', 'c.txt')
+    if (both) await one.say('Stop', { turn_id: 't2' })
+    await notify('t2')
+    expect(turnsOf(scratch)).toEqual([
+      [1, 'completed', 1],
+      [2, 'completed', 1],
+    ])
+    scratch.ckpt('undo')
+    expect([scratch.exists('b.txt'), scratch.exists('c.txt')]).toEqual([true, false])
+    expect(scratch.ckpt('verify').problems).toEqual([])
+  },
+)
+
 test('a prompt that was not heard: its first tool call opens the turn', async () => {
   const scratch = new Scratch().init()
   const one = claude(scratch)
