@@ -29,7 +29,21 @@ const EVENTS = [
   'SessionEnd',
 ] as const
 
-const READERS = new Set(['update_plan', 'view_image', 'web_search', 'read_file', 'list_dir', 'grep_files'])
+/** Tools that change no file of the worktree; some wait for the person. */
+const READERS = new Set([
+  'create_goal',
+  'get_goal',
+  'grep_files',
+  'list_dir',
+  'read_file',
+  'request_permissions',
+  'request_user_input',
+  'tool_search',
+  'update_goal',
+  'update_plan',
+  'view_image',
+  'web_search',
+])
 
 /** Seconds. More than three for an interrupt or a session's end are cut, and that is printed as an error. */
 const TIMEOUT = 25

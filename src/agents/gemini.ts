@@ -14,16 +14,27 @@ type Payload = z.output<typeof schema>
 // Not PreCompress: it fires before every request to the model, and nothing is compressed.
 const EVENTS = ['SessionStart', 'BeforeAgent', 'BeforeTool', 'AfterTool', 'AfterAgent', 'SessionEnd'] as const
 
+/** Tools that change no file of the worktree; some wait for the person. Of an agent within, its own calls are the steps. */
 const READERS = new Set([
+  'activate_skill',
   'ask_user',
+  'complete_task',
+  'enter_plan_mode',
+  'exit_plan_mode',
   'get_internal_docs',
   'glob',
   'google_web_search',
   'grep_search',
+  'invoke_agent',
+  'list_background_processes',
   'list_directory',
+  'list_mcp_resources',
+  'read_background_output',
   'read_file',
   'read_many_files',
+  'read_mcp_resource',
   'search_file_content',
+  'update_topic',
   'web_fetch',
   'write_todos',
 ])

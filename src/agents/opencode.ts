@@ -30,8 +30,24 @@ const textPart = z.looseObject({ type: z.literal('text'), text: z.string(), synt
 
 const HEARD = new Set(['chat.message', 'tool.execute.before', 'tool.execute.after', 'session.error', 'session.idle'])
 
-/** A `task` is a subagent: its own calls are the steps. */
-const READERS = new Set(['glob', 'grep', 'list', 'read', 'task', 'todoread', 'todowrite', 'webfetch', 'websearch'])
+/** Tools that change no file of the worktree; some wait for the person. A `task` is a subagent: its own calls are the steps. */
+const READERS = new Set([
+  'codesearch',
+  'glob',
+  'grep',
+  'list',
+  'lsp',
+  'plan_enter',
+  'plan_exit',
+  'question',
+  'read',
+  'skill',
+  'task',
+  'todoread',
+  'todowrite',
+  'webfetch',
+  'websearch',
+])
 
 /** Milliseconds for which the plugin waits. */
 const TIMEOUT = 25_000

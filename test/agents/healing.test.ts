@@ -221,6 +221,41 @@ test.each([true, false])(
   },
 )
 
+test.each([
+  ['claude', 'AskUserQuestion'],
+  ['codex', 'request_user_input'],
+  ['gemini', 'ask_user'],
+  ['gemini', 'exit_plan_mode'],
+  ['gemini', 'invoke_agent'],
+  ['opencode', 'question'],
+  ['opencode', 'plan_exit'],
+])('%s: %s is no step: what the person does while it waits stays', async (agent, waits) => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const say = async (event: string, fields: Json = {}) => {
+    const hooks = { session_id: 's', turn_id: 't', prompt_id: 't', cwd: scratch.root, timestamp: event, ...fields }
+    const plugin = {
+      directory: scratch.root,
+      input: { sessionID: 's', tool: fields.tool_name, callID: fields.tool_name },
+    }
+    const ran = await hook(scratch, agent, { hook_event_name: event, ...(agent === 'opencode' ? plugin : hooks) })
+    expect(ran).toEqual({ code: 0, stdout: '', stderr: '' })
+  }
+  const [prompt, begins, ends] = {
+    gemini: ['BeforeAgent', 'BeforeTool', 'AfterTool'],
+    opencode: ['chat.message', 'tool.execute.before', 'tool.execute.after'],
+  }[agent] ?? ['UserPromptSubmit', 'PreToolUse', 'PostToolUse']
+  const call = async (tool_name: string, name: string) => {
+    await say(begins!, { tool_name, tool_use_id: tool_name })
+    scratch.write({ [name]: `${tool_name}\n` })
+    await say(ends!, { tool_name, tool_use_id: tool_name })
+  }
+  await say(prompt!, { prompt: 'do it' })
+  await call(waits, 'a.txt')
+  await call('writes', 'b.txt')
+  scratch.ckpt('undo', '--interrupt')
+  expect([scratch.exists('b.txt'), scratch.read('a.txt')]).toEqual([false, `${waits}\n`])
+})
+
 test('a prompt that was not heard: its first tool call opens the turn', async () => {
   const scratch = new Scratch().init()
   const one = claude(scratch)
