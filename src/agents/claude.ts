@@ -27,6 +27,7 @@ const schema = z.looseObject({
   agent_id: id,
   trigger: id,
   is_interrupt: maybe(z.boolean()),
+  tool_response: maybe(z.looseObject({ status: id })),
 })
 type Payload = z.output<typeof schema>
 
@@ -119,6 +120,8 @@ function markers(one: Payload): Marker[] {
     case 'PostToolUse':
     case 'PostToolUseFailure':
       if (READERS.has(tool_name ?? '')) return []
+      // A skill that ran as a subagent. Only its end says so: without it, it claims nothing beside that one's calls.
+      if (tool_name === 'Skill' && one.tool_response?.status === 'forked') return []
       return [make.step({ ...step, marker: markerId('claude', tool_use_id, 'end') })]
     case 'Stop':
       return one.agent_id === undefined

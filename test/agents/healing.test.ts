@@ -256,6 +256,24 @@ test.each([
   expect([scratch.exists('b.txt'), scratch.read('a.txt')]).toEqual([false, `${waits}\n`])
 })
 
+test('a skill that runs as a subagent claims nothing beside that one; one that does not claims what its commands change', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const one = claude(scratch)
+  const skill = (tool_use_id: string) => ({ prompt_id: 'p1', tool_name: 'Skill', tool_use_id })
+  await one.prompt('p1')
+  await one.say('PreToolUse', skill('t1'))
+  await one.write('p1', 'b.txt', { agent_id: 'a1' })
+  scratch.write({ 'a.txt': 'mine\n' })
+  await one.say('PostToolUse', { ...skill('t1'), tool_response: { success: true, status: 'forked', agentId: 'a1' } })
+  await one.say('PreToolUse', skill('t2'))
+  scratch.write({ 'c.txt': 'by a command in the skill\n' })
+  await one.say('PostToolUse', { ...skill('t2'), tool_response: { success: true, allowedTools: [] } })
+  await one.stop('p1')
+  expect(scratch.ckpt('show', '1').turn.unclaimed).toEqual(['a.txt'])
+  scratch.ckpt('undo')
+  expect([scratch.exists('b.txt'), scratch.exists('c.txt'), scratch.read('a.txt')]).toEqual([false, false, 'mine\n'])
+})
+
 test('a prompt that was not heard: its first tool call opens the turn', async () => {
   const scratch = new Scratch().init()
   const one = claude(scratch)
