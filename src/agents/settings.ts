@@ -178,6 +178,10 @@ export function withoutOurs(text: string, path: string, ours: Ours): string {
   }
 }
 
+/** Whether somebody's comment is beside what a list or an object holds alone: it stays, and so does that around it. */
+const isCommented = (text: string, around: Range, one: Range) =>
+  /\/[/*]/.test(text.slice(around.start, one.start) + text.slice(one.end, around.end))
+
 function nextRemoval(text: string, path: string, ours: Ours): Edit[] | null {
   const root = parseSettings(text, path)
   const hooks = property(root, 'hooks')
@@ -195,8 +199,9 @@ function nextRemoval(text: string, path: string, ours: Ours): Edit[] | null {
       })
       return own < 0 ? null : take(text, inner, own)
     }
-    if (list.items.length > 1) return take(text, list, at)
-    if (hooks.properties.length > 1) return take(text, hooks, index)
+    if (list.items.length > 1 || isCommented(text, list, item)) return take(text, list, at)
+    if (hooks.properties.length > 1 || isCommented(text, hooks, hooks.properties[index]!))
+      return take(text, hooks, index)
     return take(
       text,
       root,

@@ -102,6 +102,23 @@ test.each(SETTINGS.slice(5, 10))('changed by its owner since, ours goes and the 
   if (text.includes('say done')) expect(left.hooks.Stop).toEqual([strip(theirs)])
 })
 
+test.each([
+  ['{ "hooks": { // mine\n } }', { hooks: {} }],
+  ['{ "hooks": { "PreToolUse": [ /* mine */ ] } }', { hooks: { PreToolUse: [] } }],
+  ['{\n  "hooks": {\n    // mine\n    "PreToolUse": []\n  }\n}\n', { hooks: {} }],
+])('changed by its owner since, a comment beside ours stays: %j', (text, expected) => {
+  const scratch = new Scratch().init()
+  const file = path.join(scratch.home, FILES.claude!)
+  fs.mkdirSync(path.dirname(file))
+  fs.writeFileSync(file, text)
+  scratch.ckpt('agent', 'install', 'claude')
+  fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('{', '{ "new": true,'))
+  scratch.ckpt('agent', 'uninstall', 'claude')
+  const left = fs.readFileSync(file, 'utf8')
+  expect(left).toContain('mine')
+  expect(strip(left)).toEqual({ new: true, ...expected })
+})
+
 test('our hook in a group of others: only ours goes', () => {
   const scratch = new Scratch().init()
   const file = path.join(scratch.home, FILES.claude!)
