@@ -172,3 +172,16 @@ test('a closed directory behind a link out of the worktree is not touched, nor i
   expect(ckpt('redo').code).toBe(0)
   expect(outside().map(({ mode, ctimeNs }) => [mode, ctimeNs])).toEqual(before)
 })
+
+test.skipIf(!isRoot)('so is what --force would have to take away from where it cannot', () => {
+  const { scratch, sh, ckpt, turn } = place()
+  turn('rm a.txt')
+  sh('mkdir -p a.txt/theirs; echo mine >a.txt/theirs/b; echo mine >a.txt/c')
+  fs.chownSync(scratch.at('a.txt/theirs'), 0, 0)
+  const disk = scratch.manifest()
+  const { files } = ckpt('undo', '--force', '--dry-run')
+  expect(files.map(({ path, action }: Json) => `${action} ${path}`)).toEqual(['conflict a.txt'])
+  const { code, error } = ckpt('undo', '--force')
+  expect([code, error.paths, error.hints.join().includes('--force')]).toEqual([4, ['a.txt'], false])
+  expect(scratch.manifest()).toEqual(disk)
+})

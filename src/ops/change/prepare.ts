@@ -132,7 +132,7 @@ async function settleClashes(
   for (const path of new Set([...blockers.values()].flat())) {
     const pre = await lookAt(path)
     const isOurs = !foreign.has(path) // redo could not give it back to its owner
-    if (isOurs && (pre.kind === 'present' || pre.kind === 'directory'))
+    if (isOurs && !around.isClosed(path) && (pre.kind === 'present' || pre.kind === 'directory'))
       cleared.set(path, { path, action: 'delete', pre, post: ABSENT })
   }
   const found = findClashes([...plan.actions, ...cleared.values()], around, input.mode)
