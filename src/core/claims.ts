@@ -30,6 +30,13 @@ export interface Window {
   declared: readonly string[]
   /** The end never came: only declared paths are claimed, and none once the agent's next call has begun. */
   open: boolean
+  detours: readonly Detour[]
+}
+
+/** From the checkpoint that a `switch` brought a turn back to, until that was done: what lies between is on another branch. */
+interface Detour {
+  from: number
+  to: number
 }
 
 export interface Segment {
@@ -44,9 +51,17 @@ export function isCut(from: Checkpoint, to: Checkpoint, all: readonly Checkpoint
   return all.filter(({ seq }) => seq > from.seq && seq < to.seq).length < to.seq - from.seq - 1
 }
 
+function detoursOf({ session, before, checkpoints }: Turn, all: readonly Checkpoint[]): Detour[] {
+  const switched = all.filter((c) => c.op === 'switch' && c.result && c.session === session && c.seq > before.seq)
+  return switched.map(({ seq: to }) => ({ from: checkpoints.findLast(({ seq }) => seq < to)!.seq, to }))
+}
+
+const isAside = (detours: readonly Detour[], { from, to }: Pick<Segment, 'from' | 'to'>): boolean =>
+  detours.some((one) => one.from <= from.seq && to.seq <= one.to)
+
 /** The windows of one turn. `all` are the checkpoints of every session around it, in order. */
 export function windowsOf(turn: Turn, all: readonly Checkpoint[]): Window[] {
-  const base = { session: turn.session, turnId: turn.id, turn: turn.number }
+  const base = { session: turn.session, turnId: turn.id, turn: turn.number, detours: detoursOf(turn, all) }
   const end = turn.after?.seq ?? Number.POSITIVE_INFINITY
   if (turn.steps.length === 0) {
     return [{ ...base, step: null, from: turn.before.seq, to: end, declared: [], open: false }]
@@ -75,12 +90,17 @@ export function turnsDuring(turns: readonly Turn[], from: number, to: number): T
   return turns.filter(({ before, after }) => before.seq < to && (after?.seq ?? Number.POSITIVE_INFINITY) > from)
 }
 
-/** The turn's time, cut at every checkpoint of the worktree. What an undo or redo did in between is nobody's and left out. */
+/**
+ * The turn's time, cut at every checkpoint of the worktree. What an undo or redo did in between is nobody's and left out,
+ * and so is what the turn had done after the checkpoint that it went on from.
+ */
 export function segmentsOf(turn: Turn, all: readonly Checkpoint[], until: number): Segment[] {
   const inside = all.filter((c) => c.seq >= turn.before.seq && c.seq <= until).sort((a, b) => a.seq - b.seq)
+  const detours = detoursOf(turn, inside)
   const segments: Segment[] = []
   for (let i = 1; i < inside.length; i++) {
     const [from, to] = [inside[i - 1]!, inside[i]!]
+    if (isAside(detours, { from, to })) continue
     if (from.seq === to.seq || from.tree === to.tree ? from.beside !== to.beside : true) {
       if (!(to.kind === 'safety' && to.result)) segments.push({ from, to, cut: to.seq - from.seq > 1 })
     }
@@ -91,7 +111,7 @@ export function segmentsOf(turn: Turn, all: readonly Checkpoint[], until: number
 /** What lies before a late marker of another turn of the session may be that one's: no step says that it is this one's. */
 function covers({ session, turn, step, ...window }: Window, { from, to }: Segment): boolean {
   const isOfOther = step === null && isOutside(to) && to.session === session && to.turn !== turn
-  return window.from <= from.seq && to.seq <= window.to && !isOfOther
+  return window.from <= from.seq && to.seq <= window.to && !isOfOther && !isAside(window.detours, { from, to })
 }
 
 function strength(window: Window, path: string): number {

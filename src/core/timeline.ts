@@ -182,6 +182,11 @@ function takeIn(turn: Turn, late: readonly Checkpoint[]): void {
   }
 }
 
+/** The end of what a turn did: of one that was cut in its middle, the last step it kept. */
+export function lastOf({ checkpoints, after }: Turn): Checkpoint {
+  return checkpoints.at(after?.cut ? -2 : -1)!
+}
+
 /** Whether a turn's agent went on with it after its end, as far as late markers say. */
 export function wentOn({ outside }: Timeline, { number, after }: Turn): boolean {
   return after !== null && outside.some((one) => one.start && one.turn === number && one.seq > after.seq)

@@ -7,6 +7,7 @@ import { type Checkpoint, type CheckpointMeta, formatMessage, parseCheckpoint } 
 import { claimOf, joinTransitions, type Segment, type Window } from '../../src/core/claims.ts'
 import { CkptError } from '../../src/core/errors.ts'
 import { encodeSession, type Oid, parseSessionId, parseTarget, type SessionId } from '../../src/core/ids.ts'
+import { isWithin } from '../../src/core/paths.ts'
 import { type ConflictMode, planChanges } from '../../src/core/plan.ts'
 import { type PathState, sameState, type Transition } from '../../src/core/state.ts'
 import { formatTree, parseTree, type TreeEntry } from '../../src/core/tree-object.ts'
@@ -304,6 +305,9 @@ const window = fc.record({
   to: fc.integer({ min: 2, max: 9 }),
   declared: fc.array(fc.constantFrom('a', 'dir')),
   open: fc.boolean(),
+  detours: fc.array(fc.record({ from: fc.integer({ min: 1, max: 5 }), to: fc.integer({ min: 3, max: 8 }) }), {
+    maxLength: 1,
+  }),
 })
 const segment = fc
   .integer({ min: 1, max: 8 })
@@ -316,8 +320,23 @@ test('a claim is fair: what is mine to one side is theirs to the other, and a ti
       const [one, two] = [claimOf(path, at, mine, theirs).kind, claimOf(path, at, theirs, mine).kind]
       const other = { mine: 'theirs', theirs: 'mine', ambiguous: 'ambiguous', unclaimed: 'unclaimed' } as const
       expect(two).toBe(other[one])
-      const inside = (all: readonly Window[]) => all.some((w) => w.from <= at.from.seq && at.to.seq <= w.to)
+      const within = ({ from, to }: { from: number; to: number }) => from <= at.from.seq && at.to.seq <= to
+      const inside = (all: readonly Window[]) => all.some((w) => within(w) && !w.detours.some(within))
       if (one !== 'unclaimed' && one !== 'theirs') expect(inside(mine)).toBe(true)
+    }),
+  )
+})
+
+test("where something was pruned a path is mine only if it was declared, and what was others' stays so", () => {
+  const windows = fc.array(window, { maxLength: 3 })
+  fc.assert(
+    fc.property(fc.constantFrom('a', 'b', 'dir/x'), segment, windows, windows, (path, at, mine, theirs) => {
+      const [whole, cut] = [claimOf(path, at, mine, theirs), claimOf(path, { ...at, cut: true }, mine, theirs)]
+      if (whole.kind === 'theirs') expect(cut).toEqual(whole)
+      if (cut.kind === 'mine') {
+        expect(cut).toEqual(whole)
+        expect(mine.some(({ declared }) => declared.some((one) => isWithin(path, one)))).toBe(true)
+      }
     }),
   )
 })

@@ -11,7 +11,7 @@ import {
 } from '../../core/claims.ts'
 import type { RelativePath } from '../../core/paths.ts'
 import type { Transition } from '../../core/state.ts'
-import type { Timeline, Turn } from '../../core/timeline.ts'
+import { lastOf, type Timeline, type Turn } from '../../core/timeline.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
 import { type SnapshotView, transitionsBetween, viewOf } from '../../snapshot/view.ts'
 import type { Context } from '../worktree/context.ts'
@@ -63,9 +63,7 @@ export class ChangeReader {
   /** @throws CkptError DAMAGED when an object that proves it is missing */
   async changesOf(turn: Turn): Promise<TurnChanges> {
     const activity = await this.activitySince(turn.before.seq)
-    const last = turn.checkpoints.at(-1)!
-    // A turn that goes on from its middle ends with the last step it kept.
-    const end = turn.after?.cut ? turn.checkpoints.at(-2)! : last
+    const end = lastOf(turn)
     const mine = windowsOf(turn, activity.checkpoints)
     const meanwhile = turnsDuring(activity.foreignTurns, turn.before.seq, end.seq)
     const theirs = meanwhile.flatMap((other) => windowsOf(other, activity.checkpoints))
