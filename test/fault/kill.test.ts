@@ -96,6 +96,31 @@ describe.each(MODES)('killed %s', (mode) => {
     tell('redo', mode, await faultLoop({ scratch, harness, start, mode, check, argv: ['redo'] }))
   })
 
+  test("promise 8: undo --force, where directories and files have taken each other's place", async () => {
+    const { scratch, start, before } = await oneTurn()
+    await start.ckpt('mark', 'prompt', ...S)
+    scratch.remove('kept')
+    await start.ckpt('mark', 'stop', ...S)
+    scratch.write({ 'gone.txt/mine/deep': 'mine\n', 'gone.txt/mine.txt': 'mine\n', kept: 'mine\n', tree: 'mine\n' })
+    fs.mkdirSync(scratch.at('gone.txt/empty'), { mode: 0o700 })
+    fs.chmodSync(scratch.at('gone.txt/mine'), 0o711)
+    const mine = start.manifest
+    const argv = ['undo', '--turns', '2', '--force']
+    const check = async (place: Place) => {
+      await sound(place)
+      const { boundary } = await place.ckpt('status')
+      expect(place.manifest).toEqual(boundary ? before : mine)
+      if (!boundary) await place.ckpt(...argv)
+      expect(place.manifest).toEqual(before)
+      await place.ckpt('redo', '--all')
+      expect(place.manifest).toEqual(mine)
+      const { safety } = await place.ckpt(...argv)
+      await place.ckpt('restore', safety, '--exact')
+      expect(place.manifest).toEqual(mine)
+    }
+    tell('undo --force', mode, await faultLoop({ scratch, harness, start, mode, check, argv }))
+  })
+
   test('promise 8: a prompt', async () => {
     const { scratch, start } = await oneTurn()
     scratch.write({ 'outside.txt': 'between the turns\n' })
