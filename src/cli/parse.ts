@@ -1,6 +1,7 @@
 /** The command line as yargs sees it: parsing and help. */
 import type { Argv } from 'yargs'
 import yargs from 'yargs/yargs'
+import { ownWords } from '../core/own-words.ts'
 import type { Arguments, Parsed } from './command.ts'
 import type { CommandEntry } from './command-entry.ts'
 import { commands } from './commands.ts'
@@ -79,6 +80,11 @@ export async function parse(
       },
     )
   }
+  // To yargs a name that every object has is an option that conflicts with others.
+  const strange = ownWords(argv)
+    .map((word) => /^--(?:no-)?([^=]+)/.exec(word)?.[1])
+    .find((name) => name !== undefined && name in Object.prototype)
+  if (strange !== undefined) throw mistake(argv, `Unknown argument: ${strange}`, '')
   const text = await new Promise<string>((resolve, reject) => {
     tree.parse([...argv], {}, (error: Error | undefined, _args: unknown, output: string) => {
       if (error) reject(mistake(argv, error.message.split('\n')[0]!, output))

@@ -87,6 +87,8 @@ test.each<[line: string, said: string, ...hints: string[]]>([
   ['undo --skip', 'There is no option --skip here: is --skip-conflicts meant?', 'ckpt undo --help'],
   ['list --jsn=true', 'There is no option --jsn here: is --json meant?', 'ckpt list --help'],
   ['undo --xyzzy', 'There is no option --xyzzy here.', 'ckpt undo --help'],
+  ['undo --constructor', 'There is no option --constructor here.', 'ckpt undo --help'],
+  ['undo --no-toString --xyzzy', 'There is no option --no-toString here.', 'ckpt undo --help'],
   ['undo -x', 'There is no option -x here.', 'ckpt undo --help'],
   ['undo --to', '--to wants a value.', 'ckpt undo --help'],
   ['list -n', '-n wants a value.', 'ckpt list --help'],
