@@ -6,7 +6,7 @@ import type { Checkpoint } from '../core/checkpoint.ts'
 import { CkptError, reasonOf, unlessDamaged } from '../core/errors.ts'
 import { MANUAL_SESSION, type Oid, type SessionId } from '../core/ids.ts'
 import { type PrunedTurns, planPrune, removableTurns } from '../core/prune-plan.ts'
-import { turnsOf } from '../core/timeline.ts'
+import { lastOf, runningTurn, turnsOf } from '../core/timeline.ts'
 import { errno } from '../env.ts'
 import { abandonedAt, learnSessions, readChain, type WorktreeRefs } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
@@ -216,24 +216,40 @@ async function overBytes(context: Context, plans: WorktreePlan[], maxBytes: numb
   }
 }
 
-/** Without it nobody could tell whether it was another session's work that is missing amid that turn, which stays. */
-function isAmidTurn({ sessions }: WorktreePlan, { seq }: Checkpoint): boolean {
+/**
+ * Without it nobody could tell whether it was another session's work that is missing amid that turn, which stays. A turn
+ * that runs goes on, unless its agent never says another word.
+ */
+function isAmidTurn(
+  { sessions }: Pick<WorktreePlan, 'sessions'>,
+  { seq }: Checkpoint,
+  { running = true } = {},
+): boolean {
   return sessions.some(({ timeline, visible, abandoned }) => {
     const gone = new Set([...visible, ...abandoned])
+    const open = running ? runningTurn(timeline) : null
     return [...timeline.turns, ...timeline.abandoned].some(
-      (turn) => !gone.has(turn) && turn.before.seq < seq && seq < turn.checkpoints.at(-1)!.seq,
+      (turn) => !gone.has(turn) && turn.before.seq < seq && (turn === open || seq < lastOf(turn).seq),
     )
   })
 }
 
+/** Where what stays ends. */
+interface KeptTip {
+  id: Oid
+  /** Null: a live chain or a boundary, whose ref stays whatever goes. */
+  ref: string | null
+  /** So many checkpoints back from there stay; not told: all of them. */
+  most?: number
+}
+
 /** The refs that stay, for one worktree, and where sessions are cut. */
 function keptOf({ context, refs, sessions, byHand, overdue }: WorktreePlan): {
-  /** Where they are. Null: a live chain or a boundary, whose ref stays whatever goes. */
-  tips: { id: Oid; ref: string | null }[]
+  tips: KeptTip[]
   gone: Gone[]
   starts: Set<Oid>
 } {
-  const tips: { id: Oid; ref: string | null }[] = []
+  const tips: KeptTip[] = []
   const gone: Gone[] = []
   const starts = new Set<Oid>()
   const now = context.env.now()
@@ -249,9 +265,12 @@ function keptOf({ context, refs, sessions, byHand, overdue }: WorktreePlan): {
       else tips.push({ id: tip.id, ref })
     }
     for (const { ref, tip } of one.others) {
-      const old = now - Date.parse(tip.time) >= SAFETY_AGE
-      if (old && tip.id !== one.boundary?.id) gone.push({ ref, from: tip.id, to: null })
-      else tips.push({ id: tip.id, ref })
+      const old = now - Date.parse(tip.time) >= SAFETY_AGE && tip.id !== one.boundary?.id
+      if (!old) tips.push({ id: tip.id, ref })
+      // What was there before goes by its own rules.
+      else if (isAmidTurn({ sessions }, tip, { running: false }))
+        tips.push({ id: tip.id, ref, most: tip.result ? 2 : 1 })
+      else gone.push({ ref, from: tip.id, to: null })
     }
   }
   return { tips, gone, starts }
@@ -265,11 +284,11 @@ async function walkKept({
 }: {
   context: Context
   starts: ReadonlySet<Oid>
-  tips: readonly { id: Oid }[]
+  tips: readonly KeptTip[]
 }): Promise<Map<Oid, Checkpoint>> {
   const kept = new Map<Oid, Checkpoint>()
-  for (const { id } of tips) {
-    const chain = await readChain(context.store, id)
+  for (const { id, most } of tips) {
+    const chain = await readChain(context.store, id, most === undefined ? {} : { limit: most })
     for (const checkpoint of chain.reverse()) {
       if (kept.has(checkpoint.id)) break
       kept.set(checkpoint.id, checkpoint)

@@ -48,19 +48,18 @@ type Act =
   | { kind: 'fork'; session: string; turns: number }
   | { kind: 'accept'; session: string }
   | { kind: 'switch'; session: string; turn: number }
+  | { kind: 'back'; session: string; turn: number }
   | { kind: 'wait'; days: number }
 
 const session = fc.constantFrom('s', 's', 'other')
+const aTurn = fc.record({
+  kind: fc.constant('turn' as const),
+  session,
+  file: fc.constantFrom('a.txt', 'dir/b', 'c'),
+  size: fc.constantFrom(10, 20_000),
+})
 const act: fc.Arbitrary<Act> = fc.oneof(
-  {
-    weight: 5,
-    arbitrary: fc.record({
-      kind: fc.constant('turn' as const),
-      session,
-      file: fc.constantFrom('a.txt', 'dir/b', 'c'),
-      size: fc.constantFrom(10, 20_000),
-    }),
-  },
+  { weight: 5, arbitrary: aTurn },
   {
     weight: 2,
     arbitrary: fc.record({ kind: fc.constant('undo' as const), session, turns: fc.integer({ min: 1, max: 3 }) }),
@@ -74,11 +73,22 @@ const act: fc.Arbitrary<Act> = fc.oneof(
     weight: 3,
     arbitrary: fc.record({ kind: fc.constant('switch' as const), session, turn: fc.integer({ min: 1, max: 6 }) }),
   },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait' as const), days: fc.integer({ min: 1, max: 8 }) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('back' as const), session, turn: fc.integer({ min: 1, max: 3 }) }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait' as const), days: fc.integer({ min: 1, max: 12 }) }) },
 )
 
+/** Something is recorded in each; in every other one by one session alone. */
+const story = (lengths: { minLength: number; maxLength: number }) =>
+  fc.tuple(aTurn, fc.array(act, lengths), fc.boolean()).map(([first, rest, alone]): Act[] => {
+    const acts = [first, ...rest]
+    return alone ? acts.map((one) => (one.kind === 'wait' ? one : { ...one, session: 's' })) : acts
+  })
+
 const limits = fc.oneof(
-  fc.constant([]),
+  { weight: 2, arbitrary: fc.constant([]) },
   fc.integer({ min: 1, max: 3 }).map((n) => ['--keep', String(n)]),
   fc.integer({ min: 1, max: 10 }).map((n) => ['--older-than', `${n}d`]),
   fc.constantFrom('1B', '60KiB', '150KiB').map((size) => ['--max-bytes', size]),
@@ -118,6 +128,14 @@ async function play(place: Timed, acts: readonly Act[]): Promise<void> {
       await place.try('undo', '--session', one.session, '--turns', String(one.turns), '--force')
     else if (one.kind === 'accept') await place.try('accept', '--session', one.session)
     else if (one.kind === 'switch') await place.try('switch', String(one.turn), '--session', one.session)
+    else if (one.kind === 'back') {
+      // Into the middle of a turn, which goes on from there.
+      const { code } = await place.try('switch', `${one.turn}:before`, '--session', one.session)
+      if (code !== 0) continue
+      fs.writeFileSync(path.join(place.root, 'a.txt'), content(++count, 10))
+      fs.writeFileSync(path.join(place.root, `back-${count}`), content(count, 10))
+      await place.ckpt('mark', 'stop', '--session', one.session)
+    }
   }
 }
 
@@ -142,6 +160,12 @@ async function turnsOf(place: Place): Promise<Map<string, Json>> {
 /** What a checkpoint holds, as git tells it. */
 const treeOf = (place: Place, id: string) => inStore(place, 'ls-tree', '-r', id)
 
+/** What an undo of all turns of each session would do. */
+async function undoes(place: Timed, sessions: readonly Json[]): Promise<Json[]> {
+  const answers = sessions.map(({ id }) => place.try('undo', '--turns', '99', '--session', id, '--dry-run'))
+  return (await Promise.all(answers)).map(({ code, document }) => [code, document.files])
+}
+
 async function sound(place: Place): Promise<void> {
   const { code, document } = await place.try('verify')
   expect([code, document.problems]).toEqual([0, []])
@@ -150,14 +174,16 @@ async function sound(place: Place): Promise<void> {
 test(
   'what prune leaves is what it was: ids, contents, redo; the dry run says what goes',
   async () => {
-    const property = fc.asyncProperty(fc.array(act, { minLength: 4, maxLength: 16 }), limits, async (acts, given) => {
+    const stories = story({ minLength: 3, maxLength: 15 })
+    const property = fc.asyncProperty(stories, limits, fc.constantFrom(0, 30), async (acts, given, days) => {
       const scratch = new Scratch().init()
       const place = new Timed(scratch)
-      await play(place, acts)
+      await play(place, [...acts, { kind: 'wait', days }])
       if (!fs.existsSync(`${place.root}/.git/ckpt`)) return
       const before = await turnsOf(place)
       const trees = new Map([...before.values()].map((turn) => [key(turn), treeOf(place, turn.after)]))
       const { sessions } = await place.ckpt('list', '--sessions')
+      const undoable = await undoes(place, sessions)
       const size = bytesOf(place)
       const dry = await place.ckpt('prune', '--dry-run', ...given)
       expect(await turnsOf(place)).toEqual(before)
@@ -169,10 +195,15 @@ test(
       const gone = new Set<string>(removed.map(key))
       expect([...after.keys()].sort()).toEqual([...before.keys()].filter((name) => !gone.has(name)).sort())
       expect(kept).toBe(after.size)
+      // One that went on from its middle has several ends, and those of abandoned branches go one by one.
+      const several = acts.some(({ kind }) => kind === 'back')
       for (const [name, turn] of after) {
+        if (several && turn.abandoned) continue
         expect(turn).toEqual(before.get(name))
         expect(treeOf(place, turn.after)).toBe(trees.get(name))
       }
+      // What goes by itself takes nothing from the undo of what stays, unless another session was at work meanwhile.
+      if (given.length === 0 && sessions.length === 1) expect(await undoes(place, sessions)).toEqual(undoable)
       expect(bytesOf(place)).toBeLessThanOrEqual(size)
       // As much as was promised, but for what git rounds up to whole blocks.
       if (dry.bytesFreed > 0) expect(bytesFreed).toBeGreaterThanOrEqual(Math.min(dry.bytesFreed, size) - 8192)
@@ -204,7 +235,7 @@ test(
 test(
   'forget: the content is gone, old ids resolve, nothing else changed',
   async () => {
-    const property = fc.asyncProperty(fc.array(act, { minLength: 3, maxLength: 10 }), async (acts) => {
+    const property = fc.asyncProperty(story({ minLength: 2, maxLength: 9 }), async (acts) => {
       const scratch = new Scratch().init()
       const place = new Timed(scratch)
       await play(place, acts)
@@ -293,4 +324,34 @@ test('two abandoned branches, one past its grace: that one goes, the other keeps
   expect(turns.map((one: Json) => `${one.n} ${one.prompt}`)).toEqual(['4 turn 4', '3 turn 3', '1 turn 1'])
   await sound(place)
   expect((await place.ckpt('prune')).removed).toEqual([])
+})
+
+test('a turn that went on from its middle is undone as before when the branch that was left has gone', async () => {
+  const scratch = new Scratch().init()
+  const place = new Timed(scratch)
+  const write = (name: string) => fs.writeFileSync(path.join(place.root, name), `${name}\n`)
+  await place.ckpt('mark', 'prompt', '--session', 's')
+  write('first')
+  const { checkpoint } = await place.ckpt('mark', 'step', '--session', 's')
+  write('left')
+  await place.ckpt('mark', 'stop', '--session', 's')
+  await place.ckpt('switch', checkpoint.id)
+  write('second')
+  await place.ckpt('mark', 'step', '--session', 's')
+  await place.ckpt('mark', 'stop', '--session', 's')
+  place.ahead += 30 * DAY
+  await place.ckpt('prune')
+  await sound(place)
+  const { files } = await place.ckpt('undo')
+  expect(files.map(({ path, action }: Json) => `${action} ${path}`)).toEqual(['delete first', 'delete second'])
+})
+
+test('a checkpoint by hand amid a turn that runs stays too', async () => {
+  const place = new Timed(new Scratch().init())
+  await place.ckpt('mark', 'prompt', '--session', 's')
+  fs.writeFileSync(path.join(place.root, 'mine'), 'mine\n')
+  for (const text of ['one', 'two']) await place.ckpt('snapshot', '-m', text)
+  expect((await place.ckpt('prune', '--max-bytes', '1B')).byHand).toEqual([])
+  await place.ckpt('mark', 'stop', '--session', 's')
+  expect((await place.ckpt('undo')).files).toMatchObject([{ path: 'mine', action: 'delete' }])
 })
