@@ -11,6 +11,7 @@ const OPS = [
   'record',
   'recovery',
   'history',
+  'prune',
   'change',
   'commit',
   'transport',

@@ -182,7 +182,7 @@ function writeDraft(env: Env, draft: string, own: Holder): void {
   } catch (error) {
     try {
       removeIfThere(env, draft)
-    } catch {}
+    } catch {} // the first failure says why
     throw error
   }
 }

@@ -1,0 +1,69 @@
+/** Cuts the history where what stays begins. What stays keeps its ids: git's own `shallow` file says where. */
+import type { Checkpoint } from '../../core/checkpoint.ts'
+import type { Oid, SessionId } from '../../core/ids.ts'
+import type { PrunedTurns } from '../../core/prune-plan.ts'
+import type { RefEdit } from '../../git/refs.ts'
+import { promptsTree, recordedObjects, writePrompts } from '../../git/side-refs.ts'
+import type { Store } from '../../git/store.ts'
+import type { FileEntry } from '../../git/trees.ts'
+import { loadCache } from '../../snapshot/cache.ts'
+import type { Context } from '../worktree/context.ts'
+import { rememberHighest } from '../worktree/numbers.ts'
+import { keptHistory, type WorktreePlan } from './plan.ts'
+
+/** By session, the highest number of a turn that goes. */
+const goneNumbers = (sessions: readonly PrunedTurns[]): Map<SessionId, number> =>
+  new Map(
+    sessions.flatMap(({ timeline: { session }, abandoned }) => {
+      const highest = Math.max(0, ...abandoned.map(({ number }) => number))
+      return highest > 0 ? [[session, highest] as const] : []
+    }),
+  )
+
+/** Moves the refs to what stays, and tells git where the history ends now. */
+export async function cut(context: Context, plans: readonly WorktreePlan[]): Promise<void> {
+  const { store } = context
+  const edits: RefEdit[] = []
+  const shallow = new Set<Oid>()
+  for (const plan of plans) {
+    // A branch whose fork lies in what goes begins where it forked.
+    const { kept, gone } = await keptHistory(plan)
+    for (const { id, parents } of kept.values()) if (parents.some((parent) => !kept.has(parent))) shallow.add(id)
+    for (const id of store.shallow) if (kept.has(id)) shallow.add(id)
+    edits.push(...gone, ...(await sideEdits(plan, kept)))
+  }
+  for (const { context: one, sessions } of plans) rememberHighest(one, goneNumbers(sessions))
+  // Where the history was cut before it ends still, until no ref leads there any more.
+  store.writeShallow(new Set([...store.shallow, ...shallow]))
+  await store.moveRefs(edits, { durable: true })
+  store.writeShallow(shallow)
+}
+
+/** `@meta` and the prompts, with only what the kept checkpoints need; and the scan's own tree, so that it may go on from it. */
+async function sideEdits({ context, refs }: WorktreePlan, kept: ReadonlyMap<Oid, Checkpoint>): Promise<RefEdit[]> {
+  const { store, env } = context
+  const needed = new Map<string, FileEntry>()
+  const add = (oid: Oid) => needed.set(`${oid.slice(0, 2)}/${oid.slice(2)}`, { mode: '100644', oid })
+  for (const { beside, record } of kept.values()) {
+    add(beside)
+    if (!record) continue
+    add(record)
+    for (const oid of await recordedObjects(store, record)) add(oid)
+  }
+  const edits: RefEdit[] = []
+  const meta = await store.trees.edit(store.trees.empty, needed)
+  if (refs.meta && refs.meta !== meta) edits.push({ ref: `${store.refPrefix}@meta`, from: refs.meta, to: meta })
+  if (refs.notes) edits.push(...(await keptPrompts(store, refs.notes, kept)))
+  const cache = loadCache(env, store)
+  if (cache && (await store.objects.read(cache.tree))) edits.push({ ref: `${store.refPrefix}@scan`, to: cache.tree })
+  return edits
+}
+
+async function keptPrompts(store: Store, tip: Oid, kept: ReadonlyMap<Oid, Checkpoint>): Promise<RefEdit[]> {
+  const tree = await promptsTree(store, tip)
+  const notes = new Map<string, FileEntry>()
+  for (const [path, entry] of await store.trees.files(tree))
+    if (kept.has(path.replace('/', '') as Oid)) notes.set(path, entry)
+  const next = writePrompts(store, await store.trees.edit(store.trees.empty, notes), 0)
+  return next === tip ? [] : [{ ref: store.notesRef, from: tip, to: next }]
+}
