@@ -182,7 +182,9 @@ function writeDraft(env: Env, draft: string, own: Holder): void {
   } catch (error) {
     try {
       removeIfThere(env, draft)
-    } catch {} // the first failure says why
+    } catch {
+      // where the file system is full or read-only; the first failure says so
+    }
     throw error
   }
 }
