@@ -9,6 +9,8 @@ export interface GitCall {
   /** Added to the scrubbed environment; these may be GIT_* variables, for they are ours. */
   vars?: Readonly<Record<string, string>>
   input?: Buffer | string
+  /** Given what it prints, piece by piece: that is not kept then. */
+  onOutput?: (chunk: Buffer) => void
   /** Configuration for this call, over everything else. */
   config?: readonly (readonly [string, string])[]
   signal?: AbortSignal | undefined
@@ -144,7 +146,7 @@ export function tryGit(env: Env, call: GitCall): Promise<GitResult> {
     const child = startGit(env, call)
     const out: Buffer[] = []
     const err: Buffer[] = []
-    child.stdout?.on('data', (chunk: Buffer) => out.push(chunk))
+    child.stdout?.on('data', call.onOutput ?? ((chunk: Buffer) => out.push(chunk)))
     child.stderr?.on('data', (chunk: Buffer) => err.push(chunk))
     child.on('error', (cause) => {
       if (cause.name === 'AbortError') return // its end follows

@@ -7,7 +7,7 @@ import { printable } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { LineProcess } from './line-process.ts'
 import { ObjectStore } from './objects.ts'
-import { type GitResult, runGit, tryGit } from './process.ts'
+import { type GitCall, type GitResult, runGit, tryGit } from './process.ts'
 import { listRefs, moveRefs, type RefEdit, type RefTip, refuseUnreadable, transaction } from './refs.ts'
 import { announce, goneRef, writtenTips } from './tips.ts'
 import { Trees } from './trees.ts'
@@ -248,10 +248,7 @@ export class Store {
   }
 
   /** Runs git on the store, with its isolation. */
-  git(
-    args: readonly string[],
-    more: { input?: Buffer | string; vars?: Record<string, string>; signal?: AbortSignal } = {},
-  ) {
+  git(args: readonly string[], more: Pick<GitCall, 'input' | 'onOutput' | 'vars' | 'signal'> = {}) {
     this.objects.flush()
     return runGit(this.#env, { args, cwd: this.gitDir, ...more, vars: { ...this.vars, ...more.vars } })
   }

@@ -6,6 +6,7 @@ import { type PrunedTurns, planPrune, removableTurns } from '../../core/prune-pl
 import { lastOf, runningTurn, turnsOf } from '../../core/timeline.ts'
 import { abandonedAt, learnSessions, readChain, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
+import type { Store } from '../../git/store.ts'
 import { bytesOf } from '../history/status.ts'
 import type { Context } from '../worktree/context.ts'
 import { loadTimeline } from '../worktree/sessions.ts'
@@ -86,23 +87,74 @@ async function abandonedTimes(
 
 /** Over the limit of bytes the oldest go too, turns of any session and checkpoints by hand, until what is left should fit. */
 async function overBytes(context: Context, plans: WorktreePlan[], maxBytes: number): Promise<void> {
-  let over = bytesOf(context.env, context.place.directory) - maxBytes - (await estimate(context, plans))
-  while (over > 0) {
+  const { env, place } = context
+  if (bytesOf(env, place.directory) - (await estimate(context, plans)) <= maxBytes) return
+  const fits = await fitting(context, maxBytes)
+  if (fits(await estimate(context, plans))) return
+  const unlimited = plans.flatMap(({ sessions }) => sessions.map(({ visible }) => ({ visible, count: visible.length })))
+  const oldest = takeOldestFirst(plans)
+  const only = (most: number) => {
+    for (const { visible, count } of unlimited) visible.length = count
+    for (const { byHand } of plans) byHand.gone = 0
+    for (const take of oldest.slice(0, most)) take()
+  }
+  // An estimate reads the whole history: a few have to do for any number of turns.
+  let [least, most] = [0, oldest.length]
+  while (least < most) {
+    const half = (least + most) >> 1
+    only(half)
+    if (fits(await estimate(context, plans))) most = half
+    else least = half + 1
+  }
+  only(most)
+}
+
+/**
+ * Whether the store would be within a limit without what takes so many bytes of it now. Loose objects take many times what
+ * they do in the pack that they are about to become: no turn has to go for that.
+ */
+async function fitting({ env, place, store }: Context, maxBytes: number): Promise<(gone: number) => boolean> {
+  const objects = `${store.gitDir}/objects`
+  const besides = bytesOf(env, place.directory) - bytesOf(env, objects)
+  const all = ['--all', '--objects', '--disk-usage']
+  const now = await unlessDamaged(async () => Number((await store.git(['rev-list', ...all])).toString('latin1')), 0)
+  const packed = await unlessDamaged(() => packedSize(store), bytesOf(env, objects))
+  return (gone) => besides + packed * (now > 0 ? Math.max(0, 1 - gone / now) : 1) <= maxBytes
+}
+
+/** What refs reach, as the pack and its index that a prune makes of it; in bytes. One thread: the same each time. */
+async function packedSize(store: Store): Promise<number> {
+  let bytes = 0
+  let objects = 0
+  const onOutput = (chunk: Buffer) => {
+    if (bytes === 0) objects = chunk.readUInt32BE(8)
+    bytes += chunk.length
+  }
+  await store.git(['pack-objects', '--revs', '--all', '--stdout', '--threads=1', '-q'], { onOutput })
+  // gitformat-pack(5): a fan-out, then a name, a checksum and an offset for each, and two sums.
+  return bytes + 8 + 1024 + objects * (store.objects.oidBytes + 8) + 2 * store.objects.oidBytes
+}
+
+/** Takes all that may go, in that order: whether a checkpoint by hand may depends on the turns that went before it. */
+function takeOldestFirst(plans: readonly WorktreePlan[]): (() => void)[] {
+  const taken: (() => void)[] = []
+  const removable = new Map(plans.flatMap(({ sessions }) => sessions).map((one) => [one, removableTurns(one.timeline)]))
+  for (;;) {
     const candidates: { time: string; take: () => void }[] = []
     for (const worktree of plans) {
       const { sessions, byHand } = worktree
-      for (const plan of sessions) {
-        const turn = removableTurns(plan.timeline)[plan.visible.length]
-        if (turn) candidates.push({ time: turn.before.time, take: () => plan.visible.push(turn) })
+      for (const session of sessions) {
+        const { visible } = session
+        const turn = removable.get(session)![visible.length]
+        if (turn) candidates.push({ time: turn.before.time, take: () => visible.push(turn) })
       }
       const next = byHand.all.slice(0, -1)[byHand.gone]
       if (next && !isAmidTurn(worktree, next)) candidates.push({ time: next.time, take: () => byHand.gone++ })
     }
     const [oldest] = candidates.sort((a, b) => (a.time < b.time ? -1 : 1))
-    if (!oldest) return
-    const before = await estimate(context, plans)
+    if (!oldest) return taken
     oldest.take()
-    over -= Math.max(1, (await estimate(context, plans)) - before)
+    taken.push(oldest.take)
   }
 }
 
