@@ -4,12 +4,12 @@
  */
 import { CkptError, reasonOf } from '../core/errors.ts'
 import type { Oid, SessionId } from '../core/ids.ts'
-import { bytesOf } from './history/status.ts'
 import { collect, refuseDamagedPacks } from './prune/collect.ts'
 import { cut } from './prune/cut.ts'
 import { estimate, goneByHand, type PruneOptions, planAll } from './prune/plan.ts'
 import { lockedStore } from './recovery/locked.ts'
 import { settleUnfinished } from './recovery/unfinished.ts'
+import { bytesOf } from './store/size.ts'
 import { refuseStrayed } from './store/strayed.ts'
 import type { Context } from './worktree/context.ts'
 import { sweepHalfMade } from './worktree/half-made.ts'

@@ -1,13 +1,14 @@
 /** Status: where this worktree stands, read without changing anything. */
+
 import { bytesText } from '../../config/units.ts'
 import type { Uncovered } from '../../core/beside.ts'
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import type { SessionId } from '../../core/ids.ts'
-import { type Env, lstatIfThere } from '../../env.ts'
 import { latestSession } from '../../git/history.ts'
 import { type HeadState, hasUncommittedChanges } from '../../git/repository.ts'
 import { type HookError, lastHookError, stateLog } from '../hook/log.ts'
 import { besideOf, newestCheckpoint } from '../record/record.ts'
+import { bytesOf } from '../store/size.ts'
 import { type Context, headOf } from '../worktree/context.ts'
 import { toldLeftBehind } from '../worktree/place.ts'
 import { readRefs } from '../worktree/sessions.ts'
@@ -82,22 +83,4 @@ export async function status(context: Context): Promise<StatusResult> {
 export async function countCheckpoints({ store }: Context): Promise<number> {
   const out = await store.git(['rev-list', '--count', '--glob=refs/ckpt'])
   return Number(out.toString('latin1').trim())
-}
-
-/**
- * What deleting the store would free: a file that is linked from elsewhere costs nothing here. What is being made, or was
- * when somebody was killed, is no part of it: no turn that went would free that.
- */
-export function bytesOf(env: Env, directory: string): number {
-  let bytes = 0
-  for (const entry of env.files.readdirSync(directory, { withFileTypes: true })) {
-    if (entry.isDirectory() && entry.name.endsWith('.tmp')) continue
-    const path = `${directory}/${entry.name}`
-    if (entry.isDirectory()) bytes += bytesOf(env, path)
-    else {
-      const stats = lstatIfThere(env.files, path)
-      if (stats && stats.nlink === 1) bytes += stats.blocks * 512
-    }
-  }
-  return bytes
 }
