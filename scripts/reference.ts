@@ -149,7 +149,8 @@ export const KEYS: Record<string, string> = {
   'snapshot.maxBytes':
     'New bytes that one snapshot may take; what goes beyond is left out, and the checkpoint is degraded.',
   'snapshot.deadline': 'Time for one marker, the wait for the lock included; then the checkpoint is degraded.',
-  'store.maxBytes': 'Over this size `ckpt prune` removes the oldest turns and checkpoints by hand too.',
+  'store.maxBytes':
+    'Over this size the oldest turns and checkpoints by hand go: by themselves, and with `ckpt prune`. A tenth over it, where that made no room, snapshots leave new content out, and are degraded.',
   'prune.olderThan': 'Age at which `ckpt prune` removes visible turns.',
   'watch.autoTurn':
     'Whether a daemon makes a turn of session `auto` of changes that are followed by quiet, while no turn of another session runs.',

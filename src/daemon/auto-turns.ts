@@ -90,6 +90,7 @@ async function snapshotOf(context: Context, { tree, beside: besideOid, degraded 
     cache: null,
     barrier: 'none',
     anew: false,
+    noRoom: false,
     view,
   }
 }

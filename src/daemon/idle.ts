@@ -3,8 +3,8 @@
  * and loose objects and linked packs become one pack. It runs as a process of its own at the lowest priority; a call ends it
  * at once, which a prune survives.
  */
-import type { ChildProcess } from 'node:child_process'
-import { type Env, errno, statIfThere } from '../env.ts'
+import type { Env } from '../env.ts'
+import { AGAIN, beginPruning, type Pruning, sinceLast, wasInVain } from '../ops/prune/by-itself.ts'
 
 export interface IdleOptions {
   /** The worktree. */
@@ -18,10 +18,10 @@ export interface IdleOptions {
 
 /** Milliseconds without a call before it begins. */
 export const QUIET_BEFORE = 60_000
+/** The same where the store holds too much: a tenth more, and snapshots leave out what is new. */
+export const QUIET_OVER = 5000
 /** Milliseconds between two that are not for the number of objects. */
 const EVERY = 86_400_000
-/** Milliseconds before what could not be mended the last time is tried again. */
-const AGAIN = 600_000
 /** Loose objects, and packs, from which on packing is worth it; git's own gc.auto is 6700 and 50. */
 const LOOSE = 3000
 const PACKS = 20
@@ -29,10 +29,7 @@ const PACKS = 20
 export class IdleWork {
   readonly #env: Env
   readonly #options: IdleOptions
-  #child: ChildProcess | null = null
-  #ended: Promise<void> = Promise.resolve()
-  /** When the store's bytes were last counted, in milliseconds since 1970. */
-  #counted = 0
+  #pruning: Pruning | null = null
 
   constructor(env: Env, options: IdleOptions) {
     this.#env = env
@@ -40,65 +37,36 @@ export class IdleWork {
   }
 
   get running(): boolean {
-    return this.#child !== null
+    return this.#pruning !== null
   }
 
   /** Begins it if it is due. `quiet`: milliseconds since the last call. `busy`: git is in the middle of something. */
   consider({ quiet, busy }: { quiet: number; busy: boolean }): void {
-    if (this.#child || busy || quiet < QUIET_BEFORE || !this.#due()) return
-    const { root, gitDir, log } = this.#options
-    const { program, vars, spawn, now, files } = this.#env
-    files.writeFileSync(stamp(gitDir), `${new Date(now()).toISOString()}\n`, { mode: 0o600 })
-    const child = spawn('nice', ['-n', '19', process.execPath, program, 'prune', '--idle', '--json'], {
-      cwd: root,
-      env: vars as NodeJS.ProcessEnv,
-      detached: true, // a group of its own: its gits end with it
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-    this.#child = child
-    let said = ''
-    child.stdout?.on('data', (chunk: Buffer) => {
-      said += chunk.toString('utf8')
-    })
-    this.#ended = new Promise((resolve) => {
-      const done = (how: object) => {
-        this.#child = null
-        log('idle work', how)
-        resolve()
-      }
-      child.on('error', (error) => done({ error: error.message }))
-      child.on('close', (code, signal) => done({ code, signal, said: said.slice(0, 2000) }))
+    if (this.#pruning || busy || quiet < QUIET_OVER || !this.#due(quiet)) return
+    this.#pruning = beginPruning(this.#env, this.#options)
+    this.#pruning.ended.then((how) => {
+      this.#pruning = null
+      this.#options.log('idle work', how)
     })
   }
 
   /** Ends it, and waits until it is gone: it holds the store's lock. */
   async interrupt(): Promise<void> {
-    const pid = this.#child?.pid
-    if (pid !== undefined) {
-      try {
-        this.#env.kill(-pid, 'SIGKILL')
-      } catch (error) {
-        if (errno(error) !== 'ESRCH') throw error
-      }
-    }
-    await this.#ended
+    await this.#pruning?.interrupt()
   }
 
-  #due(): boolean {
-    const { files, now } = this.#env
-    const { gitDir } = this.#options
-    const last = statIfThere(files, stamp(gitDir))
-    if (!last || now() - last.mtimeMs >= EVERY) return true
+  #due(quiet: number): boolean {
+    const { files } = this.#env
+    const { gitDir, isOver } = this.#options
+    const since = sinceLast(this.#env, gitDir)
+    // What cannot become less is not tried for ever.
+    if (!wasInVain(this.#env, gitDir) && isOver()) return true
+    if (quiet < QUIET_BEFORE) return false
+    if (since >= EVERY) return true
     const count = (directory: string) => (files.existsSync(directory) ? files.readdirSync(directory) : [])
     // One of 256 directories stands for all, as for git gc --auto.
     const loose = count(`${gitDir}/objects/17`).length * 256
     const packs = count(`${gitDir}/objects/pack`).filter((name) => name.endsWith('.pack')).length
-    // Packs that cannot become fewer are not tried for ever, and not all files are counted at each beat.
-    if (now() - Math.max(last.mtimeMs, this.#counted) < AGAIN) return false
-    if (loose >= LOOSE || packs >= PACKS) return true
-    this.#counted = now()
-    return this.#options.isOver()
+    return since >= AGAIN && (loose >= LOOSE || packs >= PACKS)
   }
 }
-
-const stamp = (gitDir: string) => `${gitDir}/../idle`

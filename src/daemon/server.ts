@@ -5,7 +5,7 @@ import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
 import { removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { locked } from '../ops/recovery/locked.ts'
-import { bytesOf } from '../ops/store/size.ts'
+import { isOver } from '../ops/store/size.ts'
 import { type Context, closeContext, openContext } from '../ops/worktree/context.ts'
 import { lockedBy, readHolder, startOf, withLock } from '../ops/worktree/lock.ts'
 import { AutoTurns } from './auto-turns.ts'
@@ -80,7 +80,7 @@ export class Daemon {
     this.#idle = new IdleWork(env, {
       root: worktree.root,
       gitDir: store.gitDir,
-      isOver: () => bytesOf(env, context.place.directory) > this.held.config.store.maxBytes,
+      isOver: () => isOver({ env, place: context.place, config: this.held.config }),
       log,
     })
     this.#auto = new AutoTurns(() => this.held.context(env), log)

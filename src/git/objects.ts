@@ -47,6 +47,8 @@ export class ObjectStore {
   #fresh: Oid[] = []
   /** Somebody waits for what is written, and there will be time to compress it. */
   hurried = false
+  /** Bytes that files written here take on disk, until somebody has noted them. */
+  grown = 0
 
   constructor(env: Env, gitDir: string, hash: HashName, vars: Record<string, string>) {
     this.#env = env
@@ -205,7 +207,9 @@ export class ObjectStore {
     const path = this.loosePath(oid)
     const whole = wholeObject(type, bytes)
     const temporary = `${this.#gitDir}/objects/tmp_obj_${this.#nonce}${this.#number++}`
-    files.writeFileSync(temporary, deflateSync(whole, { level: this.#level(type) }), { mode: 0o400, flag: 'wx' })
+    const deflated = deflateSync(whole, { level: this.#level(type) })
+    files.writeFileSync(temporary, deflated, { mode: 0o400, flag: 'wx' })
+    this.grown += inBlocks(deflated)
     try {
       files.renameSync(temporary, path)
     } catch (error) {
@@ -224,6 +228,7 @@ export class ObjectStore {
     const temporary = `${this.#gitDir}/objects/pack/tmp_pack_${this.#nonce}${this.#number++}`
     files.writeFileSync(`${temporary}.pack`, pack, { mode: 0o400, flag: 'wx' })
     files.writeFileSync(`${temporary}.idx`, index, { mode: 0o400, flag: 'wx' })
+    this.grown += inBlocks(pack) + inBlocks(index)
     noteUnsynced(files, this.#gitDir, { pack: `pack-${sum}`, index: `${temporary}.idx` })
     // The index last: a pack is used once its index is there.
     for (const suffix of ['.pack', '.idx']) files.renameSync(`${temporary}${suffix}`, `${path}${suffix}`)
@@ -300,6 +305,9 @@ export class ObjectStore {
     this.#reader.close()
   }
 }
+
+/** What a file takes on most file systems. */
+const inBlocks = ({ length }: Buffer): number => Math.ceil(length / 4096) * 4096
 
 /** What a loose object's file holds, deflated. */
 const wholeObject = (type: ObjectType, bytes: Buffer): Buffer =>

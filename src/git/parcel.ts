@@ -8,6 +8,7 @@ import { type HashName, isOid, type Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
 import { ObjectStore } from './objects.ts'
 import { type GitCall, type GitResult, runGit, tryGit } from './process.ts'
+import type { Store } from './store.ts'
 import { Trees } from './trees.ts'
 import { moveFile } from './whole-file.ts'
 
@@ -142,8 +143,8 @@ export class Parcel {
     if (result.code !== 0) throw isOvertaken(result) ? overtaken() : (rejected(result) ?? unreachable(url, result))
   }
 
-  /** Moves what was fetched into another object directory. The index comes last: before it a pack is not there. */
-  movePacks(objects: string): void {
+  /** Moves what was fetched into a store. The index comes last: before it a pack is not there. */
+  movePacks({ gitDir, objects }: Pick<Store, 'gitDir' | 'objects'>): void {
     const { files } = this.#env
     const from = `${this.gitDir}/objects/pack`
     const order = (name: string) => (name.endsWith('.idx') ? 1 : 0)
@@ -152,10 +153,11 @@ export class Parcel {
       const fd = files.openSync(`${from}/${name}`, 'r')
       try {
         files.fsyncSync(fd)
+        objects.grown += files.fstatSync(fd).size
       } finally {
         files.closeSync(fd)
       }
-      files.renameSync(`${from}/${name}`, `${objects}/pack/${name}`)
+      files.renameSync(`${from}/${name}`, `${gitDir}/objects/pack/${name}`)
     }
   }
 }

@@ -1,5 +1,6 @@
 /** Markers: what an agent (or its adapter) tells ckpt, made a checkpoint. */
 import type { Marker, MarkResult } from '../core/marker.ts'
+import { makeRoom } from './prune/by-itself.ts'
 import { whileScanning } from './record/record.ts'
 import { NOTHING, recordMarker } from './record/record-marker.ts'
 import { locked } from './recovery/locked.ts'
@@ -21,11 +22,13 @@ export async function mark(context: Context, marker: Marker, arrived: number): P
     return { ...NOTHING, ms: passed(), abandoned: [], warnings }
   }
   const { deadline } = config.snapshot
-  return locked(context, { command: `mark ${marker.event}`, wait: deadline }, async () => {
+  const result = await locked(context, { command: `mark ${marker.event}`, wait: deadline }, async () => {
     const reading = readRefs(context)
     // The scan takes longest: it runs while the timeline is read, and is thrown away for a marker that came before.
     return whileScanning(context, reading, { deadline: deadline - passed() }, (scanning) =>
       recordMarker(context, marker, { arrived, reading, scanning }),
     )
   })
+  await makeRoom(context, deadline - passed())
+  return result
 }

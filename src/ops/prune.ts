@@ -4,12 +4,13 @@
  */
 import { CkptError, reasonOf } from '../core/errors.ts'
 import type { Oid, SessionId } from '../core/ids.ts'
+import { noteWithin } from './prune/by-itself.ts'
 import { collect, refuseDamagedPacks } from './prune/collect.ts'
 import { cut } from './prune/cut.ts'
 import { estimate, goneByHand, type PruneOptions, planAll } from './prune/plan.ts'
 import { lockedStore } from './recovery/locked.ts'
 import { settleUnfinished } from './recovery/unfinished.ts'
-import { bytesOf } from './store/size.ts'
+import { bytesOf, count } from './store/size.ts'
 import { refuseStrayed } from './store/strayed.ts'
 import type { Context } from './worktree/context.ts'
 import { sweepHalfMade } from './worktree/half-made.ts'
@@ -66,10 +67,10 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
     await collect(context).catch((cause: unknown) => {
       throw removed.length + byHand.length === 0 ? cause : notPacked({ removed, byHand }, cause)
     })
-    const after = bytesOf(env, place.directory)
+    const after = count(context)
     const most = options.maxBytes ?? context.config.store.maxBytes
-    if (after > most)
-      context.warnings.push('The store is still over its limit of bytes: what is left is held by what stays.')
+    if (after <= most) noteWithin(env, context.store.gitDir)
+    else context.warnings.push('The store is still over its limit of bytes: what is left is held by what stays.')
     return {
       dryRun: false,
       removed,

@@ -3,6 +3,7 @@ import { MANUAL_SESSION } from '../core/ids.ts'
 import type { MarkResult } from '../core/marker.ts'
 import { sessionRef } from '../git/history.ts'
 import { addPrompt } from '../git/side-refs.ts'
+import { makeRoom } from './prune/by-itself.ts'
 import { Recorder, takeSnapshot } from './record/record.ts'
 import { snapshotWarnings } from './record/record-marker.ts'
 import { locked } from './recovery/locked.ts'
@@ -12,7 +13,7 @@ import { readRefs } from './worktree/sessions.ts'
 /** A checkpoint by hand, in session `manual`. */
 export async function snapshotNow(context: Context, text: string | undefined, arrived: number): Promise<MarkResult> {
   const { env, config, store } = context
-  return locked(context, { command: 'snapshot', wait: 30_000 }, async () => {
+  const result = await locked(context, { command: 'snapshot', wait: 30_000 }, async () => {
     const [refs, head] = await Promise.all([readRefs(context), headOf(context)])
     const snapshot = await takeSnapshot(context, refs, { deadline: config.snapshot.deadline })
     const recorder = new Recorder(context, refs, head)
@@ -44,4 +45,6 @@ export async function snapshotNow(context: Context, text: string | undefined, ar
       warnings: [...context.warnings, ...snapshotWarnings(snapshot)],
     }
   })
+  await makeRoom(context, config.snapshot.deadline)
+  return result
 }

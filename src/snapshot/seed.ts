@@ -119,7 +119,7 @@ async function takeObjects(
   const missing = [...wanted].filter((oid) => !sizes.has(oid))
   if (missing.length === 0) return sizes
   const left = possible ? missing.filter((oid) => !linkLoose(env, directories, oid, store)) : missing
-  if (left.length > 0) await copyObjects(store, directories, left)
+  if (left.length > 0) await copyObjects(env, { store, directories, oids: left })
   for (const [oid, size] of await sizesIn(store, missing)) sizes.set(oid, size)
   return sizes
 }
@@ -183,9 +183,15 @@ function link(env: Env, from: string, to: string): boolean {
 }
 
 /** Copies objects into a pack of the store. The user's objects are seen through the store's own configuration: nothing is fetched. */
-async function copyObjects(store: Store, directories: readonly string[], oids: readonly Oid[]): Promise<void> {
+async function copyObjects(
+  env: Env,
+  { store, directories, oids }: { store: Store; directories: readonly string[]; oids: readonly Oid[] },
+): Promise<void> {
   const vars = withObjectsOf(directories)
   const here = [...(await sizesIn(store, oids, vars)).keys()]
   if (here.length === 0) return
-  await store.git(['pack-objects', '-q', `${store.gitDir}/objects/pack/pack`], { input: `${here.join('\n')}\n`, vars })
+  const pack = `${store.gitDir}/objects/pack/pack`
+  const out = await store.git(['pack-objects', '-q', pack], { input: `${here.join('\n')}\n`, vars })
+  for (const sum of out.toString('latin1').trim().split('\n'))
+    for (const suffix of ['pack', 'idx']) store.objects.grown += env.files.statSync(`${pack}-${sum}.${suffix}`).size
 }

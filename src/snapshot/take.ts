@@ -37,6 +37,11 @@ export interface TakeInput {
   walk: WalkResult
 }
 
+/** What was captured before costs no more bytes, whatever the budget: it only has to be known again. */
+const onlyNames = ({ objects }: Scan['store']) => ({
+  write: (type: 'blob', bytes: Buffer) => objects.oidOf(type, bytes),
+})
+
 export async function takePaths(scan: Scan, { known, fresh, seeds, base, unvouched, walk }: TakeInput): Promise<Taken> {
   const { env, worktree, store, cache, limits } = scan
   const { root } = worktree
@@ -77,6 +82,10 @@ export async function takePaths(scan: Scan, { known, fresh, seeds, base, unvouch
     if (!walk.unreadable.some((directory) => path.startsWith(directory))) taken.uncovered.push({ path, ...entry })
   }
   let bytes = 0
+  const isOver = (stats: Stats) => stats.isFile() && bytes + stats.size > limits.maxBytes
+  const wasCaptured = async (path: RelativePath) =>
+    (cache !== null || scan.lastTree !== null) &&
+    (unvouched ? unvouched.has(path) : (await store.trees.lookup(base, path)) !== null)
   const big = await bigAndTracked(
     scan,
     [...known, ...fresh].filter((path) => !seeds.has(path)),
@@ -109,12 +118,15 @@ export async function takePaths(scan: Scan, { known, fresh, seeds, base, unvouch
       await drop(path, { reason: 'unrepresentable', print: fingerprint(stats) })
     } else if (stats.isFile() && (stats.size > LARGEST || (stats.size > limits.maxFileSize && !big.has(path)))) {
       await drop(path, { reason: 'too-large', print: fingerprint(stats) })
-    } else if (scan.late() || (stats.isFile() && bytes + stats.size > limits.maxBytes)) {
+    } else if (scan.late() || (isOver(stats) && !(await wasCaptured(path)))) {
       await drop(path, { reason: 'budget', print: fingerprint(stats) })
     } else {
-      const reading = readPath(env, root, path, store.objects)
-      if (reading.kind === 'read') {
-        bytes += reading.stats.size
+      const over = isOver(stats)
+      const reading = readPath(env, root, path, over ? onlyNames(store) : store.objects)
+      if (reading.kind === 'read' && over && (scan.anew || !(await store.objects.has(reading.oid)))) {
+        await drop(path, { reason: 'budget', print: fingerprint(stats) })
+      } else if (reading.kind === 'read') {
+        if (!over) bytes += reading.stats.size
         await take(path, reading.oid, reading.stats)
         taken.hot.set(path, {
           oid: reading.oid,

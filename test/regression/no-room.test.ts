@@ -2,25 +2,11 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
-import { Writable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { main } from '../../src/cli/main.ts'
 import type { Env } from '../../src/env.ts'
 import { gitFailure } from '../../src/git/process.ts'
-import { envOf } from '../support/in-process.ts'
+import { answer, envOf } from '../support/in-process.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
-
-async function answer(env: Env, ...argv: string[]): Promise<{ code: number; document: Json }> {
-  const told: string[] = []
-  const stdout = new Writable({
-    write(chunk, _, done) {
-      told.push(String(chunk))
-      done()
-    },
-  })
-  const code = await main([...argv, '--json'], { ...env, stdout })
-  return { code, document: JSON.parse(told.join('')) }
-}
 
 test('on a full disk prune drops what nothing needs first, and so makes the room that it needs to pack', async () => {
   const scratch = new Scratch().init()

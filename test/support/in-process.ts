@@ -3,7 +3,7 @@ import { Writable } from 'node:stream'
 import type { Backends } from '../../src/backends/backends.ts'
 import { main } from '../../src/cli/main.ts'
 import { type Env, inputOf, realEnv } from '../../src/env.ts'
-import { PROGRAM, type Ran, type Scratch } from './scratch.ts'
+import { type Json, PROGRAM, type Ran, type Scratch } from './scratch.ts'
 
 export const envOf = (scratch: Scratch): Env => ({
   ...realEnv(),
@@ -25,4 +25,17 @@ export async function runHere(scratch: Scratch, argv: readonly string[], backend
   const streams = { stdin: inputOf(Buffer.alloc(0)), stdout: sink('stdout'), stderr: sink('stderr') }
   const code = await main(argv, { ...envOf(scratch), ...streams }, backends)
   return { code, stdout: Buffer.concat(chunks.stdout).toString(), stderr: Buffer.concat(chunks.stderr).toString() }
+}
+
+/** The exit code and the JSON document of one call. */
+export async function answer(env: Env, ...argv: string[]): Promise<{ code: number; document: Json }> {
+  const told: string[] = []
+  const stdout = new Writable({
+    write(chunk, _, done) {
+      told.push(String(chunk))
+      done()
+    },
+  })
+  const code = await main([...argv, '--json'], { ...env, stdout })
+  return { code, document: JSON.parse(told.join('')) }
 }

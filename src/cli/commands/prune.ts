@@ -24,6 +24,9 @@ function measure(
   return value
 }
 
+/** By itself it goes on to this share of the limit of bytes: not each turn is to be over it again. */
+const BY_ITSELF = 0.9
+
 const command: Command = async ({ env, args, cwd }) => {
   // By itself only what is past its grace goes, and what is over the limit of bytes.
   const idle = flag(args, 'idle')
@@ -45,6 +48,7 @@ const command: Command = async ({ env, args, cwd }) => {
       ...(keep === undefined ? {} : { keep }),
       ...(olderThan === undefined ? {} : { olderThan }),
       ...(maxBytes === undefined ? {} : { maxBytes }),
+      ...(idle ? { downTo: BY_ITSELF } : {}),
     })
     const { dryRun, removed, byHand, bytesFreed, kept } = result
     if (!dryRun) await tellDaemon(env, context.store.worktreeDir, { type: 'prune.done', removed, bytesFreed, kept })

@@ -18,6 +18,8 @@ export interface PruneOptions {
   /** Milliseconds. */
   olderThan?: number
   maxBytes?: number
+  /** Over that limit, down to this share of it. */
+  downTo?: number
 }
 
 /** Safety checkpoints live this long, and as long as what they guard. Milliseconds. */
@@ -58,7 +60,7 @@ export async function planAll(context: Context, options: PruneOptions): Promise<
     )
     plans.push({ context: one, refs, sessions, byHand: { all: await madeByHand(one, refs), gone: 0 }, overdue })
   }
-  await overBytes(context, plans, options.maxBytes ?? config.store.maxBytes)
+  await overBytes(context, plans, { downTo: 1, maxBytes: config.store.maxBytes, ...options })
   return plans
 }
 
@@ -86,10 +88,14 @@ async function abandonedTimes(
 }
 
 /** Over the limit of bytes the oldest go too, turns of any session and checkpoints by hand, until what is left should fit. */
-async function overBytes(context: Context, plans: WorktreePlan[], maxBytes: number): Promise<void> {
+async function overBytes(
+  context: Context,
+  plans: WorktreePlan[],
+  { maxBytes, downTo }: Required<Pick<PruneOptions, 'maxBytes' | 'downTo'>>,
+): Promise<void> {
   const { env, place } = context
   if (bytesOf(env, place.directory) - (await estimate(context, plans)) <= maxBytes) return
-  const fits = await fitting(context, maxBytes)
+  const fits = await fitting(context, maxBytes * downTo)
   if (fits(await estimate(context, plans))) return
   const unlimited = plans.flatMap(({ sessions }) => sessions.map(({ visible }) => ({ visible, count: visible.length })))
   const oldest = takeOldestFirst(plans)

@@ -168,7 +168,12 @@ function isOvertaken({ turns }: Timeline, marker: Marker): boolean {
   return !isOfIt && marker.handedAt < begun.time
 }
 
-export function snapshotWarnings({ degraded, anew, beside }: Pick<Snapshot, 'degraded' | 'anew' | 'beside'>): string[] {
+export function snapshotWarnings({
+  degraded,
+  anew,
+  noRoom,
+  beside,
+}: Pick<Snapshot, 'degraded' | 'anew' | 'noRoom' | 'beside'>): string[] {
   const warnings: string[] = []
   if (anew) {
     warnings.push(
@@ -178,6 +183,11 @@ export function snapshotWarnings({ degraded, anew, beside }: Pick<Snapshot, 'deg
   if (degraded) {
     const reasons = new Set(beside.uncovered.map((entry) => entry.reason))
     warnings.push(`The checkpoint is degraded: some paths could not be captured (${[...reasons].join(', ')}).`)
+  }
+  if (noRoom) {
+    warnings.push(
+      'New content was left out: the store is at its limit (store.maxBytes), or its disk is nearly full. ckpt prune --keep N makes room.',
+    )
   }
   return warnings
 }

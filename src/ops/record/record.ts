@@ -12,6 +12,7 @@ import type { Store } from '../../git/store.ts'
 import { loadCache, type SnapshotCache, saveCache } from '../../snapshot/cache.ts'
 import { type Captured, capture } from '../../snapshot/capture.ts'
 import { SnapshotView } from '../../snapshot/view.ts'
+import { roomIn } from '../store/size.ts'
 import type { Context } from '../worktree/context.ts'
 
 export interface Snapshot extends Captured {
@@ -19,6 +20,8 @@ export interface Snapshot extends Captured {
   barrier: 'ok' | 'timeout' | 'none'
   /** What the scan would have gone on from is missing in the store: it began anew, and wrote what it found again. */
   anew: boolean
+  /** Something is not in it because the store, or its disk, has no room left. */
+  noRoom: boolean
 }
 
 export interface SnapshotOptions {
@@ -43,7 +46,9 @@ export async function takeSnapshot(
   const watched = (await context.live?.barrier()) ?? { hint: null, barrier: 'none' as const }
   const loaded = context.live ? context.live.cache() : loadCache(env, store)
   const cache = loaded && (await isReadable(store, loaded.tree)) ? loaded : null
-  const limits = { ...config.snapshot, deadline: Math.max(1, deadline) }
+  const room = roomIn(context)
+  const maxBytes = Math.min(config.snapshot.maxBytes, room)
+  const limits = { ...config.snapshot, maxBytes, deadline: Math.max(1, deadline) }
   const last = cache ? null : ((await newestCheckpoint(context, await refs))?.tree ?? null)
   const nothing = { worktree, store, limits, cache: null, lastTree: null, headTree: null, anew: true }
   let anew = options.anew || (last !== null && !(await isReadable(store, last)))
@@ -64,7 +69,14 @@ export async function takeSnapshot(
   })
   refuseCancelled(env.signal)
   if (publish && captured.cache) publishCache(context, captured.cache, captured.mode)
-  return { ...captured, anew, barrier: watched.barrier, view: new SnapshotView(store, captured.tree, captured.beside) }
+  const noRoom = room === maxBytes && captured.beside.uncovered.some(({ reason }) => reason === 'budget')
+  return {
+    ...captured,
+    anew,
+    noRoom,
+    barrier: watched.barrier,
+    view: new SnapshotView(store, captured.tree, captured.beside),
+  }
 }
 
 /** Reads while a scan runs. What the store lacks then may be among what the scan writes again. */

@@ -2,6 +2,7 @@
 import { CkptError } from '../../core/errors.ts'
 import { worktreeNames } from '../../git/frame.ts'
 import { waitingMarkers } from '../record/marker-files.ts'
+import { noteGrowth } from '../store/size.ts'
 import type { Context } from '../worktree/context.ts'
 import { isHeld, withLock } from '../worktree/lock.ts'
 import { recover } from './recover.ts'
@@ -41,12 +42,14 @@ export function locked<T>(
 }
 
 /** Who is refused hears all the same of what was done before. */
-async function telling<T>({ warnings }: Context, work: () => Promise<T>): Promise<T> {
+async function telling<T>(context: Context, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof CkptError && error.warnings.length === 0) error.warnings = [...warnings]
+    if (error instanceof CkptError && error.warnings.length === 0) error.warnings = [...context.warnings]
     throw error
+  } finally {
+    noteGrowth(context)
   }
 }
 

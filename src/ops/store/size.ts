@@ -1,5 +1,26 @@
-/** What the store takes on disk. */
-import { type Env, lstatIfThere } from '../../env.ts'
+/**
+ * What the store takes on disk, and how much more it may (`store.maxBytes`). All its files are counted seldom: `bytes` says what
+ * there was then, and a line for each who wrote since, how much.
+ */
+import { constants } from 'node:fs'
+import { type Env, errno, lstatIfThere } from '../../env.ts'
+import { readIfThere, writeFileWhole } from '../../git/whole-file.ts'
+import type { Context } from '../worktree/context.ts'
+
+/** Milliseconds after which they are counted again: a pack that was linked is ours alone once the user's gc dropped it. */
+const COUNT_HOLDS = 86_400_000
+/** Bytes of `bytes` itself. */
+const MOST_LINES = 16_384
+/** Bytes that a daemon writes before it notes them. */
+const NOTED_AT_ONCE = 65_536
+/** Over the limit the oldest turns go when there is time for that: until then there is this much more room. */
+const LEEWAY = 0.1
+/** Of a disk: it is for others too. */
+const LEFT_FREE = { share: 0.05, most: 64 * 2 ** 20 }
+
+type Sized = Pick<Context, 'env' | 'place' | 'config'>
+
+const fileOf = ({ place }: Pick<Context, 'place'>) => `${place.directory}/bytes`
 
 /**
  * What deleting the store would free: a file that is linked from elsewhere costs nothing here. What is being made, or was
@@ -17,4 +38,64 @@ export function bytesOf(env: Env, directory: string): number {
     }
   }
   return bytes
+}
+
+/** Counts the store's files, and remembers how many bytes they take. */
+export function count({ env, place }: Pick<Context, 'env' | 'place'>): number {
+  const bytes = bytesOf(env, place.directory)
+  unlessUnwritable(() => writeFileWhole(env, fileOf({ place }), `${bytes} ${env.now()}\n`))
+  return bytes
+}
+
+/** Bytes of the store, as good as they can be told without counting. */
+function sizeOf({ env, place, config }: Sized): number {
+  const text = readIfThere(env, fileOf({ place }))?.toString('latin1') ?? ''
+  const [first = '', ...lines] = text.split('\n')
+  const [counted, at] = first.split(' ').map(Number)
+  const grown = lines.reduce((sum, line) => sum + Number(line), 0)
+  const known = (counted ?? Number.NaN) + grown
+  const limit = config.store.maxBytes
+  const holds = at !== undefined && Math.abs(env.now() - at) < COUNT_HOLDS && text.length < MOST_LINES
+  // Where it matters it is counted, but not each time that somebody asks in a store which stays over its limit.
+  const matters = known > limit && (counted! <= limit || grown > limit / 64)
+  return holds && known >= 0 && !matters ? known : count({ env, place })
+}
+
+/** Says how much this process wrote. */
+export function noteGrowth({ env, place, store, live }: Pick<Context, 'env' | 'place' | 'store' | 'live'>): void {
+  const { objects } = store
+  if (objects.grown < (live ? NOTED_AT_ONCE : 1)) return
+  const line = `${objects.grown}\n`
+  objects.grown = 0
+  unlessUnwritable(() => {
+    // Not where nothing was counted: the first line is a count.
+    const fd = env.files.openSync(fileOf({ place }), constants.O_WRONLY | constants.O_APPEND)
+    try {
+      env.files.writeSync(fd, line)
+    } finally {
+      env.files.closeSync(fd)
+    }
+  })
+}
+
+/** No marker fails for that: what is not noted is counted another day. */
+function unlessUnwritable(work: () => void): void {
+  try {
+    work()
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+  }
+}
+
+export const isOver = (context: Sized): boolean => sizeOf(context) > context.config.store.maxBytes
+
+/** Bytes that a snapshot may add: the store has its limit, and the disk is never filled. */
+export function roomIn(context: Sized & Pick<Context, 'exists'>): number {
+  const { env, place, config, exists } = context
+  if (!exists) return Number.POSITIVE_INFINITY
+  const left = config.store.maxBytes * (1 + LEEWAY) - sizeOf(context)
+  const { bsize, blocks, bavail } = env.files.statfsSync(place.directory)
+  const disk = blocks * bsize
+  const free = disk > 0 ? bavail * bsize - Math.min(LEFT_FREE.most, disk * LEFT_FREE.share) : left
+  return Math.max(0, Math.min(left, free))
 }

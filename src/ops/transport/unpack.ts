@@ -38,7 +38,7 @@ export async function unpackParcel(context: Context, parcel: Parcel): Promise<Un
     const seen = new Set<Oid>()
     const all: Incoming[] = []
     for (const ref of refs) all.push(await readIncoming(parcel, ref, seen))
-    if (all.length > 0) parcel.movePacks(`${context.store.gitDir}/objects`)
+    if (all.length > 0) parcel.movePacks(context.store)
     const done: Unpacked[] = []
     for (const incoming of all) done.push(await unpackOne(context, incoming))
     tellForgotten(context, all)

@@ -1,0 +1,84 @@
+// store.maxBytes: over it the oldest go by themselves, then checkpoints are degraded; and a disk is never filled.
+import { randomBytes } from 'node:crypto'
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import type { Env } from '../../src/env.ts'
+import { answer, envOf } from '../support/in-process.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
+
+const KIB = 1024
+const LIMIT = 600 * KIB
+
+function limited(scratch: Scratch, maxBytes = LIMIT): Scratch {
+  fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, JSON.stringify({ store: { maxBytes } }))
+  return scratch
+}
+
+const bytes = (scratch: Scratch): number => scratch.ckpt('status').store.bytes
+
+const budget = (checkpoint: Json) =>
+  checkpoint.uncovered.filter(({ reason }: Json) => reason === 'budget').map(({ path }: Json) => path)
+
+test('without a daemon the oldest turns go when it is over its limit, and no checkpoint is degraded for it', () => {
+  const scratch = limited(new Scratch().init())
+  const contents = Array.from({ length: 14 }, () => randomBytes(100 * KIB))
+  for (const [n, content] of contents.entries()) {
+    scratch.turn(`${n}`, () => scratch.write({ 'big.bin': content }))
+    expect(bytes(scratch)).toBeLessThanOrEqual(LIMIT * 1.1 + 32 * KIB)
+  }
+  const { turns } = scratch.ckpt('list')
+  expect(turns.length).toBeGreaterThan(2)
+  expect(turns.length).toBeLessThan(7)
+  expect(turns[0].n).toBe(14)
+  for (const { before, after } of turns)
+    for (const id of [before, after]) expect(scratch.ckpt('show', id).checkpoint.degraded).toBe(false)
+  scratch.ckpt('undo', '--turns', '2')
+  expect(fs.readFileSync(scratch.at('big.bin'))).toEqual(contents.at(-3))
+  expect(scratch.run(['verify']).code).toBe(0)
+})
+
+test('where nothing may go, new content is left out by name; what was captured stays covered, and is undone', () => {
+  const scratch = limited(new Scratch().init(), 300 * KIB)
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.write({ 'a.txt': 'two\n' })
+  for (let n = 0; n < 8; n++) scratch.write({ [`new${n}.bin`]: randomBytes(50 * KIB) })
+  const { checkpoint, warnings } = scratch.ckpt('mark', 'stop', '--session', 's')
+  expect(checkpoint.degraded).toBe(true)
+  const left = budget(checkpoint)
+  expect(left.length).toBeGreaterThan(0)
+  expect(left.length).toBeLessThan(8)
+  expect(warnings).toContainEqual(expect.stringMatching(/^New content was left out: .*store\.maxBytes/))
+  expect(bytes(scratch)).toBeLessThanOrEqual(300 * KIB * 1.1 + 32 * KIB)
+  // The scan's memory is gone: what the store has is known again by its bytes, not left out.
+  fs.rmSync(scratch.at('.git/ckpt/worktrees/@main/cache.json'))
+  const again = scratch.ckpt('snapshot').checkpoint
+  expect(budget(again)).toEqual(left)
+  expect(scratch.ckpt('diff', checkpoint.id, again.id).files).toEqual([])
+  const news = Array.from({ length: 8 }, (_, n) => `new${n}.bin`)
+  scratch.ckpt('undo')
+  expect(scratch.read('a.txt')).toBe('one\n')
+  expect(news.filter((name) => scratch.exists(name))).toEqual(left) // what is not in a checkpoint is not deleted
+  scratch.ckpt('redo')
+  expect(news.every((name) => scratch.exists(name))).toBe(true)
+})
+
+test('once there is room again, what was left out is captured', () => {
+  const scratch = limited(new Scratch().init(), 200 * KIB)
+  for (let n = 0; n < 8; n++) scratch.write({ [`new${n}.bin`]: randomBytes(50 * KIB) })
+  expect(budget(scratch.ckpt('snapshot').checkpoint).length).toBeGreaterThan(0)
+  limited(scratch)
+  expect(scratch.ckpt('snapshot').checkpoint).toMatchObject({ degraded: false, uncovered: [] })
+})
+
+test('on a disk that is nearly full nothing new is written, and the marker is recorded all the same', async () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.write({ 'a.txt': 'two\n', 'new.bin': randomBytes(50 * KIB) })
+  const statfsSync = () => ({ bsize: 4096, blocks: 1e9, bavail: 1000 })
+  const env = envOf(scratch)
+  const files = { ...env.files, statfsSync } as unknown as Env['files']
+  const { code, document } = await answer({ ...env, files }, 'mark', 'stop', '--session', 's')
+  expect([code, document.checkpoint.degraded, budget(document.checkpoint)]).toEqual([0, true, ['a.txt', 'new.bin']])
+  expect(document.warnings).toContainEqual(expect.stringMatching(/disk is nearly full/))
+})
