@@ -286,6 +286,67 @@ test('where executable bits mean nothing (core.fileMode), those that git knows a
   ).toEqual(['100644 new.txt', '100644 plain.txt', '100755 run.sh'])
 })
 
+test('line ends that git leaves alone, for CRLF is committed, are committed as git add would', () => {
+  const crlf = (...changed: [number, string][]) => lines(...changed).replaceAll('\n', '\r\n')
+  for (const auto of ['attributes', 'core.autocrlf', 'attributes of the turn']) {
+    const files = { 'f.txt': crlf(), 'lf.txt': lines(), 'm.txt': `${crlf()}${lines()}` }
+    const scratch = new Scratch().init(files)
+    const attributes = () => scratch.write({ '.gitattributes': '* text=auto\n' })
+    if (auto === 'core.autocrlf') scratch.git('config', 'core.autocrlf', 'true')
+    if (auto === 'attributes') {
+      attributes()
+      scratch.git('add', '.gitattributes')
+      scratch.git('commit', '-qm', 'normalize what comes')
+    }
+    scratch.turn('work', () => {
+      if (auto === 'attributes of the turn') attributes()
+      scratch.write({
+        'f.txt': crlf([3, 'three']),
+        'lf.txt': crlf([3, 'three']), // was converted, and is
+        'm.txt': `${crlf()}${lines([3, 'three'])}`,
+        'new.txt': crlf(),
+      })
+    })
+    scratch.git('add', '-A')
+    const asAdded = scratch.git('write-tree')
+    scratch.git('reset', '-q')
+    expect([auto, commit(scratch).json]).toMatchObject([auto, { ok: true, warnings: [] }])
+    expect([auto, scratch.git('rev-parse', 'HEAD^{tree}')]).toEqual([auto, asAdded])
+    expect([auto, scratch.git('show', '--format=', '--numstat', 'HEAD', 'f.txt')]).toEqual([auto, '1\t1\tf.txt\n'])
+    expect(scratch.git('status', '--porcelain')).toBe('')
+  }
+})
+
+test('what was committed before an attribute converted it holds up no commit', () => {
+  const scratch = new Scratch().init({ 'f.txt': 'a\r\nb\r\n', 'mine.txt': 'a\r\nb\r\n' })
+  fs.chmodSync(scratch.at('mine.txt'), 0o755)
+  scratch.git('commit', '-qam', 'a program')
+  scratch.turn('work', () => {
+    scratch.write({ '.gitattributes': '*.txt text\n', 'f.txt': 'a\r\nB\r\n', 'mine.txt': 'a\r\nB\r\n' })
+  })
+  scratch.git('update-index', '--chmod=-x', 'mine.txt')
+  scratch.git('commit', '-qm', 'no program')
+  expect(commit(scratch).code).toBe(0)
+  expect(scratch.git('show', 'HEAD:f.txt', 'HEAD:mine.txt')).toBe('a\nB\na\nB\n')
+  expect(scratch.git('ls-tree', 'HEAD', 'mine.txt')).toMatch(/^100644/)
+})
+
+test('where links are files (core.symlinks), those that git knows are committed', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  fs.symlinkSync('a.txt', scratch.at('link'))
+  scratch.git('add', 'link')
+  scratch.git('commit', '-qm', 'a link')
+  scratch.git('config', 'core.symlinks', 'false')
+  scratch.remove('link')
+  scratch.git('checkout', '-q', 'link')
+  scratch.turn('work', () => scratch.write({ link: 'new.txt', 'new.txt': 'new\n' }))
+  expect(commit(scratch).code).toBe(0)
+  expect(scratch.git('ls-tree', 'HEAD', 'link', 'new.txt').replaceAll(/ blob \S+\t/g, ' ')).toBe(
+    '120000 link\n100644 new.txt\n',
+  )
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
 test('marks that a person gave entries of the index stay on what is committed', () => {
   const names = ['assumed', 'both', 'gone', 'plain', 'skipped', 'tab\there']
   const scratch = new Scratch().init(Object.fromEntries(names.map((name) => [name, 'one\n'])))

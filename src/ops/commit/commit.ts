@@ -214,7 +214,7 @@ async function foldTurns(
   })
   const left = new Map(changes.filter(({ path }) => !path.endsWith('/')).map(({ path, to }) => [path, to]))
   const kept = new Set(await withoutIgnored(context, left, before))
-  const blobs = await CommitBlobs.open(context, [...kept])
+  const blobs = await CommitBlobs.open(context, { paths: [...kept], head: before })
   const folded = await foldChanges({
     changes: changes.filter(({ path }) => kept.has(path)),
     head: before,

@@ -11,7 +11,7 @@ import { runGit } from '../../git/process.ts'
 import { runUsersGit } from '../../git/users-git.ts'
 import { mergeTexts } from '../change/merge.ts'
 import type { Context } from '../worktree/context.ts'
-import { type Entry, readIndexEntries, sameEntry } from './entries.ts'
+import { type Entry, indexInfo, readIndexEntries, sameEntry } from './entries.ts'
 
 export interface Folded {
   /** Paths that the commit changes, with what it holds. */
@@ -19,40 +19,59 @@ export interface Folded {
   conflicts: Map<string, string>
 }
 
+/** Attributes by which a file is more than text with line ends of one kind or another (gitattributes(5)). */
+const BEYOND_LINE_ENDS = ['filter', 'ident', 'working-tree-encoding']
+
 /** Blobs between the store, which holds the bytes on disk, and the user's repository, which holds what its filters make of them. */
 export class CommitBlobs {
   readonly #context: Context
   readonly #filtered: ReadonlySet<string>
-  /** Where the disk's executable bits mean nothing (core.fileMode): those of the index. */
-  readonly #index: ReadonlyMap<string, Entry> | null
+  /** Where the disk says less than a mode of git's (core.fileMode, core.symlinks): what the index has. */
+  readonly #index: { entries: ReadonlyMap<string, Entry>; programs: boolean; links: boolean } | null
   readonly #clean = new Map<string, Promise<Oid>>()
 
-  private constructor(context: Context, filtered: ReadonlySet<string>, index: ReadonlyMap<string, Entry> | null) {
+  private constructor(
+    context: Context,
+    filtered: ReadonlySet<string>,
+    index: { entries: ReadonlyMap<string, Entry>; programs: boolean; links: boolean } | null,
+  ) {
     this.#context = context
     this.#filtered = filtered
     this.#index = index
   }
 
-  /** Asks git once which of these paths are converted on their way in (gitattributes(5), core.autocrlf). */
-  static async open(context: Context, paths: readonly string[]): Promise<CommitBlobs> {
+  /** Asks git once which of these paths are converted on their way in (gitattributes(5), core.autocrlf). `head`: what is committed. */
+  static async open(
+    context: Context,
+    { paths, head }: { paths: readonly string[]; head: ReadonlyMap<string, Entry> },
+  ): Promise<CommitBlobs> {
     const { env, worktree } = context
     const cwd = worktree.root
     const { tryUsersGit } = await import('../../git/users-git.ts')
     const setting = async (...args: string[]) =>
       (await tryUsersGit(env, { args: ['config', '--get', ...args], cwd })).stdout.toString('utf8').trim()
-    const index = (await setting('--type=bool', 'core.fileMode')) === 'false' ? await readIndexEntries(context) : null
-    if (!['', 'false'].includes(await setting('core.autocrlf'))) return new CommitBlobs(context, new Set(paths), index)
-    const attributes = ['text', 'crlf', 'eol', 'filter', 'ident', 'working-tree-encoding']
+    const programs = (await setting('--type=bool', 'core.fileMode')) === 'false'
+    const links = (await setting('--type=bool', 'core.symlinks')) === 'false'
+    const index = programs || links ? { entries: await readIndexEntries(context), programs, links } : null
+    const autocrlf = !['', 'false'].includes(await setting('core.autocrlf'))
     const out = await runUsersGit(env, {
-      args: ['check-attr', '-z', '--stdin', ...attributes],
+      args: ['check-attr', '-z', '--stdin', 'text', 'crlf', 'eol', ...BEYOND_LINE_ENDS],
       cwd,
       input: Buffer.from(paths.map((path) => `${path}\0`).join(''), 'latin1'),
     })
     const fields = out.toString('latin1').split('\0')
-    const filtered = new Set<string>()
+    const [filtered, beyond] = [new Set(autocrlf ? paths : []), new Set<string>()]
     for (let i = 0; i + 2 < fields.length; i += 3) {
-      if (!['unspecified', 'unset'].includes(fields[i + 2]!)) filtered.add(fields[i]!)
+      if (['unspecified', 'unset'].includes(fields[i + 2]!)) continue
+      filtered.add(fields[i]!)
+      if (BEYOND_LINE_ENDS.includes(fields[i + 1]!)) beyond.add(fields[i]!)
     }
+    const committed = new Map<string, Entry>()
+    for (const path of filtered) {
+      const entry = head.get(path)
+      if (entry && !beyond.has(path)) committed.set(path, entry)
+    }
+    for (const path of await withLineEndsKept(context, committed, autocrlf)) filtered.delete(path)
     return new CommitBlobs(context, filtered, index)
   }
 
@@ -61,13 +80,15 @@ export class CommitBlobs {
     if (state.kind === 'absent' || state.kind === 'directory') return null
     if (state.kind === 'unknown') return undefined
     if (state.type === 'link') return { mode: '120000', oid: state.oid }
-    const isProgram = this.#index ? this.#index.get(path)?.mode === '100755' : (state.mode & 0o100) !== 0
+    const known = this.#index?.entries.get(path)?.mode
+    if (this.#index?.links && known === '120000') return { mode: '120000', oid: state.oid }
+    const isProgram = this.#index?.programs ? known === '100755' : (state.mode & 0o100) !== 0
     const mode = isProgram ? '100755' : '100644'
     if (!this.#filtered.has(path)) return { mode, oid: state.oid }
     const key = `${path}\0${state.oid}`
-    const known = this.#clean.get(key) ?? this.#cleaned(path, state.oid)
-    this.#clean.set(key, known)
-    return { mode, oid: await known }
+    const clean = this.#clean.get(key) ?? this.#cleaned(path, state.oid)
+    this.#clean.set(key, clean)
+    return { mode, oid: await clean }
   }
 
   async #cleaned(path: string, oid: Oid): Promise<Oid> {
@@ -116,6 +137,41 @@ export class CommitBlobs {
   }
 }
 
+/**
+ * Of these files those whose line ends git leaves as they are though it converts them by itself (`text=auto`,
+ * core.autocrlf): it does so where what is committed has CRLF (gitattributes(5), on `text`). git-hash-object(1) knows nothing
+ * of what is committed.
+ */
+async function withLineEndsKept(
+  { env, store, worktree }: Context,
+  committed: ReadonlyMap<string, Entry>,
+  autocrlf: boolean,
+): Promise<string[]> {
+  if (committed.size === 0) return []
+  const cwd = worktree.root
+  const vars = { GIT_INDEX_FILE: `${store.worktreeDir}/tmp/eol-index-${env.random(6)}` }
+  env.files.mkdirSync(`${store.worktreeDir}/tmp`, { recursive: true, mode: 0o700 })
+  try {
+    await runUsersGit(env, {
+      args: ['update-index', '-z', '--index-info'],
+      cwd,
+      vars,
+      input: indexInfo(committed, null),
+    })
+    const out = await runUsersGit(env, { args: ['ls-files', '--eol', '-z'], cwd, vars })
+    return out
+      .toString('latin1')
+      .split('\0')
+      .flatMap((row) => {
+        const [, attributes, path] = /^i\/(?:crlf|mixed) .*? attr\/(.*?) *\t(.*)$/s.exec(row) ?? []
+        const isAutomatic = attributes === '' ? autocrlf : attributes?.startsWith('text=auto')
+        return path !== undefined && isAutomatic ? [path] : []
+      })
+  } finally {
+    if (env.files.existsSync(vars.GIT_INDEX_FILE)) env.files.unlinkSync(vars.GIT_INDEX_FILE)
+  }
+}
+
 export interface FoldInput {
   /** Oldest first. */
   changes: readonly ClaimedTransition[]
@@ -146,7 +202,7 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
       continue
     }
     if (sameEntry(from, to)) continue
-    if (sameEntry(ours, from)) {
+    if (sameEntry(ours, from) || sameEntry(ours, unconverted(from, change.from))) {
       entries.set(path, to)
       continue
     }
@@ -158,6 +214,10 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
   for (const [path, reason] of clashes(entries, head)) conflicts.set(path, reason)
   return { entries, conflicts }
 }
+
+/** What is committed where the very bytes on disk are: attributes that came later converted nothing. */
+const unconverted = (entry: Entry, state: PathState): Entry =>
+  entry !== null && state.kind === 'present' ? { mode: entry.mode, oid: state.oid } : entry
 
 /** A file and a directory of one name: git-update-index(1) drops what was there, and that is not the session's to drop. */
 function* clashes(
