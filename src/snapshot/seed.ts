@@ -6,10 +6,10 @@ import type { Stats } from 'node:fs'
 import type { Oid } from '../core/ids.ts'
 import type { RelativePath } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
-import { runGit, withObjectsOf } from '../git/process.ts'
+import { runGit, tryGit, withObjectsOf } from '../git/process.ts'
 import { objectDirectories, type Repository } from '../git/repository.ts'
 import { readIfThere, type Store } from '../git/store.ts'
-import { isStats, look } from './disk.ts'
+import { isStats, look, readPath } from './disk.ts'
 import { type IndexEntry, parseIndex } from './index-file.ts'
 
 export interface Seed {
@@ -41,10 +41,11 @@ export async function seedFromUserIndex(
   const rows = parseIndex(bytes, store.place.hash, { unsummed: true })
   if (rows.length === 0) return new Map()
   // git works on these while the files are looked at.
+  const doubting = maybeConvertedBefore(env, repository)
   const converting = convertedPaths(env, root, rows)
   const taking = linked.then((found) => takeObjects(env, store, found, new Set(rows.map(({ oid }) => oid))))
-  const both = Promise.all([converting, taking])
-  both.catch(() => undefined) // awaited below
+  const all = Promise.all([converting, taking, doubting])
+  all.catch(() => undefined) // awaited below
   const indexSeconds = Math.floor(written.mtimeMs / 1000)
   const candidates = new Map<RelativePath, Seed>()
   for (const [number, one] of rows.entries()) {
@@ -53,9 +54,13 @@ export async function seedFromUserIndex(
     if (isStats(stats) && isAtRest(one, stats, indexSeconds) && realParent(one.path))
       candidates.set(one.path, { oid: one.oid, stats })
   }
-  const [converted, sizes] = await both
-  for (const [path, { oid, stats }] of candidates)
-    if (sizes.get(oid) !== stats.size || converted.has(path)) candidates.delete(path)
+  const [converted, sizes, isDoubtful] = await all
+  let looked = 0
+  for (const [path, { oid, stats }] of candidates) {
+    if (isDoubtful && ++looked % 500 === 0) await new Promise(setImmediate)
+    if (sizes.get(oid) !== stats.size || converted.has(path) || (isDoubtful && !holds(env, { root, store, path, oid })))
+      candidates.delete(path)
+  }
   return candidates
 }
 
@@ -90,6 +95,25 @@ async function convertedPaths(env: Env, root: string, rows: readonly IndexEntry[
   for (const [, path] of out.toString('latin1').matchAll(triple))
     if (path !== undefined) converted.add(path as RelativePath)
   return converted
+}
+
+/**
+ * Whether files may have other bytes than the blobs that the index names, though no attribute says so now: git believes
+ * the times of what it once put there through a filter of this repository, or in the place of a replaced object (git-replace(1)).
+ */
+async function maybeConvertedBefore(env: Env, { root }: Repository): Promise<boolean> {
+  const [filters, replaced] = await Promise.all([
+    tryGit(env, { args: ['config', '--show-scope', '--name-only', '--get-regexp', '^filter\\.'], cwd: root }),
+    runGit(env, { args: ['for-each-ref', '--count=1', '--format=%(objectname)', 'refs/replace'], cwd: root }),
+  ])
+  return /^(local|worktree)\t/m.test(filters.stdout.toString('latin1')) || replaced.length > 0
+}
+
+/** Whether a file has the content of a blob; nothing is written for it. */
+function holds(env: Env, { root, store, path, oid }: { root: string; store: Store; path: string; oid: Oid }): boolean {
+  const hashed = { write: (type: 'blob', bytes: Buffer) => store.objects.oidOf(type, bytes) }
+  const reading = readPath(env, root, path, hashed)
+  return reading.kind === 'read' && reading.oid === oid
 }
 
 /** One of gitcheckattr's triples; the group takes part only when the attribute is set. */

@@ -111,6 +111,43 @@ test('promise 3: bytes are never converted, whatever attributes and settings ask
   })
 })
 
+for (const [what, prepare, given] of [
+  [
+    'a filter whose attribute is gone, though it keeps the size',
+    (at) => {
+      at.git('config', 'filter.swap.clean', 'tr a-z b-za')
+      at.git('config', 'filter.swap.smudge', 'sleep 0.4; tr b-za a-z')
+      at.write({ '.git/info/attributes': '*.txt filter=swap\n' })
+      at.git('add', '--renormalize', '.')
+      at.git('commit', '-qm', 'filtered')
+      at.remove('a.txt', 'b.txt', 'c.txt', 'd.txt')
+      at.git('checkout', '-q', '.')
+      at.remove('.git/info/attributes')
+    },
+    'one\n',
+  ],
+  [
+    'a replaced object',
+    (at) => {
+      at.write({ 'new.txt': 'new\n' })
+      at.git('replace', at.git('rev-parse', ':a.txt').trim(), at.git('hash-object', '-w', 'new.txt').trim())
+      at.remove('a.txt', 'd.txt', 'new.txt')
+      at.write({ '.git/info/attributes': 'd.txt filter=slow\n' })
+      at.git('-c', 'filter.slow.smudge=sleep 1.1; cat', 'checkout', '-q', '.')
+      at.remove('.git/info/attributes')
+    },
+    'new\n',
+  ],
+] satisfies [string, (at: Scratch) => void, string][])
+  test(`promise 3: what git once put on disk through ${what}, is captured as it is`, () => {
+    const scratch = new Scratch().init(
+      Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [`${name}.txt`, name === 'a' ? 'one\n' : `${name}\n`])),
+    )
+    prepare(scratch) // takes a second: the index vouches for what was there before the second in which it was written
+    expect([scratch.read('a.txt'), scratch.git('diff', '--stat', '--', 'a.txt')]).toEqual([given, ''])
+    thereAndBack(scratch, () => scratch.remove('a.txt'))
+  })
+
 test('promise 3: a hard link is broken, never written through', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'one\n' })
   const outside = `${scratch.base}/outside.txt`
