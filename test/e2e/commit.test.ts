@@ -347,6 +347,35 @@ test('where links are files (core.symlinks), those that git knows are committed'
   expect(scratch.git('status', '--porcelain')).toBe('')
 })
 
+test('what a turn did that no checkpoint holds is no part of the commit, and that is said until it is in one', () => {
+  const library = new Scratch('library').init({ 'lib.c': 'int x;\n' })
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': '*.log\n' })
+  const large = (byte: string) => Buffer.alloc(11 << 20, byte)
+  scratch.turn('work', () => {
+    scratch.write({ 'a.txt': 'two\n', 'assets/large.bin': large('1'), 'huge.log': large('1') })
+    execFileSync('mkfifo', [scratch.at('fifo')])
+    scratch.git('-c', 'protocol.file.allow=always', 'submodule', 'add', '-q', library.root, 'lib')
+  })
+  const said = 'Not captured, and left out of the commit: assets/large.bin (too-large), lib/ (nested-repo).'
+  const { warnings } = commit(scratch).json
+  expect(warnings).toEqual([said])
+  expect(committed(scratch)).toBe('A\t.gitmodules\nM\ta.txt')
+  scratch.git('add', 'assets')
+  scratch.git('commit', '-qm', 'by hand')
+  expect(scratch.git('status', '--porcelain')).toBe('')
+  scratch.turn('more', () => {
+    scratch.write({ 'a.txt': 'three\n' })
+    scratch.git('rm', '-qf', 'lib')
+  })
+  expect(commit(scratch).json.warnings).toEqual(['Not captured, and left out of the commit: lib/ (nested-repo).'])
+  scratch.turn('by itself', () => {
+    scratch.write({ 'a.txt': 'four\n', 'late.bin': large('1') })
+    scratch.git('add', '-A')
+    scratch.git('commit', '-qm', 'by the agent')
+  })
+  expect(commit(scratch).json).toMatchObject({ commit: null, warnings: [] })
+})
+
 test('marks that a person gave entries of the index stay on what is committed', () => {
   const names = ['assumed', 'both', 'gone', 'plain', 'skipped', 'tab\there']
   const scratch = new Scratch().init(Object.fromEntries(names.map((name) => [name, 'one\n'])))

@@ -17,7 +17,7 @@ import { ChangeReader } from '../history/turn-changes.ts'
 import { locked } from '../recovery/locked.ts'
 import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
-import { lastCommit, rememberCommit, settledPaths, undoneSince } from './committed.ts'
+import { lastCommit, rememberCommit, settledPaths, uncoveredAndUncommitted, undoneSince } from './committed.ts'
 import { type Entry, indexInfo, readHeadEntries, readIndexEntries } from './entries.ts'
 import { commitMessage } from './message.ts'
 import { CommitBlobs, foldChanges } from './tree.ts'
@@ -205,7 +205,8 @@ async function foldTurns(
 ): Promise<Folded> {
   const warnings: string[] = []
   const context = { ...given, warnings }
-  const changes = (await Promise.all(turns.map((turn) => reader.changesOf(turn)))).flatMap((one) => {
+  const read = await Promise.all(turns.map((turn) => reader.changesOf(turn)))
+  const changes = read.flatMap((one) => {
     if (one.unclaimed.length > 0)
       warnings.push(
         `Turn ${one.turn.number} also saw changes outside its steps, which are not committed: ${shortList(one.unclaimed.map(({ path }) => path))}.`,
@@ -214,6 +215,8 @@ async function foldTurns(
   })
   const left = new Map(changes.filter(({ path }) => !path.endsWith('/')).map(({ path, to }) => [path, to]))
   const kept = new Set(await withoutIgnored(context, left, before))
+  const missed = await uncoveredAndUncommitted(context, { turns: read, captured: left })
+  if (missed.length > 0) warnings.push(`Not captured, and left out of the commit: ${reasonedList(missed)}.`)
   const blobs = await CommitBlobs.open(context, { paths: [...kept], head: before })
   const folded = await foldChanges({
     changes: changes.filter(({ path }) => kept.has(path)),

@@ -1,11 +1,14 @@
 /** What earlier commits of a session took in (`ckpt commit`): a small file beside the timeline. */
+import { splitNul, type UncoveredReason } from '../../core/beside.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
+import { isWithin } from '../../core/paths.ts'
+import type { PathState } from '../../core/state.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
 import { tryGit } from '../../git/process.ts'
 import { readIfThere, writeFileWhole } from '../../git/store.ts'
 import { runUsersGit } from '../../git/users-git.ts'
 import { look } from '../../snapshot/disk.ts'
-import { ChangeReader } from '../history/turn-changes.ts'
+import { ChangeReader, type TurnChanges } from '../history/turn-changes.ts'
 import type { Context } from '../worktree/context.ts'
 import { loadTimeline } from '../worktree/sessions.ts'
 import type { Entry } from './entries.ts'
@@ -83,18 +86,40 @@ export async function undoneSince(
 
 /** Of these paths those with nothing to commit: on disk is what is in HEAD, or they are in neither. */
 export async function settledPaths(
-  { env, worktree }: Context,
+  context: Context,
   paths: readonly string[],
   head: ReadonlyMap<string, Entry>,
 ): Promise<string[]> {
-  const flags = ['--porcelain', '-z', '--untracked-files=no', '--no-renames', '--ignore-submodules']
-  const vars = { GIT_OPTIONAL_LOCKS: '0' } // git-diff(1) would write the index
-  const out = await runUsersGit(env, { args: ['status', ...flags], cwd: worktree.root, vars })
-  const changed = new Set(
-    out
-      .toString('latin1')
-      .split('\0')
-      .map((row) => row.slice(3)),
-  )
+  const { env, worktree } = context
+  const changed = new Set(await uncommittedPaths(context, '--untracked-files=no', '--ignore-submodules'))
   return paths.filter((path) => !changed.has(path) && (head.has(path) || look(env, worktree.root, path) === null))
+}
+
+/** What no checkpoint holds though a commit could: what is ignored nobody means to commit, and git has no fifos. */
+const COULD_BE_COMMITTED: ReadonlySet<UncoveredReason> = new Set([
+  'too-large',
+  'nested-repo',
+  'unreadable',
+  'budget',
+  'not-here',
+])
+
+/** Uncovered paths that turns made, changed or removed, where git sees something to commit. `captured`: what checkpoints hold. */
+export async function uncoveredAndUncommitted(
+  context: Context,
+  { turns, captured }: { turns: readonly TurnChanges[]; captured: ReadonlyMap<string, PathState> },
+): Promise<TurnChanges['uncovered']> {
+  const uncovered = turns.flatMap((turn) => turn.uncovered).filter(({ reason }) => COULD_BE_COMMITTED.has(reason))
+  if (uncovered.length === 0) return []
+  const open = (await uncommittedPaths(context, '--untracked-files=all')).filter((path) => !captured.has(path))
+  const bare = (path: string) => path.replace(/\/$/, '')
+  const once = new Map(uncovered.map((entry) => [entry.path, entry]))
+  return [...once.values()].filter(({ path }) => open.some((one) => isWithin(bare(one), bare(path))))
+}
+
+async function uncommittedPaths({ env, worktree }: Context, ...flags: string[]): Promise<string[]> {
+  const args = ['status', '--porcelain', '-z', '--no-renames', ...flags]
+  const vars = { GIT_OPTIONAL_LOCKS: '0' } // it would write the index
+  const out = await runUsersGit(env, { args, cwd: worktree.root, vars })
+  return splitNul(out).map((row) => row.slice(3))
 }
