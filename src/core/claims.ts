@@ -177,14 +177,17 @@ export function joinTransitions(changes: readonly ClaimedTransition[]): ClaimedT
     const list = byPath.get(change.path)
     const last = list?.at(-1)
     if (!list) byPath.set(change.path, [{ ...change }])
-    else if (
-      last &&
-      (sameState(last.to, change.from) || (last.to.kind === 'unknown' && change.from.kind === 'unknown'))
-    ) {
+    else if (last && goesOn(last, change)) {
       last.to = change.to
       last.step = change.step
       if (change.ambiguousWith !== undefined) last.ambiguousWith = change.ambiguousWith
     } else list.push({ ...change })
   }
   return [...byPath.values()].flat().filter(({ from, to }) => !sameState(from, to))
+}
+
+/** Not from the first state that is known after an unknown one: what comes later can be taken back as far as that. */
+function goesOn(last: Transition, { from }: Transition): boolean {
+  if (last.to.kind === 'unknown') return from.kind === 'unknown'
+  return last.from.kind !== 'unknown' && sameState(last.to, from)
 }

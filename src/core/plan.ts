@@ -74,13 +74,13 @@ const isFile = (state: PathState) => state.kind === 'present' && state.type === 
 export function planChanges(input: PlanInput): Plan {
   const current = new Map(input.disk)
   const needed = new Map<string, MergeRequest>()
-  const noted = new Map<string, { conflict?: string; skip?: string; merged?: boolean }>()
+  const noted = new Map<string, { conflict?: string; skip?: string; ends?: string; merged?: boolean }>()
   const units: Plan['units'] = []
   for (const unit of input.units) {
     const changes: Transition[] = []
     for (const change of [...unit.changes].reverse()) {
       const note = noted.get(change.path)
-      if (note?.conflict || note?.skip) continue
+      if (note?.conflict || note?.skip || note?.ends) continue
       const ours = current.get(change.path) ?? { kind: 'unknown', reason: 'not looked at' }
       const verdict = settle(change, ours, input, needed)
       if (verdict.conflict && !(input.mode === 'force' && !verdict.hard)) {
@@ -88,7 +88,7 @@ export function planChanges(input: PlanInput): Plan {
         continue
       }
       if (verdict.skip) {
-        noted.set(change.path, { skip: verdict.skip })
+        noted.set(change.path, { ends: verdict.skip })
         continue
       }
       const post = verdict.conflict ? change.from : verdict.post
@@ -107,8 +107,13 @@ export function planChanges(input: PlanInput): Plan {
     const note = noted.get(path)
     if (note?.conflict) actions.push({ path, action: 'conflict', reason: note.conflict, pre, post: pre })
     else if (note?.skip) actions.push({ path, action: 'skip', reason: note.skip, pre, post })
-    else if (!sameState(pre, post))
-      actions.push({ path, action: note?.merged ? 'merge' : actionOf(pre, post), pre, post })
+    // The turns that were taken back already have brought it as far as this; what is unknown before that deletes nothing.
+    else if (note?.ends && (post.kind === 'absent' || post.kind === 'unknown' || sameState(pre, post)))
+      actions.push({ path, action: 'skip', reason: note.ends, pre, post })
+    else if (!sameState(pre, post)) {
+      const told = note?.ends ? { reason: `no further back: ${note.ends}` } : {}
+      actions.push({ path, action: note?.merged ? 'merge' : actionOf(pre, post), pre, post, ...told })
+    }
   }
   return { actions, units, needed: [...needed.values()] }
 }

@@ -106,6 +106,39 @@ test('row 6: undo after the turn changed .gitignore deletes neither newly ignore
   expect(scratch.manifest()).toEqual(after)
 })
 
+for (const several of ['turns', 'steps'])
+  test(`row 6: what a change of .gitignore lets in, and one of the next ${several} moves or edits, comes back with an undo of both`, () => {
+    const scratch = new Scratch().init({ '.gitignore': '*.log\n' })
+    scratch.write({ 'd/moved.log': 'the only copy\n', 'gone.log': 'the only copy\n', 'edited.log': 'one\n' })
+    const before = scratch.manifest()
+    const parts = [
+      () => scratch.write({ '.gitignore': '' }),
+      () => {
+        fs.renameSync(scratch.at('d/moved.log'), scratch.at('moved'))
+        scratch.remove('gone.log')
+        scratch.write({ 'edited.log': 'two\n' })
+      },
+    ]
+    if (several === 'turns') for (const part of parts) scratch.turn('work', part)
+    else
+      scratch.turn('work', () => {
+        for (const part of parts) {
+          part()
+          scratch.ckpt('mark', 'step', '--session', 's', '--tool', 'edit')
+        }
+      })
+    const after = scratch.manifest()
+    const { files } = scratch.ckpt('undo', '--to', '1')
+    expect(scratch.manifest()).toEqual(before)
+    expect(files).toContainEqual({
+      path: 'd/moved.log',
+      action: 'write',
+      reason: 'no further back: was not captured before the turn (ignored)',
+    })
+    scratch.ckpt('redo', '--all')
+    expect(scratch.manifest()).toEqual(after)
+  })
+
 test('row 7: files made by hand after the turn survive its undo', () => {
   const scratch = new Scratch().init()
   scratch.turn('make a directory', () => scratch.write({ 'new/agent.txt': 'agent\n', 'a.txt': 'two\n' }))

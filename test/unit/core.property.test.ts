@@ -296,6 +296,34 @@ test('a plan where nobody else touched anything goes all the way back, and its r
   )
 })
 
+test('several turns at once go back as far as one after the other would, and delete nothing for what was unknown', () => {
+  fc.assert(
+    fc.property(fc.array(state, { minLength: 2, maxLength: 6 }), (states) => {
+      const input = { mode: 'refuse' as const, merges: new Map(), unchangedUncovered: () => false }
+      const units = states
+        .slice(1)
+        .map((to, i) => ({ turn: (i + 1) as never, step: null, changes: [{ path: 'a', from: states[i]!, to }] }))
+        .reverse()
+      const disk = states.at(-1)!
+      let one = disk
+      let ended = false
+      for (const unit of units) {
+        const [action] = planChanges({ ...input, units: [unit], disk: new Map([['a', one]]) }).actions
+        if (action?.action === 'conflict') return
+        ended = action?.action === 'skip'
+        if (ended) break
+        one = action?.post ?? one
+      }
+      const [all] = planChanges({ ...input, units, disk: new Map([['a', disk]]) }).actions
+      const reached = all === undefined || all.action === 'skip' ? disk : all.post
+      const expected = ended && one.kind === 'absent' ? disk : one
+      const isSame = reached.kind === 'unknown' ? expected.kind === 'unknown' : sameState(reached, expected)
+      expect([reached, expected, isSame]).toEqual([reached, expected, true])
+    }),
+    { numRuns: 2000 },
+  )
+})
+
 const window = fc.record({
   session: fc.constantFrom('s', 't'),
   turnId: fc.constant('t1'),

@@ -181,6 +181,8 @@ export interface FoldInput {
   committed: (path: string, to: Entry) => boolean
 }
 
+const NOT_CAPTURED = 'was not captured'
+
 export async function foldChanges({ changes, head, blobs, committed }: FoldInput): Promise<Folded> {
   const entries = new Map<string, Entry>()
   const conflicts = new Map<string, string>()
@@ -197,8 +199,8 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
       conflicts.set(path, toldRival(change.ambiguousWith))
       continue
     }
-    if (from === undefined || to === undefined) {
-      conflicts.set(path, 'was not captured')
+    if (from === undefined || to === undefined || conflicts.get(path) === NOT_CAPTURED) {
+      conflicts.set(path, NOT_CAPTURED)
       continue
     }
     if (sameEntry(from, to)) continue
