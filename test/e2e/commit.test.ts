@@ -376,6 +376,28 @@ test('what a turn did that no checkpoint holds is no part of the commit, and tha
   expect(commit(scratch).json).toMatchObject({ commit: null, warnings: [] })
 })
 
+test('a sparse checkout: what is not here is not deleted to the hooks, and no remote is asked for it', () => {
+  const origin = new Scratch('origin').init({ 'in/a.txt': 'one\n', 'out/b.txt': 'one\n' })
+  origin.git('config', 'uploadpack.allowFilter', 'true')
+  const scratch = new Scratch('clone')
+  scratch.git('clone', '-q', '--no-checkout', '--filter=blob:none', `file://${origin.root}`, '.')
+  scratch.git('sparse-checkout', 'set', '--cone', '--sparse-index', 'in')
+  scratch.git('checkout', '-q')
+  scratch.git('remote', 'set-url', 'origin', 'file:///nonexistent')
+  scratch.git('config', 'user.name', 'n')
+  scratch.git('config', 'user.email', 'n@example.com')
+  const saw = `${scratch.base}/saw`
+  fs.writeFileSync(scratch.at('.git/hooks/pre-commit'), `#!/bin/sh\ngit status --porcelain > '${saw}'\n`, {
+    mode: 0o755,
+  })
+  scratch.turn('work', () => scratch.write({ 'in/a.txt': 'two\n', 'new.txt': 'new\n' }))
+  const { code, stderr } = commit(scratch)
+  expect([code, stderr]).toEqual([0, ''])
+  expect(fs.readFileSync(saw, 'utf8')).toBe('M  in/a.txt\nA  new.txt\n')
+  expect(committed(scratch)).toBe('M\tin/a.txt\nA\tnew.txt')
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
 test('marks that a person gave entries of the index stay on what is committed', () => {
   const names = ['assumed', 'both', 'gone', 'plain', 'skipped', 'tab\there']
   const scratch = new Scratch().init(Object.fromEntries(names.map((name) => [name, 'one\n'])))

@@ -18,10 +18,10 @@ import { locked } from '../recovery/locked.ts'
 import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { lastCommit, rememberCommit, settledPaths, uncoveredAndUncommitted, undoneSince } from './committed.ts'
-import { type Entry, indexInfo, readHeadEntries, readIndexEntries } from './entries.ts'
+import { type Entry, indexInfo, readHeadEntries, readIndexEntries, readMarkedPaths } from './entries.ts'
 import { commitMessage } from './message.ts'
 import { CommitBlobs, foldChanges } from './tree.ts'
-import { refreshIndex, untilIndexIsFree } from './users-index.ts'
+import { refreshIndex, setMarks, untilIndexIsFree } from './users-index.ts'
 
 /** Set for a commit that nobody waits for: what goes wrong is written to the hook log. */
 export const BEHIND = 'CKPT_COMMIT_BEHIND'
@@ -288,7 +288,7 @@ async function committedSince({ env, worktree }: Context, from: Oid | null, to: 
 /** The user's own `git commit`, with their hooks and signing, on an index of its own that holds HEAD and these paths. */
 async function commitEntries(
   context: Context,
-  { head, entries, session, prompts }: Planned,
+  { head, entries, before, session, prompts }: Planned,
   options: CommitOptions,
 ): Promise<{ made: Oid; message: string }> {
   const { env, store, worktree } = context
@@ -304,6 +304,9 @@ async function commitEntries(
       vars,
       input: indexInfo(entries, head),
     })
+    // Else what a sparse checkout leaves out is deleted, to git and to the hooks, and a partial clone fetches it.
+    const isMeant = (path: string) => before.has(path) && !entries.has(path)
+    await setMarks(context, await readMarkedPaths(context), { isMeant, vars })
     await tryUsersGit(env, { args: ['update-index', '-q', '--refresh'], cwd, vars })
     const patch = () => runUsersGit(env, { args: ['diff', '--cached', '--no-ext-diff'], cwd, vars })
     const message = options.message ?? (await commitMessage(context, { session, turns: prompts, patch }))

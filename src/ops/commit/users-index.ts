@@ -79,9 +79,19 @@ async function setEntries(context: Context, edits: ReadonlyMap<string, Entry>, m
   const cwd = worktree.root
   const marked = await readMarkedPaths(context)
   await runUsersGit(env, { args: ['update-index', '-z', '--index-info'], cwd, input: indexInfo(edits, made) })
+  await setMarks(context, marked, { isMeant: (path) => edits.get(path) != null })
+}
+
+/** Gives entries of an index the marks that a person gave them in theirs. */
+export async function setMarks(
+  { env, worktree }: Context,
+  marked: Awaited<ReturnType<typeof readMarkedPaths>>,
+  { isMeant, vars = {} }: { isMeant: (path: string) => boolean; vars?: Record<string, string> },
+): Promise<void> {
   for (const [mark, paths] of marked) {
-    const again = [...edits].flatMap(([path, entry]) => (entry && paths.has(path) ? [`${path}\0`] : []))
+    const again = [...paths].filter(isMeant).map((path) => `${path}\0`)
     const input = Buffer.from(again.join(''), 'latin1')
-    if (again.length > 0) await runUsersGit(env, { args: ['update-index', mark, '-z', '--stdin'], cwd, input })
+    if (again.length > 0)
+      await runUsersGit(env, { args: ['update-index', mark, '-z', '--stdin'], cwd: worktree.root, vars, input })
   }
 }
