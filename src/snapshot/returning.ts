@@ -18,13 +18,16 @@ export async function coveredWhenBack(
   const tracked = new Set(user.paths)
   const notHere = user.notHere.map((path) => path.replace(/\/$/, ''))
   const gone = new Map<RelativePath, 'file'>()
+  const behind: RelativePath[] = []
   for (const path of absent) {
-    if (behindSymlink(scan.env, scan.worktree.root, path)) continue // git refuses to say
     const sparse = notHere.some((directory) => isWithin(path, directory))
     const was = recheck.has(path) || (tracked.has(path) && !sparse)
-    if (was || (await scan.store.trees.lookup(base, path)) !== null) gone.set(path, 'file')
+    if (!was && (await scan.store.trees.lookup(base, path)) === null) continue
+    // A file or a link is in the place of its directory: of what is behind a link git refuses to say whether it is ignored.
+    if (behindSymlink(scan.env, scan.worktree.root, path)) behind.push(path)
+    else gone.set(path, 'file')
   }
-  return [...((await askIgnored(scan, { names: gone, rules }, new AbortController().signal)) ?? [])]
+  return [...behind, ...((await askIgnored(scan, { names: gone, rules }, new AbortController().signal)) ?? [])]
 }
 
 /**

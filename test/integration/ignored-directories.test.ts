@@ -1,4 +1,5 @@
 // Directories that hold ignored files and nothing else, which git names as one: what comes into them, or in their place.
+import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { Scratch } from '../support/scratch.ts'
 
@@ -40,3 +41,21 @@ test("promise 11: a file of the user's index that a rule ignores stays covered w
   scratch.ckpt('redo', '--all')
   expect(scratch.read('tracked.log')).toBe('two\n')
 })
+
+for (const place of ['a file', 'a link'])
+  test(`promise 11: what is tracked in an ignored directory is captured again once ${place} that took its place is gone`, () => {
+    const scratch = new Scratch().init({ 'd/a.txt': 'one\n', 'd/e/b.txt': 'one\n', 'f/c.txt': 'one\n' })
+    scratch.write({ '.git/info/exclude': '*\n' })
+    const before = scratch.manifest()
+    scratch.ckpt('snapshot')
+    scratch.turn('in its place', () => {
+      scratch.remove('d')
+      if (place === 'a file') scratch.write({ d: 'a file\n' })
+      else fs.symlinkSync('f', scratch.at('d'))
+    })
+    scratch.remove('d')
+    scratch.git('checkout', '-q', '--', 'd')
+    scratch.turn('remove', () => scratch.remove('d'))
+    scratch.ckpt('undo')
+    expect(scratch.manifest()).toEqual(before)
+  })
