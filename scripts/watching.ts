@@ -15,7 +15,7 @@ if (how === 'bare') {
     atomic: false,
   })
   await new Promise<void>((resolve) => watcher.once('ready', () => resolve()))
-} else await new Watcher({ root, skip }).start()
+} else await new Watcher({ root, skip, queue: 16384 }).start()
 const ms = performance.now() - start
 console.log(JSON.stringify({ ms, bytes: process.memoryUsage().rss - before }))
 process.exit(0)

@@ -9,6 +9,9 @@ import { errno } from '../env.ts'
 /** Directories that are watched in one go, before others have their turn. */
 const SLICE = 256
 
+/** Milliseconds of silence after which a watch that nobody needs any more is closed. */
+const SILENCE = 1000
+
 const OUT_OF_REACH = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP', 'ENAMETOOLONG'])
 
 export interface DirectoryWatcherInput {
@@ -17,6 +20,8 @@ export interface DirectoryWatcherInput {
   skip: (directory: string) => boolean
   /** Something happened to a name in a directory (absolute); null: the kernel did not say which. */
   onEvent: (directory: string, name: string | null) => void
+  /** Something happened in a directory that left its name: an event that says nothing, but had its room in the kernel's queue. */
+  onStray: () => void
   /** A directory (absolute) is watched from now on: what is in it may have come unseen. */
   onNew: (directory: string) => void
   /** A directory (absolute) is not watched any more. */
@@ -25,11 +30,16 @@ export interface DirectoryWatcherInput {
 }
 
 interface Watched {
+  directory: string
   watcher: FSWatcher
   /** Which directory it is, whatever its name. */
   inode: string
   /** Names of the directories in it that are watched. */
   children: Set<string>
+  /** By which it tells of its own end: two watches of one directory are one to the kernel, and have the first one's name. */
+  ownNames: Set<string>
+  /** It left its name, and nothing was heard of it for a while. */
+  silent: boolean
 }
 
 export class DirectoryWatcher {
@@ -37,6 +47,12 @@ export class DirectoryWatcher {
   readonly #watched = new Map<string, Watched>()
   /** The name under which a directory is watched. */
   readonly #names = new Map<string, string>()
+  /**
+   * Directories that left their names, by inode. To close a watch drops what is queued for it; who counts events to know
+   * that the kernel had room for all would not see those.
+   */
+  readonly #left = new Map<string, Watched[]>()
+  #timer: NodeJS.Timeout | null = null
   #waiting: string[] = []
   /** What is called when nothing waits any more; null: nobody is at work. */
   #working: (() => void)[] | null = null
@@ -61,8 +77,10 @@ export class DirectoryWatcher {
   close(): void {
     this.#closed = true
     this.#waiting = []
-    for (const { watcher } of this.#watched.values()) watcher.close()
+    if (this.#timer) clearTimeout(this.#timer)
+    for (const { watcher } of [...this.#watched.values(), ...[...this.#left.values()].flat()]) watcher.close()
     this.#watched.clear()
+    this.#left.clear()
   }
 
   /** Directories that are watched. */
@@ -90,10 +108,10 @@ export class DirectoryWatcher {
     if (this.#closed || this.#input.skip(directory)) return
     const before = this.#inodeAt(directory)
     if (before === null) return
-    // Two watches of one directory would be one to the kernel, and tell of its end by the name that it had first.
     const name = this.#names.get(before)
     if (name !== undefined && name !== directory && this.#inodeAt(name) !== before) this.#forget(name)
-    const watcher = this.#reach(() => watch(directory, (event, name) => this.#heard(directory, event, name)))
+    let one: Watched | null = null
+    const watcher = this.#reach(() => watch(directory, (event, name) => one && this.#heard(one, event, name)))
     if (!watcher) return
     watcher.on('error', (error) => this.#input.onError(error))
     const after = this.#inodeAt(directory)
@@ -105,19 +123,28 @@ export class DirectoryWatcher {
     const known = this.#watched.get(directory)
     known?.watcher.close() // after the new one stands
     const children = known?.children ?? new Set()
-    this.#watched.set(directory, { watcher, inode: after, children })
+    const names = [known, ...(this.#left.get(after) ?? [])].flatMap((same) => [...(same?.ownNames ?? [])])
+    const ownNames = new Set([path.basename(directory), ...names])
+    one = { directory, watcher, inode: after, children, ownNames, silent: false }
+    this.#watched.set(directory, one)
     this.#names.set(after, directory)
     this.#watched.get(path.dirname(directory))?.children.add(path.basename(directory))
     this.#input.onNew(directory)
-    for (const one of this.#reach(() => readdirSync(directory, { withFileTypes: true })) ?? [])
-      if (one.isDirectory() && !children.has(one.name)) this.#waiting.push(`${directory}/${one.name}`)
+    for (const entry of this.#reach(() => readdirSync(directory, { withFileTypes: true })) ?? [])
+      if (entry.isDirectory() && !children.has(entry.name)) this.#waiting.push(`${directory}/${entry.name}`)
   }
 
-  #heard(directory: string, event: string, name: string | null): void {
+  #heard(one: Watched, event: string, name: string | null): void {
+    const { directory, ownNames } = one
+    if (this.#watched.get(directory) !== one) {
+      one.silent = false
+      this.#input.onStray()
+      return
+    }
     this.#input.onEvent(directory, name)
     if (name === null) return
     // A watch tells of its own end by its own name, and does so before the directory above tells of a new one.
-    if (event === 'rename' && name === path.basename(directory)) this.#lookAgain(directory, { anew: true })
+    if (event === 'rename' && ownNames.has(name)) this.#lookAgain(directory, { anew: true })
     this.#lookAgain(`${directory}/${name}`)
   }
 
@@ -133,11 +160,32 @@ export class DirectoryWatcher {
     const known = this.#watched.get(directory)
     if (!known) return
     for (const name of known.children) this.#forget(`${directory}/${name}`)
-    known.watcher.close()
     this.#watched.delete(directory)
+    this.#left.set(known.inode, [...(this.#left.get(known.inode) ?? []), known])
+    this.#closeSoon()
     if (this.#names.get(known.inode) === directory) this.#names.delete(known.inode)
     this.#watched.get(path.dirname(directory))?.children.delete(path.basename(directory))
     this.#input.onGone(directory)
+  }
+
+  /** Closes the watches of directories that left their names, once they are silent. */
+  #closeSoon(): void {
+    this.#timer ??= setTimeout(() => {
+      // What was queued until now is heard first.
+      setImmediate(() => {
+        this.#timer = null
+        for (const [inode, left] of this.#left) {
+          const staying = left.filter(({ silent }) => !silent)
+          for (const one of left) {
+            if (one.silent) one.watcher.close()
+            one.silent = true
+          }
+          if (staying.length > 0) this.#left.set(inode, staying)
+          else this.#left.delete(inode)
+        }
+        if (this.#left.size > 0 && !this.#closed) this.#closeSoon()
+      })
+    }, SILENCE).unref()
   }
 
   /** Null: no directory is there. */

@@ -8,6 +8,7 @@ import { configFiles, type HeadState, ignoreFiles, type Repository } from '../gi
 import { takeSnapshot } from '../ops/record/record.ts'
 import { locked } from '../ops/recovery/locked.ts'
 import type { Context, HeldWorktree, LiveScan } from '../ops/worktree/context.ts'
+import { readText } from '../ops/worktree/lock.ts'
 import { readRefs } from '../ops/worktree/sessions.ts'
 import { loadCache, type SnapshotCache, saveCache } from '../snapshot/cache.ts'
 import { fingerprint } from '../snapshot/disk.ts'
@@ -20,6 +21,8 @@ import { Watcher } from './watcher.ts'
 const BARRIER_TIMEOUT = 500
 /** Milliseconds of quiet before what is only in memory is written, and before a sweep. */
 const QUIET = 1500
+/** Events that inotify keeps until they are read, where the system does not say: inotify(7), max_queued_events. */
+const QUEUE = 16384
 /** Milliseconds for which the HEAD that a call began with is the one that its marker records. */
 const ONE_CALL = 50
 
@@ -77,6 +80,7 @@ export class Held implements LiveScan, HeldWorktree {
       root,
       skip: (path) => path === `${root}/.git` || path.endsWith('/.git') || ours.has(path) || this.#passesOver(path),
       onChange: (path) => this.onChange(path),
+      queue: Number(readText(context.env, '/proc/sys/fs/inotify/max_queued_events')) || QUEUE,
     })
     this.#barrier = new Barrier(context.env, `${context.store.worktreeDir}/daemon/cookies`)
   }

@@ -1,20 +1,19 @@
 /**
  * What changes in a worktree, as the kernel reports it: watches on directories, whose events name the files. It may be
- * wrong; what it says is only a hint, and every doubt (a burst, a closed watch, an error) is said.
+ * wrong; what it says is only a hint, and every doubt (a burst, an event without a name, an error) is said.
  */
 import { ancestorsOf, pathToText } from '../core/paths.ts'
 import { errno } from '../env.ts'
 import type { Hint } from '../snapshot/scan.ts'
 import { DirectoryWatcher } from './directory-watcher.ts'
 
-/** A quarter of inotify's default queue (inotify(7), max_queued_events): beyond it events may have been lost unseen. */
-const BURST = 4096
-
 export interface WatcherInput {
   root: string
   /** Directories (absolute) that are not watched. */
   skip: (path: string) => boolean
   onChange?: (path: string) => void
+  /** Events that the kernel keeps until they are read; what comes on top of them is lost, and Node does not say so. */
+  queue: number
 }
 
 export class Watcher {
@@ -40,6 +39,7 @@ export class Watcher {
       root: input.root,
       skip: input.skip,
       onEvent: (directory, name) => this.#heard(directory, name),
+      onStray: () => this.#count(),
       onNew: (directory) => this.#begins(this.#relative(directory)),
       onGone: (directory) => this.#ends(this.#relative(directory)),
       onError: (error) => {
@@ -76,11 +76,10 @@ export class Watcher {
     this.#paths.add(directory)
     // Nobody watches the directory above it: another one in its place would not be heard of.
     if (directory === '') this.#fail('the directory of the worktree was removed or replaced while it was watched')
-    // Events of a watch that closes during a burst are dropped (measured): then nothing vouches for the rest.
-    if (this.#drained > 64) this.distrust('a watch closed during a burst')
   }
 
-  #heard(watched: string, name: string | null): void {
+  /** A quarter of the queue in one go: events may have been lost. */
+  #count(): void {
     this.#drained++
     if (!this.#counting) {
       this.#counting = true
@@ -89,7 +88,11 @@ export class Watcher {
         this.#drained = 0
       })
     }
-    if (this.#drained > BURST) this.distrust('more changes at once than the kernel reports for sure')
+    if (this.#drained > this.#input.queue / 4) this.distrust('more changes at once than the kernel reports for sure')
+  }
+
+  #heard(watched: string, name: string | null): void {
+    this.#count()
     if (name === null) {
       this.distrust('an event without a name')
       return

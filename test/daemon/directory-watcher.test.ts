@@ -16,11 +16,13 @@ async function watching() {
   const told: string[] = []
   const watched = new Set<string>()
   const errors: unknown[] = []
+  let strays = 0
   const relative = (directory: string) => path.relative(root, directory)
   const watcher = new DirectoryWatcher({
     root,
     skip: (directory) => directory === path.join(root, 'passed'),
     onEvent: (directory, name) => told.push(path.join(relative(directory), String(name))),
+    onStray: () => strays++,
     onNew: (directory) => watched.add(relative(directory)),
     onGone: (directory) => watched.delete(relative(directory)),
     onError: (error) => errors.push(error),
@@ -35,7 +37,7 @@ async function watching() {
     ['', ...fs.readdirSync(root, { recursive: true, encoding: 'utf8' })]
       .filter((name) => !/^(link|passed)/.test(name) && fs.lstatSync(path.join(root, name)).isDirectory())
       .sort()
-  return { root, watcher, told, there, watched: () => [...watched].sort() }
+  return { root, watcher, told, there, watched: () => [...watched].sort(), strays: () => strays }
 }
 
 test('every directory is watched, but what is passed over and what is behind a link', async () => {
@@ -101,6 +103,34 @@ test('a directory that is made anew with the number of the old one is watched', 
   }
   // On a file system that never gives a number twice this would show nothing.
   if (fs.statfsSync(root).type === 0xef53) expect(same).toBeGreaterThan(0)
+})
+
+test('a directory that left its name is heard of for a while, and by its new name', async () => {
+  const { root, told, watched, there, strays } = await watching()
+  const at = (name: string) => path.join(root, name)
+  const away = `${root}-away`
+  fs.renameSync(at('a/b1'), away)
+  await vi.waitFor(() => expect(watched()).toEqual(there()))
+  fs.writeFileSync(`${away}/file`, 'x')
+  await vi.waitFor(() => expect(strays()).toBeGreaterThan(0))
+  expect(told.filter((name) => name.endsWith('file'))).toEqual([])
+  // Under another name, from where it goes at once and comes anew with the same number.
+  fs.renameSync(away, at('a/new'))
+  await vi.waitFor(() => expect(watched()).toEqual(there()))
+  fs.rmSync(at('a/new'), { recursive: true })
+  fs.mkdirSync(at('a/new'))
+  fs.writeFileSync(at('cookie'), '')
+  await vi.waitFor(() => expect(told).toContain('cookie'))
+  fs.writeFileSync(at('a/new/file'), 'x')
+  await vi.waitFor(() => expect(told).toContain('a/new/file'))
+  // Silent, it is let go.
+  fs.renameSync(at('a/new'), away)
+  await new Promise((resolve) => setTimeout(resolve, 3500))
+  const before = strays()
+  fs.writeFileSync(`${away}/more`, 'x')
+  fs.writeFileSync(at('cookie2'), '')
+  await vi.waitFor(() => expect(told).toContain('cookie2'))
+  expect(strays()).toBe(before)
 })
 
 /** Numbers below one that is given: the same ones for the same seed. */

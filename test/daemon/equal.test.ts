@@ -178,6 +178,33 @@ test('promise 13: random work between markers, the watcher on: every tree is wha
   expect(modes.has('fast')).toBe(true)
 })
 
+test('promise 13: where the kernel keeps few events, few of them at once are doubted', async () => {
+  const scratch = new Scratch().init({ kept: 'kept\n' })
+  const readFileSync = ((file: string, ...more: []) =>
+    file === '/proc/sys/fs/inotify/max_queued_events'
+      ? '64\n'
+      : fs.readFileSync(file, ...more)) as typeof fs.readFileSync
+  const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: scratch.root }
+  const context = await openContext({ ...env, files: { ...env.files, readFileSync } }, scratch.root, { create: true })
+  const held = new Held(context)
+  try {
+    await held.start()
+    const modes: string[] = []
+    for (const [from, to] of [
+      [0, 5],
+      [5, 40],
+      [40, 45],
+    ] as const) {
+      for (let i = from; i < to; i++) fs.writeFileSync(scratch.at(`f${i}`), '')
+      modes.push((await compare(held, scratch, scratch.root, null)).mode)
+    }
+    expect(modes).toEqual(['fast', 'scan', 'fast'])
+  } finally {
+    await held.stop()
+    closeContext(context)
+  }
+})
+
 test('row 29: 30,000 files made while the event loop is busy are all in the snapshot', async () => {
   const scratch = new Scratch().init({ kept: 'kept\n' })
   const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: scratch.root }

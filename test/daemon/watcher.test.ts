@@ -5,11 +5,11 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { Watcher } from '../../src/daemon/watcher.ts'
 import { Scratch } from '../support/scratch.ts'
 
-async function watching() {
+async function watching({ queue = 16384 } = {}) {
   const { base, root } = new Scratch()
   fs.mkdirSync(path.join(root, 'd'))
   const heard: string[] = []
-  const watcher = new Watcher({ root, skip: () => false, onChange: (one) => heard.push(one) })
+  const watcher = new Watcher({ root, skip: () => false, onChange: (one) => heard.push(one), queue })
   onTestFinished(() => watcher.stop())
   await watcher.start()
   watcher.look()
@@ -35,6 +35,23 @@ test('a directory made anew is told whole once, and then by its events', async (
   const { hint } = watcher.look()
   expect([[...hint!.subtrees], [...hint!.paths].sort()]).toEqual([[], ['d/file', 'two']])
 })
+
+test.each(['out of the worktree', 'to another name'])(
+  'events of a directory that went %s count: where they fill the queue others were lost',
+  async (where) => {
+    const { base, root, watcher, barrier } = await watching({ queue: 400 })
+    const to = where === 'to another name' ? path.join(root, 'e') : path.join(base, 'out')
+    fs.renameSync(path.join(root, 'd'), to)
+    for (let i = 0; i < 200; i++) fs.writeFileSync(path.join(to, `${i}`), '')
+    await barrier('cookie')
+    expect([watcher.look().hint, watcher.doubt]).toEqual([null, expect.stringContaining('more changes at once')])
+    watcher.settle(true)
+    // A few of them are nothing odd, and after a while they are not heard any more.
+    fs.writeFileSync(path.join(to, 'one'), '')
+    await barrier('cookie2')
+    expect(watcher.look().hint?.paths.has('d/one')).toBe(false)
+  },
+)
 
 test('while directories wait for their watches nothing is vouched for, and then each of them is told', async () => {
   const { base, root, watcher, barrier } = await watching()

@@ -22,7 +22,7 @@ export interface Holder {
 
 export type HolderState = 'alive' | 'dead' | 'unknown'
 
-function readText(env: Env, path: string): string {
+export function readText(env: Env, path: string): string {
   try {
     return env.files.readFileSync(path, 'utf8').trim()
   } catch (error) {
