@@ -5,6 +5,7 @@ import * as z from 'zod/mini'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
 import { readIfThere, writeFileWhole } from '../git/store.ts'
+import { withDrafts } from '../git/whole-file.ts'
 import { stateDirectory } from '../ops/worktree/place.ts'
 import type { Agent, Places, Scope } from './agent.ts'
 import { hookWord, isHookOf, isNothingButHookOf, packageFile, withClientAt } from './program.ts'
@@ -231,9 +232,11 @@ export function carryOut(env: Env, plan: Plan, action: 'install' | 'uninstall'):
     files.mkdirSync(target.slice(0, target.lastIndexOf('/')), { recursive: true })
     const stats = statIfThere(files, target)
     const draft = `${target}.${env.random(6)}.tmp`
-    files.writeFileSync(draft, after, { flag: 'wx', mode: 0o644 })
-    if (stats) files.chmodSync(draft, stats.mode & 0o7777)
-    files.renameSync(draft, target)
+    withDrafts(env, [draft], () => {
+      files.writeFileSync(draft, after, { flag: 'wx', mode: 0o644 })
+      if (stats) files.chmodSync(draft, stats.mode & 0o7777)
+      files.renameSync(draft, target)
+    })
   }
   if (action === 'uninstall') {
     if (after === null) for (const directory of [...(record?.made ?? [])].reverse()) removeEmpty(env, directory)

@@ -11,7 +11,7 @@ import { type Env, errno } from '../env.ts'
 import { type FoundObject, ObjectReader } from './object-reader.ts'
 import { formatPack, type ObjectType, type PackObject } from './pack.ts'
 import { noteUnsynced, syncPacks } from './unsynced.ts'
-import { syncDirectory } from './whole-file.ts'
+import { syncDirectory, withDrafts } from './whole-file.ts'
 
 /** Bytes up to which a process that packs when it is idle does not compress what it writes. */
 const MOST_RAW = 1 << 20
@@ -208,15 +208,17 @@ export class ObjectStore {
     const whole = wholeObject(type, bytes)
     const temporary = `${this.#gitDir}/objects/tmp_obj_${this.#nonce}${this.#number++}`
     const deflated = deflateSync(whole, { level: this.#level(type) })
-    files.writeFileSync(temporary, deflated, { mode: 0o400, flag: 'wx' })
+    withDrafts(this.#env, [temporary], () => {
+      files.writeFileSync(temporary, deflated, { mode: 0o400, flag: 'wx' })
+      try {
+        files.renameSync(temporary, path)
+      } catch (error) {
+        if (errno(error) !== 'ENOENT') throw error
+        files.mkdirSync(path.slice(0, path.lastIndexOf('/')), { mode: 0o700, recursive: true })
+        files.renameSync(temporary, path)
+      }
+    })
     this.grown += inBlocks(deflated)
-    try {
-      files.renameSync(temporary, path)
-    } catch (error) {
-      if (errno(error) !== 'ENOENT') throw error
-      files.mkdirSync(path.slice(0, path.lastIndexOf('/')), { mode: 0o700, recursive: true })
-      files.renameSync(temporary, path)
-    }
     this.#fresh.push(oid)
     this.#isWritten(object, path)
   }
@@ -226,12 +228,14 @@ export class ObjectStore {
     const { sum, pack, index } = formatPack(objects, this.hash, (type) => this.#level(type))
     const path = `${this.#gitDir}/objects/pack/pack-${sum}`
     const temporary = `${this.#gitDir}/objects/pack/tmp_pack_${this.#nonce}${this.#number++}`
-    files.writeFileSync(`${temporary}.pack`, pack, { mode: 0o400, flag: 'wx' })
-    files.writeFileSync(`${temporary}.idx`, index, { mode: 0o400, flag: 'wx' })
+    withDrafts(this.#env, [`${temporary}.pack`, `${temporary}.idx`], () => {
+      files.writeFileSync(`${temporary}.pack`, pack, { mode: 0o400, flag: 'wx' })
+      files.writeFileSync(`${temporary}.idx`, index, { mode: 0o400, flag: 'wx' })
+      noteUnsynced(files, this.#gitDir, { pack: `pack-${sum}`, index: `${temporary}.idx` })
+      // The index last: a pack is used once its index is there.
+      for (const suffix of ['.pack', '.idx']) files.renameSync(`${temporary}${suffix}`, `${path}${suffix}`)
+    })
     this.grown += inBlocks(pack) + inBlocks(index)
-    noteUnsynced(files, this.#gitDir, { pack: `pack-${sum}`, index: `${temporary}.idx` })
-    // The index last: a pack is used once its index is there.
-    for (const suffix of ['.pack', '.idx']) files.renameSync(`${temporary}${suffix}`, `${path}${suffix}`)
     for (const object of objects) this.#isWritten(object, `${path}.idx`)
   }
 

@@ -2,18 +2,39 @@
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, statIfThere } from '../env.ts'
 
+/**
+ * Work on drafts: where it fails, what is half written goes, for a full disk is full of that. Why it could not go is not
+ * said: where nothing can be written nothing can be removed either.
+ */
+export function withDrafts<T>(env: Env, drafts: readonly string[], work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    for (const draft of drafts) {
+      try {
+        removeIfThere(env, draft)
+      } catch {
+        // the first failure says so
+      }
+    }
+    throw error
+  }
+}
+
 /** Writes a file whole or not at all: a temporary file beside it, renamed over it. Mode 0600. */
 export function writeFileWhole(env: Env, path: string, content: string | Buffer, { sync = false } = {}): void {
   const { files } = env
   const temporary = `${path}.${env.random(6)}.tmp`
-  const fd = files.openSync(temporary, 'wx', 0o600)
-  try {
-    files.writeFileSync(fd, content)
-    if (sync) files.fsyncSync(fd)
-  } finally {
-    files.closeSync(fd)
-  }
-  files.renameSync(temporary, path)
+  withDrafts(env, [temporary], () => {
+    const fd = files.openSync(temporary, 'wx', 0o600)
+    try {
+      files.writeFileSync(fd, content)
+      if (sync) files.fsyncSync(fd)
+    } finally {
+      files.closeSync(fd)
+    }
+    files.renameSync(temporary, path)
+  })
   if (sync) syncDirectory(env, path.slice(0, path.lastIndexOf('/')))
 }
 
@@ -28,13 +49,10 @@ export function moveFile(env: Env, from: string, to: string): void {
     if (errno(error) !== 'EXDEV') throw error
   }
   const temporary = `${target}.${env.random(6)}.tmp`
-  try {
+  withDrafts(env, [temporary], () => {
     files.copyFileSync(from, temporary)
     files.renameSync(temporary, target)
-  } catch (error) {
-    removeIfThere(env, temporary)
-    throw error
-  }
+  })
   files.unlinkSync(from)
 }
 

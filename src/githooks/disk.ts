@@ -1,6 +1,7 @@
 /** Hook files on disk: read, put in place, put aside and given back. */
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
+import { removeIfThere, withDrafts } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import type { HookName } from './hook-file.ts'
 
@@ -37,14 +38,11 @@ export function readHook({ files }: Env, directory: string, hook: HookName): Hoo
 export function writeHook(env: Env, path: string, text: string, mode: number): void {
   const { files } = env
   const temporary = `${path}.${env.random(6)}.tmp`
-  try {
+  withDrafts(env, [temporary], () => {
     files.writeFileSync(temporary, text, { encoding: 'latin1', flag: 'wx' })
     files.chmodSync(temporary, mode)
     files.renameSync(temporary, path)
-  } catch (error) {
-    removeIfThere(env, temporary)
-    throw error
-  }
+  })
 }
 
 /** Where another hook is kept, seen from the hooks directory. A link keeps its name: it may be a program that goes by it. */
@@ -102,14 +100,6 @@ export function giveBack(env: Env, directory: string, hook: HookName): boolean {
   files.unlinkSync(link)
   removeIfEmpty(env, `${directory}/ckpt-kept`)
   return true
-}
-
-export function removeIfThere({ files }: Env, path: string): void {
-  try {
-    files.unlinkSync(path)
-  } catch (error) {
-    if (errno(error) !== 'ENOENT') throw error
-  }
 }
 
 export function removeIfEmpty({ files }: Env, directory: string): void {

@@ -70,3 +70,60 @@ test('read-only: the message names what could not be written, not what could not
     /^The store cannot be written \(EROFS: .*, open '.*\/lock\.[^']*'\)\. Your files/,
   )
 })
+
+const full = () => Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+
+/** The nth write finds room for half of it, and the later ones for nothing. */
+function filling(env: Env, nth: number): Env {
+  let calls = 0
+  const writeFileSync = ((file: fs.PathOrFileDescriptor, data: string | Buffer, options?: fs.WriteFileOptions) => {
+    if (++calls < nth) return fs.writeFileSync(file, data, options)
+    if (calls === nth) fs.writeFileSync(file, data.slice(0, data.length / 2), options)
+    throw full()
+  }) as typeof fs.writeFileSync
+  return { ...env, files: { ...env.files, writeFileSync } }
+}
+
+test('what a full disk cut short does not stay', async () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => {
+    for (let i = 0; i < 20; i++) scratch.write({ [`d${i}/f`]: randomBytes(100).toString('hex') })
+  })
+  const env = envOf(scratch)
+  const drafts = () =>
+    fs.readdirSync(scratch.at('.git/ckpt'), { recursive: true, encoding: 'utf8' }).filter((name) => /tmp./.test(name))
+  let nth = 1
+  for (; ; nth++) {
+    for (let i = 0; i < 20; i++) scratch.write({ [`d${i}/f`]: randomBytes(100).toString('hex') })
+    const { code } = await answer(filling(env, nth), 'snapshot')
+    expect([nth, drafts()]).toEqual([nth, []])
+    if (code === 0) break
+  }
+  expect(nth).toBeGreaterThan(4)
+  expect(scratch.run(['verify']).code).toBe(0)
+})
+
+test('while the disk is full what an undo could not record holds up nobody who only reads', async () => {
+  const scratch = new Scratch().init()
+  for (const n of [1, 2])
+    scratch.turn(`${n}`, () => {
+      for (let i = 0; i < 20; i++) scratch.write({ [`f${i}`]: `${n} ${i}\n` }) // enough for a pack
+    })
+  const env = envOf(scratch)
+  const refused = ['-c', 'echo "fatal: prepare: cannot update ref: no room" >&2; exit 128']
+  const spawnFull = ((command: string, args: string[], options: object) =>
+    args.includes('update-ref') ? spawn('sh', refused, options) : spawn(command, args, options)) as Env['spawn']
+  const undone = await answer({ ...env, spawn: spawnFull }, 'undo')
+  expect(undone.document.error.message).toMatch(/could not be recorded/)
+  // There is room for a lock, and for nothing that is of any size.
+  const writeFileSync = ((file: fs.PathOrFileDescriptor, ...more: [string]) => {
+    if (String(file).includes('/objects/')) throw full()
+    fs.writeFileSync(file, ...more)
+  }) as typeof fs.writeFileSync
+  for (const command of [['list'], ['status'], ['show', '1'], ['diff', '1']]) {
+    const { code, document } = await answer({ ...env, files: { ...env.files, writeFileSync } }, ...command)
+    expect([command, code, document.ok]).toEqual([command, 0, true])
+  }
+  expect(scratch.run(['list', '--hidden', '--json']).code).toBe(0)
+  expect(scratch.run(['verify']).code).toBe(0)
+})

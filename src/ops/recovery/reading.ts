@@ -20,12 +20,16 @@ export async function openForReading(env: Env, cwd: string): Promise<Context> {
       closeContext(context) // its git would keep this process alive
       throw error
     }
-    context.warnings.push(
+    // What it could not write it holds back, and the next git would want it written first.
+    closeContext(context)
+    const again = await openContext(env, cwd, { reading: true })
+    again.warnings.push(
       journal
         ? 'An operation is unfinished here: what is shown may be half of it.'
         : 'Markers wait to be recorded: what is shown lacks them.',
     )
-    if (error instanceof CkptError && error.code === 'INTERNAL') context.warnings.push(error.message)
+    if (error instanceof CkptError && error.code === 'INTERNAL') again.warnings.push(error.message)
+    return again
   }
   return context
 }

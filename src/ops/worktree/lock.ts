@@ -5,7 +5,7 @@
 import { refuseCancelled } from '../../core/cancel.ts'
 import { CkptError } from '../../core/errors.ts'
 import { type Env, errno } from '../../env.ts'
-import { readIfThere } from '../../git/whole-file.ts'
+import { readIfThere, removeIfThere, withDrafts } from '../../git/whole-file.ts'
 
 export interface Holder {
   nonce: string
@@ -149,7 +149,7 @@ export async function whileAtWork(env: Env, paths: readonly string[]): Promise<v
 function tryTake(env: Env, path: string, own: Holder, depth = 0): (() => void) | null {
   const { files } = env
   const draft = `${path}.${own.nonce}.${depth}.tmp`
-  writeDraft(env, draft, own)
+  withDrafts(env, [draft], () => files.writeFileSync(draft, `${JSON.stringify(own)}\n`, { mode: 0o600, flag: 'wx' }))
   try {
     try {
       files.linkSync(draft, path)
@@ -172,28 +172,6 @@ function tryTake(env: Env, path: string, own: Holder, depth = 0): (() => void) |
     }
   } finally {
     removeIfThere(env, draft)
-  }
-}
-
-/** What is half written goes; where nothing can be written nothing can be removed either, and why not is said by the writing. */
-function writeDraft(env: Env, draft: string, own: Holder): void {
-  try {
-    env.files.writeFileSync(draft, `${JSON.stringify(own)}\n`, { mode: 0o600, flag: 'wx' })
-  } catch (error) {
-    try {
-      removeIfThere(env, draft)
-    } catch {
-      // where the file system is full or read-only; the first failure says so
-    }
-    throw error
-  }
-}
-
-function removeIfThere(env: Env, path: string): void {
-  try {
-    env.files.unlinkSync(path)
-  } catch (error) {
-    if (errno(error) !== 'ENOENT') throw error
   }
 }
 
