@@ -84,24 +84,30 @@ function filling(env: Env, nth: number): Env {
   return { ...env, files: { ...env.files, writeFileSync } }
 }
 
-test('what a full disk cut short does not stay', async () => {
-  const scratch = new Scratch().init()
-  scratch.turn('one', () => {
-    for (let i = 0; i < 20; i++) scratch.write({ [`d${i}/f`]: randomBytes(100).toString('hex') })
-  })
-  const env = envOf(scratch)
-  const drafts = () =>
-    fs.readdirSync(scratch.at('.git/ckpt'), { recursive: true, encoding: 'utf8' }).filter((name) => /tmp./.test(name))
-  let nth = 1
-  for (; ; nth++) {
-    for (let i = 0; i < 20; i++) scratch.write({ [`d${i}/f`]: randomBytes(100).toString('hex') })
-    const { code } = await answer(filling(env, nth), 'snapshot')
-    expect([nth, drafts()]).toEqual([nth, []])
-    if (code === 0) break
-  }
-  expect(nth).toBeGreaterThan(4)
-  expect(scratch.run(['verify']).code).toBe(0)
-})
+test.each([[['snapshot']], [['commit', '-m', 'x']]])(
+  'what a full disk cut short does not stay: %s',
+  async (command) => {
+    const scratch = new Scratch().init()
+    scratch.turn('one', () => {
+      for (let i = 0; i < 20; i++) scratch.write({ [`d${i}/f`]: randomBytes(100).toString('hex') })
+    })
+    const env = envOf(scratch)
+    scratch.git('-C', scratch.root, 'config', 'user.name', 'somebody')
+    scratch.git('-C', scratch.root, 'config', 'user.email', 'somebody@example.com')
+    const drafts = () =>
+      fs.readdirSync(scratch.at('.git/ckpt'), { recursive: true, encoding: 'utf8' }).filter((name) => /tmp./.test(name))
+    let nth = 1
+    for (; ; nth++) {
+      if (command[0] === 'snapshot')
+        for (let i = 0; i < 20; i++) scratch.write({ [`d${i}/f`]: randomBytes(100).toString('hex') })
+      const { code } = await answer(filling(env, nth), ...command)
+      expect([nth, drafts()]).toEqual([nth, []])
+      if (code === 0) break
+    }
+    expect(nth).toBeGreaterThan(4)
+    expect(scratch.run(['verify']).code).toBe(0)
+  },
+)
 
 test('while the disk is full what an undo could not record holds up nobody who only reads', async () => {
   const scratch = new Scratch().init()

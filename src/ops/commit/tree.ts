@@ -9,6 +9,7 @@ import { ancestorsOf, pathToText } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
 import { runGit } from '../../git/process.ts'
 import { runUsersGit } from '../../git/users-git.ts'
+import { removeIfThere } from '../../git/whole-file.ts'
 import { mergeTexts } from '../change/merge.ts'
 import type { Context } from '../worktree/context.ts'
 import { type Entry, indexInfo, readIndexEntries, sameEntry } from './entries.ts'
@@ -125,14 +126,14 @@ export class CommitBlobs {
         const found = await store.objects.read(oid)
         if (!found) continue // made by git from a filter: it is there already
         const file = `${directory}/commit-${env.random(6)}`
+        made.push(file) // and if only half of it finds room
         env.files.writeFileSync(file, found.bytes, { mode: 0o600, flag: 'wx' })
-        made.push(file)
       }
       if (made.length === 0) return
       const args = ['hash-object', '-w', '--no-filters', '--stdin-paths']
       await runUsersGit(env, { args, cwd: worktree.root, input: made.map((file) => `${file}\n`).join('') })
     } finally {
-      for (const file of made) env.files.unlinkSync(file)
+      for (const file of made) removeIfThere(env, file)
     }
   }
 }
