@@ -150,7 +150,7 @@ export const KEYS: Record<string, string> = {
     'New bytes that one snapshot may take; what goes beyond is left out, and the checkpoint is degraded.',
   'snapshot.deadline': 'Time for one marker, the wait for the lock included; then the checkpoint is degraded.',
   'store.maxBytes':
-    'Over this size the oldest turns and checkpoints by hand go: by themselves, and with `ckpt prune`. A tenth over it, where that made no room, snapshots leave new content out, and are degraded.',
+    'Over this size the oldest turns and checkpoints by hand go: by themselves, and with `ckpt prune`. A tenth over it, where that made no room, a snapshot takes 16 MiB of new content at most (of a lower limit a 256th), and is degraded where there is more.',
   'prune.olderThan': 'Age at which `ckpt prune` removes visible turns.',
   'watch.autoTurn':
     'Whether a daemon makes a turn of session `auto` of changes that are followed by quiet, while no turn of another session runs.',

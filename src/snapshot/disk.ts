@@ -60,6 +60,11 @@ export const LARGEST = 2 ** 31 - 2
 /** Where what was read goes. */
 export type ObjectWriter = Pick<ObjectStore, 'write'>
 
+/** Nowhere: only the name that it would have is wanted. */
+export const onlyNames = (objects: Pick<ObjectStore, 'oidOf'>): ObjectWriter => ({
+  write: (type, bytes) => objects.oidOf(type, bytes),
+})
+
 /**
  * Reads a file or symlink and writes it to the store as a blob. A file that changes while it is read is read again; one
  * that does not come to rest is `unreadable` (`EAGAIN`).

@@ -9,7 +9,7 @@ import { type Env, errno } from '../env.ts'
 import { runGit, tryGit, withObjectsOf } from '../git/process.ts'
 import { objectDirectories, type Repository } from '../git/repository.ts'
 import { readIfThere, type Store } from '../git/store.ts'
-import { isStats, look, readPath } from './disk.ts'
+import { isStats, look, onlyNames, readPath } from './disk.ts'
 import { type IndexEntry, parseIndex } from './index-file.ts'
 
 export interface Seed {
@@ -111,8 +111,7 @@ async function maybeConvertedBefore(env: Env, { root }: Repository): Promise<boo
 
 /** Whether a file has the content of a blob; nothing is written for it. */
 function holds(env: Env, { root, store, path, oid }: { root: string; store: Store; path: string; oid: Oid }): boolean {
-  const hashed = { write: (type: 'blob', bytes: Buffer) => store.objects.oidOf(type, bytes) }
-  const reading = readPath(env, root, path, hashed)
+  const reading = readPath(env, root, path, onlyNames(store.objects))
   return reading.kind === 'read' && reading.oid === oid
 }
 

@@ -6,7 +6,7 @@ import { isRepresentable, parentOf, type RelativePath } from '../core/paths.ts'
 import type { TreeEntry } from '../core/tree-object.ts'
 import type { FileEntry } from '../git/trees.ts'
 import type { HotEntry } from './cache.ts'
-import { fingerprint, isStats, LARGEST, look, permissions, readPath } from './disk.ts'
+import { fingerprint, isStats, LARGEST, look, onlyNames, permissions, readPath } from './disk.ts'
 import { defaultModes, type Scan } from './scan.ts'
 import type { Seed } from './seed.ts'
 import { bigAndTracked } from './user-index.ts'
@@ -36,11 +36,6 @@ export interface TakeInput {
   unvouched: ReadonlyMap<string, FileEntry> | null
   walk: WalkResult
 }
-
-/** What was captured before costs no more bytes, whatever the budget: it only has to be known again. */
-const onlyNames = ({ objects }: Scan['store']) => ({
-  write: (type: 'blob', bytes: Buffer) => objects.oidOf(type, bytes),
-})
 
 export async function takePaths(scan: Scan, { known, fresh, seeds, base, unvouched, walk }: TakeInput): Promise<Taken> {
   const { env, worktree, store, cache, limits } = scan
@@ -121,8 +116,9 @@ export async function takePaths(scan: Scan, { known, fresh, seeds, base, unvouch
     } else if (scan.late() || (isOver(stats) && !(await wasCaptured(path)))) {
       await drop(path, { reason: 'budget', print: fingerprint(stats) })
     } else {
+      // What was captured before costs no more bytes, whatever the budget: it only has to be known again.
       const over = isOver(stats)
-      const reading = readPath(env, root, path, over ? onlyNames(store) : store.objects)
+      const reading = readPath(env, root, path, over ? onlyNames(store.objects) : store.objects)
       if (reading.kind === 'read' && over && (scan.anew || !(await store.objects.has(reading.oid)))) {
         await drop(path, { reason: 'budget', print: fingerprint(stats) })
       } else if (reading.kind === 'read') {

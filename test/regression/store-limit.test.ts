@@ -67,7 +67,7 @@ test('once there is room again, what was left out is captured', () => {
   const scratch = limited(new Scratch().init(), 200 * KIB)
   for (let n = 0; n < 8; n++) scratch.write({ [`new${n}.bin`]: randomBytes(50 * KIB) })
   expect(budget(scratch.ckpt('snapshot').checkpoint).length).toBeGreaterThan(0)
-  limited(scratch)
+  limited(scratch, 4000 * KIB)
   expect(scratch.ckpt('snapshot').checkpoint).toMatchObject({ degraded: false, uncovered: [] })
 })
 

@@ -1,6 +1,7 @@
 /** A daemon for a test's worktree; it is stopped when the test ends. */
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
+import os from 'node:os'
 import { onTestFinished } from 'vitest'
 import { PROGRAM, type Scratch } from './scratch.ts'
 
@@ -28,7 +29,7 @@ export function runLater(scratch: Scratch, args: string[]): Promise<{ code: numb
     child.stderr.on('data', (chunk) => {
       stderr += chunk
     })
-    child.on('close', (code) => resolve({ code: code ?? 128, stdout, stderr }))
+    child.on('close', (code, signal) => resolve({ code: code ?? 128 + os.constants.signals[signal!], stdout, stderr }))
   })
 }
 

@@ -70,6 +70,8 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
     // A person who looks on keeps it alive.
     idleStop: background ? idleStop : Number.POSITIVE_INFINITY,
     onReady: (daemon: Daemon) => {
+      // Who says so a second time, when all is done, does not make it a failure.
+      env.onSignal('SIGTERM', () => undefined)
       if (!background && !args.json) view = startView(env, { daemon, colors, backends, log })
       transcripts = watches(env, { daemon, agents, log })
       for (const one of transcripts)

@@ -50,7 +50,7 @@ export async function status(context: Context): Promise<StatusResult> {
   const { maxBytes } = context.config.store
   if (bytes > maxBytes)
     context.warnings.push(
-      `The store holds ${bytesText(bytes)}, more than store.maxBytes (${bytesText(maxBytes)}): ckpt prune removes the oldest turns and checkpoints by hand. A tenth over it new content is left out.`,
+      `The store holds ${bytesText(bytes)}, more than store.maxBytes (${bytesText(maxBytes)}): ckpt prune removes the oldest turns and checkpoints by hand. A tenth over it large new content is left out.`,
     )
   if (context.exists) context.warnings.push(...toldLeftBehind(env, repository, place))
   const pending = sessions

@@ -15,6 +15,8 @@ const MOST_LINES = 16_384
 const NOTED_AT_ONCE = 65_536
 /** Over the limit the oldest turns go when there is time for that: until then there is this much more room. */
 const LEEWAY = 0.1
+/** Bytes that each snapshot may add beyond that, as a share of the limit: an edit of a source file is never left out for it. */
+const EVER = { share: 1 / 256, most: 16 * 2 ** 20 }
 /** Of a disk: it is for others too. */
 const LEFT_FREE = { share: 0.05, most: 64 * 2 ** 20 }
 
@@ -93,7 +95,8 @@ export const isOver = (context: Sized): boolean => sizeOf(context) > context.con
 export function roomIn(context: Sized & Pick<Context, 'exists'>): number {
   const { env, place, config, exists } = context
   if (!exists) return Number.POSITIVE_INFINITY
-  const left = config.store.maxBytes * (1 + LEEWAY) - sizeOf(context)
+  const limit = config.store.maxBytes
+  const left = Math.max(limit * (1 + LEEWAY) - sizeOf(context), Math.min(limit * EVER.share, EVER.most))
   const { bsize, blocks, bavail } = env.files.statfsSync(place.directory)
   const disk = blocks * bsize
   const free = disk > 0 ? bavail * bsize - Math.min(LEFT_FREE.most, disk * LEFT_FREE.share) : left
