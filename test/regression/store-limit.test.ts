@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Env } from '../../src/env.ts'
+import { startDaemon } from '../support/daemon.ts'
 import { answer, envOf } from '../support/in-process.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
@@ -20,23 +21,30 @@ const bytes = (scratch: Scratch): number => scratch.ckpt('status').store.bytes
 const budget = (checkpoint: Json) =>
   checkpoint.uncovered.filter(({ reason }: Json) => reason === 'budget').map(({ path }: Json) => path)
 
-test('without a daemon the oldest turns go when it is over its limit, and no checkpoint is degraded for it', () => {
-  const scratch = limited(new Scratch().init())
-  const contents = Array.from({ length: 14 }, () => randomBytes(100 * KIB))
-  for (const [n, content] of contents.entries()) {
-    scratch.turn(`${n}`, () => scratch.write({ 'big.bin': content }))
-    expect(bytes(scratch)).toBeLessThanOrEqual(LIMIT * 1.1 + 32 * KIB)
-  }
-  const { turns } = scratch.ckpt('list')
-  expect(turns.length).toBeGreaterThan(2)
-  expect(turns.length).toBeLessThan(7)
-  expect(turns[0].n).toBe(14)
-  for (const { before, after } of turns)
-    for (const id of [before, after]) expect(scratch.ckpt('show', id).checkpoint.degraded).toBe(false)
-  scratch.ckpt('undo', '--turns', '2')
-  expect(fs.readFileSync(scratch.at('big.bin'))).toEqual(contents.at(-3))
-  expect(scratch.run(['verify']).code).toBe(0)
-})
+test.each([
+  ['without a daemon', { daemon: false, count: 14, size: 100 * KIB }],
+  ['with one that has no quiet times', { daemon: true, count: 36, size: 24 * KIB }],
+])(
+  'the oldest turns go when it is over its limit, and no checkpoint is degraded for it: %s',
+  (_, { daemon, count, size }) => {
+    const scratch = limited(new Scratch().init())
+    if (daemon) startDaemon(scratch)
+    const contents = Array.from({ length: count }, () => randomBytes(size))
+    for (const [n, content] of contents.entries()) {
+      scratch.turn(`${n}`, () => scratch.write({ 'big.bin': content }))
+      expect(bytes(scratch)).toBeLessThanOrEqual(LIMIT * 1.1 + 32 * KIB)
+    }
+    const { turns } = scratch.ckpt('list')
+    expect(turns.length).toBeGreaterThan(2)
+    expect(turns.length).toBeLessThan((LIMIT * 1.1) / size)
+    expect(turns[0].n).toBe(count)
+    for (const { before, after } of turns)
+      for (const id of [before, after]) expect(scratch.ckpt('show', id).checkpoint.degraded).toBe(false)
+    scratch.ckpt('undo', '--turns', '2')
+    expect(fs.readFileSync(scratch.at('big.bin'))).toEqual(contents.at(-3))
+    expect(scratch.run(['verify']).code).toBe(0)
+  },
+)
 
 test('where nothing may go, new content is left out by name; what was captured stays covered, and is undone', () => {
   const scratch = limited(new Scratch().init(), 300 * KIB)

@@ -89,7 +89,9 @@ function unlessUnwritable(work: () => void): void {
   }
 }
 
-export const isOver = (context: Sized): boolean => sizeOf(context) > context.config.store.maxBytes
+/** `pressing`: half of the leeway is gone, too. */
+export const isOver = (context: Sized, { pressing = false } = {}): boolean =>
+  sizeOf(context) > context.config.store.maxBytes * (pressing ? 1 + LEEWAY / 2 : 1)
 
 /** Bytes that a snapshot may add: the store has its limit, and the disk is never filled. */
 export function roomIn(context: Sized & Pick<Context, 'exists'>): number {
