@@ -214,10 +214,10 @@ export class Daemon {
       this.stop()
       return
     }
-    this.held.head().then(
-      ({ busy }) => this.#idle.consider({ quiet, busy: busy !== null }),
-      (error: unknown) => this.#options.log.warn({ error: String(error) }, 'idle'),
-    )
+    this.held
+      .head()
+      .then(({ busy }) => this.#idle.consider({ quiet, busy: busy !== null }))
+      .catch((error: unknown) => this.#options.log.warn({ error: String(error) }, 'idle'))
   }
 
   state(): DaemonState {

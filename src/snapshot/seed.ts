@@ -106,7 +106,8 @@ async function maybeConvertedBefore(env: Env, { root }: Repository): Promise<boo
     tryGit(env, { args: ['config', '--show-scope', '--name-only', '--get-regexp', '^filter\\.'], cwd: root }),
     runGit(env, { args: ['for-each-ref', '--count=1', '--format=%(objectname)', 'refs/replace'], cwd: root }),
   ])
-  return /^(local|worktree)\t/m.test(filters.stdout.toString('latin1')) || replaced.length > 0
+  const unsaid = filters.code > 1 // 1: there are none (git-config(1))
+  return unsaid || /^(local|worktree)\t/m.test(filters.stdout.toString('latin1')) || replaced.length > 0
 }
 
 /** Whether a file has the content of a blob; nothing is written for it. */

@@ -77,8 +77,9 @@ function endOf(child: ChildProcess): Promise<object> {
 }
 
 /**
- * After a marker, where no daemon does it in quiet times, or those did not come: the oldest go when the store is over its limit of
- * bytes. What takes longer than `left` milliseconds, or a few seconds, is left for another try. The caller holds no lock; the marker never fails for it.
+ * After a marker, where no daemon does it in quiet times, or those did not come: the oldest go when the store is over its
+ * limit of bytes. What takes longer than `left` milliseconds, or a few seconds, is left for another try. The caller holds no
+ * lock; the marker never fails for it.
  */
 export async function makeRoom(context: Context, left: number): Promise<void> {
   const { env, live, store, worktree } = context

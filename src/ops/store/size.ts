@@ -17,8 +17,8 @@ const NOTED_AT_ONCE = 65_536
 const LEEWAY = 0.1
 /** Bytes that each snapshot may add beyond that, as a share of the limit: an edit of a source file is never left out for it. */
 const EVER = { share: 1 / 256, most: 16 * 2 ** 20 }
-/** Of a disk: it is for others too. */
-const LEFT_FREE = { share: 0.05, most: 64 * 2 ** 20 }
+/** Bytes of a disk that are for others, and of what is left the share that a snapshot takes all the same: for small edits. */
+const LEFT_FREE = { share: 0.05, most: 64 * 2 ** 20, ever: 1 / 64 }
 
 type Sized = Pick<Context, 'env' | 'place' | 'config'>
 
@@ -101,6 +101,7 @@ export function roomIn(context: Sized & Pick<Context, 'exists'>): number {
   const left = Math.max(limit * (1 + LEEWAY) - sizeOf(context), Math.min(limit * EVER.share, EVER.most))
   const { bsize, blocks, bavail } = env.files.statfsSync(place.directory)
   const disk = blocks * bsize
-  const free = disk > 0 ? bavail * bsize - Math.min(LEFT_FREE.most, disk * LEFT_FREE.share) : left
-  return Math.max(0, Math.min(left, free))
+  const free = bavail * bsize
+  const others = Math.min(LEFT_FREE.most, disk * LEFT_FREE.share)
+  return disk > 0 ? Math.min(left, Math.max(free - others, free * LEFT_FREE.ever)) : left
 }
