@@ -31,6 +31,8 @@ export interface SaidPrompt {
   /** The message id of the prompt it follows in the conversation; null: the first. */
   parent: string | null
   text: string
+  /** Nobody's words: see the marker of a prompt. */
+  notice: boolean
   time: string | null
   cwd: string | null
   /** Null: it goes on, as far as the record tells. */
@@ -120,6 +122,8 @@ export interface Agent {
   timeout: (event: string | undefined) => number
   /** The id that the agent's own rewind takes, looked for in the lines of its transcript that speak of the turn. */
   messageIdIn?: (lines: readonly string[], turn: string) => string | null
+  /** The session that one was forked from, of the lines of its transcript in which one of these words stands. */
+  forkedFromIn?: { words: readonly string[]; session: (lines: readonly string[]) => string | null }
   transcripts?: Transcripts
   settings: HookSettings | PluginSettings
   /** Directories that say the agent is on this machine. */

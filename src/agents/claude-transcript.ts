@@ -3,22 +3,24 @@
  * no such line is passed over. Pure.
  */
 import * as z from 'zod/mini'
-import { isSessionId, parseSessionId } from '../core/ids.ts'
+import { isSessionId, parseSessionId, type SessionId } from '../core/ids.ts'
 import type { SaidPrompt, TranscriptReader } from './agent.ts'
 import { markerId } from './payload.ts'
 
 const id = z.string().check(z.minLength(1), z.maxLength(1024))
+const session = z.string().check(z.refine(isSessionId))
 const lineSchema = z.looseObject({
   type: z.string(),
   uuid: id,
   parentUuid: z.optional(z.nullable(z.string())),
   promptId: z.optional(id),
-  sessionId: z.optional(z.string().check(z.refine(isSessionId))),
+  sessionId: z.optional(session),
   cwd: z.optional(z.string()),
   timestamp: z.optional(z.string()),
   isSidechain: z.optional(z.boolean()),
   isMeta: z.optional(z.boolean()),
   isCompactSummary: z.optional(z.boolean()),
+  turnPosition: z.catch(z.optional(z.looseObject({ turnIndex: z.number() })), undefined),
   message: z.optional(z.looseObject({ content: z.optional(z.unknown()), stop_reason: z.optional(z.unknown()) })),
 })
 type Line = z.output<typeof lineSchema>
@@ -27,16 +29,26 @@ type Line = z.output<typeof lineSchema>
 const ITS_OWN = /^\s*(<(command|local-command|bash)-|Caveat: )/
 const COMMAND = /^\s*<command-(message|name)>/
 const INTERRUPTED = /^\[Request interrupted by user/
+/** What it tells the model of a subagent or a command in the background that has ended. */
+const NOTICE = /^\s*<task-notification>\s*<task-id>/
 
-function parseLine(text: string): Line | null {
-  let value: unknown
+/** Such a prompt in words; null: it is a person's. */
+export function noticeIn(text: string): string | null {
+  if (!NOTICE.test(text)) return null
+  return /<summary>([\s\S]*?)<\/summary>/.exec(text)?.[1]?.trim() || 'A task in the background has news'
+}
+
+function parseJson<T extends z.ZodMiniType>(schema: T, text: string): z.output<T> | null {
   try {
-    value = JSON.parse(text)
+    return schema.safeParse(JSON.parse(text)).data ?? null
   } catch {
     return null // a tail begins in the middle of a line, and the last one may not be whole yet
   }
-  const parsed = lineSchema.safeParse(value)
-  return parsed.success && parsed.data.isSidechain !== true ? parsed.data : null
+}
+
+function parseLine(text: string): Line | null {
+  const line = parseJson(lineSchema, text)
+  return line?.isSidechain === true ? null : line
 }
 
 const blocksOf = (line: Line): readonly { type?: unknown; text?: unknown }[] => {
@@ -67,6 +79,26 @@ function commandText(text: string): string {
   return `/${within('command-name').replace(/^\//, '')} ${within('command-args')}`.trim()
 }
 
+const copySchema = z.looseObject({
+  sessionId: session,
+  forkedFrom: z.catch(z.optional(z.looseObject({ sessionId: session })), undefined),
+  requestSessionId: z.catch(z.optional(session), undefined),
+})
+
+/** What stands in the lines that a fork takes along. */
+export const COPIED = ['"forkedFrom":', '"requestSessionId":'] as const
+
+/** The session that a conversation was forked from, of such lines in their order: the last one is its parent's. */
+export function forkedFromIn(lines: readonly string[]): SessionId | null {
+  let found: SessionId | null = null
+  for (const line of lines) {
+    const { sessionId, forkedFrom, requestSessionId } = parseJson(copySchema, line) ?? {}
+    const from = forkedFrom?.sessionId ?? requestSessionId
+    if (from !== undefined && from !== sessionId) found = parseSessionId(from)
+  }
+  return found
+}
+
 /** Reads a transcript as it grows. */
 export class ClaudeTranscript implements TranscriptReader {
   /** In the order of the transcript. */
@@ -74,9 +106,10 @@ export class ClaudeTranscript implements TranscriptReader {
   /** For each line the one above it, or one further up. */
   readonly #up = new Map<string, string | null>()
   readonly #byLine = new Map<string, SaidPrompt>()
-  readonly #turns = new Set<string>()
+  /** By prompt id, the prompt and its place: a fork gives its first prompt's id to all that it takes along before that. */
+  readonly #turns = new Map<string, { prompt: SaidPrompt; place: number | undefined }>()
   /** A command, and whether it is one for the model is not known yet. */
-  #command: { line: Line; parent: SaidPrompt | null } | null = null
+  #command: Omit<Said, 'text'> | null = null
   #rest = ''
 
   add(text: string): void {
@@ -89,17 +122,23 @@ export class ClaudeTranscript implements TranscriptReader {
   }
 
   #take(line: Line): void {
-    const { uuid, parentUuid = null, promptId } = line
+    const { uuid, parentUuid = null } = line
     const top = this.#top(parentUuid)
     this.#up.set(uuid, top === uuid ? null : top)
     const parent = top === null ? null : (this.#byLine.get(top) ?? null)
     if (line.type === 'user' && INTERRUPTED.test(textOf(line))) {
       if (parent) parent.end = 'interrupted'
-    } else if (isUsers(line) && !this.#turns.has(promptId!)) this.#ask(line, parent)
+    } else if (isUsers(line) && !this.#isOfTurn(line)) this.#ask(line, parent)
     else if (parent && line.type === 'assistant') {
       const { stop_reason } = line.message ?? {}
       parent.end = stop_reason === 'end_turn' || stop_reason === 'stop_sequence' ? 'completed' : null
     }
+  }
+
+  /** Whether it only goes on with a turn that was begun under its prompt id. */
+  #isOfTurn({ promptId, turnPosition }: Line): boolean {
+    const turn = this.#turns.get(promptId!)
+    return turn !== undefined && (turnPosition === undefined || turnPosition.turnIndex === turn.place)
   }
 
   /**
@@ -109,19 +148,22 @@ export class ClaudeTranscript implements TranscriptReader {
   #ask(line: Line, parent: SaidPrompt | null): void {
     const command = this.#command?.line.promptId === line.promptId ? this.#command : null
     const text = textOf(line)
-    if (isPrompt(line)) this.#begin(promptOf(line, { parent, text }), line)
+    if (isPrompt(line)) this.#begin({ line, parent, text }, line)
     else if (command && line.isMeta === true && !ITS_OWN.test(text))
-      this.#begin(promptOf(command.line, { parent: command.parent, text: commandText(textOf(command.line)) }), line)
+      this.#begin({ ...command, text: commandText(textOf(command.line)) }, line)
     else if (line.isMeta !== true && COMMAND.test(text)) this.#command = { line, parent }
     else this.#command = null
   }
 
   /** `last`: what follows it in the conversation is its. */
-  #begin(prompt: SaidPrompt, last: Line): void {
+  #begin(said: Said, last: Line): void {
+    const prompt = promptOf(said)
     this.prompts.push(prompt)
     this.#byLine.set(prompt.messageId, prompt)
     this.#byLine.set(last.uuid, prompt)
-    this.#turns.add(last.promptId!)
+    const copy = this.#turns.get(last.promptId!)?.prompt
+    if (copy) Object.assign(copy, { marker: markerId('claude', copy.messageId)!, ids: [copy.messageId] })
+    this.#turns.set(last.promptId!, { prompt, place: said.line.turnPosition?.turnIndex })
     this.#command = null
   }
 
@@ -143,15 +185,23 @@ export class ClaudeTranscript implements TranscriptReader {
   }
 }
 
-function promptOf(line: Line, { parent, text }: { parent: SaidPrompt | null; text: string }): SaidPrompt {
+interface Said {
+  line: Line
+  parent: SaidPrompt | null
+  text: string
+}
+
+function promptOf({ line, parent, text }: Said): SaidPrompt {
   const { uuid, promptId, sessionId, timestamp = null, cwd = null } = line
+  const notice = noticeIn(text)
   return {
     session: parseSessionId(sessionId!),
     marker: markerId('claude', promptId)!,
     ids: [uuid, promptId!],
     messageId: uuid,
-    parent: parent?.messageId ?? null,
-    text,
+    parent: (parent?.notice ? parent.parent : parent?.messageId) ?? null,
+    text: notice ?? text,
+    notice: notice !== null,
     time: timestamp,
     cwd,
     end: null,

@@ -1,9 +1,9 @@
-/** Claude Code: https://code.claude.com/docs/en/hooks, and payloads of 2.1.197 as they arrived. */
+/** Claude Code: https://code.claude.com/docs/en/hooks, and payloads of 2.1.197 and 2.1.330 as they arrived. */
 import * as z from 'zod/mini'
 import type { Marker } from '../core/marker.ts'
 import type { Env } from '../env.ts'
 import { type Agent, type Heard, type HearOptions, type Places, SCOPES, type Scope, type SwitchedOff } from './agent.ts'
-import { ClaudeTranscript } from './claude-transcript.ts'
+import { ClaudeTranscript, COPIED, forkedFromIn, noticeIn } from './claude-transcript.ts'
 import { commandsInGroup, hookGroup } from './hook-group.ts'
 import {
   hookFields,
@@ -40,16 +40,24 @@ const READERS = new Set([
   'Agent',
   'AskUserQuestion',
   'BashOutput',
+  'CronCreate',
+  'CronDelete',
+  'CronList',
   'EnterPlanMode',
   'ExitPlanMode',
+  'ListAgents',
   'ListMcpResources',
   'NotebookRead',
   'ReadMcpResource',
+  'ReportFindings',
+  'ScheduleWakeup',
+  'SendMessage',
   'Task',
   'TaskCreate',
   'TaskGet',
   'TaskList',
   'TaskOutput',
+  'TaskStop',
   'TaskUpdate',
   'TodoRead',
   'ToolSearch',
@@ -94,6 +102,8 @@ function markers(one: Payload): Marker[] {
   const { prompt_id, tool_use_id, tool_name } = one
   const turn = markerId('claude', prompt_id)
   const compaction = markerId(turn, 'compact')
+  const said = promptText(one.prompt)
+  const notice = noticeIn(said ?? '')
   const step = {
     ...(tool_name === undefined ? {} : { tool: tool_name }),
     callId: tool_use_id,
@@ -109,7 +119,8 @@ function markers(one: Payload): Marker[] {
         make.prompt({
           agent: 'claude',
           kind: promptKind(one.prompt),
-          text: promptText(one.prompt),
+          text: notice ?? said,
+          ...(notice === null ? {} : { notice: true }),
           messageId: prompt_id,
           marker: turn,
         }),
@@ -143,33 +154,13 @@ function markers(one: Payload): Marker[] {
   }
 }
 
-/** The transcript line of a prompt: the first of its turn that is the person's, not a tool's result. */
+/** The transcript line of a prompt. */
 function messageIdIn(lines: readonly string[], turn: string): string | null {
-  for (const line of lines) {
-    let row: unknown
-    try {
-      row = JSON.parse(line)
-    } catch {
-      continue // the first line of a tail is cut
-    }
-    const found = promptLine.safeParse(row)
-    if (!found.success || found.data.promptId !== turn) continue
-    const { content } = found.data.message
-    const isResult = Array.isArray(content) && content.some((block) => block?.type === 'tool_result')
-    if (!isResult) return found.data.uuid
-  }
-  return null
+  const reader = new ClaudeTranscript()
+  reader.add(`${lines.join('\n')}\n`)
+  const said = reader.prompts.findLast(({ ids }) => ids.includes(turn))
+  return said && !said.notice ? said.messageId : null
 }
-
-const promptLine = z.looseObject({
-  type: z.literal('user'),
-  uuid: z.string().check(z.minLength(1), z.maxLength(1024)),
-  promptId: z.string(),
-  isSidechain: z.optional(z.literal(false)),
-  isMeta: z.optional(z.literal(false)),
-  isCompactSummary: z.optional(z.literal(false)),
-  message: z.looseObject({ content: z.any() }),
-})
 
 const configDirectory = ({ home, vars }: Omit<Places, 'root'>) => vars.CLAUDE_CONFIG_DIR || `${home}/.claude`
 
@@ -192,6 +183,7 @@ export const claude: Agent = {
   hear,
   timeout: (event) => seconds(event) * 1000,
   messageIdIn,
+  forkedFromIn: { words: COPIED, session: forkedFromIn },
   switchedOff,
   forks: true,
   transcripts: {

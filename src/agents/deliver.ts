@@ -237,22 +237,33 @@ function complete(context: Context, agent: Agent, heard: Heard, markers: readonl
         ? agent.messageIdIn(linesWith(env, transcript.path, transcript.turn), transcript.turn)
         : null
     const known = messageId === null ? marker : { ...marker, messageId }
-    const parent = known.event === 'prompt' && agent.forks ? fork(context, agent, session) : null
+    const parent = agent.forks ? fork(context, agent, heard, marker) : null
     done.push({ ...known, session, ...(parent === null ? {} : { parent }) } as Marker)
   }
   return done
 }
 
-/** The parent of a session that prompts for the first time; from now on it is known. */
-function fork({ env, store }: Context, agent: Agent, session: SessionId): string | null {
+/** The parent of a session that prompts for the first time, as soon as anything tells it; from then on it is known. */
+function fork({ env, store }: Context, agent: Agent, { transcript }: Heard, { session, event }: Marker): string | null {
   const notes = readNotes(env, store.worktreeDir)
-  const parent = forkedFrom(notes, agent.name, session)
-  const resumed = notes.find((one) => one.session === session && (one.source === 'resume' || one.source === 'fork'))
-  const gone = parent ?? resumed?.session
+  const note = (one: string, source: string) =>
+    remember(env, store.worktreeDir, { agent: agent.name, session: one, source })
+  const own = notes.find((one) => one.agent === agent.name && one.session === session)?.source
+  const isFork = own === 'fork of another' || (own === 'fork' && event === 'prompt')
+  const told = isFork && transcript ? forkedFromIn(env, agent, transcript.path) : null
+  const parent = told ?? (event === 'prompt' ? forkedFrom(notes, agent.name, session) : null)
   // A conversation that was taken up again and prompts, or was forked, is nobody's parent after that.
-  if (gone !== undefined) remember(env, store.worktreeDir, { agent: agent.name, session: gone, source: 'went on' })
-  if (parent !== null) remember(env, store.worktreeDir, { agent: agent.name, session, source: 'forked' })
+  if (parent !== null) {
+    if (told === null) note(parent, 'went on')
+    note(session, 'forked')
+  } else if (event === 'prompt' && own === 'fork') note(session, 'fork of another')
+  else if (event === 'prompt' && own === 'resume') note(session, 'went on')
   return parent
+}
+
+function forkedFromIn(env: Env, { forkedFromIn }: Agent, path: string): string | null {
+  const lines = forkedFromIn?.words.flatMap((words) => linesWith(env, path, words)) ?? []
+  return forkedFromIn?.session(lines) ?? null
 }
 
 /**

@@ -36,7 +36,8 @@ export async function importTranscript(
 ): Promise<ImportedPrompt[]> {
   const done: ImportedPrompt[] = []
   let forkedFrom: SessionId | null = null
-  for (const [i, prompt] of prompts.entries()) {
+  const persons = prompts.filter(({ notice }) => !notice)
+  for (const [i, prompt] of persons.entries()) {
     const { session, marker, ids, text, messageId } = prompt
     const timeline = await timelineOf(context, session)
     const names = [marker, ...ids]
@@ -46,7 +47,7 @@ export async function importTranscript(
       done.push({ ...prompt, outcome: added ? 'described' : 'known', turn: turn.number })
       continue
     }
-    const later = prompts.slice(i + 1).filter((one) => one.session === session)
+    const later = persons.slice(i + 1).filter((one) => one.session === session)
     if (later.some((one) => turnKnownBy(timeline, [one.marker, ...one.ids]))) {
       done.push({ ...prompt, outcome: 'passed-over', turn: null })
       continue

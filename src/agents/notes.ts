@@ -7,7 +7,10 @@ import { appendTo, readIfThere, writeFileWhole } from '../git/whole-file.ts'
 const noteSchema = z.object({
   agent: z.string(),
   session: z.string(),
-  /** startup, resume, fork, clear, child, …; `forked`: a conversation that was taken for a fork, or went on itself. */
+  /**
+   * startup, resume, fork, clear, child, …; `forked`: a fork whose parent is known; `fork of another`: one that prompted
+   * before anything told of its parent; `went on`: one that prompted again, or was forked.
+   */
   source: z.string(),
   parent: z.optional(z.string()),
 })

@@ -5,12 +5,11 @@
 import { basename, dirname } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { FSWatcher } from 'chokidar'
-import type { SessionId } from '../core/ids.ts'
 import type { Marker } from '../core/marker.ts'
 import { type Env, statIfThere } from '../env.ts'
 import { commonDirOf } from '../git/repository.ts'
 import { mark } from '../ops/mark.ts'
-import { timelineOf, turnKnownBy } from '../ops/said.ts'
+import { timelineOf, turnElsewhere, turnKnownBy } from '../ops/said.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import { liesWithin } from '../ops/worktree/worktree-path.ts'
 import type { Agent, SaidPrompt, TranscriptReader, Transcripts } from './agent.ts'
@@ -52,7 +51,7 @@ export class TranscriptWatch {
   #allNew = false
   readonly #files = new Map<string, Followed>()
   readonly #due = new Map<string, NodeJS.Timeout>()
-  /** What is settled, by the marker of the prompt: it is not looked at again. */
+  /** What is settled, by the message id of the prompt, which a fork keeps: it is not looked at again. */
   readonly #settled = new Map<string, 'begun' | 'ended'>()
   /** By transcript and directory: whether what was said there is this worktree's. */
   readonly #own = new Map<string, boolean>()
@@ -174,31 +173,31 @@ export class TranscriptWatch {
     for (const prompt of await this.#read(path)) {
       // A fork takes its parent's prompts along.
       if (prompt.time !== null && Date.parse(prompt.time) < this.#since) continue
-      const settled = this.#settled.get(prompt.marker)
+      const settled = this.#settled.get(prompt.messageId)
       const { end } = prompt
       if (settled === 'ended' || (settled === 'begun' && end === null)) continue
       await this.#options.inTurn((context) => this.#record(context, prompt))
-      this.#settled.set(prompt.marker, end === null ? 'begun' : 'ended')
+      this.#settled.set(prompt.messageId, end === null ? 'begun' : 'ended')
     }
   }
 
   /** What a hook has told of meanwhile is left as it is. */
-  async #record(context: Context, { session, marker, ids, text, messageId, end }: SaidPrompt): Promise<void> {
+  async #record(context: Context, { session, marker, ids, text, messageId, notice, end }: SaidPrompt): Promise<void> {
     const { agent } = this.#options
     const say = (one: Marker) => mark(context, one, context.env.monotonic())
-    let turn = await this.#turn(context, session, [marker, ...ids])
+    const names = [marker, ...ids]
+    const timeline = await timelineOf(context, session)
+    let turn = turnKnownBy(timeline, names)
     if (!turn) {
+      // Nobody's words clear no boundary, and a fork's first are not those that it took along.
+      if ((notice && timeline.boundary) || (await turnElsewhere(context, { but: session, ids: names }))) return
       this.#ours.add(marker)
       await say({ event: 'prompt', session, agent: agent.name, text, messageId, marker })
-      turn = await this.#turn(context, session, [marker])
+      turn = turnKnownBy(await timelineOf(context, session), [marker])
     }
     // A turn that hooks began is theirs to end, but no hook tells of an interrupt.
     if (end === null || !turn || turn.after || (end === 'completed' && !this.#ours.has(marker))) return
     const stop = markerId(marker, 'stop')
     await say({ event: 'stop', session, status: end, onlyRunning: true, ...(stop ? { marker: stop } : {}) })
-  }
-
-  async #turn(context: Context, session: SessionId, names: readonly string[]) {
-    return turnKnownBy(await timelineOf(context, session), names)
   }
 }

@@ -7,11 +7,12 @@ export const SESSION_STATES = ['none', 'idle', 'running', 'pending'] as const
 export type SessionState = (typeof SESSION_STATES)[number]
 
 /**
- * go-on: a subagent's call begins, or ends, in the turn that ended last. stop-again: that turn ends once more, for its agent had been
+ * notice: an agent hears of a task that it runs in the background. go-on: a subagent's call begins, or ends, in the turn that ended last. stop-again: that turn ends once more, for its agent had been
  * sent back to work.
  */
 export const SESSION_EVENTS = [
   'prompt',
+  'notice',
   'step-start',
   'go-on',
   'step',
@@ -47,6 +48,7 @@ export interface Reaction {
 const table: Record<SessionState, Record<SessionEvent, Reaction>> = {
   none: {
     prompt: { actions: ['open-turn'], next: 'running' },
+    notice: { actions: ['open-turn'], next: 'running' },
     'step-start': { actions: ['refuse-not-found'], next: 'none' },
     'go-on': { actions: ['refuse-not-found'], next: 'none' },
     step: { actions: ['refuse-not-found'], next: 'none' },
@@ -58,6 +60,7 @@ const table: Record<SessionState, Record<SessionEvent, Reaction>> = {
   },
   idle: {
     prompt: { actions: ['open-turn'], next: 'running' },
+    notice: { actions: ['late'], next: 'idle' },
     'step-start': { actions: ['late'], next: 'idle' },
     'go-on': { actions: ['open-window', 'add-step'], next: 'idle|running' },
     step: { actions: ['late'], next: 'idle' },
@@ -69,6 +72,7 @@ const table: Record<SessionState, Record<SessionEvent, Reaction>> = {
   },
   running: {
     prompt: { actions: ['close-interrupted', 'open-turn'], next: 'running' },
+    notice: { actions: ['late'], next: 'running' },
     'step-start': { actions: ['open-window'], next: 'running' },
     'go-on': { actions: ['open-window', 'add-step'], next: 'idle|running' },
     step: { actions: ['add-step'], next: 'running' },
@@ -80,6 +84,7 @@ const table: Record<SessionState, Record<SessionEvent, Reaction>> = {
   },
   pending: {
     prompt: { actions: ['abandon-hidden', 'open-turn'], next: 'running' },
+    notice: { actions: ['late'], next: 'pending' },
     'step-start': { actions: ['late'], next: 'pending' },
     'go-on': { actions: ['late'], next: 'pending' },
     step: { actions: ['late'], next: 'pending' },

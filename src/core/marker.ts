@@ -20,6 +20,8 @@ export interface PromptMarker extends MarkerBase {
   parent?: string
   agent?: string
   text?: string
+  /** Nobody's words: the agent hears of a task that it runs in the background, and goes on with its last turn. */
+  notice?: boolean
 }
 
 export interface StepMarker extends MarkerBase {
@@ -44,6 +46,8 @@ export interface StopMarker extends MarkerBase {
   turn?: string
   /** Says that no turn runs any more (a session's end): nothing where none does. */
   onlyRunning?: boolean
+  /** The session that this one was forked from, where only the end of a turn tells. */
+  parent?: string
 }
 
 export type Marker = PromptMarker | StepMarker | StopMarker

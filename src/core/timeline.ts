@@ -84,12 +84,11 @@ export function readTimeline(input: TimelineInput): Timeline {
     }
   }
   const last = input.live.at(-1) ?? null
-  const first = input.live[0]
   const highest = Math.max(0, ...turns.map((t) => t.number), ...abandoned.map((t) => t.number))
   return {
     session: input.session,
     agent: turns.findLast(({ before }) => before.agent && before.op === undefined)?.before.agent ?? null, // not of our own turns
-    parent: first?.parentSession ?? null,
+    parent: input.live.find((one) => one.parentSession !== undefined)?.parentSession ?? null,
     tip: last,
     turns,
     abandoned,
@@ -198,7 +197,7 @@ export function messageIdOf({
   after,
   checkpoints,
 }: Pick<Turn, 'before' | 'after' | 'checkpoints'>): string | null {
-  const end = after && checkpoints.findLast(({ kind }) => kind === 'after')
+  const end = after && checkpoints.findLast(({ kind, messageId }) => kind === 'after' && messageId !== undefined)
   return end?.messageId ?? before.messageId ?? null
 }
 

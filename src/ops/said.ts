@@ -8,13 +8,15 @@ import type { Context } from './worktree/context.ts'
 import { loadTimeline, readRefs } from './worktree/sessions.ts'
 
 /** The turn that is known by one of these ids, hidden and abandoned ones included. */
-export function turnKnownBy({ turns, abandoned }: Timeline, ids: readonly string[]): Turn | null {
-  const known = new Set(ids)
+export function turnKnownBy({ turns, abandoned, outside }: Timeline, ids: readonly string[]): Turn | null {
+  const known = (one: string | null | undefined) => typeof one === 'string' && ids.includes(one)
+  const notice = outside.find(({ marker }) => known(marker))
   return (
-    [...turns, ...abandoned].find((turn) => {
-      const { marker, messageId } = turn.before
-      return [marker, messageId, messageIdOf(turn)].some((one) => typeof one === 'string' && known.has(one))
-    }) ?? null
+    [...turns, ...abandoned].find(({ before, ...turn }) =>
+      [before.marker, before.messageId, messageIdOf({ before, ...turn })].some(known),
+    ) ??
+    turns.find(({ number }) => number === notice?.turn) ??
+    null
   )
 }
 

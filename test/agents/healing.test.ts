@@ -125,6 +125,81 @@ test("a subagent in the background: its calls are its turn's, also after that en
   expect(scratch.ckpt('status').boundary.turn).toBe(1)
 })
 
+const notice = `<task-notification>
+<task-id>a1</task-id>
+<summary>Agent "look" finished</summary>
+</task-notification>`
+
+test('news of a task in the background are no prompt: what the agent does then is of the turn that it ended', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'mine\n', 'b.txt': 'mine\n' })
+  const one = claude(scratch)
+  await one.prompt('p1')
+  await one.write('p1', 'c.txt')
+  await one.stop('p1')
+  scratch.write({ 'a.txt': 'mine, while it waited\n' })
+  await one.prompt('p2', { prompt: notice })
+  await one.prompt('p2', { prompt: notice })
+  await one.write('p2', 'd.txt')
+  await one.stop('p2')
+  await one.prompt('p3', { prompt: notice }) // nothing comes of it
+  await one.stop('p3')
+  scratch.write({ 'b.txt': 'mine, after it\n' })
+  expect(turnsOf(scratch)).toEqual([[1, 'completed', 2]])
+  const { turn } = scratch.ckpt('show', '1')
+  expect([turn.prompt, turn.unclaimed]).toEqual(['do p1', ['a.txt']])
+  const { files } = scratch.ckpt('undo')
+  expect(files.map(({ path }: Json) => path)).toEqual(['c.txt', 'd.txt'])
+  expect([scratch.exists('c.txt'), scratch.exists('d.txt')]).toEqual([false, false])
+  expect([scratch.read('a.txt'), scratch.read('b.txt')]).toEqual(['mine, while it waited\n', 'mine, after it\n'])
+  scratch.ckpt('redo')
+  expect([scratch.exists('c.txt'), scratch.exists('d.txt')]).toEqual([true, true])
+  await one.prompt('p4')
+  await one.write('p4', 'e.txt')
+  await one.stop('p4')
+  expect(turnsOf(scratch)).toEqual([
+    [1, 'completed', 2],
+    [2, 'completed', 1],
+  ])
+  expect(hookLog(scratch)).toEqual([])
+})
+
+test('news of a task in the background of an undone turn clear no boundary; of a session without turns they open one', async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  await one.prompt('p1')
+  await one.write('p1', 'c.txt')
+  await one.stop('p1')
+  scratch.ckpt('undo')
+  await one.prompt('p2', { prompt: notice })
+  await one.write('p2', 'd.txt')
+  await one.stop('p2')
+  expect(scratch.ckpt('redo').boundary).toBeNull()
+  expect([scratch.exists('c.txt'), scratch.exists('d.txt')]).toEqual([true, true])
+  const other = claude(scratch, 'other')
+  await other.prompt('q1', { prompt: notice })
+  await other.write('q1', 'e.txt')
+  await other.stop('q1')
+  const { turns } = scratch.ckpt('list', '--session', 'other')
+  expect(turns.map((turn: Json) => [turn.prompt, turn.status, turn.steps.length])).toEqual([
+    ['Agent "look" finished', 'completed', 1],
+  ])
+  expect(hookLog(scratch)).toEqual([])
+})
+
+test('a turn that was interrupted goes on with news of a task in the background, and ends with them', async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  await one.prompt('p1')
+  await one.write('p1', 'c.txt')
+  scratch.write({ 'mine.txt': 'mine\n' })
+  await one.prompt('p2', { prompt: notice })
+  await one.write('p2', 'd.txt')
+  await one.stop('p2')
+  expect(turnsOf(scratch)).toEqual([[1, 'completed', 2]])
+  expect(scratch.ckpt('undo').files.map(({ path }: Json) => path)).toEqual(['c.txt', 'd.txt'])
+  expect(scratch.exists('mine.txt')).toBe(true)
+})
+
 test("a call that failed without a word is over when the agent's next one begins: what the person does to its file stays", async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   const one = codex(scratch)
@@ -408,7 +483,7 @@ test("the message id is the one that a rewind takes: the transcript's line", asy
   const scratch = new Scratch().init()
   const one = claude(scratch)
   const transcript_path = `${scratch.home}/t.jsonl`
-  const line = (row: Json) => `${JSON.stringify(row)}\n`
+  const line = (row: Json) => `${JSON.stringify({ sessionId: 's', ...row })}\n`
   await one.prompt('p1', { transcript_path })
   const written = [
     line({ type: 'user', uuid: 'u-0', promptId: 'p0', message: { content: 'p1' } }),

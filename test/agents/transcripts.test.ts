@@ -1,4 +1,4 @@
-// Turns whose hooks did not run, from the agent's own record. The record here is one of Claude Code 2.1.197, and what is done to it.
+// Turns whose hooks did not run, from the agent's own record. The records here are of Claude Code, and what is done to them.
 import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -8,7 +8,7 @@ import { findAgent } from '../../src/agents/registry.ts'
 import { GrowingFile } from '../../src/agents/transcript.ts'
 import { TranscriptWatch } from '../../src/agents/transcript-watch.ts'
 import { realEnv } from '../../src/env.ts'
-import { hook } from '../support/agents.ts'
+import { hook, hookLog } from '../support/agents.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
@@ -25,7 +25,7 @@ const [ONE, TWO, THREE] = [
 const [FIRST, SECOND] = ['145e6229-97a2-4bd0-ac30-adb33d638c62', '4bb67091-0c3c-4ef6-b6d1-4984c3ef5bbf']
 
 /** A record as a file of this place. */
-function transcript(scratch: Scratch, name: 'two-turns' | 'fork' | 'compact' | 'command'): string {
+function transcript(scratch: Scratch, name: string): string {
   const text = fs.readFileSync(path.join(DATA, `claude-${name}.jsonl`), 'utf8').replaceAll('$WORK', scratch.root)
   const file = path.join(scratch.home, `${name}.jsonl`)
   fs.writeFileSync(file, text)
@@ -162,6 +162,74 @@ test("a fork takes its parent's prompts along: they are the parent's", () => {
   const fork = sessions.find((one: Json) => one.id === FORK)
   expect(fork).toMatchObject({ parent: SESSION, turns: 1 })
   expect(scratch.ckpt('list', '--session', FORK).turns[0].messageId).toBe(THREE)
+})
+
+test('a fork that gives what it took along the id of its own prompt (Claude Code 2.1.330)', async () => {
+  const scratch = new Scratch().init()
+  const parent = transcript(scratch, '2.1.330-two-turns')
+  const fork = transcript(scratch, '2.1.330-fork')
+  const lines = (file: string): Json[] =>
+    fs
+      .readFileSync(file, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+  const said = lines(fork).filter(({ turnPosition }) => turnPosition)
+  const own = said.at(-1)
+  expect(said.map((line) => line.promptId === own.promptId)).toEqual([true, true, true])
+  const [{ sessionId: session }] = lines(parent)
+  expect([outcomes(scratch, parent), outcomes(scratch, fork)]).toEqual([
+    [
+      [1, 'recorded'],
+      [2, 'recorded'],
+    ],
+    [
+      [1, 'of-parent'],
+      [2, 'of-parent'],
+      [1, 'recorded'],
+    ],
+  ])
+  const { sessions } = scratch.ckpt('list', '--sessions')
+  expect(sessions.find((one: Json) => one.id === own.sessionId)).toMatchObject({ parent: session, turns: 1 })
+  expect(scratch.ckpt('list', '--session', own.sessionId).turns[0].messageId).toBe(own.uuid)
+  // The same from its hooks, of which only the first knows that it is a fork, and the transcript is not there yet.
+  const other = new Scratch().init()
+  other.ckpt('init')
+  const hooks = async (hook_event_name: string, more: Json = {}) =>
+    hook(other, 'claude', {
+      session_id: own.sessionId,
+      cwd: other.root,
+      hook_event_name,
+      transcript_path: fork,
+      ...more,
+    })
+  const away = `${fork}.away`
+  fs.renameSync(fork, away)
+  await hooks('SessionStart', { source: 'fork' })
+  await hooks('UserPromptSubmit', { prompt_id: own.promptId, prompt: own.message.content })
+  fs.renameSync(away, fork)
+  await hooks('Stop', { prompt_id: own.promptId })
+  expect(other.ckpt('list', '--sessions').sessions).toMatchObject([{ id: own.sessionId, parent: session }])
+  expect(other.ckpt('list').turns).toMatchObject([{ messageId: own.uuid, prompt: '[turn 3] Write three.txt.' }])
+  expect(hookLog(other)).toEqual([])
+})
+
+test('news of a task in the background are no prompt; where hooks told of none, its turn is one of its own', async () => {
+  const scratch = new Scratch().init()
+  const file = transcript(scratch, '2.1.330-background')
+  const { prompts } = scratch.ckpt('import-transcript', 'claude', file)
+  expect(prompts.map((one: Json) => [one.turn, one.outcome, one.text.slice(0, 8)])).toEqual([
+    [1, 'recorded', '[turn 1]'],
+    [2, 'recorded', '[turn 2]'],
+  ])
+  expect(prompts[1].parent).toBe(prompts[0].messageId)
+  const reader = new ClaudeTranscript()
+  reader.add(fs.readFileSync(file, 'utf8'))
+  expect(reader.prompts.map(({ text, notice, end }) => [text.slice(0, 25), notice, end])).toEqual([
+    ['[turn 1] Let a subagent w', false, 'completed'],
+    ['Agent "scripted" finished', true, 'completed'],
+    ['[turn 2] Write two.txt.', false, 'completed'],
+  ])
 })
 
 test('damaged lines are passed over, an interrupt is one, and no prompt at all is refused', () => {
@@ -477,8 +545,9 @@ test('a conversation at work in another worktree or repository that lies inside 
     const directory = path.join(projects, slug(scratch.at(began)))
     fs.mkdirSync(directory, { recursive: true })
     const lines = newLines(scratch).map((line) => {
-      const { promptId, ...more } = JSON.parse(line)
-      return JSON.stringify({ ...more, ...(promptId ? { promptId: `${now} ${promptId}` } : {}), cwd: scratch.at(at) })
+      const { promptId, uuid, ...more } = JSON.parse(line)
+      const ids = { uuid: `${now} ${uuid}`, ...(promptId ? { promptId: `${now} ${promptId}` } : {}) }
+      return JSON.stringify({ ...more, ...ids, cwd: scratch.at(at) })
     })
     fs.writeFileSync(path.join(directory, `${Math.random()}.jsonl`), `${lines.join('\n')}\n`)
     await new Promise((resolve) => setTimeout(resolve, 700))

@@ -112,8 +112,9 @@ export async function play(
     for (const row of held.splice(0)) await say(row)
   }
   const isChild = (row: Row) => agent === 'opencode' && row.payload.input?.agent === 'general'
+  const isNotice = (row: Row) => agent === 'claude' && /^<task-notification>/.test(row.payload.prompt ?? '')
   for (const row of rows) {
-    if (PROMPTS.test(row.event) && !isChild(row)) states.push(scratch.manifest())
+    if (PROMPTS.test(row.event) && !isChild(row) && !isNotice(row)) states.push(scratch.manifest())
     // The call that is under way when its start is told changes files only after that; an end is told after the work.
     const ends = ENDS.test(row.event)
     if (ends) work(scratch, row, rows)

@@ -107,7 +107,14 @@ function next(dialect: Dialect, body: Json, { script, root }: { script: Script; 
   const rounds = named && (named[1] === 'sub' ? script.subs : script.turns)?.[Number(named[2]) - 1]
   const isTitle = said.some((one) => one.kind === 'user' && /^Generate a (concise|title)/.test(one.text))
   if (!named || !rounds || tools.length === 0 || isTitle) return { text: 'ok', calls: [], error: 0 }
-  const done = said.filter((one, i) => i > at && one.kind === 'call' && said[i - 1]?.kind !== 'call').length
+  // A word ends the turn, and the script goes on when its client has news of a task in the background.
+  const done = said.filter(
+    (one, i) =>
+      i > at &&
+      (one.kind === 'call'
+        ? said[i - 1]?.kind !== 'call'
+        : one.kind === 'user' && /<task-notification>/.test(one.text)),
+  ).length
   const round = rounds[done] ?? { op: 'text', text: '(the script is over)' }
   const ops = Array.isArray(round) ? round : [round]
   const stamp = Date.now().toString(36)

@@ -78,6 +78,32 @@ export const SCENARIOS: Record<string, Scenario> = {
       ],
     ],
   },
+  background: {
+    prompts: [
+      '[turn 1] Let a subagent write sub.txt while you go on, then write follow.txt.',
+      '[turn 2] Write two.txt.',
+    ],
+    turns: [
+      [
+        { op: 'agent', prompt: '[sub 1] take your time, then write sub.txt' },
+        { op: 'text', text: 'It works on it.' },
+        { op: 'write', path: 'follow.txt', content: 'follow\n' },
+        { op: 'bash', command: 'echo by-shell > follow-by-shell.txt' },
+        { op: 'text', text: 'Followed up.' },
+      ],
+      [
+        { op: 'write', path: 'two.txt', content: 'two\n' },
+        { op: 'text', text: 'Two.' },
+      ],
+    ],
+    subs: [
+      [
+        { op: 'bash', command: 'sleep 1; echo sub > sub-by-shell.txt' },
+        { op: 'write', path: 'sub.txt', content: 'sub\n' },
+        { op: 'text', text: 'sub done' },
+      ],
+    ],
+  },
   cwd: {
     prompts: ['[turn 1] Change directory in the shell, then write again.', '[turn 2] One more file.'],
     turns: [
@@ -170,6 +196,7 @@ export const TABLE: Row[] = [
   row('claude', 'files', [done('Write', 'Write'), done('Bash', 'Bash')]),
   row('claude', 'parallel', [done('Write', 'Write', 'Bash')]),
   row('claude', 'subagent', [done('Write', 'Write')]),
+  row('claude', 'background', [done('Bash', 'Write', 'Write', 'Bash'), done('Write')]),
   row('claude', 'cwd', [done('Bash', 'Bash', 'Write'), done('Write')]),
   row('claude', 'api-error', [failed('Write')]),
   row('claude', 'interrupt', [cut('Write', 'Bash'), done('Write')], ['--unclaimed']),

@@ -117,6 +117,7 @@ export async function markStop(scene: Scene, marker: StopMarker): Promise<Done> 
     status: marker.status ?? 'completed',
     // What changed between the end and now is nobody's: as with an end that was never reported.
     ...(marker.late ? { inferred: true } : {}),
+    ...(marker.parent === undefined ? {} : { parentSession: marker.parent }),
     ...common(marker),
   })
   return { checkpoint, turn: turn.number, abandoned: [] }

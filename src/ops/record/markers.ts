@@ -26,6 +26,7 @@ const markerSchema = z.discriminatedUnion('event', [
     parent: optional,
     agent: optional,
     text: optional,
+    notice: z.optional(z.boolean()),
   }),
   z.object({
     ...common,
@@ -44,6 +45,7 @@ const markerSchema = z.discriminatedUnion('event', [
     status: z.optional(z.enum(['completed', 'interrupted', 'failed'])),
     turn: optional,
     onlyRunning: z.optional(z.boolean()),
+    parent: optional,
   }),
 ])
 const fileSchema = z.object({

@@ -34,12 +34,13 @@ export interface Recording {
 /** Records a marker with a snapshot that is being taken. The caller holds the worktree's lock. @throws CkptError NOT_FOUND */
 export async function recordMarker(context: Context, told: Marker, recording: Recording): Promise<MarkResult> {
   const { env } = context
-  const given = asStored(told)
   const { arrived, reading, scanning } = recording
   const passed = () => env.monotonic() - arrived
   const [refs, head] = await Promise.all([reading, context.live?.headOfCall() ?? headOf(context)])
-  const pending = Boolean(refs.sessions.get(given.session)?.boundary)
-  const timeline = await loadTimeline(context, refs, given.session, { recent: !pending })
+  const { session } = told
+  const pending = Boolean(refs.sessions.get(session)?.boundary)
+  const timeline = await loadTimeline(context, refs, session, { recent: !pending })
+  const given = afterNotice(timeline, asStored(told))
   const repeated =
     findLate(refs, timeline, given) ??
     (await findRepeated(context, timeline, given)) ??
@@ -95,9 +96,19 @@ export async function recordMarker(context: Context, told: Marker, recording: Re
 
 /** What a marker is to its session. */
 function eventOf(timeline: Timeline, marker: Marker): SessionEvent {
+  if (marker.event === 'prompt') return marker.notice ? 'notice' : 'prompt'
   if (marker.event === 'step' && isSubagents(timeline, marker)) return 'go-on'
   if (marker.event === 'step' && marker.start) return 'step-start'
   return marker.event === 'stop' && endsAgain(timeline, marker) ? 'stop-again' : marker.event
+}
+
+/** What an agent does after a notice is of the turn that the notice came to, as a subagent's work is. */
+function afterNotice({ turns, outside }: Timeline, marker: Marker): Marker {
+  if (marker.event === 'prompt' || marker.turn === undefined) return marker
+  const { number, before } = turns.at(-1) ?? {}
+  const noticed = outside.some((one) => one.marker === marker.turn && one.turn === number)
+  if (!noticed || before?.marker === undefined) return marker
+  return { ...marker, turn: before.marker, ...(marker.event === 'step' ? { subagent: true } : {}) }
 }
 
 /** A subagent's call that begins, or ends, after the end of its turn. What was handed over before that end only waited. */
