@@ -2,8 +2,9 @@
 import type { Stats } from 'node:fs'
 import { type Env, errno, statIfThere } from '../env.ts'
 
-/** Bytes. */
+/** Bytes of a record's end; more only where it still speaks of what is looked for, and so many at most. */
 const TAIL = 8 * 2 ** 20
+const LONGEST_TAIL = 512 * 2 ** 20
 /** Bytes that are read at once of a record that is read from its beginning. */
 const PIECE = 2 ** 20
 /** Bytes: no message is so long, and a string cannot be much longer. */
@@ -11,7 +12,11 @@ const LONGEST_LINE = 64 * 2 ** 20
 
 /** The lines of a transcript's end in which these words are, oldest first: of some megabytes only those are made text. */
 export function linesWith(env: Env, path: string, words: string): string[] {
-  const bytes = readFrom(env, path, null)
+  let bytes = readFrom(env, path, null)
+  for (let most = TAIL; bytes.length === most && most < LONGEST_TAIL && bytes.subarray(0, TAIL).includes(words); ) {
+    most *= 4
+    bytes = readFrom(env, path, null, most)
+  }
   const lines: string[] = []
   for (let at = bytes.indexOf(words); at !== -1; ) {
     const end = bytes.indexOf(0x0a, at)

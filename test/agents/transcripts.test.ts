@@ -5,7 +5,7 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { ClaudeTranscript } from '../../src/agents/claude-transcript.ts'
 import { findAgent } from '../../src/agents/registry.ts'
-import { GrowingFile } from '../../src/agents/transcript.ts'
+import { GrowingFile, linesWith } from '../../src/agents/transcript.ts'
 import { TranscriptWatch } from '../../src/agents/transcript-watch.ts'
 import { realEnv } from '../../src/env.ts'
 import { hook, hookLog } from '../support/agents.ts'
@@ -358,6 +358,18 @@ test('a file of some gigabytes is read, and a line that is no message passed ove
     [1, 'recorded'],
     [2, 'recorded'],
   ])
+})
+
+test('of a turn of many megabytes the first line is found, and of others not even the last ones are looked for', () => {
+  const scratch = new Scratch()
+  const file = scratch.at('long.jsonl')
+  const output = 'x'.repeat(2 ** 20)
+  const line = (promptId: string, uuid: number) => `${JSON.stringify({ promptId, uuid, output })}\n`
+  const count = 40
+  fs.writeFileSync(file, [line('before', -1), ...Array.from({ length: count }, (_, i) => line('p1', i))].join(''))
+  const found = (words: string) => linesWith(realEnv(), file, words).map((one) => JSON.parse(one).uuid)
+  expect(found('p1')).toEqual(Array.from({ length: count }, (_, i) => i))
+  expect(found('before')).toEqual([])
 })
 
 test('a turn of many lines is not walked for each of them, whether its prompt was read or not', () => {
