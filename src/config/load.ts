@@ -109,10 +109,11 @@ function readDirectory(env: Env, directory: string): Map<string, string> {
   return found
 }
 
-/** The first line of what a parser says, without the one that cosmiconfig puts before it. */
+/** What a parser says in a line, without that which cosmiconfig puts before it, and the picture of the place that may follow. */
 function whyUnread(cause: unknown): string {
   const said = cause instanceof Error ? cause.message : String(cause)
-  return said.replace(/^(JSON|YAML) Error in .*:\n/, '').split('\n')[0]!
+  const lines = said.replace(/^(JSON|YAML) Error in .*: ?\n/, '').split('\n')
+  return (lines.find((line) => /^\w/.test(line)) ?? lines[0]!).replace(/ while parsing .*/, '')
 }
 
 async function parseFirst(

@@ -370,6 +370,11 @@ test('of a configuration file it is said what is wrong in it, and where it is to
     hints: [`edit ${other.at('.checkpointrc')}`],
   })
   expect(other.tryCkpt('list').document.error.message).not.toContain('YAML Error')
+  other.remove('.checkpointrc')
+  other.write({ '.checkpointrc.json': '{"prune":{"grace":"7d",}}' })
+  expect(other.tryCkpt('list').document.error.message).toMatch(
+    /\.checkpointrc\.json cannot be read: Expected .+ in JSON at position .+ Nothing was changed\.$/,
+  )
 })
 
 test('with --quiet what was asked for is printed still, and what was done is not told', () => {
