@@ -392,3 +392,63 @@ test('with --quiet what was asked for is printed still, and what was done is not
   for (const line of ['mark stop --session s', 'snapshot', 'undo', 'redo', 'undo', 'accept', 'restore 1', 'prune'])
     expect([line, quiet(line)]).toEqual([line, nothing])
 })
+
+test('of a turn that is undone from a step on, no word says that the whole turn is', () => {
+  const scratch = new Scratch().init({ 'a.txt': '0\n', 'b.txt': '0\n' })
+  const mark = (event: string) => scratch.ckpt('mark', event, '--session', 's')
+  mark('prompt')
+  for (const name of ['a.txt', 'b.txt']) {
+    scratch.write({ [name]: '1\n' })
+    mark('step')
+  }
+  mark('stop')
+  scratch.turn('next', () => scratch.write({ 'c.txt': 'c\n' }))
+  const said = (line: string) => scratch.run(line.split(' ')).stdout.split('\n')[0]
+  expect(said('undo --to 1.2 --dry-run')).toBe(
+    'Would undo turns 1 (from step 1.2 on) to 2: 2 files. Nothing was changed.',
+  )
+  expect(said('undo')).toBe('Undid turn 2: 1 file.')
+  expect(said('undo --step')).toBe('Undid turn 1 from step 1.2 on: 1 file.')
+  expect(scratch.run(['status']).stdout).toMatch(/^Undone +from step 1\.2 of s$/m)
+  expect(scratch.run(['list', '--sessions']).stdout).toContain('undone from step 1.2')
+  expect(scratch.run(['list']).stdout).toContain('Undone from step 1.2 on.')
+  expect(said('undo --step')).toBe('Undid turn 1 from step 1.1 on: 1 file.')
+  expect(scratch.tryCkpt('undo', '--step').document.error.message).toContain('Turn 1 has no step left that changed')
+  expect(said('redo')).toBe('Redid turn 1: 2 files.')
+  expect(said('redo')).toBe('Redid turn 2: 1 file.')
+  expect(said('undo --to 1')).toBe('Undid turns 1 to 2: 3 files.')
+})
+
+test('a list of all sessions without a visible turn names the way to the undone ones', () => {
+  const scratch = new Scratch().init()
+  const listed = () => scratch.run(['list', '--all-sessions']).stdout
+  expect(listed()).toMatch(/^No turns yet\./)
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.ckpt('undo')
+  expect(listed()).toBe('No turns to show. See the undone ones: ckpt list --hidden --all-sessions\n')
+  expect(scratch.run(['list', '--all-worktrees', '--session', 's']).stdout).toBe(
+    'No turns to show. See the undone ones: ckpt list --hidden --session s --all-worktrees\n',
+  )
+  expect(scratch.run(['list', '--hidden', '--all-sessions']).stdout).toContain('undone')
+  scratch.ckpt('accept')
+  expect(listed()).toBe('No turns to show. See the abandoned ones: ckpt list --abandoned --all-sessions\n')
+})
+
+test('list --sessions names as many sessions as are asked for, and the one that is named', () => {
+  const scratch = new Scratch().init()
+  for (const session of ['one', 'two', 'three']) scratch.turn(session, () => undefined, session)
+  const named = (...args: string[]) => scratch.ckpt('list', '--sessions', ...args).sessions.map(({ id }: Json) => id)
+  expect(named()).toEqual(['three', 'two', 'one'])
+  expect(named('-n', '2')).toEqual(['three', 'two'])
+  expect(named('--session', 'tw')).toEqual(['two'])
+  expect(codes(scratch.tryCkpt('list', '--sessions', '--session', 'nosuch'))).toEqual([3, 'NOT_FOUND'])
+})
+
+test('the line that takes an agent’s hooks out again names the scope that they were put in', () => {
+  const scratch = new Scratch().init()
+  for (const scope of ['local', 'project', 'user']) {
+    const out = /^Out again: (.*)$/m.exec(scratch.run(['agent', 'install', 'claude', '--scope', scope]).stdout)?.[1]
+    expect(out).toBe(`ckpt agent uninstall claude${scope === 'user' ? '' : ` --scope ${scope}`}`)
+    expect(scratch.ckpt(...out!.split(' ').slice(1)).agents).toMatchObject([{ scope, changed: true }])
+  }
+})

@@ -7,15 +7,20 @@ import { sameAs } from '../again.ts'
 import { count, flag, text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { table } from '../present/text.ts'
-import { listText, NO_TURNS, sessionsText, turnRow } from '../present/turns.ts'
+import { listText, noneText, sessionsText, turnRow } from '../present/turns.ts'
 
 const command: Command = async ({ env, args, cwd, colors }) => {
   const limit = count(args, 'limit')
+  const session = text(args, 'session')
+  const chosen = {
+    ...(session === undefined ? {} : { session }),
+    ...(limit === undefined ? {} : { limit }),
+  }
   const context = await openForReading(env, cwd)
   try {
     const { warnings } = context
     if (flag(args, 'sessions')) {
-      const sessions = await listSessions(context, { worktrees: flag(args, 'all-worktrees') })
+      const sessions = await listSessions(context, { ...chosen, worktrees: flag(args, 'all-worktrees') })
       return {
         json: { sessions: sessions.map(sessionJson), warnings },
         text: sessionsText(sessions, colors),
@@ -24,17 +29,18 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       }
     }
     if (flag(args, 'all-sessions') || flag(args, 'all-worktrees')) {
-      const session = text(args, 'session')
-      const views = await listAllTurns(context, {
-        ...(session === undefined ? {} : { session }),
-        ...(limit === undefined ? {} : { limit }),
-        hidden: flag(args, 'hidden'),
-        abandoned: flag(args, 'abandoned'),
-        worktrees: flag(args, 'all-worktrees'),
-      })
+      const worktrees = flag(args, 'all-worktrees')
+      const asked = { hidden: flag(args, 'hidden'), abandoned: flag(args, 'abandoned') }
+      const views = await listAllTurns(context, { ...chosen, ...asked, worktrees })
       const how = { c: colors, now: env.now() }
       const rows = views.map((view) => [colors.dim(printable(view.turn.session)), ...turnRow(view, how)])
-      const shown = rows.length === 0 ? NO_TURNS : table(rows)
+      const shown =
+        rows.length > 0
+          ? table(rows)
+          : noneText(await listAllTurns(context, { ...chosen, hidden: true, abandoned: true, worktrees }), {
+              named: session !== undefined,
+              same: `${sameAs({ session, cwd: args.cwd })} ${worktrees ? '--all-worktrees' : '--all-sessions'}`,
+            })
       return {
         json: { session: null, turns: views.map((view) => turnJson(view, view.worktree)), warnings },
         text: shown,
@@ -42,10 +48,8 @@ const command: Command = async ({ env, args, cwd, colors }) => {
         paged: true,
       }
     }
-    const session = text(args, 'session')
     const result = await listTurns(context, {
-      ...(session === undefined ? {} : { session }),
-      ...(limit === undefined ? {} : { limit }),
+      ...chosen,
       hidden: flag(args, 'hidden'),
       abandoned: flag(args, 'abandoned'),
     })

@@ -20,7 +20,7 @@ export function agentChangeText(
   plan: Plan,
   { action, dryRun, colors: c }: { action: 'install' | 'uninstall'; dryRun: boolean; colors: Colors },
 ): string {
-  const { agent, path, before, after, left = [] } = plan
+  const { agent, scope, path, before, after, left = [] } = plan
   const where = printable(path)
   const kept = left.map((command) => `Left, for it does more than run ckpt's hook: ${printable(command)}`)
   if (before === after) {
@@ -38,7 +38,8 @@ export function agentChangeText(
   if (action === 'install') {
     lines.push(`Seen: ${agent.covers}.`)
     if (agent.afterwards) lines.push(agent.afterwards)
-    if (!dryRun) lines.push(c.dim(`Out again: ckpt agent uninstall ${agent.name}`))
+    if (!dryRun)
+      lines.push(c.dim(`Out again: ckpt agent uninstall ${agent.name}${scope === 'user' ? '' : ` --scope ${scope}`}`))
   }
   lines.push(...kept)
   return lines.join('\n')

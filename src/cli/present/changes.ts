@@ -7,7 +7,7 @@ import type { ChangeResult } from '../../ops/change/change.ts'
 import type { DiffResult } from '../../ops/history/diff.ts'
 import { ofPlace, type Said, sameAs } from '../again.ts'
 import type { Colors } from '../command.ts'
-import { plural, short, table } from './text.ts'
+import { beginning, plural, short, table } from './text.ts'
 
 export function filesText(files: readonly ToldAction[], c: Colors, limit = 20): string[] {
   const paint = (action: ToldAction['action']) =>
@@ -34,12 +34,14 @@ export function changeText(
   const { turns, files, dryRun, boundary, safety } = result
   const same = sameAs(said)
   const done = files.filter((file) => file.action !== 'skip' && file.action !== 'conflict')
+  // Of the first turn an undo may take some steps only.
+  const cut = verb === 'undo' && boundary && boundary.record.step !== null ? beginning(boundary.record) : null
   const what =
     turns.length === 0
       ? 'the checkpoint'
       : turns.length === 1
-        ? `turn ${turns[0]}`
-        : `turns ${turns[0]} to ${turns.at(-1)}`
+        ? `turn ${turns[0]}${cut === null ? '' : ` from ${cut} on`}`
+        : `turns ${turns[0]}${cut === null ? '' : ` (from ${cut} on)`} to ${turns.at(-1)}`
   if (verb === 'undo' && !dryRun && !boundary && !safety)
     return [`Nothing of ${what} is left to take back: nothing was recorded.`, ...filesText(files, c)].join('\n')
   const past = { undo: 'Undid', redo: 'Redid', restore: 'Restored from', switch: 'Switched to' }[verb]
@@ -58,7 +60,7 @@ export function changeText(
   if (!dryRun && verb === 'redo')
     lines.push(
       boundary
-        ? `Still undone: from turn ${boundary.record.turn}. More: ckpt redo${same}`
+        ? `Still undone: from ${beginning(boundary.record)}. More: ckpt redo${same}`
         : 'Nothing is undone any more.',
     )
   if (!dryRun && safety)

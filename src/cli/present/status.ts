@@ -5,7 +5,7 @@ import { printable, shown } from '../../core/paths.ts'
 import type { SessionView } from '../../ops/history/history.ts'
 import type { StatusResult } from '../../ops/history/status.ts'
 import type { Colors } from '../command.ts'
-import { plural, table } from './text.ts'
+import { beginning, plural, table } from './text.ts'
 
 /** So many sessions are named, the newest first. */
 const FEW_SESSIONS = 5
@@ -44,8 +44,8 @@ export function statusText(
     ['Daemon', daemon],
   ]
   if (result.boundary) {
-    const { session, turn } = result.boundary.timeline.boundary!
-    rows.push(['Undone', c.yellow(`from turn ${turn} of ${printable(session)}`)])
+    const boundary = result.boundary.timeline.boundary!
+    rows.push(['Undone', c.yellow(`from ${beginning(boundary)} of ${printable(boundary.session)}`)])
   }
   const lines = [table(rows.map(([name, value]) => [c.dim(name!), value!]))]
   if (result.boundary) lines.push(`Bring it back: ckpt redo --all${same}   Keep it this way: ckpt accept${same}`)

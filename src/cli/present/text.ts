@@ -14,6 +14,10 @@ export function statText(stat: Stat | null, c: Colors): string {
   return `${plural(stat.files, 'file')} ${c.green(`+${stat.insertions}`)} ${c.red(`-${stat.deletions}`)}`
 }
 
+/** Where what is undone begins: a turn, or a step of it. */
+export const beginning = ({ turn, step }: { turn: number; step: number | null }): string =>
+  step === null ? `turn ${turn}` : `step ${turn}.${step}`
+
 /** Rows with their columns aligned; colours do not count. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = []

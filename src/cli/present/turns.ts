@@ -8,7 +8,7 @@ import type { ListResult, SessionView, ShowResult, TurnView } from '../../ops/hi
 import type { CommitOrigin } from '../../ops/history/origins.ts'
 import type { Colors } from '../command.ts'
 import { diffFilesText } from './changes.ts'
-import { plural, short, statText, table } from './text.ts'
+import { beginning, plural, short, statText, table } from './text.ts'
 
 function mark(view: TurnView, c: Colors): string {
   const { turn } = view
@@ -36,6 +36,13 @@ export function turnRow(view: TurnView, { c, now }: { c: Colors; now: number }):
 
 export const NO_TURNS = ['No turns yet. What makes some:', ...FIRST_TURN.map((line) => `  ${line}`)].join('\n')
 
+/** Where nothing of all sessions is to be shown: `all` is what there is. `named`: of one session only. */
+export function noneText(all: readonly TurnView[], { named, same }: { named: boolean; same: string }): string {
+  if (all.length === 0) return named ? 'No turns to show.' : NO_TURNS
+  const [word, option] = all.some(({ turn }) => turn.hidden) ? ['undone', '--hidden'] : ['abandoned', '--abandoned']
+  return `No turns to show. See the ${word} ones: ckpt list ${option}${same}`
+}
+
 /** Rows whose description is cut so that none is wider than the terminal. */
 export function fitted(rows: readonly string[][], columns: number | undefined): string[][] {
   if (!columns) return [...rows]
@@ -59,9 +66,8 @@ export function listText(
   const rows = turns.map((view) => turnRow(view, { c, now }))
   const lines = [head, table(fitted(rows, columns))]
   if (timeline.boundary) {
-    const { turn, step } = timeline.boundary
     lines.push(
-      `Undone from turn ${step === null ? turn : `${turn}.${step}`} on. Bring it back: ckpt redo --all${same}   Keep it: ckpt accept${same}`,
+      `Undone from ${beginning(timeline.boundary)} on. Bring it back: ckpt redo --all${same}   Keep it: ckpt accept${same}`,
     )
   }
   return lines.join('\n')
@@ -75,7 +81,7 @@ export function sessionsText(sessions: readonly SessionView[], c: Colors): strin
       printable(timeline.agent ?? ''),
       plural(timeline.turns.filter((turn) => !turn.hidden).length, 'turn'),
       state === 'running' ? c.cyan(state) : state,
-      timeline.boundary ? c.yellow(`undone from turn ${timeline.boundary.turn}`) : '',
+      timeline.boundary ? c.yellow(`undone from ${beginning(timeline.boundary)}`) : '',
     ]),
   )
 }

@@ -103,7 +103,9 @@ async function lastChangingStep(turn: Turn, reader: ChangeReader): Promise<{ tur
   const steps = visibleSteps(turn).filter((step) => ChangeReader.ofStep(changes, step.number).length > 0)
   const last = steps.at(-1)
   if (!last)
-    throw nothingToUndo(`Turn ${turn.number} has no step that changed something: \`ckpt undo\` takes the whole turn.`)
+    throw nothingToUndo(
+      `Turn ${turn.number} has no step${turn.hiddenFromStep === null ? '' : ' left'} that changed something: \`ckpt undo\` takes the whole turn.`,
+    )
   return { turn, step: last.number }
 }
 

@@ -156,11 +156,7 @@ export async function listAllTurns(
   options: ListOptions & { worktrees: boolean },
 ): Promise<(TurnView & { worktree: string })[]> {
   const views = options.worktrees ? await allWorktrees(context) : [{ context, refs: await readRefs(context) }]
-  const everywhere = new Map(views.flatMap(({ refs }) => [...refs.sessions]))
-  const only =
-    options.session === undefined
-      ? null
-      : chooseSession({ sessions: everywhere, lastSeq: 0, meta: null, notes: null }, options.session)
+  const only = namedAmong(views, options.session)
   const newestFirst = (a: { turn: Turn }, b: { turn: Turn }) => (a.turn.before.time < b.turn.before.time ? 1 : -1)
   const shown: { context: Context; refs: WorktreeRefs; sessions: Chosen[] }[] = []
   for (const { context: one, refs } of views) {
@@ -192,6 +188,13 @@ export async function listAllTurns(
   return found.sort(newestFirst)
 }
 
+/** The one session that is meant, of whichever worktree; null: none was named. @throws CkptError NOT_FOUND, USAGE */
+function namedAmong(views: readonly { refs: WorktreeRefs }[], wanted: string | undefined): SessionId | null {
+  if (wanted === undefined) return null
+  const sessions = new Map(views.flatMap(({ refs }) => [...refs.sessions]))
+  return chooseSession({ sessions, lastSeq: 0, meta: null, notes: null }, wanted)
+}
+
 /** Newest first. */
 function shownTurns(timeline: Timeline, { hidden, abandoned }: ListOptions): Turn[] {
   return [...timeline.turns.filter((turn) => hidden || !turn.hidden), ...(abandoned ? timeline.abandoned : [])].sort(
@@ -205,13 +208,19 @@ export interface SessionView {
   state: 'running' | 'idle'
 }
 
-export async function listSessions(context: Context, { worktrees = false } = {}): Promise<SessionView[]> {
+export async function listSessions(
+  context: Context,
+  { worktrees = false, session: wanted, limit }: { worktrees?: boolean; session?: string; limit?: number } = {},
+): Promise<SessionView[]> {
   const all = worktrees ? await allWorktrees(context) : [{ context, refs: await readRefs(context) }]
+  const only = namedAmong(all, wanted)
   const views: SessionView[] = []
   for (const { context: one, refs } of all) {
     await learnSessions(one.store, refs)
     const newest = (session: SessionId) => refs.sessions.get(session)?.live?.seq ?? 0
     for (const session of [...refs.sessions.keys()].sort((a, b) => newest(b) - newest(a))) {
+      if (only !== null && session !== only) continue
+      if (views.length === limit) return views
       const timeline = await loadTimeline(one, refs, session)
       const state = runningTurn(timeline) && !timeline.boundary ? 'running' : 'idle'
       views.push({ timeline, worktree: one.place.worktreeId, state })
