@@ -319,3 +319,21 @@ test('environments: paths are understood in a worktree that is reached through a
   expect(undone(root)).toContain('sub/f.txt')
   expect(scratch.tryCkpt('undo', '--', `${root}/../home`).code).toBe(2)
 })
+
+test('a state directory that is relative is refused where it would count, and no store is made there', () => {
+  const plain = new Scratch('plain')
+  plain.write({ 'a.txt': 'one\n' })
+  const init = (vars: Record<string, string>) => {
+    const { code, stdout } = plain.run(['init', '--json'], { vars })
+    const { error, store } = JSON.parse(stdout)
+    return [code, error?.code ?? path.dirname(store.path)]
+  }
+  expect(init({ CKPT_STATE_DIR: 'state' })).toEqual([2, 'CONFIG'])
+  expect(Object.keys(plain.manifest())).toEqual(['a.txt'])
+  expect(plain.run(['hook', 'claude'], { vars: { CKPT_STATE_DIR: 'state' }, input: '{}' }).code).toBe(0)
+  expect(Object.keys(plain.manifest())).toEqual(['a.txt'])
+  // As every program takes it.
+  expect(init({ XDG_STATE_HOME: 'state' })).toEqual([0, `${plain.home}/.local/state/ckpt`])
+  const repository = new Scratch().init()
+  expect(repository.run(['snapshot'], { vars: { CKPT_STATE_DIR: 'state' } }).code).toBe(0)
+})

@@ -1,7 +1,7 @@
 /** Which worktree a directory belongs to, and where its store is. */
 import { createHash } from 'node:crypto'
 import type { Dirent } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { dirname, isAbsolute, resolve } from 'node:path'
 import type { Config } from '../../config/defaults.ts'
 import { CkptError } from '../../core/errors.ts'
 import { quotedPath } from '../../core/hint-words.ts'
@@ -36,6 +36,7 @@ export async function findWorktree(env: Env, cwd: string, outcome = 'Nothing was
     })
   const repository = await findRepository(env, real, outcome)
   if (repository) return { root: repository.root, repository }
+  refuseRelativeState(env, outcome)
   const nearest = (isRoot: (at: string) => boolean): string | null => {
     let at = real
     while (at !== '/' && !isRoot(at)) at = at.slice(0, at.lastIndexOf('/')) || '/'
@@ -56,9 +57,19 @@ function nearestAbove({ files }: Env, path: string): string {
   return at
 }
 
-/** Where stores of plain directories lie, and what belongs to no store. */
-export function stateDirectory(env: Env): string {
-  return env.vars.CKPT_STATE_DIR || `${env.vars.XDG_STATE_HOME || `${env.home}/.local/state`}/ckpt`
+/** Where stores of plain directories lie, and what belongs to no store. A relative path would be another place in each directory. */
+export function stateDirectory({ vars, home }: Env): string {
+  if (isAbsolute(vars.CKPT_STATE_DIR ?? '')) return vars.CKPT_STATE_DIR!
+  const state = vars.XDG_STATE_HOME ?? ''
+  return `${isAbsolute(state) ? state : `${home}/.local/state`}/ckpt` // relative: to be ignored (XDG Base Directory Specification)
+}
+
+/** @throws CkptError CONFIG */
+function refuseRelativeState({ vars: { CKPT_STATE_DIR: given = '' } }: Env, outcome: string): void {
+  if (given === '' || isAbsolute(given)) return
+  throw new CkptError('CONFIG', `CKPT_STATE_DIR is ${printable(given)}: it must be an absolute directory. ${outcome}`, {
+    hints: ['unset CKPT_STATE_DIR   (then it is ~/.local/state/ckpt)'],
+  })
 }
 
 function named(directory: string, path: string): string {
