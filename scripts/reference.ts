@@ -140,7 +140,8 @@ export function exitCodesPage(): string {
 
 /** What each key is for. A test compares the names with the schema's. */
 export const KEYS: Record<string, string> = {
-  enableFileCheckpointing: 'The whole of it, on or off. When off, markers record nothing and say so.',
+  enableFileCheckpointing:
+    'The whole of it, on or off. When off, markers and `ckpt snapshot` record nothing and say so.',
   checkpointKeepCount: 'Turns that `ckpt prune` keeps per session; 0 is no limit.',
   'snapshot.include': 'gitignore syntax: ignored files that are captured all the same, such as `.env`.',
   'snapshot.exclude': 'gitignore syntax: files that are never captured.',
@@ -256,7 +257,7 @@ export function configPage(): string {
     ),
     'An unknown key or a wrong value is refused with exit code 2. `mark`, `hook`, `run`, `undo`, `redo` and `apply` pass over a wrong project file that is not committed, with a warning: an agent cannot stop checkpoints by breaking it.',
     'Where `include` and `exclude` both name a file, `exclude` wins.',
-    "What narrows protection (switching it off, `exclude`, lower limits, another `store.location`, every `prune` key) counts from the user's file, or from the project's file as committed at HEAD. The same in a file that was only edited is passed over, with a warning; in a plain directory, which has no HEAD, only the user's file can narrow.",
+    "What narrows protection (switching it off, `exclude`, lower limits, another `store.location`, every `prune` key), and what has ckpt do something by itself (`commit.auto`, `agents.tellUndone`, every `hooks` key), counts from the user's file, or from the project's file as committed at HEAD. The same in a file that was only edited is passed over, with a warning; in a plain directory, which has no HEAD, it counts in the user's file only. A project's file that is a symlink is not read, and that is said; the user's own may be one.",
     '## Environment',
     table(['variable', ''], environmentRows()),
   ].join('\n\n')}\n`

@@ -1,7 +1,8 @@
 /** Where configuration comes from, and which file may say what. */
 import type { Loader } from 'cosmiconfig'
 import { CkptError } from '../core/errors.ts'
-import type { Env } from '../env.ts'
+import { printable } from '../core/paths.ts'
+import { type Env, lstatIfThere, statIfThere } from '../env.ts'
 import { type Repository, readCommitted } from '../git/repository.ts'
 import { type Config, DEFAULTS, mergeConfig, type PartialConfig, widenConfig } from './defaults.ts'
 
@@ -41,7 +42,7 @@ const usersDirectory = (env: Env): string => `${env.vars.XDG_CONFIG_HOME || `${e
 export async function usersLocation(env: Env): Promise<string> {
   const home = usersDirectory(env)
   try {
-    const part = await parseFirst(readDirectory(env, home), inDirectory(home))
+    const part = await parseFirst(readDirectory(env, home).found, inDirectory(home))
     return part?.store?.location ?? DEFAULTS.store.location
   } catch (error) {
     if (error instanceof CkptError) return DEFAULTS.store.location
@@ -52,13 +53,13 @@ export async function usersLocation(env: Env): Promise<string> {
 /** @throws CkptError CONFIG */
 export async function loadConfig(env: Env, { root, repository, forgiving }: LoadInput): Promise<LoadedConfig> {
   const home = usersDirectory(env)
-  const [user, committed, onDisk] = [
-    readDirectory(env, home),
-    repository ? await readCommitted(env, repository, CONFIG_NAMES) : new Map<string, string>(),
-    readDirectory(env, root),
-  ]
-  if (user.size + committed.size + onDisk.size === 0) return { config: DEFAULTS, warnings: [] }
-  const warnings: string[] = []
+  const { found: user } = readDirectory(env, home)
+  const committed = repository ? await readCommitted(env, repository, CONFIG_NAMES) : new Map<string, string>()
+  const { found: onDisk, links } = readDirectory(env, root, { isProject: true })
+  const warnings = links.map(
+    (path) => `${printable(path)} is a link: a project's configuration is not read through one.`,
+  )
+  if (user.size + committed.size + onDisk.size === 0) return { config: DEFAULTS, warnings }
   const userPart = await parseFirst(user, inDirectory(home))
   const committedPart = await parseFirst(committed, (name) => ({
     name: `HEAD:${name}`,
@@ -83,30 +84,45 @@ export async function loadConfig(env: Env, { root, repository, forgiving }: Load
     }
     const { config, ignored } = widenConfig(trusted, mergeConfig(mergeConfig(DEFAULTS, userPart ?? {}), projects(part)))
     trusted = config
-    if (ignored.length > 0) {
-      warnings.push(
-        `The project's configuration on disk narrows protection (${ignored.join(', ')}): that counts once it is committed.`,
-      )
+    const counts = repository
+      ? 'once it is committed'
+      : `in your own file only (${printable(`${home}/${[...user.keys()][0] ?? '.checkpointrc'}`)})`
+    for (const [says, keys] of [
+      ['narrows protection', ignored.filter((key) => !ofItself(key))],
+      ['says what ckpt does by itself', ignored.filter(ofItself)],
+    ] as const) {
+      if (keys.length > 0)
+        warnings.push(`The project's configuration on disk ${says} (${keys.join(', ')}): that counts ${counts}.`)
     }
   }
   return { config: trusted, warnings }
 }
 
+/** Nothing is protected less by it, but nobody is to find commits or hooks that an agent asked for. */
+const ofItself = (key: string) => /^(commit|agents|hooks)\./.test(key)
+
 const inDirectory =
   (directory: string) =>
   (name: string): ConfigFile => ({ name: `${directory}/${name}`, mend: `edit ${directory}/${name}` })
 
-function readDirectory(env: Env, directory: string): Map<string, string> {
+/** The files by their names. A person's own may be links, a project's are not followed: they could lead anywhere. */
+function readDirectory(
+  { files }: Env,
+  directory: string,
+  { isProject = false } = {},
+): { found: Map<string, string>; links: string[] } {
   const found = new Map<string, string>()
+  const links: string[] = []
   for (const name of CONFIG_NAMES) {
     const path = `${directory}/${name}`
-    if (!env.files.existsSync(path)) continue
-    const stats = env.files.lstatSync(path)
-    if (!stats.isFile() || stats.size > 2 ** 20) continue
-    const text = env.files.readFileSync(path, 'utf8')
+    if (!files.existsSync(path)) continue // nor what may not be looked at
+    const stats = (isProject ? lstatIfThere : statIfThere)(files, path)
+    if (stats?.isSymbolicLink() && name !== 'package.json') links.push(path)
+    if (!stats?.isFile() || stats.size > 2 ** 20) continue
+    const text = files.readFileSync(path, 'utf8')
     if (name !== 'package.json' || text.includes('"checkpoint"')) found.set(name, text)
   }
-  return found
+  return { found, links }
 }
 
 /** What a parser says in a line, without that which cosmiconfig puts before it, and the picture of the place that may follow. */

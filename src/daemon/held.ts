@@ -295,9 +295,10 @@ export class Held implements LiveScan, HeldWorktree {
 /** Fingerprint of the files that configuration comes from, the user's and the project's, and git's, which names ignore files. */
 function configPrint(env: Env, root: string, repository: Repository | null): string {
   const home = `${env.vars.XDG_CONFIG_HOME || `${env.home}/.config`}/ckpt`
-  const own = [home, root].flatMap((directory) =>
-    CONFIG_NAMES.map((name) => lstatIfThere(env.files, `${directory}/${name}`)),
-  )
+  const own = [
+    ...CONFIG_NAMES.map((name) => statIfThere(env.files, `${home}/${name}`)),
+    ...CONFIG_NAMES.map((name) => lstatIfThere(env.files, `${root}/${name}`)),
+  ]
   const gits = repository ? configFiles(env, repository).map((file) => statIfThere(env.files, file)) : []
   return [...own, ...gits].map((stats) => (stats ? fingerprint(stats) : '-')).join(' ')
 }

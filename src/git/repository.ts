@@ -214,7 +214,17 @@ export async function readCommitted(
     const text = (await runGit(env, { args: ['cat-file', 'blob', oid!], cwd: repository.root })).toString('utf8')
     if (name !== 'package.json' || text.includes('"checkpoint"')) found.set(name, text)
   }
+  if (found.size > 0) for (const link of await committedLinks(env, repository, [...found.keys()])) found.delete(link)
   return found
+}
+
+/** Which of these files of HEAD are symlinks: the content of such a blob is where it leads. */
+async function committedLinks(env: Env, { root }: Repository, names: readonly string[]): Promise<string[]> {
+  const rows = await runGit(env, { args: ['ls-tree', '-z', 'HEAD', '--', ...names], cwd: root })
+  return rows
+    .toString('latin1')
+    .split('\0')
+    .flatMap((row) => (row.startsWith('120000 ') ? [row.slice(row.indexOf('\t') + 1)] : []))
 }
 
 /** The tree of HEAD, as an id; null when HEAD is unborn. */

@@ -2,7 +2,7 @@
 import type { Marker, MarkResult } from '../core/marker.ts'
 import { makeRoom } from './prune/by-itself.ts'
 import { whileScanning } from './record/record.ts'
-import { NOTHING, recordMarker } from './record/record-marker.ts'
+import { recordMarker, switchedOff } from './record/record-marker.ts'
 import { locked } from './recovery/locked.ts'
 import type { Context } from './worktree/context.ts'
 import { readRefs } from './worktree/sessions.ts'
@@ -14,13 +14,7 @@ import { readRefs } from './worktree/sessions.ts'
 export async function mark(context: Context, marker: Marker, arrived: number): Promise<MarkResult> {
   const { env, config } = context
   const passed = () => env.monotonic() - arrived
-  if (!config.enableFileCheckpointing) {
-    const warnings = [
-      ...context.warnings,
-      'Checkpoints are switched off here (enableFileCheckpointing): nothing was recorded.',
-    ]
-    return { ...NOTHING, ms: passed(), abandoned: [], warnings }
-  }
+  if (!config.enableFileCheckpointing) return switchedOff(context, arrived)
   const { deadline } = config.snapshot
   const result = await locked(context, { command: `mark ${marker.event}`, wait: deadline }, async () => {
     const reading = readRefs(context)

@@ -5,14 +5,15 @@ import { sessionRef } from '../git/history.ts'
 import { addPrompt } from '../git/side-refs.ts'
 import { makeRoom } from './prune/by-itself.ts'
 import { Recorder, takeSnapshot } from './record/record.ts'
-import { snapshotWarnings } from './record/record-marker.ts'
+import { snapshotWarnings, switchedOff } from './record/record-marker.ts'
 import { locked } from './recovery/locked.ts'
 import { type Context, headOf } from './worktree/context.ts'
 import { readRefs } from './worktree/sessions.ts'
 
-/** A checkpoint by hand, in session `manual`. */
+/** A checkpoint by hand, in session `manual`; none where checkpoints are switched off. */
 export async function snapshotNow(context: Context, text: string | undefined, arrived: number): Promise<MarkResult> {
   const { env, config, store } = context
+  if (!config.enableFileCheckpointing) return switchedOff(context, arrived)
   const result = await locked(context, { command: 'snapshot', wait: 30_000 }, async () => {
     const [refs, head] = await Promise.all([readRefs(context), headOf(context)])
     const snapshot = await takeSnapshot(context, refs, { deadline: config.snapshot.deadline })

@@ -264,3 +264,60 @@ test('promise 15: a configuration file that is a symlink out of the worktree is 
   const { code, stdout, stderr } = scratch.run(['status'])
   expect([code, stdout + stderr]).toEqual([0, expect.not.stringMatching(/unclosed/)])
 })
+
+test('promise 15: a link in the place of a configuration file that is committed is no configuration, and that is said', () => {
+  const scratch = new Scratch().init({ 'conf/rc': 'snapshot: {exclude: [a.txt]}\n', 'a.txt': 'one\n' })
+  fs.symlinkSync('conf/rc', scratch.at('.checkpointrc'))
+  scratch.git('add', '-A')
+  scratch.git('commit', '-qm', 'link')
+  const { checkpoint, warnings } = scratch.ckpt('snapshot')
+  expect(inStore(scratch, 'ls-tree', '--name-only', checkpoint.id)).toContain('a.txt')
+  expect(warnings).toEqual([
+    `${scratch.at('.checkpointrc')} is a link: a project's configuration is not read through one.`,
+  ])
+  fs.unlinkSync(scratch.at('.checkpointrc'))
+  expect(scratch.ckpt('snapshot').warnings).toEqual([])
+})
+
+test("a user's own configuration may be a link, as to a repository of such files; what it leads to counts with a daemon, too", () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'one\n', 'c.txt': 'one\n' })
+  const own = `${scratch.home}/.config/ckpt`
+  fs.mkdirSync(own, { recursive: true })
+  const exclude = (name: string) => fs.writeFileSync(`${scratch.base}/own.yaml`, `snapshot: {exclude: [${name}]}\n`)
+  exclude('a.txt')
+  fs.symlinkSync(`${scratch.base}/own.yaml`, `${own}/.checkpointrc.yaml`)
+  const captured = () => inStore(scratch, 'ls-tree', '--name-only', scratch.ckpt('snapshot').checkpoint.id).split('\n')
+  expect(captured()).toEqual(['b.txt', 'c.txt'])
+  startDaemon(scratch)
+  expect(captured()).toEqual(['b.txt', 'c.txt'])
+  exclude('b.txt, c.txt')
+  expect(captured()).toEqual(['a.txt'])
+})
+
+test('what a project has ckpt do by itself counts once it is committed; without a repository in the own file only', () => {
+  const scratch = new Scratch().init()
+  const project = { commit: { auto: true }, hooks: { postCommit: true }, snapshot: { exclude: ['x'] } }
+  scratch.write({ '.checkpointrc': JSON.stringify(project) })
+  expect(scratch.ckpt('snapshot').warnings).toEqual([
+    "The project's configuration on disk narrows protection (snapshot.exclude): that counts once it is committed.",
+    "The project's configuration on disk says what ckpt does by itself (commit.auto, hooks.postCommit): that counts once it is committed.",
+  ])
+  const plain = new Scratch('plain')
+  plain.write({ '.checkpointrc': '{"snapshot":{"exclude":["x"]}}' })
+  const own = `${plain.home}/.config/ckpt/.checkpointrc`
+  expect(plain.ckpt('init').warnings).toEqual([
+    `The project's configuration on disk narrows protection (snapshot.exclude): that counts in your own file only (${own}).`,
+  ])
+})
+
+test('switched off, a checkpoint by hand is not recorded either, and that is said', () => {
+  const scratch = new Scratch().init()
+  fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, '{"enableFileCheckpointing": false}')
+  for (const args of [['snapshot'], ['mark', 'prompt', '--session', 's'], ['run', '--', 'true']]) {
+    const { checkpoint, warnings } = scratch.ckpt(...args)
+    expect([args, checkpoint, warnings.join()]).toEqual([args, null, expect.stringMatching(/switched off/)])
+  }
+  expect(scratch.run(['snapshot']).stdout).toBe('Nothing was recorded.\n')
+  expect(scratch.ckpt('status').store.checkpoints).toBe(0)
+})

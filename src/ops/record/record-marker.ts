@@ -25,6 +25,14 @@ export const NOTHING = {
   directories: 0,
 } as const
 
+/** What a marker comes to where checkpoints are switched off. */
+export const switchedOff = ({ env, warnings }: Context, arrived: number): MarkResult => ({
+  ...NOTHING,
+  ms: env.monotonic() - arrived,
+  abandoned: [],
+  warnings: [...warnings, 'Checkpoints are switched off here (enableFileCheckpointing): nothing was recorded.'],
+})
+
 export interface Recording {
   arrived: number
   reading: Promise<WorktreeRefs>
