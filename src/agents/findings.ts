@@ -20,7 +20,7 @@ export async function agentFindings(env: Env, agents: readonly Agent[], places: 
       const where = there.map(({ scope, path }) => `${scope}: ${path}`).join(', ')
       found.push(
         wrong === null
-          ? { name, ok: true, detail: `its hooks run (${where})` }
+          ? { name, ok: true, detail: `${whetherRun(env, agent)} (${where})` }
           : { name, ok: false, advice: true, detail: `${wrong.why} (${where})`, mend: wrong.mend },
       )
     } catch (error) {
@@ -35,6 +35,12 @@ export async function agentFindings(env: Env, agents: readonly Agent[], places: 
     }
   }
   return found
+}
+
+/** An agent that is not here cannot be asked what its person trusts. */
+function whetherRun(env: Env, { name, title, trust }: Agent): string {
+  if (!trust || onPath(env, name)) return 'its hooks run'
+  return `its hooks are there; whether ${title} trusts them is not known, for there is no program ${name} to ask`
 }
 
 async function inTheWay(

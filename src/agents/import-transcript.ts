@@ -11,8 +11,9 @@ import { markerId } from './payload.ts'
  * known: it is recorded. described: it was recorded without its text, and has it now. recorded: it is a turn now, of which
  * no files are known. passed-over: turns that came after it are recorded, and their order stays. of-parent: a turn of the
  * session that this one was forked from. at-work: left out, for it would close a turn that its hooks still tell of.
+ * switched-off: checkpoints are, here.
  */
-export type Outcome = 'known' | 'described' | 'recorded' | 'passed-over' | 'of-parent' | 'at-work'
+export type Outcome = 'known' | 'described' | 'recorded' | 'passed-over' | 'of-parent' | 'at-work' | 'switched-off'
 
 /** Milliseconds: an agent that wrote nothing for so long is not at work on its last prompt. */
 const HOUR = 3_600_000
@@ -56,6 +57,10 @@ export async function importTranscript(
     if (original) {
       forkedFrom = original.session
       done.push({ ...prompt, outcome: 'of-parent', turn: original.number })
+      continue
+    }
+    if (!context.config.enableFileCheckpointing) {
+      done.push({ ...prompt, outcome: 'switched-off', turn: null })
       continue
     }
     const mayGoOn = prompt.end === null && later.length === 0 && context.env.now() - written < HOUR

@@ -425,6 +425,24 @@ test('doctor says which hooks will really run, and what stands in the way', () =
   expect(finding(installed)).toMatchObject({ ok: true })
 })
 
+test('doctor does not say that hooks run which want trust where their agent cannot be asked for it', () => {
+  const scratch = new Scratch().init()
+  const bin = path.join(scratch.base, 'bin')
+  fs.mkdirSync(bin)
+  for (const program of ['git', 'node', 'ckpt-hook'])
+    fs.symlinkSync(
+      execFileSync('sh', ['-c', `command -v ${program} || command -v true`], { encoding: 'utf8' }).trim(),
+      path.join(bin, program),
+    )
+  const vars = { PATH: bin } // and no codex
+  expect(scratch.run(['agent', 'install', 'codex'], { vars }).code).toBe(0)
+  const { findings } = JSON.parse(scratch.run(['doctor', '--json'], { vars }).stdout)
+  expect(findings.find(({ name }: Json) => name === 'agent codex')).toMatchObject({
+    ok: true,
+    detail: expect.stringMatching(/^its hooks are there; whether Codex trusts them is not known/),
+  })
+})
+
 test('undo says how to take the conversation back too, and gives the ids for it', () => {
   const scratch = new Scratch().init()
   scratch.ckpt('mark', 'prompt', '--session', 'abc-1', '--agent', 'claude', '--message-id', 'm1')

@@ -574,6 +574,19 @@ test('a conversation at work in another worktree or repository that lies inside 
   await expect.poll(() => [...new Set(said)], { timeout: 20_000 }).toEqual(['sub sub', ' in-repository/below'])
 })
 
+test('where checkpoints are switched off an import records nothing, and says why', () => {
+  const scratch = new Scratch().init()
+  fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'enableFileCheckpointing: false\n')
+  const file = path.join(scratch.base, 'transcript.jsonl')
+  fs.writeFileSync(file, `${newLines(scratch).join('\n')}\n`)
+  const { prompts } = scratch.ckpt('import-transcript', 'claude', file)
+  expect(new Set(prompts.map(({ outcome, turn }: Json) => `${outcome} ${turn}`))).toEqual(
+    new Set(['switched-off null']),
+  )
+  expect(scratch.run(['import-transcript', 'claude', file]).stdout).toContain('checkpoints are switched off here')
+})
+
 test('watch.transcripts: false leaves them alone', async () => {
   const scratch = new Scratch().init()
   fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })

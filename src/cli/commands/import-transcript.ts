@@ -16,6 +16,7 @@ const WORDS: Record<Outcome, string> = {
   'passed-over': 'passed over: later turns are recorded',
   'of-parent': 'recorded in the session that this one was forked from',
   'at-work': 'left out: its session may still be at work',
+  'switched-off': 'not recorded: checkpoints are switched off here',
 }
 const AT_WORK =
   'Some prompts were left out, for a turn of their session may still be at work: import the transcript again when it has ended.'
