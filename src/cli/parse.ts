@@ -85,6 +85,8 @@ export async function parse(
     .map((word) => /^--(?:no-)?([^=]+)/.exec(word)?.[1])
     .find((name) => name !== undefined && name in Object.prototype)
   if (strange !== undefined) throw mistake(argv, `Unknown argument: ${strange}`, '')
+  const odd = neitherOnNorOff(argv)
+  if (odd) throw mistake(argv, `${odd.name} is true or false, not ${JSON.stringify(odd.value)}`, '')
   const text = await new Promise<string>((resolve, reject) => {
     tree.parse([...argv], {}, (error: Error | undefined, _args: unknown, output: string) => {
       if (error) reject(mistake(argv, error.message.split('\n')[0]!, output))
@@ -95,4 +97,21 @@ export async function parse(
   if (text !== '' || !run) return { kind: 'help', text }
   if (run.entry.rest === undefined && run.args['--']?.length) throw mistake(argv, 'Nothing comes after -- here.', '')
   return { kind: 'run', args: run.args, command: await run.entry.load() }
+}
+
+/** A switch with a value that yargs would take for off without a word: `--dry-run=yes` is to be no undo in earnest. */
+function neitherOnNorOff(argv: readonly string[]): { name: string; value: string } | null {
+  const { options = {} } = commands.find(({ usage }) => usage.split(' ')[0] === argv[0]) ?? {}
+  const switches = new Set(['json', 'color', 'quiet', 'daemon', 'version', 'help', 'h'])
+  for (const [name, { type, alias }] of Object.entries(options)) {
+    if (type !== 'boolean') continue
+    switches.add(name)
+    if (typeof alias === 'string') switches.add(alias)
+  }
+  for (const word of ownWords(argv)) {
+    const [, name, option, value] = /^(--(?:no-)?([^=]+)|-\w)=(.*)$/s.exec(word) ?? []
+    if (name === undefined || value === 'true' || value === 'false') continue
+    if (switches.has(option ?? name.slice(1))) return { name, value: value! }
+  }
+  return null
 }

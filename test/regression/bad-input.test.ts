@@ -44,6 +44,11 @@ test('bad input: wrong commands, flags and values are usage errors, and change n
   for (const [code, error, ...args] of [
     [2, 'USAGE', 'frobnicate'],
     [2, 'USAGE', 'undo', '--frobnicate'],
+    [2, 'USAGE', 'undo', '--dry-run=yes'], // never an undo in earnest
+    [2, 'USAGE', 'undo', '--dry-run='],
+    [2, 'USAGE', 'undo', '--no-dry-run=1'],
+    [2, 'USAGE', 'prune', '--dry-run=TRUE', '--keep', '1'],
+    [2, 'USAGE', 'undo', '--quiet=1'],
     [2, 'USAGE', 'undo', '--turns', '0'],
     [2, 'USAGE', 'undo', '--turns', '-1'],
     [2, 'USAGE', 'undo', '--turns', '1.5'],

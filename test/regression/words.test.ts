@@ -90,6 +90,8 @@ test.each<[line: string, said: string, ...hints: string[]]>([
   ['undo --constructor', 'There is no option --constructor here.', 'ckpt undo --help'],
   ['undo --no-toString --xyzzy', 'There is no option --no-toString here.', 'ckpt undo --help'],
   ['undo -x', 'There is no option -x here.', 'ckpt undo --help'],
+  ['undo --dry-run=yes', '--dry-run is true or false, not "yes".', 'ckpt undo --help'],
+  ['agent install claude -y=no', '-y is true or false, not "no".', 'ckpt agent --help'],
   ['undo --to', '--to wants a value.', 'ckpt undo --help'],
   ['list -n', '-n wants a value.', 'ckpt list --help'],
   ['mark prompt', '--session is missing.', 'ckpt mark --help'],
