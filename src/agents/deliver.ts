@@ -84,7 +84,7 @@ export async function deliver(env: Env, delivery: Delivery): Promise<void> {
       if (!result || progress.open[0].event === 'stop') await recordAtHome(bounded, delivery, progress.open[0])
       if (progress.open[0].event === 'stop') await endElsewhere(bounded, delivery, progress.open[0])
       progress.open = progress.open.slice(1)
-      if (undone && result && result.abandoned.length > 0) progress.told = undoneLine(undone)
+      if (undone && result?.cleared) progress.told = undoneLine(undone)
     }
     if (heard.ended !== undefined && context.config.commit.auto && context.repository)
       commitBehind(context, heard.ended)

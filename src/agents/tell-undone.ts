@@ -6,10 +6,11 @@ import type { Undone } from '../ops/history/undone.ts'
 const MOST = 20
 const LONGEST = 200
 
-export function undoneLine({ turn, paths }: Undone): string {
+export function undoneLine({ turn, step, paths }: Undone): string {
   const names = paths.slice(0, MOST).map((path) => JSON.stringify(shown(path).slice(0, LONGEST)))
   const more = paths.length > MOST ? ` and ${paths.length - MOST} more` : ''
-  return `ckpt: the user took back what was done from turn ${turn} on. These files are again as they were before it, and what you remember of them is stale, so read them again: ${names.join(', ')}${more}.`
+  const from = step === null ? `turn ${turn}` : `step ${turn}.${step}`
+  return `ckpt: the user took back what was done from ${from} on. These files are again as they were before it, and what you remember of them is stale, so read them again: ${names.join(', ')}${more}.`
 }
 
 /** As Claude Code's hooks say it, and those of the agents that took them over. */

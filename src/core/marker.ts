@@ -63,6 +63,8 @@ export interface MarkResult {
   mode: 'fast' | 'scan'
   barrier: 'ok' | 'timeout' | 'none'
   abandoned: TurnNumber[]
+  /** A prompt cleared the boundary, also where a step was undone and no turn is abandoned. */
+  cleared: boolean
   /** Directories of the worktree that the scan looked through; 0 where none was needed. */
   directories: number
   warnings: string[]

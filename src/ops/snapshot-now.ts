@@ -42,6 +42,7 @@ export async function snapshotNow(context: Context, text: string | undefined, ar
       mode: snapshot.mode,
       barrier: snapshot.barrier,
       abandoned: [],
+      cleared: false,
       directories: 0,
       warnings: [...context.warnings, ...snapshotWarnings(snapshot)],
     }

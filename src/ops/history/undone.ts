@@ -5,6 +5,8 @@ import { readBoundary, readRefs } from '../worktree/sessions.ts'
 
 export interface Undone {
   turn: TurnNumber
+  /** Null: the whole turn. */
+  step: number | null
   /** Worktree paths, latin1 bytes. */
   paths: string[]
 }
@@ -15,5 +17,5 @@ export async function undoneIn(context: Context, session: SessionId): Promise<Un
   if (!tip) return null
   const { record } = await readBoundary(context, tip)
   const paths = new Set(record.units.flatMap(({ changes }) => changes.map(({ path }) => path)))
-  return paths.size === 0 ? null : { turn: record.turn, paths: [...paths].sort() }
+  return paths.size === 0 ? null : { turn: record.turn, step: record.step, paths: [...paths].sort() }
 }

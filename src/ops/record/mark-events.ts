@@ -9,7 +9,7 @@ import { addPrompt } from '../../git/side-refs.ts'
 import type { Recorder } from './record.ts'
 import { abandonHidden, closeInterrupted, moveAll, type Scene } from './scene.ts'
 
-type Done = Pick<MarkResult, 'turn' | 'abandoned'> & { checkpoint: Checkpoint }
+type Done = Pick<MarkResult, 'turn' | 'abandoned'> & { checkpoint: Checkpoint; cleared?: boolean }
 
 export async function markPrompt(scene: Scene, marker: PromptMarker, dirty: boolean): Promise<Done> {
   const { context, timeline, snapshot, recorder, refs } = scene
@@ -51,7 +51,7 @@ export async function markPrompt(scene: Scene, marker: PromptMarker, dirty: bool
     to: checkpoint.id,
   })
   await moveAll(scene, all, edits.length > 0)
-  return { checkpoint, turn: timeline.nextTurn, abandoned }
+  return { checkpoint, turn: timeline.nextTurn, abandoned, cleared: timeline.boundary !== null }
 }
 
 function common(marker: Marker): Partial<CheckpointMeta> {

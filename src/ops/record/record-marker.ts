@@ -22,6 +22,7 @@ export const NOTHING = {
   since: null,
   checkpoint: null,
   turn: null,
+  cleared: false,
   directories: 0,
 } as const
 
