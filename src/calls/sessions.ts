@@ -54,7 +54,10 @@ export const unrevert = (scope: Scope, request: Requests.UnrevertRequest): Promi
   redo(scope, { ...request, all: true })
 
 export const cleanupRevertedHistory = (scope: Scope, { session }: Requests.SessionRequest): Promise<AcceptInfo> =>
-  writing(scope, { forgiving: true }, (context) => scope.backends.accept(context, session))
+  writing(scope, { forgiving: true }, async (context) => {
+    const { cut: _, ...info } = await scope.backends.accept(context, session)
+    return info
+  })
 
 export const capabilities = (scope: Scope, { session }: Requests.SessionRequest): Promise<CapabilitiesInfo> =>
   reading(scope, (context) => scope.backends.capabilitiesOf(context, session))

@@ -419,6 +419,17 @@ test('of a turn that is undone from a step on, no word says that the whole turn 
   expect(said('redo')).toBe('Redid turn 1: 2 files.')
   expect(said('redo')).toBe('Redid turn 2: 1 file.')
   expect(said('undo --to 1')).toBe('Undid turns 1 to 2: 3 files.')
+  expect(said('redo --all')).toBe('Redid turns 1 to 2: 3 files.')
+  const { boundary } = scratch.ckpt('undo', '--to', '1.2')
+  expect(said('accept')).toBe(
+    `Kept. Turn 2 is abandoned now; the files can still be brought back: ckpt restore 2. Turn 1 ends before its step 1.2 now; as it was: ckpt restore ${boundary.baseline.slice(0, 10)}`,
+  )
+  expect(said('accept')).toBe('Nothing is undone here.')
+  const { safety } = scratch.ckpt('undo', '--step')
+  expect(said('accept')).toBe(
+    `Kept. Turn 1 ends before its step 1.1 now; as it was: ckpt restore ${safety.slice(0, 10)}`,
+  )
+  expect(scratch.ckpt('restore', safety.slice(0, 10)).files).toEqual([{ path: 'a.txt', action: 'write' }])
 })
 
 test('a list of all sessions without a visible turn names the way to the undone ones', () => {

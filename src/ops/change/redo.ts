@@ -152,6 +152,8 @@ async function redoScanned(
 export interface AcceptResult {
   session: SessionId | null
   abandoned: TurnNumber[]
+  /** What was undone, where it began amid a turn: that one ends there now. */
+  cut?: BoundaryRecord
   warnings: string[]
 }
 
@@ -178,6 +180,7 @@ export async function accept(context: Context, wanted: string | undefined): Prom
       to: parent,
     }
     await moveAll(scene, [...(await recorder.keepEdits()), ...edits, live], true)
-    return { session, abandoned: hiddenTurns(timeline).map((turn) => turn.number), warnings }
+    const abandoned = hiddenTurns(timeline).map((turn) => turn.number)
+    return { session, abandoned, ...(cut ? { cut: timeline.boundary! } : {}), warnings }
   })
 }
