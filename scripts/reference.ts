@@ -91,7 +91,7 @@ export async function cliPage(): Promise<string> {
         ['`worktree`', 'the files as they are now (`diff` only)'],
       ],
     ),
-    'A session is named by its own id or by a prefix that only it has. `latest`, which is meant when none is named, is the session whose turn marker is the newest in this worktree; checkpoints by hand are in session `manual`, which is never the latest.',
+    'A session is named by its own id or by a prefix that only it has. `latest`, which is meant when none is named, is the session whose turn marker is the newest in this worktree; checkpoints by hand are in session `manual`, which is never the latest. `ckpt accept` without one means the session that has something undone, if only one has.',
     ...commands.map(commandText),
   ].join('\n\n')}\n`
 }

@@ -447,6 +447,18 @@ test('a list of all sessions without a visible turn names the way to the undone 
   expect(listed()).toBe('No turns to show. See the abandoned ones: ckpt list --abandoned --all-sessions\n')
 })
 
+test('accept without a session means the one that has something undone, and its line names it where another is newer', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }), 'older')
+  scratch.turn('two', () => scratch.write({ 'b.txt': 'b\n' }), 'newer')
+  scratch.ckpt('undo', '--session', 'older')
+  const line = /: ckpt (restore .*)\n$/.exec(scratch.run(['accept']).stdout)?.[1]
+  expect(line).toBe('restore 1 --session older')
+  expect(scratch.ckpt(...line!.split(' ')).files).toEqual([{ path: 'a.txt', action: 'write' }])
+  scratch.ckpt('undo')
+  expect(scratch.run(['accept']).stdout).toMatch(/: ckpt restore 1\n$/)
+})
+
 test('list --sessions names as many sessions as are asked for, and the one that is named', () => {
   const scratch = new Scratch().init()
   for (const session of ['one', 'two', 'three']) scratch.turn(session, () => undefined, session)
