@@ -39,7 +39,9 @@ async function carryOut(
     const words = joinFreeText(helpWords(argv))
     const parsed = (await parseQuickly(words)) ?? (await parseWithHelp(words, env, backends))
     if (parsed.kind === 'help') {
-      env.stdout.write(`${parsed.text}\n`)
+      const { text } = parsed
+      const isJson = isOn(ownWords(argv), 'json')
+      env.stdout.write(`${isJson ? JSON.stringify({ schemaVersion: 1, ok: true, text }) : text}\n`)
       return 0
     }
     const { args, command } = parsed

@@ -173,6 +173,21 @@ test('help shows what follows --', () => {
   ])
 })
 
+test('help and the version are a JSON document too, where one is asked for', () => {
+  const scratch = new Scratch().init()
+  for (const args of [['help'], ['help', 'undo'], ['undo', '--help'], ['--version']]) {
+    const { code, stdout } = scratch.run(args)
+    const document = { schemaVersion: 1, ok: true, text: stdout.trimEnd() }
+    for (const line of [
+      [...args, '--json'],
+      ['--json', ...args],
+    ]) {
+      const asked = scratch.run(line)
+      expect([line, asked.code, JSON.parse(asked.stdout)]).toEqual([line, code, document])
+    }
+  }
+})
+
 test('help and a command is the command and --help', () => {
   const scratch = new Scratch().init()
   expect(scratch.run(['help', 'undo'])).toEqual(scratch.run(['undo', '--help']))
