@@ -133,7 +133,10 @@ ckpt_say() {
       ckpt_session=${ckpt_line%%"$ckpt_tab"*}
       ckpt_rest=${ckpt_line#*"$ckpt_tab"}
       ckpt_hidden=${ckpt_rest#*"$ckpt_tab"}
-      printf '%s\n' "  session $ckpt_session: undone from turn ${ckpt_rest%%"$ckpt_tab"*} on; hidden turns: ${ckpt_hidden:-none}"
+      ckpt_turn=${ckpt_rest%%"$ckpt_tab"*}
+      # A turn that is not hidden itself is undone from one of its steps on.
+      case ",$ckpt_hidden," in *",$ckpt_turn,"*) ckpt_from= ;; *) ckpt_from='a step of ' ;; esac
+      printf '%s\n' "  session $ckpt_session: undone from ${ckpt_from}turn $ckpt_turn on; hidden turns: ${ckpt_hidden:-none}"
     done <"$ckpt_dir/boundary"
     printf '%s\n' "Ways out:"
     if [ -z "$ckpt_during" ]; then

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { gateScratch, head, makePending, patchOf, tryGit } from '../support/gate.ts'
-import type { Scratch } from '../support/scratch.ts'
+import { Scratch } from '../support/scratch.ts'
 
 interface Operation {
   name: string
@@ -242,4 +242,23 @@ test('row 32: an alias of --no-verify passes; a message that quotes a revert doe
   expect(tryGit(scratch, ['force', '-m', 'alias']).code).toBe(0)
   const message = 'see there\n\nThis reverts commit 0123456789.'
   expect(tryGit(scratch, ['commit', '--allow-empty', '--no-verify', '-m', message]).code).toBe(0)
+})
+
+test('where only steps of a turn are undone, the refusal does not say that the turn is', () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('hooks', 'install')
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  for (const name of ['b.txt', 'c.txt']) {
+    scratch.write({ [name]: 'b\n' })
+    scratch.ckpt('mark', 'step', '--session', 's')
+  }
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  scratch.turn('next', () => scratch.write({ 'd.txt': 'd\n' }))
+  scratch.ckpt('undo', '--to', '1.2')
+  const refusal = () => tryGit(scratch, ['commit', '-qm', 'x', '--allow-empty']).stderr
+  expect(refusal()).toContain('session s: undone from a step of turn 1 on; hidden turns: 2\n')
+  scratch.ckpt('redo')
+  scratch.ckpt('redo')
+  scratch.ckpt('undo', '--to', '2')
+  expect(refusal()).toContain('session s: undone from turn 2 on; hidden turns: 2\n')
 })
