@@ -271,10 +271,20 @@ function currentDirectory(): string {
 /** Where what is only needed for a moment lies. */
 export const temporaryDirectory = ({ vars }: Pick<Env, 'vars'>): string => vars.TMPDIR || '/tmp'
 
+/** What Node calls an error that it has no name for: one of a quota, of a file whose server has lost it. */
+const NAMELESS = /^Unknown system error -(\d+)/
+
 /** The error code (`ENOENT`, …) of a failed system call. */
 export function errno(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+  if (!(error instanceof Error && 'code' in error && typeof error.code === 'string')) return undefined
+  const number = NAMELESS.exec(error.code)?.[1]
+  if (number === undefined) return error.code
+  const { errno: names } = process.getBuiltinModule('node:os').constants
+  return Object.entries(names).find(([, value]) => value === Number(number))?.[0] ?? `E${number}`
 }
+
+/** No room, on the disk or of what this user may have of it. */
+export const isFull = (code: string | undefined): boolean => code === 'ENOSPC' || code === 'EDQUOT'
 
 /** What lstat says; null: nothing is there, for no such name is, or a file or a circle of links is where a directory above it would be. */
 export function lstatIfThere({ lstatSync }: Pick<Files, 'lstatSync'>, path: PathLike): Stats | null {

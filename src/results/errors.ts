@@ -2,22 +2,25 @@
 import { CkptError } from '../core/errors.ts'
 import { showPath } from '../core/paths.ts'
 import type { FileAction } from '../core/plan.ts'
-import { errno } from '../env.ts'
+import { errno, isFull } from '../env.ts'
 import { actionJson } from './json.ts'
 import type { ErrorInfo, FileActionInfo } from './shapes.ts'
 
 /** A system's message that names a path in a store, or where one is made. */
 const STORES = /\/(store\.\w+|worktrees|ckpt)(\/|')/
 
+/** What Node says of an error that it has no name for. */
+const NAMELESS_TWICE = /^(Unknown system error -\d+): \1/
+
 /** Whatever was thrown, as the one class of error. */
 export function toCkptError(error: unknown): CkptError {
   if (error instanceof CkptError) return error
   const code = errno(error)
-  const message = error instanceof Error ? error.message : String(error)
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
+  const message = (error instanceof Error ? error.message : String(error)).replace(NAMELESS_TWICE, code ?? '$1')
+  if (isFull(code)) {
     return new CkptError(
       'INTERNAL',
-      `The disk is full: nothing was recorded, and your files were not touched (${message}).`,
+      `${code === 'EDQUOT' ? 'The disk quota is exceeded' : 'The disk is full'}: nothing was recorded, and your files were not touched (${message}).`,
       {
         cause: error,
         hints: ['free some space, then run the command again'],

@@ -54,6 +54,12 @@ export type FileReading =
 
 const ATTEMPTS = 5
 
+/** Replaced meanwhile: to be looked at again. */
+const REPLACED: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EINVAL', 'ESTALE'])
+
+/** Not for anything that is odd about the file: the next one would fail as well. */
+const NOT_THE_FILES: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM'])
+
 /** Bytes: Node reads no larger file in one piece. */
 export const LARGEST = 2 ** 31 - 2
 
@@ -77,35 +83,38 @@ export function readPath(env: Env, root: string, path: string, objects: ObjectWr
     if (stats === null) return { kind: 'absent' }
     if (!isStats(stats)) return { kind: 'unreadable', code: stats.failed }
     if (stats.isDirectory()) return { kind: 'directory', stats }
+    let content: { type: 'file' | 'link'; bytes: Buffer; stats: Stats }
     try {
       if (stats.isSymbolicLink()) {
-        const target = files.readlinkSync(at, { encoding: 'buffer' })
+        const bytes = files.readlinkSync(at, { encoding: 'buffer' })
         const again = look(env, root, path)
         if (!isStats(again) || fingerprint(again) !== fingerprint(stats)) continue
-        return { kind: 'read', type: 'link', oid: objects.write('blob', target), stats }
-      }
-      if (!stats.isFile()) return { kind: 'special', stats }
-      // O_NONBLOCK: a fifo put there since the lstat must not hang us.
-      const fd = files.openSync(at, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-      try {
-        const opened = files.fstatSync(fd)
-        if (!opened.isFile()) continue
-        if (opened.size > LARGEST) return { kind: 'unreadable', code: 'EFBIG' }
-        const bytes = files.readFileSync(fd)
-        const after = files.fstatSync(fd)
-        if (fingerprint(after) !== fingerprint(opened) || bytes.length !== after.size) continue
-        return { kind: 'read', type: 'file', oid: objects.write('blob', bytes), stats: after }
-      } finally {
-        files.closeSync(fd)
+        content = { type: 'link', bytes, stats }
+      } else {
+        if (!stats.isFile()) return { kind: 'special', stats }
+        // O_NONBLOCK: a fifo put there since the lstat must not hang us.
+        const fd = files.openSync(at, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+        try {
+          const opened = files.fstatSync(fd)
+          if (!opened.isFile()) continue
+          if (opened.size > LARGEST) return { kind: 'unreadable', code: 'EFBIG' }
+          const bytes = files.readFileSync(fd)
+          const after = files.fstatSync(fd)
+          if (fingerprint(after) !== fingerprint(opened) || bytes.length !== after.size) continue
+          content = { type: 'file', bytes, stats: after }
+        } finally {
+          files.closeSync(fd)
+        }
       }
     } catch (error) {
       const code = errno(error)
-      if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP' || code === 'EINVAL') continue // replaced meanwhile
-      if (code === 'EACCES' || code === 'EPERM' || code === 'EIO' || code === 'EBUSY' || code === 'ETXTBSY') {
-        return { kind: 'unreadable', code }
-      }
-      throw error
+      if (code === undefined || NOT_THE_FILES.has(code)) throw error
+      if (REPLACED.has(code)) continue
+      return { kind: 'unreadable', code }
     }
+    // What fails here is the store's failure, and no word about the file.
+    const { type, bytes, stats: read } = content
+    return { kind: 'read', type, oid: objects.write('blob', bytes), stats: read }
   }
   return { kind: 'unreadable', code: 'EAGAIN' }
 }

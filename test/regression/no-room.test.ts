@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
+import os from 'node:os'
 import { expect, test } from 'vitest'
 import type { Env } from '../../src/env.ts'
 import { gitFailure } from '../../src/git/process.ts'
@@ -132,4 +133,60 @@ test('while the disk is full what an undo could not record holds up nobody who o
   }
   expect(scratch.run(['list', '--hidden', '--json']).code).toBe(0)
   expect(scratch.run(['verify']).code).toBe(0)
+})
+
+/** As Node 20 throws what it has no name for. */
+const nameless = (number: number, call: string) => {
+  const code = `Unknown system error -${number}`
+  return Object.assign(new Error(`${code}: ${code}, ${call}`), { code, errno: -number })
+}
+
+test('a quota is no odd failure: it is said, reading goes on, and what was begun is finished when there is room', async () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n', 'b.txt': 'new\n' }))
+  const env = envOf(scratch)
+  const { EDQUOT } = os.constants.errno
+  const failing = (name: RegExp) => {
+    const refusing = <Call extends (file: never, ...more: never[]) => unknown>(call: Call) =>
+      ((file: never, ...more: never[]) => {
+        if (name.test(String(file))) throw nameless(EDQUOT, `open '${file}'`)
+        return call(file, ...more)
+      }) as unknown as Call
+    const { openSync, writeFileSync } = env.files
+    return {
+      ...env,
+      files: { ...env.files, openSync: refusing(openSync), writeFileSync: refusing(writeFileSync) },
+    }
+  }
+  const locking = (await answer(failing(/\/lock\./), 'undo')).document.error
+  expect(locking.message).toMatch(/^The disk quota is exceeded: .*\(EDQUOT, open '.*\/lock\./)
+  const half = (await answer(failing(/\.new$/), 'undo')).document.error
+  expect(half.message).toMatch(/^Writing failed at a\.txt \(EDQUOT\), and .* \(EDQUOT\)\. Nothing is lost/)
+  expect(half.hints).toEqual(['free some disk space, then: ckpt status'])
+  const reading = await answer(failing(/\/lock\./), 'status')
+  expect([reading.code, reading.document.warnings.join()]).toEqual([
+    0,
+    expect.stringMatching(/^An operation is unfinis/),
+  ])
+  expect(scratch.run(['status']).code).toBe(0)
+  expect([scratch.read('a.txt'), scratch.exists('b.txt')]).toEqual(['one\n', false])
+})
+
+test('a file that cannot be read for whatever reason degrades the snapshot, and does not fail it', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'odd.txt': 'odd\n' })
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.write({ 'a.txt': 'two\n', 'odd.txt': 'other\n' })
+  const env = envOf(scratch)
+  for (const number of [os.constants.errno.EBADMSG, 117 /* EUCLEAN */, 126 /* ENOKEY */]) {
+    const openSync = ((file: fs.PathLike, ...more: [string]) => {
+      if (String(file).endsWith('/odd.txt')) throw nameless(number, 'open')
+      return fs.openSync(file, ...more)
+    }) as typeof fs.openSync
+    const { code, document } = await answer({ ...env, files: { ...env.files, openSync } }, 'snapshot')
+    expect([number, code, document.checkpoint?.degraded]).toEqual([number, 0, true])
+    expect(document.checkpoint.uncovered).toEqual([{ path: 'odd.txt', reason: 'unreadable' }])
+  }
+  const { checkpoint } = scratch.ckpt('mark', 'stop', '--session', 's')
+  expect([checkpoint.degraded, scratch.ckpt('undo').files.length]).toEqual([false, 2])
+  expect([scratch.read('a.txt'), scratch.read('odd.txt')]).toEqual(['one\n', 'odd\n'])
 })

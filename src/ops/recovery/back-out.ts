@@ -2,7 +2,7 @@
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, reasonOf } from '../../core/errors.ts'
 import { shown } from '../../core/paths.ts'
-import { errno } from '../../env.ts'
+import { errno, isFull } from '../../env.ts'
 import { orderEntries, Stopped, takeBack } from '../../snapshot/apply.ts'
 import type { ApplyInput } from '../../snapshot/apply-entry.ts'
 import { sweepTemporary } from '../../snapshot/aside.ts'
@@ -50,7 +50,7 @@ export async function backOut(
     return new CkptError(
       'INTERNAL',
       `Writing failed${at} (${code ?? why}), and what had been written cannot be taken back now (${why}). Nothing is lost: the next command finishes this ${op}, and ${before} holds the files as they were.`,
-      { cause: reason, hints: [why === 'ENOSPC' ? 'free some disk space, then: ckpt status' : 'ckpt status'] },
+      { cause: reason, hints: [isFull(why) ? 'free some disk space, then: ckpt status' : 'ckpt status'] },
     )
   }
   removeJournal(env, store)
@@ -64,7 +64,7 @@ export async function backOut(
   return new CkptError('INTERNAL', `Writing failed${at} (${code}). ${back}`, {
     cause: reason,
     hints: [
-      code === 'ENOSPC' ? 'free some disk space, then run the command again' : 'look at it, then run the command again',
+      isFull(code) ? 'free some disk space, then run the command again' : 'look at it, then run the command again',
     ],
   })
 }

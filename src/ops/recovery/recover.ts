@@ -2,7 +2,7 @@
 import { parseCheckpoint } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { printable, type RelativePath, shown } from '../../core/paths.ts'
-import { type Env, errno } from '../../env.ts'
+import { type Env, errno, isFull } from '../../env.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import type { Store } from '../../git/store.ts'
 import { worktreeOf } from '../../git/tips.ts'
@@ -87,7 +87,7 @@ async function goOn(env: Env, { op }: Journal, input: ApplyInput): Promise<Apply
     throw new CkptError(
       'INTERNAL',
       `The ${op} that was cut short cannot be finished now: writing failed${at} (${code}). Nothing is lost: it is finished by the next command that can write.`,
-      { cause: error, hints: [code === 'ENOSPC' ? 'free some disk space, then: ckpt status' : 'ckpt status'] },
+      { cause: error, hints: [isFull(code) ? 'free some disk space, then: ckpt status' : 'ckpt status'] },
     )
   }
 }
