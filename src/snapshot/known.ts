@@ -54,7 +54,9 @@ export async function whatIsKnown(scan: Scan): Promise<Known> {
   const { env, store, cache, worktree } = scan
   const { root, repository } = worktree
   const user = readUserIndex(scan)
-  const linked = cache === null && !scan.anew && repository ? linkObjects(env, repository, store) : null
+  // The store of what once was a plain directory may have other names for its objects than the repository.
+  const isAlike = repository?.hash === store.place.hash
+  const linked = cache === null && !scan.anew && repository && isAlike ? linkObjects(env, repository, store) : null
   const seeds =
     linked && repository
       ? seedFromUserIndex(env, { root, repository, store, realParent: (path) => scan.isReal(parentOf(path)), linked })

@@ -57,8 +57,9 @@ export async function seedFromUserIndex(
   const [converted, sizes, isDoubtful] = await all
   let looked = 0
   for (const [path, { oid, stats }] of candidates) {
-    if (isDoubtful && ++looked % 500 === 0) await new Promise(setImmediate)
-    if (sizes.get(oid) !== stats.size || converted.has(path) || (isDoubtful && !holds(env, { root, store, path, oid })))
+    const doubtful = isDoubtful(stats.size)
+    if (doubtful && ++looked % 500 === 0) await new Promise(setImmediate)
+    if (sizes.get(oid) !== stats.size || converted.has(path) || (doubtful && !holds(env, { root, store, path, oid })))
       candidates.delete(path)
   }
   return candidates
@@ -88,6 +89,7 @@ async function convertedPaths(env: Env, root: string, rows: readonly IndexEntry[
   const out = await runGit(env, {
     args: ['check-attr', '-z', '--stdin', 'filter', 'ident', 'working-tree-encoding'],
     cwd: root,
+    vars: { GIT_ATTR_NOSYSTEM: '0' }, // those of the system have converted what the user's git put there
     input: Buffer.from(`${rows.map(({ path }) => path).join('\0')}\0`, 'latin1'),
   })
   const converted = new Set<RelativePath>()
@@ -97,17 +99,24 @@ async function convertedPaths(env: Env, root: string, rows: readonly IndexEntry[
   return converted
 }
 
+/** Bytes: of such a size are the pointers that git-lfs keeps in the place of files. */
+const isSizeOfPointer = (size: number) => size >= 100 && size < 200
+
 /**
- * Whether files may have other bytes than the blobs that the index names, though no attribute says so now: git believes
- * the times of what it once put there through a filter of this repository, or in the place of a replaced object (git-replace(1)).
+ * Whether files of a size may have other bytes than the blobs that the index names, though no attribute says so now: git
+ * believes the times of what it once put there through a filter, or in the place of a replaced object (git-replace(1)).
+ * Git LFS, which many have in their own configuration for all repositories, keeps no size but a pointer's.
  */
-async function maybeConvertedBefore(env: Env, { root }: Repository): Promise<boolean> {
+async function maybeConvertedBefore(env: Env, { root }: Repository): Promise<(size: number) => boolean> {
   const [filters, replaced] = await Promise.all([
     tryGit(env, { args: ['config', '--show-scope', '--name-only', '--get-regexp', '^filter\\.'], cwd: root }),
     runGit(env, { args: ['for-each-ref', '--count=1', '--format=%(objectname)', 'refs/replace'], cwd: root }),
   ])
   const unsaid = filters.code > 1 // 1: there are none (git-config(1))
-  return unsaid || /^(local|worktree)\t/m.test(filters.stdout.toString('latin1')) || replaced.length > 0
+  const rows = filters.stdout.toString('latin1').split('\n').filter(Boolean)
+  const isEverybodys = (row: string) => /^(global|system)\tfilter\.lfs\.[a-z]+$/.test(row)
+  if (unsaid || replaced.length > 0 || !rows.every(isEverybodys)) return () => true
+  return rows.length > 0 ? isSizeOfPointer : () => false
 }
 
 /** Whether a file has the content of a blob; nothing is written for it. */

@@ -137,6 +137,20 @@ test('environments: an empty directory and an empty repository', () => {
   roundTrip(scratch, scratch.root, () => fs.mkdirSync(scratch.at('empty')))
 })
 
+test('environments: a plain directory that becomes a SHA-256 repository keeps its store, and takes no object from it', () => {
+  const scratch = new Scratch()
+  scratch.write({ 'a.txt': 'one\n' })
+  scratch.ckpt('init')
+  scratch.git('init', '-q', '-b', 'main', '--object-format=sha256')
+  scratch.git('add', '-A')
+  scratch.git('commit', '-qm', 'first')
+  scratch.git('gc', '-q')
+  roundTrip(scratch, scratch.root, () => scratch.write({ 'a.txt': 'two\n', 'new.txt': 'new\n' }))
+  expect(scratch.ckpt('verify').problems).toEqual([])
+  expect(scratch.run(['prune']).code).toBe(0)
+  expect(scratch.run(['doctor']).code).toBe(0)
+})
+
 test('environments: a SHA-256 repository', () => {
   const scratch = new Scratch()
   scratch.git('init', '-q', '--object-format=sha256')

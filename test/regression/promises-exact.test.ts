@@ -111,6 +111,8 @@ test('promise 3: bytes are never converted, whatever attributes and settings ask
   })
 })
 
+const LARGE_AS_POINTER = `${'x'.repeat(127)}\n`
+
 for (const [what, prepare, given] of [
   [
     'a filter whose attribute is gone, though it keeps the size',
@@ -125,6 +127,40 @@ for (const [what, prepare, given] of [
       at.remove('.git/info/attributes')
     },
     'one\n',
+  ],
+  [
+    "a filter of the user's own, in all repositories, whose attribute is gone",
+    (at) => {
+      const config = `${at.home}/.gitconfig`
+      at.git('config', '--file', config, 'filter.swap.clean', 'tr a-z b-za')
+      at.git('config', '--file', config, 'filter.swap.smudge', 'sleep 0.4; tr b-za a-z')
+      at.git('config', '--file', config, 'core.attributesFile', `${at.home}/attributes`)
+      fs.writeFileSync(`${at.home}/attributes`, '*.txt filter=swap\n')
+      at.git('add', '--renormalize', '.')
+      at.git('commit', '-qm', 'filtered')
+      at.remove('a.txt', 'b.txt', 'c.txt', 'd.txt')
+      at.git('checkout', '-q', '.')
+      fs.rmSync(`${at.home}/attributes`)
+    },
+    'one\n',
+  ],
+  [
+    'Git LFS, of a file that is as large as its pointer',
+    (at) => {
+      const config = `${at.home}/.gitconfig`
+      const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${'0'.repeat(64)}\nsize 128\n`
+      fs.writeFileSync(`${at.home}/pointer`, pointer)
+      fs.writeFileSync(`${at.home}/content`, LARGE_AS_POINTER)
+      at.git('config', '--file', config, 'filter.lfs.clean', `cat >/dev/null; cat ${at.home}/pointer`)
+      at.git('config', '--file', config, 'filter.lfs.smudge', `cat >/dev/null; sleep 1.1; cat ${at.home}/content`)
+      at.write({ '.git/info/attributes': '[ad].txt filter=lfs\n', 'a.txt': LARGE_AS_POINTER })
+      at.git('add', '-A')
+      at.git('commit', '-qm', 'large')
+      at.remove('a.txt', 'd.txt')
+      at.git('checkout', '-q', '.')
+      at.remove('.git/info/attributes')
+    },
+    LARGE_AS_POINTER,
   ],
   [
     'a replaced object',
