@@ -149,6 +149,34 @@ test('environments: a plain directory that becomes a SHA-256 repository keeps it
   expect(scratch.ckpt('verify').problems).toEqual([])
   expect(scratch.run(['prune']).code).toBe(0)
   expect(scratch.run(['doctor']).code).toBe(0)
+  expect(scratch.run(['export', `${scratch.base}/bundle`]).code).toBe(0)
+})
+
+test('environments: commit in a SHA-256 repository that once was a plain directory', () => {
+  const scratch = new Scratch()
+  scratch.write({ 'a.txt': 'one\n2\n3\n4\nfive\n', 'kept.txt': 'kept\n' })
+  scratch.ckpt('init')
+  scratch.git('init', '-q', '-b', 'main', '--object-format=sha256')
+  for (const [key, value] of Object.entries({ 'user.name': 'A', 'user.email': 'a@example.com' }))
+    scratch.git('config', key, value)
+  scratch.git('add', '-A')
+  scratch.git('commit', '-qm', 'first')
+  scratch.turn('work', () => {
+    scratch.write({ 'a.txt': 'ONE\n2\n3\n4\nfive\n', 'new.txt': 'new\n' })
+    fs.symlinkSync('a.txt', scratch.at('link'))
+  })
+  scratch.write({ 'a.txt': 'ONE\n2\n3\n4\nFIVE\n' }) // the person's own, in the same file
+  scratch.git('add', 'a.txt')
+  const { files } = scratch.ckpt('commit', '-m', 'work')
+  expect(files.map((file: Json) => file.path)).toEqual(['a.txt', 'link', 'new.txt'])
+  expect(scratch.git('show', 'HEAD:a.txt')).toBe('ONE\n2\n3\n4\nfive\n')
+  expect([scratch.git('show', 'HEAD:new.txt'), scratch.git('show', 'HEAD:link')]).toEqual(['new\n', 'a.txt'])
+  expect(scratch.git('status', '--porcelain')).toBe('M  a.txt\n')
+  scratch.turn('more', () => scratch.write({ 'a.txt': 'ONE\n2\n3\n4\nFIVE\n6\n' }))
+  expect(scratch.run(['commit', '-m', 'more', '--json']).code).toBe(4) // it builds on what is not committed
+  scratch.git('commit', '-qm', 'mine')
+  scratch.ckpt('commit', '-m', 'more')
+  expect(scratch.git('show', 'HEAD:a.txt')).toBe('ONE\n2\n3\n4\nFIVE\n6\n')
 })
 
 test('environments: a SHA-256 repository', () => {

@@ -30,6 +30,8 @@ export class CommitBlobs {
   /** Where the disk says less than a mode of git's (core.fileMode, core.symlinks): what the index has. */
   readonly #index: { entries: ReadonlyMap<string, Entry>; programs: boolean; links: boolean } | null
   readonly #clean = new Map<string, Promise<Oid>>()
+  /** The store of what once was a plain directory may name objects by another hash than the repository. */
+  readonly #isAlike: boolean
 
   private constructor(
     context: Context,
@@ -39,6 +41,7 @@ export class CommitBlobs {
     this.#context = context
     this.#filtered = filtered
     this.#index = index
+    this.#isAlike = context.repository?.hash === context.store.objects.hash
   }
 
   /** Asks git once which of these paths are converted on their way in (gitattributes(5), core.autocrlf). `head`: what is committed. */
@@ -80,23 +83,32 @@ export class CommitBlobs {
   async entryOf(path: string, state: PathState): Promise<Entry | undefined> {
     if (state.kind === 'absent' || state.kind === 'directory') return null
     if (state.kind === 'unknown') return undefined
-    if (state.type === 'link') return { mode: '120000', oid: state.oid }
+    if (state.type === 'link') return { mode: '120000', oid: await this.#asItIs(state.oid) }
     const known = this.#index?.entries.get(path)?.mode
-    if (this.#index?.links && known === '120000') return { mode: '120000', oid: state.oid }
+    if (this.#index?.links && known === '120000') return { mode: '120000', oid: await this.#asItIs(state.oid) }
     const isProgram = this.#index?.programs ? known === '100755' : (state.mode & 0o100) !== 0
     const mode = isProgram ? '100755' : '100644'
-    if (!this.#filtered.has(path)) return { mode, oid: state.oid }
-    const key = `${path}\0${state.oid}`
-    const clean = this.#clean.get(key) ?? this.#cleaned(path, state.oid)
-    this.#clean.set(key, clean)
-    return { mode, oid: await clean }
+    if (!this.#filtered.has(path)) return { mode, oid: await this.#asItIs(state.oid) }
+    return { mode, oid: await this.#written(state.oid, `--path=${pathToText(path)}`) }
   }
 
-  async #cleaned(path: string, oid: Oid): Promise<Oid> {
+  /** The name in the repository of a blob of the store. */
+  async #asItIs(oid: Oid): Promise<Oid> {
+    return this.#isAlike ? oid : this.#written(oid, '--no-filters')
+  }
+
+  /** Written to the repository, once for each way there. */
+  #written(oid: Oid, way: string): Promise<Oid> {
+    const key = `${way}\0${oid}`
+    const known = this.#clean.get(key) ?? this.#write(oid, way)
+    this.#clean.set(key, known)
+    return known
+  }
+
+  async #write(oid: Oid, way: string): Promise<Oid> {
     const { env, store, worktree } = this.#context
     const input = await store.objects.get(oid, 'blob')
-    const args = ['hash-object', '-w', '--stdin', `--path=${pathToText(path)}`]
-    const out = await runUsersGit(env, { args, cwd: worktree.root, input })
+    const out = await runUsersGit(env, { args: ['hash-object', '-w', '--stdin', way], cwd: worktree.root, input })
     return out.toString('latin1').trim() as Oid
   }
 
@@ -104,15 +116,19 @@ export class CommitBlobs {
   async merge(base: Oid, ours: Oid, theirs: Oid): Promise<Oid | null> {
     if (ours === base || ours === theirs) return theirs
     if (base === theirs) return ours
-    for (const oid of [base, ours, theirs]) await this.#intoStore(oid)
-    const result = await mergeTexts(this.#context, { base, ours, theirs })
-    return result.kind === 'clean' ? result.oid : null
+    const result = await mergeTexts(this.#context, {
+      base: await this.#inStore(base),
+      ours: await this.#inStore(ours),
+      theirs: await this.#inStore(theirs),
+    })
+    return result.kind === 'clean' ? this.#asItIs(result.oid) : null
   }
 
-  async #intoStore(oid: Oid): Promise<void> {
+  /** The name in the store of a blob of the repository, which the store then has. */
+  async #inStore(oid: Oid): Promise<Oid> {
     const { env, store, worktree } = this.#context
-    if (await store.objects.read(oid)) return
-    store.objects.write('blob', await runGit(env, { args: ['cat-file', 'blob', oid], cwd: worktree.root }))
+    if (this.#isAlike && (await store.objects.read(oid))) return oid
+    return store.objects.write('blob', await runGit(env, { args: ['cat-file', 'blob', oid], cwd: worktree.root }))
   }
 
   /** Puts blobs into the user's repository, as they are. */
@@ -124,7 +140,7 @@ export class CommitBlobs {
     try {
       for (const oid of new Set([...entries].flatMap((entry) => (entry ? [entry.oid] : [])))) {
         const found = await store.objects.read(oid)
-        if (!found) continue // made by git from a filter: it is there already
+        if (!found) continue // made by git, from a filter or by another name: it is there already
         const file = `${directory}/commit-${env.random(6)}`
         made.push(file) // and if only half of it finds room
         env.files.writeFileSync(file, found.bytes, { mode: 0o600, flag: 'wx' })

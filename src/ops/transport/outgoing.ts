@@ -64,7 +64,7 @@ export async function packParcel(context: Context, { withPrompts }: { withPrompt
     })
   const origin = originOf(context) ?? renewOrigin(context)
   // What the remote has of the user's own history need not be sent again.
-  const users = repository ? await objectDirectories(env, repository) : []
+  const users = repository?.hash === place.hash ? await objectDirectories(env, repository) : []
   const borrow = [`${store.gitDir}/objects`, ...users]
   const parcel = await makeParcel(env, { within: place.directory, hash: place.hash, borrow })
   try {
