@@ -159,8 +159,19 @@ export class Dispatcher {
     return { protocol: protocol.PROTOCOL, version, pid: this.#env.pid, root: this.#daemon.held.root }
   }
 
+  /**
+   * The git directory may have moved (`git init --separate-git-dir`), and what is known of us with it. Who asked does the
+   * work itself. @throws ResponseError
+   */
+  #refuseWhereMoved(): void {
+    if (this.#daemon.held.isThere) return
+    setImmediate(() => this.#daemon.stop())
+    throw new ResponseError(ErrorCodes.InternalError, 'The store is not where it was: this daemon ends.')
+  }
+
   /** What only reads does it like another process would, beside the markers; what writes waits for its turn. */
   async #method({ method, params, signal }: Asked): Promise<unknown> {
+    this.#refuseWhereMoved()
     const { runMethod } = await import('./methods.ts')
     await this.#daemon.idle.interrupt()
     const { backends } = this.#options
@@ -175,6 +186,7 @@ export class Dispatcher {
   /** What a hook handed over at the door. */
   async hook(call: HookCall): Promise<string> {
     const arrived = this.#env.monotonic()
+    this.#refuseWhereMoved()
     this.heard()
     this.#calls++
     this.#daemon.held.begin()
@@ -189,6 +201,7 @@ export class Dispatcher {
     const { argv, cwd, vars, input, terminal, columns } = call
     const named = commandIn(argv)
     if (NOT_HERE.has(named)) throw new ResponseError(ErrorCodes.InvalidParams, `cli: \`${named}\` wants a terminal`)
+    this.#refuseWhereMoved()
     const [command] = argv
     const refused = this.#daemon.events.refused(command!)
     let cancelled: CkptError | null = null

@@ -169,6 +169,12 @@ export class Held implements LiveScan, HeldWorktree {
     return this.#context.worktree.root
   }
 
+  /** Whether the worktree and its store are where they were. */
+  get isThere(): boolean {
+    const { files } = this.#env
+    return files.existsSync(this.root) && files.existsSync(`${this.#context.store.gitDir}/HEAD`)
+  }
+
   /** As it was at the last call. */
   get config(): Config {
     return this.#context.config

@@ -204,13 +204,10 @@ export class Daemon {
 
   /** Stops by itself when the worktree went away, or nobody called for long. */
   #heartbeat(): void {
-    const { files } = this.#env
     const { quiet } = this.#dispatcher
-    const there =
-      files.existsSync(this.#context.worktree.root) && files.existsSync(`${this.#context.store.gitDir}/HEAD`)
     this.#door.announce()
     this.#left.look()
-    if (!there || quiet > this.#options.idleStop) {
+    if (!this.held.isThere || quiet > this.#options.idleStop) {
       this.stop()
       return
     }

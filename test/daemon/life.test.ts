@@ -186,6 +186,19 @@ test('a linked worktree, and one of a repository that lies elsewhere, have a dae
   }
 })
 
+test('where its git directory moves away, commands go on in the new place at once', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  startDaemon(scratch)
+  scratch.turn('first', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.git('init', '-q', '--separate-git-dir', `${scratch.base}/elsewhere.git`)
+  scratch.turn('second', () => scratch.write({ 'a.txt': 'three\n' }))
+  scratch.ckpt('undo', '--turns', '2')
+  expect(scratch.read('a.txt')).toBe('one\n')
+  startDaemon(scratch)
+  expect(scratch.ckpt('redo', '--all').turns).toEqual([1, 2])
+  expect([scratch.read('a.txt'), scratch.ckpt('verify').problems]).toEqual(['three\n', []])
+})
+
 test('a marker in a large worktree starts one, in a small one, or where it is not wanted, none', async () => {
   const small = new Scratch().init()
   const large = new Scratch().init()
