@@ -80,3 +80,32 @@ test('directories that hold only directories come back with their modes, whateve
   scratch.ckpt('redo')
   expect(scratch.manifest()).toEqual(after)
 })
+
+test.each(['a link', 'a file'])(
+  'a tracked directory that a rule ignores goes for %s, comes back and goes again',
+  (what) => {
+    const scratch = new Scratch().init({ 'd/f.txt': 'f\n', 'd/deep/g.txt': 'g\n', 'a.txt': 'a\n' })
+    scratch.write({ '.git/info/exclude': 'd/\n' })
+    const before = scratch.manifest()
+    scratch.turn('work', () => {
+      scratch.remove('d')
+      if (what === 'a file') scratch.write({ d: 'd\n' })
+      else fs.symlinkSync('a.txt', scratch.at('d'))
+    })
+    const after = scratch.manifest()
+    scratch.ckpt('undo')
+    expect(scratch.manifest()).toEqual(before)
+    // What is in it and was never captured keeps its place.
+    scratch.write({ 'd/deep/mine.log': 'mine\n' })
+    for (const mode of [[], ['--force']])
+      expect(scratch.tryCkpt('redo', ...mode)).toMatchObject({ code: 4, document: { error: { paths: ['d'] } } })
+    scratch.remove('d/deep/mine.log')
+    fs.mkdirSync(scratch.at('d/empty'))
+    expect(scratch.tryCkpt('redo').code).toBe(4)
+    fs.rmdirSync(scratch.at('d/empty'))
+    scratch.ckpt('redo')
+    expect(scratch.manifest()).toEqual(after)
+    scratch.ckpt('undo')
+    expect(scratch.manifest()).toEqual(before)
+  },
+)

@@ -1,9 +1,11 @@
 /** What lies around the paths of a plan: files below and above them, what no snapshot covers, and other spellings. */
+import type { Dirent } from 'node:fs'
 import { uncoveredDirectories } from '../../core/beside.ts'
 import type { Surroundings } from '../../core/clashes.ts'
 import { ancestorsOf, directoryKey, foldedPath } from '../../core/paths.ts'
 import type { FileAction } from '../../core/plan.ts'
-import { behindSymlink, isClosed, isStats, look } from '../../snapshot/disk.ts'
+import { errno } from '../../env.ts'
+import { behindSymlink, isClosed, isStats, look, native } from '../../snapshot/disk.ts'
 import { otherSpelling } from '../../snapshot/spelling.ts'
 import type { Snapshot } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
@@ -57,10 +59,30 @@ export async function surroundings(
     folded: context.worktree.folds ? foldedPath : null,
     spelledOtherwise: (path: string) => others.get(path) ?? [],
     filesBelow: (directory: string) => below.get(directory) ?? [],
-    uncoveredBelow: (directory: string) => holding.has(directory),
+    uncoveredBelow: (directory: string) =>
+      holding.has(directory) && !holdsOnly(context, directory, new Set(below.get(directory))),
     isFileOnDisk: (path: string) => files.has(path),
     isCovered: (path: string) => files.get(path)?.covered ?? false,
     isClosed: (path: string) => isClosed(context.env, context.worktree.root, path),
+  }
+}
+
+/**
+ * Whether all that is in a directory is known, files and empty directories: one that a rule ignores counts as uncovered,
+ * though what is in it may have been captured, file by file.
+ */
+function holdsOnly(given: Pick<Context, 'env' | 'worktree'>, directory: string, known: ReadonlySet<string>): boolean {
+  const at = native(given.worktree.root, directory)
+  try {
+    const children: Dirent[] = given.env.files.readdirSync(at, { withFileTypes: true, encoding: 'latin1' })
+    if (children.length === 0) return known.has(directoryKey(directory))
+    return children.every((child) => {
+      const path = `${directory}/${child.name}`
+      return child.isDirectory() ? holdsOnly(given, path, known) : known.has(path)
+    })
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return false
   }
 }
 
