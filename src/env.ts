@@ -66,6 +66,8 @@ export interface Env {
   /** Absolute path of the running program's first file. */
   program: string
   uid: number
+  /** That this process is in: what it may give a file to. */
+  groups: () => readonly number[]
   umask: number
   /** The one that the user gave us: for a command of his, where we took another one. */
   givenUmask: number
@@ -115,6 +117,7 @@ export function realEnv(givenUmask: number = process.umask()): Env {
     pid: process.pid,
     program: process.argv[1] ?? '',
     uid: process.getuid?.() ?? -1,
+    groups: () => process.getgroups?.() ?? [],
     umask: process.umask(),
     givenUmask,
     platform: process.platform,

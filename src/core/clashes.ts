@@ -1,7 +1,7 @@
 /** Files and directories in the place of what a plan brings, and what cannot be changed or kept: what it has to leave undone. */
 import { ancestorsOf } from './paths.ts'
 import { type ConflictMode, type FileAction, isHeld, type Plan } from './plan.ts'
-import { ABSENT, type PathState, sameState, type Transition } from './state.ts'
+import { ABSENT, type PathState, sameContent, sameState, type Transition } from './state.ts'
 
 /** What a plan needs to know of the disk around its paths. */
 export interface Surroundings {
@@ -13,10 +13,12 @@ export interface Surroundings {
   isFileOnDisk: (path: string) => boolean
   /** Whether the snapshot has that file. */
   isCovered: (path: string) => boolean
-  /** The file on disk is somebody else's: what replaces it could not be given to them. */
-  isForeign: (path: string) => boolean
+  /** The file on disk is somebody else's, or of a group of others: what replaces it could not be given to them. */
+  isForeign: (path: string, change: { onlyMode: boolean }) => boolean
   /** Its directory, or itself, cannot be changed by this user. */
   isClosed: (path: string) => boolean
+  /** Something is mounted there: it stays. */
+  isMountPoint: (path: string) => boolean
   /** One for all paths that the file system takes for the same; null: it takes each for itself. */
   folded: ((path: string) => string) | null
   /** What is on disk in another spelling of a path, which itself is not there: a file, or all that is in a directory. */
@@ -60,10 +62,13 @@ function moving(actions: readonly FileAction[]) {
 export function findClashes(actions: readonly FileAction[], around: Surroundings, mode: ConflictMode): FileAction[] {
   const { leaving, arriving } = moving(actions)
   const clashes = new Map<string, string>()
-  for (const { path, post } of actions.filter((a) => !isHeld(a)))
-    if (post.kind === 'present' && around.isForeign(path)) clashes.set(path, IN_THE_WAY.owner)
-  for (const { path, pre, post } of actions.filter((a) => !isHeld(a)))
-    if (!sameState(pre, post) && around.isClosed(path)) clashes.set(path, IN_THE_WAY.closed)
+  for (const { path, pre, post } of actions.filter((a) => !isHeld(a))) {
+    const onlyMode = sameContent(pre, post) && !isSetGroup(post)
+    if (post.kind === 'present' && around.isForeign(path, { onlyMode })) clashes.set(path, IN_THE_WAY.owner)
+    if (sameState(pre, post)) continue
+    if (!onlyMode && around.isMountPoint(path)) clashes.set(path, IN_THE_WAY.mounted)
+    else if (around.isClosed(path)) clashes.set(path, IN_THE_WAY.closed)
+  }
   // A directory goes when it is empty, and something in it stays.
   for (const { path, pre, post } of actions.filter((a) => !isHeld(a) && a.path.endsWith('/'))) {
     if (pre.kind !== 'directory' || post.kind !== 'absent') continue
@@ -111,12 +116,16 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
   })
 }
 
+/** Whoever is not in a file's group cannot give it this bit (chmod(2)). */
+const isSetGroup = (state: PathState): boolean => state.kind === 'present' && (state.mode & 0o2000) !== 0
+
 const STAYS = 'something in it stays'
 
 /** Conflicts that no mode but `skip` gets over: something else is where a path has to come, or it cannot be saved first. */
 const IN_THE_WAY = {
   owner: 'its owner cannot be kept',
   closed: 'it cannot be changed here: permission denied',
+  mounted: 'something is mounted there',
   uncovered: 'a directory with what is not captured is in its place',
   left: 'a file that is not captured is in the place of its directory',
   both: 'a file takes the place of its directory',

@@ -1,7 +1,7 @@
 // Directories that their owner closed are opened for the moment of writing; what this user cannot change is a conflict of its path.
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { killAt } from '../support/kill-at.ts'
 import { isRoot, type Json, Scratch } from '../support/scratch.ts'
 
@@ -67,6 +67,72 @@ test.skipIf(!isRoot)('what this user cannot change is found while planning, and 
   expect(scratch.manifest()).toEqual({ ...disk, 'a.txt': expect.stringMatching(/./) })
   expect(scratch.read('a.txt')).toBe('one\n')
 })
+
+/** Whether root may do it here; a container may not, nor is there everything everywhere. */
+function tried(scratch: Scratch, ...[command, ...args]: [string, ...string[]]): boolean {
+  return isRoot && spawnSync(command, args, { cwd: scratch.root, stdio: 'ignore' }).status === 0
+}
+
+test('what is append-only is found while planning, and can be skipped', ({ skip }) => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', log: 'one\n', 'logs/old': 'one\n' })
+  scratch.turn('work', () =>
+    scratch.write({ 'a.txt': 'two\n', log: 'two\n', 'logs/old': 'two\n', 'logs/new': 'new\n' }),
+  )
+  onTestFinished(() => void tried(scratch, 'chattr', '-a', 'log', 'logs'))
+  skip(!tried(scratch, 'chattr', '+a', 'log', 'logs'), 'no chattr +a here')
+  const disk = scratch.manifest()
+  for (const mode of [[], ['--force'], ['--merge']]) {
+    const { code, document } = scratch.tryCkpt('undo', ...mode)
+    expect([mode, code, document.error.paths]).toEqual([mode, 4, ['log', 'logs/new', 'logs/old']])
+    expect(scratch.manifest()).toEqual(disk)
+  }
+  scratch.ckpt('undo', '--skip-conflicts')
+  expect(scratch.manifest()).toEqual({ ...disk, 'a.txt': expect.stringMatching(/^file/) })
+  expect(scratch.read('a.txt')).toBe('one\n')
+  scratch.ckpt('redo')
+  expect(scratch.manifest()).toEqual(disk)
+})
+
+test('a file on which another one is mounted stays, is named, and can be skipped', ({ skip }) => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'of the host.txt': 'one\n' })
+  fs.writeFileSync(`${scratch.base}/host`, 'host\n')
+  onTestFinished(() => void tried(scratch, 'umount', 'of the host.txt'))
+  skip(!tried(scratch, 'mount', '--bind', `${scratch.base}/host`, 'of the host.txt'), 'no mounts here')
+  scratch.turn('work', () => {
+    scratch.write({ 'a.txt': 'two\n', 'of the host.txt': 'two\n' })
+    fs.chmodSync(scratch.at('of the host.txt'), 0o600)
+  })
+  const { code, document } = scratch.tryCkpt('undo', '--force')
+  expect([code, document.error.message]).toEqual([
+    4,
+    expect.stringContaining('of the host.txt (something is mounted there)'),
+  ])
+  expect(scratch.read('a.txt')).toBe('two\n')
+  scratch.ckpt('undo', '--skip-conflicts')
+  expect([scratch.read('a.txt'), scratch.read('of the host.txt')]).toEqual(['one\n', 'two\n'])
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
+test.skipIf(!isRoot)(
+  'a file of a group that this user is not in is found while planning; its mode alone is given back',
+  () => {
+    const { scratch, ckpt, turn } = place({ 'a.txt': 'one\n', 'group.txt': 'one\n', 'mode.txt': 'one\n' })
+    for (const name of ['group.txt', 'mode.txt']) fs.chownSync(scratch.at(name), 4321, 7777)
+    turn('echo two >a.txt; echo two >group.txt; chmod 600 mode.txt')
+    const disk = scratch.manifest()
+    const { code, error } = ckpt('undo', '--force')
+    expect([code, error.paths, error.message]).toEqual([
+      4,
+      ['group.txt'],
+      expect.stringMatching(/its owner cannot be kept/),
+    ])
+    expect(scratch.manifest()).toEqual(disk)
+    expect(ckpt('undo', '--skip-conflicts').code).toBe(0)
+    expect([scratch.read('a.txt'), scratch.read('group.txt')]).toEqual(['one\n', 'two\n'])
+    const { mode, gid } = fs.lstatSync(scratch.at('mode.txt'))
+    expect([mode & 0o7777, gid]).toEqual([0o644, 7777])
+  },
+)
 
 test.each(['000', '400'])(
   'what lies in a directory that cannot be looked into now (mode %s) is left, and the rest undone',

@@ -34,6 +34,7 @@ const around = (others: Record<string, string[]>, folds = true): Surroundings =>
   isCovered: () => false,
   isForeign: () => false,
   isClosed: () => false,
+  isMountPoint: () => false,
   folded: folds ? foldedPath : null,
   spelledOtherwise: (path) => others[path] ?? [],
 })

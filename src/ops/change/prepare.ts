@@ -32,6 +32,9 @@ export interface Prepared {
   forced: Map<string, PathState>
 }
 
+/** What of a file is somebody else's. */
+type Foreign = 'owner' | 'group'
+
 /** Gathers the disk's states, runs the merges that are needed, and plans. */
 export async function prepare(
   context: Context,
@@ -48,7 +51,8 @@ export async function prepare(
   const { root } = worktree
   const expected = new Map<string, string | null>()
   const forced = new Map<string, PathState>()
-  const foreign = new Set<string>()
+  const foreign = new Map<string, Foreign>()
+  const groups = new Set(env.groups())
   const disk = new Map<string, PathState>()
   const changes = input.units.flatMap((unit) => unit.changes)
   const paths = new Set(changes.map(({ path }) => path))
@@ -64,7 +68,10 @@ export async function prepare(
         ? known
         : observe(env, root, path, writingOther(store.objects, known))
     if (isOther(state, known)) forced.set(path, state)
-    if (state.kind === 'present' && isStats(stats) && env.uid > 0 && stats.uid !== env.uid) foreign.add(path)
+    if (state.kind === 'present' && isStats(stats) && env.uid > 0) {
+      if (stats.uid !== env.uid) foreign.set(path, 'owner')
+      else if (!groups.has(stats.gid)) foreign.set(path, 'group')
+    }
     return state.kind === 'unknown' && state.reason === 'directory' ? ABSENT : state
   }
   let done = 0
@@ -117,13 +124,13 @@ async function settleClashes(
     input: Pick<PlanInput, 'mode' | 'mergeable'>
     /** All that the plan has looked at; and of these, what is somebody else's. */
     paths: ReadonlySet<string>
-    foreign: ReadonlySet<string>
+    foreign: ReadonlyMap<string, Foreign>
     lookAt: (path: string) => Promise<PathState>
   },
 ): Promise<Pick<Plan, 'actions' | 'units'>> {
   const around: Surroundings = {
     ...(await surroundings(context, snapshot, plan.actions)),
-    isForeign: (path) => foreign.has(path),
+    isForeign: (path, { onlyMode }) => foreign.get(path) === 'owner' || (foreign.has(path) && !onlyMode),
   }
   // Restore deletes nothing but what it was asked to.
   const takesAll = input.mode === 'force' && input.mergeable !== false
@@ -180,7 +187,11 @@ async function leavingDirectories(
     const inside = entry ? [...(await store.trees.files(entry.oid, path)).keys()] : []
     const empty = [...beside.emptyDirectories].filter((one) => isWithin(one, bare)).map((one) => `${one}/`)
     if (![...inside, ...empty].every((one) => leaving.has(one))) continue
-    if ((await target.hadDirectory(bare)) !== false || isClosed(env, worktree.root, path)) continue
+    if (
+      (await target.hadDirectory(bare)) !== false ||
+      isClosed(env, { root: worktree.root, own: store.worktreeDir }, path)
+    )
+      continue
     found.push({ path, from: { kind: 'directory', mode }, to: ABSENT })
   }
   return found

@@ -5,7 +5,7 @@ import type { Surroundings } from '../../core/clashes.ts'
 import { ancestorsOf, directoryKey, foldedPath } from '../../core/paths.ts'
 import type { FileAction } from '../../core/plan.ts'
 import { errno } from '../../env.ts'
-import { behindSymlink, isClosed, isStats, look, native } from '../../snapshot/disk.ts'
+import { behindSymlink, isClosed, isStats, look, mountPoints, native } from '../../snapshot/disk.ts'
 import { otherSpelling } from '../../snapshot/spelling.ts'
 import type { Snapshot } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
@@ -17,6 +17,8 @@ export async function surroundings(
   actions: readonly FileAction[],
 ): Promise<Omit<Surroundings, 'isForeign'>> {
   const { store } = context
+  const { root } = context.worktree
+  const mounted = mountPoints(context.env, root)
   const { view } = snapshot
   const below = new Map<string, string[]>()
   const files = new Map<string, { covered: boolean }>()
@@ -63,7 +65,8 @@ export async function surroundings(
       holding.has(directory) && !holdsOnly(context, directory, new Set(below.get(directory))),
     isFileOnDisk: (path: string) => files.has(path),
     isCovered: (path: string) => files.get(path)?.covered ?? false,
-    isClosed: (path: string) => isClosed(context.env, context.worktree.root, path),
+    isClosed: (path: string) => isClosed(context.env, { root, own: store.worktreeDir }, path),
+    isMountPoint: (path: string) => mounted.has(path),
   }
 }
 
