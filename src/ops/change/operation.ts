@@ -6,6 +6,7 @@ import { lostContent } from '../../core/lost-content.ts'
 import { ancestorsOf, directoryKey, type RelativePath, shortList } from '../../core/paths.ts'
 import type { FileAction } from '../../core/plan.ts'
 import type { PathState } from '../../core/state.ts'
+import { errno } from '../../env.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import type { FileEntry } from '../../git/trees.ts'
 import { applyEntries, asStopped } from '../../snapshot/apply.ts'
@@ -129,21 +130,26 @@ export async function carryOut(context: Context, operation: Operation): Promise<
     const { oldMarker } = operation
     throw await backOut(context, { op, oldMarker, input, safety }, asStopped(error))
   }
-  await store.moveRefs(all, { durable: true }).catch((error: unknown) => {
+  try {
+    await store.moveRefs(all, { durable: true })
+    writeMarker(env, store, marker)
+    removeJournal(env, store)
+  } catch (error) {
     throw notYet(`The files are as this ${op} leaves them, but it could not be recorded`, error)
-  })
-  writeMarker(env, store, marker)
-  removeJournal(env, store)
-  if (snapshot.cache) {
-    // What was written is looked at again by the next scan, whatever the ignore rules say then.
-    const touched = entries.map((entry) => entry.path as RelativePath).filter((path) => !path.endsWith('/'))
-    publishCache(
-      context,
-      { ...snapshot.cache, recheck: [...new Set([...snapshot.cache.recheck, ...touched])] },
-      snapshot.mode,
-    )
   }
+  remember(context, snapshot, entries)
   return { safety, syncMs }
+}
+
+/** What was written is looked at again by the next scan, whatever the ignore rules say then. */
+function remember(context: Context, { cache, mode }: Snapshot, entries: readonly ApplyEntry[]): void {
+  if (!cache) return
+  const touched = entries.map((entry) => entry.path as RelativePath).filter((path) => !path.endsWith('/'))
+  try {
+    publishCache(context, { ...cache, recheck: [...new Set([...cache.recheck, ...touched])] }, mode)
+  } catch (error) {
+    if (errno(error) === undefined) throw error // else it is done all the same: a scan that knows less takes longer
+  }
 }
 
 /** Directories that are opened to write into them: who is killed then leaves it to the next command to close them. */

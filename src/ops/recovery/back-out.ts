@@ -36,7 +36,9 @@ export async function backOut(
   try {
     // What is half-written may be what the disk lacks the room for.
     kept = await sweepTemporary(env, input, orderEntries(input.entries))
-    const left = await takeBack(env, input, result)
+    // Where it stopped either state may be there, or nothing; unless it stopped before it began there.
+    const amid = reason instanceof ApplyConflict ? [] : input.entries.filter((entry) => entry.path === path)
+    const left = await takeBack(env, input, { ...result, done: [...result.done, ...amid] })
     if (left.length > 0) {
       await keepSafety(context, safety) // what they held before is nowhere else
       const names = left.map((one) => shown(one)).join(', ')

@@ -171,7 +171,16 @@ function tryTake(env: Env, path: string, own: Holder, depth = 0): (() => void) |
       release()
     }
   } finally {
+    dropDraft(env, draft)
+  }
+}
+
+/** One that cannot be removed is no reason to fail: the lock may be taken by now, and nobody would give it back. */
+function dropDraft(env: Env, draft: string): void {
+  try {
     removeIfThere(env, draft)
+  } catch (error) {
+    if (errno(error) === undefined) throw error
   }
 }
 

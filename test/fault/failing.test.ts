@@ -1,0 +1,75 @@
+/**
+ * One call that fails, for each call of the file system that an undo or a redo makes after its plan: all is as it was, or as
+ * it was to be, or the next command finishes it; and what is said is so.
+ */
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import type { Files } from '../../src/env.ts'
+import { Place, STRIDE } from '../support/fault.ts'
+import { answer, envOf } from '../support/in-process.ts'
+import { Scratch } from '../support/scratch.ts'
+
+const CALLS = [
+  'renameSync',
+  'linkSync',
+  'unlinkSync',
+  'rmdirSync',
+  'chmodSync',
+  'mkdirSync',
+  'symlinkSync',
+  'fsyncSync',
+  'writeFileSync',
+] as const
+/** Every one with `npm run test:fault`. */
+const STEP = STRIDE === 1 ? 1 : 3
+
+/** The Nth such call fails. (Not one that lets a lock go: its holder, this process, lives on.) */
+function failing(call: (typeof CALLS)[number], nth: number): { files: Files; failed: () => boolean } {
+  let calls = 0
+  const files = {
+    ...fs,
+    [call]: (...args: unknown[]) => {
+      if (!String(args[0]).endsWith('/lock') && ++calls === nth)
+        throw Object.assign(new Error(`EIO: i/o error, ${call} '${String(args[0])}'`), { code: 'EIO' })
+      return (fs[call] as (...args: unknown[]) => unknown)(...args)
+    },
+  }
+  return { files, failed: () => calls >= nth }
+}
+
+test.each(['undo', 'redo'])('promise 8: a disk that fails once in the middle of it: %s', async (command) => {
+  const scratch = new Scratch().init({ 'changed.txt': 'one\n', 'gone.txt': 'gone\n', 'd/in.txt': 'in\n', m: 'm\n' })
+  fs.symlinkSync('m', scratch.at('link'))
+  scratch.turn('all of it', () => {
+    scratch.remove('gone.txt', 'd', 'link')
+    scratch.write({ 'changed.txt': 'two\n', d: 'a file\n', 'new/made.txt': 'made\n' })
+    fs.symlinkSync('d', scratch.at('link'))
+    fs.chmodSync(scratch.at('m'), 0o600)
+  })
+  if (command === 'redo') scratch.ckpt('undo')
+  const start = new Place(scratch, scratch.root)
+  const before = start.manifest
+  const finished = start.copy('finished')
+  await finished.ckpt(command)
+  const after = finished.manifest
+  for (const call of CALLS) {
+    for (let nth = 1; ; nth += STEP) {
+      const place = start.copy('failing')
+      const { files, failed } = failing(call, nth)
+      const { code, document } = await answer({ ...envOf(scratch), cwd: place.root, files }, command)
+      if (!failed()) {
+        place.remove()
+        break
+      }
+      const said = JSON.stringify([call, nth, code, document.error?.message])
+      const now = place.manifest
+      if (code === 0) expect(now, said).toEqual(after)
+      else if (/taken back\.|not touched/.test(document.error.message)) expect(now, said).toEqual(before)
+      await place.ckpt('list')
+      if (JSON.stringify(place.manifest) === JSON.stringify(before)) await place.ckpt(command)
+      expect(place.manifest, said).toEqual(after)
+      expect((await place.try('verify')).document.problems).toEqual([])
+      place.remove()
+    }
+  }
+})
