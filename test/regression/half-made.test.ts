@@ -69,3 +69,32 @@ test('a git that is killed, and the second of two that make the store, leave not
   expect(fs.readdirSync(`${place.directory}/store.git`)).not.toContain('ckpt-owner')
   expect(scratch.ckpt('snapshot').checkpoint).not.toBe(null)
 })
+
+test('what a git left that was killed while it packed anew is no damage, and goes with the next prune', () => {
+  const scratch = new Scratch().init()
+  for (const text of ['two', 'three', 'four']) scratch.turn(text, () => scratch.write({ 'a.txt': `${text}\n` }))
+  expect(scratch.run(['prune']).code).toBe(0)
+  const packs = scratch.at('.git/ckpt/store.git/objects/pack')
+  const names = () => fs.readdirSync(packs).sort()
+  const [one] = names().filter((name) => name.endsWith('.pack'))
+  const pack = one!.replace(/\.pack$/, '')
+  const other = `pack-${'0123456789'.repeat(4)}`
+  // The new pack is there, and its index is not yet.
+  fs.copyFileSync(`${packs}/${pack}.pack`, `${packs}/${other}.pack`)
+  fs.copyFileSync(`${packs}/${pack}.idx`, `${packs}/.tmp-4321-${other}.idx`)
+  expect(scratch.ckpt('verify').problems).toEqual([])
+  expect(scratch.run(['doctor']).code).toBe(0)
+  expect(scratch.run(['prune', '--dry-run']).code).toBe(0)
+  // An old pack is gone, and its index is not yet.
+  const old = `pack-${'9876543210'.repeat(4)}`
+  fs.copyFileSync(`${packs}/${pack}.idx`, `${packs}/${old}.idx`)
+  expect(scratch.ckpt('prune', '--keep', '1').removed).toHaveLength(2)
+  expect(names()).toEqual([expect.stringMatching(/^pack-\w+\.idx$/), expect.stringMatching(/^pack-\w+\.pack$/)])
+  expect(names().join()).not.toMatch(/0123456789|9876543210/)
+  expect(scratch.ckpt('verify').problems).toEqual([])
+  scratch.ckpt('undo')
+  expect(scratch.read('a.txt')).toBe('three\n')
+  // Without that index nobody knows what the pack was: it may be all there is.
+  fs.copyFileSync(`${packs}/${names()[1]}`, `${packs}/${other}.pack`)
+  expect(scratch.run(['prune']).code).toBe(7)
+})

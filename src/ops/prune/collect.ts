@@ -1,8 +1,9 @@
 /** Frees the space of what no ref reaches any more. */
 import { CkptError } from '../../core/errors.ts'
-import { errno } from '../../env.ts'
+import type { Env } from '../../env.ts'
 import { sweepUnsynced } from '../../git/unsynced.ts'
-import { damagedPackFiles } from '../store/verify-objects.ts'
+import { removeIfThere } from '../../git/whole-file.ts'
+import { damagedPackFiles, unseenPacks } from '../store/verify-objects.ts'
 import type { Context } from '../worktree/context.ts'
 
 /** To pack anew drops the old packs, and with one that is damaged what can be read of it still. @throws CkptError DAMAGED */
@@ -19,7 +20,7 @@ export function refuseDamagedPacks(context: Context): void {
 /** Packs what is reachable and drops the rest: loose objects, linked packs, what killed processes left. */
 export async function collect({ env, store }: Context): Promise<void> {
   const repack = () => {
-    sweepLeftovers(env.files, `${store.gitDir}/objects`)
+    sweepLeftovers(env, `${store.gitDir}/objects`)
     return store.git(['repack', '-a', '-d', '-q', '--no-write-bitmap-index'])
   }
   const drop = () => store.git(['prune', '--expire=now'])
@@ -31,19 +32,28 @@ export async function collect({ env, store }: Context): Promise<void> {
     await repack()
   })
   await drop()
+  sweepAlone(env, `${store.gitDir}/objects/pack`)
   sweepUnsynced(env, store.gitDir)
   store.announce()
 }
 
-function sweepLeftovers(files: Context['env']['files'], objects: string): void {
-  for (const directory of [objects, `${objects}/pack`]) {
-    for (const name of files.readdirSync(directory)) {
-      if (!/^(tmp_|\.tmp-)/.test(name)) continue
-      try {
-        files.unlinkSync(`${directory}/${name}`)
-      } catch (error) {
-        if (errno(error) !== 'ENOENT') throw error
-      }
-    }
+function sweepLeftovers(env: Env, objects: string): void {
+  const { files } = env
+  const packs = `${objects}/pack`
+  // Before the indexes that tell of them.
+  for (const name of unseenPacks(files.readdirSync(packs))) removeIfThere(env, `${packs}/${name}.pack`)
+  for (const directory of [objects, packs]) {
+    for (const name of files.readdirSync(directory))
+      if (/^(tmp_|\.tmp-)/.test(name)) removeIfThere(env, `${directory}/${name}`)
+  }
+}
+
+/** What went with a pack, of which a git that was killed removed the pack alone. What refs reach is in the new one. */
+function sweepAlone(env: Env, packs: string): void {
+  const names = env.files.readdirSync(packs)
+  const there = new Set(names)
+  for (const name of names) {
+    const pack = /^(pack-[0-9a-f]+)\.(idx|rev|bitmap|mtimes|promisor)$/.exec(name)?.[1]
+    if (pack !== undefined && !there.has(`${pack}.pack`)) removeIfThere(env, `${packs}/${name}`)
   }
 }

@@ -159,11 +159,14 @@ const SUMMED = /\.(pack|idx|rev|bitmap|mtimes)$|^multi-pack-index$/
 /** Every pack, linked ones too: the checksums at the end of it and of what goes with it. */
 export function verifyPacks({ env, store }: Context): number {
   const directory = `${store.gitDir}/objects/pack`
-  const names = env.files.readdirSync(directory).filter((name) => SUMMED.test(name) && !name.startsWith('tmp_'))
+  const all = env.files.readdirSync(directory)
+  const names = all.filter((name) => SUMMED.test(name) && !/^(tmp_|\.tmp-)/.test(name))
   const bad: string[] = []
   const ends = new Map<string, Buffer>()
   // The writer was killed before its pack could be seen; the next prune removes it.
-  const cutShort = new Set(unsyncedPacks(env.files, store.gitDir).map((name) => `${name}.pack`))
+  const cutShort = new Set(
+    [...unsyncedPacks(env.files, store.gitDir), ...unseenPacks(all)].map((name) => `${name}.pack`),
+  )
   for (const name of names) {
     const end = endOf(`${directory}/${name}`, store, env.files)
     if (end) ends.set(name, end)
@@ -185,16 +188,30 @@ export function verifyPacks({ env, store }: Context): number {
   return names.filter((name) => name.endsWith('.pack')).length
 }
 
+/**
+ * Packs that a killed git-repack(1) had moved to their place without their indexes, which it moves last: nothing rests on
+ * them, for the packs that they replace go only after that. Names without a suffix.
+ */
+export function unseenPacks(names: readonly string[]): string[] {
+  const there = new Set(names)
+  return names.flatMap((name) => {
+    const pack = /^\.tmp-\d+-(pack-[0-9a-f]+)\.idx$/.exec(name)?.[1]
+    return pack !== undefined && there.has(`${pack}.pack`) && !there.has(`${pack}.idx`) ? [pack] : []
+  })
+}
+
 /** Names of packs and indexes that do not have the bytes they were written with, and of indexes that are not there. */
 export function damagedPackFiles({ env, store }: Context): string[] {
   const directory = `${store.gitDir}/objects/pack`
-  const names = env.files.readdirSync(directory).filter((name) => /^pack-.*\.(pack|idx)$/.test(name))
+  const all = env.files.readdirSync(directory)
+  const names = all.filter((name) => /^pack-.*\.(pack|idx)$/.test(name))
   const alone = names
     .filter((name) => name.endsWith('.pack'))
     .map((name) => name.replace(/\.pack$/, ''))
     .filter((name) => !names.includes(`${name}.idx`))
   // Its writer was killed before it could be seen.
-  const cutShort = new Set(unsyncedPacks(env.files, store.gitDir).filter((name) => alone.includes(name)))
+  const unseen = [...unsyncedPacks(env.files, store.gitDir), ...unseenPacks(all)]
+  const cutShort = new Set(unseen.filter((name) => alone.includes(name)))
   const missing = alone.filter((name) => !cutShort.has(name)).map((name) => `${name}.idx`)
   const damaged = names.filter((name) => {
     if (cutShort.has(name.replace(/\.\w+$/, ''))) return false
