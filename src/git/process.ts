@@ -159,7 +159,18 @@ export function tryGit(env: Env, call: GitCall): Promise<GitResult> {
       const hints = missing ? ['install git, or put its directory in PATH'] : []
       reject(new CkptError('INTERNAL', `${message} Nothing was changed.`, { hints, cause }))
     })
+    let unsaid: Error | null = null
+    child.stdin?.on('error', (error) => {
+      const code = errno(error)
+      if (code !== 'EPIPE' && code !== 'ECONNRESET') unsaid = error // else it ended early, and says why by its exit code
+    })
     child.on('close', (code) => {
+      if (unsaid && code === 0) {
+        // It has done well what it was told, which is not all.
+        const message = `git could not be told what to do: ${unsaid.message}. Nothing was changed.`
+        reject(new CkptError('INTERNAL', message, { hints: ['ckpt doctor'], cause: unsaid }))
+        return
+      }
       resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString('utf8') })
     })
     child.stdin?.end(call.input ?? '')

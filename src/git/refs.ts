@@ -109,7 +109,7 @@ export async function moveRefs(
     vars,
     input: `start\n${transaction(edits)}\nprepare\ncommit\n`,
   })
-  if (result.code === 0) return
+  if (result.code === 0 && /^commit: ok$/m.test(result.stdout.toString('latin1'))) return
   if (/is at [0-9a-f]+ but expected|reference already exists|unable to resolve reference/.test(result.stderr)) {
     throw new RefMoved(result.stderr.trim().split('\n')[0]!.slice(0, 200))
   }

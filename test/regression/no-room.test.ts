@@ -190,3 +190,24 @@ test('a file that cannot be read for whatever reason degrades the snapshot, and 
   expect([checkpoint.degraded, scratch.ckpt('undo').files.length]).toEqual([false, 2])
   expect([scratch.read('a.txt'), scratch.read('odd.txt')]).toEqual(['one\n', 'odd\n'])
 })
+
+test('what git could not be told is not done: no marker is acknowledged for it', async () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.write({ 'a.txt': 'two\n' })
+  const env = envOf(scratch)
+  const deaf = ((command: string, args: string[], options: object) => {
+    const child = spawn(command, args, options)
+    if (args.includes('update-ref')) child.stdin!.destroy(full())
+    return child
+  }) as Env['spawn']
+  const stop = ['mark', 'stop', '--session', 's', '--marker', 'm']
+  const { code, document } = await answer({ ...env, spawn: deaf }, ...stop)
+  expect([code, document.error.message]).toEqual([
+    1,
+    expect.stringMatching(/^git could not be told what to do: ENOSPC/),
+  ])
+  scratch.ckpt(...stop)
+  expect(scratch.ckpt('list').turns).toMatchObject([{ n: 1, status: 'completed', stat: { files: 1 } }])
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})

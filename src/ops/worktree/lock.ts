@@ -184,9 +184,14 @@ function dropDraft(env: Env, draft: string): void {
   }
 }
 
+/** What was done under a lock is done, also where that cannot be removed: it is taken over once this process has ended. */
 function giveBack(env: Env, path: string, nonce: string): void {
-  const holder = readHolder(env, path)
-  if (holder !== null && holder !== 'unreadable' && holder.nonce === nonce) env.files.unlinkSync(path)
+  try {
+    const holder = readHolder(env, path)
+    if (holder !== null && holder !== 'unreadable' && holder.nonce === nonce) env.files.unlinkSync(path)
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+  }
 }
 
 export const lockedBy = (holder: Holder | 'unreadable' | null): string =>
