@@ -159,11 +159,8 @@ const OPEN = 0o300
 export const needsOpening = (env: Env, stats: Stats): boolean =>
   env.uid > 0 && stats.uid === env.uid && (stats.mode & OPEN) !== OPEN
 
-/**
- * Whether nothing can be put at a path or taken away from it, even after a directory of our own is opened.
- * @param place `own`: a directory of ours in which there is something
- */
-export function isClosed(env: Env, { root, own }: { root: string; own: string }, path: string): boolean {
+/** Whether nothing can be put at a path or taken away from it, even after a directory of our own is opened. */
+export function isClosed(env: Env, root: string, path: string): boolean {
   const denied = (at: string, mode: number): string | null => {
     try {
       env.files.accessSync(native(root, at), mode)
@@ -178,23 +175,7 @@ export function isClosed(env: Env, { root, own }: { root: string; own: string },
   const above = directoryAbove(env, root, path)
   if (above === null) return false
   const code = denied(above.at, constants.W_OK | constants.X_OK)
-  if (code !== null) return !(code === 'EACCES' && needsOpening(env, above.stats))
-  return isStats(stats) && !stats.isDirectory() && above.at === parentOf(path) && isKept(env, native(root, path), own)
-}
-
-/**
- * Whether a file has to stay for a reason that access(2) does not tell: it or its directory is append-only (chattr(1)), or
- * its directory lets only owners take theirs. Linux looks at that before it says that a file takes no directory's place
- * (rename(2), EISDIR; and a directory none that is not empty).
- */
-function isKept({ files, platform }: Env, at: string | Buffer, own: string): boolean {
-  if (platform !== 'linux') return false
-  try {
-    files.renameSync(at, own)
-    return false
-  } catch (error) {
-    return errno(error) === 'EPERM'
-  }
+  return code !== null && !(code === 'EACCES' && needsOpening(env, above.stats))
 }
 
 /** Paths of the worktree on which something is mounted, a file or a directory (proc(5), mountinfo). Without proc(5): none. */

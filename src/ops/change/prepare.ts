@@ -187,11 +187,7 @@ async function leavingDirectories(
     const inside = entry ? [...(await store.trees.files(entry.oid, path)).keys()] : []
     const empty = [...beside.emptyDirectories].filter((one) => isWithin(one, bare)).map((one) => `${one}/`)
     if (![...inside, ...empty].every((one) => leaving.has(one))) continue
-    if (
-      (await target.hadDirectory(bare)) !== false ||
-      isClosed(env, { root: worktree.root, own: store.worktreeDir }, path)
-    )
-      continue
+    if ((await target.hadDirectory(bare)) !== false || isClosed(env, worktree.root, path)) continue
     found.push({ path, from: { kind: 'directory', mode }, to: ABSENT })
   }
   return found

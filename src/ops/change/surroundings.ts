@@ -65,7 +65,7 @@ export async function surroundings(
       holding.has(directory) && !holdsOnly(context, directory, new Set(below.get(directory))),
     isFileOnDisk: (path: string) => files.has(path),
     isCovered: (path: string) => files.get(path)?.covered ?? false,
-    isClosed: (path: string) => isClosed(context.env, { root, own: store.worktreeDir }, path),
+    isClosed: (path: string) => isClosed(context.env, root, path),
     isMountPoint: (path: string) => mounted.has(path),
   }
 }
