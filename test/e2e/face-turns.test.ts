@@ -352,3 +352,20 @@ test('turns three: the daemon', () => {
     "
   `)
 })
+
+test('a session that was forked from another says so', () => {
+  const scratch = prepared()
+  scratch.ckpt('mark', 'prompt', '--session', 'f', '--parent', 's', '--text', 'another way')
+  scratch.ckpt('mark', 'stop', '--session', 'f')
+  expect(faces(scratch, ['list --sessions', 'log --session f'])).toMatchInlineSnapshot(`
+    "
+    $ ckpt list --sessions
+    f    1 turn   idle  forked from s
+    s    3 turns  idle
+
+    $ ckpt log --session f
+    Session f, forked from s
+      1  <time>  no files  another way
+    "
+  `)
+})

@@ -7,12 +7,13 @@ import { timelineBoundary, turnJson } from '../../results/json.ts'
 import { flag, text } from '../arguments.ts'
 import type { Colors, Command } from '../command.ts'
 import { table } from '../present/text.ts'
-import { NO_TURNS, turnRow } from '../present/turns.ts'
+import { forkedFrom, NO_TURNS, turnRow } from '../present/turns.ts'
 
 function draw({ timeline, nodes }: SessionLog, { c, now, graph }: { c: Colors; now: number; graph: boolean }): string {
   const lines = table(nodes.map(({ view }) => turnRow(view, { c, now }))).split('\n')
   const rows = new Map(nodes.map(({ view }, i) => [view.turn.id, lines[i]!]))
-  const head = `Session ${c.bold(printable(timeline.session))}`
+  const { session, parent } = timeline
+  const head = `Session ${c.bold(printable(session))}${parent === null ? '' : `, ${forkedFrom(parent)}`}`
   if (!graph) return [head, ...nodes.map(({ view }) => rows.get(view.turn.id)!)].join('\n')
   const drawn = drawGraph(
     nodes.map(({ view, parent }) => ({

@@ -73,6 +73,8 @@ export function listText(
   return lines.join('\n')
 }
 
+export const forkedFrom = (parent: string): string => `forked from ${printable(parent)}`
+
 export function sessionsText(sessions: readonly SessionView[], c: Colors): string {
   if (sessions.length === 0) return 'No sessions yet.'
   return table(
@@ -81,7 +83,10 @@ export function sessionsText(sessions: readonly SessionView[], c: Colors): strin
       printable(timeline.agent ?? ''),
       plural(timeline.turns.filter((turn) => !turn.hidden).length, 'turn'),
       state === 'running' ? c.cyan(state) : state,
-      timeline.boundary ? c.yellow(`undone from ${beginning(timeline.boundary)}`) : '',
+      [
+        ...(timeline.boundary ? [c.yellow(`undone from ${beginning(timeline.boundary)}`)] : []),
+        ...(timeline.parent === null ? [] : [forkedFrom(timeline.parent)]),
+      ].join(', '),
     ]),
   )
 }
