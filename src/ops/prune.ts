@@ -8,6 +8,7 @@ import { noteWithin } from './prune/by-itself.ts'
 import { collect, refuseDamagedPacks } from './prune/collect.ts'
 import { cut } from './prune/cut.ts'
 import { estimate, goneByHand, type PruneOptions, planAll } from './prune/plan.ts'
+import { leaveShared } from './prune/shared.ts'
 import { lockedStore } from './recovery/locked.ts'
 import { settleUnfinished } from './recovery/unfinished.ts'
 import { bytesOf, count } from './store/size.ts'
@@ -32,6 +33,7 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
     refuseDamagedPacks(context)
     await refuseStrayed(context)
     const plans = await planAll(context, options)
+    await leaveShared(plans)
     const { place, env } = context
     if (!options.dryRun) sweepHalfMade(env, place.directory)
     const before = bytesOf(env, place.directory)

@@ -10,6 +10,7 @@ import { loadCache } from '../../snapshot/cache.ts'
 import type { Context } from '../worktree/context.ts'
 import { rememberHighest } from '../worktree/numbers.ts'
 import { keptHistory, type WorktreePlan } from './plan.ts'
+import { goesOnBefore, type Kept } from './shared.ts'
 
 /** By session, the highest number of a turn that goes. */
 const goneNumbers = (sessions: readonly PrunedTurns[]): Map<SessionId, number> =>
@@ -24,14 +25,17 @@ const goneNumbers = (sessions: readonly PrunedTurns[]): Map<SessionId, number> =
 export async function cut(context: Context, plans: readonly WorktreePlan[]): Promise<void> {
   const { store } = context
   const edits: RefEdit[] = []
+  const histories: Kept[] = []
   const shallow = new Set<Oid>()
   for (const plan of plans) {
     // A branch whose fork lies in what goes begins where it forked.
     const { kept, gone } = await keptHistory(plan)
+    histories.push(kept)
     for (const { id, parents } of kept.values()) if (parents.some((parent) => !kept.has(parent))) shallow.add(id)
     for (const id of store.shallow) if (kept.has(id)) shallow.add(id)
     edits.push(...gone, ...(await sideEdits(plan, kept)))
   }
+  for (const id of shallow) if (histories.some((kept) => goesOnBefore(kept, id))) shallow.delete(id)
   for (const { context: one, sessions } of plans) rememberHighest(one, goneNumbers(sessions))
   // Where the history was cut before it ends still, until no ref leads there any more.
   store.writeShallow(new Set([...store.shallow, ...shallow]))
