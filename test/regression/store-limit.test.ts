@@ -46,6 +46,18 @@ test.each([
   },
 )
 
+test('a clock that was ahead when it was last tried puts it off no longer than one that was right', () => {
+  const scratch = limited(new Scratch().init())
+  scratch.ckpt('snapshot')
+  const later = Date.UTC(2099, 0, 1) / 1000
+  fs.writeFileSync(scratch.at('.git/ckpt/idle'), 'then\n')
+  fs.utimesSync(scratch.at('.git/ckpt/idle'), later, later)
+  for (let n = 0; n < 9; n++) scratch.turn(`${n}`, () => scratch.write({ 'big.bin': randomBytes(100 * KIB) }))
+  expect(bytes(scratch)).toBeLessThanOrEqual(LIMIT * 1.1)
+  expect(scratch.ckpt('show', '9').turn.after).toBeTruthy()
+  expect(scratch.ckpt('snapshot').checkpoint.degraded).toBe(false)
+})
+
 test('where nothing may go, new content is left out by name; what was captured stays covered, and is undone', () => {
   const scratch = limited(new Scratch().init(), 300 * KIB)
   scratch.ckpt('mark', 'prompt', '--session', 's')

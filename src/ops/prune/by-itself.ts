@@ -17,10 +17,10 @@ const WITHIN = 'within the limit\n'
 
 type Last = Pick<Env, 'files' | 'now'>
 
-/** Milliseconds since it was last begun. */
+/** Milliseconds since it was last begun, or until then: a clock that was ahead once does not put it off until it is that late. */
 export function sinceLast({ files, now }: Last, gitDir: string): number {
   const last = statIfThere(files, stamp(gitDir))
-  return last ? now() - last.mtimeMs : Number.POSITIVE_INFINITY
+  return last ? Math.abs(now() - last.mtimeMs) : Number.POSITIVE_INFINITY
 }
 
 /** Whether what takes the store within its limit was tried just now, and was killed or came to nothing. */
