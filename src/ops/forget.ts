@@ -16,6 +16,7 @@ import type { RefEdit } from '../git/refs.ts'
 import { keepObjects, promptsTree, writePrompts } from '../git/side-refs.ts'
 import type { Store } from '../git/store.ts'
 import type { FileEntry } from '../git/trees.ts'
+import { cacheFiles } from '../snapshot/cache.ts'
 import { look } from '../snapshot/disk.ts'
 import { collect, refuseDamagedPacks } from './prune/collect.ts'
 import { lockedStore } from './recovery/locked.ts'
@@ -256,12 +257,8 @@ async function metaFor(
 
 /** The next scans read everything again: what they knew named the old trees. */
 function dropCaches({ env, place }: Context): void {
-  for (const name of worktreeNames(env, place)) {
-    const directory = `${place.directory}/worktrees/${name}`
-    for (const file of env.files.readdirSync(directory)) {
-      if (file === 'cache.json' || file.startsWith('index-')) env.files.unlinkSync(`${directory}/${file}`)
-    }
-  }
+  for (const name of worktreeNames(env, place))
+    for (const file of cacheFiles(env, `${place.directory}/worktrees/${name}`)) env.files.unlinkSync(file)
 }
 
 async function stillThere(store: Store, blobs: ReadonlySet<Oid>): Promise<Oid[]> {

@@ -8,6 +8,7 @@ import { noteWithin } from './prune/by-itself.ts'
 import { collect, refuseDamagedPacks } from './prune/collect.ts'
 import { cut } from './prune/cut.ts'
 import { estimate, goneByHand, type PruneOptions, planAll } from './prune/plan.ts'
+import { bytesLeftBehind, sweepRemoved } from './prune/removed.ts'
 import { leaveShared } from './prune/shared.ts'
 import { lockedStore } from './recovery/locked.ts'
 import { settleUnfinished } from './recovery/unfinished.ts'
@@ -32,11 +33,14 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
     await settleUnfinished(context, options)
     refuseDamagedPacks(context)
     await refuseStrayed(context)
+    const { place, env } = context
+    const before = bytesOf(env, place.directory)
+    if (!options.dryRun) {
+      sweepHalfMade(env, place.directory)
+      sweepRemoved(context)
+    }
     const plans = await planAll(context, options)
     await leaveShared(plans)
-    const { place, env } = context
-    if (!options.dryRun) sweepHalfMade(env, place.directory)
-    const before = bytesOf(env, place.directory)
     const removed = plans.flatMap(({ context: one, sessions }) =>
       sessions.flatMap(({ timeline, visible, abandoned }) =>
         [...visible, ...abandoned].map((turn) => ({
@@ -60,7 +64,7 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
       0,
     )
     if (options.dryRun) {
-      const bytesFreed = await estimate(context, plans)
+      const bytesFreed = bytesLeftBehind(context) + (await estimate(context, plans))
       return { dryRun: true, removed, byHand, bytesFreed, kept, warnings: context.warnings }
     }
     await env.progress('pruning: choosing')

@@ -74,6 +74,12 @@ interface StoredCache {
 
 const fileOf = (store: Store) => `${store.worktreeDir}/cache.json`
 
+/** Every file of a worktree's directory that scans go on from, the one first that names the others. */
+export function cacheFiles({ files }: Pick<Env, 'files'>, directory: string): string[] {
+  const names = files.readdirSync(directory).filter((name) => name === 'cache.json' || name.startsWith('index-'))
+  return names.sort().map((name) => `${directory}/${name}`)
+}
+
 /** Null when there is none or it cannot be trusted. */
 export function loadCache(env: Env, store: Store): SnapshotCache | null {
   const bytes = readIfThere(env, fileOf(store))

@@ -43,7 +43,7 @@ export async function cut(context: Context, plans: readonly WorktreePlan[]): Pro
   store.writeShallow(shallow)
 }
 
-/** `@meta` and the prompts, with only what the kept checkpoints need; and the scan's own tree, so that it may go on from it. */
+/** `@meta` and the prompts, with only what the kept checkpoints need; and the scan's own tree, while one may go on from it. */
 async function sideEdits({ context, refs }: WorktreePlan, kept: ReadonlyMap<Oid, Checkpoint>): Promise<RefEdit[]> {
   const { store, env } = context
   const needed = new Map<string, FileEntry>()
@@ -59,7 +59,9 @@ async function sideEdits({ context, refs }: WorktreePlan, kept: ReadonlyMap<Oid,
   if (refs.meta && refs.meta !== meta) edits.push({ ref: `${store.refPrefix}@meta`, from: refs.meta, to: meta })
   if (refs.notes) edits.push(...(await keptPrompts(store, refs.notes, kept)))
   const cache = loadCache(env, store)
+  const [scan] = await store.refs(`${store.refPrefix}@scan`)
   if (cache && (await store.objects.read(cache.tree))) edits.push({ ref: `${store.refPrefix}@scan`, to: cache.tree })
+  else if (scan) edits.push({ ref: scan.ref, from: scan.oid, to: null })
   return edits
 }
 

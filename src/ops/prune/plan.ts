@@ -11,6 +11,7 @@ import { bytesOf } from '../store/size.ts'
 import type { Context } from '../worktree/context.ts'
 import { loadTimeline } from '../worktree/sessions.ts'
 import { allWorktrees } from '../worktree/worktrees.ts'
+import { bytesLeftBehind } from './removed.ts'
 
 export interface PruneOptions {
   dryRun: boolean
@@ -94,7 +95,8 @@ async function overBytes(
   { maxBytes, downTo }: Required<Pick<PruneOptions, 'maxBytes' | 'downTo'>>,
 ): Promise<void> {
   const { env, place } = context
-  if (bytesOf(env, place.directory) - (await estimate(context, plans)) <= maxBytes) return
+  const now = bytesOf(env, place.directory) - bytesLeftBehind(context)
+  if (now - (await estimate(context, plans)) <= maxBytes) return
   const fits = await fitting(context, maxBytes * downTo)
   if (fits(await estimate(context, plans))) return
   const unlimited = plans.flatMap(({ sessions }) => sessions.map(({ visible }) => ({ visible, count: visible.length })))
@@ -119,9 +121,10 @@ async function overBytes(
  * Whether the store would be within a limit without what takes so many bytes of it now. Loose objects take many times what
  * they do in the pack that they are about to become: no turn has to go for that.
  */
-async function fitting({ env, place, store }: Context, maxBytes: number): Promise<(gone: number) => boolean> {
+async function fitting(context: Context, maxBytes: number): Promise<(gone: number) => boolean> {
+  const { env, place, store } = context
   const objects = `${store.gitDir}/objects`
-  const besides = bytesOf(env, place.directory) - bytesOf(env, objects)
+  const besides = bytesOf(env, place.directory) - bytesLeftBehind(context) - bytesOf(env, objects)
   const all = ['--all', '--objects', '--disk-usage']
   const now = await unlessDamaged(async () => Number((await store.git(['rev-list', ...all])).toString('latin1')), 0)
   const packed = await unlessDamaged(() => packedSize(store), bytesOf(env, objects))
