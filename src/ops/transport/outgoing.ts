@@ -53,8 +53,14 @@ export function renewOrigin(context: Context): string {
   return origin
 }
 
+export interface PackOptions {
+  withPrompts: boolean
+  /** What is made for it stays in the store until the next prune, so that a remote that got it once need not get it again. */
+  remembered: boolean
+}
+
 /** Makes the parcel; the caller closes it. @throws CkptError NOT_FOUND when there is nothing to send, DAMAGED */
-export async function packParcel(context: Context, { withPrompts }: { withPrompts: boolean }): Promise<Outgoing> {
+export async function packParcel(context: Context, { withPrompts, remembered }: PackOptions): Promise<Outgoing> {
   const { env, place, store, repository } = context
   const views = (await allWorktrees(context)).filter((view) => !foreignWorktree(view.context.place.worktreeId))
   const full = views.filter(({ refs }) => refs.sessions.size > 0)
@@ -73,7 +79,9 @@ export async function packParcel(context: Context, { withPrompts }: { withPrompt
     const seen = new Set<Oid>()
     for (const { context: one, refs } of full) {
       const ref = `refs/ckpt/${origin}/${one.place.worktreeId}`
-      const packed = await packWorktree(one.store, refs, { origin, withPrompts, time: env.now() })
+      const objects = writingTo(parcel.objects, remembered ? one.store.objects : null)
+      const packed = await packWorktree(one.store, refs, { origin, withPrompts, time: env.now(), objects })
+      one.store.objects.flush()
       await parcel.point(ref, packed.commit)
       out.refs.push({ ref, checkpoints: packed.checkpoints })
       out.sessions += refs.sessions.size
@@ -88,12 +96,21 @@ export async function packParcel(context: Context, { withPrompts }: { withPrompt
   }
 }
 
+type Writer = Pick<ObjectStore, 'write'>
+
+/** Into the parcel in any case: a prune that runs meanwhile drops from the store what no ref reaches. */
+const writingTo = (parcel: ObjectStore, store: ObjectStore | null): Writer => ({
+  write: (type, bytes) => {
+    store?.write(type, bytes)
+    return parcel.write(type, bytes)
+  },
+})
+
 async function packWorktree(
   store: Store,
   refs: WorktreeRefs,
-  { origin, withPrompts, time }: { origin: string; withPrompts: boolean; time: number },
+  { origin, withPrompts, time, objects }: { origin: string; withPrompts: boolean; time: number; objects: Writer },
 ) {
-  const { objects } = store
   const tips = [...refs.sessions.values()].flatMap(({ live, boundary, abandoned, others }) => [
     ...(live ? [{ leaf: 'live', id: live.id }] : []),
     ...(boundary ? [{ leaf: 'boundary', id: boundary.id }] : []),
@@ -107,14 +124,14 @@ async function packWorktree(
   for (const { id: tip } of tips) {
     for (let id: Oid | undefined = tip; id !== undefined && !checkpoints.has(id); ) {
       checkpoints.add(id)
-      commits.set(id, objects.write('blob', await objects.get(id, 'commit')))
+      commits.set(id, objects.write('blob', await store.objects.get(id, 'commit')))
       if (store.shallow.has(id)) cut.push(id)
       const one = await readCheckpoint(store, id)
       trees.add(one.tree)
       beside.add(one.beside)
       if (one.record) {
         beside.add(one.record)
-        for (const oid of recordObjects(parseRecord(await objects.get(one.record, 'blob')))) beside.add(oid)
+        for (const oid of recordObjects(parseRecord(await store.objects.get(one.record, 'blob')))) beside.add(oid)
       }
       id = one.parents[0]
     }
@@ -124,7 +141,7 @@ async function packWorktree(
   const manifest = formatManifest({
     origin,
     worktree,
-    hash: objects.hash,
+    hash: store.objects.hash,
     time: new Date(time).toISOString(),
     refs: tips,
     cut: cut.sort(),
@@ -143,7 +160,6 @@ async function packWorktree(
   const tree = objects.write('tree', formatTree(parts))
   const text = `tree ${tree}\nauthor ${by}\ncommitter ${by}\n\ncheckpoints of ${worktree}\n`
   const commit = objects.write('commit', Buffer.from(text))
-  objects.flush() // the parcel borrows them
   return { commit, checkpoints, trees, prompts: prompts.size }
 }
 
@@ -157,7 +173,7 @@ async function promptsOf(store: Store, notes: Oid, checkpoints: ReadonlySet<Oid>
 }
 
 /** A tree of `<aa>/<rest of the id>`. */
-function fanTree(objects: ObjectStore, mode: TreeMode, entries: ReadonlyMap<Oid, Oid>): Oid {
+function fanTree(objects: Writer, mode: TreeMode, entries: ReadonlyMap<Oid, Oid>): Oid {
   const fans = new Map<string, TreeEntry[]>()
   for (const [id, oid] of entries)
     fans.set(id.slice(0, 2), [...(fans.get(id.slice(0, 2)) ?? []), { mode, name: id.slice(2), oid }])

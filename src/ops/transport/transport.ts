@@ -52,7 +52,7 @@ const departure = (to: string, { sessions, checkpoints, prompts, secrets }: Outg
 /** Writes a bundle. `file` is absolute. @throws CkptError NOT_FOUND, DAMAGED, USAGE when it would replace what is no bundle of ours */
 export async function exportBundle(context: Context, file: string, options: SendOptions): Promise<Sent> {
   refuseToReplace(context.env, file)
-  const out = await packParcel(context, options)
+  const out = await packParcel(context, { ...options, remembered: false })
   try {
     const told = departure(file, out)
     const sent = await options.confirm(told)
@@ -117,7 +117,7 @@ export async function push(context: Context, remote: string, options: SendOption
   const url = await urlOf(context, remote)
   let told = false
   for (let attempt = 0; ; attempt++) {
-    const out = await packParcel(context, options)
+    const out = await packParcel(context, { ...options, remembered: true })
     try {
       const leaving = departure(remote, out)
       if (!told && !(await options.confirm(leaving))) return { ...leaving, sent: false, warnings: context.warnings }
