@@ -38,6 +38,26 @@ test('on a full disk prune drops what nothing needs first, and so makes the room
   expect(scratch.run(['verify']).code).toBe(0)
 })
 
+test('a prune that has no room to move the refs removes nothing', async () => {
+  const scratch = new Scratch().init()
+  const numbers = () => scratch.ckpt('list').turns.map(({ n }: Json) => n)
+  const env = envOf(scratch)
+  const full = ['-c', 'echo "fatal: write error. Out of diskspace" >&2; exit 128']
+  const spawnFull = ((command: string, args: string[], options: object) =>
+    args.includes('update-ref') ? spawn('sh', full, options) : spawn(command, args, options)) as Env['spawn']
+  for (const n of [1, 2, 3, 4]) scratch.turn(`${n}`, () => scratch.write({ 'a.txt': `${n}\n` }))
+  for (const kept of [
+    [4, 3, 2, 1],
+    [4, 3, 2], // now in a history that was cut before
+  ]) {
+    const { code, document } = await answer({ ...env, spawn: spawnFull }, 'prune', '--keep', '1')
+    expect([code, document.error.message]).toEqual([1, expect.stringContaining('The disk is full')])
+    expect(numbers()).toEqual(kept)
+    expect(scratch.run(['verify']).code).toBe(0)
+    scratch.ckpt('prune', '--keep', '3')
+  }
+})
+
 test('a git that had no room says so, and what to do', () => {
   for (const said of [
     'fatal: write error: No space left on device',

@@ -2,6 +2,7 @@
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import type { Oid, SessionId } from '../../core/ids.ts'
 import type { PrunedTurns } from '../../core/prune-plan.ts'
+import { errno } from '../../env.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import { promptsTree, recordedObjects, writePrompts } from '../../git/side-refs.ts'
 import type { Store } from '../../git/store.ts'
@@ -38,9 +39,22 @@ export async function cut(context: Context, plans: readonly WorktreePlan[]): Pro
   for (const id of shallow) if (histories.some((kept) => goesOnBefore(kept, id))) shallow.delete(id)
   for (const { context: one, sessions } of plans) rememberHighest(one, goneNumbers(sessions))
   // Where the history was cut before it ends still, until no ref leads there any more.
-  store.writeShallow(new Set([...store.shallow, ...shallow]))
-  await store.moveRefs(edits, { durable: true })
+  const before = store.shallow
+  store.writeShallow(new Set([...before, ...shallow]))
+  await store.moveRefs(edits, { durable: true }).catch((error: unknown) => {
+    putBack(store, before)
+    throw error
+  })
   store.writeShallow(shallow)
+}
+
+/** Nothing goes where the refs could not be moved, on a full disk for one. Where this cannot be written either, the next prune goes on. */
+function putBack(store: Store, shallow: ReadonlySet<Oid>): void {
+  try {
+    store.writeShallow(shallow)
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+  }
 }
 
 /** `@meta` and the prompts, with only what the kept checkpoints need; and the scan's own tree, while one may go on from it. */
