@@ -3,6 +3,7 @@
  * agent, script or person is covered. While a turn of another session runs, what changes is that one's.
  */
 import type { Checkpoint } from '../core/checkpoint.ts'
+import { unlessDamaged } from '../core/errors.ts'
 import { parseSessionId } from '../core/ids.ts'
 import { runningTurn } from '../core/timeline.ts'
 import type { WorktreeRefs } from '../git/history.ts'
@@ -20,8 +21,8 @@ const QUIET = 2000
 export class AutoTurns {
   readonly #open: () => Promise<Context>
   readonly #log: (message: string, details?: object) => void
-  /** The state that the next turn begins with, and the place in the worktree's order when it was seen. */
-  #base: { snapshot: Snapshot; seq: number } | null = null
+  /** The state that the next turn begins with, the place in the worktree's order when it was seen, and the store's generation. */
+  #base: { snapshot: Snapshot; seq: number; generation: string } | null = null
   #timer: NodeJS.Timeout | null = null
 
   /** `open`: the worktree as the daemon holds it, with the configuration of now. */
@@ -54,7 +55,7 @@ export class AutoTurns {
       const refs = await readRefs(context)
       const snapshot = await takeSnapshot(context, refs)
       const base = await this.#baseOf(context, refs)
-      this.#base = { snapshot, seq: refs.lastSeq }
+      this.#base = { snapshot, seq: refs.lastSeq, generation: context.store.generation }
       if (base === null || (await isOthers(context, refs))) return false
       if (base.tree === snapshot.tree && base.besideOid === snapshot.besideOid) return false
       const arrived = env.monotonic()
@@ -65,17 +66,26 @@ export class AutoTurns {
       })
       await recordMarker(context, { event: 'prompt', session: SESSION, agent: 'watch' }, as(base, refs))
       await recordMarker(context, { event: 'stop', session: SESSION }, as(snapshot, await readRefs(context)))
-      this.#base = { snapshot, seq: (await readRefs(context)).lastSeq }
+      this.#base = { snapshot, seq: (await readRefs(context)).lastSeq, generation: context.store.generation }
       return true
     })
   }
 
   /** What somebody recorded since is known already: a turn, an undo. */
   async #baseOf(context: Context, refs: WorktreeRefs): Promise<Snapshot | null> {
-    if (this.#base === null || this.#base.seq === refs.lastSeq) return this.#base?.snapshot ?? null
+    if (this.#base === null) return null
+    const { snapshot, seq, generation } = this.#base
+    if (seq === refs.lastSeq)
+      return generation === context.store.generation || (await isWhole(context, snapshot)) ? snapshot : null
     const newest = await newestCheckpoint(context, refs)
     return newest && newest.seq === refs.lastSeq ? snapshotOf(context, newest) : null
   }
+}
+
+/** No ref may lead to what was only looked at: a prune drops it. */
+async function isWhole({ store }: Context, { tree, besideOid }: Snapshot): Promise<boolean> {
+  const read = await store.tryGit(['rev-list', '--objects', '--quiet', tree])
+  return read.code === 0 && unlessDamaged(() => store.objects.has(besideOid), false)
 }
 
 async function snapshotOf(context: Context, { tree, beside: besideOid, degraded }: Checkpoint): Promise<Snapshot> {

@@ -43,6 +43,23 @@ test('changes by anybody, then quiet: a turn that can be undone; turns of agents
   expect(scratch.ckpt('verify').problems).toEqual([])
 })
 
+test('what was only looked at, and went with a prune, no turn begins with', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'watch:\n  autoTurn: true\n')
+  scratch.write({ 'mine.txt': 'mine\n' })
+  startDaemon(scratch)
+  await setTimeout(3500) // it has looked
+  scratch.ckpt('prune')
+  scratch.write({ 'b.txt': 'b\n' })
+  await setTimeout(3500)
+  scratch.write({ 'c.txt': 'c\n' })
+  for (let i = 0; i < 100 && scratch.ckpt('list', '--all-sessions').turns.length === 0; i++) await setTimeout(100)
+  expect(scratch.ckpt('verify').problems).toEqual([])
+  scratch.ckpt('undo')
+  expect(['a.txt', 'mine.txt', 'b.txt', 'c.txt'].map((name) => scratch.exists(name))).toEqual([true, true, true, false])
+})
+
 test('off by default', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   startDaemon(scratch)
