@@ -11,7 +11,7 @@ import { leftBehind } from '../ops/hook/handed.ts'
 import { mark } from '../ops/mark.ts'
 import { leaveMarker, waitingMarkers } from '../ops/record/marker-files.ts'
 import { type Context, closeContext, openContext } from '../ops/worktree/context.ts'
-import { hasRunningTurn, readRefs } from '../ops/worktree/sessions.ts'
+import { hasRunningTurn, loadTimeline, readRefs } from '../ops/worktree/sessions.ts'
 import { liesWithin, worktreePath } from '../ops/worktree/worktree-path.ts'
 import { runningElsewhere } from '../ops/worktree/worktrees.ts'
 import type { Agent, Heard } from './agent.ts'
@@ -82,7 +82,7 @@ export async function deliver(env: Env, delivery: Delivery): Promise<void> {
       const result = over ? null : await record(bounded, progress.open[0], arrived)
       if (result) delivery.recorded?.(context, result)
       if (!result || progress.open[0].event === 'stop') await recordAtHome(bounded, delivery, progress.open[0])
-      if (progress.open[0].event === 'stop') await endElsewhere(bounded, delivery, progress.open[0])
+      if (progress.open[0].event === 'stop') await endElsewhere(bounded, delivery, progress.open[0], result)
       progress.open = progress.open.slice(1)
       if (undone && result?.cleared) progress.told = undoneLine(undone)
     }
@@ -192,24 +192,36 @@ async function recordAtHome(
 }
 
 /**
- * An agent that was in another worktree and came back before its turn ended, or its session: the turn that began there
- * ends with it.
+ * An agent, or its subagent, that was in another worktree and came back before its turn ended, or its session: the turn
+ * that began there ends with it.
  */
-async function endElsewhere(context: Context, { heard, arrived }: Delivery, marker: StopMarker): Promise<void> {
+async function endElsewhere(
+  context: Context,
+  { heard, arrived }: Delivery,
+  { turn: told, ...marker }: StopMarker,
+  result: MarkResult | null,
+): Promise<void> {
   const { env, place, config } = context
-  const turn = heard.ended === undefined ? marker.turn : null
-  if (turn === undefined) return
+  if (heard.ended === undefined && told === undefined) return
+  const turn = heard.ended === undefined ? ((await endedBy(context, marker.session, result)) ?? told!) : null
   for (const root of await runningElsewhere(context, marker.session, turn)) {
     const there = await open(env, root, false)
     if (!there) continue
     try {
       if (there.place.worktreeId === place.worktreeId || there.place.directory !== place.directory) continue
       const limited = { ...there, config: { ...there.config, snapshot: config.snapshot } }
-      await record(limited, { ...marker, onlyRunning: true }, arrived)
+      await record(limited, { ...marker, ...(turn === null ? {} : { turn }), onlyRunning: true }, arrived)
     } finally {
       closeContext(there)
     }
   }
+}
+
+/** The agent's own id of the turn that an end was recorded for: after a notice that is not the one the end was told with. */
+async function endedBy(context: Context, session: SessionId, result: MarkResult | null): Promise<string | undefined> {
+  if (!result?.turn) return undefined
+  const timeline = await loadTimeline(context, await readRefs(context), session, { recent: true })
+  return timeline.turns.find(({ number }) => number === result.turn)?.before.marker
 }
 
 /** What only the place can say: paths of the worktree, whose child or fork a session is, the id for a rewind. */

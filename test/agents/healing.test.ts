@@ -690,6 +690,42 @@ test('a session that goes to another worktree and back has its turns there whole
   expect(hookLog(scratch)).toEqual([])
 })
 
+test('a subagent in a worktree of its own: all its calls are undone there, and its turn ends with the news of it', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  const there = `${scratch.base}/linked`
+  scratch.git('worktree', 'add', '-q', there)
+  const one = claude(scratch, 's', { vars: { CLAUDE_PROJECT_DIR: scratch.root } })
+  const call = (name: string) => ({ prompt_id: 'p1', agent_id: 'a1', cwd: there, tool_name: 'Bash', tool_use_id: name })
+  const ends = async (name: string) => {
+    fs.writeFileSync(`${there}/${name}`, 'by the subagent\n')
+    await one.say('PostToolUse', call(name))
+  }
+  const told = () => {
+    const { turns } = JSON.parse(scratch.run(['list', '--json'], { cwd: there }).stdout)
+    return turns.map((turn: Json) => [turn.n, turn.prompt, turn.status, turn.steps.length])
+  }
+  await one.prompt('p1')
+  await one.say('PreToolUse', call('b.txt'))
+  await one.stop('p1')
+  await ends('b.txt')
+  await one.say('PreToolUse', call('c.txt'))
+  await ends('c.txt')
+  expect(told()).toEqual([[1, 'do p1', 'completed', 2]])
+  scratch.run(['undo'], { cwd: there })
+  expect(['b.txt', 'c.txt'].map((name) => fs.existsSync(`${there}/${name}`))).toEqual([false, false])
+  await one.prompt('p2')
+  await one.stop('p2')
+  const late = { ...call('d.txt'), prompt_id: 'p2' }
+  scratch.run(['accept'], { cwd: there })
+  await one.say('PreToolUse', late)
+  fs.writeFileSync(`${there}/d.txt`, 'by the subagent\n')
+  await one.say('PostToolUse', late)
+  await one.prompt('p3', { prompt: notice })
+  await one.stop('p3')
+  expect(told()[0]).toEqual([2, 'do p2', 'completed', 1])
+  expect(hookLog(scratch)).toEqual([])
+})
+
 test('a session of a linked worktree that goes to the main one and back ends its turn there', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'a\n' })
   const linked = `${scratch.base}/linked`

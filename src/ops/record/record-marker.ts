@@ -8,7 +8,7 @@ import type { Marker, MarkResult, StepMarker, StopMarker } from '../../core/mark
 import { runningTurn, type Timeline, type Turn, wentOn } from '../../core/timeline.ts'
 import { findByMarker, findPrompt, type WorktreeRefs } from '../../git/history.ts'
 import { type Context, headOf } from '../worktree/context.ts'
-import { loadTimeline } from '../worktree/sessions.ts'
+import { loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { announcedElsewhere } from './elsewhere.ts'
 import { markLate, markPrompt, markStep, markStop } from './mark-events.ts'
 import { besideOf, Recorder, type Snapshot } from './record.ts'
@@ -100,7 +100,11 @@ export async function recordMarker(context: Context, told: Marker, recording: Re
   const { beside, besideOid, mode, barrier } = snapshot
   const since = !before ? null : before.beside === besideOid ? beside : await besideOf(context, before)
   const directories = mode === 'scan' ? (snapshot.cache?.directories.size ?? 0) : 0
-  return { ...NOTHING, ...done, beside, since, mode, barrier, directories, ms: passed(), warnings }
+  const result = { ...NOTHING, ...done, beside, since, mode, barrier, directories, ms: passed(), warnings }
+  if (marker === given) return result
+  // The call that opened a turn begins in it, too: its end may come after the turn's.
+  const began = await recordMarker(context, told, { ...recording, reading: readRefs(context) })
+  return { ...began, warnings }
 }
 
 /** What a marker is to its session. */
