@@ -20,8 +20,16 @@ const lineSchema = z.looseObject({
   isSidechain: z.optional(z.boolean()),
   isMeta: z.optional(z.boolean()),
   isCompactSummary: z.optional(z.boolean()),
+  isApiErrorMessage: z.optional(z.boolean()),
+  turnOrigin: z.catch(z.optional(z.string()), undefined),
   turnPosition: z.catch(z.optional(z.looseObject({ turnIndex: z.number() })), undefined),
-  message: z.optional(z.looseObject({ content: z.optional(z.unknown()), stop_reason: z.optional(z.unknown()) })),
+  message: z.optional(
+    z.looseObject({
+      content: z.optional(z.unknown()),
+      stop_reason: z.optional(z.unknown()),
+      model: z.optional(z.unknown()),
+    }),
+  ),
 })
 type Line = z.output<typeof lineSchema>
 
@@ -62,12 +70,17 @@ const textOf = (line: Line): string =>
     .flatMap(({ type, text }) => (type === 'text' && typeof text === 'string' ? [text] : []))
     .join('\n')
 
+/** What Claude Code puts after a turn that died, when its conversation is taken up again. */
+const isFiller = ({ message, isApiErrorMessage }: Line): boolean =>
+  message?.model === '<synthetic>' && isApiErrorMessage !== true
+
 const isUsers = (line: Line): boolean =>
   line.type === 'user' && line.promptId !== undefined && line.sessionId !== undefined
 
-/** A person's words, and not a tool's result, nor the client's own. */
+/** A person's words, also those that were to be said later, and not a tool's result, nor the client's own. */
 function isPrompt(line: Line): boolean {
-  if (!isUsers(line) || line.isMeta === true || line.isCompactSummary === true) return false
+  const isMeta = line.isMeta === true && line.turnOrigin !== 'scheduled'
+  if (!isUsers(line) || isMeta || line.isCompactSummary === true) return false
   const text = textOf(line)
   const isResult = blocksOf(line).some(({ type }) => type === 'tool_result')
   return !isResult && text !== '' && !ITS_OWN.test(text)
@@ -129,7 +142,7 @@ export class ClaudeTranscript implements TranscriptReader {
     if (line.type === 'user' && INTERRUPTED.test(textOf(line))) {
       if (parent) parent.end = 'interrupted'
     } else if (isUsers(line) && !this.#isOfTurn(line)) this.#ask(line, parent)
-    else if (parent && line.type === 'assistant') {
+    else if (parent && line.type === 'assistant' && !isFiller(line)) {
       const { stop_reason } = line.message ?? {}
       parent.end = stop_reason === 'end_turn' || stop_reason === 'stop_sequence' ? 'completed' : null
     }

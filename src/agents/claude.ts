@@ -93,7 +93,10 @@ function hear(payload: unknown, { vars }: HearOptions): Heard {
       ? { started: { session: markersOf(one.session_id).session, source: one.source } }
       : {}),
     ...(one.hook_event_name === 'SessionEnd' ? { ended: markersOf(one.session_id).session } : {}),
-    ...(one.transcript_path && one.prompt_id ? { transcript: { path: one.transcript_path, turn: one.prompt_id } } : {}),
+    // A compaction comes with the id of its own command, or of the last prompt: it is no prompt's line.
+    ...(one.transcript_path && one.prompt_id && one.hook_event_name !== 'PreCompact'
+      ? { transcript: { path: one.transcript_path, turn: one.prompt_id } }
+      : {}),
   }
 }
 

@@ -11,13 +11,14 @@ import { leftBehind } from '../ops/hook/handed.ts'
 import { mark } from '../ops/mark.ts'
 import { leaveMarker, waitingMarkers } from '../ops/record/marker-files.ts'
 import { type Context, closeContext, openContext } from '../ops/worktree/context.ts'
-import { hasRunningTurn, loadTimeline, readRefs } from '../ops/worktree/sessions.ts'
+import { hasRunningTurn, readRefs } from '../ops/worktree/sessions.ts'
 import { liesWithin, worktreePath } from '../ops/worktree/worktree-path.ts'
 import { runningElsewhere } from '../ops/worktree/worktrees.ts'
 import type { Agent, Heard } from './agent.ts'
 import { forkedFrom, readNotes, remember, rootOf } from './notes.ts'
 import { undoneLine } from './tell-undone.ts'
 import { linesWith } from './transcript.ts'
+import { endedBy, withClosed } from './turn-ends.ts'
 
 export interface Delivery {
   agent: Agent
@@ -74,7 +75,7 @@ export async function deliver(env: Env, delivery: Delivery): Promise<void> {
     const limited = { ...snapshot, deadline: Math.max(1, Math.min(snapshot.deadline, deadline - arrived)) }
     const bounded = { ...context, config: { ...context.config, snapshot: limited } }
     if (takeUp) for (const file of leftBehind(env, context.store.worktreeDir)) await takeUp(file)
-    progress.open = complete(context, agent, heard, progress.open)
+    progress.open = await withClosed(context, agent, heard, complete(context, agent, heard, progress.open))
     while (progress.open[0]) {
       const undone = await undoneBefore(context, agent, progress.open[0])
       // A session that ends has mostly ended its turn before: then there is nothing to look at.
@@ -215,13 +216,6 @@ async function endElsewhere(
       closeContext(there)
     }
   }
-}
-
-/** The agent's own id of the turn that an end was recorded for: after a notice that is not the one the end was told with. */
-async function endedBy(context: Context, session: SessionId, result: MarkResult | null): Promise<string | undefined> {
-  if (!result?.turn) return undefined
-  const timeline = await loadTimeline(context, await readRefs(context), session, { recent: true })
-  return timeline.turns.find(({ number }) => number === result.turn)?.before.marker
 }
 
 /** What only the place can say: paths of the worktree, whose child or fork a session is, the id for a rewind. */

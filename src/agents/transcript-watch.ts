@@ -5,11 +5,12 @@
 import { basename, dirname } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { FSWatcher } from 'chokidar'
+import type { SessionId } from '../core/ids.ts'
 import type { Marker } from '../core/marker.ts'
 import { type Env, statIfThere } from '../env.ts'
 import { commonDirOf } from '../git/repository.ts'
 import { mark } from '../ops/mark.ts'
-import { timelineOf, turnElsewhere, turnKnownBy } from '../ops/said.ts'
+import { notePrompt, timelineOf, turnElsewhere, turnKnownBy } from '../ops/said.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import { liesWithin } from '../ops/worktree/worktree-path.ts'
 import type { Agent, SaidPrompt, TranscriptReader, Transcripts } from './agent.ts'
@@ -182,7 +183,8 @@ export class TranscriptWatch {
   }
 
   /** What a hook has told of meanwhile is left as it is. */
-  async #record(context: Context, { session, marker, ids, text, messageId, notice, end }: SaidPrompt): Promise<void> {
+  async #record(context: Context, said: SaidPrompt): Promise<void> {
+    const { session, marker, ids, text, messageId, notice, end } = said
     const { agent } = this.#options
     const say = (one: Marker) => mark(context, one, context.env.monotonic())
     const names = [marker, ...ids]
@@ -192,12 +194,20 @@ export class TranscriptWatch {
       // Nobody's words clear no boundary, and a fork's first are not those that it took along.
       if ((notice && timeline.boundary) || (await turnElsewhere(context, { but: session, ids: names }))) return
       this.#ours.add(marker)
-      await say({ event: 'prompt', session, agent: agent.name, text, messageId, marker })
+      const parent = timeline.turns.length === 0 ? await this.#parentOf(context, said) : {}
+      await say({ event: 'prompt', session, agent: agent.name, text, messageId, marker, ...parent })
       turn = turnKnownBy(await timelineOf(context, session), [marker])
-    }
+    } else if (!notice) await notePrompt(context, { before: turn.before.id, text }) // one that no hook told of
     // A turn that hooks began is theirs to end, but no hook tells of an interrupt.
     if (end === null || !turn || turn.after || (end === 'completed' && !this.#ours.has(marker))) return
     const stop = markerId(marker, 'stop')
-    await say({ event: 'stop', session, status: end, onlyRunning: true, ...(stop ? { marker: stop } : {}) })
+    const known = { ...(notice ? {} : { messageId }), ...(stop ? { marker: stop } : {}) }
+    await say({ event: 'stop', session, status: end, onlyRunning: true, ...known })
+  }
+
+  /** A conversation that goes on with a turn of another one was forked from it. */
+  async #parentOf(context: Context, { session, parent }: SaidPrompt): Promise<{ parent?: SessionId }> {
+    const original = parent === null ? null : await turnElsewhere(context, { but: session, ids: [parent] })
+    return original ? { parent: original.session } : {}
   }
 }

@@ -20,6 +20,8 @@ export interface PromptMarker extends MarkerBase {
   parent?: string
   agent?: string
   text?: string
+  /** The message id of the turn that this prompt closes, where nothing told of its end. */
+  closes?: string
   /** Nobody's words: the agent hears of a task that it runs in the background, and goes on with its last turn. */
   notice?: boolean
 }

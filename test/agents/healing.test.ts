@@ -200,6 +200,25 @@ test('a turn that was interrupted goes on with news of a task in the background,
   expect(scratch.exists('mine.txt')).toBe(true)
 })
 
+test('a turn that had ended is not interrupted by a prompt that comes while its subagent is at work', async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  const call = { agent_id: 'a1', tool_name: 'Bash', tool_use_id: 'c1' }
+  await one.prompt('p1')
+  await one.stop('p1')
+  await one.say('PreToolUse', { ...call, prompt_id: 'p1' })
+  await one.prompt('p2')
+  scratch.write({ 'sub.txt': 'sub\n' })
+  await one.say('PostToolUse', { ...call, prompt_id: 'p2' }) // the id of the prompt that is answered meanwhile
+  await one.stop('p2')
+  expect(turnsOf(scratch)).toEqual([
+    [1, 'completed', 1],
+    [2, 'completed', 1],
+  ])
+  scratch.ckpt('undo')
+  expect(scratch.exists('sub.txt')).toBe(false)
+})
+
 test("a call that failed without a word is over when the agent's next one begins: what the person does to its file stays", async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   const one = codex(scratch)
@@ -498,6 +517,43 @@ test("the message id is the one that a rewind takes: the transcript's line", asy
   execFileSync('mkfifo', [`${scratch.home}/pipe`])
   await one.prompt('p2', { transcript_path: `${scratch.home}/pipe` }) // would wait for ever
   expect(scratch.ckpt('list').turns[0].messageId).toBe('p2')
+})
+
+test.each(['the next prompt', "the session's end"])(
+  '%s has the message id of the turn that it closes',
+  async (which) => {
+    const scratch = new Scratch().init()
+    const one = claude(scratch)
+    const transcript_path = `${scratch.home}/t.jsonl`
+    await one.prompt('p1', { transcript_path })
+    await one.write('p1', 'b.txt')
+    fs.writeFileSync(
+      transcript_path,
+      `${JSON.stringify({ sessionId: 's', type: 'user', uuid: 'u-1', promptId: 'p1', message: { content: 'do p1' } })}\n`,
+    )
+    if (which === 'the next prompt') await one.prompt('p2', { transcript_path })
+    else await one.say('SessionEnd', { prompt_id: 'p9', transcript_path })
+    const { turn } = scratch.ckpt('show', '1')
+    expect([turn.status, turn.messageId]).toEqual(['interrupted', 'u-1'])
+  },
+)
+
+test("a compaction that comes with the id of another prompt is none of that one's", async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  const transcript_path = `${scratch.home}/t.jsonl`
+  fs.writeFileSync(
+    transcript_path,
+    `${JSON.stringify({ sessionId: 's', type: 'user', uuid: 'u-1', promptId: 'p1', message: { content: 'do p1' } })}\n`,
+  )
+  await one.prompt('p1')
+  await one.say('Stop', { prompt_id: 'p1', transcript_path })
+  await one.say('PreCompact', { prompt_id: 'p1', trigger: 'manual', transcript_path }) // "Summarize from here" in its rewind
+  const { turns } = scratch.ckpt('list')
+  expect(turns.map((turn: Json) => [turn.prompt, turn.messageId])).toEqual([
+    ['/compact', null],
+    ['do p1', 'u-1'],
+  ])
 })
 
 test("the agent's cd into a nested repository changes nothing, into a worktree of the same one it does", async () => {

@@ -232,6 +232,24 @@ test('news of a task in the background are no prompt; where hooks told of none, 
   ])
 })
 
+test('words that were to be said later are a prompt; what stands after a turn that died is no end of it', () => {
+  const reader = new ClaudeTranscript()
+  const rows = [
+    { type: 'user', uuid: 'a', promptId: 'p1', message: { content: 'watch it' } },
+    { type: 'assistant', uuid: 'b', message: { content: [], stop_reason: 'end_turn' } },
+    { type: 'user', uuid: 'c', promptId: 'p2', isMeta: true, turnOrigin: 'scheduled', message: { content: 'look' } },
+    { type: 'assistant', uuid: 'd', message: { content: [], stop_reason: 'tool_use' } },
+    { type: 'user', uuid: 'e', promptId: 'p3', isMeta: true, message: { content: 'Stop hook feedback' } },
+    { type: 'assistant', uuid: 'f', message: { content: [], stop_reason: 'stop_sequence', model: '<synthetic>' } },
+  ]
+  for (const [i, row] of rows.entries())
+    reader.add(`${JSON.stringify({ sessionId: SESSION, parentUuid: rows[i - 1]?.uuid ?? null, ...row })}\n`)
+  expect(reader.prompts.map(({ messageId, text, notice, end }) => [messageId, text, notice, end])).toEqual([
+    ['a', 'watch it', false, 'completed'],
+    ['c', 'look', false, null],
+  ])
+})
+
 test('damaged lines are passed over, an interrupt is one, and no prompt at all is refused', () => {
   const scratch = new Scratch().init()
   const file = transcript(scratch, 'two-turns')
@@ -441,6 +459,42 @@ test('while a daemon runs, a turn that no hook tells of is recorded as it is wri
   await until('completed', 2)
   scratch.ckpt('undo', '--to', '1')
   expect(scratch.exists('by-agent.txt')).toBe(false)
+})
+
+test('while a daemon runs, the transcript tells what hooks left out: words, message ids, whose fork it is', async () => {
+  const scratch = new Scratch().init()
+  const directory = path.join(scratch.home, '.claude/projects', scratch.root.replaceAll(/[^A-Za-z0-9]/g, '-'))
+  fs.mkdirSync(directory, { recursive: true })
+  startDaemon(scratch)
+  await new Promise((resolve) => setTimeout(resolve, 1000))
+  const time = new Date(Date.now() + 60_000).toISOString()
+  const write = (session: string, rows: Json[]) => {
+    const lines = rows.map((row) =>
+      JSON.stringify({ sessionId: session, cwd: scratch.root, timestamp: time, parentUuid: null, ...row }),
+    )
+    fs.appendFileSync(path.join(directory, `${session}.jsonl`), `${lines.join('\n')}\n`)
+  }
+  const turns = () =>
+    scratch.ckpt('list', '--all-sessions').turns.map((turn: Json) => [turn.prompt, turn.messageId, turn.status])
+  const line = (uuid: string, promptId: string, text: string, more: Json = {}) => ({
+    ...{ type: 'user', uuid, promptId, message: { content: text } },
+    ...more,
+  })
+  const step = { tool_name: 'Bash', tool_use_id: 't1', prompt_id: 'p2' }
+  // A message that was sent while the agent spoke came with the id of the turn before; its own is heard at a tool call.
+  await say(scratch, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'one' })
+  await say(scratch, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'two' })
+  await say(scratch, 'Stop', { prompt_id: 'p1' })
+  await say(scratch, 'PreToolUse', step)
+  write(SESSION, [line('u2', 'p2', 'two')])
+  await expect.poll(turns, { timeout: 20_000 }).toContainEqual(['two', null, 'running'])
+  write(SESSION, [line('u3', 'p2', '[Request interrupted by user for tool use]', { parentUuid: 'u2' })])
+  await expect.poll(turns, { timeout: 20_000 }).toContainEqual(['two', 'u2', 'interrupted'])
+  write(FORK, [line('u2', 'p2', 'two'), line('u4', 'p4', 'three', { parentUuid: 'u2' })])
+  await expect.poll(turns, { timeout: 20_000 }).toContainEqual(['three', 'u4', 'running'])
+  const { sessions } = scratch.ckpt('list', '--sessions')
+  expect(sessions.find((one: Json) => one.id === FORK)).toMatchObject({ parent: SESSION, turns: 1 })
+  expect(turns()).toHaveLength(3)
 })
 
 /** A watch of a scratch's transcripts, and how many turns it saw in one of them. */

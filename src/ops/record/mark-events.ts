@@ -24,7 +24,7 @@ export async function markPrompt(scene: Scene, marker: PromptMarker, dirty: bool
     edits.push(...gone.edits)
   } else {
     const running = runningTurn(timeline)
-    if (running) parent = closeInterrupted(scene, running).id
+    if (running) parent = closeInterrupted(scene, running, marker.closes).id
   }
   const checkpoint = recorder.commit(snapshot, parent ? [parent] : [], {
     kind: 'before',

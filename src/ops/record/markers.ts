@@ -26,6 +26,7 @@ const markerSchema = z.discriminatedUnion('event', [
     parent: optional,
     agent: optional,
     text: optional,
+    closes: optional,
     notice: z.optional(z.boolean()),
   }),
   z.object({

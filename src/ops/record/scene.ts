@@ -70,16 +70,19 @@ export function abandonHidden(scene: Scene): {
   return { edits, parent: parent?.id ?? null }
 }
 
-/** The running turn ends here, though nobody said so. */
+/** The running turn ends here, though nobody said so; or it had ended, and a subagent was at work in it. */
 export function closeInterrupted(
   { timeline, snapshot, recorder }: Pick<Scene, 'timeline' | 'snapshot' | 'recorder'>,
   running: Turn,
+  messageId?: string,
 ): Checkpoint {
+  const ended = running.checkpoints.findLast(({ kind }) => kind === 'after')
   return recorder.commit(snapshot, [timeline.tip!.id], {
     kind: 'after',
     session: timeline.session,
     turn: running.number,
-    status: 'interrupted',
+    status: ended?.status ?? 'interrupted',
+    ...(messageId === undefined ? {} : { messageId }),
     inferred: true,
   })
 }
