@@ -70,6 +70,7 @@ export function windowsOf(turn: Turn, all: readonly Checkpoint[]): Window[] {
     const declared = [...(step.start?.paths ?? []), ...(step.end?.paths ?? [])]
     if (!step.end) {
       const from = step.start!.seq
+      if (endsLater(turn, step.start!, all)) return { ...base, step: step.number, from, to: end, declared, open: false }
       const next = turn.steps.flatMap(({ start }) => (start && start.seq > from ? [start.seq] : []))
       return { ...base, step: step.number, from, to: Math.min(end, ...next), declared, open: true }
     }
@@ -83,6 +84,15 @@ export function windowsOf(turn: Turn, all: readonly Checkpoint[]): Window[] {
       .map((c) => c.seq)
     return { ...base, step: step.number, from: Math.max(own, ...others), to: ended, declared, open: false }
   })
+}
+
+/** A subagent's call that was going on when the next prompt came: its end is told in that one's turn. */
+function endsLater({ session, after }: Turn, { callId }: Checkpoint, all: readonly Checkpoint[]): boolean {
+  if (callId === undefined || after === null) return false
+  return all.some(
+    (c) =>
+      c.kind === 'step' && !c.start && !c.late && c.session === session && c.callId === callId && c.seq > after.seq,
+  )
 }
 
 /** The turns that were at work for a part of the time between two sequence numbers. */

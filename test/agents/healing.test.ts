@@ -219,6 +219,25 @@ test('a turn that had ended is not interrupted by a prompt that comes while its 
   expect(scratch.exists('sub.txt')).toBe(false)
 })
 
+test.each([true, false])("a subagent's call that goes on over the next prompt (it ends then: %s)", async (ends) => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  const call = { agent_id: 'a1', tool_name: 'Bash', tool_use_id: 'c1' }
+  await one.prompt('p1')
+  await one.stop('p1')
+  await one.say('PreToolUse', { ...call, prompt_id: 'p1' })
+  scratch.write({ 'early.txt': 'before that prompt\n' })
+  await one.prompt('p2')
+  scratch.write({ 'sub.txt': 'after it\n' })
+  if (ends) await one.say('PostToolUse', { ...call, prompt_id: 'p2' })
+  await one.stop('p2')
+  expect(scratch.ckpt('show', '1').turn.unclaimed).toEqual(ends ? [] : ['early.txt'])
+  scratch.ckpt('undo')
+  expect([scratch.exists('early.txt'), scratch.exists('sub.txt')]).toEqual([true, false])
+  scratch.ckpt('undo')
+  expect(scratch.exists('early.txt')).toBe(!ends)
+})
+
 test("a call that failed without a word is over when the agent's next one begins: what the person does to its file stays", async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   const one = codex(scratch)
