@@ -238,6 +238,31 @@ test.each([true, false])("a subagent's call that goes on over the next prompt (i
   expect(scratch.exists('early.txt')).toBe(!ends)
 })
 
+test("a subagent's call that goes on over a whole turn is that turn's from its end on", async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  const call = { agent_id: 'a1', tool_name: 'Bash', tool_use_id: 'c1' }
+  await one.prompt('p1')
+  await one.stop('p1')
+  await one.say('PreToolUse', { ...call, prompt_id: 'p1' })
+  scratch.write({ 'early.txt': 'before that prompt\n' })
+  await one.prompt('p2')
+  await one.write('p2', 'b.txt')
+  await one.stop('p2')
+  scratch.write({ 'late.txt': 'after its end\n' })
+  await one.say('PostToolUse', { ...call, prompt_id: 'p2' })
+  scratch.write({ 'mine.txt': 'mine\n' })
+  await one.say('PostToolUse', { ...call, prompt_id: 'p2', tool_use_id: 'c0' }) // nobody knows since when
+  expect(turnsOf(scratch)).toEqual([
+    [1, 'completed', 1],
+    [2, 'completed', 2],
+  ])
+  scratch.ckpt('undo')
+  expect(['early.txt', 'b.txt', 'late.txt'].map((name) => scratch.exists(name))).toEqual([true, false, false])
+  scratch.ckpt('undo')
+  expect([scratch.exists('early.txt'), scratch.exists('mine.txt')]).toEqual([false, true])
+})
+
 test("a call that failed without a word is over when the agent's next one begins: what the person does to its file stays", async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   const one = codex(scratch)

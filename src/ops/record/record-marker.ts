@@ -67,7 +67,8 @@ export async function recordMarker(context: Context, told: Marker, recording: Re
   const marker =
     (state === 'idle' || state === 'none') && !overtaken ? await openingUnheard(context, timeline, given) : given
   const first = marker.event === 'prompt' && !refs.sessions.get(marker.session)
-  const { actions } = react(state, eventOf(timeline, marker))
+  const goesOn = marker.event === 'step' && (await isSubagents(context, refs, timeline, marker))
+  const { actions } = react(state, goesOn ? 'go-on' : eventOf(timeline, marker))
   if (actions.includes('refuse-not-found')) {
     throw new CkptError(
       'NOT_FOUND',
@@ -110,7 +111,6 @@ export async function recordMarker(context: Context, told: Marker, recording: Re
 /** What a marker is to its session. */
 function eventOf(timeline: Timeline, marker: Marker): SessionEvent {
   if (marker.event === 'prompt') return marker.notice ? 'notice' : 'prompt'
-  if (marker.event === 'step' && isSubagents(timeline, marker)) return 'go-on'
   if (marker.event === 'step' && marker.start) return 'step-start'
   return marker.event === 'stop' && endsAgain(timeline, marker) ? 'stop-again' : marker.event
 }
@@ -124,12 +124,22 @@ function afterNotice({ turns, outside }: Timeline, marker: Marker): Marker {
   return { ...marker, turn: before.marker, ...(marker.event === 'step' ? { subagent: true } : {}) }
 }
 
-/** A subagent's call that begins, or ends, after the end of its turn. What was handed over before that end only waited. */
-function isSubagents({ turns }: Timeline, { turn, subagent, start, callId, handedAt, late }: StepMarker): boolean {
+/**
+ * A subagent's call that begins, or ends, after the end of its turn; it may have begun in an earlier one. What was handed over
+ * before that end only waited.
+ */
+async function isSubagents(
+  context: Context,
+  refs: WorktreeRefs,
+  { session, turns }: Timeline,
+  { turn, subagent, start, callId, handedAt, late }: StepMarker,
+): Promise<boolean> {
   const last = turns.at(-1)
   if (!subagent || late || !last?.after || last.before.marker !== turn) return false
-  const isOpen = last.steps.some((step) => step.start?.callId === callId && !step.end)
-  return (start || isOpen) && (handedAt === undefined || handedAt >= last.after.time)
+  if (handedAt !== undefined && handedAt < last.after.time) return false
+  const isOpenIn = ({ steps }: Turn) => steps.some((step) => step.start?.callId === callId && !step.end)
+  if (start || isOpenIn(last)) return true
+  return callId !== undefined && (await loadTimeline(context, refs, session)).turns.some(isOpenIn)
 }
 
 /** The end of a turn that had ended: somebody's hook sent its agent back to work, or a person's own command did. */
