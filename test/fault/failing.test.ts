@@ -21,7 +21,7 @@ const CALLS = [
   'writeFileSync',
 ] as const
 /** Every one with `npm run test:fault`. */
-const STEP = STRIDE === 1 ? 1 : 3
+const STEP = STRIDE === 1 ? 1 : 7
 
 /** The Nth such call fails. (Not one that lets a lock go: its holder, this process, lives on.) */
 function failing(call: (typeof CALLS)[number], nth: number): { files: Files; failed: () => boolean } {
