@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 
 /** Every one with `npm run test:fault`. */
-const STEP = STRIDE === 1 ? 1 : 41
+const STEP = STRIDE === 1 ? 1 : 67
 
 const keptIn = (place: Place): string[] => {
   const kept = `${place.root}/.git/ckpt/worktrees/@main/kept`

@@ -136,7 +136,7 @@ export interface Loop {
 }
 
 /** Every Nth N; 1: each one. */
-export const STRIDE = Number(process.env.CKPT_FAULT_STRIDE ?? 499)
+export const STRIDE = Number(process.env.CKPT_FAULT_STRIDE ?? 751)
 
 /** Returns how many calls a run makes that ends by itself. */
 export async function faultLoop({ harness, start, argv, mode, check }: Loop): Promise<number> {
