@@ -7,6 +7,12 @@ import { type FakeModel, fakeModel } from '../test/support/fake-model.ts'
 import { modulesOf, type Place, prepare, type Session } from '../test/support/real-agents.ts'
 import { SCENARIOS } from '../test/support/scenarios.ts'
 
+/**
+ * What the model takes for each answer, in milliseconds. Nothing: the worst that hooks can look like, and no model's time.
+ * Half a second: less than one takes to write a tool call, so that a person sees less of the hooks than this.
+ */
+const MODEL_THINKS = [0, 500]
+
 const bin = path.resolve(import.meta.dirname, '../bin')
 const median = (values: number[]) => [...values].sort((a, b) => a - b)[values.length >> 1]!
 const ms = (value: number) => (value < 10 ? value.toFixed(1) : value.toFixed(0))
@@ -94,17 +100,13 @@ function doNothing({ home, root }: Place): void {
 
 /**
  * Two turns of Claude Code, without hooks, with hooks that do nothing, and with ours, in turn: what the client itself needs
- * to start that many programs is no part of what ours cost.
+ * to start that many programs is no part of what ours cost. `thinks`: milliseconds that the model takes for each answer.
  */
-async function client(rounds: number): Promise<void> {
-  if (!modulesOf('claude')) {
-    console.log('A two-turn run of Claude Code: it is not installed (npm run test:agents)')
-    return
-  }
+async function client(rounds: number, thinks: number): Promise<void> {
   const scenario = SCENARIOS['two-turns']!
   const make = async (name: string, hooks: boolean): Promise<Run> => {
     const at = place(name)
-    const model = await fakeModel(scenario, at.root)
+    const model = await fakeModel(scenario, at.root, thinks)
     return { at, model, session: prepare(at, 'claude', { url: model.url, hooks }), times: [] }
   }
   const run = async ({ session, times, at }: Run) => {
@@ -128,7 +130,7 @@ async function client(rounds: number): Promise<void> {
     for (let i = 0; i < rounds; i++) for (const one of i % 2 ? all : all.toReversed()) await run(one)
     const [theirs, nothing, ours] = all.map(({ times }) => median(times)) as [number, number, number]
     console.log(
-      `A two-turn run of Claude Code, with hooks and the daemon: ${ms(ours)} ms against ${ms(theirs)} ms without, ratio ${(ours / theirs).toFixed(2)} (at most 1.1); with hooks that only run \`true\`: ${ms(nothing)} ms, ratio ${(nothing / theirs).toFixed(2)}`,
+      `A two-turn run of Claude Code whose model answers ${thinks ? `after ${thinks} ms` : 'at once, as none does'}, with hooks and the daemon: ${ms(ours)} ms against ${ms(theirs)} ms without, ratio ${(ours / theirs).toFixed(2)} (at most 1.1); with hooks that only run \`true\`: ${ms(nothing)} ms, ratio ${(nothing / theirs).toFixed(2)}`,
     )
   } finally {
     daemon(hooked.at, 'stop')
@@ -149,7 +151,11 @@ interface Run {
 
 export async function benchHooks(rounds: number): Promise<void> {
   hooks(rounds * 4)
-  await client(Math.max(3, Math.ceil(rounds / 2)))
+  if (!modulesOf('claude')) {
+    console.log('A two-turn run of Claude Code: it is not installed (npm run test:agents)')
+    return
+  }
+  for (const thinks of MODEL_THINKS) await client(Math.max(3, Math.ceil(rounds / 2)), thinks)
 }
 
 if (process.argv[1] === import.meta.filename) await benchHooks(Number(process.env.CKPT_BENCH_ROUNDS ?? 9))

@@ -5,6 +5,7 @@
  */
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { type Call, DIALECTS, type Dialect, gemini } from './dialects.ts'
 import type { Json } from './scratch.ts'
 
@@ -135,13 +136,13 @@ export interface FakeModel {
   close: () => void
 }
 
-/** `root`: where relative paths of the script lie. */
-export function fakeModel(script: Script, root: string): Promise<FakeModel> {
+/** `root`: where relative paths of the script lie. `thinks`: milliseconds that it takes for an answer in a turn. */
+export function fakeModel(script: Script, root: string, thinks = 0): Promise<FakeModel> {
   const asked: string[] = []
   const server = http.createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk) => chunks.push(chunk))
-    request.on('end', () => {
+    request.on('end', async () => {
       const json = (value: Json, status = 200) =>
         response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
       const url = request.url ?? ''
@@ -156,6 +157,7 @@ export function fakeModel(script: Script, root: string): Promise<FakeModel> {
       const { error, ...reply } = next(dialect, body, { script, root })
       if (error) return json({ type: 'error', error: { type: 'api_error', message: 'scripted error' } }, error)
       asked.push(text)
+      if (thinks) await setTimeout(thinks)
       const streams = dialect === gemini ? url.includes('streamGenerateContent') : body.stream
       if (!streams) return json(dialect.whole(reply, body))
       response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
