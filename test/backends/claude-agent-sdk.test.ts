@@ -1,11 +1,13 @@
 // The real Claude Agent SDK from npm, with a model on loopback: its own undo, through ckpt's interface.
 import fs from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { CkptError } from '../../src/core/errors.ts'
 import { openWorktree } from '../../src/library/worktree.ts'
 import type { ClaudeCheckpoint } from '../../src/wrappers/claude-agent-sdk/record.ts'
-import { claudeStage, say, sdkFile } from '../support/claude-sdk.ts'
+import { claudeStage, claudeVars, say, sdkFile } from '../support/claude-sdk.ts'
 import { isThere } from '../support/clients.ts'
+import { fakeModel } from '../support/fake-model.ts'
+import { SCENARIOS } from '../support/scenarios.ts'
 import { prompt } from '../support/told-model.ts'
 
 const codeOf = (work: Promise<unknown>) =>
@@ -294,6 +296,33 @@ describe.skipIf(!isThere('The Claude Agent SDK', sdkFile))(
       expect(await agent.undo({ interrupt: true })).toMatchObject({ restoredPrompt: slow })
       expect([scratch.exists('slow.txt'), scratch.read('a.txt')]).toEqual([false, 'two\n'])
       await ended
+    })
+
+    test('so it is with an agent in the background, and with what is done when that has ended', async () => {
+      const { scratch, open, options } = await claudeStage()
+      const scenario = SCENARIOS.background!
+      const model = await fakeModel(scenario, scratch.root)
+      onTestFinished(model.close)
+      const agent = await open({ options: { ...options, env: { ...scratch.vars, ...claudeVars(model) } } })
+      const told: Record<string, string | null> = {}
+      for await (const message of agent.query({ prompt: scenario.prompts[0]! })) {
+        const isOwn = message.type === 'assistant' && !message.parent_tool_use_id
+        if (isOwn && /It works on it/.test(JSON.stringify(message))) told.launched = await codeOf(agent.undo())
+        if (message.type === 'result' && !scratch.exists('sub.txt')) told.ended = await codeOf(agent.undo())
+        if (isOwn && /Followed up/.test(JSON.stringify(message))) told.followed = await codeOf(agent.undo())
+      }
+      expect(told).toEqual({ launched: 'TURN_RUNNING', ended: 'TURN_RUNNING', followed: 'TURN_RUNNING' })
+      expect(agent.getQueryInstance()).toBe(null)
+      // What an agent in the background wrote the SDK leaves.
+      await agent.undo()
+      expect([scratch.exists('sub.txt'), scratch.exists('follow.txt')]).toEqual([true, false])
+
+      scratch.remove('sub.txt', 'sub-by-shell.txt')
+      let undone: ReturnType<typeof agent.undo> | null = null
+      for await (const message of agent.query({ prompt: scenario.prompts[0]! }))
+        if (message.type === 'result') undone ??= agent.undo({ interrupt: true })
+      expect(await undone).toMatchObject({ restoredPrompt: scenario.prompts[0] })
+      expect([scratch.exists('sub.txt'), scratch.exists('follow.txt')]).toEqual([false, false])
     })
   },
 )

@@ -55,7 +55,7 @@ export async function claudeStage(): Promise<Stage> {
 }
 
 /** No key that is one, nothing sent anywhere else. */
-export const claudeVars = ({ url }: Model): Record<string, string> => ({
+export const claudeVars = ({ url }: Pick<Model, 'url'>): Record<string, string> => ({
   ANTHROPIC_BASE_URL: url,
   ANTHROPIC_API_KEY: 'none',
   IS_SANDBOX: '1',

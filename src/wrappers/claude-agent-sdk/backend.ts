@@ -88,7 +88,7 @@ export function claudeBackend(conversation: Conversation, ask: AskQuery): Backen
       throw new CkptError('TURN_RUNNING', `Session ${printable(session)} is at work. Nothing was changed.`, {
         hints: ['ckpt undo … --interrupt   (closes the turn as interrupted)'],
       })
-    await conversation.life.live?.interrupt()
+    await conversation.interrupt()
     for (let waited = 0; isRunning(session) && waited < REST; waited += LOOK)
       await new Promise((resolve) => setTimeout(resolve, LOOK))
     if (isRunning(session))

@@ -25,6 +25,7 @@ import {
 } from './record.ts'
 import { type AgentMessage, promptOf, type UserMessage } from './sdk.ts'
 import { recordFromTranscript } from './transcript.ts'
+import { Unprompted } from './unprompted.ts'
 
 export const NAME = 'claude-agent-sdk'
 
@@ -42,7 +43,7 @@ export interface ClaudeAgentEvents {
 
 const VARIABLE = 'CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING'
 
-/** Milliseconds until prompts that the agent does not take up are given up. */
+/** Milliseconds until what the agent does not take up is given up. */
 const PATIENCE = 5000
 
 /** How the next prompt is sent. */
@@ -68,6 +69,7 @@ export class Conversation {
   #last: string | null = null
   #parent: SessionId | null = null
   readonly #prompts = new Prompts()
+  readonly #unprompted = new Unprompted()
   #continues = false
   #stopHeard = true
   #asked = false
@@ -81,7 +83,14 @@ export class Conversation {
   }
 
   get running(): boolean {
-    return this.#prompts.running
+    return this.#prompts.running || this.#unprompted.running
+  }
+
+  /** Whatever is at work, agents in the background too. */
+  async interrupt(): Promise<void> {
+    const { live } = this.life
+    await live?.interrupt()
+    for (const task of this.#unprompted.tasks) await live?.stopTask?.(task)
   }
 
   async within<T>(work: (context: Context) => Promise<T>): Promise<T> {
@@ -185,16 +194,19 @@ export class Conversation {
     if ((type === 'user' || type === 'assistant') && !isPrompt && uuid && !message.parent_tool_use_id) this.#last = uuid
     if (type === 'command_lifecycle' && !/^(queued|started)$/.test(message.state ?? ''))
       this.#prompts.drop(message.command_uuid ?? '')
-    if (type === 'result') await this.#result(subtype === 'success' ? 'completed' : 'failed')
+    this.#unprompted.hear(message, this.#prompts.running)
+    if (type === 'result') {
+      this.#prompts.end()
+      await this.#turnEnded(subtype === 'success' ? 'completed' : 'failed')
+    }
+    if (type === 'result' && this.#prompts.onlyWaiting) this.#awaitFor(this.#prompts)
+    else if (this.#unprompted.onlyWaiting) this.#awaitFor(this.#unprompted)
   }
 
-  async #result(status: 'completed' | 'failed'): Promise<void> {
-    this.#prompts.end()
-    await this.#turnEnded(status)
-    if (!this.#prompts.onlyWaiting) return
-    // The agent takes the next one up at once, or has dropped it without a word.
+  /** The agent takes it up at once, or has dropped it without a word. */
+  #awaitFor(what: { giveUp: () => void }): void {
     this.#patience = setTimeout(() => {
-      this.#prompts.giveUp()
+      what.giveUp()
       this.life.goOn()
     }, PATIENCE)
   }
@@ -202,8 +214,9 @@ export class Conversation {
   /** The query is over, in whatever way. */
   async over(): Promise<void> {
     clearTimeout(this.#patience)
-    const wasRunning = this.running
+    const wasRunning = this.#prompts.running
     this.#prompts.clear()
+    this.#unprompted.clear()
     if (wasRunning) await this.#turnEnded('interrupted')
     this.life.over()
   }
@@ -287,7 +300,7 @@ export class Conversation {
         const record = await this.recordOf(context, session)
         writeRecord(context, { ...withStatus(record, status), last: this.#last })
         // The agent's own word that it stopped came already, unless it was interrupted or failed.
-        if (this.recorded && !this.#stopHeard && !this.running && (await this.isRecorded(context, session)))
+        if (this.recorded && !this.#stopHeard && !this.#prompts.running && (await this.isRecorded(context, session)))
           await mark(context, { event: 'stop', session, status, onlyRunning: true }, this.env.monotonic())
       })
     } catch (error) {

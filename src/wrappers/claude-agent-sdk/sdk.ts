@@ -17,6 +17,10 @@ export interface AgentMessage {
   /** Of `command_lifecycle`: what became of a prompt. */
   command_uuid?: string
   state?: string
+  /** Of `task_notification`: completed, failed or stopped. */
+  status?: string
+  /** Of `background_tasks_changed`: all that run now. */
+  tasks?: { task_id: string; task_type?: string }[]
 }
 
 export interface RewindResult {
@@ -33,6 +37,7 @@ export interface RewindResult {
 export interface AgentQuery extends AsyncGenerator<AgentMessage, void> {
   rewindFiles: (userMessageId: string, options?: { dryRun?: boolean }) => Promise<RewindResult>
   interrupt: () => Promise<unknown>
+  stopTask?: (taskId: string) => Promise<unknown>
   close?: () => void
 }
 
