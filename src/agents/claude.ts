@@ -27,6 +27,7 @@ const schema = z.looseObject({
   agent_id: id,
   trigger: id,
   is_interrupt: maybe(z.boolean()),
+  background_tasks: maybe(z.array(maybe(z.looseObject({ type: id })))),
   tool_response: maybe(z.looseObject({ status: id })),
 })
 type Payload = z.output<typeof schema>
@@ -139,12 +140,12 @@ function markers(one: Payload): Marker[] {
       return [make.step({ ...step, marker: markerId('claude', tool_use_id, 'end') })]
     case 'Stop':
       return one.agent_id === undefined
-        ? [make.stop({ status: 'completed', turn, marker: markerId(turn, 'stop') })]
+        ? [make.stop({ status: 'completed', background: inBackground(one), turn, marker: markerId(turn, 'stop') })]
         : []
     case 'StopFailure':
       return one.agent_id === undefined ? [make.stop({ status: 'failed', turn, marker: markerId(turn, 'stop') })] : []
     case 'SessionEnd':
-      return [make.stop({ status: 'interrupted', onlyRunning: true })]
+      return [make.stop({ status: 'interrupted', background: 0, onlyRunning: true })]
     case 'PreCompact':
       // Asked for by the person, it is a turn without work; the agent's own is part of the turn that runs.
       if (one.trigger !== 'manual') return []
@@ -156,6 +157,10 @@ function markers(one: Payload): Marker[] {
       return []
   }
 }
+
+/** Agents that go on in the background. A command there is none: a server may run for ever. */
+const inBackground = ({ background_tasks: tasks = [] }: Payload): number =>
+  tasks.filter((task) => /^(subagent|workflow)$/.test(task?.type ?? '')).length
 
 /** The transcript line of a prompt. */
 function messageIdIn(lines: readonly string[], turn: string): string | null {

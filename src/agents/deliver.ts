@@ -11,7 +11,7 @@ import { leftBehind } from '../ops/hook/handed.ts'
 import { mark } from '../ops/mark.ts'
 import { leaveMarker, waitingMarkers } from '../ops/record/marker-files.ts'
 import { type Context, closeContext, openContext } from '../ops/worktree/context.ts'
-import { hasRunningTurn, readRefs } from '../ops/worktree/sessions.ts'
+import { isAtWork, readRefs } from '../ops/worktree/sessions.ts'
 import { liesWithin, worktreePath } from '../ops/worktree/worktree-path.ts'
 import { runningElsewhere } from '../ops/worktree/worktrees.ts'
 import type { Agent, Heard } from './agent.ts'
@@ -149,7 +149,7 @@ async function open(env: Env, cwd: string, create: boolean): Promise<Context | n
 
 /** Whether a session has a turn to end, one of a marker that waits included. */
 async function mayRun(context: Context, session: SessionId): Promise<boolean> {
-  return waitingMarkers(context.env, context.store).length > 0 || hasRunningTurn(context, session)
+  return waitingMarkers(context.env, context.store).length > 0 || isAtWork(context, session)
 }
 
 /** What the agent does not know yet of an undo, where the person wants it told. */

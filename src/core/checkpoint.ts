@@ -47,6 +47,8 @@ export interface CheckpointMeta {
   record?: Oid
   /** At a session's first prompt: the worktree had uncommitted changes. */
   dirty?: boolean
+  /** An `after`: so many agents were at work in the background. */
+  background?: number
   /** An `after` where the session went on from the middle of a turn whose later steps were undone. */
   cut?: boolean
   /** Turn numbers that are hidden, when this checkpoint is what an undo left: `2,3`. */
@@ -109,6 +111,7 @@ export function formatMessage(meta: CheckpointMeta): string {
   for (const path of meta.paths ?? []) add('Path', Buffer.from(path, 'latin1').toString('base64'))
   add('Call-Id', meta.callId)
   add('Status', meta.status)
+  add('Background', meta.background)
   add('Inferred', meta.inferred)
   add('Prompt-Kind', meta.promptKind)
   add('Parent-Session', meta.parentSession)
@@ -208,6 +211,7 @@ export function parseCheckpoint(id: Oid, commit: string): Checkpoint {
   set('tool', text('Tool'))
   if (paths.length > 0) meta.paths = paths
   set('callId', text('Call-Id'))
+  set('background', number('Background'))
   set('status', checked('Status', (name) => statuses.has(name)) as CheckpointMeta['status'])
   // The git hooks read a line of it: nothing in it may end one.
   set(

@@ -48,6 +48,8 @@ export interface StopMarker extends MarkerBase {
   turn?: string
   /** Says that no turn runs any more (a session's end): nothing where none does. */
   onlyRunning?: boolean
+  /** How many agents work on in the background, where the client knows. */
+  background?: number
   /** The session that this one was forked from, where only the end of a turn tells. */
   parent?: string
 }

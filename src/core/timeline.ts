@@ -201,6 +201,12 @@ export function messageIdOf({
   return end?.messageId ?? before.messageId ?? null
 }
 
+/** How many agents were at work in the background when the session's agent was last heard to rest. */
+export function inBackground({ turns, outside }: Timeline): number {
+  const ends = [...(turns.at(-1)?.checkpoints ?? []), ...outside].filter(({ kind }) => kind === 'after')
+  return ends.sort((a, b) => a.seq - b.seq).at(-1)?.background ?? 0
+}
+
 /** The running turn of a session, if its last turn has not ended. */
 export function runningTurn(timeline: Timeline): Turn | null {
   const last = timeline.turns.at(-1)

@@ -125,6 +125,50 @@ test("a subagent in the background: its calls are its turn's, also after that en
   expect(scratch.ckpt('status').boundary.turn).toBe(1)
 })
 
+/** Of Claude Code's payload at a turn's end: what goes on in the background. */
+const background = (...types: string[]) => ({
+  background_tasks: types.map((type, i) => ({ id: `b${i}`, type, status: 'running', description: type })),
+})
+
+test('a turn that ended with an agent at work in the background is undone once that has ended, or when told to', async () => {
+  const scratch = new Scratch().init()
+  const one = claude(scratch)
+  const refused = () => {
+    const { code, document } = scratch.tryCkpt('undo')
+    expect([code, document.error?.code]).toEqual([8, 'TURN_RUNNING'])
+    expect(document.error.message).toMatch(/at work in the background.*Nothing was changed/)
+    expect(document.error.hints[0]).toMatch(/--interrupt/)
+  }
+  await one.prompt('p1')
+  await one.write('p1', 'b.txt')
+  await one.say('Stop', { prompt_id: 'p1', ...background('subagent', 'shell') })
+  expect(turnsOf(scratch)).toEqual([[1, 'completed', 1]])
+  refused()
+  await one.prompt('p2', { prompt: notice })
+  refused()
+  await one.say('Stop', { prompt_id: 'p2', ...background('shell') })
+  scratch.ckpt('undo', '--dry-run')
+
+  await one.prompt('p3')
+  await one.say('Stop', { prompt_id: 'p3', ...background('workflow') })
+  refused()
+  await one.say('SessionEnd', { reason: 'other' })
+  scratch.ckpt('undo', '--dry-run')
+
+  await one.prompt('p4')
+  await one.say('Stop', { prompt_id: 'p4', ...background('subagent', 'subagent') })
+  refused()
+  await one.prompt('p5')
+  await one.say('Stop', { prompt_id: 'p5', ...background('subagent') })
+  refused()
+  expect(scratch.ckpt('undo', '--to', '1', '--interrupt').warnings).toEqual([
+    'Agents that were at work in the background may go on writing.',
+  ])
+  expect(scratch.exists('b.txt')).toBe(false)
+  expect(scratch.ckpt('verify').ok).toBe(true)
+  expect(hookLog(scratch)).toEqual([])
+})
+
 const notice = `<task-notification>
 <task-id>a1</task-id>
 <summary>Agent "look" finished</summary>

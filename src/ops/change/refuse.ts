@@ -4,7 +4,7 @@ import { CkptError } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
 import { printable, reasonedList } from '../../core/paths.ts'
 import { type ConflictMode, canBeMarked, type FileAction } from '../../core/plan.ts'
-import { runningTurn, type Timeline } from '../../core/timeline.ts'
+import { inBackground, runningTurn, type Timeline } from '../../core/timeline.ts'
 
 /** @throws CkptError CONFLICT when any path conflicts: then nothing at all is written */
 export function refuseConflicts(
@@ -33,6 +33,19 @@ export function refuseConflicts(
     ],
     detail,
   })
+}
+
+/** @throws CkptError TURN_RUNNING while an agent that the last turn started works on */
+export function refuseInBackground(timeline: Timeline): void {
+  const agents = inBackground(timeline)
+  const last = timeline.turns.at(-1)
+  if (agents === 0 || !last) return
+  const who = agents === 1 ? 'an agent' : `${agents} agents`
+  throw new CkptError(
+    'TURN_RUNNING',
+    `Turn ${last.number} of session ${printable(timeline.session)} ended with ${who} at work in the background, and nothing has told of ${agents === 1 ? 'its' : 'their'} end. Nothing was changed.`,
+    { hints: ['ckpt undo … --interrupt   (undoes all the same: what is written afterwards stays)'] },
+  )
 }
 
 /** @throws CkptError TURN_RUNNING; with a boundary pending none runs. `more`: other ways out than to end it. */

@@ -3,7 +3,7 @@ import type { BoundaryRecord, UndoneUnit } from '../../core/boundary.ts'
 import type { TurnNumber } from '../../core/ids.ts'
 import { pathToText } from '../../core/paths.ts'
 import type { ConflictMode } from '../../core/plan.ts'
-import { messageIdOf, runningTurn, type Timeline } from '../../core/timeline.ts'
+import { inBackground, messageIdOf, runningTurn, type Timeline } from '../../core/timeline.ts'
 import { sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import { addPrompt, promptReader } from '../../git/side-refs.ts'
@@ -19,7 +19,7 @@ import { boundaryPending, clearStaleBoundary, commitBoundary, hiddenBy } from '.
 import type { ChangeResult, Scanned } from './change.ts'
 import { carryOut, lostWarnings } from './operation.ts'
 import { prepare } from './prepare.ts'
-import { refuseConflicts, refuseRunning } from './refuse.ts'
+import { refuseConflicts, refuseInBackground, refuseRunning } from './refuse.ts'
 import { nothingRecorded, type Selection, type SelectionOptions, select, targetCheckpoint } from './selection.ts'
 import { makeToken, planHash, staleToken } from './token.ts'
 import { unitsOf } from './undo-units.ts'
@@ -69,6 +69,7 @@ async function undoScanned(
   if (cleared) context = uncancelled(context)
   const found = refs
   const recorder = new Recorder(context, refs, head)
+  const atWork = !timeline.boundary && inBackground(timeline) > 0
   const closing = await closeRunning(context, { refs, timeline, recorder, options, scanning })
   if (closing) {
     refs = closing.refs
@@ -122,12 +123,14 @@ async function undoScanned(
       warnings.push(
         `Turn ${closing.turn} is still running: it would be closed as interrupted; its agent may go on writing.`,
       )
+    else if (atWork) warnings.push('Agents that were at work in the background may go on writing.')
     warnings.push(...(await lostWarnings(context, prepared)))
     return result({ restoredPrompt, token: makeToken({ op: 'undo', options, hash }) })
   }
   if (expected !== undefined && expected !== hash) throw staleToken()
   refuseConflicts(prepared.actions, { verb: 'undo', mode: options.mode }, { files: prepared.actions, session })
   if (closing) warnings.push(`Turn ${closing.turn} was closed as interrupted; its agent may go on writing.`)
+  else if (atWork) warnings.push('Agents that were at work in the background may go on writing.')
   // No boundary to set and no file to write: a turn of its own would be empty.
   if (alone && prepared.actions.every(({ action }) => action === 'skip')) {
     if (closing) await store.moveRefs([...(await recorder.keepEdits()), closing.edit])
@@ -201,7 +204,10 @@ async function closeRunning(
   },
 ): Promise<Closing | null> {
   const running = timeline.boundary ? null : runningTurn(timeline)
-  if (!running) return null
+  if (!running) {
+    if (!timeline.boundary && !options.interrupt) refuseInBackground(timeline)
+    return null
+  }
   const { session } = timeline
   if (!options.interrupt)
     refuseRunning(timeline, { more: ['ckpt undo … --interrupt   (closes the turn as interrupted)'] })

@@ -117,6 +117,7 @@ export async function markStop(scene: Scene, marker: StopMarker): Promise<Done> 
     status: marker.status ?? 'completed',
     // What changed between the end and now is nobody's: as with an end that was never reported.
     ...(marker.late ? { inferred: true } : {}),
+    ...(marker.background ? { background: marker.background } : {}),
     ...(marker.parent === undefined ? {} : { parentSession: marker.parent }),
     ...common(marker),
   })
@@ -135,6 +136,7 @@ export async function markLate(scene: Scene, marker: Marker, other: TurnNumber |
     ...(marker.event === 'stop' && marker.turn !== undefined && isNamed && marker.status
       ? { status: marker.status }
       : {}),
+    ...(marker.event === 'stop' && marker.background ? { background: marker.background } : {}),
     ...common(marker),
     late: true,
     ...(marker.event === 'step' ? { ...(marker.start ? { start: true } : {}), ...stepDetails(marker) } : {}),

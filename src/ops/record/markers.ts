@@ -46,6 +46,7 @@ const markerSchema = z.discriminatedUnion('event', [
     status: z.optional(z.enum(['completed', 'interrupted', 'failed'])),
     turn: optional,
     onlyRunning: z.optional(z.boolean()),
+    background: z.optional(z.int().check(z.nonnegative())),
     parent: optional,
   }),
 ])

@@ -5,7 +5,7 @@ import { sessionOption } from '../../core/hint-words.ts'
 import type { TurnNumber } from '../../core/ids.ts'
 import { react, type SessionEvent, sessionState } from '../../core/machine.ts'
 import type { Marker, MarkResult, StepMarker, StopMarker } from '../../core/marker.ts'
-import { runningTurn, type Timeline, type Turn, wentOn } from '../../core/timeline.ts'
+import { inBackground, runningTurn, type Timeline, type Turn, wentOn } from '../../core/timeline.ts'
 import { findByMarker, findPrompt, type WorktreeRefs } from '../../git/history.ts'
 import { type Context, headOf } from '../worktree/context.ts'
 import { loadTimeline, readRefs } from '../worktree/sessions.ts'
@@ -62,7 +62,11 @@ export async function recordMarker(context: Context, told: Marker, recording: Re
   }
   const state = sessionState({ turns: timeline.turns.length, running: runningTurn(timeline) !== null, pending })
   const overtaken = isOvertaken(timeline, given)
-  if (given.event === 'stop' && given.onlyRunning && (state !== 'running' || overtaken))
+  if (
+    given.event === 'stop' &&
+    given.onlyRunning &&
+    ((state !== 'running' && !endsBackground(timeline, given)) || overtaken)
+  )
     return { ...NOTHING, ms: passed(), abandoned: [], warnings: context.warnings }
   const marker =
     (state === 'idle' || state === 'none') && !overtaken ? await openingUnheard(context, timeline, given) : given
@@ -141,6 +145,10 @@ async function isSubagents(
   if (start || isOpenIn(last)) return true
   return callId !== undefined && (await loadTimeline(context, refs, session)).turns.some(isOpenIn)
 }
+
+/** News for a session that rests: what was at work in the background is so no more. */
+const endsBackground = (timeline: Timeline, { background }: StopMarker) =>
+  background === 0 && inBackground(timeline) > 0
 
 /** The end of a turn that had ended: somebody's hook sent its agent back to work, or a person's own command did. */
 function endsAgain(timeline: Timeline, { turn }: StopMarker): boolean {

@@ -3,7 +3,7 @@ import { type BoundaryRecord, parseRecord } from '../../core/boundary.ts'
 import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import type { SessionId } from '../../core/ids.ts'
-import { readTimeline, runningTurn, type Timeline, type Turn, turnsOf } from '../../core/timeline.ts'
+import { inBackground, readTimeline, runningTurn, type Timeline, type Turn, turnsOf } from '../../core/timeline.ts'
 import {
   latestSession,
   readChain,
@@ -97,10 +97,10 @@ function withNumbersFrom(timeline: Timeline, used: number): Timeline {
   return timeline
 }
 
-/** Whether a session's last turn has not ended, as its refs are now. */
-export async function hasRunningTurn(context: Context, session: SessionId): Promise<boolean> {
+/** Whether a session's last turn has not ended, or agents were at work in the background when it did, as its refs are now. */
+export async function isAtWork(context: Context, session: SessionId): Promise<boolean> {
   const timeline = await loadTimeline(context, await readRefs(context), session, { recent: true })
-  return timeline.boundary === null && runningTurn(timeline) !== null
+  return timeline.boundary === null && (runningTurn(timeline) !== null || inBackground(timeline) > 0)
 }
 
 export async function readBoundary(
