@@ -286,7 +286,7 @@ test.each(SHELLS.filter(([name]) => which(name)))(
     const line = shell.length > 0 ? [which(shell[0]!)!, ...shell.slice(1)] : []
     const held = foreignLock(scratch)
     const waits = later(scratch, call(scratch, 't1'), { client: `${bin}/ckpt-hook`, shell: line, vars: { PATH: bin } })
-    setTimeout(() => fs.rmSync(held), 3500)
+    setTimeout(() => fs.rmSync(held, { force: true }), 3500)
     expect(await waits).toEqual(SILENT)
     expect(calls(scratch)).toEqual(['t1']) // there is no Node: it was the daemon's
     expect(left(scratch)).toEqual([])
