@@ -294,6 +294,18 @@ test.each(SHELLS.filter(([name]) => which(name)))(
   },
 )
 
+test('a process that has the number of a daemon that was killed is found out, and no next hook asks it', async () => {
+  const { scratch, pid } = prompted()
+  process.kill(pid, 'SIGKILL')
+  const ready = `${door(scratch)}/ready`
+  fs.writeFileSync(ready, fs.readFileSync(ready, 'utf8').replace(`\n${pid}\n`, `\n${process.pid}\n`))
+  expect(await later(scratch, call(scratch, 't1'))).toEqual(SILENT)
+  expect(fs.existsSync(ready)).toBe(false)
+  expect(await later(scratch, call(scratch, 't2'))).toEqual(SILENT)
+  expect(calls(scratch)).toEqual(['t1', 't2'])
+  expect(left(scratch)).toEqual([])
+})
+
 test('under a umask that takes our own rights away the payload can be read', async () => {
   const { scratch, pid } = prompted()
   process.kill(pid, 'SIGSTOP')
