@@ -26,6 +26,8 @@ export interface BoundaryRecord {
 /** What is told of a boundary; a backend that keeps its sessions itself has no record behind it. */
 export type BoundaryHead = Omit<BoundaryRecord, 'units' | 'baseline'> & { baseline: Oid | null }
 
+type StoredChange = [path: string, from: PathState, to: PathState, implied?: true]
+
 interface StoredRecord {
   version: 1
   session: string
@@ -33,7 +35,7 @@ interface StoredRecord {
   step: number | null
   messageId: string | null
   baseline: string
-  units: { turn: number; step: number | null; changes: [string, PathState, PathState][] }[]
+  units: { turn: number; step: number | null; changes: StoredChange[] }[]
 }
 
 export function formatRecord(record: BoundaryRecord): Buffer {
@@ -47,7 +49,9 @@ export function formatRecord(record: BoundaryRecord): Buffer {
     units: record.units.map((unit) => ({
       turn: unit.turn,
       step: unit.step,
-      changes: unit.changes.map(({ path, from, to }) => [path, from, to]),
+      changes: unit.changes.map(({ path, from, to, implied }) =>
+        implied ? [path, from, to, implied] : [path, from, to],
+      ),
     })),
   }
   return Buffer.from(`${JSON.stringify(stored)}\n`, 'utf8')
@@ -80,9 +84,9 @@ export function parseRecord(bytes: Buffer): BoundaryRecord {
       baseline: stored.baseline as Oid,
       units: stored.units.map((unit) => ({
         ...placeOf(unit),
-        changes: unit.changes.map(([path, from, to]) => {
+        changes: unit.changes.map(([path, from, to, implied]) => {
           if (typeof path !== 'string' || !isState(from) || !isState(to)) throw new Error('a change of no path')
-          return { path, from, to }
+          return { path, from, to, ...(implied ? { implied } : {}) }
         }),
       })),
     }

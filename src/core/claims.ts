@@ -14,7 +14,7 @@
  */
 import { type Checkpoint, isOutside } from './checkpoint.ts'
 import type { TurnNumber } from './ids.ts'
-import { isWithin } from './paths.ts'
+import { ancestorsOf, directoryKey, isWithin } from './paths.ts'
 import { sameState, type Transition } from './state.ts'
 import type { Turn } from './timeline.ts'
 
@@ -179,7 +179,7 @@ export interface ClaimedTransition extends Transition {
 
 /**
  * Joins a path's changes, oldest first, where one begins in the state the last one left; a path that came back to where
- * it was drops out. Changes of others in between stay in between.
+ * it was drops out. Changes of others in between stay in between. A directory is implied where each of its changes was.
  */
 export function joinTransitions(changes: readonly ClaimedTransition[]): ClaimedTransition[] {
   const byPath = new Map<string, ClaimedTransition[]>()
@@ -190,6 +190,7 @@ export function joinTransitions(changes: readonly ClaimedTransition[]): ClaimedT
     else if (last && goesOn(last, change)) {
       last.to = change.to
       last.step = change.step
+      if (!change.implied) delete last.implied
       if (change.ambiguousWith !== undefined) last.ambiguousWith = change.ambiguousWith
     } else list.push({ ...change })
   }
@@ -200,4 +201,44 @@ export function joinTransitions(changes: readonly ClaimedTransition[]): ClaimedT
 function goesOn(last: Transition, { from }: Transition): boolean {
   if (last.to.kind === 'unknown') return from.kind === 'unknown'
   return last.from.kind !== 'unknown' && sameState(last.to, from)
+}
+
+/**
+ * The directories that came or went with what changed below them, and in whose place nothing says so itself: these are
+ * claimed as what is below them is. `changes` of one segment; `stateOf` says what a directory was at its two ends.
+ */
+export async function impliedDirectories(
+  changes: readonly ClaimedTransition[],
+  stateOf: (path: string) => Promise<Pick<Transition, 'from' | 'to'>>,
+): Promise<ClaimedTransition[]> {
+  const known = new Set(changes.map(({ path }) => path))
+  const found = new Map<string, ClaimedTransition | null>()
+  for (const change of [...changes].sort((a, b) => certainty(b) - certainty(a))) {
+    const { from, to, path: _, ...claim } = change
+    if (from.kind !== 'absent' && to.kind !== 'absent') continue
+    for (const directory of ancestorsOf(change.path)) {
+      const path = directoryKey(directory)
+      if (known.has(path) || found.has(path)) continue
+      const state = await stateOf(path)
+      const isOther = [state.from, state.to].some(({ kind }) => kind === 'absent') && !sameState(state.from, state.to)
+      const isKnown = state.from.kind !== 'unknown' && state.to.kind !== 'unknown'
+      found.set(path, isOther && isKnown ? { ...claim, path, ...state, implied: true } : null)
+    }
+  }
+  return [...found.values()].filter((one) => one !== null)
+}
+
+/** One's own before what is claimed twice before what nobody claims. */
+const certainty = ({ unclaimed, ambiguousWith }: ClaimedTransition): number =>
+  unclaimed ? 0 : ambiguousWith !== undefined ? 1 : 2
+
+/** Without the directories whose coming or going is told by what else came or went below them. */
+export function withoutTold<T extends Transition>(changes: readonly T[]): T[] {
+  if (!changes.some(({ implied }) => implied)) return [...changes]
+  const above = (end: 'from' | 'to') =>
+    new Set(changes.flatMap((change) => (change[end].kind === 'absent' ? ancestorsOf(change.path) : [])))
+  const [coming, going] = [above('from'), above('to')]
+  return changes.filter(
+    ({ path, from, implied }) => !implied || !(from.kind === 'absent' ? coming : going).has(path.slice(0, -1)),
+  )
 }

@@ -94,7 +94,7 @@ export function planChanges(input: PlanInput): Plan {
       const post = verdict.conflict ? change.from : verdict.post
       if (verdict.merged) noted.set(change.path, { merged: true })
       if (sameState(ours, post)) continue
-      changes.push({ path: change.path, from: ours, to: post })
+      changes.push({ path: change.path, from: ours, to: post, ...(change.implied ? { implied: true } : {}) })
       current.set(change.path, post)
     }
     units.push({ turn: unit.turn, step: unit.step, changes })
@@ -188,10 +188,16 @@ function settleFile(
 }
 
 /**
- * A directory that is not empty stays. One whose mode was changed since keeps it, and that is told: it holds up no undo.
+ * A directory that is not empty stays. One that came or went with what is below it keeps the mode that it has, and stays
+ * where somebody else may have made it. One whose mode was changed since keeps it, and that is told: it holds up no undo.
  * Restore, which guards each path, refuses; force takes the other mode.
  */
-function settleDirectory({ from: theirs, to: base }: Transition, ours: PathState, input: PlanInput): Verdict {
+function settleDirectory(
+  { from: theirs, to: base, implied, ambiguousWith }: PlanUnit['changes'][number],
+  ours: PathState,
+  input: PlanInput,
+): Verdict {
+  if (implied && (ambiguousWith !== undefined || ours.kind === theirs.kind)) return { post: ours }
   if (ours.kind === 'unknown') return { post: ours, skip: `cannot be looked at now (${ours.reason})` }
   if (ours.kind === 'directory' && theirs.kind === 'directory') {
     if (base.kind !== 'directory' || ours.mode === base.mode) return { post: theirs }

@@ -32,4 +32,6 @@ export interface Transition {
   path: string
   from: PathState
   to: PathState
+  /** Of a directory that came with what is below it, or went with that: told only where nothing below tells it. */
+  implied?: true
 }

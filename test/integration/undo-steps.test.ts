@@ -419,3 +419,43 @@ test('what another session did between such a step and the switch is its own', (
   scratch.ckpt('mark', 'stop', ...S)
   expect(told(scratch.ckpt('undo', '--session', 'other'))).toEqual(['write a.txt'])
 })
+
+test('an empty directory that one step filled and another removed comes back, and is told; redo takes it away again', () => {
+  const scratch = new Scratch().init({ 'base.txt': 'b\n' })
+  fs.mkdirSync(scratch.at('logs'))
+  const step = (work: () => void) => {
+    scratch.ckpt('mark', 'step', '--start', ...S)
+    work()
+    scratch.ckpt('mark', 'step', ...S)
+  }
+  scratch.ckpt('mark', 'prompt', ...S)
+  step(() => scratch.write({ 'logs/x': 'x\n', 'tmp/x': 'x\n', 'kept/x': 'x\n' }))
+  step(() => scratch.remove('logs', 'tmp/x'))
+  scratch.ckpt('mark', 'stop', ...S)
+  const [turn] = scratch.ckpt('list').turns
+  expect(turn.stat.files).toBe(3)
+  expect(turn.steps.map(({ paths }: { paths: string[] }) => paths)).toEqual([
+    ['kept/x', 'logs/x', 'tmp/x'],
+    ['logs/x', 'tmp/x'],
+  ])
+  const told = ({ files }: { files: { action: string; path: string }[] }) =>
+    files.map(({ path, action }) => `${action} ${path}`)
+  expect(told(scratch.ckpt('undo'))).toEqual(['delete kept/x', 'write logs/', 'delete tmp/'])
+  expect(fs.readdirSync(scratch.root).sort()).toEqual(['.git', 'base.txt', 'logs'])
+  expect(told(scratch.ckpt('redo'))).toEqual(['write kept/x', 'delete logs/', 'write tmp/'])
+  expect(fs.readdirSync(scratch.root).sort()).toEqual(['.git', 'base.txt', 'kept', 'tmp'])
+  expect(told(scratch.ckpt('undo'))).toEqual(['delete kept/x', 'write logs/', 'delete tmp/'])
+})
+
+test('a directory that a turn made and emptied again stays, without a word, for what somebody put into it since', () => {
+  const scratch = new Scratch().init({ 'base.txt': 'b\n' })
+  scratch.turn('first', () => scratch.write({ 'd/x': 'x\n', 'e/x': 'x\n' }))
+  scratch.turn('second', () => scratch.remove('d/x', 'e/x'))
+  scratch.write({ 'd/mine': 'mine\n' })
+  const { files } = scratch.ckpt('undo', '--turns', '2')
+  expect(files).toEqual([{ path: 'e/', action: 'delete' }])
+  expect(scratch.read('d/mine')).toBe('mine\n')
+  scratch.ckpt('redo', '--all')
+  expect(fs.readdirSync(scratch.at('e'))).toEqual([])
+  expect(scratch.read('d/mine')).toBe('mine\n')
+})

@@ -1,5 +1,6 @@
 /** From a plan's input to what is to be done: the disk's states, the merges, and what lies around the paths. */
 import { type Beside, uncoveredDirectories } from '../../core/beside.ts'
+import { withoutTold } from '../../core/claims.ts'
 import { findClashes, inTheWayOf, makeRoom, type Surroundings } from '../../core/clashes.ts'
 import { isDamage } from '../../core/errors.ts'
 import { ancestorsOf, directoryKey, isWithin, parentOf, type RelativePath } from '../../core/paths.ts'
@@ -101,12 +102,31 @@ export async function prepare(
     }
     plan = planChanges(full)
   }
-  const room = await settleClashes(context, snapshot, { plan, input, paths, foreign, lookAt })
+  const settled = await settleClashes(context, snapshot, { plan, input, paths, foreign, lookAt })
+  const implied = new Set(changes.filter((change) => change.implied).map(({ path }) => path))
+  for (const change of changes) if (!change.implied) implied.delete(change.path)
+  const room = { ...settled, actions: untold(settled.actions, implied) }
   const whole = withDirectories(room, [
     ...(input.left ? await leavingDirectories(context, snapshot, room, input.target) : []),
     ...(await comingDirectories(context, snapshot, room, input)),
   ])
   return { plan: { ...plan, units: whole.units }, actions: whole.actions, expected, forced }
+}
+
+/**
+ * Without the directories that come and go with what is below them, which is done and told as ever, and without those that
+ * stay for what else is in them. A record has the former all the same: of two turns that are redone only one may be.
+ */
+function untold(actions: readonly FileAction[], implied: ReadonlySet<string>): FileAction[] {
+  const done = actions.filter((action) => !isHeld(action))
+  const changes = done.map(({ path, pre: from, post: to }) => ({
+    path,
+    from,
+    to,
+    ...(implied.has(path) ? { implied: true as const } : {}),
+  }))
+  const kept = new Set(withoutTold(changes).map(({ path }) => path))
+  return actions.filter((action) => (isHeld(action) ? !implied.has(action.path) : kept.has(action.path)))
 }
 
 /** The plan without what clashes with what is on disk, and with what has to go before its paths come. */

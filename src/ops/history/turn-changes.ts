@@ -4,10 +4,13 @@ import type { Checkpoint } from '../../core/checkpoint.ts'
 import {
   type ClaimedTransition,
   claimOf,
+  impliedDirectories,
   joinTransitions,
+  type Segment,
   segmentsOf,
   turnsDuring,
   windowsOf,
+  withoutTold,
 } from '../../core/claims.ts'
 import type { RelativePath } from '../../core/paths.ts'
 import type { Transition } from '../../core/state.ts'
@@ -69,22 +72,23 @@ export class ChangeReader {
     const theirs = meanwhile.flatMap((other) => windowsOf(other, activity.checkpoints))
     const parts: ClaimedTransition[] = []
     for (const segment of segmentsOf(turn, activity.checkpoints, end.seq)) {
-      const changes = await this.#between(segment.from, segment.to)
-      for (const change of changes) {
+      const found: ClaimedTransition[] = []
+      for (const change of await this.#between(segment.from, segment.to)) {
         const claim = claimOf(change.path, segment, mine, theirs)
-        if (claim.kind === 'mine') parts.push({ ...change, step: claim.step })
-        else if (claim.kind === 'ambiguous') parts.push({ ...change, step: claim.step, ambiguousWith: claim.with })
+        if (claim.kind === 'mine') found.push({ ...change, step: claim.step })
+        else if (claim.kind === 'ambiguous') found.push({ ...change, step: claim.step, ambiguousWith: claim.with })
         else if (claim.kind === 'unclaimed') {
           const rival = claim.with === undefined ? {} : { ambiguousWith: claim.with }
-          parts.push({ ...change, step: null, unclaimed: true, ...rival })
+          found.push({ ...change, step: null, unclaimed: true, ...rival })
         }
       }
+      parts.push(...found, ...(await this.#impliedBy(found, segment)))
     }
     const [from, to] = [await this.view(turn.before), await this.view(end)]
     return {
       turn,
-      claimed: joinTransitions(parts.filter((part) => !part.unclaimed)),
-      unclaimed: joinTransitions(parts.filter((part) => part.unclaimed)),
+      claimed: withoutTold(joinTransitions(parts.filter((part) => !part.unclaimed))),
+      unclaimed: withoutTold(joinTransitions(parts.filter((part) => part.unclaimed))),
       parts,
       uncovered: uncoveredChanges(from.beside, to.beside),
     }
@@ -95,8 +99,14 @@ export class ChangeReader {
     return transitionsBetween(this.#context.store, await this.view(from), await this.view(to))
   }
 
+  async #impliedBy(changes: readonly ClaimedTransition[], { from, to }: Segment): Promise<ClaimedTransition[]> {
+    if (changes.length === 0) return []
+    const [a, b] = [await this.view(from), await this.view(to)]
+    return impliedDirectories(changes, async (path) => ({ from: await a.state(path), to: await b.state(path) }))
+  }
+
   /** The changes of one step alone; not joined with those of others. */
   static ofStep(changes: TurnChanges, step: number): ClaimedTransition[] {
-    return joinTransitions(changes.parts.filter((part) => !part.unclaimed && part.step === step))
+    return withoutTold(joinTransitions(changes.parts.filter((part) => !part.unclaimed && part.step === step)))
   }
 }

@@ -1,4 +1,5 @@
 /** What a pending undo took back: an agent that goes on may have to hear of it. */
+import { withoutTold } from '../../core/claims.ts'
 import type { SessionId, TurnNumber } from '../../core/ids.ts'
 import type { Context } from '../worktree/context.ts'
 import { readBoundary, readRefs } from '../worktree/sessions.ts'
@@ -16,6 +17,6 @@ export async function undoneIn(context: Context, session: SessionId): Promise<Un
   const tip = (await readRefs(context)).sessions.get(session)?.boundary
   if (!tip) return null
   const { record } = await readBoundary(context, tip)
-  const paths = new Set(record.units.flatMap(({ changes }) => changes.map(({ path }) => path)))
+  const paths = new Set(record.units.flatMap(({ changes }) => withoutTold(changes).map(({ path }) => path)))
   return paths.size === 0 ? null : { turn: record.turn, step: record.step, paths: [...paths].sort() }
 }
