@@ -128,20 +128,15 @@ export function planInstall(env: Env, agent: Agent, { scope, places }: { scope: 
   const plan = { agent, scope, path, target, before: text }
   const ours = oursOf(env, agent, scope)
   if (ours) {
-    const added = withOurs(text ?? '', path, ours)
-    const old = readRecord(env, target)
-    const fresh: Record = {
-      version: 1,
-      path: target,
-      existed: text !== null,
-      made: missingAbove(env, target),
-      sha256: digest(added.text),
-      ranges: added.ranges,
-    }
-    // Appended to a text that has entries of ours already: the exact way back is known only for the first.
     const there = text !== null && text.trim() !== '' && installedEvents(text, path, ours).length > 0
-    const record = there ? old : fresh
-    return { ...plan, after: added.text, record }
+    const old = there ? readRecord(env, target) : null
+    // The exact way back is known for the very text that we left.
+    const isAsLeft = text !== null && old?.sha256 === digest(text)
+    const { text: after, ranges } = withOurs({ text: text ?? '', ranges: isAsLeft ? old.ranges : [] }, path, ours)
+    const exact = { sha256: digest(after), ranges }
+    if (there) return { ...plan, after, record: isAsLeft ? { ...old, ...exact } : old }
+    const made = missingAbove(env, target)
+    return { ...plan, after, record: { version: 1, path: target, existed: text !== null, made, ...exact } }
   }
   const source = pluginText(env, agent, scope)
   if (text !== null && text !== source && !text.startsWith(MARK)) {

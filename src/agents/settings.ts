@@ -2,9 +2,19 @@
 import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
 import type { HookSettings, SwitchedOff } from './agent.ts'
-import { append, applyEdits, dataOf, type Edit, type Node, parseJsonc, type Range, take } from './jsonc.ts'
+import {
+  append,
+  applyEdits,
+  dataOf,
+  type Edit,
+  type Node,
+  type Property,
+  parseJsonc,
+  type Range,
+  take,
+} from './jsonc.ts'
 
-/** Where each insertion lies in the text that it made. */
+/** Where each insertion lies in the text that they made. */
 export interface Added {
   text: string
   ranges: Range[]
@@ -88,8 +98,11 @@ export function ourCommands(text: string, path: string, { settings, isOurs }: Ou
 
 const holdsOurs = (item: Node, { settings, isOurs }: Ours) => settings.commandsOf(dataOf(item)).some(isOurs)
 
-/** Appends what is missing; what is there stays as it is, but for the program's name. @throws CkptError CONFIG */
-export function withOurs(text: string, path: string, ours: Ours): Added {
+/**
+ * Appends what is missing; what is there stays as it is, but for the program's name. `ranges`: insertions that the text has
+ * already. @throws CkptError CONFIG
+ */
+export function withOurs({ text, ranges }: Added, path: string, ours: Ours): Added {
   const { settings, command } = ours
   const wanted = settings.entries(command)
   if (text.replace(/^\uFEFF/, '').trim() === '') {
@@ -97,7 +110,7 @@ export function withOurs(text: string, path: string, ours: Ours): Added {
     const insert = `${JSON.stringify({ ...settings.skeleton, hooks }, null, 2)}\n`
     return { text: text + insert, ranges: [{ start: text.length, end: text.length + insert.length }] }
   }
-  let done: Added = { text, ranges: [] }
+  let done: Added = { text, ranges }
   const root = parseSettings(text, path)
   if (!property(root, 'hooks')) {
     const hooks = Object.fromEntries(wanted.map(({ event, entry }) => [event, [entry]]))
@@ -138,20 +151,20 @@ function renamed(done: Added, list: Node, { ours, entry }: { ours: Ours; entry: 
     }
   }
   visit(list)
-  return edits.length === 0 ? done : { text: applyEdits(done.text, edits), ranges: [] }
+  return insertInto(done, edits)
 }
 
-/** Insertions into a text that has some already: those behind move on, one around grows. */
+/** Edits of a text that has insertions already: those behind move on, one around grows. What replaces somebody's is none. */
 function insertInto({ text, ranges }: Added, edits: readonly Edit[]): Added {
   let now = ranges
-  for (const { offset, insert } of [...edits].sort((a, b) => b.offset - a.offset)) {
-    const size = insert.length
+  for (const { offset, remove, insert } of [...edits].sort((a, b) => b.offset - a.offset)) {
+    const more = insert.length - remove
     const inside = now.some(({ start, end }) => start < offset && offset < end)
     now = now.map(({ start, end }) => ({
-      start: start >= offset ? start + size : start,
-      end: end > offset ? end + size : end,
+      start: start >= offset ? start + more : start,
+      end: end > offset ? end + more : end,
     }))
-    if (!inside) now.push({ start: offset, end: offset + size })
+    if (!inside && remove === 0) now.push({ start: offset, end: offset + more })
   }
   return { text: applyEdits(text, edits), ranges: now }
 }
@@ -182,6 +195,10 @@ export function withoutOurs(text: string, path: string, ours: Ours): string {
 const isCommented = (text: string, around: Range, one: Range) =>
   /\/[/*]/.test(text.slice(around.start, one.start) + text.slice(one.end, around.end))
 
+/** The same between a key and its value; a key of ours needs no escapes. */
+const isCommentedKey = (text: string, { key, start, value }: Property) =>
+  /\/[/*]/.test(text.slice(start + JSON.stringify(key).length, value.start))
+
 function nextRemoval(text: string, path: string, ours: Ours): Edit[] | null {
   const root = parseSettings(text, path)
   const hooks = property(root, 'hooks')
@@ -199,14 +216,13 @@ function nextRemoval(text: string, path: string, ours: Ours): Edit[] | null {
       })
       return own < 0 ? null : take(text, inner, own)
     }
-    if (list.items.length > 1 || isCommented(text, list, item)) return take(text, list, at)
-    if (hooks.properties.length > 1 || isCommented(text, hooks, hooks.properties[index]!))
+    const event = hooks.properties[index]!
+    if (list.items.length > 1 || isCommented(text, list, item) || isCommentedKey(text, event))
+      return take(text, list, at)
+    const all = root.properties.findIndex(({ key }) => key === 'hooks')
+    if (hooks.properties.length > 1 || isCommented(text, hooks, event) || isCommentedKey(text, root.properties[all]!))
       return take(text, hooks, index)
-    return take(
-      text,
-      root,
-      root.properties.findIndex(({ key }) => key === 'hooks'),
-    )
+    return take(text, root, all)
   }
   return null
 }

@@ -106,6 +106,9 @@ test.each([
   ['{ "hooks": { // mine\n } }', { hooks: {} }],
   ['{ "hooks": { "PreToolUse": [ /* mine */ ] } }', { hooks: { PreToolUse: [] } }],
   ['{\n  "hooks": {\n    // mine\n    "PreToolUse": []\n  }\n}\n', { hooks: {} }],
+  ['{ "hooks": /* mine */ {} }', { hooks: {} }],
+  ['{ "hooks" // mine\n: {} }', { hooks: {} }],
+  ['{ "hooks": { "Stop": /* mine */ [] } }', { hooks: { Stop: [] } }],
 ])('changed by its owner since, a comment beside ours stays: %j', (text, expected) => {
   const scratch = new Scratch().init()
   const file = path.join(scratch.home, FILES.claude!)
@@ -117,6 +120,26 @@ test.each([
   const left = fs.readFileSync(file, 'utf8')
   expect(left).toContain('mine')
   expect(strip(left)).toEqual({ new: true, ...expected })
+})
+
+test.each(SETTINGS)('installed again from elsewhere, uninstall gives the bytes back all the same: %s', (_, text) => {
+  const scratch = new Scratch().init()
+  const file = path.join(scratch.home, FILES.claude!)
+  fs.mkdirSync(path.dirname(file))
+  fs.writeFileSync(file, text)
+  const onPath = path.join(scratch.base, 'bin')
+  fs.mkdirSync(onPath)
+  fs.symlinkSync(path.join(path.dirname(PROGRAM), 'ckpt-hook'), path.join(onPath, 'ckpt-hook'))
+  const install = (vars: Record<string, string>) => {
+    expect(scratch.run(['agent', 'install', 'claude'], { vars }).code).toBe(0)
+    return fs.readFileSync(file, 'utf8')
+  }
+  const first = install({})
+  const second = install({ PATH: `${onPath}:${scratch.vars.PATH}` })
+  expect(second).not.toBe(first)
+  expect(second).toBe(first.replaceAll(/"[^"]*ckpt-hook claude"/g, '"ckpt-hook claude"'))
+  scratch.ckpt('agent', 'uninstall', 'claude')
+  expect(fs.readFileSync(file, 'utf8')).toBe(text)
 })
 
 test('our hook in a group of others: only ours goes', () => {
