@@ -108,6 +108,8 @@ export const CkptPlugin = async ({ directory }) => {
       if (type === 'message.updated' && info?.role === 'assistant' && info.parentID)
         return takenUp(info.sessionID, info.parentID)
       if (!HEARD.has(type)) return
+      // It makes its context smaller, and goes on with the turn.
+      if (type === 'session.error' && error?.name === 'ContextOverflowError') return
       if (type !== 'session.created') rested(sessionID)
       await send(type, {
         properties: {

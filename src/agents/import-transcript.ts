@@ -11,9 +11,17 @@ import { markerId } from './payload.ts'
  * known: it is recorded. described: it was recorded without its text, and has it now. recorded: it is a turn now, of which
  * no files are known. passed-over: turns that came after it are recorded, and their order stays. of-parent: a turn of the
  * session that this one was forked from. at-work: left out, for it would close a turn that its hooks still tell of.
- * switched-off: checkpoints are, here.
+ * pending: left out, for it would clear the session's boundary. switched-off: checkpoints are, here.
  */
-export type Outcome = 'known' | 'described' | 'recorded' | 'passed-over' | 'of-parent' | 'at-work' | 'switched-off'
+export type Outcome =
+  | 'known'
+  | 'described'
+  | 'recorded'
+  | 'passed-over'
+  | 'of-parent'
+  | 'at-work'
+  | 'pending'
+  | 'switched-off'
 
 /** Milliseconds: an agent that wrote nothing for so long is not at work on its last prompt. */
 const HOUR = 3_600_000
@@ -61,6 +69,10 @@ export async function importTranscript(
     }
     if (!context.config.enableFileCheckpointing) {
       done.push({ ...prompt, outcome: 'switched-off', turn: null })
+      continue
+    }
+    if (timeline.boundary) {
+      done.push({ ...prompt, outcome: 'pending', turn: null })
       continue
     }
     const mayGoOn = prompt.end === null && later.length === 0 && context.env.now() - written < HOUR

@@ -49,6 +49,8 @@ const READERS = new Set([
   'websearch',
 ])
 
+const GOES_ON = 'ContextOverflowError'
+
 /** Milliseconds for which the plugin waits. */
 const TIMEOUT = 25_000
 
@@ -88,6 +90,8 @@ function markers(one: Payload, event: string | undefined): Marker[] {
       if (READERS.has(tool ?? '')) return []
       return [make.step({ ...step, marker: markerId('opencode', callID, 'end') })]
     case 'session.error':
+      // It makes its context smaller, and goes on with the turn.
+      if (one.properties?.error?.name === GOES_ON) return []
       return [
         make.stop({
           status: one.properties?.error?.name === 'MessageAbortedError' ? 'interrupted' : 'failed',

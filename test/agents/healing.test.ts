@@ -346,6 +346,45 @@ test.each([
   },
 )
 
+test('a call that was refused, of which no end comes, makes no later call of its tool its own (Gemini CLI)', async () => {
+  const scratch = new Scratch().init({ 'mine.txt': 'mine\n', 'a.txt': 'one\n' })
+  let second = 10
+  const say = (hook_event_name: string, fields: Json = {}) => {
+    const timestamp = `2026-01-01T00:00:${second++}.000Z`
+    return hook(scratch, 'gemini', { session_id: 's', cwd: scratch.root, hook_event_name, timestamp, ...fields })
+  }
+  const shell = (command: string) => ({ tool_name: 'run_shell_command', tool_input: { command } })
+  const write = (name: string) => ({
+    tool_name: 'write_file',
+    tool_input: { file_path: scratch.at(name), content: '' },
+  })
+  const call = async (fields: Json, files: Record<string, string>) => {
+    await say('BeforeTool', fields)
+    scratch.write(files)
+    await say('AfterTool', fields)
+  }
+  await say('BeforeAgent', { prompt: 'go' })
+  await say('BeforeTool', shell('rm -rf /'))
+  await say('BeforeTool', write('refused.txt'))
+  scratch.write({ 'mine.txt': 'mine, changed\n' })
+  await call(shell('touch b.txt'), { 'b.txt': '' })
+  scratch.write({ 'mine.txt': 'mine, changed again\n' })
+  await call(write('a.txt'), { 'a.txt': 'two\n' })
+  // At once, the first ends first.
+  await say('BeforeTool', write('c.txt'))
+  await say('BeforeTool', write('d.txt'))
+  scratch.write({ 'c.txt': '', 'd.txt': '' })
+  await say('AfterTool', write('c.txt'))
+  await say('AfterTool', write('d.txt'))
+  await say('AfterAgent')
+  const [turn] = scratch.ckpt('list').turns
+  expect(turn.steps.map(({ paths }: Json) => paths)).toEqual([[], [], ['b.txt'], ['a.txt'], ['c.txt'], ['d.txt']])
+  expect(turn.unclaimed).toEqual(['mine.txt'])
+  scratch.ckpt('undo')
+  expect(fs.readdirSync(scratch.root).sort()).toEqual(['.git', 'a.txt', 'mine.txt'])
+  expect([scratch.read('a.txt'), scratch.read('mine.txt')]).toEqual(['one\n', 'mine, changed again\n'])
+})
+
 test('calls of one tool that begin and end in one millisecond are steps of their own (Gemini CLI)', async () => {
   const scratch = new Scratch().init()
   const say = async (hook_event_name: string, fields: Json = {}) => {

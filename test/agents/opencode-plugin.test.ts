@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { type Row, recorded } from '../support/agents.ts'
+import { hook, type Row, recorded } from '../support/agents.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 /** Hooks are awaited by OpenCode, events of the bus are not; at the end the process goes, whatever is under way. */
@@ -121,6 +121,30 @@ test('a prompt that was given meanwhile and never answered is nothing; the next 
     ['completed', 'do msg_3'],
     ['interrupted', 'do msg_1'],
   ])
+})
+
+test('a context that is too large ends no turn: OpenCode makes it smaller, and goes on', async () => {
+  const scratch = new Scratch().init()
+  const overflow = bus('session.error', { sessionID: 's', error: { name: 'ContextOverflowError' } })
+  const rows = [
+    ...[said('msg_1'), called(scratch, 'a.txt', 'before'), called(scratch, 'a.txt', 'after'), overflow],
+    ...[called(scratch, 'b.txt', 'before'), called(scratch, 'b.txt', 'after'), bus('session.idle', { sessionID: 's' })],
+  ]
+  expect(drive(scratch, rows).status).toBe(0)
+  const [turn] = await settled(scratch)
+  expect(turn).toMatchObject({ status: 'completed', steps: [{ paths: ['a.txt'] }, { paths: ['b.txt'] }] })
+  scratch.ckpt('undo')
+  expect([scratch.read('a.txt'), scratch.exists('b.txt')]).toEqual(['one\n', false])
+  // A plugin of before tells of it.
+  for (const name of ['chat.message', 'session.error'])
+    await hook(scratch, 'opencode', {
+      hook_event_name: name,
+      directory: scratch.root,
+      input: { sessionID: 'old' },
+      output: { message: { id: 'msg_9' }, parts: [] },
+      properties: { sessionID: 'old', error: { name: 'ContextOverflowError' } },
+    })
+  expect(scratch.ckpt('list', '--session', 'old').turns).toMatchObject([{ status: 'running' }])
 })
 
 test('a call that fails ends: what the person then does to its file stays', async () => {

@@ -122,6 +122,27 @@ test('a turn that may still be at work is left out, and its work stays its own',
   expect(scratch.exists('t1')).toBe(false)
 })
 
+test('an import clears no boundary: what is undone can be redone', async () => {
+  const scratch = new Scratch().init()
+  await say(scratch, 'UserPromptSubmit', { prompt_id: FIRST, prompt: 'one' })
+  scratch.write({ 'made.txt': 'made\n' })
+  await say(scratch, 'Stop', { prompt_id: FIRST })
+  scratch.ckpt('undo')
+  const file = transcript(scratch, 'two-turns')
+  const { warnings } = scratch.ckpt('import-transcript', 'claude', file)
+  expect(warnings).toMatchObject([expect.stringContaining('are undone: ckpt redo or ckpt accept')])
+  expect(outcomes(scratch, file)).toEqual([
+    [1, 'known'],
+    [null, 'pending'],
+  ])
+  scratch.ckpt('redo')
+  expect(scratch.read('made.txt')).toBe('made\n')
+  expect(outcomes(scratch, file)).toEqual([
+    [1, 'known'],
+    [2, 'recorded'],
+  ])
+})
+
 test('a last turn without an end is an interrupted one where nothing was written for an hour', () => {
   const scratch = new Scratch().init()
   const file = unended(scratch)

@@ -175,7 +175,8 @@ export class Oracle {
     }
     const at = this.#push(name, tree, event === 'step')
     turn.at.push(at)
-    const open = event === 'step' ? turn.steps.find((step) => step.start !== null && step.end === null) : undefined
+    const opened = event === 'step' ? turn.steps.filter((step) => step.start !== null && step.end === null) : []
+    const open = opened.findLast((step) => step.declared.some((path) => declared.includes(path))) ?? opened.at(-1)
     if (open) {
       open.end = at
       open.declared.push(...declared)

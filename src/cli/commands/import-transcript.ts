@@ -16,10 +16,13 @@ const WORDS: Record<Outcome, string> = {
   'passed-over': 'passed over: later turns are recorded',
   'of-parent': 'recorded in the session that this one was forked from',
   'at-work': 'left out: its session may still be at work',
+  pending: 'left out: turns of its session are undone',
   'switched-off': 'not recorded: checkpoints are switched off here',
 }
 const AT_WORK =
   'Some prompts were left out, for a turn of their session may still be at work: import the transcript again when it has ended.'
+const PENDING =
+  'Some prompts were left out, for turns of their session are undone: ckpt redo or ckpt accept, then import the transcript again.'
 
 /** Characters of a prompt that are shown. */
 const SHOWN = 60
@@ -46,8 +49,8 @@ const command: Command = async ({ env, args, cwd, arrived }) => {
   const context = await openContext(env, cwd, { create: true, forgiving: true })
   try {
     const prompts = await importTranscript(context, agent, { prompts: said, written, arrived })
-    const isAtWork = prompts.some(({ outcome }) => outcome === 'at-work')
-    const warnings = [...context.warnings, ...(isAtWork ? [AT_WORK] : [])]
+    const has = (wanted: Outcome) => prompts.some(({ outcome }) => outcome === wanted)
+    const warnings = [...context.warnings, ...(has('at-work') ? [AT_WORK] : []), ...(has('pending') ? [PENDING] : [])]
     return {
       json: { agent: name, prompts: prompts.map(promptJson), warnings },
       text: table(

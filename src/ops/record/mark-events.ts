@@ -90,15 +90,18 @@ export async function markStep(scene: Scene, marker: StepMarker): Promise<Done> 
   return { checkpoint, turn: turn.number, abandoned: [] }
 }
 
-/** The start marker that a step's end belongs to: by its call id; without one, the oldest open step of the same tool. */
-function openStep(turn: Turn, marker: StepMarker): Step | undefined {
+/**
+ * The start marker that a step's end belongs to: by its call id; without one, of the same tool, the newest with one of its
+ * paths, else the newest. Of a call that was refused no end may come: what came before the next one is not its work.
+ */
+function openStep(turn: Turn, { callId, tool, paths = [] }: StepMarker): Step | undefined {
   const open = turn.steps.filter((one) => one.start !== null && one.end === null)
-  if (marker.callId !== undefined) return open.find((one) => one.start?.callId === marker.callId)
-  return open.find(
-    (one) =>
-      one.start?.callId === undefined &&
-      (marker.tool === undefined || one.start?.tool === undefined || one.start.tool === marker.tool),
+  if (callId !== undefined) return open.find((one) => one.start?.callId === callId)
+  const same = open.filter(
+    ({ start }) =>
+      start?.callId === undefined && (tool === undefined || start?.tool === undefined || start.tool === tool),
   )
+  return same.findLast(({ start }) => start?.paths?.some((path) => paths.includes(path))) ?? same.at(-1)
 }
 
 function stepDetails(marker: StepMarker): Partial<CheckpointMeta> {
