@@ -2,7 +2,7 @@
 import type { SessionId, TurnNumber } from '../core/ids.ts'
 import { runningTurn } from '../core/timeline.ts'
 import { mark } from '../ops/mark.ts'
-import { notePrompt, timelineOf, turnElsewhere, turnKnownBy } from '../ops/said.ts'
+import { notePrompt, timelineOf, turnElsewhere, turnKnownBy, turnWithoutId } from '../ops/said.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import type { Agent, SaidPrompt } from './agent.ts'
 import { markerId } from './payload.ts'
@@ -50,9 +50,21 @@ export async function importTranscript(
     const { session, marker, ids, text, messageId } = prompt
     const timeline = await timelineOf(context, session)
     const names = [marker, ...ids]
-    const turn = turnKnownBy(timeline, names)
+    const turn = turnKnownBy(timeline, names) ?? (await turnWithoutId(context, timeline, prompt))
+    const stop = markerId(marker, 'stop')
+    const ended = {
+      event: 'stop',
+      session,
+      status: prompt.end ?? 'interrupted',
+      late: true,
+      onlyRunning: true,
+      ...(stop === undefined ? {} : { marker: stop }),
+    } as const
     if (turn) {
       const added = await notePrompt(context, { before: turn.before.id, text })
+      // Begun from the transcript, by a daemon that was gone when it ended.
+      if (prompt.end !== null && turn === runningTurn(timeline) && turn.before.messageId === messageId)
+        await mark(context, ended, arrived)
       done.push({ ...prompt, outcome: added ? 'described' : 'known', turn: turn.number })
       continue
     }
@@ -84,15 +96,7 @@ export async function importTranscript(
     const parent = forkedFrom !== null && timeline.turns.length === 0 ? { parent: forkedFrom } : {}
     const prompted = { event: 'prompt', session, agent: agent.name, text, messageId, marker, late: true } as const
     const { turn: number } = await mark(context, { ...prompted, ...parent }, arrived)
-    const ended = {
-      event: 'stop',
-      session,
-      status: prompt.end ?? 'interrupted',
-      late: true,
-      onlyRunning: true,
-    } as const
-    const stop = markerId(marker, 'stop')
-    await mark(context, { ...ended, ...(stop === undefined ? {} : { marker: stop }) }, arrived)
+    await mark(context, ended, arrived)
     done.push({ ...prompt, outcome: number === null ? 'passed-over' : 'recorded', turn: number })
   }
   return done

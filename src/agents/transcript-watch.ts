@@ -10,7 +10,7 @@ import type { Marker } from '../core/marker.ts'
 import { type Env, statIfThere } from '../env.ts'
 import { commonDirOf } from '../git/repository.ts'
 import { mark } from '../ops/mark.ts'
-import { notePrompt, timelineOf, turnElsewhere, turnKnownBy } from '../ops/said.ts'
+import { notePrompt, timelineOf, turnElsewhere, turnKnownBy, turnWithoutId } from '../ops/said.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import { liesWithin } from '../ops/worktree/worktree-path.ts'
 import type { Agent, SaidPrompt, TranscriptReader, Transcripts } from './agent.ts'
@@ -30,8 +30,9 @@ export interface TranscriptWatchOptions {
 /** Milliseconds; and between two looks for the agent's directory. */
 const GRACE = 100
 const LOOK_AGAIN = 5000
-/** Bytes that are looked through of a transcript that was written to while we came. */
-const LATEST = 2 ** 20
+/** A turn whose transcript was written to since, before we came, may still be at work: milliseconds, and bytes looked through. */
+const RECENT = 3_600_000
+const LATEST = 2 ** 22
 
 interface Followed {
   reader: TranscriptReader
@@ -42,7 +43,7 @@ export class TranscriptWatch {
   readonly #env: Env
   readonly #options: TranscriptWatchOptions
   readonly #directory: string
-  /** Milliseconds since 1970: what was said before is for `ckpt import-transcript`. */
+  /** Milliseconds since 1970: a turn that was said before and is not recorded is for `ckpt import-transcript`. */
   readonly #since: number
   #watcher: FSWatcher | null = null
   #looking: Promise<void> = Promise.resolve()
@@ -56,8 +57,6 @@ export class TranscriptWatch {
   readonly #settled = new Map<string, 'begun' | 'ended'>()
   /** By transcript and directory: whether what was said there is this worktree's. */
   readonly #own = new Map<string, boolean>()
-  /** Turns that no hook told of. */
-  readonly #ours = new Set<string>()
 
   constructor(env: Env, options: TranscriptWatchOptions) {
     this.#env = env
@@ -106,10 +105,10 @@ export class TranscriptWatch {
     await this.#watcher?.close()
   }
 
-  /** What was said before we came is for `ckpt import-transcript`; lines tell when that was, a file when it was written to. */
+  /** Of what was said before we came only the last may be at work; lines tell when that was, a file when it was written to. */
   #passOver(path: string): void {
     const { size = 0, mtimeMs = 0 } = statIfThere(this.#env.files, path) ?? {}
-    if (mtimeMs < this.#since) return void this.#follow(path, size)
+    if (mtimeMs < this.#since - RECENT) return void this.#follow(path, size)
     this.#follow(path, Math.max(0, size - LATEST))
     this.#later(path)
   }
@@ -171,37 +170,42 @@ export class TranscriptWatch {
   }
 
   async #look(path: string): Promise<void> {
-    for (const prompt of await this.#read(path)) {
-      // A fork takes its parent's prompts along.
-      if (prompt.time !== null && Date.parse(prompt.time) < this.#since) continue
+    const prompts = await this.#read(path)
+    // A fork takes its parent's prompts along.
+    const isOld = ({ time }: SaidPrompt) => time !== null && Date.parse(time) < this.#since
+    const mayBeAtWork = prompts.findLast(isOld)
+    for (const prompt of prompts) {
+      if (isOld(prompt) && prompt !== mayBeAtWork) continue
       const settled = this.#settled.get(prompt.messageId)
       const { end } = prompt
       if (settled === 'ended' || (settled === 'begun' && end === null)) continue
-      await this.#options.inTurn((context) => this.#record(context, prompt))
+      const before = isOld(prompt) ? { begin: false, late: settled === undefined } : { begin: true, late: false }
+      await this.#options.inTurn((context) => this.#record(context, prompt, before))
       this.#settled.set(prompt.messageId, end === null ? 'begun' : 'ended')
     }
   }
 
-  /** What a hook has told of meanwhile is left as it is. */
-  async #record(context: Context, said: SaidPrompt): Promise<void> {
+  /** What a hook has told of meanwhile is left as it is. `late`: whether it ended before we came, if it did. */
+  async #record(context: Context, said: SaidPrompt, { begin, late }: { begin: boolean; late: boolean }): Promise<void> {
     const { session, marker, ids, text, messageId, notice, end } = said
     const { agent } = this.#options
     const say = (one: Marker) => mark(context, one, context.env.monotonic())
     const names = [marker, ...ids]
     const timeline = await timelineOf(context, session)
-    let turn = turnKnownBy(timeline, names)
+    let turn = turnKnownBy(timeline, names) ?? (await turnWithoutId(context, timeline, said))
     if (!turn) {
+      if (!begin) return
       // Nobody's words clear no boundary, and a fork's first are not those that it took along.
       if ((notice && timeline.boundary) || (await turnElsewhere(context, { but: session, ids: names }))) return
-      this.#ours.add(marker)
       const parent = timeline.turns.length === 0 ? await this.#parentOf(context, said) : {}
       await say({ event: 'prompt', session, agent: agent.name, text, messageId, marker, ...parent })
       turn = turnKnownBy(await timelineOf(context, session), [marker])
     } else if (!notice) await notePrompt(context, { before: turn.before.id, text }) // one that no hook told of
-    // A turn that hooks began is theirs to end, but no hook tells of an interrupt.
-    if (end === null || !turn || turn.after || (end === 'completed' && !this.#ours.has(marker))) return
+    // A turn that hooks began is theirs to end, but no hook tells of an interrupt. They do not know this message id then.
+    const isOurs = turn?.before.messageId === messageId
+    if (end === null || !turn || turn.after || (end === 'completed' && !isOurs)) return
     const stop = markerId(marker, 'stop')
-    const known = { ...(notice ? {} : { messageId }), ...(stop ? { marker: stop } : {}) }
+    const known = { ...(notice ? {} : { messageId }), ...(stop ? { marker: stop } : {}), ...(late ? { late } : {}) }
     await say({ event: 'stop', session, status: end, onlyRunning: true, ...known })
   }
 

@@ -20,6 +20,26 @@ export function turnKnownBy({ turns, abandoned, outside }: Timeline, ids: readon
   )
 }
 
+/** Milliseconds between what a hook and a transcript tell of one prompt. */
+const NEAR = 60_000
+
+/** The turn that a hook without ids told of (older versions of an agent): the same words, about the same time. */
+export async function turnWithoutId(
+  context: Context,
+  { turns, abandoned }: Timeline,
+  { text, time }: { text: string; time: string | null },
+): Promise<Turn | null> {
+  if (time === null) return null
+  const said = Date.parse(time)
+  const near = [...turns, ...abandoned].filter(
+    ({ before }) => before.messageId === undefined && Math.abs(Date.parse(before.time) - said) < NEAR,
+  )
+  if (near.length === 0) return null
+  const prompts = await promptReader(context.store, (await readRefs(context)).notes)
+  for (const turn of near) if ((await prompts(turn.before.id)) === text) return turn
+  return null
+}
+
 /** The same in any session of the worktree but one: what a fork took along with it. */
 export async function turnElsewhere(
   context: Context,

@@ -579,13 +579,102 @@ test('what is written down between the beginning of a watch and its first look i
   const scratch = new Scratch().init()
   const { watch, done } = await watched(scratch)
   await new Promise((resolve) => setTimeout(resolve, 50)) // the clock of a file system is a little behind
-  const old = JSON.stringify({ type: 'attachment', uuid: 'x', text: 'x'.repeat(2 ** 21) })
+  const old = JSON.stringify({ type: 'attachment', uuid: 'x', text: 'x'.repeat(2 ** 23) })
   fs.writeFileSync(
     done.file,
     `${[fs.readFileSync(transcript(scratch, 'fork')), old, ...newLines(scratch)].join('\n')}\n`,
   )
   await watch.start()
   await expect.poll(() => done.seen, { timeout: 20_000 }).toBe(2)
+})
+
+/** Lines of a conversation, said now, in the place where Claude Code writes them. */
+function writing(scratch: Scratch) {
+  const directory = path.join(scratch.home, '.claude/projects', scratch.root.replaceAll(/[^A-Za-z0-9]/g, '-'))
+  fs.mkdirSync(directory, { recursive: true })
+  const file = path.join(directory, `${SESSION}.jsonl`)
+  return {
+    file,
+    write: (uuid: string, parentUuid: string | null, more: Json) => {
+      const line = { sessionId: SESSION, cwd: scratch.root, timestamp: new Date().toISOString(), uuid, parentUuid }
+      fs.appendFileSync(file, `${JSON.stringify({ ...line, ...more })}\n`)
+    },
+  }
+}
+const asked = (promptId: string, content: string) => ({ type: 'user', promptId, message: { content } })
+const ended = { type: 'assistant', message: { content: [], stop_reason: 'end_turn' } }
+const standing = () => new Promise((resolve) => setTimeout(resolve, 1000))
+
+test.each(['while it watches', 'before it came'])(
+  'a turn that no hook told of, at work when the daemon was started again, ends as its transcript says: %s',
+  async (when) => {
+    const scratch = new Scratch().init({ 'mine.txt': 'mine\n' })
+    const { write } = writing(scratch)
+    const status = () => scratch.ckpt('list').turns[0]?.status
+    startDaemon(scratch)
+    await standing()
+    write('u1', null, asked('p1', 'one'))
+    await expect.poll(status, { timeout: 20_000 }).toBe('running')
+    scratch.write({ 'a.txt': 'a\n' })
+    scratch.ckpt('daemon', 'stop')
+    if (when === 'before it came') write('e1', 'u1', ended)
+    startDaemon(scratch)
+    await standing()
+    if (when === 'while it watches') write('e1', 'u1', ended)
+    await expect.poll(status, { timeout: 20_000 }).toBe('completed')
+    scratch.write({ 'mine.txt': 'mine, changed\n' })
+    const { files, warnings } = scratch.ckpt('undo')
+    expect(files.map((one: Json) => one.path)).toEqual(['a.txt'])
+    if (when === 'before it came') expect(warnings).toMatchObject([expect.stringContaining('recorded late')])
+    expect(scratch.read('mine.txt')).toBe('mine, changed\n')
+  },
+)
+
+test('a turn that no hook told of, whose end came when no daemon was there, is ended by an import', async () => {
+  const scratch = new Scratch().init()
+  const { write, file } = writing(scratch)
+  startDaemon(scratch)
+  await standing()
+  write('u1', null, asked('p1', 'one'))
+  await expect.poll(() => scratch.ckpt('list').turns[0]?.status, { timeout: 20_000 }).toBe('running')
+  scratch.ckpt('daemon', 'stop')
+  expect(outcomes(scratch, file)).toEqual([[1, 'known']])
+  expect(scratch.ckpt('list').turns).toMatchObject([{ status: 'running' }])
+  write('e1', 'u1', ended)
+  expect(outcomes(scratch, file)).toEqual([[1, 'known']])
+  expect(scratch.ckpt('list').turns).toMatchObject([{ status: 'completed' }])
+})
+
+test('hooks without ids: their turns are those of the transcript, with a daemon and in an import', async () => {
+  const scratch = new Scratch().init()
+  const { write, file } = writing(scratch)
+  startDaemon(scratch)
+  await standing()
+  await say(scratch, 'UserPromptSubmit', { prompt: 'one' })
+  write('u1', null, asked('p1', 'one'))
+  await standing()
+  scratch.write({ 'a.txt': 'a\n' })
+  await say(scratch, 'Stop')
+  write('e1', 'u1', ended)
+  await standing()
+  const turns = () => scratch.ckpt('list').turns.map((one: Json) => [one.n, one.status, one.stat.files])
+  expect(turns()).toEqual([[1, 'completed', 1]])
+  scratch.ckpt('daemon', 'stop')
+  expect(outcomes(scratch, file)).toEqual([[1, 'known']])
+  expect(turns()).toEqual([[1, 'completed', 1]])
+})
+
+test('an interrupt of the turn whose hook started the daemon is found', async () => {
+  const scratch = new Scratch().init()
+  const { write } = writing(scratch)
+  await say(scratch, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'one' })
+  write('u1', null, asked('p1', 'one'))
+  startDaemon(scratch)
+  await standing()
+  write('i1', 'u1', asked('p1', '[Request interrupted by user]'))
+  await expect
+    .poll(() => scratch.ckpt('list').turns, { timeout: 20_000 })
+    .toMatchObject([{ status: 'interrupted', messageId: 'u1' }])
 })
 
 test('a transcript that was removed and made anew is read, whatever its length', async () => {
