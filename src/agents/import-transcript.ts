@@ -64,7 +64,7 @@ export async function importTranscript(
       const added = await notePrompt(context, { before: turn.before.id, text })
       // Begun from the transcript, by a daemon that was gone when it ended.
       if (prompt.end !== null && turn === runningTurn(timeline) && turn.before.messageId === messageId)
-        await mark(context, ended, arrived)
+        await mark(context, { ...ended, turn: turn.before.marker ?? marker }, arrived)
       done.push({ ...prompt, outcome: added ? 'described' : 'known', turn: turn.number })
       continue
     }

@@ -205,7 +205,12 @@ export class TranscriptWatch {
     const isOurs = turn?.before.messageId === messageId
     if (end === null || !turn || turn.after || (end === 'completed' && !isOurs)) return
     const stop = markerId(marker, 'stop')
-    const known = { ...(notice ? {} : { messageId }), ...(stop ? { marker: stop } : {}), ...(late ? { late } : {}) }
+    const known = {
+      ...(notice ? {} : { messageId }),
+      ...(stop ? { marker: stop } : {}),
+      ...(turn.before.marker === undefined ? {} : { turn: turn.before.marker }), // none that began meanwhile
+      ...(late ? { late } : {}),
+    }
     await say({ event: 'stop', session, status: end, onlyRunning: true, ...known })
   }
 
