@@ -112,15 +112,21 @@ export function segmentsOf(turn: Turn, all: readonly Checkpoint[], until: number
     const [from, to] = [inside[i - 1]!, inside[i]!]
     if (isAside(detours, { from, to })) continue
     if (from.seq === to.seq || from.tree === to.tree ? from.beside !== to.beside : true) {
-      if (!(to.kind === 'safety' && to.result)) segments.push({ from, to, cut: to.seq - from.seq > 1 })
+      if (!(to.kind === 'safety' && to.result) && isOpenTo(turn.session, turn.number, to))
+        segments.push({ from, to, cut: to.seq - from.seq > 1 })
     }
   }
   return segments
 }
 
+/** An undo that is a turn of its own: what it did is of no other. */
+const isOpenTo = (session: string, turn: number, { kind, op, ...to }: Checkpoint): boolean =>
+  kind !== 'after' || op !== 'undo' || (to.session === session && to.turn === turn)
+
 /** What lies before a late marker of another turn of the session may be that one's: no step says that it is this one's. */
 function covers({ session, turn, step, ...window }: Window, { from, to }: Segment): boolean {
   const isOfOther = step === null && isOutside(to) && to.session === session && to.turn !== turn
+  if (!isOpenTo(session, turn, to)) return false
   return window.from <= from.seq && to.seq <= window.to && !isOfOther && !isAside(window.detours, { from, to })
 }
 

@@ -154,7 +154,7 @@ function settle(
   if (input.mergeable === false) return { post, conflict: 'changed since the newest checkpoint' }
   if (isFile(base) && isFile(ours) && isFile(theirs)) return settleFile(base, ours, theirs, input, needed)
   if (ours.kind === 'absent') return { post, conflict: 'deleted since' }
-  if (base.kind === 'absent') return { post, conflict: 'made again since' }
+  if (base.kind === 'absent') return { post, conflict: MADE_AGAIN }
   if (theirs.kind === 'absent') return { post, conflict: 'changed since: it would be deleted' }
   return { post, conflict: 'its type changed since' }
 }
@@ -188,30 +188,30 @@ function settleFile(
 }
 
 /**
- * A directory that is not empty stays. One that came or went with what is below it keeps the mode that it has, and stays
- * where somebody else may have made it. One whose mode was changed since keeps it, and that is told: it holds up no undo.
- * Restore, which guards each path, refuses; force takes the other mode.
+ * A directory that is not empty stays. So does one that is not as the turn left it (another mode, or made anew), or that
+ * somebody else may have changed at the same time, and that is told: it holds up no undo. Restore, which guards each path,
+ * refuses; force takes the other state. One that came or went with what is below it keeps the mode that it has.
  */
 function settleDirectory(
   { from: theirs, to: base, implied, ambiguousWith }: PlanUnit['changes'][number],
   ours: PathState,
   input: PlanInput,
 ): Verdict {
+  const refuses = input.mergeable === false || input.mode === 'force'
+  const stays = (why: string): Verdict => ({ post: ours, [refuses ? 'conflict' : 'skip']: why })
   if (implied && (ambiguousWith !== undefined || ours.kind === theirs.kind)) return { post: ours }
   if (ours.kind === 'unknown') return { post: ours, skip: `cannot be looked at now (${ours.reason})` }
-  if (ours.kind === 'directory' && theirs.kind === 'directory') {
-    if (base.kind !== 'directory' || ours.mode === base.mode) return { post: theirs }
-    const refuses = input.mergeable === false || input.mode === 'force'
-    return { post: ours, [refuses ? 'conflict' : 'skip']: MODE_CHANGED }
-  }
-  if (theirs.kind === 'absent') return ours.kind === 'directory' ? { post: theirs } : { post: ours }
-  return ours.kind === 'absent' ? { post: theirs } : { post: ours }
+  if (ambiguousWith !== undefined) return stays(toldRival(ambiguousWith))
+  if (ours.kind !== 'directory') return { post: ours.kind === 'absent' ? theirs : ours }
+  if (base.kind === 'unknown' || sameState(ours, base)) return { post: theirs }
+  return stays(base.kind === 'directory' ? MODE_CHANGED : MADE_AGAIN)
 }
 
 export const isHeld = (action: FileAction) => action.action === 'conflict' || action.action === 'skip'
 
 const SAME_LINES = 'changed since in the same lines'
 const MODE_CHANGED = 'its permission mode changed since'
+const MADE_AGAIN = 'made again since'
 
 /** Whether conflict markers can show it. */
 export const canBeMarked = ({ reason }: FileAction): boolean => reason === SAME_LINES

@@ -459,3 +459,81 @@ test('a directory that a turn made and emptied again stays, without a word, for 
   expect(fs.readdirSync(scratch.at('e'))).toEqual([])
   expect(scratch.read('d/mine')).toBe('mine\n')
 })
+
+test("an undo that is a turn of its own is no other's work, also of a turn that runs meanwhile, and can be taken back", () => {
+  const scratch = new Scratch().init({ 'base.txt': 'b\n' })
+  scratch.turn('a', () => scratch.write({ 'a1.txt': '1\n', 'a2.txt': '2\n' }))
+  const session = scratch.ckpt('list').turns[0].session
+  const other = ['--session', 'other']
+  scratch.ckpt('mark', 'prompt', ...other)
+  scratch.write({ 'b.txt': 'b\n' })
+  scratch.ckpt('undo', '--session', session, '--', 'a1.txt')
+  scratch.ckpt('mark', 'stop', ...other)
+  expect(scratch.ckpt('show', '1', ...other).turn.unclaimed).toEqual([])
+  const { files } = scratch.ckpt('undo', ...other, '--dry-run')
+  expect(files.map(({ path }: { path: string }) => path)).toEqual(['b.txt'])
+  scratch.ckpt('undo', '--session', session)
+  expect([scratch.read('a1.txt'), scratch.read('a2.txt'), scratch.read('b.txt')]).toEqual(['1\n', '2\n', 'b\n'])
+})
+
+test('a directory that somebody made anew or changed since stays as it is, and that is said', () => {
+  const modeOf = (scratch: Scratch, name: string) => fs.statSync(scratch.at(name)).mode & 0o777
+  const made = (scratch: Scratch, name: string, mode: number) => {
+    fs.mkdirSync(scratch.at(name))
+    fs.chmodSync(scratch.at(name), mode)
+  }
+  const kept = { path: 'd/', action: 'skip', reason: 'made again since' }
+  // Where the agent's was.
+  const first = new Scratch().init()
+  first.turn('one', () => first.write({ 'd/x': 'x\n' }))
+  first.remove('d')
+  made(first, 'd', 0o700)
+  first.ckpt('undo')
+  expect(modeOf(first, 'd')).toBe(0o700)
+  // What the turn removed, and what an undo did.
+  const second = new Scratch().init()
+  made(second, 'd', 0o755)
+  second.turn('one', () => second.remove('d'))
+  made(second, 'd', 0o700)
+  expect(second.ckpt('undo').files).toEqual([kept])
+  expect(modeOf(second, 'd')).toBe(0o700)
+  second.ckpt('redo')
+  expect(modeOf(second, 'd')).toBe(0o700)
+  const third = new Scratch().init()
+  third.turn('one', () => made(third, 'd', 0o755))
+  third.ckpt('undo')
+  made(third, 'd', 0o700)
+  expect(third.ckpt('redo').files).toEqual([kept])
+  expect(modeOf(third, 'd')).toBe(0o700)
+  // Restore refuses, as it does for a file; force takes it away.
+  const fourth = new Scratch().init()
+  fourth.turn('one', () => fourth.write({ 'a.txt': 'two\n' }))
+  made(fourth, 'd', 0o700)
+  const { code, document } = fourth.tryCkpt('restore', '1:before', '--exact')
+  expect([code, document.error.code, fourth.exists('d')]).toEqual([4, 'CONFLICT', true])
+  fourth.ckpt('restore', '1:before', '--exact', '--force')
+  expect(fourth.exists('d')).toBe(false)
+})
+
+test('a directory that two sessions may have made or changed is taken by neither, unless by force', () => {
+  const scratch = new Scratch().init({ 'kept/x': 'x\n' })
+  const [a, b] = [
+    ['--session', 'a'],
+    ['--session', 'b'],
+  ] as const
+  for (const one of [a, b]) scratch.ckpt('mark', 'prompt', ...one)
+  for (const one of [a, b]) scratch.ckpt('mark', 'step', '--start', ...one)
+  fs.mkdirSync(scratch.at('made'))
+  fs.chmodSync(scratch.at('kept'), 0o700)
+  for (const one of [b, a]) scratch.ckpt('mark', 'step', ...one)
+  for (const one of [b, a]) scratch.ckpt('mark', 'stop', ...one)
+  const reason = 'session b was changing it at the same time'
+  expect(scratch.ckpt('undo', ...a).files).toEqual([
+    { path: 'kept/', action: 'skip', reason },
+    { path: 'made/', action: 'skip', reason },
+  ])
+  expect(fs.statSync(scratch.at('kept')).mode & 0o777).toBe(0o700)
+  scratch.ckpt('redo', ...a)
+  scratch.ckpt('undo', ...a, '--force')
+  expect([fs.statSync(scratch.at('kept')).mode & 0o777, scratch.exists('made')]).toEqual([0o755, false])
+})
