@@ -4,6 +4,7 @@
  */
 import { type Rival, toldRival } from './claims.ts'
 import type { Oid, TurnNumber } from './ids.ts'
+import { ancestorsOf, directoryKey } from './paths.ts'
 import { type PathState, sameContent, sameState, type Transition } from './state.ts'
 
 export type ConflictMode = 'refuse' | 'merge' | 'force' | 'skip'
@@ -66,6 +67,8 @@ interface Verdict {
   merged?: boolean
   /** Nothing may be written here, whatever the mode. */
   hard?: boolean
+  /** Why it stays if nothing below goes with it. */
+  alone?: string
 }
 
 const isFile = (state: PathState) => state.kind === 'present' && state.type === 'file'
@@ -75,6 +78,7 @@ export function planChanges(input: PlanInput): Plan {
   const current = new Map(input.disk)
   const needed = new Map<string, MergeRequest>()
   const noted = new Map<string, { conflict?: string; skip?: string; ends?: string; merged?: boolean }>()
+  const alone = new Map<string, string>()
   const units: Plan['units'] = []
   for (const unit of input.units) {
     const changes: Transition[] = []
@@ -92,12 +96,27 @@ export function planChanges(input: PlanInput): Plan {
         continue
       }
       const post = verdict.conflict ? change.from : verdict.post
+      if (verdict.alone !== undefined) alone.set(change.path, verdict.alone)
       if (verdict.merged) noted.set(change.path, { merged: true })
       if (sameState(ours, post)) continue
       changes.push({ path: change.path, from: ours, to: post, ...(change.implied ? { implied: true } : {}) })
       current.set(change.path, post)
     }
     units.push({ turn: unit.turn, step: unit.step, changes })
+  }
+  const isLeft = (path: string) => noted.get(path)?.conflict !== undefined || noted.get(path)?.skip !== undefined
+  const arriving = [...current].flatMap(([path, { kind }]) =>
+    input.disk.get(path)?.kind === 'absent' && (kind === 'present' || kind === 'directory') && !isLeft(path)
+      ? [path]
+      : [],
+  )
+  for (const directory of new Set(arriving.flatMap(ancestorsOf))) keepFor(directoryKey(directory), { current, units })
+  const going = [...current].filter(([path, { kind }]) => kind === 'absent' && input.disk.get(path)?.kind === 'present')
+  const withFiles = new Set(going.flatMap(([path]) => ancestorsOf(path)))
+  for (const [path, why] of input.mode === 'force' ? [] : alone) {
+    if (withFiles.has(path.slice(0, -1))) continue
+    keepFor(path, { current, units })
+    noted.set(path, { skip: why })
   }
   const actions: FileAction[] = []
   const touched = new Set(input.units.flatMap((unit) => unit.changes.map((change) => change.path)))
@@ -116,6 +135,18 @@ export function planChanges(input: PlanInput): Plan {
     }
   }
   return { actions, units, needed: [...needed.values()] }
+}
+
+/** A directory that would go last of all stays as it was before that. */
+function keepFor(path: string, { current, units }: { current: Map<string, PathState>; units: Plan['units'] }): void {
+  if (current.get(path)?.kind !== 'absent') return
+  for (const { changes } of units.toReversed()) {
+    const at = changes.findLastIndex((change) => change.path === path)
+    if (at < 0) continue
+    const [{ from }] = changes.splice(at, 1) as [Transition]
+    current.set(path, from)
+    return
+  }
 }
 
 function actionOf(pre: PathState, post: PathState): FileAction['action'] {
@@ -204,7 +235,9 @@ function settleDirectory(
   if (ambiguousWith !== undefined) return stays(toldRival(ambiguousWith))
   if (ours.kind !== 'directory') return { post: ours.kind === 'absent' ? theirs : ours }
   if (base.kind === 'unknown' || sameState(ours, base)) return { post: theirs }
-  return stays(base.kind === 'directory' ? MODE_CHANGED : MADE_AGAIN)
+  if (base.kind !== 'directory') return stays(MADE_AGAIN)
+  if (theirs.kind === 'directory' || input.mergeable === false) return stays(MODE_CHANGED)
+  return { post: theirs, alone: MODE_CHANGED }
 }
 
 export const isHeld = (action: FileAction) => action.action === 'conflict' || action.action === 'skip'

@@ -74,7 +74,7 @@ test.runIf(hasPython)(
     const shown = await slowed(scratch, () => laterOnTerminal(scratch, ['undo']))
     expect(shown).toMatchObject({ code: 0 })
     const lines = shown.raw.split('\r\x1b[2K')
-    expect(lines).toContain(`ckpt: planning: 500 of ${FILES} paths …`)
+    expect(lines).toContain(`ckpt: planning: 500 of ${FILES + 1} paths …`) // and their directory
     expect(lines.at(-1)).toContain('Undid turn 1')
     expect(scratch.exists('d/7.txt')).toBe(false)
   },

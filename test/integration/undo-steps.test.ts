@@ -537,3 +537,94 @@ test('a directory that two sessions may have made or changed is taken by neither
   scratch.ckpt('undo', ...a, '--force')
   expect([fs.statSync(scratch.at('kept')).mode & 0o777, scratch.exists('made')]).toEqual([0o755, false])
 })
+
+const lookOf = (scratch: Scratch) =>
+  Object.fromEntries(Object.entries(scratch.manifest()).filter(([path]) => !path.startsWith('base.txt')))
+
+test.each<[string, (scratch: Scratch) => void, string[]]>([
+  [
+    'between two steps',
+    (scratch) => {
+      const step = (files: Record<string, string>) => {
+        scratch.ckpt('mark', 'step', '--start', ...S)
+        scratch.write(files)
+        scratch.ckpt('mark', 'step', ...S)
+      }
+      scratch.ckpt('mark', 'prompt', ...S)
+      step({ 'a.txt': 'a\n' })
+      fs.mkdirSync(scratch.at('d'))
+      step({ 'd/x': 'x\n' })
+      scratch.ckpt('mark', 'stop', ...S)
+    },
+    [],
+  ],
+  [
+    'between two turns',
+    (scratch) => {
+      scratch.turn('one', () => scratch.write({ 'a.txt': 'a\n' }))
+      fs.mkdirSync(scratch.at('d'))
+      scratch.turn('two', () => scratch.write({ 'd/x': 'x\n' }))
+    },
+    ['--turns', '2'],
+  ],
+])('a directory that somebody made %s, with what the agent put into it: only that goes', (_, work, more) => {
+  const scratch = new Scratch().init({ 'base.txt': 'b\n' })
+  work(scratch)
+  const after = lookOf(scratch)
+  const { files } = scratch.ckpt('undo', ...more)
+  expect(files.map(({ path }: { path: string }) => path)).toEqual(['a.txt', 'd/x'])
+  expect(fs.readdirSync(scratch.at('d'))).toEqual([])
+  scratch.ckpt('redo', '--all')
+  expect(lookOf(scratch)).toEqual(after)
+})
+
+test('a directory that somebody made anew before an undo is there after redo, with its mode', () => {
+  const scratch = new Scratch().init({ 'base.txt': 'b\n' })
+  scratch.write({ 'd/x': 'x\n', 'p/e/x': 'x\n' })
+  scratch.turn('one', () => scratch.remove('d', 'p/e'))
+  for (const name of ['d', 'p/e']) fs.mkdirSync(scratch.at(name), { mode: 0o700, recursive: true })
+  const before = lookOf(scratch)
+  scratch.ckpt('undo')
+  expect([scratch.read('d/x'), scratch.read('p/e/x')]).toEqual(['x\n', 'x\n'])
+  scratch.ckpt('redo')
+  expect(lookOf(scratch)).toEqual(before)
+})
+
+test('what a person had put into a private directory of the agent comes back into a private one', () => {
+  for (const later of [{}, { 'd/y': 'y\n' }]) {
+    const scratch = new Scratch().init({ 'base.txt': 'b\n' })
+    scratch.turn('one', () => fs.mkdirSync(scratch.at('d'), { mode: 0o700 }))
+    scratch.write({ 'd/secret': 's\n' })
+    scratch.turn('two', () => {
+      scratch.remove('d')
+      scratch.write(later)
+    })
+    const after = lookOf(scratch)
+    const { files } = scratch.ckpt('undo', '--turns', '2')
+    expect(files.filter(({ action }: { action: string }) => action === 'delete')).toHaveLength(
+      Object.keys(later).length,
+    )
+    expect(fs.statSync(scratch.at('d')).mode & 0o777).toBe(0o700)
+    expect(fs.readdirSync(scratch.at('d'))).toEqual(['secret'])
+    scratch.ckpt('redo', '--all')
+    expect(lookOf(scratch)).toEqual(after)
+  }
+})
+
+test('a directory has the mode again that it had when the turn removed it, not an older one', () => {
+  const scratch = new Scratch().init({ 'base.txt': 'b\n' })
+  scratch.write({ 'd/x': 'x\n' })
+  fs.chmodSync(scratch.at('d'), 0o700)
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'a\n' }))
+  fs.chmodSync(scratch.at('d'), 0o755)
+  scratch.turn('two', () => scratch.remove('d'))
+  scratch.ckpt('undo', '--turns', '2')
+  expect(fs.statSync(scratch.at('d')).mode & 0o777).toBe(0o755)
+})
+
+test('an undo of one path takes the directory along that came with it, if nothing else is left in it', () => {
+  const scratch = new Scratch().init({ 'base.txt': 'b\n' })
+  scratch.turn('one', () => scratch.write({ 'd/x': 'x\n', 'e/x': 'x\n', 'e/y': 'y\n' }))
+  scratch.ckpt('undo', '--', 'd/x', 'e/x')
+  expect([scratch.exists('d'), fs.readdirSync(scratch.at('e'))]).toEqual([false, ['y']])
+})

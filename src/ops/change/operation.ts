@@ -207,11 +207,11 @@ function setState(edits: Map<string, FileEntry | null>, beside: Beside, path: st
 }
 
 /**
- * Directories that the deletions may leave empty and that the target provably does not have, or in whose place a file
- * comes; deepest first.
+ * Directories that the deletions may leave empty and that came with what goes, or in whose place a file comes; by restore,
+ * those that the target provably does not have. Deepest first.
  */
 async function removableDirectories(
-  { target }: Operation,
+  { target, op, prepared: { going } }: Operation,
   entries: readonly { path: string; post: PathState }[],
 ): Promise<string[]> {
   const found: string[] = []
@@ -226,7 +226,8 @@ async function removableDirectories(
     if (
       makesRoom(directory) ||
       leaving.has(directoryKey(directory)) ||
-      (await target.hadDirectory(directory)) === false
+      going.has(directoryKey(directory)) ||
+      ((op === 'restore' || op === 'switch') && (await target.hadDirectory(directory)) === false)
     )
       found.push(directory)
   return found.sort((a, b) => (a < b ? 1 : -1))

@@ -31,6 +31,8 @@ export interface Prepared {
   expected: Map<string, string | null>
   /** Paths that the plan touches and the snapshot does not have as they are: saved by force. */
   forced: Map<string, PathState>
+  /** Directories (their keys) that go with what is below them, without an action of their own. */
+  going: ReadonlySet<string>
 }
 
 /** What of a file is somebody else's. */
@@ -105,19 +107,24 @@ export async function prepare(
   const settled = await settleClashes(context, snapshot, { plan, input, paths, foreign, lookAt })
   const implied = new Set(changes.filter((change) => change.implied).map(({ path }) => path))
   for (const change of changes) if (!change.implied) implied.delete(change.path)
-  const room = { ...settled, actions: untold(settled.actions, implied) }
+  const { actions, told } = untold(settled.actions, implied)
+  const room = { ...settled, actions }
+  const going = new Set([...told].flatMap(([path, { kind }]) => (kind === 'absent' ? [path] : [])))
   const whole = withDirectories(room, [
-    ...(input.left ? await leavingDirectories(context, snapshot, room, input.target) : []),
-    ...(await comingDirectories(context, snapshot, room, input)),
+    ...(input.left ? await leavingDirectories(context, snapshot, { ...room, going }) : []),
+    ...(await comingDirectories(context, snapshot, room, { ...input, told })),
   ])
-  return { plan: { ...plan, units: whole.units }, actions: whole.actions, expected, forced }
+  return { plan: { ...plan, units: whole.units }, actions: whole.actions, expected, forced, going }
 }
 
 /**
- * Without the directories that come and go with what is below them, which is done and told as ever, and without those that
- * stay for what else is in them. A record has the former all the same: of two turns that are redone only one may be.
+ * Without the directories that come and go with what is below them (`told`: as what), and without those that stay for what
+ * else is in them. A record has the former all the same: of two turns that are redone only one may be.
  */
-function untold(actions: readonly FileAction[], implied: ReadonlySet<string>): FileAction[] {
+function untold(
+  actions: readonly FileAction[],
+  implied: ReadonlySet<string>,
+): { actions: FileAction[]; told: Map<string, PathState> } {
   const done = actions.filter((action) => !isHeld(action))
   const changes = done.map(({ path, pre: from, post: to }) => ({
     path,
@@ -126,7 +133,10 @@ function untold(actions: readonly FileAction[], implied: ReadonlySet<string>): F
     ...(implied.has(path) ? { implied: true as const } : {}),
   }))
   const kept = new Set(withoutTold(changes).map(({ path }) => path))
-  return actions.filter((action) => (isHeld(action) ? !implied.has(action.path) : kept.has(action.path)))
+  return {
+    actions: actions.filter((action) => (isHeld(action) ? !implied.has(action.path) : kept.has(action.path))),
+    told: new Map(done.flatMap(({ path, post }) => (kept.has(path) ? [] : [[path, post]]))),
+  }
 }
 
 /** The plan without what clashes with what is on disk, and with what has to go before its paths come. */
@@ -186,15 +196,15 @@ function isOther(state: PathState, known: PathState): boolean {
 }
 
 /**
- * Directories that go with their last file and have a mode that new ones do not get. They are part of the plan, and so of
- * its record: who brings the files back gives them that mode.
+ * Directories that go with their last file, or to make room for one, and have a mode that new ones do not get. They are part
+ * of the plan, and so of its record: who brings the files back gives them that mode.
  */
 async function leavingDirectories(
   { env, store, worktree }: Context,
   { tree, beside }: Snapshot,
-  { actions }: Pick<Plan, 'actions'>,
-  target: SnapshotView,
+  { actions, going }: Pick<Plan, 'actions'> & Pick<Prepared, 'going'>,
 ): Promise<Transition[]> {
+  const arriving = new Set(actions.filter((a) => a.post.kind === 'present' && !isHeld(a)).map(({ path }) => path))
   const known = new Set(actions.map(({ path }) => path))
   const leaving = new Set(actions.filter((a) => a.post.kind === 'absent' && !isHeld(a)).map(({ path }) => path))
   const above = new Set([...leaving].flatMap((path) => ancestorsOf(path.replace(/\/$/, ''))))
@@ -207,14 +217,15 @@ async function leavingDirectories(
     const inside = entry ? [...(await store.trees.files(entry.oid, path)).keys()] : []
     const empty = [...beside.emptyDirectories].filter((one) => isWithin(one, bare)).map((one) => `${one}/`)
     if (![...inside, ...empty].every((one) => leaving.has(one))) continue
-    if ((await target.hadDirectory(bare)) !== false || isClosed(env, worktree.root, path)) continue
+    const makesRoom = [bare, ...ancestorsOf(bare)].some((at) => arriving.has(at))
+    if ((!makesRoom && !going.has(path)) || isClosed(env, worktree.root, path)) continue
     found.push({ path, from: { kind: 'directory', mode }, to: ABSENT })
   }
   return found
 }
 
 /**
- * Directories that have to be made for what comes into them, with the target's mode where new ones do not get it. In a
+ * Directories that have to be made for what comes into them, with the mode that they had where new ones do not get it. In a
  * record are also those that its turns left, or may have left, and that are gone: nothing else would say that redo takes
  * them away.
  */
@@ -222,7 +233,7 @@ async function comingDirectories(
   { env, worktree }: Context,
   { beside }: Snapshot,
   { actions }: Pick<Plan, 'actions'>,
-  { target, left }: { target: SnapshotView; left?: SnapshotView },
+  { target, left, told }: { target: SnapshotView; left?: SnapshotView; told: ReadonlyMap<string, PathState> },
 ): Promise<Transition[]> {
   const known = new Set(actions.map(({ path }) => path))
   const coming = actions.filter((a) => a.post.kind !== 'absent' && !isHeld(a)).map(({ path }) => path)
@@ -235,7 +246,7 @@ async function comingDirectories(
     missing.set(directory, isMissing)
     const path = directoryKey(directory)
     if (!isMissing || known.has(path)) continue
-    const to = await target.state(path)
+    const to = told.get(path) ?? (await target.state(path))
     if (to.kind !== 'directory') continue
     if (to.mode !== beside.defaults.directory || (left && (await left.hadDirectory(directory)) !== false))
       found.push({ path, from: ABSENT, to })

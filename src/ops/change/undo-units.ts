@@ -14,12 +14,15 @@ export async function unitsOf(
   const warnings: string[] = []
   const units: PlanUnit[] = []
   let touched = false
-  const scoped = <T extends { path: string }>(changes: readonly T[]): readonly T[] =>
-    options.paths?.length
-      ? changes.filter(({ path }) =>
-          options.paths!.some((scope) => isWithin(path.endsWith('/') ? path.slice(0, -1) : path, scope)),
-        )
-      : changes
+  const { paths: scopes = [] } = options
+  // A directory goes with the last of what came with it.
+  const scoped = <T extends { path: string; implied?: true }>(changes: readonly T[]): readonly T[] =>
+    scopes.length === 0
+      ? changes
+      : changes.filter(({ path, implied }) => {
+          const bare = path.endsWith('/') ? path.slice(0, -1) : path
+          return scopes.some((scope) => isWithin(bare, scope) || (implied && isWithin(scope, bare)))
+        })
   const inScope = ({ parts, uncovered }: TurnChanges) => scoped(parts).length > 0 || scoped(uncovered).length > 0
   const tell = (changes: TurnChanges) => {
     const { number } = changes.turn
