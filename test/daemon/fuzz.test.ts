@@ -7,7 +7,7 @@ import { alive, startDaemon } from '../support/daemon.ts'
 import { Bare, clientOf, frame, infoOf, until } from '../support/protocol.ts'
 import { Scratch } from '../support/scratch.ts'
 
-const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 8)
+const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 6)
 
 /** A daemon, and a client whose markers must all come through. */
 async function besieged() {

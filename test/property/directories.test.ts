@@ -16,7 +16,7 @@ import { type Context, closeContext, openContext } from '../../src/ops/worktree/
 import { Scratch } from '../support/scratch.ts'
 import { applyEdit, type Edit, readTree } from '../support/tree.ts'
 
-const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 12)
+const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 6)
 
 const edit = fc
   .record({

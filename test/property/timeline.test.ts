@@ -13,7 +13,7 @@ import { Scratch } from '../support/scratch.ts'
 import { edits, lines } from '../support/tree.ts'
 import { type Act, count, met, World } from '../support/world.ts'
 
-const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 7)
+const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 6)
 
 const session = fc.constantFrom('s', 's', 's', 's', 'T two', 'T two', 'ü/3')
 const mode = fc.constantFrom<Mode>('refuse', 'refuse', 'refuse', 'refuse', 'force', 'skip')
