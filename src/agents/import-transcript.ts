@@ -6,6 +6,7 @@ import { notePrompt, timelineOf, turnElsewhere, turnKnownBy, turnWithoutId } fro
 import type { Context } from '../ops/worktree/context.ts'
 import type { Agent, SaidPrompt } from './agent.ts'
 import { markerId } from './payload.ts'
+import { AT_REST } from './transcript.ts'
 
 /**
  * known: it is recorded. described: it was recorded without its text, and has it now. recorded: it is a turn now, of which
@@ -22,9 +23,6 @@ export type Outcome =
   | 'at-work'
   | 'pending'
   | 'switched-off'
-
-/** Milliseconds: an agent that wrote nothing for so long is not at work on its last prompt. */
-const HOUR = 3_600_000
 
 export interface Said {
   prompts: readonly SaidPrompt[]
@@ -87,7 +85,7 @@ export async function importTranscript(
       done.push({ ...prompt, outcome: 'pending', turn: null })
       continue
     }
-    const mayGoOn = prompt.end === null && later.length === 0 && context.env.now() - written < HOUR
+    const mayGoOn = prompt.end === null && later.length === 0 && context.env.now() - written < AT_REST
     if (mayGoOn || runningTurn(timeline)) {
       done.push({ ...prompt, outcome: 'at-work', turn: null })
       continue

@@ -15,7 +15,7 @@ import type { Context } from '../ops/worktree/context.ts'
 import { liesWithin } from '../ops/worktree/worktree-path.ts'
 import type { Agent, SaidPrompt, TranscriptReader, Transcripts } from './agent.ts'
 import { markerId } from './payload.ts'
-import { GrowingFile } from './transcript.ts'
+import { AT_REST, GrowingFile } from './transcript.ts'
 
 export interface TranscriptWatchOptions {
   agent: Agent & { transcripts: Transcripts }
@@ -30,8 +30,7 @@ export interface TranscriptWatchOptions {
 /** Milliseconds; and between two looks for the agent's directory. */
 const GRACE = 100
 const LOOK_AGAIN = 5000
-/** A turn whose transcript was written to since, before we came, may still be at work: milliseconds, and bytes looked through. */
-const RECENT = 3_600_000
+/** Bytes that are looked through of a transcript whose last turn may have been at work when we came. */
 const LATEST = 2 ** 22
 
 interface Followed {
@@ -108,7 +107,7 @@ export class TranscriptWatch {
   /** Of what was said before we came only the last may be at work; lines tell when that was, a file when it was written to. */
   #passOver(path: string): void {
     const { size = 0, mtimeMs = 0 } = statIfThere(this.#env.files, path) ?? {}
-    if (mtimeMs < this.#since - RECENT) return void this.#follow(path, size)
+    if (mtimeMs < this.#since - AT_REST) return void this.#follow(path, size)
     this.#follow(path, Math.max(0, size - LATEST))
     this.#later(path)
   }

@@ -2,6 +2,9 @@
 import type { Stats } from 'node:fs'
 import { type Env, errno, statIfThere } from '../env.ts'
 
+/** Milliseconds: an agent that wrote nothing for so long is not at work on its last prompt. */
+export const AT_REST = 3_600_000
+
 /** Bytes of a record's end; more only where it still speaks of what is looked for, and so many at most. */
 const TAIL = 8 * 2 ** 20
 const LONGEST_TAIL = 512 * 2 ** 20
