@@ -9,6 +9,8 @@ export interface Heard {
   markers: Marker[]
   /** Where the agent stands now; it may have moved into another repository. */
   cwd?: string
+  /** Where it is at work besides `cwd`, all at once: each place is told the same. */
+  elsewhere?: readonly string[]
   /** Where the agent was started: wins over a `cwd` in another repository. */
   project?: string
   /** A conversation begins or is taken up again. `parent`: it is a subagent's, and folds into that one's turn. */

@@ -22,14 +22,22 @@ const EVENTS = ['beforeSubmitPrompt', 'afterFileEdit', 'afterShellExecution', 's
 
 const ENDS = { completed: 'completed', aborted: 'interrupted', error: 'failed' } as const
 
+/** Roots of a workspace. */
+const MOST_ROOTS = 20
+
 /** Milliseconds; Cursor has no setting for it. */
 const TIMEOUT = 25_000
 
 function hear(payload: unknown, { event }: HearOptions): Heard {
   const one = understood(schema, payload)
-  const [root] = one.workspace_roots ?? []
-  const cwd = root ?? one.cwd
-  return { markers: markers(one, one.hook_event_name ?? event), ...(cwd ? { cwd } : {}) }
+  const [cwd = one.cwd, ...elsewhere] = placesOf(one)
+  return { markers: markers(one, one.hook_event_name ?? event), ...(cwd ? { cwd, elsewhere } : {}) }
+}
+
+/** The workspace's roots that are told: of an edit those that the file lies in, of all else every one. */
+function placesOf({ workspace_roots: roots = [], file_path: file }: Payload): string[] {
+  const holding = roots.filter((root) => file?.startsWith(root.endsWith('/') ? root : `${root}/`))
+  return (holding.length > 0 ? holding : roots).slice(0, MOST_ROOTS)
 }
 
 function markers(one: Payload, event: string | undefined): Marker[] {

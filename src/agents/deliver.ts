@@ -26,6 +26,8 @@ export interface Delivery {
   /** Milliseconds of the monotonic clock: when the payload arrived, and when its markers have to be recorded. */
   arrived: number
   deadline: number
+  /** The worktrees' own directories in the store that this was delivered to: of two places in one worktree one counts. */
+  reached?: Set<string>
   /** Told what is opened, so that whoever waits can leave what was not recorded. */
   progress: Progress
   /** Made by the client: markers without an id of the agent's own carry it. */
@@ -67,14 +69,17 @@ export async function deliver(env: Env, delivery: Delivery): Promise<void> {
   }))
   const context = await open(env, await placeOf(env, heard), markers.length > 0)
   if (!context) return
+  const { worktreeDir } = context.store
+  if (delivery.reached?.has(worktreeDir)) return closeContext(context)
+  delivery.reached?.add(worktreeDir)
   progress.context = context
-  progress.directory = context.store.worktreeDir
+  progress.directory = worktreeDir
   try {
     await refuseElsewhere(context, heard)
     const { snapshot } = context.config
     const limited = { ...snapshot, deadline: Math.max(1, Math.min(snapshot.deadline, deadline - arrived)) }
     const bounded = { ...context, config: { ...context.config, snapshot: limited } }
-    if (takeUp) for (const file of leftBehind(env, context.store.worktreeDir)) await takeUp(file)
+    if (takeUp) for (const file of leftBehind(env, worktreeDir)) await takeUp(file)
     progress.open = await withClosed(context, agent, heard, complete(context, agent, heard, progress.open))
     while (progress.open[0]) {
       const undone = await undoneBefore(context, agent, progress.open[0])

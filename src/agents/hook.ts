@@ -8,7 +8,7 @@ import { logHookError, stateLog } from '../ops/hook/log.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import { closeContext, openContext } from '../ops/worktree/context.ts'
 import type { Agent } from './agent.ts'
-import { deliver, leaveOpen, type Progress } from './deliver.ts'
+import { type Delivery, deliver, leaveOpen, type Progress } from './deliver.ts'
 import { AGENT_NAMES, findAgent } from './registry.ts'
 
 export interface HookOptions {
@@ -65,7 +65,6 @@ async function hear(
   options: HookOptions & { id?: string; given?: Buffer; handedAt?: string | undefined },
 ): Promise<string | null> {
   const { name, event, arrived, id, given, late, recorded, handedAt } = options
-  const progress: Progress = { context: null, directory: null, open: [] }
   let payload: Buffer | undefined
   let agent: Agent | null = null
   let where = name
@@ -85,30 +84,74 @@ async function hear(
     const heard = agent.hear(value, { event: notified ? 'notify' : event, vars: env.vars })
     payload = undefined // understood: what goes wrong from here is not the payload's fault
     const patience = agent.timeout(named)
-    const deadline = arrived + patience * DEADLINE
     const takeUp = async (file: string) => {
       await hook(env, { name, event, arrived, handed: file, late: true })
     }
-    const more = {
+    const delivery = {
+      ...{ agent, arrived, deadline: arrived + patience * DEADLINE, reached: new Set<string>() },
       ...(id === undefined ? {} : { id }),
       ...(handedAt === undefined ? {} : { handedAt }),
       ...(recorded ? { recorded } : {}),
       ...(late ? { late } : { takeUp }),
     }
-    const work = deliver(env, { agent, heard, arrived, deadline, progress, ...more })
-    await within(work, arrived + patience * LAST_MOMENT - env.monotonic())
+    const times = { where, lastMoment: arrived + patience * LAST_MOMENT }
+    const places = heard.elsewhere?.length ? [heard.cwd, ...heard.elsewhere] : null
+    const each = places
+      ? places.map((cwd = env.cwd) => deliverInTime({ ...env, cwd }, { ...delivery, heard: { ...heard, cwd } }, times))
+      : [deliverInTime(env, { ...delivery, heard }, times)]
+    const ends = await Promise.all(each) // none waits for one that hangs
+    const answer = agent.answer?.(event) ?? null
+    if (ends.some(({ hangs }) => hangs)) options.gaveUp?.(answer)
+    const told = ends.find((end) => end.told !== undefined)?.told
+    return told !== undefined && agent.inform ? agent.inform(told) : answer
   } catch (error) {
-    try {
-      if (error instanceof Interrupted && agent) leaveOpen(env, agent, progress)
-      logHookError(env, await logPlace(env, progress), { where, error, ...(payload ? { payload } : {}) })
-    } catch (second) {
-      // Nothing is left to write to: the agent's own log may keep it.
-      env.stderr.write(`ckpt hook: ${String(error)}; and it could not be logged: ${String(second)}\n`)
-    }
-    if (error instanceof Interrupted) options.gaveUp?.(agent?.answer?.(event) ?? null)
+    await logError(env, { where, error, directory: null, ...(payload ? { payload } : {}) })
+    return agent?.answer?.(event) ?? null
   }
-  if (progress.told !== undefined && agent?.inform) return agent.inform(progress.told)
-  return agent?.answer?.(event) ?? null
+}
+
+interface End {
+  /** What the agent is to be told. */
+  told?: string
+  hangs: boolean
+}
+
+/** To one place. What goes wrong there is in its log. */
+async function deliverInTime(
+  env: Env,
+  delivery: Omit<Delivery, 'progress'>,
+  { where, lastMoment }: { where: string; lastMoment: number },
+): Promise<End> {
+  const progress: Progress = { context: null, directory: null, open: [] }
+  let hangs = false
+  try {
+    await within(deliver(env, { ...delivery, progress }), lastMoment - env.monotonic())
+  } catch (error) {
+    hangs = error instanceof Interrupted
+    await logError(env, { where, error, directory: progress.directory }, () => {
+      if (hangs) leaveOpen(env, delivery.agent, progress)
+    })
+  }
+  return { hangs, ...(progress.told === undefined ? {} : { told: progress.told }) }
+}
+
+interface Failure {
+  where: string
+  error: unknown
+  /** The worktree's, where it is known. */
+  directory: string | null
+  payload?: Buffer
+}
+
+/** `first`: what is to be done before it, and may go wrong like it. */
+async function logError(env: Env, { directory, ...failure }: Failure, first?: () => void): Promise<void> {
+  try {
+    first?.()
+    logHookError(env, await logPlace(env, { directory }), failure)
+  } catch (second) {
+    // Nothing is left to write to: the agent's own log may keep it.
+    env.stderr.write(`ckpt hook: ${String(failure.error)}; and it could not be logged: ${String(second)}\n`)
+  }
 }
 
 /** @throws CkptError BAD_MARKER */

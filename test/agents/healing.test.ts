@@ -961,3 +961,56 @@ test('a directory that a link leads to is recorded where it lies, with a daemon 
     expect([sessions(scratch.root), sessions(there)]).toEqual([['led-in'], ['led-out']])
   }
 })
+
+test('a workspace with several roots: each has its turns, an edit is of the root that it lies in', async () => {
+  const [one, two, plain] = [new Scratch().init(), new Scratch().init({ 'old.txt': 'old\n' }), new Scratch()]
+  const linked = path.join(one.base, 'linked')
+  one.git('worktree', 'add', '-q', linked)
+  fs.mkdirSync(one.at('packages'))
+  const workspace_roots = [plain.root, one.root, one.at('packages'), two.root, linked]
+  const say = async (event: string, more: Json = {}, turn = 'g1') => {
+    const payload = { conversation_id: 'c', generation_id: turn, hook_event_name: event, workspace_roots, ...more }
+    const { code, stderr } = await hook(one, 'cursor', payload, { event })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  }
+  await say('beforeSubmitPrompt', { prompt: 'one' })
+  two.write({ 'old.txt': 'new\n' })
+  one.write({ 'mine.txt': 'by a person\n' })
+  await say('afterFileEdit', { file_path: two.at('old.txt') })
+  one.write({ 'by-shell.txt': 'x\n' })
+  two.write({ 'by-shell.txt': 'x\n' })
+  fs.writeFileSync(`${linked}/by-shell.txt`, 'x\n')
+  await say('afterShellExecution', { command: 'make' })
+  await say('stop', { status: 'completed' })
+  await say('beforeSubmitPrompt', { prompt: 'two' }, 'g2')
+  await say('stop', { status: 'aborted' }, 'g2')
+  const turns = (cwd: string) =>
+    one
+      .ckpt('list', '--session', 'c', '--cwd', cwd)
+      .turns.map((turn: Json) => [turn.n, turn.status, turn.steps.map((step: Json) => step.paths)])
+  const last = [2, 'interrupted', []]
+  expect(turns(one.root)).toEqual([last, [1, 'completed', [['by-shell.txt', 'mine.txt']]]])
+  expect(turns(two.root)).toEqual([last, [1, 'completed', [['old.txt'], ['by-shell.txt']]]])
+  expect(turns(linked)).toEqual([last, [1, 'completed', [['by-shell.txt']]]])
+  one.ckpt('undo', '--session', 'c', '--cwd', two.root)
+  one.ckpt('undo', '--session', 'c', '--cwd', two.root)
+  expect([two.read('old.txt'), two.exists('by-shell.txt'), one.exists('by-shell.txt')]).toEqual(['old\n', false, true])
+  expect(fs.readdirSync(plain.root)).toEqual([])
+})
+
+test('a root of a workspace whose store is damaged costs the others nothing', async () => {
+  const [bad, good] = [new Scratch().init(), new Scratch().init()]
+  bad.ckpt('snapshot')
+  const objects = bad.at('.git/ckpt/store.git/objects')
+  fs.renameSync(objects, `${objects}.away`)
+  const workspace_roots = [bad.root, good.root]
+  const payload = { conversation_id: 'c', generation_id: 'g', hook_event_name: 'beforeSubmitPrompt', workspace_roots }
+  const ran = await hook(good, 'cursor', { ...payload, prompt: 'one' }, { event: payload.hook_event_name })
+  expect(ran).toEqual({ code: 0, stdout: '{"continue":true}\n', stderr: '' })
+  expect(hookLog(good)).toEqual([])
+  fs.renameSync(`${objects}.away`, objects)
+  expect(good.ckpt('status').lastHookError).toBe(null)
+  const { lastHookError } = good.ckpt('status', '--cwd', bad.root)
+  expect(lastHookError).toMatchObject({ where: 'cursor beforeSubmitPrompt', code: 'DAMAGED', cwd: bad.root })
+  expect(good.ckpt('list', '--session', 'c').turns).toHaveLength(1)
+})
