@@ -15,6 +15,8 @@ export interface ServerPart {
   ignored?: boolean
   tool?: string
   callID?: string
+  /** Of a `patch`: what a step of the model's changed, absolute. */
+  files?: string[]
 }
 
 export interface ServerMessage {

@@ -10,6 +10,7 @@ import {
   nothingToUndo,
   type OwnSession,
   type OwnStep,
+  type OwnTurn,
   placeAfterRedo,
   placeToUndo,
   visibleOwnTurns,
@@ -26,8 +27,8 @@ import { ownChange, toldPath } from '../own-change.ts'
 import { actionsBetween } from '../patch.ts'
 import { saveFirst } from '../safety.ts'
 import { type Follower, type FollowOptions, follow } from './events.ts'
-import { Server, type ServerPlace } from './http.ts'
-import { ownSession } from './own.ts'
+import { Server, type ServerFileDiff, type ServerPlace } from './http.ts'
+import { changedOnTheWay, ownSession } from './own.ts'
 
 const CAN = withCapabilities([
   'supportsUndo',
@@ -180,12 +181,7 @@ export class OpenCode {
           hints: ['ckpt list'],
         },
       )
-    let found = await this.#server.diff(session, turn.messageId)
-    // The server works it out after the turn has ended.
-    for (let waited = 0; found.length === 0 && turn.steps.length > 0 && waited < SUMMARY; waited += LOOK) {
-      await new Promise((resolve) => setTimeout(resolve, LOOK))
-      found = await this.#server.diff(session, turn.messageId)
-    }
+    const found = await this.#wholeDiff(session, turn)
     return {
       from: `${turn.number}:before`,
       to: `${turn.number}:after`,
@@ -198,6 +194,19 @@ export class OpenCode {
       })) as DiffResult['files'],
       patch: found.map(({ patch = '' }) => patch).join(''),
       warnings: [],
+    }
+  }
+
+  /** The server works it out anew after each of the model's steps, in its own time. */
+  async #wholeDiff(session: SessionId, { messageId, endedAt }: OwnTurn): Promise<ServerFileDiff[]> {
+    const changed = changedOnTheWay(await this.#server.messages(session), messageId)
+    const until = Math.min(endedAt === null ? Infinity : Date.parse(endedAt), Date.now()) + SUMMARY
+    for (;;) {
+      const found = await this.#server.diff(session, messageId)
+      const isWhole = changed.every((path) => found.some(({ file }) => file !== undefined && path.endsWith(`/${file}`)))
+      // What came and went again is in no diff: a turn that ended a while ago is not waited for.
+      if (isWhole || Date.now() >= until) return found
+      await new Promise((resolve) => setTimeout(resolve, LOOK))
     }
   }
 }

@@ -65,6 +65,12 @@ const toolParts = (messages: readonly ServerMessage[]) =>
     .flatMap((message) => message.parts.map((part) => ({ part, message })))
     .filter(({ part }) => part.type === 'tool')
 
+/** The files that a turn changed on its way, absolute; some of them may be as they were before it. */
+export function changedOnTheWay(messages: readonly ServerMessage[], messageId: string): string[] {
+  const group = turnsOf(messages).find(([prompt]) => prompt.info.id === messageId) ?? []
+  return group.flatMap(({ parts }) => parts.flatMap(({ type, files = [] }) => (type === 'patch' ? files : [])))
+}
+
 /** `messageID` is a prompt's, or with a part that of the answer it is in. */
 function boundaryOf(
   { messageID, partID }: NonNullable<ServerSession['revert']>,

@@ -1,0 +1,55 @@
+// A server that says what OpenCode 1.18.33 said: it works a turn's diff out anew after each of the model's steps, a while later.
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { openWorktree } from '../../src/library/worktree.ts'
+import { openCode } from '../../src/wrappers/opencode/opencode.ts'
+import { Scratch } from '../support/scratch.ts'
+
+async function serve(answers: Record<string, () => unknown>): Promise<string> {
+  const server = http.createServer(({ url = '' }, response) => {
+    const { pathname } = new URL(url, 'http://localhost')
+    response.end(JSON.stringify(answers[pathname]?.() ?? null))
+  })
+  onTestFinished(() => void server.close())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+test("a turn's diff is waited for until it is whole, and not for a file that came and went", async () => {
+  const scratch = new Scratch().init()
+  const step = (name: string) => [
+    { id: `t-${name}`, type: 'tool' },
+    { type: 'patch', files: [scratch.at(name)] },
+  ]
+  const answer = (completed: number) => ({
+    info: { id: 'm2', role: 'assistant', time: { created: 1, completed } },
+    parts: [...step('b.txt'), ...step('c.txt')],
+  })
+  const diffs = ['b.txt', 'c.txt'].map((file) => ({ file, patch: '', additions: 1, deletions: 0, status: 'added' }))
+  let [asked, completed] = [0, Date.now()]
+  let diff = () => diffs.slice(0, asked)
+  const url = await serve({
+    '/session/s': () => ({ id: 's' }),
+    '/session/status': () => ({}),
+    '/session/s/message': () => [
+      { info: { id: 'm1', role: 'user', time: { created: 1 } }, parts: [] },
+      answer(completed),
+    ],
+    '/session/s/diff': () => {
+      asked++
+      return diff()
+    },
+  })
+  const opencode = openCode({ url, directory: scratch.root, vars: scratch.vars })
+  await opencode.attach('s')
+  const backends = [opencode.backend]
+  const { snapshots } = await openWorktree(scratch.root, { vars: scratch.vars, backends, session: 's' })
+  expect((await snapshots.diff()).files.map(({ path }) => path)).toEqual(['b.txt', 'c.txt'])
+  expect(asked).toBe(2)
+  asked = 0
+  completed = Date.now() - 60_000
+  diff = () => diffs.slice(0, 1)
+  expect((await snapshots.diff()).files.map(({ path }) => path)).toEqual(['b.txt'])
+  expect(asked).toBe(1)
+})
