@@ -503,3 +503,54 @@ test('what was committed, undone and kept so is still in HEAD, and that is said 
   scratch.turn('four', () => scratch.write({ 'more.txt': 'more\n' }))
   expect(commit(scratch).json).toMatchObject({ turns: [4], warnings: [] })
 })
+
+test('a commit that was amended, and one by hand: what was made of a path since is not committed over it', () => {
+  const scratch = new Scratch().init({ 'a.txt': '0\n' })
+  scratch.turn('one', () => scratch.write({ 'f.txt': '1\n', 'a.txt': '1\n' }))
+  scratch.turn('two', () => scratch.write({ 'f.txt': '2\n', 'a.txt': '2\n' }))
+  expect(commit(scratch).code).toBe(0)
+  scratch.turn('three', () => {
+    scratch.remove('f.txt')
+    scratch.write({ 'a.txt': '0\n' })
+  })
+  expect(commit(scratch).code).toBe(0)
+  scratch.git('commit', '-q', '--amend', '-m', 'reworded')
+  scratch.turn('four', () => scratch.write({ 'b.txt': 'b\n' }))
+  expect(commit(scratch).code).toBe(0)
+  expect(committed(scratch)).toBe('A\tb.txt')
+  expect(scratch.git('status', '--porcelain')).toBe('')
+
+  scratch.turn('five', () => scratch.write({ 'a.txt': '5\n' }))
+  scratch.git('commit', '-qam', 'by hand')
+  scratch.turn('six', () => scratch.write({ 'a.txt': '0\n' }))
+  scratch.turn('seven', () => scratch.write({ 'a.txt': '5\n' }))
+  expect(commit(scratch).json.commit).toBe(null)
+  scratch.git('commit', '-q', '--allow-empty', '-m', 'nothing')
+  scratch.turn('eight', () => scratch.write({ 'a.txt': '0\n' })) // what a commit from before this turn had, too
+  expect(commit(scratch).code).toBe(0)
+  expect(scratch.git('show', 'HEAD:a.txt')).toBe('0\n')
+})
+
+test('a turn that a switch brought back is committed, whatever its number', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  for (const name of ['one', 'two']) scratch.turn(name, () => scratch.write({ [name]: `${name}\n` }))
+  scratch.ckpt('undo')
+  scratch.turn('three', () => scratch.write({ three: 'three\n' }))
+  expect(commit(scratch).json.turns).toEqual([1, 3])
+  scratch.ckpt('switch', '2')
+  const { json } = commit(scratch)
+  expect([json.turns, json.files]).toEqual([[2], [{ path: 'two' }]])
+  expect(json.warnings.join()).toContain('Turn 3 was committed and undone since')
+})
+
+test('what is known of earlier commits may be damaged: it is then told from HEAD', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'b\n' }))
+  commit(scratch)
+  for (const [i, damage] of ['', '{', 'null', '[1]', '{"s":{"commit":"x","turns":[1]}}', '{"s":null}'].entries()) {
+    fs.writeFileSync(scratch.at('.git/ckpt/worktrees/@main/commits.json'), damage)
+    scratch.turn('more', () => scratch.write({ 'a.txt': `${i}\n` }))
+    expect(commit(scratch).json.files).toEqual([{ path: 'a.txt' }])
+    expect(scratch.git('show', 'HEAD:a.txt')).toBe(`${i}\n`)
+  }
+})

@@ -1,4 +1,6 @@
 /** Commit: one clean commit, in the user's repository, of what a session's visible turns changed and nothing else. */
+
+import type { ClaimedTransition } from '../../core/claims.ts'
 import { CkptError, FIRST_TURN, reasonOf } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
@@ -139,15 +141,16 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
   const last = await lastCommit(context, session, head.head)
   const reader = new ChangeReader(context, refs, timeline)
   const before = await readHeadEntries(context, head.head)
-  const after = (turn: number) => visibleTurns(timeline).filter(({ number }) => number > turn)
-  let turns = after(last?.isInHead ? last.turn : 0)
+  const visible = visibleTurns(timeline)
+  const since = last ? visible.filter(({ number }) => !last.turns.includes(number)) : visible
+  let turns = last?.isInHead ? since : visible
   let folded = await foldTurns(context, { turns, reader, head: head.head, before })
   if (folded.conflicts.size > 0 && last && !last.isInHead) {
-    const newer = await foldTurns(context, { turns: after(last.turn), reader, head: head.head, before })
+    const newer = await foldTurns(context, { turns: since, reader, head: head.head, before })
     if (newer.conflicts.size === 0) {
-      ;[turns, folded] = [after(last.turn), newer]
+      ;[turns, folded] = [since, newer]
       context.warnings.push(
-        `Commit ${last.commit.slice(0, 10)} is no part of HEAD any more: what turns up to ${last.turn} did is taken to be there as you have changed it.`,
+        `Commit ${last.commit.slice(0, 10)} is no part of HEAD any more: what turns up to ${Math.max(...last.turns)} did is taken to be there as you have changed it.`,
       )
     }
   }
@@ -206,13 +209,20 @@ async function foldTurns(
   const warnings: string[] = []
   const context = { ...given, warnings }
   const read = await Promise.all(turns.map((turn) => reader.changesOf(turn)))
-  const changes = read.flatMap((one) => {
+  const bases = [...new Set(turns.map((turn) => turn.before.head ?? null))]
+  const sinceBase = new Map<Oid | null, CommittedSince>()
+  for (const base of bases) sinceBase.set(base, await committedSince(context, base, head))
+  const bySince = new Map<ClaimedTransition, CommittedSince>()
+  const changes: ClaimedTransition[] = []
+  for (const [i, one] of read.entries()) {
     if (one.unclaimed.length > 0)
       warnings.push(
         `Turn ${one.turn.number} also saw changes outside its steps, which are not committed: ${shortList(one.unclaimed.map(({ path }) => path))}.`,
       )
-    return one.claimed
-  })
+    const committed = sinceBase.get(turns[i]!.before.head ?? null)!
+    for (const change of one.claimed) bySince.set(change, committed)
+    changes.push(...one.claimed)
+  }
   const left = new Map(changes.filter(({ path }) => !path.endsWith('/')).map(({ path, to }) => [path, to]))
   const kept = new Set(await withoutIgnored(context, left, before))
   const missed = await uncoveredAndUncommitted(context, { turns: read, captured: left })
@@ -222,7 +232,7 @@ async function foldTurns(
     changes: changes.filter(({ path }) => kept.has(path)),
     head: before,
     blobs,
-    committed: await committedSince(context, turns[0]?.before.head ?? null, head),
+    committed: (change, to) => bySince.get(change)!(change.path, to),
   })
   return { ...folded, blobs, warnings }
 }
@@ -267,8 +277,10 @@ async function ignoredAmong(context: Context, paths: readonly string[]): Promise
   return new Set(answers.map((path) => path.replace(/^\.\//, '')))
 }
 
+type CommittedSince = (path: string, entry: Entry) => boolean
+
 /** What the commits since a turn made of each path: a person may have committed the turn's work by hand. */
-async function committedSince({ env, worktree }: Context, from: Oid | null, to: Oid | null) {
+async function committedSince({ env, worktree }: Context, from: Oid | null, to: Oid | null): Promise<CommittedSince> {
   const seen = new Set<string>()
   if (from !== null && to !== null && from !== to) {
     const { code, stdout } = await tryGit(env, {
@@ -281,7 +293,7 @@ async function committedSince({ env, worktree }: Context, from: Oid | null, to: 
       if (mode !== undefined) seen.add(`${mode} ${oid}\0${fields[++i]}`)
     }
   }
-  return (path: string, entry: Entry) =>
+  return (path, entry) =>
     seen.has(entry ? `${entry.mode} ${entry.oid}\0${path}` : `000000 ${'0'.repeat(to?.length ?? 40)}\0${path}`)
 }
 

@@ -194,8 +194,8 @@ export interface FoldInput {
   changes: readonly ClaimedTransition[]
   head: ReadonlyMap<string, Entry>
   blobs: CommitBlobs
-  /** Whether a commit since the turn holds exactly what the turn left: the person has committed it. */
-  committed: (path: string, to: Entry) => boolean
+  /** Whether a commit since the change's turn holds exactly what the change left: the person has committed it. */
+  committed: (change: ClaimedTransition, to: Entry) => boolean
 }
 
 const NOT_CAPTURED = 'was not captured'
@@ -208,8 +208,9 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
     if (path.endsWith('/')) continue // git keeps no directories
     const ours = entries.get(path) ?? (entries.has(path) ? null : (head.get(path) ?? null))
     const [from, to] = [await blobs.entryOf(path, change.from), await blobs.entryOf(path, change.to)]
-    if (from !== undefined && to !== undefined && (sameEntry(ours, to) || committed(path, to))) {
+    if (from !== undefined && to !== undefined && (sameEntry(ours, to) || committed(change, to))) {
       conflicts.delete(path) // whosever it was, and however it came to be: it is committed
+      if (!sameEntry(ours, to)) entries.delete(path) // and what was made of it since is in HEAD
       continue
     }
     if (change.ambiguousWith !== undefined) {
