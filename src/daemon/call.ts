@@ -110,7 +110,7 @@ export function callDaemon<T>(
 /** CPU that a process and its children have used, in ticks; null: nobody can say. */
 type Work = number | 'stopped' | null
 
-function workOf(env: Env, pid: number): Work {
+export function workOf(env: Env, pid: number): Work {
   try {
     const fields = env.files
       .readFileSync(`/proc/${pid}/stat`, 'latin1')

@@ -5,6 +5,7 @@ import { ErrorCodes, ResponseError } from 'vscode-jsonrpc/node'
 import type { Backends } from '../backends/backends.ts'
 import { CkptError } from '../core/errors.ts'
 import { type Env, inputOf, telling } from '../env.ts'
+import { toCkptError } from '../results/errors.ts'
 import { ROUTED } from './client.ts'
 import { collector } from './collector.ts'
 import { type Client, checkParams, serveClient } from './connection.ts'
@@ -124,7 +125,7 @@ export class Dispatcher {
         this.#daemon.events.pruned(checkParams(method, schema.noticeRequest, params).event)
         return null
       case 'subscribe':
-        return this.#daemon.events.subscribe(client, checkParams(method, schema.subscribeRequest, params))
+        return this.#subscribe(client, checkParams(method, schema.subscribeRequest, params))
       case 'unsubscribe':
         checkParams(method, schema.nothing, params)
         this.#daemon.events.unsubscribe(client)
@@ -160,13 +161,25 @@ export class Dispatcher {
   }
 
   /**
-   * The git directory may have moved (`git init --separate-git-dir`), and what is known of us with it. Who asked does the
-   * work itself. @throws ResponseError
+   * The git directory may have moved (`git init --separate-git-dir`), and what is known of us with it; the worktree may be
+   * another one. Who asked does the work itself. @throws ResponseError
    */
   #refuseWhereMoved(): void {
     if (this.#daemon.held.isThere) return
     setImmediate(() => this.#daemon.stop())
-    throw new ResponseError(ErrorCodes.InternalError, 'The store is not where it was: this daemon ends.')
+    throw new ResponseError(
+      ErrorCodes.InternalError,
+      'The worktree or its store is not where it was: this daemon ends. Nothing was done.',
+    )
+  }
+
+  /** @throws ResponseError */
+  async #subscribe(client: Client, request: protocol.SubscribeRequest): Promise<protocol.Subscribed> {
+    try {
+      return await this.#daemon.events.subscribe(client, request)
+    } catch (error) {
+      throw (await import('./methods.ts')).refusal(toCkptError(error))
+    }
   }
 
   /** What only reads does it like another process would, beside the markers; what writes waits for its turn. */
@@ -202,8 +215,7 @@ export class Dispatcher {
     const named = commandIn(argv)
     if (NOT_HERE.has(named)) throw new ResponseError(ErrorCodes.InvalidParams, `cli: \`${named}\` wants a terminal`)
     this.#refuseWhereMoved()
-    const [command] = argv
-    const refused = this.#daemon.events.refused(command!)
+    const refused = this.#daemon.events.refused(named)
     let cancelled: CkptError | null = null
     this.#daemon.held.begin()
     await this.#daemon.idle.interrupt()
@@ -225,9 +237,11 @@ export class Dispatcher {
       onSignal: () => () => undefined,
       exit: () => undefined, // a hook that gives up leaves us here
     }
-    const code = await (ROUTED.has(command!)
+    const after = argv.indexOf(named) + 1
+    const alone = argv.includes('--no-daemon') ? argv : argv.toSpliced(after, 0, '--no-daemon')
+    const code = await (ROUTED.has(named)
       ? this.#daemon.enqueue(() => this.#options.runCli(argv, { ...env, held: this.#daemon.held }))
-      : this.#options.runCli(argv.includes('--no-daemon') ? argv : [command!, '--no-daemon', ...argv.slice(1)], env))
+      : this.#options.runCli(alone, env))
     if (cancelled) throw (await import('./methods.ts')).refusal(cancelled) // like any other call
     return { code, stdout: out.text(), stderr: err.text() }
   }

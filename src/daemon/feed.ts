@@ -53,9 +53,13 @@ export class Feed {
     this.#failed = failed
   }
 
-  /** From now on events are made. */
+  /** From now on events are made. Where that failed, the next one who asks tries again. */
   start(): Promise<void> {
-    this.#starting ??= this.#begin()
+    this.#starting ??= this.#begin().catch((error: unknown) => {
+      this.stop()
+      this.#starting = null
+      throw error
+    })
     return this.#starting
   }
 

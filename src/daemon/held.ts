@@ -1,4 +1,5 @@
 /** A worktree held open: what the last scan knew stays in memory, and the watcher says what changed since. */
+import { constants } from 'node:fs'
 import type { Config } from '../config/defaults.ts'
 import { CONFIG_NAMES } from '../config/load.ts'
 import { pathFromText, type RelativePath } from '../core/paths.ts'
@@ -36,12 +37,38 @@ export interface HeldState {
   lastMs: number
 }
 
+/** A directory that is held open: as long as it is, no other one gets its inode number. */
+class HeldDirectory {
+  readonly #env: Env
+  readonly #path: string
+  readonly #fd: number
+
+  constructor(env: Env, path: string) {
+    this.#env = env
+    this.#path = path
+    this.#fd = env.files.openSync(path, constants.O_RDONLY | constants.O_DIRECTORY)
+  }
+
+  /** Whether it is still what lies at its path: it may have been removed, or another one put in its place or that of one above it. */
+  get isThere(): boolean {
+    const { files } = this.#env
+    const [now, own] = [statIfThere(files, this.#path), files.fstatSync(this.#fd)]
+    return now?.dev === own.dev && now.ino === own.ino
+  }
+
+  close(): void {
+    this.#env.files.closeSync(this.#fd)
+  }
+}
+
 export class Held implements LiveScan, HeldWorktree {
   #context: Context
   #configPrint = ''
   #configWarnings: readonly string[] = []
   readonly #head: HeadReader | null
   readonly #env: Env
+  readonly #directory: HeldDirectory
+  readonly #own: HeldDirectory
   readonly #watcher: Watcher
   readonly #barrier: Barrier
   #cache: SnapshotCache | null = null
@@ -75,6 +102,8 @@ export class Held implements LiveScan, HeldWorktree {
     this.#head = context.repository ? new HeadReader(context.env, context.repository) : null
     context.store.remember()
     const { root } = context.worktree
+    this.#directory = new HeldDirectory(context.env, root)
+    this.#own = new HeldDirectory(context.env, context.store.worktreeDir)
     const ours = new Set(context.worktree.ours.map((path) => `${root}/${path}`))
     this.#watcher = new Watcher({
       root,
@@ -129,6 +158,8 @@ export class Held implements LiveScan, HeldWorktree {
       this.#head?.close()
       this.rules.close()
       this.#watcher.stop()
+      this.#directory.close()
+      this.#own.close()
     }
   }
 
@@ -169,10 +200,13 @@ export class Held implements LiveScan, HeldWorktree {
     return this.#context.worktree.root
   }
 
-  /** Whether the worktree and its store are where they were. */
+  /** Whether the worktree and its store are where they were, and no others in their place. */
   get isThere(): boolean {
-    const { files } = this.#env
-    return files.existsSync(this.root) && files.existsSync(`${this.#context.store.gitDir}/HEAD`)
+    return this.#directory.isThere && this.isStoreThere
+  }
+
+  get isStoreThere(): boolean {
+    return this.#own.isThere && this.#env.files.existsSync(`${this.#context.store.gitDir}/HEAD`)
   }
 
   /** As it was at the last call. */
@@ -184,7 +218,8 @@ export class Held implements LiveScan, HeldWorktree {
 
   async barrier(): Promise<Awaited<ReturnType<LiveScan['barrier']>>> {
     this.#began = this.#env.monotonic()
-    if (this.#fastOff !== null || !this.state.watching) {
+    // Of a directory above that was renamed, or of one that somebody keeps open, no event says that it was replaced.
+    if (this.#fastOff !== null || !this.state.watching || !this.#directory.isThere) {
       this.#looked = false
       return { hint: null, barrier: 'none' }
     }

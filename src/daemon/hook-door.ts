@@ -83,14 +83,14 @@ export class HookDoor {
     if (this.#socket && !this.#env.files.existsSync(readyFile(this.#directory))) announce(this.#env, this.#directory)
   }
 
-  /** Nobody new is heard; who waits still gets an answer. */
-  close(): void {
+  /** Nobody new is heard; who waits still gets an answer. `leave`: what lies there is another daemon's. */
+  close({ leave = false } = {}): void {
     if (!this.#socket) return
     const directory = this.#directory
-    removeIfThere(this.#env, readyFile(directory))
+    if (!leave) removeIfThere(this.#env, readyFile(directory))
     this.#socket.destroy()
     this.#socket = null
-    removeIfThere(this.#env, doorFifo(directory))
+    if (!leave) removeIfThere(this.#env, doorFifo(directory))
   }
 
   #read(chunk: string): void {

@@ -15,7 +15,7 @@ import { Held } from './held.ts'
 import { HookDoor } from './hook-door.ts'
 import { IdleWork } from './idle.ts'
 import { LeftMarkers } from './left-markers.ts'
-import { type DaemonInfo, infoFile, lockFile } from './place.ts'
+import { type DaemonInfo, infoFile, lockFile, readInfo } from './place.ts'
 import type { DaemonState } from './protocol.ts'
 import { socketPath } from './socket-path.ts'
 
@@ -150,10 +150,14 @@ export class Daemon {
   /** All that was opened, also when only a part of it was: what stays open keeps the process. A failure hides no other. */
   async #close(server: Server, socket: string): Promise<void> {
     const { log } = this.#options
+    const { worktreeDir } = this.#context.store
+    // Another daemon may be at work by now, in another store in the place of ours.
+    const known = readInfo(this.#env, worktreeDir)
+    const isAlone = known === null || known.token === this.#dispatcher.token
     const parts = [
       () => this.stop(),
-      () => removeIfThere(this.#env, infoFile(this.#context.store.worktreeDir)),
-      () => this.#door.close(),
+      () => isAlone && removeIfThere(this.#env, infoFile(worktreeDir)),
+      () => this.#door.close({ leave: !isAlone }),
       () => this.#left.stop(),
       () => server.close(),
       () => this.#auto.stop(),
@@ -162,7 +166,7 @@ export class Daemon {
       () => this.#events.stop(),
       () => this.#dispatcher.finish(),
       () => this.held.stop(),
-      () => removeIfThere(this.#env, socket),
+      () => isAlone && removeIfThere(this.#env, socket),
     ]
     for (const part of parts) {
       try {
@@ -202,14 +206,18 @@ export class Daemon {
     }
   }
 
-  /** Stops by itself when the worktree went away, or nobody called for long. */
+  /** Stops by itself when the worktree or its store went away, or nobody called for long. */
   #heartbeat(): void {
     const { quiet } = this.#dispatcher
-    this.#door.announce()
-    this.#left.look()
     if (!this.held.isThere || quiet > this.#options.idleStop) {
       this.stop()
       return
+    }
+    try {
+      this.#door.announce()
+      this.#left.look()
+    } catch (error) {
+      this.#options.log.warn({ error: String(error) }, 'heartbeat') // removed this very moment, or no room
     }
     this.held
       .head()

@@ -15,6 +15,7 @@ import {
 import { onAbort, refuseCancelled } from '../core/cancel.ts'
 import { CkptError, type ErrorCode } from '../core/errors.ts'
 import { tell } from '../core/tell.ts'
+import { workOf } from '../daemon/call.ts'
 import { startDaemon } from '../daemon/life.ts'
 import { type DaemonInfo, isAlive, readInfo } from '../daemon/place.ts'
 import {
@@ -28,7 +29,7 @@ import {
   type SubscribeRequest,
   type Welcome,
 } from '../daemon/protocol.ts'
-import type { Env } from '../env.ts'
+import { type Env, realEnv } from '../env.ts'
 import { closeContext, openContext } from '../ops/worktree/context.ts'
 import { toCkptError } from '../results/errors.ts'
 import type { ErrorInfo, FileActionInfo } from '../results/shapes.ts'
@@ -60,14 +61,17 @@ const ENVELOPE = 1024
 
 /**
  * A connection to the daemon of a worktree: the functions of `Worktree`, carried out there, and its events. To be closed.
- * A call whose connection ends is rejected with INTERNAL; whether it was carried out is then to be seen in the timeline (a
- * marker with a `marker` id of its own can simply be sent again).
+ * A call whose connection ends, or whose daemon was stopped (SIGSTOP) for 10 s, is rejected with INTERNAL; whether it was
+ * carried out is then to be seen in the timeline (a marker with a `marker` id of its own can simply be sent again).
  */
 export class DaemonClient extends WorktreeFunctions {
   /** What the daemon said of itself. */
   readonly daemon: Welcome
   readonly #link: Link
   readonly #socket: Socket
+  readonly #vars: Record<string, string>
+  /** Counts subscriptions and their ends: what belongs to an earlier one is passed over. */
+  #subscription = 0
   /** @internal */
   constructor(parts: {
     connection: MessageConnection
@@ -75,14 +79,17 @@ export class DaemonClient extends WorktreeFunctions {
     token: string
     daemon: Welcome
     session: string | undefined
+    vars: Env['vars']
   }) {
-    const { connection, socket, token, daemon, session } = parts
-    const link = { connection, token }
+    const { connection, socket, token, daemon, session, vars } = parts
+    const link = { connection, token, pid: daemon.pid }
     const call: Caller = (name, request, options) => ask(link, name, { params: request, ...options })
     super(daemon.root, call, session)
     this.daemon = daemon
     this.#link = link
     this.#socket = socket
+    const told = Object.entries(vars).filter((one): one is [string, string] => one[1] !== undefined)
+    this.#vars = Object.fromEntries(told)
   }
 
   /**
@@ -101,13 +108,17 @@ export class DaemonClient extends WorktreeFunctions {
         params: (from ? { after: { epoch: from.epoch, seq: from.seq } } : {}) satisfies SubscribeRequest,
       })
     const gap = ({ resumed, epoch, seq }: Subscribed) => {
-      if (!resumed && onGap) tell(onGap, { epoch, seq })
+      if (!resumed && onGap && isOurs()) tell(onGap, { epoch, seq })
     }
+    const own = ++this.#subscription
+    const isOurs = () => this.#subscription === own
     const behind = (at: Position) => {
-      begin(at).then(gap, () => undefined) // a connection that ended is told by onClose
+      if (isOurs()) begin(at).then(gap, () => undefined) // a connection that ended is told by onClose
     }
     try {
-      this.#link.connection.onNotification('event', (message: EventMessage) => tell(listener, message))
+      this.#link.connection.onNotification('event', (message: EventMessage) => {
+        if (isOurs()) tell(listener, message)
+      })
       this.#link.connection.onNotification('behind', behind)
     } catch (error) {
       throw refusal('subscribe', error)
@@ -119,19 +130,21 @@ export class DaemonClient extends WorktreeFunctions {
 
   /** Ends the subscription; the connection stays. */
   async unsubscribe(): Promise<void> {
+    this.#subscription++
     await ask(this.#link, 'unsubscribe', { params: {} })
   }
 
   /**
    * Any command line of `ckpt`, with what it prints and its exit code: for what has no function here. Commands that belong
-   * to a terminal (`watch`, `run`, `bisect`, `rewind`, `daemon`) are refused.
+   * to a terminal (`watch`, `run`, `bisect`, `rewind`, `daemon`) are refused. `vars`: all environment variables that it is to
+   * see; those of this connection unless told.
    * @throws CkptError USAGE, CANCELLED, INTERNAL
    */
   async command(
     argv: readonly string[],
     options: { cwd?: string; vars?: Record<string, string> } & CallOptions = {},
   ): Promise<CliAnswer> {
-    const { cwd = this.root, vars = {}, signal } = optionsOf(options)
+    const { cwd = this.root, vars = this.#vars, signal } = optionsOf(options)
     const params = { token: this.#link.token, argv, cwd, vars, terminal: false, columns: 80 }
     return ask<CliAnswer>(this.#link, 'cli', { params, signal })
   }
@@ -143,7 +156,7 @@ export class DaemonClient extends WorktreeFunctions {
     else this.#socket.once('close', listener)
   }
 
-  /** Ends the connection; the daemon stays. */
+  /** Ends the connection; the daemon stays. One that nobody calls ends after `watch.idleStop`, connections or not. */
   close(): void {
     this.#link.connection.dispose()
     this.#socket.destroy()
@@ -169,22 +182,42 @@ async function connected(
 ): Promise<DaemonClient> {
   const env = libraryEnv(vars)
   refuseCancelled(signal)
-  const { token, socket: path } = await findDaemon(env, absolute(env, directory), start)
+  const found = findDaemon(env, absolute(env, directory), start)
+  const { token, socket: path, pid } = await orCancelled(found, signal)
   const socket = await open(path)
   const connection = createMessageConnection(new SocketMessageReader(socket), new SocketMessageWriter(socket))
   connection.onError(() => socket.destroy())
   socket.on('close', () => connection.dispose())
   connection.listen()
   const params = { token, protocol: PROTOCOL, client }
-  const late = setTimeout(() => socket.destroy(), FIRST_ANSWER) // it hangs
+  const end = () => socket.destroy()
+  const late = setTimeout(end, FIRST_ANSWER) // it hangs
+  const unheed = onAbort(signal, end) // nothing is asked of it yet
   try {
-    const daemon = await ask<Welcome>({ connection, token }, 'hello', { params, signal })
-    return new DaemonClient({ connection, socket, token, daemon, session })
+    const daemon = await ask<Welcome>({ connection, token, pid }, 'hello', { params })
+    return new DaemonClient({ connection, socket, token, daemon, session, vars: env.vars })
   } catch (error) {
     socket.destroy()
+    refuseCancelled(signal)
     throw error
   } finally {
     clearTimeout(late)
+    unheed()
+  }
+}
+
+/** One that is being started comes up all the same. @throws CkptError CANCELLED */
+async function orCancelled<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  let unheed = () => {}
+  const cancelled = new Promise<void>((resolve) => {
+    unheed = onAbort(signal, resolve)
+  })
+  try {
+    await Promise.race([work, cancelled])
+    refuseCancelled(signal)
+    return await work
+  } finally {
+    unheed()
   }
 }
 
@@ -245,10 +278,26 @@ const ended = (cause: unknown) =>
 interface Link {
   connection: MessageConnection
   token: string
+  /** The daemon's. */
+  pid: number
+}
+
+/** Milliseconds between two looks at a daemon that has not answered. */
+const LOOK = 2000
+
+/** Calls back when a process was stopped (SIGSTOP) for as long as nobody waits. Returns what ends the watch. */
+function whenStopped(pid: number, listener: () => void): () => void {
+  const env = realEnv()
+  let stopped = 0
+  const timer = setInterval(() => {
+    stopped = workOf(env, pid) === 'stopped' ? stopped + LOOK : 0
+    if (stopped >= FIRST_ANSWER) listener()
+  }, LOOK)
+  return () => clearInterval(timer)
 }
 
 async function ask<T>(
-  { connection, token }: Link,
+  { connection, token, pid }: Link,
   method: string,
   { params, signal }: { params: object } & CallOptions,
 ): Promise<T> {
@@ -256,6 +305,7 @@ async function ask<T>(
   refuseUnsendable(method, params)
   const source = new CancellationTokenSource()
   let cancel = () => {}
+  let unwatch = () => {}
   let silence: NodeJS.Timeout | undefined
   const answer = new Promise<T>((resolve, reject) => {
     cancel = () => {
@@ -266,6 +316,7 @@ async function ask<T>(
       const asked = async () => connection.sendRequest('state', { token }) // it throws where the connection has ended
       asked().then(heard, heard)
     }
+    unwatch = whenStopped(pid, () => reject(new Error('it was stopped')))
     connection.sendRequest<T>(method, params, source.token).then(resolve, reject)
   })
   const unheed = onAbort(signal, cancel)
@@ -275,6 +326,7 @@ async function ask<T>(
     throw refusal(method, error)
   } finally {
     clearTimeout(silence)
+    unwatch()
     unheed()
     source.dispose()
   }

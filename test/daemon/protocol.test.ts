@@ -1,4 +1,5 @@
 // The daemon's protocol: the same functions, the same refusals, and events in one order for everybody.
+import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import type { MarkRequest } from '../../src/calls/requests.ts'
 import { methods } from '../../src/calls/table.ts'
@@ -46,6 +47,48 @@ test('any command line, but none that belongs to a terminal', async () => {
     for (const before of [[], ['--quiet'], ['--cwd', scratch.root], ['--session=s', '--json']])
       expect([name, await codeOf(client.command([...before, name, 'stop']))]).toEqual([name, 'USAGE'])
   expect(await client.command(['--quiet', 'list', 'run'])).toMatchObject({ code: 2 })
+  // Options may come first, and it has the environment of the connection.
+  for (const [name, ...more] of [['list'], ['undo', '--dry-run'], ['snapshot']] as const) {
+    const { code, stdout } = await client.command(['--json', '--cwd', scratch.root, name, ...more])
+    expect([name, code, JSON.parse(stdout).ok]).toEqual([name, 0, true])
+  }
+  const names = ['AUTHOR', 'COMMITTER'].flatMap((who) => [`GIT_${who}_NAME`, `GIT_${who}_EMAIL`])
+  const vars = { ...scratch.vars, ...Object.fromEntries(names.map((name) => [name, 'me@example.com'])) }
+  const named = await connectDaemon(scratch.root, { vars })
+  expect((await named.command(['commit', '-m', 'x'])).code).toBe(0)
+  named.close()
+})
+
+test('a first subscription that fails is told as what it is, and the next one is taken', async () => {
+  const scratch = stage('work')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  startDaemon(scratch)
+  const client = await clientOf(scratch)
+  const objects = scratch.at('.git/ckpt/store.git/objects')
+  fs.renameSync(objects, `${objects}.away`)
+  fs.mkdirSync(objects)
+  expect(await codeOf(client.subscribe(() => undefined))).toBe('DAMAGED')
+  fs.rmdirSync(objects)
+  fs.renameSync(`${objects}.away`, objects)
+  const heard: string[] = []
+  await client.subscribe(({ event }) => heard.push(event.type))
+  await client.mark({ event: 'prompt', session: 's' })
+  await until(() => heard.includes('turn.added'))
+})
+
+test('promise 12: a daemon that was stopped is not waited for, connected or not', async () => {
+  const scratch = stage('work')
+  const { pid } = startDaemon(scratch)
+  const client = await clientOf(scratch)
+  process.kill(pid, 'SIGSTOP')
+  try {
+    const asked = codeOf(client.turns())
+    const connecting = connectDaemon(scratch.root, { vars: scratch.vars, signal: AbortSignal.timeout(200) })
+    expect(await codeOf(connecting)).toBe('CANCELLED')
+    expect(await asked).toBe('INTERNAL')
+  } finally {
+    process.kill(pid, 'SIGCONT')
+  }
 })
 
 test('the end of a connection is told, whoever ended it; what is asked after it is refused in our words', async () => {

@@ -1,0 +1,87 @@
+// Another directory in the place of the worktree, or another store in the place of its own, while a daemon holds both.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { connectDaemon } from '../../src/library/client.ts'
+import { alive, startDaemon } from '../support/daemon.ts'
+import { until } from '../support/protocol.ts'
+import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
+
+const copy = (from: string, to: string) =>
+  fs.cpSync(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true })
+
+/** A linked worktree with a daemon, where a turn has just begun. */
+function linkedWorktree() {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const cwd = path.join(scratch.base, 'above/linked')
+  scratch.git('worktree', 'add', '-q', cwd)
+  const ckpt = (...args: string[]): Json => JSON.parse(scratch.run([...args, '--json'], { cwd }).stdout)
+  ckpt('mark', 'prompt', '--session', 's')
+  const { pid } = ckpt('daemon', 'start') as { pid: number }
+  onTestFinished(() => {
+    if (alive(pid)) process.kill(pid, 'SIGKILL')
+  })
+  return { scratch, cwd, ckpt, pid }
+}
+
+test.each([
+  [
+    'removed and put back',
+    ({ cwd }: { cwd: string }) => {
+      copy(cwd, `${cwd}-saved`)
+      fs.rmSync(cwd, { recursive: true })
+      copy(`${cwd}-saved`, cwd)
+    },
+  ],
+  [
+    'below a directory that was renamed',
+    ({ cwd }: { cwd: string }) => {
+      const above = path.dirname(cwd)
+      fs.renameSync(above, `${above}-before`)
+      copy(`${above}-before`, above)
+    },
+  ],
+] as const)('promise 13: a worktree %s: what is recorded is what is there', async (_, replace) => {
+  const { cwd, ckpt, pid } = linkedWorktree()
+  replace({ cwd })
+  fs.writeFileSync(path.join(cwd, 'a.txt'), 'two\n')
+  fs.writeFileSync(path.join(cwd, 'new.txt'), 'new\n')
+  ckpt('mark', 'stop', '--session', 's')
+  const { turns } = ckpt('list', '--session', 's')
+  expect(turns[0].stat.files).toBe(2)
+  expect(ckpt('undo').turns).toEqual([1])
+  expect(fs.readFileSync(path.join(cwd, 'a.txt'), 'utf8')).toBe('one\n')
+  expect(fs.existsSync(path.join(cwd, 'new.txt'))).toBe(false)
+  await until(() => !alive(pid))
+})
+
+test('a client whose worktree was removed and added again is refused, and nothing is recorded in the old one', async () => {
+  const { scratch, cwd } = linkedWorktree()
+  const client = await connectDaemon(cwd, { vars: scratch.vars })
+  scratch.git('worktree', 'remove', '--force', cwd)
+  scratch.git('worktree', 'add', '-q', cwd, 'linked')
+  const refused = { code: 'INTERNAL', message: expect.stringContaining('not where it was') }
+  await expect(client.mark({ event: 'prompt', session: 'other' })).rejects.toMatchObject(refused)
+  expect(scratch.ckpt('list', '--all-worktrees', '--session', 's').turns).toHaveLength(1)
+  client.close()
+})
+
+test('a daemon whose store was deleted leaves the next one alone, and ends in order', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const first = spawn(process.execPath, [PROGRAM, 'watch', '--background'], {
+    cwd: scratch.root,
+    env: scratch.vars,
+    stdio: 'ignore',
+  })
+  await until(() => fs.existsSync(scratch.at('.git/ckpt/worktrees/@main/daemon/info.json')))
+  fs.rmSync(scratch.at('.git/ckpt'), { recursive: true })
+  const { pid } = startDaemon(scratch)
+  expect(pid).not.toBe(first.pid)
+  expect(await once(first, 'exit')).toEqual([0, null]) // by itself, at its next look
+  expect(scratch.ckpt('daemon', 'status')).toMatchObject({ running: true, pid })
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  expect(scratch.ckpt('undo').turns).toEqual([1])
+  expect(fs.existsSync(scratch.at('.git/ckpt/worktrees/@main/daemon/hooks/ready'))).toBe(true)
+})
