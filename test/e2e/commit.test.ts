@@ -1,10 +1,12 @@
 /** `ckpt commit`: exactly what the session changed; whatever else the person was at stays as it was. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { tryGit } from '../support/gate.ts'
-import { type Json, Scratch } from '../support/scratch.ts'
+import { until } from '../support/protocol.ts'
+import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 const me = {
   GIT_AUTHOR_NAME: 'A U Thor',
@@ -553,4 +555,62 @@ test('what is known of earlier commits may be damaged: it is then told from HEAD
     expect(commit(scratch).json.files).toEqual([{ path: 'a.txt' }])
     expect(scratch.git('show', 'HEAD:a.txt')).toBe(`${i}\n`)
   }
+})
+
+test.each([
+  ['Ctrl-C', 'SIGINT'],
+  ['a kill', 'SIGKILL'],
+] as const)(
+  '%s while a hook after the commit runs: the index follows the commit, at the latest with the next command',
+  async (_, signal) => {
+    const scratch = new Scratch().init({ 'a.txt': lines() })
+    scratch.write({ 'staged.txt': 'mine\n' })
+    scratch.git('add', 'staged.txt')
+    scratch.turn('work', () => scratch.write({ 'a.txt': lines([3, 'agent']), 'b.txt': 'new\n' }))
+    const hook = scratch.at('.git/hooks/post-commit')
+    fs.writeFileSync(hook, '#!/bin/sh\n: >.git/here\nexec sleep 60\n', { mode: 0o755 })
+    const child = spawn(process.execPath, [PROGRAM, 'commit', '-m', 'c'], {
+      cwd: scratch.root,
+      env: { ...scratch.vars, ...me },
+      detached: true, // a process group, as a terminal makes one
+      stdio: 'ignore',
+    })
+    const ended = once(child, 'exit')
+    await until(() => fs.existsSync(scratch.at('.git/here')))
+    process.kill(-child.pid!, signal)
+    const [code] = await ended
+    fs.rmSync(hook)
+    fs.rmSync(scratch.at('.git/here'))
+    if (signal === 'SIGINT') expect(code).toBe(0)
+    else {
+      const { warnings } = scratch.ckpt('mark', 'prompt', '--session', 'next')
+      expect(warnings.join()).toContain('A killed commit was finished')
+    }
+    expect(scratch.git('status', '--porcelain')).toBe('A  staged.txt\n')
+    expect(scratch.git('show', '--format=%s', '--name-only', 'HEAD').trim().split('\n')).toEqual([
+      'c',
+      '',
+      'a.txt',
+      'b.txt',
+    ])
+    expect(fs.readdirSync(scratch.at('.git/ckpt/worktrees/@main/tmp'))).toEqual([])
+      expect(commit(scratch, ['--session', 's']).json.commit).toBe(null)
+  },
+)
+
+test('a kill before the commit was made leaves nothing behind', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  scratch.turn('work', () => scratch.write({ 'b.txt': 'new\n' }))
+  const hook = scratch.at('.git/hooks/pre-commit')
+  fs.writeFileSync(hook, '#!/bin/sh\n: >.git/here\nexec sleep 60\n', { mode: 0o755 })
+  const options = { cwd: scratch.root, env: { ...scratch.vars, ...me }, detached: true, stdio: 'ignore' } as const
+  const child = spawn(process.execPath, [PROGRAM, 'commit', '-m', 'c'], options)
+  const ended = once(child, 'exit')
+  await until(() => fs.existsSync(scratch.at('.git/here')))
+  process.kill(-child.pid!, 'SIGKILL')
+  await ended
+  fs.rmSync(hook)
+  expect(commit(scratch).json.files).toEqual([{ path: 'b.txt' }])
+  expect(fs.readdirSync(scratch.at('.git/ckpt/worktrees/@main/tmp'))).toEqual([])
+  expect(fs.existsSync(scratch.at('.git/ckpt/worktrees/@main/commit.json'))).toBe(false)
 })

@@ -14,16 +14,16 @@ import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
 import { behindSymlink } from '../../snapshot/disk.ts'
 import { boundaryPending } from '../change/boundary.ts'
 import { refuseRunning } from '../change/refuse.ts'
-import { recordOrigin } from '../history/origins.ts'
 import { ChangeReader } from '../history/turn-changes.ts'
 import { locked } from '../recovery/locked.ts'
 import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
-import { lastCommit, rememberCommit, settledPaths, uncoveredAndUncommitted, undoneSince } from './committed.ts'
+import { lastCommit, settledPaths, uncoveredAndUncommitted, undoneSince } from './committed.ts'
 import { type Entry, indexInfo, readHeadEntries, readIndexEntries, readMarkedPaths } from './entries.ts'
 import { commitMessage } from './message.ts'
 import { CommitBlobs, foldChanges } from './tree.ts'
-import { refreshIndex, setMarks, untilIndexIsFree } from './users-index.ts'
+import { dropNote, type Following, follow, madeOn, noteCommit } from './under-way.ts'
+import { setMarks, untilIndexIsFree } from './users-index.ts'
 
 /** Set for a commit that nobody waits for: what goes wrong is written to the hook log. */
 export const BEHIND = 'CKPT_COMMIT_BEHIND'
@@ -47,13 +47,8 @@ export interface CommitResult {
 }
 
 /** What is known before git commits: the lock is not held while the user's hooks run, for they may call ckpt. */
-interface Planned {
-  session: SessionId
-  head: Oid | null
-  turns: Turn[]
+interface Planned extends Following {
   prompts: { number: number; prompt: string | null }[]
-  entries: Map<string, Entry>
-  before: Map<string, Entry>
   blobs: CommitBlobs
 }
 
@@ -70,9 +65,12 @@ export async function commit(context: Context, options: CommitOptions): Promise<
     return { session: planned.session, commit: null, message: null, turns: [], files: [], warnings }
   }
   await untilIndexIsFree(context, repository)
-  const { made, message } = await commitEntries(context, planned, options)
-  await settle(context, planned, made)
   const { session, turns, entries } = planned
+  const { made, message } = await undisturbed(context, async () => {
+    const done = await commitEntries(context, planned, options)
+    await settle(context, planned, done.made)
+    return done
+  })
   return {
     session,
     commit: made,
@@ -83,14 +81,20 @@ export async function commit(context: Context, options: CommitOptions): Promise<
   }
 }
 
+/** A signal while git commits ends what git does, and its hooks; what follows the commit, if it was made, is done all the same. */
+async function undisturbed<T>({ env }: Context, work: () => Promise<T>): Promise<T> {
+  const deaf = (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((signal) => env.onSignal(signal, () => undefined))
+  try {
+    return await work()
+  } finally {
+    for (const off of deaf) off()
+  }
+}
+
 /** What follows a commit. It stands by now, so that what fails here is a warning. */
 async function settle(context: Context, planned: Planned, made: Oid): Promise<void> {
   try {
-    await locked(context, { command: 'commit' }, async () => {
-      remember(context, planned, made)
-      await untilIndexIsFree(context, context.repository!)
-      await refreshIndex(context, planned, made)
-    })
+    await locked(context, { command: 'commit' }, () => follow(context, planned, made))
   } catch (error) {
     if (!(error instanceof CkptError) && errno(error) === undefined) throw error
     context.warnings.push(
@@ -181,7 +185,7 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
   return {
     session,
     head: head.head,
-    turns,
+    turns: turns.map(({ number, after, checkpoints }) => ({ number, checkpoint: (after ?? checkpoints.at(-1)!).id })),
     prompts: told,
     entries,
     before,
@@ -300,10 +304,11 @@ async function committedSince({ env, worktree }: Context, from: Oid | null, to: 
 /** The user's own `git commit`, with their hooks and signing, on an index of its own that holds HEAD and these paths. */
 async function commitEntries(
   context: Context,
-  { head, entries, before, session, prompts }: Planned,
+  planned: Planned,
   options: CommitOptions,
 ): Promise<{ made: Oid; message: string }> {
   const { env, store, worktree } = context
+  const { head, entries, before, session, prompts } = planned
   const cwd = worktree.root
   const index = `${store.worktreeDir}/tmp/commit-index-${env.random(6)}`
   const file = `${index}.message`
@@ -327,25 +332,19 @@ async function commitEntries(
       throw new CkptError('CONFLICT', 'HEAD moved meanwhile. Nothing was committed.', { hints: ['ckpt commit'] })
     }
     const shown = !options.quiet
+    noteCommit(context, planned)
     const { code, stderr } = await tryUsersGit(env, { args: ['commit', '-q', '-F', file], cwd, vars, shown })
-    if (code !== 0) {
+    const made = code === 0 ? (await headOf(context)).head : await madeOn(context, head) // a hook after it was cut short
+    if (made === null) {
+      dropNote(context)
       throw new CkptError(
         'INTERNAL',
         `git refused the commit (exit ${code}): a hook, signing, or a missing name. Nothing was committed; your index and your files are as they were.${shown ? '' : ` It said: ${printable(stderr.trim().slice(0, 500))}`}`,
         { hints: ['ckpt commit   (once what git said is mended)'] },
       )
     }
-    return { made: (await headOf(context)).head!, message }
+    return { made, message }
   } finally {
     for (const path of [index, `${index}.lock`, file]) if (env.files.existsSync(path)) env.files.unlinkSync(path)
   }
-}
-
-function remember(context: Context, { session, turns }: Planned, made: Oid): void {
-  rememberCommit(context, session, { commit: made, turns: turns.map(({ number }) => number) })
-  recordOrigin(
-    context,
-    made,
-    turns.map(({ after, checkpoints }) => (after ?? checkpoints.at(-1)!).id),
-  )
 }

@@ -1,0 +1,114 @@
+/**
+ * A `ckpt commit` that is under way: a kill may come when git has made the commit, and until the user's index follows it
+ * their next commit takes it back. So what is to follow is written down first.
+ */
+import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
+import { tryGit } from '../../git/process.ts'
+import { readIfThere, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
+import { recordOrigin } from '../history/origins.ts'
+import { type Context, headOf } from '../worktree/context.ts'
+import { isRunning, startOf } from '../worktree/lock.ts'
+import { rememberCommit } from './committed.ts'
+import type { Entry } from './entries.ts'
+import { CommitBlobs } from './tree.ts'
+import { refreshIndex, untilIndexIsFree } from './users-index.ts'
+
+/** What follows a commit. */
+export interface Following {
+  session: SessionId
+  /** What the commit is made on; null: nothing yet. */
+  head: Oid | null
+  turns: readonly { number: TurnNumber; checkpoint: Oid }[]
+  /** Paths that it changes. */
+  entries: ReadonlyMap<string, Entry>
+  /** As HEAD had them; more of them may be here. */
+  before: ReadonlyMap<string, Entry>
+}
+
+interface Note extends Omit<Following, 'entries' | 'before'> {
+  pid: number
+  started: string
+  /** Milliseconds since 1970, UTC. */
+  time: number
+  paths: [path: string, before: Entry, entry: Entry][]
+}
+
+const noteFile = ({ store }: Context) => `${store.worktreeDir}/commit.json`
+
+/** Milliseconds for which a git that outlives a killed `ckpt commit` may still make the commit: hooks take their time. */
+const STILL = 600_000
+
+export function noteCommit(context: Context, { entries, before, session, head, turns }: Following): void {
+  const { env } = context
+  const paths = [...entries].map(([path, entry]): Note['paths'][number] => [path, before.get(path) ?? null, entry])
+  const who = { pid: env.pid, started: startOf(env, env.pid), time: env.now() }
+  writeFileWhole(env, noteFile(context), JSON.stringify({ ...who, session, head, turns, paths } satisfies Note), {
+    sync: true,
+  })
+}
+
+export const dropNote = (context: Context): void => removeIfThere(context.env, noteFile(context))
+
+/** The commit that HEAD is, if it was made on `head`. */
+export async function madeOn(context: Context, head: Oid | null): Promise<Oid | null> {
+  const now = (await headOf(context)).head
+  if (now === null || now === head) return null
+  const args = ['rev-parse', '--verify', '-q', `${now}^`]
+  const { code, stdout } = await tryGit(context.env, { args, cwd: context.worktree.root })
+  return (code === 0 ? stdout.toString('latin1').trim() : null) === head ? now : null
+}
+
+/** The caller holds the worktree's lock. @throws CkptError GIT_BUSY, INTERNAL */
+export async function follow(
+  context: Context,
+  following: Following & { blobs: CommitBlobs },
+  made: Oid,
+): Promise<void> {
+  const { session, turns } = following
+  rememberCommit(context, session, { commit: made, turns: turns.map(({ number }) => number) })
+  recordOrigin(
+    context,
+    made,
+    turns.map(({ checkpoint }) => checkpoint),
+  )
+  await untilIndexIsFree(context, context.repository!)
+  await refreshIndex(context, following, made)
+  dropNote(context)
+}
+
+/** Finishes one that was killed. Returns what to tell the person. The caller holds the worktree's lock. */
+export async function finishCommit(context: Context): Promise<string[]> {
+  const { env, repository } = context
+  const note = readNote(context)
+  if (note && isRunning(env, note.pid, note.started)) return []
+  sweep(context)
+  const made = note && repository ? await madeOn(context, note.head) : null
+  if (!note || made === null) {
+    const isOver = !note || env.now() - note.time > STILL || (await headOf(context)).head !== note.head
+    if (isOver) dropNote(context)
+    return []
+  }
+  const entries = new Map(note.paths.map(([path, , entry]) => [path, entry]))
+  const before = new Map(note.paths.map(([path, entry]) => [path, entry]))
+  const blobs = await CommitBlobs.open(context, { paths: [...entries.keys()], head: before })
+  await follow(context, { ...note, entries, before, blobs }, made)
+  return [`A killed commit was finished: your index follows ${made.slice(0, 10)}.`]
+}
+
+/** What it left of its own. */
+function sweep({ env, store }: Context): void {
+  const directory = `${store.worktreeDir}/tmp`
+  for (const name of env.files.readdirSync(directory))
+    if (name.startsWith('commit-')) removeIfThere(env, `${directory}/${name}`)
+}
+
+/** Null: it is damaged, and says nothing. */
+function readNote(context: Context): Note | null {
+  try {
+    const note: Note = JSON.parse(readIfThere(context.env, noteFile(context))?.toString('utf8') ?? 'null')
+    return typeof note?.pid === 'number' && Array.isArray(note.turns) && Array.isArray(note.paths) ? note : null
+  } catch (error) {
+    if (error instanceof SyntaxError) return null
+    throw error
+  }
+}
