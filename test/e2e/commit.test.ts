@@ -594,7 +594,7 @@ test.each([
       'b.txt',
     ])
     expect(fs.readdirSync(scratch.at('.git/ckpt/worktrees/@main/tmp'))).toEqual([])
-      expect(commit(scratch, ['--session', 's']).json.commit).toBe(null)
+    expect(commit(scratch, ['--session', 's']).json.commit).toBe(null)
   },
 )
 

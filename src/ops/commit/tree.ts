@@ -227,7 +227,8 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
       continue
     }
     const merged = await mergeEntries(blobs, { base: from, ours, theirs: to })
-    if (merged === undefined) conflicts.set(path, "changes of yours, or of another session, overlap with this session's")
+    if (merged === undefined)
+      conflicts.set(path, "changes of yours, or of another session, overlap with this session's")
     else entries.set(path, merged)
   }
   for (const [path, entry] of entries) if (sameEntry(entry, head.get(path) ?? null)) entries.delete(path)
