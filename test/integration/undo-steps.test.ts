@@ -628,3 +628,25 @@ test('an undo of one path takes the directory along that came with it, if nothin
   scratch.ckpt('undo', '--', 'd/x', 'e/x')
   expect([scratch.exists('d'), fs.readdirSync(scratch.at('e'))]).toEqual([false, ['y']])
 })
+
+test('an undo of its own is refused while any session of the worktree has undone turns', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n', 'b.txt': 'b\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'a1\n' }), 'one')
+  scratch.turn('two', () => scratch.write({ 'b.txt': 'b1\n' }), 'two')
+  scratch.ckpt('undo', '--session', 'one')
+  for (const args of [
+    ['--only', '1'],
+    ['--', 'b.txt'],
+  ]) {
+    const { code, document } = scratch.tryCkpt('undo', '--session', 'two', ...args)
+    expect([code, document.error.code, document.error.hints.join()]).toEqual([
+      5,
+      'BOUNDARY_PENDING',
+      expect.stringContaining('--session one'),
+    ])
+  }
+  expect(scratch.read('b.txt')).toBe('b1\n')
+  scratch.ckpt('accept', '--session', 'one')
+  scratch.ckpt('undo', '--session', 'two', '--only', '1')
+  expect(scratch.read('b.txt')).toBe('b\n')
+})

@@ -9,6 +9,7 @@ import { sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { Recorder } from '../record/record.ts'
 import { markerAfter } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
+import { loadTimeline } from '../worktree/sessions.ts'
 
 export function hiddenBy(timeline: Timeline, record: Pick<BoundaryRecord, 'turn' | 'step'>): TurnNumber[] {
   return timeline.turns
@@ -39,6 +40,12 @@ export function commitBoundary(
     ...(record.step === null ? {} : { step: record.step }),
     hidden: hidden.join(','),
   })
+}
+
+/** Whichever session's it is: they share the worktree. @throws CkptError BOUNDARY_PENDING */
+export async function refuseWhilePending(context: Context, refs: WorktreeRefs): Promise<void> {
+  const pending = [...refs.sessions.values()].find((one) => one.boundary)
+  if (pending) throw boundaryPending(await loadTimeline(context, refs, pending.session))
 }
 
 export function boundaryPending(timeline: Timeline): CkptError {

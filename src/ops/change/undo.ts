@@ -15,7 +15,7 @@ import { markerAfter } from '../worktree/boundary-marker.ts'
 import { type Context, headOf, refuseWhileBusy, uncancelled } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { headWarnings, refuseOtherBranch } from './along-with-head.ts'
-import { boundaryPending, clearStaleBoundary, commitBoundary, hiddenBy } from './boundary.ts'
+import { clearStaleBoundary, commitBoundary, hiddenBy, refuseWhilePending } from './boundary.ts'
 import type { ChangeResult, Scanned } from './change.ts'
 import { carryOut, lostWarnings } from './operation.ts'
 import { prepare } from './prepare.ts'
@@ -76,7 +76,7 @@ async function undoScanned(
     timeline = await loadTimeline(context, refs, session)
   }
   const alone = options.only !== undefined || (options.paths?.length ?? 0) > 0
-  if (alone && timeline.boundary) throw boundaryPending(timeline)
+  if (alone) await refuseWhilePending(context, refs)
   const { reader, selection, units, ...told } = await whileOrAfter(scanning, async () => {
     const reader = new ChangeReader(context, refs, timeline)
     const selection = await select(context, { timeline, options, reader })

@@ -12,7 +12,7 @@ import { tryGit } from '../../git/process.ts'
 import { promptReader } from '../../git/side-refs.ts'
 import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
 import { behindSymlink } from '../../snapshot/disk.ts'
-import { boundaryPending } from '../change/boundary.ts'
+import { refuseWhilePending } from '../change/boundary.ts'
 import { refuseRunning } from '../change/refuse.ts'
 import { ChangeReader } from '../history/turn-changes.ts'
 import { locked } from '../recovery/locked.ts'
@@ -123,15 +123,11 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
   const head = await headOf(context)
   refuseWhileBusy(head)
   const refs = await readRefs(context)
-  const pending = [...refs.sessions.values()].find((one) => one.boundary)
-  const refusePending = async () => {
-    if (pending) throw boundaryPending(await loadTimeline(context, refs, pending.session))
-  }
   let session: SessionId | null
   try {
     session = chooseSession(refs, options.session)
   } catch (error) {
-    if (error instanceof CkptError && error.code === 'NOT_FOUND') await refusePending() // which comes first
+    if (error instanceof CkptError && error.code === 'NOT_FOUND') await refuseWhilePending(context, refs) // which comes first
     throw error
   }
   if (session === null) {
@@ -141,7 +137,7 @@ async function plan(context: Context, options: CommitOptions): Promise<Planned> 
   }
   const timeline = await loadTimeline(context, refs, session)
   refuseRunning(timeline, { outcome: 'Nothing was committed.' })
-  await refusePending()
+  await refuseWhilePending(context, refs)
   const last = await lastCommit(context, session, head.head)
   const reader = new ChangeReader(context, refs, timeline)
   const before = await readHeadEntries(context, head.head)
