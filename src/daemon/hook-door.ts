@@ -87,10 +87,12 @@ export class HookDoor {
   close({ leave = false } = {}): void {
     if (!this.#socket) return
     const directory = this.#directory
-    if (!leave) removeIfThere(this.#env, readyFile(directory))
-    this.#socket.destroy()
-    this.#socket = null
-    if (!leave) removeIfThere(this.#env, doorFifo(directory))
+    try {
+      if (!leave) for (const file of [readyFile(directory), doorFifo(directory)]) removeIfThere(this.#env, file)
+    } finally {
+      this.#socket.destroy() // one that is open keeps the process
+      this.#socket = null
+    }
   }
 
   #read(chunk: string): void {

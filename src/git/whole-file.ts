@@ -97,7 +97,8 @@ export function removeIfThere({ files }: Env, path: string): void {
   try {
     files.unlinkSync(path)
   } catch (error) {
-    if (errno(error) !== 'ENOENT') throw error
+    const code = errno(error)
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error
   }
 }
 

@@ -186,12 +186,13 @@ test('a linked worktree, and one of a repository that lies elsewhere, have a dae
   }
 })
 
-test('where its git directory moves away, commands go on in the new place at once', () => {
+test('where its git directory moves away, commands go on in the new place at once, and it ends', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
-  startDaemon(scratch)
+  const { pid } = startDaemon(scratch)
   scratch.turn('first', () => scratch.write({ 'a.txt': 'two\n' }))
   scratch.git('init', '-q', '--separate-git-dir', `${scratch.base}/elsewhere.git`)
   scratch.turn('second', () => scratch.write({ 'a.txt': 'three\n' }))
+  await until(() => !alive(pid))
   scratch.ckpt('undo', '--turns', '2')
   expect(scratch.read('a.txt')).toBe('one\n')
   startDaemon(scratch)
