@@ -982,16 +982,19 @@ test('a workspace with several roots: each has its turns, an edit is of the root
   fs.writeFileSync(`${linked}/by-shell.txt`, 'x\n')
   await say('afterShellExecution', { command: 'make' })
   await say('stop', { status: 'completed' })
+  startDaemon(one) // from now on it carries out what is to be done in all of them
   await say('beforeSubmitPrompt', { prompt: 'two' }, 'g2')
+  for (const { root } of [one, two]) fs.writeFileSync(`${root}/second.txt`, '2\n')
+  await say('afterShellExecution', { command: 'again' }, 'g2')
   await say('stop', { status: 'aborted' }, 'g2')
   const turns = (cwd: string) =>
     one
       .ckpt('list', '--session', 'c', '--cwd', cwd)
       .turns.map((turn: Json) => [turn.n, turn.status, turn.steps.map((step: Json) => step.paths)])
-  const last = [2, 'interrupted', []]
+  const last = [2, 'interrupted', [['second.txt']]]
   expect(turns(one.root)).toEqual([last, [1, 'completed', [['by-shell.txt', 'mine.txt']]]])
   expect(turns(two.root)).toEqual([last, [1, 'completed', [['old.txt'], ['by-shell.txt']]]])
-  expect(turns(linked)).toEqual([last, [1, 'completed', [['by-shell.txt']]]])
+  expect(turns(linked)).toEqual([[2, 'interrupted', [[]]], [1, 'completed', [['by-shell.txt']]]])
   one.ckpt('undo', '--session', 'c', '--cwd', two.root)
   one.ckpt('undo', '--session', 'c', '--cwd', two.root)
   expect([two.read('old.txt'), two.exists('by-shell.txt'), one.exists('by-shell.txt')]).toEqual(['old\n', false, true])

@@ -76,21 +76,6 @@ test('a first subscription that fails is told as what it is, and the next one is
   await until(() => heard.includes('turn.added'))
 })
 
-test('promise 12: a daemon that was stopped is not waited for, connected or not', async () => {
-  const scratch = stage('work')
-  const { pid } = startDaemon(scratch)
-  const client = await clientOf(scratch)
-  process.kill(pid, 'SIGSTOP')
-  try {
-    const asked = codeOf(client.turns())
-    const connecting = connectDaemon(scratch.root, { vars: scratch.vars, signal: AbortSignal.timeout(200) })
-    expect(await codeOf(connecting)).toBe('CANCELLED')
-    expect(await asked).toBe('INTERNAL')
-  } finally {
-    process.kill(pid, 'SIGCONT')
-  }
-})
-
 test('the end of a connection is told, whoever ended it; what is asked after it is refused in our words', async () => {
   const scratch = stage('work')
   startDaemon(scratch)
@@ -117,15 +102,18 @@ test('what was asked before the end of a connection may or may not have been don
   await expect(asked).rejects.toMatchObject({ code: 'INTERNAL', message: expect.stringContaining('may or may not') })
 })
 
-test('nobody waits for ever for a daemon that hangs: to connect to it, or once the call is cancelled', async () => {
+test('promise 12: nobody waits for ever for a daemon that hangs: to connect to it, or for an answer, cancelled or not', async () => {
   const scratch = stage('work')
   const { pid } = startDaemon(scratch)
   const client = await clientOf(scratch)
   process.kill(pid, 'SIGSTOP')
   const asked = client.sessions.undo({ signal: AbortSignal.timeout(50) })
   const unknown = { code: 'INTERNAL', message: expect.stringContaining('may or may not') }
+  const given = AbortSignal.timeout(200)
   await Promise.all([
     expect(asked).rejects.toMatchObject(unknown),
+    expect(client.turns()).rejects.toMatchObject(unknown),
+    expect(codeOf(connectDaemon(scratch.root, { vars: scratch.vars, signal: given }))).resolves.toBe('CANCELLED'),
     expect(connectDaemon(scratch.root, { vars: scratch.vars })).rejects.toMatchObject({
       code: 'INTERNAL',
       message: 'The daemon does not answer. Nothing was asked of it.',
