@@ -4,7 +4,7 @@
  */
 import { type FSWatcher, watch } from 'node:fs'
 import type { Checkpoint } from '../core/checkpoint.ts'
-import type { Oid, SessionId } from '../core/ids.ts'
+import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
 import { readTimeline, type Timeline, visibleTurns } from '../core/timeline.ts'
 import { diffTrees } from '../git/diff.ts'
 import { readChain, readCheckpoint, type SessionRefs, type WorktreeRefs } from '../git/history.ts'
@@ -14,6 +14,7 @@ import { readBoundary, readRefs } from '../ops/worktree/sessions.ts'
 import { fileDiffJson } from '../results/json.ts'
 import { addedTurns, changesBetween, checkpointSummary, turnSummary } from './changes.ts'
 import type { EventLog } from './event-log.ts'
+import type { CkptEvent } from './protocol.ts'
 
 interface Known {
   live: Oid | null
@@ -140,12 +141,19 @@ export class Feed {
       changed.push({ before, after: await this.#read(gone, null) })
     }
     if (changed.length === 0) return
-    await this.#tellNew(changed, refs)
     const worktree = this.#context.place.worktreeId
+    const rest: CkptEvent[] = []
     for (const { before, after } of changed) {
-      for (const event of changesBetween(before?.timeline ?? null, after.timeline, worktree)) this.#log.append(event)
+      const numbers = new Set(addedTurns(before?.timeline ?? null, after.timeline).map(({ number }) => number))
+      // After a forget turns have other ids: the one that had the number goes before the one that has it.
+      for (const event of changesBetween(before?.timeline ?? null, after.timeline, worktree)) {
+        if (event.type === 'turn.removed' && numbers.has(event.turn as TurnNumber)) this.#log.append(event)
+        else rest.push(event)
+      }
       this.#restless.add(after.timeline.session)
     }
+    await this.#tellNew(changed, refs)
+    for (const event of rest) this.#log.append(event)
     this.#tellDifferencesAtRest()
   }
 

@@ -994,7 +994,10 @@ test('a workspace with several roots: each has its turns, an edit is of the root
   const last = [2, 'interrupted', [['second.txt']]]
   expect(turns(one.root)).toEqual([last, [1, 'completed', [['by-shell.txt', 'mine.txt']]]])
   expect(turns(two.root)).toEqual([last, [1, 'completed', [['old.txt'], ['by-shell.txt']]]])
-  expect(turns(linked)).toEqual([[2, 'interrupted', [[]]], [1, 'completed', [['by-shell.txt']]]])
+  expect(turns(linked)).toEqual([
+    [2, 'interrupted', [[]]],
+    [1, 'completed', [['by-shell.txt']]],
+  ])
   one.ckpt('undo', '--session', 'c', '--cwd', two.root)
   one.ckpt('undo', '--session', 'c', '--cwd', two.root)
   expect([two.read('old.txt'), two.exists('by-shell.txt'), one.exists('by-shell.txt')]).toEqual(['old\n', false, true])

@@ -11,6 +11,7 @@ import { withLock } from '../../src/ops/worktree/lock.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { byCall, byCommand, Steady, stage, story } from '../support/equivalence.ts'
 import { Bare, clientOf, infoOf, ofType, typesOf, until, watchEvents } from '../support/protocol.ts'
+import type { Json } from '../support/scratch.ts'
 import { uncaught } from '../support/uncaught.ts'
 
 const codeOf = (work: Promise<unknown>) =>
@@ -316,6 +317,17 @@ test('events: what happens, in its order, by the daemon or without it', async ()
   expect(ofType(pruned, 'prune.done')[0]?.removed.map((one) => one.turn)).toContain(1)
   expect(ofType(pruned, 'turn.removed')).toMatchObject([{ turn: 1, why: 'left' }])
   expect(ofType(pruned, 'checkpoint.created')).toEqual([])
+
+  // Its turns have other ids: who knows them by number has them still.
+  const numbers = (): [number, string][] => scratch.ckpt('list').turns.map((turn: Json) => [turn.n, turn.id])
+  const known = new Map(numbers())
+  scratch.ckpt('forget', 'c.txt')
+  const told = await next('forgotten', (types) => types.includes('turn.added') && types.includes('turn.removed'))
+  for (const { event } of told) {
+    if (event.type === 'turn.removed') known.delete(event.turn)
+    else if (event.type === 'turn.added') known.set(event.turn.n, event.turn.id)
+  }
+  expect([...known]).toEqual(numbers())
 })
 
 test('events go on after a reconnect where they were, or say that something is missing', async () => {
