@@ -70,8 +70,13 @@ export function hashOfStore(env: Env, { directory }: StorePlace): HashName {
 }
 
 /** Whether refs were moved in a store that is not there any more. */
-export function isStoreLost({ files }: Env, { directory }: StorePlace): boolean {
-  return worktreeNames({ files }, { directory }).some((name) => files.existsSync(`${directory}/worktrees/${name}/tips`))
+export function isStoreLost(env: Env, place: StorePlace): boolean {
+  return worktreeNames(env, place).some((name) => wasMoved(env, place, name))
+}
+
+/** Whether a ref of this worktree was ever moved in a store. */
+export function wasMoved({ files }: Env, { directory }: StorePlace, worktreeId: string): boolean {
+  return files.existsSync(`${directory}/worktrees/${worktreeId}/tips`)
 }
 
 /** Ids of the worktrees that have a directory in the store, sorted; none where it was killed while it was made. */

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
 import type { Context } from '../ops/worktree/context.ts'
+import { directoryOfMain } from '../ops/worktree/place.ts'
 import { quoted, type Templates } from './hook-file.ts'
 
 /** `<package>/hooks`, from wherever the compiled program lies below the package. */
@@ -24,7 +25,8 @@ function hooksOfPackage({ files }: Env): string {
 export function readTemplates({ env, config, repository, place }: Context): Templates {
   const directory = hooksOfPackage(env)
   const read = (name: string) => env.files.readFileSync(`${directory}/${name}.sh`, 'utf8')
-  const elsewhere = place.directory === `${repository?.commonDir}/ckpt` ? '' : place.directory
+  const store = repository ? directoryOfMain(env, repository, config) : place.directory
+  const elsewhere = store === `${repository?.commonDir}/ckpt` ? '' : store
   const gate = read('gate')
     .replace(/^ckpt_store=.*$/m, () => `ckpt_store=${quoted(elsewhere)}`)
     .replace(/^ckpt_push=.*$/m, () => `ckpt_push=${quoted(config.hooks.prePush)}`)

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { tryGit } from '../support/gate.ts'
 import { type Json, type RunOptions, Scratch } from '../support/scratch.ts'
 
 /** The program in another directory of the same scratch place. */
@@ -232,6 +233,60 @@ test('environments: a plain directory after init, and its store when it becomes 
   scratch.ckpt('undo')
   expect(scratch.read('a.txt')).toBe('one\n')
   expect(scratch.exists('.git/ckpt')).toBe(false)
+})
+
+/** A plain directory with a turn, made a repository with another one, and a linked worktree of it. */
+function oncePlain() {
+  const scratch = new Scratch()
+  const store = scratch.ckpt('init').store.path
+  scratch.turn('plain', () => scratch.write({ 'a.txt': 'one\n' }))
+  scratch.init({})
+  scratch.git('add', '-A')
+  scratch.git('commit', '-q', '-m', 'first')
+  const linked = `${scratch.base}/linked`
+  scratch.git('worktree', 'add', '-q', '-b', 'side', linked)
+  return { scratch, store, linked, there: at(scratch, linked) }
+}
+
+test('environments: the linked worktrees of a repository that was a plain directory share its store', () => {
+  const { scratch, store, linked, there } = oncePlain()
+  scratch.ckpt('hooks', 'install')
+  roundTrip(scratch, linked, () => there.write('a.txt', 'there\n'))
+  expect(there.json('status').store.path).toBe(store)
+  expect(scratch.ckpt('status').store.path).toBe(store)
+  expect([scratch.ckpt('list').turns.length, there.json('list').turns.length]).toEqual([1, 1])
+  there.json('undo')
+  expect(tryGit(scratch, ['commit', '--allow-empty', '-m', 'x'], { cwd: linked }).code).toBe(1)
+  expect(tryGit(scratch, ['commit', '--allow-empty', '-m', 'x']).code).toBe(0)
+  scratch.ckpt('undo')
+  expect(tryGit(scratch, ['commit', '--allow-empty', '-m', 'x']).code).toBe(1)
+  expect(scratch.exists('a.txt')).toBe(false)
+  expect(scratch.exists('.git/ckpt/store.git')).toBe(false)
+})
+
+test('environments: a linked worktree with a store of its own keeps it, and hides no other', () => {
+  const { scratch, store, linked, there } = oncePlain()
+  fs.renameSync(store, `${store}.away`)
+  there.turn(() => there.write('a.txt', 'there\n'))
+  fs.renameSync(`${store}.away`, store)
+  expect(scratch.exists('.git/ckpt/store.git')).toBe(true)
+  expect([scratch.ckpt('list').turns.length, there.json('list').turns.length]).toEqual([1, 1])
+  expect(scratch.ckpt('status').warnings).toEqual([])
+  const other = `${scratch.base}/other`
+  scratch.git('worktree', 'add', '-q', '-b', 'more', other)
+  at(scratch, other).turn(() => at(scratch, other).write('a.txt', 'other\n'))
+  expect(at(scratch, other).json('status').store.path).toBe(store)
+  // The gate of all of them, wherever it was installed.
+  expect(scratch.run(['hooks', 'install'], { cwd: linked }).code).toBe(0)
+  for (const cwd of [scratch.root, linked]) {
+    at(scratch, cwd).json('undo')
+    expect(tryGit(scratch, ['commit', '--allow-empty', '-m', 'x'], { cwd }).code).toBe(1)
+  }
+  // What was recorded there for both, while the other was not seen, goes on.
+  fs.renameSync(store, `${store}.away`)
+  scratch.turn('hidden', () => scratch.write({ 'a.txt': 'two\n' }))
+  fs.renameSync(`${store}.away`, store)
+  expect(scratch.ckpt('status').store.path).toBe(scratch.at('.git/ckpt'))
 })
 
 test('environments: a root path with spaces, quotes, dollar signs and letters that are not ASCII', () => {

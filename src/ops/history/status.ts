@@ -52,7 +52,7 @@ export async function status(context: Context): Promise<StatusResult> {
     context.warnings.push(
       `The store holds ${bytesText(bytes)}, more than store.maxBytes (${bytesText(maxBytes)}): ckpt prune removes the oldest turns and checkpoints by hand. A tenth over it large new content is left out.`,
     )
-  if (context.exists) context.warnings.push(...toldLeftBehind(env, repository, place))
+  if (context.exists) context.warnings.push(...toldLeftBehind(env, context))
   const pending = sessions
     .filter((view) => view.timeline.boundary !== null)
     .sort((a, b) => (b.timeline.boundaryCheckpoint?.seq ?? 0) - (a.timeline.boundaryCheckpoint?.seq ?? 0))

@@ -78,7 +78,7 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
   ])
   let place = placeStore(env, found, { config, outcome })
   let exists = storeExists(env, place)
-  if (!exists) warnings.push(...toldLeftBehind(env, found.repository, place))
+  if (!exists) warnings.push(...toldLeftBehind(env, { ...found, place, config }))
   const broken = exists && !options.mend ? brokenFrame(env, place) : []
   if (broken.length > 0)
     throw new CkptError(

@@ -7,7 +7,7 @@ import { CkptError } from '../../core/errors.ts'
 import { quotedPath } from '../../core/hint-words.ts'
 import { pathFromText, printable } from '../../core/paths.ts'
 import { type Env, errno } from '../../env.ts'
-import { hashOfStore, storeExists } from '../../git/frame.ts'
+import { hashOfStore, storeExists, wasMoved } from '../../git/frame.ts'
 import { findRepository, type Repository } from '../../git/repository.ts'
 import { readIfThere, type StorePlace, writeFileWhole } from '../../git/store.ts'
 import { foldsCase } from '../../snapshot/spelling.ts'
@@ -114,12 +114,7 @@ export function placeStore(
   if (!repository) {
     place = location === 'git' ? plainPlace(env, root) : placeApart(env, root, location)
   } else {
-    const worktreeId = worktreeIdOf(env, repository)
-    const inGit: StorePlace = { directory: `${repository.commonDir}/ckpt`, worktreeId, hash: repository.hash }
-    const own = location === 'git' ? inGit : { ...inGit, directory: named(location, repository.commonDir) }
-    // A plain directory keeps its store when it becomes a repository.
-    const plain = { ...plainPlace(env, root), ...(location === 'git' ? {} : { directory: named(location, root) }) }
-    place = !storeExists(env, own) && worktreeId === '@main' && storeExists(env, plain) ? plain : own
+    place = placeInRepository(env, { root, repository }, location)
   }
   if (place.directory.startsWith(`${root}/`) && !insideGit(repository, place.directory)) {
     throw refuse(`it contains the store (${place.directory})`)
@@ -127,9 +122,44 @@ export function placeStore(
   return place
 }
 
+/**
+ * A plain directory keeps its store when it becomes a repository, and its linked worktrees share that one: a second store
+ * would hide it. One that is in the git directory all the same, and has checkpoints of this worktree or the main one, stays.
+ */
+function placeInRepository(
+  env: Env,
+  { root, repository }: { root: string; repository: Repository },
+  location: string,
+): StorePlace {
+  const { gitDir, commonDir, hash } = repository
+  const worktreeId = worktreeIdOf(env, repository)
+  const inGit: StorePlace = { directory: `${commonDir}/ckpt`, worktreeId, hash }
+  const own = location === 'git' ? inGit : { ...inGit, directory: named(location, commonDir) }
+  const main = gitDir === commonDir ? root : besideGit(commonDir)
+  if (main === null) return own
+  const plain = { ...plainPlace(env, main), ...(location === 'git' ? {} : { directory: named(location, main) }) }
+  if (!storeExists(env, plain)) return own
+  const hasOwn = storeExists(env, own) && ['@main', worktreeId].some((id) => wasMoved(env, own, id))
+  return hasOwn ? own : { ...plain, worktreeId }
+}
+
+/** Where the main worktree of a repository is recorded: the git hooks of all its worktrees look there, too. */
+export function directoryOfMain(env: Env, repository: Repository, { store }: Config): string {
+  const { commonDir } = repository
+  const main = { root: besideGit(commonDir) ?? repository.root, repository: { ...repository, gitDir: commonDir } }
+  return placeInRepository(env, main, store.location).directory
+}
+
+/** The directory whose `.git` this is; null: it is called otherwise. */
+const besideGit = (gitDir: string): string | null =>
+  gitDir.endsWith('/.git') ? gitDir.slice(0, -'/.git'.length) : null
+
 /** What to tell of a store that the repository had before its configuration named another place. */
-export function toldLeftBehind(env: Env, repository: Repository | null, place: StorePlace): string[] {
-  if (!repository) return []
+export function toldLeftBehind(
+  env: Env,
+  { repository, place, config }: { repository: Repository | null; place: StorePlace; config: Config },
+): string[] {
+  if (!repository || config.store.location === 'git') return []
   const inGit = { ...place, directory: `${repository.commonDir}/ckpt` }
   if (place.directory === inGit.directory || !storeExists(env, inGit)) return []
   return [
@@ -180,7 +210,7 @@ export function rootOfWorktree(env: Env, repository: Repository, id: string): st
     linked === null
       ? repository.commonDir
       : resolve(linked, readIfThere(env, `${linked}/gitdir`)?.toString('utf8').trimEnd() ?? '')
-  return file.endsWith('/.git') && env.files.existsSync(file) ? file.slice(0, -'/.git'.length) : null
+  return env.files.existsSync(file) ? besideGit(file) : null
 }
 
 /** Gives a linked worktree its id, once: the first of several processes wins. */
