@@ -59,3 +59,56 @@ for (const place of ['a file', 'a link'])
     scratch.ckpt('undo')
     expect(scratch.manifest()).toEqual(before)
   })
+
+test('an empty directory that a rule ignores since is in the way of no redo', () => {
+  for (const nested of [false, true]) {
+    const scratch = new Scratch().init()
+    fs.mkdirSync(scratch.at(nested ? 'place/inner' : 'place'), { recursive: true })
+    const before = scratch.manifest()
+    scratch.turn('a file in its place', () => {
+      scratch.remove('place')
+      scratch.write({ place: 'a file\n' })
+    })
+    const after = scratch.manifest()
+    scratch.write({ '.git/info/exclude': 'place/\n' })
+    for (let round = 0; round < 2; round++) {
+      scratch.ckpt('undo')
+      expect(scratch.manifest()).toEqual(before)
+      scratch.ckpt('redo')
+      expect(scratch.manifest()).toEqual(after)
+    }
+  }
+})
+
+test('an empty directory that a rule ignores, and that came since, makes room for a file and comes back', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': 'place/\n' })
+  scratch.turn('remove', () => scratch.remove('a.txt'))
+  scratch.write({ '.git/info/exclude': 'a.txt/\n' })
+  fs.mkdirSync(scratch.at('a.txt'), { mode: 0o750 })
+  fs.chmodSync(scratch.at('a.txt'), 0o750)
+  const before = scratch.manifest()
+  scratch.ckpt('undo')
+  expect(scratch.read('a.txt')).toBe('one\n')
+  scratch.ckpt('redo')
+  expect(scratch.manifest()).toEqual(before)
+  // One that holds something is in the way still, and force does not take it.
+  fs.mkdirSync(scratch.at('a.txt/inner'))
+  const held = scratch.manifest()
+  for (const more of [[], ['--force']]) expect(scratch.tryCkpt('undo', ...more).code).toBe(4)
+  expect(scratch.manifest()).toEqual(held)
+})
+
+test('redo leaves an ignored directory in which something came since', () => {
+  const scratch = new Scratch().init()
+  fs.mkdirSync(scratch.at('place/inner'), { recursive: true })
+  scratch.turn('a file in its place', () => {
+    scratch.remove('place')
+    scratch.write({ place: 'a file\n' })
+  })
+  scratch.write({ '.git/info/exclude': 'place/\n' })
+  scratch.ckpt('undo')
+  scratch.write({ 'place/inner/kept.txt': 'kept\n' })
+  const held = scratch.manifest()
+  for (const more of [[], ['--force']]) expect(scratch.tryCkpt('redo', ...more).code).toBe(4)
+  expect(scratch.manifest()).toEqual(held)
+})

@@ -21,7 +21,7 @@ import type { Snapshot } from '../record/record.ts'
 import { mendObjects } from '../store/mend-objects.ts'
 import type { Context } from '../worktree/context.ts'
 import { mergeTexts } from './merge.ts'
-import { surroundings } from './surroundings.ts'
+import { isEmpty, surroundings } from './surroundings.ts'
 
 /** A plan with what it rests on. */
 export interface Prepared {
@@ -175,13 +175,17 @@ async function settleClashes(
   const found = findClashes([...plan.actions, ...cleared.values()], around, input.mode)
   const actions = found.filter(({ path }) => !cleared.has(path))
   const { beside } = snapshot
+  const holding = uncoveredDirectories(beside)
   return makeRoom(
     { actions, units: withoutHeld(plan, actions) },
     {
-      emptyDirectory: (path) =>
-        beside.emptyDirectories.has(path as RelativePath)
-          ? { kind: 'directory', mode: beside.modes.get(directoryKey(path)) ?? beside.defaults.directory }
-          : null,
+      emptyDirectory: (path) => {
+        if (beside.emptyDirectories.has(path as RelativePath))
+          return { kind: 'directory', mode: beside.modes.get(directoryKey(path)) ?? beside.defaults.directory }
+        if (!holding.has(path) || !isEmpty(context, path)) return null
+        const state = observe(context.env, context.worktree.root, directoryKey(path), context.store.objects)
+        return state.kind === 'directory' ? state : null
+      },
       cleared: (path) =>
         (blockers.get(path) ?? []).map((one) => ({ path: one, from: cleared.get(one)!.pre, to: ABSENT })),
     },

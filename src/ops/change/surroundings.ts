@@ -3,7 +3,7 @@ import type { Dirent } from 'node:fs'
 import { uncoveredDirectories } from '../../core/beside.ts'
 import type { Surroundings } from '../../core/clashes.ts'
 import { ancestorsOf, directoryKey, foldedPath } from '../../core/paths.ts'
-import type { FileAction } from '../../core/plan.ts'
+import { type FileAction, isHeld } from '../../core/plan.ts'
 import { errno } from '../../env.ts'
 import { behindSymlink, isClosed, isStats, look, mountPoints, native } from '../../snapshot/disk.ts'
 import { otherSpelling } from '../../snapshot/spelling.ts'
@@ -23,6 +23,7 @@ export async function surroundings(
   const below = new Map<string, string[]>()
   const files = new Map<string, { covered: boolean }>()
   const seen = new Set<string>()
+  const leaving = actions.filter((one) => one.post.kind === 'absent' && !isHeld(one)).map(({ path }) => path)
   const holding = uncoveredDirectories(view.beside)
   const emptyBelow = new Map<string, string[]>()
   for (const directory of view.beside.emptyDirectories)
@@ -62,7 +63,9 @@ export async function surroundings(
     spelledOtherwise: (path: string) => others.get(path) ?? [],
     filesBelow: (directory: string) => below.get(directory) ?? [],
     uncoveredBelow: (directory: string) =>
-      holding.has(directory) && !holdsOnly(context, directory, new Set(below.get(directory))),
+      holding.has(directory) &&
+      !isEmpty(context, directory) &&
+      !holdsOnly(context, directory, new Set([...(below.get(directory) ?? []), ...leaving])),
     isFileOnDisk: (path: string) => files.has(path),
     isCovered: (path: string) => files.get(path)?.covered ?? false,
     isClosed: (path: string) => isClosed(context.env, root, path),
@@ -71,8 +74,8 @@ export async function surroundings(
 }
 
 /**
- * Whether all that is in a directory is known, files and empty directories: one that a rule ignores counts as uncovered,
- * though what is in it may have been captured, file by file.
+ * Whether all that is in a directory is known, files and empty directories, or goes: one that a rule ignores counts as
+ * uncovered, though what is in it may have been captured, file by file.
  */
 function holdsOnly(given: Pick<Context, 'env' | 'worktree'>, directory: string, known: ReadonlySet<string>): boolean {
   const at = native(given.worktree.root, directory)
@@ -83,6 +86,19 @@ function holdsOnly(given: Pick<Context, 'env' | 'worktree'>, directory: string, 
       const path = `${directory}/${child.name}`
       return child.isDirectory() ? holdsOnly(given, path, known) : known.has(path)
     })
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return false
+  }
+}
+
+/** A directory with nothing in it; a rule may ignore it all the same. */
+export function isEmpty({ env, worktree }: Pick<Context, 'env' | 'worktree'>, directory: string): boolean {
+  try {
+    return (
+      !behindSymlink(env, worktree.root, directory) &&
+      env.files.readdirSync(native(worktree.root, directory)).length === 0
+    )
   } catch (error) {
     if (errno(error) === undefined) throw error
     return false
