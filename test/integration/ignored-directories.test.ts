@@ -112,3 +112,35 @@ test('redo leaves an ignored directory in which something came since', () => {
   for (const more of [[], ['--force']]) expect(scratch.tryCkpt('redo', ...more).code).toBe(4)
   expect(scratch.manifest()).toEqual(held)
 })
+
+test('what an undo of some paths brought into an ignored directory goes with the undo of that', () => {
+  for (const kept of [null, 'place/kept.txt', 'place/inner/kept.txt']) {
+    const scratch = new Scratch().init()
+    scratch.write({ 'place/inner/x.txt': 'x\n', 'place/y.txt': 'y\n' })
+    scratch.turn('remove', () => scratch.remove('place/inner/x.txt', 'place/y.txt'))
+    scratch.write({ '.git/info/exclude': 'place/\n', ...(kept ? { [kept]: 'kept\n' } : {}) })
+    const before = scratch.manifest()
+    scratch.ckpt('undo', '--', 'place/inner/x.txt')
+    const after = scratch.manifest()
+    expect(scratch.read('place/inner/x.txt')).toBe('x\n')
+    const told = scratch.ckpt('list').turns[0]
+    expect([told.stat.files, scratch.ckpt('show', '2').turn.uncovered ?? []]).toEqual([1, []])
+    expect(scratch.ckpt('undo').files).toMatchObject([{ path: 'place/inner/x.txt', action: 'delete' }])
+    expect(scratch.manifest()).toEqual(before)
+    scratch.ckpt('redo')
+    expect(scratch.manifest()).toEqual(after)
+    expect(scratch.ckpt('verify').problems).toEqual([])
+  }
+})
+
+test('what an undo of some paths brought in the place of an ignored empty directory goes with the undo of that', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'one\n' })
+  scratch.turn('remove', () => scratch.remove('a.txt', 'b.txt'))
+  scratch.write({ '.git/info/exclude': 'a.txt/\n' })
+  fs.mkdirSync(scratch.at('a.txt'))
+  const before = scratch.manifest()
+  scratch.ckpt('undo', '--', 'a.txt')
+  expect(scratch.read('a.txt')).toBe('one\n')
+  scratch.ckpt('undo')
+  expect(scratch.manifest()).toEqual(before)
+})

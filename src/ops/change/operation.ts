@@ -18,6 +18,7 @@ import { backOut } from '../recovery/back-out.ts'
 import { diskHolds, inRepository, mendObjects } from '../store/mend-objects.ts'
 import type { Context } from '../worktree/context.ts'
 import { journalEntries, notYet, removeJournal, writeJournal, writeMarker } from '../worktree/journal.ts'
+import { tellingAbsent } from './absent.ts'
 import type { Prepared } from './prepare.ts'
 
 export interface Operation {
@@ -82,11 +83,12 @@ function pathsWith(entries: readonly ApplyEntry[], oids: ReadonlySet<Oid>): stri
 export async function carryOut(context: Context, operation: Operation): Promise<Carried> {
   const { env, store, worktree } = context
   const { root } = worktree
-  const { snapshot, prepared, recorder, op, session } = operation
+  const { prepared, recorder, op, session } = operation
   const planned = journalEntries(prepared.actions)
   const removable = await removableDirectories(operation, planned)
   const entries = [...planned, ...closedDirectories(context, planned, removable)]
   await env.progress('saving what is there')
+  const snapshot = await tellingAbsent(context, operation.snapshot, prepared.actions)
   const saved = await saveTree(context, snapshot, prepared.forced)
   const parents = operation.parent ? [operation.parent] : []
   const turn = operation.asTurn
