@@ -296,6 +296,34 @@ function mendedAs(scratch: Scratch, name: string, detail: string): void {
   expect(scratch.ckpt('verify').problems).toEqual([])
 }
 
+test('an index that a killed prune left of a pack is no damage, and goes with doctor --fix', () => {
+  const scratch = threeTurns()
+  inStore(scratch, 'repack', '-a', '-d', '-q')
+  const packs = path.join(storeOf(scratch), 'objects/pack')
+  const indexes = () => fs.readdirSync(packs).filter((name) => name.endsWith('.idx'))
+  const [old] = indexes()
+  const bytes = fs.readFileSync(path.join(packs, old!))
+  scratch.turn('more', () => scratch.write({ 'a.txt': 'more\n' }))
+  scratch.ckpt('prune', '--keep', '1')
+  fs.writeFileSync(path.join(packs, old!), bytes)
+  expect(indexes()).toHaveLength(2)
+  expect(scratch.ckpt('verify').problems).toEqual([])
+  expect(finding(scratch.ckpt('doctor'), 'packs').ok).toBe(true)
+  expect(finding(scratch.ckpt('doctor', '--fix'), 'packs')).toMatchObject({ ok: true, fixed: true })
+  expect(indexes()).toHaveLength(1)
+  expect(indexes()).not.toContain(old)
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
+test('a pack that is gone, with its index there, is found by what is missing', () => {
+  const scratch = threeTurns()
+  inStore(scratch, 'repack', '-a', '-d', '-q')
+  const packs = path.join(storeOf(scratch), 'objects/pack')
+  for (const name of fs.readdirSync(packs)) if (name.endsWith('.pack')) fs.unlinkSync(path.join(packs, name))
+  expect(scratch.tryCkpt('verify').code).toBe(7)
+  expect(scratch.tryCkpt('doctor').code).toBe(7)
+})
+
 test('a directory of what lies beside checkpoints is written anew', () => {
   const scratch = threeTurns()
   const row = inStore(scratch, 'ls-tree', 'refs/ckpt/@main/@meta').split('\n')[0]!

@@ -4,6 +4,7 @@ import { printable } from '../../core/paths.ts'
 import { worktreeNames } from '../../git/frame.ts'
 import { groupRefs } from '../../git/history.ts'
 import { removeTree } from '../../git/parcel.ts'
+import { sweepAlone } from '../prune/collect.ts'
 import { clearRefLocks } from '../recovery/recover.ts'
 import { damagedPackFiles } from '../store/verify-objects.ts'
 import { isMarkerOf, markerAfter } from '../worktree/boundary-marker.ts'
@@ -24,8 +25,10 @@ export function alone<T>({ env, store }: Context, work: () => Promise<T>): Promi
 /** Every pack and its index; an index is made anew from a pack that is whole (git-index-pack(1)). */
 export async function checkPacks(context: Context, fix: boolean): Promise<Finding> {
   const { store } = context
-  let bad = damagedPackFiles(context)
   const said: string[] = []
+  const swept = fix ? sweepAlone(context.env, `${store.gitDir}/objects/pack`) : []
+  if (swept.length > 0) said.push(`${swept.join(', ')}, left of a pack that was replaced, went`)
+  let bad = damagedPackFiles(context)
   for (const name of bad) {
     const pack = name.replace(/\.idx$/, '.pack')
     if (!fix || name === pack || bad.includes(pack)) continue

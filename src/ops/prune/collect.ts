@@ -48,12 +48,15 @@ function sweepLeftovers(env: Env, objects: string): void {
   }
 }
 
-/** What went with a pack, of which a git that was killed removed the pack alone. What refs reach is in the new one. */
-function sweepAlone(env: Env, packs: string): void {
-  const names = env.files.readdirSync(packs)
-  const there = new Set(names)
-  for (const name of names) {
+/**
+ * What went with a pack, of which a git that was killed removed the pack alone. What refs reach is in the new one. Returns
+ * what was removed.
+ */
+export function sweepAlone(env: Env, packs: string): string[] {
+  const alone = env.files.readdirSync(packs).filter((name) => {
     const pack = /^(pack-[0-9a-f]+)\.(idx|rev|bitmap|mtimes|promisor)$/.exec(name)?.[1]
-    if (pack !== undefined && !there.has(`${pack}.pack`)) removeIfThere(env, `${packs}/${name}`)
-  }
+    return pack !== undefined && !env.files.existsSync(`${packs}/${pack}.pack`)
+  })
+  for (const name of alone) removeIfThere(env, `${packs}/${name}`)
+  return alone
 }

@@ -176,8 +176,9 @@ export function verifyPacks({ env, store }: Context): number {
     if (!/\.(pack|idx)$/.test(name)) continue
     const base = name.replace(/\.\w+$/, '')
     const [pack, idx] = [`${base}.pack`, `${base}.idx`]
-    const whole = names.includes(pack) && names.includes(idx)
-    if (!whole && !cutShort.has(name)) bad.push(`${name} is alone: ${pack} and ${idx} go together`)
+    // An index alone is what a killed git-repack(1) leaves of a pack that it had replaced; whatever is missing is said of its object.
+    if (name === pack && !names.includes(idx) && !cutShort.has(name))
+      bad.push(`${name} is alone: ${pack} and ${idx} go together`)
     const width = store.objects.oidBytes
     // An index names the pack it is for, before its own checksum.
     const named = name === idx ? ends.get(idx)?.subarray(0, width) : undefined
