@@ -28,13 +28,38 @@ const states = (scratch: Scratch) =>
 test('while the worktree is there, its operation is finished there, also where its directory cannot be reached', () => {
   const { scratch, linked } = cutShort()
   fs.renameSync(linked, `${linked}.unplugged`)
-  expect(scratch.tryCkpt('prune').document.error).toMatchObject({ code: 'LOCKED' })
+  const ways = [
+    'git worktree prune   (if it was deleted; then this again)',
+    'git worktree repair PATH   (if it was moved there; then: ckpt status --cwd PATH)',
+  ]
+  expect(scratch.tryCkpt('prune').document.error).toMatchObject({ code: 'LOCKED', hints: ways })
+  const journal = () => scratch.ckpt('doctor').findings.filter((one: Json) => one.name === 'journal')
+  expect(journal()).toMatchObject([{ ok: false, advice: true, mend: ways.join(', or: ') }])
   expect(scratch.ckpt('doctor').ok).toBe(true)
   expect(scratch.tryCkpt('verify').code).toBe(7)
   fs.renameSync(`${linked}.unplugged`, linked)
+  expect(journal()).toMatchObject([{ ok: false, advice: true, mend: `ckpt status --cwd ${linked}   (finishes it)` }])
+  expect(scratch.tryCkpt('prune').document.error.hints).toEqual([`ckpt status --cwd ${linked}   (finishes it)`])
   scratch.ckpt('accept', '--cwd', linked)
   expect(fs.existsSync(`${linked}/c.txt`)).toBe(false)
   scratch.ckpt('prune')
+})
+
+test('where it was deleted or moved, what is told to run helps', () => {
+  const deleted = cutShort()
+  fs.rmSync(deleted.linked, { recursive: true })
+  expect(deleted.scratch.tryCkpt('forget', 'b.txt').code).toBe(8)
+  deleted.scratch.git('worktree', 'prune')
+  deleted.scratch.ckpt('forget', 'b.txt')
+  deleted.scratch.ckpt('verify')
+  const { scratch, linked } = cutShort()
+  fs.renameSync(linked, `${linked}.moved`)
+  expect(scratch.tryCkpt('prune').code).toBe(8)
+  scratch.git('worktree', 'repair', `${linked}.moved`)
+  scratch.ckpt('status', '--cwd', `${linked}.moved`)
+  expect(fs.existsSync(`${linked}.moved/c.txt`)).toBe(false)
+  scratch.ckpt('prune')
+  scratch.ckpt('verify')
 })
 
 test.each([

@@ -109,11 +109,11 @@ function checkLock({ env, store }: Context, breakLock: boolean): Finding {
   return { name: 'lock', ok: true, fixed: true, detail: `the lock of ${lockedBy(holder)} was broken` }
 }
 
-/** This worktree's, and those that nobody can finish in their own. */
+/** This worktree's, those that nobody can finish in their own, and those that somebody can. */
 async function checkJournals(context: Context, fix: boolean): Promise<Finding[]> {
   const own = await checkJournal(context, fix)
   const removed = await checkRemoved(context, fix)
-  const found = [own, removed].filter((one) => one !== null)
+  const found = [own, removed, ...checkElsewhere(context)].filter((one) => one !== null)
   return found.length > 0 ? found : [{ name: 'journal', ok: true, detail: 'no operation was cut short' }]
 }
 
@@ -161,6 +161,21 @@ async function checkRemoved(context: Context, fix: boolean): Promise<Finding | n
   const said: string[] = []
   for (const { context: one } of removed) said.push(...(await alone(one, () => finishRemoved(one))))
   return { name: 'journal', ok: true, fixed: true, detail: said.join(' ') }
+}
+
+/** What other worktrees have not finished, and nobody is at work at: `prune` and `forget` wait for it. */
+function checkElsewhere(context: Context): Finding[] {
+  const { env, store } = context
+  return unfinishedOperations(context)
+    .filter((one) => !one.removed && one.context.store.worktreeDir !== store.worktreeDir)
+    .filter(({ context: one }) => !isAtWork(env, `${one.store.worktreeDir}/lock`) && journalExists(env, one.store))
+    .map(({ context: { place }, missing, ways }) => ({
+      name: 'journal',
+      ok: false,
+      advice: true,
+      detail: `an operation was cut short in worktree ${printable(place.worktreeId)}${missing ? ', which is not where git says' : ''}`,
+      mend: ways.join(', or: '),
+    }))
 }
 
 async function finishRemoved(context: Context): Promise<string[]> {

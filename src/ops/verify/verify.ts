@@ -111,11 +111,12 @@ function verifyUnfinished(context: Context): string {
     )
   const others = unfinishedOperations(context)
   if (others.length === 0) return 'no operation was cut short'
-  const said = others.map(({ context: { place }, removed }) =>
-    removed
-      ? `${printable(place.worktreeId)}, which was removed, was cut short; ckpt doctor --fix finishes what it recorded`
-      : `${printable(place.worktreeId)} was cut short; the next command that writes there finishes it`,
-  )
+  const said = others.map(({ context: { place }, removed, missing }) => {
+    const name = printable(place.worktreeId)
+    if (removed) return `${name}, which was removed, was cut short; ckpt doctor --fix finishes what it recorded`
+    if (missing) return `${name}, which is not where git says, was cut short; ckpt doctor tells what helps`
+    return `${name} was cut short; the next command that writes there finishes it`
+  })
   throw failed(`an operation in worktree ${said.join('; one in worktree ')}`)
 }
 
