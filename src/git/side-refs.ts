@@ -3,7 +3,7 @@
  * and one tree for each worktree that keeps the objects beside checkpoints reachable.
  */
 import { parseRecord, recordObjects } from '../core/boundary.ts'
-import { unlessDamaged } from '../core/errors.ts'
+import { isDamage, unlessDamaged } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { parseOid } from '../core/ids.ts'
 import { metaRef } from './history.ts'
@@ -50,15 +50,26 @@ export function writePrompts(store: Store, tree: Oid, seconds: number): Oid {
   )
 }
 
-/** Reads prompts; the text of a checkpoint without one is null. */
-export async function promptReader(store: Store, tip: Oid | null): Promise<(before: Oid) => Promise<string | null>> {
+/** Reads prompts; the text of a checkpoint without one is null, and so is one that is damaged, of which `lost` hears. */
+export async function promptReader(
+  store: Store,
+  tip: Oid | null,
+  lost: () => void = () => undefined,
+): Promise<(before: Oid) => Promise<string | null>> {
   if (tip === null) return async () => null
-  const tree = await promptsTree(store, tip)
-  return async (before) => {
-    const entry = await store.trees.lookup(tree, fanout(before))
-    if (!entry) return null
-    return (await store.objects.get(entry.oid, 'blob')).toString('utf8')
-  }
+  const unlessLost = <T>(read: () => Promise<T>): Promise<T | null> =>
+    read().catch((error: unknown) => {
+      if (!isDamage(error)) throw error
+      lost()
+      return null
+    })
+  const tree = await unlessLost(() => promptsTree(store, tip))
+  if (tree === null) return async () => null
+  return (before) =>
+    unlessLost(async () => {
+      const entry = await store.trees.lookup(tree, fanout(before))
+      return entry && (await store.objects.get(entry.oid, 'blob')).toString('utf8')
+    })
 }
 
 /** What an undo's record names; nothing, where the record is lost. */

@@ -2,7 +2,8 @@
 import type { Oid, SessionId } from '../core/ids.ts'
 import { messageIdOf, type Timeline, type Turn } from '../core/timeline.ts'
 import { learnSessions } from '../git/history.ts'
-import { addPrompt, promptReader } from '../git/side-refs.ts'
+import { promptReader } from '../git/side-refs.ts'
+import { promptEdits } from './record/prompts.ts'
 import { locked } from './recovery/locked.ts'
 import type { Context } from './worktree/context.ts'
 import { loadTimeline, readRefs } from './worktree/sessions.ts'
@@ -60,13 +61,14 @@ export async function timelineOf(context: Context, session: SessionId): Promise<
   return loadTimeline(context, await readRefs(context), session, { abandoned: true })
 }
 
-/** Attaches the text of a prompt to a turn that was opened without one. Returns false when it has one. */
+/** Attaches the text of a prompt to a turn that was opened without one. Returns false when it has one, or cannot be given one. */
 export function notePrompt(context: Context, { before, text }: { before: Oid; text: string }): Promise<boolean> {
   const { store, env } = context
   return locked(context, { command: 'prompt' }, async () => {
     const refs = await readRefs(context)
     if ((await (await promptReader(store, refs.notes))(before)) !== null) return false
-    await store.moveRefs([await addPrompt(store, refs.notes, { before, text, seconds: Math.floor(env.now() / 1000) })])
-    return true
+    const edits = await promptEdits(context, refs, { before, text, seconds: Math.floor(env.now() / 1000) })
+    if (edits.length > 0) await store.moveRefs(edits)
+    return edits.length > 0
   })
 }

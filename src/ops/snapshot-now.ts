@@ -2,8 +2,8 @@
 import { MANUAL_SESSION } from '../core/ids.ts'
 import type { MarkResult } from '../core/marker.ts'
 import { sessionRef } from '../git/history.ts'
-import { addPrompt } from '../git/side-refs.ts'
 import { makeRoom } from './prune/by-itself.ts'
+import { promptEdits } from './record/prompts.ts'
 import { Recorder, takeSnapshot } from './record/record.ts'
 import { snapshotWarnings, switchedOff } from './record/record-marker.ts'
 import { locked } from './recovery/locked.ts'
@@ -23,11 +23,11 @@ export async function snapshotNow(context: Context, text: string | undefined, ar
     const edits = await recorder.keepEdits()
     if (text !== undefined)
       edits.push(
-        await addPrompt(store, refs.notes, {
+        ...(await promptEdits(context, refs, {
           before: checkpoint.id,
           text: text,
           seconds: Math.floor(Date.parse(checkpoint.time) / 1000),
-        }),
+        })),
       )
     await store.moveRefs([
       ...edits,

@@ -1,6 +1,6 @@
 // Objects that the store has lost: what is told of them, where they are had again, and that all else goes on.
 import fs from 'node:fs'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { Scratch } from '../support/scratch.ts'
 import { corruptObject, inStore, looseFile, removeObject, storeOf } from '../support/store-surgery.ts'
 
@@ -180,4 +180,49 @@ test('a boundary whose record is lost is set aside: the turn is there, and the f
   scratch.ckpt('undo')
   scratch.ckpt('restore', '3')
   expect(scratch.read('sub/t.txt')).toBe('more\n')
+})
+
+describe.each(['damaged', 'gone'])('prompts whose tree is %s', (how) => {
+  const lose = (scratch: Scratch) => {
+    const file = looseFile(scratch, 'refs/notes/ckpt/@main^{tree}')
+    const bytes = fs.readFileSync(file)
+    fs.unlinkSync(file)
+    if (how === 'damaged') fs.writeFileSync(file, 'this is no object')
+    return () => {
+      if (how === 'damaged') fs.unlinkSync(file)
+      fs.writeFileSync(file, bytes)
+    }
+  }
+  const lost = 'Prompts of this worktree are damaged, and left out: ckpt doctor --fix'
+  const notKept = 'Prompts of this worktree are damaged, and this one was not kept: ckpt doctor --fix'
+
+  test('undo, redo and what only reads do without them', () => {
+    const scratch = threeTurns()
+    lose(scratch)
+    expect(scratch.ckpt('list').warnings).toEqual([lost])
+    expect(scratch.ckpt('show', '2').turn.prompt).toMatch(/^Checkpoint at/)
+    expect(scratch.ckpt('blame', 'n.txt').lines).toHaveLength(2)
+    expect(scratch.ckpt('undo', '--dry-run').warnings).toContain(lost)
+    expect(scratch.ckpt('undo')).toMatchObject({ turns: [2], restoredPrompt: null })
+    expect(scratch.read('a.txt')).toBe('base\n')
+    scratch.ckpt('redo', '--all')
+    expect(scratch.read('sub/t.txt')).toBe('more\n')
+    expect(scratch.ckpt('undo', '--', 'sub/t.txt').warnings).toContain(notKept)
+    expect(scratch.tryCkpt('verify').code).toBe(7)
+    scratch.ckpt('doctor', '--fix')
+    expect(scratch.ckpt('verify').problems).toEqual([])
+  })
+
+  test('a marker is recorded without its prompt, the others are not given up', () => {
+    const scratch = threeTurns()
+    const back = lose(scratch)
+    expect(scratch.ckpt('mark', 'prompt', '--session', 't', '--text', 'x')).toMatchObject({ turn: 1 })
+    const again = scratch.ckpt('mark', 'prompt', '--session', 't', '--text', 'x')
+    expect([again.turn, again.warnings]).toEqual([2, [notKept]])
+    expect(scratch.ckpt('snapshot', '-m', 'x').warnings).toEqual([notKept])
+    expect(scratch.tryCkpt('verify').code).toBe(7)
+    back()
+    expect(scratch.ckpt('list', '--session', 's').turns[0].prompt).toBe('second')
+    expect(scratch.ckpt('verify').problems).toEqual([])
+  })
 })

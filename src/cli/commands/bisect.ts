@@ -3,6 +3,7 @@ import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
 import { promptReader } from '../../git/side-refs.ts'
 import { bisect } from '../../ops/history/bisect.ts'
+import { tellingLost } from '../../ops/record/prompts.ts'
 import { openForReading } from '../../ops/recovery/reading.ts'
 import { closeContext } from '../../ops/worktree/context.ts'
 import { readRefs } from '../../ops/worktree/sessions.ts'
@@ -19,7 +20,7 @@ const command: Command = async ({ env, args, cwd }) => {
   const context = await openForReading(env, cwd)
   try {
     const { session, turn, runs, found } = await bisect(context, { command: line, session: text(args, 'session') })
-    const prompts = await promptReader(context.store, (await readRefs(context)).notes)
+    const prompts = await promptReader(context.store, (await readRefs(context)).notes, tellingLost(context))
     const prompt = describePrompt(await prompts(found.before.id), found.before.time)
     const same = sameAs({ session: text(args, 'session'), cwd: args.cwd })
     const shown = `Turn ${turn} of session ${printable(session)} is the first after which it fails (${runs} runs): ${printable(prompt)}\nWhat it did: ckpt diff ${turn}${same}   Take it back alone: ckpt undo --only ${turn}${same}`

@@ -6,8 +6,9 @@ import type { ConflictMode } from '../../core/plan.ts'
 import { inBackground, messageIdOf, runningTurn, type Timeline } from '../../core/timeline.ts'
 import { sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
-import { addPrompt, promptReader } from '../../git/side-refs.ts'
+import { promptReader } from '../../git/side-refs.ts'
 import { ChangeReader } from '../history/turn-changes.ts'
+import { promptEdits, tellingLost } from '../record/prompts.ts'
 import { Recorder, type Snapshot, takeSnapshot, whileOrAfter, whileScanning } from '../record/record.ts'
 import { closeInterrupted } from '../record/scene.ts'
 import { locked } from '../recovery/locked.ts'
@@ -96,7 +97,7 @@ async function undoScanned(
     target,
     left,
   })
-  const prompts = await promptReader(store, refs.notes)
+  const prompts = await promptReader(store, refs.notes, tellingLost({ warnings }))
   const record = alone ? null : nextRecord(timeline, selection, prepared.plan.units)
   const hidden = record ? hiddenBy(timeline, record) : []
   const result = (more: Partial<ChangeResult>): ChangeResult => ({
@@ -156,12 +157,12 @@ async function undoScanned(
           from: found.sessions.get(session)!.live!.id,
           to: done.id,
         }
-        const note = await addPrompt(store, refs.notes, {
+        const note = await promptEdits({ store, warnings }, refs, {
           before: safety.id,
           text: text,
           seconds: Math.floor(Date.parse(safety.time) / 1000),
         })
-        return { refs: [note, live], marker: markerAfter(refs, session, timeline.boundaryCheckpoint) }
+        return { refs: [...note, live], marker: markerAfter(refs, session, timeline.boundaryCheckpoint) }
       }
       if (!timeline.boundary) record.baseline = safety.id
       const done = commitBoundary(context, { record, hidden, recorder, commitResult })

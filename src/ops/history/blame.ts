@@ -9,6 +9,7 @@ import type { WorktreeRefs } from '../../git/history.ts'
 import { promptReader } from '../../git/side-refs.ts'
 import { type ObjectWriter, observe } from '../../snapshot/disk.ts'
 import { viewOf } from '../../snapshot/view.ts'
+import { tellingLost } from '../record/prompts.ts'
 import { takeSnapshot } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
 import { chooseSession, readRefs } from '../worktree/sessions.ts'
@@ -56,7 +57,7 @@ export async function blame(context: Context, path: RelativePath, wanted: string
     context.warnings.push(`${name} ${now.why}: this is how the newest checkpoint of the session has it.`)
     lines = await origins.linesAt({ session, checkpoint: tip, path })
   }
-  const prompts = await promptReader(store, refs.notes)
+  const prompts = await promptReader(store, refs.notes, tellingLost(context))
   const said = new Map<Turn, string | null>()
   for (const { turn } of lines) {
     if (turn && !said.has(turn)) said.set(turn, describePrompt(await prompts(turn.before.id), turn.before.time))

@@ -9,6 +9,7 @@ import { runningTurn, type Timeline, type Turn } from '../../core/timeline.ts'
 import { diffTrees, type FileDiff, type Stat, statTrees } from '../../git/diff.ts'
 import { learnSessions, readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
 import { promptReader } from '../../git/side-refs.ts'
+import { tellingLost } from '../record/prompts.ts'
 import { besideOf } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
 import { journalExists } from '../worktree/journal.ts'
@@ -74,10 +75,7 @@ export async function viewTurns(context: Context, refs: WorktreeRefs, chosen: re
   const all = chosen.flatMap(({ turns }) => turns)
   if (all.length === 0) return []
   const unless = passingOver(context)
-  const prompts = await unless(
-    () => promptReader(context.store, refs.notes),
-    async () => null,
-  )
+  const prompts = await promptReader(context.store, refs.notes, tellingLost(context))
   const stats = await statTurns(context, all, unless)
   const statOf = new Map(all.map((turn, i) => [turn, stats[i]!]))
   const views: TurnView[] = []
@@ -86,7 +84,7 @@ export async function viewTurns(context: Context, refs: WorktreeRefs, chosen: re
     const withSteps = turns.filter((turn) => turn.steps.length > 0)
     if (withSteps.length > 0) await reader.activitySince(Math.min(...withSteps.map((turn) => turn.before.seq)))
     for (const turn of turns) {
-      const text = await unless(() => prompts(turn.before.id), null)
+      const text = await prompts(turn.before.id)
       const description = describePrompt(text, turn.before.time)
       const steps = await unless(() => stepsOf(reader, turn), { stepPaths: new Map(), unclaimed: [] })
       views.push({ turn, description, text, stat: statOf.get(turn) ?? null, ...steps })
@@ -273,7 +271,7 @@ export async function show(context: Context, id: string, session: string | undef
     : (await diffTrees(store, store.trees.empty, checkpoint.tree)).files
   const beside = await besideOf(context, checkpoint)
   const uncovered = from ? uncoveredChanges(await besideOf(context, from), beside) : []
-  const prompt = await (await promptReader(store, refs.notes))(checkpoint.id)
+  const prompt = await (await promptReader(store, refs.notes, tellingLost(context)))(checkpoint.id)
   return { turn: null, checkpoint, beside, files, uncovered, prompt, warnings }
 }
 

@@ -5,7 +5,7 @@ import type { Marker, MarkResult, PromptMarker, StepMarker, StopMarker } from '.
 import { hiddenTurns, runningTurn, type Step, type Turn } from '../../core/timeline.ts'
 import { sessionRef } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
-import { addPrompt } from '../../git/side-refs.ts'
+import { promptEdits } from './prompts.ts'
 import type { Recorder } from './record.ts'
 import { abandonHidden, closeInterrupted, moveAll, type Scene } from './scene.ts'
 
@@ -39,11 +39,11 @@ export async function markPrompt(scene: Scene, marker: PromptMarker, dirty: bool
   const all: RefEdit[] = [...(await recorder.keepEdits())]
   if (marker.text !== undefined)
     all.push(
-      await addPrompt(store, refs.notes, {
+      ...(await promptEdits(context, refs, {
         before: checkpoint.id,
         text: marker.text,
         seconds: Math.floor(Date.parse(checkpoint.time) / 1000),
-      }),
+      })),
     )
   all.push(...edits, {
     ref: sessionRef(store, session, 'live'),
