@@ -4,10 +4,12 @@ import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { Oid } from '../../src/core/ids.ts'
 import { realEnv } from '../../src/env.ts'
+import { resetTips } from '../../src/git/tips.ts'
 import { withLock } from '../../src/ops/worktree/lock.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
-import { inStore, ownDirectory, removeObject, storeOf } from '../support/store-surgery.ts'
+import { corruptObject, inStore, ownDirectory, removeObject, storeOf } from '../support/store-surgery.ts'
 
 const fileOf = (scratch: Scratch, ref: string) => path.join(storeOf(scratch), 'refs', ref)
 const cutShort = (scratch: Scratch, ref: string) => fs.writeFileSync(fileOf(scratch, ref), '')
@@ -514,6 +516,44 @@ test.each([
   else fs.writeFileSync(file, text)
   mendedAs(scratch, 'boundary', 'what the git hooks of worktree @main read')
   expect(fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : null).toBe(before)
+})
+
+test('a hidden turn whose beginning is lost: its boundary goes with doctor --fix, which names it alone, too', () => {
+  const scratch = threeTurns()
+  scratch.ckpt('undo')
+  const id = inStore(scratch, 'log', '--all', '--format=%H %s')
+    .split('\n')
+    .find((row) => row.endsWith('turn 3 before'))!
+    .split(' ')[0]!
+  const boundary = inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/boundary')
+  const read = path.join(ownDirectory(scratch), 'boundary')
+  const marker = fs.readFileSync(read, 'utf8')
+  corruptObject(scratch, id)
+  expect(scratch.tryCkpt('doctor').code).toBe(7)
+  const mends = () => {
+    const { detail, fixed } = finding(scratch.ckpt('doctor', '--fix'), 'boundary')
+    expect(fixed).toBe(true)
+    expect(detail).toContain('the boundary of session s, whose turn 3 is no longer there, was cleared')
+    expect(scratch.ckpt('verify').problems).toEqual([])
+    expect(scratch.ckpt('doctor').ok).toBe(true)
+    expect(fs.existsSync(read)).toBe(false)
+  }
+  mends()
+  // One that was left when history was mended.
+  fs.writeFileSync(fileOf(scratch, 'ckpt/@main/s/boundary'), `${boundary}\n`)
+  fs.writeFileSync(read, marker)
+  const rows = inStore(scratch, 'for-each-ref', '--format=%(refname) %(objectname)').split('\n')
+  const tips = rows.map((row) => row.split(' ')).map(([ref, oid]) => ({ ref: ref!, oid: oid as Oid }))
+  resetTips(realEnv(), scratch.at('.git/ckpt'), '@main', tips)
+  expect(scratch.tryCkpt('verify').code).toBe(7)
+  expect(finding(scratch.tryCkpt('doctor').document, 'boundary')).toMatchObject({
+    ok: false,
+    detail: 'the boundary of session s hides turn 3, which is not in its live chain',
+    mend: 'ckpt doctor --fix',
+  })
+  mends()
+  expect(scratch.tryCkpt('redo').code).toBe(3)
+  expect(scratch.read('a.txt')).toBe('2\n')
 })
 
 test('a journal whose contents are gone is named by every command, and set aside by doctor --fix', () => {

@@ -57,10 +57,13 @@ export function boundaryPending(timeline: Timeline): CkptError {
   )
 }
 
-/** A boundary whose turn is no longer there means nothing. */
+/** Its turn is no longer there: it means nothing. */
+export const isStaleBoundary = ({ boundary, turns }: Timeline): boolean =>
+  boundary !== null && !turns.some((turn) => turn.number === boundary.turn)
+
 export async function clearStaleBoundary(context: Context, refs: WorktreeRefs, timeline: Timeline): Promise<boolean> {
   const { boundary, boundaryCheckpoint } = timeline
-  if (!boundary || !boundaryCheckpoint || timeline.turns.some((turn) => turn.number === boundary.turn)) return false
+  if (!boundary || !boundaryCheckpoint || !isStaleBoundary(timeline)) return false
   const { store, env } = context
   await store.moveRefs([
     { ref: sessionRef(store, timeline.session, 'boundary'), from: boundaryCheckpoint.id, to: null },

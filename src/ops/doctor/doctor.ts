@@ -18,7 +18,7 @@ import { holderState, isAtWork, lockedBy, readHolder } from '../worktree/lock.ts
 import { readRefs } from '../worktree/sessions.ts'
 import { FIX, type Finding } from './finding.ts'
 import { checkObjects } from './objects.ts'
-import { alone, checkHistory, checkMarkers, checkPacks, checkRefs, markPending } from './timeline.ts'
+import { alone, checkBoundaries, checkHistory, checkPacks, checkRefs, markPending } from './timeline.ts'
 
 export interface DoctorOptions {
   fix: boolean
@@ -45,10 +45,9 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
   findings.push(packs, refs, ...(await checkJournals(context, options.fix && packs.ok)), ...checkForgetting(context))
   let contents: Finding | null = null
   if (packs.ok && refs.ok) {
-    findings.push(
-      await seen(() => checkMarkers(context, options.fix)),
-      await seen(() => checkHistory(context, options.fix)),
-    )
+    // Of a history that was mended a turn may be gone that was hidden.
+    const history = await seen(() => checkHistory(context, options.fix))
+    findings.push(await seen(() => checkBoundaries(context, options.fix)), history)
     contents = await seen(() => checkObjects(context, options.fix))
     findings.push(contents)
   }

@@ -1,9 +1,12 @@
 /** Doctor, what the store tells of sessions: its refs, what the git hooks read, chains of checkpoints. */
+import { unlessDamaged } from '../../core/errors.ts'
 import { quotedPath } from '../../core/hint-words.ts'
 import { printable } from '../../core/paths.ts'
+import type { Timeline } from '../../core/timeline.ts'
 import { worktreeNames } from '../../git/frame.ts'
 import { groupRefs } from '../../git/history.ts'
 import { removeTree } from '../../git/parcel.ts'
+import { clearStaleBoundary, isStaleBoundary } from '../change/boundary.ts'
 import { sweepAlone } from '../prune/collect.ts'
 import { clearRefLocks } from '../recovery/recover.ts'
 import { damagedPackFiles } from '../store/verify-objects.ts'
@@ -11,7 +14,7 @@ import { isMarkerOf, markerAfter } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
 import { journalExists, readMarker, writeMarker } from '../worktree/journal.ts'
 import { withLock } from '../worktree/lock.ts'
-import { readRefs } from '../worktree/sessions.ts'
+import { loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { foreignWorktree } from '../worktree/worktrees.ts'
 import { FIX, type Finding } from './finding.ts'
 import { findEnds, mendEnds } from './mend-history.ts'
@@ -126,13 +129,17 @@ export async function markPending(context: Context): Promise<void> {
   writeMarker(context.env, context.store, marker)
 }
 
-/** The git hooks of each worktree read what its refs say is pending. */
-export async function checkMarkers(context: Context, fix: boolean): Promise<Finding> {
+/** Of each worktree: what is pending hides turns that are there, and the git hooks read it as its refs say. */
+export async function checkBoundaries(context: Context, fix: boolean): Promise<Finding> {
   const { env } = context
   const bad: string[] = []
+  const cleared: string[] = []
   for (const one of await everyWorktree(context)) {
     const { store, place } = one
     if (foreignWorktree(place.worktreeId)) continue
+    const stale = await staleBoundaries(one)
+    bad.push(...stale)
+    if (stale.length > 0 && fix) cleared.push(...(await alone(one, () => clearStale(one))))
     if (journalExists(env, store) || !env.files.existsSync(store.worktreeDir)) continue // its recovery writes it
     const refs = groupRefs(store.refPrefix, await store.refs(store.refPrefix))
     if (isMarkerOf(refs, readMarker(env, store))) continue
@@ -140,8 +147,43 @@ export async function checkMarkers(context: Context, fix: boolean): Promise<Find
     if (fix) await alone(one, () => markPending(one))
   }
   if (bad.length === 0) return { name: 'boundary', ok: true, detail: 'the git hooks read what is pending' }
+  if (cleared.length > 0) return { name: 'boundary', ok: true, fixed: true, detail: cleared.join('; ') }
   if (fix) return { name: 'boundary', ok: true, fixed: true, detail: 'what the git hooks read was written anew' }
   return { name: 'boundary', ok: false, detail: bad.join('; '), mend: FIX }
+}
+
+/** Sessions whose boundary is pending. One that cannot be read is told of elsewhere. */
+async function pendingTimelines(context: Context): Promise<Timeline[]> {
+  const { store } = context
+  const refs = groupRefs(store.refPrefix, await store.refs(store.refPrefix))
+  const found: Timeline[] = []
+  for (const { session, boundary } of refs.sessions.values()) {
+    const timeline = boundary && (await unlessDamaged(() => loadTimeline(context, refs, session), null))
+    if (timeline) found.push(timeline)
+  }
+  return found
+}
+
+async function staleBoundaries(context: Context): Promise<string[]> {
+  return (await pendingTimelines(context))
+    .filter(isStaleBoundary)
+    .map(
+      ({ session, boundary }) =>
+        `the boundary of session ${printable(session)} hides turn ${boundary!.turn}, which is not in its live chain`,
+    )
+}
+
+/** The caller holds the worktree's lock. */
+async function clearStale(context: Context): Promise<string[]> {
+  const said: string[] = []
+  for (const timeline of await pendingTimelines(context)) {
+    if (!(await clearStaleBoundary({ ...context, warnings: [] }, await readRefs(context), timeline))) continue
+    const { session, boundary } = timeline
+    said.push(
+      `the boundary of session ${printable(session)}, whose turn ${boundary!.turn} is no longer there, was cleared; the files stay as they are`,
+    )
+  }
+  return said
 }
 
 /** No chain of checkpoints ends where none was cut. */
