@@ -3,13 +3,14 @@ import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
+import { deflateSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import type { Oid } from '../../src/core/ids.ts'
 import { realEnv } from '../../src/env.ts'
 import { resetTips } from '../../src/git/tips.ts'
 import { withLock } from '../../src/ops/worktree/lock.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
-import { corruptObject, inStore, ownDirectory, removeObject, storeOf } from '../support/store-surgery.ts'
+import { corruptObject, inStore, looseFile, ownDirectory, removeObject, storeOf } from '../support/store-surgery.ts'
 
 const fileOf = (scratch: Scratch, ref: string) => path.join(storeOf(scratch), 'refs', ref)
 const cutShort = (scratch: Scratch, ref: string) => fs.writeFileSync(fileOf(scratch, ref), '')
@@ -325,6 +326,20 @@ test('a pack that is gone, with its index there, is found by what is missing', (
   expect(scratch.tryCkpt('verify').code).toBe(7)
   expect(scratch.tryCkpt('doctor').code).toBe(7)
 })
+
+test.each(['refs/notes/ckpt/@main^{tree}', 'refs/ckpt/@main/@meta', 'refs/ckpt/@main/s/live~2'])(
+  'an object whose type is garbled keeps nothing else from being mended: %s',
+  (rev) => {
+    const scratch = threeTurns()
+    const file = looseFile(scratch, rev)
+    fs.unlinkSync(file)
+    fs.writeFileSync(file, deflateSync('tqee 0\0'))
+    expect(scratch.tryCkpt('doctor').code).toBe(7)
+    scratch.ckpt('doctor', '--fix')
+    expect(scratch.ckpt('verify').problems).toEqual([])
+    expect(scratch.ckpt('doctor').ok).toBe(true)
+  },
+)
 
 test('a directory of what lies beside checkpoints is written anew', () => {
   const scratch = threeTurns()

@@ -13,6 +13,7 @@ import { type Store, syncDirectory } from '../../git/store.ts'
 import { resetTips } from '../../git/tips.ts'
 import type { FileEntry } from '../../git/trees.ts'
 import { believable, type Strayed, strayedRefs } from '../store/strayed.ts'
+import { readLoose } from '../store/verify-objects.ts'
 import type { Context } from '../worktree/context.ts'
 
 interface Refs {
@@ -141,16 +142,29 @@ export async function mendRefs(context: Context, { whole, broken, strayed, unwri
   return said.length === 0 && unwritten ? ['the refs are believed as they are'] : said
 }
 
-export async function readKnown({ store }: Context, whole: Refs['whole']): Promise<Known> {
-  const out = await store.git(['cat-file', '--batch-all-objects', '--batch-check=%(objectname) %(objecttype)'])
+export async function readKnown(context: Context, whole: Refs['whole']): Promise<Known> {
   const known: Known = { checkpoints: new Map(), prompts: [], whole: new Map(whole) }
-  for (const row of out.toString('latin1').split('\n')) {
-    const [oid, type] = row.split(' ')
-    if (type !== 'commit') continue
-    await learn(store, oid as Oid, known)
-  }
+  for (const commit of await everyCommit(context)) await learn(context.store, commit, known)
   return known
 }
+
+const TYPES = '--batch-check=%(objectname) %(objecttype)'
+
+/** All commits of the store, whether or not a ref reaches them, and what may be one: git-cat-file(1). */
+async function everyCommit(context: Context): Promise<Oid[]> {
+  const { store } = context
+  const commits = (out: Buffer) =>
+    lines(out).flatMap((row) => (row.endsWith(' commit') ? [row.slice(0, row.indexOf(' ')) as Oid] : []))
+  const all = await store.tryGit(['cat-file', '--batch-all-objects', TYPES])
+  if (all.code === 0) return commits(all.stdout)
+  // It ends at an object whose type is garbled. Names alone are told without a look at what they name.
+  const damaged = readLoose(context).damaged
+  const names = lines(await store.git(['cat-file', '--batch-all-objects', '--batch-check=%(objectname)']))
+  const whole = names.filter((name) => !damaged.has(name as Oid))
+  return [...commits(await store.git(['cat-file', TYPES], { input: `${whole.join('\n')}\n` })), ...damaged.keys()]
+}
+
+const lines = (out: Buffer): string[] => out.toString('latin1').split('\n').filter(Boolean)
 
 /** A commit that cannot be read, or is no checkpoint that we would write, tells nothing. */
 async function learn(store: Store, commit: Oid, known: Known): Promise<void> {
