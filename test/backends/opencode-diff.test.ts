@@ -1,4 +1,5 @@
-// A server that says what OpenCode 1.18.33 said: it works a turn's diff out anew after each of the model's steps, a while later.
+// A server that says what OpenCode 1.18.33 said: it works a turn's diff out anew after each of the model's steps, a while later;
+// and of what is asked of one that is busy, or that has files without text.
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
@@ -52,4 +53,41 @@ test("a turn's diff is waited for until it is whole, and not for a file that cam
   diff = () => diffs.slice(0, 1)
   expect((await snapshots.diff()).files.map(({ path }) => path)).toEqual(['b.txt'])
   expect(asked).toBe(1)
+})
+
+/** One session, attached, that is what these say. */
+async function attached(answers: Record<string, () => unknown>) {
+  const scratch = new Scratch().init()
+  const url = await serve({ '/session/s': () => ({ id: 's' }), '/session/status': () => ({}), ...answers })
+  const opencode = openCode({ url, directory: scratch.root, vars: scratch.vars })
+  await opencode.attach('s')
+  const backends = [opencode.backend]
+  return { scratch, worktree: await openWorktree(scratch.root, { vars: scratch.vars, backends, session: 's' }) }
+}
+
+const asked = (id: string) => ({ info: { id, role: 'user', time: { created: 1 } }, parts: [] })
+
+test('what is refused does not abort the turn that is at work', async () => {
+  const [tool, text] = [
+    { id: 't', type: 'tool' },
+    { id: 'w', type: 'text', text: 'And then:' },
+  ]
+  const answered = (id: string, ...parts: object[]) => ({
+    info: { id, role: 'assistant', time: { created: 2 } },
+    parts,
+  })
+  let aborted = 0
+  const { worktree } = await attached({
+    '/session/status': () => (aborted > 0 ? {} : { s: { type: 'busy' } }),
+    '/session/s/abort': () => ++aborted,
+    '/session/s/message': () => [asked('m1'), answered('m2', text, tool), answered('m3', { ...tool, id: 'u' })],
+  })
+  const { sessions } = worktree
+  const refused = async (work: Promise<unknown>, code: string) => {
+    await expect(work).rejects.toMatchObject({ code, message: expect.stringMatching(/Nothing was changed\.$/) })
+    expect(aborted).toBe(0)
+  }
+  await refused(sessions.undo({ to: '7' }), 'NOT_FOUND')
+  await refused(sessions.undo({ step: true }), 'UNSUPPORTED')
+  await refused(sessions.redo(), 'NOTHING_TO_REDO')
 })

@@ -96,8 +96,12 @@ export class OpenCode {
   }
 
   async #undo(context: Context, options: UndoOptions, { arrived }: How): Promise<ChangeResult> {
-    const before = await this.#resting(options.session, options.dryRun ?? false)
-    const { turn, step } = placeToUndo(before, options)
+    const { before, place } = await this.#resting(options, async (own) => {
+      const found = placeToUndo(own, options)
+      if (!options.dryRun && found.step && found.step.number > 1) await this.#refuseWider(own.session, found.step)
+      return found
+    })
+    const { turn, step } = place
     const boundary = {
       turn: turn.number,
       step: step?.number ?? null,
@@ -110,7 +114,6 @@ export class OpenCode {
       const after = { ...before, boundary }
       return ownChange(context, { ...told, after, dryRun: true, files: [], safety: null })
     }
-    if (step && step.number > 1) await this.#refuseWider(before.session, step)
     const safety = await saveFirst(context, `before OpenCode's undo of turn ${turn.number}`)
     await this.#server.revert(
       before.session,
@@ -122,8 +125,7 @@ export class OpenCode {
   }
 
   async #redo(context: Context, options: RedoOptions, { arrived }: How): Promise<ChangeResult> {
-    const before = await this.#resting(options.session, options.dryRun ?? false)
-    const next = placeAfterRedo(before, options)
+    const { before, place: next } = await this.#resting(options, async (own) => placeAfterRedo(own, options))
     const told = { before, messageId: null, restoredPrompt: null, arrived }
     if (options.dryRun) {
       context.warnings.push('OpenCode does not say beforehand which files a revert would change.')
@@ -153,16 +155,24 @@ export class OpenCode {
     )
   }
 
-  /** A busy session is aborted first: the server reverts none that is at work. */
-  async #resting(wanted: string | undefined, dryRun: boolean): Promise<OwnSession> {
+  /**
+   * The session at rest, and the place in it that is meant. A busy one is aborted first, for the server reverts none that is
+   * at work; what is refused is refused before that, so that nothing was changed.
+   */
+  async #resting<T>(
+    { session: wanted, dryRun = false }: { session?: string; dryRun?: boolean },
+    placeIn: (own: OwnSession) => Promise<T>,
+  ): Promise<{ before: OwnSession; place: T }> {
     const session = wanted as SessionId
-    let own = await this.#read(session)
-    if (own.state === 'idle' || dryRun) return own
+    let before = await this.#read(session)
+    const place = await placeIn(before)
+    if (before.state === 'idle' || dryRun) return { before, place }
     await this.#server.abort(session)
     for (let waited = 0; waited < REST; waited += LOOK) {
       await new Promise((resolve) => setTimeout(resolve, LOOK))
-      own = await this.#read(session)
-      if (own.state === 'idle') return own
+      before = await this.#read(session)
+      // The turn may have gone on until the abort.
+      if (before.state === 'idle') return { before, place: await placeIn(before) }
     }
     throw new CkptError(
       'TURN_RUNNING',
