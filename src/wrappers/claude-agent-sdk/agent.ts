@@ -10,7 +10,7 @@ import type { ChangeInfo } from '../../results/shapes.ts'
 import { countsIn } from '../patch.ts'
 import { claudeBackend } from './backend.ts'
 import { type ClaudeAgentEvents, Conversation } from './conversation.ts'
-import { type ClaudeCheckpoint, checkpointOf, type Summary } from './record.ts'
+import { type ClaudeCheckpoint, checkpointOf, type Summary, visibleIn } from './record.ts'
 import { resumed } from './resumed.ts'
 import { optionsFor, runQuery } from './run.ts'
 import type { AgentMessage, AgentSdk, GivenTo, KnownOptions, OptionsOf, QueryOf, UserMessage } from './sdk.ts'
@@ -103,9 +103,8 @@ export class ClaudeAgent<S extends AgentSdk = AgentSdk> {
     const session = this.#conversation.session
     if (session === null) return []
     return this.#conversation.within(async (context) => {
-      const { checkpoints } = await this.#conversation.recordOf(context, session)
-      const undone = await this.#conversation.undoneIn(context, session)
-      return checkpoints.slice(checkpoints.findIndex(({ id }) => id === undone) + 1).map(checkpointOf)
+      const record = await this.#conversation.recordOf(context, session)
+      return visibleIn(record, await this.#conversation.undoneIn(context, session)).map(checkpointOf)
     })
   }
 

@@ -54,6 +54,8 @@ export interface Plan {
   anchor: string | null
   /** The first prompt that is undone, and is left with the next one. */
   undone: string | null
+  /** Where it stands in the conversation is not known: what came before it is left, too. */
+  lost: boolean
 }
 
 export class Conversation {
@@ -148,13 +150,17 @@ export class Conversation {
 
   async plan(): Promise<Plan> {
     const session = this.session
-    if (session === null) return { resume: null, anchor: null, undone: null }
+    if (session === null) return { resume: null, anchor: null, undone: null, lost: false }
     return this.within(async (context) => {
       const undone = await this.undoneIn(context, session)
-      if (undone === null) return { resume: session, anchor: null, undone }
-      const record = await this.recordOf(context, session)
-      const anchor = record.checkpoints.find(({ id }) => id === undone)?.anchor ?? null
-      return { resume: anchor === null ? null : session, anchor, undone }
+      if (undone === null) return { resume: session, anchor: null, undone, lost: false }
+      const isIt = ({ id }: { id: string }) => id === undone
+      const found =
+        (await this.recordOf(context, session)).anchors.find(isIt) ??
+        recordFromTranscript(context, session, 1)?.anchors.find(isIt)
+      // Null: it is the first.
+      const anchor = found?.anchor ?? null
+      return { resume: anchor === null ? null : session, anchor, undone, lost: !found }
     })
   }
 
@@ -170,6 +176,8 @@ export class Conversation {
       const cut = this.messages.findIndex((one) => one.uuid === undone)
       if (cut >= 0) this.messages.length = cut
       this.#last = plan.anchor
+      if (plan.lost)
+        this.warn(`Where ${undone} stands in session ${session} is not known any more: a fresh session begins.`)
       this.tell('boundary.changed', { session, messageId: null })
     }
     if (plan.resume === null || plan.anchor !== null) this.#parent = plan.resume
@@ -265,7 +273,8 @@ export class Conversation {
   #unsent(record: SessionRecord): SessionRecord {
     const checkpoints = record.checkpoints.filter(({ id }) => !this.#prompts.isSent(id))
     const first = record.checkpoints[record.checkpoints.length - checkpoints.length - 1]
-    return first ? { ...record, checkpoints, last: first.anchor } : record
+    const anchors = record.anchors.filter(({ id }) => !this.#prompts.isSent(id))
+    return first ? { ...record, checkpoints, anchors, last: first.anchor } : record
   }
 
   async #capture(id: string, text: string): Promise<void> {

@@ -40,6 +40,8 @@ export interface SessionRecord {
   parent: string | null
   /** Newest first. */
   checkpoints: Kept[]
+  /** Of those and of older ones, newest first: ckpt's own undo reaches all turns. */
+  anchors: Pick<Kept, 'id' | 'anchor'>[]
   /** The first prompt that is undone; null: nothing is. */
   undone: string | null
   summary: Summary | null
@@ -49,12 +51,15 @@ export interface SessionRecord {
 
 /** Prompts that are kept of a session, unless the configuration says another number. */
 const KEEP = 10
+/** Prompts whose place in the conversation is kept: some 100 bytes each. */
+const ANCHORS = 1000
 
 export const emptyRecord = (session: SessionId, parent: string | null): SessionRecord => ({
   version: 1,
   session,
   parent,
   checkpoints: [],
+  anchors: [],
   undone: null,
   summary: null,
   last: null,
@@ -74,7 +79,7 @@ export function readRecord(context: Context, session: SessionId): SessionRecord 
   try {
     const record = JSON.parse(bytes.toString('utf8')) as SessionRecord
     if (record.version !== 1 || !Array.isArray(record.checkpoints)) throw new Error(`version ${String(record.version)}`)
-    return record
+    return { ...record, anchors: record.anchors ?? record.checkpoints }
   } catch (cause) {
     throw new CkptError('DAMAGED', `${file} cannot be read. Nothing was changed.`, {
       hints: [`rm ${quotedPath(file)}   (the session's checkpoints are then read from its transcript)`],
@@ -104,13 +109,25 @@ export function withPrompt(
     anchor: record.last,
     status: 'running',
   }
-  return { ...record, checkpoints: [kept, ...record.checkpoints].slice(0, keep || KEEP) }
+  return {
+    ...record,
+    checkpoints: [kept, ...record.checkpoints].slice(0, keep || KEEP),
+    anchors: [{ id, anchor: record.last }, ...record.anchors].slice(0, ANCHORS),
+  }
+}
+
+/** Those before what is undone; none where that is older than all of them. */
+export function visibleIn({ checkpoints, anchors }: SessionRecord, undone: string | null): Kept[] {
+  const first = anchors.findIndex(({ id }) => id === undone)
+  const visible = new Set(anchors.slice(first + 1).map(({ id }) => id))
+  return checkpoints.filter(({ id }) => visible.has(id))
 }
 
 /** Without what is undone: the conversation went on elsewhere. */
 export function withoutUndone(record: SessionRecord): SessionRecord {
-  const at = record.checkpoints.findIndex(({ id }) => id === record.undone)
-  return { ...record, checkpoints: record.checkpoints.slice(at + 1), undone: null, summary: null }
+  const first = record.anchors.findIndex(({ id }) => id === record.undone)
+  const anchors = record.anchors.slice(first + 1)
+  return { ...record, checkpoints: visibleIn(record, record.undone), anchors, undone: null, summary: null }
 }
 
 export const withStatus = (record: SessionRecord, status: OwnTurn['status']): SessionRecord => ({
