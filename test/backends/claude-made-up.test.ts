@@ -32,3 +32,72 @@ test('undone past the prompts that are listed, the conversation goes on from bef
   await say(agent, 'again')
   expect(sdk.queries.at(-1)).toMatchObject({ forkSession: true, resumeSessionAt: second.uuid })
 })
+
+/** As the SDK's own query has it. */
+interface Query extends AsyncGenerator<unknown> {
+  close: () => void
+  [Symbol.asyncDispose]: () => Promise<void>
+}
+
+/** Reads the first message, which comes when the agent has the prompt; from then on nobody reads. */
+async function unread(agent: Awaited<ReturnType<typeof openClaudeAgent>>, prompt: string, options: object = {}) {
+  const query = agent.query({ prompt, options }) as unknown as Query
+  await query.next()
+  return query
+}
+
+test.each([true, false])('a query that is left when nobody reads it is over (%s)', async (checkpoints) => {
+  const { scratch, sdk, agent } = await stage(checkpoints)
+  await say(agent, 'first')
+  const over = async (undone: string) => {
+    await expect.poll(() => agent.getQueryInstance()).toBe(null)
+    expect(await agent.undo({ interrupt: true })).toMatchObject({ restoredPrompt: undone })
+    await say(agent, 'first')
+  }
+  const never = agent.query({ prompt: 'never' })
+  await never.return()
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  expect(scratch.exists('never.txt')).toBe(false)
+  await over('first')
+  const thrown = agent.query({ prompt: 'never' })
+  await expect(thrown.throw(new Error('enough'))).rejects.toThrow('enough')
+  const closed = agent.query({ prompt: 'never' }) as unknown as Query
+  closed.close()
+  expect(await closed.next()).toMatchObject({ done: true })
+  await over('first')
+  const disposed = agent.query({ prompt: 'never' }) as unknown as Query
+  await disposed[Symbol.asyncDispose]()
+  await over('first')
+  expect(scratch.exists('never.txt')).toBe(false)
+
+  const query = await unread(agent, 'second')
+  query.close()
+  await expect.poll(() => agent.getQueryInstance()).toBe(null)
+  await say(agent, 'third')
+  // What was left before has no say in what runs now.
+  const running = await unread(agent, 'fourth')
+  const live = agent.getQueryInstance()
+  await query.return(undefined)
+  query.close()
+  expect([await query.next(), agent.getQueryInstance() === live]).toEqual([{ done: true, value: undefined }, true])
+  await running.return(undefined)
+  expect(agent.getQueryInstance()).toBe(null)
+
+  const abortController = new AbortController()
+  await unread(agent, 'fifth', { abortController })
+  abortController.abort()
+  await expect.poll(() => agent.getQueryInstance()).toBe(null)
+  await say(agent, 'sixth')
+  await over('sixth')
+  expect(sdk.interrupted).toBe(0)
+})
+
+test('a query that ended in its own way is over for an undo that would interrupt it', async () => {
+  const { agent } = await stage()
+  await say(agent, 'first')
+  await unread(agent, 'second')
+  const query = agent.getQueryInstance() as unknown as { close: () => void }
+  query.close()
+  expect(await agent.undo({ interrupt: true })).toMatchObject({ restoredPrompt: 'second' })
+  expect(agent.getQueryInstance()).toBe(null)
+})

@@ -39,6 +39,9 @@ const CAN_RECORDED = withCapabilities([
 const REST = 10_000
 const LOOK = 20
 
+/** What a query says that is over. */
+const GONE = /clos|abort|terminat|exited|no conversation/i
+
 /** Asks the live query of a session, or one that is resumed for it. */
 export type AskQuery = <T>(session: SessionId, ask: (query: AgentQuery) => Promise<T>) => Promise<T>
 
@@ -88,7 +91,10 @@ export function claudeBackend(conversation: Conversation, ask: AskQuery): Backen
       throw new CkptError('TURN_RUNNING', `Session ${printable(session)} is at work. Nothing was changed.`, {
         hints: ['ckpt undo … --interrupt   (closes the turn as interrupted)'],
       })
-    await conversation.interrupt()
+    await conversation.interrupt().catch((error: Error) => {
+      if (!GONE.test(error.message)) throw error
+      return conversation.over()
+    })
     for (let waited = 0; isRunning(session) && waited < REST; waited += LOOK)
       await new Promise((resolve) => setTimeout(resolve, LOOK))
     if (isRunning(session))
@@ -135,7 +141,7 @@ export function claudeBackend(conversation: Conversation, ask: AskQuery): Backen
 async function rewound(query: AgentQuery, id: string, options: { dryRun?: boolean }): Promise<RewindResult> {
   // A dry run answers with the reason, a real one throws it; a query that is over throws too.
   const result = await query.rewindFiles(id, options).catch((error: Error): RewindResult => {
-    if (/clos|abort|terminat|exited|no conversation/i.test(error.message)) throw error
+    if (GONE.test(error.message)) throw error
     return { canRewind: false, error: error.message }
   })
   if (result.canRewind) return result

@@ -20,32 +20,69 @@ export function runQuery<S extends AgentSdk>(
   { prompt, options }: { prompt: string | AsyncIterable<UserMessage>; options: KnownOptions },
 ): QueryOf<S> {
   const input = new Input(prompt)
-  let first: Promise<Segment> | null = begin(conversation, sdk, { input, options })
+  let isOver = false
+  let segment: Segment | null = null
+  const opening = async () => {
+    segment = await begin(conversation, sdk, { input, options, isOver: () => isOver })
+    return segment
+  }
+  /** Once: another query may run by the time that somebody reads the end of this one. */
+  const over = async () => {
+    if (isOver) return
+    isOver = true
+    aborting?.removeEventListener('abort', aborted)
+    await conversation.over()
+    await input.close()
+  }
+  /** By who left the query: nobody may be reading it, and then nothing else would tell of its end. */
+  const leave = async () => {
+    segment?.query.close?.()
+    await over()
+  }
+  const aborted = () => void over().catch((error) => conversation.warn(error))
+  const aborting = options.abortController?.signal
+  aborting?.addEventListener('abort', aborted)
+  let first: Promise<Segment | null> | null = opening()
   first.catch(() => undefined) // told to whoever reads the stream
   const messages = (async function* (): AsyncGenerator<AgentMessage, void> {
     try {
-      for (let again = true; again; ) {
-        const segment: Segment = await (first ?? begin(conversation, sdk, { input, options }))
+      for (let again = true; again && !isOver; ) {
+        const current = await (first ?? opening())
         first = null
-        for await (const message of segment.query) {
-          await conversation.hear(message)
+        if (!current) return
+        for await (const message of current.query) {
+          if (!isOver) await conversation.hear(message)
           yield message
-          conversation.life.goOn()
+          if (!isOver) conversation.life.goOn()
         }
-        again = segment.again
-        await conversation.over()
+        again = current.again
+        if (again && !isOver) await conversation.over()
       }
     } finally {
-      await conversation.over()
-      await input.close()
+      await over()
     }
   })()
+  const own: Record<PropertyKey, unknown> = {
+    close: () => void leave().catch((error) => conversation.warn(error)),
+    return: async (value: undefined) => {
+      await leave()
+      return messages.return(value)
+    },
+    throw: async (error: unknown) => {
+      await leave()
+      return messages.throw(error)
+    },
+    [Symbol.asyncDispose]: async () => {
+      await leave()
+      await messages.return()
+    },
+  }
   const live = async () => conversation.life.live ?? (await first)?.query
   return new Proxy(messages, {
     get(target, key) {
-      const own: unknown = Reflect.get(target, key, target)
-      if (typeof own === 'function') return own.bind(target)
-      if (own !== undefined || typeof key === 'symbol' || key === 'then') return own
+      const mine: unknown = Object.hasOwn(own, key) ? own[key] : Reflect.get(target, key, target)
+      if (typeof mine === 'function') return mine.bind(target)
+      if (mine !== undefined || typeof key === 'symbol' || key === 'then') return mine
       // Whatever else a query of the SDK's can be asked.
       return async (...given: unknown[]) => {
         const query = (await live()) as unknown as Record<string, (...given: unknown[]) => unknown> | undefined
@@ -55,21 +92,25 @@ export function runQuery<S extends AgentSdk>(
   }) as unknown as QueryOf<S>
 }
 
+/** Null: it was left before it began. */
 async function begin(
   conversation: Conversation,
   sdk: AgentSdk,
-  { input, options }: { input: Input; options: KnownOptions },
-): Promise<Segment> {
+  { input, options, isOver }: { input: Input; options: KnownOptions; isOver: () => boolean },
+): Promise<Segment | null> {
   if (options.resume !== undefined) await conversation.adopt(options.resume)
   else if (options.continue) conversation.continues()
   const plan = await conversation.plan()
+  if (isOver()) return null
   const segment = { again: false } as Segment
   const feed = async function* (): AsyncGenerator<UserMessage, void> {
     for (let sent = false; ; sent = true) {
       const message = await input.next()
+      if (isOver()) return
       // The end of the prompts would close the way by which a query is asked to interrupt or rewind.
       if (!message) return conversation.life.settled()
       const now = await conversation.plan()
+      if (isOver()) return
       if (sent ? now.undone !== null : !isSame(now, plan)) {
         input.putBack(message)
         segment.again = true
