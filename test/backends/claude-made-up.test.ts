@@ -101,3 +101,14 @@ test('a query that ended in its own way is over for an undo that would interrupt
   expect(await agent.undo({ interrupt: true })).toMatchObject({ restoredPrompt: 'second' })
   expect(agent.getQueryInstance()).toBe(null)
 })
+
+test.each([true, false])('what is refused does not interrupt the turn that is at work (%s)', async (checkpoints) => {
+  const { sdk, agent } = await stage(checkpoints)
+  await say(agent, 'first')
+  const query = await unread(agent, 'second')
+  while (agent.messages.filter(({ type }) => type === 'user').length < 2) await query.next()
+  await expect(agent.undo({ to: '7', interrupt: true })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  await expect(agent.undo()).rejects.toMatchObject({ code: 'TURN_RUNNING' })
+  expect(sdk.interrupted).toBe(0)
+  await query.return(undefined)
+})

@@ -53,10 +53,13 @@ export function claudeBackend(conversation: Conversation, ask: AskQuery): Backen
 
   const rewind = async (context: Context, options: UndoOptions, { arrived }: How): Promise<ChangeResult> => {
     const session = options.session as SessionId
-    if (isRunning(session)) await interrupt(session, options)
-    const record = await conversation.recordOf(context, session)
-    const before = ownSession(record, false)
-    const { turn } = placeToUndo(before, options)
+    const find = async () => {
+      const record = await conversation.recordOf(context, session)
+      const before = ownSession(record, false)
+      return { record, before, turn: placeToUndo(before, options).turn }
+    }
+    if (isRunning(session)) await interrupt(session, options, find)
+    const { record, before, turn } = await find()
     const outcome = await ask(session, async (query) => {
       const dry = await rewound(query, turn.messageId, { dryRun: true })
       if (options.dryRun) return { dry, safety: null }
@@ -85,12 +88,17 @@ export function claudeBackend(conversation: Conversation, ask: AskQuery): Backen
     })
   }
 
-  /** @throws CkptError TURN_RUNNING unless that is asked for */
-  const interrupt = async (session: SessionId, { interrupt: asked, dryRun }: UndoOptions): Promise<void> => {
+  /** What `look` refuses is refused while nothing was changed. @throws CkptError TURN_RUNNING unless that is asked for */
+  const interrupt = async (
+    session: SessionId,
+    { interrupt: asked, dryRun }: UndoOptions,
+    look: () => Promise<unknown>,
+  ): Promise<void> => {
     if (!asked || dryRun)
       throw new CkptError('TURN_RUNNING', `Session ${printable(session)} is at work. Nothing was changed.`, {
         hints: ['ckpt undo … --interrupt   (closes the turn as interrupted)'],
       })
+    await look()
     await conversation.interrupt().catch((error: Error) => {
       if (!GONE.test(error.message)) throw error
       return conversation.over()
@@ -116,7 +124,8 @@ export function claudeBackend(conversation: Conversation, ask: AskQuery): Backen
       const session = options.session as SessionId | undefined
       if (session === undefined) throw nothingToUndo('There is no prompt yet.')
       if (!(await isRecorded(context, session))) return rewind(context, options, how)
-      if (isRunning(session)) await interrupt(session, options)
+      if (isRunning(session))
+        await interrupt(session, options, () => ckptBackend.undo!(context, { ...options, dryRun: true }, how))
       const result = await ckptBackend.undo!(context, options, how)
       if (!result.dryRun && result.boundary) told(session, result.messageId)
       return result
