@@ -8,33 +8,44 @@ interface Changed {
   /** The patch itself, to tell whether it changed. */
   text: string
   status: 'added' | 'modified' | 'deleted'
+  isBinary: boolean
   insertions: number
   deletions: number
 }
 
 /** @throws nothing: what cannot be read is no change */
 export function changedIn(diff: string): Changed[] {
-  let patches: StructuredPatch[]
+  // A line of a file has a sign before it: where one begins like this, git begins with another file.
+  return diff.split(/^(?=diff --git )/m).flatMap((section) => parsed(section).flatMap((one) => changeOf(one, section)))
+}
+
+function parsed(section: string): StructuredPatch[] {
   try {
-    patches = parsePatch(diff)
+    return parsePatch(section)
   } catch {
     return []
   }
-  return patches.flatMap((patch): Changed[] => {
-    const [from, to] = [named(patch.oldFileName), named(patch.newFileName)]
-    const path = to ?? from
-    if (path === null) return []
-    const lines = patch.hunks.flatMap((hunk) => hunk.lines)
-    return [
-      {
-        path,
-        text: JSON.stringify(patch.hunks),
-        status: from === null ? 'added' : to === null ? 'deleted' : 'modified',
-        insertions: lines.filter((line) => line.startsWith('+')).length,
-        deletions: lines.filter((line) => line.startsWith('-')).length,
-      },
-    ]
-  })
+}
+
+function changeOf(patch: StructuredPatch, section: string): Changed[] {
+  const { hunks, isCreate, isDelete, isBinary = false, oldMode, newMode } = patch
+  const [from, to] = [named(patch.oldFileName), named(patch.newFileName)]
+  const path = to ?? from
+  if (path === null) return []
+  const lines = hunks.flatMap((hunk) => hunk.lines)
+  const status = isCreate || from === null ? 'added' : isDelete || to === null ? 'deleted' : 'modified'
+  // Empty and binary files have no hunks, and both their names: what they hold is told by the objects.
+  const objects = hunks.length > 0 ? null : /^index .*$/m.exec(section)?.[0]
+  return [
+    {
+      path,
+      text: JSON.stringify([status, oldMode, newMode, objects, hunks]),
+      status,
+      isBinary,
+      insertions: lines.filter((line) => line.startsWith('+')).length,
+      deletions: lines.filter((line) => line.startsWith('-')).length,
+    },
+  ]
 }
 
 function named(name: string | undefined): string | null {

@@ -217,5 +217,41 @@ describe.skipIf(!isThere('OpenCode', opencodeProgram))(
       })
       expect(await codeOf(bare.sessions.undo())).toBe('NOT_FOUND')
     })
+
+    test('files without text: empty ones, binary ones', async () => {
+      const stage = await openCodeStage()
+      const { scratch } = stage
+      scratch.write({ 'old.bin': '\0old', 'gone.bin': '\0gone' })
+      const session = await stage.session()
+      const { sessions, snapshots } = await opened(stage, session)
+      const made = 'touch new.empty; printf "\\0n" > new.bin; printf "\\0x" > old.bin; rm gone.bin'
+      await stage.say(session, prompt('binary', { bash: made }, { write: 'c.txt', content: 'c\n' }))
+      expect((await snapshots.diff()).files.map(({ status, path, binary }) => [status, path, binary]).sort()).toEqual([
+        ['added', 'c.txt', false],
+        ['added', 'new.bin', true],
+        ['added', 'new.empty', false],
+        ['deleted', 'gone.bin', true],
+        ['modified', 'old.bin', true],
+      ])
+      const told = (files: readonly { path: string; action: string }[]) =>
+        files.map((one) => `${one.action} ${one.path}`)
+      expect(told((await sessions.undo()).files)).toEqual([
+        'delete c.txt',
+        'write gone.bin',
+        'delete new.bin',
+        'delete new.empty',
+        'write old.bin',
+      ])
+      expect([scratch.read('old.bin'), scratch.exists('new.empty')]).toEqual(['\0old', false])
+      const back = await sessions.redo()
+      expect(told(back.files)).toEqual([
+        'write c.txt',
+        'skip gone.bin',
+        'write new.bin',
+        'write new.empty',
+        'write old.bin',
+      ])
+      expect(back.warnings).toContainEqual('OpenCode did not delete again: gone.bin.')
+    })
   },
 )

@@ -5,7 +5,7 @@ import { pathFromText, showPath } from '../../core/paths.ts'
 import { tell } from '../../core/tell.ts'
 import type { CkptEvent } from '../../daemon/protocol.ts'
 import { ownBoundaryJson, ownSessionJson } from '../../results/own-session.ts'
-import type { Server, ServerEvent, ServerFileDiff } from './http.ts'
+import { isBinary, type Server, type ServerEvent, type ServerFileDiff } from './http.ts'
 
 export interface FollowOptions {
   /** What it throws is an uncaught exception of the process, as with an EventTarget; the next event is told all the same. */
@@ -154,6 +154,7 @@ function summaryOf(own: OwnSession, turn: OwnTurn) {
   }
 }
 
-function diffJson({ file = '', additions, deletions, status = 'modified' }: ServerFileDiff) {
-  return { ...showPath(pathFromText(file)), status, insertions: additions, deletions, binary: false }
+function diffJson(diff: ServerFileDiff) {
+  const { file = '', additions, deletions, status = 'modified' } = diff
+  return { ...showPath(pathFromText(file)), status, insertions: additions, deletions, binary: isBinary(diff) }
 }

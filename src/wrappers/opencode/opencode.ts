@@ -27,7 +27,7 @@ import { ownChange, toldPath } from '../own-change.ts'
 import { actionsBetween } from '../patch.ts'
 import { saveFirst } from '../safety.ts'
 import { type Follower, type FollowOptions, follow } from './events.ts'
-import { Server, type ServerFileDiff, type ServerPlace } from './http.ts'
+import { isBinary, Server, type ServerFileDiff, type ServerPlace } from './http.ts'
 import { changedOnTheWay, ownSession } from './own.ts'
 
 const CAN = withCapabilities([
@@ -200,7 +200,7 @@ export class OpenCode {
         status: file.status ?? 'modified',
         insertions: file.additions,
         deletions: file.deletions,
-        binary: false,
+        binary: isBinary(file),
       })) as DiffResult['files'],
       patch: found.map(({ patch = '' }) => patch).join(''),
       warnings: [],
