@@ -1,4 +1,6 @@
 // What OpenCode tells, told on: a server that is made up, and what its listeners do.
+import { execFileSync } from 'node:child_process'
+import path from 'node:path'
 import { expect, test } from 'vitest'
 import type { OwnSession, OwnTurn } from '../../src/core/own-session.ts'
 import { follow } from '../../src/wrappers/opencode/events.ts'
@@ -52,4 +54,23 @@ test('a listener that throws hears the next events all the same, and what it thr
   expect(told).toEqual(['session.diff', 'turn.added', 'session.updated'])
   expect(thrown).toEqual([wrong, wrong, wrong])
   expect(failed).toEqual([])
+})
+
+test('who only follows goes on following when the connection breaks, and ends when it is closed', async () => {
+  const code = `
+    import { follow } from ${JSON.stringify(path.resolve(import.meta.dirname, '../../src/wrappers/opencode/events.ts'))}
+    let connected = 0
+    const server = {
+      async *events() {
+        yield { type: 'server.connected', properties: {} }
+        connected++
+        if (connected === 2) setImmediate(() => follower.close())
+        throw new Error('it broke')
+      },
+    }
+    const follower = await follow(server, () => undefined, { listener: () => undefined })
+    process.on('exit', () => console.log(connected))`
+  const argv = ['--import', 'tsx', '--input-type=module', '-e', code]
+  const said = execFileSync(process.execPath, argv, { encoding: 'utf8', timeout: 20_000 })
+  expect(said).toBe('2\n')
 })

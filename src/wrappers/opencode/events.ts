@@ -1,4 +1,5 @@
 /** OpenCode's events as ckpt's: whatever it tells of a session, the session is read again, and the difference is told. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { describePrompt } from '../../core/checkpoint.ts'
 import { isHidden, isStepHidden, type OwnSession, type OwnTurn } from '../../core/own-session.ts'
 import { pathFromText, showPath } from '../../core/paths.ts'
@@ -84,7 +85,8 @@ export async function follow(
         if (first) failed(error)
         tell(onError, error)
       }
-      await new Promise((resolve) => setTimeout(resolve, AGAIN).unref())
+      // Who only follows ends with this, and not with the first break.
+      await pause(AGAIN, undefined, { signal: end.signal }).catch(() => undefined)
     }
   }
   void listen()
