@@ -3,6 +3,8 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { sdkDirectory } from '../support/claude-sdk.ts'
+import { isThere } from '../support/clients.ts'
 import { Scratch } from '../support/scratch.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
@@ -102,3 +104,30 @@ test('a strict TypeScript project compiles against the packed package, and every
   const schema = JSON.parse(fs.readFileSync(path.join(home, 'node_modules/ckpt/docs/protocol.schema.json'), 'utf8'))
   expect(Object.keys(schema.methods)).toContain('sessions.undo')
 })
+
+test.skipIf(!isThere('The Claude Agent SDK', sdkDirectory))(
+  "the examples of docs/backends.md compile with the SDK's own types (skipped where it is not)",
+  () => {
+    const home = project(new Scratch())
+    const sdk = path.join(home, 'node_modules/@anthropic-ai/claude-agent-sdk')
+    fs.mkdirSync(path.dirname(sdk), { recursive: true })
+    fs.symlinkSync(sdkDirectory!, sdk)
+    const text = fs.readFileSync(path.join(root, 'docs/backends.md'), 'utf8')
+    const files = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = ''], i) => {
+      // What the text around it has: a session of the server's.
+      const given = code.includes('(sessionID)') ? 'declare const sessionID: string\n' : ''
+      fs.writeFileSync(path.join(home, `backends-${i}.ts`), `${code}${given}`)
+      return `backends-${i}.ts`
+    })
+    expect(files.length).toBe(2)
+    const compilerOptions = { noEmit: true, skipLibCheck: true }
+    const config = path.join(home, 'tsconfig.docs.json')
+    fs.writeFileSync(config, JSON.stringify({ extends: './tsconfig.json', compilerOptions, files }))
+    const compile = () => execFileSync(process.execPath, [path.join(modules, 'typescript/bin/tsc'), '-p', config])
+    try {
+      compile()
+    } catch (error) {
+      expect(String((error as { stdout: Buffer }).stdout)).toBe('')
+    }
+  },
+)

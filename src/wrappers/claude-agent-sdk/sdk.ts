@@ -17,8 +17,8 @@ export interface AgentMessage {
   /** Of `command_lifecycle`: what became of a prompt. */
   command_uuid?: string
   state?: string
-  /** Of `task_notification`: completed, failed or stopped. */
-  status?: string
+  /** Of `task_notification`: completed, failed or stopped; of `system` it may be null. */
+  status?: string | null
   /** Of `background_tasks_changed`: all that run now. */
   tasks?: { task_id: string; task_type?: string }[]
 }
