@@ -1,5 +1,5 @@
 // What the chat talks to: a shell whose command lines are the prompts, the Claude Agent SDK, and an OpenCode server.
-import { execFileSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { type Backend, openWorktree } from 'ckpt'
 import { openClaudeAgent } from 'ckpt/claude-agent-sdk'
 import { openCode } from 'ckpt/opencode'
@@ -21,9 +21,9 @@ async function shell(directory: string): Promise<Agent> {
     session: () => session,
     send: async (prompt) => {
       await worktree.mark({ event: 'prompt', session, text: prompt })
-      const said = execFileSync('sh', ['-c', prompt], { cwd: worktree.root, encoding: 'utf8' })
-      await worktree.mark({ event: 'stop', session })
-      return said.trim()
+      const { stdout, stderr, status } = spawnSync('sh', ['-c', prompt], { cwd: worktree.root, encoding: 'utf8' })
+      await worktree.mark({ event: 'stop', session, status: status === 0 ? 'completed' : 'failed' })
+      return `${stdout}${stderr}${status === 0 ? '' : `exit ${status}`}`.trim()
     },
     close: async () => undefined,
   }

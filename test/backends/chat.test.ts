@@ -74,6 +74,19 @@ test('a shell, on checkpoints of ckpt alone', async () => {
   expect([scratch.read('a.txt'), scratch.exists('b.txt')]).toEqual(['two\n', false])
 })
 
+test('a command that fails ends its turn, and not the chat', async () => {
+  const scratch = new Scratch().init()
+  const said = await chat(scratch, 'shell', { lines: ['echo two > a.txt; false', 'echo why >&2; exit 3', '/undo 1'] })
+  expect(said).toEqual([
+    ['exit 1'],
+    ['why', 'exit 3'],
+    ['undone: turn 1, 2; 1 files', 'to edit and send again: echo two > a.txt; false'],
+    [],
+  ])
+  expect(scratch.read('a.txt')).toBe('one\n')
+  expect(scratch.ckpt('list', '--hidden').turns.map((turn: any) => turn.status)).toEqual(['failed', 'failed'])
+})
+
 const first = typed(prompt('first', { read: 'a.txt' }, { write: 'a.txt', content: 'two\n' }))
 const second = typed(prompt('second', { write: 'new.txt', content: 'n\n' }))
 const third = typed(prompt('third', { bash: 'echo 3 > third.txt' }))
