@@ -43,10 +43,7 @@ export const restoreRequest: z.ZodType<Requests.RestoreRequest> = z.strictObject
 export const revertPatchRequest: z.ZodType<Requests.RevertPatchRequest> = z.strictObject({
   patch: z.strictObject({
     from: text,
-    files: z
-      .array(z.strictObject({ path, pathBase64: pathBase64.optional() }))
-      .min(1)
-      .max(100_000),
+    files: z.array(z.strictObject({ path, pathBase64: pathBase64.optional() })).max(100_000),
   }),
   force: flag,
   dryRun: flag,

@@ -36,7 +36,7 @@ export const revertPatch = (
 
 export const restoreFiles = (scope: Scope, { paths, ...request }: Requests.RestoreRequest): Promise<ChangeInfo> =>
   writing(scope, { forgiving: true }, async (context) => {
-    const options = { ...given(request), paths: bytesOf(paths) }
+    const options = { ...given(request), ...(paths ? { paths: bytesOf(paths) } : {}) }
     return changeJson(await restore(context, options, { arrived: scope.arrived }))
   })
 

@@ -86,7 +86,6 @@ test('wrong calls are USAGE, and never more than was asked for', async () => {
     ['an absolute path', snapshots.restore('1', { paths: [scratch.at('a.txt')] })],
     ['an empty path', snapshots.restore('1', { paths: [''] })],
     ['an empty path in bytes', snapshots.revert({ from: '1', files: [{ path: 'a.txt', pathBase64: '' }] })],
-    ['an empty patch', snapshots.revert({ from: '1', files: [] })],
     ['half a turn', sessions.undo({ turns: 0.5 })],
     ['a number for a text', sessions.undo({ to: 1 as never })],
     ['an unknown word', sessions.undo({ turn: 1 } as never)],
@@ -253,6 +252,26 @@ test('the paths of a patch are taken back as they are given, directories too', a
   expect(plan.files).toEqual(files)
   await snapshots.revert(patch)
   expect([scratch.read('a.txt'), scratch.exists('empty'), scratch.exists('made')]).toEqual(['one\n', true, false])
+})
+
+test('the patch of nothing is taken back, and nothing is written', async () => {
+  const scratch = new Scratch().init()
+  const { snapshots } = await openWorktree(scratch.root, { vars: scratch.vars })
+  const { checkpoint } = await snapshots.track()
+  const patch = await snapshots.patch(checkpoint!.id)
+  expect(patch.files).toEqual([])
+  // What changes since is not in it.
+  scratch.write({ 'a.txt': 'mine\n', 'new.txt': 'n\n' })
+  const before = scratch.manifest()
+  expect([(await snapshots.revert(patch, { dryRun: true })).files, (await snapshots.revert(patch)).files]).toEqual([
+    [],
+    [],
+  ])
+  await snapshots.revert(patch, { force: true })
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars })
+  await worktree.apply((await snapshots.revert(patch, { dryRun: true })).token!)
+  expect(scratch.manifest()).toEqual(before)
+  expect(await codeOf(snapshots.revert({ from: 'ffffffff', files: [] }))).toBe('NOT_FOUND')
 })
 
 test('markers that are not awaited are recorded in their order, and so is what comes after them', async () => {

@@ -9,13 +9,14 @@ const command: Command = async ({ env, args, cwd, colors, arrived }) => {
   const [id, session] = [target(args, 'id')!, text(args, 'session')]
   const context = await openContext(env, cwd, { create: true })
   try {
+    const paths = worktreePaths(context, cwd, args['--'] ?? [])
     const options = {
       id,
       ...(session === undefined ? {} : { session }),
       exact: flag(args, 'exact'),
       force: flag(args, 'force'),
       dryRun: flag(args, 'dry-run'),
-      paths: worktreePaths(context, cwd, args['--'] ?? []),
+      ...(paths.length > 0 ? { paths } : {}),
     }
     const result = await restore(context, options, { arrived })
     return {

@@ -31,6 +31,7 @@ export interface RestoreOptions {
   exact?: boolean
   force?: boolean
   dryRun?: boolean
+  /** All of it unless told; an empty list is nothing. */
   paths?: readonly string[]
   /** `ckpt switch`: the session goes on from there. */
   move?: boolean
@@ -64,8 +65,7 @@ export async function restore(
     const known = newest ? await viewOf(store, newest) : null
     const deletes = options.exact || options.move
     const inScope = ({ path }: { path: string }) =>
-      !options.paths?.length ||
-      options.paths.some((scope) => isWithin(path.endsWith('/') ? path.slice(0, -1) : path, scope))
+      !options.paths || options.paths.some((scope) => isWithin(path.endsWith('/') ? path.slice(0, -1) : path, scope))
     const changes: Transition[] = []
     for (const change of (await transitionsBetween(store, target, snapshot.view)).filter(inScope)) {
       if (change.from.kind === 'absent' && !deletes) continue
