@@ -65,6 +65,29 @@ export class Backends {
     return session === null ? null : ((await backend.read?.(context, session)) ?? null)
   }
 
+  /** The sessions that their backends keep themselves; one that its backend has no more is none. */
+  async ownSessions(context: Context): Promise<OwnSession[]> {
+    const reading = [...readSessionBackends(context)].map(async ([session, name]) => {
+      const own = this.#named(name).read?.(context, session)
+      return own?.catch((error: unknown) => {
+        if (error instanceof CkptError && error.code === 'NOT_FOUND') return null
+        throw error
+      })
+    })
+    return (await Promise.all(reading)).flatMap((own) => own ?? [])
+  }
+
+  /** @throws CkptError UNSUPPORTED where turns of a session are meant that its backend keeps itself: they have no checkpoints */
+  async requireCheckpoints(context: Context, wanted: string | undefined, ids: readonly string[]): Promise<void> {
+    const own = await this.read(context, wanted)
+    if (!own || (ids.length > 0 && ids.every((id) => !isTurnOf(own, id)))) return
+    throw new CkptError(
+      'UNSUPPORTED',
+      `Session ${printable(own.session)} is kept by its agent: its turns have no checkpoints to read. \`turns\` lists them; where the session has supportsDiff, \`snapshots.diff\` tells what one did. Nothing was changed.`,
+      { hints: [`ckpt capabilities ${sessionOption(own.session)}`] },
+    )
+  }
+
   /** Which turn or step a message and its part are. @throws CkptError NOT_FOUND, NOTHING_TO_UNDO */
   async revertTarget(
     context: Context,
@@ -154,6 +177,11 @@ export class Backends {
   #named(name: string | undefined): Backend {
     return (name === undefined ? undefined : this.#byName.get(name)) ?? ckptBackend
   }
+}
+
+function isTurnOf({ turns }: OwnSession, id: string): boolean {
+  if (turns.some(({ messageId }) => messageId === id)) return true
+  return ['turn', 'step', 'edge'].includes(parseTarget(id).kind)
 }
 
 /** Which session a word means is for the operation to refuse, in its own words. */

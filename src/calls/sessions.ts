@@ -4,13 +4,18 @@ import { listSessions } from '../ops/history/history.ts'
 import { sessionDetails } from '../ops/history/session-details.ts'
 import { setSessionBackend } from '../ops/session-backends.ts'
 import { changeJson, sessionJson, turnJson } from '../results/json.ts'
-import { ownDetailsJson } from '../results/own-session.ts'
+import { ownDetailsJson, ownSessionJson } from '../results/own-session.ts'
 import type { AcceptInfo, CapabilitiesInfo, ChangeInfo, SessionDetails, SessionInfo } from '../results/shapes.ts'
 import type * as Requests from './requests.ts'
 import { bytesOf, given, modeOf, reading, type Scope, writing } from './scope.ts'
 
 export const list = (scope: Scope): Promise<{ sessions: SessionInfo[] }> =>
-  reading(scope, async (context) => ({ sessions: (await listSessions(context)).map(sessionJson) }))
+  reading(scope, async (context) => {
+    const own = (await scope.backends.ownSessions(context)).map((one) => ownSessionJson(one, context.place.worktreeId))
+    const kept = new Set(own.map(({ id }) => id))
+    const recorded = (await listSessions(context)).map(sessionJson)
+    return { sessions: [...own, ...recorded.filter(({ id }) => !kept.has(id))] }
+  })
 
 export const getSessionInfo = (scope: Scope, { session }: Requests.SessionRequest): Promise<SessionDetails> =>
   reading(scope, async (context) => {

@@ -53,6 +53,8 @@ export const compare = (scope: Scope, request: Requests.DiffRequest): Promise<Di
 export const compareFully = (scope: Scope, request: Requests.DiffRequest): Promise<FullDiffInfo> =>
   reading(scope, async (context) => {
     await scope.backends.require(context, request.session, ['supportsDiff'])
+    const ids = [request.from, request.to].filter((id) => id !== undefined)
+    await scope.backends.requireCheckpoints(context, request.session, ids)
     const { from, to, files, warnings } = diffJson(await diff(context, sides(request)), context.store)
     const texts = new Map((await changedTexts(context, sides(request))).map((one) => [one.file.path as string, one]))
     const contents = (path: string) => texts.get(pathFromText(path)) ?? { before: '', after: '' }

@@ -38,7 +38,10 @@ export const turns = (scope: Scope, request: Requests.TurnsRequest): Promise<Tur
   })
 
 export const show = (scope: Scope, { id, session }: Requests.ShowRequest): Promise<ShowInfo> =>
-  reading(scope, async (context) => showJson(await showOne(context, id, session), context.store))
+  reading(scope, async (context) => {
+    await scope.backends.requireCheckpoints(context, session, [id])
+    return showJson(await showOne(context, id, session), context.store)
+  })
 
 export const switchTo = (scope: Scope, request: Requests.SwitchRequest): Promise<ChangeInfo> =>
   writing(scope, {}, async (context) => {

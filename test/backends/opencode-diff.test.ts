@@ -91,3 +91,23 @@ test('what is refused does not abort the turn that is at work', async () => {
   await refused(sessions.undo({ step: true }), 'UNSUPPORTED')
   await refused(sessions.redo(), 'NOTHING_TO_REDO')
 })
+
+test('what only checkpoints can tell is refused in words for a session without them; it is listed', async () => {
+  const diffs = [{ file: 'b.txt', patch: '', additions: 0, deletions: 0, status: 'added' }]
+  const { worktree } = await attached({
+    '/session/s/message': () => [asked('m1'), asked('m2')],
+    '/session/s/diff': () => diffs,
+  })
+  const { sessions, snapshots } = worktree
+  expect(await sessions.list()).toMatchObject([{ id: 's', agent: 'opencode', turns: 2, state: 'idle' }])
+  expect((await snapshots.diff('2')).files).toMatchObject([{ path: 'b.txt', binary: true }])
+  const refused = { code: 'UNSUPPORTED', message: expect.stringMatching(/no checkpoints.*Nothing was changed\.$/) }
+  await expect(snapshots.diffFull('2')).rejects.toMatchObject(refused)
+  await expect(snapshots.diffFull()).rejects.toMatchObject(refused)
+  await expect(worktree.show('2')).rejects.toMatchObject(refused)
+  await expect(worktree.show('m1')).rejects.toMatchObject(refused)
+  // A checkpoint is ckpt's own.
+  const { checkpoint } = await snapshots.track()
+  expect((await worktree.show(checkpoint!.id)).checkpoint).toMatchObject({ id: checkpoint!.id })
+  expect((await snapshots.diffFull(checkpoint!.id, 'worktree')).files).toEqual([])
+})
