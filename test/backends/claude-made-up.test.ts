@@ -112,3 +112,14 @@ test.each([true, false])('what is refused does not interrupt the turn that is at
   expect(sdk.interrupted).toBe(0)
   await query.return(undefined)
 })
+
+test('who leaves a query does not wait for a prompt that never comes', { timeout: 10_000 }, async () => {
+  const { agent } = await stage()
+  const prompts = async function* () {
+    yield { type: 'user' as const, parent_tool_use_id: null, message: { role: 'user' as const, content: 'first' } }
+    await new Promise(() => undefined)
+  }
+  for await (const message of agent.query({ prompt: prompts() })) if (message.type === 'result') break
+  expect(agent.getQueryInstance()).toBe(null)
+  expect(await agent.undo()).toMatchObject({ restoredPrompt: 'first' })
+})

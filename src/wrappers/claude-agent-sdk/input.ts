@@ -26,7 +26,10 @@ export class Input {
   }
 
   async close(): Promise<void> {
-    await this.#source.return?.()
+    const closed = Promise.resolve(this.#source.return?.())
+    // A generator that waits for its next prompt ends when that comes, which may be never.
+    if (this.#pending) closed.catch(() => undefined)
+    else await closed
   }
 }
 
