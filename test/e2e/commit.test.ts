@@ -561,7 +561,7 @@ test.each([
   ['Ctrl-C', 'SIGINT'],
   ['a kill', 'SIGKILL'],
 ] as const)(
-  '%s while a hook after the commit runs: the index follows the commit, at the latest with the next command',
+  '%s while a hook after the commit runs: the index follows the commit, at the latest with the next marker',
   async (_, signal) => {
     const scratch = new Scratch().init({ 'a.txt': lines() })
     scratch.write({ 'staged.txt': 'mine\n' })

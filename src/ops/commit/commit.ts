@@ -21,8 +21,9 @@ import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { lastCommit, settledPaths, uncoveredAndUncommitted, undoneSince } from './committed.ts'
 import { type Entry, indexInfo, readHeadEntries, readIndexEntries, readMarkedPaths } from './entries.ts'
 import { commitMessage } from './message.ts'
+import { isNoted } from './note.ts'
 import { CommitBlobs, foldChanges } from './tree.ts'
-import { dropNote, type Following, follow, madeOn, noteCommit } from './under-way.ts'
+import { dropNote, type Following, finishCommit, follow, madeOn, noteCommit } from './under-way.ts'
 import { setMarks, untilIndexIsFree } from './users-index.ts'
 
 /** Set for a commit that nobody waits for: what goes wrong is written to the hook log. */
@@ -120,6 +121,7 @@ export async function commitAutomatically(context: Context, session: SessionId):
 
 async function plan(context: Context, options: CommitOptions): Promise<Planned> {
   const { store } = context
+  if (isNoted(context)) context.warnings.push(...(await finishCommit(context)))
   const head = await headOf(context)
   refuseWhileBusy(head)
   const refs = await readRefs(context)

@@ -10,6 +10,7 @@ import { type Context, headOf } from '../worktree/context.ts'
 import { isRunning, startOf } from '../worktree/lock.ts'
 import { rememberCommit } from './committed.ts'
 import type { Entry } from './entries.ts'
+import { noteFile } from './note.ts'
 import { CommitBlobs } from './tree.ts'
 import { refreshIndex, untilIndexIsFree } from './users-index.ts'
 
@@ -32,8 +33,6 @@ interface Note extends Omit<Following, 'entries' | 'before'> {
   time: number
   paths: [path: string, before: Entry, entry: Entry][]
 }
-
-const noteFile = ({ store }: Context) => `${store.worktreeDir}/commit.json`
 
 /** Milliseconds for which a git that outlives a killed `ckpt commit` may still make the commit: hooks take their time. */
 const STILL = 600_000

@@ -56,10 +56,6 @@ async function telling<T>(context: Context, work: () => Promise<T>): Promise<T> 
 /** Finishes what a killed command left, and takes up the markers that waited. The caller holds the worktree's lock. */
 async function catchUp(context: Context): Promise<string[]> {
   const warnings = await recover(context)
-  if (context.env.files.existsSync(`${context.store.worktreeDir}/commit.json`)) {
-    const { finishCommit } = await import('../commit/under-way.ts')
-    warnings.push(...(await finishCommit(context)))
-  }
   if (waitingMarkers(context.env, context.store).length === 0) return warnings
   const { takeUpMarkers } = await import('../record/markers.ts')
   return [...warnings, ...(await takeUpMarkers(context))]
