@@ -1,5 +1,4 @@
 /** A worktree held open: what the last scan knew stays in memory, and the watcher says what changed since. */
-import { constants } from 'node:fs'
 import type { Config } from '../config/defaults.ts'
 import { CONFIG_NAMES } from '../config/load.ts'
 import { pathFromText, type RelativePath } from '../core/paths.ts'
@@ -16,6 +15,7 @@ import { fingerprint } from '../snapshot/disk.ts'
 import { asSpelled } from '../snapshot/spelling.ts'
 import { Barrier } from './barrier.ts'
 import { HeadReader } from './head.ts'
+import { HeldDirectory } from './held-directory.ts'
 import { Watcher } from './watcher.ts'
 
 /** Milliseconds that a barrier may take before a scan decides instead. */
@@ -35,30 +35,6 @@ export interface HeldState {
   lastMode: 'fast' | 'scan' | null
   /** Milliseconds that the last snapshot took. */
   lastMs: number
-}
-
-/** A directory that is held open: as long as it is, no other one gets its inode number. */
-class HeldDirectory {
-  readonly #env: Env
-  readonly #path: string
-  readonly #fd: number
-
-  constructor(env: Env, path: string) {
-    this.#env = env
-    this.#path = path
-    this.#fd = env.files.openSync(path, constants.O_RDONLY | constants.O_DIRECTORY)
-  }
-
-  /** Whether it is still what lies at its path: it may have been removed, or another one put in its place or that of one above it. */
-  get isThere(): boolean {
-    const { files } = this.#env
-    const [now, own] = [statIfThere(files, this.#path), files.fstatSync(this.#fd)]
-    return now?.dev === own.dev && now.ino === own.ino
-  }
-
-  close(): void {
-    this.#env.files.closeSync(this.#fd)
-  }
 }
 
 export class Held implements LiveScan, HeldWorktree {

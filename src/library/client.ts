@@ -3,37 +3,30 @@ import { createRequire } from 'node:module'
 import { connect, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import {
-  CancellationTokenSource,
-  ConnectionError,
   createMessageConnection,
-  ErrorCodes,
   type MessageConnection,
-  ResponseError,
   SocketMessageReader,
   SocketMessageWriter,
 } from 'vscode-jsonrpc/node'
 import { onAbort, refuseCancelled } from '../core/cancel.ts'
-import { CkptError, type ErrorCode } from '../core/errors.ts'
+import { CkptError } from '../core/errors.ts'
 import { tell } from '../core/tell.ts'
-import { workOf } from '../daemon/call.ts'
 import { startDaemon } from '../daemon/life.ts'
 import { type DaemonInfo, isAlive, readInfo } from '../daemon/place.ts'
 import {
   type CliAnswer,
   type EventMessage,
-  MAX_MESSAGE,
   type Position,
   PROTOCOL,
-  REFUSED,
   type Subscribed,
   type SubscribeRequest,
   type Welcome,
 } from '../daemon/protocol.ts'
-import { type Env, realEnv } from '../env.ts'
+import type { Env } from '../env.ts'
 import { closeContext, openContext } from '../ops/worktree/context.ts'
 import { toCkptError } from '../results/errors.ts'
-import type { ErrorInfo, FileActionInfo } from '../results/shapes.ts'
 import { type Caller, type CallOptions, optionsOf, WorktreeFunctions } from './facade.ts'
+import { ask, FIRST_ANSWER, type Link, refusal, unreached } from './link.ts'
 import { checkedOptions, isSignal, isSwitch, isText, isVars } from './options.ts'
 import { absolute, libraryEnv, type OpenWorktreeOptions } from './worktree.ts'
 
@@ -53,11 +46,8 @@ export interface SubscribeOptions {
 
 const OPTIONS = { session: isText, start: isSwitch, client: isText, vars: isVars, signal: isSignal }
 
-/** Milliseconds to connect, which the kernel does, and for the first answer of a daemon that may be busy. */
+/** Milliseconds to connect, which the kernel does. */
 const CONNECT = 2000
-const FIRST_ANSWER = 10_000
-/** Bytes of a message around its parameters, at most. */
-const ENVELOPE = 1024
 
 /**
  * A connection to the daemon of a worktree: the functions of `Worktree`, carried out there, and its events. To be closed.
@@ -255,135 +245,7 @@ function open(path: string): Promise<Socket> {
   })
 }
 
-const lost = (cause: unknown) =>
-  new CkptError('INTERNAL', 'The connection to the daemon ended. What was under way may or may not have been done.', {
-    hints: ['ckpt daemon status', 'ckpt list'],
-    cause,
-  })
-
-/** Said where nothing but the greeting was sent. */
-const unreached = (cause: unknown) =>
-  new CkptError('INTERNAL', 'The daemon does not answer. Nothing was asked of it.', {
-    hints: ['ckpt daemon status', 'ckpt daemon stop'],
-    cause,
-  })
-
-/** Said before anything is sent. */
-const ended = (cause: unknown) =>
-  new CkptError('INTERNAL', 'The connection to the daemon has ended. Nothing was asked of it.', {
-    hints: ['ckpt daemon status'],
-    cause,
-  })
-
-interface Link {
-  connection: MessageConnection
-  token: string
-  /** The daemon's. */
-  pid: number
-}
-
-/** Milliseconds between two looks at a daemon that has not answered. */
-const LOOK = 2000
-
-/** Calls back when a process was stopped (SIGSTOP) for as long as nobody waits. Returns what ends the watch. */
-function whenStopped(pid: number, listener: () => void): () => void {
-  const env = realEnv()
-  let stopped = 0
-  const timer = setInterval(() => {
-    stopped = workOf(env, pid) === 'stopped' ? stopped + LOOK : 0
-    if (stopped >= FIRST_ANSWER) listener()
-  }, LOOK)
-  return () => clearInterval(timer)
-}
-
-async function ask<T>(
-  { connection, token, pid }: Link,
-  method: string,
-  { params, signal }: { params: object } & CallOptions,
-): Promise<T> {
-  refuseCancelled(signal)
-  refuseUnsendable(method, params)
-  const source = new CancellationTokenSource()
-  let cancel = () => {}
-  let unwatch = () => {}
-  let silence: NodeJS.Timeout | undefined
-  const answer = new Promise<T>((resolve, reject) => {
-    cancel = () => {
-      source.cancel()
-      // What has begun to write goes on to its end, however long; one that hangs does not even say how it is.
-      silence = setTimeout(() => reject(new Error('it does not answer')), FIRST_ANSWER)
-      const heard = () => clearTimeout(silence)
-      const asked = async () => connection.sendRequest('state', { token }) // it throws where the connection has ended
-      asked().then(heard, heard)
-    }
-    unwatch = whenStopped(pid, () => reject(new Error('it was stopped')))
-    connection.sendRequest<T>(method, params, source.token).then(resolve, reject)
-  })
-  const unheed = onAbort(signal, cancel)
-  try {
-    return await answer
-  } catch (error) {
-    throw refusal(method, error)
-  } finally {
-    clearTimeout(silence)
-    unwatch()
-    unheed()
-    source.dispose()
-  }
-}
-
 // Not for TypeScript alone.
 function refuseNoFunction(given: unknown, what: string): void {
   if (typeof given !== 'function') throw new CkptError('USAGE', `The ${what} is to be a function. Nothing was changed.`)
-}
-
-/** A message that cannot be written, or is too long to be read, would end the connection of everybody who shares it. */
-function refuseUnsendable(method: string, params: object): void {
-  const refuse = (why: string, cause?: unknown) =>
-    new CkptError(method === 'mark' ? 'BAD_MARKER' : 'USAGE', `${method} ${why}. Nothing was changed.`, { cause })
-  let text: string
-  try {
-    text = JSON.stringify(params)
-  } catch (error) {
-    throw refuse('was called with what is no JSON', error)
-  }
-  if (Buffer.byteLength(text) > MAX_MESSAGE - ENVELOPE)
-    throw refuse(`takes at most ${MAX_MESSAGE / 2 ** 20} MiB through the daemon`)
-}
-
-/** A daemon's answer as the error that the same function throws without a daemon. */
-function refusal(method: string, error: unknown): CkptError {
-  if (error instanceof ConnectionError) return ended(error)
-  const gone = method === 'hello' ? unreached : lost
-  if (!(error instanceof ResponseError)) return gone(error)
-  const { code, message, data } = error as ResponseError<unknown>
-  if (code === ErrorCodes.PendingResponseRejected || code === ErrorCodes.MessageWriteError) return gone(error)
-  if (code === REFUSED) {
-    const {
-      code: word,
-      paths,
-      hints,
-      files,
-      warnings,
-    } = data as ErrorInfo & {
-      files?: FileActionInfo[]
-      warnings?: string[]
-    }
-    return new CkptError(word as ErrorCode, message, {
-      ...(paths ? { paths } : {}),
-      ...(hints ? { hints } : {}),
-      ...(warnings ? { warnings } : {}),
-      ...(files ? { detail: { files } } : {}),
-      cause: error,
-    })
-  }
-  if (code === ErrorCodes.InvalidParams) {
-    return new CkptError(method === 'mark' ? 'BAD_MARKER' : 'USAGE', `${message}. Nothing was changed.`, {
-      cause: error,
-    })
-  }
-  const isOld = code === ErrorCodes.MethodNotFound || (method === 'hello' && data !== undefined)
-  if (isOld)
-    return new CkptError('UNSUPPORTED', message, { hints: ['ckpt daemon stop', 'ckpt daemon start'], cause: error })
-  return new CkptError('INTERNAL', message, { cause: error })
 }
