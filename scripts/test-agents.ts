@@ -7,7 +7,7 @@ import { CLIENTS, modulesOf } from '../test/support/real-agents.ts'
 
 /** What the tests were made with. */
 const PACKAGES: readonly { name: string; package: string; version: string }[] = [
-  { name: 'claude-agent-sdk', package: '@anthropic-ai/claude-agent-sdk', version: '0.3.330' },
+  { name: 'claude-agent-sdk', package: '@anthropic-ai/claude-agent-sdk', version: '0.3.332' },
   { name: 'opencode', package: 'opencode-ai', version: '1.18.33' },
 ]
 

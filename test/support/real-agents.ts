@@ -46,7 +46,7 @@ const platform = `${process.platform}-${process.arch}`
 
 export const CLIENTS: Record<string, Client> = {
   claude: {
-    packages: ['@anthropic-ai/claude-code@2.1.330'],
+    packages: ['@anthropic-ai/claude-code@2.1.332'],
     command: (modules) => [`${modules}/@anthropic-ai/claude-code-${platform}/claude`],
     configure: ({ home, root }) => {
       put(home, '.claude/settings.json', {})
