@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Backends } from '../backends/backends.ts'
 import { callHere } from '../calls/call.ts'
 import type { Capability } from '../core/capabilities.ts'
-import { columnsOf } from '../core/columns.ts'
+import { clipped, columnsOf } from '../core/columns.ts'
 import { printable, shown } from '../core/paths.ts'
 import { collector } from '../daemon/collector.ts'
 import type { Daemon } from '../daemon/server.ts'
@@ -24,6 +24,8 @@ const DOUBLE = 300
 const RECENT = 8
 /** Turns that are shown, where there is room for them; all: when that was asked for. */
 const [FEW, ALL] = [6, 50]
+/** Rows that the list of files takes besides them. */
+const AROUND_FILES = 2
 
 /** What a key does, and what the session has to be able to do for it. */
 const KEYS: readonly { key: string; what: string; argv: string[]; needs: Capability }[] = [
@@ -31,6 +33,19 @@ const KEYS: readonly { key: string; what: string; argv: string[]; needs: Capabil
   { key: 'r', what: 'redo', argv: ['redo'], needs: 'supportsRedo' },
   { key: 'd', what: 'diff', argv: ['diff', '--stat'], needs: 'supportsDiff' },
 ]
+
+/** The first line and as many more as there are rows for; the last row, where one is left, tells of the others. */
+function fitting(lines: string[], rows: number, columns: number): string[] {
+  if (heightOf(lines, columns) <= rows) return lines
+  const [first, ...others] = [clipped(lines[0]!, Math.max(1, rows) * columns), ...lines.slice(1)]
+  const fit = others.filter((_, i) => heightOf([first, ...others.slice(0, i + 1)], columns) < rows)
+  const left = others.length - fit.length
+  return [first, ...fit, ...(heightOf([first, ...fit], columns) < rows ? [`… ${plural(left, 'more line')}`] : [])]
+}
+
+/** Rows that the lines take on a terminal of so many columns. */
+const heightOf = (lines: readonly string[], columns: number): number =>
+  lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(columnsOf(line) / columns)), 0)
 
 export function startView(
   env: Env,
@@ -77,20 +92,22 @@ export function startView(
       ...(why === null ? [] : [`the next is a scan: ${why}`]),
     ]
     const head = `${colors.bold('ckpt')} ${printable(daemon.held.root)}  ${colors.dim(about.join(', '))}`
-    const files = all ? [] : recent.map((path) => `  ${path}`)
     const { capabilities } = await backends.capabilitiesOf(context, undefined)
     const offered = KEYS.filter(({ needs }) => capabilities[needs]).map(({ key, what }) => `${key} ${what}`)
     const keys = colors.dim(
       [...offered, ...(capabilities.supportsUndo ? ['Esc Esc rewind'] : []), 'a all turns', 'q quit'].join('  '),
     )
     if (asking) return
-    const above = [head, '']
-    const below = ['', ...(files.length > 0 ? ['Changed lately', ...files, ''] : []), ...message.split('\n'), keys]
     const listed = (count: number) =>
       listText({ ...turns, turns: turns.turns.slice(0, count) }, { c: colors, now: env.now(), columns }).split('\n')
-    // The newest turns stay on the screen, whatever else is on it.
-    const height = (lines: readonly string[]) =>
-      lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(columnsOf(line) / columns)), 0)
+    // The newest turn and the keys stay on the screen, then what was said, files that changed, more turns.
+    const height = (lines: readonly string[]) => heightOf(lines, columns)
+    const left = rows - height([head, '', ...listed(1), '', keys])
+    const said = fitting(message.split('\n'), left, columns)
+    const room = left - height(said) - AROUND_FILES
+    const files = all ? [] : recent.map((path) => `  ${path}`).filter((_, i, paths) => height(paths.slice(i)) <= room)
+    const above = [head, '']
+    const below = ['', ...(files.length > 0 ? ['Changed lately', ...files, ''] : []), ...said, keys]
     const missing = height([...above, ...listed(turns.turns.length), ...below]) - rows
     const lines = [...above, ...listed(Math.max(1, turns.turns.length - Math.max(0, missing))), ...below]
     // One write, line by line over what is there: no flicker.

@@ -103,10 +103,28 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
     })
     const [last] = raw.split('\x1b[H').at(-1)!.split('\x1b[J')
     const frame = stripVTControlCharacters(last!).split(/\r?\n/)
-    expect(frame.reduce((sum, line) => sum + Math.max(1, Math.ceil(columnsOf(line) / 60)), 0)).toBeLessThanOrEqual(16)
+    expect(rowsOf(frame, 60)).toBeLessThanOrEqual(16)
     const turns = frame.filter((line) => /^ +\d+ {2}.*日本語/.test(line))
     expect(turns.slice(0, 7).map((line) => Number.parseInt(line, 10))).toEqual([12, 11, 10, 9, 8, 7, 6])
     expect(Math.max(...turns.map(columnsOf))).toBeLessThanOrEqual(60)
+  })
+
+  test('the live view stays on the screen with more to say than there is room for, and names how much is left out', () => {
+    const scratch = new Scratch().init()
+    const many = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`file-${i}.txt`, 'of the turn\n']))
+    scratch.turn('many files', () => scratch.write(many))
+    const { raw } = onTerminal(scratch, ['watch'], {
+      size: [12, 40],
+      steps: [
+        ['u undo', 'd'],
+        ['more lines', 'u'],
+        ['Undid turn 1', 'q'],
+      ],
+    })
+    const frames = raw.split('\x1b[H').slice(1)
+    const shown = frames.map((one) => stripVTControlCharacters(one.split('\x1b[J')[0]!).split(/\r?\n/))
+    expect(Math.max(...shown.map((frame) => rowsOf(frame, 40)))).toBeLessThanOrEqual(12)
+    for (const frame of shown) expect(frame.join('\n')).toMatch(/^ckpt .*many files.*q quit$/s)
   })
 
   test('the live view says in its log what failed', () => {
@@ -124,6 +142,9 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
     expect(scratch.read('a.txt')).toBe('mine\n')
   })
 })
+
+const rowsOf = (frame: string[], columns: number): number =>
+  frame.reduce((sum, line) => sum + Math.max(1, Math.ceil(columnsOf(line) / columns)), 0)
 
 describe('Escape, twice', () => {
   beforeEach(() => {
