@@ -48,7 +48,7 @@ export class Held implements LiveScan, HeldWorktree {
   readonly #watcher: Watcher
   readonly #barrier: Barrier
   #cache: SnapshotCache | null = null
-  /** Fingerprint of the cache's file when ours and it were the same. */
+  /** What {@link #print} said when ours and the cache's file were the same. */
   #onDisk: string | null = null
   #dirty = false
   #looked = false
@@ -251,9 +251,11 @@ export class Held implements LiveScan, HeldWorktree {
     this.#later()
   }
 
-  #print(): string | null {
-    const stats = lstatIfThere(this.#env.files, `${this.#context.store.worktreeDir}/cache.json`)
-    return stats ? fingerprint(stats) : null
+  /** Of the cache's file, which may not be there, and of the last time that objects went: ours names some that no ref does. */
+  #print(): string {
+    const { store } = this.#context
+    const stats = lstatIfThere(this.#env.files, `${store.worktreeDir}/cache.json`)
+    return `${stats ? fingerprint(stats) : 'none'} ${store.removal}`
   }
 
   #sameOnDisk(): boolean {
@@ -294,7 +296,7 @@ export class Held implements LiveScan, HeldWorktree {
     if (busy !== null) return
     await locked(this.#context, { command: 'daemon sweep', wait: 2000 }, async () => {
       if (this.#cache?.tree !== before || this.#watcher.pending) return
-      const isSure = this.#watcher.doubt === null
+      const isSure = this.#watcher.doubt === null && this.#sameOnDisk()
       this.#watcher.distrust('sweep')
       const snapshot = await takeSnapshot({ ...this.#context, live: this }, readRefs(this.#context))
       const late = await this.#barrier.wait(BARRIER_TIMEOUT)

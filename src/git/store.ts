@@ -4,7 +4,7 @@ import type { Checkpoint } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import { type HashName, isOid, type Oid } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, lstatIfThere } from '../env.ts'
 import { LineProcess } from './line-process.ts'
 import { ObjectStore } from './objects.ts'
 import { type GitCall, type GitResult, runGit, tryGit } from './process.ts'
@@ -156,9 +156,23 @@ export class Store {
     this.#shallow = null
   }
 
-  /** For others that live long: objects went. */
+  /** For others that live long: objects go, or went. */
   announce(): void {
+    const { files, now } = this.#env
+    // It is empty, for the disk may be full.
+    files.closeSync(files.openSync(this.#removal, 'a', 0o600))
+    files.utimesSync(this.#removal, now() / 1000, now() / 1000)
     this.#bump()
+  }
+
+  /** Changes whenever objects go; null: none ever did. What was only looked at may rest on some of them. */
+  get removal(): string | null {
+    const stats = lstatIfThere(this.#env.files, this.#removal)
+    return stats && `${stats.ino} ${stats.ctimeMs}`
+  }
+
+  get #removal(): string {
+    return `${this.place.directory}/removal`
   }
 
   #bump(): string {

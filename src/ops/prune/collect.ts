@@ -24,6 +24,7 @@ export async function collect({ env, store }: Context): Promise<void> {
     return store.git(['repack', '-a', '-d', '-q', '--no-write-bitmap-index'])
   }
   const drop = () => store.git(['prune', '--expire=now'])
+  store.announce()
   await repack().catch(async (cause: unknown) => {
     // On a full disk there is no room for the new pack until what nothing reaches has gone.
     await drop().catch(() => {
