@@ -7,7 +7,7 @@ import { removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { locked } from '../ops/recovery/locked.ts'
 import { isOver } from '../ops/store/size.ts'
 import { type Context, closeContext, openContext } from '../ops/worktree/context.ts'
-import { lockedBy, readHolder, startOf, withLock } from '../ops/worktree/lock.ts'
+import { BREAK_IT, isUnseen, lockedBy, readHolder, startOf, withLock } from '../ops/worktree/lock.ts'
 import { AutoTurns } from './auto-turns.ts'
 import { Dispatcher, type DispatcherOptions } from './dispatcher.ts'
 import { Events } from './events.ts'
@@ -40,12 +40,11 @@ export async function runDaemon(env: Env, options: DaemonOptions): Promise<void>
     await withLock(env, lock, { command: 'daemon', wait: 0 }, () => new Daemon(context, options).run())
   } catch (error) {
     if (!(error instanceof CkptError && error.code === 'LOCKED')) throw error
+    const holder = readHolder(env, lock)
     throw new CkptError(
       'LOCKED',
-      `A daemon is at work here already: ${lockedBy(readHolder(env, lock))}. No second one was started.`,
-      {
-        hints: ['ckpt daemon status', 'ckpt daemon stop'],
-      },
+      `A daemon is at work here already: ${lockedBy(env, holder)}. No second one was started.`,
+      { hints: isUnseen(env, holder) ? BREAK_IT : ['ckpt daemon status', 'ckpt daemon stop'] },
     )
   } finally {
     closeContext(context)

@@ -14,6 +14,11 @@ export interface GitCall {
   /** Configuration for this call, over everything else. */
   config?: readonly (readonly [string, string])[]
   signal?: AbortSignal | undefined
+  /**
+   * Told of the process before git begins; where this throws, or is never called since its caller was killed, git never
+   * does. For what goes on by itself when only we are killed.
+   */
+  begun?: (pid: number) => void
   /** For `push` and `pull` alone: the user's own ssh and credential helper may run, as their own configuration says. */
   transport?: boolean
 }
@@ -66,11 +71,11 @@ function transportEnvironment(env: Env): Record<string, string> {
   return { ...(Object.fromEntries(own) as Record<string, string>), GIT_TERMINAL_PROMPT: env.stdin.isTTY ? '1' : '0' }
 }
 
-/** Variables a git child may see: the caller's own, less every GIT_* one. */
+/** Variables a git child may see: the caller's own, less every GIT_* one, and functions that a shell would take for its commands. */
 export function scrubbed(vars: Env['vars']): Record<string, string> {
   const kept: Record<string, string> = {}
   for (const [key, value] of Object.entries(vars)) {
-    if (value !== undefined && !key.startsWith('GIT_')) kept[key] = value
+    if (value !== undefined && !key.startsWith('GIT_') && !key.startsWith('BASH_FUNC_')) kept[key] = value
   }
   return kept
 }
@@ -125,15 +130,28 @@ function environmentFor(env: Env, call: GitCall): Record<string, string> {
   }
 }
 
+/** A shell that becomes git once it is told a line; where there is none it ends. */
+const WHEN_TOLD = ['-c', 'read -r told && exec git "$@"', 'git']
+
 /** Starts git with pipes on its three streams. */
 export function startGit(env: Env, call: GitCall): ChildProcess {
-  const child = env.spawn('git', call.args, {
+  const [program, args] = call.begun ? ['sh', [...WHEN_TOLD, ...call.args]] : ['git', call.args]
+  const child = env.spawn(program, args, {
     cwd: call.cwd ?? env.cwd,
     env: environmentFor(env, call),
     stdio: ['pipe', 'pipe', 'pipe'],
     ...(call.signal ? { signal: call.signal, killSignal: 'SIGKILL' } : {}),
   })
   child.stdin?.on('error', () => undefined) // a child that ended early says so by its exit code
+  if (call.begun && child.pid !== undefined) {
+    try {
+      call.begun(child.pid)
+    } catch (error) {
+      child.stdin?.destroy()
+      throw error
+    }
+    child.stdin?.write('told\n')
+  }
   return child
 }
 

@@ -262,7 +262,7 @@ export class Store {
   }
 
   /** Runs git on the store, with its isolation. */
-  git(args: readonly string[], more: Pick<GitCall, 'input' | 'onOutput' | 'vars' | 'signal'> = {}) {
+  git(args: readonly string[], more: Pick<GitCall, 'input' | 'onOutput' | 'vars' | 'signal' | 'begun'> = {}) {
     this.objects.flush()
     return runGit(this.#env, { args, cwd: this.gitDir, ...more, vars: { ...this.vars, ...more.vars } })
   }

@@ -221,3 +221,25 @@ test('promise 9: a live, foreign or unreadable lock is not taken over; doctor br
   fs.unlinkSync(file)
   scratch.ckpt(...marker)
 })
+
+test.each([
+  ['the store', '../../lock', ['snapshot']],
+  ['the daemon', 'daemon/lock', ['daemon', 'start']],
+  ['worktree linked-', '../LINKED/lock', ['prune']],
+])('promise 9: of %s too: doctor names it, and breaks it when told', (whose, lock, argv) => {
+  const scratch = new Scratch().init()
+  scratch.git('worktree', 'add', '-q', '../linked')
+  scratch.ckpt('snapshot', '--cwd', scratch.at('../linked'))
+  scratch.ckpt('snapshot')
+  const own = ownDirectory(scratch)
+  const linked = fs.readdirSync(path.join(own, '..')).find((name) => name.startsWith('linked'))!
+  fs.mkdirSync(path.join(own, 'daemon'), { recursive: true })
+  const file = foreignLock(scratch, {}, path.join(own, lock.replace('LINKED', linked)))
+  const found = scratch.tryCkpt('doctor').document.findings.find(({ name }: { name: string }) => name === 'lock')
+  expect(found).toMatchObject({ ok: false, mend: 'ckpt doctor --break-lock' })
+  expect(found.detail).toMatch(new RegExp(`^${whose}.*: held by process 4242`))
+  scratch.ckpt('doctor', '--break-lock')
+  expect(fs.existsSync(file)).toBe(false)
+  scratch.ckpt(...argv)
+  scratch.ckpt('daemon', 'stop')
+})

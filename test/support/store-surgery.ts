@@ -38,8 +38,11 @@ export function corruptObject(scratch: Scratch, rev: string): void {
 }
 
 /** A lock file as a process that is not here would have left it. */
-export function foreignLock(scratch: Scratch, more: Record<string, unknown> = {}): string {
-  const file = path.join(ownDirectory(scratch), 'lock')
+export function foreignLock(
+  scratch: Scratch,
+  more: Record<string, unknown> = {},
+  file = path.join(ownDirectory(scratch), 'lock'),
+): string {
   const holder = {
     nonce: 'feedfeedfeedfeed',
     pid: 4242,

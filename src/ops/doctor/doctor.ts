@@ -14,9 +14,10 @@ import { readForgetting } from '../store/forgetting.ts'
 import { steadily, untilQuiet } from '../store/steadily.ts'
 import type { Context } from '../worktree/context.ts'
 import { journalExists, readJournal, setJournalAside } from '../worktree/journal.ts'
-import { holderState, isAtWork, lockedBy, readHolder } from '../worktree/lock.ts'
+import { isAtWork } from '../worktree/lock.ts'
 import { readRefs } from '../worktree/sessions.ts'
 import { FIX, type Finding } from './finding.ts'
+import { checkLocks } from './locks.ts'
 import { checkObjects } from './objects.ts'
 import { alone, checkBoundaries, checkHistory, checkPacks, checkRefs, markPending } from './timeline.ts'
 
@@ -34,7 +35,7 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
     findings.push({ name: 'store', ok: true, detail: 'nothing was recorded here yet' })
     return findings
   }
-  findings.push(checkLock(context, options.breakLock))
+  findings.push(checkLocks(context, options.breakLock))
   await untilQuiet(context)
   // Who mends looks again under the lock.
   const seen = (look: () => Promise<Finding>) => (options.fix ? look() : steadily(context, look, ({ ok }) => ok))
@@ -69,43 +70,6 @@ async function checkGit(env: Env): Promise<Finding> {
   const ok = major > OLDEST_GIT[0] || (major === OLDEST_GIT[0] && minor >= OLDEST_GIT[1])
   const detail = `git ${major}.${minor}${ok ? '' : `, older than ${OLDEST_GIT.join('.')}`}`
   return { name: 'git', ok, detail, ...(ok ? {} : { mend: 'install a newer git' }) }
-}
-
-function checkLock({ env, store }: Context, breakLock: boolean): Finding {
-  const path = `${store.worktreeDir}/lock`
-  const holder = readHolder(env, path)
-  if (holder === null) return { name: 'lock', ok: true, detail: 'not held' }
-  const state = holder === 'unreadable' ? 'unknown' : holderState(env, holder)
-  if (state === 'alive' && !breakLock)
-    return { name: 'lock', ok: true, detail: `held by ${lockedBy(holder)}, which is at work` }
-  if (state === 'dead')
-    return {
-      name: 'lock',
-      ok: true,
-      detail: `left by ${lockedBy(holder)}, which is gone: the next command takes it over`,
-    }
-  if (!breakLock) {
-    return {
-      name: 'lock',
-      ok: false,
-      detail: `held by ${lockedBy(holder)}, which cannot be seen from here`,
-      mend: 'ckpt doctor --break-lock',
-    }
-  }
-  if (state === 'alive') {
-    return {
-      name: 'lock',
-      ok: false,
-      detail: `held by ${lockedBy(holder)}, which is alive: not broken`,
-      mend: 'end that process',
-    }
-  }
-  try {
-    env.files.unlinkSync(path)
-  } catch (error) {
-    if (errno(error) !== 'ENOENT') throw error
-  }
-  return { name: 'lock', ok: true, fixed: true, detail: `the lock of ${lockedBy(holder)} was broken` }
 }
 
 /** This worktree's, those that nobody can finish in their own, and those that somebody can. */

@@ -5,6 +5,7 @@ import { sweepUnsynced } from '../../git/unsynced.ts'
 import { removeIfThere } from '../../git/whole-file.ts'
 import { damagedPackFiles, unseenPacks } from '../store/verify-objects.ts'
 import type { Context } from '../worktree/context.ts'
+import { holdTogether } from '../worktree/lock.ts'
 
 /** To pack anew drops the old packs, and with one that is damaged what can be read of it still. @throws CkptError DAMAGED */
 export function refuseDamagedPacks(context: Context): void {
@@ -17,13 +18,17 @@ export function refuseDamagedPacks(context: Context): void {
   )
 }
 
-/** Packs what is reachable and drops the rest: loose objects, linked packs, what killed processes left. */
-export async function collect({ env, store }: Context): Promise<void> {
+/**
+ * Packs what is reachable and drops the rest: loose objects, linked packs, what killed processes left. The caller holds the
+ * store's lock; the gits that drop objects hold it too, for what others write meanwhile is reached by no ref yet.
+ */
+export async function collect({ env, store, place }: Context): Promise<void> {
+  const begun = (pid: number) => holdTogether(env, `${place.directory}/lock`, pid)
   const repack = () => {
     sweepLeftovers(env, `${store.gitDir}/objects`)
-    return store.git(['repack', '-a', '-d', '-q', '--no-write-bitmap-index'])
+    return store.git(['repack', '-a', '-d', '-q', '--no-write-bitmap-index'], { begun })
   }
-  const drop = () => store.git(['prune', '--expire=now'])
+  const drop = () => store.git(['prune', '--expire=now'], { begun })
   store.announce()
   await repack().catch(async (cause: unknown) => {
     // On a full disk there is no room for the new pack until what nothing reaches has gone.

@@ -12,9 +12,12 @@ export async function steadily<T>(context: Context, look: () => Promise<T>, fine
   for (let left = AGAIN; ; left--) {
     const { generation } = store
     const found = await look()
-    const moving = () => store.generation !== generation || locksOf(context).some((lock) => isAtWork(env, lock))
+    const moving = () => store.generation !== generation || locksOf(context).some(({ path }) => isAtWork(env, path))
     if (fine(found) || left === 0 || !moving()) return found
-    await whileAtWork(env, locksOf(context))
+    await whileAtWork(
+      env,
+      locksOf(context).map(({ path }) => path),
+    )
     store.forget()
   }
 }
@@ -23,7 +26,10 @@ export async function steadily<T>(context: Context, look: () => Promise<T>, fine
 export const untilQuiet = ({ env, store }: Context): Promise<void> => whileAtWork(env, [`${store.worktreeDir}/lock`])
 
 /** The store's own, and those of its worktrees. */
-function locksOf({ env, place }: Context): string[] {
+export function locksOf({ env, place }: Context): { path: string; worktree: string | null }[] {
   const { directory } = place
-  return [`${directory}/lock`, ...worktreeNames(env, place).map((name) => `${directory}/worktrees/${name}/lock`)]
+  return [
+    { path: `${directory}/lock`, worktree: null },
+    ...worktreeNames(env, place).map((name) => ({ path: `${directory}/worktrees/${name}/lock`, worktree: name })),
+  ]
 }

@@ -18,6 +18,8 @@ export interface Holder {
   machine: string
   command: string
   since: string
+  /** A git that the holder started, and that goes on when only the holder is killed: until it has ended the lock is held. */
+  git?: { pid: number; started: string }
 }
 
 export type HolderState = 'alive' | 'dead' | 'unknown'
@@ -49,7 +51,7 @@ function namespaceOf(env: Env): string {
   }
 }
 
-type Identity = Omit<Holder, 'nonce' | 'command' | 'since'>
+type Identity = Omit<Holder, 'nonce' | 'command' | 'since' | 'git'>
 
 /** Nothing of it changes while a process lives: one that takes the lock again and again reads it once. */
 const identities = new WeakMap<Env['files'], Identity>()
@@ -72,8 +74,20 @@ function readIdentity(env: Env): Identity {
   }
 }
 
-/** Whether the process that holds a lock is there. `dead` only with proof. */
+/** Whether the process that holds a lock is there, or a git that it started. `dead` only with proof. */
 export function holderState(env: Env, holder: Holder): HolderState {
+  const state = stateOf(env, holder)
+  return state === 'dead' && isGitLeft(env, holder) ? 'alive' : state
+}
+
+/** Whether the holder is dead, and a git that it started goes on. */
+function isGitLeft(env: Env, holder: Holder): boolean {
+  const { boot } = ownIdentity(env)
+  if (!holder.git || holder.boot !== boot || stateOf(env, holder) !== 'dead') return false
+  return isRunning(env, holder.git.pid, holder.git.started)
+}
+
+function stateOf(env: Env, holder: Holder): HolderState {
   const own = ownIdentity(env)
   if (holder.machine !== own.machine) return 'unknown'
   if (holder.boot !== '' && own.boot !== '' && holder.boot !== own.boot) return 'dead'
@@ -122,6 +136,13 @@ export function readHolder(env: Env, path: string): Holder | 'unreadable' | null
     return 'unreadable' // not ours to judge: doctor can remove it
   }
 }
+
+/** Whether nothing tells if the holder is there. */
+export const isUnseen = (env: Env, holder: Holder | 'unreadable' | null): boolean =>
+  holder === 'unreadable' || (holder !== null && holderState(env, holder) === 'unknown')
+
+/** What to do about a lock whose holder cannot be seen. */
+export const BREAK_IT = ['if that process is surely gone: ckpt doctor --break-lock']
 
 /** Whether somebody who is not provably dead holds a lock. */
 export function isHeld(env: Env, path: string): boolean {
@@ -194,12 +215,29 @@ function giveBack(env: Env, path: string, nonce: string): void {
   }
 }
 
-export const lockedBy = (holder: Holder | 'unreadable' | null): string =>
-  holder === null
-    ? 'another process'
-    : holder === 'unreadable'
-      ? 'a lock file that cannot be read'
-      : `process ${holder.pid} (${holder.command}, since ${holder.since})`
+export function lockedBy(env: Env, holder: Holder | 'unreadable' | null): string {
+  if (holder === null) return 'another process'
+  if (holder === 'unreadable') return 'a lock file that cannot be read'
+  const { pid, command, since, git } = holder
+  const left = git && isGitLeft(env, holder) ? `; it was killed, but not a git that it started, process ${git.pid}` : ''
+  return `process ${pid} (${command}, since ${since}${left})`
+}
+
+/** Says in our own lock that a git which we started holds it with us. Where that cannot be written, as on a full disk, it is done without. */
+export function holdTogether(env: Env, path: string, pid: number): void {
+  const holder = readHolder(env, path)
+  if (holder === null || holder === 'unreadable' || holder.pid !== env.pid) return
+  const draft = `${path}.${holder.nonce}.git.tmp`
+  const next: Holder = { ...holder, git: { pid, started: startOf(env, pid) } }
+  try {
+    withDrafts(env, [draft], () => {
+      env.files.writeFileSync(draft, `${JSON.stringify(next)}\n`, { mode: 0o600 })
+      env.files.renameSync(draft, path)
+    })
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+  }
+}
 
 const newHolder = (env: Env, command: string): Holder => ({
   ...ownIdentity(env),
@@ -233,11 +271,8 @@ export async function withLock<T>(
   for (let pause = 5; !release; pause = Math.min(60, pause * 1.5)) {
     if (env.monotonic() >= end) {
       const holder = readHolder(env, path)
-      const unknown = holder !== null && (holder === 'unreadable' || holderState(env, holder) === 'unknown')
-      throw new CkptError('LOCKED', `The worktree is locked by ${lockedBy(holder)}. Nothing was changed.`, {
-        hints: unknown
-          ? ['if that process is surely gone: ckpt doctor --break-lock']
-          : ['wait for it, then run the command again'],
+      throw new CkptError('LOCKED', `The worktree is locked by ${lockedBy(env, holder)}. Nothing was changed.`, {
+        hints: isUnseen(env, holder) ? BREAK_IT : ['wait for it, then run the command again'],
       })
     }
     await new Promise((resolve) => setTimeout(resolve, pause + Math.random() * pause))
