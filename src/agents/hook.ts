@@ -189,8 +189,7 @@ async function logPlace(env: Env, { directory }: Pick<Progress, 'directory'>): P
     closeContext(here)
     const { worktreeDir } = here.store
     return env.files.existsSync(worktreeDir) ? worktreeDir : stateLog(env)
-  } catch (error) {
-    if (error instanceof CkptError) return stateLog(env)
-    throw error
+  } catch {
+    return stateLog(env) // perhaps for the very reason that is to be logged
   }
 }

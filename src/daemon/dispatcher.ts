@@ -34,6 +34,8 @@ interface Parts {
   /** One piece of work at a time, in the order of arrival. */
   enqueue: <T>(work: () => Promise<T>) => Promise<T>
   stop: () => void
+  /** Why it can do nothing more for anybody; null: it can. */
+  whyOver: () => string | null
 }
 
 /** They belong to a terminal, or stay. */
@@ -162,15 +164,13 @@ export class Dispatcher {
 
   /**
    * The git directory may have moved (`git init --separate-git-dir`), and what is known of us with it; the worktree may be
-   * another one. Who asked does the work itself. @throws ResponseError
+   * another one, or the program. Who asked does the work itself. @throws ResponseError
    */
   #refuseWhereMoved(): void {
-    if (this.#daemon.held.isThere) return
+    const why = this.#daemon.whyOver()
+    if (why === null) return
     setImmediate(() => this.#daemon.stop())
-    throw new ResponseError(
-      ErrorCodes.InternalError,
-      'The worktree or its store is not where it was: this daemon ends. Nothing was done.',
-    )
+    throw new ResponseError(ErrorCodes.InternalError, `${why}: this daemon ends. Nothing was done.`)
   }
 
   /** @throws ResponseError */

@@ -1,8 +1,9 @@
 /** The daemon of one worktree, from its start to its end: holds it open, watches it, and does one piece of work at a time. */
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
+import { resolve } from 'node:path'
 import { CkptError } from '../core/errors.ts'
-import type { Env } from '../env.ts'
+import { type Env, errno } from '../env.ts'
 import { removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { locked } from '../ops/recovery/locked.ts'
 import { isOver } from '../ops/store/size.ts'
@@ -12,6 +13,7 @@ import { AutoTurns } from './auto-turns.ts'
 import { Dispatcher, type DispatcherOptions } from './dispatcher.ts'
 import { Events } from './events.ts'
 import { Held } from './held.ts'
+import { HeldDirectory } from './held-directory.ts'
 import { HookDoor } from './hook-door.ts'
 import { IdleWork } from './idle.ts'
 import { LeftMarkers } from './left-markers.ts'
@@ -30,14 +32,14 @@ export interface DaemonOptions extends DispatcherOptions {
 /** Milliseconds between two looks whether the worktree is still there. */
 const HEARTBEAT = 5000
 
-/** Runs until it is stopped. @throws CkptError LOCKED when one runs already */
-export async function runDaemon(env: Env, options: DaemonOptions): Promise<void> {
+/** Runs until it is stopped. Returns why it ended by itself, in words; null: it was told to. @throws CkptError LOCKED when one runs already */
+export async function runDaemon(env: Env, options: DaemonOptions): Promise<string | null> {
   const context = await openContext(env, options.cwd, { create: true, forgiving: true })
   const { worktreeDir } = context.store
   env.files.mkdirSync(`${worktreeDir}/daemon`, { recursive: true, mode: 0o700 })
   const lock = lockFile(worktreeDir)
   try {
-    await withLock(env, lock, { command: 'daemon', wait: 0 }, () => new Daemon(context, options).run())
+    return await withLock(env, lock, { command: 'daemon', wait: 0 }, () => new Daemon(context, options).run())
   } catch (error) {
     if (!(error instanceof CkptError && error.code === 'LOCKED')) throw error
     const holder = readHolder(env, lock)
@@ -65,6 +67,8 @@ export class Daemon {
   readonly #dispatcher: Dispatcher
   readonly #door: HookDoor
   readonly #left: LeftMarkers
+  /** What the program was loaded from, and loads more from; null: that is not to be seen. */
+  readonly #program: HeldDirectory | null
   #end: (() => void) | null = null
 
   constructor(context: Context, options: DaemonOptions) {
@@ -83,8 +87,11 @@ export class Daemon {
       log,
     })
     this.#auto = new AutoTurns(() => this.held.context(env), log)
+    const program = programDirectory(env)
+    this.#program = program === null ? null : new HeldDirectory(env, program)
     const asked = {
       held: this.held,
+      whyOver: () => this.whyOver,
       events: this.#events,
       idle: this.#idle,
       enqueue: this.enqueue.bind(this),
@@ -101,7 +108,14 @@ export class Daemon {
     }
   }
 
-  async run(): Promise<void> {
+  /** Why it can do nothing more for anybody; null: it can. What it was upgraded to may not be what the rest of it is. */
+  get whyOver(): string | null {
+    if (!this.held.isThere) return 'The worktree or its store is not where it was'
+    return this.#program?.isThere === false ? 'Its program was replaced, as an upgrade does' : null
+  }
+
+  /** See {@link runDaemon}. */
+  async run(): Promise<string | null> {
     await import('./methods.ts') // now: the files may be another version's by the time they are needed
     const socket = socketPath(this.#env, this.#context.store.worktreeDir, tmpdir())
     const server = createServer((one) => this.#dispatcher.serve(one))
@@ -113,6 +127,7 @@ export class Daemon {
       deaf = told.deaf
       this.#tell(socket)
       await told.ended
+      return this.whyOver
     } finally {
       await this.#close(server, socket)
       deaf()
@@ -165,6 +180,7 @@ export class Daemon {
       () => this.#events.stop(),
       () => this.#dispatcher.finish(),
       () => this.held.stop(),
+      () => this.#program?.close(),
       () => isAlone && removeIfThere(this.#env, socket),
     ]
     for (const part of parts) {
@@ -205,10 +221,12 @@ export class Daemon {
     }
   }
 
-  /** Stops by itself when the worktree or its store went away, or nobody called for long. */
+  /** Stops by itself when the worktree, its store or the program went away, or nobody called for long. */
   #heartbeat(): void {
     const { quiet } = this.#dispatcher
-    if (!this.held.isThere || quiet > this.#options.idleStop) {
+    const { whyOver } = this
+    if (whyOver !== null) this.#options.log.info({}, `${whyOver}: this daemon ends`)
+    if (whyOver !== null || quiet > this.#options.idleStop) {
       this.stop()
       return
     }
@@ -254,6 +272,17 @@ export class Daemon {
         return this.#events.look()
       })
     return next
+  }
+}
+
+/** The compiled program's; null where it is not there, or is none. */
+function programDirectory({ files, program }: Env): string | null {
+  try {
+    const directory = resolve(files.realpathSync(program), '../../dist')
+    return files.statSync(directory).isDirectory() ? directory : null
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return null
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Beside } from '../core/beside.ts'
 import { formatBeside, parseBeside } from '../core/beside.ts'
-import { formatRecord, parseRecord } from '../core/boundary.ts'
+import { formatRecord, parseRecord, recordObjects } from '../core/boundary.ts'
 import { type Checkpoint, parseCheckpoint } from '../core/checkpoint.ts'
 import { CkptError, reasonOf, unlessDamaged } from '../core/errors.ts'
 import { quoted, quotedPath } from '../core/hint-words.ts'
@@ -244,7 +244,6 @@ async function metaFor(
       needed.add(checkpoint.beside)
       if (checkpoint.record) {
         needed.add(checkpoint.record)
-        const { recordObjects } = await import('../core/boundary.ts')
         for (const oid of recordObjects(parseRecord(await store.objects.get(checkpoint.record, 'blob'))))
           needed.add(oid)
       }

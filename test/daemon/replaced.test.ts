@@ -1,13 +1,14 @@
-// Another directory in the place of the worktree, or another store in the place of its own, while a daemon holds both.
-import { spawn } from 'node:child_process'
+// Another directory in the place of the worktree, another store in the place of its own, or another program, while a daemon holds them.
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { VERSION } from '../../src/cli/version.ts'
 import { connectDaemon } from '../../src/library/client.ts'
 import { alive, startDaemon } from '../support/daemon.ts'
 import { until } from '../support/protocol.ts'
-import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
+import { copyProgram, type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 const copy = (from: string, to: string) =>
   fs.cpSync(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true })
@@ -84,4 +85,67 @@ test('a daemon whose store was deleted leaves the next one alone, and ends in or
   scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
   expect(scratch.ckpt('undo').turns).toEqual([1])
   expect(fs.existsSync(scratch.at('.git/ckpt/worktrees/@main/daemon/hooks/ready'))).toBe(true)
+})
+
+/** The package as it would be installed, where a test may upgrade it. */
+function installed(scratch: Scratch) {
+  const home = path.join(scratch.base, 'installed')
+  copyProgram(home)
+  const PATH = `${path.join(scratch.base, 'bin')}:${scratch.vars.PATH}`
+  fs.mkdirSync(path.join(scratch.base, 'bin'))
+  fs.symlinkSync(path.join(home, 'bin/ckpt.js'), path.join(scratch.base, 'bin/ckpt'))
+  fs.symlinkSync(path.join(home, 'bin/ckpt-hook'), path.join(scratch.base, 'bin/ckpt-hook'))
+  return {
+    home,
+    run: (program: string, ...args: string[]): Json => {
+      const [input = '', rest] = program === 'ckpt-hook' ? [args.pop(), args] : ['', [...args, '--json']]
+      const options = { cwd: scratch.root, env: { ...scratch.vars, PATH }, input, encoding: 'utf8' } as const
+      const { status, stdout } = spawnSync(program, rest, options)
+      expect([program, args, status]).toEqual([program, args, 0])
+      return program === 'ckpt-hook' ? {} : JSON.parse(stdout)
+    },
+    upgrade: () => {
+      fs.renameSync(path.join(home, 'dist'), path.join(home, 'before'))
+      copy(path.join(home, 'before'), path.join(home, 'dist'))
+      fs.rmSync(path.join(home, 'before'), { recursive: true })
+    },
+  }
+}
+
+test('a daemon whose program was upgraded hands hooks back and ends, and the turn is whole', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const { run, upgrade } = installed(scratch)
+  const { pid } = run('ckpt', 'daemon', 'start') as { pid: number }
+  onTestFinished(() => void run('ckpt', 'daemon', 'stop'))
+  const hook = (hook_event_name: string, more: object = {}) =>
+    run('ckpt-hook', 'claude', JSON.stringify({ session_id: 's', cwd: scratch.root, hook_event_name, ...more }))
+  hook('UserPromptSubmit', { prompt: 'work', prompt_id: 'p' })
+  upgrade()
+  scratch.write({ 'a.txt': 'two\n', '.checkpointrc': '{"snapshot":{"deadline":"19s"}}' })
+  hook('PostToolUse', { tool_name: 'Bash', tool_use_id: 't', tool_input: {} })
+  hook('Stop')
+  await until(() => !alive(pid))
+  const { turns } = run('ckpt', 'list', '--session', 's')
+  expect(turns).toMatchObject([{ status: 'completed', stat: { files: 2 } }])
+  expect(turns[0].steps).toHaveLength(1)
+})
+
+test('promise 14: a daemon of another version is asked nothing, is named, and makes room for one of this', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const { home, run } = installed(scratch)
+  const parts = path.join(home, 'dist/cli')
+  for (const name of fs.readdirSync(parts)) {
+    const text = fs.readFileSync(path.join(parts, name), 'utf8')
+    fs.writeFileSync(path.join(parts, name), text.replaceAll(`"${VERSION}"`, '"0.0.9"'))
+  }
+  const { pid } = run('ckpt', 'daemon', 'start') as { pid: number }
+  onTestFinished(() => void scratch.run(['daemon', 'stop']))
+  const { calls } = scratch.ckpt('daemon', 'status').state
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.ckpt('undo')
+  const { stdout } = scratch.run(['daemon', 'status'])
+  expect(stdout).toContain(`It is of version 0.0.9, and this is ${VERSION}: commands do their own work.`)
+  expect(scratch.ckpt('daemon', 'status').state.calls).toBe(calls + 2)
+  expect(scratch.ckpt('daemon', 'start')).toMatchObject({ started: true })
+  expect(alive(pid)).toBe(false)
 })

@@ -15,6 +15,12 @@ import type { Env } from '../../src/env.ts'
 const PACKAGE = path.resolve(import.meta.dirname, '../..')
 export const PROGRAM = path.join(PACKAGE, 'bin/ckpt.js')
 
+/** All that the program needs to run, somewhere else. */
+export function copyProgram(to: string): void {
+  for (const part of ['bin', 'dist', 'hooks', 'package.json'])
+    fs.cpSync(path.join(PACKAGE, part), path.join(to, part), { recursive: true })
+}
+
 export interface Ran {
   code: number
   stdout: string
@@ -120,8 +126,7 @@ export class Scratch {
     const there = path.join(this.base, 'reachable')
     const node = path.join(there, 'node')
     if (!fs.existsSync(there)) {
-      for (const part of ['bin', 'dist', 'hooks', 'package.json'])
-        fs.cpSync(path.join(PACKAGE, part), path.join(there, part), { recursive: true })
+      copyProgram(there)
       fs.copyFileSync(process.execPath, node)
     }
     return [node, path.join(there, 'bin/ckpt.js')]

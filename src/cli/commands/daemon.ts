@@ -63,8 +63,12 @@ const command: Command = async ({ env, args, cwd }) => {
         ? 'snapshots are fast'
         : `the next snapshot is a scan: ${state.why}`
       : 'it does not answer'
+    const other =
+      state && state.version !== VERSION
+        ? `\nIt is of version ${state.version}, and this is ${VERSION}: commands do their own work. The one of this version: ckpt daemon start`
+        : ''
     const text = running
-      ? `Running (process ${pid}), ${watching ? `watching ${plural(state?.watched ?? 0, 'directory', 'directories')}` : 'not watching'}; ${how}.`
+      ? `Running (process ${pid}), ${watching ? `watching ${plural(state?.watched ?? 0, 'directory', 'directories')}` : 'not watching'}; ${how}.${other}`
       : 'Not running. Every command works without it; start it: ckpt daemon start'
     return { json: { running, pid, watching, state }, text, paged: true }
   } finally {

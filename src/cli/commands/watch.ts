@@ -60,7 +60,7 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
   const agents = await Promise.all(AGENT_NAMES.map(findAgent))
   let view: ReturnType<typeof startView> | null = null
   let transcripts: TranscriptWatch[] = []
-  await runDaemon(env, {
+  const why = await runDaemon(env, {
     cwd,
     version: VERSION,
     backends,
@@ -87,7 +87,7 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
       view?.end()
       await Promise.all(transcripts.map((one) => one.stop()))
     })
-  return { json: {}, text: '' }
+  return { json: {}, text: why === null ? '' : `${why}: watching has ended.` }
 }
 
 export default command
