@@ -91,7 +91,8 @@ export function startView(
       `last snapshot ${lastMs.toFixed(lastMs < 10 ? 1 : 0)} ms${lastMode === 'scan' ? ' (a scan)' : ''}`,
       ...(why === null ? [] : [`the next is a scan: ${why}`]),
     ]
-    const head = `${colors.bold('ckpt')} ${printable(daemon.held.root)}  ${colors.dim(about.join(', '))}`
+    const root = printable(daemon.held.root)
+    const heads = [`${colors.bold('ckpt')} ${root}  ${colors.dim(about.join(', '))}`, clipped(`ckpt ${root}`, columns)]
     const { capabilities } = await backends.capabilitiesOf(context, undefined)
     const offered = KEYS.filter(({ needs }) => capabilities[needs]).map(({ key, what }) => `${key} ${what}`)
     const keys = colors.dim(
@@ -102,7 +103,9 @@ export function startView(
       listText({ ...turns, turns: turns.turns.slice(0, count) }, { c: colors, now: env.now(), columns }).split('\n')
     // The newest turn and the keys stay on the screen, then what was said, files that changed, more turns.
     const height = (lines: readonly string[]) => heightOf(lines, columns)
-    const left = rows - height([head, '', ...listed(1), '', keys])
+    const around = height(['', ...listed(1), '', keys])
+    const head = heads.find((one) => height([one]) + around < rows) ?? heads[1]!
+    const left = rows - height([head]) - around
     const said = fitting(message.split('\n'), left, columns)
     const room = left - height(said) - AROUND_FILES
     const files = all ? [] : recent.map((path) => `  ${path}`).filter((_, i, paths) => height(paths.slice(i)) <= room)
