@@ -1,8 +1,8 @@
 /** Where a worktree's daemon can be reached: a file in the worktree's own directory says it, a socket takes the calls. */
 import { resolve } from 'node:path'
 import { type Env, errno, lstatIfThere } from '../env.ts'
-import { readIfThere } from '../git/whole-file.ts'
-import { isRunning } from '../ops/worktree/lock.ts'
+import { readIfThere, removeIfThere } from '../git/whole-file.ts'
+import { isRunning, readHolder } from '../ops/worktree/lock.ts'
 
 export interface DaemonInfo {
   pid: number
@@ -14,6 +14,8 @@ export interface DaemonInfo {
   version: string
   root: string
   since: string
+  /** Which directory it lies in (device and inode): a copy of the store, made while the daemon ran, has a copy of this. */
+  at?: string
 }
 
 /** Held by the daemon from before it stands until it ends. */
@@ -21,8 +23,32 @@ export const lockFile = (worktreeDir: string): string => `${worktreeDir}/daemon/
 
 export const infoFile = (worktreeDir: string): string => `${worktreeDir}/daemon/info.json`
 
-/** What the worktree's daemon says of itself; null when there is none. */
+/** What the worktree's daemon says of itself; null when there is none, or what lies there came with a copy. */
 export function readInfo(env: Env, worktreeDir: string): DaemonInfo | null {
+  const info = infoThere(env, worktreeDir)
+  return info && isCopied(env, worktreeDir, info) ? null : info
+}
+
+const isCopied = (env: Env, worktreeDir: string, { at }: DaemonInfo): boolean =>
+  at !== undefined && at !== whereIs(env, worktreeDir)
+
+/** For {@link DaemonInfo.at}. */
+export function whereIs(env: Env, worktreeDir: string): string {
+  const { dev, ino } = env.files.statSync(worktreeDir)
+  return `${dev} ${ino}`
+}
+
+/** What a daemon of the original left in a copy: its lock names a process that is at work, but not here. */
+export function dropCopied(env: Env, worktreeDir: string): void {
+  const info = infoThere(env, worktreeDir)
+  if (!info || !isCopied(env, worktreeDir, info)) return
+  const lock = lockFile(worktreeDir)
+  const holder = readHolder(env, lock)
+  if (holder !== null && holder !== 'unreadable' && holder.pid === info.pid) removeIfThere(env, lock)
+  removeIfThere(env, infoFile(worktreeDir))
+}
+
+function infoThere(env: Env, worktreeDir: string): DaemonInfo | null {
   try {
     const info = JSON.parse(env.files.readFileSync(infoFile(worktreeDir), 'utf8')) as DaemonInfo
     return typeof info.pid === 'number' && typeof info.socket === 'string' ? info : null

@@ -17,7 +17,7 @@ import { HeldDirectory } from './held-directory.ts'
 import { HookDoor } from './hook-door.ts'
 import { IdleWork } from './idle.ts'
 import { LeftMarkers } from './left-markers.ts'
-import { type DaemonInfo, infoFile, lockFile, readInfo } from './place.ts'
+import { type DaemonInfo, dropCopied, infoFile, lockFile, readInfo, whereIs } from './place.ts'
 import type { DaemonState } from './protocol.ts'
 import { socketPath } from './socket-path.ts'
 
@@ -38,6 +38,7 @@ export async function runDaemon(env: Env, options: DaemonOptions): Promise<strin
   const { worktreeDir } = context.store
   env.files.mkdirSync(`${worktreeDir}/daemon`, { recursive: true, mode: 0o700 })
   const lock = lockFile(worktreeDir)
+  dropCopied(env, worktreeDir)
   try {
     return await withLock(env, lock, { command: 'daemon', wait: 0 }, () => new Daemon(context, options).run())
   } catch (error) {
@@ -154,6 +155,7 @@ export class Daemon {
       version,
       root: this.#context.worktree.root,
       since: this.#dispatcher.since,
+      at: whereIs(env, this.#context.store.worktreeDir),
     }
     writeFileWhole(env, infoFile(this.#context.store.worktreeDir), `${JSON.stringify(info)}\n`)
     log.info({ root: info.root, socket, ...this.held.state }, 'watching')

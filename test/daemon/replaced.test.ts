@@ -1,5 +1,5 @@
 // Another directory in the place of the worktree, another store in the place of its own, or another program, while a daemon holds them.
-import { spawn, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -85,6 +85,30 @@ test('a daemon whose store was deleted leaves the next one alone, and ends in or
   scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
   expect(scratch.ckpt('undo').turns).toEqual([1])
   expect(fs.existsSync(scratch.at('.git/ckpt/worktrees/@main/daemon/hooks/ready'))).toBe(true)
+})
+
+test('a copy of a repository, made while its daemon runs, has none, and one of its own when told', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const { pid } = startDaemon(scratch)
+  const cwd = path.join(scratch.base, 'copied')
+  execFileSync('cp', ['-a', scratch.root, cwd])
+  const ckpt = (...args: string[]): Json => JSON.parse(scratch.run([...args, '--json'], { cwd }).stdout)
+  expect(ckpt('daemon', 'status')).toMatchObject({ running: false })
+  expect(ckpt('status').daemon).toMatchObject({ running: false })
+  expect(ckpt('daemon', 'stop')).toMatchObject({ stopped: false })
+  await expect(connectDaemon(cwd, { vars: scratch.vars })).rejects.toThrow()
+  const own = ckpt('daemon', 'start') as { pid: number }
+  onTestFinished(() => void ckpt('daemon', 'stop'))
+  expect(own.pid).not.toBe(pid)
+  const client = await connectDaemon(cwd, { vars: scratch.vars })
+  await client.mark({ event: 'prompt', session: 's' })
+  fs.writeFileSync(path.join(cwd, 'a.txt'), 'two\n')
+  await client.mark({ event: 'stop', session: 's' })
+  client.close()
+  expect(ckpt('undo').turns).toEqual([1])
+  expect([fs.readFileSync(path.join(cwd, 'a.txt'), 'utf8'), scratch.read('a.txt')]).toEqual(['one\n', 'one\n'])
+  expect(scratch.ckpt('list', '--all-sessions').turns).toEqual([])
+  expect([alive(pid), alive(own.pid)]).toEqual([true, true])
 })
 
 /** The package as it would be installed, where a test may upgrade it. */
