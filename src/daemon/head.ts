@@ -30,7 +30,9 @@ export class HeadReader {
       this.#branch = { name: head.branch, print }
       return head
     }
-    const answers = await this.#process.ask(HEAD_QUESTIONS, HEAD_QUESTIONS.split('\n').length - 1)
+    const questions = HEAD_QUESTIONS.split('\n').length - 1
+    const answers = await this.#process.ask(HEAD_QUESTIONS, questions).catch(() => null) // it was killed, or hung
+    if (!answers) return readHead(this.#env, this.#repository)
     return { ...headAnswers(this.#env, this.#repository, answers), branch: this.#branch.name }
   }
 

@@ -11,6 +11,7 @@ export interface FoundObject {
 }
 
 interface Waiting {
+  oid: Oid
   resolve: (found: FoundObject | null) => void
   reject: (error: unknown) => void
 }
@@ -27,6 +28,8 @@ export class ObjectReader {
   #buffered = 0
   /** It is to be replaced once it has answered. */
   #stale = false
+  /** One was killed, and no answer has come since. */
+  #killed = false
 
   constructor(env: Env, gitDir: string, vars: Record<string, string>) {
     this.#env = env
@@ -38,7 +41,7 @@ export class ObjectReader {
   read(oid: Oid): Promise<FoundObject | null> {
     return new Promise((resolve, reject) => {
       const child = this.#process()
-      this.#waiting.push({ resolve, reject })
+      this.#waiting.push({ oid, resolve, reject })
       child.stdin?.write(`${oid}\n`)
     })
   }
@@ -81,19 +84,33 @@ export class ObjectReader {
     child.on('error', (cause) =>
       this.#fail(new CkptError('INTERNAL', 'git could not be run. Nothing was changed.', { cause })),
     )
-    child.on('close', () => {
+    child.on('close', (_, signal) => {
       if (this.#child !== child) return
       this.#child = null
       this.#chunks = []
       this.#buffered = 0
-      this.#fail(
-        new CkptError('DAMAGED', `git cat-file ended early: ${said.trim() || 'no message'}. Nothing was changed.`, {
-          hints: ['ckpt verify'],
-        }),
-      )
+      if (signal !== null) this.#wasKilled(signal)
+      else
+        this.#fail(
+          new CkptError('DAMAGED', `git cat-file ended early: ${said.trim() || 'no message'}. Nothing was changed.`, {
+            hints: ['ckpt verify'],
+          }),
+        )
     })
     this.#child = child
     return child
+  }
+
+  /** It was killed, and did not fail: another one is asked the same, once. */
+  #wasKilled(signal: string): void {
+    if (!this.#isWaiting) return
+    if (this.#killed) {
+      this.#fail(new CkptError('INTERNAL', `git cat-file was killed (${signal}). Nothing was changed.`))
+      return
+    }
+    this.#killed = true
+    const child = this.#process()
+    for (const { oid } of this.#waiting.slice(this.#answered)) child.stdin?.write(`${oid}\n`)
   }
 
   get #isWaiting(): boolean {
@@ -101,6 +118,7 @@ export class ObjectReader {
   }
 
   #next(): Waiting {
+    this.#killed = false
     const next = this.#waiting[this.#answered++]!
     if (!this.#isWaiting) {
       this.#waiting = []

@@ -199,7 +199,7 @@ export class Store {
       // Said before it is done: who is killed in between leaves nobody with an old idea of the refs.
       this.#bump()
       try {
-        if (!(await this.#moveQuickly(edits, durable)))
+        if (!(await this.#moveQuickly(edits, durable)) && !(await this.#areMoved(edits)))
           await moveRefs(this.#env, this.gitDir, this.vars, { edits, durable })
         moved()
         // And once more: who read the refs in between, without the lock, must not take them for those of now.
@@ -231,6 +231,19 @@ export class Store {
       if (error instanceof CkptError) return false
       throw error
     }
+  }
+
+  /** Whether the quick way moved them, and was killed before it could say so. */
+  async #areMoved(edits: readonly RefEdit[]): Promise<boolean> {
+    if (!this.#memory) return false
+    const tips = await listRefs(
+      this.#env,
+      this.gitDir,
+      this.vars,
+      edits.map(({ ref }) => ref),
+    )
+    const now = new Map(tips.map(({ ref, oid }) => [ref, oid]))
+    return edits.every(({ ref, to }) => (now.get(ref) ?? null) === to)
   }
 
   /** What was moved is known without asking, unless somebody else moved something too. */
