@@ -26,13 +26,15 @@ export function runQuery<S extends AgentSdk>(
     segment = await begin(conversation, sdk, { input, options, isOver: () => isOver })
     return segment
   }
-  /** Once: another query may run by the time that somebody reads the end of this one. */
+  /** Once: another query may run by the time that somebody reads the end of this one. Whoever comes second waits for the first. */
+  let ending: Promise<void> | null = null
   const over = async () => {
-    if (isOver) return
+    const isFirst = ending === null
     isOver = true
     aborting?.removeEventListener('abort', aborted)
-    await conversation.over()
-    await input.close()
+    ending ??= conversation.over()
+    await ending
+    if (isFirst) await input.close()
   }
   /** By who left the query: nobody may be reading it, and then nothing else would tell of its end. */
   const leave = async () => {
