@@ -1,6 +1,6 @@
 /** Where a worktree's daemon can be reached: a file in the worktree's own directory says it, a socket takes the calls. */
 import { resolve } from 'node:path'
-import { type Env, errno, lstatIfThere } from '../env.ts'
+import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
 import { readIfThere, removeIfThere } from '../git/whole-file.ts'
 import { isRunning, readHolder } from '../ops/worktree/lock.ts'
 
@@ -34,8 +34,8 @@ const isCopied = (env: Env, worktreeDir: string, { at }: DaemonInfo): boolean =>
 
 /** For {@link DaemonInfo.at}. */
 export function whereIs(env: Env, worktreeDir: string): string {
-  const { dev, ino } = env.files.statSync(worktreeDir)
-  return `${dev} ${ino}`
+  const stats = statIfThere(env.files, worktreeDir)
+  return stats ? `${stats.dev} ${stats.ino}` : 'gone'
 }
 
 /** What a daemon of the original left in a copy: its lock names a process that is at work, but not here. */
