@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
 import { readIfThere, removeIfThere } from '../git/whole-file.ts'
-import { isRunning, readHolder } from '../ops/worktree/lock.ts'
+import { isRunning, isUnseen, readHolder } from '../ops/worktree/lock.ts'
 
 export interface DaemonInfo {
   pid: number
@@ -38,12 +38,15 @@ export function whereIs(env: Env, worktreeDir: string): string {
   return stats ? `${stats.dev} ${stats.ino}` : 'gone'
 }
 
-/** What a daemon of the original left in a copy: its lock names a process that is at work, but not here. */
+/**
+ * What a daemon of the original left in a copy: its lock names a process that is at work, but not here. One whose holder
+ * cannot be seen stays: what it calls this directory, in a container for one, need not be what we do.
+ */
 export function dropCopied(env: Env, worktreeDir: string): void {
   const info = infoThere(env, worktreeDir)
-  if (!info || !isCopied(env, worktreeDir, info)) return
   const lock = lockFile(worktreeDir)
   const holder = readHolder(env, lock)
+  if (!info || !isCopied(env, worktreeDir, info) || isUnseen(env, holder)) return
   if (holder !== null && holder !== 'unreadable' && holder.pid === info.pid) removeIfThere(env, lock)
   removeIfThere(env, infoFile(worktreeDir))
 }

@@ -89,13 +89,16 @@ export class ObjectReader {
       this.#child = null
       this.#chunks = []
       this.#buffered = 0
-      if (signal !== null) this.#wasKilled(signal)
-      else
+      // Any other signal is its own doing: a pack that was cut short under it, for one.
+      if (signal === 'SIGKILL' || signal === 'SIGTERM') this.#wasKilled(signal)
+      else {
+        const why = said.trim() || signal || 'no message'
         this.#fail(
-          new CkptError('DAMAGED', `git cat-file ended early: ${said.trim() || 'no message'}. Nothing was changed.`, {
+          new CkptError('DAMAGED', `git cat-file ended early: ${why}. Nothing was changed.`, {
             hints: ['ckpt verify'],
           }),
         )
+      }
     })
     this.#child = child
     return child

@@ -71,11 +71,11 @@ function transportEnvironment(env: Env): Record<string, string> {
   return { ...(Object.fromEntries(own) as Record<string, string>), GIT_TERMINAL_PROMPT: env.stdin.isTTY ? '1' : '0' }
 }
 
-/** Variables a git child may see: the caller's own, less every GIT_* one, and functions that a shell would take for its commands. */
+/** Variables a git child may see: the caller's own, less every GIT_* one. */
 export function scrubbed(vars: Env['vars']): Record<string, string> {
   const kept: Record<string, string> = {}
   for (const [key, value] of Object.entries(vars)) {
-    if (value !== undefined && !key.startsWith('GIT_') && !key.startsWith('BASH_FUNC_')) kept[key] = value
+    if (value !== undefined && !key.startsWith('GIT_')) kept[key] = value
   }
   return kept
 }
@@ -133,12 +133,17 @@ function environmentFor(env: Env, call: GitCall): Record<string, string> {
 /** A shell that becomes git once it is told a line; where there is none it ends. */
 const WHEN_TOLD = ['-c', 'read -r told && exec git "$@"', 'git']
 
+/** Less the functions that it would take for its own commands. */
+const forShell = (vars: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(vars).filter(([key]) => !key.startsWith('BASH_FUNC_')))
+
 /** Starts git with pipes on its three streams. */
 export function startGit(env: Env, call: GitCall): ChildProcess {
   const [program, args] = call.begun ? ['sh', [...WHEN_TOLD, ...call.args]] : ['git', call.args]
+  const vars = environmentFor(env, call)
   const child = env.spawn(program, args, {
     cwd: call.cwd ?? env.cwd,
-    env: environmentFor(env, call),
+    env: call.begun ? forShell(vars) : vars,
     stdio: ['pipe', 'pipe', 'pipe'],
     ...(call.signal ? { signal: call.signal, killSignal: 'SIGKILL' } : {}),
   })

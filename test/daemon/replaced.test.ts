@@ -9,6 +9,9 @@ import { connectDaemon } from '../../src/library/client.ts'
 import { alive, startDaemon } from '../support/daemon.ts'
 import { until } from '../support/protocol.ts'
 import { copyProgram, type Json, PROGRAM, Scratch } from '../support/scratch.ts'
+import { foreignLock } from '../support/store-surgery.ts'
+
+const infoOf = (scratch: Scratch) => scratch.at('.git/ckpt/worktrees/@main/daemon/info.json')
 
 const copy = (from: string, to: string) =>
   fs.cpSync(from, to, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true })
@@ -76,7 +79,7 @@ test('a daemon whose store was deleted leaves the next one alone, and ends in or
     env: scratch.vars,
     stdio: 'ignore',
   })
-  await until(() => fs.existsSync(scratch.at('.git/ckpt/worktrees/@main/daemon/info.json')))
+  await until(() => fs.existsSync(infoOf(scratch)))
   fs.rmSync(scratch.at('.git/ckpt'), { recursive: true })
   const { pid } = startDaemon(scratch)
   expect(pid).not.toBe(first.pid)
@@ -109,6 +112,18 @@ test('a copy of a repository, made while its daemon runs, has none, and one of i
   expect([fs.readFileSync(path.join(cwd, 'a.txt'), 'utf8'), scratch.read('a.txt')]).toEqual(['one\n', 'one\n'])
   expect(scratch.ckpt('list', '--all-sessions').turns).toEqual([])
   expect([alive(pid), alive(own.pid)]).toEqual([true, true])
+})
+
+test('promise 9: a daemon that cannot be seen from here is not taken for a copied one', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const { pid } = startDaemon(scratch)
+  const info = fs.readFileSync(infoOf(scratch), 'utf8')
+  scratch.ckpt('daemon', 'stop')
+  // As seen from a container, where the same directory may have other numbers.
+  fs.writeFileSync(infoOf(scratch), info.replace(/"at":"[^"]*"/, '"at":"1 2"'))
+  const lock = foreignLock(scratch, { pid, command: 'daemon' }, path.join(path.dirname(infoOf(scratch)), 'lock'))
+  expect(scratch.tryCkpt('daemon', 'start').code).not.toBe(0)
+  expect([fs.existsSync(lock), fs.existsSync(infoOf(scratch))]).toEqual([true, true])
 })
 
 /** The package as it would be installed, where a test may upgrade it. */

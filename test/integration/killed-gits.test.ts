@@ -13,18 +13,22 @@ import { envOf } from '../support/in-process.ts'
 import { Scratch } from '../support/scratch.ts'
 
 /** The outside world, with every process that was started in it; `kill`: those that are started from now on are killed at once. */
-function watched(scratch: Scratch): { env: Env; started: ChildProcess[]; kill: (on: boolean) => void } {
+function watched(scratch: Scratch): {
+  env: Env
+  started: ChildProcess[]
+  kill: (signal: NodeJS.Signals | null) => void
+} {
   const env = envOf(scratch)
   const started: ChildProcess[] = []
-  let killing = false
+  let killing: NodeJS.Signals | null = null
   const spawn = ((...args: Parameters<Env['spawn']>) => {
     const child = env.spawn(...args)
     started.push(child)
-    if (killing) child.kill('SIGKILL')
+    if (killing) child.kill(killing)
     return child
   }) as Env['spawn']
-  const kill = (on: boolean) => {
-    killing = on
+  const kill = (signal: NodeJS.Signals | null) => {
+    killing = signal
   }
   return { env: { ...env, spawn }, started, kill }
 }
@@ -39,9 +43,12 @@ test('one that reads objects: all that was asked is answered, and one that is ki
   started[0]!.kill('SIGKILL')
   expect((await answers).map((found) => found?.bytes.toString() ?? null)).toEqual(['a\n', 'b\n', null])
   reader.renew()
-  kill(true)
+  kill('SIGKILL')
   await expect(Promise.all(oids.map((oid) => reader.read(oid)))).rejects.toMatchObject({ code: 'INTERNAL' })
-  kill(false)
+  // A pack that is cut short under it ends it by a signal of its own.
+  kill('SIGBUS')
+  await expect(reader.read(oids[0]!)).rejects.toMatchObject({ code: 'DAMAGED' })
+  kill(null)
   expect((await reader.read(oids[1]!))?.bytes.toString()).toBe('b\n')
 })
 

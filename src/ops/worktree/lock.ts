@@ -76,15 +76,14 @@ function readIdentity(env: Env): Identity {
 
 /** Whether the process that holds a lock is there, or a git that it started. `dead` only with proof. */
 export function holderState(env: Env, holder: Holder): HolderState {
-  const state = stateOf(env, holder)
-  return state === 'dead' && isGitLeft(env, holder) ? 'alive' : state
+  return isGitLeft(env, holder) ? 'alive' : stateOf(env, holder)
 }
 
 /** Whether the holder is dead, and a git that it started goes on. */
 function isGitLeft(env: Env, holder: Holder): boolean {
-  const { boot } = ownIdentity(env)
-  if (!holder.git || holder.boot !== boot || stateOf(env, holder) !== 'dead') return false
-  return isRunning(env, holder.git.pid, holder.git.started)
+  const { git, boot } = holder
+  if (!git || boot !== ownIdentity(env).boot || stateOf(env, holder) !== 'dead') return false
+  return isRunning(env, git.pid, git.started)
 }
 
 function stateOf(env: Env, holder: Holder): HolderState {
@@ -219,7 +218,7 @@ export function lockedBy(env: Env, holder: Holder | 'unreadable' | null): string
   if (holder === null) return 'another process'
   if (holder === 'unreadable') return 'a lock file that cannot be read'
   const { pid, command, since, git } = holder
-  const left = git && isGitLeft(env, holder) ? `; it was killed, but not a git that it started, process ${git.pid}` : ''
+  const left = isGitLeft(env, holder) ? `; it was killed, but not a git that it started, process ${git!.pid}` : ''
   return `process ${pid} (${command}, since ${since}${left})`
 }
 
