@@ -3,7 +3,7 @@ import { CkptError } from '../core/errors.ts'
 import { type Env, errno } from '../env.ts'
 import type { Finding } from '../ops/doctor/finding.ts'
 import { type Agent, type Places, SCOPES } from './agent.ts'
-import { type Standing, standing } from './install.ts'
+import { agentCommand, type Standing, standing } from './install.ts'
 import { onPath } from './program.ts'
 
 /** Nothing for agents that have no hook of ours. */
@@ -48,17 +48,27 @@ async function inTheWay(
   agent: Agent,
   { there, places }: { there: readonly Standing[]; places: Places },
 ): Promise<{ why: string; mend: string } | null> {
-  const mend = `ckpt agent install ${agent.name}`
-  const program = there.flatMap(({ commands }) => commands).find((command) => !canStart(env, command))
-  if (program !== undefined) return { why: `they cannot be started: ${program}`, mend }
+  for (const one of there) {
+    const program = one.commands.find((command) => !canStart(env, command))
+    if (program === undefined) continue
+    // What goes into the repository names no directory of this machine.
+    const wantsPath = one.scope === 'project' && !onPath(env, 'ckpt-hook')
+    const mend = wantsPath ? 'npm install -g ckpt   (ckpt-hook is not in PATH)' : agentCommand('install', one)
+    return { why: `they cannot be started: ${program}`, mend }
+  }
   const off = agent.switchedOff?.(env, places) ?? null
   if (off !== null) return { why: `they are switched off by ${off.key} in ${off.path}`, mend: `edit ${off.path}` }
+  const old = there.find(({ outdated }) => outdated)
+  if (old) return { why: 'they are of another version of ckpt', mend: agentCommand('install', old) }
   const heard = new Set(there.map(({ missing }) => missing).reduce((a, b) => a.filter((event) => b.includes(event))))
-  if (heard.size > 0) return { why: `none for ${[...heard].join(', ')}`, mend }
+  if (heard.size > 0) return { why: `none for ${[...heard].join(', ')}`, mend: agentCommand('install', there[0]!) }
   if (!agent.trust || !onPath(env, agent.name)) return null
   const { trusted, waiting } = await agent.trust(env, { root: places.root, give: false })
   if (waiting === 0) return null
-  return { why: `${waiting} of ${trusted + waiting} wait for your trust`, mend: `${mend} --trust` }
+  return {
+    why: `${waiting} of ${trusted + waiting} wait for your trust`,
+    mend: `${agentCommand('install', there[0]!)} --trust`,
+  }
 }
 
 /** Whether the first word of a command line is a program, as our installer writes it. */

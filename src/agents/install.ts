@@ -33,9 +33,15 @@ export interface Standing {
   installed: boolean
   /** Events without our entry, where there is one for others. */
   missing: string[]
+  /** The plugin is of another version of ckpt. */
+  outdated: boolean
   /** What the agent is told to run. */
   commands: string[]
 }
+
+/** The command line for one agent's settings of one scope. */
+export const agentCommand = (action: 'install' | 'uninstall', { agent, scope }: { agent: string; scope: Scope }) =>
+  `ckpt agent ${action} ${agent}${scope === 'user' ? '' : ` --scope ${scope}`}`
 
 const recordSchema = z.object({
   version: z.literal(1),
@@ -149,12 +155,16 @@ export function planInstall(env: Env, agent: Agent, { scope, places }: { scope: 
   return { ...plan, after: source, record }
 }
 
+/** What a plugin runs: the one line of it that differs from machine to machine. */
+const PROGRAM = /^const PROGRAM = ["'](.*)["']$/m
+
 function pluginText(env: Env, agent: Agent, scope: Scope): string {
-  if (agent.settings.kind !== 'plugin') return ''
-  const text = env.files.readFileSync(packageFile(env, agent.settings.source), 'utf8')
-  const word = hookWord(env, scope)
-  return text.replace(/^const PROGRAM = .*$/m, () => `const PROGRAM = ${JSON.stringify(word.replace(/^'|'$/g, ''))}`)
+  const word = hookWord(env, scope).replace(/^'|'$/g, '')
+  return shippedPlugin(env, agent).replace(PROGRAM, () => `const PROGRAM = ${JSON.stringify(word)}`)
 }
+
+const shippedPlugin = (env: Env, { settings }: Agent): string =>
+  settings.kind === 'plugin' ? env.files.readFileSync(packageFile(env, settings.source), 'utf8') : ''
 
 /** @throws CkptError CONFIG, USAGE */
 export function planUninstall(env: Env, agent: Agent, { scope, places }: { scope: Scope; places: Places }): Plan {
@@ -256,13 +266,15 @@ export function standing(env: Env, agent: Agent, { scope, places }: { scope: Sco
   const base = { agent: agent.name, scope, path }
   const ours = oursOf(env, agent, scope)
   if (!ours) {
-    const program = /^const PROGRAM = "(.*)"$/m.exec(text ?? '')?.[1]
+    const installed = text?.startsWith(MARK) ?? false
+    const program = PROGRAM.exec(text ?? '')?.[1]
     const commands = program === undefined ? [] : [`'${program.replaceAll("'", "'\\''")}'`]
-    return { ...base, installed: text?.startsWith(MARK) ?? false, missing: [], commands }
+    const outdated = installed && text?.replace(PROGRAM, '') !== shippedPlugin(env, agent).replace(PROGRAM, '')
+    return { ...base, installed, missing: [], outdated, commands }
   }
   const there = text === null || text.trim() === '' ? [] : installedEvents(text, path, ours)
   const wanted = ours.settings.entries(ours.command).map(({ event }) => event)
   const missing = there.length === 0 ? [] : wanted.filter((event) => !there.includes(event))
   const commands = there.length === 0 ? [] : ourCommands(text ?? '', path, ours)
-  return { ...base, installed: there.length > 0, missing, commands }
+  return { ...base, installed: there.length > 0, missing, outdated: false, commands }
 }

@@ -374,6 +374,31 @@ test('settings that cannot be read are named, and the other agents are said all 
   expect(stdout).toMatch(/^cursor .*\nNot installed: opencode\. .*\n$/) // of the others nobody knows
 })
 
+test('a plugin of another version of ckpt is told, and installing again renews it', () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('agent', 'install', 'opencode', '--scope', 'project')
+  const file = scratch.at('.opencode/plugin/ckpt.js')
+  const now = fs.readFileSync(file, 'utf8')
+  const outdated = () => scratch.ckpt('agent', 'status', 'opencode').agents.map((one: Json) => one.outdated)
+  expect(outdated()).toEqual([false, false])
+  fs.writeFileSync(file, now.replace(/^const PATIENCE = .*$/m, 'const PATIENCE = 1'))
+  expect(outdated()).toEqual([false, true])
+  const renew = 'ckpt agent install opencode --scope project'
+  expect(scratch.run(['agent', 'status']).stdout).toContain(`(of another version of ckpt; renew: ${renew})`)
+  const finding = (vars?: Record<string, string>) => {
+    const { stdout } = scratch.run(['doctor', '--json'], vars && { vars })
+    return JSON.parse(stdout).findings.find(({ name }: Json) => name === 'agent opencode')
+  }
+  expect(finding()).toMatchObject({ ok: false, mend: expect.stringMatching(/^npm install -g ckpt /) })
+  expect(finding({ PATH: `${path.dirname(PROGRAM)}:${scratch.vars.PATH}` })).toMatchObject({
+    ok: false,
+    detail: expect.stringContaining('another version of ckpt'),
+    mend: renew,
+  })
+  scratch.ckpt(...renew.split(' ').slice(1))
+  expect([fs.readFileSync(file, 'utf8'), outdated()]).toEqual([now, [false, false]])
+})
+
 test('a pipe in the place of settings is refused, and not waited for', () => {
   const scratch = new Scratch().init()
   scratch.ckpt('agent', 'install', 'cursor')

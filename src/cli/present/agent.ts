@@ -1,6 +1,6 @@
 /** What was done to an agent's settings, as text. Pure. */
 import { createTwoFilesPatch } from 'diff'
-import type { Plan, Standing } from '../../agents/install.ts'
+import { agentCommand, type Plan, type Standing } from '../../agents/install.ts'
 import { printable } from '../../core/paths.ts'
 import type { Colors } from '../command.ts'
 
@@ -38,8 +38,7 @@ export function agentChangeText(
   if (action === 'install') {
     lines.push(`Seen: ${agent.covers}.`)
     if (agent.afterwards) lines.push(agent.afterwards)
-    if (!dryRun)
-      lines.push(c.dim(`Out again: ckpt agent uninstall ${agent.name}${scope === 'user' ? '' : ` --scope ${scope}`}`))
+    if (!dryRun) lines.push(c.dim(`Out again: ${agentCommand('uninstall', { agent: agent.name, scope })}`))
   }
   lines.push(...kept)
   return lines.join('\n')
@@ -48,10 +47,14 @@ export function agentChangeText(
 /** Of agents whose settings could not be read nobody knows that they are not installed. */
 export function agentStatusText(rows: readonly Standing[], { unread }: { unread: readonly string[] }): string {
   const shown = rows.filter((row) => row.installed)
-  const lines = shown.map(
-    ({ agent, scope, path, missing }) =>
-      `${agent.padEnd(9)} ${scope.padEnd(8)} ${printable(path)}${missing.length > 0 ? `  (not for ${missing.join(', ')})` : ''}`,
-  )
+  const lines = shown.map((row) => {
+    const { agent, scope, path, missing, outdated } = row
+    const odd = [
+      ...(missing.length > 0 ? [`not for ${missing.join(', ')}`] : []),
+      ...(outdated ? [`of another version of ckpt; renew: ${agentCommand('install', row)}`] : []),
+    ]
+    return [agent.padEnd(9), scope.padEnd(8), printable(path), ...odd.map((one) => ` (${one})`)].join(' ')
+  })
   const known = new Set([...unread, ...shown.map(({ agent }) => agent)])
   const none = [...new Set(rows.map(({ agent }) => agent))].filter((name) => !known.has(name))
   if (none.length > 0) lines.push(`Not installed: ${none.join(', ')}. Install: ckpt agent install NAME`)
