@@ -1,9 +1,9 @@
 /** Hook files on disk: read, put in place, put aside and given back. */
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
-import { removeIfThere, withDrafts } from '../git/whole-file.ts'
+import { removeIfThere, withDrafts, writeFileWhole } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
-import type { HookName } from './hook-file.ts'
+import type { HookName, Templates } from './hook-file.ts'
 
 export interface HookOnDisk {
   path: string
@@ -34,7 +34,7 @@ export function readHook({ files }: Env, directory: string, hook: HookName): Hoo
   }
 }
 
-/** Whole or not at all: a commit may be running this very hook. */
+/** Whole or not at all: a commit may be running this very hook. `text`: bytes as latin1. */
 export function writeHook(env: Env, path: string, text: string, mode: number): void {
   const { files } = env
   const temporary = `${path}.${env.random(6)}.tmp`
@@ -143,8 +143,15 @@ export function readLedger(context: Context): Ledger {
 }
 
 export function writeLedger(context: Context, ledger: Ledger): void {
-  writeHook(context.env, ledgerFile(context), `${JSON.stringify(ledger)}\n`, 0o600)
+  writeFileWhole(context.env, ledgerFile(context), `${JSON.stringify(ledger)}\n`)
 }
+
+/** The gate's files, as the installed ckpt writes them here; the one that the hooks read first comes last. */
+export const gateFiles = ({ gate, refuse, more }: Templates): [name: string, text: string][] => [
+  ['gate-refuse.sh', refuse],
+  ['gate-more.sh', more],
+  ['gate.sh', gate],
+]
 
 export function removeGate(context: Context): void {
   const directory = gateDirectory(context)

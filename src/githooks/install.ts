@@ -6,6 +6,7 @@ import { locked } from '../ops/recovery/locked.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import {
   gateDirectory,
+  gateFiles,
   type HookOnDisk,
   keepAside,
   keptNames,
@@ -97,13 +98,11 @@ function refuseOdd(found: Found): void {
   }
 }
 
-function placeGate(context: Context, { gate, refuse, more }: Templates): void {
+function placeGate(context: Context, templates: Templates): void {
   const { env } = context
   const directory = gateDirectory(context)
   env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
-  writeHook(env, `${directory}/gate-refuse.sh`, refuse, 0o600)
-  writeHook(env, `${directory}/gate-more.sh`, more, 0o600)
-  writeHook(env, `${directory}/gate.sh`, gate, 0o600)
+  for (const [name, text] of gateFiles(templates)) writeHook(env, `${directory}/${name}`, text, 0o600)
 }
 
 function makeDirectory({ files }: Env, directory: string): boolean {

@@ -3,11 +3,13 @@ import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
 import { tryGit } from '../git/process.ts'
 import type { Repository } from '../git/repository.ts'
+import { readIfThere } from '../git/whole-file.ts'
 import type { Finding } from '../ops/doctor/finding.ts'
 import type { Context } from '../ops/worktree/context.ts'
-import { gateDirectory, readHook, readLedger } from './disk.ts'
+import { gateDirectory, gateFiles, readHook, readLedger } from './disk.ts'
 import { ALL_HOOKS, type HookName, hasLine, lineComesFirst, ourPart, oursComesFirst, wantedHooks } from './hook-file.ts'
 import { findHooksPlace, type HooksPlace, realPath, usersConfig } from './place.ts'
+import { readTemplates } from './templates.ts'
 
 export interface HookState {
   name: HookName
@@ -44,8 +46,19 @@ export async function hooksStatus(context: Context): Promise<HooksResult> {
     ...off,
     ...hidden.map(({ path }) => `${path} cannot be read: whether the gate is in it cannot be told.`),
     ...(hidden.length + off.length > 0 || hooks.some((hook) => hook.installed) ? [] : replaced(context, place)),
+    ...(hooks.some((hook) => hook.installed) && isOld(context) ? [`${OLD} Renew it: ckpt hooks install`] : []),
   ]
   return { hooks, place, warnings: [...context.warnings, ...warnings] }
+}
+
+const OLD = 'The gate in place is of another version of ckpt, or of another configuration.'
+
+/** Whether an install would write the gate otherwise than it is. */
+function isOld(context: Context): boolean {
+  const directory = gateDirectory(context)
+  return gateFiles(readTemplates(context)).some(
+    ([name, text]) => readIfThere(context.env, `${directory}/${name}`)?.toString('latin1') !== text,
+  )
 }
 
 function replaced(context: Context, { directory }: HooksPlace): string[] {
@@ -120,6 +133,8 @@ export async function hooksFinding(context: Context): Promise<Finding> {
   if (installed.length === 0 && wasNever)
     return { name: 'hooks', ok: true, detail: 'the git hooks are not installed (ckpt hooks install)' }
   const silent = hooks.filter((hook) => hook.fires === false)
+  if (silent.length === 0 && isOld(context))
+    return { name: 'hooks', ok: false, advice: true, detail: OLD, mend: 'ckpt hooks install' }
   if (silent.length === 0) {
     const unproved = hooks.filter((hook) => hook.fires === null).length
     return {

@@ -1,6 +1,7 @@
 /** The shell texts that the package ships in `hooks/`, filled for one repository. */
 import { fileURLToPath } from 'node:url'
 import { CkptError } from '../core/errors.ts'
+import { pathFromText } from '../core/paths.ts'
 import type { Env } from '../env.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import { directoryOfMain } from '../ops/worktree/place.ts'
@@ -19,16 +20,16 @@ function hooksOfPackage({ files }: Env): string {
 }
 
 /**
- * The gate finds the store beside the repository by itself, wherever that is moved; only one that is elsewhere is
+ * Bytes as latin1, as hooks are read and written. The gate finds the store beside the repository by itself, wherever that is moved; only one that is elsewhere is
  * written into it.
  */
 export function readTemplates({ env, config, repository, place }: Context): Templates {
   const directory = hooksOfPackage(env)
-  const read = (name: string) => env.files.readFileSync(`${directory}/${name}.sh`, 'utf8')
+  const read = (name: string) => env.files.readFileSync(`${directory}/${name}.sh`, 'latin1')
   const store = repository ? directoryOfMain(env, repository, config) : place.directory
   const elsewhere = store === `${repository?.commonDir}/ckpt` ? '' : store
   const gate = read('gate')
-    .replace(/^ckpt_store=.*$/m, () => `ckpt_store=${quoted(elsewhere)}`)
+    .replace(/^ckpt_store=.*$/m, () => `ckpt_store=${quoted(pathFromText(elsewhere))}`)
     .replace(/^ckpt_push=.*$/m, () => `ckpt_push=${quoted(config.hooks.prePush)}`)
   return {
     gate,

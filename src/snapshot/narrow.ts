@@ -3,6 +3,7 @@
  * directory changed, or an ignore rule did: so only names that are new in changed directories are asked about. Whatever
  * does not fit falls back to the full listing.
  */
+import { createHash } from 'node:crypto'
 import type { Stats } from 'node:fs'
 import { ancestorsOf, directoryKey, isText, isWithin, parentOf, type RelativePath } from '../core/paths.ts'
 import { statIfThere } from '../env.ts'
@@ -40,7 +41,8 @@ export function outsideRules(scan: Scan): string {
   const files = readableIgnoreFiles(env, worktree).map(
     (file) => `${file} ${ruleFile(scan, statIfThere(env.files, file))}`,
   )
-  return JSON.stringify([limits.include, limits.exclude, limits.maxFileSize, files])
+  const said = JSON.stringify([limits.include, limits.exclude, limits.maxFileSize, files])
+  return createHash('sha1').update(said).digest('hex') // the cache keeps bytes, and these are text
 }
 
 function ruleFile({ env, seen }: Scan, stats: Stats | null): string {

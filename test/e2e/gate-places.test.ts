@@ -2,7 +2,9 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
+import pc from 'picocolors'
 import { expect, test } from 'vitest'
+import { hooksText } from '../../src/cli/present/hooks.ts'
 import { gateScratch, HOOKS, head, makePending, tryGit } from '../support/gate.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
@@ -94,7 +96,7 @@ test('row 32: a git directory elsewhere, a submodule, and a bare repository with
 
 test('row 32: a store elsewhere is found, for linked worktrees too; uninstall leaves nothing in the git directory', () => {
   const scratch = gateScratch()
-  scratch.write({ '.checkpointrc': JSON.stringify({ store: { location: path.join(scratch.base, "my 'stores'") } }) })
+  scratch.write({ '.checkpointrc': JSON.stringify({ store: { location: path.join(scratch.base, "my 'störes' 店") } }) })
   scratch.git('add', '-A')
   scratch.git('commit', '-q', '-m', 'config')
   const linked = path.join(scratch.base, 'linked')
@@ -120,6 +122,37 @@ test('row 32: status sees a gate that looks at another store than ckpt does', ()
   fs.mkdirSync(path.join(scratch.base, 'worktrees/@main'), { recursive: true })
   expect(fires(scratch.ckpt('hooks', 'status'))).toEqual(HOOKS.map(() => false))
   expect(fires(scratch.ckpt('hooks', 'install'))).toEqual(all)
+})
+
+test('row 32: a gate of another version of ckpt, or of another configuration, is told; an install renews it', () => {
+  const scratch = gateScratch('wörk 店')
+  scratch.ckpt('hooks', 'install')
+  scratch.ckpt('snapshot')
+  const told = () => [
+    scratch.ckpt('hooks', 'status').warnings.filter((one: string) => one.includes('another version of ckpt')).length,
+    scratch.ckpt('doctor').findings.find(({ name }: Json) => name === 'hooks').mend ?? null,
+  ]
+  expect(told()).toEqual([0, null])
+  const refuse = scratch.at('.git/ckpt/hooks/gate-refuse.sh')
+  fs.appendFileSync(refuse, '# older\n')
+  expect(told()).toEqual([1, 'ckpt hooks install'])
+  scratch.ckpt('hooks', 'install')
+  expect(told()).toEqual([0, null])
+  // Hooks of ours in a directory that git does not look into any more are still found, whatever its name.
+  const before = scratch.at('.git/hooks/pre-commit')
+  scratch.git('config', 'core.hooksPath', scratch.at('.git/others'))
+  scratch.ckpt('hooks', 'uninstall')
+  expect([fs.existsSync(before), scratch.exists('.git/ckpt/hooks')]).toEqual([false, false])
+})
+
+test('row 32: where git does not run what was installed, install does not say that commits are refused', () => {
+  const hook = { name: 'pre-commit', path: '/x/pre-commit', installed: true, chained: false } as const
+  const place = { directory: '/x', off: null, refusal: null, husky: false, beside: true }
+  const said = (fires: boolean | null) =>
+    hooksText('install', { hooks: [{ ...hook, fires }], place, warnings: [] }, pc.createColors(false))
+  expect(said(true)).toMatch(/commits in this repository are refused now/)
+  expect(said(null)).toMatch(/commits in this repository are refused now/)
+  expect(said(false)).toMatch(/commits may go through while something is undone/)
 })
 
 test('row 32: without ckpt, and without Node, the gate still refuses and says how to get round it; without its directory it lets all pass', () => {

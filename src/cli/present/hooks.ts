@@ -16,7 +16,9 @@ export function hooksText(
     chained ? 'then the hook that was there' : '',
   ])
   const word = {
-    install: 'While something is undone, commits in this repository are refused now.',
+    install: hooks.some(({ fires }) => fires === false)
+      ? 'The hooks are in place, but git does not run all of them: commits may go through while something is undone.'
+      : 'While something is undone, commits in this repository are refused now.',
     uninstall: 'The gate is gone; other hooks are as they were.',
     status: place.off ? 'Git runs no hooks here:' : `Git runs the hooks in ${printable(place.directory)}:`,
   }[action]

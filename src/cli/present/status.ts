@@ -32,7 +32,7 @@ export function statusText(
       ? 'plain directory'
       : `${head.branch ? printable(head.branch) : head.head ? `detached at ${head.head.slice(0, 7)}` : 'no commit yet'}${result.dirty ? ', uncommitted changes' : ''}${head.busy ? `, in the middle of a ${head.busy}` : ''}`
   const rows = [
-    ['Worktree', shown(result.root)],
+    ['Worktree', printable(result.root)],
     ['Git', git],
     [
       'Store',
