@@ -1,4 +1,5 @@
 /** The user's repository: found and asked, never written. git-rev-parse(1), git-cat-file(1). */
+import { isUtf8 } from 'node:buffer'
 import path from 'node:path'
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
@@ -48,6 +49,11 @@ export async function findRepository(
     ],
     cwd,
   })
+  if (!isUtf8(asked.stdout)) {
+    throw new CkptError('BAD_ROOT', `The path of this repository is not UTF-8. ${outcome}`, {
+      hints: ['move it to a path that is'],
+    })
+  }
   const lines = asked.stdout.toString('utf8').split('\n')
   const [bare, inside, gitDir, commonDir, format, root] = lines
   if (asked.code === 0 && lines.length !== 7) {

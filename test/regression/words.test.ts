@@ -223,6 +223,34 @@ test('in a directory that is gone the one that is left above it is named', () =>
   expect([code, document.error.hints[0]]).toEqual([9, `cd ${scratch.root} && ckpt status   (what is left above it)`])
 })
 
+test('a path that is not UTF-8 is named as that, and nothing is made of it', () => {
+  const scratch = new Scratch().init()
+  const odd = Buffer.concat([Buffer.from(`${scratch.base}/`), Buffer.from([0xe4])])
+  fs.mkdirSync(odd)
+  const run = (...args: string[]) =>
+    spawnSync('sh', ['-c', 'cd "$1"/?; shift; exec "$@"', 'sh', scratch.base, process.execPath, PROGRAM, ...args], {
+      env: { ...scratch.vars, PWD: '' },
+      encoding: 'utf8',
+    })
+  for (const [args, untouched] of [
+    [['status'], 'read'],
+    [['snapshot'], 'recorded'],
+    [['init'], 'changed'],
+    [['agent', 'install', 'claude'], 'changed'],
+  ] as const) {
+    const { status, stderr } = run(...args)
+    expect([status, stderr]).toEqual([9, expect.stringMatching(`its name is not UTF-8\\). Nothing was ${untouched}`)])
+  }
+  expect(fs.readdirSync(odd)).toEqual([])
+  // A git directory elsewhere: the store would be made beside it.
+  scratch.write({ '.git.path': Buffer.concat([Buffer.from('gitdir: '), odd, Buffer.from('/git\n')]) })
+  fs.renameSync(scratch.at('.git'), Buffer.concat([odd, Buffer.from('/git')]))
+  fs.renameSync(scratch.at('.git.path'), scratch.at('.git'))
+  const { code, document } = scratch.tryCkpt('snapshot')
+  expect([code, document.error.message]).toEqual([9, 'The path of this repository is not UTF-8. Nothing was recorded.'])
+  expect(fs.readdirSync(scratch.base).sort()).toEqual(['home', 'work', '\ufffd'])
+})
+
 test('a worktree that goes away while git works is no damage of a store', () => {
   const failed = (stderr: string) => gitFailure(['ls-files'], { code: 128, stdout: Buffer.alloc(0), stderr }).code
   const gone = 'fatal: Unable to read current working directory: No such file or directory'

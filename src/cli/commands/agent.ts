@@ -7,6 +7,7 @@ import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
 import type { Env } from '../../env.ts'
 import { findRepository } from '../../git/repository.ts'
+import { realDirectory } from '../../ops/worktree/place.ts'
 import { flag, oneOf, text } from '../arguments.ts'
 import type { Arguments, Command, Output } from '../command.ts'
 import { agentChangeText, agentStatusText, changeOf } from '../present/agent.ts'
@@ -24,7 +25,8 @@ const command: Command = async ({ env, args, cwd, colors }) => {
   const action = String(args.action) as Action
   if (!ACTIONS.includes(action)) throw usage(`agent wants one of ${ACTIONS.join(', ')}.`)
   const scope = oneOf(args, 'scope', SCOPES)
-  const root = (await findRepository(env, env.files.realpathSync(cwd)))?.root ?? env.files.realpathSync(cwd)
+  const here = realDirectory(env, cwd, 'Nothing was changed.')
+  const root = (await findRepository(env, here))?.root ?? here
   const places = { home: env.home, vars: env.vars, root }
   const agents = await chosen(env, args, { action, places })
   if (action === 'status') return status(env, agents, { scopes: scope ? [scope] : SCOPES, places })

@@ -3,6 +3,7 @@ import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import { storeExists } from '../../git/frame.ts'
 import { findRepository } from '../../git/repository.ts'
 import { closeContext, openContext } from '../../ops/worktree/context.ts'
+import { realDirectory } from '../../ops/worktree/place.ts'
 import { flag } from '../arguments.ts'
 import type { Command, Invocation, Output } from '../command.ts'
 
@@ -23,7 +24,7 @@ async function initialize({ env, cwd }: Invocation, plain: boolean): Promise<Out
 
 const init: Command = async (invocation) => {
   const { env, args, cwd } = invocation
-  const root = env.files.realpathSync(cwd)
+  const root = realDirectory(env, cwd, 'Nothing was changed.')
   if (flag(args, 'hooks') && !(await findRepository(env, root))) {
     throw new CkptError('BAD_ROOT', `${root} is a plain directory: it has no git hooks. Nothing was changed.`, {
       hints: ['git init', 'ckpt init   (without --hooks)'],

@@ -20,20 +20,7 @@ export interface Found {
 
 /** The worktree around a directory; for a plain directory the nearest one above that was initialized, else itself. */
 export async function findWorktree(env: Env, cwd: string, outcome = 'Nothing was recorded.'): Promise<Found> {
-  let real: string
-  try {
-    real = env.files.realpathSync(cwd)
-  } catch (cause) {
-    throw new CkptError(
-      'BAD_ROOT',
-      `${cwd} is not a directory that can be used (${errno(cause) ?? 'unknown'}). ${outcome}`,
-      { cause, hints: [`cd ${quotedPath(nearestAbove(env, cwd))} && ckpt status   (what is left above it)`] },
-    )
-  }
-  if (!env.files.statSync(real).isDirectory())
-    throw new CkptError('BAD_ROOT', `${cwd} is not a directory. ${outcome}`, {
-      hints: [`cd ${quotedPath(dirname(real))} && ckpt status`],
-    })
+  const real = realDirectory(env, cwd, outcome)
   const repository = await findRepository(env, real, outcome)
   if (repository) return { root: repository.root, repository }
   refuseRelativeState(env, outcome)
@@ -49,6 +36,25 @@ export async function findWorktree(env: Env, cwd: string, outcome = 'Nothing was
     if (location !== 'git') root = nearest((at) => storeExists(env, placeApart(env, at, location)))
   }
   return { root: root ?? real, repository: null }
+}
+
+/** A directory that somebody is in, links followed. @throws CkptError BAD_ROOT */
+export function realDirectory(env: Env, cwd: string, outcome: string): string {
+  let real: string
+  try {
+    real = env.files.realpathSync(cwd)
+  } catch (cause) {
+    // Node gives such a name with U+FFFD in it.
+    const why = cwd.includes('\ufffd') ? 'its name is not UTF-8' : (errno(cause) ?? 'unknown')
+    throw new CkptError('BAD_ROOT', `${cwd} is not a directory that can be used (${why}). ${outcome}`, {
+      cause,
+      hints: [`cd ${quotedPath(nearestAbove(env, cwd))} && ckpt status   (what is left above it)`],
+    })
+  }
+  if (env.files.statSync(real).isDirectory()) return real
+  throw new CkptError('BAD_ROOT', `${cwd} is not a directory. ${outcome}`, {
+    hints: [`cd ${quotedPath(dirname(real))} && ckpt status`],
+  })
 }
 
 function nearestAbove({ files }: Env, path: string): string {
