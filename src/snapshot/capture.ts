@@ -11,7 +11,7 @@ import type { Store } from '../git/store.ts'
 import type { SnapshotCache } from './cache.ts'
 import { compactIndex } from './compact.ts'
 import { coverage } from './coverage.ts'
-import { Directories } from './directories.ts'
+import { Directories, type DirectoryEntry } from './directories.ts'
 import { isStats, look } from './disk.ts'
 import { rulesOf } from './ignored.ts'
 import { checkHot, type Known, whatIsKnown } from './known.ts'
@@ -164,13 +164,19 @@ async function walkListed(scan: Scan, listed: Listing, stops: readonly RelativeP
     ...(narrow ? { stats: narrow.stats, visited: narrow.visited } : {}),
     ...(narrow?.only ? { only: narrow.only } : {}),
   })
-  // One that is seen for the first time may have come between the listing and the walk: the next scan reads it again.
-  for (const directory of walk.fresh) {
-    const entry = walk.directories.get(directory)
-    if (entry && !known.has(directory)) walk.directories.set(directory, { ...entry, seen: 0 })
-  }
+  // What is read here for the first time, or lies where another one did, may have come between the listing and the walk,
+  // with all that it holds, none of which shows that it moved: the next scan reads it again. So it does with what had
+  // changed, if git listed it: it may not have been there just then.
+  const doubtful = narrow
+    ? walk.fresh
+    : [...walk.directories].flatMap(([at, entry]) => (isSettled(entry, known.get(at)) ? [] : [at]))
+  for (const directory of doubtful) walk.directories.doubt(directory)
   return walk
 }
+
+/** As it was known, or doubted, and the same directory still. */
+const isSettled = (entry: DirectoryEntry, was: DirectoryEntry | undefined): boolean =>
+  entry === was || (was?.seen === 0 && was.ino === entry.ino)
 
 interface Found {
   listed: Listing
@@ -232,6 +238,13 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
   const said = await say(scan, await coverage(scan, { listed, walk, taken, notHere: user.notHere, passedBy, tree }))
   const { beside } = said
   const left = [...taken.edits].flatMap(([path, entry]) => (entry === null ? [path as RelativePath] : []))
+  // What was not there when it was looked for may be back by now, with nothing about its directory that shows it.
+  const listedNow = new Set([...listed.ignored, ...listed.nested])
+  const unlisted = [...(cache?.listing.ignored ?? []), ...(cache?.listing.nested ?? [])].filter(
+    (path) => !listedNow.has(path),
+  )
+  for (const path of [...left, ...taken.absent.filter((one) => fresh.has(one)), ...unlisted])
+    walk.directories.doubt(parentOf(path))
   const next: SnapshotCache = {
     tree,
     defaults: beside.defaults,

@@ -81,6 +81,12 @@ export class Directories implements Iterable<[string, DirectoryEntry]> {
     else this.#remarkable.delete(directory)
   }
 
+  /** What is known of it, if anything is, may not be all: the next scan reads it again. */
+  doubt(directory: string): void {
+    const entry = this.get(directory)
+    if (entry && entry.seen !== 0) this.set(directory, { ...entry, seen: 0 })
+  }
+
   /** A directory with all that is known below it. */
   remove(directory: string): void {
     for (const one of this.keys()) {

@@ -134,7 +134,8 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
     // Its other names have changed too, and nobody tells of them.
     if (isStats(stats) && stats.isFile() && stats.nlink > 1) return null
     const old = cache.directories.get(path)
-    if (isStats(stats) && stats.isDirectory() && old?.ino === stats.ino && !subtrees.has(path)) directories.add(path)
+    const isSame = isStats(stats) && old?.ino === stats.ino && old.seen !== 0
+    if (isSame && stats.isDirectory() && !subtrees.has(path)) directories.add(path)
     else if (isStats(stats) && stats.isDirectory()) {
       // New, or another one under the same name: all that is known below it is in doubt.
       await below(path)

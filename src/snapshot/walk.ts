@@ -3,7 +3,7 @@
  * one does, and reads again only the directories whose stat changed.
  */
 import { constants, type Dirent, type Stats } from 'node:fs'
-import type { RelativePath } from '../core/paths.ts'
+import { parentOf, type RelativePath } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { Directories, type DirectoryEntry } from './directories.ts'
 import { fingerprint, isStats, look, native, permissions } from './disk.ts'
@@ -11,7 +11,7 @@ import { fingerprint, isStats, look, native, permissions } from './disk.ts'
 export interface Walk {
   directories: Directories
   unreadable: RelativePath[]
-  /** Directories that were not known. */
+  /** Directories that were not known, or others under a known name. */
   fresh: string[]
   /** The deadline passed before every directory was seen. */
   cut: boolean
@@ -76,9 +76,10 @@ function walkAll(env: Env, input: WalkInput, roots: readonly string[]): Walk {
     }
     const entry = revisit(env, input, directory)
     if (entry === 'unreadable') found.unreadable.push(`${directory}/` as RelativePath)
+    if (entry === null) found.directories.doubt(parentOf(directory)) // which told of it: it may be back by now
     if (entry === null || entry === 'unreadable') continue
     found.directories.set(directory, entry)
-    if (!input.known.has(directory)) found.fresh.push(directory)
+    if (input.known.get(directory)?.ino !== entry.ino) found.fresh.push(directory)
     const at = directory === '' ? '' : `${directory}/`
     for (const name of entry.directories) if (!stop(`${at}${name}`)) pending.push(`${at}${name}`)
   }
@@ -90,6 +91,7 @@ function walkOnly(env: Env, input: WalkInput, only: ReadonlySet<string>): Walk {
   const directories = only.size === 0 ? input.known : new Directories(input.plain, input.known)
   const found: Walk = { directories, unreadable: [], fresh: [], cut: false }
   const fresh: string[] = []
+  const gone: string[] = []
   for (const directory of only) {
     const now = visitedOr(input, directory, () =>
       visit(env, input, { directory, stats: look(env, input.root, directory) }),
@@ -97,10 +99,12 @@ function walkOnly(env: Env, input: WalkInput, only: ReadonlySet<string>): Walk {
     if (now === 'unreadable') found.unreadable.push(`${directory}/` as RelativePath)
     if (now === null || now === 'unreadable') {
       found.directories.remove(directory)
+      gone.push(directory)
       continue
     }
     const { entry } = now
     found.directories.set(directory, entry)
+    if (input.known.get(directory)?.ino !== entry.ino) found.fresh.push(directory)
     const at = directory === '' ? '' : `${directory}/`
     const children = new Set(entry.directories.map((name) => `${at}${name}`))
     for (const name of input.known.get(directory)?.directories ?? []) {
@@ -111,7 +115,10 @@ function walkOnly(env: Env, input: WalkInput, only: ReadonlySet<string>): Walk {
   }
   const below = walkAll(env, input, fresh)
   for (const [directory, entry] of below.directories) found.directories.set(directory, entry)
-  return { ...found, fresh: below.fresh, unreadable: [...found.unreadable, ...below.unreadable], cut: below.cut }
+  gone.push(...fresh.filter((directory) => !below.directories.has(directory)))
+  for (const directory of gone) found.directories.doubt(parentOf(directory)) // it may be back by now
+  const met = [...found.fresh, ...below.fresh]
+  return { ...found, fresh: met, unreadable: [...found.unreadable, ...below.unreadable], cut: below.cut }
 }
 
 /** One directory as it is: read only if it changed. */

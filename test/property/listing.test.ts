@@ -7,7 +7,7 @@ import * as fc from 'fast-check'
 import { afterEach, expect, test } from 'vitest'
 import { DEFAULTS } from '../../src/config/defaults.ts'
 import { ancestorsOf } from '../../src/core/paths.ts'
-import { realEnv } from '../../src/env.ts'
+import { type Env, realEnv } from '../../src/env.ts'
 import { KeptProcess } from '../../src/git/line-process.ts'
 import { closeContext, openContext } from '../../src/ops/worktree/context.ts'
 import type { SnapshotCache } from '../../src/snapshot/cache.ts'
@@ -19,7 +19,7 @@ const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 8)
 
 /** Bytes, one character each: some are no text, and some mean something to a watcher. */
 const NAMES = ['a', 'b.log', 'c d', '\xc3\xa9', 'n\xfe', '.gitignore', 'x'] as const
-const directory = fc.constantFrom('', 'd', 'd/e', 'd/e/f', 'g', 'out', 'g/out', 'l\xff', 'l\xff/m', 'd\\e')
+const directory = fc.constantFrom<string>('', 'd', 'd/e', 'd/e/f', 'g', 'out', 'g/out', 'l\xff', 'l\xff/m', 'd\\e')
 const spot = fc.tuple(directory, fc.constantFrom(...NAMES)).map(([at, name]) => path.posix.join(at, name))
 
 const step = fc.oneof(
@@ -28,7 +28,7 @@ const step = fc.oneof(
     arbitrary: fc.record({
       op: fc.constant('write' as const),
       at: spot,
-      text: fc.constantFrom('1', '22', 'out/\n', '*.log\n', '!x\n', '*\n', '*\n!.gitignore\n!x\n'),
+      text: fc.constantFrom<string>('1', '22', 'out/\n', '*.log\n', '!x\n', '*\n', '*\n!.gitignore\n!x\n'),
     }),
   },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('remove' as const), at: fc.oneof(spot, directory) }) },
@@ -182,7 +182,7 @@ function newPlaces(scratch: Scratch): () => Promise<string> {
 }
 
 /** Checkouts that have come to rest. */
-function restedPlaces(scratch: Scratch): () => Promise<string> {
+function restedPlaces(scratch: Scratch, layout = AT_REST): () => Promise<string> {
   const anew = newPlaces(scratch)
   const made: string[] = []
   return async () => {
@@ -190,7 +190,7 @@ function restedPlaces(scratch: Scratch): () => Promise<string> {
     if (found !== undefined) return found
     for (let i = 0; i < AT_ONCE; i++) {
       const root = await anew()
-      for (const [name, text] of AT_REST) {
+      for (const [name, text] of layout) {
         const file = Buffer.from(`${root}/${name}`, 'latin1')
         fs.mkdirSync(Buffer.from(path.posix.dirname(file.toString('latin1')), 'latin1'), { recursive: true })
         fs.writeFileSync(file, text)
@@ -274,6 +274,98 @@ test.each([
         },
       ),
       { numRuns: RUNS, examples: places === newPlaces ? [] : [[BACK], [ANEW], [SWAPPED], [BELOW]] },
+    )
+  },
+)
+
+/** The file system, with something done before some of the looks at it. */
+function disturbed(files: Env['files'], amid: readonly [look: number, act: () => void][]): Env['files'] {
+  let looks = 0
+  return new Proxy(files, {
+    get: (target, name, receiver) => {
+      const own = Reflect.get(target, name, receiver)
+      if (name !== 'lstatSync' && name !== 'readdirSync' && name !== 'accessSync') return own
+      return (...args: unknown[]) => {
+        for (const [look, act] of amid) if (look === looks) act()
+        looks++
+        return own(...args)
+      }
+    },
+  })
+}
+
+const LAID_OUT = new Map(
+  ['a/in/one', 'a/in/both', 'b/in/two', 'b/in/both', 'b/in/deep/three', 'c/d/four', 'c/d/in/five', 'six'].map(
+    (name) => [name, `${name}\n`],
+  ),
+)
+
+/** What may happen while a snapshot is taken; to directories that hold others, above all. */
+const meanwhile = fc.constantFrom<Step>(
+  { op: 'swap', at: 'a', to: 'b' },
+  { op: 'swap', at: 'a/in', to: 'b/in' },
+  { op: 'swap', at: 'c/d', to: 'a' },
+  { op: 'rename', at: 'c/d', to: 'e' },
+  { op: 'rename', at: 'e', to: 'c/d' },
+  { op: 'rename', at: 'b/in', to: 'c/d/other' },
+  { op: 'away', at: 'b' },
+  { op: 'remove', at: 'a/in' },
+  { op: 'write', at: 'b/in/new', text: '1' },
+  { op: 'write', at: 'e/in/new', text: '22' },
+)
+
+test.each([
+  ['a new place', 'without', newPlaces],
+  ['a new place', 'with', newPlaces],
+  ['a checkout at rest', 'without', restedPlaces],
+  ['a checkout at rest', 'with', restedPlaces],
+] as const)(
+  'what moves while a snapshot of %s is taken is in the next one whole, %s a hint',
+  { timeout: 60_000 + RUNS * 10_000 },
+  async (_, hinted, places) => {
+    const scratch = new Scratch()
+    const next = places(scratch, LAID_OUT)
+    await fc.assert(
+      fc.asyncProperty(
+        fc.record({
+          // With another rule all of it is listed.
+          relisted: fc.boolean(),
+          before: fc.option(meanwhile, { nil: undefined }),
+          amid: fc.array(fc.tuple(fc.nat(60), meanwhile), { minLength: 1, maxLength: 3 }),
+        }),
+        async ({ relisted, before, amid }) => {
+          const root = await next()
+          for (const [at, text] of LAID_OUT) if (places === newPlaces) carryOut(root, { op: 'write', at, text })
+          const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: root }
+          const context = await openContext(env, root, { create: true })
+          closing.push(() => closeContext(context))
+          const { worktree, store } = context
+          const rules = new KeptProcess()
+          closing.push(() => rules.close())
+          const limits = { ...DEFAULTS.snapshot }
+          let seen = stats(root)
+          const take = (last: Captured | null, lastTree: Captured['tree'] | null, files = env.files) => {
+            const now = stats(root)
+            const hint = hinted === 'with' && last ? { hint: hintFrom(seen, now), rules } : {}
+            if (last) seen = now
+            const cache = last?.cache ?? null
+            return capture({ ...env, files }, { worktree, store, limits, cache, lastTree, headTree: null, ...hint })
+          }
+          let last = await take(null, null)
+          const rest = () => setTimeout(60) // what changed just now is looked at again anyway
+          await rest()
+          last = await take(last, last.tree)
+          if (before) carryOut(root, before)
+          if (relisted) carryOut(root, { op: 'write', at: '.gitignore', text: '*.log\n' })
+          await rest()
+          const acts = amid.map(([look, one]): [number, () => void] => [look, () => carryOut(root, one)])
+          last = await take(last, last.tree, disturbed(env.files, acts))
+          const [full, quick] = [await take(null, last.tree), await take(last, last.tree)]
+          expect(shown(quick)).toEqual(shown(full))
+          fs.rmSync(root, { recursive: true, force: true })
+        },
+      ),
+      { numRuns: RUNS * 3 },
     )
   },
 )

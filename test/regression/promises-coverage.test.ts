@@ -2,7 +2,8 @@
 import { execFileSync, spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { setTimeout } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
 import { startDaemon } from '../support/daemon.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 import { inStore, ownDirectory, storeOf } from '../support/store-surgery.ts'
@@ -164,7 +165,7 @@ test('promise 10: a file that is written to all the while degrades the snapshot 
   const script = `const fs=require('fs');let n=0;for(;;){n++;fs.writeFileSync('busy.txt',(String(n%10).repeat(2e6))+'\\n')}`
   const writer = spawn(process.execPath, ['-e', script], { cwd: scratch.root })
   try {
-    while (!scratch.exists('busy.txt')) await new Promise((resolve) => setTimeout(resolve, 5))
+    while (!scratch.exists('busy.txt')) await setTimeout(5)
     for (let i = 0; i < 3; i++) {
       const { checkpoint } = scratch.ckpt('snapshot')
       const listed = rows(checkpoint.uncovered).includes('unreadable busy.txt')
@@ -184,7 +185,7 @@ test.each([
   // What git's index vouches for, and has been at rest for a while, is not looked at file by file.
   const later = new Date(Date.now() + 5000)
   fs.utimesSync(scratch.at('.git/index'), later, later)
-  await new Promise((resolve) => setTimeout(resolve, 2100))
+  await setTimeout(2100)
   if (daemon) startDaemon(scratch)
   const files = () => inStore(scratch, 'ls-tree', '-r', '--name-only', scratch.ckpt('snapshot').checkpoint.id)
   const whole = files()
@@ -203,6 +204,55 @@ test.each([
   scratch.ckpt('undo', '--turns', '2')
   expect([scratch.read('d/b.txt'), scratch.read('d/in/c.txt')]).toEqual(['one\n', 'one\n'])
 })
+
+test.each([
+  ['the daemon', true],
+  ['no daemon', false],
+])(
+  'promise 10: with %s, directories that changed places amid a snapshot are in the next one whole',
+  async (_, daemon) => {
+    const scratch = new Scratch().init({
+      'a/in/one': 'one of a\n',
+      'a/in/both': 'a\n',
+      'b/in/two': 'two of b\n',
+      'b/in/both': 'b\n',
+      'b/in/deep/three': 'three\n',
+      'c/d/four': 'four\n',
+    })
+    fs.mkdirSync(scratch.at('../bin'))
+    const git = execFileSync('which', ['git'], { encoding: 'utf8' }).trim()
+    const armed = path.join(scratch.base, 'armed')
+    // Once git has listed what is untracked, and before we look at the directories.
+    const swap = `rm '${armed}'; mv a aside; mv b a; mv aside b; mv c/d e`
+    fs.writeFileSync(
+      scratch.at('../bin/git'),
+      `#!/bin/sh\ncase "$*" in *'ls-files -o -z '*) [ -f '${armed}' ] || exec ${git} "$@"; ${git} "$@" || exit; ${swap} ;; *) exec ${git} "$@" ;; esac\n`,
+      { mode: 0o755 },
+    )
+    const vars = { PATH: `${scratch.base}/bin:${process.env.PATH}` }
+    const ckpt = (...args: string[]) => JSON.parse(scratch.run([...args, '--json'], { vars }).stdout)
+    if (daemon) {
+      onTestFinished(() => void scratch.run(['daemon', 'stop']))
+      expect(ckpt('daemon', 'start').ok).toBe(true)
+    }
+    const rest = () => setTimeout(150) // what changed less than 50 ms before a scan is looked at again anyway
+    const content = () => inStore(scratch, 'ls-tree', '-r', ckpt('snapshot').checkpoint.id)
+    await rest()
+    content()
+    content() // what is seen for the first time is in doubt for one more
+    scratch.write({ '.gitignore': '*.log\n' }) // then all of it is listed
+    fs.writeFileSync(armed, '')
+    content()
+    expect([fs.existsSync(armed), scratch.exists('a/in/two')]).toEqual([false, true])
+    await rest()
+    scratch.git('add', '-A')
+    const whole = scratch.git('ls-tree', '-r', scratch.git('write-tree').trim()).trim()
+    scratch.git('reset', '-q')
+    expect(content()).toBe(whole)
+    scratch.write({ 'new.txt': 'new\n' })
+    expect(content()).toContain(scratch.git('hash-object', 'a/in/two').trim())
+  },
+)
 
 test('promise 10: a lost or damaged private index costs time, never truth', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', 'sub/b.txt': 'one\n' })
