@@ -65,6 +65,9 @@ async function lostBetween(store: Store, from: Oid, to: Oid): Promise<CkptError 
   return lostContent(paths.map(({ path }) => path))
 }
 
+/** A patch as programs expect it, whatever a person likes to see (git-config(1): color.ui, diff.noprefix, diff.external). */
+export const PLAIN_PATCH = ['--no-ext-diff', '--no-color', '--no-relative', '--src-prefix=a/', '--dst-prefix=b/']
+
 /** Lines around each change: no file has as many. */
 const EVERY_LINE = '-U999999999'
 
@@ -82,9 +85,8 @@ export async function diffWorktree(
     runGit(env, {
       args: [
         'diff',
-        '--no-ext-diff',
+        ...PLAIN_PATCH,
         '--no-textconv',
-        '--no-color',
         '--ignore-submodules',
         '-M',
         ...flags,

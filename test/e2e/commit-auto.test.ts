@@ -30,6 +30,9 @@ test('the user’s command gets the prompts’ message and the patch, and what i
   const scratch = withConfig({
     commit: { messageCommand: 'cat >../given; echo "feat: $CKPT_SESSION"; echo; echo body' },
   })
+  // What a person likes to see is nothing for a program.
+  for (const [key, value] of Object.entries({ 'color.ui': 'always', 'diff.noprefix': 'true', 'diff.relative': 'true' }))
+    scratch.git('config', key, value)
   scratch.turn('Add a page', () => scratch.write({ 'a.txt': 'two\n' }))
   expect(commit(scratch)).toMatchObject({ message: 'feat: s\n\nbody\n', warnings: [] })
   expect(scratch.git('log', '-1', '--format=%B').trim()).toBe('feat: s\n\nbody')

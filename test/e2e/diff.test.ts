@@ -177,3 +177,20 @@ test('a whole session is told with its checkpoints, above a patch that git still
   for (const args of [['1', '--session', 's'], ['1:before', '2:after', '--session', 's'], []])
     expect(scratch.ckpt('diff', ...args)).not.toHaveProperty('checkpoints')
 })
+
+test('the patch of what is not committed is a plain one, whatever a person likes to see, from below too', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'sub/b.txt': 'one\n' })
+  scratch.write({ 'a.txt': 'two\n', 'sub/b.txt': 'two\n' })
+  const patch = () =>
+    JSON.parse(scratch.run(['diff', '--uncommitted', '--json'], { cwd: scratch.at('sub') }).stdout).patch
+  const plain = patch()
+  expect(plain).toMatch(/^diff --git a\/a\.txt b\/a\.txt\n[\s\S]*\ndiff --git a\/sub\/b\.txt b\/sub\/b\.txt\n/)
+  for (const [key, value] of Object.entries({
+    'color.ui': 'always',
+    'diff.noprefix': 'true',
+    'diff.mnemonicPrefix': 'true',
+    'diff.relative': 'true',
+  }))
+    scratch.git('config', key, value)
+  expect(patch()).toBe(plain)
+})

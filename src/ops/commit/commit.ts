@@ -8,6 +8,7 @@ import { printable, reasonedList, shortList } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
 import { type Turn, visibleTurns } from '../../core/timeline.ts'
 import { errno } from '../../env.ts'
+import { PLAIN_PATCH } from '../../git/diff.ts'
 import { tryGit } from '../../git/process.ts'
 import { promptReader } from '../../git/side-refs.ts'
 import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
@@ -323,7 +324,7 @@ async function commitEntries(
     const isMeant = (path: string) => before.has(path) && !entries.has(path)
     await setMarks(context, await readMarkedPaths(context), { isMeant, vars })
     await tryUsersGit(env, { args: ['update-index', '-q', '--refresh'], cwd, vars })
-    const patch = () => runUsersGit(env, { args: ['diff', '--cached', '--no-ext-diff'], cwd, vars })
+    const patch = () => runUsersGit(env, { args: ['diff', '--cached', ...PLAIN_PATCH], cwd, vars })
     const message = options.message ?? (await commitMessage(context, { session, turns: prompts, patch }))
     env.files.writeFileSync(file, message, { mode: 0o600, flag: 'wx' })
     if ((await headOf(context)).head !== head) {
