@@ -314,6 +314,33 @@ const meanwhile = fc.constantFrom<Step>(
   { op: 'write', at: 'e/in/new', text: '22' },
 )
 
+const swapped = { op: 'swap', at: 'a', to: 'b' } as const
+/** Each of these once lost something. */
+const LOST: [{ relisted: boolean; before: Step | undefined; amid: [number, Step][] }][] = [
+  [{ relisted: true, before: undefined, amid: [[18, swapped]] }],
+  [{ relisted: false, before: swapped, amid: [[21, swapped]] }],
+  [
+    {
+      relisted: false,
+      before: undefined,
+      amid: [
+        [21, swapped],
+        [0, swapped],
+      ],
+    },
+  ],
+  [
+    {
+      relisted: false,
+      before: swapped,
+      amid: [
+        [4, swapped],
+        [0, { op: 'remove', at: 'a/in' }],
+      ],
+    },
+  ],
+]
+
 test.each([
   ['a new place', 'without', newPlaces],
   ['a new place', 'with', newPlaces],
@@ -365,7 +392,7 @@ test.each([
           fs.rmSync(root, { recursive: true, force: true })
         },
       ),
-      { numRuns: RUNS * 3 },
+      { numRuns: RUNS, examples: LOST },
     )
   },
 )
