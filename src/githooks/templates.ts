@@ -20,8 +20,8 @@ function hooksOfPackage({ files }: Env): string {
 }
 
 /**
- * Bytes as latin1, as hooks are read and written. The gate finds the store beside the repository by itself, wherever that is moved; only one that is elsewhere is
- * written into it.
+ * Bytes as latin1, as hooks are read and written. The gate finds the store beside the repository by itself, wherever that
+ * is moved; only one that is elsewhere is written into it.
  */
 export function readTemplates({ env, config, repository, place }: Context): Templates {
   const directory = hooksOfPackage(env)
