@@ -1,5 +1,6 @@
 // How wide a text is on a terminal, and where it is cut.
 import { expect, test } from 'vitest'
+import { fitted } from '../../src/cli/present/turns.ts'
 import { clipped, columnsOf } from '../../src/core/columns.ts'
 
 test.each([
@@ -27,4 +28,10 @@ test('what is too wide is cut between characters, and never wider than it may be
   expect(clipped('a👩‍👩‍👧‍👦b', 3)).toBe('a…')
   expect(clipped('e\u0301e\u0301e\u0301', 2)).toBe('e\u0301…')
   expect(clipped('plain', 1)).toBe('…')
+})
+
+test('rows of turns fit an ordinary terminal with dates and marks too', () => {
+  const rows = ['plain', 'x'.repeat(300)].map((text) => ['  4', '2026-11-25 23:59', '1 file +1 -1', text, 'undone'])
+  for (const columns of [56, 64, 80])
+    for (const row of fitted(rows, columns)) expect(columnsOf(row.join('  '))).toBeLessThanOrEqual(columns)
 })

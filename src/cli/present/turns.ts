@@ -50,7 +50,7 @@ export function fitted(rows: readonly string[][], columns: number | undefined): 
     i === DESCRIPTION ? 0 : Math.max(...rows.map((row) => columnsOf(row[i]!))),
   )
   const others = widths.reduce((sum, width) => sum + width, 0) + 2 * (widths.length - 1)
-  const room = Math.max(20, columns - others)
+  const room = Math.max(10, columns - others)
   return rows.map((row) => row.with(DESCRIPTION, clipped(row[DESCRIPTION]!, room)))
 }
 
