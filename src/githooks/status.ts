@@ -24,6 +24,8 @@ export interface HookState {
 export interface HooksResult {
   hooks: HookState[]
   place: HooksPlace
+  /** The gate is of another version of ckpt, or of another configuration: an install would write it otherwise. */
+  outdated: boolean
   warnings: string[]
 }
 
@@ -41,20 +43,20 @@ export async function hooksStatus(context: Context): Promise<HooksResult> {
   const states = await Promise.all(ALL_HOOKS.map((name) => hookState(context, place, name)))
   const hooks = states.filter(({ name, installed }) => installed || wanted.includes(name))
   const off = place.off === null ? [] : [`Git runs no hooks here: ${place.off.why}.`]
+  const outdated = hooks.some((hook) => hook.installed) && isOutdated(context)
   const hidden = hooks.filter(({ fires, installed }) => fires === null && !installed)
   const warnings = [
     ...off,
     ...hidden.map(({ path }) => `${path} cannot be read: whether the gate is in it cannot be told.`),
     ...(hidden.length + off.length > 0 || hooks.some((hook) => hook.installed) ? [] : replaced(context, place)),
-    ...(hooks.some((hook) => hook.installed) && isOld(context) ? [`${OLD} Renew it: ckpt hooks install`] : []),
+    ...(outdated ? [`${OLD} Renew it: ckpt hooks install`] : []),
   ]
-  return { hooks, place, warnings: [...context.warnings, ...warnings] }
+  return { hooks, place, outdated, warnings: [...context.warnings, ...warnings] }
 }
 
 const OLD = 'The gate in place is of another version of ckpt, or of another configuration.'
 
-/** Whether an install would write the gate otherwise than it is. */
-function isOld(context: Context): boolean {
+function isOutdated(context: Context): boolean {
   const directory = gateDirectory(context)
   return gateFiles(readTemplates(context)).some(
     ([name, text]) => readIfThere(context.env, `${directory}/${name}`)?.toString('latin1') !== text,
@@ -119,7 +121,7 @@ async function dryRun({ env, worktree, store }: Context, name: HookName): Promis
 
 /** For `ckpt doctor`: fine without hooks; not fine with hooks that do not run. */
 export async function hooksFinding(context: Context): Promise<Finding> {
-  const { hooks, place } = await hooksStatus(context)
+  const { hooks, place, outdated } = await hooksStatus(context)
   const wasNever = readLedger(context).directories.length === 0
   if (place.off !== null) {
     return {
@@ -133,7 +135,7 @@ export async function hooksFinding(context: Context): Promise<Finding> {
   if (installed.length === 0 && wasNever)
     return { name: 'hooks', ok: true, detail: 'the git hooks are not installed (ckpt hooks install)' }
   const silent = hooks.filter((hook) => hook.fires === false)
-  if (silent.length === 0 && isOld(context))
+  if (silent.length === 0 && outdated)
     return { name: 'hooks', ok: false, advice: true, detail: OLD, mend: 'ckpt hooks install' }
   if (silent.length === 0) {
     const unproved = hooks.filter((hook) => hook.fires === null).length

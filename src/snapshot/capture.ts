@@ -178,6 +178,13 @@ async function walkListed(scan: Scan, listed: Listing, stops: readonly RelativeP
 const isSettled = (entry: DirectoryEntry, was: DirectoryEntry | undefined): boolean =>
   entry === was || (was?.seen === 0 && was.ino === entry.ino)
 
+/** What git listed last time and now does not, beside what is covered. */
+function notListed({ ignored, nested }: Listing, cache: SnapshotCache | null): RelativePath[] {
+  if (!cache) return []
+  const now = new Set([...ignored, ...nested])
+  return [...cache.listing.ignored, ...cache.listing.nested].filter((path) => !now.has(path))
+}
+
 interface Found {
   listed: Listing
   hot: ReturnType<typeof checkHot>
@@ -239,10 +246,7 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
   const { beside } = said
   const left = [...taken.edits].flatMap(([path, entry]) => (entry === null ? [path as RelativePath] : []))
   // What was not there when it was looked for may be back by now, with nothing about its directory that shows it.
-  const listedNow = new Set([...listed.ignored, ...listed.nested])
-  const unlisted = [...(cache?.listing.ignored ?? []), ...(cache?.listing.nested ?? [])].filter(
-    (path) => !listedNow.has(path),
-  )
+  const unlisted = listed.narrow?.gone ?? notListed(listed, cache)
   for (const path of [...left, ...taken.absent.filter((one) => fresh.has(one)), ...unlisted])
     walk.directories.doubt(parentOf(path))
   const next: SnapshotCache = {

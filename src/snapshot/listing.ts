@@ -27,6 +27,8 @@ export interface Listing {
     fresh: RelativePath[]
     /** What was read for it. */
     visited: ReadonlyMap<string, Visited>
+    /** What was ignored, or a repository of its own, and is not there. */
+    gone: readonly RelativePath[]
     only?: ReadonlySet<string>
   }
 }

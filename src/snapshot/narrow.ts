@@ -164,6 +164,7 @@ interface News {
     fresh: RelativePath[]
     /** The directories that were read for it. */
     visited: Map<string, Visited>
+    gone: RelativePath[]
   }
 }
 
@@ -185,7 +186,7 @@ async function newNames(
   const { ignored: wasIgnored, nested: wasNested, stops: wereStops } = cache.listing
   if (only && directories.length === 0) {
     const listing = { untracked: [], nested: wasNested, ignored: wasIgnored, stops: wereStops, included: [] }
-    return { listing, found: { fresh: [], visited: new Map() } }
+    return { listing, found: { fresh: [], visited: new Map(), gone: [] } }
   }
   const names = new Map<RelativePath, 'file' | 'directory'>()
   const visited = new Map<string, Visited>()
@@ -224,15 +225,18 @@ async function newNames(
   }
   // Where nothing changed nothing went: a watcher's word for the rest makes looking at each needless.
   const touched = only ? new Set(directories) : null
-  const gone = (path: string) => {
+  const gone: RelativePath[] = []
+  const isGone = (path: RelativePath) => {
     if (touched !== null && !touched.has(parentOf(path))) return false
     const now = look(env, scan.worktree.root, path)
     // A file in the place of an ignored directory is a new name, and the other way round.
-    return now === null || (isStats(now) && now.isDirectory() !== path.endsWith('/'))
+    const isOther = now === null || (isStats(now) && now.isDirectory() !== path.endsWith('/'))
+    if (isOther) gone.push(path)
+    return isOther
   }
-  let nested = wasNested.filter((path) => !gone(directoryKey(path)))
-  const ignored = new Set(wasIgnored.filter((path) => !gone(path)))
-  const stops = new Set(wereStops.filter((path) => !gone(directoryKey(path))))
+  let nested = wasNested.filter((path) => !isGone(directoryKey(path)))
+  const ignored = new Set(wasIgnored.filter((path) => !isGone(path)))
+  const stops = new Set(wereStops.filter((path) => !isGone(directoryKey(path))))
   for (const path of [...nested, ...[...ignored].map((one) => one.replace(/\/$/, ''))]) {
     names.delete(path as RelativePath)
   }
@@ -268,5 +272,5 @@ async function newNames(
       stops.add(path.slice(0, -1) as RelativePath)
   }
   const listing = { untracked, nested: [...new Set(nested)], ignored: [...ignored], stops: [...stops], included: [] }
-  return { listing, found: { fresh, visited } }
+  return { listing, found: { fresh, visited, gone } }
 }

@@ -149,7 +149,7 @@ test('row 32: where git does not run what was installed, install does not say th
   const hook = { name: 'pre-commit', path: '/x/pre-commit', installed: true, chained: false } as const
   const place = { directory: '/x', off: null, refusal: null, husky: false, beside: true }
   const said = (fires: boolean | null) =>
-    hooksText('install', { hooks: [{ ...hook, fires }], place, warnings: [] }, pc.createColors(false))
+    hooksText('install', { hooks: [{ ...hook, fires }], place, outdated: false, warnings: [] }, pc.createColors(false))
   expect(said(true)).toMatch(/commits in this repository are refused now/)
   expect(said(null)).toMatch(/commits in this repository are refused now/)
   expect(said(false)).toMatch(/commits may go through while something is undone/)

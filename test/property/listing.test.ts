@@ -222,6 +222,27 @@ afterEach(() => {
   closing = []
 })
 
+/** A worktree, and what takes a snapshot of it: with what the last one knew, what a watcher says, and another file system. */
+async function opened(scratch: Scratch, root: string) {
+  const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: root }
+  const context = await openContext(env, root, { create: true })
+  closing.push(() => closeContext(context))
+  const { worktree, store } = context
+  const rules = new KeptProcess()
+  closing.push(() => rules.close())
+  const limits = { ...DEFAULTS.snapshot }
+  const take = (
+    cache: SnapshotCache | null,
+    lastTree: Captured['tree'] | null,
+    hint?: Hint,
+    files: Env['files'] = env.files,
+  ) => {
+    const told = hint ? { hint, rules } : {}
+    return capture({ ...env, files }, { worktree, store, limits, cache, lastTree, headTree: null, ...told })
+  }
+  return { store, files: env.files, take }
+}
+
 test.each([
   ['narrow', 'a new place', newPlaces, nest],
   ['hinted', 'a new place', newPlaces, nest],
@@ -239,15 +260,7 @@ test.each([
         fc.array(fc.array(any, { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 5 }),
         async (rounds) => {
           const root = await next()
-          const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: root }
-          const context = await openContext(env, root, { create: true })
-          closing.push(() => closeContext(context))
-          const { worktree, store } = context
-          const rules = new KeptProcess()
-          closing.push(() => rules.close())
-          const limits = { ...DEFAULTS.snapshot }
-          const take = (cache: SnapshotCache | null, lastTree: Captured['tree'] | null, hint?: Hint) =>
-            capture(env, { worktree, store, limits, cache, lastTree, headTree: null, ...(hint ? { hint, rules } : {}) })
+          const { store, take } = await opened(scratch, root)
           let last = await take(null, null)
           expect(last.cache?.index === null).toBe(places === newPlaces)
           let seen = stats(root)
@@ -351,7 +364,7 @@ test.each([
   { timeout: 60_000 + RUNS * 10_000 },
   async (_, hinted, places) => {
     const scratch = new Scratch()
-    const next = places(scratch, LAID_OUT)
+    const place = places(scratch, LAID_OUT)
     await fc.assert(
       fc.asyncProperty(
         fc.record({
@@ -361,33 +374,25 @@ test.each([
           amid: fc.array(fc.tuple(fc.nat(60), meanwhile), { minLength: 1, maxLength: 3 }),
         }),
         async ({ relisted, before, amid }) => {
-          const root = await next()
+          const root = await place()
           for (const [at, text] of LAID_OUT) if (places === newPlaces) carryOut(root, { op: 'write', at, text })
-          const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: root }
-          const context = await openContext(env, root, { create: true })
-          closing.push(() => closeContext(context))
-          const { worktree, store } = context
-          const rules = new KeptProcess()
-          closing.push(() => rules.close())
-          const limits = { ...DEFAULTS.snapshot }
-          let seen = stats(root)
-          const take = (last: Captured | null, lastTree: Captured['tree'] | null, files = env.files) => {
-            const now = stats(root)
-            const hint = hinted === 'with' && last ? { hint: hintFrom(seen, now), rules } : {}
-            if (last) seen = now
-            const cache = last?.cache ?? null
-            return capture({ ...env, files }, { worktree, store, limits, cache, lastTree, headTree: null, ...hint })
-          }
+          const { files, take } = await opened(scratch, root)
           let last = await take(null, null)
+          let seen = stats(root)
+          const next = (through = files) => {
+            const [before, now] = [seen, stats(root)]
+            seen = now
+            return take(last.cache, last.tree, hinted === 'with' ? hintFrom(before, now) : undefined, through)
+          }
           const rest = () => setTimeout(60) // what changed just now is looked at again anyway
           await rest()
-          last = await take(last, last.tree)
+          last = await next()
           if (before) carryOut(root, before)
           if (relisted) carryOut(root, { op: 'write', at: '.gitignore', text: '*.log\n' })
           await rest()
           const acts = amid.map(([look, one]): [number, () => void] => [look, () => carryOut(root, one)])
-          last = await take(last, last.tree, disturbed(env.files, acts))
-          const [full, quick] = [await take(null, last.tree), await take(last, last.tree)]
+          last = await next(disturbed(files, acts))
+          const [full, quick] = [await take(null, last.tree), await next()]
           expect(shown(quick)).toEqual(shown(full))
           fs.rmSync(root, { recursive: true, force: true })
         },

@@ -44,8 +44,9 @@ export function realDirectory(env: Env, cwd: string, outcome: string): string {
   try {
     real = env.files.realpathSync(cwd)
   } catch (cause) {
+    const code = errno(cause)
     // Node gives such a name with U+FFFD in it.
-    const why = cwd.includes('\ufffd') ? 'its name is not UTF-8' : (errno(cause) ?? 'unknown')
+    const why = code === 'ENOENT' && cwd.includes('\ufffd') ? 'its name is not UTF-8' : (code ?? 'unknown')
     throw new CkptError('BAD_ROOT', `${cwd} is not a directory that can be used (${why}). ${outcome}`, {
       cause,
       hints: [`cd ${quotedPath(nearestAbove(env, cwd))} && ckpt status   (what is left above it)`],
