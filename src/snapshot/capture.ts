@@ -16,6 +16,7 @@ import { isStats, look } from './disk.ts'
 import { rulesOf } from './ignored.ts'
 import { checkHot, type Known, whatIsKnown } from './known.ts'
 import { fullListing, type Listing } from './listing.ts'
+import { type FirstLook, lookAtDirectories, wasMoved } from './moved.ts'
 import { hintedListing, ignoreRules, narrowListing, outsideRules } from './narrow.ts'
 import { cameBack, coveredWhenBack } from './returning.ts'
 import { type CaptureInput, defaultModes, type Scan } from './scan.ts'
@@ -42,21 +43,33 @@ const DEGRADING = new Set(['unreadable', 'budget', 'unrepresentable'])
 /** So often it is looked at again where directories and files change places all the while. */
 const ATTEMPTS = 5
 
+/** So often where what was seen may not have been there at once. */
+const STEADY_ATTEMPTS = 3
+
 /** @throws CkptError when git or the store fails; one odd path never does. */
 export async function capture(env: Env, input: CaptureInput): Promise<Captured> {
   const end = env.monotonic() + input.limits.deadline
   const { hint: _, rules: __, ...unhinted } = input
   for (let attempt = 1; ; attempt++) {
+    const began = env.monotonic()
+    // A first snapshot has all to read, and a worktree in which things move all the while is to have its snapshots too.
+    const isPatient = () => input.cache !== null && attempt < STEADY_ATTEMPTS && 2 * env.monotonic() - began < end
     try {
-      return await captureOnce(env, attempt === 1 ? input : unhinted, end)
+      return await captureOnce(env, attempt === 1 ? input : unhinted, { end, isPatient })
     } catch (error) {
       if (!(error instanceof MovedMeanwhile) || attempt === ATTEMPTS) throw error
     }
   }
 }
 
-/** `end`: of the monotonic clock. */
-async function captureOnce(env: Env, input: CaptureInput, end: number): Promise<Captured> {
+interface Patience {
+  /** Of the monotonic clock. */
+  end: number
+  /** There is time to look again, if what was seen does not go together. */
+  isPatient: () => boolean
+}
+
+async function captureOnce(env: Env, input: CaptureInput, { end, isPatient }: Patience): Promise<Captured> {
   const { worktree, store, limits } = input
   const scan: Scan = {
     ...input,
@@ -65,6 +78,7 @@ async function captureOnce(env: Env, input: CaptureInput, end: number): Promise<
     late: () => env.monotonic() > end || env.signal?.aborted === true,
     excluded: excluder(limits),
     isReal: realDirectories(env, worktree.root),
+    firstLook: firstLook(env, input),
   }
   const timer = new AbortController()
   const timeout = setTimeout(() => timer.abort(), Math.max(1, end - env.monotonic()))
@@ -72,6 +86,7 @@ async function captureOnce(env: Env, input: CaptureInput, end: number): Promise<
   try {
     const listing = listWorktree(scan, timer.signal)
     listing.catch(() => undefined) // awaited below; a failure before that must not end the process
+    if (!scan.hint) scan.firstLook()
     const hot = checkHot(scan)
     const known = whatIsKnown(scan)
     known.catch(() => undefined) // likewise
@@ -83,7 +98,7 @@ async function captureOnce(env: Env, input: CaptureInput, end: number): Promise<
     // A watcher names a directory that went, not what was in it: its word counts only where the listing rests on it too.
     const { hint, ...unhinted } = scan
     const checked = hint && !listed.narrow?.only ? checkHot(unhinted) : hot
-    return await captureListed(scan, { listed, hot: checked, known })
+    return await captureListed(scan, { listed, hot: checked, known, isPatient })
   } finally {
     clearTimeout(timeout)
     unheed()
@@ -119,6 +134,14 @@ function realDirectories(env: Env, root: string): (directory: string) => boolean
   return isReal
 }
 
+function firstLook(env: Env, { worktree, cache }: CaptureInput): Scan['firstLook'] {
+  let looked: FirstLook | null = null
+  return () => {
+    looked ??= lookAtDirectories(env, worktree.root, cache?.directories.keys() ?? [])
+    return looked
+  }
+}
+
 /** The deadline passed before anything was listed: a checkpoint that claims nothing, never an older tree. */
 function nothingListed({ env, store, cache }: Scan): Captured {
   const beside: Beside = {
@@ -142,7 +165,10 @@ function nothingListed({ env, store, cache }: Scan): Captured {
 async function listWorktree(scan: Scan, signal: AbortSignal): Promise<Listing | null> {
   const narrow = (scan.hint && (await hintedListing(scan, signal))) || (await narrowListing(scan, signal))
   if (signal.aborted) return null
-  return narrow ?? (await fullListing(scan.env, { ...scan, index: scan.cache?.index ?? null, signal }))
+  if (narrow) return narrow
+  const { stats } = scan.firstLook()
+  const full = await fullListing(scan.env, { ...scan, index: scan.cache?.index ?? null, signal })
+  return full && { ...full, stats }
 }
 
 async function walkListed(scan: Scan, listed: Listing, stops: readonly RelativePath[]): Promise<WalkResult> {
@@ -161,7 +187,7 @@ async function walkListed(scan: Scan, listed: Listing, stops: readonly RelativeP
     stop: (directory) => stop.has(directory) || unasked(directory),
     seen: scan.seen,
     late: scan.late,
-    ...(narrow ? { stats: narrow.stats, visited: narrow.visited } : {}),
+    ...(narrow ? { stats: listed.stats, visited: narrow.visited } : {}),
     ...(narrow?.only ? { only: narrow.only } : {}),
   })
   // What is read here for the first time, or lies where another one did, may have come between the listing and the walk,
@@ -189,9 +215,10 @@ interface Found {
   listed: Listing
   hot: ReturnType<typeof checkHot>
   known: Promise<Known>
+  isPatient: Patience['isPatient']
 }
 
-async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found): Promise<Captured> {
+async function captureListed(scan: Scan, { listed, hot, known: knowing, isPatient }: Found): Promise<Captured> {
   const { env, worktree, store, cache } = scan
   const { root } = worktree
   const { trees } = store
@@ -238,6 +265,10 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
     if (!known.has(path) && !hot.kept.has(path)) fresh.add(path)
   }
   const taken = await takePaths(scan, { known, fresh, seeds, base, unvouched, walk })
+  const unlisted = listed.narrow?.gone ?? notListed(listed, cache)
+  if (isPatient() && wasMoved(scan, { walk, taken, gone: unlisted, first: listed.stats })) {
+    throw new MovedMeanwhile('Files are moved from place to place.')
+  }
   const tree = await trees.edit(base, taken.edits)
   const unwatched = await nobodyNeedWatch(scan, { listed, stops, tree, edits: taken.edits })
   const unread = walk.unreadable.map((path) => path.slice(0, -1) as RelativePath)
@@ -246,7 +277,6 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing }: Found)
   const { beside } = said
   const left = [...taken.edits].flatMap(([path, entry]) => (entry === null ? [path as RelativePath] : []))
   // What was not there when it was looked for may be back by now, with nothing about its directory that shows it.
-  const unlisted = listed.narrow?.gone ?? notListed(listed, cache)
   for (const path of [...left, ...taken.absent.filter((one) => fresh.has(one)), ...unlisted])
     walk.directories.doubt(parentOf(path))
   const next: SnapshotCache = {

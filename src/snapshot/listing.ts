@@ -21,9 +21,10 @@ export interface Listing {
   included: RelativePath[]
   /** Ignored directories that are known to be so themselves; without it they have to be asked about. */
   stops?: RelativePath[]
-  /** A narrow listing: what lstat has just said of known directories, and the new ones that may be entered. */
+  /** What lstat said of known directories before anything else was looked at: of all, or of those that a watcher named. */
+  stats: ReadonlyMap<string, Stats>
+  /** A narrow listing: the new directories that may be entered. */
   narrow?: {
-    stats: Map<string, Stats>
     fresh: RelativePath[]
     /** What was read for it. */
     visited: ReadonlyMap<string, Visited>
@@ -107,7 +108,7 @@ export async function listUntracked(env: Env, input: ListingInput): Promise<Untr
 }
 
 /** The whole worktree. Null: the signal came first. */
-export async function fullListing(env: Env, input: ListingInput): Promise<Listing | null> {
+export async function fullListing(env: Env, input: ListingInput): Promise<Omit<Listing, 'stats'> | null> {
   const { include } = input.limits
   const [changed, untracked, included] = await Promise.all([
     changedPaths(env, input),

@@ -13,6 +13,7 @@ import { type Directories, isUnwatchable } from './directories.ts'
 import { fingerprint, isStats, look } from './disk.ts'
 import { askIgnored, rulesOf } from './ignored.ts'
 import { changedPaths, type Listing, listUntracked, readableIgnoreFiles } from './listing.ts'
+import { lookAtDirectories } from './moved.ts'
 import type { Scan } from './scan.ts'
 import { atRest, isDotGit, unchanged, type Visited, visit } from './walk.ts'
 import { isOurs } from './worktree.ts'
@@ -50,27 +51,6 @@ function ruleFile({ env, seen }: Scan, stats: Stats | null): string {
   return atRest({ ctimeMs: stats.ctimeMs, seen }) ? fingerprint(stats) : env.random(8)
 }
 
-/** What the known directories are like now, and which of them have to be read. */
-interface Look {
-  stats: Map<string, Stats>
-  changed: string[]
-}
-
-function lookAtDirectories({ env, worktree }: Scan, cache: SnapshotCache): Look | null {
-  const stats = new Map<string, Stats>()
-  const changed: string[] = []
-  for (const [directory, entry] of cache.directories) {
-    const now = look(env, worktree.root, directory)
-    if (now === null) continue // its parent changed too
-    if (!isStats(now)) return null
-    stats.set(directory, now)
-    if (!now.isDirectory()) continue
-    if (!unchanged(entry, now)) changed.push(directory)
-    if (changed.length > FEW_DIRECTORIES) return null
-  }
-  return { stats, changed }
-}
-
 /**
  * Whether a directory may have become a repository of its own, or ceased to be one: one with a `.git` can do so without
  * changing itself, and git is then asked again for all of it.
@@ -89,18 +69,30 @@ function mayNest({ env, worktree }: Scan, cache: SnapshotCache): boolean {
 const isNarrowable = (scan: Scan, cache: SnapshotCache): boolean =>
   scan.limits.include.length === 0 && !cache.listing.unreadable && !mayNest(scan, cache)
 
+/** The known directories that have to be read. Null: too many. */
+function changedDirectories({ directories }: SnapshotCache, stats: ReadonlyMap<string, Stats>): string[] | null {
+  const changed: string[] = []
+  for (const [directory, entry] of directories) {
+    const now = stats.get(directory)
+    if (!now?.isDirectory() || unchanged(entry, now)) continue // where nothing is, its parent changed too
+    changed.push(directory)
+    if (changed.length > FEW_DIRECTORIES) return null
+  }
+  return changed
+}
+
 /** Null: a full listing is needed. */
 export async function narrowListing(scan: Scan, signal: AbortSignal): Promise<Listing | null> {
   const { env, cache } = scan
   if (!cache || !isNarrowable(scan, cache)) return null
   const tracked = changedPaths(env, { ...scan, index: cache.index, signal })
   tracked.catch(() => undefined)
-  const looked = lookAtDirectories(scan, cache)
-  if (!looked || outsideRules(scan) !== cache.listing.outside) return null
+  const { stats, failed } = scan.firstLook()
+  const changed = failed ? null : changedDirectories(cache, stats)
+  if (!changed || outsideRules(scan) !== cache.listing.outside) return null
   if (ignoreRules(scan, cache.directories) !== cache.listing.rules) return null
-  const { stats } = looked
-  const news = await newNames(scan, cache, { directories: looked.changed, stats, signal })
-  return news && { ...news.listing, changed: await tracked, narrow: { stats, ...news.found } }
+  const news = await newNames(scan, cache, { directories: changed, stats, signal })
+  return news && { ...news.listing, changed: await tracked, stats, narrow: news.found }
 }
 
 /** With a watcher's word for all the rest, only what it names is looked at. Null: a wider listing is needed. */
@@ -108,6 +100,12 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
   const { env, cache, hint, worktree, store } = scan
   if (!cache || !hint || !isNarrowable(scan, cache)) return null
   if (hint.subtrees.has('') || outsideRules(scan) !== cache.listing.outside) return null
+  const named = [...hint.paths, ...hint.subtrees].flatMap((path) => ['', path, ...ancestorsOf(path)])
+  const first = lookAtDirectories(
+    env,
+    worktree.root,
+    [...new Set(named)].filter((one) => cache.directories.has(one)),
+  )
   const directories = new Set<string>()
   const subtrees = new Set(hint.subtrees)
   const changed = new Set<RelativePath>()
@@ -152,13 +150,14 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
     news && {
       ...news.listing,
       changed: [...changed],
-      narrow: { stats: new Map(), ...news.found, only: directories },
+      stats: first.stats,
+      narrow: { ...news.found, only: directories },
     }
   )
 }
 
 interface News {
-  listing: Omit<Listing, 'changed' | 'narrow'>
+  listing: Omit<Listing, 'changed' | 'narrow' | 'stats'>
   found: {
     /** New directories that no rule ignores. */
     fresh: RelativePath[]
