@@ -9,10 +9,11 @@ import {
   type Message,
   type MessageConnection,
   ResponseError,
-  SocketMessageReader,
+  type SocketMessageReader,
   SocketMessageWriter,
 } from 'vscode-jsonrpc/node'
 import type * as z from 'zod'
+import { messageReader } from './message-reader.ts'
 import { MAX_FIRST, MAX_MESSAGE } from './protocol.ts'
 
 /** Milliseconds until a client has to have shown the token, and within which a message that was begun has to come. */
@@ -40,7 +41,7 @@ export interface Handler {
 }
 
 export function serveClient(socket: Socket, { call, closed, log }: Handler): Client {
-  const reader = new SocketMessageReader(socket)
+  const reader = messageReader(socket)
   const writer = new SocketMessageWriter(socket)
   let [unread, busy] = [0, 0]
   let [ending, finishing] = [false, false]

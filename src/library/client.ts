@@ -2,16 +2,12 @@
 import { createRequire } from 'node:module'
 import { connect, type Socket } from 'node:net'
 import { dirname } from 'node:path'
-import {
-  createMessageConnection,
-  type MessageConnection,
-  SocketMessageReader,
-  SocketMessageWriter,
-} from 'vscode-jsonrpc/node'
+import { createMessageConnection, type MessageConnection, SocketMessageWriter } from 'vscode-jsonrpc/node'
 import { onAbort, refuseCancelled } from '../core/cancel.ts'
 import { CkptError } from '../core/errors.ts'
 import { tell } from '../core/tell.ts'
 import { startDaemon } from '../daemon/life.ts'
+import { messageReader } from '../daemon/message-reader.ts'
 import { type DaemonInfo, isAlive, readInfo } from '../daemon/place.ts'
 import {
   type CliAnswer,
@@ -175,7 +171,7 @@ async function connected(
   const found = findDaemon(env, absolute(env, directory), start)
   const { token, socket: path, pid } = await orCancelled(found, signal)
   const socket = await open(path)
-  const connection = createMessageConnection(new SocketMessageReader(socket), new SocketMessageWriter(socket))
+  const connection = createMessageConnection(messageReader(socket), new SocketMessageWriter(socket))
   connection.onError(() => socket.destroy())
   socket.on('close', () => connection.dispose())
   connection.listen()

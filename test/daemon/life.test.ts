@@ -1,12 +1,14 @@
 // The daemon's life: one for a worktree, needed for nothing, and no trace that needs a hand.
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
+import { createServer } from 'node:net'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { realEnv } from '../../src/env.ts'
-import { takeAtOnce } from '../../src/ops/worktree/lock.ts'
+import { startOf, takeAtOnce } from '../../src/ops/worktree/lock.ts'
 import { alive, runLater, startDaemon } from '../support/daemon.ts'
-import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
+import { Bare } from '../support/protocol.ts'
+import { type Json, PACKAGE, PROGRAM, Scratch } from '../support/scratch.ts'
 
 const until = async (holds: () => boolean) => {
   for (let i = 0; i < 200 && !holds(); i++) await new Promise((resolve) => setTimeout(resolve, 50))
@@ -79,6 +81,34 @@ test('told to stop it finishes what it does: exit 0, no lock, its last word in t
     const left = fs.readdirSync(path.join(scratch.root, '.git/ckpt/worktrees/@main'))
     expect([left.includes('cache.json'), left.filter((name) => name.startsWith('lock'))]).toEqual([true, []])
   }
+})
+
+test('told to stop it ends, whatever a client has begun to say; and so does a client whose daemon is gone', async () => {
+  const scratch = new Scratch().init()
+  const ended = runLater(scratch, ['watch', '--background'])
+  await until(() => fs.existsSync(infoOf(scratch)))
+  const { pid, socket } = JSON.parse(fs.readFileSync(infoOf(scratch), 'utf8'))
+  const begun = new Bare({ socket }).send('Content-Length: 100\r\n\r\n{"jsonrpc"')
+  await until(() => begun.socket.bytesWritten > 0)
+  scratch.ckpt('status') // it reads what was sent before
+  process.kill(pid, 'SIGTERM')
+  await until(() => !alive(pid))
+  expect((await ended).code).toBe(0)
+
+  const socketOfNone = path.join(scratch.home, 'none')
+  const server = createServer((one) => one.end('Content-Length: 100\r\n\r\n{"jsonrpc"')).listen(socketOfNone)
+  onTestFinished(() => void server.close())
+  const info = { pid: process.pid, started: startOf(realEnv(), process.pid), socket: socketOfNone, token: 't' }
+  fs.writeFileSync(infoOf(scratch), JSON.stringify({ ...info, root: scratch.root }))
+  const script = `import { connectDaemon } from '${PACKAGE}/dist/index.js'
+    await connectDaemon('.').catch((error) => console.log(error.code))`
+  const client = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    cwd: scratch.root,
+    env: scratch.vars,
+  })
+  const said = client.stdout.toArray()
+  await until(() => client.exitCode !== null)
+  expect(Buffer.concat(await said).toString()).toBe('INTERNAL\n')
 })
 
 test('one that ends by a failure says so in its log', async () => {

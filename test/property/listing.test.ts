@@ -291,6 +291,9 @@ test.each([
   },
 )
 
+/** So many at most, with a hint, to the end of the first ones at directories. */
+const FIRST_LOOKS = 15
+
 /** The file system, with something done before some of the looks at it. */
 function disturbed(files: Env['files'], amid: readonly [look: number, act: () => void][]): Env['files'] {
   let looks = 0
@@ -409,8 +412,9 @@ test.each([
           last = await next(disturbed(files, acts))
           const captured = new Set([...(await store.trees.files(last.tree)).values()].map(({ oid }) => oid))
           const isMissing = (content: string) => !captured.has(store.objects.oidOf('blob', Buffer.from(content)))
-          // Three times it looks.
-          if (amid.length < 3) expect([...throughout].filter(isMissing)).toEqual([])
+          // It looks three times, and what goes before it has looked where a watcher told it to, that one tells the next.
+          const isSeen = amid.length < 3 && (hinted === 'without' || amid.every(([look]) => look > FIRST_LOOKS))
+          if (isSeen) expect([...throughout].filter(isMissing)).toEqual([])
           const [full, quick] = [await take(null, last.tree), await next()]
           expect(shown(quick)).toEqual(shown(full))
           fs.rmSync(root, { recursive: true, force: true })

@@ -42,6 +42,15 @@ function manyFiles(): { scratch: Scratch; before: Record<string, string>; after:
   return { scratch, before, after: scratch.manifest() }
 }
 
+/** An undo of it that was killed amid its writing, `wait` ms after it began to: on a busy machine not at the first try. */
+async function cutShort(wait: number) {
+  for (let attempt = 1; ; attempt++) {
+    const made = manyFiles()
+    if (await killInTheMiddle(made.scratch, wait)) return made
+    expect(attempt).toBeLessThan(5)
+  }
+}
+
 /** Kills an undo with its children once its journal is there; true if it had not ended by then. */
 async function killInTheMiddle(scratch: Scratch, wait: number): Promise<boolean> {
   const { child, done } = start(scratch, 'undo')
@@ -56,8 +65,7 @@ async function killInTheMiddle(scratch: Scratch, wait: number): Promise<boolean>
 
 test('promise 8: after a kill while undo was writing, the next command finishes it, and redo goes back', async () => {
   for (const wait of [0, 25]) {
-    const { scratch, before, after } = manyFiles()
-    expect(await killInTheMiddle(scratch, wait)).toBe(true)
+    const { scratch, before, after } = await cutShort(wait)
     const disk = scratch.manifest()
     const found = scratch.tryCkpt('verify') // writes nothing
     expect([found.code, found.document.problems.join()]).toEqual([7, expect.stringMatching(/^unfinished/)])
@@ -73,8 +81,7 @@ test('promise 8: after a kill while undo was writing, the next command finishes 
 })
 
 test('promise 8: recovery writes only where the disk holds one of the two states, and lists the rest', async () => {
-  const { scratch, before } = manyFiles()
-  expect(await killInTheMiddle(scratch, 0)).toBe(true)
+  const { scratch, before } = await cutShort(0)
   scratch.write({ 'd1/f1.txt': 'by hand\n', 'd1/f8.txt': 'by hand\n' })
   const { warnings } = scratch.ckpt('status')
   expect(warnings.join()).toMatch(/finished, but for .*\(left as it is\): d1\/f1\.txt, d1\/f8\.txt/)

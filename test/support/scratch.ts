@@ -12,7 +12,7 @@ import { createSyncFn } from 'synckit'
 import { onTestFinished } from 'vitest'
 import type { Env } from '../../src/env.ts'
 
-const PACKAGE = path.resolve(import.meta.dirname, '../..')
+export const PACKAGE = path.resolve(import.meta.dirname, '../..')
 export const PROGRAM = path.join(PACKAGE, 'bin/ckpt.js')
 
 /** All that the program needs to run, somewhere else. */
