@@ -164,9 +164,9 @@ export class Dispatcher {
 
   /**
    * The git directory may have moved (`git init --separate-git-dir`), and what is known of us with it; the worktree may be
-   * another one, or the program. Who asked does the work itself. @throws ResponseError
+   * another one, or the program; or we were told to stop. Who asked does the work itself. @throws ResponseError
    */
-  #refuseWhereMoved(): void {
+  #refuseWhenOver(): void {
     const why = this.#daemon.whyOver()
     if (why === null) return
     setImmediate(() => this.#daemon.stop())
@@ -175,6 +175,7 @@ export class Dispatcher {
 
   /** @throws ResponseError */
   async #subscribe(client: Client, request: protocol.SubscribeRequest): Promise<protocol.Subscribed> {
+    this.#refuseWhenOver()
     try {
       return await this.#daemon.events.subscribe(client, request)
     } catch (error) {
@@ -184,7 +185,7 @@ export class Dispatcher {
 
   /** What only reads does it like another process would, beside the markers; what writes waits for its turn. */
   async #method({ method, params, signal }: Asked): Promise<unknown> {
-    this.#refuseWhereMoved()
+    this.#refuseWhenOver()
     const { runMethod } = await import('./methods.ts')
     await this.#daemon.idle.interrupt()
     const { backends } = this.#options
@@ -199,7 +200,7 @@ export class Dispatcher {
   /** What a hook handed over at the door. */
   async hook(call: HookCall): Promise<string> {
     const arrived = this.#env.monotonic()
-    this.#refuseWhereMoved()
+    this.#refuseWhenOver()
     this.heard()
     this.#calls++
     this.#daemon.held.begin()
@@ -214,7 +215,7 @@ export class Dispatcher {
     const { argv, cwd, vars, input, terminal, columns } = call
     const named = commandIn(argv)
     if (NOT_HERE.has(named)) throw new ResponseError(ErrorCodes.InvalidParams, `cli: \`${named}\` wants a terminal`)
-    this.#refuseWhereMoved()
+    this.#refuseWhenOver()
     const refused = this.#daemon.events.refused(named)
     let cancelled: CkptError | null = null
     this.#daemon.held.begin()

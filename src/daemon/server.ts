@@ -71,6 +71,7 @@ export class Daemon {
   /** What the program was loaded from, and loads more from; null: that is not to be seen. */
   readonly #program: HeldDirectory | null
   #end: (() => void) | null = null
+  #isEnding = false
 
   constructor(context: Context, options: DaemonOptions) {
     this.#context = context
@@ -112,7 +113,8 @@ export class Daemon {
   /** Why it can do nothing more for anybody; null: it can. What it was upgraded to may not be what the rest of it is. */
   get whyOver(): string | null {
     if (!this.held.isThere) return 'The worktree or its store is not where it was'
-    return this.#program?.isThere === false ? 'Its program was replaced, as an upgrade does' : null
+    if (this.#program?.isThere === false) return 'Its program was replaced, as an upgrade does'
+    return this.#isEnding ? 'It was told to stop' : null
   }
 
   /** See {@link runDaemon}. */
@@ -167,6 +169,8 @@ export class Daemon {
   async #close(server: Server, socket: string): Promise<void> {
     const { log } = this.#options
     const { worktreeDir } = this.#context.store
+    this.#isEnding = true
+    const atRest = () => this.#queue.catch(() => undefined)
     // Another daemon may be at work by now, in another store in the place of ours.
     const known = readInfo(this.#env, worktreeDir)
     const isAlone = known === null || known.token === this.#dispatcher.token
@@ -178,9 +182,10 @@ export class Daemon {
       () => server.close(),
       () => this.#auto.stop(),
       () => this.#idle.interrupt(),
-      () => this.#queue.catch(() => undefined),
-      () => this.#events.stop(),
+      atRest,
       () => this.#dispatcher.finish(),
+      atRest, // what was asked in the last moment before
+      () => this.#events.stop(),
       () => this.held.stop(),
       () => this.#program?.close(),
       () => isAlone && removeIfThere(this.#env, socket),

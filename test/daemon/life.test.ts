@@ -1,13 +1,14 @@
 // The daemon's life: one for a worktree, needed for nothing, and no trace that needs a hand.
 import { spawn, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { PROTOCOL } from '../../src/daemon/protocol.ts'
 import { realEnv } from '../../src/env.ts'
 import { startOf, takeAtOnce } from '../../src/ops/worktree/lock.ts'
 import { alive, runLater, startDaemon } from '../support/daemon.ts'
-import { Bare } from '../support/protocol.ts'
+import { Bare, frame } from '../support/protocol.ts'
 import { type Json, PACKAGE, PROGRAM, Scratch } from '../support/scratch.ts'
 
 const until = async (holds: () => boolean) => {
@@ -109,6 +110,26 @@ test('told to stop it ends, whatever a client has begun to say; and so does a cl
   const said = client.stdout.toArray()
   await until(() => client.exitCode !== null)
   expect(Buffer.concat(await said).toString()).toBe('INTERNAL\n')
+})
+
+test('what is asked of one that was told to stop is not begun, and it ends', async () => {
+  const scratch = new Scratch().init()
+  const ended = runLater(scratch, ['watch', '--background'])
+  await until(() => fs.existsSync(infoOf(scratch)))
+  const { pid, socket, token } = JSON.parse(fs.readFileSync(infoOf(scratch), 'utf8'))
+  const late = connect({ path: socket, allowHalfOpen: true })
+  onTestFinished(() => void late.destroy())
+  const ask = (method: string, params: object) =>
+    late.write(frame(JSON.stringify({ jsonrpc: '2.0', id: method, method, params })))
+  ask('hello', { token, protocol: PROTOCOL })
+  late.once('data', () => process.kill(pid, 'SIGTERM'))
+  late.once('end', () => {
+    ask('subscribe', {})
+    ask('mark', { event: 'prompt', session: 'late' })
+  })
+  await until(() => !alive(pid))
+  expect((await ended).code).toBe(0)
+  expect(scratch.ckpt('list', '--sessions').sessions).toEqual([])
 })
 
 test('one that ends by a failure says so in its log', async () => {
