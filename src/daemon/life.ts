@@ -118,25 +118,28 @@ export function startOnDemand(
   spawnDaemon(env, worktree.root, env.program).on('error', () => undefined)
 }
 
-/** Returns false when none ran. */
-export async function stopDaemon(env: Env, worktreeDir: string): Promise<boolean> {
+/** Milliseconds for a daemon that was told to stop to finish what it does. */
+const LAST_WORK = 10_000
+
+/** `null`: none ran. */
+export async function stopDaemon(env: Env, worktreeDir: string): Promise<'ended' | 'killed' | null> {
   const info = readInfo(env, worktreeDir)
-  if (!info) return false
+  if (!info) return null
   if (!isAlive(env, info)) {
     removeInfo(env, worktreeDir)
-    return false
+    return null
   }
   const answer = await callDaemon<null>(env, info, { method: 'stop', params: {}, timeout: 2000 })
   if (!answer || answer.lost) env.kill(info.pid, 'SIGTERM')
-  const end = env.monotonic() + 10_000
+  const end = env.monotonic() + LAST_WORK
   while (isAlive(env, info) && env.files.existsSync(infoFile(worktreeDir)) && env.monotonic() < end) {
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   while (isAlive(env, info) && env.monotonic() < end) await new Promise((resolve) => setTimeout(resolve, 20))
-  if (!isAlive(env, info)) return true
+  if (!isAlive(env, info)) return 'ended'
   env.kill(info.pid, 'SIGKILL')
   removeInfo(env, worktreeDir)
-  return true
+  return 'killed'
 }
 
 /** Tells the daemon, if one runs, what was done without it: its subscribers want to know. */

@@ -285,6 +285,17 @@ test('promise 14: killed, every command goes on without it, and another can star
   expect(scratch.read('a.txt')).toBe('three\n')
 })
 
+test('one that hangs is killed when it is told to stop, and that is said', async () => {
+  const scratch = new Scratch().init()
+  const { pid } = startDaemon(scratch)
+  process.kill(pid, 'SIGSTOP')
+  const { stdout } = await runLater(scratch, ['daemon', 'stop', '--json'])
+  const killed = [expect.stringMatching(/^It did not end by itself and was killed\. What was recorded is kept/)]
+  expect(JSON.parse(stdout)).toMatchObject({ ok: true, stopped: true, running: false, warnings: killed })
+  expect([alive(pid), fs.existsSync(infoOf(scratch))]).toEqual([false, false])
+  expect(scratch.ckpt('mark', 'prompt', '--session', 's').turn).toBe(1)
+})
+
 test('promise 12: no client waits for a daemon that hangs', async () => {
   const scratch = new Scratch().init()
   const { pid } = startDaemon(scratch)

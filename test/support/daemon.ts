@@ -2,13 +2,14 @@
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { PROGRAM, type Scratch } from './scratch.ts'
 
 export function startDaemon(scratch: Scratch): { pid: number } {
   const { pid } = scratch.ckpt('daemon', 'start') as { pid: number }
   onTestFinished(() => {
-    scratch.run(['daemon', 'stop'])
+    // Nothing that a test did may keep it from ending by itself.
+    expect(scratch.run(['daemon', 'stop']).stderr).not.toContain('killed')
   })
   return { pid }
 }

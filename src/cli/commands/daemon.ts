@@ -12,6 +12,9 @@ const ACTIONS = ['start', 'stop', 'status', 'logs'] as const
 /** One that ran all the same would do nothing, for those too who have not switched it off. */
 export const NOT_STARTED = 'CKPT_DISABLED is set: nothing was started.'
 
+const KILLED =
+  'It did not end by itself and was killed. What was recorded is kept; what it was doing the next command finishes or takes back.'
+
 /** Lines of the log that are shown. */
 const LINES = 50
 
@@ -43,9 +46,11 @@ const command: Command = async ({ env, args, cwd }) => {
     }
     if (action === 'stop') {
       const stopped = await stopDaemon(env, worktreeDir)
+      const warnings = stopped === 'killed' ? [KILLED] : []
       return {
-        json: { stopped, running: false },
+        json: { stopped: stopped !== null, running: false, warnings },
         text: stopped ? 'The daemon has stopped.' : 'No daemon is running here.',
+        warnings,
       }
     }
     if (action === 'logs') {
