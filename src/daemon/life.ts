@@ -2,6 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, statIfThere } from '../env.ts'
+import { ageOf } from '../git/file-clock.ts'
 import { readIfThere } from '../git/store.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import { isAtWork } from '../ops/worktree/lock.ts'
@@ -107,12 +108,12 @@ export function startOnDemand(
 ): void {
   if (live || config.watch.start !== 'on-demand' || env.vars.CKPT_DISABLED === '1') return
   if (directories < LARGE && !anyway) return
-  const { files, now } = env
+  const { files } = env
   const info = readInfo(env, store.worktreeDir)
   if (info && isAlive(env, info)) return
   const asked = `${store.worktreeDir}/daemon/asked`
   const before = statIfThere(files, asked)
-  if (before && now() - before.mtimeMs < AGAIN) return
+  if (before && ageOf(env, store.worktreeDir, before) < AGAIN) return
   files.mkdirSync(`${store.worktreeDir}/daemon`, { recursive: true, mode: 0o700 })
   files.writeFileSync(asked, '', { mode: 0o600 })
   spawnDaemon(env, worktree.root, env.program).on('error', () => undefined)

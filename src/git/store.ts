@@ -5,6 +5,7 @@ import { CkptError } from '../core/errors.ts'
 import { type HashName, isOid, type Oid } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, errno, lstatIfThere } from '../env.ts'
+import { ageOf } from './file-clock.ts'
 import { LineProcess } from './line-process.ts'
 import { ObjectStore } from './objects.ts'
 import { type GitCall, type GitResult, runGit, tryGit } from './process.ts'
@@ -263,11 +264,11 @@ export class Store {
   }
 
   async #clearLock(lock: string): Promise<void> {
-    const { files, now } = this.#env
+    const { files } = this.#env
     const own = lock.includes(`/${this.refPrefix}`) || lock.includes(`/${this.notesRef}`)
     try {
       // The caller holds the worktree's lock: nobody else writes these refs. Others get a moment to finish.
-      if (own || now() - files.lstatSync(lock).mtimeMs > STALE_LOCK) files.unlinkSync(lock)
+      if (own || ageOf(this.#env, this.worktreeDir, files.lstatSync(lock)) > STALE_LOCK) files.unlinkSync(lock)
     } catch (error) {
       if (errno(error) !== 'ENOENT') throw error
     }

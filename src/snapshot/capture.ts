@@ -1,5 +1,4 @@
 /** The full scan: disk → tree, with the coverage list. git lists, we look, read and hash; the tree is edited in this process. */
-import { constants } from 'node:fs'
 import type { Beside } from '../core/beside.ts'
 import { formatBeside, sameBeside } from '../core/beside.ts'
 import { onAbort } from '../core/cancel.ts'
@@ -7,7 +6,7 @@ import { MovedMeanwhile } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { isWithin, parentOf, type RelativePath } from '../core/paths.ts'
 import type { Env } from '../env.ts'
-import type { Store } from '../git/store.ts'
+import { fileClock } from '../git/file-clock.ts'
 import type { SnapshotCache } from './cache.ts'
 import { compactIndex } from './compact.ts'
 import { coverage } from './coverage.ts'
@@ -74,7 +73,7 @@ async function captureOnce(env: Env, input: CaptureInput, { end, isPatient }: Pa
   const scan: Scan = {
     ...input,
     env,
-    seen: fileSystemClock(env, store),
+    seen: fileClock(env, store.worktreeDir),
     late: () => env.monotonic() > end || env.signal?.aborted === true,
     excluded: excluder(limits),
     isReal: realDirectories(env, worktree.root),
@@ -102,17 +101,6 @@ async function captureOnce(env: Env, input: CaptureInput, { end, isPatient }: Pa
   } finally {
     clearTimeout(timeout)
     unheed()
-  }
-}
-
-/** The file system's own idea of now: the time it gives to a file we write to. */
-function fileSystemClock({ files }: Env, store: Store): number {
-  const fd = files.openSync(`${store.worktreeDir}/clock`, constants.O_WRONLY | constants.O_CREAT, 0o600)
-  try {
-    files.writeSync(fd, '.', 0)
-    return files.fstatSync(fd).mtimeMs
-  } finally {
-    files.closeSync(fd)
   }
 }
 

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { hookLog, storeOf } from '../support/agents.ts'
 import { startDaemon } from '../support/daemon.ts'
+import { until } from '../support/protocol.ts'
 import { type Json, PROGRAM, type Ran, Scratch } from '../support/scratch.ts'
 import { foreignLock } from '../support/store-surgery.ts'
 
@@ -128,6 +129,41 @@ test.each(SHELLS.filter(([name]) => which(name)))('a whole turn without Node, by
   expect(left(scratch)).toEqual([])
   expect(hookLog(scratch)).toEqual([])
 })
+
+test.each([
+  ['an hour ahead of', 3600_000],
+  ['an hour behind', -3600_000],
+])(
+  'where our clock is %s that of the file system a step is one, and nothing that waits is taken from who waits',
+  async (_, by) => {
+    const scratch = new Scratch().init()
+    const other = `${scratch.home}/clock.cjs`
+    fs.writeFileSync(other, `const now = Date.now; Date.now = () => now() + ${by}\n`)
+    const { pid } = JSON.parse(
+      scratch.run(['daemon', 'start', '--json'], { vars: { NODE_OPTIONS: `-r ${other}` } }).stdout,
+    )
+    onTestFinished(() => {
+      scratch.run(['daemon', 'stop'])
+    })
+    const all = async (...payloads: Json[]) =>
+      expect(await Promise.all(payloads.map((one) => later(scratch, one)))).toEqual(payloads.map(() => SILENT))
+    await all(says(scratch, 'UserPromptSubmit', { prompt: 'go' }))
+    for (const id of ['t1', 't2', 't3']) {
+      await all(call(scratch, id))
+      scratch.write({ [id]: 'new\n' })
+      process.kill(pid, 'SIGSTOP') // so that both are handed over before one is carried out
+      const both = all({ ...call(scratch, id), hook_event_name: 'PostToolUse' }, call(scratch, `${id}-beside`))
+      await until(() => left(scratch).filter((name) => name.endsWith('.payload')).length === 2)
+      process.kill(pid, 'SIGCONT')
+      await both
+    }
+    await all(says(scratch, 'Stop'))
+    const { turn } = scratch.ckpt('show', '1')
+    const steps = turn.steps.flatMap((step: Json) => step.paths)
+    expect([turn.status, steps]).toEqual(['completed', ['t1', 't2', 't3']])
+    expect([left(scratch), hookLog(scratch)]).toEqual([[], []])
+  },
+)
 
 const SEES_GROUPS = fs.existsSync('/proc/self/stat')
 

@@ -1,6 +1,7 @@
 /** Payloads that a hook hands over in a file (src/daemon/hook-door.ts): four lines that say where and for whom, then what the agent sent, then a line that says it is whole. */
 import { basename, dirname } from 'node:path'
 import { type Env, errno, lstatIfThere } from '../../env.ts'
+import { ageOf } from '../../git/file-clock.ts'
 import { readIfThere, removeIfThere } from '../../git/whole-file.ts'
 
 export interface Handed {
@@ -12,7 +13,7 @@ export interface Handed {
   /** `CLAUDE_PROJECT_DIR` of the client. */
   project: string | undefined
   payload: Buffer
-  /** When it was written; milliseconds since 1970, UTC. */
+  /** When it was written, by our clock; milliseconds since 1970, UTC. */
   time: number
 }
 
@@ -23,6 +24,9 @@ const LAST = '.payload'
 const LEFT = 60_000
 /** Payloads that one hook takes up beside its own. */
 const MOST = 20
+
+/** The worktree's own directory in the store, of a payload in it. */
+const worktreeOf = (file: string): string => dirname(dirname(dirname(file)))
 
 /** Whether a name is that of a payload that was handed over: nothing else is read, or removed, as one. */
 export const isHanded = (file: string): boolean => /\/worktrees\/[^/]+\/daemon\/hooks\/[\w-]{1,64}\.payload$/.test(file)
@@ -56,7 +60,7 @@ export function readHanded(env: Env, file: string): Handed | null {
     event: event === '' ? undefined : event,
     cwd,
     project: project === '' ? undefined : project,
-    time: stats.mtimeMs,
+    time: env.now() - ageOf(env, worktreeOf(file), stats),
     // One that was cut short is no JSON, and will be said to be none.
     payload: bytes.subarray(at, bytes.toString('latin1', bytes.length - END.length) === END ? -END.length : undefined),
   }
@@ -69,7 +73,8 @@ export function removeHanded(env: Env, file: string): void {
 }
 
 /** What clients handed over that were killed while they waited, and whose daemon is gone; oldest first. */
-export function leftBehind({ files, now }: Env, worktreeDir: string): string[] {
+export function leftBehind(env: Env, worktreeDir: string): string[] {
+  const { files } = env
   const directory = `${worktreeDir}/daemon/hooks`
   let names: string[]
   try {
@@ -82,7 +87,9 @@ export function leftBehind({ files, now }: Env, worktreeDir: string): string[] {
     .filter((name) => name.endsWith(LAST))
     .flatMap((name) => {
       const stats = lstatIfThere(files, `${directory}/${name}`)
-      return stats && now() - stats.mtimeMs > LEFT ? [{ file: `${directory}/${name}`, time: stats.mtimeMs }] : []
+      return stats && ageOf(env, worktreeDir, stats) > LEFT
+        ? [{ file: `${directory}/${name}`, time: stats.mtimeMs }]
+        : []
     })
     .sort((a, b) => a.time - b.time)
     .slice(0, MOST)
