@@ -2,6 +2,7 @@
 import { constants } from 'node:fs'
 import { Socket } from 'node:net'
 import { type Env, errno, lstatIfThere } from '../env.ts'
+import { ageOf } from '../git/file-clock.ts'
 import { removeIfThere } from '../git/whole-file.ts'
 import {
   announce,
@@ -176,13 +177,13 @@ export class HookDoor {
 
   /** Payloads stay: the next hook takes them up. */
   #sweep(): void {
-    const { files, now } = this.#env
+    const { files } = this.#env
     const directory = this.#directory
     // Those of a daemon that is gone: who has one finds out.
     for (const name of this.#free()) removeIfThere(this.#env, freeFifo(directory, name))
     for (const name of files.readdirSync(directory)) {
       const stats = lstatIfThere(files, `${directory}/${name}`)
-      if (stats && /\.(answer|tmp)$/.test(name) && now() - stats.mtimeMs > ABANDONED)
+      if (stats && /\.(answer|tmp)$/.test(name) && ageOf(this.#env, this.#options.worktreeDir, stats) > ABANDONED)
         removeIfThere(this.#env, `${directory}/${name}`)
     }
   }

@@ -4,6 +4,7 @@ import { CkptError } from '../../core/errors.ts'
 import { parseSessionId } from '../../core/ids.ts'
 import type { Marker } from '../../core/marker.ts'
 import { errno } from '../../env.ts'
+import { ageOf } from '../../git/file-clock.ts'
 import { findByMarker } from '../../git/history.ts'
 import { logHookError } from '../hook/log.ts'
 import type { Context } from '../worktree/context.ts'
@@ -119,11 +120,12 @@ export async function takeUpMarkers(context: Context): Promise<string[]> {
   return taken === 0 ? [] : [`${taken === 1 ? 'A marker' : `${taken} markers`} that waited: recorded late.`]
 }
 
-function sweep({ env }: Context, directory: string): void {
+function sweep({ env, store }: Context, directory: string): void {
   for (const name of env.files.readdirSync(directory)) {
     const path = `${directory}/${name}`
     try {
-      if (name.endsWith('.tmp') && env.now() - env.files.lstatSync(path).mtimeMs > ABANDONED) env.files.unlinkSync(path)
+      if (name.endsWith('.tmp') && ageOf(env, store.worktreeDir, env.files.lstatSync(path)) > ABANDONED)
+        env.files.unlinkSync(path)
     } catch (error) {
       if (errno(error) !== 'ENOENT') throw error
     }
