@@ -82,7 +82,7 @@ export class ObjectReader {
       said = (said + chunk.toString('utf8')).slice(0, 500)
     })
     child.on('error', (cause) =>
-      this.#fail(new CkptError('INTERNAL', 'git could not be run. Nothing was changed.', { cause })),
+      this.#fail(new CkptError('INTERNAL', `git could not be run: ${cause.message}. Nothing was changed.`, { cause })),
     )
     child.on('close', (_, signal) => {
       if (this.#child !== child) return
