@@ -308,3 +308,14 @@ function ifThere(ask: () => Stats | undefined): Stats | null {
     throw error
   }
 }
+
+/** Sends a signal; false: that process, or group of them, is not there any more. */
+export function killIfThere({ kill }: Pick<Env, 'kill'>, pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    kill(pid, signal)
+    return true
+  } catch (error) {
+    if (errno(error) !== 'ESRCH') throw error
+    return false
+  }
+}

@@ -1,7 +1,7 @@
 /** Starting, asking and stopping the daemon from outside. */
 import type { ChildProcess } from 'node:child_process'
 import { CkptError } from '../core/errors.ts'
-import { type Env, errno, statIfThere } from '../env.ts'
+import { type Env, errno, killIfThere, statIfThere } from '../env.ts'
 import { ageOf } from '../git/file-clock.ts'
 import { readIfThere } from '../git/store.ts'
 import type { Context } from '../ops/worktree/context.ts'
@@ -121,6 +121,8 @@ export function startOnDemand(
 
 /** Milliseconds for a daemon that was told to stop to finish what it does. */
 const LAST_WORK = 10_000
+/** Milliseconds for the kernel to take one away that was killed. */
+const KILLED = 2000
 
 /** `null`: none ran. */
 export async function stopDaemon(env: Env, worktreeDir: string): Promise<'ended' | 'killed' | null> {
@@ -131,16 +133,17 @@ export async function stopDaemon(env: Env, worktreeDir: string): Promise<'ended'
     return null
   }
   const answer = await callDaemon<null>(env, info, { method: 'stop', params: {}, timeout: 2000 })
-  if (!answer || answer.lost) env.kill(info.pid, 'SIGTERM')
-  const end = env.monotonic() + LAST_WORK
-  while (isAlive(env, info) && env.files.existsSync(infoFile(worktreeDir)) && env.monotonic() < end) {
-    await new Promise((resolve) => setTimeout(resolve, 20))
+  if (!answer || answer.lost) killIfThere(env, info.pid, 'SIGTERM')
+  const isGone = async (patience: number) => {
+    const end = env.monotonic() + patience
+    while (isAlive(env, info) && env.monotonic() < end) await new Promise((resolve) => setTimeout(resolve, 20))
+    return !isAlive(env, info)
   }
-  while (isAlive(env, info) && env.monotonic() < end) await new Promise((resolve) => setTimeout(resolve, 20))
-  if (!isAlive(env, info)) return 'ended'
-  env.kill(info.pid, 'SIGKILL')
+  if (await isGone(LAST_WORK)) return 'ended'
+  const killed = killIfThere(env, info.pid, 'SIGKILL')
+  await isGone(KILLED)
   removeInfo(env, worktreeDir)
-  return 'killed'
+  return killed ? 'killed' : 'ended'
 }
 
 /** Tells the daemon, if one runs, what was done without it: its subscribers want to know. */

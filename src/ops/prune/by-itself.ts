@@ -1,7 +1,7 @@
 /** Pruning that nobody asked for: a process of its own, at the lowest priority, which may be killed at any moment. */
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as passed } from 'node:timers/promises'
-import { type Env, errno, statIfThere } from '../../env.ts'
+import { type Env, errno, killIfThere, statIfThere } from '../../env.ts'
 import { appendTo } from '../../git/whole-file.ts'
 import { isOver } from '../store/size.ts'
 import type { Context } from '../worktree/context.ts'
@@ -54,12 +54,8 @@ export function beginPruning(env: Env, { root, gitDir }: { root: string; gitDir:
   })
   const ended = endOf(child)
   const interrupt = async () => {
-    try {
-      const runs = child.exitCode === null && child.signalCode === null
-      if (runs && child.pid !== undefined) env.kill(-child.pid, 'SIGKILL')
-    } catch (error) {
-      if (errno(error) !== 'ESRCH') throw error
-    }
+    const runs = child.exitCode === null && child.signalCode === null
+    if (runs && child.pid !== undefined) killIfThere(env, -child.pid, 'SIGKILL')
     await ended
   }
   return { ended, interrupt }
