@@ -8,7 +8,7 @@ import { SocketMessageReader } from 'vscode-jsonrpc/node'
  */
 export function messageReader(socket: Socket): SocketMessageReader {
   const reader = new SocketMessageReader(socket)
-  // biome-ignore lint/complexity/useLiteralKeys: private; its only other way out is the rest of the message
+  // biome-ignore lint/complexity/useLiteralKeys: private, so that only this spelling reaches it; no public call ends that timer, dispose() neither
   socket.once('close', () => reader['clearPartialMessageTimer']())
   return reader
 }

@@ -101,11 +101,8 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
   if (!cache || !hint || !isNarrowable(scan, cache)) return null
   if (hint.subtrees.has('') || outsideRules(scan) !== cache.listing.outside) return null
   const named = [...hint.paths, ...hint.subtrees].flatMap((path) => ['', path, ...ancestorsOf(path)])
-  const first = lookAtDirectories(
-    env,
-    worktree.root,
-    [...new Set(named)].filter((one) => cache.directories.has(one)),
-  )
+  const known = [...new Set(named)].filter((one) => cache.directories.has(one))
+  const { stats: first } = lookAtDirectories(env, worktree.root, known)
   const directories = new Set<string>()
   const subtrees = new Set(hint.subtrees)
   const changed = new Set<RelativePath>()
@@ -125,9 +122,9 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
     // What was covered is looked at; what was not comes in by its directory, if no rule keeps it out.
     const covered = await store.trees.lookup(cache.tree, path)
     if (covered && covered.mode !== '40000') changed.add(path as RelativePath)
-    let known = parentOf(path)
-    while (known !== '' && !cache.directories.has(known)) known = parentOf(known)
-    directories.add(known)
+    let above = parentOf(path)
+    while (above !== '' && !cache.directories.has(above)) above = parentOf(above)
+    directories.add(above)
     const stats = look(env, worktree.root, path)
     // Its other names have changed too, and nobody tells of them.
     if (isStats(stats) && stats.isFile() && stats.nlink > 1) return null
@@ -145,12 +142,12 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
     } else await below(path)
   }
   if (directories.size > FEW_DIRECTORIES) return null
-  const news = await newNames(scan, cache, { directories: [...directories], signal, only: true })
+  const news = await newNames(scan, cache, { directories: [...directories], stats: first, signal, only: true })
   return (
     news && {
       ...news.listing,
       changed: [...changed],
-      stats: first.stats,
+      stats: first,
       narrow: { ...news.found, only: directories },
     }
   )
