@@ -7,8 +7,8 @@ import { parentOf, shown } from '../core/paths.ts'
 import { sameContent, sameState } from '../core/state.ts'
 import { type Env, errno } from '../env.ts'
 import type { ApplyEntry, ApplyInput } from './apply-entry.ts'
-import { isSameButCtime, isStats, look, native, observe } from './disk.ts'
-import { ApplyConflict } from './fresh.ts'
+import { behindSymlink, isSameButCtime, isStats, look, native, observe } from './disk.ts'
+import { ApplyConflict, CHANGED, MOVED_AWAY } from './fresh.ts'
 import { reservedName } from './worktree.ts'
 
 /** Where a temporary file lies: in our own directory, or beside its target where that is told, or on another file system. */
@@ -31,15 +31,44 @@ function besidePath(path: string, nonce: string, suffix: string): string {
   return `${parent === '' ? '' : `${parent}/`}${reservedName(nonce, suffix)}`
 }
 
-/** The old inode must be what was there when we looked; if it was written to meanwhile it is put back. @throws ApplyConflict */
-export function verifyAside(
-  env: Env,
-  { old, at, path, before }: { old: string | Buffer; at: string | Buffer; path: string; before: Stats },
-): void {
-  if (dropAside(env, old, before)) return
-  env.files.renameSync(old, at)
-  throw new ApplyConflict(path, 'changed at this very moment')
+export interface Aside {
+  old: string | Buffer
+  at: string | Buffer
+  path: string
+  /** What lstat said of the path, and of its directory, when we looked. */
+  before: Stats
+  directory: Stats
+  /** What was put there; null: nothing was. */
+  put: Stats | null
 }
+
+/**
+ * The old inode must be what was there when we looked, in a directory of the worktree; if it was written to meanwhile, or
+ * the directory moved away with a link left in its place, it is put back. @throws ApplyConflict
+ */
+export function verifyAside(env: Env, root: string, aside: Aside): void {
+  const { old, path, before } = aside
+  const isLinked = behindSymlink(env, root, path)
+  if (!isLinked && dropAside(env, old, before)) return
+  const isBegun = !isBack(env, root, aside)
+  throw new ApplyConflict(path, isLinked ? MOVED_AWAY : CHANGED, { isBegun })
+}
+
+/** Back by its name, if that leads to where it was; else the sweep finds it, and what was put elsewhere goes. */
+function isBack({ files }: Env, root: string, { old, at, path, directory, put }: Aside): boolean {
+  try {
+    if (isSameInode(files.statSync(native(root, parentOf(path))), directory)) {
+      files.renameSync(old, at)
+      return true
+    }
+    if (put && isSameInode(files.lstatSync(at), put)) files.unlinkSync(at)
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+  }
+  return false
+}
+
+const isSameInode = (a: Stats, b: Stats): boolean => a.ino === b.ino && a.dev === b.dev
 
 /** Removes an old inode that is as it was when we looked; its content is in the store. */
 export function dropAside({ files }: Env, old: string | Buffer, before: Stats): boolean {
@@ -88,7 +117,7 @@ async function settle(
     throw error
   }
   const now = entry ? look(env, root, entry.path) : null
-  if (isStats(now) && now.ino === stats.ino && now.dev === stats.dev) {
+  if (isStats(now) && isSameInode(now, stats)) {
     files.unlinkSync(old) // its name in the worktree is still there
     return null
   }

@@ -6,13 +6,21 @@ import { type Env, errno } from '../env.ts'
 /** A path is neither as planned nor as it should become. */
 export class ApplyConflict extends Error {
   readonly path: string
+  /** Goes on after the path. */
   readonly reason: string
-  constructor(path: string, reason: string) {
+  /** Whether the path may have been changed by us, and not given back. */
+  readonly isBegun: boolean
+  constructor(path: string, reason: string, { isBegun = false } = {}) {
     super(`${pathToText(path)}: ${reason}`)
     this.path = path
     this.reason = reason
+    this.isBegun = isBegun
   }
 }
+
+/** Reasons of a conflict. */
+export const CHANGED = 'changed at this very moment'
+export const MOVED_AWAY = 'is in a directory that was moved or replaced at this very moment'
 
 interface Fresh {
   bytes: Buffer
@@ -51,6 +59,6 @@ function keepOwner(env: Env, at: string | Buffer, { owner, path }: Pick<Fresh, '
     files.lchownSync(at, owner.uid, owner.gid)
   } catch (error) {
     if (errno(error) !== 'EPERM') throw error
-    throw new ApplyConflict(path, 'its owner cannot be kept')
+    throw new ApplyConflict(path, 'belongs to somebody else, and its owner cannot be kept')
   }
 }

@@ -19,7 +19,7 @@ import {
   permissions,
   withoutCtime,
 } from './disk.ts'
-import { ApplyConflict, writeFresh, writeLink } from './fresh.ts'
+import { ApplyConflict, CHANGED, MOVED_AWAY, writeFresh, writeLink } from './fresh.ts'
 
 /** Gives ourselves permission to change what the nearest directory above a path holds, if it is ours. */
 export function openAbove(env: Env, root: string, path: string, { opened }: ApplyResult): void {
@@ -51,16 +51,24 @@ export interface One {
 
 /** Puts the state after on disk, in one step as others see it. @throws ApplyConflict */
 export async function putOne(env: Env, input: ApplyInput, one: One): Promise<void> {
+  const { path } = one.entry
   try {
     await putFrom(env, input, one)
   } catch (error) {
-    if (errno(error) !== 'EXDEV' || one.result.beside) throw error
-    // Nothing was moved; only what was to be is written.
-    remove(env, temporaryPath(env, input, one.entry.path, { suffix: `${one.number}.new`, beside: false }))
+    const code = errno(error) ?? ''
+    const isElsewhere = code === 'EXDEV' && !one.result.beside
+    const isTaken = TAKEN_AWAY.has(code)
+    if (!isElsewhere && !isTaken && !(error instanceof ApplyConflict)) throw error
+    // Nothing was moved, or it is back; only what was to be is written.
+    remove(env, temporaryPath(env, input, path, { suffix: `${one.number}.new`, beside: one.result.beside }))
+    if (!isElsewhere) throw isTaken ? new ApplyConflict(path, CHANGED) : error
     one.result.beside = true
-    await putFrom(env, input, one)
+    await putOne(env, input, one)
   }
 }
+
+/** What a call fails with that finds something else at a path, or above it, than the look right before it. */
+const TAKEN_AWAY: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EEXIST', 'EISDIR'])
 
 async function putFrom(env: Env, input: ApplyInput, { entry, number, result, before }: One): Promise<void> {
   const { root } = input
@@ -76,8 +84,9 @@ async function putFrom(env: Env, input: ApplyInput, { entry, number, result, bef
     if (before === null) return
     const old = temporaryPath(env, input, path, { suffix: `${number}.old`, beside })
     if (before.nlink > 1) result.unlinked.add(before.ino)
+    const directory = directoryOf(env, root, path)
     env.files.renameSync(at, old)
-    verifyAside(env, { old, at, path, before })
+    verifyAside(env, root, { old, at, path, before, directory, put: null })
     return
   }
   if (post.kind !== 'present') return
@@ -88,6 +97,7 @@ async function putFrom(env: Env, input: ApplyInput, { entry, number, result, bef
     pre.oid === post.oid &&
     before?.nlink === 1
   ) {
+    directoryOf(env, root, path)
     env.files.chmodSync(at, post.mode)
     return
   }
@@ -113,7 +123,8 @@ function putDirectory(env: Env, input: ApplyInput, { path, pre, post }: ApplyEnt
   makeParents(env, input, bare, result)
   const stats = look(env, root, bare)
   if (stats === null) env.files.mkdirSync(at)
-  else if (!isStats(stats) || !stats.isDirectory()) throw new ApplyConflict(path, 'a file is in its place')
+  else if (!isStats(stats) || !stats.isDirectory())
+    throw new ApplyConflict(path, 'cannot be made: a file is in its place')
   // What comes into a new one needs it open; it gets its mode at the end.
   const open = pre.kind === 'directory' ? post.mode : post.mode | 0o700
   if (open === post.mode) result.opened.delete(bare)
@@ -134,23 +145,33 @@ export function removeIfEmpty(env: Env, root: string, directory: string): void {
 }
 
 function makeParents(env: Env, { root, directoryMode }: ApplyInput, path: string, { made }: ApplyResult): void {
-  if (behindSymlink(env, root, path))
-    throw new ApplyConflict(path, 'a file or a symlink is in the place of its directory')
+  if (behindSymlink(env, root, path)) throw new ApplyConflict(path, MOVED_AWAY)
   const missing: string[] = []
   for (let at = parentOf(path); at !== ''; at = parentOf(at)) {
     const stats = look(env, root, at)
     if (stats !== null && !isStats(stats))
-      throw new ApplyConflict(path, `its directory cannot be reached (${stats.failed})`)
+      throw new ApplyConflict(path, `is in a directory that cannot be reached (${stats.failed})`)
     if (stats?.isDirectory()) break
-    if (stats !== null) throw new ApplyConflict(path, 'a file or a symlink is in the place of its directory')
+    if (stats !== null) throw new ApplyConflict(path, MOVED_AWAY)
     missing.unshift(at)
   }
   for (const directory of missing) {
     const at = native(root, directory)
     env.files.mkdirSync(at)
+    if (behindSymlink(env, root, directory)) {
+      env.files.rmdirSync(at)
+      throw new ApplyConflict(path, MOVED_AWAY)
+    }
     made.push(directory)
     env.files.chmodSync(at, directoryMode)
   }
+}
+
+/** What lstat says of the directory that a path is in: a real one, of this worktree. @throws ApplyConflict */
+function directoryOf(env: Env, root: string, path: string): Stats {
+  const stats = behindSymlink(env, root, path) ? null : look(env, root, parentOf(path))
+  if (isStats(stats) && stats.isDirectory()) return stats
+  throw new ApplyConflict(path, MOVED_AWAY)
 }
 
 interface Placing {
@@ -162,26 +183,26 @@ interface Placing {
   before: Stats | null
 }
 
-function putInPlace(env: Env, input: ApplyInput, { fresh, old, at, path, before }: Placing): void {
+function putInPlace(env: Env, { root }: ApplyInput, { fresh, old, at, path, before }: Placing): void {
   const { files } = env
-  if (!isAsExpected(look(env, input.root, path), before && fingerprint(before), new Set())) {
-    files.unlinkSync(fresh)
-    throw new ApplyConflict(path, 'changed at this very moment')
-  }
+  const directory = directoryOf(env, root, path)
+  if (!isAsExpected(look(env, root, path), before && fingerprint(before), new Set()))
+    throw new ApplyConflict(path, CHANGED)
   if (before === null) {
     // Nothing is there: a link fails if something came meanwhile, a rename would not.
     try {
       files.linkSync(fresh, at)
-      files.unlinkSync(fresh)
     } catch (error) {
       const code = errno(error)
-      if (code === 'EEXIST') {
-        files.unlinkSync(fresh)
-        throw new ApplyConflict(path, 'something else was made there at this very moment')
-      }
       if (code !== 'EPERM' && code !== 'EMLINK' && code !== 'ENOTSUP') throw error
-      env.files.renameSync(fresh, at)
+      files.renameSync(fresh, at)
+      return
     }
+    if (behindSymlink(env, root, path)) {
+      files.unlinkSync(at)
+      throw new ApplyConflict(path, MOVED_AWAY)
+    }
+    files.unlinkSync(fresh)
     return
   }
   let linked = true
@@ -193,12 +214,12 @@ function putInPlace(env: Env, input: ApplyInput, { fresh, old, at, path, before 
     linked = false // a file system, or an owner, without links: the look right before is all there is
   }
   // Once more, for the link took its time: a file that took its place meanwhile would be replaced unseen.
-  const now = look(env, input.root, path)
+  const now = look(env, root, path)
   if (!isStats(now) || !isSameButCtime(now, before)) {
-    files.unlinkSync(fresh)
     if (linked) dropAside(env, old, before)
-    throw new ApplyConflict(path, 'changed at this very moment')
+    throw new ApplyConflict(path, CHANGED)
   }
+  const put = files.lstatSync(fresh)
   files.renameSync(fresh, at)
-  if (linked) verifyAside(env, { old, at, path, before })
+  if (linked) verifyAside(env, root, { old, at, path, before, directory, put })
 }

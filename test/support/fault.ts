@@ -5,7 +5,7 @@ import path from 'node:path'
 import { Writable } from 'node:stream'
 import { build } from 'esbuild'
 import { main } from '../../src/cli/main.ts'
-import { realEnv } from '../../src/env.ts'
+import { type Env, type Files, realEnv } from '../../src/env.ts'
 import type { Json, Scratch } from './scratch.ts'
 
 export const MODES = ['before', 'after', 'group', 'amid'] as const
@@ -56,7 +56,29 @@ export class Place {
     fs.rmSync(this.root, { recursive: true })
   }
 
-  async try(...argv: string[]): Promise<Said> {
+  try(...argv: string[]): Promise<Said> {
+    return this.#run(argv)
+  }
+
+  /** Somebody does something right before the Nth call that is made while the journal is there; `came`: there was one. */
+  async interfered(at: number, act: () => void, argv: readonly string[]): Promise<Said & { came: boolean }> {
+    let calls = 0
+    let hasJournal = false
+    const files = new Proxy(realEnv().files, {
+      get(target, name: keyof Files) {
+        return (...args: unknown[]) => {
+          if (hasJournal && ++calls === at) act()
+          const result = Reflect.apply(target[name], target, args)
+          if (name === 'renameSync' && String(args[1]).endsWith('/journal.json')) hasJournal = true
+          if (name === 'unlinkSync' && String(args[0]).endsWith('/journal.json')) hasJournal = false
+          return result
+        }
+      },
+    })
+    return { ...(await this.#run(argv, { files })), came: calls >= at }
+  }
+
+  async #run(argv: readonly string[], world: Partial<Env> = {}): Promise<Said> {
     const chunks: string[] = []
     const sink = () =>
       new Writable({
@@ -66,7 +88,7 @@ export class Place {
         },
       })
     const { home, vars } = this.#scratch
-    const env = { ...realEnv(), cwd: this.root, home, vars, stdout: sink(), stderr: sink() }
+    const env = { ...realEnv(), cwd: this.root, home, vars, stdout: sink(), stderr: sink(), ...world }
     const code = await main([...argv, '--json'], env)
     return { code, document: JSON.parse(chunks.join('')) }
   }

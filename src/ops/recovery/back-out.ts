@@ -37,12 +37,14 @@ export async function backOut(
     // What is half-written may be what the disk lacks the room for.
     kept = await sweepTemporary(env, input, orderEntries(input.entries))
     // Where it stopped either state may be there, or nothing; unless it stopped before it began there.
-    const amid = reason instanceof ApplyConflict ? [] : input.entries.filter((entry) => entry.path === path)
+    const isUntouched = reason instanceof ApplyConflict && !reason.isBegun
+    const amid = isUntouched ? [] : input.entries.filter((entry) => entry.path === path)
     const left = await takeBack(env, input, { ...result, done: [...result.done, ...amid] })
     if (left.length > 0) {
       await keepSafety(context, safety) // what they held before is nowhere else
+      kept.push(...(await sweepTemporary(env, input, orderEntries(input.entries))))
       const names = left.map((one) => shown(one)).join(', ')
-      kept.push(`Written to meanwhile, and left as they are now: ${names} (before: ${before}).`)
+      kept.push(`Changed meanwhile, and left as they are now: ${names} (before: ${before}).`)
     }
     writeMarker(env, store, oldMarker)
   } catch (error) {

@@ -22,10 +22,12 @@ export async function recover(context: Context): Promise<string[]> {
   if (journal.entries.length > 0) {
     const { root } = worktree
     const { entries, removable, directoryMode, nonce } = journal
+    const sweep = () => sweepTemporary(env, { root, store, nonce }, orderEntries(entries))
     // Before: half-written files of the killed one bear the very names that this run gives.
-    const kept = await sweepTemporary(env, { root, store, nonce }, orderEntries(entries))
+    const kept = await sweep()
     const result = await goOn(env, journal, { root, store, nonce, entries, removable, directoryMode })
     if (result.left.length > 0) {
+      kept.push(...(await sweep()))
       const paths = result.left.map((path) => shown(path)).join(', ')
       warnings.push(
         `A killed ${journal.op} was finished, but for what changed since or is out of reach (left as it is): ${paths}.`,
