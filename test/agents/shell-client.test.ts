@@ -21,7 +21,7 @@ const which = (name: string) =>
 function withoutNode(scratch: Scratch): string {
   const bin = path.join(scratch.base, 'bin')
   fs.mkdirSync(bin, { recursive: true })
-  for (const name of ['cat', 'date', 'mkfifo', 'mv', 'rm', 'sleep', 'sh']) {
+  for (const name of ['cat', 'date', 'mkfifo', 'mv', 'printf', 'rm', 'sleep', 'sh']) {
     const file = which(name)!
     if (!fs.existsSync(path.join(bin, name))) fs.symlinkSync(fs.realpathSync(file), path.join(bin, name))
   }
@@ -105,6 +105,10 @@ const SHELLS = [
   ['dash', ['dash']],
   ['bash', ['bash', '--posix']],
   ['busybox', ['busybox', 'sh']],
+  ['ksh', ['ksh']],
+  ['mksh', ['mksh']],
+  ['posh', ['posh']],
+  ['zsh', ['zsh', '--emulate', 'sh']],
 ] as const
 
 test.each(SHELLS.filter(([name]) => which(name)))('a whole turn without Node, by %s', async (_, shell) => {

@@ -161,7 +161,7 @@ test('row 32: without ckpt, and without Node, the gate still refuses and says ho
   makePending(scratch)
   const bin = path.join(scratch.base, 'bin')
   fs.mkdirSync(bin)
-  for (const name of ['git', 'sh', 'tr', 'sed', 'grep', 'ps']) {
+  for (const name of ['git', 'sh', 'tr', 'sed', 'grep', 'printf', 'ps']) {
     fs.symlinkSync(execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim(), path.join(bin, name))
   }
   const bare = { vars: { PATH: bin } }
