@@ -1,6 +1,6 @@
 /** Markers: what an agent (or its adapter) tells ckpt, made a checkpoint. */
 import type { Marker, MarkResult } from '../core/marker.ts'
-import { isNoted } from './commit/note.ts'
+import { catchUpCommit } from './commit/note.ts'
 import { makeRoom } from './prune/by-itself.ts'
 import { whileScanning } from './record/record.ts'
 import { recordMarker, switchedOff } from './record/record-marker.ts'
@@ -18,10 +18,7 @@ export async function mark(context: Context, marker: Marker, arrived: number): P
   if (!config.enableFileCheckpointing) return switchedOff(context, arrived)
   const { deadline } = config.snapshot
   const result = await locked(context, { command: `mark ${marker.event}`, wait: deadline }, async () => {
-    if (isNoted(context)) {
-      const { finishCommit } = await import('./commit/under-way.ts')
-      context.warnings.push(...(await finishCommit(context)))
-    }
+    await catchUpCommit(context)
     const reading = readRefs(context)
     // The scan takes longest: it runs while the timeline is read, and is thrown away for a marker that came before.
     return whileScanning(context, reading, { deadline: deadline - passed() }, (scanning) =>

@@ -258,12 +258,17 @@ test('while another git holds the index nothing is committed; where it comes in 
   fs.writeFileSync(scratch.at('.git/hooks/post-commit'), '#!/bin/sh\n: >.git/index.lock\n', { mode: 0o755 })
   const { code, json } = commit(scratch)
   expect([code, json.commit]).toEqual([0, head().trim()])
-  expect(json.warnings.join()).toMatch(
-    /^The commit .* was made, but your index .*index\.lock\. To mend it: git reset -q$/,
-  )
+  const behind =
+    /^The commit .* was made, but your index .*index\.lock\. The next checkpoint mends it; at once: ckpt snapshot$/
+  expect(json.warnings.join()).toMatch(behind)
   expect(committed(scratch)).toBe('M\ta.txt\nA\tnew.txt')
+  // What is recorded meanwhile neither waits for that lock nor fails.
+  expect(scratch.ckpt('mark', 'prompt', '--session', 's', '--text', 'two').warnings.join()).toMatch(behind)
+  expect(scratch.ckpt('mark', 'stop', '--session', 's').turn).toBe(2)
   scratch.remove('.git/index.lock')
-  scratch.git('reset', '-q')
+  expect(scratch.ckpt('snapshot').warnings.join()).toBe(
+    `A commit that was cut short is finished: your index follows ${json.commit.slice(0, 10)}.`,
+  )
   expect(scratch.git('status', '--porcelain')).toBe('')
   expect(commit(scratch).json.commit).toBe(null)
 })
@@ -584,7 +589,7 @@ test.each([
     if (signal === 'SIGINT') expect(code).toBe(0)
     else {
       const { warnings } = scratch.ckpt('mark', 'prompt', '--session', 'next')
-      expect(warnings.join()).toContain('A killed commit was finished')
+      expect(warnings.join()).toContain('A commit that was cut short is finished')
     }
     expect(scratch.git('status', '--porcelain')).toBe('A  staged.txt\n')
     expect(scratch.git('show', '--format=%s', '--name-only', 'HEAD').trim().split('\n')).toEqual([

@@ -1,13 +1,12 @@
 /** Commit: one clean commit, in the user's repository, of what a session's visible turns changed and nothing else. */
 
 import type { ClaimedTransition } from '../../core/claims.ts'
-import { CkptError, FIRST_TURN, reasonOf } from '../../core/errors.ts'
+import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
 import { printable, reasonedList, shortList } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
 import { type Turn, visibleTurns } from '../../core/timeline.ts'
-import { errno } from '../../env.ts'
 import { PLAIN_PATCH } from '../../git/diff.ts'
 import { tryGit } from '../../git/process.ts'
 import { promptReader } from '../../git/side-refs.ts'
@@ -24,7 +23,7 @@ import { type Entry, indexInfo, readHeadEntries, readIndexEntries, readMarkedPat
 import { commitMessage } from './message.ts'
 import { isNoted } from './note.ts'
 import { CommitBlobs, foldChanges } from './tree.ts'
-import { dropNote, type Following, finishCommit, follow, madeOn, noteCommit } from './under-way.ts'
+import { dropNote, type Following, finishCommit, follow, madeOn, noteCommit, notFollowed } from './under-way.ts'
 import { setMarks, untilIndexIsFree } from './users-index.ts'
 
 /** Set for a commit that nobody waits for: what goes wrong is written to the hook log. */
@@ -98,10 +97,7 @@ async function settle(context: Context, planned: Planned, made: Oid): Promise<vo
   try {
     await locked(context, { command: 'commit' }, () => follow(context, planned, made))
   } catch (error) {
-    if (!(error instanceof CkptError) && errno(error) === undefined) throw error
-    context.warnings.push(
-      `The commit ${made.slice(0, 10)} was made, but your index still holds the state before it: ${reasonOf(error)} To mend it: git reset -q`,
-    )
+    context.warnings.push(notFollowed(made, error))
   }
 }
 

@@ -2,7 +2,9 @@
  * A `ckpt commit` that is under way: a kill may come when git has made the commit, and until the user's index follows it
  * their next commit takes it back. So what is to follow is written down first.
  */
+import { CkptError, reasonOf } from '../../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
+import { errno } from '../../env.ts'
 import { tryGit } from '../../git/process.ts'
 import { readIfThere, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
 import { recordOrigin } from '../history/origins.ts'
@@ -62,6 +64,7 @@ export async function follow(
   context: Context,
   following: Following & { blobs: CommitBlobs },
   made: Oid,
+  patience?: number,
 ): Promise<void> {
   const { session, turns } = following
   rememberCommit(context, session, { commit: made, turns: turns.map(({ number }) => number) })
@@ -70,13 +73,22 @@ export async function follow(
     made,
     turns.map(({ checkpoint }) => checkpoint),
   )
-  await untilIndexIsFree(context, context.repository!)
+  await untilIndexIsFree(context, context.repository!, patience)
   await refreshIndex(context, following, made)
   dropNote(context)
 }
 
-/** Finishes one that was killed. Returns what to tell the person. The caller holds the worktree's lock. */
-export async function finishCommit(context: Context): Promise<string[]> {
+/** What to say where a commit stands and {@link follow} failed. */
+export function notFollowed(made: Oid, error: unknown): string {
+  if (!(error instanceof CkptError) && errno(error) === undefined) throw error
+  return `The commit ${made.slice(0, 10)} was made, but your index still holds the state before it: ${reasonOf(error)} The next checkpoint mends it; at once: ckpt snapshot`
+}
+
+/**
+ * Finishes one that was killed. Returns what to tell the person. The caller holds the worktree's lock. `isBeside`: for a
+ * command that has something else to do, and neither waits for that nor fails by it. @throws CkptError GIT_BUSY, INTERNAL
+ */
+export async function finishCommit(context: Context, { isBeside = false } = {}): Promise<string[]> {
   const { env, repository } = context
   const note = readNote(context)
   if (note && isRunning(env, note.pid, note.started)) return []
@@ -89,9 +101,14 @@ export async function finishCommit(context: Context): Promise<string[]> {
   }
   const entries = new Map(note.paths.map(([path, , entry]) => [path, entry]))
   const before = new Map(note.paths.map(([path, entry]) => [path, entry]))
-  const blobs = await CommitBlobs.open(context, { paths: [...entries.keys()], head: before })
-  await follow(context, { ...note, entries, before, blobs }, made)
-  return [`A killed commit was finished: your index follows ${made.slice(0, 10)}.`]
+  try {
+    const blobs = await CommitBlobs.open(context, { paths: [...entries.keys()], head: before })
+    await follow(context, { ...note, entries, before, blobs }, made, isBeside ? 0 : undefined)
+  } catch (error) {
+    if (!isBeside) throw error
+    return [notFollowed(made, error)]
+  }
+  return [`A commit that was cut short is finished: your index follows ${made.slice(0, 10)}.`]
 }
 
 /** What it left of its own. */

@@ -27,10 +27,14 @@ export interface Committed {
 /** Milliseconds for another git to be done with the index. */
 const INDEX_PATIENCE = 3000
 
-/** @throws CkptError GIT_BUSY */
-export async function untilIndexIsFree({ env }: Context, { gitDir }: Repository): Promise<void> {
+/** `patience`: milliseconds. @throws CkptError GIT_BUSY */
+export async function untilIndexIsFree(
+  { env }: Context,
+  { gitDir }: Repository,
+  patience = INDEX_PATIENCE,
+): Promise<void> {
   const lock = `${gitDir}/index.lock`
-  const end = env.monotonic() + INDEX_PATIENCE
+  const end = env.monotonic() + patience
   while (env.files.existsSync(lock)) {
     if (env.monotonic() >= end) {
       throw new CkptError('GIT_BUSY', `Another git holds ${printable(lock)}. Nothing was committed.`, {
