@@ -205,6 +205,7 @@ function putInPlace(env: Env, { root }: ApplyInput, { fresh, old, at, path, befo
     files.unlinkSync(fresh)
     return
   }
+  const put = files.lstatSync(fresh)
   let linked = true
   try {
     files.linkSync(at, old)
@@ -219,7 +220,6 @@ function putInPlace(env: Env, { root }: ApplyInput, { fresh, old, at, path, befo
     if (linked) dropAside(env, old, before)
     throw new ApplyConflict(path, CHANGED)
   }
-  const put = files.lstatSync(fresh)
   files.renameSync(fresh, at)
   if (linked) verifyAside(env, root, { old, at, path, before, directory, put })
 }
