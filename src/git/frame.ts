@@ -10,7 +10,7 @@ import { Store, type StorePlace } from './store.ts'
 import { makeDirectories, readIfThere, removeIfThere } from './whole-file.ts'
 
 /** Files that git wants to see before it takes a directory for a repository; they never change, from first line to last. */
-const FRAME = { HEAD: /^ref: refs\//, config: /^\[core\]\n.*\n\[gc\]\n\tauto = \d+\n/s }
+const FRAME = { HEAD: /^ref: refs\//, config: /^\[(?:core|extensions)\]\n.*\n\[gc\]\n\tauto = \d+\n/s }
 
 /** A copy that leaves empty directories out has no `refs` once all are packed. */
 const DIRECTORIES = ['objects', 'refs']
@@ -116,7 +116,7 @@ async function fillFrame(env: Env, place: StorePlace, temporary: string): Promis
   await runGit(env, {
     args: ['init', '-q', '--bare', '--template=', `--object-format=${place.hash}`, '--shared=0600', temporary],
     cwd: place.directory,
-    vars: { GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },
+    vars: { GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null', GIT_DEFAULT_REF_FORMAT: 'files' },
   })
   files.mkdirSync(`${temporary}/info`, { recursive: true, mode: 0o700 })
   files.writeFileSync(`${temporary}/info/attributes`, ATTRIBUTES, { mode: 0o600 })

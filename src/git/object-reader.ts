@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import type { Env } from '../env.ts'
-import { startGit } from './process.ts'
+import { FROM_OUTSIDE, startGit } from './process.ts'
 
 export interface FoundObject {
   type: string
@@ -90,7 +90,7 @@ export class ObjectReader {
       this.#chunks = []
       this.#buffered = 0
       // Any other signal is its own doing: a pack that was cut short under it, for one.
-      if (signal === 'SIGKILL' || signal === 'SIGTERM') this.#wasKilled(signal)
+      if (signal && FROM_OUTSIDE.has(signal)) this.#wasKilled(signal)
       else {
         const why = said.trim() || signal || 'no message'
         this.#fail(

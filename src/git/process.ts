@@ -12,7 +12,7 @@ export interface GitCall {
   /** Given what it prints, piece by piece: that is not kept then. */
   onOutput?: (chunk: Buffer) => void
   /** Configuration for this call, over everything else. */
-  config?: readonly (readonly [string, string])[]
+  config?: readonly ConfigValue[]
   signal?: AbortSignal | undefined
   /**
    * Told of the process before git begins; where this throws, or is never called since its caller was killed, git never
@@ -27,10 +27,14 @@ export interface GitResult {
   code: number
   stdout: Buffer
   stderr: string
+  /** The signal that ended it, if it was its own doing (SIGABRT, SIGSEGV, SIGBUS): it met what it could not cope with. */
+  crash: NodeJS.Signals | null
 }
 
+export type ConfigValue = readonly [key: string, value: string]
+
 /** Configuration that holds for every call, whatever repository it is for. See gitconfig(5) through GIT_CONFIG_COUNT in git(1). */
-const overrides: readonly (readonly [string, string])[] = [
+const overrides: readonly ConfigValue[] = [
   ['core.hooksPath', '/dev/null'], // nobody else's code runs: reference-transaction and post-index-change fire from plumbing
   ['core.fsmonitor', 'false'], // a repository's fsmonitor is a command that status and diff start
   ['core.untrackedCache', 'false'], // would be written into an index we only read
@@ -48,13 +52,14 @@ const overrides: readonly (readonly [string, string])[] = [
   ['maintenance.auto', 'false'],
   ['core.fsync', 'none'], // what must be on disk is synced by ourselves, once
   ['core.commitGraph', 'false'],
+  ['pack.writeReverseIndex', 'false'], // nothing lies beside a pack but its index
   ['log.showSignature', 'false'],
   ['protocol.allow', 'never'], // nothing is ever fetched
 ]
 
 /** What a transport is allowed in spite of the list above; a URL that names a program (`ext::`) stays forbidden. */
 const allowedForTransport = new Set(['core.askPass', 'credential.helper'])
-const transports: readonly (readonly [string, string])[] = [
+const transports: readonly ConfigValue[] = [
   ...['file', 'git', 'http', 'https', 'ssh'].map((name) => [`protocol.${name}.allow`, 'always'] as const),
   ['push.gpgSign', 'false'],
   ['push.followTags', 'false'], // nothing but the refs that are named
@@ -103,21 +108,22 @@ export const withObjectsOf = (directories: readonly string[]): Record<string, st
   GIT_ALTERNATE_OBJECT_DIRECTORIES: directories.map((one) => `"${one.replace(/["\\]/g, '\\$&')}"`).join(':'),
 })
 
+/** Configuration that comes after every file's, as variables (git-config(1), GIT_CONFIG_COUNT). */
+export function configVariables(config: readonly ConfigValue[]): Record<string, string> {
+  const pairs = config.flatMap(([key, value], i) => [
+    [`GIT_CONFIG_KEY_${i}`, key],
+    [`GIT_CONFIG_VALUE_${i}`, value],
+  ])
+  return { GIT_CONFIG_COUNT: String(config.length), ...Object.fromEntries(pairs) }
+}
+
 function environmentFor(env: Env, call: GitCall): Record<string, string> {
   const always = call.transport
     ? [...overrides.filter(([key]) => !allowedForTransport.has(key)), ...transports]
     : overrides
-  const config = [...always, ...(call.config ?? [])]
-  const count = Object.fromEntries(
-    config.flatMap(([key, value], i) => [
-      [`GIT_CONFIG_KEY_${i}`, key],
-      [`GIT_CONFIG_VALUE_${i}`, value],
-    ]),
-  )
   return {
     ...scrubbed(env.vars),
-    GIT_CONFIG_COUNT: String(config.length),
-    ...count,
+    ...configVariables([...always, ...(call.config ?? [])]),
     GIT_OPTIONAL_LOCKS: '0', // a person's rebase may hold index.lock: never compete for it
     GIT_NO_LAZY_FETCH: '1', // what is not here is uncovered
     GIT_NO_REPLACE_OBJECTS: '1', // refs/replace must not change what an id means
@@ -129,6 +135,9 @@ function environmentFor(env: Env, call: GitCall): Record<string, string> {
     ...call.vars,
   }
 }
+
+/** Somebody else sends these. */
+export const FROM_OUTSIDE: ReadonlySet<NodeJS.Signals> = new Set(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGPIPE'])
 
 /** A shell that becomes git once it is told a line; where there is none it ends. */
 const WHEN_TOLD = ['-c', 'read -r told && exec git "$@"', 'git']
@@ -187,14 +196,15 @@ export function tryGit(env: Env, call: GitCall): Promise<GitResult> {
       const code = errno(error)
       if (code !== 'EPIPE' && code !== 'ECONNRESET') unsaid = error // else it ended early, and says why by its exit code
     })
-    child.on('close', (code) => {
+    child.on('close', (code, signal) => {
       if (unsaid && code === 0) {
         // It has done well what it was told, which is not all.
         const message = `git could not be told what to do: ${unsaid.message}. Nothing was changed.`
         reject(new CkptError('INTERNAL', message, { hints: ['ckpt doctor'], cause: unsaid }))
         return
       }
-      resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString('utf8') })
+      const crash = signal && !FROM_OUTSIDE.has(signal) ? signal : null
+      resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString('utf8'), crash })
     })
     child.stdin?.end(call.input ?? '')
   })
@@ -224,14 +234,14 @@ export function gitFailure(args: readonly string[], result: GitResult, { store =
     /corrupt|unable to read (?!current working directory)|could not read [0-9a-f]{40}|missing (blob|tree|commit|object)|bad (tree |blob |commit )?object|not a valid object|broken|inflate/i.test(
       said,
     )
-  const mendable = store && !denied && UNREADABLE.test(said)
+  const mendable = store && !denied && (result.crash !== null || UNREADABLE.test(said))
   if (!damaged && FULL.test(said))
     return new CkptError('INTERNAL', `The disk is full: git ${command ?? ''} could not write (${said}).`, {
       hints: ['free some space, then run the command again'],
     })
   return new CkptError(
     damaged || mendable ? 'DAMAGED' : 'INTERNAL',
-    `git ${command ?? ''} failed (exit ${result.code}): ${said || 'no message'}. Nothing was changed.`,
+    `git ${command ?? ''} failed (${result.crash ?? `exit ${result.code}`}): ${said || 'no message'}. Nothing was changed.`,
     { hints: [mendable ? 'ckpt doctor --fix' : damaged ? 'ckpt verify' : 'ckpt doctor'] },
   )
 }

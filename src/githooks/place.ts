@@ -1,7 +1,7 @@
 /** Which hooks directory git uses in this worktree, whether it is ours to write, and whose it is. */
 import { constants } from 'node:fs'
 import { type Env, errno, statIfThere } from '../env.ts'
-import { gitFailure, tryGit } from '../git/process.ts'
+import { type ConfigValue, configVariables, gitFailure, tryGit } from '../git/process.ts'
 import type { Repository } from '../git/repository.ts'
 
 export interface HooksPlace {
@@ -19,10 +19,11 @@ export interface HooksPlace {
 
 /**
  * The variables that decide which configuration the user's own git reads. They are scrubbed everywhere else; here the
- * question is what that git will do. GIT_CONFIG_COUNT=0 takes our own overrides away (core.hooksPath is one of them).
+ * question is what that git will do. GIT_CONFIG_COUNT takes our own overrides away (core.hooksPath is one of them), but for
+ * these.
  */
-export function usersConfig({ vars }: Env): Record<string, string> {
-  const kept: Record<string, string> = { GIT_CONFIG_COUNT: '0' }
+export function usersConfig({ vars }: Env, overrides: readonly ConfigValue[] = []): Record<string, string> {
+  const kept = configVariables(overrides)
   for (const name of ['GIT_CONFIG_GLOBAL', 'GIT_CONFIG_SYSTEM', 'GIT_CONFIG_NOSYSTEM']) {
     const value = vars[name]
     if (value !== undefined) kept[name] = value

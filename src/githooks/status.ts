@@ -40,7 +40,8 @@ export function repositoryOf({ repository, worktree }: Context): Repository {
 export async function hooksStatus(context: Context): Promise<HooksResult> {
   const place = await findHooksPlace(context.env, repositoryOf(context))
   const wanted = wantedHooks(context.config.hooks)
-  const states = await Promise.all(ALL_HOOKS.map((name) => hookState(context, place, name)))
+  const others = await configuredHooks(context)
+  const states = await Promise.all(ALL_HOOKS.map((name) => hookState(context, place, { name, others })))
   const hooks = states.filter(({ name, installed }) => installed || wanted.includes(name))
   const off = place.off === null ? [] : [`Git runs no hooks here: ${place.off.why}.`]
   const outdated = hooks.some((hook) => hook.installed) && isOutdated(context)
@@ -73,7 +74,14 @@ function replaced(context: Context, { directory }: HooksPlace): string[] {
   ]
 }
 
-async function hookState(context: Context, place: HooksPlace, name: HookName): Promise<HookState> {
+/** One of the gate's hooks, and the names of those that git would run beside it. */
+interface Asked {
+  name: HookName
+  others: readonly string[]
+}
+
+async function hookState(context: Context, place: HooksPlace, asked: Asked): Promise<HookState> {
+  const { name } = asked
   const { env } = context
   const { directory, husky } = place
   const { path, kind, text, runs } = readHook(env, directory, name)
@@ -83,11 +91,11 @@ async function hookState(context: Context, place: HooksPlace, name: HookName): P
     return { ...state, installed: false, chained: false, fires: false }
   const part = ourPart(text)
   if (part !== null) {
-    const fires = oursComesFirst(text) ? await dryRun(context, name) : null
+    const fires = oursComesFirst(text) ? await dryRun(context, asked) : null
     return { ...state, installed: true, chained: part !== 'own', fires }
   }
   if (hasLine(text, name)) {
-    const fires = lineComesFirst(text, name) ? await dryRun(context, name) : null
+    const fires = lineComesFirst(text, name) ? await dryRun(context, asked) : null
     return { ...state, installed: true, chained: true, fires }
   }
   // husky starts the project's own hook, one directory up: not to be run for a look.
@@ -101,16 +109,29 @@ export function projectHook(env: Env, directory: string, name: HookName): string
   return readHook(env, above, name).text
 }
 
+/** Names of the hooks that the user's configuration defines (git ≥ 2.54, githooks(5)). */
+async function configuredHooks({ env, worktree }: Context): Promise<string[]> {
+  const { stdout } = await tryGit(env, {
+    args: ['config', '-z', '--name-only', '--get-regexp', '^hook\\..*\\.command$'],
+    cwd: worktree.root,
+    vars: usersConfig(env),
+  })
+  const keys = stdout.toString('utf8').split('\0')
+  return keys.flatMap((key) => /^hook\.(.*)\.command$/s.exec(key)?.[1] ?? [])
+}
+
 /**
  * Has git run the hook (`git hook run`, git ≥ 2.36) with the gate's dry run: the gate says which worktree it looks at
- * and refuses, so that no other hook runs after it. Null where this git cannot.
+ * and refuses, so that no other hook runs after it; of those in the configuration none runs at all. Null where this git
+ * cannot.
  */
-async function dryRun({ env, worktree, store }: Context, name: HookName): Promise<boolean | null> {
+async function dryRun({ env, worktree, store }: Context, { name, others }: Asked): Promise<boolean | null> {
   const token = env.random(8)
+  const off = others.map((one) => [`hook.${one}.enabled`, 'false'] as const)
   const { stderr } = await tryGit(env, {
     args: ['hook', 'run', name],
     cwd: worktree.root,
-    vars: { ...usersConfig(env), CKPT_GATE_PROBE: token, CKPT_DISABLED: '' },
+    vars: { ...usersConfig(env, off), CKPT_GATE_PROBE: token, CKPT_DISABLED: '' },
   })
   if (/'hook' is not a git command/.test(stderr)) return null
   const said = stderr.split('\n').find((line) => line.startsWith(`ckpt-gate ${token} ${name} `))

@@ -8,6 +8,9 @@ import { gateScratch, HOOKS, hookFiles, makePending, tryGit } from '../support/g
 import { type Json, Scratch } from '../support/scratch.ts'
 
 const require = createRequire(import.meta.url)
+/** Hooks in the configuration, too (githooks(5)). */
+const [, major, minor] = /(\d+)\.(\d+)/.exec(execFileSync('git', ['version'], { encoding: 'utf8' }))!
+const hasConfigured = Number(major) > 2 || Number(minor) >= 54
 const states = (document: Json) => Object.fromEntries(document.hooks.map((hook: Json) => [hook.name, hook]))
 
 function writeHook(scratch: Scratch, name: string, text: string, mode = 0o755): string {
@@ -406,5 +409,24 @@ test.skipIf(lefthook === null)(
     scratch.ckpt('hooks', 'uninstall')
     expect(hookFiles(scratch.at('.git/hooks'))).toEqual(bytes)
     expect(commit()).toEqual({ code: 0, ran: true })
+  },
+)
+
+test.skipIf(!hasConfigured)(
+  'hooks in the configuration: a look at the gate runs none of them, and the gate refuses beside them',
+  () => {
+    const scratch = gateScratch()
+    const notes = path.join(scratch.base, 'notes')
+    for (const [i, event] of [...HOOKS, 'reference-transaction', 'post-index-change'].entries()) {
+      scratch.git('config', '--add', `hook.mine=${i}.event`, event)
+      scratch.git('config', `hook.mine=${i}.command`, `echo ${event} >>'${notes}'; :`)
+    }
+    expect(scratch.ckpt('hooks', 'install').hooks.map((hook: Json) => hook.fires)).toEqual(HOOKS.map(() => true))
+    scratch.ckpt('doctor')
+    scratch.turn('work', () => scratch.write({ 'mine.txt': 'two\n' }))
+    scratch.ckpt('undo')
+    expect(fs.existsSync(notes)).toBe(false)
+    expect(tryGit(scratch, ['commit', '-q', '--allow-empty', '-m', 'x']).code).toBe(1)
+    expect(fs.readFileSync(notes, 'utf8')).toContain('pre-commit\n')
   },
 )

@@ -78,6 +78,16 @@ test('a store without its directory of refs, as a copy leaves it out once all ar
   expect(scratch.read('a.txt')).toBe('one\n')
 })
 
+test('a configuration of the store that a newer git wrote, with its extensions first, is whole', () => {
+  const scratch = threeTurns()
+  const file = path.join(storeOf(scratch), 'config')
+  fs.writeFileSync(file, `[extensions]\n\tnoop = true\n${fs.readFileSync(file, 'utf8')}`)
+  expect(scratch.ckpt('doctor').findings.every((one: Json) => one.ok)).toBe(true)
+  expect(turns(scratch)).toEqual(['3', '2', '1'])
+  fs.writeFileSync(file, '[extensions]\n\tnoop = true\n')
+  expect(scratch.tryCkpt('list').code).toBe(7)
+})
+
 test('a configuration of the store that git cannot read amid its lines is written anew', () => {
   const scratch = threeTurns()
   const file = path.join(storeOf(scratch), 'config')

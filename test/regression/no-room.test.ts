@@ -64,7 +64,12 @@ test('a git that had no room says so, and what to do', () => {
     "fatal: sha1 file 'x' write error. Out of diskspace",
     'error: cannot write: Disk quota exceeded',
   ]) {
-    const { code, message, hints } = gitFailure(['bundle'], { code: 128, stdout: Buffer.alloc(0), stderr: `${said}\n` })
+    const { code, message, hints } = gitFailure(['bundle'], {
+      code: 128,
+      stdout: Buffer.alloc(0),
+      stderr: `${said}\n`,
+      crash: null,
+    })
     expect([code, message, hints]).toEqual([
       'INTERNAL',
       `The disk is full: git bundle could not write (${said}).`,

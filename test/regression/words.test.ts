@@ -251,8 +251,20 @@ test('a path that is not UTF-8 is named as that, and nothing is made of it', () 
   expect(fs.readdirSync(scratch.base).sort()).toEqual(['home', 'work', '\ufffd'])
 })
 
+test('a git that a damaged store makes end by a signal of its own is damage, and says which', () => {
+  const failed = (crash: NodeJS.Signals | null, store: boolean) =>
+    gitFailure(['for-each-ref'], { code: 128, stdout: Buffer.alloc(0), stderr: 'free(): twice', crash }, { store })
+  expect(failed('SIGABRT', true)).toMatchObject({
+    code: 'DAMAGED',
+    message: 'git for-each-ref failed (SIGABRT): free(): twice. Nothing was changed.',
+    hints: ['ckpt doctor --fix'],
+  })
+  expect([failed('SIGABRT', false).code, failed(null, true).code]).toEqual(['INTERNAL', 'INTERNAL'])
+})
+
 test('a worktree that goes away while git works is no damage of a store', () => {
-  const failed = (stderr: string) => gitFailure(['ls-files'], { code: 128, stdout: Buffer.alloc(0), stderr }).code
+  const failed = (stderr: string) =>
+    gitFailure(['ls-files'], { code: 128, stdout: Buffer.alloc(0), stderr, crash: null }).code
   const gone = 'fatal: Unable to read current working directory: No such file or directory'
   expect([gone, `fatal: unable to read ${'ab'.repeat(20)}`].map(failed)).toEqual(['INTERNAL', 'DAMAGED'])
 })

@@ -75,7 +75,7 @@ function isWhole(store: Store, ref: string, oid: Oid): Promise<boolean> {
 
 /** A file of the store that git cannot read, and reads no ref for; what it said is told elsewhere too. */
 export async function unreadableFile(store: Store): Promise<'packed-refs' | 'shallow' | null> {
-  const { code, stderr } = await store.tryGit(['for-each-ref', '--count=1', '--format=%(contents)'])
+  const { code, stderr } = await store.tryGit(['for-each-ref', '--format=%(contents)']) // not just one: it may be no commit
   if (code === 0) return null
   return stderr.includes('/packed-refs') ? 'packed-refs' : stderr.includes('shallow line') ? 'shallow' : null
 }
