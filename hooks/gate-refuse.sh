@@ -63,14 +63,19 @@ ckpt_caller() {
   done
 }
 
+# Whether a ref of git's own is there: a file but in a reftable repository, where git alone can tell.
+ckpt_head() {
+  [ -f "$ckpt_git/$1" ] || { [ -d "$ckpt_common/reftable" ] && git rev-parse -q --verify "$1" >/dev/null 2>&1; }
+}
+
 # What git is in the middle of.
 ckpt_busy() {
   if [ -d "$ckpt_git/rebase-merge" ]; then echo rebase
   elif [ -f "$ckpt_git/rebase-apply/applying" ]; then echo am
   elif [ -d "$ckpt_git/rebase-apply" ]; then echo rebase
   elif [ -f "$ckpt_git/MERGE_HEAD" ]; then echo merge
-  elif [ -f "$ckpt_git/CHERRY_PICK_HEAD" ]; then echo cherry-pick
-  elif [ -f "$ckpt_git/REVERT_HEAD" ]; then echo revert
+  elif ckpt_head CHERRY_PICK_HEAD; then echo cherry-pick
+  elif ckpt_head REVERT_HEAD; then echo revert
   elif grep -q '^revert' "$ckpt_git/sequencer/todo" 2>/dev/null; then echo revert
   elif [ -d "$ckpt_git/sequencer" ]; then echo cherry-pick
   fi

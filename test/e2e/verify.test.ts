@@ -283,6 +283,19 @@ test('--worktree: nested empty directories, and a tracked directory that became 
   expect((await problems(scratch, { worktree: true })).join()).toContain('one/two (deleted)')
 })
 
+test('a pack with nothing in it, as clones that leave contents out can have one, is whole', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const packs = path.join(scratch.root, '.git/ckpt/store.git/objects/pack')
+  scratch.git('pack-objects', '-q', `${packs}/pack`)
+  const [pack] = fs.readdirSync(packs).filter((name) => name.endsWith('.pack'))
+  expect(fs.statSync(`${packs}/${pack}`).size).toBe(32)
+  expect(scratch.ckpt('verify').problems).toEqual([])
+  fs.chmodSync(`${packs}/${pack}`, 0o600)
+  fs.truncateSync(`${packs}/${pack}`, 19)
+  expect(scratch.tryCkpt('verify').code).toBe(7)
+})
+
 test('from a worktree that recorded nothing itself, the whole store is looked at', () => {
   const scratch = new Scratch().init({ 'a.txt': 'a\n' })
   const there = `${scratch.base}/linked`

@@ -162,7 +162,7 @@ export function verifyPacks({ env, store }: Context): number {
   const all = env.files.readdirSync(directory)
   const names = all.filter((name) => SUMMED.test(name) && !/^(tmp_|\.tmp-)/.test(name))
   const bad: string[] = []
-  const ends = new Map<string, Buffer>()
+  const ends = new Map<string, End>()
   // The writer was killed before its pack could be seen; the next prune removes it.
   const cutShort = new Set(
     [...unsyncedPacks(env.files, store.gitDir), ...unseenPacks(all)].map((name) => `${name}.pack`),
@@ -179,10 +179,9 @@ export function verifyPacks({ env, store }: Context): number {
     // An index alone is what a killed git-repack(1) leaves of a pack that it had replaced; whatever is missing is said of its object.
     if (name === pack && !names.includes(idx) && !cutShort.has(name))
       bad.push(`${name} is alone: ${pack} and ${idx} go together`)
-    const width = store.objects.oidBytes
     // An index names the pack it is for, before its own checksum.
-    const named = name === idx ? ends.get(idx)?.subarray(0, width) : undefined
-    const own = ends.get(pack)?.subarray(width)
+    const named = name === idx ? ends.get(idx)?.before : undefined
+    const own = ends.get(pack)?.sum
     if (named && own && !named.equals(own)) bad.push(`${idx} is for another pack`)
   }
   if (bad.length > 0) throw failed(bad)
@@ -229,13 +228,19 @@ export function damagedPackFiles({ env, store }: Context): string[] {
 
 const CHUNK = 1 << 20
 
-/** The last two ids' worth of bytes; null: the last one is not the checksum of what comes before it. */
-function endOf(path: string, { objects }: Store, files: Context['env']['files']): Buffer | null {
+/** The checksum at the end of a file, and as many bytes before it, where there are so many (an empty pack has fewer). */
+interface End {
+  before: Buffer
+  sum: Buffer
+}
+
+/** Null: it is not the checksum of what comes before it. */
+function endOf(path: string, { objects }: Store, files: Context['env']['files']): End | null {
   const width = objects.oidBytes
   const fd = files.openSync(path, 'r')
   try {
     const { size } = files.fstatSync(fd)
-    if (size < width * 2) return null
+    if (size < width) return null
     const sum = createHash(objects.hash)
     const chunk = Buffer.alloc(CHUNK)
     for (let at = 0; at < size - width; ) {
@@ -244,9 +249,10 @@ function endOf(path: string, { objects }: Store, files: Context['env']['files'])
       sum.update(chunk.subarray(0, read))
       at += read
     }
-    const end = Buffer.alloc(width * 2)
+    const end = Buffer.alloc(Math.min(size, width * 2))
     files.readSync(fd, end, 0, end.length, size - end.length)
-    return sum.digest().equals(end.subarray(width)) ? end : null
+    const found = { before: end.subarray(0, -width), sum: end.subarray(-width) }
+    return sum.digest().equals(found.sum) ? found : null
   } finally {
     files.closeSync(fd)
   }
