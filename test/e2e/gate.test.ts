@@ -111,7 +111,7 @@ const operations: Operation[] = [
     name: 'am',
     args: (scratch) => ['am', '-q', patchOf(scratch)],
     // Newer ones have it.
-    noVerify: /verify/.test(spawnSync('git', ['am', '-h'], { encoding: 'utf8' }).stdout)
+    noVerify: /verify/.test(`${spawnSync('git', ['am', '-h'], { encoding: 'utf8' }).output}`)
       ? (scratch) => ['am', '-q', '--no-verify', patchOf(scratch)]
       : null,
     clear: ['am', '--abort'],
