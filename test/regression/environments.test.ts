@@ -201,7 +201,8 @@ test('environments: a sparse checkout: what is not here is neither made nor dele
     'out/deep/c.txt': 'one\n',
     'top.txt': 't\n',
   })
-  scratch.git('sparse-checkout', 'set', '--cone', 'in')
+  scratch.git('sparse-checkout', 'init', '--cone')
+  scratch.git('sparse-checkout', 'set', 'in')
   expect(scratch.exists('out')).toBe(false)
   const state = scratch.gitState()
   const { checkpoint } = scratch.ckpt('snapshot')
