@@ -33,11 +33,12 @@ const acts: Record<string, Act> = {
   'a file is made where gone was': (root) => fs.writeFileSync(`${root}/gone`, 'mine', { flag: 'wx' }),
 }
 
-/** It may not be there at that moment. */
 function attempt(act: () => void): void {
   try {
     act()
-  } catch {}
+  } catch {
+    // what it moves is not there at that moment
+  }
 }
 
 /** What each file outside of git's directory holds, by path. */
