@@ -138,7 +138,7 @@ export function hookLog(scratch: Scratch): Json[] {
   if (!fs.existsSync(file)) return []
   return fs
     .readFileSync(file, 'utf8')
-    .trimEnd()
     .split('\n')
+    .filter((line) => line !== '') // none is in it at the moment in which it is made
     .map((line) => JSON.parse(line))
 }
