@@ -70,11 +70,16 @@ function isBack({ files }: Env, root: string, { old, at, path, directory, put }:
 
 const isSameInode = (a: Stats, b: Stats): boolean => a.ino === b.ino && a.dev === b.dev
 
-/** Removes an old inode that is as it was when we looked; its content is in the store. */
+/** Removes an old inode that is as it was when we looked; its content is in the store. False: it is not, or it is gone. */
 export function dropAside({ files }: Env, old: string | Buffer, before: Stats): boolean {
-  const isAsItWas = isSameButCtime(files.lstatSync(old), before)
-  if (isAsItWas) files.unlinkSync(old)
-  return isAsItWas
+  try {
+    const isAsItWas = isSameButCtime(files.lstatSync(old), before)
+    if (isAsItWas) files.unlinkSync(old)
+    return isAsItWas
+  } catch (error) {
+    if (isOutOfReach(error)) return false
+    throw error
+  }
 }
 
 type Sweep = Pick<ApplyInput, 'root' | 'store' | 'nonce'>

@@ -30,6 +30,10 @@ const acts: Record<string, Act> = {
     fs.renameSync(`${root}/new`, `${root}/d`)
     fs.renameSync(`${root}/between`, `${root}/new`)
   },
+  'what ckpt has beside the worktree goes': (root) => {
+    const own = `${root}/.git/ckpt/worktrees/@main/tmp`
+    for (const name of fs.readdirSync(own)) fs.unlinkSync(`${own}/${name}`)
+  },
   'a file is made where gone was': (root) => fs.writeFileSync(`${root}/gone`, 'mine', { flag: 'wx' }),
 }
 
