@@ -1,6 +1,6 @@
 /** Markers: what an agent (or its adapter) tells ckpt, made a checkpoint. */
 import type { Marker, MarkResult } from '../core/marker.ts'
-import { catchUpCommit } from './commit/note.ts'
+import { catchUpCommit } from './commit/catch-up.ts'
 import { makeRoom } from './prune/by-itself.ts'
 import { whileScanning } from './record/record.ts'
 import { recordMarker, switchedOff } from './record/record-marker.ts'

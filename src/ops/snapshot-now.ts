@@ -2,7 +2,7 @@
 import { MANUAL_SESSION } from '../core/ids.ts'
 import type { MarkResult } from '../core/marker.ts'
 import { sessionRef } from '../git/history.ts'
-import { catchUpCommit } from './commit/note.ts'
+import { catchUpCommit } from './commit/catch-up.ts'
 import { makeRoom } from './prune/by-itself.ts'
 import { promptEdits } from './record/prompts.ts'
 import { Recorder, takeSnapshot } from './record/record.ts'

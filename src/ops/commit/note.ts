@@ -5,10 +5,3 @@ export const noteFile = ({ store }: Pick<Context, 'store'>): string => `${store.
 
 export const isNoted = (context: Pick<Context, 'env' | 'store'>): boolean =>
   context.env.files.existsSync(noteFile(context))
-
-/** Finishes one that was cut short, beside what a command is for. The caller holds the worktree's lock. */
-export async function catchUpCommit(context: Context): Promise<void> {
-  if (!isNoted(context)) return
-  const { finishCommit } = await import('./under-way.ts')
-  context.warnings.push(...(await finishCommit(context, { isBeside: true })))
-}
