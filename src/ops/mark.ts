@@ -1,6 +1,5 @@
 /** Markers: what an agent (or its adapter) tells ckpt, made a checkpoint. */
 import type { Marker, MarkResult } from '../core/marker.ts'
-import { catchUpCommit } from './commit/catch-up.ts'
 import { makeRoom } from './prune/by-itself.ts'
 import { whileScanning } from './record/record.ts'
 import { recordMarker, switchedOff } from './record/record-marker.ts'
@@ -18,7 +17,6 @@ export async function mark(context: Context, marker: Marker, arrived: number): P
   if (!config.enableFileCheckpointing) return switchedOff(context, arrived)
   const { deadline } = config.snapshot
   const result = await locked(context, { command: `mark ${marker.event}`, wait: deadline }, async () => {
-    await catchUpCommit(context)
     const reading = readRefs(context)
     // The scan takes longest: it runs while the timeline is read, and is thrown away for a marker that came before.
     return whileScanning(context, reading, { deadline: deadline - passed() }, (scanning) =>

@@ -2,7 +2,6 @@
 import { MANUAL_SESSION } from '../core/ids.ts'
 import type { MarkResult } from '../core/marker.ts'
 import { sessionRef } from '../git/history.ts'
-import { catchUpCommit } from './commit/catch-up.ts'
 import { makeRoom } from './prune/by-itself.ts'
 import { promptEdits } from './record/prompts.ts'
 import { Recorder, takeSnapshot } from './record/record.ts'
@@ -16,7 +15,6 @@ export async function snapshotNow(context: Context, text: string | undefined, ar
   const { env, config, store } = context
   if (!config.enableFileCheckpointing) return switchedOff(context, arrived)
   const result = await locked(context, { command: 'snapshot', wait: 30_000 }, async () => {
-    await catchUpCommit(context)
     const [refs, head] = await Promise.all([readRefs(context), headOf(context)])
     const snapshot = await takeSnapshot(context, refs, { deadline: config.snapshot.deadline })
     const recorder = new Recorder(context, refs, head)

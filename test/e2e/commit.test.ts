@@ -259,7 +259,7 @@ test('while another git holds the index nothing is committed; where it comes in 
   const { code, json } = commit(scratch)
   expect([code, json.commit]).toEqual([0, head().trim()])
   const behind =
-    /^The commit .* was made, but your index .*index\.lock\. The next checkpoint mends it; at once: ckpt snapshot$/
+    /^The commit .* was made, but your index .*index\.lock\. The next command of ckpt mends it: ckpt status$/
   expect(json.warnings.join()).toMatch(behind)
   expect(committed(scratch)).toBe('M\ta.txt\nA\tnew.txt')
   // What is recorded meanwhile neither waits for that lock nor fails.
@@ -563,11 +563,14 @@ test('what is known of earlier commits may be damaged: it is then told from HEAD
 })
 
 test.each([
-  ['Ctrl-C', 'SIGINT'],
-  ['a kill', 'SIGKILL'],
+  ['Ctrl-C', 'SIGINT', []],
+  ['a kill, then a marker', 'SIGKILL', ['mark', 'prompt', '--session', 'next']],
+  ['a kill, then an undo', 'SIGKILL', ['undo', '--dry-run']],
+  ['a kill, then a look', 'SIGKILL', ['status']],
+  ['a kill, then a doctor', 'SIGKILL', ['doctor', '--fix']],
 ] as const)(
-  '%s while a hook after the commit runs: the index follows the commit, at the latest with the next marker',
-  async (_, signal) => {
+  '%s, while a hook after the commit runs: the index follows the commit, at the latest with the next command',
+  async (_, signal, next) => {
     const scratch = new Scratch().init({ 'a.txt': lines() })
     scratch.write({ 'staged.txt': 'mine\n' })
     scratch.git('add', 'staged.txt')
@@ -586,11 +589,17 @@ test.each([
     const [code] = await ended
     fs.rmSync(hook)
     fs.rmSync(scratch.at('.git/here'))
-    if (signal === 'SIGINT') expect(code).toBe(0)
-    else {
-      const { warnings } = scratch.ckpt('mark', 'prompt', '--session', 'next')
-      expect(warnings.join()).toContain('A commit that was cut short is finished')
-    }
+    if (next.length === 0) expect(code).toBe(0)
+    else if (next[0] === 'doctor') {
+      const finding = (...more: string[]) =>
+        scratch.tryCkpt('doctor', ...more).document.findings.find(({ name }: { name: string }) => name === 'commit')
+      expect(finding()).toMatchObject({
+        ok: false,
+        detail: expect.stringMatching(/your index does not follow it yet$/),
+      })
+      expect(finding('--fix')).toMatchObject({ ok: true, fixed: true })
+      expect(finding()).toBe(undefined)
+    } else expect(scratch.ckpt(...next).warnings.join()).toContain('A commit that was cut short is finished')
     expect(scratch.git('status', '--porcelain')).toBe('A  staged.txt\n')
     expect(scratch.git('show', '--format=%s', '--name-only', 'HEAD').trim().split('\n')).toEqual([
       'c',

@@ -9,6 +9,7 @@ const OPS = [
   'hook',
   'store',
   'record',
+  'committed',
   'recovery',
   'history',
   'prune',

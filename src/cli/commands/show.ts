@@ -1,6 +1,6 @@
 import { CkptError } from '../../core/errors.ts'
+import { originOf } from '../../ops/committed/origins.ts'
 import { show } from '../../ops/history/history.ts'
-import { originOf } from '../../ops/history/origins.ts'
 import { openForReading } from '../../ops/recovery/reading.ts'
 import { closeContext } from '../../ops/worktree/context.ts'
 import { checkpointJson, showJson } from '../../results/json.ts'

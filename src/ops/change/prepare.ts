@@ -19,8 +19,8 @@ import { behindSymlink, fingerprint, isClosed, isStats, look, type ObjectWriter,
 import type { SnapshotView } from '../../snapshot/view.ts'
 import type { Snapshot } from '../record/record.ts'
 import { mendObjects } from '../store/mend-objects.ts'
+import { mergeTexts } from '../store/merge-texts.ts'
 import type { Context } from '../worktree/context.ts'
-import { mergeTexts } from './merge.ts'
 import { isEmpty, surroundings } from './surroundings.ts'
 
 /** A plan with what it rests on. */

@@ -14,17 +14,27 @@ import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
 import { behindSymlink } from '../../snapshot/disk.ts'
 import { refuseWhilePending } from '../change/boundary.ts'
 import { refuseRunning } from '../change/refuse.ts'
+import { CommitBlobs } from '../committed/blobs.ts'
+import { lastCommit } from '../committed/commits-file.ts'
+import { type Entry, indexInfo, readHeadEntries, readIndexEntries, readMarkedPaths } from '../committed/entries.ts'
+import { isNoted } from '../committed/note.ts'
+import {
+  dropNote,
+  type Following,
+  finishCommit,
+  follow,
+  madeOn,
+  noteCommit,
+  notFollowed,
+} from '../committed/under-way.ts'
+import { setMarks, untilIndexIsFree } from '../committed/users-index.ts'
 import { ChangeReader } from '../history/turn-changes.ts'
 import { locked } from '../recovery/locked.ts'
 import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
-import { lastCommit, settledPaths, uncoveredAndUncommitted, undoneSince } from './committed.ts'
-import { type Entry, indexInfo, readHeadEntries, readIndexEntries, readMarkedPaths } from './entries.ts'
 import { commitMessage } from './message.ts'
-import { isNoted } from './note.ts'
-import { CommitBlobs, foldChanges } from './tree.ts'
-import { dropNote, type Following, finishCommit, follow, madeOn, noteCommit, notFollowed } from './under-way.ts'
-import { setMarks, untilIndexIsFree } from './users-index.ts'
+import { settledPaths, uncoveredAndUncommitted, undoneSince } from './settled.ts'
+import { foldChanges } from './tree.ts'
 
 /** Set for a commit that nobody waits for: what goes wrong is written to the hook log. */
 export const BEHIND = 'CKPT_COMMIT_BEHIND'

@@ -5,6 +5,7 @@ import { quotedPath } from '../../core/hint-words.ts'
 import { pathToText, printable, type RelativePath, shortList } from '../../core/paths.ts'
 import { type Env, errno } from '../../env.ts'
 import { tryGit } from '../../git/process.ts'
+import { notFollowedYet } from '../committed/under-way.ts'
 import { besideOf, newestCheckpoint } from '../record/record.ts'
 import { locked } from '../recovery/locked.ts'
 import { recoverRemoved, requireContents } from '../recovery/recover.ts'
@@ -43,7 +44,8 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
   // What a damaged pack held may be what a ref names: nothing is decided on what is left.
   const refs = await seen(() => checkRefs(context, options.fix && packs.ok))
   if (packs.mend && refs.mend) refs.mend = packs.mend
-  findings.push(packs, refs, ...(await checkJournals(context, options.fix && packs.ok)), ...checkForgetting(context))
+  findings.push(packs, refs, ...(await checkJournals(context, options.fix && packs.ok)))
+  findings.push(...(await checkCommit(context, options.fix && packs.ok)), ...checkForgetting(context))
   let contents: Finding | null = null
   if (packs.ok && refs.ok) {
     // Of a history that was mended a turn may be gone that was hidden.
@@ -148,6 +150,18 @@ async function finishRemoved(context: Context): Promise<string[]> {
     if (!isDamage(error)) throw error
     return [`In worktree ${printable(context.place.worktreeId)}, which was removed since: ${await setAside(context)}.`]
   }
+}
+
+/** A `ckpt commit` that the user's index does not follow yet: their next commit would take it back. */
+async function checkCommit(context: Context, fix: boolean): Promise<Finding[]> {
+  const commit = await notFollowedYet(context)
+  if (commit === null) return []
+  const detail = `commit ${commit.slice(0, 10)} was cut short: your index does not follow it yet`
+  if (!fix) return [{ name: 'commit', ok: false, detail, mend: 'ckpt status   (finishes it)' }]
+  await locked(context, { command: 'doctor' }, async () => undefined)
+  const isLeft = (await notFollowedYet(context)) !== null
+  if (isLeft) return [{ name: 'commit', ok: false, detail, mend: 'ckpt status   (once no other git is at work)' }]
+  return [{ name: 'commit', ok: true, fixed: true, detail: `your index follows commit ${commit.slice(0, 10)}` }]
 }
 
 /** What `forget` was to remove is in the store until it went through. */

@@ -1,6 +1,7 @@
 /** Work under a lock: first what a killed command left is finished, and what waited is taken up. */
 import { CkptError } from '../../core/errors.ts'
 import { worktreeNames } from '../../git/frame.ts'
+import { isNoted } from '../committed/note.ts'
 import { waitingMarkers } from '../record/marker-files.ts'
 import { noteGrowth } from '../store/size.ts'
 import type { Context } from '../worktree/context.ts'
@@ -56,6 +57,10 @@ async function telling<T>(context: Context, work: () => Promise<T>): Promise<T> 
 /** Finishes what a killed command left, and takes up the markers that waited. The caller holds the worktree's lock. */
 async function catchUp(context: Context): Promise<string[]> {
   const warnings = await recover(context)
+  if (isNoted(context)) {
+    const { finishCommit } = await import('../committed/under-way.ts')
+    warnings.push(...(await finishCommit(context, { isBeside: true })))
+  }
   if (waitingMarkers(context.env, context.store).length === 0) return warnings
   const { takeUpMarkers } = await import('../record/markers.ts')
   return [...warnings, ...(await takeUpMarkers(context))]

@@ -1,6 +1,7 @@
 /** Opening a worktree for a command that only reads: it still finishes what a killed one left, if it can. */
 import { CkptError } from '../../core/errors.ts'
 import { type Env, errno } from '../../env.ts'
+import { isNoted } from '../committed/note.ts'
 import { waitingMarkers } from '../record/marker-files.ts'
 import { type Context, closeContext, openContext } from '../worktree/context.ts'
 import { journalExists } from '../worktree/journal.ts'
@@ -9,8 +10,10 @@ import { locked } from './locked.ts'
 export async function openForReading(env: Env, cwd: string): Promise<Context> {
   const context = await openContext(env, cwd, { reading: true })
   const { exists, store } = context
-  const journal = exists && journalExists(env, store)
-  if (!exists || !(journal || waitingMarkers(env, store).length > 0)) return context
+  if (!exists) return context
+  const journal = journalExists(env, store)
+  const commit = await isCommitCutShort(context)
+  if (!journal && !commit && waitingMarkers(env, store).length === 0) return context
   try {
     await locked(context, { command: 'recover', wait: 2000 }, async () => undefined)
   } catch (error) {
@@ -23,13 +26,15 @@ export async function openForReading(env: Env, cwd: string): Promise<Context> {
     // What it could not write it holds back, and the next git would want it written first.
     closeContext(context)
     const again = await openContext(env, cwd, { reading: true })
-    again.warnings.push(
-      journal
-        ? 'An operation is unfinished here: what is shown may be half of it.'
-        : 'Markers wait to be recorded: what is shown lacks them.',
-    )
+    if (journal) again.warnings.push('An operation is unfinished here: what is shown may be half of it.')
+    else if (commit) again.warnings.push('A commit was cut short here, and your index does not follow it yet.')
+    else again.warnings.push('Markers wait to be recorded: what is shown lacks them.')
     if (error instanceof CkptError && error.code === 'INTERNAL') again.warnings.push(error.message)
     return again
   }
   return context
+}
+
+async function isCommitCutShort(context: Context): Promise<boolean> {
+  return isNoted(context) && (await import('../committed/under-way.ts')).isCutShort(context)
 }

@@ -7,13 +7,13 @@ import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
 import { errno } from '../../env.ts'
 import { tryGit } from '../../git/process.ts'
 import { readIfThere, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
-import { recordOrigin } from '../history/origins.ts'
 import { type Context, headOf } from '../worktree/context.ts'
 import { isRunning, startOf } from '../worktree/lock.ts'
-import { rememberCommit } from './committed.ts'
+import { CommitBlobs } from './blobs.ts'
+import { rememberCommit } from './commits-file.ts'
 import type { Entry } from './entries.ts'
-import { noteFile } from './note.ts'
-import { CommitBlobs } from './tree.ts'
+import { isNoted, noteFile } from './note.ts'
+import { recordOrigin } from './origins.ts'
 import { refreshIndex, untilIndexIsFree } from './users-index.ts'
 
 /** What follows a commit. */
@@ -81,19 +81,34 @@ export async function follow(
 /** What to say where a commit stands and {@link follow} failed. */
 export function notFollowed(made: Oid, error: unknown): string {
   if (!(error instanceof CkptError) && errno(error) === undefined) throw error
-  return `The commit ${made.slice(0, 10)} was made, but your index still holds the state before it: ${reasonOf(error)} The next checkpoint mends it; at once: ckpt snapshot`
+  return `The commit ${made.slice(0, 10)} was made, but your index still holds the state before it: ${reasonOf(error)} The next command of ckpt mends it: ckpt status`
 }
+
+/** Whether there is one that its own process will not finish. */
+export const isCutShort = (context: Context): boolean => isNoted(context) && !isAlive(context, readNote(context))
+
+const isAlive = ({ env }: Context, note: Note | null): boolean =>
+  note !== null && isRunning(env, note.pid, note.started)
+
+/** One that was made and cut short before the user's index followed it; null: there is none. */
+export async function notFollowedYet(context: Context): Promise<Oid | null> {
+  if (!isCutShort(context)) return null
+  return madeAfter(context, readNote(context))
+}
+
+const madeAfter = async (context: Context, note: Note | null): Promise<Oid | null> =>
+  note && context.repository ? madeOn(context, note.head) : null
 
 /**
  * Finishes one that was killed. Returns what to tell the person. The caller holds the worktree's lock. `isBeside`: for a
  * command that has something else to do, and neither waits for that nor fails by it. @throws CkptError GIT_BUSY, INTERNAL
  */
 export async function finishCommit(context: Context, { isBeside = false } = {}): Promise<string[]> {
-  const { env, repository } = context
+  const { env } = context
   const note = readNote(context)
-  if (note && isRunning(env, note.pid, note.started)) return []
+  if (isAlive(context, note)) return []
   sweep(context)
-  const made = note && repository ? await madeOn(context, note.head) : null
+  const made = await madeAfter(context, note)
   if (!note || made === null) {
     const isOver = !note || env.now() - note.time > STILL || (await headOf(context)).head !== note.head
     if (isOver) dropNote(context)
@@ -114,7 +129,7 @@ export async function finishCommit(context: Context, { isBeside = false } = {}):
 /** What it left of its own. */
 function sweep({ env, store }: Context): void {
   const directory = `${store.worktreeDir}/tmp`
-  for (const name of env.files.readdirSync(directory))
+  for (const name of env.files.existsSync(directory) ? env.files.readdirSync(directory) : [])
     if (name.startsWith('commit-')) removeIfThere(env, `${directory}/${name}`)
 }
 

@@ -6,6 +6,7 @@ import { printable, shown } from '../../core/paths.ts'
 import type { Repository } from '../../git/repository.ts'
 import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
 import type { Context } from '../worktree/context.ts'
+import { type CommitBlobs, mergeEntries } from './blobs.ts'
 import {
   type Entry,
   indexInfo,
@@ -15,7 +16,6 @@ import {
   readMarkedPaths,
   sameEntry,
 } from './entries.ts'
-import { type CommitBlobs, mergeEntries } from './tree.ts'
 
 export interface Committed {
   /** Of the paths that the commit changes, as HEAD had them. */

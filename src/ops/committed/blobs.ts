@@ -1,0 +1,190 @@
+/** Files on their way between the store, which holds the bytes on disk, and the user's repository. */
+import type { Oid } from '../../core/ids.ts'
+import { pathToText } from '../../core/paths.ts'
+import type { PathState } from '../../core/state.ts'
+import { runGit } from '../../git/process.ts'
+import { runUsersGit } from '../../git/users-git.ts'
+import { removeIfThere } from '../../git/whole-file.ts'
+import { mergeTexts } from '../store/merge-texts.ts'
+import type { Context } from '../worktree/context.ts'
+import { type Entry, indexInfo, readIndexEntries } from './entries.ts'
+
+/** Attributes by which a file is more than text with line ends of one kind or another (gitattributes(5)). */
+const BEYOND_LINE_ENDS = ['filter', 'ident', 'working-tree-encoding']
+
+/** Blobs between the store, which holds the bytes on disk, and the user's repository, which holds what its filters make of them. */
+export class CommitBlobs {
+  readonly #context: Context
+  readonly #filtered: ReadonlySet<string>
+  /** Where the disk says less than a mode of git's (core.fileMode, core.symlinks): what the index has. */
+  readonly #index: { entries: ReadonlyMap<string, Entry>; programs: boolean; links: boolean } | null
+  readonly #clean = new Map<string, Promise<Oid>>()
+  /** The store of what once was a plain directory may name objects by another hash than the repository. */
+  readonly #isAlike: boolean
+
+  private constructor(
+    context: Context,
+    filtered: ReadonlySet<string>,
+    index: { entries: ReadonlyMap<string, Entry>; programs: boolean; links: boolean } | null,
+  ) {
+    this.#context = context
+    this.#filtered = filtered
+    this.#index = index
+    this.#isAlike = context.repository?.hash === context.store.objects.hash
+  }
+
+  /** Asks git once which of these paths are converted on their way in (gitattributes(5), core.autocrlf). `head`: what is committed. */
+  static async open(
+    context: Context,
+    { paths, head }: { paths: readonly string[]; head: ReadonlyMap<string, Entry> },
+  ): Promise<CommitBlobs> {
+    const { env, worktree } = context
+    const cwd = worktree.root
+    const { tryUsersGit } = await import('../../git/users-git.ts')
+    const setting = async (...args: string[]) =>
+      (await tryUsersGit(env, { args: ['config', '--get', ...args], cwd })).stdout.toString('utf8').trim()
+    const programs = (await setting('--type=bool', 'core.fileMode')) === 'false'
+    const links = (await setting('--type=bool', 'core.symlinks')) === 'false'
+    const index = programs || links ? { entries: await readIndexEntries(context), programs, links } : null
+    const autocrlf = !['', 'false'].includes(await setting('core.autocrlf'))
+    const out = await runUsersGit(env, {
+      args: ['check-attr', '-z', '--stdin', 'text', 'crlf', 'eol', ...BEYOND_LINE_ENDS],
+      cwd,
+      input: Buffer.from(paths.map((path) => `${path}\0`).join(''), 'latin1'),
+    })
+    const fields = out.toString('latin1').split('\0')
+    const [filtered, beyond] = [new Set(autocrlf ? paths : []), new Set<string>()]
+    for (let i = 0; i + 2 < fields.length; i += 3) {
+      if (['unspecified', 'unset'].includes(fields[i + 2]!)) continue
+      filtered.add(fields[i]!)
+      if (BEYOND_LINE_ENDS.includes(fields[i + 1]!)) beyond.add(fields[i]!)
+    }
+    const committed = new Map<string, Entry>()
+    for (const path of filtered) {
+      const entry = head.get(path)
+      if (entry && !beyond.has(path)) committed.set(path, entry)
+    }
+    for (const path of await withLineEndsKept(context, committed, autocrlf)) filtered.delete(path)
+    return new CommitBlobs(context, filtered, index)
+  }
+
+  /** What the repository holds for a state of the worktree; undefined: nothing that can be committed. */
+  async entryOf(path: string, state: PathState): Promise<Entry | undefined> {
+    if (state.kind === 'absent' || state.kind === 'directory') return null
+    if (state.kind === 'unknown') return undefined
+    if (state.type === 'link') return { mode: '120000', oid: await this.#asItIs(state.oid) }
+    const known = this.#index?.entries.get(path)?.mode
+    if (this.#index?.links && known === '120000') return { mode: '120000', oid: await this.#asItIs(state.oid) }
+    const isProgram = this.#index?.programs ? known === '100755' : (state.mode & 0o100) !== 0
+    const mode = isProgram ? '100755' : '100644'
+    if (!this.#filtered.has(path)) return { mode, oid: await this.#asItIs(state.oid) }
+    return { mode, oid: await this.#written(state.oid, `--path=${pathToText(path)}`) }
+  }
+
+  /** The name in the repository of a blob of the store. */
+  async #asItIs(oid: Oid): Promise<Oid> {
+    return this.#isAlike ? oid : this.#written(oid, '--no-filters')
+  }
+
+  /** Written to the repository, once for each way there. */
+  #written(oid: Oid, way: string): Promise<Oid> {
+    const key = `${way}\0${oid}`
+    const known = this.#clean.get(key) ?? this.#write(oid, way)
+    this.#clean.set(key, known)
+    return known
+  }
+
+  async #write(oid: Oid, way: string): Promise<Oid> {
+    const { env, store, worktree } = this.#context
+    const input = await store.objects.get(oid, 'blob')
+    const out = await runUsersGit(env, { args: ['hash-object', '-w', '--stdin', way], cwd: worktree.root, input })
+    return out.toString('latin1').trim() as Oid
+  }
+
+  /** Both sides' changes in one file; null where they overlap, or where it is no text. */
+  async merge(base: Oid, ours: Oid, theirs: Oid): Promise<Oid | null> {
+    if (ours === base || ours === theirs) return theirs
+    if (base === theirs) return ours
+    const result = await mergeTexts(this.#context, {
+      base: await this.#inStore(base),
+      ours: await this.#inStore(ours),
+      theirs: await this.#inStore(theirs),
+    })
+    return result.kind === 'clean' ? this.#asItIs(result.oid) : null
+  }
+
+  /** The name in the store of a blob of the repository, which the store then has. */
+  async #inStore(oid: Oid): Promise<Oid> {
+    const { env, store, worktree } = this.#context
+    if (this.#isAlike && (await store.objects.read(oid))) return oid
+    return store.objects.write('blob', await runGit(env, { args: ['cat-file', 'blob', oid], cwd: worktree.root }))
+  }
+
+  /** Puts blobs into the user's repository, as they are. */
+  async publish(entries: Iterable<Entry>): Promise<void> {
+    const { env, store, worktree } = this.#context
+    const directory = `${store.worktreeDir}/tmp`
+    env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
+    const made: string[] = []
+    try {
+      for (const oid of new Set([...entries].flatMap((entry) => (entry ? [entry.oid] : [])))) {
+        const found = await store.objects.read(oid)
+        if (!found) continue // made by git, from a filter or by another name: it is there already
+        const file = `${directory}/commit-${env.random(6)}`
+        made.push(file) // and if only half of it finds room
+        env.files.writeFileSync(file, found.bytes, { mode: 0o600, flag: 'wx' })
+      }
+      if (made.length === 0) return
+      const args = ['hash-object', '-w', '--no-filters', '--stdin-paths']
+      await runUsersGit(env, { args, cwd: worktree.root, input: made.map((file) => `${file}\n`).join('') })
+    } finally {
+      for (const file of made) removeIfThere(env, file)
+    }
+  }
+}
+
+/**
+ * Of these files those whose line ends git leaves as they are though it converts them by itself (`text=auto`,
+ * core.autocrlf): it does so where what is committed has CRLF (gitattributes(5), on `text`). git-hash-object(1) knows nothing
+ * of what is committed.
+ */
+async function withLineEndsKept(
+  { env, store, worktree }: Context,
+  committed: ReadonlyMap<string, Entry>,
+  autocrlf: boolean,
+): Promise<string[]> {
+  if (committed.size === 0) return []
+  const cwd = worktree.root
+  const vars = { GIT_INDEX_FILE: `${store.worktreeDir}/tmp/eol-index-${env.random(6)}` }
+  env.files.mkdirSync(`${store.worktreeDir}/tmp`, { recursive: true, mode: 0o700 })
+  try {
+    await runUsersGit(env, {
+      args: ['update-index', '-z', '--index-info'],
+      cwd,
+      vars,
+      input: indexInfo(committed, null),
+    })
+    const out = await runUsersGit(env, { args: ['ls-files', '--eol', '-z'], cwd, vars })
+    return out
+      .toString('latin1')
+      .split('\0')
+      .flatMap((row) => {
+        const [, attributes, path] = /^i\/(?:crlf|mixed) .*? attr\/(.*?) *\t(.*)$/s.exec(row) ?? []
+        const isAutomatic = attributes === '' ? autocrlf : attributes?.startsWith('text=auto')
+        return path !== undefined && isAutomatic ? [path] : []
+      })
+  } finally {
+    if (env.files.existsSync(vars.GIT_INDEX_FILE)) env.files.unlinkSync(vars.GIT_INDEX_FILE)
+  }
+}
+
+/** Undefined: they overlap. */
+export async function mergeEntries(
+  blobs: CommitBlobs,
+  { base, ours, theirs }: { base: Entry; ours: Entry; theirs: Entry },
+): Promise<Entry | undefined> {
+  if (!base || !ours || !theirs || [base, ours, theirs].some((one) => one.mode === '120000')) return undefined
+  const mode = ours.mode === base.mode ? theirs.mode : ours.mode
+  const oid = await blobs.merge(base.oid, ours.oid, theirs.oid)
+  return oid === null ? undefined : { mode, oid }
+}

@@ -1,0 +1,60 @@
+/** What earlier commits of a session took in (`ckpt commit`): a small file beside the timeline. */
+import { isOid, type Oid, type SessionId, type TurnNumber } from '../../core/ids.ts'
+import { tryGit } from '../../git/process.ts'
+import { readIfThere, writeFileWhole } from '../../git/whole-file.ts'
+import type { Context } from '../worktree/context.ts'
+
+const commitsFile = ({ store }: Context) => `${store.worktreeDir}/commits.json`
+
+/** `turns`: all that are in HEAD by this commit and those before it. */
+interface Committed {
+  commit: string
+  turns: TurnNumber[]
+}
+
+/** A file that is damaged says nothing: then what is in HEAD is told from HEAD alone. */
+function readCommits(context: Context): Map<string, Committed> {
+  const bytes = readIfThere(context.env, commitsFile(context))
+  let known: unknown
+  try {
+    known = JSON.parse(bytes?.toString('utf8') ?? '{}')
+  } catch {
+    known = null
+  }
+  const rows = typeof known === 'object' && known !== null ? Object.entries(known) : []
+  return new Map(rows.filter((row): row is [string, Committed] => isCommitted(row[1])))
+}
+
+const isCommitted = (value: Partial<Committed> | null): value is Committed =>
+  typeof value?.commit === 'string' &&
+  isOid(value.commit) &&
+  Array.isArray(value.turns) &&
+  value.turns.length > 0 &&
+  value.turns.every(Number.isSafeInteger)
+
+/** The commit holds these turns, and all that were committed before it. */
+export function rememberCommit(
+  context: Context,
+  session: SessionId,
+  { commit, turns }: { commit: Oid; turns: readonly TurnNumber[] },
+): void {
+  const known = readCommits(context)
+  const earlier = known.get(session)?.turns ?? []
+  known.set(session, { commit, turns: [...new Set([...earlier, ...turns])] })
+  writeFileWhole(context.env, commitsFile(context), JSON.stringify(Object.fromEntries(known)), { sync: true })
+}
+
+export interface LastCommit extends Committed {
+  isInHead: boolean
+}
+
+/** What an earlier `ckpt commit` took in. */
+export async function lastCommit(context: Context, session: SessionId, head: Oid | null): Promise<LastCommit | null> {
+  const last = readCommits(context).get(session)
+  if (!last || head === null) return null
+  const { code } = await tryGit(context.env, {
+    args: ['merge-base', '--is-ancestor', last.commit, head],
+    cwd: context.worktree.root,
+  })
+  return { ...last, isInHead: code === 0 }
+}
