@@ -562,6 +562,36 @@ test('what is known of earlier commits may be damaged: it is then told from HEAD
   }
 })
 
+/** `ckpt commit` in a process group of its own, as a terminal makes one, once git runs the hook that holds it up. */
+async function heldUp(scratch: Scratch, hook: string, argv: string[] = []) {
+  fs.writeFileSync(
+    scratch.at(`.git/hooks/${hook}`),
+    '#!/bin/sh\n: >.git/here\nwhile [ -e .git/here ]; do sleep 0.1; done\n',
+    {
+      mode: 0o755,
+    },
+  )
+  const child = spawn(process.execPath, [PROGRAM, 'commit', '-m', 'c', ...argv], {
+    cwd: scratch.root,
+    env: { ...scratch.vars, ...me },
+    detached: true,
+    stdio: 'ignore',
+  })
+  const ended = once(child, 'exit')
+  await until(() => fs.existsSync(scratch.at('.git/here')))
+  fs.rmSync(scratch.at(`.git/hooks/${hook}`))
+  return {
+    ended,
+    release: () => fs.rmSync(scratch.at('.git/here')),
+    kill: async (signal: NodeJS.Signals) => {
+      process.kill(-child.pid!, signal)
+      const [code] = await ended
+      fs.rmSync(scratch.at('.git/here'), { force: true })
+      return code
+    },
+  }
+}
+
 test.each([
   ['Ctrl-C', 'SIGINT', []],
   ['a kill, then a marker', 'SIGKILL', ['mark', 'prompt', '--session', 'next']],
@@ -575,20 +605,7 @@ test.each([
     scratch.write({ 'staged.txt': 'mine\n' })
     scratch.git('add', 'staged.txt')
     scratch.turn('work', () => scratch.write({ 'a.txt': lines([3, 'agent']), 'b.txt': 'new\n' }))
-    const hook = scratch.at('.git/hooks/post-commit')
-    fs.writeFileSync(hook, '#!/bin/sh\n: >.git/here\nexec sleep 60\n', { mode: 0o755 })
-    const child = spawn(process.execPath, [PROGRAM, 'commit', '-m', 'c'], {
-      cwd: scratch.root,
-      env: { ...scratch.vars, ...me },
-      detached: true, // a process group, as a terminal makes one
-      stdio: 'ignore',
-    })
-    const ended = once(child, 'exit')
-    await until(() => fs.existsSync(scratch.at('.git/here')))
-    process.kill(-child.pid!, signal)
-    const [code] = await ended
-    fs.rmSync(hook)
-    fs.rmSync(scratch.at('.git/here'))
+    const code = await (await heldUp(scratch, 'post-commit')).kill(signal)
     if (next.length === 0) expect(code).toBe(0)
     else if (next[0] === 'doctor') {
       const finding = (...more: string[]) =>
@@ -615,16 +632,41 @@ test.each([
 test('a kill before the commit was made leaves nothing behind', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'a\n' })
   scratch.turn('work', () => scratch.write({ 'b.txt': 'new\n' }))
-  const hook = scratch.at('.git/hooks/pre-commit')
-  fs.writeFileSync(hook, '#!/bin/sh\n: >.git/here\nexec sleep 60\n', { mode: 0o755 })
-  const options = { cwd: scratch.root, env: { ...scratch.vars, ...me }, detached: true, stdio: 'ignore' } as const
-  const child = spawn(process.execPath, [PROGRAM, 'commit', '-m', 'c'], options)
-  const ended = once(child, 'exit')
-  await until(() => fs.existsSync(scratch.at('.git/here')))
-  process.kill(-child.pid!, 'SIGKILL')
-  await ended
-  fs.rmSync(hook)
+  await (await heldUp(scratch, 'pre-commit')).kill('SIGKILL')
   expect(commit(scratch).json.files).toEqual([{ path: 'b.txt' }])
   expect(fs.readdirSync(scratch.at('.git/ckpt/worktrees/@main/tmp'))).toEqual([])
   expect(fs.existsSync(scratch.at('.git/ckpt/worktrees/@main/commit.json'))).toBe(false)
+})
+
+test('a commit by hand after such a kill is not taken for the one that was cut short', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  scratch.turn('work', () => scratch.write({ 'b.txt': 'new\n' }))
+  await (await heldUp(scratch, 'pre-commit')).kill('SIGKILL')
+  scratch.write({ 'mine.txt': 'mine\n' })
+  scratch.git('add', 'mine.txt')
+  scratch.git('commit', '-qm', 'by hand')
+  expect(scratch.ckpt('status').warnings).toEqual([])
+  expect(fs.existsSync(scratch.at('.git/ckpt/worktrees/@main/commit.json'))).toBe(false)
+  expect(commit(scratch).json.files).toEqual([{ path: 'b.txt' }])
+})
+
+test('of two at once the second waits for the first, and commits what is left', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'agent\n' }), 'one')
+  scratch.turn('more', () => scratch.write({ 'b.txt': 'new\n' }), 'two')
+  const first = await heldUp(scratch, 'pre-commit', ['--session', 'one'])
+  // What is recorded meanwhile takes nothing from it.
+  scratch.ckpt('snapshot')
+  const second = once(
+    spawn(process.execPath, [PROGRAM, 'commit', '-m', 'second', '--session', 'two'], {
+      cwd: scratch.root,
+      env: { ...scratch.vars, ...me },
+      stdio: 'ignore',
+    }),
+    'exit',
+  )
+  setTimeout(first.release, 500)
+  expect([(await first.ended)[0], (await second)[0]]).toEqual([0, 0])
+  expect(scratch.git('log', '--format=%s', '--name-only')).toBe('second\n\nb.txt\nc\n\na.txt\nfirst\n\na.txt\n')
+  expect(scratch.git('status', '--porcelain')).toBe('')
 })

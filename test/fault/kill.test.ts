@@ -4,7 +4,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { buildHarness, type FaultMode, faultLoop, MODES, Place } from '../support/fault.ts'
 import { Scratch } from '../support/scratch.ts'
 
@@ -44,6 +44,12 @@ async function oneTurn(): Promise<{ scratch: Scratch; start: Place; before: Mani
   fs.mkdirSync(scratch.at('fresh'), { mode: 0o700 })
   await start.ckpt('mark', 'stop', ...S)
   return { scratch, start, before, after: start.manifest }
+}
+
+/** What a killed git leaves for ever, and git names: removed as it says. */
+function removeLocks(root: string): void {
+  const own = execFileSync('find', ['.git', '-name', '*.lock', '-not', '-path', '.git/ckpt/*'], { cwd: root })
+  for (const lock of own.toString().split('\n').filter(Boolean)) fs.unlinkSync(`${root}/${lock}`)
 }
 
 /** What must hold after any kill, once any command that can write has run. */
@@ -188,6 +194,46 @@ describe.each(MODES)('killed %s', (mode) => {
       expect(place.manifest).toEqual(before)
     }
     tell('mark prompt after undo', mode, await faultLoop({ scratch, harness, start, mode, check, argv }))
+  })
+
+  test('promise 8: a commit', async () => {
+    const scratch = new Scratch().init({
+      'edit.txt': 'one\n',
+      'gone.txt': 'gone\n',
+      swap: 'a file\n',
+      'tree/in/a': 'A\n',
+    })
+    scratch.git('config', 'user.name', 'somebody')
+    scratch.git('config', 'user.email', 'somebody@example.com')
+    scratch.turn('all that git can hold', () => {
+      scratch.remove('gone.txt', 'swap', 'tree')
+      scratch.write({ 'edit.txt': 'two\n', 'swap/inside': 'a directory\n', tree: 'a file now\n', 'new/deep': 'new\n' })
+    })
+    scratch.write({ 'staged.txt': 'mine\n' })
+    scratch.git('add', 'staged.txt')
+    const start = new Place(scratch, scratch.root)
+    const here = start.manifest
+    const argv = ['commit', '-m', 'the turn']
+    const check = async (place: Place) => {
+      const git = (...args: string[]) => execFileSync('git', args, { cwd: place.root, env: scratch.vars }).toString()
+      if (mode === 'group' || mode === 'amid') removeLocks(place.root)
+      // A git that lives on may make the commit a moment later.
+      await vi.waitFor(
+        async () => {
+          await sound(place)
+          expect(git('diff', '--cached', '--name-only')).toBe('staged.txt\n')
+          await place.ckpt(...argv)
+          expect(git('status', '--porcelain')).toBe('A  staged.txt\n')
+        },
+        { timeout: 20_000, interval: 100 },
+      )
+      expect(git('log', '--format=%s')).toBe('the turn\nfirst\n')
+      expect(place.manifest).toEqual(here)
+      const own = `${place.root}/.git/ckpt/worktrees/@main`
+      expect(fs.readdirSync(`${own}/tmp`)).toEqual([])
+      expect(fs.existsSync(`${own}/commit.json`)).toBe(false)
+    }
+    tell('commit', mode, await faultLoop({ scratch, harness, start, mode, check, argv, stride: 29 }))
   })
 
   test('promise 8: a snapshot, and the very first one', async () => {

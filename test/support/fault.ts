@@ -153,6 +153,8 @@ export interface Loop {
   start: Place
   argv: readonly string[]
   mode: FaultMode
+  /** Every Nth call at least, where there are few. */
+  stride?: number
   /** Called after each kill. */
   check: (place: Place, at: number) => Promise<void>
 }
@@ -161,9 +163,10 @@ export interface Loop {
 export const STRIDE = Number(process.env.CKPT_FAULT_STRIDE ?? 751)
 
 /** Returns how many calls a run makes that ends by itself. */
-export async function faultLoop({ harness, start, argv, mode, check }: Loop): Promise<number> {
-  const offset = STRIDE === 1 ? 0 : (argv.join(' ').length * 5 + MODES.indexOf(mode) * 7) % STRIDE
-  for (let at = 1 + offset; ; at += STRIDE) {
+export async function faultLoop({ harness, start, argv, mode, check, ...more }: Loop): Promise<number> {
+  const stride = Math.min(STRIDE, more.stride ?? STRIDE)
+  const offset = (argv.join(' ').length * 5 + MODES.indexOf(mode) * 7) % stride
+  for (let at = 1 + offset; ; at += stride) {
     const place = start.copy(`${mode}-${at}`)
     const calls = await place.killed(harness, mode, at, argv)
     if (calls !== null) {

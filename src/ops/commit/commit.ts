@@ -9,6 +9,7 @@ import type { PathState } from '../../core/state.ts'
 import { type Turn, visibleTurns } from '../../core/timeline.ts'
 import { PLAIN_PATCH } from '../../git/diff.ts'
 import { tryGit } from '../../git/process.ts'
+import type { Repository } from '../../git/repository.ts'
 import { promptReader } from '../../git/side-refs.ts'
 import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
 import { behindSymlink } from '../../snapshot/disk.ts'
@@ -23,6 +24,7 @@ import {
   type Following,
   finishCommit,
   follow,
+  isUnderWay,
   madeOn,
   noteCommit,
   notFollowed,
@@ -71,14 +73,13 @@ export async function commit(context: Context, options: CommitOptions): Promise<
       hints: ['git init'],
     })
   }
-  const planned = await locked(context, { command: 'commit' }, () => plan(context, options))
+  const planned = await planAlone(context, options)
   if (planned.entries.size === 0) {
     return { session: planned.session, commit: null, message: null, turns: [], files: [], warnings }
   }
-  await untilIndexIsFree(context, repository)
   const { session, turns, entries } = planned
   const { made, message } = await undisturbed(context, async () => {
-    const done = await commitEntries(context, planned, options)
+    const done = await commitNoted(context, repository, { planned, options })
     await settle(context, planned, done.made)
     return done
   })
@@ -89,6 +90,43 @@ export async function commit(context: Context, options: CommitOptions): Promise<
     turns: turns.map((turn) => turn.number),
     files: [...entries.keys()].sort(),
     warnings,
+  }
+}
+
+/** Milliseconds for another `ckpt commit` to be done: the person's hooks take their time. */
+const PATIENCE = 30_000
+
+/** A plan that is noted, where it has anything: from then on no other commit begins. @throws CkptError LOCKED */
+async function planAlone(context: Context, options: CommitOptions): Promise<Planned> {
+  const { env } = context
+  const end = env.monotonic() + PATIENCE
+  for (;;) {
+    const planned = await locked(context, { command: 'commit' }, async () => {
+      if (isUnderWay(context)) return null
+      const planned = await plan(context, options)
+      if (planned.entries.size > 0) noteCommit(context, planned)
+      return planned
+    })
+    if (planned) return planned
+    if (env.monotonic() >= end)
+      throw new CkptError('LOCKED', 'Another ckpt commit is at work in this worktree. Nothing was committed.', {
+        hints: ['ckpt commit   (once that one is done)'],
+      })
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
+async function commitNoted(
+  context: Context,
+  repository: Repository,
+  { planned, options }: { planned: Planned; options: CommitOptions },
+): Promise<{ made: Oid; message: string }> {
+  try {
+    await untilIndexIsFree(context, repository)
+    return await commitEntries(context, planned, options)
+  } catch (error) {
+    if ((await madeOn(context, planned.head)) === null) dropNote(context)
+    throw error
   }
 }
 
@@ -337,17 +375,14 @@ async function commitEntries(
       throw new CkptError('CONFLICT', 'HEAD moved meanwhile. Nothing was committed.', { hints: ['ckpt commit'] })
     }
     const shown = !options.quiet
-    noteCommit(context, planned)
     const { code, stderr } = await tryUsersGit(env, { args: ['commit', '-q', '-F', file], cwd, vars, shown })
     const made = code === 0 ? (await headOf(context)).head : await madeOn(context, head) // a hook after it was cut short
-    if (made === null) {
-      dropNote(context)
+    if (made === null)
       throw new CkptError(
         'INTERNAL',
         `git refused the commit (exit ${code}): a hook, signing, or a missing name. Nothing was committed; your index and your files are as they were.${shown ? '' : ` It said: ${printable(stderr.trim().slice(0, 500))}`}`,
         { hints: ['ckpt commit   (once what git said is mended)'] },
       )
-    }
     return { made, message }
   } finally {
     for (const path of [index, `${index}.lock`, file]) if (env.files.existsSync(path)) env.files.unlinkSync(path)

@@ -2,12 +2,14 @@
  * A `ckpt commit` that is under way: a kill may come when git has made the commit, and until the user's index follows it
  * their next commit takes it back. So what is to follow is written down first.
  */
+import { splitNul } from '../../core/beside.ts'
 import { CkptError, reasonOf } from '../../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
 import { errno } from '../../env.ts'
-import { tryGit } from '../../git/process.ts'
+import { runGit, tryGit } from '../../git/process.ts'
 import { readIfThere, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
 import { type Context, headOf } from '../worktree/context.ts'
+import { removeLeftovers } from '../worktree/leftovers.ts'
 import { isRunning, startOf } from '../worktree/lock.ts'
 import { CommitBlobs } from './blobs.ts'
 import { rememberCommit } from './commits-file.ts'
@@ -76,6 +78,7 @@ export async function follow(
   await untilIndexIsFree(context, context.repository!, patience)
   await refreshIndex(context, following, made)
   dropNote(context)
+  removeLeftovers(context)
 }
 
 /** What to say where a commit stands and {@link follow} failed. */
@@ -87,6 +90,9 @@ export function notFollowed(made: Oid, error: unknown): string {
 /** Whether there is one that its own process will not finish. */
 export const isCutShort = (context: Context): boolean => isNoted(context) && !isAlive(context, readNote(context))
 
+/** Whether there is one whose process is at work: what it has in `tmp/` is its own, though it does not hold the lock. */
+export const isUnderWay = (context: Context): boolean => isNoted(context) && isAlive(context, readNote(context))
+
 const isAlive = ({ env }: Context, note: Note | null): boolean =>
   note !== null && isRunning(env, note.pid, note.started)
 
@@ -96,8 +102,14 @@ export async function notFollowedYet(context: Context): Promise<Oid | null> {
   return madeAfter(context, readNote(context))
 }
 
-const madeAfter = async (context: Context, note: Note | null): Promise<Oid | null> =>
-  note && context.repository ? madeOn(context, note.head) : null
+/** The commit that HEAD is, if it is on what that one was to be made on, and changes any of the same paths. */
+async function madeAfter(context: Context, note: Note | null): Promise<Oid | null> {
+  const made = note && context.repository ? await madeOn(context, note.head) : null
+  if (!note || made === null) return null
+  const args = ['diff-tree', '--root', '--no-commit-id', '--name-only', '-r', '-z', made]
+  const changed = new Set<string>(splitNul(await runGit(context.env, { args, cwd: context.worktree.root })))
+  return note.paths.some(([path]) => changed.has(path)) ? made : null
+}
 
 /**
  * Finishes one that was killed. Returns what to tell the person. The caller holds the worktree's lock. `isBeside`: for a
@@ -107,7 +119,6 @@ export async function finishCommit(context: Context, { isBeside = false } = {}):
   const { env } = context
   const note = readNote(context)
   if (isAlive(context, note)) return []
-  sweep(context)
   const made = await madeAfter(context, note)
   if (!note || made === null) {
     const isOver = !note || env.now() - note.time > STILL || (await headOf(context)).head !== note.head
@@ -124,13 +135,6 @@ export async function finishCommit(context: Context, { isBeside = false } = {}):
     return [notFollowed(made, error)]
   }
   return [`A commit that was cut short is finished: your index follows ${made.slice(0, 10)}.`]
-}
-
-/** What it left of its own. */
-function sweep({ env, store }: Context): void {
-  const directory = `${store.worktreeDir}/tmp`
-  for (const name of env.files.existsSync(directory) ? env.files.readdirSync(directory) : [])
-    if (name.startsWith('commit-')) removeIfThere(env, `${directory}/${name}`)
 }
 
 /** Null: it is damaged, and says nothing. */

@@ -5,6 +5,8 @@ import { isNoted } from '../committed/note.ts'
 import { waitingMarkers } from '../record/marker-files.ts'
 import { noteGrowth } from '../store/size.ts'
 import type { Context } from '../worktree/context.ts'
+import { journalExists } from '../worktree/journal.ts'
+import { removeLeftovers } from '../worktree/leftovers.ts'
 import { isHeld, withLock } from '../worktree/lock.ts'
 import { recover } from './recover.ts'
 
@@ -61,6 +63,7 @@ async function catchUp(context: Context): Promise<string[]> {
     const { finishCommit } = await import('../committed/under-way.ts')
     warnings.push(...(await finishCommit(context, { isBeside: true })))
   }
+  if (!isNoted(context)) removeLeftovers(context)
   if (waitingMarkers(context.env, context.store).length === 0) return warnings
   const { takeUpMarkers } = await import('../record/markers.ts')
   return [...warnings, ...(await takeUpMarkers(context))]
@@ -79,6 +82,8 @@ export function lockedStore<T>(
       (inner, name) => () => withLock(env, `${place.directory}/worktrees/${name}/lock`, { command, wait }, inner),
       async () => {
         if (env.files.existsSync(store.worktreeDir)) context.warnings.push(...(await catchUp(context)))
+        for (const other of names.map((name) => store.of(name)))
+          if (!isNoted({ env, store: other }) && !journalExists(env, other)) removeLeftovers({ env, store: other })
         return telling(context, work)
       },
     )
