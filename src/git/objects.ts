@@ -10,7 +10,7 @@ import type { HashName, Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
 import { type FoundObject, ObjectReader } from './object-reader.ts'
 import { formatPack, type ObjectType, type PackObject } from './pack.ts'
-import { noteUnsynced, syncPacks } from './unsynced.ts'
+import { movePack, syncPacks } from './unsynced.ts'
 import { syncDirectory, withDrafts } from './whole-file.ts'
 
 /** Bytes up to which a process that packs when it is idle does not compress what it writes. */
@@ -231,9 +231,7 @@ export class ObjectStore {
     withDrafts(this.#env, [`${temporary}.pack`, `${temporary}.idx`], () => {
       files.writeFileSync(`${temporary}.pack`, pack, { mode: 0o400, flag: 'wx' })
       files.writeFileSync(`${temporary}.idx`, index, { mode: 0o400, flag: 'wx' })
-      noteUnsynced(files, this.#gitDir, { pack: `pack-${sum}`, index: `${temporary}.idx` })
-      // The index last: a pack is used once its index is there.
-      for (const suffix of ['.pack', '.idx']) files.renameSync(`${temporary}${suffix}`, `${path}${suffix}`)
+      movePack(this.#env, this.#gitDir, { from: temporary, pack: `pack-${sum}` })
     })
     this.grown += inBlocks(pack) + inBlocks(index)
     for (const object of objects) this.#isWritten(object, `${path}.idx`)

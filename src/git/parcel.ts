@@ -10,6 +10,7 @@ import { ObjectStore } from './objects.ts'
 import { type GitCall, type GitResult, runGit, tryGit } from './process.ts'
 import type { Store } from './store.ts'
 import { Trees } from './trees.ts'
+import { movePack } from './unsynced.ts'
 import { moveFile } from './whole-file.ts'
 
 /** What is in a parcel, one for each worktree: `refs/ckpt/<origin>/<worktree>`. */
@@ -143,22 +144,17 @@ export class Parcel {
     if (result.code !== 0) throw isOvertaken(result) ? overtaken() : (rejected(result) ?? unreachable(url, result))
   }
 
-  /** Moves what was fetched into a store. The index comes last: before it a pack is not there. */
+  /** Moves what was fetched into a store. */
   movePacks({ gitDir, objects }: Pick<Store, 'gitDir' | 'objects'>): void {
     const { files } = this.#env
     const from = `${this.gitDir}/objects/pack`
-    const order = (name: string) => (name.endsWith('.idx') ? 1 : 0)
-    for (const name of files.readdirSync(from).sort((a, b) => order(a) - order(b))) {
-      if (!/\.(pack|idx|rev)$/.test(name)) continue
-      const fd = files.openSync(`${from}/${name}`, 'r')
-      try {
-        files.fsyncSync(fd)
-        objects.grown += files.fstatSync(fd).size
-      } finally {
-        files.closeSync(fd)
-      }
-      files.renameSync(`${from}/${name}`, `${gitDir}/objects/pack/${name}`)
+    for (const name of files.readdirSync(from)) {
+      const pack = /^(.*)\.idx$/.exec(name)?.[1]
+      if (pack === undefined) continue
+      for (const suffix of ['.pack', '.idx']) objects.grown += files.statSync(`${from}/${pack}${suffix}`).size
+      movePack(this.#env, gitDir, { from: `${from}/${pack}`, pack })
     }
+    objects.syncFresh()
   }
 }
 

@@ -1,11 +1,20 @@
 /**
- * Which of our packs are not synced yet: an entry for each beside the objects, made before the pack can be seen. Others are
- * synced by whoever wrote them.
+ * Packs on their way into the store: an entry for each beside the objects, made before the pack is there and removed once
+ * it is synced. One whose index never came was cut short.
  */
 import { type Env, errno, type Files } from '../env.ts'
 import { removeIfThere, syncDirectory } from './whole-file.ts'
 
 const directoryOf = (gitDir: string) => `${gitDir}/unsynced`
+
+/** Moves a pack to its place. `from`: its path, without a suffix; the index comes last, for with it the pack is used. */
+export function movePack(env: Env, gitDir: string, { from, pack }: { from: string; pack: string }): void {
+  const { files } = env
+  noteUnsynced(files, gitDir, { pack, index: `${from}.idx` })
+  for (const suffix of ['.pack', '.rev', '.idx'])
+    if (suffix !== '.rev' || files.existsSync(`${from}.rev`))
+      files.renameSync(`${from}${suffix}`, `${gitDir}/objects/pack/${pack}${suffix}`)
+}
 
 /** `pack`: its name, without a suffix. `index`: a file that the entry may be a link to, which is cheaper than to make one. */
 export function noteUnsynced(files: Files, gitDir: string, { pack, index }: { pack: string; index: string }): void {

@@ -9,6 +9,7 @@ import { type Env, errno } from '../env.ts'
 import { runGit, tryGit, withObjectsOf } from '../git/process.ts'
 import { objectDirectories, type Repository } from '../git/repository.ts'
 import { readIfThere, type Store } from '../git/store.ts'
+import { movePack, noteUnsynced } from '../git/unsynced.ts'
 import { isStats, look, onlyNames, readPath } from './disk.ts'
 import { type IndexEntry, parseIndex } from './index-file.ts'
 
@@ -183,6 +184,7 @@ function linkPacks(env: Env, directory: string, store: Store): boolean {
   for (const name of names) {
     const base = /^(pack-[0-9a-f]+)\.pack$/.exec(name)?.[1]
     if (!base || !names.has(`${base}.idx`)) continue
+    noteUnsynced(files, store.gitDir, { pack: base, index: `${packs}/${base}.idx` })
     // The index last: a pack is used once its index is there.
     for (const suffix of ['.pack', '.idx']) {
       if (!link(env, `${packs}/${base}${suffix}`, `${store.gitDir}/objects/pack/${base}${suffix}`)) return false
@@ -223,8 +225,13 @@ async function copyObjects(
   const vars = withObjectsOf(directories)
   const here = [...(await sizesIn(store, oids, vars)).keys()]
   if (here.length === 0) return
-  const pack = `${store.gitDir}/objects/pack/pack`
-  const out = await store.git(['pack-objects', '-q', pack], { input: `${here.join('\n')}\n`, vars })
-  for (const sum of out.toString('latin1').trim().split('\n'))
-    for (const suffix of ['pack', 'idx']) store.objects.grown += env.files.statSync(`${pack}-${sum}.${suffix}`).size
+  const own = `${store.worktreeDir}/tmp`
+  env.files.mkdirSync(own, { recursive: true, mode: 0o700 })
+  const drafts = `${own}/${env.random(6)}`
+  const out = await store.git(['pack-objects', '-q', drafts], { input: `${here.join('\n')}\n`, vars })
+  for (const sum of out.toString('latin1').trim().split('\n')) {
+    const from = `${drafts}-${sum}`
+    for (const suffix of ['.pack', '.idx']) store.objects.grown += env.files.statSync(`${from}${suffix}`).size
+    movePack(env, store.gitDir, { from, pack: `pack-${sum}` })
+  }
 }

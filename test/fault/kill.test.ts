@@ -251,6 +251,7 @@ describe.each(MODES)('killed %s', (mode) => {
     const loop = { scratch, harness, start, mode, check, argv: ['snapshot', '-m', 'by hand'] }
     tell('snapshot', mode, await faultLoop(loop))
     fs.rmSync(scratch.at('.git/ckpt'), { recursive: true })
+    scratch.git('repack', '-adq') // packs are linked
     tell('first snapshot', mode, await faultLoop(loop))
   })
 })

@@ -25,6 +25,8 @@ export async function buildHarness(directory: string): Promise<string> {
       js: "import{createRequire as faultRequire}from'node:module';const require=faultRequire(import.meta.url);",
     },
   })
+  const hooks = path.resolve(import.meta.dirname, '../../hooks')
+  fs.cpSync(hooks, path.join(directory, 'hooks'), { recursive: true }) // which the package ships beside the program
   return outfile
 }
 

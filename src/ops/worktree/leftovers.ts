@@ -1,13 +1,18 @@
 /** What commands keep in `tmp/` of a worktree while they hold its lock: nobody's, once somebody else holds it. */
 import { errno } from '../../env.ts'
-import { remove } from '../../snapshot/aside.ts'
+import { removeTree } from '../../git/parcel.ts'
+import { removeIfThere } from '../../git/whole-file.ts'
 import type { Context } from './context.ts'
 
 /** All but the old inodes of an operation, which may be somebody's only copy. The caller holds that worktree's lock. */
 export function removeLeftovers({ env, store }: Pick<Context, 'env' | 'store'>): void {
   const directory = `${store.worktreeDir}/tmp`
   try {
-    for (const name of env.files.readdirSync(directory)) if (!name.endsWith('.old')) remove(env, `${directory}/${name}`)
+    for (const entry of env.files.readdirSync(directory, { withFileTypes: true })) {
+      const path = `${directory}/${entry.name}`
+      if (entry.isDirectory()) removeTree(env, path)
+      else if (!entry.name.endsWith('.old')) removeIfThere(env, path)
+    }
   } catch (error) {
     if (errno(error) === undefined) throw error // there is none, or it is another user's
   }
