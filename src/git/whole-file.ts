@@ -2,21 +2,23 @@
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, statIfThere } from '../env.ts'
 
-/**
- * Work on drafts: where it fails, what is half written goes, for a full disk is full of that. Why it could not go is not
- * said: where nothing can be written nothing can be removed either.
- */
+/** Removes what nobody needs any more. That some of it could not go fails nothing, and is not said: it is swept later. */
+export function removeDrafts(env: Env, drafts: readonly string[]): void {
+  for (const draft of drafts) {
+    try {
+      removeIfThere(env, draft)
+    } catch (error) {
+      if (errno(error) === undefined) throw error
+    }
+  }
+}
+
+/** Work on drafts: where it fails, what is half written goes, for a full disk is full of that. */
 export function withDrafts<T>(env: Env, drafts: readonly string[], work: () => T): T {
   try {
     return work()
   } catch (error) {
-    for (const draft of drafts) {
-      try {
-        removeIfThere(env, draft)
-      } catch {
-        // the first failure says so
-      }
-    }
+    removeDrafts(env, drafts)
     throw error
   }
 }

@@ -1,7 +1,8 @@
 /**
- * One call that fails, for each call of the file system that an undo or a redo makes after its plan: all is as it was, or as
- * it was to be, or the next command finishes it; and what is said is so.
+ * One call that fails, for each call of the file system that an undo, a redo or a commit makes: all is as it was, or as it
+ * was to be, or the next command finishes it; and what is said is so.
  */
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Files } from '../../src/env.ts'
@@ -24,7 +25,7 @@ const CALLS = [
 const STEP = STRIDE === 1 ? 1 : 7
 
 /** The Nth such call fails. (Not one that lets a lock go: its holder, this process, lives on.) */
-function failing(call: (typeof CALLS)[number], nth: number): { files: Files; failed: () => boolean } {
+function failing(call: keyof Files & keyof typeof fs, nth: number): { files: Files; failed: () => boolean } {
   let calls = 0
   const files = {
     ...fs,
@@ -68,6 +69,44 @@ test.each(['undo', 'redo'])('promise 8: a disk that fails once in the middle of 
       await place.ckpt('list')
       if (JSON.stringify(place.manifest) === JSON.stringify(before)) await place.ckpt(command)
       expect(place.manifest, said).toEqual(after)
+      expect((await place.try('verify')).document.problems).toEqual([])
+      place.remove()
+    }
+  }
+})
+
+test('promise 8: a disk that fails once in the middle of it: commit', async () => {
+  const scratch = new Scratch().init({ 'changed.txt': 'one\n', 'gone.txt': 'gone\n', 'd/in.txt': 'in\n' })
+  scratch.git('config', 'user.name', 'somebody')
+  scratch.git('config', 'user.email', 'somebody@example.com')
+  scratch.turn('all of it', () => {
+    scratch.remove('gone.txt', 'd')
+    scratch.write({ 'changed.txt': 'two\n', d: 'a file\n', 'new/made.txt': 'made\n' })
+  })
+  scratch.write({ 'staged.txt': 'mine\n' })
+  scratch.git('add', 'staged.txt')
+  const start = new Place(scratch, scratch.root)
+  // As if its process had ended: this one lives on.
+  const pid = Number(execFileSync('sh', ['-c', 'echo $$']).toString())
+  const argv = ['commit', '-m', 'the turn']
+  for (const call of [...CALLS, 'openSync', 'readFileSync', 'readdirSync', 'writeSync'] as const) {
+    for (let nth = 1; ; nth += STEP) {
+      const place = start.copy('failing')
+      const git = (...args: string[]) => execFileSync('git', args, { cwd: place.root, env: scratch.vars }).toString()
+      const { files, failed } = failing(call, nth)
+      const { code, document } = await answer({ ...envOf(scratch), cwd: place.root, files, pid }, ...argv)
+      if (!failed()) {
+        place.remove()
+        break
+      }
+      const said = JSON.stringify([call, nth, code, document.error?.message ?? document.warnings])
+      expect(git('log', '--format=%s'), said).toBe(code === 0 ? 'the turn\nfirst\n' : 'first\n')
+      await place.ckpt('status')
+      expect(git('diff', '--cached', '--name-only'), said).toBe('staged.txt\n')
+      await place.ckpt(...argv)
+      expect(git('log', '--format=%s'), said).toBe('the turn\nfirst\n')
+      expect(git('status', '--porcelain'), said).toBe('A  staged.txt\n')
+      expect(place.manifest, said).toEqual(start.manifest)
       expect((await place.try('verify')).document.problems).toEqual([])
       place.remove()
     }

@@ -12,6 +12,7 @@ import { tryGit } from '../../git/process.ts'
 import type { Repository } from '../../git/repository.ts'
 import { promptReader } from '../../git/side-refs.ts'
 import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
+import { removeDrafts } from '../../git/whole-file.ts'
 import { behindSymlink } from '../../snapshot/disk.ts'
 import { refuseWhilePending } from '../change/boundary.ts'
 import { refuseRunning } from '../change/refuse.ts'
@@ -385,6 +386,6 @@ async function commitEntries(
       )
     return { made, message }
   } finally {
-    for (const path of [index, `${index}.lock`, file]) if (env.files.existsSync(path)) env.files.unlinkSync(path)
+    removeDrafts(env, [index, `${index}.lock`, file])
   }
 }

@@ -4,7 +4,7 @@ import { pathToText } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
 import { runGit } from '../../git/process.ts'
 import { runUsersGit } from '../../git/users-git.ts'
-import { removeIfThere } from '../../git/whole-file.ts'
+import { removeDrafts } from '../../git/whole-file.ts'
 import { mergeTexts } from '../store/merge-texts.ts'
 import type { Context } from '../worktree/context.ts'
 import { type Entry, indexInfo, readIndexEntries } from './entries.ts'
@@ -138,7 +138,7 @@ export class CommitBlobs {
       const args = ['hash-object', '-w', '--no-filters', '--stdin-paths']
       await runUsersGit(env, { args, cwd: worktree.root, input: made.map((file) => `${file}\n`).join('') })
     } finally {
-      for (const file of made) removeIfThere(env, file)
+      removeDrafts(env, made)
     }
   }
 }
@@ -174,7 +174,7 @@ async function withLineEndsKept(
         return path !== undefined && isAutomatic ? [path] : []
       })
   } finally {
-    if (env.files.existsSync(vars.GIT_INDEX_FILE)) env.files.unlinkSync(vars.GIT_INDEX_FILE)
+    removeDrafts(env, [vars.GIT_INDEX_FILE])
   }
 }
 

@@ -2,6 +2,7 @@
 import { CkptError } from '../../core/errors.ts'
 import type { Oid } from '../../core/ids.ts'
 import type { MergeRequest, MergeResult } from '../../core/plan.ts'
+import { removeDrafts } from '../../git/whole-file.ts'
 import type { Context } from '../worktree/context.ts'
 
 /** What git looks at to call a file binary. */
@@ -25,6 +26,6 @@ export async function mergeTexts({ env, store }: Context, { base, ours, theirs }
     const oid = store.objects.write('blob', result.stdout)
     return { kind: result.code === 0 ? 'clean' : 'conflict', oid }
   } finally {
-    for (const name of names) if (env.files.existsSync(name)) env.files.unlinkSync(name)
+    removeDrafts(env, names)
   }
 }
