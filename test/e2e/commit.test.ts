@@ -5,6 +5,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { tryGit } from '../support/gate.ts'
+import { answer, envOf } from '../support/in-process.ts'
 import { until } from '../support/protocol.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
@@ -668,5 +669,17 @@ test('of two at once the second waits for the first, and commits what is left', 
   setTimeout(first.release, 500)
   expect([(await first.ended)[0], (await second)[0]]).toEqual([0, 0])
   expect(scratch.git('log', '--format=%s', '--name-only')).toBe('second\n\nb.txt\nc\n\na.txt\nfirst\n\na.txt\n')
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
+test('what a program that lives on could not finish is finished by the next command', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  scratch.turn('work', () => scratch.write({ 'b.txt': 'new\n' }))
+  fs.writeFileSync(scratch.at('.git/hooks/post-commit'), '#!/bin/sh\n: >.git/index.lock\n', { mode: 0o755 })
+  const env = envOf(scratch)
+  const { code, document } = await answer({ ...env, vars: { ...env.vars, ...me } }, 'commit')
+  expect([code, document.warnings.join()]).toEqual([0, expect.stringContaining('your index still holds')])
+  scratch.remove('.git/index.lock')
+  expect(scratch.ckpt('list').warnings.join()).toContain('A commit that was cut short is finished')
   expect(scratch.git('status', '--porcelain')).toBe('')
 })

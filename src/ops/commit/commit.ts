@@ -26,6 +26,7 @@ import {
   finishCommit,
   follow,
   isUnderWay,
+  leaveNote,
   madeOn,
   noteCommit,
   notFollowed,
@@ -113,6 +114,7 @@ async function planAlone(context: Context, options: CommitOptions): Promise<Plan
       throw new CkptError('LOCKED', 'Another ckpt commit is at work in this worktree. Nothing was committed.', {
         hints: ['ckpt commit   (once that one is done)'],
       })
+    await env.progress('waiting for another ckpt commit')
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }
@@ -147,6 +149,7 @@ async function settle(context: Context, planned: Planned, made: Oid): Promise<vo
     await locked(context, { command: 'commit' }, () => follow(context, planned, made))
   } catch (error) {
     context.warnings.push(notFollowed(made, error))
+    leaveNote(context)
   }
 }
 

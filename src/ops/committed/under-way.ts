@@ -41,6 +41,8 @@ interface Note extends Omit<Following, 'entries' | 'before'> {
 /** Milliseconds for which a git that outlives a killed `ckpt commit` may still make the commit: hooks take their time. */
 const STILL = 600_000
 
+const NOBODY = 0
+
 export function noteCommit(context: Context, { entries, before, session, head, turns }: Following): void {
   const { env } = context
   const paths = [...entries].map(([path, entry]): Note['paths'][number] => [path, before.get(path) ?? null, entry])
@@ -51,6 +53,16 @@ export function noteCommit(context: Context, { entries, before, session, head, t
 }
 
 export const dropNote = (context: Context): void => removeIfThere(context.env, noteFile(context))
+
+/** For the next command, though this process may live on. */
+export function leaveNote(context: Context): void {
+  const note = readNote(context)
+  try {
+    if (note) writeFileWhole(context.env, noteFile(context), JSON.stringify({ ...note, pid: NOBODY } satisfies Note))
+  } catch (error) {
+    if (errno(error) === undefined) throw error // then it is left once this process has ended
+  }
+}
 
 /** The commit that HEAD is, if it was made on `head`. */
 export async function madeOn(context: Context, head: Oid | null): Promise<Oid | null> {
@@ -94,7 +106,7 @@ export const isCutShort = (context: Context): boolean => isNoted(context) && !is
 export const isUnderWay = (context: Context): boolean => isNoted(context) && isAlive(context, readNote(context))
 
 const isAlive = ({ env }: Context, note: Note | null): boolean =>
-  note !== null && isRunning(env, note.pid, note.started)
+  note !== null && note.pid !== NOBODY && isRunning(env, note.pid, note.started)
 
 /** One that was made and cut short before the user's index followed it; null: there is none. */
 export async function notFollowedYet(context: Context): Promise<Oid | null> {
