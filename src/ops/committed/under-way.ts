@@ -6,7 +6,7 @@ import { splitNul } from '../../core/beside.ts'
 import { CkptError, reasonOf } from '../../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
 import { errno } from '../../env.ts'
-import { runGit, tryGit } from '../../git/process.ts'
+import { tryGit } from '../../git/process.ts'
 import { readIfThere, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
 import { type Context, headOf } from '../worktree/context.ts'
 import { removeLeftovers } from '../worktree/leftovers.ts'
@@ -119,8 +119,9 @@ async function madeAfter(context: Context, note: Note | null): Promise<Oid | nul
   const made = note && context.repository ? await madeOn(context, note.head) : null
   if (!note || made === null) return null
   const args = ['diff-tree', '--root', '--no-commit-id', '--name-only', '-r', '-z', made]
-  const changed = new Set<string>(splitNul(await runGit(context.env, { args, cwd: context.worktree.root })))
-  return note.paths.some(([path]) => changed.has(path)) ? made : null
+  const { code, stdout } = await tryGit(context.env, { args, cwd: context.worktree.root })
+  const changed = new Set<string>(splitNul(stdout))
+  return code !== 0 || note.paths.some(([path]) => changed.has(path)) ? made : null
 }
 
 /**
