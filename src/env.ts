@@ -60,6 +60,8 @@ export interface Env {
   now: () => number
   /** Milliseconds of a clock that never jumps. */
   monotonic: () => number
+  /** Seconds since the machine started. */
+  uptime: () => number
   /** `bytes` random bytes as hex. */
   random: (bytes: number) => string
   pid: number
@@ -113,6 +115,7 @@ export function realEnv(givenUmask: number = process.umask()): Env {
     now: () => Date.now(),
     // performance.now() would load a module for it.
     monotonic: () => Number(process.hrtime.bigint()) / 1e6,
+    uptime: () => process.getBuiltinModule('node:os').uptime(),
     random: (bytes) => process.getBuiltinModule('node:crypto').randomBytes(bytes).toString('hex'),
     pid: process.pid,
     program: process.argv[1] ?? '',

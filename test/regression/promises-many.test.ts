@@ -230,6 +230,27 @@ test('promise 9: a live, foreign or unreadable lock is not taken over; doctor br
 })
 
 test.each([
+  ['none', ''],
+  ['zeros', '\0'.repeat(300)],
+])("promise 8: a lock whose bytes a power cut took is nobody's: %s are left", (_, bytes) => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('snapshot')
+  const own = ownDirectory(scratch)
+  fs.mkdirSync(path.join(own, 'daemon'), { recursive: true })
+  for (const lock of ['lock', '../../lock', 'daemon/lock']) {
+    const file = path.join(own, lock)
+    fs.writeFileSync(file, bytes)
+    fs.utimesSync(file, 0, 0) // before this system started
+  }
+  const { findings } = scratch.ckpt('doctor')
+  const found = findings.find(({ name }: { name: string }) => name === 'lock')
+  expect(found.detail).toMatch(/left by a process that a power failure cut short, which is gone/)
+  scratch.ckpt('snapshot', '-m', 'after it')
+  scratch.ckpt('daemon', 'start')
+  scratch.ckpt('daemon', 'stop')
+})
+
+test.each([
   ['the store', '../../lock', ['snapshot']],
   ['the daemon', 'daemon/lock', ['daemon', 'start']],
   ['worktree linked-', '../LINKED/lock', ['prune']],

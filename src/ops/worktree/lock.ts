@@ -4,7 +4,7 @@
  */
 import { refuseCancelled } from '../../core/cancel.ts'
 import { CkptError } from '../../core/errors.ts'
-import { type Env, errno } from '../../env.ts'
+import { type Env, errno, statIfThere } from '../../env.ts'
 import { readIfThere, removeIfThere, withDrafts } from '../../git/whole-file.ts'
 
 export interface Holder {
@@ -20,6 +20,8 @@ export interface Holder {
   since: string
   /** A git that the holder started, and that goes on when only the holder is killed: until it has ended the lock is held. */
   git?: { pid: number; started: string }
+  /** The power failed before its bytes were on the disk. */
+  torn?: true
 }
 
 export type HolderState = 'alive' | 'dead' | 'unknown'
@@ -87,6 +89,7 @@ function isGitLeft(env: Env, holder: Holder): boolean {
 }
 
 function stateOf(env: Env, holder: Holder): HolderState {
+  if (holder.torn) return 'dead'
   const own = ownIdentity(env)
   if (holder.machine !== own.machine) return 'unknown'
   if (holder.boot !== '' && own.boot !== '' && holder.boot !== own.boot) return 'dead'
@@ -126,6 +129,7 @@ export function startOf(env: Env, pid: number): string {
 export function readHolder(env: Env, path: string): Holder | 'unreadable' | null {
   const bytes = readIfThere(env, path)
   if (bytes === null) return null
+  if (bytes.every((byte) => byte === 0)) return tornHolder(env, path) ?? 'unreadable'
   try {
     const holder = JSON.parse(bytes.toString('utf8')) as Partial<Holder>
     if (typeof holder.nonce === 'string' && typeof holder.pid === 'number' && typeof holder.machine === 'string')
@@ -134,6 +138,16 @@ export function readHolder(env: Env, path: string): Holder | 'unreadable' | null
   } catch {
     return 'unreadable' // not ours to judge: doctor can remove it
   }
+}
+
+/**
+ * A lock is not synced: a power cut may leave its name without its bytes. Whose it was ended with the system, if that was
+ * before this one started.
+ */
+function tornHolder(env: Env, path: string): Holder | null {
+  const written = statIfThere(env.files, path)?.mtimeMs
+  if (written === undefined || written > env.now() - env.uptime() * 1000) return null
+  return { ...ownIdentity(env), nonce: 'torn', pid: 0, command: '', since: '', torn: true }
 }
 
 /** Whether nothing tells if the holder is there. */
@@ -217,6 +231,7 @@ function giveBack(env: Env, path: string, nonce: string): void {
 export function lockedBy(env: Env, holder: Holder | 'unreadable' | null): string {
   if (holder === null) return 'another process'
   if (holder === 'unreadable') return 'a lock file that cannot be read'
+  if (holder.torn) return 'a process that a power failure cut short'
   const { pid, command, since, git } = holder
   const left = isGitLeft(env, holder) ? `; it was killed, but not a git that it started, process ${git!.pid}` : ''
   return `process ${pid} (${command}, since ${since}${left})`
