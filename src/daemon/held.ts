@@ -285,7 +285,7 @@ export class Held implements LiveScan, HeldWorktree {
       this.#onDisk = this.#print()
       this.#dirty = false
     })
-    await this.#context.store.objects.syncFreshInSteps(others)
+    await this.#context.store.syncInSteps(others)
   }
 
   /** Looks for what the events missed; a miss turns the fast path off. */

@@ -11,7 +11,7 @@ import { type Env, errno } from '../env.ts'
 import { type FoundObject, ObjectReader } from './object-reader.ts'
 import { formatPack, type ObjectType, type PackObject } from './pack.ts'
 import { movePack, syncPacks } from './unsynced.ts'
-import { syncDirectory, withDrafts } from './whole-file.ts'
+import { syncDirectory, syncIfThere, withDrafts } from './whole-file.ts'
 
 /** Bytes up to which a process that packs when it is idle does not compress what it writes. */
 const MOST_RAW = 1 << 20
@@ -275,23 +275,10 @@ export class ObjectStore {
 
   /** Syncs loose objects and their directories to disk. */
   #sync(oids: Iterable<Oid>): void {
-    const { files } = this.#env
     const directories = new Set<string>()
     for (const oid of oids) {
       const path = this.loosePath(oid)
-      let fd: number
-      try {
-        fd = files.openSync(path, 'r')
-      } catch (error) {
-        if (errno(error) === 'ENOENT') continue
-        throw error
-      }
-      try {
-        files.fsyncSync(fd)
-      } finally {
-        files.closeSync(fd)
-      }
-      directories.add(path.slice(0, path.lastIndexOf('/')))
+      if (syncIfThere(this.#env, path)) directories.add(path.slice(0, path.lastIndexOf('/')))
     }
     for (const directory of directories) syncDirectory(this.#env, directory)
   }

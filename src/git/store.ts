@@ -10,9 +10,9 @@ import { LineProcess } from './line-process.ts'
 import { ObjectStore } from './objects.ts'
 import { type GitCall, type GitResult, runGit, tryGit } from './process.ts'
 import { listRefs, moveRefs, type RefEdit, type RefTip, refuseUnreadable, transaction } from './refs.ts'
-import { announce, goneRef, writtenTips } from './tips.ts'
+import { announce, goneRef, tipsFile, worktreeOf, writtenTips } from './tips.ts'
 import { Trees } from './trees.ts'
-import { readIfThere, writeFileWhole } from './whole-file.ts'
+import { readIfThere, syncDirectory, syncIfThere, writeFileWhole } from './whole-file.ts'
 
 export { readIfThere, syncDirectory, writeFileWhole } from './whole-file.ts'
 
@@ -50,6 +50,8 @@ export class Store {
   readonly #env: Env
   #shallow: ReadonlySet<Oid> | null = null
   #memory: RefMemory | null = null
+  /** Refs that were moved and not synced. */
+  readonly #unsynced = new Set<string>()
   /** None of the refs that were read last is gone. */
   #whole = false
   readonly #owner: Store | null
@@ -192,9 +194,16 @@ export class Store {
     return generation
   }
 
-  /** One transaction. Lock files of killed git processes are cleared: this worktree's at once, shared ones when they are old. */
-  async moveRefs(edits: readonly RefEdit[], { durable = false } = {}): Promise<void> {
-    this.objects.flush()
+  /**
+   * One transaction. Lock files of killed git processes are cleared: this worktree's at once, shared ones when they are old.
+   * `durable`: on disk when it returns, with the objects that were written; one that lives on may sync them later.
+   */
+  async moveRefs(edits: readonly RefEdit[], { durable = this.#memory === null } = {}): Promise<void> {
+    if (durable) this.#sync()
+    else {
+      this.objects.flush()
+      for (const { ref } of edits) this.#unsynced.add(ref)
+    }
     const moved = announce(this.#env, this.place.directory, edits, durable)
     for (let attempt = 0; ; attempt++) {
       // Said before it is done: who is killed in between leaves nobody with an old idea of the refs.
@@ -218,6 +227,31 @@ export class Store {
         await this.#clearLock(lock)
       }
     }
+  }
+
+  /** Syncs what was written and moved before. */
+  #sync(): void {
+    this.objects.syncFresh()
+    this.#syncRefs()
+  }
+
+  /** The same for one who has others to serve meanwhile: `others` waits until they are served. */
+  async syncInSteps(others: () => Promise<unknown>): Promise<void> {
+    await this.objects.syncFreshInSteps(others)
+    this.#syncRefs()
+  }
+
+  #syncRefs(): void {
+    if (this.#unsynced.size === 0) return
+    const files = [...this.#unsynced].flatMap((ref) => {
+      const worktree = worktreeOf(ref)
+      const file = `${this.gitDir}/${ref}`
+      return worktree === null ? [file] : [file, tipsFile(this.place.directory, worktree)]
+    })
+    this.#unsynced.clear()
+    const there = [...new Set(files)].filter((file) => syncIfThere(this.#env, file))
+    for (const directory of new Set(there.map((file) => file.slice(0, file.lastIndexOf('/')))))
+      syncDirectory(this.#env, directory)
   }
 
   /** False: the one-shot way is to say what is wrong. */

@@ -37,7 +37,8 @@ export function worktreeOf(ref: string): string | null {
   return (parts[1] === 'ckpt' ? parts[2] : parts[1] === 'notes' && parts[2] === 'ckpt' ? parts[3] : undefined) ?? null
 }
 
-const tipsFile = (directory: string, worktree: string) => `${directory}/worktrees/${worktree}/tips`
+/** `directory` is the store's. */
+export const tipsFile = (directory: string, worktree: string) => `${directory}/worktrees/${worktree}/tips`
 
 const sumOf = (previous: string, text: string) =>
   createHash('sha256').update(`${previous} ${text}`).digest('hex').slice(0, 16)

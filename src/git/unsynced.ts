@@ -3,7 +3,7 @@
  * it is synced. One whose index never came was cut short.
  */
 import { type Env, errno, type Files } from '../env.ts'
-import { removeIfThere, syncDirectory } from './whole-file.ts'
+import { removeIfThere, syncDirectory, syncIfThere } from './whole-file.ts'
 
 const directoryOf = (gitDir: string) => `${gitDir}/unsynced`
 
@@ -52,28 +52,16 @@ export function unsyncedPacks(files: Files, gitDir: string): string[] {
 export function syncPacks(env: Env, gitDir: string): void {
   const packs = `${gitDir}/objects/pack`
   const whole = unsyncedPacks(env.files, gitDir).filter((name) =>
-    ['.pack', '.idx'].every((suffix) => syncIfThere(env.files, `${packs}/${name}${suffix}`)),
+    ['.pack', '.idx'].every((suffix) => syncIfThere(env, `${packs}/${name}${suffix}`)),
   )
   if (whole.length === 0) return
   syncDirectory(env, packs)
-  for (const name of whole) removeIfThere(env, `${directoryOf(gitDir)}/${name}`)
+  for (const name of whole) forgetUnsynced(env, gitDir, name)
 }
 
-function syncIfThere(files: Files, path: string): boolean {
-  let fd: number
-  try {
-    fd = files.openSync(path, 'r')
-  } catch (error) {
-    if (errno(error) === 'ENOENT') return false
-    throw error
-  }
-  try {
-    files.fsyncSync(fd)
-    return true
-  } finally {
-    files.closeSync(fd)
-  }
-}
+/** Of a pack that is there no more. */
+export const forgetUnsynced = (env: Env, gitDir: string, pack: string): void =>
+  removeIfThere(env, `${directoryOf(gitDir)}/${pack}`)
 
 /** Removes packs that were cut short, and entries of packs that are gone. The caller holds the locks of all worktrees. */
 export function sweepUnsynced(env: Env, gitDir: string): void {
@@ -81,6 +69,6 @@ export function sweepUnsynced(env: Env, gitDir: string): void {
   for (const name of unsyncedPacks(env.files, gitDir)) {
     if (env.files.existsSync(`${packs}/${name}.idx`)) continue
     removeIfThere(env, `${packs}/${name}.pack`)
-    removeIfThere(env, `${directoryOf(gitDir)}/${name}`)
+    forgetUnsynced(env, gitDir, name)
   }
 }

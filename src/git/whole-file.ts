@@ -70,11 +70,27 @@ export function appendTo({ files }: Env, path: string, text: string, { sync = fa
 }
 
 export function syncDirectory(env: Env, path: string): void {
-  const fd = env.files.openSync(path, 'r')
+  syncNow(env, env.files.openSync(path, 'r'))
+}
+
+/** False: no such file. */
+export function syncIfThere(env: Env, path: string): boolean {
+  let fd: number
   try {
-    env.files.fsyncSync(fd)
+    fd = env.files.openSync(path, 'r')
+  } catch (error) {
+    if (errno(error) === 'ENOENT') return false
+    throw error
+  }
+  syncNow(env, fd)
+  return true
+}
+
+function syncNow({ files }: Env, fd: number): void {
+  try {
+    files.fsyncSync(fd)
   } finally {
-    env.files.closeSync(fd)
+    files.closeSync(fd)
   }
 }
 

@@ -101,7 +101,7 @@ async function moveTo(context: Context, replaced: ReadonlyMap<Oid, Oid>): Promis
   const before = readReplaced(env, store)
   for (const [old, now] of before) before.set(old, replaced.get(now) ?? now)
   // Old ids first: whatever is killed after this, they resolve.
-  store.objects.flush()
+  store.objects.syncFresh()
   writeReplaced(env, store, new Map([...before, ...replaced]))
   const edits = await refEdits(context, replaced)
   const cut = [...store.shallow].map((id) => replaced.get(id) ?? id)

@@ -146,6 +146,28 @@ test('a pack whose writer was killed before its index was there is no damage, an
   inStore(scratch, 'fsck', '--full')
 })
 
+test('a pack that was not synced when the power failed is set aside by doctor', () => {
+  const scratch = new Scratch()
+  scratch.git('init', '-q')
+  scratch.write(Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`f${i}`, `${i}\n`])))
+  scratch.ckpt('snapshot')
+  const packs = path.join(storeOf(scratch), 'objects/pack')
+  const name = `pack-${'ab'.repeat(20)}`
+  for (const suffix of ['pack', 'idx']) fs.writeFileSync(path.join(packs, `${name}.${suffix}`), '')
+  expect(scratch.tryCkpt('doctor', '--fix').document.ok).toBe(false) // nothing says that it was not synced
+  fs.writeFileSync(path.join(storeOf(scratch), 'unsynced', name), '')
+  expect(scratch.tryCkpt('doctor').document.findings).toContainEqual(
+    expect.objectContaining({ name: 'packs', ok: false, mend: 'ckpt doctor --fix' }),
+  )
+  expect(scratch.ckpt('doctor', '--fix').findings).toContainEqual(
+    expect.objectContaining({ name: 'packs', ok: true, fixed: true }),
+  )
+  expect(fs.readdirSync(packs).filter((file) => file.startsWith(name))).toEqual([])
+  expect(scratch.ckpt('verify')).toMatchObject({ ok: true })
+  scratch.ckpt('prune')
+  inStore(scratch, 'fsck', '--full')
+})
+
 test('who syncs in steps goes on only when the others are served, and to the end', async () => {
   let synced = 0
   const { objects } = bareStore('sha1', {

@@ -1,9 +1,11 @@
-// What refs were last moved to is written down at each marker: that costs what moves, however many refs there are.
+// What refs were last moved to is written down at each marker: that costs what moves, however many refs there are. And when it is on the disk.
 import fs from 'node:fs'
-import { expect, test } from 'vitest'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Oid } from '../../src/core/ids.ts'
 import { realEnv } from '../../src/env.ts'
-import type { RefEdit } from '../../src/git/refs.ts'
+import type { RefEdit, RefTip } from '../../src/git/refs.ts'
+import { Store } from '../../src/git/store.ts'
 import { announce, readTips } from '../../src/git/tips.ts'
 import { Scratch } from '../support/scratch.ts'
 
@@ -38,3 +40,40 @@ test('with hundreds of refs the file is added to, not written again with each mo
   expect(refs.size).toBe(500)
   expect([...refs.get(ref(0))!, ...refs.get(ref(499))!]).toEqual([oid(last), oid(500)])
 })
+
+test.each([false, true])(
+  'a move of refs is on the disk when it returns, or when a daemon has its quiet moment (daemon: %s)',
+  async (lives) => {
+    const scratch = new Scratch().init()
+    scratch.ckpt('snapshot')
+    const directory = scratch.at('.git/ckpt')
+    const real = realEnv()
+    const opened = new Map<number, string>()
+    const synced = new Set<string>()
+    const files = {
+      ...real.files,
+      openSync: ((path, ...more) => {
+        const fd = real.files.openSync(path, ...more)
+        opened.set(fd, String(path).slice(directory.length + 1))
+        return fd
+      }) as typeof fs.openSync,
+      fsyncSync: (fd: number) => {
+        synced.add(opened.get(fd) ?? '')
+        real.files.fsyncSync(fd)
+      },
+    }
+    const store = Store.open({ ...real, files }, { directory, worktreeId: '@main', hash: 'sha1' })
+    onTestFinished(() => store.close())
+    if (lives) store.remember()
+    const ref = 'refs/ckpt/@main/s/live'
+    const [{ oid: to }] = (await store.refs('refs/ckpt/@main/manual')) as [RefTip]
+    const blob = store.objects.write('blob', Buffer.from('written with it'))
+    const loose = store.objects.loosePath(blob).slice(directory.length + 1)
+    await store.moveRefs([{ ref, from: null, to }])
+    // git syncs the ref itself where it is told to.
+    const all = [loose, path.dirname(loose), 'worktrees/@main/tips', ...(lives ? [`store.git/${ref}`] : [])]
+    expect(all.filter((file) => synced.has(file))).toEqual(lives ? [] : all)
+    await store.syncInSteps(async () => undefined)
+    expect(all.filter((file) => !synced.has(file))).toEqual([])
+  },
+)

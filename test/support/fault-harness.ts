@@ -14,11 +14,14 @@
  * written         and let it run on
  * written-killed  and kill it, children too, right after that call
  *
+ * One, `power`, cuts the power right after the Nth call that changes something, or at the end of a run that ends before.
+ *
  * And `full`: from the Nth call on that is made while the journal is there, the disk has no room for anything new.
  */
 import fs from 'node:fs'
 import { main } from '../../src/cli/main.ts'
 import { type Env, type Files, realEnv } from '../../src/env.ts'
+import { PowerCut } from './power.ts'
 
 /** Nothing is different before and after a call that only reads. */
 const CHANGING = new Set<string>([
@@ -30,7 +33,10 @@ const [mode, at, report, , ...argv] = process.argv.slice(2)
 const last = Number(at)
 let calls = 0
 
+const power = mode === 'power' ? new PowerCut(process.cwd()) : null
+
 function die(): never {
+  power?.fail()
   // Detached: this process leads a group of its own.
   process.kill(mode === 'before' || mode === 'after' ? process.pid : -process.pid, 'SIGKILL')
   for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000)
@@ -62,7 +68,7 @@ function watched<T>(name: string, args: readonly unknown[], call: () => T): T {
 }
 
 const real = realEnv()
-const files = new Proxy(real.files, {
+const files = new Proxy(power?.watched(real.files) ?? real.files, {
   get(target, name: keyof Files) {
     const own = target[name]
     if (isWriting) return (...args: unknown[]) => watched(name, args, () => Reflect.apply(own, target, args))
@@ -70,13 +76,15 @@ const files = new Proxy(real.files, {
     return (...args: unknown[]) => counted(() => Reflect.apply(own, target, args))
   },
 })
+const start = power?.spawn(real.spawn) ?? real.spawn
 const spawn: Env['spawn'] = (command, args, options) => {
   if (isWriting) return real.spawn(command, args, options)
-  if (mode !== 'amid') return counted(() => real.spawn(command, args, options))
+  if (mode !== 'amid') return counted(() => start(command, args, options))
   const child = real.spawn(command, args, options)
   if (++calls === last) setTimeout(die, 1 + (last % 4))
   return child
 }
 
 process.exitCode = await main(argv, { ...real, files, spawn })
+power?.fail()
 fs.writeFileSync(report!, `${calls}\n`)

@@ -119,6 +119,11 @@ export class Place {
     return this.#harnessed([harness, mode, String(at)], argv, { CKPT_TEST_WRITE: path.join(this.root, file) })
   }
 
+  /** Likewise, with a power cut there, or at the end of a run that ends before: what it did not sync has lost its bytes. */
+  powerCut(harness: string, at: number, argv: readonly string[]): Promise<number | null> {
+    return this.#harnessed([harness, 'power', String(at)], argv, {})
+  }
+
   /** Likewise, with a disk that is full from the Nth such call on. */
   full(harness: string, at: number, argv: readonly string[]): Promise<number | null> {
     return this.#harnessed([harness, 'full', String(at)], argv, {})

@@ -6,6 +6,7 @@ import type { Timeline } from '../../core/timeline.ts'
 import { worktreeNames } from '../../git/frame.ts'
 import { groupRefs } from '../../git/history.ts'
 import { removeTree } from '../../git/parcel.ts'
+import { forgetUnsynced, unsyncedPacks } from '../../git/unsynced.ts'
 import { clearStaleBoundary, isStaleBoundary } from '../change/boundary.ts'
 import { sweepAlone } from '../prune/collect.ts'
 import { clearRefLocks } from '../recovery/recover.ts'
@@ -25,23 +26,32 @@ export function alone<T>({ env, store }: Context, work: () => Promise<T>): Promi
   return withLock(env, `${store.worktreeDir}/lock`, { command: 'doctor', wait: 30_000 }, work)
 }
 
-/** Every pack and its index; an index is made anew from a pack that is whole (git-index-pack(1)). */
+/**
+ * Every pack and its index; an index is made anew from a pack that is whole (git-index-pack(1)), and a pack that a power
+ * cut took the bytes of before it was synced is set aside: nothing was to rest on it yet.
+ */
 export async function checkPacks(context: Context, fix: boolean): Promise<Finding> {
   const { store } = context
   const said: string[] = []
   const swept = fix ? sweepAlone(context.env, `${store.gitDir}/objects/pack`) : []
   if (swept.length > 0) said.push(`${swept.join(', ')}, left of a pack that was replaced, went`)
   let bad = damagedPackFiles(context)
+  const isUnsynced = (name: string) => unsyncedPacks(context.env.files, store.gitDir).includes(withoutSuffix(name))
   for (const name of bad) {
-    const pack = name.replace(/\.idx$/, '.pack')
+    const pack = `${withoutSuffix(name)}.pack`
     if (!fix || name === pack || bad.includes(pack)) continue
     await alone(context, () => indexAnew(context, pack))
     said.push(`${name} was made anew`)
   }
+  for (const pack of new Set(bad.filter((name) => name.endsWith('.pack')).map(withoutSuffix))) {
+    if (!fix || !isUnsynced(pack)) continue
+    const aside = await alone(context, async () => setPackAside(context, pack))
+    said.push(`${pack}, which was not synced when the power failed, is ${aside} now`)
+  }
   if (said.length > 0) bad = damagedPackFiles(context)
   if (bad.length > 0) {
     const detail = `missing, or not the bytes they were written with: ${bad.join(', ')}`
-    const isMendable = bad.every((name) => name.endsWith('.idx'))
+    const isMendable = bad.every((name) => name.endsWith('.idx') || isUnsynced(name))
     const { directory } = context.place
     const mend = `put the pack back from a backup (ckpt verify names what is lost); to begin anew beside it: mv ${quotedPath(directory)} ${quotedPath(`${directory}.damaged`)}`
     return { name: 'packs', ok: false, detail, mend: isMendable ? FIX : mend }
@@ -51,6 +61,20 @@ export async function checkPacks(context: Context, fix: boolean): Promise<Findin
     return { name: 'packs', ok: true, fixed: true, detail: said.join('; ') }
   }
   return { name: 'packs', ok: true, detail: 'each is whole' }
+}
+
+const withoutSuffix = (name: string): string => name.replace(/\.(pack|idx)$/, '')
+
+/** The index first: without it git does not look at the pack. Returns where the pack is. */
+function setPackAside({ env, place, store }: Context, pack: string): string {
+  const aside = `${place.directory}/${pack}.damaged-${env.random(4)}`
+  for (const suffix of ['idx', 'pack']) {
+    const path = `${store.gitDir}/objects/pack/${pack}.${suffix}`
+    if (env.files.existsSync(path)) env.files.renameSync(path, `${aside}.${suffix}`)
+  }
+  forgetUnsynced(env, store.gitDir, pack)
+  store.announce()
+  return `${aside}.pack`
 }
 
 async function indexAnew({ env, store }: Context, pack: string): Promise<void> {

@@ -2,7 +2,7 @@
 import { CkptError } from '../../core/errors.ts'
 import type { Env } from '../../env.ts'
 import { sweepUnsynced } from '../../git/unsynced.ts'
-import { removeIfThere } from '../../git/whole-file.ts'
+import { removeIfThere, syncIfThere } from '../../git/whole-file.ts'
 import { damagedPackFiles, unseenPacks } from '../store/verify-objects.ts'
 import type { Context } from '../worktree/context.ts'
 import { holdTogether } from '../worktree/lock.ts'
@@ -24,11 +24,17 @@ export function refuseDamagedPacks(context: Context): void {
  */
 export async function collect({ env, store, place }: Context): Promise<void> {
   const begun = (pid: number) => holdTogether(env, `${place.directory}/lock`, pid)
+  // What the old packs held is in the new one before they go, also where the power fails.
+  const synced = ['-c', 'core.fsync=pack,pack-metadata']
+  const git = async (...args: string[]) => {
+    await store.git([...synced, ...args], { begun })
+    syncIfThere(env, `${store.gitDir}/shallow`) // git writes it anew, and syncs it never
+  }
   const repack = () => {
     sweepLeftovers(env, `${store.gitDir}/objects`)
-    return store.git(['repack', '-a', '-d', '-q', '--no-write-bitmap-index'], { begun })
+    return git('repack', '-a', '-d', '-q', '--no-write-bitmap-index')
   }
-  const drop = () => store.git(['prune', '--expire=now'], { begun })
+  const drop = () => git('prune', '--expire=now')
   store.announce()
   await repack().catch(async (cause: unknown) => {
     // On a full disk there is no room for the new pack until what nothing reaches has gone.

@@ -60,7 +60,7 @@ export function journalEntries(actions: readonly FileAction[]): ApplyEntry[] {
  */
 export function writeJournal(env: Env, store: Store, journal: Journal): void {
   refuseCancelled(env.signal)
-  store.objects.flush() // it names them
+  store.objects.syncFresh() // it names them
   const body = JSON.stringify(journal)
   const sum = createHash('sha256').update(body).digest('hex')
   writeFileWhole(env, fileOf(store), `${sum}\n${body}\n`, { sync: true })
