@@ -5,7 +5,6 @@ import * as z from 'zod/mini'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
 import { readIfThere, writeFileWhole } from '../git/store.ts'
-import { withDrafts } from '../git/whole-file.ts'
 import { stateDirectory } from '../ops/worktree/place.ts'
 import type { Agent, Places, Scope } from './agent.ts'
 import { hookWord, isHookOf, isNothingButHookOf, packageFile, withClientAt } from './program.ts'
@@ -236,12 +235,8 @@ export function carryOut(env: Env, plan: Plan, action: 'install' | 'uninstall'):
   else {
     files.mkdirSync(target.slice(0, target.lastIndexOf('/')), { recursive: true })
     const stats = statIfThere(files, target)
-    const draft = `${target}.${env.random(6)}.tmp`
-    withDrafts(env, [draft], () => {
-      files.writeFileSync(draft, after, { flag: 'wx', mode: 0o644 })
-      if (stats) files.chmodSync(draft, stats.mode & 0o7777)
-      files.renameSync(draft, target)
-    })
+    const mode = stats ? stats.mode & 0o7777 : 0o644 & ~env.umask
+    writeFileWhole(env, target, after, { mode })
   }
   if (action === 'uninstall') {
     if (after === null) for (const directory of [...(record?.made ?? [])].reverse()) removeEmpty(env, directory)

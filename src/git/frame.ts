@@ -7,7 +7,7 @@ import { type Env, errno, lstatIfThere } from '../env.ts'
 import { removeTree } from './parcel.ts'
 import { runGit, tryGit } from './process.ts'
 import { Store, type StorePlace } from './store.ts'
-import { makeDirectories, readIfThere, removeIfThere } from './whole-file.ts'
+import { makeDirectories, readIfThere, removeIfThere, syncIfThere } from './whole-file.ts'
 
 /** Files that git wants to see before it takes a directory for a repository; they never change, from first line to last. */
 const FRAME = { HEAD: /^ref: refs\//, config: /^\[(?:core|extensions)\]\n.*\n\[gc\]\n\tauto = \d+\n/s }
@@ -126,6 +126,8 @@ async function fillFrame(env: Env, place: StorePlace, temporary: string): Promis
     `${files.readFileSync(`${temporary}/config`, 'utf8')}[notes]\n\tdisplayRef = refs/notes/ckpt/*\n[gc]\n\tauto = 0\n`,
   )
   for (const name of ['HEAD', 'config']) files.chmodSync(`${temporary}/${name}`, 0o600)
+  // Without them there is no store, whatever else is on the disk.
+  for (const name of ['HEAD', 'config', 'info/attributes']) syncIfThere(env, `${temporary}/${name}`)
 }
 
 /** Makes the store if it is not there; safe for any number of processes at once. Returns whether this call made it. */

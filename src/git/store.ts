@@ -333,7 +333,7 @@ export class Store {
   /** Cuts the history there; what lies before is pruned next. */
   writeShallow(oids: ReadonlySet<Oid>): void {
     const path = `${this.gitDir}/shallow`
-    if (oids.size > 0) writeFileWhole(this.#env, path, `${[...oids].sort().join('\n')}\n`, { sync: true })
+    if (oids.size > 0) writeFileWhole(this.#env, path, `${[...oids].sort().join('\n')}\n`)
     else if (this.#env.files.existsSync(path)) this.#env.files.unlinkSync(path)
     this.#shallow = oids
   }

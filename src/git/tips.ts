@@ -82,7 +82,7 @@ function append(env: Env, file: string, text: string, sync: boolean): void {
     files.mkdirSync(file.slice(0, file.lastIndexOf('/')), { recursive: true, mode: 0o700 })
     const kept = folded(old)
     const last = lastSum(kept)
-    writeFileWhole(env, file, `${kept}${sumOf(last, text)} ${text}\n`, { sync })
+    writeFileWhole(env, file, `${kept}${sumOf(last, text)} ${text}\n`)
     return
   }
   appendTo(env, file, `${sumOf(lastSum(old), text)} ${text}\n`, { sync })
@@ -182,5 +182,5 @@ export function readTips(env: Env, directory: string, worktree: string): Tips | 
 export function resetTips(env: Env, directory: string, worktree: string, refs: readonly { ref: string; oid: Oid }[]) {
   const own = refs.filter(({ ref }) => worktreeOf(ref) === worktree)
   const all = `all ${own.map(({ ref, oid }) => `${ref} ${oid}`).join(' ')}`.trimEnd()
-  writeFileWhole(env, tipsFile(directory, worktree), `${sumOf('', all)} ${all}\n`, { sync: true })
+  writeFileWhole(env, tipsFile(directory, worktree), `${sumOf('', all)} ${all}\n`)
 }

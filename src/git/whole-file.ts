@@ -23,14 +23,23 @@ export function withDrafts<T>(env: Env, drafts: readonly string[], work: () => T
   }
 }
 
-/** Writes a file whole or not at all: a temporary file beside it, renamed over it. Mode 0600. */
-export function writeFileWhole(env: Env, path: string, content: string | Buffer, { sync = false } = {}): void {
+/**
+ * Writes a file whole or not at all, also where the power fails: a temporary file beside it, synced, and renamed over it.
+ * `sync: false`: what can be made anew, or done without. `mode`: 0600 unless told, whatever the umask.
+ */
+export function writeFileWhole(
+  env: Env,
+  path: string,
+  content: string | Buffer,
+  { sync = true, mode = 0o600 } = {},
+): void {
   const { files } = env
   const temporary = `${path}.${env.random(6)}.tmp`
   withDrafts(env, [temporary], () => {
     const fd = files.openSync(temporary, 'wx', 0o600)
     try {
       files.writeFileSync(fd, content)
+      if (mode !== 0o600) files.chmodSync(temporary, mode)
       if (sync) files.fsyncSync(fd)
     } finally {
       files.closeSync(fd)
@@ -40,10 +49,11 @@ export function writeFileWhole(env: Env, path: string, content: string | Buffer,
   if (sync) syncDirectory(env, path.slice(0, path.lastIndexOf('/')))
 }
 
-/** Moves a file over what is there, also to another file system; a symlink there stays, and what it names is replaced. */
+/** Moves a file, synced, over what is there, also to another file system; a symlink there stays, and what it names is replaced. */
 export function moveFile(env: Env, from: string, to: string): void {
   const { files } = env
   const target = statIfThere(files, to) ? files.realpathSync(to) : to
+  syncIfThere(env, from)
   try {
     files.renameSync(from, target)
     return
@@ -53,6 +63,7 @@ export function moveFile(env: Env, from: string, to: string): void {
   const temporary = `${target}.${env.random(6)}.tmp`
   withDrafts(env, [temporary], () => {
     files.copyFileSync(from, temporary)
+    syncIfThere(env, temporary)
     files.renameSync(temporary, target)
   })
   files.unlinkSync(from)

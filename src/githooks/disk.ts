@@ -1,7 +1,7 @@
 /** Hook files on disk: read, put in place, put aside and given back. */
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
-import { removeIfThere, withDrafts, writeFileWhole } from '../git/whole-file.ts'
+import { removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import type { HookName, Templates } from './hook-file.ts'
 
@@ -34,16 +34,9 @@ export function readHook({ files }: Env, directory: string, hook: HookName): Hoo
   }
 }
 
-/** Whole or not at all: a commit may be running this very hook. `text`: bytes as latin1. */
-export function writeHook(env: Env, path: string, text: string, mode: number): void {
-  const { files } = env
-  const temporary = `${path}.${env.random(6)}.tmp`
-  withDrafts(env, [temporary], () => {
-    files.writeFileSync(temporary, text, { encoding: 'latin1', flag: 'wx' })
-    files.chmodSync(temporary, mode)
-    files.renameSync(temporary, path)
-  })
-}
+/** Whole or not at all: a commit may be running this very hook, and most of it may be the user's. `text`: bytes as latin1. */
+export const writeHook = (env: Env, path: string, text: string, mode: number): void =>
+  writeFileWhole(env, path, Buffer.from(text, 'latin1'), { mode })
 
 /** Where another hook is kept, seen from the hooks directory. A link keeps its name: it may be a program that goes by it. */
 export function keptNames(hook: HookName): { file: string; link: string; disabled: string } {

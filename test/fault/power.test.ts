@@ -18,10 +18,20 @@ const S = ['--session', 's']
 
 interface Command {
   argv: readonly string[]
+  /** A file beside the worktree is named by its path: `<base>/<name>`. */
+  beside?: string
   setUp?: (scratch: Scratch) => void
+  /** What it leaves beside the files of the worktree. */
+  left?: (root: string) => unknown
   /** About as many calls as it makes. */
   calls: number
 }
+
+const hooksOf = (root: string): string[] =>
+  fs
+    .readdirSync(`${root}/.git/hooks`)
+    .filter((name) => !/\.(sample|tmp)$/.test(name))
+    .map((name) => `${name} ${fs.readFileSync(`${root}/.git/hooks/${name}`, 'utf8')}`)
 
 const commands: Record<string, Command> = {
   'a prompt': {
@@ -46,6 +56,55 @@ const commands: Record<string, Command> = {
   undo: { argv: ['undo', '--turns', '2'], calls: 160 },
   redo: { setUp: (scratch) => scratch.ckpt('undo', '--turns', '2'), argv: ['redo'], calls: 190 },
   prune: { argv: ['prune', '--keep', '1'], calls: 90 },
+  accept: { setUp: (scratch) => scratch.ckpt('undo'), argv: ['accept'], calls: 50 },
+  restore: { argv: ['restore', '1:before', '--exact', '--force'], calls: 230 },
+  import: {
+    setUp: (scratch) => {
+      const other = new Scratch().init({ 'z.txt': 'z\n' })
+      other.turn('far away', () => other.write({ 'z.txt': 'zz\n' }))
+      other.ckpt('export', `${scratch.base}/far.bundle`)
+    },
+    argv: ['import'],
+    beside: 'far.bundle',
+    calls: 110,
+  },
+  commit: {
+    setUp: (scratch) => {
+      scratch.git('config', 'user.name', 'somebody')
+      scratch.git('config', 'user.email', 'somebody@example.com')
+    },
+    argv: ['commit', '-m', 'the turns'],
+    calls: 60,
+  },
+  'the first snapshot': { setUp: (scratch) => scratch.remove('.git/ckpt'), argv: ['snapshot'], calls: 80 },
+  'agent install': {
+    setUp: (scratch) => scratch.write({ '.claude/settings.json': '{ "a": 1 }\n' }),
+    argv: ['agent', 'install', 'claude', '--scope', 'project'],
+    calls: 12,
+  },
+  'agent uninstall': {
+    setUp: (scratch) => {
+      scratch.write({ '.claude/settings.json': '{ "a": 1 }\n' })
+      scratch.ckpt('agent', 'install', 'claude', '--scope', 'project')
+    },
+    argv: ['agent', 'uninstall', 'claude', '--scope', 'project'],
+    calls: 12,
+  },
+  'hooks install': {
+    setUp: (scratch) => scratch.write({ '.git/hooks/pre-commit': '#!/bin/sh\necho own\n' }),
+    argv: ['hooks', 'install'],
+    left: hooksOf,
+    calls: 30,
+  },
+  'hooks uninstall': {
+    setUp: (scratch) => {
+      scratch.write({ '.git/hooks/pre-commit': '#!/bin/sh\necho own\n' })
+      scratch.ckpt('hooks', 'install')
+    },
+    argv: ['hooks', 'uninstall'],
+    left: hooksOf,
+    calls: 30,
+  },
   forget: { setUp: (scratch) => scratch.remove('secret.txt'), argv: ['forget', 'secret.txt'], calls: 140 },
 }
 
@@ -69,6 +128,10 @@ function twoTurns(): Scratch {
   return scratch
 }
 
+/** Without the drafts that a kill may leave beside what agents read. */
+const manifestOf = ({ manifest }: Place) =>
+  Object.fromEntries(Object.entries(manifest).filter(([path]) => !/\.[0-9a-f]{12}\.tmp$/.test(path)))
+
 const turnsOf = async (place: Place): Promise<string[]> =>
   (await place.ckpt('list', '--hidden', '--abandoned')).turns.map(
     (turn: Json) => `${turn.n} ${turn.prompt} ${turn.status} ${turn.hidden}`,
@@ -89,33 +152,41 @@ async function goOn(place: Place): Promise<void> {
   }
 }
 
-test.each(Object.entries(commands))('promise 8: %s, and the power fails', async (name, { argv, setUp, calls }) => {
-  const scratch = twoTurns()
-  setUp?.(scratch)
-  const start = new Place(scratch, scratch.root)
-  const before = [start.manifest, await turnsOf(start)]
-  const ended = start.copy('ended')
-  await ended.ckpt(...argv)
-  const after = [ended.manifest, await turnsOf(ended)]
-  const stride = Math.min(STRIDE, Math.ceil(calls / 4))
-  let isOver = false
-  for (let at = 1 + (name.length % stride); !isOver; at += stride) {
-    const place = start.copy(`power-${at}`)
-    isOver = (await place.powerCut(harness, at, argv)) !== null
-    const mended = place.copy(`mended-${at}`)
-    try {
-      await place.ckpt('status')
-      expect(isOver ? [after] : [before, after]).toContainEqual([place.manifest, await turnsOf(place)])
-      await goOn(place)
-      if (name === 'forget') await mended.try(...argv) // as doctor says
-      await mended.ckpt('doctor', '--fix')
-      expect(await mended.try('verify')).toMatchObject({ code: 0, document: { problems: [] } })
-    } catch (error) {
-      throw new Error(`the power failed at call ${at}: ${error instanceof Error ? error.message : error}`, {
-        cause: error,
-      })
+test.each(Object.entries(commands))(
+  'promise 8: %s, and the power fails',
+  async (name, { argv: words, beside, setUp, left, calls }) => {
+    const scratch = twoTurns()
+    setUp?.(scratch)
+    const argv = beside ? [...words, `${scratch.base}/${beside}`] : words
+    const start = new Place(scratch, scratch.root)
+    const before = [manifestOf(start), await turnsOf(start), left?.(start.root)]
+    const ended = start.copy('ended')
+    await ended.ckpt(...argv)
+    const after = [manifestOf(ended), await turnsOf(ended), left?.(ended.root)]
+    const stride = Math.min(STRIDE, Math.ceil(calls / 2))
+    let isOver = false
+    for (let at = 1 + (name.length % stride); !isOver; at += stride) {
+      const place = start.copy(`power-${at}`)
+      isOver = (await place.powerCut(harness, at, argv)) !== null
+      const mended = place.copy(`mended-${at}`)
+      try {
+        await place.ckpt('status')
+        const now = [manifestOf(place), await turnsOf(place), left?.(place.root)]
+        // Of several hooks those that come first are there first.
+        if (left && !isOver) await place.ckpt(...argv)
+        else expect(isOver ? [after] : [before, after]).toContainEqual(now)
+        if (left) expect(left(place.root)).toEqual(after[2])
+        await goOn(place)
+        if (name === 'forget' || left) await mended.try(...argv) // as doctor says
+        await mended.ckpt('doctor', '--fix')
+        expect(await mended.try('verify')).toMatchObject({ code: 0, document: { problems: [] } })
+      } catch (error) {
+        throw new Error(`the power failed at call ${at}: ${error instanceof Error ? error.message : error}`, {
+          cause: error,
+        })
+      }
+      place.remove()
+      mended.remove()
     }
-    place.remove()
-    mended.remove()
-  }
-})
+  },
+)

@@ -79,7 +79,7 @@ export class PowerCut {
       if (!entry.isFile()) continue
       const file = path.join(entry.parentPath, entry.name)
       const name = path.relative(this.#root, file)
-      if (name.startsWith('.git/') && !name.startsWith('.git/ckpt/')) continue
+      if (/^\.git\/(?!ckpt\/|hooks\/)/.test(name)) continue
       const stats = fs.lstatSync(file, { bigint: true })
       found.set(file, { inode: inodeOf(stats), print: `${inodeOf(stats)} ${stats.size} ${stats.mtimeNs}` })
     }

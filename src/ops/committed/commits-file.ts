@@ -41,7 +41,7 @@ export function rememberCommit(
   const known = readCommits(context)
   const earlier = known.get(session)?.turns ?? []
   known.set(session, { commit, turns: [...new Set([...earlier, ...turns])] })
-  writeFileWhole(context.env, commitsFile(context), JSON.stringify(Object.fromEntries(known)), { sync: true })
+  writeFileWhole(context.env, commitsFile(context), JSON.stringify(Object.fromEntries(known)))
 }
 
 export interface LastCommit extends Committed {

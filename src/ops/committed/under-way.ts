@@ -47,9 +47,7 @@ export function noteCommit(context: Context, { entries, before, session, head, t
   const { env } = context
   const paths = [...entries].map(([path, entry]): Note['paths'][number] => [path, before.get(path) ?? null, entry])
   const who = { pid: env.pid, started: startOf(env, env.pid), time: env.now() }
-  writeFileWhole(env, noteFile(context), JSON.stringify({ ...who, session, head, turns, paths } satisfies Note), {
-    sync: true,
-  })
+  writeFileWhole(env, noteFile(context), JSON.stringify({ ...who, session, head, turns, paths } satisfies Note))
 }
 
 export const dropNote = (context: Context): void => removeIfThere(context.env, noteFile(context))

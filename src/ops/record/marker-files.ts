@@ -42,6 +42,6 @@ export function leaveMarker(env: Env, store: Pick<Store, 'worktreeDir'>, waiting
   env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
   const place = String(Date.parse(waiting.time)).padStart(15, '0')
   const name = createHash('sha256').update(waiting.id).digest('hex').slice(0, 24)
-  writeFileWhole(env, `${directory}/${place}-${name}.json`, `${JSON.stringify(waiting)}\n`, { sync: true })
+  writeFileWhole(env, `${directory}/${place}-${name}.json`, `${JSON.stringify(waiting)}\n`)
   syncDirectory(env, store.worktreeDir)
 }

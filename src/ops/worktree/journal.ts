@@ -63,7 +63,7 @@ export function writeJournal(env: Env, store: Store, journal: Journal): void {
   store.objects.syncFresh() // it names them
   const body = JSON.stringify(journal)
   const sum = createHash('sha256').update(body).digest('hex')
-  writeFileWhole(env, fileOf(store), `${sum}\n${body}\n`, { sync: true })
+  writeFileWhole(env, fileOf(store), `${sum}\n${body}\n`)
 }
 
 /** Refs that a journal speaks of cannot be moved now. It stays. */
