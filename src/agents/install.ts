@@ -1,10 +1,11 @@
 /** Our entry in an agent's settings: put in, taken out to the exact bytes, looked for. */
+
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import * as z from 'zod/mini'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
-import { readIfThere, writeFileWhole } from '../git/store.ts'
+import { readIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { stateDirectory } from '../ops/worktree/place.ts'
 import type { Agent, Places, Scope } from './agent.ts'
 import { hookWord, isHookOf, isNothingButHookOf, packageFile, withClientAt } from './program.ts'

@@ -1,9 +1,10 @@
 /** Starting, asking and stopping the daemon from outside. */
+
 import type { ChildProcess } from 'node:child_process'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, killIfThere, statIfThere } from '../env.ts'
 import { ageOf } from '../git/file-clock.ts'
-import { readIfThere } from '../git/store.ts'
+import { readIfThere } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import { isAtWork } from '../ops/worktree/lock.ts'
 import { callDaemon } from './call.ts'

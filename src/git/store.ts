@@ -14,8 +14,6 @@ import { announce, goneRef, tipsFile, worktreeOf, writtenTips } from './tips.ts'
 import { Trees } from './trees.ts'
 import { readIfThere, syncDirectory, syncIfThere, writeFileWhole } from './whole-file.ts'
 
-export { readIfThere, syncDirectory, writeFileWhole } from './whole-file.ts'
-
 /** Where a worktree's checkpoints are. */
 export interface StorePlace {
   /** `<git-common-dir>/ckpt`, or the state directory's part for a plain directory. */

@@ -1,8 +1,9 @@
 /** Which sessions of a worktree have a backend other than the default one: a small file that a backend's owner writes. */
+
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import type { SessionId } from '../core/ids.ts'
-import { readIfThere, writeFileWhole } from '../git/store.ts'
+import { readIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { locked } from './recovery/locked.ts'
 import type { Context } from './worktree/context.ts'
 

@@ -8,7 +8,8 @@ import type { Beside, DefaultModes } from '../core/beside.ts'
 import type { Oid } from '../core/ids.ts'
 import type { RelativePath } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
-import { readIfThere, type Store, writeFileWhole } from '../git/store.ts'
+import type { Store } from '../git/store.ts'
+import { readIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { Directories } from './directories.ts'
 
 /** A path as it was when it was read. */

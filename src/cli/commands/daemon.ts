@@ -1,7 +1,7 @@
 import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
 import { daemonStatus, logFile, startDaemon, stopDaemon } from '../../daemon/life.ts'
-import { readIfThere } from '../../git/store.ts'
+import { readIfThere } from '../../git/whole-file.ts'
 import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import type { Command } from '../command.ts'
 import { plural } from '../present/text.ts'

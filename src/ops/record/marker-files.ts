@@ -5,7 +5,8 @@
 import { createHash } from 'node:crypto'
 import type { Marker } from '../../core/marker.ts'
 import { type Env, errno, statIfThere } from '../../env.ts'
-import { type Store, syncDirectory, writeFileWhole } from '../../git/store.ts'
+import type { Store } from '../../git/store.ts'
+import { syncDirectory, writeFileWhole } from '../../git/whole-file.ts'
 
 export interface WaitingMarker {
   version: 1

@@ -1,11 +1,12 @@
 /** Checkpoints to another machine and from it: bundles, and remotes by git's own transport. */
+
 import { createHash } from 'node:crypto'
 import { CkptError } from '../../core/errors.ts'
 import { isOid, type Oid } from '../../core/ids.ts'
 import { errno, temporaryDirectory } from '../../env.ts'
 import { type Parcel, type ParcelRef, removeTree } from '../../git/parcel.ts'
 import { remoteUrl } from '../../git/repository.ts'
-import { readIfThere, writeFileWhole } from '../../git/store.ts'
+import { readIfThere, writeFileWhole } from '../../git/whole-file.ts'
 import type { Context } from '../worktree/context.ts'
 import { allWorktrees, foreignWorktree } from '../worktree/worktrees.ts'
 import { refuseToReplace, requireBundle } from './bundle-file.ts'

@@ -1,7 +1,8 @@
 /** Verify: proves the store and its timeline by reading all of it. Writes nothing. */
+
 import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
-import { readIfThere } from '../../git/store.ts'
+import { readIfThere } from '../../git/whole-file.ts'
 import { unfinishedOperations } from '../recovery/unfinished.ts'
 import { steadily, untilQuiet } from '../store/steadily.ts'
 import { verifyDurable, verifyLoose, verifyObjects, verifyPacks } from '../store/verify-objects.ts'

@@ -5,7 +5,8 @@ import { CkptError, reasonOf } from '../../core/errors.ts'
 import type { FileAction } from '../../core/plan.ts'
 import { type Env, errno } from '../../env.ts'
 import type { RefEdit } from '../../git/refs.ts'
-import { readIfThere, type Store, syncDirectory, writeFileWhole } from '../../git/store.ts'
+import type { Store } from '../../git/store.ts'
+import { readIfThere, syncDirectory, writeFileWhole } from '../../git/whole-file.ts'
 import type { ApplyEntry } from '../../snapshot/apply-entry.ts'
 
 export interface Journal {

@@ -2,7 +2,8 @@
 import { turnId } from '../../core/checkpoint.ts'
 import { isOid, type Oid } from '../../core/ids.ts'
 import type { Env } from '../../env.ts'
-import { readIfThere, type Store, writeFileWhole } from '../../git/store.ts'
+import type { Store } from '../../git/store.ts'
+import { readIfThere, writeFileWhole } from '../../git/whole-file.ts'
 
 const fileOf = (store: Store) => `${store.place.directory}/replaced`
 

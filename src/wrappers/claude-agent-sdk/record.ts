@@ -1,10 +1,11 @@
 /** What is kept of a session on disk: its checkpoints, and what is undone of it. One small file a session. */
+
 import { describePrompt } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { quotedPath } from '../../core/hint-words.ts'
 import type { SessionId } from '../../core/ids.ts'
 import type { OwnSession, OwnTurn } from '../../core/own-session.ts'
-import { readIfThere, writeFileWhole } from '../../git/store.ts'
+import { readIfThere, writeFileWhole } from '../../git/whole-file.ts'
 import type { Context } from '../../ops/worktree/context.ts'
 
 /** A prompt that can be gone back to before. */
