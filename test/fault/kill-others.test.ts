@@ -103,9 +103,6 @@ function threeTurns(): Scratch {
   return scratch
 }
 
-const manifestOf = ({ manifest }: Place) =>
-  Object.fromEntries(Object.entries(manifest).filter(([path]) => !/\.[0-9a-f]{12}\.tmp$/.test(path)))
-
 const turnsOf = async (place: Place): Promise<string[]> =>
   (await place.ckpt('list', '--hidden', '--abandoned')).turns.map(
     (turn: Json) => `${turn.n} ${turn.prompt} ${turn.status} ${turn.hidden} ${turn.abandoned}`,
@@ -130,10 +127,10 @@ test.each(Object.entries(commands))(
     setUp?.(scratch)
     const argv = beside ? [...words, `${scratch.base}/${beside}`] : words
     const start = new Place(scratch, scratch.root)
-    const before = manifestOf(start)
+    const before = start.withoutDrafts
     const ended = start.copy('ended')
     await ended.ckpt(...argv)
-    const after = manifestOf(ended)
+    const after = ended.withoutDrafts
     const result = [after, await turnsOf(ended), left?.(ended.root)]
     const check = async (place: Place) => {
       // A git that lives on may be at work for a moment longer.
@@ -141,9 +138,9 @@ test.each(Object.entries(commands))(
         async () => {
           await place.ckpt('status')
           await whole(place)
-          expect([before, after]).toContainEqual(manifestOf(place))
+          expect([before, after]).toContainEqual(place.withoutDrafts)
           expect([0, again]).toContain((await place.try(...argv)).code)
-          expect([manifestOf(place), await turnsOf(place), left?.(place.root)]).toEqual(result)
+          expect([place.withoutDrafts, await turnsOf(place), left?.(place.root)]).toEqual(result)
           await whole(place)
         },
         { timeout: 20_000, interval: 100 },

@@ -128,10 +128,6 @@ function twoTurns(): Scratch {
   return scratch
 }
 
-/** Without the drafts that a kill may leave beside what agents read. */
-const manifestOf = ({ manifest }: Place) =>
-  Object.fromEntries(Object.entries(manifest).filter(([path]) => !/\.[0-9a-f]{12}\.tmp$/.test(path)))
-
 const turnsOf = async (place: Place): Promise<string[]> =>
   (await place.ckpt('list', '--hidden', '--abandoned')).turns.map(
     (turn: Json) => `${turn.n} ${turn.prompt} ${turn.status} ${turn.hidden}`,
@@ -159,10 +155,10 @@ test.each(Object.entries(commands))(
     setUp?.(scratch)
     const argv = beside ? [...words, `${scratch.base}/${beside}`] : words
     const start = new Place(scratch, scratch.root)
-    const before = [manifestOf(start), await turnsOf(start), left?.(start.root)]
+    const before = [start.withoutDrafts, await turnsOf(start), left?.(start.root)]
     const ended = start.copy('ended')
     await ended.ckpt(...argv)
-    const after = [manifestOf(ended), await turnsOf(ended), left?.(ended.root)]
+    const after = [ended.withoutDrafts, await turnsOf(ended), left?.(ended.root)]
     const stride = Math.min(STRIDE, Math.ceil(calls / 2))
     let isOver = false
     for (let at = 1 + (name.length % stride); !isOver; at += stride) {
@@ -171,7 +167,7 @@ test.each(Object.entries(commands))(
       const mended = place.copy(`mended-${at}`)
       try {
         await place.ckpt('status')
-        const now = [manifestOf(place), await turnsOf(place), left?.(place.root)]
+        const now = [place.withoutDrafts, await turnsOf(place), left?.(place.root)]
         // Of several hooks those that come first are there first.
         if (left && !isOver) await place.ckpt(...argv)
         else expect(isOver ? [after] : [before, after]).toContainEqual(now)

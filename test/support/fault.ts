@@ -105,6 +105,11 @@ export class Place {
     return this.#scratch.manifest(this.root)
   }
 
+  /** The same without the drafts that a kill may leave beside what agents read. */
+  get withoutDrafts(): Record<string, string> {
+    return Object.fromEntries(Object.entries(this.manifest).filter(([path]) => !/\.[0-9a-f]{12}\.tmp$/.test(path)))
+  }
+
   /** Runs the harness; the number of calls when it ended by itself, null when it was killed. */
   killed(harness: string, mode: FaultMode, at: number, argv: readonly string[]): Promise<number | null> {
     return this.#harnessed([harness, mode, String(at)], argv, {})

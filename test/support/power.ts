@@ -80,7 +80,8 @@ export class PowerCut {
       const file = path.join(entry.parentPath, entry.name)
       const name = path.relative(this.#root, file)
       if (/^\.git\/(?!ckpt\/|hooks\/)/.test(name)) continue
-      const stats = fs.lstatSync(file, { bigint: true })
+      const stats = fs.lstatSync(file, { bigint: true, throwIfNoEntry: false })
+      if (!stats) continue // it went meanwhile
       found.set(file, { inode: inodeOf(stats), print: `${inodeOf(stats)} ${stats.size} ${stats.mtimeNs}` })
     }
     return found

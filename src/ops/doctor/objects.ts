@@ -2,6 +2,7 @@
 import type { Oid } from '../../core/ids.ts'
 import { shown } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
+import { statIfThere } from '../../env.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import { withoutPrompts } from '../../git/side-refs.ts'
 import { takeSnapshot } from '../record/record.ts'
@@ -85,8 +86,14 @@ async function mend(context: Context, { lost, idle }: Damage): Promise<string[]>
   const left = new Set(oidsOf((await readObjects(context)).lost))
   const said = lost.flatMap((one) => (left.has(one.oid) ? [] : [`${describeLost(one)} was written again`]))
   for (const oid of idle) {
+    const path = store.objects.loosePath(oid)
+    if (statIfThere(env.files, path)?.size === 0) {
+      env.files.unlinkSync(path)
+      said.push(`${oid}, which nothing needs, was empty, and went`)
+      continue
+    }
     const aside = `${place.directory}/object.damaged-${oid.slice(0, 10)}`
-    env.files.renameSync(store.objects.loosePath(oid), aside)
+    env.files.renameSync(path, aside)
     said.push(`${oid}, which nothing needs, is ${aside} now`)
   }
   const without = lost.filter(({ oid, of }) => left.has(oid) && (of.kind === 'prompt' || isOfScan(of)))
