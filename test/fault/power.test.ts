@@ -159,9 +159,10 @@ test.each(Object.entries(commands))(
     const ended = start.copy('ended')
     await ended.ckpt(...argv)
     const after = [ended.withoutDrafts, await turnsOf(ended), left?.(ended.root)]
-    const stride = Math.min(STRIDE, Math.ceil(calls / 2))
+    // Once amid it and once after it; at each call with `npm run test:fault`.
+    const stride = Math.min(STRIDE, calls)
     let isOver = false
-    for (let at = 1 + (name.length % stride); !isOver; at += stride) {
+    for (let at = Math.min(stride, Math.ceil(calls / 2)); !isOver; at += stride) {
       const place = start.copy(`power-${at}`)
       isOver = (await place.powerCut(harness, at, argv)) !== null
       const mended = place.copy(`mended-${at}`)
