@@ -167,7 +167,11 @@ test.each(Object.entries(commands))(
       isOver = (await place.powerCut(harness, at, argv)) !== null
       const mended = place.copy(`mended-${at}`)
       try {
-        await place.ckpt('status')
+        // The instant in which git writes the store's `shallow` anew, and cannot be told to sync it.
+        if ((await place.try('status')).code !== 0) {
+          expect(['prune', 'forget']).toContain(name)
+          await place.ckpt('doctor', '--fix')
+        }
         const now = [place.withoutDrafts, await turnsOf(place), left?.(place.root)]
         // Of several hooks those that come first are there first.
         if (left && !isOver) await place.ckpt(...argv)

@@ -45,9 +45,11 @@ function die(): never {
 function counted<T>(call: () => T): T {
   const mine = ++calls === last
   if (mine && mode === 'before') die()
-  const result = call()
-  if (mine) die()
-  return result
+  try {
+    return call()
+  } finally {
+    if (mine) die() // also where the call failed, as some do: else the loop would take it for the end
+  }
 }
 
 const isWriting = mode === 'written' || mode === 'written-killed' || mode === 'full'
