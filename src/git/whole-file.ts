@@ -40,7 +40,7 @@ export function writeFileWhole(
     try {
       files.writeFileSync(fd, content)
       if (mode !== 0o600) files.chmodSync(temporary, mode)
-      if (sync) files.fsyncSync(fd)
+      if (sync) syncOpen(env, fd)
     } finally {
       files.closeSync(fd)
     }
@@ -70,11 +70,12 @@ export function moveFile(env: Env, from: string, to: string): void {
 }
 
 /** Adds to the end of a file in one write: what two processes add at once is both there. Mode 0600. */
-export function appendTo({ files }: Env, path: string, text: string, { sync = false } = {}): void {
+export function appendTo(env: Env, path: string, text: string, { sync = false } = {}): void {
+  const { files } = env
   const fd = files.openSync(path, 'a', 0o600)
   try {
     files.writeSync(fd, text)
-    if (sync) files.fsyncSync(fd)
+    if (sync) syncOpen(env, fd)
   } finally {
     files.closeSync(fd)
   }
@@ -97,11 +98,20 @@ export function syncIfThere(env: Env, path: string): boolean {
   return true
 }
 
-function syncNow({ files }: Env, fd: number): void {
+function syncNow(env: Env, fd: number): void {
+  try {
+    syncOpen(env, fd)
+  } finally {
+    env.files.closeSync(fd)
+  }
+}
+
+/** Where a file system cannot do it (fsync(2): EINVAL, and what drivers of shared folders say), it is done without. */
+export function syncOpen({ files }: Env, fd: number): void {
   try {
     files.fsyncSync(fd)
-  } finally {
-    files.closeSync(fd)
+  } catch (error) {
+    if (!['EINVAL', 'ENOSYS', 'ENOTSUP'].includes(errno(error) ?? '')) throw error
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Stats } from 'node:fs'
 import { pathToText } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
+import { syncOpen } from '../git/whole-file.ts'
 
 /** A path is neither as planned nor as it should become. */
 export class ApplyConflict extends Error {
@@ -38,7 +39,7 @@ export function writeFresh(env: Env, at: string | Buffer, { bytes, mode, owner, 
     keepOwner(env, at, { owner, path })
     files.chmodSync(at, mode) // after chown, which clears some bits
     const start = env.monotonic()
-    files.fsyncSync(fd)
+    syncOpen(env, fd)
     return env.monotonic() - start
   } finally {
     files.closeSync(fd)

@@ -7,6 +7,7 @@ import { realEnv } from '../../src/env.ts'
 import type { RefEdit, RefTip } from '../../src/git/refs.ts'
 import { Store } from '../../src/git/store.ts'
 import { announce, readTips } from '../../src/git/tips.ts'
+import { writeFileWhole } from '../../src/git/whole-file.ts'
 import { Scratch } from '../support/scratch.ts'
 
 const oid = (n: number) => n.toString(16).padStart(40, '0') as Oid
@@ -77,3 +78,18 @@ test.each([false, true])(
     expect(all.filter((file) => !synced.has(file))).toEqual([])
   },
 )
+
+test.each([
+  ['EINVAL', true],
+  ['EIO', false],
+])('where a sync fails with %s the file is written: %s', (code, isWritten) => {
+  const { base } = new Scratch()
+  const real = realEnv()
+  const fsyncSync = () => {
+    throw Object.assign(new Error(code), { code })
+  }
+  const write = () => writeFileWhole({ ...real, files: { ...real.files, fsyncSync } }, `${base}/whole`, 'content')
+  if (isWritten) write()
+  else expect(write).toThrow(code)
+  expect(fs.readdirSync(base).filter((name) => name.startsWith('whole'))).toEqual(isWritten ? ['whole'] : [])
+})

@@ -12,7 +12,7 @@ import { promptsTree, recordedObjects } from '../../git/side-refs.ts'
 import type { Store } from '../../git/store.ts'
 import { resetTips } from '../../git/tips.ts'
 import type { FileEntry } from '../../git/trees.ts'
-import { syncDirectory } from '../../git/whole-file.ts'
+import { syncDirectory, syncOpen } from '../../git/whole-file.ts'
 import { believable, type Strayed, strayedRefs } from '../store/strayed.ts'
 import { readLoose } from '../store/verify-objects.ts'
 import type { Context } from '../worktree/context.ts'
@@ -295,7 +295,7 @@ function writeRef({ env, store }: Context, ref: string, oid: Oid): void {
   const fd = env.files.openSync(`${path}.lock`, 'wx', 0o600)
   try {
     env.files.writeFileSync(fd, `${oid}\n`)
-    env.files.fsyncSync(fd)
+    syncOpen(env, fd)
   } finally {
     env.files.closeSync(fd)
   }
