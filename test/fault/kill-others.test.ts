@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { beforeAll, expect, test, vi } from 'vitest'
-import { buildHarness, type FaultMode, faultLoop, MODES, Place, STRIDE } from '../support/fault.ts'
+import { buildHarness, type FaultMode, faultLoop, MODES, Place } from '../support/fault.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
 let harness = ''
@@ -114,11 +114,9 @@ async function whole(place: Place): Promise<void> {
   expect([code, document.problems]).toEqual([0, []])
 }
 
-/** Two of the four ways for each command, in turn; all of them with `npm run test:fault`. */
-const modesOf = (name: string): readonly FaultMode[] => {
-  const at = Object.keys(commands).indexOf(name) % 2
-  return STRIDE === 1 ? MODES : [MODES[at]!, MODES[at + 2]!]
-}
+/** One of the four ways for each command, in turn; all of them where a stride is given (`npm run test:fault`). */
+const modesOf = (name: string): readonly FaultMode[] =>
+  process.env.CKPT_FAULT_STRIDE ? MODES : [MODES[Object.keys(commands).indexOf(name) % MODES.length]!]
 
 test.each(Object.entries(commands))(
   'promise 8: %s',

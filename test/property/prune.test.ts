@@ -276,7 +276,7 @@ test.each<FaultMode>(['before', 'group', 'amid'])(
     const turn = (n: number): Act => ({ kind: 'turn', session: 's', file: n % 2 ? 'a.txt' : 'dir/b', size: 20_000 })
     await play(place, [turn(1), turn(2), turn(3), { kind: 'undo', session: 's', turns: 1 }, turn(4), turn(5)])
     const argv = ['prune', '--keep', '1']
-    const stride = Number(process.env.CKPT_FAULT_STRIDE ?? 23)
+    const stride = Number(process.env.CKPT_FAULT_STRIDE ?? 47)
     for (let at = 1 + (mode.length % stride); ; at += stride) {
       const copy = place.copy(`${mode}-${at}`)
       const calls = await copy.killed(harness, mode, at, argv)
