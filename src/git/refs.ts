@@ -4,6 +4,7 @@ import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import { type Oid, parseOid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
+import { ageOf } from './file-clock.ts'
 import { gitFailure, tryGit } from './process.ts'
 
 export interface RefEdit {
@@ -114,4 +115,25 @@ export async function moveRefs(
     throw new RefMoved(result.stderr.trim().split('\n')[0]!.slice(0, 200))
   }
   throw gitFailure(args, result, { store: true })
+}
+
+/** Milliseconds after which a shared ref's lock file is taken for a killed process's. */
+const STALE_LOCK = 5000
+
+/**
+ * Clears a lock file that a killed git left on a ref: at once where nobody else can be at work on it (`own`), else when it
+ * is old, and after a moment for its holder to end. `clock`: a directory on the same file system, for its time.
+ */
+export async function clearRefLock(
+  env: Env,
+  lock: string,
+  { own, clock }: { own: boolean; clock: string },
+): Promise<void> {
+  const { files } = env
+  try {
+    if (own || ageOf(env, clock, files.lstatSync(lock)) > STALE_LOCK) files.unlinkSync(lock)
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
+  }
+  if (!own) await new Promise((resolve) => setTimeout(resolve, 50))
 }

@@ -4,15 +4,15 @@ import type { Checkpoint } from '../core/checkpoint.ts'
 import { CkptError } from '../core/errors.ts'
 import { type HashName, isOid, type Oid } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
-import { type Env, errno, lstatIfThere } from '../env.ts'
-import { ageOf } from './file-clock.ts'
+import { type Env, lstatIfThere } from '../env.ts'
 import { LineProcess } from './line-process.ts'
 import { ObjectStore } from './objects.ts'
 import { type GitCall, type GitResult, runGit, tryGit } from './process.ts'
-import { listRefs, moveRefs, type RefEdit, type RefTip, refuseUnreadable, transaction } from './refs.ts'
-import { announce, goneRef, tipsFile, worktreeOf, writtenTips } from './tips.ts'
+import { clearRefLock, listRefs, moveRefs, type RefEdit, type RefTip, refuseUnreadable, transaction } from './refs.ts'
+import { announce, goneRef, writtenTips } from './tips.ts'
 import { Trees } from './trees.ts'
-import { readIfThere, syncDirectory, syncIfThere, writeFileWhole } from './whole-file.ts'
+import { UnsyncedRefs } from './unsynced.ts'
+import { readIfThere, writeFileWhole } from './whole-file.ts'
 
 /** Where a worktree's checkpoints are. */
 export interface StorePlace {
@@ -32,8 +32,6 @@ interface RefMemory {
 /** What git is told are object ids: it need not look for refs of such names, a dozen files for each. */
 const WHOLE_OIDS = ['-c', 'core.warnAmbiguousRefs=false']
 const LOCK_ATTEMPTS = 200
-/** Milliseconds after which a shared ref's lock file is taken for a killed process's. */
-const STALE_LOCK = 5000
 
 export class Store {
   readonly place: StorePlace
@@ -48,8 +46,7 @@ export class Store {
   readonly #env: Env
   #shallow: ReadonlySet<Oid> | null = null
   #memory: RefMemory | null = null
-  /** Refs that were moved and not synced. */
-  readonly #unsynced = new Set<string>()
+  readonly #unsynced = new UnsyncedRefs()
   /** None of the refs that were read last is gone. */
   #whole = false
   readonly #owner: Store | null
@@ -198,10 +195,7 @@ export class Store {
    */
   async moveRefs(edits: readonly RefEdit[], { durable = this.#memory === null } = {}): Promise<void> {
     if (durable) this.#sync()
-    else {
-      this.objects.flush()
-      for (const { ref } of edits) this.#unsynced.add(ref)
-    }
+    else this.objects.flush()
     const moved = announce(this.#env, this.place.directory, edits, durable)
     for (let attempt = 0; ; attempt++) {
       // Said before it is done: who is killed in between leaves nobody with an old idea of the refs.
@@ -210,6 +204,7 @@ export class Store {
         if (!(await this.#moveQuickly(edits, durable)) && !(await this.#areMoved(edits)))
           await moveRefs(this.#env, this.gitDir, this.vars, { edits, durable })
         moved()
+        if (!durable) this.#unsynced.add(edits)
         // And once more: who read the refs in between, without the lock, must not take them for those of now.
         await this.#learn(edits, this.#bump())
         return
@@ -222,7 +217,9 @@ export class Store {
           if (this.#memory) this.#memory.generation = '' // they may not be as they were remembered
           throw error
         }
-        await this.#clearLock(lock)
+        // The caller holds the worktree's lock: nobody else writes these refs.
+        const own = lock.includes(`/${this.refPrefix}`) || lock.includes(`/${this.notesRef}`)
+        await clearRefLock(this.#env, lock, { own, clock: this.worktreeDir })
       }
     }
   }
@@ -230,26 +227,13 @@ export class Store {
   /** Syncs what was written and moved before. */
   #sync(): void {
     this.objects.syncFresh()
-    this.#syncRefs()
+    this.#unsynced.sync(this.#env, this.place.directory)
   }
 
   /** The same for one who has others to serve meanwhile: `others` waits until they are served. */
   async syncInSteps(others: () => Promise<unknown>): Promise<void> {
     await this.objects.syncFreshInSteps(others)
-    this.#syncRefs()
-  }
-
-  #syncRefs(): void {
-    if (this.#unsynced.size === 0) return
-    const files = [...this.#unsynced].flatMap((ref) => {
-      const worktree = worktreeOf(ref)
-      const file = `${this.gitDir}/${ref}`
-      return worktree === null ? [file] : [file, tipsFile(this.place.directory, worktree)]
-    })
-    this.#unsynced.clear()
-    const there = [...new Set(files)].filter((file) => syncIfThere(this.#env, file))
-    for (const directory of new Set(there.map((file) => file.slice(0, file.lastIndexOf('/')))))
-      syncDirectory(this.#env, directory)
+    this.#sync() // what the others wrote, before any ref that they moved
   }
 
   /** False: the one-shot way is to say what is wrong. */
@@ -293,18 +277,6 @@ export class Store {
       memory.tips.set(ref, { ref, oid: to, type: object?.type ?? '', contents: text.slice(text.indexOf('\n\n') + 2) })
     }
     memory.generation = generation
-  }
-
-  async #clearLock(lock: string): Promise<void> {
-    const { files } = this.#env
-    const own = lock.includes(`/${this.refPrefix}`) || lock.includes(`/${this.notesRef}`)
-    try {
-      // The caller holds the worktree's lock: nobody else writes these refs. Others get a moment to finish.
-      if (own || ageOf(this.#env, this.worktreeDir, files.lstatSync(lock)) > STALE_LOCK) files.unlinkSync(lock)
-    } catch (error) {
-      if (errno(error) !== 'ENOENT') throw error
-    }
-    if (!own) await new Promise((resolve) => setTimeout(resolve, 50))
   }
 
   /** Runs git on the store, with its isolation. */

@@ -1,8 +1,10 @@
 /**
- * Packs on their way into the store: an entry for each beside the objects, made before the pack is there and removed once
- * it is synced. One whose index never came was cut short.
+ * What is in the store and not synced yet. Packs on their way into it: an entry for each beside the objects, made before the
+ * pack is there and removed once it is synced; one whose index never came was cut short. And refs that were moved.
  */
 import { type Env, errno, type Files } from '../env.ts'
+import type { RefEdit } from './refs.ts'
+import { tipsFile, worktreeOf } from './tips.ts'
 import { removeIfThere, syncDirectory, syncIfThere } from './whole-file.ts'
 
 const directoryOf = (gitDir: string) => `${gitDir}/unsynced`
@@ -70,5 +72,27 @@ export function sweepUnsynced(env: Env, gitDir: string): void {
     if (env.files.existsSync(`${packs}/${name}.idx`)) continue
     removeIfThere(env, `${packs}/${name}.pack`)
     forgetUnsynced(env, gitDir, name)
+  }
+}
+
+/** Refs that were moved and not synced, and with them what is written down of where they were moved to. */
+export class UnsyncedRefs {
+  readonly #refs = new Set<string>()
+
+  add(edits: readonly RefEdit[]): void {
+    for (const { ref } of edits) this.#refs.add(ref)
+  }
+
+  /** What they name is to be synced before. `directory`: the store's. */
+  sync(env: Env, directory: string): void {
+    if (this.#refs.size === 0) return
+    const files = [...this.#refs].flatMap((ref) => {
+      const worktree = worktreeOf(ref)
+      const file = `${directory}/store.git/${ref}`
+      return worktree === null ? [file] : [file, tipsFile(directory, worktree)]
+    })
+    this.#refs.clear()
+    const there = [...new Set(files)].filter((file) => syncIfThere(env, file))
+    for (const parent of new Set(there.map((file) => file.slice(0, file.lastIndexOf('/'))))) syncDirectory(env, parent)
   }
 }

@@ -76,6 +76,28 @@ test.each([false, true])(
     expect(all.filter((file) => synced.has(file))).toEqual(lives ? [] : all)
     await store.syncInSteps(async () => undefined)
     expect(all.filter((file) => !synced.has(file))).toEqual([])
+    if (!lives) return
+    // A ref that git moves only when the quiet moment is over is synced in the next one.
+    synced.clear()
+    const moving = store.moveRefs([
+      { ref, from: to, to: null },
+      { ref: `${ref}2`, from: null, to },
+    ])
+    await store.syncInSteps(async () => undefined)
+    await moving
+    await store.syncInSteps(async () => undefined)
+    expect(synced).toContain(`store.git/${ref}2`)
+    // What is written and moved while others are served is synced before the ref that names it.
+    store.objects.write('blob', Buffer.from('one more'))
+    let isServed = false
+    await store.syncInSteps(async () => {
+      if (isServed) return
+      isServed = true
+      for (let n = 0; n < 20; n++) store.objects.write('blob', Buffer.from(`packed ${n}`))
+      await store.moveRefs([{ ref, from: null, to }])
+    })
+    expect(isServed).toBe(true)
+    expect(fs.readdirSync(`${directory}/store.git/unsynced`)).toEqual([])
   },
 )
 

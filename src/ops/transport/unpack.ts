@@ -201,7 +201,6 @@ async function move(
   store: Store,
   { edits, refs, foreign }: { edits: RefEdit[]; refs: WorktreeRefs; foreign: boolean },
 ): Promise<void> {
-  store.objects.syncFresh()
   // No git hook looks at a place that is nobody's worktree here.
   if (foreign) return store.moveRefs(edits, { durable: true })
   const marker = await markerOf(store, edits, refs)
