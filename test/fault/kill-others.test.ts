@@ -4,16 +4,9 @@
  */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
-import { beforeAll, expect, test, vi } from 'vitest'
-import { buildHarness, type FaultMode, faultLoop, MODES, Place } from '../support/fault.ts'
+import { expect, test, vi } from 'vitest'
+import { exportFar, type FaultMode, faultLoop, MODES, Place } from '../support/fault.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
-
-let harness = ''
-beforeAll(async () => {
-  const directory = fs.mkdtempSync(`${fs.realpathSync('/tmp')}/ckpt-fault-`)
-  harness = await buildHarness(directory)
-  return () => fs.rmSync(directory, { recursive: true })
-})
 
 interface Command {
   argv: readonly string[]
@@ -73,11 +66,7 @@ const commands: Record<string, Command> = {
     calls: 9,
   },
   import: {
-    setUp: (scratch) => {
-      const other = new Scratch().init({ 'z.txt': 'z\n' })
-      other.turn('far away', () => other.write({ 'z.txt': 'zz\n' }))
-      other.ckpt('export', `${scratch.base}/far.bundle`)
-    },
+    setUp: exportFar,
     argv: ['import'],
     beside: 'far.bundle',
     left: (root) => inStore(root, 'for-each-ref', '--format=%(refname)').replaceAll(/[0-9a-f]{12}/g, '*'),
@@ -150,7 +139,6 @@ test.each(Object.entries(commands))(
     for (const mode of modesOf(name))
       await faultLoop({
         scratch,
-        harness,
         start,
         mode,
         check,

@@ -4,16 +4,9 @@
  */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
-import { buildHarness, type FaultMode, faultLoop, MODES, Place } from '../support/fault.ts'
+import { describe, expect, test, vi } from 'vitest'
+import { type FaultMode, faultLoop, MODES, Place } from '../support/fault.ts'
 import { Scratch } from '../support/scratch.ts'
-
-let harness = ''
-beforeAll(async () => {
-  const directory = fs.mkdtempSync(`${fs.realpathSync('/tmp')}/ckpt-fault-`)
-  harness = await buildHarness(directory)
-  return () => fs.rmSync(directory, { recursive: true })
-})
 
 const S = ['--session', 's']
 
@@ -84,7 +77,7 @@ describe.each(MODES)('killed %s', (mode) => {
       await place.ckpt('undo')
       expect(place.manifest).toEqual(before)
     }
-    tell('undo', mode, await faultLoop({ scratch, harness, start, mode, check, argv: ['undo'] }))
+    tell('undo', mode, await faultLoop({ scratch, start, mode, check, argv: ['undo'] }))
   })
 
   test('promise 8: redo', async () => {
@@ -99,7 +92,7 @@ describe.each(MODES)('killed %s', (mode) => {
       await place.ckpt('undo')
       expect(place.manifest).toEqual(before)
     }
-    tell('redo', mode, await faultLoop({ scratch, harness, start, mode, check, argv: ['redo'] }))
+    tell('redo', mode, await faultLoop({ scratch, start, mode, check, argv: ['redo'] }))
   })
 
   test("promise 8: undo --force, where directories and files have taken each other's place", async () => {
@@ -124,7 +117,7 @@ describe.each(MODES)('killed %s', (mode) => {
       await place.ckpt('restore', safety, '--exact')
       expect(place.manifest).toEqual(mine)
     }
-    tell('undo --force', mode, await faultLoop({ scratch, harness, start, mode, check, argv }))
+    tell('undo --force', mode, await faultLoop({ scratch, start, mode, check, argv }))
   })
 
   test('promise 8: a prompt', async () => {
@@ -146,7 +139,7 @@ describe.each(MODES)('killed %s', (mode) => {
       await place.ckpt('undo')
       expect(place.manifest).toEqual(here)
     }
-    tell('mark prompt', mode, await faultLoop({ scratch, harness, start, mode, check, argv }))
+    tell('mark prompt', mode, await faultLoop({ scratch, start, mode, check, argv }))
   })
 
   test('promise 8: a stop', async () => {
@@ -167,7 +160,7 @@ describe.each(MODES)('killed %s', (mode) => {
       await place.ckpt('redo', '--all')
       expect(place.manifest).toEqual(here)
     }
-    tell('mark stop', mode, await faultLoop({ scratch, harness, start, mode, check, argv: ['mark', 'stop', ...S] }))
+    tell('mark stop', mode, await faultLoop({ scratch, start, mode, check, argv: ['mark', 'stop', ...S] }))
   })
 
   test('promise 8: a prompt after an undo, which abandons', async () => {
@@ -193,7 +186,7 @@ describe.each(MODES)('killed %s', (mode) => {
       await place.ckpt('undo')
       expect(place.manifest).toEqual(before)
     }
-    tell('mark prompt after undo', mode, await faultLoop({ scratch, harness, start, mode, check, argv }))
+    tell('mark prompt after undo', mode, await faultLoop({ scratch, start, mode, check, argv }))
   })
 
   test('promise 8: a commit', async () => {
@@ -233,7 +226,7 @@ describe.each(MODES)('killed %s', (mode) => {
       expect(fs.readdirSync(`${own}/tmp`)).toEqual([])
       expect(fs.existsSync(`${own}/commit.json`)).toBe(false)
     }
-    tell('commit', mode, await faultLoop({ scratch, harness, start, mode, check, argv, stride: 29 }))
+    tell('commit', mode, await faultLoop({ scratch, start, mode, check, argv, stride: 29 }))
   })
 
   test('promise 8: a snapshot, and the very first one', async () => {
@@ -248,7 +241,7 @@ describe.each(MODES)('killed %s', (mode) => {
       await place.ckpt('restore', checkpoint.id, '--force')
       expect(place.manifest).toEqual(here)
     }
-    const loop = { scratch, harness, start, mode, check, argv: ['snapshot', '-m', 'by hand'] }
+    const loop = { scratch, start, mode, check, argv: ['snapshot', '-m', 'by hand'] }
     tell('snapshot', mode, await faultLoop(loop))
     fs.rmSync(scratch.at('.git/ckpt'), { recursive: true })
     scratch.git('repack', '-adq') // packs are linked

@@ -3,16 +3,9 @@
  * what is recorded next comes back byte for byte, and doctor mends what is left. What a command said it had done is there.
  */
 import fs from 'node:fs'
-import { beforeAll, expect, test } from 'vitest'
-import { buildHarness, Place, STRIDE } from '../support/fault.ts'
+import { expect, test } from 'vitest'
+import { exportFar, Place, STRIDE } from '../support/fault.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
-
-let harness = ''
-beforeAll(async () => {
-  const directory = fs.mkdtempSync(`${fs.realpathSync('/tmp')}/ckpt-fault-`)
-  harness = await buildHarness(directory)
-  return () => fs.rmSync(directory, { recursive: true })
-})
 
 const S = ['--session', 's']
 
@@ -59,11 +52,7 @@ const commands: Record<string, Command> = {
   accept: { setUp: (scratch) => scratch.ckpt('undo'), argv: ['accept'], calls: 50 },
   restore: { argv: ['restore', '1:before', '--exact', '--force'], calls: 230 },
   import: {
-    setUp: (scratch) => {
-      const other = new Scratch().init({ 'z.txt': 'z\n' })
-      other.turn('far away', () => other.write({ 'z.txt': 'zz\n' }))
-      other.ckpt('export', `${scratch.base}/far.bundle`)
-    },
+    setUp: exportFar,
     argv: ['import'],
     beside: 'far.bundle',
     calls: 110,
@@ -164,7 +153,7 @@ test.each(Object.entries(commands))(
     let isOver = false
     for (let at = Math.min(stride, Math.ceil(calls / 2)); !isOver; at += stride) {
       const place = start.copy(`power-${at}`)
-      isOver = (await place.powerCut(harness, at, argv)) !== null
+      isOver = (await place.powerCut(at, argv)) !== null
       const mended = isOver ? place : place.copy(`mended-${at}`)
       try {
         // The instant in which git writes the store's `shallow` anew, and cannot be told to sync it.

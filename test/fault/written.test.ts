@@ -3,16 +3,9 @@
  * the undo makes, and the undo is killed or lives on. What was written is in the worktree, or in a file that is named.
  */
 import fs from 'node:fs'
-import { beforeAll, describe, expect, test } from 'vitest'
-import { buildHarness, Place, STRIDE } from '../support/fault.ts'
+import { describe, expect, test } from 'vitest'
+import { Place, STRIDE } from '../support/fault.ts'
 import { Scratch } from '../support/scratch.ts'
-
-let harness = ''
-beforeAll(async () => {
-  const directory = fs.mkdtempSync(`${fs.realpathSync('/tmp')}/ckpt-fault-`)
-  harness = await buildHarness(directory)
-  return () => fs.rmSync(directory, { recursive: true })
-})
 
 /** Every one with `npm run test:fault`. */
 const STEP = STRIDE === 1 ? 1 : 67
@@ -32,7 +25,7 @@ describe.each(['written', 'written-killed'] as const)('%s', (mode) => {
     const start = new Place(scratch, scratch.root)
     for (let at = mode === 'written' ? 1 : 2; ; at += STEP) {
       const place = start.copy(`${mode}-${at}`)
-      const calls = await place.written(harness, { mode, at, file }, ['undo'])
+      const calls = await place.written({ mode, at, file }, ['undo'])
       if (calls !== null && at > calls) break
       await place.ckpt('snapshot')
       const path = `${place.root}/${file}`
@@ -58,7 +51,7 @@ test('a disk that is full in the middle of an undo: all is as it was, or the nex
   const ends = new Set<string>()
   for (let at = 1; ; at += STEP) {
     const place = start.copy(`full-${at}`)
-    const calls = await place.full(harness, at, ['undo'])
+    const calls = await place.full(at, ['undo'])
     if (calls !== null && at > calls) break
     const isUnfinished = fs.existsSync(`${place.root}/.git/ckpt/worktrees/@main/journal.json`)
     if (isUnfinished) await place.ckpt('status')

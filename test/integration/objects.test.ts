@@ -129,11 +129,17 @@ test('everything is synced before it is relied on: our own objects, loose and pa
   expect([...synced]).toEqual([])
 })
 
-test('a pack whose writer was killed before its index was there is no damage, and goes with the next prune', () => {
+/** More than a few objects make a pack. */
+function withPack(): Scratch {
   const scratch = new Scratch()
   scratch.git('init', '-q')
   scratch.write(Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`f${i}`, `${i}\n`])))
   scratch.ckpt('snapshot')
+  return scratch
+}
+
+test('a pack whose writer was killed before its index was there is no damage, and goes with the next prune', () => {
+  const scratch = withPack()
   const packs = path.join(storeOf(scratch), 'objects/pack')
   const pack = fs.readdirSync(packs).find((name) => name.endsWith('.pack'))!
   const name = `pack-${'ab'.repeat(20)}`
@@ -147,10 +153,7 @@ test('a pack whose writer was killed before its index was there is no damage, an
 })
 
 test('a pack that was not synced when the power failed is set aside by doctor', () => {
-  const scratch = new Scratch()
-  scratch.git('init', '-q')
-  scratch.write(Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`f${i}`, `${i}\n`])))
-  scratch.ckpt('snapshot')
+  const scratch = withPack()
   const packs = path.join(storeOf(scratch), 'objects/pack')
   const name = `pack-${'ab'.repeat(20)}`
   for (const suffix of ['pack', 'idx']) fs.writeFileSync(path.join(packs, `${name}.${suffix}`), '')

@@ -4,10 +4,10 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { Writable } from 'node:stream'
 import fc from 'fast-check'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { main } from '../../src/cli/main.ts'
 import { realEnv } from '../../src/env.ts'
-import { buildHarness, type FaultMode, Place } from '../support/fault.ts'
+import { type FaultMode, Place } from '../support/fault.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
 /** Each is a session of many turns: a tenth of what was asked for. */
@@ -261,13 +261,6 @@ test(
   TIMEOUT,
 )
 
-let harness = ''
-beforeAll(async () => {
-  const directory = fs.mkdtempSync(`${fs.realpathSync('/tmp')}/ckpt-prune-`)
-  harness = await buildHarness(directory)
-  return () => fs.rmSync(directory, { recursive: true })
-})
-
 test.each<FaultMode>(['before', 'group', 'amid'])(
   'a prune that is killed (%s): the next command works, verify is clean',
   async (mode) => {
@@ -279,7 +272,7 @@ test.each<FaultMode>(['before', 'group', 'amid'])(
     const stride = Number(process.env.CKPT_FAULT_STRIDE ?? 47)
     for (let at = 1 + (mode.length % stride); ; at += stride) {
       const copy = place.copy(`${mode}-${at}`)
-      const calls = await copy.killed(harness, mode, at, argv)
+      const calls = await copy.killed(mode, at, argv)
       const later = new Timed(scratch, copy.root)
       await later.ckpt('status')
       await sound(later)

@@ -6,13 +6,22 @@ import { Writable } from 'node:stream'
 import { build } from 'esbuild'
 import { main } from '../../src/cli/main.ts'
 import { type Env, type Files, realEnv } from '../../src/env.ts'
-import type { Json, Scratch } from './scratch.ts'
+import { type Json, Scratch } from './scratch.ts'
 
 export const MODES = ['before', 'after', 'group', 'amid'] as const
 export type FaultMode = (typeof MODES)[number]
 
-/** Compiles the harness, so that each of hundreds of runs starts quickly. */
-export async function buildHarness(directory: string): Promise<string> {
+let built: Promise<string> | null = null
+
+/** The harness, compiled once in a process, so that each of hundreds of runs starts quickly. */
+function harness(): Promise<string> {
+  built ??= buildHarness()
+  return built
+}
+
+async function buildHarness(): Promise<string> {
+  const directory = fs.mkdtempSync(`${fs.realpathSync('/tmp')}/ckpt-fault-`)
+  process.once('exit', () => fs.rmSync(directory, { recursive: true, force: true }))
   const outfile = path.join(directory, 'fault-harness.mjs')
   await build({
     entryPoints: [path.resolve(import.meta.dirname, 'fault-harness.ts')],
@@ -28,6 +37,13 @@ export async function buildHarness(directory: string): Promise<string> {
   const hooks = path.resolve(import.meta.dirname, '../../hooks')
   fs.cpSync(hooks, path.join(directory, 'hooks'), { recursive: true }) // which the package ships beside the program
   return outfile
+}
+
+/** A turn of another repository, exported to `<base>/far.bundle`. */
+export function exportFar({ base }: Scratch): void {
+  const other = new Scratch().init({ 'z.txt': 'z\n' })
+  other.turn('far away', () => other.write({ 'z.txt': 'zz\n' }))
+  other.ckpt('export', `${base}/far.bundle`)
 }
 
 /** The exit code of a refused undo. */
@@ -111,33 +127,33 @@ export class Place {
   }
 
   /** Runs the harness; the number of calls when it ended by itself, null when it was killed. */
-  killed(harness: string, mode: FaultMode, at: number, argv: readonly string[]): Promise<number | null> {
-    return this.#harnessed([harness, mode, String(at)], argv, {})
+  killed(mode: FaultMode, at: number, argv: readonly string[]): Promise<number | null> {
+    return this.#harnessed([mode, String(at)], argv, {})
   }
 
   /** Likewise, with somebody writing to a file right before the Nth call that is made while the journal is there. */
   written(
-    harness: string,
     { mode, at, file }: { mode: 'written' | 'written-killed'; at: number; file: string },
     argv: readonly string[],
   ): Promise<number | null> {
-    return this.#harnessed([harness, mode, String(at)], argv, { CKPT_TEST_WRITE: path.join(this.root, file) })
+    return this.#harnessed([mode, String(at)], argv, { CKPT_TEST_WRITE: path.join(this.root, file) })
   }
 
   /** Likewise, with a power cut there, or at the end of a run that ends before: what it did not sync has lost its bytes. */
-  powerCut(harness: string, at: number, argv: readonly string[]): Promise<number | null> {
-    return this.#harnessed([harness, 'power', String(at)], argv, {})
+  powerCut(at: number, argv: readonly string[]): Promise<number | null> {
+    return this.#harnessed(['power', String(at)], argv, {})
   }
 
   /** Likewise, with a disk that is full from the Nth such call on. */
-  full(harness: string, at: number, argv: readonly string[]): Promise<number | null> {
-    return this.#harnessed([harness, 'full', String(at)], argv, {})
+  full(at: number, argv: readonly string[]): Promise<number | null> {
+    return this.#harnessed(['full', String(at)], argv, {})
   }
 
-  #harnessed(start: string[], argv: readonly string[], vars: Record<string, string>): Promise<number | null> {
+  async #harnessed(start: string[], argv: readonly string[], vars: Record<string, string>): Promise<number | null> {
     const report = `${this.root}.report`
+    const program = await harness()
     return new Promise((resolve, reject) => {
-      const child = spawn(process.execPath, [...start, report, '--', ...argv], {
+      const child = spawn(process.execPath, [program, ...start, report, '--', ...argv], {
         cwd: this.root,
         env: { ...this.#scratch.vars, ...vars },
         stdio: ['ignore', 'ignore', 'pipe'],
@@ -151,7 +167,7 @@ export class Place {
       // `exit`, not `close`: a git that outlives its parent may hold the pipe.
       child.on('exit', (code, signal) => {
         if (signal === 'SIGKILL') resolve(null)
-        else if (code === 0 || code === CONFLICT || (code === 1 && start[1] === 'full'))
+        else if (code === 0 || code === CONFLICT || (code === 1 && start[0] === 'full'))
           resolve(Number(fs.readFileSync(report, 'utf8')))
         else reject(new Error(`the harness exited ${code ?? signal}: ${said}`))
       })
@@ -161,7 +177,6 @@ export class Place {
 
 export interface Loop {
   scratch: Scratch
-  harness: string
   start: Place
   argv: readonly string[]
   mode: FaultMode
@@ -175,12 +190,12 @@ export interface Loop {
 export const STRIDE = Number(process.env.CKPT_FAULT_STRIDE ?? 751)
 
 /** Returns how many calls a run makes that ends by itself. */
-export async function faultLoop({ harness, start, argv, mode, check, ...more }: Loop): Promise<number> {
+export async function faultLoop({ start, argv, mode, check, ...more }: Loop): Promise<number> {
   const stride = Math.min(STRIDE, more.stride ?? STRIDE)
   const offset = (argv.join(' ').length * 5 + MODES.indexOf(mode) * 7) % stride
   for (let at = 1 + offset; ; at += stride) {
     const place = start.copy(`${mode}-${at}`)
-    const calls = await place.killed(harness, mode, at, argv)
+    const calls = await place.killed(mode, at, argv)
     if (calls !== null) {
       place.remove()
       return calls
