@@ -318,21 +318,21 @@ test('a daemon that hangs: Node does it, once; who comes next does not ask it; a
   expect(left(scratch)).toEqual([])
 })
 
-test.each(SHELLS.filter(([name]) => which(name)))(
-  'a daemon at work for seconds is waited for, by %s',
-  async (_, shell) => {
-    const { scratch } = prompted()
+test('a daemon at work for seconds is waited for, by every shell', async () => {
+  // All at once, for it is only waiting.
+  const shells = SHELLS.filter(([name]) => which(name)).map((one) => [...one, prompted().scratch] as const)
+  const each = shells.map(async ([name, shell, scratch]) => {
     const bin = withoutNode(scratch)
     const line = shell.length > 0 ? [which(shell[0]!)!, ...shell.slice(1)] : []
     const held = foreignLock(scratch)
     const waits = later(scratch, call(scratch, 't1'), { client: `${bin}/ckpt-hook`, shell: line, vars: { PATH: bin } })
     setTimeout(() => fs.rmSync(held, { force: true }), 3500)
-    expect(await waits).toEqual(SILENT)
-    expect(calls(scratch)).toEqual(['t1']) // there is no Node: it was the daemon's
-    expect(left(scratch)).toEqual([])
-    expect(hookLog(scratch)).toEqual([])
-  },
-)
+    expect([name, await waits]).toEqual([name, SILENT])
+    expect([name, calls(scratch)]).toEqual([name, ['t1']]) // there is no Node: it was the daemon's
+    expect([name, left(scratch), hookLog(scratch)]).toEqual([name, [], []])
+  })
+  await Promise.all(each)
+})
 
 test('a process that has the number of a daemon that was killed is not asked', async () => {
   const { scratch, pid } = prompted()
