@@ -3,12 +3,14 @@ import type { ChildProcess } from 'node:child_process'
 import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import type { Env } from '../env.ts'
-import { FROM_OUTSIDE, startGit } from './process.ts'
+import { FROM_OUTSIDE, notStarted, startGit } from './process.ts'
 
 export interface FoundObject {
   type: string
   bytes: Buffer
 }
+
+const closed = () => new CkptError('INTERNAL', 'The store was closed while it was read. Nothing was changed.')
 
 interface Waiting {
   oid: Oid
@@ -30,6 +32,7 @@ export class ObjectReader {
   #stale = false
   /** One was killed, and no answer has come since. */
   #killed = false
+  #isClosed = false
 
   constructor(env: Env, gitDir: string, vars: Record<string, string>) {
     this.#env = env
@@ -39,6 +42,7 @@ export class ObjectReader {
 
   /** The object, or null when the store does not have it. @throws CkptError DAMAGED when it is there and cannot be read. */
   read(oid: Oid): Promise<FoundObject | null> {
+    if (this.#isClosed) return Promise.reject(closed()) // by what failed beside it: a git started now would keep the process alive
     return new Promise((resolve, reject) => {
       const child = this.#process()
       this.#waiting.push({ oid, resolve, reject })
@@ -48,11 +52,17 @@ export class ObjectReader {
 
   /** It may hold packs open that went: another one answers from now on. */
   renew(): void {
-    if (!this.#isWaiting) this.close()
+    if (!this.#isWaiting) this.#end()
     else this.#stale = true
   }
 
+  /** For good. */
   close(): void {
+    this.#isClosed = true
+    this.#end()
+  }
+
+  #end(): void {
     const child = this.#child
     this.#child = null // what it says from now on is for nobody
     this.#stale = false
@@ -60,7 +70,7 @@ export class ObjectReader {
     this.#buffered = 0
     child?.stdin?.end()
     child?.kill('SIGKILL')
-    this.#fail(new CkptError('INTERNAL', 'The store was closed while it was read. Nothing was changed.'))
+    this.#fail(closed())
   }
 
   #process(): ChildProcess {
@@ -72,7 +82,7 @@ export class ObjectReader {
       this.#buffered += chunk.length
       try {
         this.#drain()
-        if (this.#stale && !this.#isWaiting) this.close()
+        if (this.#stale && !this.#isWaiting) this.#end()
       } catch (error) {
         this.#fail(error)
       }
@@ -81,9 +91,10 @@ export class ObjectReader {
     child.stderr?.on('data', (chunk: Buffer) => {
       said = (said + chunk.toString('utf8')).slice(0, 500)
     })
-    child.on('error', (cause) =>
-      this.#fail(new CkptError('INTERNAL', `git could not be run: ${cause.message}. Nothing was changed.`, { cause })),
-    )
+    child.on('error', (cause) => {
+      if (this.#child === child) this.#child = null // the next question starts another
+      this.#fail(notStarted(cause))
+    })
     child.on('close', (_, signal) => {
       if (this.#child !== child) return
       this.#child = null

@@ -169,6 +169,21 @@ export function startGit(env: Env, call: GitCall): ChildProcess {
   return child
 }
 
+/** What to look at where the system lets nobody start another process or thread (setrlimit(2), RLIMIT_NPROC; cgroups). */
+const MORE_PROCESSES = 'ulimit -u   (how many processes you may have; end some, then run the command again)'
+
+/** Of a git that could not be started; `outcome`: what was not done. */
+export function notStarted(cause: Error, outcome = 'Nothing was changed.'): CkptError {
+  const code = errno(cause)
+  if (code === 'ENOENT')
+    return new CkptError('INTERNAL', `git is not installed, or not in PATH. ${outcome}`, {
+      hints: ['install git, or put its directory in PATH'],
+      cause,
+    })
+  const hints = code === 'EAGAIN' ? [MORE_PROCESSES] : []
+  return new CkptError('INTERNAL', `git could not be run: ${cause.message}. ${outcome}`, { hints, cause })
+}
+
 /**
  * Runs git to its end, or to the call's signal. A non-zero exit code is a result, not an error: 128 where a signal ended it.
  * @throws CkptError INTERNAL if git cannot be started.
@@ -182,14 +197,12 @@ export function tryGit(env: Env, call: GitCall): Promise<GitResult> {
     child.stderr?.on('data', (chunk: Buffer) => err.push(chunk))
     child.on('error', (cause) => {
       if (cause.name === 'AbortError') return // its end follows
-      const missing = errno(cause) === 'ENOENT'
-      if (missing && call.cwd !== undefined && !env.files.existsSync(call.cwd)) {
-        reject(new CkptError('BAD_ROOT', `${call.cwd} is not there any more. Nothing was changed.`, { cause }))
-        return
-      }
-      const message = missing ? 'git is not installed, or not in PATH.' : `git could not be run: ${cause.message}.`
-      const hints = missing ? ['install git, or put its directory in PATH'] : []
-      reject(new CkptError('INTERNAL', `${message} Nothing was changed.`, { hints, cause }))
+      const isGone = errno(cause) === 'ENOENT' && call.cwd !== undefined && !env.files.existsSync(call.cwd)
+      reject(
+        isGone
+          ? new CkptError('BAD_ROOT', `${call.cwd} is not there any more. Nothing was changed.`, { cause })
+          : notStarted(cause),
+      )
     })
     let unsaid: Error | null = null
     child.stdin?.on('error', (error) => {
@@ -224,17 +237,21 @@ const UNREADABLE =
 /** Not each of git's messages about a write that failed says why. */
 const FULL = /no space left on device|disk quota exceeded|out of diskspace/i
 
+/** What it says where it could start no process or thread of its own. */
+const CROWDED = /(fork|thread|exec)\b.*resource temporarily unavailable/i
+
 /** `store`: it is a repository of ours, whose damage `doctor` mends. */
 export function gitFailure(args: readonly string[], result: GitResult, { store = false } = {}): CkptError {
   const said = result.stderr.trim().split('\n').slice(0, 3).join(' ').slice(0, 500)
   const command = args.find((arg, i) => !arg.startsWith('-') && args[i - 1] !== '-c')
-  const denied = /permission denied/i.test(said)
+  const crowded = CROWDED.test(said)
+  const isTheSystems = crowded || /permission denied/i.test(said)
   const damaged =
-    !denied &&
+    !isTheSystems &&
     /corrupt|unable to read (?!current working directory)|could not read [0-9a-f]{40}|missing (blob|tree|commit|object)|bad (tree |blob |commit )?object|not a valid object|broken|inflate/i.test(
       said,
     )
-  const mendable = store && !denied && (result.crash !== null || UNREADABLE.test(said))
+  const mendable = store && !isTheSystems && (result.crash !== null || UNREADABLE.test(said))
   if (!damaged && FULL.test(said))
     return new CkptError('INTERNAL', `The disk is full: git ${command ?? ''} could not write (${said}).`, {
       hints: ['free some space, then run the command again'],
@@ -242,6 +259,6 @@ export function gitFailure(args: readonly string[], result: GitResult, { store =
   return new CkptError(
     damaged || mendable ? 'DAMAGED' : 'INTERNAL',
     `git ${command ?? ''} failed (${result.crash ?? `exit ${result.code}`}): ${said || 'no message'}. Nothing was changed.`,
-    { hints: [mendable ? 'ckpt doctor --fix' : damaged ? 'ckpt verify' : 'ckpt doctor'] },
+    { hints: [crowded ? MORE_PROCESSES : mendable ? 'ckpt doctor --fix' : damaged ? 'ckpt verify' : 'ckpt doctor'] },
   )
 }

@@ -1,6 +1,7 @@
 /** git as the user would run it, in the user's repository: their configuration, filters, hooks and signing. For `ckpt commit` alone. */
 import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
+import { notStarted } from './process.ts'
 
 export interface UsersCall {
   args: readonly string[]
@@ -30,9 +31,7 @@ export function tryUsersGit(env: Env, call: UsersCall): Promise<{ code: number; 
     child.stdout?.on('data', (chunk: Buffer) => out.push(chunk))
     child.stderr?.on('data', (chunk: Buffer) => err.push(chunk))
     child.stdin?.on('error', () => undefined) // a child that ended early says so by its exit code
-    child.on('error', (cause) =>
-      reject(new CkptError('INTERNAL', `git could not be run: ${cause.message}. Nothing was committed.`, { cause })),
-    )
+    child.on('error', (cause) => reject(notStarted(cause, 'Nothing was committed.')))
     child.on('close', (code) =>
       resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString('utf8') }),
     )

@@ -1,4 +1,4 @@
-// The gits that the daemon keeps may be killed like any process, by a system that is short of memory for one: another one is asked.
+// Gits may be killed like any process, by a system that is short of memory for one: another is asked. Or none can be started.
 import type { ChildProcess } from 'node:child_process'
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -9,7 +9,7 @@ import { HeadReader } from '../../src/daemon/head.ts'
 import type { Env } from '../../src/env.ts'
 import { ObjectReader } from '../../src/git/object-reader.ts'
 import { closeContext, openContext } from '../../src/ops/worktree/context.ts'
-import { envOf } from '../support/in-process.ts'
+import { answer, envOf } from '../support/in-process.ts'
 import { Scratch } from '../support/scratch.ts'
 
 /** The outside world, with every process that was started in it; `kill`: those that are started from now on are killed at once. */
@@ -50,6 +50,29 @@ test('one that reads objects: all that was asked is answered, and one that is ki
   await expect(reader.read(oids[0]!)).rejects.toMatchObject({ code: 'DAMAGED' })
   kill(null)
   expect((await reader.read(oids[1]!))?.bytes.toString()).toBe('b\n')
+})
+
+test('one that reads objects and cannot be started is no damage, and the next question starts another', async () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('snapshot')
+  const env = envOf(scratch)
+  let refused = 0
+  const spawn: Env['spawn'] = (command, args, options) => {
+    const isRefused = args.join(' ') === 'cat-file --batch' && refused++ === 0
+    return env.spawn(isRefused ? 'no-such-git' : command, args, options)
+  }
+  const { code, document } = await answer({ ...env, spawn }, 'verify')
+  expect([code, refused]).toEqual([7, 2])
+  expect(document.problems).toEqual(['objects: git is not installed, or not in PATH. Nothing was changed.'])
+})
+
+test('what goes on after the store was closed, since something beside it failed, starts no git', async () => {
+  const scratch = new Scratch().init()
+  const { env, started } = watched(scratch)
+  const reader = new ObjectReader(env, scratch.at('.git'), {})
+  reader.close()
+  await expect(reader.read(scratch.git('rev-parse', 'HEAD').trim() as Oid)).rejects.toMatchObject({ code: 'INTERNAL' })
+  expect(started).toEqual([])
 })
 
 test('one that tells of HEAD', async () => {

@@ -269,6 +269,14 @@ test('a worktree that goes away while git works is no damage of a store', () => 
   expect([gone, `fatal: unable to read ${'ab'.repeat(20)}`].map(failed)).toEqual(['INTERNAL', 'DAMAGED'])
 })
 
+test.each([
+  'error: cannot fork() for pack-objects: Resource temporarily unavailable',
+  'fatal: unable to create thread: Resource temporarily unavailable',
+])('a system that lets nobody start another process is no damage, and the limit is named: %s', (stderr) => {
+  const failed = gitFailure(['repack'], { code: 128, stdout: Buffer.alloc(0), stderr, crash: null }, { store: true })
+  expect([failed.code, failed.hints]).toEqual(['INTERNAL', [expect.stringContaining('ulimit -u')]])
+})
+
 test('a dry run prints the token that ckpt apply takes, on a line of its own; a switch stays a switch', () => {
   const scratch = new Scratch().init()
   scratch.turn('first', () => scratch.write({ 'a.txt': 'two\n' }))

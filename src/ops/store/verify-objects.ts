@@ -11,6 +11,7 @@ import type { Context } from '../worktree/context.ts'
 import { describeLost, findLost } from './lost.ts'
 
 const failed = (bad: readonly string[]) => new CkptError('VERIFY_FAILED', bad.slice(0, 20).join(', '))
+const failedFor = (damaged: ReadonlyMap<Oid, string>) => failed([...damaged].map(([oid, said]) => `${oid} ${said}`))
 
 type Reachable = Pick<Store, 'git' | 'objects'>
 
@@ -33,7 +34,7 @@ export async function verifyObjects(context: Context): Promise<number> {
   const damaged = await damagedObjects(env, store, oids)
   if (ended === null && damaged.size === 0) return oids.length
   const lost = await findLost(context, damaged)
-  if (lost.length === 0) throw ended
+  if (lost.length === 0) throw ended ?? failedFor(damaged)
   throw failed(lost.map((one) => `${one.oid} ${one.said} (${describeLost(one)})`))
 }
 
@@ -48,7 +49,7 @@ async function reachableOids(store: Reachable): Promise<Oid[]> {
 /** @throws CkptError VERIFY_FAILED that names what is missing or damaged */
 export async function readAll(env: Env, store: Reachable, oids: readonly Oid[]): Promise<void> {
   const damaged = await damagedObjects(env, store, oids)
-  if (damaged.size > 0) throw failed([...damaged].map(([oid, said]) => `${oid} ${said}`))
+  if (damaged.size > 0) throw failedFor(damaged)
 }
 
 /** What is wrong with each that is not whole. */
@@ -73,15 +74,15 @@ async function proof({ objects }: Reachable, oid: Oid): Promise<string | null> {
     if (!found) return 'is missing'
     return objects.oidOf(found.type as 'blob', found.bytes) === oid ? null : 'does not hold what its name says'
   } catch (error) {
-    if (error instanceof CkptError) return 'cannot be read'
-    throw error
+    if (isDamage(error)) return 'cannot be read'
+    throw error // also a git that could not be started: nothing is known of the object
   }
 }
 
 /** Every loose object, needed or not: its stream is whole, and holds what its name says. @throws CkptError VERIFY_FAILED */
 export function verifyLoose(context: Context): number {
   const { count, damaged } = readLoose(context)
-  if (damaged.size > 0) throw failed([...damaged].map(([oid, said]) => `${oid} ${said}`))
+  if (damaged.size > 0) throw failedFor(damaged)
   return count
 }
 
