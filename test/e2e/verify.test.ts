@@ -218,10 +218,20 @@ test('a byte flipped in a ref, in shallow, in a journal or in the record of the 
 
 test('a journal left over is `unfinished`, in this worktree or another', async () => {
   const scratch = smallStore()
-  const body = JSON.stringify({ version: 1, op: 'undo', session: 's', entries: [], refs: [] })
-  const journal = `${createHash('sha256').update(body).digest('hex')}\n${body}\n`
-  fs.writeFileSync(path.join(ownDirectory(scratch), 'journal.json'), journal)
-  expect(await problems(scratch)).toEqual([expect.stringMatching(/^unfinished: a undo of session s was cut short/)])
+  const journalOf = (op: string, session: string) => {
+    const body = JSON.stringify({ version: 1, op, session, entries: [], refs: [] })
+    return `${createHash('sha256').update(body).digest('hex')}\n${body}\n`
+  }
+  const journal = journalOf('undo', 's')
+  for (const [one, words] of [
+    [journalOf('refs', 's'), 'an operation of session s'],
+    [journalOf('forget', ''), 'the forget'],
+    [journal, 'the undo of session s'],
+  ] as const) {
+    fs.writeFileSync(path.join(ownDirectory(scratch), 'journal.json'), one)
+    const said = `unfinished: ${words} was cut short; the next command that writes finishes it`
+    expect(await problems(scratch)).toEqual([said])
+  }
   fs.unlinkSync(path.join(ownDirectory(scratch), 'journal.json'))
   fs.mkdirSync(ownDirectory(scratch, 'other-0123456789ab'))
   fs.writeFileSync(path.join(ownDirectory(scratch, 'other-0123456789ab'), 'journal.json'), journal)

@@ -106,10 +106,12 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
 /** No journal, of this worktree or another. */
 function verifyUnfinished(context: Context): string {
   const journal = readJournal(context.env, context.store)
-  if (journal)
-    throw failed(
-      `a ${journal.op} of session ${printable(journal.session)} was cut short; the next command that writes finishes it`,
-    )
+  if (journal) {
+    const { op, session } = journal
+    const what = op === 'refs' ? 'an operation' : `the ${op}` // a marker's, or accept's
+    const whose = session === '' ? '' : ` of session ${printable(session)}` // import and forget are of several
+    throw failed(`${what}${whose} was cut short; the next command that writes finishes it`)
+  }
   const others = unfinishedOperations(context)
   if (others.length === 0) return 'no operation was cut short'
   const said = others.map(({ context: { place }, removed, missing }) => {
