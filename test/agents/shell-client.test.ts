@@ -384,6 +384,23 @@ test.skipIf(!SEES_GROUPS)('a client that is killed while it waits leaves no proc
   process.kill(pid, 'SIGCONT')
 })
 
+// Others try again for longer than anybody waits.
+const ENDING = SHELLS.filter(([name]) => ['dash', 'busybox'].includes(name) && which(name) && which('prlimit'))
+test.each(ENDING)('where no process can be started, %s hands the marker over and ends with 0', async (_, shell) => {
+  const scratch = new Scratch().init()
+  const uid = scratch.handOver()
+  const bin = withoutNode(scratch)
+  scratch.runApart(['daemon', 'start'], { uid })
+  onTestFinished(() => void scratch.runApart(['daemon', 'stop'], { uid }))
+  const user = uid === process.getuid!() ? [] : ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups']
+  const limited = [...user, 'prlimit', '--nproc=1', which(shell[0]!)!, ...shell.slice(1)]
+  const payload = says(scratch, 'UserPromptSubmit', { prompt: 'two\nlines \\ and "all"' })
+  expect(await later(scratch, payload, { client: `${bin}/ckpt-hook`, shell: limited })).toEqual(SILENT)
+  const text = () => JSON.parse(scratch.runApart(['show', '1', '--json'], { uid }).stdout).turn?.text
+  await expect.poll(text, { timeout: 10_000 }).toBe(payload.prompt)
+  expect(left(scratch)).toEqual([])
+})
+
 test.each(CLIENTS)('after more than the fifos that are ready, %s gets its answer each time', async (_, client) => {
   const { scratch } = prompted()
   const bin = withoutNode(scratch)
