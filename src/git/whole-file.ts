@@ -1,4 +1,5 @@
 /** Files that are written whole or not at all, and read whole or not there; and those that grow by lines. */
+import { constants } from 'node:fs'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, statIfThere } from '../env.ts'
 
@@ -103,6 +104,24 @@ function syncNow(env: Env, fd: number): void {
     syncOpen(env, fd)
   } finally {
     env.files.closeSync(fd)
+  }
+}
+
+/** What link(2) fails with where a file system has no hard links (exFAT, many shared folders), or a file no more of them. */
+const LINKLESS: ReadonlySet<string> = new Set(['EPERM', 'EMLINK', 'ENOTSUP', 'ENOSYS'])
+
+export const isLinkless = (error: unknown): boolean => LINKLESS.has(errno(error) ?? '')
+
+/**
+ * Gives a file another name, if nothing has that: a copy where there are no hard links, which others see before its bytes
+ * are there. @throws EEXIST
+ */
+export function linkOrCopy({ files }: Env, from: string, to: string): void {
+  try {
+    files.linkSync(from, to)
+  } catch (error) {
+    if (!isLinkless(error)) throw error
+    files.copyFileSync(from, to, constants.COPYFILE_EXCL)
   }
 }
 

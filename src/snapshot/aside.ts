@@ -3,9 +3,11 @@
  * inode of each path after it was moved out (`.old`). An old inode goes only when the store has its bytes.
  */
 import type { Stats } from 'node:fs'
+import type { Oid } from '../core/ids.ts'
 import { parentOf, shown } from '../core/paths.ts'
-import { sameContent, sameState } from '../core/state.ts'
-import { type Env, errno } from '../env.ts'
+import { type PathState, sameContent, sameState } from '../core/state.ts'
+import { type Env, errno, type Files } from '../env.ts'
+import type { Store } from '../git/store.ts'
 import type { ApplyEntry, ApplyInput } from './apply-entry.ts'
 import { behindSymlink, isSameButCtime, isStats, look, native, observe } from './disk.ts'
 import { ApplyConflict, CHANGED, MOVED_AWAY } from './fresh.ts'
@@ -35,6 +37,8 @@ export interface Aside {
   old: string | Buffer
   at: string | Buffer
   path: string
+  /** What the store has of it. */
+  pre: PathState
   /** What lstat said of the path, and of its directory, when we looked. */
   before: Stats
   directory: Stats
@@ -46,10 +50,10 @@ export interface Aside {
  * The old inode must be what was there when we looked, in a directory of the worktree; if it was written to meanwhile, or
  * the directory moved away with a link left in its place, it is put back. @throws ApplyConflict
  */
-export function verifyAside(env: Env, root: string, aside: Aside): void {
+export function verifyAside(env: Env, { root, store }: Pick<ApplyInput, 'root' | 'store'>, aside: Aside): void {
   const { old, path, before } = aside
   const isLinked = behindSymlink(env, root, path)
-  if (!isLinked && dropAside(env, old, before)) return
+  if (!isLinked && (dropAside(env, old, before) || dropSaved(env, store, aside))) return
   const isBegun = !isBack(env, root, aside)
   throw new ApplyConflict(path, isLinked ? MOVED_AWAY : CHANGED, { isBegun })
 }
@@ -80,6 +84,31 @@ export function dropAside({ files }: Env, old: string | Buffer, before: Stats): 
     if (isOutOfReach(error)) return false
     throw error
   }
+}
+
+/**
+ * Some file systems give each name an inode number of its own (sshfs and others in FUSE): there what it holds decides.
+ * False: that is not what the store has, or its time or mode is another.
+ */
+function dropSaved({ files }: Env, store: Store, { old, before, pre }: Aside): boolean {
+  try {
+    const stats = files.lstatSync(old)
+    const isSaved =
+      pre.kind === 'present' &&
+      isSameButCtime({ ...stats, ino: before.ino }, before) &&
+      oidAt(files, store, old, stats) === pre.oid
+    if (!isSaved || !isSameButCtime(files.lstatSync(old), stats)) return false
+    files.unlinkSync(old)
+    return true
+  } catch (error) {
+    if (isOutOfReach(error)) return false
+    throw error
+  }
+}
+
+function oidAt(files: Files, { objects }: Store, at: string | Buffer, stats: Stats): Oid {
+  const bytes = stats.isSymbolicLink() ? files.readlinkSync(at, { encoding: 'buffer' }) : files.readFileSync(at)
+  return objects.oidOf('blob', bytes)
 }
 
 type Sweep = Pick<ApplyInput, 'root' | 'store' | 'nonce'>
@@ -126,8 +155,7 @@ async function settle(
     files.unlinkSync(old) // its name in the worktree is still there
     return null
   }
-  const bytes = stats.isSymbolicLink() ? files.readlinkSync(old, { encoding: 'buffer' }) : files.readFileSync(old)
-  const oid = store.objects.oidOf('blob', bytes)
+  const oid = oidAt(files, store, old, stats)
   const isSaved = entry ? entry.pre.kind === 'present' && entry.pre.oid === oid : await store.objects.read(oid)
   if (isSaved) {
     files.unlinkSync(old)

@@ -40,8 +40,10 @@ export function fingerprint(stats: Stats): string {
 /** A fingerprint less its third field: the ctime, which losing another name moves (link(2)). */
 export const withoutCtime = (print: string): string => print.replace(/-[^-]*(-\d+-[0-7]+)$/, '$1')
 
+type Looks = Pick<Stats, 'ino' | 'size' | 'mtimeMs' | 'mode'>
+
 /** Few steps, for a rename comes next. */
-export const isSameButCtime = (a: Stats, b: Stats): boolean =>
+export const isSameButCtime = (a: Looks, b: Looks): boolean =>
   a.ino === b.ino && a.size === b.size && a.mtimeMs === b.mtimeMs && a.mode === b.mode
 
 export const permissions = (stats: Stats): number => stats.mode & 0o7777

@@ -4,7 +4,9 @@
  */
 import type { Stats } from 'node:fs'
 import { parentOf } from '../core/paths.ts'
+import type { PathState } from '../core/state.ts'
 import { type Env, errno } from '../env.ts'
+import { isLinkless } from '../git/whole-file.ts'
 import type { ApplyEntry, ApplyInput, ApplyResult } from './apply-entry.ts'
 import { dropAside, remove, temporaryPath, verifyAside } from './aside.ts'
 import {
@@ -86,7 +88,7 @@ async function putFrom(env: Env, input: ApplyInput, { entry, number, result, bef
     if (before.nlink > 1) result.unlinked.add(before.ino)
     const directory = directoryOf(env, root, path)
     env.files.renameSync(at, old)
-    verifyAside(env, root, { old, at, path, before, directory, put: null })
+    verifyAside(env, input, { old, at, path, pre, before, directory, put: null })
     return
   }
   if (post.kind !== 'present') return
@@ -107,7 +109,7 @@ async function putFrom(env: Env, input: ApplyInput, { entry, number, result, bef
   if (post.type === 'link') writeLink(env, fresh, { bytes, owner: before, path })
   else result.syncMs += writeFresh(env, fresh, { bytes, mode: post.mode, owner: before, path })
   const old = temporaryPath(env, input, path, { suffix: `${number}.old`, beside })
-  putInPlace(env, input, { fresh, old, at, path, before })
+  putInPlace(env, input, { fresh, old, at, path, pre, before })
   if (before && before.nlink > 1) result.unlinked.add(before.ino)
 }
 
@@ -180,11 +182,13 @@ interface Placing {
   old: string | Buffer
   at: string | Buffer
   path: string
+  pre: PathState
   before: Stats | null
 }
 
-function putInPlace(env: Env, { root }: ApplyInput, { fresh, old, at, path, before }: Placing): void {
+function putInPlace(env: Env, input: ApplyInput, { fresh, old, at, path, pre, before }: Placing): void {
   const { files } = env
+  const { root } = input
   const directory = directoryOf(env, root, path)
   if (!isAsExpected(look(env, root, path), before && fingerprint(before), new Set()))
     throw new ApplyConflict(path, CHANGED)
@@ -193,8 +197,7 @@ function putInPlace(env: Env, { root }: ApplyInput, { fresh, old, at, path, befo
     try {
       files.linkSync(fresh, at)
     } catch (error) {
-      const code = errno(error)
-      if (code !== 'EPERM' && code !== 'EMLINK' && code !== 'ENOTSUP') throw error
+      if (!isLinkless(error)) throw error
       files.renameSync(fresh, at)
       return
     }
@@ -210,8 +213,7 @@ function putInPlace(env: Env, { root }: ApplyInput, { fresh, old, at, path, befo
   try {
     files.linkSync(at, old)
   } catch (error) {
-    const code = errno(error)
-    if (code !== 'EPERM' && code !== 'EMLINK' && code !== 'ENOTSUP') throw error
+    if (!isLinkless(error)) throw error
     linked = false // a file system, or an owner, without links: the look right before is all there is
   }
   // Once more, for the link took its time: a file that took its place meanwhile would be replaced unseen.
@@ -221,5 +223,5 @@ function putInPlace(env: Env, { root }: ApplyInput, { fresh, old, at, path, befo
     throw new ApplyConflict(path, CHANGED)
   }
   files.renameSync(fresh, at)
-  if (linked) verifyAside(env, root, { old, at, path, before, directory, put })
+  if (linked) verifyAside(env, input, { old, at, path, pre, before, directory, put })
 }

@@ -10,7 +10,7 @@ import { runGit, tryGit, withObjectsOf } from '../git/process.ts'
 import { objectDirectories, type Repository } from '../git/repository.ts'
 import type { Store } from '../git/store.ts'
 import { movePack, noteUnsynced } from '../git/unsynced.ts'
-import { readIfThere } from '../git/whole-file.ts'
+import { isLinkless, readIfThere } from '../git/whole-file.ts'
 import { isStats, look, onlyNames, readPath } from './disk.ts'
 import { type IndexEntry, parseIndex } from './index-file.ts'
 
@@ -212,8 +212,7 @@ function link(env: Env, from: string, to: string): boolean {
   } catch (error) {
     const code = errno(error)
     if (code === 'EEXIST') return true
-    if (code === 'EXDEV' || code === 'EPERM' || code === 'EACCES' || code === 'EMLINK' || code === 'ENOENT')
-      return false
+    if (isLinkless(error) || code === 'EXDEV' || code === 'EACCES' || code === 'ENOENT') return false
     throw error
   }
 }

@@ -5,7 +5,7 @@
 import { refuseCancelled } from '../../core/cancel.ts'
 import { CkptError } from '../../core/errors.ts'
 import { type Env, errno, statIfThere } from '../../env.ts'
-import { readIfThere, removeIfThere, withDrafts } from '../../git/whole-file.ts'
+import { linkOrCopy, readIfThere, removeIfThere, withDrafts } from '../../git/whole-file.ts'
 
 export interface Holder {
   nonce: string
@@ -186,7 +186,7 @@ function tryTake(env: Env, path: string, own: Holder, depth = 0): (() => void) |
   withDrafts(env, [draft], () => files.writeFileSync(draft, `${JSON.stringify(own)}\n`, { mode: 0o600, flag: 'wx' }))
   try {
     try {
-      files.linkSync(draft, path)
+      linkOrCopy(env, draft, path)
       return () => giveBack(env, path, own.nonce)
     } catch (error) {
       if (errno(error) !== 'EEXIST') throw error

@@ -10,7 +10,7 @@ import { type Env, errno } from '../../env.ts'
 import { hashOfStore, storeExists, wasMoved } from '../../git/frame.ts'
 import { findRepository, type Repository } from '../../git/repository.ts'
 import type { StorePlace } from '../../git/store.ts'
-import { readIfThere, writeFileWhole } from '../../git/whole-file.ts'
+import { linkOrCopy, readIfThere, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
 import { foldsCase } from '../../snapshot/spelling.ts'
 import type { Worktree } from '../../snapshot/worktree.ts'
 
@@ -228,11 +228,13 @@ export function claimWorktreeId(env: Env, repository: Repository, place: StorePl
   const temporary = `${own}.${env.random(6)}.tmp`
   writeFileWhole(env, temporary, `${env.random(6)}\n`)
   try {
-    env.files.linkSync(temporary, own)
+    linkOrCopy(env, temporary, own)
   } catch (error) {
     if (errno(error) !== 'EEXIST') throw error
+    // Whoever was to write it may have been killed before that.
+    if (worktreeIdOf(env, repository) === place.worktreeId) env.files.renameSync(temporary, own)
   } finally {
-    env.files.unlinkSync(temporary)
+    removeIfThere(env, temporary)
   }
   return { ...place, worktreeId: worktreeIdOf(env, repository) }
 }
