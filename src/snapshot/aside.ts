@@ -86,20 +86,30 @@ export function dropAside({ files }: Env, old: string | Buffer, before: Stats): 
   }
 }
 
+/** The same where its number is another by now: of what the store has. */
+function dropSaved(env: Env, store: Store, { old, before, pre }: Aside): boolean {
+  const isStill = isStillSaved(env, store, { at: old, before, pre })
+  if (isStill) env.files.unlinkSync(old)
+  return isStill
+}
+
 /**
- * Some file systems give each name an inode number of its own (sshfs and others in FUSE): there what it holds decides.
- * False: that is not what the store has, or its time or mode is another.
+ * Whether what lies there is what it was, though not by its number: some file systems give each name one of its own (sshfs
+ * and others in FUSE), others a new one with the first change (a lower layer of overlayfs). What it holds decides.
  */
-function dropSaved({ files }: Env, store: Store, { old, before, pre }: Aside): boolean {
+export function isStillSaved(
+  { files }: Env,
+  store: Store,
+  { at, before, pre }: { at: string | Buffer; before: Stats; pre: PathState },
+): boolean {
   try {
-    const stats = files.lstatSync(old)
-    const isSaved =
+    const stats = files.lstatSync(at)
+    return (
       pre.kind === 'present' &&
       isSameButCtime({ ...stats, ino: before.ino }, before) &&
-      oidAt(files, store, old, stats) === pre.oid
-    if (!isSaved || !isSameButCtime(files.lstatSync(old), stats)) return false
-    files.unlinkSync(old)
-    return true
+      oidAt(files, store, at, stats) === pre.oid &&
+      isSameButCtime(files.lstatSync(at), stats)
+    )
   } catch (error) {
     if (isOutOfReach(error)) return false
     throw error

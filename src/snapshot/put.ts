@@ -8,7 +8,7 @@ import type { PathState } from '../core/state.ts'
 import { type Env, errno } from '../env.ts'
 import { isLinkless } from '../git/whole-file.ts'
 import type { ApplyEntry, ApplyInput, ApplyResult } from './apply-entry.ts'
-import { dropAside, remove, temporaryPath, verifyAside } from './aside.ts'
+import { dropAside, isStillSaved, remove, temporaryPath, verifyAside } from './aside.ts'
 import {
   behindSymlink,
   directoryAbove,
@@ -218,7 +218,7 @@ function putInPlace(env: Env, input: ApplyInput, { fresh, old, at, path, pre, be
   }
   // Once more, for the link took its time: a file that took its place meanwhile would be replaced unseen.
   const now = look(env, root, path)
-  if (!isStats(now) || !isSameButCtime(now, before)) {
+  if (!(isStats(now) && isSameButCtime(now, before)) && !isStillSaved(env, input.store, { at, before, pre })) {
     if (linked) dropAside(env, old, before)
     throw new ApplyConflict(path, CHANGED)
   }

@@ -1,4 +1,7 @@
-// File systems that lack what others have: inode numbers that stay with a file (sshfs and others in FUSE), hard links (exFAT, shared folders).
+/**
+ * File systems that lack what others have: inode numbers that stay with a file (sshfs and others in FUSE; overlayfs, so in
+ * containers), hard links (exFAT, shared folders).
+ */
 import { createHash } from 'node:crypto'
 import fs, { type Stats } from 'node:fs'
 import { expect, test } from 'vitest'
@@ -7,8 +10,9 @@ import { answer, envOf } from '../support/in-process.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
 const numberOf = (name: string) => Number.parseInt(createHash('sha256').update(name).digest('hex').slice(0, 12), 16)
-const renumbered = (stats: Stats | undefined, name: string) =>
-  stats && Object.assign(Object.create(Object.getPrototypeOf(stats)), stats, { ino: numberOf(name) })
+const withNumber = (stats: Stats, ino: number): Stats =>
+  Object.assign(Object.create(Object.getPrototypeOf(stats)), stats, { ino })
+const renumbered = (stats: Stats | undefined, name: string) => stats && withNumber(stats, numberOf(name))
 
 /** Each name has a number of its own, of both a file and its other names. */
 const byName = {
@@ -17,6 +21,25 @@ const byName = {
   statSync: (at: string | Buffer, options: object) => renumbered(fs.statSync(at, options), String(fs.realpathSync(at))),
   fstatSync: (fd: number) => renumbered(fs.fstatSync(fd), fs.readlinkSync(`/proc/self/fd/${fd}`)),
 } as unknown as Files
+
+/** A file gets another number when its first change brings it up from a lower layer. */
+function layered(): Files {
+  const up = new Set<number>()
+  const seen = (stats: Stats | undefined) =>
+    stats && (up.has(stats.ino) ? withNumber(stats, stats.ino + 2 ** 40) : stats)
+  const changing = (call: 'linkSync' | 'renameSync') => (from: string | Buffer, to: string | Buffer) => {
+    up.add(fs.lstatSync(from).ino)
+    fs[call](from, to)
+  }
+  return {
+    ...fs,
+    lstatSync: (at: string | Buffer, options: object) => seen(fs.lstatSync(at, options)),
+    statSync: (at: string | Buffer, options: object) => seen(fs.statSync(at, options)),
+    fstatSync: (fd: number) => seen(fs.fstatSync(fd)),
+    linkSync: changing('linkSync'),
+    renameSync: changing('renameSync'),
+  } as unknown as Files
+}
 
 const linkless = (code: string): Files => ({
   ...fs,
@@ -35,6 +58,7 @@ function command(env: Env): (...argv: string[]) => Promise<Json> {
 
 test.each([
   ['that number each name', byName],
+  ['of layers', layered()],
   ['without hard links (EPERM)', linkless('EPERM')],
   ['without hard links (ENOSYS)', linkless('ENOSYS')],
 ])('file systems %s: undo and redo', async (_, files) => {
