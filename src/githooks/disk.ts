@@ -104,40 +104,11 @@ export function removeIfEmpty({ files }: Env, directory: string): void {
   }
 }
 
-/** What `install` did, for an `uninstall` after the hooks directory became another one. */
-export interface Ledger {
-  version: 1
-  /** Directories that hold hooks of ours. */
-  directories: string[]
-  /** Those that were made for them. */
-  made: string[]
-}
-
 /** Our own directory for the gate, in the git directory that all worktrees share. */
 export const gateDirectory = ({ repository }: Context): string => `${repository?.commonDir}/ckpt/hooks`
 
-const ledgerFile = (context: Context) => `${gateDirectory(context)}/installed.json`
-
-export function readLedger(context: Context): Ledger {
-  const none: Ledger = { version: 1, directories: [], made: [] }
-  const file = ledgerFile(context)
-  if (!context.env.files.existsSync(file)) return none
-  let value: Partial<Ledger>
-  try {
-    value = JSON.parse(context.env.files.readFileSync(file, 'utf8'))
-  } catch (cause) {
-    throw new CkptError('DAMAGED', `${file} cannot be read. Nothing was changed.`, {
-      cause,
-      hints: [`remove ${file}, then: ckpt hooks install`],
-    })
-  }
-  const strings = (list: unknown) => (Array.isArray(list) ? list.filter((one) => typeof one === 'string') : [])
-  return { version: 1, directories: strings(value.directories), made: strings(value.made) }
-}
-
-export function writeLedger(context: Context, ledger: Ledger): void {
-  writeFileWhole(context.env, ledgerFile(context), `${JSON.stringify(ledger)}\n`)
-}
+/** In it: where hooks of ours are (`ledger.ts`). */
+export const LEDGER = 'installed.json'
 
 /** The gate's files, as the installed ckpt writes them here; the one that the hooks read first comes last. */
 export const gateFiles = ({ gate, refuse, more }: Templates): [name: string, text: string][] => [
@@ -148,7 +119,7 @@ export const gateFiles = ({ gate, refuse, more }: Templates): [name: string, tex
 
 export function removeGate(context: Context): void {
   const directory = gateDirectory(context)
-  for (const name of ['gate.sh', 'gate-refuse.sh', 'gate-more.sh', 'installed.json'])
+  for (const name of ['gate.sh', 'gate-refuse.sh', 'gate-more.sh', LEDGER])
     removeIfThere(context.env, `${directory}/${name}`)
   removeIfEmpty(context.env, directory)
   removeIfEmpty(context.env, directory.slice(0, directory.lastIndexOf('/')))

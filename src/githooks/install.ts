@@ -11,10 +11,8 @@ import {
   keepAside,
   keptNames,
   readHook,
-  readLedger,
   refuseIfKept,
   writeHook,
-  writeLedger,
 } from './disk.ts'
 import {
   ALL_HOOKS,
@@ -32,6 +30,7 @@ import {
   withLines,
   withoutOurs,
 } from './hook-file.ts'
+import { readLedger, writeLedger } from './ledger.ts'
 import { findHooksPlace, type HooksPlace } from './place.ts'
 import { type HooksResult, hooksStatus, projectHook, repositoryOf } from './status.ts'
 import { readTemplates } from './templates.ts'
@@ -67,10 +66,9 @@ async function install(context: Context): Promise<HooksResult> {
   // All of them or none: what would stop one is found before the first is written.
   for (const { hook, disk } of todo) if (givesWay(hook, disk)) refuseIfKept(env, place.directory, hook, disk)
   const made = makeDirectory(env, place.directory)
-  const ledger = readLedger(context)
+  const ledger = await readLedger(context)
   const add = (list: string[], one: string, when = true) => (when ? [...new Set([...list, one])] : list)
   writeLedger(context, {
-    version: 1,
     directories: add(ledger.directories, place.directory),
     made: add(ledger.made, place.directory, made),
   })

@@ -6,8 +6,9 @@ import type { Repository } from '../git/repository.ts'
 import { readIfThere } from '../git/whole-file.ts'
 import type { Finding } from '../ops/doctor/finding.ts'
 import type { Context } from '../ops/worktree/context.ts'
-import { gateDirectory, gateFiles, readHook, readLedger } from './disk.ts'
+import { gateDirectory, gateFiles, readHook } from './disk.ts'
 import { ALL_HOOKS, type HookName, hasLine, lineComesFirst, ourPart, oursComesFirst, wantedHooks } from './hook-file.ts'
+import { readLedger } from './ledger.ts'
 import { findHooksPlace, type HooksPlace, realPath, usersConfig } from './place.ts'
 import { readTemplates } from './templates.ts'
 
@@ -49,7 +50,7 @@ export async function hooksStatus(context: Context): Promise<HooksResult> {
   const warnings = [
     ...off,
     ...hidden.map(({ path }) => `${path} cannot be read: whether the gate is in it cannot be told.`),
-    ...(hidden.length + off.length > 0 || hooks.some((hook) => hook.installed) ? [] : replaced(context, place)),
+    ...(hidden.length + off.length > 0 || hooks.some((hook) => hook.installed) ? [] : await replaced(context, place)),
     ...(outdated ? [`${OLD} Renew it: ckpt hooks install`] : []),
   ]
   return { hooks, place, outdated, warnings: [...context.warnings, ...warnings] }
@@ -64,8 +65,8 @@ function isOutdated(context: Context): boolean {
   )
 }
 
-function replaced(context: Context, { directory }: HooksPlace): string[] {
-  const { directories } = readLedger(context)
+async function replaced(context: Context, { directory }: HooksPlace): Promise<string[]> {
+  const { directories } = await readLedger(context)
   if (directories.length === 0) return []
   return [
     directories.includes(directory)
@@ -143,7 +144,7 @@ async function dryRun({ env, worktree, store }: Context, { name, others }: Asked
 /** For `ckpt doctor`: fine without hooks; not fine with hooks that do not run. */
 export async function hooksFinding(context: Context): Promise<Finding> {
   const { hooks, place, outdated } = await hooksStatus(context)
-  const wasNever = readLedger(context).directories.length === 0
+  const wasNever = (await readLedger(context)).directories.length === 0
   if (place.off !== null) {
     return {
       name: 'hooks',

@@ -1,8 +1,9 @@
 /** Takes the gate out again: every other hook is as it was, byte for byte, with its mode. */
 import type { Env } from '../env.ts'
 import type { Context } from '../ops/worktree/context.ts'
-import { giveBack, readHook, readLedger, removeGate, removeIfEmpty, writeHook } from './disk.ts'
+import { giveBack, readHook, removeGate, removeIfEmpty, writeHook } from './disk.ts'
 import { ALL_HOOKS, type HookName, hasLine, ourPart, withoutOurs } from './hook-file.ts'
+import { readLedger } from './ledger.ts'
 import { findHooksPlace } from './place.ts'
 import { type HooksResult, hooksStatus, projectHook, repositoryOf } from './status.ts'
 
@@ -10,7 +11,7 @@ export async function uninstallHooks(context: Context): Promise<HooksResult> {
   const { env } = context
   const repository = repositoryOf(context)
   const place = await findHooksPlace(env, repository)
-  const ledger = readLedger(context)
+  const ledger = await readLedger(context)
   const ours = place.refusal === null ? [place.directory] : []
   const warnings: string[] = []
   for (const directory of new Set([...ledger.directories, ...ours, `${repository.commonDir}/hooks`])) {

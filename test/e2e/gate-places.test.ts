@@ -67,6 +67,26 @@ test('row 32: a path with spaces and quotes, a run from a subdirectory, and a re
   fs.renameSync(moved, scratch.root)
 })
 
+test('row 32: in a copy of a repository uninstall takes the gate out of the copy alone', () => {
+  const scratch = gateScratch()
+  const linked = `${scratch.base}/linked`
+  scratch.git('worktree', 'add', '-q', linked)
+  scratch.git('config', 'extensions.worktreeConfig', 'true')
+  execFileSync('git', ['config', '--worktree', 'core.hooksPath', '.hooks'], { cwd: linked, env: scratch.vars })
+  fs.appendFileSync(scratch.at('.git/info/exclude'), '.hooks\n')
+  scratch.ckpt('hooks', 'install')
+  expect(scratch.run(['hooks', 'install'], { cwd: linked }).code).toBe(0)
+  const copy = `${scratch.base}/elsewhere/copy`
+  fs.cpSync(scratch.root, copy, { recursive: true, verbatimSymlinks: true })
+  const inCopy = (...args: string[]) => JSON.parse(scratch.run([...args, '--json'], { cwd: copy }).stdout)
+  expect(inCopy('hooks', 'uninstall').hooks.some((hook: Json) => hook.installed)).toBe(false)
+  expect(inCopy('hooks', 'status').warnings).toEqual([])
+  for (const cwd of [scratch.root, linked])
+    expect(fires(JSON.parse(scratch.run(['hooks', 'status', '--json'], { cwd }).stdout))).toEqual(all)
+  scratch.ckpt('hooks', 'uninstall')
+  expect(fs.existsSync(`${linked}/.hooks/pre-commit`)).toBe(false) // it is the same repository's
+})
+
 test('row 32: a git directory elsewhere, a submodule, and a bare repository with worktrees', () => {
   const scratch = gateScratch()
   const apart = path.join(scratch.base, 'apart')
