@@ -2,9 +2,10 @@
 import { quoted } from '../core/hint-words.ts'
 import { isOn, ownWords } from '../core/own-words.ts'
 import { type Env, errno } from '../env.ts'
+import { quickWorktreeDir } from '../ops/worktree/quick-place.ts'
 import type { ErrorInfo } from '../results/shapes.ts'
 import { callDaemon } from './call.ts'
-import { isAlive, quickWorktreeDir, readInfo } from './place.ts'
+import { isAlive, readInfo } from './place.ts'
 import { type CliAnswer, type CliCall, REFUSED } from './protocol.ts'
 
 /** What the daemon answers faster: everything that takes a snapshot. */

@@ -7,6 +7,7 @@ import { type Env, errno } from '../env.ts'
 import { removeIfThere } from '../git/whole-file.ts'
 import { handedBytes } from '../ops/hook/handed.ts'
 import { readInput } from '../ops/hook/input.ts'
+import { quickWorktreeDir } from '../ops/worktree/quick-place.ts'
 import type { Routed } from './client.ts'
 import {
   type Answering,
@@ -20,7 +21,6 @@ import {
   readyFile,
   whoAnswers,
 } from './hook-place.ts'
-import { quickWorktreeDir } from './place.ts'
 
 interface Door {
   directory: string
