@@ -53,6 +53,7 @@ export interface Progress {
 }
 
 /** What a retry would not mend: nothing waits for it. */
+export const isFinal = (error: unknown): boolean => error instanceof CkptError && FINAL.has(error.code)
 const FINAL = new Set(['BAD_MARKER', 'NOT_FOUND', 'BAD_ROOT', 'NOT_INITIALIZED', 'CONFIG', 'USAGE'])
 
 /** @throws CkptError, and whatever goes wrong; the markers then wait where they can. */
@@ -95,8 +96,7 @@ export async function deliver(env: Env, delivery: Delivery): Promise<void> {
     if (heard.ended !== undefined && context.config.commit.auto && context.repository)
       commitBehind(context, heard.ended)
   } catch (error) {
-    const mendable = !(error instanceof CkptError) || !FINAL.has(error.code)
-    if (mendable) leaveOpen(env, agent, progress)
+    if (!isFinal(error)) leaveOpen(env, agent, progress)
     // A lock that was held is nothing that went wrong.
     if (!(error instanceof CkptError && error.code === 'LOCKED')) throw error
   } finally {

@@ -2,13 +2,13 @@
 import { CkptError } from '../core/errors.ts'
 import type { MarkResult } from '../core/marker.ts'
 import type { Env } from '../env.ts'
-import { isHanded, readHanded, removeHanded } from '../ops/hook/handed.ts'
+import { isHanded, keepHanded, readHanded, removeHanded } from '../ops/hook/handed.ts'
 import { readInput } from '../ops/hook/input.ts'
 import { logHookError, stateLog } from '../ops/hook/log.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import { closeContext, openContext } from '../ops/worktree/context.ts'
 import type { Agent } from './agent.ts'
-import { type Delivery, deliver, leaveOpen, type Progress } from './deliver.ts'
+import { type Delivery, deliver, isFinal, leaveOpen, type Progress } from './deliver.ts'
 import { AGENT_NAMES, findAgent } from './registry.ts'
 
 export interface HookOptions {
@@ -21,6 +21,8 @@ export interface HookOptions {
   handed?: string | undefined
   /** The file was left behind: what it tells of is long past. */
   late?: boolean
+  /** Its client does it itself where we cannot. */
+  isRetried?: boolean
   /** The deadline passed, and something hangs; with what the agent waits for. */
   gaveUp?: (answer: string | null) => void
   /** Told of each marker that is recorded. */
@@ -35,10 +37,12 @@ const SLOW = 1000
 
 class Interrupted extends Error {}
 
-/** Returns what the agent waits for on standard output. */
+class Unheard extends Error {}
+
+/** Returns what the agent waits for on standard output. @throws Unheard where its client does it again */
 export async function hook(env: Env, options: HookOptions): Promise<string | null> {
   const { handed: file } = options
-  if (file === undefined) return hear(env, options)
+  if (file === undefined) return (await hear(env, options)).answer
   if (!isHanded(file)) {
     const error = new CkptError('USAGE', `${file} was not handed over by a hook: it is not read. Nothing was recorded.`)
     logHookError(env, await logPlace(env, { directory: null }), { where: options.name, error })
@@ -53,23 +57,30 @@ export async function hook(env: Env, options: HookOptions): Promise<string | nul
   // Its client was blocked so long, or is gone: others may have said more meanwhile.
   const handedAt = env.now() - time > SLOW ? new Date(time).toISOString() : undefined
   const vars = { ...env.vars, CLAUDE_PROJECT_DIR: project }
-  try {
-    return await hear({ ...env, cwd, vars }, { ...options, name, event, id, given: payload, handedAt })
-  } finally {
-    removeHanded(env, file)
-  }
+  const heard = await hear({ ...env, cwd, vars }, { ...options, name, event, id, given: payload, handedAt })
+  if (heard.unheard === 'failed' && options.isRetried) throw new Unheard('It was not recorded: its client is to try.')
+  const stays = heard.unheard !== undefined && (options.late || keepHanded(env, handed, file))
+  if (!stays) removeHanded(env, file)
+  return heard.answer
+}
+
+interface Hearing {
+  /** What the agent waits for. */
+  answer: string | null
+  /** No worktree could be opened, for a reason that may pass: nothing of it is recorded, and no marker waits. */
+  unheard?: 'failed' | 'hangs'
 }
 
 async function hear(
   env: Env,
   options: HookOptions & { id?: string; given?: Buffer; handedAt?: string | undefined },
-): Promise<string | null> {
-  const { name, event, arrived, id, given, late, recorded, handedAt } = options
+): Promise<Hearing> {
+  const { name, event, arrived, id = env.random(12), given, late, recorded, handedAt } = options
   let payload: Buffer | undefined
   let agent: Agent | null = null
   let where = name
   try {
-    if (env.vars.CKPT_DISABLED === '1') return (await findAgent(name))?.answer?.(event) ?? null
+    if (env.vars.CKPT_DISABLED === '1') return { answer: (await findAgent(name))?.answer?.(event) ?? null }
     const notified = name.endsWith('-notify')
     agent = await findAgent(notified ? name.slice(0, -'-notify'.length) : name)
     if (!agent) {
@@ -82,6 +93,7 @@ async function hear(
     const named = eventIn(value) ?? event
     where = named === undefined ? name : `${name} ${named}`
     const heard = agent.hear(value, { event: notified ? 'notify' : event, vars: env.vars })
+    const whole = payload
     payload = undefined // understood: what goes wrong from here is not the payload's fault
     const patience = agent.timeout(named)
     const takeUp = async (file: string) => {
@@ -89,7 +101,7 @@ async function hear(
     }
     const delivery = {
       ...{ agent, arrived, deadline: arrived + patience * DEADLINE, reached: new Set<string>() },
-      ...(id === undefined ? {} : { id }),
+      id,
       ...(handedAt === undefined ? {} : { handedAt }),
       ...(recorded ? { recorded } : {}),
       ...(late ? { late } : { takeUp }),
@@ -100,13 +112,19 @@ async function hear(
       ? places.map((cwd = env.cwd) => deliverInTime({ ...env, cwd }, { ...delivery, heard: { ...heard, cwd } }, times))
       : [deliverInTime(env, { ...delivery, heard }, times)]
     const ends = await Promise.all(each) // none waits for one that hangs
+    const unheard = ends.find((end) => end.isUnheard)
+    if (unheard && given === undefined)
+      keepHanded(env, { id, agent: name, event, cwd: env.cwd, project: env.vars.CLAUDE_PROJECT_DIR, payload: whole })
     const answer = agent.answer?.(event) ?? null
     if (ends.some(({ hangs }) => hangs)) options.gaveUp?.(answer)
     const told = ends.find((end) => end.told !== undefined)?.told
-    return told !== undefined && agent.inform ? agent.inform(told) : answer
+    return {
+      answer: told !== undefined && agent.inform ? agent.inform(told) : answer,
+      ...(unheard ? { unheard: unheard.hangs ? 'hangs' : 'failed' } : {}),
+    }
   } catch (error) {
     await logError(env, { where, error, directory: null, ...(payload ? { payload } : {}) })
-    return agent?.answer?.(event) ?? null
+    return { answer: agent?.answer?.(event) ?? null }
   }
 }
 
@@ -114,6 +132,8 @@ interface End {
   /** What the agent is to be told. */
   told?: string
   hangs: boolean
+  /** See {@link Hearing}. */
+  isUnheard: boolean
 }
 
 /** To one place. What goes wrong there is in its log. */
@@ -124,15 +144,17 @@ async function deliverInTime(
 ): Promise<End> {
   const progress: Progress = { context: null, directory: null, open: [] }
   let hangs = false
+  let isUnheard = false
   try {
     await within(deliver(env, { ...delivery, progress }), lastMoment - env.monotonic())
   } catch (error) {
     hangs = error instanceof Interrupted
+    isUnheard = progress.directory === null && progress.open.length > 0 && !isFinal(error)
     await logError(env, { where, error, directory: progress.directory }, () => {
       if (hangs) leaveOpen(env, delivery.agent, progress)
     })
   }
-  return { hangs, ...(progress.told === undefined ? {} : { told: progress.told }) }
+  return { hangs, isUnheard, ...(progress.told === undefined ? {} : { told: progress.told }) }
 }
 
 interface Failure {

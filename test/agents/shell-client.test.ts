@@ -373,6 +373,24 @@ test.each(CLIENTS)('a daemon that is killed while it answers %s: each marker is 
   expect(calls(scratch)).toEqual(moments.flatMap((_, n) => ['a', 'b', 'c'].map((one) => `t${n}${one}`)))
 })
 
+test.each(CLIENTS)('where the daemon can start no git, %s does it itself, once', async (_, client) => {
+  const scratch = new Scratch().init()
+  const bin = path.join(scratch.base, 'gits')
+  fs.mkdirSync(bin)
+  for (const name of ['git', 'mkfifo']) fs.symlinkSync(which(name)!, path.join(bin, name))
+  expect(scratch.runApart(['daemon', 'start'], { vars: { PATH: bin } })).toMatchObject({ code: 0 })
+  onTestFinished(() => void scratch.run(['daemon', 'stop']))
+  expect(await later(scratch, says(scratch, 'UserPromptSubmit', { prompt: 'go' }), client)).toEqual(SILENT)
+  fs.unlinkSync(path.join(bin, 'git'))
+  scratch.git('config', 'core.excludesFile', 'rules') // the daemon has to ask git
+  expect(await later(scratch, call(scratch, 't1'), client)).toEqual(SILENT)
+  expect(await later(scratch, says(scratch, 'Stop'), client)).toEqual(SILENT)
+  expect(fs.readFileSync(`${scratch.vars.XDG_STATE_HOME}/ckpt/hook.log`, 'utf8')).toContain('git is not installed')
+  expect(calls(scratch)).toEqual(['t1'])
+  expect(scratch.ckpt('list').turns).toMatchObject([{ prompt: 'go', status: 'completed' }])
+  expect(left(scratch)).toEqual([])
+})
+
 test.skipIf(!SEES_GROUPS)('a client that is killed while it waits leaves no process behind', async () => {
   const { scratch, pid } = prompted()
   process.kill(pid, 'SIGSTOP')

@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { realEnv } from '../../src/env.ts'
 import { withLock } from '../../src/ops/worktree/lock.ts'
-import { hook, hookLog, storeOf } from '../support/agents.ts'
+import { type HookOptions, hook, hookLog, storeOf } from '../support/agents.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
 const waiting = (scratch: Scratch): string[] => {
@@ -24,9 +24,9 @@ function impatient(): Scratch {
   return scratch
 }
 
-const say = async (scratch: Scratch, hook_event_name: string, fields: Json = {}) => {
+const say = async (scratch: Scratch, hook_event_name: string, fields: Json = {}, options: HookOptions = {}) => {
   const payload = { session_id: 's', cwd: scratch.root, hook_event_name, prompt_id: 'p1', ...fields }
-  expect(await hook(scratch, 'claude', payload)).toEqual({ code: 0, stdout: '', stderr: '' })
+  expect(await hook(scratch, 'claude', payload, options)).toEqual({ code: 0, stdout: '', stderr: '' })
 }
 
 /** Checkpoints of the session as their subjects, oldest first, those that are late marked. */
@@ -189,4 +189,28 @@ test('a fifo among the markers that wait is nobody’s marker, and no command wa
   expect(scratch.ckpt('snapshot').ok).toBe(true)
   expect(scratch.ckpt('list').turns).toMatchObject([{ n: 1, prompt: 'go' }])
   expect(waiting(scratch)).toEqual(['0.json'])
+})
+
+const kept = (scratch: Scratch): string[] => {
+  const directory = `${storeOf(scratch)}/daemon/hooks`
+  return fs.existsSync(directory) ? fs.readdirSync(directory).filter((name) => name.endsWith('.payload')) : []
+}
+
+test('what a hook tells where no git can be started is recorded by the next one, in order and once', async () => {
+  const scratch = impatient()
+  const PATH = `${scratch.base}/nothing`
+  await say(scratch, 'UserPromptSubmit', { prompt: 'go' }, { vars: { PATH } })
+  await say(scratch, 'Stop', {}, { vars: { PATH } })
+  expect(kept(scratch)).toHaveLength(2)
+  expect(recordedIn(scratch)).toEqual([])
+  await say(scratch, 'UserPromptSubmit', { prompt: 'go on', prompt_id: 'p2' })
+  expect(scratch.ckpt('list').turns).toMatchObject([
+    { prompt: 'go on', messageId: 'p2', status: 'running' },
+    { prompt: 'go', messageId: 'p1', status: 'completed' },
+  ])
+  expect(kept(scratch)).toEqual([])
+  // In a place that nobody asked to be recorded nothing is kept.
+  const other = new Scratch().init()
+  await say(other, 'UserPromptSubmit', { prompt: 'go' }, { vars: { PATH } })
+  expect(fs.existsSync(other.at('.git/ckpt'))).toBe(false)
 })

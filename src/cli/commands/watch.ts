@@ -65,7 +65,8 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
     version: VERSION,
     backends,
     runCli: (argv, at) => runProgram(argv, at, backends),
-    runHook: (at, { agent: name, event, file: handed, arrived }) => hook(at, { name, event, handed, arrived }),
+    runHook: (at, { agent: name, event, file: handed, arrived }) =>
+      hook(at, { name, event, handed, arrived, isRetried: true }),
     log,
     // A person who looks on keeps it alive.
     idleStop: background ? idleStop : Number.POSITIVE_INFINITY,

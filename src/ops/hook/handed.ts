@@ -2,7 +2,8 @@
 import { basename, dirname } from 'node:path'
 import { type Env, errno, lstatIfThere } from '../../env.ts'
 import { ageOf } from '../../git/file-clock.ts'
-import { readIfThere, removeIfThere } from '../../git/whole-file.ts'
+import { readIfThere, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
+import { quickWorktreeDir } from '../worktree/quick-place.ts'
 
 export interface Handed {
   /** Made by the client: its markers carry it, whoever records them. */
@@ -22,8 +23,12 @@ const END = '\nend\n'
 const LAST = '.payload'
 /** Milliseconds: who handed it over waits no longer, and nobody answered. */
 const LEFT = 60_000
+/** What the name of one begins with whose client could do nothing with it: it is nobody's from the start. */
+const KEPT = 'kept-'
 /** Payloads that one hook takes up beside its own. */
 const MOST = 20
+/** So many are kept at most: where nothing can be recorded for long, the newest are lost. */
+const ROOM = 1000
 
 /** The worktree's own directory in the store, of a payload in it. */
 const worktreeOf = (file: string): string => dirname(dirname(dirname(file)))
@@ -55,7 +60,7 @@ export function readHanded(env: Env, file: string): Handed | null {
   }
   const [agent, event, cwd, project] = lines as [string, string, string, string]
   return {
-    id: basename(file, LAST),
+    id: basename(file, LAST).replace(KEPT, ''),
     agent,
     event: event === '' ? undefined : event,
     cwd,
@@ -70,6 +75,31 @@ export function readHanded(env: Env, file: string): Handed | null {
 export function removeHanded(env: Env, file: string): void {
   removeIfThere(env, `${dirname(file)}/free/${basename(file, LAST)}`)
   removeIfThere(env, file)
+}
+
+/**
+ * Keeps one that could not be carried out, for the next hook. `file`: where it was handed over; without one its bytes are
+ * written where the worktree is recorded, if it is. False: it is lost.
+ */
+export function keepHanded(env: Env, handed: Omit<Handed, 'time'>, file?: string): boolean {
+  const { files } = env
+  const worktreeDir = file === undefined ? quickWorktreeDir(env, handed.cwd)?.worktreeDir : worktreeOf(file)
+  if (worktreeDir === undefined || !files.existsSync(worktreeDir)) return false
+  const directory = `${worktreeDir}/daemon/hooks`
+  const kept = `${directory}/${KEPT}${handed.id}${LAST}`
+  try {
+    files.mkdirSync(directory, { recursive: true, mode: 0o700 })
+    if (files.readdirSync(directory).filter((name) => name.endsWith(LAST)).length > ROOM) return false
+    if (file === undefined) writeFileWhole(env, kept, handedBytes(handed, handed.payload), { sync: false })
+    else {
+      removeIfThere(env, `${directory}/free/${basename(file, LAST)}`)
+      files.renameSync(file, kept)
+    }
+    return true
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return false // no room, or not ours to write: the log says what went wrong first
+  }
 }
 
 /** What clients handed over that were killed while they waited, and whose daemon is gone; oldest first. */
@@ -87,7 +117,7 @@ export function leftBehind(env: Env, worktreeDir: string): string[] {
     .filter((name) => name.endsWith(LAST))
     .flatMap((name) => {
       const stats = lstatIfThere(files, `${directory}/${name}`)
-      return stats && ageOf(env, worktreeDir, stats) > LEFT
+      return stats && (name.startsWith(KEPT) || ageOf(env, worktreeDir, stats) > LEFT)
         ? [{ file: `${directory}/${name}`, time: stats.mtimeMs }]
         : []
     })
