@@ -59,8 +59,9 @@ export async function hook(env: Env, options: HookOptions): Promise<string | nul
   const vars = { ...env.vars, CLAUDE_PROJECT_DIR: project }
   const heard = await hear({ ...env, cwd, vars }, { ...options, name, event, id, given: payload, handedAt })
   if (heard.unheard === 'failed' && options.isRetried) throw new Unheard('It was not recorded: its client is to try.')
-  const stays = heard.unheard !== undefined && (options.late || keepHanded(env, handed, file))
-  if (!stays) removeHanded(env, file)
+  // Once: what the next hook cannot open either stays closed, and each later one would try.
+  const isKept = heard.unheard !== undefined && !options.late && keepHanded(env, handed, file)
+  if (!isKept) removeHanded(env, file)
   return heard.answer
 }
 

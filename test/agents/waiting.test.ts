@@ -209,6 +209,15 @@ test('what a hook tells where no git can be started is recorded by the next one,
     { prompt: 'go', messageId: 'p1', status: 'completed' },
   ])
   expect(kept(scratch)).toEqual([])
+  // What the next one cannot open either is given up.
+  const linked = `${scratch.base}/linked`
+  scratch.git('worktree', 'add', '-q', linked)
+  scratch.ckpt('snapshot', '--cwd', linked)
+  await say(scratch, 'Stop', { cwd: linked, prompt_id: 'p2' }, { vars: { PATH } })
+  expect(kept(scratch)).toHaveLength(1)
+  fs.writeFileSync(`${linked}/.git`, 'nothing that git reads')
+  await say(scratch, 'Stop', { prompt_id: 'p2' })
+  expect(kept(scratch)).toEqual([])
   // In a place that nobody asked to be recorded nothing is kept.
   const other = new Scratch().init()
   await say(other, 'UserPromptSubmit', { prompt: 'go' }, { vars: { PATH } })
