@@ -27,6 +27,11 @@ export function toCkptError(error: unknown): CkptError {
       },
     )
   }
+  if (code === 'EFBIG') {
+    const said = `A file would be larger than may be written (${message}). Your files were not touched unless said above.`
+    const hints = ['ulimit -f   (how large a file may be; the file system may have a limit of its own)']
+    return new CkptError('INTERNAL', said, { cause: error, hints })
+  }
   if (code === 'EACCES' || code === 'EROFS' || code === 'EPERM') {
     const said = STORES.test(message)
       ? `The store cannot be written (${message}). Your files were not touched.`

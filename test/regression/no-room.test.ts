@@ -1,5 +1,5 @@
 // Where nothing can be written: a file system that is full, or mounted for reading only.
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import os from 'node:os'
@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import type { Env } from '../../src/env.ts'
 import { gitFailure } from '../../src/git/process.ts'
 import { answer, envOf } from '../support/in-process.ts'
-import { type Json, Scratch } from '../support/scratch.ts'
+import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 test('on a full disk prune drops what nothing needs first, and so makes the room that it needs to pack', async () => {
   const scratch = new Scratch().init()
@@ -76,6 +76,29 @@ test('a git that had no room says so, and what to do', () => {
       ['free some space, then run the command again'],
     ])
   }
+})
+
+test('where no file may be as large as what is to be written, nothing is changed, and the limit is named', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': randomBytes(100_000) }))
+  scratch.write({ 'b.txt': randomBytes(100_000) })
+  const before = scratch.manifest()
+  for (const command of ['snapshot', 'undo']) {
+    const limited = `ulimit -f 16; exec "$0" "$@"`
+    const ran = spawnSync('sh', ['-c', limited, process.execPath, PROGRAM, command, '--json'], {
+      cwd: scratch.root,
+      env: scratch.vars,
+      encoding: 'utf8',
+    })
+    expect(ran.status).toBe(1)
+    expect(JSON.parse(ran.stdout).error).toMatchObject({
+      message: expect.stringContaining('larger than may be written'),
+      hints: [expect.stringContaining('ulimit -f')],
+    })
+    expect(scratch.manifest()).toEqual(before)
+  }
+  expect(scratch.run(['verify']).code).toBe(0)
+  scratch.ckpt('undo')
 })
 
 test('read-only: the message names what could not be written, not what could not be cleaned up after that', async () => {
