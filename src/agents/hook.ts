@@ -114,8 +114,10 @@ async function hear(
       : [deliverInTime(env, { ...delivery, heard }, times)]
     const ends = await Promise.all(each) // none waits for one that hangs
     const unheard = ends.find((end) => end.isUnheard)
-    if (unheard && given === undefined)
-      keepHanded(env, { id, agent: name, event, cwd: env.cwd, project: env.vars.CLAUDE_PROJECT_DIR, payload: whole })
+    if (unheard && given === undefined) {
+      const words = { agent: name, event: notified ? undefined : event, project: env.vars.CLAUDE_PROJECT_DIR }
+      keepHanded(env, { ...words, id, cwd: env.cwd, payload: whole })
+    }
     const answer = agent.answer?.(event) ?? null
     if (ends.some(({ hangs }) => hangs)) options.gaveUp?.(answer)
     const told = ends.find((end) => end.told !== undefined)?.told

@@ -218,6 +218,16 @@ test('what a hook tells where no git can be started is recorded by the next one,
   fs.writeFileSync(`${linked}/.git`, 'nothing that git reads')
   await say(scratch, 'Stop', { prompt_id: 'p2' })
   expect(kept(scratch)).toEqual([])
+  // Codex tells of a turn's end in an argument.
+  const prompt = { session_id: 'c', turn_id: 't', cwd: scratch.root, hook_event_name: 'UserPromptSubmit', prompt: 'go' }
+  await hook(scratch, 'codex', prompt)
+  const end = { type: 'agent-turn-complete', 'thread-id': 'c', 'turn-id': 't', cwd: scratch.root }
+  const event = JSON.stringify(end, null, 1)
+  expect(await hook(scratch, 'codex-notify', Buffer.alloc(0), { event, vars: { PATH } })).toMatchObject({ code: 0 })
+  expect(kept(scratch)).toHaveLength(1)
+  await say(scratch, 'Stop', { prompt_id: 'p2' })
+  expect(kept(scratch)).toEqual([])
+  expect(scratch.ckpt('list', '--session', 'c').turns).toMatchObject([{ prompt: 'go', status: 'completed' }])
   // In a place that nobody asked to be recorded nothing is kept.
   const other = new Scratch().init()
   await say(other, 'UserPromptSubmit', { prompt: 'go' }, { vars: { PATH } })

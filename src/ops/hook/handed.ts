@@ -85,6 +85,7 @@ export function keepHanded(env: Env, handed: Omit<Handed, 'time'>, file?: string
   const { files } = env
   const worktreeDir = file === undefined ? quickWorktreeDir(env, handed.cwd)?.worktreeDir : worktreeOf(file)
   if (worktreeDir === undefined || !files.existsSync(worktreeDir)) return false
+  if ([handed.agent, handed.event, handed.cwd, handed.project].some((line) => line?.includes('\n'))) return false
   const directory = `${worktreeDir}/daemon/hooks`
   const kept = `${directory}/${KEPT}${handed.id}${LAST}`
   try {
