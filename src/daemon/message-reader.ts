@@ -2,13 +2,15 @@
 import type { Socket } from 'node:net'
 import { SocketMessageReader } from 'vscode-jsonrpc/node'
 
+/** No public call ends that timer, dispose() neither; a name in brackets reaches what is private, and is checked. */
+const PRIVATE = 'clearPartialMessageTimer'
+
 /**
  * Without the socket there is nothing to wait for: vscode-jsonrpc goes on looking for the rest of a message that was begun,
  * every 10 s for ever, and a process in which it does so does not end.
  */
 export function messageReader(socket: Socket): SocketMessageReader {
   const reader = new SocketMessageReader(socket)
-  // biome-ignore lint/complexity/useLiteralKeys: private, so that only this spelling reaches it; no public call ends that timer, dispose() neither
-  socket.once('close', () => reader['clearPartialMessageTimer']())
+  socket.once('close', () => reader[PRIVATE]())
   return reader
 }
