@@ -4,6 +4,7 @@ import { CkptError } from '../core/errors.ts'
 import { commonDirOf } from '../git/repository.ts'
 import { writeFileWhole } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
+import { nearestAbove } from '../ops/worktree/place.ts'
 import { gateDirectory, LEDGER } from './disk.ts'
 import { realPath } from './place.ts'
 
@@ -46,11 +47,11 @@ async function ours(context: Context, told: unknown): Promise<string[]> {
   const kept: string[] = []
   for (const one of Array.isArray(told) ? told.filter((each) => typeof each === 'string') : []) {
     const directory = path.resolve(commonDir, one)
-    if (
-      goesAlong(commonDir, directory) ||
-      (await commonDirOf(context.env, directory)) === context.repository!.commonDir
-    )
-      kept.push(directory)
+    const isOurs = async () => {
+      const there = nearestAbove(context.env, directory) // something may have removed it
+      return (await commonDirOf(context.env, there)) === context.repository!.commonDir
+    }
+    if (goesAlong(commonDir, directory) || (await isOurs())) kept.push(directory)
   }
   return kept
 }

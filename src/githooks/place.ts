@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { type Env, errno, statIfThere } from '../env.ts'
 import { type ConfigValue, configVariables, gitFailure, tryGit } from '../git/process.ts'
 import type { Repository } from '../git/repository.ts'
+import { nearestAbove } from '../ops/worktree/place.ts'
 
 export interface HooksPlace {
   /** Absolute; links followed where it is there. */
@@ -69,10 +70,8 @@ export async function findHooksPlace(env: Env, repository: Repository): Promise<
 
 /** Why no file can be made in a directory, or in what is there above it. */
 function unwritable(env: Env, directory: string): string | null {
-  let at = directory
-  while (!env.files.existsSync(at)) at = at.slice(0, at.lastIndexOf('/')) || '/'
   try {
-    env.files.accessSync(at, constants.W_OK | constants.X_OK)
+    env.files.accessSync(nearestAbove(env, directory), constants.W_OK | constants.X_OK)
     return null
   } catch (error) {
     return `it cannot be written (${errno(error) ?? 'unknown'})`

@@ -83,6 +83,10 @@ test('row 32: in a copy of a repository uninstall takes the gate out of the copy
   expect(inCopy('hooks', 'status').warnings).toEqual([])
   for (const cwd of [scratch.root, linked])
     expect(fires(JSON.parse(scratch.run(['hooks', 'status', '--json'], { cwd }).stdout))).toEqual(all)
+  fs.rmSync(`${linked}/.hooks`, { recursive: true })
+  const gone = scratch.run(['hooks', 'status', '--json'], { cwd: linked }).stdout
+  expect(JSON.parse(gone).warnings.join()).toContain('something took it out')
+  scratch.run(['hooks', 'install'], { cwd: linked })
   scratch.ckpt('hooks', 'uninstall')
   expect(fs.existsSync(`${linked}/.hooks/pre-commit`)).toBe(false) // it is the same repository's
 })

@@ -59,7 +59,7 @@ export function realDirectory(env: Env, cwd: string, outcome: string): string {
   })
 }
 
-function nearestAbove({ files }: Env, path: string): string {
+export function nearestAbove({ files }: Env, path: string): string {
   let at = path
   while (at !== '/' && !files.existsSync(at)) at = at.slice(0, at.lastIndexOf('/')) || '/'
   return at
