@@ -59,7 +59,7 @@ export class HookDoor {
     const door = doorFifo(directory)
     files.mkdirSync(`${directory}/free`, { recursive: true, mode: 0o700 })
     this.#sweep()
-    removeIfThere(this.#env, door)
+    for (const file of [readyFile(directory), door]) removeIfThere(this.#env, file) // a killed daemon's
     if (!(await makeFifos(this.#env, [door]))) return
     await this.#provide()
     // Open for writing too, so that it does not end when the last client has gone.

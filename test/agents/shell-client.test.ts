@@ -345,6 +345,15 @@ test('a process that has the number of a daemon that was killed is not asked', a
   expect(left(scratch)).toEqual([])
 })
 
+test('the next daemon answers hooks, where the last one was killed', async () => {
+  const { scratch, pid } = prompted()
+  process.kill(pid, 'SIGKILL')
+  startDaemon(scratch)
+  const bin = withoutNode(scratch)
+  expect(await later(scratch, call(scratch, 't1'), { client: `${bin}/ckpt-hook`, vars: { PATH: bin } })).toEqual(SILENT)
+  expect(calls(scratch)).toEqual(['t1'])
+})
+
 test('under a umask that takes our own rights away the payload can be read', async () => {
   const { scratch, pid } = prompted()
   process.kill(pid, 'SIGSTOP')
