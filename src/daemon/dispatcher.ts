@@ -119,6 +119,7 @@ export class Dispatcher {
       case 'cli':
         return this.#cli(client, checkParams(method, schema.cliRequest, params), signal)
       case 'state':
+        this.#refuseWhenOver()
         return this.state()
       case 'stop':
         setImmediate(() => this.#daemon.stop())

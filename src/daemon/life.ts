@@ -24,9 +24,11 @@ export interface DaemonStatus {
   pid: number | null
   watching: boolean
   state: DaemonState | null
+  /** Why it is of no use any more. */
+  over: string | null
 }
 
-const NONE: DaemonStatus = { running: false, pid: null, watching: false, state: null }
+const NONE: DaemonStatus = { running: false, pid: null, watching: false, state: null, over: null }
 
 export async function daemonStatus(
   env: Env,
@@ -37,7 +39,14 @@ export async function daemonStatus(
   if (!info || !isAlive(env, info)) return NONE
   const answer = await callDaemon<DaemonState>(env, info, { method: 'state', params: {}, timeout })
   // A daemon that hangs is there, and no client waits for it.
-  return { running: true, pid: info.pid, watching: answer?.result?.watching ?? false, state: answer?.result ?? null }
+  const state = answer?.result ?? null
+  return {
+    running: true,
+    pid: info.pid,
+    watching: state?.watching ?? false,
+    state,
+    over: answer?.error?.message ?? null,
+  }
 }
 
 /** Starts one in the background, if none runs. @throws CkptError INTERNAL when it does not come up */
@@ -50,7 +59,7 @@ export async function startDaemon(
   const running = await daemonStatus(env, worktreeDir, { timeout: SURELY })
   const known = readInfo(env, worktreeDir)
   if (running.running && running.state?.version === version && known) return { started: false, info: known }
-  if (running.running) await stopDaemon(env, worktreeDir) // of another version, or one that hangs
+  if (running.running) await stopDaemon(env, worktreeDir) // of another version, or one that hangs or is to end
   const child = spawnDaemon(env, worktree.root, program)
   let ended: number | null = null
   child.on('exit', (code) => {
@@ -113,10 +122,12 @@ export function startOnDemand(
   const info = readInfo(env, store.worktreeDir)
   if (info && isAlive(env, info)) return
   const asked = `${store.worktreeDir}/daemon/asked`
+  // A daemon ends where its worktree is moved and where its program is replaced: that is another one's to be asked for.
+  const whose = Buffer.from(`${worktree.root}\n${statIfThere(files, env.program)?.ino}\n`)
   const before = statIfThere(files, asked)
-  if (before && ageOf(env, store.worktreeDir, before) < AGAIN) return
+  if (before && ageOf(env, store.worktreeDir, before) < AGAIN && readIfThere(env, asked)?.equals(whose)) return
   files.mkdirSync(`${store.worktreeDir}/daemon`, { recursive: true, mode: 0o700 })
-  files.writeFileSync(asked, '', { mode: 0o600 })
+  files.writeFileSync(asked, whose, { mode: 0o600 })
   spawnDaemon(env, worktree.root, env.program).on('error', () => undefined)
 }
 

@@ -90,6 +90,35 @@ test('a daemon whose store was deleted leaves the next one alone, and ends in or
   expect(fs.existsSync(scratch.at('.git/ckpt/worktrees/@main/daemon/hooks/ready'))).toBe(true)
 })
 
+test('a repository that is moved while its daemon runs: that one says so and ends, another is started by hand, or by a hook', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const moved = (from: string, name: string) => {
+    const to = path.join(scratch.base, name)
+    fs.renameSync(from, to)
+    return to
+  }
+  const ckpt = (cwd: string, ...args: string[]): Json => JSON.parse(scratch.run([...args, '--json'], { cwd }).stdout)
+  const { pid } = startDaemon(scratch)
+  const once = moved(scratch.root, 'once')
+  expect(scratch.run(['daemon', 'status'], { cwd: once }).stdout).toContain('not where it was: this daemon ends')
+  expect(ckpt(once, 'daemon', 'start')).toMatchObject({ started: true })
+  expect(alive(pid)).toBe(false)
+  const payload = JSON.stringify({ session_id: 's', hook_event_name: 'UserPromptSubmit', prompt: 'go' })
+  const hook = (cwd: string) => scratch.runApart(['hook', '--shell', 'claude'], { cwd, input: payload })
+  const answers = async (cwd: string) => {
+    await until(() => ckpt(cwd, 'daemon', 'status').watching)
+    return ckpt(cwd, 'daemon', 'status').pid
+  }
+  ckpt(once, 'daemon', 'stop')
+  hook(once)
+  const second = await answers(once)
+  const twice = moved(once, 'twice')
+  await until(() => !alive(second))
+  hook(twice)
+  expect(await answers(twice)).not.toBe(second)
+  ckpt(twice, 'daemon', 'stop')
+})
+
 test('a copy of a repository, made while its daemon runs, has none, and one of its own when told', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   const { pid } = startDaemon(scratch)

@@ -62,7 +62,7 @@ const command: Command = async ({ env, args, cwd }) => {
         paged: true,
       }
     }
-    const { running, pid, watching, state } = await daemonStatus(env, worktreeDir)
+    const { running, pid, watching, state, over } = await daemonStatus(env, worktreeDir)
     const how = state
       ? state.why === null
         ? 'snapshots are fast'
@@ -72,9 +72,11 @@ const command: Command = async ({ env, args, cwd }) => {
       state && state.version !== VERSION
         ? `\nIt is of version ${state.version}, and this is ${VERSION}: commands do their own work. The one of this version: ckpt daemon start`
         : ''
-    const text = running
-      ? `Running (process ${pid}), ${watching ? `watching ${plural(state?.watched ?? 0, 'directory', 'directories')}` : 'not watching'}; ${how}.${other}`
-      : 'Not running. Every command works without it; start it: ckpt daemon start'
+    const text = over
+      ? `Running (process ${pid}), not watching. ${over}`
+      : running
+        ? `Running (process ${pid}), ${watching ? `watching ${plural(state?.watched ?? 0, 'directory', 'directories')}` : 'not watching'}; ${how}.${other}`
+        : 'Not running. Every command works without it; start it: ckpt daemon start'
     return { json: { running, pid, watching, state }, text, paged: true }
   } finally {
     closeContext(context)
