@@ -20,6 +20,8 @@ export interface StorePlace {
   directory: string
   worktreeId: string
   hash: HashName
+  /** The directory that it is named after, where it lies apart from that. */
+  owner?: string
 }
 
 interface RefMemory {

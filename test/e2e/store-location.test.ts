@@ -1,4 +1,5 @@
 // A store outside of the git directory: the same one before and after `.git` is there, from every directory of the worktree.
+import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
@@ -84,4 +85,81 @@ test('a store from before is named until the new one is made, and by status for 
   expect(scratch.ckpt('status').warnings).toEqual([])
   scratch.ckpt('undo')
   expect(scratch.read('a.txt')).toBe('one\n')
+})
+
+/** Moves the worktree to another name beside it. */
+function moved(scratch: Scratch, name: string): string {
+  const to = path.join(scratch.base, name)
+  fs.renameSync(scratch.root, to)
+  return to
+}
+
+const run = (scratch: Scratch, cwd: string, ...args: string[]) => {
+  const { code, stdout } = scratch.run([...args, '--json'], { cwd })
+  return { code, document: JSON.parse(stdout) }
+}
+
+test('a plain directory that is moved keeps its store, and another one in its place has none of it', () => {
+  const scratch = new Scratch()
+  scratch.write({ 'sub/b.txt': 'b\n' })
+  scratch.ckpt('init')
+  scratch.turn('one', () => scratch.write({ 'sub/b.txt': 'c\n' }))
+  scratch.turn('two', () => scratch.write({ 'sub/b.txt': 'd\n' }))
+  const to = moved(scratch, 'elsewhere')
+  expect(numbers(scratch, path.join(to, 'sub'))).toEqual([2, 1])
+  expect(run(scratch, to, 'verify').document.problems).toEqual([])
+  expect(run(scratch, to, 'undo').code).toBe(0)
+  expect(fs.readFileSync(path.join(to, 'sub/b.txt'), 'utf8')).toBe('c\n')
+  // Whoever writes says where the directory is now.
+  scratch.write({ 'sub/b.txt': 'b\n' })
+  expect(scratch.tryCkpt('list').code).toBe(9)
+  expect(scratch.ckpt('init').created).toBe(true)
+  scratch.turn('other', () => scratch.write({ 'sub/b.txt': 'other\n' }))
+  expect([numbers(scratch), numbers(scratch, to)]).toEqual([[1], [1]])
+  expect(run(scratch, to, 'redo').document.turns).toEqual([2])
+  scratch.ckpt('undo')
+  expect([scratch.read('sub/b.txt'), fs.readFileSync(path.join(to, 'sub/b.txt'), 'utf8')]).toEqual(['b\n', 'd\n'])
+  // It becomes a repository, and is moved once more.
+  scratch.git('-C', to, 'init', '-q', '-b', 'main')
+  fs.renameSync(to, `${to}-again`)
+  expect(numbers(scratch, `${to}-again`)).toEqual([2, 1])
+})
+
+test('a repository that is moved keeps a store that lies elsewhere, and the gate sees its boundary', () => {
+  const { scratch, stores } = apart()
+  scratch.init()
+  scratch.ckpt('init', '--hooks')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.ckpt('undo')
+  const made = stores()
+  const to = moved(scratch, 'elsewhere')
+  fs.writeFileSync(path.join(to, 'new.txt'), 'new\n')
+  const git = (...args: string[]) => spawnSync('git', args, { cwd: to, env: scratch.vars })
+  const commit = () => git('-c', 'user.name=u', '-c', 'user.email=u@example.com', 'commit', '-qm', 'y').status
+  git('add', 'new.txt')
+  expect(commit()).toBe(1)
+  expect(
+    run(scratch, to, 'hooks', 'status').document.hooks.map((hook: { fires: boolean }) => hook.fires),
+  ).not.toContain(false)
+  expect(run(scratch, to, 'redo').document.boundary).toBe(null)
+  expect(commit()).toBe(0)
+  expect(stores()).toEqual(made)
+})
+
+test('a plain directory that was copied and removed is no longer known: the store of one with its name is told of', () => {
+  const scratch = new Scratch()
+  scratch.write({ 'b.txt': 'b\n' })
+  scratch.ckpt('init')
+  scratch.turn('one', () => scratch.write({ 'b.txt': 'c\n' }))
+  const to = path.join(scratch.base, 'other disk', path.basename(scratch.root))
+  fs.cpSync(scratch.root, to, { recursive: true })
+  const hints = () => run(scratch, to, 'list').document.error.hints
+  expect(hints()[0]).toContain('ckpt init') // that one is still there
+  fs.rmSync(scratch.root, { recursive: true })
+  const [command, about] = hints()[0].split('   ')
+  expect(about).toContain(scratch.root)
+  execFileSync('sh', ['-c', command])
+  expect(numbers(scratch, to)).toEqual([1])
+  expect(run(scratch, to, 'undo').code).toBe(0)
+  expect(fs.readFileSync(path.join(to, 'b.txt'), 'utf8')).toBe('b\n')
 })

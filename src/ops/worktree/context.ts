@@ -12,6 +12,7 @@ import type { SnapshotCache } from '../../snapshot/cache.ts'
 import type { Hint } from '../../snapshot/scan.ts'
 import { asSpelled } from '../../snapshot/spelling.ts'
 import type { Worktree } from '../../snapshot/worktree.ts'
+import { orphans, recordOwner } from './apart.ts'
 import { claimHalfMade, sweepHalfMade } from './half-made.ts'
 import { claimWorktreeId, describeWorktree, findWorktree, placeStore, toldLeftBehind } from './place.ts'
 import { liesWithin } from './worktree-path.ts'
@@ -97,8 +98,12 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
   const mended = exists && options.mend ? await mendFrame(env, place, claimHalfMade(env, 'store')) : []
   if (mended.length > 0) warnings.push(`The store could not be opened: its ${mended.join(' and ')} was written anew.`)
   if (!exists && !found.repository && !options.init) {
+    const moved = orphans(env, place.directory, found.root).map(
+      ({ directory, was }) =>
+        `mv ${quotedPath(directory)} ${quotedPath(place.directory)}   (if this is what was ${printable(was)}: its checkpoints)`,
+    )
     throw new CkptError('NOT_INITIALIZED', `${found.root} is a plain directory without a store. ${outcome}`, {
-      hints: ['ckpt init   (checkpoints for this directory)', 'git init'],
+      hints: [...moved, 'ckpt init   (checkpoints for this directory)', 'git init'],
     })
   }
   const off = options.create === 'unless-off' && !config.enableFileCheckpointing
@@ -107,6 +112,7 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
     await createStore(env, place, claimHalfMade(env, 'store')).catch((cause: unknown) => {
       throw misplaced(config, outcome, cause) ?? cause
     })
+    if (place.owner !== undefined) recordOwner(env, place.directory, place.owner)
     exists = true
   }
   if (exists && (options.create || options.init || options.mend)) sweepHalfMade(env, place.directory)

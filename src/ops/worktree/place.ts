@@ -1,5 +1,4 @@
 /** Which worktree a directory belongs to, and where its store is. */
-import { createHash } from 'node:crypto'
 import type { Dirent } from 'node:fs'
 import { dirname, isAbsolute, resolve } from 'node:path'
 import type { Config } from '../../config/defaults.ts'
@@ -13,6 +12,7 @@ import type { StorePlace } from '../../git/store.ts'
 import { linkOrCopy, readIfThere, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
 import { foldsCase } from '../../snapshot/spelling.ts'
 import type { Worktree } from '../../snapshot/worktree.ts'
+import { storeApart } from './apart.ts'
 
 export interface Found {
   root: string
@@ -80,22 +80,17 @@ function refuseRelativeState({ vars: { CKPT_STATE_DIR: given = '' } }: Env, outc
   })
 }
 
-function named(directory: string, path: string): string {
-  const name = path
-    .slice(path.lastIndexOf('/') + 1)
-    .replace(/[^A-Za-z0-9._-]/g, '_')
-    .slice(0, 60)
-  return `${directory}/${name || 'root'}-${createHash('sha256').update(path).digest('hex').slice(0, 16)}`
-}
-
-function plainPlace(env: Env, root: string): StorePlace {
-  return { directory: named(stateDirectory(env), root), worktreeId: '@main', hash: 'sha1' }
-}
+const plainPlace = (env: Env, root: string, base = stateDirectory(env)): StorePlace => ({
+  directory: storeApart(env, base, root),
+  worktreeId: '@main',
+  hash: 'sha1',
+  owner: root,
+})
 
 /** Of a plain directory, in `store.location`; that of the repository which it was until its `.git` was deleted. */
 function placeApart(env: Env, root: string, location: string): StorePlace {
-  const plain: StorePlace = { ...plainPlace(env, root), directory: named(location, root) }
-  const once: StorePlace = { ...plain, directory: named(location, `${root}/.git`) }
+  const plain = plainPlace(env, root, location)
+  const once = plainPlace(env, `${root}/.git`, location)
   return storeExists(env, plain) || !storeExists(env, once) ? plain : { ...once, hash: hashOfStore(env, once) }
 }
 
@@ -142,10 +137,11 @@ function placeInRepository(
   const { gitDir, commonDir, hash } = repository
   const worktreeId = worktreeIdOf(env, repository)
   const inGit: StorePlace = { directory: `${commonDir}/ckpt`, worktreeId, hash }
-  const own = location === 'git' ? inGit : { ...inGit, directory: named(location, commonDir) }
+  const own =
+    location === 'git' ? inGit : { ...inGit, directory: storeApart(env, location, commonDir), owner: commonDir }
   const main = gitDir === commonDir ? root : besideGit(commonDir)
   if (main === null) return own
-  const plain = { ...plainPlace(env, main), ...(location === 'git' ? {} : { directory: named(location, main) }) }
+  const plain = plainPlace(env, main, location === 'git' ? stateDirectory(env) : location)
   if (!storeExists(env, plain)) return own
   const hasOwn = storeExists(env, own) && ['@main', worktreeId].some((id) => wasMoved(env, own, id))
   return hasOwn ? own : { ...plain, worktreeId }

@@ -1,0 +1,96 @@
+/**
+ * Where the store of a directory is that lies apart from it: plain directories, `store.location`. It is named after the
+ * directory's path. One that was moved since is known by its inode number and the time when it was made, which go along.
+ *
+ * ```
+ * <base>/<name>-<hash of the path>/owner   what its directory is known by; in the next line where it was last
+ * <base>/owners/<inode>-<made>             the name of that directory's store
+ * ```
+ */
+import { createHash } from 'node:crypto'
+import { type Env, errno } from '../../env.ts'
+import { makeDirectories, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
+
+interface Owner {
+  id: string
+  path: string
+}
+
+/** The store's directory, whether or not it is there. */
+export function storeApart(env: Env, base: string, path: string): string {
+  const id = identity(env, path)
+  const known = id === null ? null : read(env, indexFile(base, id))
+  if (known !== null && isName(known) && readOwner(env, `${base}/${known}`)?.id === id) return `${base}/${known}`
+  const usual = named(base, path)
+  const owner = readOwner(env, usual)
+  // One that was here before and is elsewhere now has it.
+  return owner && owner.id !== id && owner.path !== path && isThere(env, owner) ? `${usual}-${id}` : usual
+}
+
+/** Keeps in a store whose it is, for when that directory is moved. */
+export function recordOwner(env: Env, directory: string, path: string): void {
+  const id = identity(env, path)
+  const before = readOwner(env, directory)
+  if (id === null || (before?.id === id && before.path === path)) return
+  const base = baseOf(directory)
+  makeDirectories(env, `${base}/owners`)
+  writeFileWhole(env, indexFile(base, id), directory.slice(base.length + 1))
+  writeFileWhole(env, `${directory}/owner`, `${id}\n${path}`)
+  if (before && before.id !== id) removeIfThere(env, indexFile(base, before.id))
+}
+
+/** Stores beside this one whose directory was called like this one's, and is not there any more. */
+export function orphans(env: Env, store: string, path: string): { directory: string; was: string }[] {
+  const base = baseOf(store)
+  if (!env.files.existsSync(base)) return []
+  return env.files.readdirSync(base).flatMap((name) => {
+    const directory = `${base}/${name}`
+    const owner = readOwner(env, directory)
+    return owner && nameOf(owner.path) === nameOf(path) && !isThere(env, owner) ? [{ directory, was: owner.path }] : []
+  })
+}
+
+const indexFile = (base: string, id: string): string => `${base}/owners/${id}`
+
+const baseOf = (directory: string): string => directory.slice(0, directory.lastIndexOf('/'))
+
+const nameOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
+
+function named(base: string, path: string): string {
+  const name = nameOf(path)
+    .replace(/[^A-Za-z0-9._-]/g, '_')
+    .slice(0, 60)
+  return `${base}/${name || 'root'}-${createHash('sha256').update(path).digest('hex').slice(0, 16)}`
+}
+
+const isName = (text: string): boolean => /^[A-Za-z0-9._-]+$/.test(text) && !/^\.+$/.test(text)
+
+/** Null: it is not there, or its file system does not know when it was made (statx(2), stx_btime): the number alone is used again. */
+function identity({ files }: Env, path: string): string | null {
+  const stats = files.statSync(path, { bigint: true, throwIfNoEntry: false })
+  return stats && stats.birthtimeNs > 0n ? `${stats.ino}-${stats.birthtimeNs}` : null
+}
+
+function isThere(env: Env, { id, path }: Owner): boolean {
+  try {
+    return identity(env, path) === id
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return true // it cannot be seen from here
+  }
+}
+
+function readOwner(env: Env, directory: string): Owner | null {
+  const [id, ...path] = read(env, `${directory}/owner`)?.split('\n') ?? []
+  return id === undefined || path.length === 0 ? null : { id, path: path.join('\n') }
+}
+
+/** What cannot be read is as if it were not there: then the name alone says whose a store is. */
+function read({ files }: Env, path: string): string | null {
+  try {
+    return files.readFileSync(path, 'utf8')
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return null
+  }
+}
