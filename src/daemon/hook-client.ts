@@ -7,6 +7,7 @@ import { type Env, errno } from '../env.ts'
 import { removeIfThere } from '../git/whole-file.ts'
 import { handedBytes } from '../ops/hook/handed.ts'
 import { readInput } from '../ops/hook/input.ts'
+import { makeFifos } from '../ops/worktree/fifos.ts'
 import { quickWorktreeDir } from '../ops/worktree/quick-place.ts'
 import type { Routed } from './client.ts'
 import {
@@ -16,7 +17,6 @@ import {
   freeFifo,
   hooksDirectory,
   isAnswering,
-  makeFifos,
   payloadFile,
   readyFile,
   whoAnswers,

@@ -4,16 +4,8 @@ import { Socket } from 'node:net'
 import { type Env, errno, lstatIfThere } from '../env.ts'
 import { ageOf } from '../git/file-clock.ts'
 import { removeIfThere } from '../git/whole-file.ts'
-import {
-  announce,
-  answerFifo,
-  doorFifo,
-  freeFifo,
-  hooksDirectory,
-  makeFifos,
-  payloadFile,
-  readyFile,
-} from './hook-place.ts'
+import { makeFifos } from '../ops/worktree/fifos.ts'
+import { announce, answerFifo, doorFifo, freeFifo, hooksDirectory, payloadFile, readyFile } from './hook-place.ts'
 
 export interface HookCall {
   agent: string

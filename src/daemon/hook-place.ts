@@ -59,12 +59,3 @@ function placesOf({ home, vars }: Env): string[] {
   const { XDG_CONFIG_HOME = '', XDG_STATE_HOME = '', CKPT_STATE_DIR = '' } = vars
   return [home, XDG_CONFIG_HOME, XDG_STATE_HOME, CKPT_STATE_DIR]
 }
-
-/** mkfifo(1), which Node has no call for. False: there is none, or no room. */
-export function makeFifos(env: Env, paths: readonly string[]): Promise<boolean> {
-  return new Promise((resolve) => {
-    const child = env.spawn('mkfifo', ['-m', '600', ...paths], { stdio: 'ignore' })
-    child.on('error', () => resolve(false))
-    child.on('close', (code) => resolve(code === 0))
-  })
-}

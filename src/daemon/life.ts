@@ -6,7 +6,7 @@ import { type Env, errno, killIfThere, statIfThere } from '../env.ts'
 import { ageOf } from '../git/file-clock.ts'
 import { readIfThere } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
-import { isAtWork } from '../ops/worktree/lock.ts'
+import { isRunning, readHolder } from '../ops/worktree/lock.ts'
 import { callDaemon } from './call.ts'
 import { type DaemonInfo, infoFile, isAlive, lockFile, readInfo } from './place.ts'
 import type { CkptEvent, DaemonState } from './protocol.ts'
@@ -69,23 +69,29 @@ export async function startDaemon(
   while (env.monotonic() < end) {
     const info = readInfo(env, worktreeDir)
     if (info && isAlive(env, info) && info.pid !== known?.pid) return { started: info.pid === child.pid, info }
-    // Somebody may have started another one at the same time, which is about to stand.
-    if (ended !== null && !isAtWork(env, lockFile(worktreeDir))) break
+    // Somebody may have started another one at the same time, which is about to stand; not one in another container.
+    if (ended !== null && !isHeldHere(env, lockFile(worktreeDir))) break
     await env.progress('starting the daemon')
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   throw new CkptError(
     'INTERNAL',
-    `The daemon did not come up${why(env, worktreeDir)}. Every other command works without it.`,
+    `The daemon did not come up${why(env, worktreeDir, child)}. Every other command works without it.`,
     {
       hints: ['ckpt daemon logs', 'ckpt doctor'],
     },
   )
 }
 
-/** What its log says last. */
-function why(env: Env, worktreeDir: string): string {
-  const last = readIfThere(env, logFile(worktreeDir))?.toString('utf8').trimEnd().split('\n').at(-1) ?? ''
+function isHeldHere(env: Env, lock: string): boolean {
+  const holder = readHolder(env, lock)
+  return holder !== null && holder !== 'unreadable' && isRunning(env, holder.pid, holder.started)
+}
+
+/** What it said last in the log, where another one may write, too. */
+function why(env: Env, worktreeDir: string, { pid }: ChildProcess): string {
+  const lines = readIfThere(env, logFile(worktreeDir))?.toString('utf8').split('\n') ?? []
+  const last = lines.findLast((line) => line.includes(`"pid":${pid},`)) ?? ''
   const said = /"msg":("(?:[^"\\]|\\.)*")/.exec(last)?.[1]
   return said === undefined ? '' : `: ${(JSON.parse(said) as string).replace(/\.$/, '')}`
 }

@@ -8,7 +8,7 @@ import { removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { locked } from '../ops/recovery/locked.ts'
 import { isOver } from '../ops/store/size.ts'
 import { type Context, closeContext, openContext } from '../ops/worktree/context.ts'
-import { BREAK_IT, isUnseen, lockedBy, readHolder, startOf, withLock } from '../ops/worktree/lock.ts'
+import { BREAK_IT, isUnseen, lockedBy, readHolder, startOf, whileSeen, withLock } from '../ops/worktree/lock.ts'
 import { AutoTurns } from './auto-turns.ts'
 import { Dispatcher, type DispatcherOptions } from './dispatcher.ts'
 import { Events } from './events.ts'
@@ -40,7 +40,9 @@ export async function runDaemon(env: Env, options: DaemonOptions): Promise<strin
   const lock = lockFile(worktreeDir)
   dropCopied(env, worktreeDir)
   try {
-    return await withLock(env, lock, { command: 'daemon', wait: 0 }, () => new Daemon(context, options).run())
+    // Whatever it holds later, for a marker for one, needs no sign of its own.
+    const run = () => whileSeen(env, worktreeDir, () => new Daemon(context, options).run())
+    return await withLock(env, lock, { command: 'daemon', wait: 0 }, run)
   } catch (error) {
     if (!(error instanceof CkptError && error.code === 'LOCKED')) throw error
     const holder = readHolder(env, lock)

@@ -1,9 +1,11 @@
 /** Promises 8 and 9: a kill loses nothing, and of many processes one works at a time. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { startDaemon } from '../support/daemon.ts'
 import { PROGRAM, Scratch } from '../support/scratch.ts'
 import { deadPid, foreignLock, inStore, ownDirectory } from '../support/store-surgery.ts'
 
@@ -228,6 +230,70 @@ test('promise 9: a live, foreign or unreadable lock is not taken over; doctor br
   fs.unlinkSync(file)
   scratch.ckpt(...marker)
 })
+
+test('promise 9: a lock of another container is taken over once the process that shows its sign is gone', async () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('snapshot')
+  scratch.write({ '../home/.config/ckpt/.checkpointrc': '{"snapshot":{"deadline":"300ms"}}' })
+  const name = 'alive-0123456789abcdef'
+  const fifo = path.join(ownDirectory(scratch), name)
+  const marked = () => scratch.tryCkpt('mark', 'prompt', '--session', 's').code
+  const sign = () => {
+    const { dev, ino } = fs.lstatSync(fifo, { bigint: true })
+    return { name, at: `${dev} ${ino}` }
+  }
+  const there = { ...here(), namespace: 'pid:[1]', machine: 'a container' }
+  execFileSync('mkfifo', [fifo])
+  const holder = spawn('sh', ['-c', 'exec 3<>"$0"; echo; exec sleep 60', fifo], { stdio: ['ignore', 'pipe', 'ignore'] })
+  await once(holder.stdout!, 'data')
+  foreignLock(scratch, { ...there, sign: sign() })
+  expect(marked()).toBe(8)
+  expect(scratch.tryCkpt('doctor', '--break-lock').document.findings).toContainEqual(
+    expect.objectContaining({ name: 'lock', ok: false, detail: expect.stringContaining('which is alive') }),
+  )
+  holder.kill('SIGKILL')
+  await once(holder, 'close')
+  // Nothing is known of one in another running system, of a git that it started, and from another fifo.
+  foreignLock(scratch, { ...there, sign: sign(), boot: 'b7e4f7f0-0000-0000-0000-000000000000' })
+  expect(marked()).toBe(8)
+  foreignLock(scratch, { ...there, sign: sign(), git: { pid: 1, started: '1' } })
+  expect(marked()).toBe(8)
+  foreignLock(scratch, { ...there, sign: { name, at: '1 1' } })
+  expect(marked()).toBe(8)
+  foreignLock(scratch, { ...there, sign: sign() })
+  expect(marked()).toBe(0)
+})
+
+/** Another pid namespace, whose processes end with its first one. */
+const CONTAINER = ['--user', '--map-current-user', '--pid', '--fork', '--mount-proc', '--kill-child']
+const canContain = spawnSync('unshare', [...CONTAINER, 'true']).status === 0
+
+test.skipIf(!canContain)(
+  'promise 9: a daemon that ended with its container keeps no other one from starting',
+  async () => {
+    const scratch = new Scratch().init()
+    const container = spawn('unshare', [...CONTAINER, process.execPath, PROGRAM, 'watch'], {
+      cwd: scratch.root,
+      env: scratch.vars,
+      stdio: 'ignore',
+    })
+    const directory = path.join(ownDirectory(scratch), 'daemon')
+    for (let i = 0; i < 200 && !fs.existsSync(`${directory}/info.json`); i++) await sleep(50)
+    expect(scratch.tryCkpt('daemon', 'start').document.error.message).toContain('A daemon is at work here already')
+    expect(scratch.ckpt('doctor').findings.find((one: { name: string }) => one.name === 'lock').ok).toBe(true)
+    scratch.turn('beside it', () => scratch.write({ 'a.txt': 'two\n' }))
+    container.kill('SIGKILL')
+    await once(container, 'close')
+    const inside = (...args: string[]) =>
+      execFileSync('unshare', [...CONTAINER, process.execPath, PROGRAM, ...args], {
+        cwd: scratch.root,
+        env: scratch.vars,
+      })
+    inside('snapshot')
+    expect(fs.readdirSync(ownDirectory(scratch)).filter((name) => name.startsWith('alive-'))).toEqual([])
+    startDaemon(scratch)
+  },
+)
 
 test.each([
   ['none', ''],

@@ -2,10 +2,12 @@
  * The lock of a worktree: one file, written whole and then linked into place, so that nobody reads an empty one. It names
  * its holder so exactly that another process can prove it dead, or cannot, and then leaves the lock alone.
  */
+import { dirname } from 'node:path'
 import { refuseCancelled } from '../../core/cancel.ts'
 import { CkptError } from '../../core/errors.ts'
 import { type Env, errno, statIfThere } from '../../env.ts'
 import { linkOrCopy, readIfThere, removeIfThere, withDrafts } from '../../git/whole-file.ts'
+import { type Sign, signState, sweepSigns, withSign } from './sign-of-life.ts'
 
 export interface Holder {
   nonce: string
@@ -18,6 +20,10 @@ export interface Holder {
   machine: string
   command: string
   since: string
+  /** In a container: what others see there that it lives. */
+  sign?: Sign
+  /** Where the lock was read. */
+  directory?: string
   /** A git that the holder started, and that goes on when only the holder is killed: until it has ended the lock is held. */
   git?: { pid: number; started: string }
   /** The power failed before its bytes were on the disk. */
@@ -53,7 +59,7 @@ function namespaceOf(env: Env): string {
   }
 }
 
-type Identity = Omit<Holder, 'nonce' | 'command' | 'since' | 'git'>
+type Identity = Pick<Holder, 'pid' | 'started' | 'boot' | 'namespace' | 'machine'>
 
 /** Nothing of it changes while a process lives: one that takes the lock again and again reads it once. */
 const identities = new WeakMap<Env['files'], Identity>()
@@ -83,17 +89,18 @@ export function holderState(env: Env, holder: Holder): HolderState {
 
 /** Whether the holder is dead, and a git that it started goes on. */
 function isGitLeft(env: Env, holder: Holder): boolean {
-  const { git, boot } = holder
-  if (!git || boot !== ownIdentity(env).boot || stateOf(env, holder) !== 'dead') return false
+  const { git, boot, namespace } = holder
+  const own = ownIdentity(env)
+  if (!git || boot !== own.boot || namespace !== own.namespace || stateOf(env, holder) !== 'dead') return false
   return isRunning(env, git.pid, git.started)
 }
 
 function stateOf(env: Env, holder: Holder): HolderState {
   if (holder.torn) return 'dead'
   const own = ownIdentity(env)
-  if (holder.machine !== own.machine) return 'unknown'
-  if (holder.boot !== '' && own.boot !== '' && holder.boot !== own.boot) return 'dead'
-  if (holder.namespace !== own.namespace) return 'unknown'
+  const isOurs = holder.machine === own.machine
+  if (isOurs && holder.boot !== '' && own.boot !== '' && holder.boot !== own.boot) return 'dead'
+  if (!isOurs || holder.namespace !== own.namespace) return stateInContainer(env, holder)
   if (own.boot !== '') {
     const stat = processStat(env, holder.pid)
     if (stat === null || stat.started !== holder.started || stat.state === 'Z' || stat.state === 'X') return 'dead'
@@ -105,6 +112,13 @@ function stateOf(env: Env, holder: Holder): HolderState {
   } catch (error) {
     return errno(error) === 'ESRCH' ? 'dead' : 'unknown'
   }
+}
+
+/** Of a process in another pid namespace of the same running system. */
+function stateInContainer(env: Env, { boot, sign, directory, git }: Holder): HolderState {
+  if (!sign || directory === undefined || boot === '' || boot !== ownIdentity(env).boot) return 'unknown'
+  const state = signState(env, directory, sign)
+  return state === 'dead' && git ? 'unknown' : state // nothing tells whether that git has ended
 }
 
 /** Whether a process of this machine is there and at work: a zombie answers signals, and its number may be another's by now. */
@@ -133,7 +147,7 @@ export function readHolder(env: Env, path: string): Holder | 'unreadable' | null
   try {
     const holder = JSON.parse(bytes.toString('utf8')) as Partial<Holder>
     if (typeof holder.nonce === 'string' && typeof holder.pid === 'number' && typeof holder.machine === 'string')
-      return holder as Holder
+      return { ...(holder as Holder), directory: dirname(path) }
     return 'unreadable'
   } catch {
     return 'unreadable' // not ours to judge: doctor can remove it
@@ -242,7 +256,8 @@ export function holdTogether(env: Env, path: string, pid: number): void {
   const holder = readHolder(env, path)
   if (holder === null || holder === 'unreadable' || holder.pid !== env.pid) return
   const draft = `${path}.${holder.nonce}.git.tmp`
-  const next: Holder = { ...holder, git: { pid, started: startOf(env, pid) } }
+  const { directory: _, ...known } = holder
+  const next: Holder = { ...known, git: { pid, started: startOf(env, pid) } }
   try {
     withDrafts(env, [draft], () => {
       env.files.writeFileSync(draft, `${JSON.stringify(next)}\n`, { mode: 0o600 })
@@ -253,8 +268,9 @@ export function holdTogether(env: Env, path: string, pid: number): void {
   }
 }
 
-const newHolder = (env: Env, command: string): Holder => ({
+const newHolder = (env: Env, command: string, sign: Sign | null = null): Holder => ({
   ...ownIdentity(env),
+  ...(sign ? { sign } : {}),
   nonce: env.random(8),
   command,
   since: new Date(env.now()).toISOString(),
@@ -268,34 +284,40 @@ export const writeHolder = (env: Env, path: string, command: string): void =>
 export const takeAtOnce = (env: Env, path: string, command: string): (() => void) | null =>
   tryTake(env, path, newHolder(env, command))
 
+/** Runs `work` while others can see in a directory that we live, in whichever container they are. */
+export const whileSeen = <T>(env: Env, directory: string, work: (sign: Sign | null) => Promise<T>): Promise<T> =>
+  withSign(env, { directory, namespace: ownIdentity(env).namespace }, work)
+
 /**
  * Runs `work` while holding the lock; waits up to `wait` milliseconds for it.
  * @throws CkptError LOCKED
  */
-export async function withLock<T>(
+export const withLock = <T>(
   env: Env,
   path: string,
   { command, wait }: { command: string; wait: number },
   work: () => Promise<T>,
-): Promise<T> {
-  const own = newHolder(env, command)
-  const end = env.monotonic() + wait
-  refuseCancelled(env.signal)
-  let release = tryTake(env, path, own)
-  for (let pause = 5; !release; pause = Math.min(60, pause * 1.5)) {
-    if (env.monotonic() >= end) {
-      const holder = readHolder(env, path)
-      throw new CkptError('LOCKED', `The worktree is locked by ${lockedBy(env, holder)}. Nothing was changed.`, {
-        hints: isUnseen(env, holder) ? BREAK_IT : ['wait for it, then run the command again'],
-      })
-    }
-    await new Promise((resolve) => setTimeout(resolve, pause + Math.random() * pause))
+): Promise<T> =>
+  whileSeen(env, dirname(path), async (sign) => {
+    const own = newHolder(env, command, sign)
+    const end = env.monotonic() + wait
     refuseCancelled(env.signal)
-    release = tryTake(env, path, own)
-  }
-  try {
-    return await work()
-  } finally {
-    release()
-  }
-}
+    let release = tryTake(env, path, own)
+    for (let pause = 5; !release; pause = Math.min(60, pause * 1.5)) {
+      if (env.monotonic() >= end) {
+        const holder = readHolder(env, path)
+        throw new CkptError('LOCKED', `The worktree is locked by ${lockedBy(env, holder)}. Nothing was changed.`, {
+          hints: isUnseen(env, holder) ? BREAK_IT : ['wait for it, then run the command again'],
+        })
+      }
+      await new Promise((resolve) => setTimeout(resolve, pause + Math.random() * pause))
+      refuseCancelled(env.signal)
+      release = tryTake(env, path, own)
+    }
+    try {
+      if (sign) sweepSigns(env, dirname(path))
+      return await work()
+    } finally {
+      release()
+    }
+  })
