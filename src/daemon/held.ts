@@ -8,7 +8,7 @@ import { configFiles, type HeadState, ignoreFiles, type Repository } from '../gi
 import { takeSnapshot } from '../ops/record/record.ts'
 import { locked } from '../ops/recovery/locked.ts'
 import type { Context, HeldWorktree, LiveScan } from '../ops/worktree/context.ts'
-import { readText } from '../ops/worktree/lock.ts'
+import { readText } from '../ops/worktree/processes.ts'
 import { readRefs } from '../ops/worktree/sessions.ts'
 import { loadCache, type SnapshotCache, saveCache } from '../snapshot/cache.ts'
 import { fingerprint } from '../snapshot/disk.ts'

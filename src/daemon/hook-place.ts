@@ -11,7 +11,7 @@
  */
 import type { Env } from '../env.ts'
 import { writeFileWhole } from '../git/whole-file.ts'
-import { isRunning, startOf } from '../ops/worktree/lock.ts'
+import { isRunning, startOf } from '../ops/worktree/processes.ts'
 
 /** Said by `ready`, and by the client: raised when one would misunderstand the other. */
 const PROTOCOL = 'ckpt-hooks 3'

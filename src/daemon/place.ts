@@ -1,7 +1,8 @@
 /** Where a worktree's daemon can be reached: a file in the worktree's own directory says it, a socket takes the calls. */
 import { type Env, errno, statIfThere } from '../env.ts'
 import { removeIfThere } from '../git/whole-file.ts'
-import { isRunning, isUnseen, readHolder } from '../ops/worktree/lock.ts'
+import { isUnseen, readHolder } from '../ops/worktree/lock.ts'
+import { isRunning } from '../ops/worktree/processes.ts'
 
 export interface DaemonInfo {
   pid: number

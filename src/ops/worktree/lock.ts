@@ -7,17 +7,11 @@ import { refuseCancelled } from '../../core/cancel.ts'
 import { CkptError } from '../../core/errors.ts'
 import { type Env, errno, statIfThere } from '../../env.ts'
 import { linkOrCopy, readIfThere, removeIfThere, withDrafts } from '../../git/whole-file.ts'
+import { type Identity, isRunning, ownIdentity, processStat, startOf } from './processes.ts'
 import { type Sign, signState, sweepSigns, withSign } from './sign-of-life.ts'
 
-export interface Holder {
+export interface Holder extends Identity {
   nonce: string
-  pid: number
-  /** Start of the process in clock ticks since boot (proc(5)); process ids are used again. */
-  started: string
-  boot: string
-  /** The pid namespace: process ids lie across containers. */
-  namespace: string
-  machine: string
   command: string
   since: string
   /** In a container: what others see there that it lives. */
@@ -31,56 +25,6 @@ export interface Holder {
 }
 
 export type HolderState = 'alive' | 'dead' | 'unknown'
-
-export function readText(env: Env, path: string): string {
-  try {
-    return env.files.readFileSync(path, 'utf8').trim()
-  } catch (error) {
-    const code = errno(error)
-    if (code === 'ENOENT' || code === 'EACCES' || code === 'ESRCH' || code === 'ENOTDIR') return ''
-    throw error
-  }
-}
-
-/** State letter and start time from /proc/PID/stat, whose second field may hold spaces and brackets. */
-function processStat(env: Env, pid: number): { state: string; started: string } | null {
-  const text = readText(env, `/proc/${pid}/stat`)
-  if (text === '') return null
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  return { state: fields[0] ?? '', started: fields[19] ?? '' }
-}
-
-function namespaceOf(env: Env): string {
-  try {
-    return env.files.readlinkSync('/proc/self/ns/pid')
-  } catch (error) {
-    if (errno(error) === 'ENOENT') return ''
-    throw error
-  }
-}
-
-type Identity = Pick<Holder, 'pid' | 'started' | 'boot' | 'namespace' | 'machine'>
-
-/** Nothing of it changes while a process lives: one that takes the lock again and again reads it once. */
-const identities = new WeakMap<Env['files'], Identity>()
-
-function ownIdentity(env: Env): Identity {
-  const known = identities.get(env.files)
-  if (known?.pid === env.pid) return known
-  const identity = readIdentity(env)
-  identities.set(env.files, identity)
-  return identity
-}
-
-function readIdentity(env: Env): Identity {
-  return {
-    pid: env.pid,
-    started: processStat(env, env.pid)?.started ?? '',
-    boot: readText(env, '/proc/sys/kernel/random/boot_id'),
-    namespace: namespaceOf(env),
-    machine: `${env.hostname} ${readText(env, '/etc/machine-id')}`,
-  }
-}
 
 /** Whether the process that holds a lock is there, or a git that it started. `dead` only with proof. */
 export function holderState(env: Env, holder: Holder): HolderState {
@@ -119,24 +63,6 @@ function stateInContainer(env: Env, { boot, sign, directory, git }: Holder): Hol
   if (!sign || directory === undefined || boot === '' || boot !== ownIdentity(env).boot) return 'unknown'
   const state = signState(env, directory, sign)
   return state === 'dead' && git ? 'unknown' : state // nothing tells whether that git has ended
-}
-
-/** Whether a process of this machine is there and at work: a zombie answers signals, and its number may be another's by now. */
-export function isRunning(env: Env, pid: number, started: string): boolean {
-  const stat = processStat(env, pid)
-  if (stat) return stat.started === started && stat.state !== 'Z' && stat.state !== 'X'
-  if (readText(env, '/proc/sys/kernel/random/boot_id') !== '') return false
-  try {
-    env.kill(pid, 0)
-    return true
-  } catch (error) {
-    return errno(error) === 'EPERM'
-  }
-}
-
-/** When a process started, in clock ticks since boot (proc(5)); empty where the system does not say. */
-export function startOf(env: Env, pid: number): string {
-  return processStat(env, pid)?.started ?? ''
 }
 
 /** Null: no lock. `unreadable`: something else lies there. */
