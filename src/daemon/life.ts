@@ -1,10 +1,11 @@
 /** Starting, asking and stopping the daemon from outside. */
 
 import type { ChildProcess } from 'node:child_process'
+import { constants } from 'node:fs'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, killIfThere, statIfThere } from '../env.ts'
 import { ageOf } from '../git/file-clock.ts'
-import { readIfThere } from '../git/whole-file.ts'
+import { makeDirectories, readIfThere } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import { readHolder } from '../ops/worktree/lock.ts'
 import { isRunning } from '../ops/worktree/processes.ts'
@@ -61,6 +62,9 @@ export async function startDaemon(
   const known = readInfo(env, worktreeDir)
   if (running.running && running.state?.version === version && known) return { started: false, info: known }
   if (running.running) await stopDaemon(env, worktreeDir) // of another version, or one that hangs or is to end
+  // What would keep it even from its log.
+  makeDirectories(env, `${worktreeDir}/daemon`)
+  env.files.accessSync(`${worktreeDir}/daemon`, constants.W_OK)
   const child = spawnDaemon(env, worktree.root, program)
   let ended: number | null = null
   child.on('exit', (code) => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno } from '../env.ts'
-import { removeIfThere, writeFileWhole } from '../git/whole-file.ts'
+import { makeDirectories, removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { locked } from '../ops/recovery/locked.ts'
 import { isOver } from '../ops/store/size.ts'
 import { type Context, closeContext, openContext } from '../ops/worktree/context.ts'
@@ -37,7 +37,7 @@ const HEARTBEAT = 5000
 export async function runDaemon(env: Env, options: DaemonOptions): Promise<string | null> {
   const context = await openContext(env, options.cwd, { create: true, forgiving: true })
   const { worktreeDir } = context.store
-  env.files.mkdirSync(`${worktreeDir}/daemon`, { recursive: true, mode: 0o700 })
+  makeDirectories(env, `${worktreeDir}/daemon`)
   const lock = lockFile(worktreeDir)
   dropCopied(env, worktreeDir)
   try {

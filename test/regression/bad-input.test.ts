@@ -466,6 +466,27 @@ test.skipIf(!canMount)('bad input: a full disk loses no file and no checkpoint',
 })
 
 test.skipIf(!canMount)(
+  'bad input: a git directory that can only be read, as in the sandbox of an agent: that is said',
+  () => {
+    const scratch = new Scratch().init()
+    scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+    const sandbox = 'mount --bind .git .git && mount -o remount,ro,bind .git && exec "$@"'
+    const inside = (...args: string[]) =>
+      spawnSync('unshare', ['-m', 'sh', '-c', sandbox, 'sh', process.execPath, PROGRAM, ...args], {
+        cwd: scratch.root,
+        env: scratch.vars,
+        encoding: 'utf8',
+      })
+    for (const command of [['list'], ['verify']]) expect(inside(...command).status).toBe(0)
+    for (const command of [['undo'], ['daemon', 'start'], ['watch']]) {
+      const { status, stderr } = inside(...command)
+      expect([status, stderr]).toEqual([1, expect.stringMatching(/^ckpt: The store cannot be written \(EROFS/)])
+    }
+    expect(scratch.read('a.txt')).toBe('two\n')
+  },
+)
+
+test.skipIf(!canMount)(
   'bad input: a disk that is full in the middle of writing: all is as it was, or it is finished later',
   () => {
     const scratch = new Scratch()

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import pino from 'pino'
 import type { Agent } from '../../agents/agent.ts'
 import { hook } from '../../agents/hook.ts'
@@ -6,6 +7,7 @@ import { TranscriptWatch } from '../../agents/transcript-watch.ts'
 import { logFile } from '../../daemon/life.ts'
 import { type Daemon, runDaemon } from '../../daemon/server.ts'
 import { type Env, statIfThere } from '../../env.ts'
+import { makeDirectories } from '../../git/whole-file.ts'
 import { type Context, closeContext, openContext } from '../../ops/worktree/context.ts'
 import { flag } from '../arguments.ts'
 import type { Command } from '../command.ts'
@@ -19,7 +21,8 @@ const LOG_SIZE = 2 ** 20
 function openLog(env: Env, path: string): pino.Logger {
   const stats = statIfThere(env.files, path)
   if (stats && stats.size > LOG_SIZE) env.files.renameSync(path, `${path}.1`)
-  return pino({ base: { pid: env.pid } }, pino.destination({ dest: path, mkdir: true, sync: true, mode: 0o600 }))
+  makeDirectories(env, dirname(path))
+  return pino({ base: { pid: env.pid } }, pino.destination({ dest: path, sync: true, mode: 0o600 }))
 }
 
 /** Who keeps a record that is read. */
