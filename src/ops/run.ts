@@ -5,10 +5,11 @@ import { parseSessionId, type SessionId } from '../core/ids.ts'
 import type { MarkResult } from '../core/marker.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
+import { makeDirectories } from '../git/whole-file.ts'
 import { commitAutomatically } from './commit/commit.ts'
 import { mark } from './mark.ts'
 import { type Context, closeContext, openContext } from './worktree/context.ts'
-import { takeAtOnce } from './worktree/lock.ts'
+import { takeAtOnce, whileSeen } from './worktree/lock.ts'
 
 export interface RunOptions {
   /** Without one: `run`, or while another command runs in that, `run-2`, and so on. */
@@ -31,70 +32,65 @@ export interface RunResult {
 
 export async function run(env: Env, options: RunOptions): Promise<RunResult> {
   if (!options.checkpoints) return { exitCode: statusOf(await runChild(env, options)), before: null, after: null }
-  const begun = await begin(env, options)
-  try {
-    const { before } = begun
-    const ended = await runChild(env, options)
-    const after = before.checkpoint ? await end(env, begun, { ended, commit: options.commit }) : null
-    return { exitCode: statusOf(ended), before, after }
-  } finally {
-    begun.release()
-  }
-}
-
-interface Begun {
-  session: SessionId
-  /** The marker of its prompt: the end is of that turn and of no other. */
-  turn: string
-  /** The worktree: the command may remove the directory that it began in. */
-  root: string
-  before: MarkResult
-  /** Its session may be another command's now. */
-  release: () => void
-}
-
-async function begin(env: Env, { session: given, text, command, cwd }: RunOptions): Promise<Begun> {
   const arrived = env.monotonic()
-  const turn = `run:${env.random(8)}`
-  const context = await openContext(env, cwd, { create: true, forgiving: true })
-  const { session, release } = given === undefined ? freeSession(context) : { session: given, release: () => undefined }
+  const context = await openContext(env, options.cwd, { create: true, forgiving: true })
+  const inSession = (session: SessionId) => runTurn(context, session, { ...options, arrived })
   try {
-    const marker = { session, marker: turn, text: text ?? command.join(' '), agent: 'run', kind: 'shell' } as const
-    const before = await mark(context, { event: 'prompt', ...marker }, arrived)
-    if (given === undefined && session !== DEFAULT_SESSION)
-      before.warnings.push(`Another \`ckpt run\` is at work in this worktree: this one is session ${session}.`)
-    return { session, turn, root: context.worktree.root, before, release }
-  } catch (error) {
-    release()
-    throw error
+    return await (options.session === undefined ? inFreeSession(context, inSession) : inSession(options.session))
   } finally {
     closeContext(context)
   }
 }
 
-const DEFAULT_SESSION = 'run' as SessionId
-
-/** The first of `run`, `run-2`, … that no command runs in, from now on taken until it is released. */
-function freeSession({ env, store }: Context): { session: SessionId; release: () => void } {
-  const directory = `${store.worktreeDir}/runs`
-  env.files.mkdirSync(store.worktreeDir, { recursive: true, mode: 0o700 })
-  try {
-    env.files.mkdirSync(directory, { mode: 0o700 }) // with `recursive` Node says ENOENT where nothing can be written
-  } catch (error) {
-    if (errno(error) !== 'EEXIST') throw error
-  }
-  for (let n = 1; ; n++) {
-    const session = n === 1 ? DEFAULT_SESSION : parseSessionId(`${DEFAULT_SESSION}-${n}`)
-    const release = takeAtOnce(env, `${directory}/${session}`, 'run')
-    if (release) return { session, release }
-  }
+async function runTurn(
+  context: Context,
+  session: SessionId,
+  options: RunOptions & { arrived: number },
+): Promise<RunResult> {
+  const { env, worktree } = context
+  const { text, command, commit, arrived } = options
+  const turn = `run:${env.random(8)}`
+  const marker = { session, marker: turn, text: text ?? command.join(' '), agent: 'run', kind: 'shell' } as const
+  const before = await mark(context, { event: 'prompt', ...marker }, arrived)
+  if (options.session === undefined && session !== DEFAULT_SESSION)
+    before.warnings.push(`Another \`ckpt run\` is at work in this worktree: this one is session ${session}.`)
+  closeContext(context) // it may be long until it is needed again, and much may have happened by then
+  const ended = await runChild(env, options)
+  // The command may have removed the directory that it began in.
+  const after = before.checkpoint ? await end(env, worktree.root, { session, turn, before, ended, commit }) : null
+  return { exitCode: statusOf(ended), before, after }
 }
 
-async function end(
-  env: Env,
-  { session, turn, root, before }: Begun,
-  { ended, commit }: { ended: Ended; commit: boolean },
-): Promise<MarkResult> {
+const DEFAULT_SESSION = 'run' as SessionId
+
+/** The first of `run`, `run-2`, … that no command runs in: taken while `work` goes on. */
+async function inFreeSession<T>({ env, store }: Context, work: (session: SessionId) => Promise<T>): Promise<T> {
+  const directory = `${store.worktreeDir}/runs`
+  makeDirectories(env, directory)
+  return whileSeen(env, directory, async (sign) => {
+    for (let n = 1; ; n++) {
+      const session = n === 1 ? DEFAULT_SESSION : parseSessionId(`${DEFAULT_SESSION}-${n}`)
+      const release = takeAtOnce(env, `${directory}/${session}`, { command: 'run', sign })
+      if (!release) continue
+      try {
+        return await work(session)
+      } finally {
+        release()
+      }
+    }
+  })
+}
+
+interface AtEnd {
+  session: SessionId
+  /** The marker of its prompt: the end is of that turn and of no other. */
+  turn: string
+  before: MarkResult
+  ended: Ended
+  commit: boolean
+}
+
+async function end(env: Env, root: string, { session, turn, before, ended, commit }: AtEnd): Promise<MarkResult> {
   const arrived = env.monotonic()
   const status = ended.signal ? 'interrupted' : ended.code === 0 ? 'completed' : 'failed'
   const context = await openContext(env, root, { create: true, forgiving: true })

@@ -323,7 +323,7 @@ test('promise 1: a daemon that goes in the middle of an undo: nobody does it a s
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   for (const text of ['two\n', 'three\n']) scratch.turn('work', () => scratch.write({ 'a.txt': text }))
   const { pid } = startDaemon(scratch)
-  const release = takeAtOnce(realEnv(), scratch.at('.git/ckpt/worktrees/@main/lock'), 'test')
+  const release = takeAtOnce(realEnv(), scratch.at('.git/ckpt/worktrees/@main/lock'), { command: 'test' })
   const undo = runLater(scratch, ['undo', '--json', '--turns', '1'])
   const step = runLater(scratch, ['mark', 'prompt', '--session', 'other', '--json'])
   await new Promise((resolve) => setTimeout(resolve, 1500)) // both calls are taken, and wait for the lock

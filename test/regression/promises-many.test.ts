@@ -1,10 +1,11 @@
 /** Promises 8 and 9: a kill loses nothing, and of many processes one works at a time. */
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { CONTAINER, canContain } from '../support/container.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { PROGRAM, Scratch } from '../support/scratch.ts'
 import { deadPid, foreignLock, inStore, ownDirectory } from '../support/store-surgery.ts'
@@ -264,36 +265,23 @@ test('promise 9: a lock of another container is taken over once the process that
   expect(marked()).toBe(0)
 })
 
-/** Another pid namespace, whose processes end with its first one. */
-const CONTAINER = ['--user', '--map-current-user', '--pid', '--fork', '--mount-proc', '--kill-child']
-const canContain = spawnSync('unshare', [...CONTAINER, 'true']).status === 0
-
-test.skipIf(!canContain)(
-  'promise 9: a daemon that ended with its container keeps no other one from starting',
-  async () => {
-    const scratch = new Scratch().init()
-    const container = spawn('unshare', [...CONTAINER, process.execPath, PROGRAM, 'watch'], {
-      cwd: scratch.root,
-      env: scratch.vars,
-      stdio: 'ignore',
-    })
-    const directory = path.join(ownDirectory(scratch), 'daemon')
-    for (let i = 0; i < 200 && !fs.existsSync(`${directory}/info.json`); i++) await sleep(50)
-    expect(scratch.tryCkpt('daemon', 'start').document.error.message).toContain('A daemon is at work here already')
-    expect(scratch.ckpt('doctor').findings.find((one: { name: string }) => one.name === 'lock').ok).toBe(true)
-    scratch.turn('beside it', () => scratch.write({ 'a.txt': 'two\n' }))
-    container.kill('SIGKILL')
-    await once(container, 'close')
-    const inside = (...args: string[]) =>
-      execFileSync('unshare', [...CONTAINER, process.execPath, PROGRAM, ...args], {
-        cwd: scratch.root,
-        env: scratch.vars,
-      })
-    inside('snapshot')
-    expect(fs.readdirSync(ownDirectory(scratch)).filter((name) => name.startsWith('alive-'))).toEqual([])
-    startDaemon(scratch)
-  },
-)
+const IN_CONTAINER = 'promise 9: a daemon that ended with its container keeps no other one from starting'
+test.skipIf(!canContain)(IN_CONTAINER, async () => {
+  const scratch = new Scratch().init()
+  const [unshare, ...options] = [...CONTAINER, process.execPath, PROGRAM]
+  const place = { cwd: scratch.root, env: scratch.vars }
+  const container = spawn(unshare!, [...options, 'watch'], { ...place, stdio: 'ignore' })
+  const info = path.join(ownDirectory(scratch), 'daemon/info.json')
+  for (let i = 0; i < 200 && !fs.existsSync(info); i++) await sleep(50)
+  expect(scratch.tryCkpt('daemon', 'start').document.error.message).toContain('A daemon is at work here already')
+  expect(scratch.ckpt('doctor').findings.find((one: { name: string }) => one.name === 'lock').ok).toBe(true)
+  scratch.turn('beside it', () => scratch.write({ 'a.txt': 'two\n' }))
+  container.kill('SIGKILL')
+  await once(container, 'close')
+  execFileSync(unshare!, [...options, 'snapshot'], place)
+  expect(fs.readdirSync(ownDirectory(scratch)).filter((name) => name.startsWith('alive-'))).toEqual([])
+  startDaemon(scratch)
+})
 
 test.each([
   ['none', ''],

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
+import { CONTAINER, canContain } from '../support/container.ts'
 import { runLater } from '../support/daemon.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
@@ -52,20 +53,23 @@ test('a command that runs one of its own keeps its turn', () => {
   expect(files(scratch, 'run', '1')).toContain('outer')
 })
 
-test('the session of one that was killed is used again', async () => {
+test.each([
+  ['', []],
+  [' with its container', CONTAINER],
+])('the session of one that was killed%s is used again', async (_, container) => {
+  if (container.length > 0 && !canContain) return
   const scratch = new Scratch().init()
-  const killed = spawn(process.execPath, [PROGRAM, 'run', '--', 'sh', '-c', waiting(scratch, 'a')], {
-    cwd: scratch.root,
-    env: scratch.vars,
-    stdio: 'ignore',
-  })
+  const line = [process.execPath, PROGRAM, 'run', '--', 'sh', '-c', waiting(scratch, 'a')]
+  const [command, ...args] = [...container, ...line]
+  const killed = spawn(command!, args, { cwd: scratch.root, env: scratch.vars, stdio: 'ignore' })
   await until(() => scratch.exists('a-begun'))
   killed.kill('SIGKILL')
   await new Promise((resolve) => killed.on('exit', resolve))
   scratch.ckpt('run', '--', 'true')
   expect(turns(scratch, 'run')).toEqual(['2 completed', '1 interrupted'])
+  expect(fs.readdirSync(scratch.at('.git/ckpt/worktrees/@main/runs'))).toEqual([])
   fs.writeFileSync(`${scratch.base}/go-a`, '')
-  await until(() => scratch.exists('a-done'))
+  if (container.length === 0) await until(() => scratch.exists('a-done'))
 })
 
 test.each([

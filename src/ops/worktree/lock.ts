@@ -140,19 +140,20 @@ function tryTake(env: Env, path: string, own: Holder, depth = 0): (() => void) |
       const again = readHolder(env, path)
       if (again === null || again === 'unreadable' || again.nonce !== holder.nonce) return null
       files.renameSync(draft, path)
+      if (holder.sign) drop(env, `${dirname(path)}/${holder.sign.name}`)
       return () => giveBack(env, path, own.nonce)
     } finally {
       release()
     }
   } finally {
-    dropDraft(env, draft)
+    drop(env, draft)
   }
 }
 
-/** One that cannot be removed is no reason to fail: the lock may be taken by now, and nobody would give it back. */
-function dropDraft(env: Env, draft: string): void {
+/** What cannot be removed is no reason to fail: the lock may be taken by now, and nobody would give it back. */
+function drop(env: Env, path: string): void {
   try {
-    removeIfThere(env, draft)
+    removeIfThere(env, path)
   } catch (error) {
     if (errno(error) === undefined) throw error
   }
@@ -207,8 +208,11 @@ export const writeHolder = (env: Env, path: string, command: string): void =>
   env.files.writeFileSync(path, `${JSON.stringify(newHolder(env, command))}\n`, { mode: 0o600 })
 
 /** Takes the lock without waiting for it. Returns how to give it back; null: somebody else may hold it. */
-export const takeAtOnce = (env: Env, path: string, command: string): (() => void) | null =>
-  tryTake(env, path, newHolder(env, command))
+export const takeAtOnce = (
+  env: Env,
+  path: string,
+  { command, sign = null }: { command: string; sign?: Sign | null },
+): (() => void) | null => tryTake(env, path, newHolder(env, command, sign))
 
 /** Runs `work` while others can see in a directory that we live, in whichever container they are. */
 export const whileSeen = <T>(env: Env, directory: string, work: (sign: Sign | null) => Promise<T>): Promise<T> =>
