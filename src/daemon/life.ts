@@ -7,7 +7,7 @@ import { type Env, errno, killIfThere, statIfThere } from '../env.ts'
 import { ageOf } from '../git/file-clock.ts'
 import { makeDirectories, readIfThere } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
-import { readHolder } from '../ops/worktree/lock.ts'
+import { isHeld, readHolder } from '../ops/worktree/lock.ts'
 import { isRunning } from '../ops/worktree/processes.ts'
 import { callDaemon } from './call.ts'
 import { type DaemonInfo, infoFile, isAlive, lockFile, readInfo } from './place.ts'
@@ -132,6 +132,8 @@ export function startOnDemand(
   const { files } = env
   const info = readInfo(env, store.worktreeDir)
   if (info && isAlive(env, info)) return
+  const lock = lockFile(store.worktreeDir)
+  if (isHeld(env, lock) && !isHeldHere(env, lock)) return // another container's: ours would not come up
   const asked = `${store.worktreeDir}/daemon/asked`
   // A daemon ends where its worktree is moved and where its program is replaced: that is another one's to be asked for.
   const whose = Buffer.from(`${worktree.root}\n${statIfThere(files, env.program)?.ino}\n`)

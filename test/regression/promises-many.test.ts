@@ -276,6 +276,11 @@ test.skipIf(!canContain)(IN_CONTAINER, async () => {
   expect(scratch.tryCkpt('daemon', 'start').document.error.message).toContain('A daemon is at work here already')
   expect(scratch.ckpt('doctor').findings.find((one: { name: string }) => one.name === 'lock').ok).toBe(true)
   scratch.turn('beside it', () => scratch.write({ 'a.txt': 'two\n' }))
+  // A hook, which would start a daemon, knows that it would not come up.
+  const payload = JSON.stringify({ session_id: 'c', hook_event_name: 'UserPromptSubmit', prompt: 'go' })
+  expect(scratch.runApart(['hook', '--shell', 'claude'], { input: payload }).code).toBe(0)
+  expect(scratch.ckpt('list', '--session', 'c').turns).toHaveLength(1)
+  expect(fs.existsSync(path.join(ownDirectory(scratch), 'daemon/asked'))).toBe(false)
   container.kill('SIGKILL')
   await once(container, 'close')
   execFileSync(unshare!, [...options, 'snapshot'], place)
