@@ -23,12 +23,18 @@ async function two() {
   return { scratch, directory, context: await openContext(envOf(scratch), scratch.root, { reading: true }) }
 }
 
-/** Somebody is at work for a moment, and takes back what it did. */
-const atWork = (directory: string, done: () => void) =>
-  withLock(envOf(new Scratch()), `${directory}/lock`, { command: 'undo', wait: 0 }, async () => {
-    await new Promise((resolve) => setTimeout(resolve, 300))
-    done()
+/** Somebody is at work for a moment, and takes back what it did. Comes back when that has begun. */
+async function atWork(directory: string, done: () => void): Promise<{ ended: Promise<void> }> {
+  let ended = Promise.resolve()
+  await new Promise<void>((begun) => {
+    ended = withLock(envOf(new Scratch()), `${directory}/lock`, { command: 'undo', wait: 0 }, async () => {
+      begun()
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      done()
+    })
   })
+  return { ended }
+}
 
 const problems = async (context: Parameters<typeof verify>[0]) => (await verify(context)).problems
 const findings = async (context: Parameters<typeof doctor>[0]) =>
@@ -41,9 +47,9 @@ test('an operation under way in another worktree is none that was cut short', as
   const journal = `${directory}/journal.json`
   fs.writeFileSync(journal, '{}')
   expect(await problems(context)).toEqual([expect.stringMatching(/^unfinished: .*was cut short/)])
-  const working = atWork(directory, () => fs.rmSync(journal))
+  const working = await atWork(directory, () => fs.rmSync(journal))
   expect(await problems(context)).toEqual([])
-  await working
+  await working.ended
   closeContext(context)
 })
 
@@ -55,12 +61,12 @@ test('a ref that another worktree is about to move is not astray', async () => {
   move(`${tip}^`)
   expect(await problems(context)).toEqual([expect.stringMatching(/^refs: /)])
   expect(await findings(context)).toEqual(['refs'])
-  const working = atWork(directory, () => move(tip))
+  const working = await atWork(directory, () => move(tip))
   expect(await problems(context)).toEqual([])
-  await working
+  await working.ended
   move(`${tip}^`)
-  const again = atWork(directory, () => move(tip))
+  const again = await atWork(directory, () => move(tip))
   expect(await findings(context)).toEqual([])
-  await again
+  await again.ended
   closeContext(context)
 })
