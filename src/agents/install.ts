@@ -5,7 +5,7 @@ import path from 'node:path'
 import * as z from 'zod/mini'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
-import { readIfThere, writeFileWhole } from '../git/whole-file.ts'
+import { readIfThere, removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { stateDirectory } from '../ops/worktree/place.ts'
 import type { Agent, Places, Scope } from './agent.ts'
 import { hookWord, isHookOf, isNothingButHookOf, packageFile, withClientAt } from './program.ts'
@@ -55,7 +55,8 @@ const recordSchema = z.object({
 type Record = z.output<typeof recordSchema>
 
 const digest = (text: string) => createHash('sha256').update(text).digest('hex')
-const recordPath = (env: Env, target: string) => `${stateDirectory(env)}/agents/${digest(target).slice(0, 32)}.json`
+const recordsOf = (env: Env) => `${stateDirectory(env)}/agents`
+const recordPath = (env: Env, target: string) => `${recordsOf(env)}/${digest(target).slice(0, 32)}.json`
 
 /** The first line of a plugin of ours. */
 const MARK = '// ckpt plugin for '
@@ -135,12 +136,12 @@ export function planInstall(env: Env, agent: Agent, { scope, places }: { scope: 
   const ours = oursOf(env, agent, scope)
   if (ours) {
     const there = text !== null && text.trim() !== '' && installedEvents(text, path, ours).length > 0
-    const old = there ? readRecord(env, target) : null
+    const old = there ? readRecord(env, target, text) : null
     // The exact way back is known for the very text that we left.
     const isAsLeft = text !== null && old?.sha256 === digest(text)
     const { text: after, ranges } = withOurs({ text: text ?? '', ranges: isAsLeft ? old.ranges : [] }, path, ours)
     const exact = { sha256: digest(after), ranges }
-    if (there) return { ...plan, after, record: isAsLeft ? { ...old, ...exact } : old }
+    if (there) return { ...plan, after, record: isAsLeft ? { ...old, ...exact, path: target } : old }
     const made = missingAbove(env, target)
     return { ...plan, after, record: { version: 1, path: target, existed: text !== null, made, ...exact } }
   }
@@ -150,7 +151,7 @@ export function planInstall(env: Env, agent: Agent, { scope, places }: { scope: 
       hints: [`move ${path} away, then run the command again`],
     })
   }
-  const made = text === null ? missingAbove(env, target) : (readRecord(env, target)?.made ?? [])
+  const made = text === null ? missingAbove(env, target) : (readRecord(env, target, text)?.made ?? [])
   const record: Record = { version: 1, path: target, existed: false, made, sha256: digest(source), ranges: [] }
   return { ...plan, after: source, record }
 }
@@ -171,7 +172,7 @@ export function planUninstall(env: Env, agent: Agent, { scope, places }: { scope
   const path = pathOf(agent, scope, places)
   const { target, text } = readText(env, path)
   const plan = { agent, scope, path, target, before: text }
-  const record = readRecord(env, target)
+  const record = readRecord(env, target, text)
   if (text === null) return { ...plan, after: null, record }
   const ours = oursOf(env, agent, scope)
   if (!ours) return { ...plan, after: text.startsWith(MARK) ? null : text, record }
@@ -201,8 +202,26 @@ function missingAbove({ files }: Env, path: string): string[] {
   return missing
 }
 
-function readRecord(env: Env, target: string): Record | null {
-  const bytes = readIfThere(env, recordPath(env, target))
+/** Of this file; or of one that is not there any more and was left as this one is: what it lies in was moved. */
+function readRecord(env: Env, target: string, text: string | null): Record | null {
+  const own = parseRecord(env, recordPath(env, target))
+  const directory = recordsOf(env)
+  if (own || text === null || !env.files.existsSync(directory)) return own
+  const left = digest(text)
+  for (const name of env.files.readdirSync(directory)) {
+    const record = parseRecord(env, `${directory}/${name}`)
+    if (record?.sha256 !== left || env.files.existsSync(record.path)) continue
+    const made = record.made.flatMap((one) => {
+      const below = record.path.slice(one.length)
+      return target.endsWith(below) ? [target.slice(0, -below.length)] : []
+    })
+    return { ...record, made }
+  }
+  return null
+}
+
+function parseRecord(env: Env, file: string): Record | null {
+  const bytes = readIfThere(env, file)
   if (bytes === null) return null
   let value: unknown
   try {
@@ -241,7 +260,7 @@ export function carryOut(env: Env, plan: Plan, action: 'install' | 'uninstall'):
   }
   if (action === 'uninstall') {
     if (after === null) for (const directory of [...(record?.made ?? [])].reverse()) removeEmpty(env, directory)
-    if (record) files.unlinkSync(own)
+    if (record) removeIfThere(env, recordPath(env, record.path))
   }
 }
 

@@ -85,6 +85,33 @@ test('where there was no file there is none afterwards, nor a directory of ours'
   expect(Object.keys(scratch.manifest(scratch.home)).filter((name) => !name.startsWith('state'))).toEqual([])
 })
 
+test('where the repository was moved since, uninstall gives back the bytes, or the place without a file', () => {
+  const scratch = new Scratch().init()
+  const there = (name: string) => path.join(scratch.base, name)
+  const run = (cwd: string, action: string, agent: string) =>
+    expect(scratch.run(['agent', action, agent, '--scope', 'project'], { cwd }).code).toBe(0)
+  for (const [n, text] of [null, ...SETTINGS.map(([, one]) => one)].entries()) {
+    const [before, after] = [there(`before-${n}`), there(`after-${n}`)]
+    scratch.git('init', '-q', before)
+    for (const [agent, name] of Object.entries(FILES)) {
+      if (text !== null) {
+        fs.mkdirSync(path.dirname(path.join(before, name)), { recursive: true })
+        fs.writeFileSync(path.join(before, name), text)
+      }
+      run(before, 'install', agent)
+    }
+    fs.renameSync(before, after)
+    for (const [agent, name] of Object.entries(FILES)) {
+      if (n % 2 === 0) run(after, 'install', agent) // it is there already
+      run(after, 'uninstall', agent)
+      const file = path.join(after, name)
+      expect(fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : null).toBe(text)
+    }
+    if (text === null) expect(fs.readdirSync(after)).toEqual(['.git'])
+  }
+  expect(fs.readdirSync(path.join(scratch.home, 'state/ckpt/agents'))).toEqual([])
+})
+
 test.each(SETTINGS.slice(5, 10))('changed by its owner since, ours goes and the change stays: %s', (_, text) => {
   const scratch = new Scratch().init()
   const file = path.join(scratch.home, FILES.claude!)
