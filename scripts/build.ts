@@ -27,8 +27,11 @@ const common: BuildOptions = {
   platform: 'node',
   target: 'node20.19',
   minifySyntax: true,
-  // CommonJS dependencies that are bundled ask for Node's own modules through require.
-  banner: { js: "import{createRequire as ckptRequire}from'node:module';const require=ckptRequire(import.meta.url);" },
+  // CommonJS dependencies that are bundled ask for Node's own modules through require. Who bundles the library into a
+  // CommonJS file of theirs has no URL.
+  banner: {
+    js: "import{createRequire as ckptRequire}from'node:module';const require=ckptRequire(import.meta.url??__filename);",
+  },
 }
 await build({
   ...common,

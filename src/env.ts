@@ -322,3 +322,17 @@ export function killIfThere({ kill }: Pick<Env, 'kill'>, pid: number, signal: No
     return false
   }
 }
+
+/** Where a shell would find a program of this name. */
+export function programInPath({ files, vars }: Pick<Env, 'files' | 'vars'>, name: string): string | null {
+  for (const directory of (vars.PATH ?? '').split(':')) {
+    if (!directory.startsWith('/')) continue
+    try {
+      files.accessSync(`${directory}/${name}`, 1) // X_OK: access(2)
+      return `${directory}/${name}`
+    } catch (error) {
+      if (errno(error) === undefined) throw error
+    }
+  }
+  return null
+}

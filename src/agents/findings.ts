@@ -1,10 +1,9 @@
 /** Which of our hooks the agents on this machine will really run: what is installed, and what stands in the way. */
 import { CkptError } from '../core/errors.ts'
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, programInPath } from '../env.ts'
 import type { Finding } from '../ops/doctor/finding.ts'
 import { type Agent, type Places, SCOPES } from './agent.ts'
 import { agentCommand, type Standing, standing } from './install.ts'
-import { onPath } from './program.ts'
 
 /** Nothing for agents that have no hook of ours. */
 export async function agentFindings(env: Env, agents: readonly Agent[], places: Places): Promise<Finding[]> {
@@ -39,7 +38,7 @@ export async function agentFindings(env: Env, agents: readonly Agent[], places: 
 
 /** An agent that is not here cannot be asked what its person trusts. */
 function whetherRun(env: Env, { name, title, trust }: Agent): string {
-  if (!trust || onPath(env, name)) return 'its hooks run'
+  if (!trust || programInPath(env, name)) return 'its hooks run'
   return `its hooks are there; whether ${title} trusts them is not known, for there is no program ${name} to ask`
 }
 
@@ -52,7 +51,7 @@ async function inTheWay(
     const program = one.commands.find((command) => !canStart(env, command))
     if (program === undefined) continue
     // What goes into the repository names no directory of this machine.
-    const wantsPath = one.scope === 'project' && !onPath(env, 'ckpt-hook')
+    const wantsPath = one.scope === 'project' && !programInPath(env, 'ckpt-hook')
     const mend = wantsPath ? 'npm install -g ckpt   (ckpt-hook is not in PATH)' : agentCommand('install', one)
     return { why: `they cannot be started: ${program}`, mend }
   }
@@ -62,7 +61,7 @@ async function inTheWay(
   if (old) return { why: 'they are of another version of ckpt', mend: agentCommand('install', old) }
   const heard = new Set(there.map(({ missing }) => missing).reduce((a, b) => a.filter((event) => b.includes(event))))
   if (heard.size > 0) return { why: `none for ${[...heard].join(', ')}`, mend: agentCommand('install', there[0]!) }
-  if (!agent.trust || !onPath(env, agent.name)) return null
+  if (!agent.trust || !programInPath(env, agent.name)) return null
   const { trusted, waiting } = await agent.trust(env, { root: places.root, give: false })
   if (waiting === 0) return null
   return {
@@ -74,7 +73,7 @@ async function inTheWay(
 /** Whether the first word of a command line is a program, as our installer writes it. */
 function canStart(env: Env, command: string): boolean {
   const word = /^'((?:[^']|'\\'')*)'/.exec(command)?.[1]?.replaceAll("'\\''", "'") ?? command.split(' ')[0]!
-  if (!word.startsWith('/')) return onPath(env, word)
+  if (!word.startsWith('/')) return programInPath(env, word) !== null
   try {
     env.files.accessSync(word, 1) // X_OK: access(2)
     return true

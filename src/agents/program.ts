@@ -1,7 +1,7 @@
 /** How an agent is to start us, and what of ours lies in the package. */
 import { fileURLToPath } from 'node:url'
 import { CkptError } from '../core/errors.ts'
-import { type Env, errno } from '../env.ts'
+import { type Env, programInPath } from '../env.ts'
 import type { Scope } from './agent.ts'
 
 /** A file of the package, from wherever the compiled program lies below it. */
@@ -21,23 +21,9 @@ export function packageFile({ files }: Env, name: string): string {
  * have their own; else where it lies.
  */
 export function hookWord(env: Env, scope: Scope): string {
-  if (scope === 'project' || onPath(env, 'ckpt-hook')) return 'ckpt-hook'
+  if (scope === 'project' || programInPath(env, 'ckpt-hook')) return 'ckpt-hook'
   const path = packageFile(env, 'bin/ckpt-hook')
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
-}
-
-/** Whether a shell would find a program of this name. */
-export function onPath({ files, vars }: Env, name: string): boolean {
-  return (vars.PATH ?? '').split(':').some((directory) => {
-    if (!directory.startsWith('/')) return false
-    try {
-      files.accessSync(`${directory}/${name}`, 1) // X_OK: access(2)
-      return true
-    } catch (error) {
-      if (errno(error) === undefined) throw error
-      return false
-    }
-  })
 }
 
 /** Whether a command line runs our hook for an agent, however it is started, and whatever else it does. */

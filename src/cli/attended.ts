@@ -1,9 +1,9 @@
 /** A command that the daemon carries out, with somebody before it: what it does is shown here, and Ctrl-C reaches it. */
 import { isOn, ownWords } from '../core/own-words.ts'
+import { VERSION } from '../core/version.ts'
 import { ROUTED, type Routed, throughDaemon } from '../daemon/client.ts'
 import type { Env } from '../env.ts'
 import { progressLine } from './progress.ts'
-import { VERSION } from './version.ts'
 
 /** Milliseconds within which a call is cancelled, if it can be. */
 const AT_ONCE = 500

@@ -2,11 +2,11 @@
 import type { Argv } from 'yargs'
 import yargs from 'yargs/yargs'
 import { ownWords } from '../core/own-words.ts'
+import { VERSION } from '../core/version.ts'
 import type { Arguments, Parsed } from './command.ts'
 import type { CommandEntry } from './command-entry.ts'
 import { commands } from './commands.ts'
 import { mistake, NO_COMMAND } from './mistake.ts'
-import { VERSION } from './version.ts'
 
 interface Chosen {
   args: Arguments

@@ -51,24 +51,38 @@ export async function daemonStatus(
   }
 }
 
+export interface Program {
+  /** What starts it, and what that is told first. */
+  command: readonly [file: string, ...args: string[]]
+  /** One of another version makes place; null: whichever runs is as good. */
+  version: string | null
+}
+
+/** The program whose first file this is, by the Node that runs this. */
+export const byNode = (file: string): Program['command'] => [process.execPath, file]
+
 /** Starts one in the background, if none runs. @throws CkptError INTERNAL when it does not come up */
 export async function startDaemon(
   context: Context,
-  { program, version }: { program: string; version: string },
+  { command, version }: Program,
 ): Promise<{ started: boolean; info: DaemonInfo }> {
   const { env, store, worktree } = context
   const { worktreeDir } = store
   const running = await daemonStatus(env, worktreeDir, { timeout: SURELY })
   const known = readInfo(env, worktreeDir)
-  if (running.running && running.state?.version === version && known) return { started: false, info: known }
+  const isOurs = running.state !== null && (version === null || running.state.version === version)
+  if (isOurs && known) return { started: false, info: known }
   if (running.running) await stopDaemon(env, worktreeDir) // of another version, or one that hangs or is to end
   // What would keep it even from its log.
   makeDirectories(env, `${worktreeDir}/daemon`)
   env.files.accessSync(`${worktreeDir}/daemon`, constants.W_OK)
-  const child = spawnDaemon(env, worktree.root, program)
+  const child = spawnDaemon(env, worktree.root, command)
   let ended: number | null = null
   child.on('exit', (code) => {
     ended = code ?? 1
+  })
+  child.on('error', () => {
+    ended = 1
   })
   const end = env.monotonic() + START
   while (env.monotonic() < end) {
@@ -101,10 +115,11 @@ function why(env: Env, worktreeDir: string, { pid }: ChildProcess): string {
   return said === undefined ? '' : `: ${(JSON.parse(said) as string).replace(/\.$/, '')}`
 }
 
-function spawnDaemon(env: Env, root: string, program: string): ChildProcess {
-  const child = env.spawn(process.execPath, [program, 'watch', '--background'], {
+function spawnDaemon(env: Env, root: string, [file, ...args]: Program['command']): ChildProcess {
+  const child = env.spawn(file, [...args, 'watch', '--background'], {
     cwd: root,
-    env: env.vars as NodeJS.ProcessEnv,
+    // The Node that runs an editor's extension is the editor, unless it is told (Electron, ELECTRON_RUN_AS_NODE).
+    env: { ...env.vars, ...(process.versions.electron ? { ELECTRON_RUN_AS_NODE: '1' } : {}) } as NodeJS.ProcessEnv,
     detached: true,
     stdio: 'ignore',
   })
@@ -141,7 +156,7 @@ export function startOnDemand(
   if (before && ageOf(env, store.worktreeDir, before) < AGAIN && readIfThere(env, asked)?.equals(whose)) return
   files.mkdirSync(`${store.worktreeDir}/daemon`, { recursive: true, mode: 0o700 })
   files.writeFileSync(asked, whose, { mode: 0o600 })
-  spawnDaemon(env, worktree.root, env.program).on('error', () => undefined)
+  spawnDaemon(env, worktree.root, byNode(env.program)).on('error', () => undefined)
 }
 
 /** Milliseconds for a daemon that was told to stop to finish what it does. */

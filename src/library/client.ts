@@ -6,7 +6,7 @@ import { createMessageConnection, type MessageConnection, SocketMessageWriter } 
 import { onAbort, refuseCancelled } from '../core/cancel.ts'
 import { CkptError } from '../core/errors.ts'
 import { tell } from '../core/tell.ts'
-import { startDaemon } from '../daemon/life.ts'
+import { byNode, type Program, startDaemon } from '../daemon/life.ts'
 import { messageReader } from '../daemon/message-reader.ts'
 import { type DaemonInfo, isAlive, readInfo } from '../daemon/place.ts'
 import {
@@ -18,7 +18,7 @@ import {
   type SubscribeRequest,
   type Welcome,
 } from '../daemon/protocol.ts'
-import type { Env } from '../env.ts'
+import { type Env, errno, programInPath } from '../env.ts'
 import { closeContext, openContext } from '../ops/worktree/context.ts'
 import { toCkptError } from '../results/errors.ts'
 import { type Caller, type CallOptions, optionsOf, WorktreeFunctions } from './facade.ts'
@@ -27,7 +27,7 @@ import { checkedOptions, isSignal, isSwitch, isText, isVars } from './options.ts
 import { absolute, libraryEnv, type OpenWorktreeOptions } from './worktree.ts'
 
 export interface ConnectOptions extends Pick<OpenWorktreeOptions, 'session' | 'vars' | 'signal'> {
-  /** Starts a daemon if none runs. */
+  /** Starts a daemon if none runs: the program of this package, or where the library is bundled into a file of yours, the `ckpt` in PATH. */
   start?: boolean | undefined
   /** Who asks, for the daemon's log. */
   client?: string | undefined
@@ -207,14 +207,30 @@ async function orCancelled<T>(work: Promise<T>, signal: AbortSignal | undefined)
   }
 }
 
+/** Of the package that this is part of; in a program's bundle, which has no package, what a shell finds. @throws CkptError NOT_FOUND */
+function findProgram(env: Env): Program {
+  const own = createRequire(import.meta.url ?? __filename) // a CommonJS bundle has no URL
+  try {
+    const { version } = own('ckpt/package.json') as { version: string }
+    return { command: byNode(`${dirname(own.resolve('ckpt/package.json'))}/bin/ckpt.js`), version }
+  } catch (error) {
+    if (errno(error) !== 'MODULE_NOT_FOUND') throw error
+  }
+  const found = programInPath(env, 'ckpt')
+  if (found !== null) return { command: [found], version: null }
+  throw new CkptError(
+    'NOT_FOUND',
+    'No daemon was started: the program `ckpt` is not in PATH, nor a package beside this.',
+    {
+      hints: ['npm install -g ckpt'],
+    },
+  )
+}
+
 async function findDaemon(env: Env, cwd: string, start: boolean): Promise<DaemonInfo> {
   const context = await openContext(env, cwd, { forgiving: true, ...(start ? { create: true } : { reading: true }) })
   try {
-    if (start) {
-      const home = dirname(createRequire(import.meta.url).resolve('ckpt/package.json'))
-      const { version } = createRequire(import.meta.url)('ckpt/package.json') as { version: string }
-      return (await startDaemon(context, { program: `${home}/bin/ckpt.js`, version })).info
-    }
+    if (start) return (await startDaemon(context, findProgram(env))).info
     const info = readInfo(env, context.store.worktreeDir)
     if (info && isAlive(env, info)) return info
     throw new CkptError('NOT_FOUND', 'No daemon runs in this worktree.', { hints: ['ckpt daemon start'] })

@@ -2,7 +2,8 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { build } from 'esbuild'
+import { expect, onTestFinished, test } from 'vitest'
 import { sdkDirectory } from '../support/claude-sdk.ts'
 import { isThere } from '../support/clients.ts'
 import { Scratch } from '../support/scratch.ts'
@@ -129,5 +130,52 @@ test.skipIf(!isThere('The Claude Agent SDK', sdkDirectory))(
     } catch (error) {
       expect(String((error as { stdout: Buffer }).stdout)).toBe('')
     }
+  },
+)
+
+/** As an editor's extension ships it: one file, and nothing of ours beside it. */
+test.each(['esm', 'cjs'] as const)(
+  'bundled into a file of another program (%s) it works, and the daemon is what a shell finds',
+  async (format) => {
+    const scratch = new Scratch().init()
+    const file = path.join(scratch.base, `bundle.${format === 'esm' ? 'mjs' : 'cjs'}`)
+    const source = `
+    import { connectDaemon, openWorktree } from 'ckpt'
+    import { writeFileSync } from 'node:fs'
+    async function main() {
+      const worktree = await openWorktree(process.argv[2])
+      await worktree.mark({ event: 'prompt', session: 's', messageId: 'm' })
+      writeFileSync(worktree.root + '/a.txt', 'two')
+      await worktree.mark({ event: 'stop', session: 's' })
+      const said = [(await worktree.sessions.revert('m')).files]
+      try {
+        (await connectDaemon(process.argv[2], { start: true })).close()
+        said.push('connected')
+      } catch ({ code, message, hints }) {
+        said.push({ code, message, hints })
+      }
+      console.log(JSON.stringify(said))
+    }
+    main()`
+    const stdin = { contents: source, resolveDir: root }
+    await build({ stdin, bundle: true, platform: 'node', format, outfile: file, logLevel: 'error' })
+    const bin = path.join(scratch.base, 'bin')
+    const run = () =>
+      JSON.parse(
+        execFileSync(process.execPath, [file, scratch.root], {
+          encoding: 'utf8',
+          env: { ...scratch.vars, PATH: `${bin}:${scratch.vars.PATH}` },
+        }),
+      )
+    const files = [{ path: 'a.txt', action: 'write' }]
+    expect(run()).toEqual([
+      files,
+      { code: 'NOT_FOUND', message: expect.stringContaining('not in PATH'), hints: ['npm install -g ckpt'] },
+    ])
+    fs.mkdirSync(bin)
+    fs.symlinkSync(path.join(root, 'bin/ckpt.js'), path.join(bin, 'ckpt'))
+    onTestFinished(() => void scratch.run(['daemon', 'stop']))
+    expect(run()).toEqual([files, 'connected'])
+    expect(scratch.ckpt('daemon', 'status').running).toBe(true)
   },
 )

@@ -6,9 +6,9 @@ import { expect, test } from 'vitest'
 import { capture, draw } from '../../scripts/picture.ts'
 import { KEYS, pages, schemaKeys } from '../../scripts/reference.ts'
 import { commands } from '../../src/cli/commands.ts'
-import { VERSION } from '../../src/cli/version.ts'
 import { DEFAULTS, mergeConfig } from '../../src/config/defaults.ts'
 import { checkConfig } from '../../src/config/schema.ts'
+import { VERSION } from '../../src/core/version.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 const read = (name: string) => fs.readFileSync(path.join(root, name), 'utf8')

@@ -1,11 +1,11 @@
 import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
-import { daemonStatus, logFile, startDaemon, stopDaemon } from '../../daemon/life.ts'
+import { VERSION } from '../../core/version.ts'
+import { byNode, daemonStatus, logFile, startDaemon, stopDaemon } from '../../daemon/life.ts'
 import { readIfThere } from '../../git/whole-file.ts'
 import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import type { Command } from '../command.ts'
 import { plural } from '../present/text.ts'
-import { VERSION } from '../version.ts'
 
 const ACTIONS = ['start', 'stop', 'status', 'logs'] as const
 
@@ -38,7 +38,7 @@ const command: Command = async ({ env, args, cwd }) => {
       return { json: { started: false, pid, running }, text: NOT_STARTED }
     }
     if (action === 'start') {
-      const { started, info } = await startDaemon(context, { program: env.program, version: VERSION })
+      const { started, info } = await startDaemon(context, { command: byNode(env.program), version: VERSION })
       const text = started
         ? `The daemon watches ${printable(info.root)} (process ${info.pid}).`
         : `A daemon is at work here already (process ${info.pid}).`

@@ -4,6 +4,7 @@ import type { Agent } from '../../agents/agent.ts'
 import { hook } from '../../agents/hook.ts'
 import { AGENT_NAMES, findAgent } from '../../agents/registry.ts'
 import { TranscriptWatch } from '../../agents/transcript-watch.ts'
+import { VERSION } from '../../core/version.ts'
 import { logFile } from '../../daemon/life.ts'
 import { type Daemon, runDaemon } from '../../daemon/server.ts'
 import { type Env, statIfThere } from '../../env.ts'
@@ -12,7 +13,6 @@ import { type Context, closeContext, openContext } from '../../ops/worktree/cont
 import { flag } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { startView } from '../live-view.ts'
-import { VERSION } from '../version.ts'
 import { NOT_STARTED } from './daemon.ts'
 
 /** Bytes at which the log begins anew; one older one is kept. */
