@@ -27,11 +27,9 @@ const common: BuildOptions = {
   platform: 'node',
   target: 'node20.19',
   minifySyntax: true,
-  // CommonJS dependencies that are bundled ask for Node's own modules through require. Who bundles the library into a
-  // CommonJS file of theirs has no URL.
-  banner: {
-    js: "import{createRequire as ckptRequire}from'node:module';const require=ckptRequire(import.meta.url??__filename);",
-  },
+  // CommonJS dependencies that are bundled ask for Node's own modules through require. createRequire would want to know
+  // where it is, which those do not who bundle the library once more, and their bundlers take it for more than it is.
+  banner: { js: 'const require=process.getBuiltinModule;' },
 }
 await build({
   ...common,

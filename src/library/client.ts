@@ -1,5 +1,4 @@
 /** The same functions through the worktree's daemon, and the events of what happens there. */
-import { createRequire } from 'node:module'
 import { connect, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import { createMessageConnection, type MessageConnection, SocketMessageWriter } from 'vscode-jsonrpc/node'
@@ -209,7 +208,8 @@ async function orCancelled<T>(work: Promise<T>, signal: AbortSignal | undefined)
 
 /** Of the package that this is part of; in a program's bundle, which has no package, what a shell finds. @throws CkptError NOT_FOUND */
 function findProgram(env: Env): Program {
-  const own = createRequire(import.meta.url ?? __filename) // a CommonJS bundle has no URL
+  // An import would tell bundlers more than is meant; a CommonJS bundle has no URL.
+  const own = process.getBuiltinModule('node:module').createRequire(import.meta.url ?? __filename)
   try {
     const { version } = own('ckpt/package.json') as { version: string }
     return { command: byNode(`${dirname(own.resolve('ckpt/package.json'))}/bin/ckpt.js`), version }
