@@ -48,6 +48,7 @@ export async function findRepository(
       '--show-toplevel', // last: it fails where there is no worktree
     ],
     cwd,
+    vars: { GIT_DISCOVERY_ACROSS_FILESYSTEM: '1' }, // a directory of the worktree may be mounted there
   })
   if (!isUtf8(asked.stdout)) {
     throw new CkptError('BAD_ROOT', `The path of this repository is not UTF-8. ${outcome}`, {

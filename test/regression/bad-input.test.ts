@@ -465,6 +465,23 @@ test.skipIf(!canMount)('bad input: a full disk loses no file and no checkpoint',
   expect(fs.readFileSync(scratch.at('b.bin')).equals(noise(300_000, 7))).toBe(true)
 })
 
+test.skipIf(!canMount)('promise 4: run in a directory that is mounted in the worktree', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'sub/.keep': '' })
+  execFileSync('mount', ['-t', 'tmpfs', 'none', scratch.at('sub')])
+  onTestFinished(() => {
+    execFileSync('umount', ['-l', scratch.at('sub')])
+  })
+  scratch.write({ 'sub/b.txt': 'one\n' })
+  const inside = (args: string[], input = '') => scratch.run(args, { cwd: scratch.at('sub'), input }).code
+  expect(inside(['run', '--', 'sh', '-c', 'echo two > ../a.txt; echo two > b.txt; echo new > new.txt'])).toBe(0)
+  expect(inside(['undo'])).toBe(0)
+  const now = [scratch.read('a.txt'), scratch.read('sub/b.txt'), scratch.exists('sub/new.txt')]
+  expect(now).toEqual(['one\n', 'one\n', false])
+  const prompt = { session_id: 'c', cwd: scratch.at('sub'), hook_event_name: 'UserPromptSubmit', prompt: 'go' }
+  expect(inside(['hook', 'claude'], JSON.stringify(prompt))).toBe(0)
+  expect(scratch.ckpt('list', '--session', 'c').turns).toHaveLength(1)
+})
+
 test.skipIf(!canMount)(
   'bad input: a git directory that can only be read, as in the sandbox of an agent: that is said',
   () => {
