@@ -81,7 +81,10 @@ export class HookDoor {
     if (!this.#socket) return
     const directory = this.#directory
     try {
-      if (!leave) for (const file of [readyFile(directory), doorFifo(directory)]) removeIfThere(this.#env, file)
+      if (!leave) {
+        for (const file of [readyFile(directory), doorFifo(directory)]) removeIfThere(this.#env, file)
+        this.#removeFree() // not everything that copies a directory takes a fifo
+      }
     } finally {
       this.#socket.destroy() // one that is open keeps the process
       this.#socket = null
@@ -128,6 +131,11 @@ export class HookDoor {
     }
   }
 
+  /** Who has one in its hands finds out. */
+  #removeFree(): void {
+    for (const name of this.#free()) removeIfThere(this.#env, freeFifo(this.#directory, name))
+  }
+
   /** A client that gives up takes its fifo away. */
   #free(): string[] {
     return this.#env.files.readdirSync(`${this.#directory}/free`)
@@ -171,8 +179,7 @@ export class HookDoor {
   #sweep(): void {
     const { files } = this.#env
     const directory = this.#directory
-    // Those of a daemon that is gone: who has one finds out.
-    for (const name of this.#free()) removeIfThere(this.#env, freeFifo(directory, name))
+    this.#removeFree() // those of a daemon that is gone
     for (const name of files.readdirSync(directory)) {
       const stats = lstatIfThere(files, `${directory}/${name}`)
       if (stats && /\.(answer|tmp)$/.test(name) && ageOf(this.#env, this.#options.worktreeDir, stats) > ABANDONED)

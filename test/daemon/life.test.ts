@@ -82,6 +82,7 @@ test('told to stop it finishes what it does: exit 0, no lock, its last word in t
     expect(log.trimEnd().split('\n').at(-1)).toContain('"msg":"stopped"')
     const left = fs.readdirSync(path.join(scratch.root, '.git/ckpt/worktrees/@main'))
     expect([left.includes('cache.json'), left.filter((name) => name.startsWith('lock'))]).toEqual([true, []])
+    fs.cpSync(scratch.root, `${scratch.root}-copy-${round}`, { recursive: true }) // which takes no fifos
   }
 })
 
