@@ -8,7 +8,7 @@ import { ageOf } from '../git/file-clock.ts'
 import { makeDirectories, readIfThere } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import { isHeld, readHolder } from '../ops/worktree/lock.ts'
-import { isRunning } from '../ops/worktree/processes.ts'
+import { isRunning, ownIdentity } from '../ops/worktree/processes.ts'
 import { callDaemon } from './call.ts'
 import { type DaemonInfo, infoFile, isAlive, lockFile, readInfo } from './place.ts'
 import type { CkptEvent, DaemonState } from './protocol.ts'
@@ -150,10 +150,11 @@ export function startOnDemand(
   const lock = lockFile(store.worktreeDir)
   if (isHeld(env, lock) && !isHeldHere(env, lock)) return // another container's: ours would not come up
   const asked = `${store.worktreeDir}/daemon/asked`
-  // A daemon ends where its worktree is moved and where its program is replaced: that is another one's to be asked for.
-  const whose = Buffer.from(`${worktree.root}\n${statIfThere(files, env.program)?.ino}\n`)
+  // One ends where its worktree is moved, its program replaced, or the system started anew: that is another's to be asked for.
+  const whose = [worktree.root, statIfThere(files, env.program)?.ino, ownIdentity(env).boot].join('\n')
   const before = statIfThere(files, asked)
-  if (before && ageOf(env, store.worktreeDir, before) < AGAIN && readIfThere(env, asked)?.equals(whose)) return
+  if (before && ageOf(env, store.worktreeDir, before) < AGAIN && readIfThere(env, asked)?.toString('utf8') === whose)
+    return
   files.mkdirSync(`${store.worktreeDir}/daemon`, { recursive: true, mode: 0o700 })
   files.writeFileSync(asked, whose, { mode: 0o600 })
   spawnDaemon(env, worktree.root, byNode(env.program)).on('error', () => undefined)
