@@ -255,7 +255,7 @@ export class ObjectStore {
   /** Syncs what was written and not synced yet, by whomever, and these. */
   syncFresh(more: Iterable<Oid> = []): void {
     this.flush()
-    syncPacks(this.#env, this.#gitDir)
+    syncPacks(this.#env, this.#gitDir, this)
     this.#sync([...this.#fresh, ...more])
     this.#fresh = []
   }
@@ -263,7 +263,7 @@ export class ObjectStore {
   /** The same a few at a time, for one who has others to serve meanwhile: `others` waits until they are served. */
   async syncFreshInSteps(others: () => Promise<unknown>): Promise<void> {
     this.flush()
-    syncPacks(this.#env, this.#gitDir)
+    syncPacks(this.#env, this.#gitDir, this)
     this.#fresh.sort() // those of a directory together
     while (this.#fresh.length > 0) {
       this.#sync(this.#fresh.slice(0, STEP))

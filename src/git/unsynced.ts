@@ -3,9 +3,13 @@
  * pack is there and removed once it is synced; one whose index never came was cut short. And refs that were moved.
  */
 import { type Env, errno, type Files } from '../env.ts'
+import { isWholePack, type Sums } from './checksum.ts'
 import type { RefEdit } from './refs.ts'
 import { tipsFile, worktreeOf } from './tips.ts'
 import { removeIfThere, syncDirectory, syncIfThere } from './whole-file.ts'
+
+/** Entries that this process made: what it wrote itself is whole. */
+const own = new WeakMap<Files, Set<string>>()
 
 const directoryOf = (gitDir: string) => `${gitDir}/unsynced`
 
@@ -21,6 +25,7 @@ export function movePack(env: Env, gitDir: string, { from, pack }: { from: strin
 /** `pack`: its name, without a suffix. `index`: a file that the entry may be a link to, which is cheaper than to make one. */
 export function noteUnsynced(files: Files, gitDir: string, { pack, index }: { pack: string; index: string }): void {
   const entry = `${directoryOf(gitDir)}/${pack}`
+  own.set(files, (own.get(files) ?? new Set()).add(entry))
   const make = () => {
     try {
       files.linkSync(index, entry)
@@ -50,11 +55,16 @@ export function unsyncedPacks(files: Files, gitDir: string): string[] {
   }
 }
 
-/** Syncs them. One whose index is not there is just being written, or was cut short: nothing rests on it. */
-export function syncPacks(env: Env, gitDir: string): void {
+/**
+ * Syncs them. One whose index is not there is just being written, or was cut short, and one that is not whole lost its bytes
+ * in a power cut: nothing rests on it, and its entry goes on saying so.
+ */
+export function syncPacks(env: Env, gitDir: string, sums: Sums): void {
   const packs = `${gitDir}/objects/pack`
-  const whole = unsyncedPacks(env.files, gitDir).filter((name) =>
-    ['.pack', '.idx'].every((suffix) => syncIfThere(env, `${packs}/${name}${suffix}`)),
+  const isWhole = (name: string) =>
+    own.get(env.files)?.has(`${directoryOf(gitDir)}/${name}`) || isWholePack(env.files, `${packs}/${name}`, sums)
+  const whole = unsyncedPacks(env.files, gitDir).filter(
+    (name) => isWhole(name) && ['.pack', '.idx'].every((suffix) => syncIfThere(env, `${packs}/${name}${suffix}`)),
   )
   if (whole.length === 0) return
   syncDirectory(env, packs)
@@ -62,15 +72,21 @@ export function syncPacks(env: Env, gitDir: string): void {
 }
 
 /** Of a pack that is there no more. */
-export const forgetUnsynced = (env: Env, gitDir: string, pack: string): void =>
-  removeIfThere(env, `${directoryOf(gitDir)}/${pack}`)
+export function forgetUnsynced(env: Env, gitDir: string, pack: string): void {
+  const entry = `${directoryOf(gitDir)}/${pack}`
+  own.get(env.files)?.delete(entry)
+  removeIfThere(env, entry)
+}
 
-/** Removes packs that were cut short, and entries of packs that are gone. The caller holds the locks of all worktrees. */
-export function sweepUnsynced(env: Env, gitDir: string): void {
+/**
+ * Removes packs that were cut short, or lost their bytes in a power cut, and entries of packs that are gone. The caller
+ * holds the locks of all worktrees, and what refs reach is in other packs.
+ */
+export function sweepUnsynced(env: Env, gitDir: string, sums: Sums): void {
   const packs = `${gitDir}/objects/pack`
   for (const name of unsyncedPacks(env.files, gitDir)) {
-    if (env.files.existsSync(`${packs}/${name}.idx`)) continue
-    removeIfThere(env, `${packs}/${name}.pack`)
+    if (isWholePack(env.files, `${packs}/${name}`, sums)) continue
+    for (const suffix of ['.idx', '.rev', '.pack']) removeIfThere(env, `${packs}/${name}${suffix}`)
     forgetUnsynced(env, gitDir, name)
   }
 }

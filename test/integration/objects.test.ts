@@ -171,6 +171,28 @@ test('a pack that was not synced when the power failed is set aside by doctor', 
   inStore(scratch, 'fsck', '--full')
 })
 
+test.each([
+  ['before this system started', 0],
+  ['since', Date.now() / 1000],
+])('one of which nothing is left, made %s: every command goes on, and it is gone after a prune', (_, time) => {
+  const scratch = withPack()
+  const packs = path.join(storeOf(scratch), 'objects/pack')
+  const name = `pack-${'ab'.repeat(20)}`
+  for (const suffix of ['pack', 'idx']) {
+    fs.writeFileSync(path.join(packs, `${name}.${suffix}`), '')
+    fs.utimesSync(path.join(packs, `${name}.${suffix}`), time, time)
+  }
+  fs.writeFileSync(path.join(storeOf(scratch), 'unsynced', name), '')
+  scratch.turn('goes on', () => scratch.write({ f7: 'other\n' }))
+  const isThere = () => fs.readdirSync(packs).some((file) => file.startsWith(name))
+  expect([isThere(), scratch.tryCkpt('verify').code]).toEqual(time === 0 ? [false, 0] : [true, 7])
+  scratch.ckpt('undo')
+  scratch.ckpt('prune')
+  expect([isThere(), fs.readdirSync(path.join(storeOf(scratch), 'unsynced'))]).toEqual([false, []])
+  expect(scratch.ckpt('verify')).toMatchObject({ ok: true })
+  inStore(scratch, 'fsck', '--full')
+})
+
 test('who syncs in steps goes on only when the others are served, and to the end', async () => {
   let synced = 0
   const { objects } = bareStore('sha1', {

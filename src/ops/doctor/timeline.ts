@@ -6,11 +6,12 @@ import type { Timeline } from '../../core/timeline.ts'
 import { worktreeNames } from '../../git/frame.ts'
 import { groupRefs } from '../../git/history.ts'
 import { removeTree } from '../../git/parcel.ts'
-import { forgetUnsynced, unsyncedPacks } from '../../git/unsynced.ts'
+import { unsyncedPacks } from '../../git/unsynced.ts'
 import { clearStaleBoundary, isStaleBoundary } from '../change/boundary.ts'
 import { sweepAlone } from '../prune/collect.ts'
 import { clearRefLocks } from '../recovery/recover.ts'
-import { damagedPackFiles } from '../store/verify-objects.ts'
+import { setPackAside } from '../store/torn-packs.ts'
+import { damagedPackFiles, withoutSuffix } from '../store/verify-objects.ts'
 import { isMarkerOf, markerAfter } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
 import { journalExists, readMarker, writeMarker } from '../worktree/journal.ts'
@@ -45,8 +46,7 @@ export async function checkPacks(context: Context, fix: boolean): Promise<Findin
   }
   for (const pack of new Set(bad.filter((name) => name.endsWith('.pack')).map(withoutSuffix))) {
     if (!fix || !isUnsynced(pack)) continue
-    const aside = await alone(context, async () => setPackAside(context, pack))
-    said.push(`${pack}, which was not synced when the power failed, is ${aside} now`)
+    said.push(await alone(context, async () => setPackAside(context, pack)))
   }
   if (said.length > 0) bad = damagedPackFiles(context)
   if (bad.length > 0) {
@@ -61,20 +61,6 @@ export async function checkPacks(context: Context, fix: boolean): Promise<Findin
     return { name: 'packs', ok: true, fixed: true, detail: said.join('; ') }
   }
   return { name: 'packs', ok: true, detail: 'each is whole' }
-}
-
-const withoutSuffix = (name: string): string => name.replace(/\.(pack|idx)$/, '')
-
-/** The index first: without it git does not look at the pack. Returns where the pack is. */
-function setPackAside({ env, place, store }: Context, pack: string): string {
-  const aside = `${place.directory}/${pack}.damaged-${env.random(4)}`
-  for (const suffix of ['idx', 'pack']) {
-    const path = `${store.gitDir}/objects/pack/${pack}.${suffix}`
-    if (env.files.existsSync(path)) env.files.renameSync(path, `${aside}.${suffix}`)
-  }
-  forgetUnsynced(env, store.gitDir, pack)
-  store.announce()
-  return `${aside}.pack`
 }
 
 async function indexAnew({ env, store }: Context, pack: string): Promise<void> {

@@ -1,15 +1,20 @@
 /** Frees the space of what no ref reaches any more. */
 import { CkptError } from '../../core/errors.ts'
 import type { Env } from '../../env.ts'
-import { sweepUnsynced } from '../../git/unsynced.ts'
+import { sweepUnsynced, unsyncedPacks } from '../../git/unsynced.ts'
 import { removeIfThere, syncIfThere } from '../../git/whole-file.ts'
-import { damagedPackFiles, unseenPacks } from '../store/verify-objects.ts'
+import { damagedPackFiles, unseenPacks, withoutSuffix } from '../store/verify-objects.ts'
 import type { Context } from '../worktree/context.ts'
 import { holdTogether } from '../worktree/lock.ts'
 
-/** To pack anew drops the old packs, and with one that is damaged what can be read of it still. @throws CkptError DAMAGED */
+/**
+ * To pack anew drops the old packs, and with one that is damaged what can be read of it still. What was not synced when the
+ * power failed goes, unless something rests on it after all: then git cannot pack. @throws CkptError DAMAGED
+ */
 export function refuseDamagedPacks(context: Context): void {
-  const bad = damagedPackFiles(context)
+  const damaged = damagedPackFiles(context)
+  const torn = unsyncedPacks(context.env.files, context.store.gitDir).filter((name) => damaged.includes(`${name}.pack`))
+  const bad = damaged.filter((name) => !torn.includes(withoutSuffix(name)))
   if (bad.length === 0) return
   throw new CkptError(
     'DAMAGED',
@@ -45,7 +50,7 @@ export async function collect({ env, store, place }: Context): Promise<void> {
   })
   await drop()
   sweepAlone(env, `${store.gitDir}/objects/pack`)
-  sweepUnsynced(env, store.gitDir)
+  sweepUnsynced(env, store.gitDir, store.objects)
   store.announce()
 }
 

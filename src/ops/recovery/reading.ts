@@ -3,6 +3,7 @@ import { CkptError } from '../../core/errors.ts'
 import { type Env, errno } from '../../env.ts'
 import { isNoted } from '../committed/note.ts'
 import { waitingMarkers } from '../record/marker-files.ts'
+import { tornPacks } from '../store/torn-packs.ts'
 import { type Context, closeContext, openContext } from '../worktree/context.ts'
 import { journalExists } from '../worktree/journal.ts'
 import { locked } from './locked.ts'
@@ -13,7 +14,8 @@ export async function openForReading(env: Env, cwd: string): Promise<Context> {
   if (!exists) return context
   const journal = journalExists(env, store)
   const commit = await isCommitCutShort(context)
-  if (!journal && !commit && waitingMarkers(env, store).length === 0) return context
+  const waiting = waitingMarkers(env, store).length > 0
+  if (!journal && !commit && !waiting && tornPacks(context).length === 0) return context
   try {
     await locked(context, { command: 'recover', wait: 2000 }, async () => undefined)
   } catch (error) {
@@ -28,7 +30,7 @@ export async function openForReading(env: Env, cwd: string): Promise<Context> {
     const again = await openContext(env, cwd, { reading: true })
     if (journal) again.warnings.push('An operation is unfinished here: what is shown may be half of it.')
     else if (commit) again.warnings.push('A commit was cut short here, and your index does not follow it yet.')
-    else again.warnings.push('Markers wait to be recorded: what is shown lacks them.')
+    else if (waiting) again.warnings.push('Markers wait to be recorded: what is shown lacks them.')
     if (error instanceof CkptError && error.code === 'INTERNAL') again.warnings.push(error.message)
     return again
   }

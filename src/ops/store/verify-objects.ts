@@ -4,6 +4,7 @@ import { inflateSync } from 'node:zlib'
 import { CkptError, isDamage } from '../../core/errors.ts'
 import type { Oid } from '../../core/ids.ts'
 import { type Env, errno } from '../../env.ts'
+import { type End, endOf } from '../../git/checksum.ts'
 import { refuseUnreadable } from '../../git/refs.ts'
 import type { Store } from '../../git/store.ts'
 import { unsyncedPacks } from '../../git/unsynced.ts'
@@ -169,7 +170,7 @@ export function verifyPacks({ env, store }: Context): number {
     [...unsyncedPacks(env.files, store.gitDir), ...unseenPacks(all)].map((name) => `${name}.pack`),
   )
   for (const name of names) {
-    const end = endOf(`${directory}/${name}`, store, env.files)
+    const end = endOf(env.files, `${directory}/${name}`, store.objects)
     if (end) ends.set(name, end)
     else bad.push(`${name} does not have the bytes it was written with`)
   }
@@ -201,6 +202,8 @@ export function unseenPacks(names: readonly string[]): string[] {
   })
 }
 
+export const withoutSuffix = (name: string): string => name.replace(/\.(pack|idx)$/, '')
+
 /** Names of packs and indexes that do not have the bytes they were written with, and of indexes that are not there. */
 export function damagedPackFiles({ env, store }: Context): string[] {
   const directory = `${store.gitDir}/objects/pack`
@@ -215,48 +218,16 @@ export function damagedPackFiles({ env, store }: Context): string[] {
   const cutShort = new Set(unseen.filter((name) => alone.includes(name)))
   const missing = alone.filter((name) => !cutShort.has(name)).map((name) => `${name}.idx`)
   const damaged = names.filter((name) => {
-    if (cutShort.has(name.replace(/\.\w+$/, ''))) return false
+    if (cutShort.has(withoutSuffix(name))) return false
     refuseUnreadable(env, store.gitDir, [`objects/pack/${name}`])
     try {
-      return endOf(`${directory}/${name}`, store, env.files) === null
+      return endOf(env.files, `${directory}/${name}`, store.objects) === null
     } catch (error) {
       if (errno(error) === 'ENOENT') return false // packed anew meanwhile
       throw error
     }
   })
   return [...damaged, ...missing]
-}
-
-const CHUNK = 1 << 20
-
-/** The checksum at the end of a file, and as many bytes before it, where there are so many (an empty pack has fewer). */
-interface End {
-  before: Buffer
-  sum: Buffer
-}
-
-/** Null: it is not the checksum of what comes before it. */
-function endOf(path: string, { objects }: Store, files: Context['env']['files']): End | null {
-  const width = objects.oidBytes
-  const fd = files.openSync(path, 'r')
-  try {
-    const { size } = files.fstatSync(fd)
-    if (size < width) return null
-    const sum = createHash(objects.hash)
-    const chunk = Buffer.alloc(CHUNK)
-    for (let at = 0; at < size - width; ) {
-      const read = files.readSync(fd, chunk, 0, Math.min(CHUNK, size - width - at), at)
-      if (read === 0) return null
-      sum.update(chunk.subarray(0, read))
-      at += read
-    }
-    const end = Buffer.alloc(Math.min(size, width * 2))
-    files.readSync(fd, end, 0, end.length, size - end.length)
-    const found = { before: end.subarray(0, -width), sum: end.subarray(-width) }
-    return sum.digest().equals(found.sum) ? found : null
-  } finally {
-    files.closeSync(fd)
-  }
 }
 
 /** Objects that only the user's repository has. @throws CkptError VERIFY_FAILED that names them */

@@ -7,7 +7,7 @@ import { refuseCancelled } from '../../core/cancel.ts'
 import { CkptError } from '../../core/errors.ts'
 import { type Env, errno, statIfThere } from '../../env.ts'
 import { linkOrCopy, readIfThere, removeIfThere, withDrafts } from '../../git/whole-file.ts'
-import { type Identity, isRunning, ownIdentity, processStat, startOf } from './processes.ts'
+import { type Identity, isFromBefore, isRunning, ownIdentity, processStat, startOf } from './processes.ts'
 import { type Sign, signState, sweepSigns, withSign } from './sign-of-life.ts'
 
 export interface Holder extends Identity {
@@ -86,7 +86,7 @@ export function readHolder(env: Env, path: string): Holder | 'unreadable' | null
  */
 function tornHolder(env: Env, path: string): Holder | null {
   const written = statIfThere(env.files, path)?.mtimeMs
-  if (written === undefined || written > env.now() - env.uptime() * 1000) return null
+  if (written === undefined || !isFromBefore(env, written)) return null
   return { ...ownIdentity(env), nonce: 'torn', pid: 0, command: '', since: '', torn: true }
 }
 

@@ -77,3 +77,6 @@ export function isRunning(env: Env, pid: number, started: string): boolean {
 export function startOf(env: Env, pid: number): string {
   return processStat(env, pid)?.started ?? ''
 }
+
+/** Whether a time (milliseconds since 1970, UTC) was before this system started: whatever was at work then has ended. */
+export const isFromBefore = ({ now, uptime }: Env, time: number): boolean => time <= now() - uptime() * 1000
