@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import * as z from 'zod/mini'
-import { CkptError } from '../core/errors.ts'
+import { CkptError, isDamage } from '../core/errors.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
 import { readIfThere, removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { stateDirectory } from '../ops/worktree/place.ts'
@@ -209,7 +209,7 @@ function readRecord(env: Env, target: string, text: string | null): Record | nul
   if (own || text === null || !env.files.existsSync(directory)) return own
   const left = digest(text)
   for (const name of env.files.readdirSync(directory)) {
-    const record = parseRecord(env, `${directory}/${name}`)
+    const record = recordElsewhere(env, `${directory}/${name}`)
     if (record?.sha256 !== left || env.files.existsSync(record.path)) continue
     const made = record.made.flatMap((one) => {
       const below = record.path.slice(one.length)
@@ -218,6 +218,16 @@ function readRecord(env: Env, target: string, text: string | null): Record | nul
     return { ...record, made }
   }
   return null
+}
+
+/** One that cannot be read is of no file that is asked about. */
+function recordElsewhere(env: Env, file: string): Record | null {
+  try {
+    return parseRecord(env, file)
+  } catch (error) {
+    if (!isDamage(error)) throw error
+    return null
+  }
 }
 
 function parseRecord(env: Env, file: string): Record | null {

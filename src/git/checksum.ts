@@ -24,13 +24,13 @@ export function endOf(files: Files, path: string, sums: Sums): End | null {
 
 /** Whether a pack and its index are there, with the bytes that they were written with. `path`: without a suffix. */
 export const isWholePack = (files: Files, path: string, sums: Sums): boolean =>
-  ['idx', 'pack'].every((suffix) => readIfThere(files, `${path}.${suffix}`, sums)?.isWhole)
+  ['idx', 'pack'].every((suffix) => summedIfThere(files, `${path}.${suffix}`, sums)?.isWhole)
 
 /** Whether a pack is damaged, and git can read nothing of it: it looks whether the pack ends as its index says. */
 export function isUnreadablePack(files: Files, path: string, sums: Sums): boolean {
-  const pack = readIfThere(files, `${path}.pack`, sums)
+  const pack = summedIfThere(files, `${path}.pack`, sums)
   if (pack?.isWhole) return false
-  const index = readIfThere(files, `${path}.idx`, sums)
+  const index = summedIfThere(files, `${path}.idx`, sums)
   return !pack || !index?.isWhole || !index.end.before.equals(pack.end.sum)
 }
 
@@ -61,7 +61,7 @@ function readSummed(
   }
 }
 
-function readIfThere(files: Files, path: string, sums: Sums): ReturnType<typeof readSummed> {
+function summedIfThere(files: Files, path: string, sums: Sums): ReturnType<typeof readSummed> {
   try {
     return readSummed(files, path, sums)
   } catch (error) {

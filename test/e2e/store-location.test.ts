@@ -135,6 +135,15 @@ testMoves('a plain directory that is moved keeps its store, and another one in i
   expect(numbers(scratch, `${to}-again`)).toEqual([2, 1])
 })
 
+test('where it cannot be kept whose a store is, everything else works', () => {
+  const scratch = new Scratch()
+  scratch.write({ 'b.txt': 'b\n', '../home/state/ckpt/owners': 'a file in the way' })
+  expect(scratch.ckpt('init').created).toBe(true)
+  scratch.turn('one', () => scratch.write({ 'b.txt': 'c\n' }))
+  scratch.ckpt('undo')
+  expect(scratch.read('b.txt')).toBe('b\n')
+})
+
 testMoves('a repository that is moved keeps a store that lies elsewhere, and the gate sees its boundary', () => {
   const { scratch, stores } = apart()
   scratch.init()

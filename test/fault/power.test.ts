@@ -13,7 +13,7 @@ interface Command {
   argv: readonly string[]
   /** A file beside the worktree is named by its path: `<base>/<name>`. */
   beside?: string
-  setUp?: (scratch: Scratch) => void
+  setUp?: (scratch: Scratch) => unknown
   /** What it leaves beside the files of the worktree. */
   left?: (root: string) => unknown
   /** About as many calls as it makes. */
@@ -95,6 +95,12 @@ const commands: Record<string, Command> = {
     calls: 30,
   },
   forget: { setUp: (scratch) => scratch.remove('secret.txt'), argv: ['forget', 'secret.txt'], calls: 140 },
+  push: {
+    setUp: (scratch) => scratch.git('init', '-q', '--bare', `${scratch.base}/remote.git`),
+    argv: ['push'],
+    beside: 'remote.git',
+    calls: 100,
+  },
 }
 
 function twoTurns(): Scratch {

@@ -193,6 +193,16 @@ test.each([
   inStore(scratch, 'fsck', '--full')
 })
 
+test('one that cannot be looked at keeps nobody from reading', () => {
+  const scratch = withPack()
+  const pack = path.join(storeOf(scratch), 'objects/pack', `pack-${'ab'.repeat(20)}`)
+  fs.mkdirSync(`${pack}.pack`)
+  fs.writeFileSync(`${pack}.idx`, '')
+  fs.utimesSync(`${pack}.idx`, 0, 0)
+  fs.writeFileSync(path.join(storeOf(scratch), 'unsynced', path.basename(pack)), '')
+  for (const command of ['list', 'status']) expect(scratch.tryCkpt(command).code).toBe(0)
+})
+
 test('who syncs in steps goes on only when the others are served, and to the end', async () => {
   let synced = 0
   const { objects } = bareStore('sha1', {

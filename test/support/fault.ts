@@ -98,15 +98,15 @@ export class Place {
 
   async #run(argv: readonly string[], world: Partial<Env> = {}): Promise<Said> {
     const chunks: string[] = []
-    const sink = () =>
+    const sink = (into: string[]) =>
       new Writable({
         write(chunk: Buffer, _, done) {
-          chunks.push(chunk.toString())
+          into.push(chunk.toString())
           done()
         },
       })
     const { home, vars } = this.#scratch
-    const env = { ...realEnv(), cwd: this.root, home, vars, stdout: sink(), stderr: sink(), ...world }
+    const env = { ...realEnv(), cwd: this.root, home, vars, stdout: sink(chunks), stderr: sink([]), ...world }
     const code = await main([...argv, '--json'], env)
     return { code, document: JSON.parse(chunks.join('')) }
   }

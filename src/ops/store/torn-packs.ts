@@ -1,5 +1,5 @@
 /** Packs of which a power cut took the bytes before they were synced: nothing was to rest on them yet. */
-import { statIfThere } from '../../env.ts'
+import { errno, statIfThere } from '../../env.ts'
 import { isUnreadablePack } from '../../git/checksum.ts'
 import { forgetUnsynced, unsyncedPacks } from '../../git/unsynced.ts'
 import type { Context } from '../worktree/context.ts'
@@ -13,8 +13,13 @@ export function tornPacks({ env, store }: Context): string[] {
   return unsyncedPacks(env.files, store.gitDir).filter((pack) => {
     const path = `${store.gitDir}/objects/pack/${pack}`
     const index = statIfThere(env.files, `${path}.idx`)
-    // One that was made since is somebody's, who may be about to put the rest of it there.
-    return index !== null && isFromBefore(env, index.mtimeMs) && isUnreadablePack(env.files, path, store.objects)
+    try {
+      // One that was made since is somebody's, who may be about to put the rest of it there.
+      return index !== null && isFromBefore(env, index.mtimeMs) && isUnreadablePack(env.files, path, store.objects)
+    } catch (error) {
+      if (errno(error) === undefined) throw error
+      return false // what cannot be looked at is not known to be torn
+    }
   })
 }
 

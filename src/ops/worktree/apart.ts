@@ -27,8 +27,16 @@ export function storeApart(env: Env, base: string, path: string): string {
   return owner && owner.id !== id && owner.path !== path && isThere(env, owner) ? `${usual}-${id}` : usual
 }
 
-/** Keeps in a store whose it is, for when that directory is moved. */
+/** Keeps in a store whose it is, for when that directory is moved. Where that cannot be written nothing else fails for it. */
 export function recordOwner(env: Env, directory: string, path: string): void {
+  try {
+    writeOwner(env, directory, path)
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+  }
+}
+
+function writeOwner(env: Env, directory: string, path: string): void {
   const id = identity(env, path)
   const before = readOwner(env, directory)
   if (id === null || (before?.id === id && before.path === path)) return
