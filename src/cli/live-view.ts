@@ -80,7 +80,11 @@ export function startView(
     drawn = size
     dirty = false
     drawing = true
-    const context = await daemon.held.context(env)
+    const context = await daemon.held.context(env).finally(() => {
+      drawing = false
+    })
+    if (!context) return // it ends at the next look
+    drawing = true
     const turns = await listTurns(context, { limit: all ? ALL : FEW, hidden: true }).finally(() => {
       drawing = false
     })

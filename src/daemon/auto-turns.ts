@@ -19,14 +19,14 @@ const SESSION = parseSessionId('auto')
 const QUIET = 2000
 
 export class AutoTurns {
-  readonly #open: () => Promise<Context>
+  readonly #open: () => Promise<Context | null>
   readonly #log: (message: string, details?: object) => void
   /** The state that the next turn begins with, the place in the worktree's order when it was seen, and the store's generation. */
   #base: { snapshot: Snapshot; seq: number; generation: string } | null = null
   #timer: NodeJS.Timeout | null = null
 
-  /** `open`: the worktree as the daemon holds it, with the configuration of now. */
-  constructor(open: () => Promise<Context>, log: (message: string, details?: object) => void) {
+  /** `open`: the worktree as the daemon holds it, with the configuration of now; null: it is another's by now. */
+  constructor(open: () => Promise<Context | null>, log: (message: string, details?: object) => void) {
     this.#open = open
     this.#log = log
   }
@@ -48,6 +48,7 @@ export class AutoTurns {
   /** Makes a turn of what changed since the last time; the first call only looks. False: there was none to make. */
   async record(): Promise<boolean> {
     const context = await this.#open()
+    if (!context) return false
     const { config, env, live } = context
     if (!config.watch.autoTurn || !config.enableFileCheckpointing) return false
     if (((await live?.head())?.busy ?? null) !== null) return false

@@ -8,6 +8,7 @@ import { configFiles, type HeadState, ignoreFiles, type Repository } from '../gi
 import { takeSnapshot } from '../ops/record/record.ts'
 import { locked } from '../ops/recovery/locked.ts'
 import type { Context, HeldWorktree, LiveScan } from '../ops/worktree/context.ts'
+import { placeStore } from '../ops/worktree/place.ts'
 import { readText } from '../ops/worktree/processes.ts'
 import { readRefs } from '../ops/worktree/sessions.ts'
 import { loadCache, type SnapshotCache, saveCache } from '../snapshot/cache.ts'
@@ -16,6 +17,7 @@ import { asSpelled } from '../snapshot/spelling.ts'
 import { Barrier } from './barrier.ts'
 import { HeadReader } from './head.ts'
 import { HeldDirectory } from './held-directory.ts'
+import { sameSettings } from './hook-place.ts'
 import { Watcher } from './watcher.ts'
 
 /** Milliseconds that a barrier may take before a scan decides instead. */
@@ -45,6 +47,9 @@ export class Held implements LiveScan, HeldWorktree {
   readonly #env: Env
   readonly #directory: HeldDirectory
   readonly #own: HeldDirectory
+  /** See {@link gitsAround}. */
+  readonly #gits: string
+  #isElsewhere = false
   readonly #watcher: Watcher
   readonly #barrier: Barrier
   #cache: SnapshotCache | null = null
@@ -80,6 +85,7 @@ export class Held implements LiveScan, HeldWorktree {
     const { root } = context.worktree
     this.#directory = new HeldDirectory(context.env, root)
     this.#own = new HeldDirectory(context.env, context.store.worktreeDir)
+    this.#gits = gitsAround(context)
     const ours = new Set(context.worktree.ours.map((path) => `${root}/${path}`))
     this.#watcher = new Watcher({
       root,
@@ -148,8 +154,8 @@ export class Held implements LiveScan, HeldWorktree {
 
   // HeldWorktree
 
-  /** The context with the configuration of now. */
-  async context(env: Env): Promise<Context> {
+  /** The context with the configuration of now. Null: that names another store. */
+  async context(env: Env): Promise<Context | null> {
     const { repository, worktree } = this.#context
     const begun = this.#recent()
     const asked = begun && !begun.taken ? begun.head : this.begin()
@@ -159,6 +165,7 @@ export class Held implements LiveScan, HeldWorktree {
     if (print !== this.#configPrint) {
       const { loadConfig } = await import('../config/load.ts')
       const loaded = await loadConfig(env, { root: worktree.root, repository, forgiving: true })
+      if (!this.#isOurs(env, loaded.config)) return null
       const ignored = repository ? await ignoreFiles(env, repository) : []
       this.#context = { ...this.#context, config: loaded.config, worktree: { ...worktree, ignoreFiles: ignored } }
       this.#configWarnings = loaded.warnings
@@ -166,6 +173,15 @@ export class Held implements LiveScan, HeldWorktree {
       this.rules.close() // git's own configuration is part of them
     }
     return { ...this.#context, env: asSpelled(env, worktree), warnings: [...this.#configWarnings], live: this }
+  }
+
+  /** A client whose configuration lies elsewhere than ours speaks for itself only. */
+  #isOurs(env: Env, config: Config): boolean {
+    const { repository, worktree, place } = this.#context
+    const now = placeStore(env, { root: worktree.root, repository }, { config, outcome: '' })
+    const isOurs = now.directory === place.directory
+    if (sameSettings(env, this.#env)) this.#isElsewhere = !isOurs
+    return isOurs
   }
 
   get watched(): number {
@@ -176,9 +192,11 @@ export class Held implements LiveScan, HeldWorktree {
     return this.#context.worktree.root
   }
 
-  /** Whether the worktree and its store are where they were, and no others in their place. */
-  get isThere(): boolean {
-    return this.#directory.isThere && this.isStoreThere
+  /** Why it is not this worktree, or not its store, any more, in words; null: both are where they were, and no others in their place. */
+  get whyGone(): string | null {
+    if (!this.#directory.isThere || !this.isStoreThere) return 'The worktree or its store is not where it was'
+    if (gitsAround(this.#context) !== this.#gits) return 'The worktree has another git directory than it had, or none'
+    return this.#isElsewhere ? 'The configuration names another store' : null
   }
 
   get isStoreThere(): boolean {
@@ -309,6 +327,15 @@ export class Held implements LiveScan, HeldWorktree {
       }
     })
   }
+}
+
+/** What makes it the worktree of a repository: of a plain directory, what could above it. */
+function gitsAround({ env, worktree: { root }, repository }: Context): string {
+  const above = repository ? [root] : [root, ...root.split('/').map((_, i, parts) => parts.slice(0, i).join('/'))]
+  return above
+    .map((at) => lstatIfThere(env.files, `${at}/.git`))
+    .map((stats) => (stats ? `${stats.dev} ${stats.ino} ${stats.isDirectory() || fingerprint(stats)}` : ''))
+    .join('\n')
 }
 
 /** Fingerprint of the files that configuration comes from, the user's and the project's, and git's, which names ignore files. */

@@ -33,7 +33,7 @@ export const payloadFile = (directory: string, id: string): string => `${directo
 
 /** Says that this process answers. */
 export function announce(env: Env, directory: string): void {
-  const fields = [PROTOCOL, String(env.pid), startOf(env, env.pid), ...placesOf(env)]
+  const fields = [PROTOCOL, String(env.pid), startOf(env, env.pid), ...settingsOf(env)]
   // A line break in one of them would move the others.
   if (!fields.some((field) => field.includes('\n')))
     writeFileWhole(env, readyFile(directory), `${fields.join('\n')}\n`, { sync: false })
@@ -48,14 +48,18 @@ export function whoAnswers(env: Env, directory: string): Answering | null {
     return null
   }
   const [protocol, pid, started, ...places] = ready.split('\n')
-  if (protocol !== PROTOCOL || placesOf(env).some((place, i) => place !== places[i])) return null
+  if (protocol !== PROTOCOL || settingsOf(env).some((place, i) => place !== places[i])) return null
   const answering = { pid: Number(pid), started: started! }
   return isAnswering(env, answering) ? answering : null
 }
 
 export const isAnswering = (env: Env, { pid, started }: Answering): boolean => isRunning(env, pid, started)
 
-function placesOf({ home, vars }: Env): string[] {
+/** Whether both look for the configuration, and for stores of plain directories, in the same places. */
+export const sameSettings = (one: Env, other: Env): boolean =>
+  settingsOf(one).every((place, i) => place === settingsOf(other)[i])
+
+function settingsOf({ home, vars }: Env): string[] {
   const { XDG_CONFIG_HOME = '', XDG_STATE_HOME = '', CKPT_STATE_DIR = '' } = vars
   return [home, XDG_CONFIG_HOME, XDG_STATE_HOME, CKPT_STATE_DIR]
 }

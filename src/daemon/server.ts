@@ -115,7 +115,8 @@ export class Daemon {
 
   /** Why it can do nothing more for anybody; null: it can. What it was upgraded to may not be what the rest of it is. */
   get whyOver(): string | null {
-    if (!this.held.isThere) return 'The worktree or its store is not where it was'
+    const { whyGone } = this.held
+    if (whyGone !== null) return whyGone
     if (this.#program?.isThere === false) return 'Its program was replaced, as an upgrade does'
     return this.#isEnding ? 'It was told to stop' : null
   }
@@ -267,6 +268,7 @@ export class Daemon {
     await this.#idle.interrupt()
     await this.enqueue(async () => {
       const context = await this.held.context(this.#env)
+      if (!context) return
       await locked(context, { command: 'daemon markers', wait: 0 }, async () => undefined)
     })
     this.#dispatcher.heard()

@@ -88,7 +88,7 @@ function flood(root: string): void {
 
 async function compare(held: Held, scratch: Scratch, root: string, lastTree: Oid | null) {
   const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: root }
-  const live = await held.context(env)
+  const live = (await held.context(env))!
   const quick = await takeSnapshot(live, readRefs(live))
   const { worktree, store } = live
   const full = await capture(env, {
@@ -216,7 +216,7 @@ test('row 29: 30,000 files made while the event loop is busy are all in the snap
       fs.mkdirSync(scratch.at(`burst/d${i}`), { recursive: true })
       for (let j = 0; j < 1000; j++) fs.writeFileSync(scratch.at(`burst/d${i}/f${j}`), '')
     }
-    const live = await held.context(env)
+    const live = (await held.context(env))!
     const snapshot = await takeSnapshot(live, readRefs(live))
     expect((await context.store.trees.files(snapshot.tree)).size).toBe(30_001)
   } finally {
@@ -234,7 +234,7 @@ test('row 27: what ckpt writes itself makes no work for the watcher', async () =
   held.onChange = (one) => seen.push(one)
   try {
     await held.start()
-    const live = await held.context(env)
+    const live = (await held.context(env))!
     for (let i = 0; i < 3; i++) await takeSnapshot(live, readRefs(live))
     await new Promise((resolve) => setTimeout(resolve, 300))
     expect(seen).toEqual([])

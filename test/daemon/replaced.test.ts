@@ -119,6 +119,37 @@ test('a repository that is moved while its daemon runs: that one says so and end
   ckpt(twice, 'daemon', 'stop')
 })
 
+test('after store.location names another place the daemon records nothing in the old one, and ends', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const { pid } = startDaemon(scratch)
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const settings = `${scratch.home}/.config/ckpt`
+  fs.mkdirSync(settings, { recursive: true })
+  const write = (location: string) =>
+    fs.writeFileSync(`${settings}/.checkpointrc`, JSON.stringify({ store: { location }, watch: { start: 'never' } }))
+  // Another client's own settings are nobody else's.
+  const elsewhere = { XDG_CONFIG_HOME: `${scratch.base}/other` }
+  fs.mkdirSync(`${elsewhere.XDG_CONFIG_HOME}/ckpt`, { recursive: true })
+  fs.writeFileSync(
+    `${elsewhere.XDG_CONFIG_HOME}/ckpt/.checkpointrc`,
+    JSON.stringify({ store: { location: `${scratch.base}/theirs` } }),
+  )
+  expect(scratch.runApart(['mark', 'prompt', '--session', 'theirs', '--json'], { vars: elsewhere }).code).toBe(0)
+  scratch.turn('two', () => scratch.write({ 'a.txt': 'three\n' }))
+  expect(scratch.ckpt('list').turns).toHaveLength(2)
+  expect(alive(pid)).toBe(true)
+  write(`${scratch.base}/stores`)
+  const mark = (...args: string[]) => scratch.runApart(['mark', ...args, '--session', 'other'])
+  expect(mark('prompt', '--text', 'three').code).toBe(0)
+  scratch.write({ 'a.txt': 'four\n' })
+  expect(mark('stop').code).toBe(0)
+  const { session, turns } = scratch.ckpt('list')
+  expect([session, turns.map(({ n, stat }: Json) => [n, stat.files])]).toEqual(['other', [[1, 1]]])
+  await until(() => !alive(pid))
+  write('git')
+  expect(scratch.ckpt('list', '--sessions').sessions.map(({ id }: Json) => id)).toEqual(['s'])
+})
+
 test('a copy of a repository, made while its daemon runs, has none, and one of its own when told', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   const { pid } = startDaemon(scratch)

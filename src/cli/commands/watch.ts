@@ -37,7 +37,7 @@ function watches(
     const inTurn = (work: (context: Context) => Promise<void>) =>
       daemon.enqueue(async () => {
         const context = await held.context(env)
-        if (context.config.watch.transcripts && context.config.enableFileCheckpointing) await work(context)
+        if (context?.config.watch.transcripts && context.config.enableFileCheckpointing) await work(context)
       })
     const say = (message: string, details: object = {}) => log.info(details, message)
     return [new TranscriptWatch(env, { agent: { ...agent, transcripts }, root: held.root, inTurn, log: say })]

@@ -48,7 +48,8 @@ export interface LiveScan {
 /** A worktree that the daemon holds open. */
 export interface HeldWorktree {
   root: string
-  context: (env: Env) => Promise<Context>
+  /** Null: it is recorded elsewhere by now. */
+  context: (env: Env) => Promise<Context | null>
 }
 
 export interface OpenOptions {
@@ -67,7 +68,8 @@ export interface OpenOptions {
 /** @throws CkptError BAD_ROOT, NOT_INITIALIZED, CONFIG */
 export async function openContext(env: Env, cwd: string, options: OpenOptions = {}): Promise<Context> {
   const held = env.held as HeldWorktree | undefined
-  if (held && liesWithin(env, cwd, held.root)) return fromDaemon(await held.context(env), options)
+  const own = held && liesWithin(env, cwd, held.root) ? await held.context(env) : null
+  if (own) return fromDaemon(own, options)
   const outcome = options.reading ? 'Nothing was read.' : 'Nothing was recorded.'
   const found = await findWorktree(env, cwd, outcome)
   // Without a word of configuration the root itself is checked first: a bad root wins over a bad file.
