@@ -2,7 +2,7 @@
 import { CkptError } from '../../core/errors.ts'
 import { type Env, errno, lstatIfThere } from '../../env.ts'
 import { appendTo } from '../../git/whole-file.ts'
-import { stateDirectory } from '../worktree/place.ts'
+import { stateDirectory } from '../worktree/state-directory.ts'
 
 export interface HookError {
   /** ISO 8601 UTC. */

@@ -13,6 +13,7 @@ import { linkOrCopy, readIfThere, removeIfThere, writeFileWhole } from '../../gi
 import { foldsCase } from '../../snapshot/spelling.ts'
 import type { Worktree } from '../../snapshot/worktree.ts'
 import { storeApart } from './apart.ts'
+import { stateDirectory } from './state-directory.ts'
 
 export interface Found {
   root: string
@@ -63,13 +64,6 @@ export function nearestAbove({ files }: Env, path: string): string {
   let at = path
   while (at !== '/' && !files.existsSync(at)) at = at.slice(0, at.lastIndexOf('/')) || '/'
   return at
-}
-
-/** Where stores of plain directories lie, and what belongs to no store. A relative path would be another place in each directory. */
-export function stateDirectory({ vars, home }: Env): string {
-  if (isAbsolute(vars.CKPT_STATE_DIR ?? '')) return vars.CKPT_STATE_DIR!
-  const state = vars.XDG_STATE_HOME ?? ''
-  return `${isAbsolute(state) ? state : `${home}/.local/state`}/ckpt` // relative: to be ignored (XDG Base Directory Specification)
 }
 
 /** @throws CkptError CONFIG */
