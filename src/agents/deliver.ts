@@ -10,7 +10,7 @@ import { type Undone, undoneIn } from '../ops/history/undone.ts'
 import { leftBehind } from '../ops/hook/handed.ts'
 import { mark } from '../ops/mark.ts'
 import { leaveMarker, waitingMarkers } from '../ops/record/marker-files.ts'
-import { type Context, closeContext, openContext } from '../ops/worktree/context.ts'
+import { type Context, closeContext, type HeldWorktree, openContext } from '../ops/worktree/context.ts'
 import { isAtWork, readRefs } from '../ops/worktree/sessions.ts'
 import { liesWithin, worktreePath } from '../ops/worktree/worktree-path.ts'
 import { runningElsewhere } from '../ops/worktree/worktrees.ts'
@@ -285,7 +285,9 @@ async function placeOf(env: Env, { cwd, project }: Heard): Promise<string> {
   const here = cwd?.startsWith('/') ? nearest(env, cwd) : env.cwd
   if (project === undefined || !project.startsWith('/') || project === here) return here
   const home = nearest(env, project)
-  if (env.files.existsSync(`${home}/.git`) && liesWithin(env, here, home)) return here
+  const isRepository = env.files.existsSync(`${home}/.git`)
+  if (isRepository && liesWithin(env, here, home)) return here
+  if (!isRepository && (env.held as HeldWorktree | undefined)?.root === home) return home // a plain one: git need not be asked
   const [its, ours] = await Promise.all([commonDirOf(env, here), commonDirOf(env, home)])
   return its !== null && its === ours ? here : home
 }

@@ -1,7 +1,8 @@
 /** `ckpt hook`: never fails the agent, never says a word to it, never blocks it past the deadline. */
+import { basename, dirname } from 'node:path'
 import { CkptError } from '../core/errors.ts'
 import type { MarkResult } from '../core/marker.ts'
-import type { Env } from '../env.ts'
+import { type Env, errno } from '../env.ts'
 import { isHanded, keepHanded, readHanded, removeHanded } from '../ops/hook/handed.ts'
 import { readInput } from '../ops/hook/input.ts'
 import { logHookError, stateLog } from '../ops/hook/log.ts'
@@ -41,8 +42,8 @@ class Unheard extends Error {}
 
 /** Returns what the agent waits for on standard output. @throws Unheard where its client does it again */
 export async function hook(env: Env, options: HookOptions): Promise<string | null> {
-  const { handed: file } = options
-  if (file === undefined) return (await hear(env, options)).answer
+  if (options.handed === undefined) return (await hear(env, options)).answer
+  const file = withoutLinks(env, options.handed)
   if (!isHanded(file)) {
     const error = new CkptError('USAGE', `${file} was not handed over by a hook: it is not read. Nothing was recorded.`)
     logHookError(env, await logPlace(env, { directory: null }), { where: options.name, error })
@@ -63,6 +64,16 @@ export async function hook(env: Env, options: HookOptions): Promise<string | nul
   const isKept = heard.unheard !== undefined && !options.late && keepHanded(env, handed, file)
   if (!isKept) removeHanded(env, file)
   return heard.answer
+}
+
+/** A client may have come by the link of a store that lies apart (src/ops/worktree/by-path.ts). */
+function withoutLinks(env: Env, file: string): string {
+  try {
+    return `${env.files.realpathSync(dirname(file))}/${basename(file)}`
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return file // it is gone
+  }
 }
 
 interface Hearing {

@@ -2,7 +2,7 @@
 import { quoted } from '../core/hint-words.ts'
 import { isOn, ownWords } from '../core/own-words.ts'
 import { type Env, errno } from '../env.ts'
-import { quickWorktreeDir } from '../ops/worktree/quick-place.ts'
+import { quickPlaces } from '../ops/worktree/quick-place.ts'
 import type { ErrorInfo } from '../results/shapes.ts'
 import { callDaemon } from './call.ts'
 import { isAlive, readInfo } from './place.ts'
@@ -45,7 +45,7 @@ export async function throughDaemon(
   if (!found) return { run: argv }
   const { place, info } = found
   // One of another version may mean something else by the same words.
-  if (info.version !== version || info.root !== place.root || !isAlive(env, info)) return { run: argv }
+  if (info.version !== version || info.root !== place.root) return { run: argv }
   const vars = Object.fromEntries(Object.entries(env.vars).filter(([, value]) => value !== undefined)) as Record<
     string,
     string
@@ -79,9 +79,11 @@ export async function throughDaemon(
 /** Null: there is none; or what is there cannot be looked at, which is for the command itself to say. */
 function findDaemon(env: Env) {
   try {
-    const place = quickWorktreeDir(env, env.cwd)
-    const info = place && readInfo(env, place.worktreeDir)
-    return info && { place, info }
+    for (const place of quickPlaces(env, env.cwd)) {
+      const info = readInfo(env, place.worktreeDir)
+      if (info && isAlive(env, info)) return { place, info }
+    }
+    return null
   } catch (error) {
     if (errno(error) === undefined) throw error
     return null

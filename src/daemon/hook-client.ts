@@ -8,7 +8,7 @@ import { removeIfThere } from '../git/whole-file.ts'
 import { handedBytes } from '../ops/hook/handed.ts'
 import { readInput } from '../ops/hook/input.ts'
 import { makeFifos } from '../ops/worktree/fifos.ts'
-import { quickWorktreeDir } from '../ops/worktree/quick-place.ts'
+import { quickPlaces } from '../ops/worktree/quick-place.ts'
 import type { Routed } from './client.ts'
 import {
   type Answering,
@@ -80,11 +80,12 @@ function plainWords({ vars, cwd }: Env, argv: readonly string[]): Words | null {
 /** The door of the worktree that we are in, or of the project that the agent names. */
 function findDoor(env: Env): Door | null {
   for (const at of [env.cwd, env.vars.CLAUDE_PROJECT_DIR]) {
-    const place = at?.startsWith('/') && quickWorktreeDir(env, at)
-    if (!place) continue
-    const directory = hooksDirectory(place.worktreeDir)
-    const daemon = whoAnswers(env, directory)
-    if (daemon) return { directory, daemon }
+    if (!at?.startsWith('/')) continue
+    for (const { worktreeDir } of quickPlaces(env, at)) {
+      const directory = hooksDirectory(worktreeDir)
+      const daemon = whoAnswers(env, directory)
+      if (daemon) return { directory, daemon }
+    }
   }
   return null
 }

@@ -230,6 +230,68 @@ test('from a subdirectory, a linked worktree, and a directory outside with the p
   expect(scratch.ckpt('list', '--cwd', linked).turns).toMatchObject([{ prompt: 'there' }])
 })
 
+/** Settings of the user that put stores into a directory. */
+function apart(scratch: Scratch): Scratch {
+  const location = `${scratch.base}/stores`
+  scratch.write({ '../home/.config/ckpt/.checkpointrc': JSON.stringify({ store: { location } }) })
+  return scratch
+}
+
+/** A worktree whose store lies apart from it; gives its root. */
+const APART: [string, (scratch: Scratch) => string][] = [
+  ['a plain directory', (scratch) => scratch.root],
+  ['a plain directory with store.location', (scratch) => apart(scratch).root],
+  ['a repository with store.location', (scratch) => apart(scratch).init().root],
+  [
+    'a linked worktree with store.location',
+    (scratch) => {
+      apart(scratch).init().git('worktree', 'add', '-q', '../linked')
+      return `${scratch.base}/linked`
+    },
+  ],
+  [
+    'a plain directory that became a repository',
+    (scratch) => {
+      scratch.ckpt('init')
+      return scratch.init().root
+    },
+  ],
+]
+
+test.each(APART)(
+  'a whole turn without Node in %s: from its top, from below, through a link, and by `ckpt hook`',
+  async (_, make) => {
+    const scratch = new Scratch()
+    const root = make(scratch)
+    const ckpt = (...args: string[]): Json => scratch.ckpt(...args, '--cwd', root)
+    fs.mkdirSync(`${root}/a b/c`, { recursive: true })
+    const link = `${scratch.base}/link`
+    fs.symlinkSync(`${root}/a b`, link)
+    ckpt('init')
+    ckpt('daemon', 'start')
+    onTestFinished(() => {
+      ckpt('daemon', 'stop')
+    })
+    const calls = () => ckpt('daemon', 'status').state.calls
+    const bin = withoutNode(scratch)
+    const say = async (payload: Json, cwd: string) => {
+      const vars = { PATH: bin, PWD: cwd }
+      expect(await later(scratch, { ...payload, cwd }, { client: `${bin}/ckpt-hook`, cwd, vars })).toEqual(SILENT)
+    }
+    await say(says(scratch, 'UserPromptSubmit', { prompt: 'go' }), root)
+    await say(call(scratch, 't1'), `${root}/a b/c`)
+    fs.writeFileSync(`${root}/b.txt`, 'two\n')
+    await say({ ...call(scratch, 't1'), hook_event_name: 'PostToolUse' }, `${link}/c`)
+    const before = calls()
+    const payload = JSON.stringify({ ...says(scratch, 'Stop'), cwd: root })
+    expect(scratch.runApart(['hook', 'claude'], { cwd: root, input: payload })).toEqual(SILENT)
+    expect(calls()).toBe(before + 2) // and the question itself
+    const { turn } = ckpt('show', '1')
+    expect([turn.status, turn.steps]).toMatchObject(['completed', [{ paths: ['b.txt'] }]])
+    expect(ckpt('status').warnings).toEqual([])
+  },
+)
+
 test('without the daemon Node does it, and starts one for the next time', async () => {
   const scratch = new Scratch().init()
   onTestFinished(() => {

@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path'
 import { type Env, errno, lstatIfThere } from '../../env.ts'
 import { ageOf } from '../../git/file-clock.ts'
 import { readIfThere, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
-import { quickWorktreeDir } from '../worktree/quick-place.ts'
+import { quickPlaces } from '../worktree/quick-place.ts'
 
 export interface Handed {
   /** Made by the client: its markers carry it, whoever records them. */
@@ -83,8 +83,9 @@ export function removeHanded(env: Env, file: string): void {
  */
 export function keepHanded(env: Env, handed: Omit<Handed, 'time'>, file?: string): boolean {
   const { files } = env
-  const worktreeDir = file === undefined ? quickWorktreeDir(env, handed.cwd)?.worktreeDir : worktreeOf(file)
-  if (worktreeDir === undefined || !files.existsSync(worktreeDir)) return false
+  const places = file === undefined ? quickPlaces(env, handed.cwd).map((one) => one.worktreeDir) : [worktreeOf(file)]
+  const worktreeDir = places.find((one) => files.existsSync(one))
+  if (worktreeDir === undefined) return false
   if ([handed.agent, handed.event, handed.cwd, handed.project].some((line) => line?.includes('\n'))) return false
   const directory = `${worktreeDir}/daemon/hooks`
   const kept = `${directory}/${KEPT}${handed.id}${LAST}`

@@ -10,6 +10,7 @@
 import { createHash } from 'node:crypto'
 import { type Env, errno } from '../../env.ts'
 import { makeDirectories, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
+import { linkByPath, linkedByPath } from './by-path.ts'
 
 interface Owner {
   id: string
@@ -44,7 +45,10 @@ function writeOwner(env: Env, directory: string, path: string): void {
   makeDirectories(env, `${base}/owners`)
   writeFileWhole(env, indexFile(base, id), directory.slice(base.length + 1))
   writeFileWhole(env, `${directory}/owner`, `${id}\n${path}`)
-  if (before && before.id !== id) removeIfThere(env, indexFile(base, before.id))
+  if (!before) return
+  if (before.id !== id) removeIfThere(env, indexFile(base, before.id))
+  const root = before.path.replace(/\/\.git$/, '')
+  if (before.path !== path && linkedByPath(env, root)?.startsWith(`${directory}/`)) linkByPath(env, root, null)
 }
 
 /** Stores beside this one whose directory was called like this one's, and is not there any more. */

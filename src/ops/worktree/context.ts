@@ -13,8 +13,17 @@ import type { Hint } from '../../snapshot/scan.ts'
 import { asSpelled } from '../../snapshot/spelling.ts'
 import type { Worktree } from '../../snapshot/worktree.ts'
 import { orphans, recordOwner } from './apart.ts'
+import { linkByPath } from './by-path.ts'
 import { claimHalfMade, sweepHalfMade } from './half-made.ts'
-import { claimWorktreeId, describeWorktree, findWorktree, placeStore, toldLeftBehind } from './place.ts'
+import {
+  claimWorktreeId,
+  describeWorktree,
+  findWorktree,
+  nearestAbove,
+  nearestInitialized,
+  placeStore,
+  toldLeftBehind,
+} from './place.ts'
 import { liesWithin } from './worktree-path.ts'
 
 export interface Context {
@@ -67,8 +76,7 @@ export interface OpenOptions {
 
 /** @throws CkptError BAD_ROOT, NOT_INITIALIZED, CONFIG */
 export async function openContext(env: Env, cwd: string, options: OpenOptions = {}): Promise<Context> {
-  const held = env.held as HeldWorktree | undefined
-  const own = held && liesWithin(env, cwd, held.root) ? await held.context(env) : null
+  const own = await heldContext(env, cwd)
   if (own) return fromDaemon(own, options)
   const outcome = options.reading ? 'Nothing was read.' : 'Nothing was recorded.'
   const found = await findWorktree(env, cwd, outcome)
@@ -109,7 +117,8 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
     })
   }
   const off = options.create === 'unless-off' && !config.enableFileCheckpointing
-  if ((options.create && !off) || options.init) {
+  const makes = (options.create && !off) || options.init
+  if (makes) {
     if (found.repository) place = claimWorktreeId(env, found.repository, place)
     await createStore(env, place, claimHalfMade(env, 'store')).catch((cause: unknown) => {
       throw misplaced(config, outcome, cause) ?? cause
@@ -119,6 +128,7 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
   }
   if (exists && (options.create || options.init || options.mend)) sweepHalfMade(env, place.directory)
   const store = Store.open(env, place)
+  if (makes) linkByPath(env, found.root, place.owner === undefined ? null : store.worktreeDir)
   // Only other worktrees may have been recorded in it, or this one's directory is lost.
   if (exists && options.mend && !place.worktreeId.endsWith('-new'))
     env.files.mkdirSync(store.worktreeDir, { recursive: true, mode: 0o700 })
@@ -133,6 +143,17 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
     exists,
     warnings,
   }
+}
+
+/** Null: nothing is held open, or not the worktree of that directory. */
+async function heldContext(env: Env, cwd: string): Promise<Context | null> {
+  const held = env.held as HeldWorktree | undefined
+  if (!held || !liesWithin(env, cwd, held.root)) return null
+  const context = await held.context(env)
+  if (!context || context.repository || cwd === held.root) return context
+  // Another plain directory may lie in between.
+  const real = env.files.realpathSync(nearestAbove(env, cwd))
+  return (await nearestInitialized(env, real)) === held.root ? context : null
 }
 
 /** A daemon passes over what a marker passes over, and says so: for others it is asked again. @throws CkptError CONFIG */

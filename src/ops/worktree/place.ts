@@ -26,18 +26,21 @@ export async function findWorktree(env: Env, cwd: string, outcome = 'Nothing was
   const repository = await findRepository(env, real, outcome)
   if (repository) return { root: repository.root, repository }
   refuseRelativeState(env, outcome)
+  return { root: (await nearestInitialized(env, real)) ?? real, repository: null }
+}
+
+/** The nearest plain directory with a store, from a directory upwards, its links followed. Null: there is none. */
+export async function nearestInitialized(env: Env, real: string): Promise<string | null> {
   const nearest = (isRoot: (at: string) => boolean): string | null => {
     let at = real
     while (at !== '/' && !isRoot(at)) at = at.slice(0, at.lastIndexOf('/')) || '/'
     return at === '/' ? null : at
   }
-  let root = nearest((at) => storeExists(env, plainPlace(env, at)))
-  if (root === null) {
-    const { usersLocation } = await import('../../config/load.ts')
-    const location = await usersLocation(env)
-    if (location !== 'git') root = nearest((at) => storeExists(env, placeApart(env, at, location)))
-  }
-  return { root: root ?? real, repository: null }
+  const root = nearest((at) => storeExists(env, plainPlace(env, at)))
+  if (root !== null) return root
+  const { usersLocation } = await import('../../config/load.ts')
+  const location = await usersLocation(env)
+  return location === 'git' ? null : nearest((at) => storeExists(env, placeApart(env, at, location)))
 }
 
 /** A directory that somebody is in, links followed. @throws CkptError BAD_ROOT */

@@ -2,18 +2,28 @@
 import { resolve } from 'node:path'
 import { type Env, lstatIfThere } from '../../env.ts'
 import { readIfThere } from '../../git/whole-file.ts'
+import { linkedByPath } from './by-path.ts'
 
-/** The worktree's directory in its store. Null: ask git. */
-export function quickWorktreeDir(env: Env, cwd: string): { root: string; worktreeDir: string } | null {
-  const { files } = env
+export interface QuickPlace {
+  root: string
+  /** Its own directory in the store. */
+  worktreeDir: string
+}
+
+/** Where the nearest worktree may be recorded, what its last command that wrote used first. None: ask git. */
+export function quickPlaces(env: Env, cwd: string): QuickPlace[] {
   for (let at = cwd; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
-    const stats = lstatIfThere(files, `${at}/.git`)
-    if (!stats) continue
-    if (stats.isDirectory()) return { root: at, worktreeDir: `${at}/.git/ckpt/worktrees/@main` }
-    const worktreeDir = stats.isFile() ? linkedWorktreeDir(env, at) : null
-    return worktreeDir === null ? null : { root: at, worktreeDir }
+    const apart = linkedByPath(env, at)
+    const git = lstatIfThere(env.files, `${at}/.git`)
+    if (apart === null && !git) continue
+    const inGit = git?.isDirectory()
+      ? `${at}/.git/ckpt/worktrees/@main`
+      : git?.isFile()
+        ? linkedWorktreeDir(env, at)
+        : null
+    return [apart, inGit].flatMap((worktreeDir) => (worktreeDir === null ? [] : [{ root: at, worktreeDir }]))
   }
-  return null
+  return []
 }
 
 /** A linked worktree's `.git` names its git directory, which names the common one (gitrepository-layout(5)). */
