@@ -185,3 +185,23 @@ testMoves(
     expect(fs.readFileSync(path.join(to, 'b.txt'), 'utf8')).toBe('b\n')
   },
 )
+
+testMoves('so is that of a repository, whether or not it has begun anew', () => {
+  const { scratch, stores } = apart()
+  scratch.init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const to = path.join(scratch.base, 'other disk', path.basename(scratch.root))
+  fs.cpSync(scratch.root, to, { recursive: true })
+  const told = (...args: string[]): string[] => run(scratch, to, ...args).document.warnings
+  const commandIn = ([warning]: string[]) => warning!.split('that repository: ')[1]!
+  expect(told('list')).toEqual([]) // that one is still there
+  fs.rmSync(scratch.root, { recursive: true })
+  expect(told('list')).toEqual([expect.stringContaining(`Checkpoints of ${scratch.root}, which is gone, are in `)])
+  expect(commandIn(told('list'))).not.toContain('set-aside')
+  execFileSync('sh', ['-c', commandIn(told('mark', 'prompt', '--session', 'new'))])
+  expect(numbers(scratch, to)).toEqual([1])
+  expect(run(scratch, to, 'undo').code).toBe(0)
+  expect(fs.readFileSync(path.join(to, 'a.txt'), 'utf8')).toBe('one\n')
+  expect(told('list')).toEqual([])
+  expect(stores().filter((name) => name.endsWith('-set-aside'))).toHaveLength(1)
+})

@@ -47,24 +47,28 @@ function writeOwner(env: Env, directory: string, path: string): void {
   writeFileWhole(env, `${directory}/owner`, `${id}\n${path}`)
   if (!before) return
   if (before.id !== id) removeIfThere(env, indexFile(base, before.id))
-  const root = before.path.replace(/\/\.git$/, '')
+  const root = rootOf(before.path)
   if (before.path !== path && linkedByPath(env, root)?.startsWith(`${directory}/`)) linkByPath(env, root, null)
 }
 
-/** Stores beside this one whose directory was called like this one's, and is not there any more. */
+/** Stores beside this one whose directory was called like this one's, and is not there any more; and where that was. */
 export function orphans(env: Env, store: string, path: string): { directory: string; was: string }[] {
   const base = baseOf(store)
   if (!env.files.existsSync(base)) return []
   return env.files.readdirSync(base).flatMap((name) => {
     const directory = `${base}/${name}`
     const owner = readOwner(env, directory)
-    return owner && nameOf(owner.path) === nameOf(path) && !isThere(env, owner) ? [{ directory, was: owner.path }] : []
+    if (!owner || nameOf(rootOf(owner.path)) !== nameOf(rootOf(path)) || isThere(env, owner)) return []
+    return [{ directory, was: rootOf(owner.path) }]
   })
 }
 
 const indexFile = (base: string, id: string): string => `${base}/owners/${id}`
 
 const baseOf = (directory: string): string => directory.slice(0, directory.lastIndexOf('/'))
+
+/** Of a repository its git directory is what is known. */
+const rootOf = (path: string): string => path.replace(/\/\.git$/, '')
 
 const nameOf = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
 

@@ -18,6 +18,7 @@ import { claimHalfMade, sweepHalfMade } from './half-made.ts'
 import {
   claimWorktreeId,
   describeWorktree,
+  type Found,
   findWorktree,
   nearestAbove,
   nearestInitialized,
@@ -89,7 +90,10 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
   ])
   let place = placeStore(env, found, { config, outcome })
   let exists = storeExists(env, place)
-  if (!exists) warnings.push(...toldLeftBehind(env, { ...found, place, config }))
+  const off = options.create === 'unless-off' && !config.enableFileCheckpointing
+  const makes = (options.create && !off) || options.init === true
+  if (!exists)
+    warnings.push(...toldLeftBehind(env, { ...found, place, config }), ...toldOrphans(env, found, place, makes))
   const broken = exists && !options.mend ? brokenFrame(env, place) : []
   if (broken.length > 0)
     throw new CkptError(
@@ -109,15 +113,12 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
   if (mended.length > 0) warnings.push(`The store could not be opened: its ${mended.join(' and ')} was written anew.`)
   if (!exists && !found.repository && !options.init) {
     const moved = orphans(env, place.directory, found.root).map(
-      ({ directory, was }) =>
-        `mv ${quotedPath(directory)} ${quotedPath(place.directory)}   (if this is what was ${printable(was)}: its checkpoints)`,
+      ({ directory, was }) => `${moving(directory, place)}   (if this is what was ${printable(was)}: its checkpoints)`,
     )
     throw new CkptError('NOT_INITIALIZED', `${found.root} is a plain directory without a store. ${outcome}`, {
       hints: [...moved, 'ckpt init   (checkpoints for this directory)', 'git init'],
     })
   }
-  const off = options.create === 'unless-off' && !config.enableFileCheckpointing
-  const makes = (options.create && !off) || options.init
   if (makes) {
     if (found.repository) place = claimWorktreeId(env, found.repository, place)
     await createStore(env, place, claimHalfMade(env, 'store')).catch((cause: unknown) => {
@@ -165,6 +166,18 @@ async function fromDaemon(context: Context, { forgiving = false }: OpenOptions):
   }
   return context
 }
+
+/** What to tell of stores that a copied repository may have had; `makes`: it gets a new one now. */
+function toldOrphans(env: Env, { repository }: Found, place: StorePlace, makes: boolean): string[] {
+  if (!repository || place.owner === undefined) return []
+  const aside = `mv ${quotedPath(place.directory)} ${quotedPath(`${place.directory}-set-aside`)} && `
+  return orphans(env, place.directory, place.owner).map(
+    ({ directory, was }) =>
+      `Checkpoints of ${printable(was)}, which is gone, are in ${printable(directory)}. If this is that repository: ${makes ? aside : ''}${moving(directory, place)}`,
+  )
+}
+
+const moving = (from: string, { directory }: StorePlace): string => `mv ${quotedPath(from)} ${quotedPath(directory)}`
 
 /** Null: it is not for where the configuration wants the store. */
 function misplaced({ store: { location } }: Config, outcome: string, cause: unknown): CkptError | null {
