@@ -47,6 +47,8 @@ export class Held implements LiveScan, HeldWorktree {
   readonly #env: Env
   readonly #directory: HeldDirectory
   readonly #own: HeldDirectory
+  /** The repository's. */
+  readonly #gitDirs: HeldDirectory[]
   /** See {@link gitsAround}. */
   readonly #gits: string
   #isElsewhere = false
@@ -85,6 +87,9 @@ export class Held implements LiveScan, HeldWorktree {
     const { root } = context.worktree
     this.#directory = new HeldDirectory(context.env, root)
     this.#own = new HeldDirectory(context.env, context.store.worktreeDir)
+    const { gitDir, commonDir } = context.repository ?? {}
+    const gitDirs = new Set([gitDir, commonDir].filter((one) => one !== undefined))
+    this.#gitDirs = [...gitDirs].map((one) => new HeldDirectory(context.env, one))
     this.#gits = gitsAround(context)
     const ours = new Set(context.worktree.ours.map((path) => `${root}/${path}`))
     this.#watcher = new Watcher({
@@ -140,8 +145,7 @@ export class Held implements LiveScan, HeldWorktree {
       this.#head?.close()
       this.rules.close()
       this.#watcher.stop()
-      this.#directory.close()
-      this.#own.close()
+      for (const one of [this.#directory, this.#own, ...this.#gitDirs]) one.close()
     }
   }
 
@@ -195,7 +199,8 @@ export class Held implements LiveScan, HeldWorktree {
   /** Why it is not this worktree, or not its store, any more, in words; null: both are where they were, and no others in their place. */
   get whyGone(): string | null {
     if (!this.#directory.isThere || !this.isStoreThere) return 'The worktree or its store is not where it was'
-    if (gitsAround(this.#context) !== this.#gits) return 'The worktree has another git directory than it had, or none'
+    if (this.#gitDirs.some(({ isThere }) => !isThere) || gitsAround(this.#context) !== this.#gits)
+      return 'The worktree has another git directory than it had, or none'
     return this.#isElsewhere ? 'The configuration names another store' : null
   }
 

@@ -157,3 +157,17 @@ test('where no link can be written commands do their own work', () => {
   expect(ckpt('mark', 'prompt', '--session', 's').checkpoint.kind).toBe('before')
   expect(numbers(ckpt('list'))).toEqual([1])
 })
+
+test('another repository in the place of the one it held, whose store lies apart: what is recorded is of that one', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const location = `${scratch.base}/stores`
+  scratch.write({ '../home/.config/ckpt/.checkpointrc': JSON.stringify({ store: { location } }) })
+  const ckpt = inside(scratch, scratch.root)
+  const pid = start(ckpt)
+  ckpt('mark', 'prompt', '--session', 's')
+  scratch.remove('.git')
+  scratch.init({ 'a.txt': 'two\n' }) // mostly with the very inode number
+  const { checkpoint } = ckpt('mark', 'stop', '--session', 's')
+  expect(checkpoint.head).toBe(scratch.git('rev-parse', 'HEAD').trim())
+  await until(() => !alive(pid))
+})
