@@ -20,6 +20,8 @@ export interface Answer<T> {
   error?: { code: number; message: string }
   /** The call went out and nothing came back: whether it was carried out is not known. */
   lost?: true
+  /** Errno: the system lets us reach nobody there, as in a sandbox. The daemon may be well. */
+  barred?: string
 }
 
 export interface DaemonCall {
@@ -99,12 +101,29 @@ export function callDaemon<T>(
     })
     socket.on('error', (error) => {
       const code = errno(error)
-      if (!connected || code === 'ECONNRESET' || code === 'EPIPE') gone()
+      if (!connected && isBarred(env, info, code)) done({ barred: code! })
+      else if (!connected || code === 'ECONNRESET' || code === 'EPIPE') gone()
       else reject(error)
     })
     socket.on('close', gone)
     if (info.pid === env.pid) done(null)
   })
+}
+
+/** What a program may not use here, or what lies in another place of the same name: a temporary directory of its own, for one. */
+function isBarred(env: Env, { pid }: DaemonInfo, code: string | undefined): boolean {
+  if (code === 'EPERM' || code === 'EACCES' || code === 'EAFNOSUPPORT') return true
+  const [ours, its] = [mountsOf(env, 'self'), mountsOf(env, pid)]
+  return code === 'ENOENT' && ours !== null && its !== null && ours !== its
+}
+
+/** Of one that is out of our sight it is none of ours. Null: nobody can say (namespaces(7)). */
+function mountsOf(env: Env, pid: number | 'self'): string | null {
+  try {
+    return env.files.readlinkSync(`/proc/${pid}/ns/mnt`)
+  } catch (error) {
+    return errno(error) === 'EACCES' ? 'unseen' : null
+  }
 }
 
 /** CPU that a process and its children have used, in ticks; null: nobody can say. */

@@ -28,9 +28,11 @@ export interface DaemonStatus {
   state: DaemonState | null
   /** Why it is of no use any more. */
   over: string | null
+  /** Why it cannot be asked from here (errno); it may be well. */
+  barred: string | null
 }
 
-const NONE: DaemonStatus = { running: false, pid: null, watching: false, state: null, over: null }
+const NONE: DaemonStatus = { running: false, pid: null, watching: false, state: null, over: null, barred: null }
 
 export async function daemonStatus(
   env: Env,
@@ -48,6 +50,7 @@ export async function daemonStatus(
     watching: state?.watching ?? false,
     state,
     over: answer?.error?.message ?? null,
+    barred: answer?.barred ?? null,
   }
 }
 
@@ -71,7 +74,7 @@ export async function startDaemon(
   const running = await daemonStatus(env, worktreeDir, { timeout: SURELY })
   const known = readInfo(env, worktreeDir)
   const isOurs = running.state !== null && (version === null || running.state.version === version)
-  if (isOurs && known) return { started: false, info: known }
+  if ((isOurs || running.barred !== null) && known) return { started: false, info: known }
   if (running.running) await stopDaemon(env, worktreeDir) // of another version, or one that hangs or is to end
   // What would keep it even from its log.
   makeDirectories(env, `${worktreeDir}/daemon`)
@@ -174,7 +177,7 @@ export async function stopDaemon(env: Env, worktreeDir: string): Promise<'ended'
     return null
   }
   const answer = await callDaemon<null>(env, info, { method: 'stop', params: {}, timeout: 2000 })
-  if (!answer || answer.lost) killIfThere(env, info.pid, 'SIGTERM')
+  if (!answer || answer.lost || answer.barred) killIfThere(env, info.pid, 'SIGTERM')
   const isGone = async (patience: number) => {
     const end = env.monotonic() + patience
     while (isAlive(env, info) && env.monotonic() < end) await new Promise((resolve) => setTimeout(resolve, 20))

@@ -300,7 +300,10 @@ function programDirectory({ files, program }: Env): string | null {
 
 function listen(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', reject)
+    server.once('error', (cause) => {
+      const said = `No socket can be made at ${path} (${errno(cause) ?? cause.message}), and a daemon needs one. It was not started.`
+      reject(new CkptError('INTERNAL', said, { cause, hints: ['ckpt doctor'] }))
+    })
     server.listen(path, () => resolve())
   })
 }

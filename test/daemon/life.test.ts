@@ -8,6 +8,7 @@ import { PROTOCOL } from '../../src/daemon/protocol.ts'
 import { realEnv } from '../../src/env.ts'
 import { takeAtOnce } from '../../src/ops/worktree/lock.ts'
 import { startOf } from '../../src/ops/worktree/processes.ts'
+import { canContain } from '../support/container.ts'
 import { alive, runLater, startDaemon } from '../support/daemon.ts'
 import { Bare, frame } from '../support/protocol.ts'
 import { type Json, PACKAGE, PROGRAM, Scratch } from '../support/scratch.ts'
@@ -173,6 +174,39 @@ test.each([
   expect([code, stderr]).toEqual([1, expect.stringContaining(`The daemon did not come up: ${last.msg}`)])
   expect([alive(last.pid), fs.existsSync(infoOf(scratch))]).toEqual([false, false])
   expect(scratch.ckpt('mark', 'prompt', '--session', 's').turn).toBe(1)
+})
+
+test('one that cannot be asked from here is left alone, told apart from one that hangs, and can be stopped', () => {
+  const scratch = new Scratch().init()
+  const runtime = `${scratch.base}/runtime`
+  fs.mkdirSync(runtime)
+  const uid = scratch.handOver()
+  const ckpt = (...args: string[]): Json =>
+    JSON.parse(scratch.run([...args, '--json'], { uid, vars: { XDG_RUNTIME_DIR: runtime } }).stdout)
+  const { pid } = ckpt('daemon', 'start')
+  fs.chmodSync(runtime, 0)
+  try {
+    expect(ckpt('daemon', 'start')).toMatchObject({ started: false, pid })
+    expect(scratch.run(['daemon', 'status'], { uid }).stdout).toContain('it cannot be asked from here (EACCES)')
+    expect(ckpt('mark', 'prompt', '--session', 's').turn).toBe(1)
+    expect([alive(pid), ckpt('daemon', 'stop').stopped, alive(pid)]).toEqual([true, true, false])
+  } finally {
+    fs.chmodSync(runtime, 0o700)
+  }
+})
+
+test.skipIf(!canContain)('so is one whose temporary directory is another one than ours', () => {
+  const scratch = new Scratch().init()
+  const { pid } = startDaemon(scratch)
+  const { socket } = JSON.parse(fs.readFileSync(infoOf(scratch), 'utf8'))
+  const inside = (...args: string[]): Json => {
+    const line = `mount -t tmpfs none '${path.dirname(socket)}' && exec "$0" '${PROGRAM}' "$@" --json`
+    const command = ['--user', '--map-root-user', '--mount', 'sh', '-c', line, process.execPath, ...args]
+    return JSON.parse(spawnSync('unshare', command, { cwd: scratch.root, env: scratch.vars, encoding: 'utf8' }).stdout)
+  }
+  expect(inside('daemon', 'start')).toMatchObject({ started: false, pid })
+  expect(inside('mark', 'prompt', '--session', 's').turn).toBe(1)
+  expect(scratch.ckpt('daemon', 'status')).toMatchObject({ running: true, pid, watching: true })
 })
 
 test('where the configuration cannot be: there is none', () => {

@@ -62,12 +62,14 @@ const command: Command = async ({ env, args, cwd }) => {
         paged: true,
       }
     }
-    const { running, pid, watching, state, over } = await daemonStatus(env, worktreeDir)
+    const { running, pid, watching, state, over, barred } = await daemonStatus(env, worktreeDir)
     const how = state
       ? state.why === null
         ? 'snapshots are fast'
         : `the next snapshot is a scan: ${state.why}`
-      : 'it does not answer'
+      : barred === null
+        ? 'it does not answer'
+        : `it cannot be asked from here (${barred})`
     const other =
       state && state.version !== VERSION
         ? `\nIt is of version ${state.version}, and this is ${VERSION}: commands do their own work. The one of this version: ckpt daemon start`
