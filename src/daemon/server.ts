@@ -124,7 +124,7 @@ export class Daemon {
   /** See {@link runDaemon}. */
   async run(): Promise<string | null> {
     await import('./methods.ts') // now: the files may be another version's by the time they are needed
-    const socket = socketPath(this.#env, this.#context.store.worktreeDir, tmpdir())
+    const socket = await socketPath(this.#env, this.#context.store.worktreeDir, tmpdir())
     const server = createServer((one) => this.#dispatcher.serve(one))
     let deaf = () => {}
     try {
@@ -136,14 +136,13 @@ export class Daemon {
       await told.ended
       return this.whyOver
     } finally {
-      await this.#close(server, socket)
+      await this.#close(server)
       deaf()
     }
   }
 
   async #open(server: Server, socket: string): Promise<void> {
     await this.held.start()
-    removeIfThere(this.#env, socket)
     await listen(server, socket)
     this.#env.files.chmodSync(socket, 0o600)
     await this.#door.open()
@@ -170,14 +169,14 @@ export class Daemon {
   }
 
   /** All that was opened, also when only a part of it was: what stays open keeps the process. A failure hides no other. */
-  async #close(server: Server, socket: string): Promise<void> {
+  async #close(server: Server): Promise<void> {
     const { log } = this.#options
     const { worktreeDir } = this.#context.store
     this.#isEnding = true
     const atRest = () => this.#queue.catch(() => undefined)
     // Another daemon may be at work by now, in another store in the place of ours.
     const known = readInfo(this.#env, worktreeDir)
-    const isAlone = known === null || known.token === this.#dispatcher.token
+    const isAlone = this.held.isStoreThere && (known === null || known.token === this.#dispatcher.token)
     const parts = [
       () => this.stop(),
       () => isAlone && removeIfThere(this.#env, infoFile(worktreeDir)),
@@ -192,7 +191,6 @@ export class Daemon {
       () => this.#events.stop(),
       () => this.held.stop(),
       () => this.#program?.close(),
-      () => isAlone && removeIfThere(this.#env, socket),
     ]
     for (const part of parts) {
       try {

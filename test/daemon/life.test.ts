@@ -148,22 +148,9 @@ test('one that ends by a failure says so in its log', async () => {
   expect(scratch.ckpt('mark', 'prompt', '--session', 's').turn).toBe(1)
 })
 
-test.each([
-  ['has no directory for its socket', () => ({ XDG_RUNTIME_DIR: '/dev/null' })],
-  [
-    'finds something else in the place of its socket',
-    (scratch: Scratch) => {
-      startDaemon(scratch)
-      const { socket } = JSON.parse(fs.readFileSync(infoOf(scratch), 'utf8'))
-      scratch.ckpt('daemon', 'stop')
-      fs.mkdirSync(socket)
-      onTestFinished(() => fs.rmdirSync(socket))
-      return {}
-    },
-  ],
-])('one that %s says so at once, and is gone', (_, hinder) => {
+test('one that has no directory for its socket says so at once, and is gone', () => {
   const scratch = new Scratch().init()
-  const vars = hinder(scratch)
+  const vars = { XDG_RUNTIME_DIR: '/dev/null' }
   const begun = performance.now()
   const { code, stderr } = scratch.run(['daemon', 'start'], { vars })
   expect(performance.now() - begun).toBeLessThan(30_000)
@@ -174,6 +161,29 @@ test.each([
   expect([code, stderr]).toEqual([1, expect.stringContaining(`The daemon did not come up: ${last.msg}`)])
   expect([alive(last.pid), fs.existsSync(infoOf(scratch))]).toEqual([false, false])
   expect(scratch.ckpt('mark', 'prompt', '--session', 's').turn).toBe(1)
+})
+
+test('sockets of daemons that were killed go, and nothing else that lies there', async () => {
+  const scratch = new Scratch().init()
+  const runtime = `${scratch.base}/run`
+  fs.mkdirSync(runtime)
+  const start = (): number =>
+    JSON.parse(scratch.run(['daemon', 'start', '--json'], { vars: { XDG_RUNTIME_DIR: runtime } }).stdout).pid
+  const first = start()
+  const [socket] = fs.readdirSync(`${runtime}/ckpt`)
+  const beside = ['live', 'directory'].map((name) => socket!.replace(/-.*/, `-${name}`))
+  const other = createServer().listen(`${runtime}/ckpt/${beside[0]}`)
+  onTestFinished(() => void other.close())
+  fs.mkdirSync(`${runtime}/ckpt/${beside[1]}`)
+  process.kill(first, 'SIGKILL')
+  await until(() => !alive(first))
+  start()
+  onTestFinished(() => {
+    scratch.run(['daemon', 'stop'])
+  })
+  const now = fs.readdirSync(`${runtime}/ckpt`)
+  expect(now).toEqual(expect.arrayContaining(beside))
+  expect([now.length, now.includes(socket!)]).toEqual([3, false])
 })
 
 test('one that cannot be asked from here is left alone, told apart from one that hangs, and can be stopped', () => {

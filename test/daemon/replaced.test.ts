@@ -84,7 +84,7 @@ test('a daemon whose store was deleted leaves the next one alone, and ends in or
   const { pid } = startDaemon(scratch)
   expect(pid).not.toBe(first.pid)
   expect(await once(first, 'exit')).toEqual([0, null]) // by itself, at its next look
-  expect(scratch.ckpt('daemon', 'status')).toMatchObject({ running: true, pid })
+  expect(scratch.ckpt('daemon', 'status')).toMatchObject({ running: true, pid, watching: true })
   scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
   expect(scratch.ckpt('undo').turns).toEqual([1])
   expect(fs.existsSync(scratch.at('.git/ckpt/worktrees/@main/daemon/hooks/ready'))).toBe(true)
