@@ -118,6 +118,7 @@ export class Daemon {
     const { whyGone } = this.held
     if (whyGone !== null) return whyGone
     if (this.#program?.isThere === false) return 'Its program was replaced, as an upgrade does'
+    if (!this.#env.files.existsSync(process.execPath)) return 'The Node that runs it was removed'
     return this.#isEnding ? 'It was told to stop' : null
   }
 

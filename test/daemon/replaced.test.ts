@@ -203,6 +203,8 @@ function installed(scratch: Scratch) {
       expect([program, args, status]).toEqual([program, args, 0])
       return program === 'ckpt-hook' ? {} : JSON.parse(stdout)
     },
+    /** The first one that is found. */
+    node: path.join(scratch.base, 'bin/node'),
     upgrade: () => {
       fs.renameSync(path.join(home, 'dist'), path.join(home, 'before'))
       copy(path.join(home, 'before'), path.join(home, 'dist'))
@@ -211,23 +213,28 @@ function installed(scratch: Scratch) {
   }
 }
 
-test('a daemon whose program was upgraded hands hooks back and ends, and the turn is whole', async () => {
-  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
-  const { run, upgrade } = installed(scratch)
-  const { pid } = run('ckpt', 'daemon', 'start') as { pid: number }
-  onTestFinished(() => void run('ckpt', 'daemon', 'stop'))
-  const hook = (hook_event_name: string, more: object = {}) =>
-    run('ckpt-hook', 'claude', JSON.stringify({ session_id: 's', cwd: scratch.root, hook_event_name, ...more }))
-  hook('UserPromptSubmit', { prompt: 'work', prompt_id: 'p' })
-  upgrade()
-  scratch.write({ 'a.txt': 'two\n', '.checkpointrc': '{"snapshot":{"deadline":"19s"}}' })
-  hook('PostToolUse', { tool_name: 'Bash', tool_use_id: 't', tool_input: {} })
-  hook('Stop')
-  await until(() => !alive(pid))
-  const { turns } = run('ckpt', 'list', '--session', 's')
-  expect(turns).toMatchObject([{ status: 'completed', stat: { files: 2 } }])
-  expect(turns[0].steps).toHaveLength(1)
-})
+test.each(['program was upgraded', 'Node was removed'])(
+  'a daemon whose %s hands hooks back and ends, and the turn is whole',
+  async (what) => {
+    const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+    const { run, upgrade, node } = installed(scratch)
+    if (what === 'Node was removed') fs.copyFileSync(process.execPath, node)
+    const { pid } = run('ckpt', 'daemon', 'start') as { pid: number }
+    onTestFinished(() => void run('ckpt', 'daemon', 'stop'))
+    const hook = (hook_event_name: string, more: object = {}) =>
+      run('ckpt-hook', 'claude', JSON.stringify({ session_id: 's', cwd: scratch.root, hook_event_name, ...more }))
+    hook('UserPromptSubmit', { prompt: 'work', prompt_id: 'p' })
+    if (what === 'Node was removed') fs.unlinkSync(node)
+    else upgrade()
+    scratch.write({ 'a.txt': 'two\n', '.checkpointrc': '{"snapshot":{"deadline":"19s"}}' })
+    hook('PostToolUse', { tool_name: 'Bash', tool_use_id: 't', tool_input: {} })
+    hook('Stop')
+    await until(() => !alive(pid))
+    const { turns } = run('ckpt', 'list', '--session', 's')
+    expect(turns).toMatchObject([{ status: 'completed', stat: { files: 2 } }])
+    expect(turns[0].steps).toHaveLength(1)
+  },
+)
 
 test('promise 14: a daemon of another version is asked nothing, is named, and makes room for one of this', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
