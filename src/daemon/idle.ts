@@ -3,7 +3,9 @@
  * and loose objects and linked packs become one pack. It runs as a process of its own at the lowest priority; a call ends it
  * at once, which a prune survives.
  */
+
 import type { Env } from '../env.ts'
+import { packFiles } from '../git/packs.ts'
 import { AGAIN, beginPruning, type Pruning, sinceLast, wasInVain } from '../ops/prune/by-itself.ts'
 
 export interface IdleOptions {
@@ -66,7 +68,7 @@ export class IdleWork {
     const count = (directory: string) => (files.existsSync(directory) ? files.readdirSync(directory) : [])
     // One of 256 directories stands for all, as for git gc --auto.
     const loose = count(`${gitDir}/objects/17`).length * 256
-    const packs = count(`${gitDir}/objects/pack`).filter((name) => name.endsWith('.pack')).length
+    const packs = packFiles(files, gitDir).filter((name) => name.endsWith('.pack')).length
     return since >= AGAIN && (loose >= LOOSE || packs >= PACKS)
   }
 }

@@ -2,6 +2,7 @@
  * Objects of the store, written in this process. They are held back until git or a ref needs them: what one snapshot writes
  * then becomes one pack, for making a file costs more than what is in it.
  */
+
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { deflateSync, inflateSync } from 'node:zlib'
@@ -10,6 +11,7 @@ import type { HashName, Oid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
 import { type FoundObject, ObjectReader } from './object-reader.ts'
 import { formatPack, type ObjectType, type PackObject } from './pack.ts'
+import { makePacksDirectory } from './packs.ts'
 import { movePack, syncPacks } from './unsynced.ts'
 import { syncDirectory, syncIfThere, withDrafts } from './whole-file.ts'
 
@@ -228,6 +230,7 @@ export class ObjectStore {
     const { sum, pack, index } = formatPack(objects, this.hash, (type) => this.#level(type))
     const path = `${this.#gitDir}/objects/pack/pack-${sum}`
     const temporary = `${this.#gitDir}/objects/pack/tmp_pack_${this.#nonce}${this.#number++}`
+    makePacksDirectory(files, this.#gitDir)
     withDrafts(this.#env, [`${temporary}.pack`, `${temporary}.idx`], () => {
       files.writeFileSync(`${temporary}.pack`, pack, { mode: 0o400, flag: 'wx' })
       files.writeFileSync(`${temporary}.idx`, index, { mode: 0o400, flag: 'wx' })

@@ -2,8 +2,10 @@
  * What is in the store and not synced yet. Packs on their way into it: an entry for each beside the objects, made before the
  * pack is there and removed once it is synced; one whose index never came was cut short. And refs that were moved.
  */
+
 import { type Env, errno, type Files } from '../env.ts'
 import { isWholePack, type Sums } from './checksum.ts'
+import { makePacksDirectory } from './packs.ts'
 import type { RefEdit } from './refs.ts'
 import { tipsFile, worktreeOf } from './tips.ts'
 import { removeIfThere, syncDirectory, syncIfThere } from './whole-file.ts'
@@ -16,6 +18,7 @@ const directoryOf = (gitDir: string) => `${gitDir}/unsynced`
 /** Moves a pack to its place. `from`: its path, without a suffix; the index comes last, for with it the pack is used. */
 export function movePack(env: Env, gitDir: string, { from, pack }: { from: string; pack: string }): void {
   const { files } = env
+  makePacksDirectory(files, gitDir)
   noteUnsynced(files, gitDir, { pack, index: `${from}.idx` })
   for (const suffix of ['.pack', '.rev', '.idx'])
     if (suffix !== '.rev' || files.existsSync(`${from}.rev`))

@@ -2,10 +2,12 @@
  * The first snapshot of a clean checkout: what the user's index vouches for is taken over path by path, its objects
  * hard-linked into the store, instead of being read and hashed again.
  */
+
 import type { Stats } from 'node:fs'
 import type { Oid } from '../core/ids.ts'
 import type { RelativePath } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
+import { makePacksDirectory } from '../git/packs.ts'
 import { runGit, tryGit, withObjectsOf } from '../git/process.ts'
 import { objectDirectories, type Repository } from '../git/repository.ts'
 import type { Store } from '../git/store.ts'
@@ -182,6 +184,7 @@ function linkPacks(env: Env, directory: string, store: Store): boolean {
   const packs = `${directory}/pack`
   if (!files.existsSync(packs)) return true
   const names = new Set(files.readdirSync(packs))
+  makePacksDirectory(files, store.gitDir)
   for (const name of names) {
     const base = /^(pack-[0-9a-f]+)\.pack$/.exec(name)?.[1]
     if (!base || !names.has(`${base}.idx`)) continue

@@ -1,5 +1,6 @@
-// What is left of a store that was never made: it goes once its maker is gone, or is old, and nobody fails of it.
+// What is left of a store that was never made, and what a store lacks that a backup brought back: it goes, or is made, and nobody fails of it.
 import fs from 'node:fs'
+import path from 'node:path'
 import { expect, test } from 'vitest'
 import { realEnv } from '../../src/env.ts'
 import { createStore } from '../../src/git/frame.ts'
@@ -97,4 +98,41 @@ test('what a git left that was killed while it packed anew is no damage, and goe
   // Without that index nobody knows what the pack was: it may be all there is.
   fs.copyFileSync(`${packs}/${names()[1]}`, `${packs}/${other}.pack`)
   expect(scratch.run(['prune']).code).toBe(7)
+})
+
+test('a store that a backup brought back without its empty directories serves every command', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n', 'b.txt': 'b\n' }))
+  const bundle = path.join(scratch.base, 'checkpoints.bundle')
+  const remote = path.join(scratch.base, 'remote.git')
+  scratch.git('init', '-q', '--bare', remote)
+  const store = scratch.at('.git/ckpt')
+  const drop = (directory: string) => {
+    for (const { name } of fs.readdirSync(directory, { withFileTypes: true }).filter((one) => one.isDirectory()))
+      drop(path.join(directory, name))
+    if (fs.readdirSync(directory).length === 0) fs.rmdirSync(directory)
+  }
+  drop(store)
+  const backup = path.join(scratch.base, 'backup')
+  fs.renameSync(store, backup)
+  expect(fs.existsSync(path.join(backup, 'store.git/objects/pack'))).toBe(false)
+  for (const words of [
+    'verify',
+    'doctor',
+    `export ${bundle}`,
+    `import ${bundle}`,
+    `push ${remote}`,
+    `pull ${remote}`,
+    'undo',
+    'snapshot',
+    'prune',
+    'forget b.txt',
+    'doctor --fix',
+  ]) {
+    fs.rmSync(store, { recursive: true, force: true })
+    fs.cpSync(backup, store, { recursive: true })
+    const { code, document } = scratch.tryCkpt(...words.split(' '))
+    expect([words, code, document.error]).toEqual([words, 0, undefined])
+    expect(scratch.ckpt('verify').problems).toEqual([])
+  }
 })

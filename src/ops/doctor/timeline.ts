@@ -34,7 +34,7 @@ export function alone<T>({ env, store }: Context, work: () => Promise<T>): Promi
 export async function checkPacks(context: Context, fix: boolean): Promise<Finding> {
   const { store } = context
   const said: string[] = []
-  const swept = fix ? sweepAlone(context.env, `${store.gitDir}/objects/pack`) : []
+  const swept = fix ? sweepAlone(context.env, store.gitDir) : []
   if (swept.length > 0) said.push(`${swept.join(', ')}, left of a pack that was replaced, went`)
   let bad = damagedPackFiles(context)
   const isUnsynced = (name: string) => unsyncedPacks(context.env.files, store.gitDir).includes(withoutSuffix(name))

@@ -1,6 +1,8 @@
 /** Frees the space of what no ref reaches any more. */
+
 import { CkptError } from '../../core/errors.ts'
 import type { Env } from '../../env.ts'
+import { packFiles, packsDirectory } from '../../git/packs.ts'
 import { sweepUnsynced, unsyncedPacks } from '../../git/unsynced.ts'
 import { removeIfThere, syncIfThere } from '../../git/whole-file.ts'
 import { damagedPackFiles, unseenPacks, withoutSuffix } from '../store/verify-objects.ts'
@@ -36,7 +38,7 @@ export async function collect({ env, store, place }: Context): Promise<void> {
     syncIfThere(env, `${store.gitDir}/shallow`) // git writes it anew, and syncs it never
   }
   const repack = () => {
-    sweepLeftovers(env, `${store.gitDir}/objects`)
+    sweepLeftovers(env, store.gitDir)
     return git('repack', '-a', '-d', '-q', '--no-write-bitmap-index')
   }
   const drop = () => git('prune', '--expire=now')
@@ -49,28 +51,31 @@ export async function collect({ env, store, place }: Context): Promise<void> {
     await repack()
   })
   await drop()
-  sweepAlone(env, `${store.gitDir}/objects/pack`)
+  sweepAlone(env, store.gitDir)
   sweepUnsynced(env, store.gitDir, store.objects)
   store.announce()
 }
 
-function sweepLeftovers(env: Env, objects: string): void {
+function sweepLeftovers(env: Env, gitDir: string): void {
   const { files } = env
-  const packs = `${objects}/pack`
+  const [objects, packs] = [`${gitDir}/objects`, packsDirectory(gitDir)]
+  const inPacks = packFiles(files, gitDir)
   // Before the indexes that tell of them.
-  for (const name of unseenPacks(files.readdirSync(packs))) removeIfThere(env, `${packs}/${name}.pack`)
-  for (const directory of [objects, packs]) {
-    for (const name of files.readdirSync(directory))
-      if (/^(tmp_|\.tmp-)/.test(name)) removeIfThere(env, `${directory}/${name}`)
-  }
+  for (const name of unseenPacks(inPacks)) removeIfThere(env, `${packs}/${name}.pack`)
+  for (const [directory, names] of [
+    [objects, files.readdirSync(objects)],
+    [packs, inPacks],
+  ] as const)
+    for (const name of names) if (/^(tmp_|\.tmp-)/.test(name)) removeIfThere(env, `${directory}/${name}`)
 }
 
 /**
  * What went with a pack, of which a git that was killed removed the pack alone. What refs reach is in the new one. Returns
  * what was removed.
  */
-export function sweepAlone(env: Env, packs: string): string[] {
-  const alone = env.files.readdirSync(packs).filter((name) => {
+export function sweepAlone(env: Env, gitDir: string): string[] {
+  const packs = packsDirectory(gitDir)
+  const alone = packFiles(env.files, gitDir).filter((name) => {
     const pack = /^(pack-[0-9a-f]+)\.(idx|rev|bitmap|mtimes|promisor)$/.exec(name)?.[1]
     return pack !== undefined && !env.files.existsSync(`${packs}/${pack}.pack`)
   })

@@ -1,10 +1,12 @@
 /** Verify, the bytes: every loose object, every pack and its index, and everything that a ref reaches. Writes nothing. */
+
 import { createHash } from 'node:crypto'
 import { inflateSync } from 'node:zlib'
 import { CkptError, isDamage } from '../../core/errors.ts'
 import type { Oid } from '../../core/ids.ts'
 import { type Env, errno } from '../../env.ts'
 import { type End, endOf } from '../../git/checksum.ts'
+import { packFiles, packsDirectory } from '../../git/packs.ts'
 import { refuseUnreadable } from '../../git/refs.ts'
 import type { Store } from '../../git/store.ts'
 import { unsyncedPacks } from '../../git/unsynced.ts'
@@ -160,8 +162,8 @@ const SUMMED = /\.(pack|idx|rev|bitmap|mtimes)$|^multi-pack-index$/
 
 /** Every pack, linked ones too: the checksums at the end of it and of what goes with it. */
 export function verifyPacks({ env, store }: Context): number {
-  const directory = `${store.gitDir}/objects/pack`
-  const all = env.files.readdirSync(directory)
+  const directory = packsDirectory(store.gitDir)
+  const all = packFiles(env.files, store.gitDir)
   const names = all.filter((name) => SUMMED.test(name) && !/^(tmp_|\.tmp-)/.test(name))
   const bad: string[] = []
   const ends = new Map<string, End>()
@@ -206,8 +208,8 @@ export const withoutSuffix = (name: string): string => name.replace(/\.(pack|idx
 
 /** Names of packs and indexes that do not have the bytes they were written with, and of indexes that are not there. */
 export function damagedPackFiles({ env, store }: Context): string[] {
-  const directory = `${store.gitDir}/objects/pack`
-  const all = env.files.readdirSync(directory)
+  const directory = packsDirectory(store.gitDir)
+  const all = packFiles(env.files, store.gitDir)
   const names = all.filter((name) => /^pack-.*\.(pack|idx)$/.test(name))
   const alone = names
     .filter((name) => name.endsWith('.pack'))
