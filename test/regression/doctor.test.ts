@@ -658,3 +658,16 @@ test('while somebody is at work doctor waits: what is half done is neither cut s
   const document = JSON.parse((await looking.said).join(''))
   expect(['refs', 'journal'].map((name) => finding(document, name).ok)).toEqual([true, true])
 })
+
+test('a store that others can look into, as a copy may leave it, is closed again', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  const mode = () => fs.statSync(scratch.at('.git/ckpt')).mode & 0o777
+  const stores = () => scratch.ckpt('doctor').findings.filter(({ name }: Json) => name === 'store')
+  expect(stores()).toHaveLength(1)
+  fs.chmodSync(scratch.at('.git/ckpt'), 0o755)
+  expect(stores()[1]).toMatchObject({ ok: false, advice: true, mend: 'ckpt doctor --fix' })
+  expect(mode()).toBe(0o755)
+  expect(scratch.ckpt('doctor', '--fix').findings.filter((one: Json) => one.fixed)).toMatchObject([{ name: 'store' }])
+  expect([mode(), stores().length]).toEqual([0o700, 1])
+})

@@ -56,7 +56,12 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
   }
   const newest = await seen(() => checkNewest(context))
   if (newest.mend && contents?.mend) newest.mend = contents.mend
-  findings.push(checkFileSystem(context), newest, ...(await checkImportant(context)))
+  findings.push(
+    checkFileSystem(context),
+    ...checkMode(context, options.fix),
+    newest,
+    ...(await checkImportant(context)),
+  )
   const { durable } = context.store
   findings.push({
     name: 'durable',
@@ -204,6 +209,23 @@ function checkFileSystem({ env, store, place }: Context): Finding {
       detail: `writable, on ${remote}: locks of other hosts cannot be judged from here`,
     }
   return { name: 'store', ok: true, detail: 'writable' }
+}
+
+/** What was copied, or brought back from a backup, may have other modes than it was made with: a store holds all that was ever captured. */
+function checkMode({ env: { files }, place: { directory } }: Context, fix: boolean): Finding[] {
+  const isOpen = () => (files.statSync(directory).mode & 0o077) !== 0
+  if (!isOpen()) return []
+  const mode = (files.statSync(directory).mode & 0o777).toString(8)
+  const detail = `other users can look into the store, ${printable(directory)} (mode ${mode})`
+  if (!fix) return [{ name: 'store', ok: false, advice: true, detail, mend: FIX }]
+  try {
+    files.chmodSync(directory, 0o700)
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+  }
+  // Not every file system has modes of its own.
+  if (isOpen()) return [{ name: 'store', ok: false, advice: true, detail }]
+  return [{ name: 'store', ok: true, fixed: true, detail: 'only you can look into the store now' }]
 }
 
 /** The newest checkpoint can be read to its last tree; `ckpt verify` reads everything. */
