@@ -212,8 +212,9 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing, isPatien
   const { trees } = store
   const stops = await stopsFor(scan, listed)
   const walk = await walkListed(scan, listed, stops)
-  // A hinted listing saw no rule change: they need not be looked at one by one.
-  const sameRules = cache && listed.narrow?.only ? cache.listing : null
+  // A hinted listing saw no rule change but what came with a directory that is new: they need not be looked at one by one.
+  const bringsRules = walk.fresh.some((directory) => walk.directories.get(directory)?.rules)
+  const sameRules = cache && listed.narrow?.only && !bringsRules ? cache.listing : null
   const vouched = sameRules && rulesOf({ listing: sameRules })
   const rules = sameRules?.rules ?? ignoreRules(scan, walk.directories)
   const outside = sameRules?.outside ?? outsideRules(scan)

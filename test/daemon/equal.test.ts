@@ -86,16 +86,26 @@ function flood(root: string): void {
   for (let i = 0; i < 6000; i++) fs.utimesSync(path.join(root, i % 2 === 0 ? 'kept' : '.'), i, i)
 }
 
-async function compare(held: Held, scratch: Scratch, root: string, lastTree: Oid | null) {
+/** `remembered`: the full scan knows what was known before. What was covered once may be so for that reason alone. */
+async function compare(
+  held: Held,
+  scratch: Scratch,
+  {
+    root = scratch.root,
+    lastTree = null,
+    remembered = false,
+  }: { root?: string; lastTree?: Oid | null; remembered?: boolean },
+) {
   const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: root }
   const live = (await held.context(env))!
+  const cache = remembered ? held.cache() : null
   const quick = await takeSnapshot(live, readRefs(live))
   const { worktree, store } = live
   const full = await capture(env, {
     worktree,
     store,
     limits: live.config.snapshot,
-    cache: null,
+    cache,
     lastTree,
     headTree: null,
   })
@@ -154,12 +164,12 @@ test('promise 13: random work between markers, the watcher on: every tree is wha
         try {
           await held.start()
           let gitDiffers = false
-          let last: Oid = (await compare(held, scratch, root, null)).quick
+          let last: Oid = (await compare(held, scratch, { root })).quick
           for (const [number, steps] of rounds.entries()) {
             for (const one of steps) carryOut(root, one)
             gitDiffers ||= steps.some(([op, at]) => op === 'nest' || at.endsWith('.gitignore'))
             if (number === flooded) flood(root)
-            const { quick, full, mode } = await compare(held, scratch, root, last)
+            const { quick, full, mode } = await compare(held, scratch, { root, lastTree: last })
             last = quick
             modes.add(mode)
             expect(quick).toBe(full)
@@ -174,6 +184,100 @@ test('promise 13: random work between markers, the watcher on: every tree is wha
       },
     ),
     { numRuns: RUNS, examples: FOUND },
+  )
+  expect(modes.has('fast')).toBe(true)
+})
+
+const GIT = [
+  ...['add -A', 'add -f out/x', 'add -N b', 'rm -q --cached a', 'rm -rq --cached d', 'rm -rqf .', 'mv d/a g', 'mv a b'],
+  ...['commit -qm x', 'commit -qam x', 'reset -q', 'reset -q --hard', 'reset -q --soft HEAD~1', 'read-tree HEAD'],
+  ...['checkout -qb other', 'checkout -qf main', 'checkout -qf other', 'merge -q other', 'rebase -q other'],
+  ...['stash -q', 'stash -qu', 'stash pop -q', 'restore .', 'restore --staged .', 'clean -fdq', 'clean -fdqx', 'gc -q'],
+  ...['update-index --assume-unchanged a', 'update-index --skip-worktree d/a', 'update-index --no-skip-worktree d/a'],
+  ...['update-index --split-index', 'update-index --index-version 4', 'config core.untrackedCache true'],
+  ...['sparse-checkout set d', 'sparse-checkout set g', 'sparse-checkout disable', 'config core.autocrlf true'],
+  ...['config core.excludesFile rules', 'config --unset core.excludesFile', 'config core.filemode false'],
+  ...['worktree add -q out/tree', 'worktree add -q d/tree', 'worktree remove --force d/tree', 'init -q d'],
+]
+const file = fc.constantFrom(
+  'a',
+  'b',
+  'd/a',
+  'd/b',
+  'd/e/c',
+  'out/x',
+  '.gitignore',
+  'd/.gitignore',
+  '.git/info/exclude',
+  'rules',
+)
+const content = fc.constantFrom('1', '2', 'out/\n', 'a\n', '*\n', 'c\n', '')
+const place = fc.constantFrom('d', 'd/e', 'out', 'g')
+const gitStep = fc.oneof(
+  { weight: 6, arbitrary: fc.tuple(fc.constant('write'), file, content) },
+  { weight: 2, arbitrary: fc.tuple(fc.constant('remove'), fc.oneof(file, place), fc.constant('')) },
+  { weight: 2, arbitrary: fc.tuple(fc.constant('rename'), place, place) },
+  { weight: 10, arbitrary: fc.tuple(fc.constant('git'), fc.constantFrom(...GIT), fc.constant('')) },
+)
+
+/** What long runs found. */
+const FOUND_WITH_GIT: [[string, string, string][][]][] = [
+  [
+    [
+      [['remove', 'd', '']],
+      [
+        ['write', 'd/.gitignore', '*\n'],
+        ['write', 'd/e/c', '1'],
+      ],
+    ],
+  ],
+]
+
+test("promise 13: with git's commands between markers, too, every tree is what a scan makes of it", {
+  timeout: 60_000 + RUNS * 5000,
+}, async () => {
+  const scratch = new Scratch()
+  let run = 0
+  const modes = new Set<string>()
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(gitStep, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 5 }),
+      async (rounds) => {
+        const root = path.join(scratch.base, `run${run++}`)
+        scratch.git('init', '-q', '-b', 'main', root)
+        const act = (one: readonly [string, string, string]) => {
+          if (one[0] !== 'git') carryOut(root, one)
+          else {
+            try {
+              scratch.git('-C', root, ...one[1].split(' '))
+            } catch (error) {
+              if (!(error instanceof Error && 'status' in error)) throw error // a command that makes no sense here
+            }
+          }
+        }
+        for (const name of ['a', 'd/a', 'd/e/c', 'out/x']) act(['write', name, '0'])
+        for (const line of ['add -A', 'commit -qm first']) act(['git', line, ''])
+        const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: root }
+        const context = await openContext(env, root, { create: true })
+        const held = new Held(context)
+        try {
+          await held.start()
+          let last: Oid = (await compare(held, scratch, { root })).quick
+          for (const steps of rounds) {
+            for (const one of steps) act(one)
+            const { quick, full, mode } = await compare(held, scratch, { root, lastTree: last, remembered: true })
+            last = quick
+            modes.add(mode)
+            expect(quick).toBe(full)
+          }
+        } finally {
+          await held.stop()
+          closeContext(context)
+          fs.rmSync(root, { recursive: true, force: true })
+        }
+      },
+    ),
+    { numRuns: RUNS, examples: FOUND_WITH_GIT },
   )
   expect(modes.has('fast')).toBe(true)
 })
@@ -196,7 +300,7 @@ test('promise 13: where the kernel keeps few events, few of them at once are dou
       [40, 45],
     ] as const) {
       for (let i = from; i < to; i++) fs.writeFileSync(scratch.at(`f${i}`), '')
-      modes.push((await compare(held, scratch, scratch.root, null)).mode)
+      modes.push((await compare(held, scratch, {})).mode)
     }
     expect(modes).toEqual(['fast', 'scan', 'fast'])
   } finally {
