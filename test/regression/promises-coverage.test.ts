@@ -426,6 +426,26 @@ test('promise 12: our own directories are never part of a snapshot, wherever the
   expect(fs.existsSync(storeOf(scratch))).toBe(false)
 })
 
+test('promise 12: nor is the state directory, with what agents and stores elsewhere have in it', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const location = `${scratch.base}/stores`
+  scratch.write({
+    '../home/.config/ckpt/.checkpointrc': JSON.stringify({ store: { location } }),
+    'state/mine': 'mine\n',
+  })
+  const vars = { CKPT_STATE_DIR: scratch.at('state/ckpt') }
+  const ckpt = (...args: string[]) => JSON.parse(scratch.run([...args, '--json'], { vars }).stdout)
+  ckpt('agent', 'install', 'claude', '--scope', 'user')
+  ckpt('snapshot')
+  expect(fs.readdirSync(scratch.at('state/ckpt'))).toEqual(['agents', 'by-path'])
+  const { checkpoint } = ckpt('snapshot')
+  expect(ckpt('diff', checkpoint.id, '--name-only').files).toEqual([])
+  const { files } = ckpt('restore', checkpoint.id, '--exact', '--dry-run')
+  expect(files).toEqual([])
+  scratch.write({ 'state/ckpt/new': 'new\n', 'state/mine': 'changed\n' })
+  expect(ckpt('diff', checkpoint.id, 'worktree', '--name-only').files).toMatchObject([{ path: 'state/mine' }])
+})
+
 const inStore2 = (scratch: Scratch, id: string) =>
   scratch
     .git(`--git-dir=${scratch.at('git-dir/ckpt/store.git')}`, 'ls-tree', '-r', '--name-only', id)

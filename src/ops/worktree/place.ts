@@ -238,7 +238,7 @@ export function describeWorktree(
   place: StorePlace,
   ignoreFiles: readonly string[],
 ): Worktree {
-  const own = [place.directory, ...(repository ? [repository.gitDir, repository.commonDir] : [])]
+  const own = [place.directory, stateDirectory(env), ...(repository ? [repository.gitDir, repository.commonDir] : [])]
   const ours = own
     .filter((directory) => directory.startsWith(`${root}/`))
     .map((directory) => pathFromText(directory.slice(root.length + 1)) as string)
