@@ -193,9 +193,8 @@ const GIT = [
   ...['commit -qm x', 'commit -qam x', 'reset -q', 'reset -q --hard', 'reset -q --soft HEAD~1', 'read-tree HEAD'],
   ...['checkout -qb other', 'checkout -qf main', 'checkout -qf other', 'merge -q other', 'rebase -q other'],
   ...['stash -q', 'stash -qu', 'stash pop -q', 'restore .', 'restore --staged .', 'clean -fdq', 'clean -fdqx', 'gc -q'],
-  ...['update-index --assume-unchanged a', 'update-index --skip-worktree d/a', 'update-index --no-skip-worktree d/a'],
-  ...['update-index --split-index', 'update-index --index-version 4', 'config core.untrackedCache true'],
-  ...['sparse-checkout set d', 'sparse-checkout set g', 'sparse-checkout disable', 'config core.autocrlf true'],
+  ...['update-index --assume-unchanged a', 'update-index --no-assume-unchanged a', 'update-index --split-index'],
+  ...['update-index --index-version 4', 'config core.untrackedCache true', 'config core.autocrlf true'],
   ...['config core.excludesFile rules', 'config --unset core.excludesFile', 'config core.filemode false'],
   ...['worktree add -q out/tree', 'worktree add -q d/tree', 'worktree remove --force d/tree', 'init -q d'],
 ]
