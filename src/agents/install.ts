@@ -1,5 +1,4 @@
 /** Our entry in an agent's settings: put in, taken out to the exact bytes, looked for. */
-
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import * as z from 'zod/mini'

@@ -72,6 +72,10 @@ export function startView(
   let drawing = false
   let asking = false
   let drawn = ''
+  const read = async () => {
+    const context = await daemon.held.context(env)
+    return context && { context, turns: await listTurns(context, { limit: all ? ALL : FEW, hidden: true }) }
+  }
   const draw = async () => {
     const columns = env.stdout.columns || COLUMNS
     const rows = env.stdout.rows || ROWS
@@ -80,14 +84,11 @@ export function startView(
     drawn = size
     dirty = false
     drawing = true
-    const context = await daemon.held.context(env).finally(() => {
+    const now = await read().finally(() => {
       drawing = false
     })
-    if (!context) return // it ends at the next look
-    drawing = true
-    const turns = await listTurns(context, { limit: all ? ALL : FEW, hidden: true }).finally(() => {
-      drawing = false
-    })
+    if (!now) return // it ends at the next look
+    const { context, turns } = now
     const { why, watched } = daemon.state()
     const { lastMode, lastMs } = daemon.held.state
     const about = [

@@ -3,7 +3,6 @@
  * and loose objects and linked packs become one pack. It runs as a process of its own at the lowest priority; a call ends it
  * at once, which a prune survives.
  */
-
 import type { Env } from '../env.ts'
 import { packFiles } from '../git/packs.ts'
 import { AGAIN, beginPruning, type Pruning, sinceLast, wasInVain } from '../ops/prune/by-itself.ts'

@@ -1,5 +1,4 @@
 /** Starting, asking and stopping the daemon from outside. */
-
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:fs'
 import { CkptError } from '../core/errors.ts'

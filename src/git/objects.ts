@@ -2,7 +2,6 @@
  * Objects of the store, written in this process. They are held back until git or a ref needs them: what one snapshot writes
  * then becomes one pack, for making a file costs more than what is in it.
  */
-
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { deflateSync, inflateSync } from 'node:zlib'

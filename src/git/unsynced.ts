@@ -2,7 +2,6 @@
  * What is in the store and not synced yet. Packs on their way into it: an entry for each beside the objects, made before the
  * pack is there and removed once it is synced; one whose index never came was cut short. And refs that were moved.
  */
-
 import { type Env, errno, type Files } from '../env.ts'
 import { isWholePack, type Sums } from './checksum.ts'
 import { makePacksDirectory } from './packs.ts'

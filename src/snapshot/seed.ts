@@ -2,7 +2,6 @@
  * The first snapshot of a clean checkout: what the user's index vouches for is taken over path by path, its objects
  * hard-linked into the store, instead of being read and hashed again.
  */
-
 import type { Stats } from 'node:fs'
 import type { Oid } from '../core/ids.ts'
 import type { RelativePath } from '../core/paths.ts'

@@ -1,5 +1,4 @@
 /** Frees the space of what no ref reaches any more. */
-
 import { CkptError } from '../../core/errors.ts'
 import type { Env } from '../../env.ts'
 import { packFiles, packsDirectory } from '../../git/packs.ts'

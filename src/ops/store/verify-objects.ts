@@ -1,5 +1,4 @@
 /** Verify, the bytes: every loose object, every pack and its index, and everything that a ref reaches. Writes nothing. */
-
 import { createHash } from 'node:crypto'
 import { inflateSync } from 'node:zlib'
 import { CkptError, isDamage } from '../../core/errors.ts'
