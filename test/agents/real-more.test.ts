@@ -47,23 +47,32 @@ const isThere = modulesOf('claude') !== null
 const told = isThere ? '' : ' is not installed: npm run test:agents'
 
 describe.skipIf(!isThere)(`claude${told}`, () => {
-  test('for a tool that only reads no hook is started', async () => {
-    const scratch = new Scratch().init(AT_FIRST)
-    onTestFinished(() => {
-      scratch.run(['daemon', 'stop'])
-    })
-    const reading = SCENARIOS['two-turns']!
-    const model = await fakeModel(reading, scratch.root)
-    onTestFinished(() => model.close())
-    const session = prepare(scratch, 'claude', model)
-    const calls = (): number => scratch.ckpt('daemon', 'status').state.calls
-    scratch.ckpt('daemon', 'start')
-    const before = calls()
-    const { session: id } = await session.turn(reading.prompts[0]!, null)
-    await session.turn(reading.prompts[1]!, { session: id })
-    // Each turn's start, prompt, stop and end; before and after each of five tools that write; this question itself.
-    expect(calls() - before).toBe(2 * 4 + 2 * 5 + 1)
-  })
+  test.each(['a repository', 'a plain directory'])(
+    'in %s each hook goes to the daemon; for a tool that only reads none is started',
+    async (place) => {
+      const scratch = new Scratch()
+      if (place === 'a repository') scratch.init(AT_FIRST)
+      else scratch.write(AT_FIRST)
+      scratch.ckpt('init')
+      onTestFinished(() => {
+        scratch.run(['daemon', 'stop'])
+      })
+      const reading = SCENARIOS['two-turns']!
+      const model = await fakeModel(reading, scratch.root)
+      onTestFinished(() => model.close())
+      const session = prepare(scratch, 'claude', model)
+      const calls = (): number => scratch.ckpt('daemon', 'status').state.calls
+      scratch.ckpt('daemon', 'start')
+      const before = calls()
+      const { session: id } = await session.turn(reading.prompts[0]!, null)
+      await session.turn(reading.prompts[1]!, { session: id })
+      // Each turn's start, prompt, stop and end; before and after each of five tools that write; this question itself.
+      expect(calls() - before).toBe(2 * 4 + 2 * 5 + 1)
+      expect(scratch.ckpt('undo', '--turns', '2').turns).toEqual([1, 2])
+      for (const [name, content] of Object.entries(AT_FIRST))
+        expect([name, scratch.read(name)]).toEqual([name, content])
+    },
+  )
 
   test('without hooks: a daemon takes turns from the transcript, and undo gives each back', async () => {
     const { scratch, session } = await client('claude', { hooks: false })
