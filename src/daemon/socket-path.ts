@@ -1,36 +1,55 @@
 /** Where a daemon listens. */
 import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
 import { connect } from 'node:net'
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import { type Env, errno, lstatIfThere } from '../env.ts'
 import { removeIfThere } from '../git/whole-file.ts'
 
+/** Bytes of a path; more are cut off without a word where the daemon listens (unix(7) allows 108, macOS 104). */
+const MOST = 99
+
+/** Milliseconds in which a socket that was made is listened at. */
+const YOUNG = 60_000
+
 /**
- * A path for a socket, of under 100 bytes (unix(7) allows 108), in a directory that only this user can enter. No other daemon
- * gets the same one: a socket's name goes when its server closes, and the server of a worktree that was replaced closes late.
- * @throws CkptError INTERNAL when somebody else prepared that directory
+ * A path for a socket, in a directory that only this user can enter: the first that can be used, for some systems have such a
+ * directory far down, and some programs are told of one that is another user's. No other daemon gets the same path: a
+ * socket's name goes when its server closes, and the server of a worktree that was replaced closes late.
+ * @throws CkptError INTERNAL when there is no such directory
  */
 export async function socketPath(env: Env, worktreeDir: string, temporary: string): Promise<string> {
+  const prefix = `${createHash('sha256').update(worktreeDir).digest('hex').slice(0, 16)}-`
+  const name = `${prefix}${env.random(4)}.sock`
   const runtime = env.vars.XDG_RUNTIME_DIR
-  const directory = runtime ? `${runtime}/ckpt` : `${temporary}/ckpt-${env.uid}`
-  env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
-  const stats = env.files.lstatSync(directory)
-  if (!stats.isDirectory() || stats.uid !== env.uid || (stats.mode & 0o077) !== 0) {
-    throw new CkptError(
-      'INTERNAL',
-      `${directory} is not a directory of your own that others cannot enter. The daemon was not started.`,
-      {
-        hints: [`rm -r ${quotedPath(directory)}`],
-      },
-    )
+  const own = [...new Set([temporary, '/tmp'])].map((one) => `${one}/ckpt-${env.uid}`)
+  const directories = runtime ? [`${runtime}/ckpt`, ...own] : own
+  const directory = directories.find((one) => Buffer.byteLength(`${one}/${name}`) <= MOST && isOurs(env, one))
+  if (directory === undefined) {
+    const said = `None of these is a directory of your own that others cannot enter, or can be: ${directories.join(', ')}. The daemon was not started.`
+    throw new CkptError('INTERNAL', said, { hints: [`rm -r ${quotedPath(directories.at(-1)!)}`] })
   }
-  const prefix = createHash('sha256').update(worktreeDir).digest('hex').slice(0, 16)
-  for (const name of env.files.readdirSync(directory)) {
-    const path = `${directory}/${name}`
-    if (name.startsWith(`${prefix}-`) && (await isDeaf(env, path))) removeIfThere(env, path) // of one that was killed
+  for (const other of env.files.readdirSync(directory)) {
+    const path = `${directory}/${other}`
+    // Of daemons that were killed. One of another worktree may be about to listen.
+    const isOver = other.startsWith(prefix) || env.now() - (lstatIfThere(env.files, path)?.mtimeMs ?? 0) > YOUNG
+    if (isOver && other.endsWith('.sock') && (await isDeaf(env, path))) removeIfThere(env, path)
   }
-  return `${directory}/${prefix}-${env.random(4)}.sock`
+  return `${directory}/${name}`
+}
+
+/** It is made where it is not there. */
+function isOurs({ files, uid }: Env, directory: string): boolean {
+  try {
+    files.mkdirSync(directory, { recursive: true, mode: 0o700 })
+    const stats = files.lstatSync(directory)
+    files.accessSync(directory, constants.W_OK)
+    return stats.isDirectory() && stats.uid === uid && (stats.mode & 0o077) === 0
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return false
+  }
 }
 
 /** Whether it is a socket that nobody listens at any more. */

@@ -148,11 +148,11 @@ test('one that ends by a failure says so in its log', async () => {
   expect(scratch.ckpt('mark', 'prompt', '--session', 's').turn).toBe(1)
 })
 
-test('one that has no directory for its socket says so at once, and is gone', () => {
+test('one that cannot come up says so at once, and is gone', () => {
   const scratch = new Scratch().init()
-  const vars = { XDG_RUNTIME_DIR: '/dev/null' }
+  scratch.write({ '.git/ckpt/worktrees/@main/daemon/hooks': 'in the way\n' })
   const begun = performance.now()
-  const { code, stderr } = scratch.run(['daemon', 'start'], { vars })
+  const { code, stderr } = scratch.run(['daemon', 'start'])
   expect(performance.now() - begun).toBeLessThan(30_000)
   const last = JSON.parse(scratch.ckpt('daemon', 'logs').lines.at(-1))
   onTestFinished(() => {
@@ -163,27 +163,47 @@ test('one that has no directory for its socket says so at once, and is gone', ()
   expect(scratch.ckpt('mark', 'prompt', '--session', 's').turn).toBe(1)
 })
 
-test('sockets of daemons that were killed go, and nothing else that lies there', async () => {
+test.each([
+  ['is too far down', (scratch: Scratch) => `${scratch.base}/${'far'.repeat(40)}`],
+  ['is none', () => '/dev/null'],
+  ['is open to others', (scratch: Scratch) => `${scratch.base}/open`],
+])('where the runtime directory %s the socket lies elsewhere', (what, name) => {
   const scratch = new Scratch().init()
-  const runtime = `${scratch.base}/run`
-  fs.mkdirSync(runtime)
-  const start = (): number =>
-    JSON.parse(scratch.run(['daemon', 'start', '--json'], { vars: { XDG_RUNTIME_DIR: runtime } }).stdout).pid
-  const first = start()
-  const [socket] = fs.readdirSync(`${runtime}/ckpt`)
-  const beside = ['live', 'directory'].map((name) => socket!.replace(/-.*/, `-${name}`))
-  const other = createServer().listen(`${runtime}/ckpt/${beside[0]}`)
-  onTestFinished(() => void other.close())
-  fs.mkdirSync(`${runtime}/ckpt/${beside[1]}`)
-  process.kill(first, 'SIGKILL')
-  await until(() => !alive(first))
-  start()
+  const runtime = name(scratch)
+  if (what === 'is open to others') fs.mkdirSync(`${runtime}/ckpt`, { recursive: true, mode: 0o755 })
+  const vars = { XDG_RUNTIME_DIR: runtime, TMPDIR: runtime }
+  expect(JSON.parse(scratch.run(['daemon', 'start', '--json'], { vars }).stdout)).toMatchObject({ started: true })
   onTestFinished(() => {
     scratch.run(['daemon', 'stop'])
   })
-  const now = fs.readdirSync(`${runtime}/ckpt`)
-  expect(now).toEqual(expect.arrayContaining(beside))
-  expect([now.length, now.includes(socket!)]).toEqual([3, false])
+  const { socket } = JSON.parse(fs.readFileSync(infoOf(scratch), 'utf8'))
+  expect(socket.startsWith(`${runtime}/ckpt/`)).toBe(false)
+  expect(scratch.ckpt('daemon', 'status').watching).toBe(true)
+})
+
+test('sockets of daemons that were killed go, of other worktrees too, and nothing else that lies there', async () => {
+  const [scratch, long, just] = [new Scratch().init(), new Scratch().init(), new Scratch().init()]
+  const runtime = `${scratch.base}/run`
+  const sockets = `${runtime}/ckpt`
+  fs.mkdirSync(runtime)
+  const start = (one: Scratch): { pid: number; socket: string } => {
+    one.run(['daemon', 'start'], { vars: { XDG_RUNTIME_DIR: runtime } })
+    const { pid, socket } = JSON.parse(fs.readFileSync(infoOf(one), 'utf8'))
+    return { pid, socket: path.basename(socket) }
+  }
+  const killed = [scratch, long, just].map(start)
+  for (const { pid } of killed) process.kill(pid, 'SIGKILL')
+  await until(() => killed.every(({ pid }) => !alive(pid)))
+  const [, killedLongAgo, killedJustNow] = killed.map(({ socket }) => socket)
+  const server = createServer().listen(`${sockets}/live.sock`)
+  onTestFinished(() => void server.close())
+  fs.writeFileSync(`${sockets}/file.sock`, '')
+  for (const name of [killedLongAgo!, 'live.sock', 'file.sock']) fs.utimesSync(`${sockets}/${name}`, 1, 1)
+  const { socket } = start(scratch)
+  onTestFinished(() => {
+    scratch.run(['daemon', 'stop'])
+  })
+  expect(fs.readdirSync(sockets).sort()).toEqual(['file.sock', killedJustNow, 'live.sock', socket].sort())
 })
 
 test('one that cannot be asked from here is left alone, told apart from one that hangs, and can be stopped', () => {
