@@ -73,6 +73,8 @@ export class Daemon {
   readonly #left: LeftMarkers
   /** What the program was loaded from, and loads more from; null: that is not to be seen. */
   readonly #program: HeldDirectory | null
+  /** Whether the Node that runs this is where it says: not in every surrounding. */
+  readonly #seesNode: boolean
   #end: (() => void) | null = null
   #isEnding = false
 
@@ -94,6 +96,7 @@ export class Daemon {
     this.#auto = new AutoTurns(() => this.held.context(env), log)
     const program = programDirectory(env)
     this.#program = program === null ? null : new HeldDirectory(env, program)
+    this.#seesNode = env.files.existsSync(process.execPath)
     const asked = {
       held: this.held,
       whyOver: () => this.whyOver,
@@ -118,7 +121,7 @@ export class Daemon {
     const { whyGone } = this.held
     if (whyGone !== null) return whyGone
     if (this.#program?.isThere === false) return 'Its program was replaced, as an upgrade does'
-    if (!this.#env.files.existsSync(process.execPath)) return 'The Node that runs it was removed'
+    if (this.#seesNode && !this.#env.files.existsSync(process.execPath)) return 'The Node that runs it was removed'
     return this.#isEnding ? 'It was told to stop' : null
   }
 
