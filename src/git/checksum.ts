@@ -26,12 +26,15 @@ export function endOf(files: Files, path: string, sums: Sums): End | null {
 export const isWholePack = (files: Files, path: string, sums: Sums): boolean =>
   ['idx', 'pack'].every((suffix) => summedIfThere(files, `${path}.${suffix}`, sums)?.isWhole)
 
-/** Whether a pack is damaged, and git can read nothing of it: it looks whether the pack ends as its index says. */
-export function isUnreadablePack(files: Files, path: string, sums: Sums): boolean {
+/**
+ * What of a pack lost its bytes so that git can read nothing of it: it looks whether the pack ends as its index says, which
+ * is there. An index can be made anew of a pack that is whole. `path`: without a suffix. Null: git can read it.
+ */
+export function unreadablePart(files: Files, path: string, sums: Sums): 'pack' | 'index' | null {
   const pack = summedIfThere(files, `${path}.pack`, sums)
-  if (pack?.isWhole) return false
   const index = summedIfThere(files, `${path}.idx`, sums)
-  return !pack || !index?.isWhole || !index.end.before.equals(pack.end.sum)
+  if (pack?.isWhole) return index?.isWhole ? null : 'index'
+  return !pack || !index?.isWhole || !index.end.before.equals(pack.end.sum) ? 'pack' : null
 }
 
 /** Null: too short for a checksum. */

@@ -138,19 +138,23 @@ function withPack(): Scratch {
   return scratch
 }
 
-test('a pack whose writer was killed before its index was there is no damage, and goes with the next prune', () => {
-  const scratch = withPack()
-  const packs = path.join(storeOf(scratch), 'objects/pack')
-  const pack = fs.readdirSync(packs).find((name) => name.endsWith('.pack'))!
-  const name = `pack-${'ab'.repeat(20)}`
-  fs.copyFileSync(path.join(packs, pack), path.join(packs, `${name}.pack`))
-  fs.writeFileSync(path.join(storeOf(scratch), 'unsynced', name), '')
-  expect(scratch.ckpt('verify')).toMatchObject({ ok: true })
-  expect(scratch.ckpt('prune')).toMatchObject({ ok: true })
-  expect(fs.existsSync(path.join(packs, `${name}.pack`))).toBe(false)
-  expect(fs.readdirSync(path.join(storeOf(scratch), 'unsynced'))).toEqual([])
-  inStore(scratch, 'fsck', '--full')
-})
+test.each(['whole', 'without its bytes, for the power failed'])(
+  'a pack whose writer was killed before its index was there, %s, is no damage, and goes with the next prune',
+  (how) => {
+    const scratch = withPack()
+    const packs = path.join(storeOf(scratch), 'objects/pack')
+    const pack = fs.readdirSync(packs).find((name) => name.endsWith('.pack'))!
+    const name = `pack-${'ab'.repeat(20)}`
+    if (how === 'whole') fs.copyFileSync(path.join(packs, pack), path.join(packs, `${name}.pack`))
+    else fs.writeFileSync(path.join(packs, `${name}.pack`), '')
+    fs.writeFileSync(path.join(storeOf(scratch), 'unsynced', name), '')
+    expect(scratch.ckpt('verify')).toMatchObject({ ok: true })
+    expect(scratch.ckpt('prune')).toMatchObject({ ok: true })
+    expect(fs.existsSync(path.join(packs, `${name}.pack`))).toBe(false)
+    expect(fs.readdirSync(path.join(storeOf(scratch), 'unsynced'))).toEqual([])
+    inStore(scratch, 'fsck', '--full')
+  },
+)
 
 test('a pack that was not synced when the power failed is set aside by doctor', () => {
   const scratch = withPack()
@@ -233,4 +237,24 @@ test('who syncs in steps goes on only when the others are served, and to the end
   await syncing
   expect(before[0]).toBeLessThan(COUNT)
   expect(synced).toBeGreaterThanOrEqual(COUNT)
+})
+
+test('of one that is whole, and whose index lost its bytes, the next command makes that anew', () => {
+  const scratch = withPack()
+  const packs = path.join(storeOf(scratch), 'objects/pack')
+  const index = fs.readdirSync(packs).find((name) => name.endsWith('.idx'))!
+  const before = fs.readFileSync(path.join(packs, index))
+  fs.truncateSync(path.join(packs, index))
+  fs.utimesSync(path.join(packs, index), 0, 0)
+  fs.writeFileSync(path.join(storeOf(scratch), 'unsynced', index.replace('.idx', '')), '')
+  const told = scratch.ckpt('list', '--session', 'manual').warnings
+  expect(told.join()).toMatch(/The index of pack-[0-9a-f]+, which was not synced when the power failed, was made anew/)
+  expect(fs.readFileSync(path.join(packs, index)).equals(before)).toBe(true)
+  scratch.turn('goes on', () => scratch.write({ f7: 'other\n' }))
+  scratch.ckpt('undo')
+  expect(scratch.read('f7')).toBe('7\n')
+  scratch.ckpt('prune')
+  expect(fs.readdirSync(path.join(storeOf(scratch), 'unsynced'))).toEqual([])
+  expect(scratch.ckpt('verify')).toMatchObject({ ok: true })
+  inStore(scratch, 'fsck', '--full')
 })

@@ -5,12 +5,11 @@ import { printable } from '../../core/paths.ts'
 import type { Timeline } from '../../core/timeline.ts'
 import { worktreeNames } from '../../git/frame.ts'
 import { groupRefs } from '../../git/history.ts'
-import { removeTree } from '../../git/parcel.ts'
 import { unsyncedPacks } from '../../git/unsynced.ts'
 import { clearStaleBoundary, isStaleBoundary } from '../change/boundary.ts'
 import { sweepAlone } from '../prune/collect.ts'
 import { clearRefLocks } from '../recovery/recover.ts'
-import { setPackAside } from '../store/torn-packs.ts'
+import { indexAnew, setPackAside } from '../store/torn-packs.ts'
 import { damagedPackFiles, withoutSuffix } from '../store/verify-objects.ts'
 import { isMarkerOf, markerAfter } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
@@ -41,7 +40,7 @@ export async function checkPacks(context: Context, fix: boolean): Promise<Findin
   for (const name of bad) {
     const pack = `${withoutSuffix(name)}.pack`
     if (!fix || name === pack || bad.includes(pack)) continue
-    await alone(context, () => indexAnew(context, pack))
+    await alone(context, () => indexAnew(context, withoutSuffix(pack)))
     said.push(`${name} was made anew`)
   }
   for (const pack of new Set(bad.filter((name) => name.endsWith('.pack')).map(withoutSuffix))) {
@@ -61,21 +60,6 @@ export async function checkPacks(context: Context, fix: boolean): Promise<Findin
     return { name: 'packs', ok: true, fixed: true, detail: said.join('; ') }
   }
   return { name: 'packs', ok: true, detail: 'each is whole' }
-}
-
-async function indexAnew({ env, store }: Context, pack: string): Promise<void> {
-  const path = `${store.gitDir}/objects/pack/${pack}`
-  const temporary = `${store.gitDir}/objects/pack/tmp_idx_${env.random(6)}.idx`
-  const empty = `${store.worktreeDir}/tmp/${env.random(6)}`
-  env.files.mkdirSync(empty, { recursive: true, mode: 0o700 })
-  try {
-    // Not among the store's objects, where git would look through the damaged index.
-    const vars = { GIT_OBJECT_DIRECTORY: empty }
-    await store.git(['index-pack', '--no-rev-index', '-o', temporary, path], { vars })
-  } finally {
-    removeTree(env, empty)
-  }
-  env.files.renameSync(temporary, path.replace(/\.pack$/, '.idx'))
 }
 
 export async function checkRefs(context: Context, fix: boolean): Promise<Finding> {

@@ -4,7 +4,7 @@ import { worktreeNames } from '../../git/frame.ts'
 import { isNoted } from '../committed/note.ts'
 import { waitingMarkers } from '../record/marker-files.ts'
 import { noteGrowth } from '../store/size.ts'
-import { setTornAside } from '../store/torn-packs.ts'
+import { mendTorn } from '../store/torn-packs.ts'
 import type { Context } from '../worktree/context.ts'
 import { journalExists } from '../worktree/journal.ts'
 import { removeLeftovers } from '../worktree/leftovers.ts'
@@ -59,7 +59,7 @@ async function telling<T>(context: Context, work: () => Promise<T>): Promise<T> 
 
 /** Finishes what a killed command left, and takes up the markers that waited. The caller holds the worktree's lock. */
 async function catchUp(context: Context): Promise<string[]> {
-  const warnings = setTornAside(context)
+  const warnings = await mendTorn(context)
   warnings.push(...(await recover(context)))
   if (isNoted(context)) {
     const { finishCommit } = await import('../committed/under-way.ts')

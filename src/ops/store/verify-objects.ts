@@ -167,20 +167,20 @@ export function verifyPacks({ env, store }: Context): number {
   const bad: string[] = []
   const ends = new Map<string, End>()
   // The writer was killed before its pack could be seen; the next prune removes it.
-  const cutShort = new Set(
-    [...unsyncedPacks(env.files, store.gitDir), ...unseenPacks(all)].map((name) => `${name}.pack`),
-  )
+  const cutShort = new Set([...unsyncedPacks(env.files, store.gitDir), ...unseenPacks(all)])
+  const baseOf = (name: string) => name.replace(/\.\w+$/, '')
+  const isUnseen = (name: string) => cutShort.has(baseOf(name)) && !names.includes(`${baseOf(name)}.idx`)
   for (const name of names) {
+    if (isUnseen(name)) continue // nothing rests on it, whatever bytes it has
     const end = endOf(env.files, `${directory}/${name}`, store.objects)
     if (end) ends.set(name, end)
     else bad.push(`${name} does not have the bytes it was written with`)
   }
   for (const name of names) {
     if (!/\.(pack|idx)$/.test(name)) continue
-    const base = name.replace(/\.\w+$/, '')
-    const [pack, idx] = [`${base}.pack`, `${base}.idx`]
+    const [pack, idx] = [`${baseOf(name)}.pack`, `${baseOf(name)}.idx`]
     // An index alone is what a killed git-repack(1) leaves of a pack that it had replaced; whatever is missing is said of its object.
-    if (name === pack && !names.includes(idx) && !cutShort.has(name))
+    if (name === pack && !names.includes(idx) && !isUnseen(name))
       bad.push(`${name} is alone: ${pack} and ${idx} go together`)
     // An index names the pack it is for, before its own checksum.
     const named = name === idx ? ends.get(idx)?.before : undefined
