@@ -141,6 +141,7 @@ async function goOn(place: Place): Promise<void> {
     await place.ckpt('restore', id, '--exact', '--force')
     expect(place.manifest).toEqual(manifest)
   }
+  await place.ckpt('prune', '--keep', '2')
 }
 
 /** Much like others: only where a stride is given (`npm run test:fault`). */
