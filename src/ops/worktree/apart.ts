@@ -54,13 +54,22 @@ function writeOwner(env: Env, directory: string, path: string): void {
 /** Stores beside this one whose directory was called like this one's, and is not there any more; and where that was. */
 export function orphans(env: Env, store: string, path: string): { directory: string; was: string }[] {
   const base = baseOf(store)
-  if (!env.files.existsSync(base)) return []
-  return env.files.readdirSync(base).flatMap((name) => {
+  return namesIn(env, base).flatMap((name) => {
     const directory = `${base}/${name}`
     const owner = readOwner(env, directory)
     if (!owner || nameOf(rootOf(owner.path)) !== nameOf(rootOf(path)) || isThere(env, owner)) return []
     return [{ directory, was: rootOf(owner.path) }]
   })
+}
+
+/** None where that is no directory, or cannot be looked into: whoever makes a store there says so. */
+function namesIn({ files }: Env, directory: string): string[] {
+  try {
+    return files.readdirSync(directory)
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return []
+  }
 }
 
 const indexFile = (base: string, id: string): string => `${base}/owners/${id}`
