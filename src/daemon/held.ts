@@ -8,7 +8,6 @@ import { configFiles, type HeadState, ignoreFiles, type Repository } from '../gi
 import { takeSnapshot } from '../ops/record/record.ts'
 import { locked } from '../ops/recovery/locked.ts'
 import type { Context, HeldWorktree, LiveScan } from '../ops/worktree/context.ts'
-import { placeStore } from '../ops/worktree/place.ts'
 import { readText } from '../ops/worktree/processes.ts'
 import { readRefs } from '../ops/worktree/sessions.ts'
 import { loadCache, type SnapshotCache, saveCache } from '../snapshot/cache.ts'
@@ -16,8 +15,7 @@ import { fingerprint } from '../snapshot/disk.ts'
 import { asSpelled } from '../snapshot/spelling.ts'
 import { Barrier } from './barrier.ts'
 import { HeadReader } from './head.ts'
-import { HeldDirectory } from './held-directory.ts'
-import { sameSettings } from './hook-place.ts'
+import { HeldPlace } from './held-place.ts'
 import { Watcher } from './watcher.ts'
 
 /** Milliseconds that a barrier may take before a scan decides instead. */
@@ -45,13 +43,7 @@ export class Held implements LiveScan, HeldWorktree {
   #configWarnings: readonly string[] = []
   readonly #head: HeadReader | null
   readonly #env: Env
-  readonly #directory: HeldDirectory
-  readonly #own: HeldDirectory
-  /** The repository's. */
-  readonly #gitDirs: HeldDirectory[]
-  /** See {@link gitsAround}. */
-  readonly #gits: string
-  #isElsewhere = false
+  readonly #place: HeldPlace
   readonly #watcher: Watcher
   readonly #barrier: Barrier
   #cache: SnapshotCache | null = null
@@ -85,12 +77,7 @@ export class Held implements LiveScan, HeldWorktree {
     this.#head = context.repository ? new HeadReader(context.env, context.repository) : null
     context.store.remember()
     const { root } = context.worktree
-    this.#directory = new HeldDirectory(context.env, root)
-    this.#own = new HeldDirectory(context.env, context.store.worktreeDir)
-    const { gitDir, commonDir } = context.repository ?? {}
-    const gitDirs = new Set([gitDir, commonDir].filter((one) => one !== undefined))
-    this.#gitDirs = [...gitDirs].map((one) => new HeldDirectory(context.env, one))
-    this.#gits = gitsAround(context)
+    this.#place = new HeldPlace(context)
     const ours = new Set(context.worktree.ours.map((path) => `${root}/${path}`))
     this.#watcher = new Watcher({
       root,
@@ -145,7 +132,7 @@ export class Held implements LiveScan, HeldWorktree {
       this.#head?.close()
       this.rules.close()
       this.#watcher.stop()
-      for (const one of [this.#directory, this.#own, ...this.#gitDirs]) one.close()
+      this.#place.close()
     }
   }
 
@@ -169,7 +156,7 @@ export class Held implements LiveScan, HeldWorktree {
     if (print !== this.#configPrint) {
       const { loadConfig } = await import('../config/load.ts')
       const loaded = await loadConfig(env, { root: worktree.root, repository, forgiving: true })
-      if (!this.#isOurs(env, loaded.config)) return null
+      if (!this.#place.isStoreOf(env, loaded.config)) return null
       const ignored = repository ? await ignoreFiles(env, repository) : []
       this.#context = { ...this.#context, config: loaded.config, worktree: { ...worktree, ignoreFiles: ignored } }
       this.#configWarnings = loaded.warnings
@@ -177,15 +164,6 @@ export class Held implements LiveScan, HeldWorktree {
       this.rules.close() // git's own configuration is part of them
     }
     return { ...this.#context, env: asSpelled(env, worktree), warnings: [...this.#configWarnings], live: this }
-  }
-
-  /** A client whose configuration lies elsewhere than ours speaks for itself only. */
-  #isOurs(env: Env, config: Config): boolean {
-    const { repository, worktree, place } = this.#context
-    const now = placeStore(env, { root: worktree.root, repository }, { config, outcome: '' })
-    const isOurs = now.directory === place.directory
-    if (sameSettings(env, this.#env)) this.#isElsewhere = !isOurs
-    return isOurs
   }
 
   get watched(): number {
@@ -196,16 +174,13 @@ export class Held implements LiveScan, HeldWorktree {
     return this.#context.worktree.root
   }
 
-  /** Why it is not this worktree, or not its store, any more, in words; null: both are where they were, and no others in their place. */
+  /** See {@link HeldPlace.whyGone}. */
   get whyGone(): string | null {
-    if (!this.#directory.isThere || !this.isStoreThere) return 'The worktree or its store is not where it was'
-    if (this.#gitDirs.some(({ isThere }) => !isThere) || gitsAround(this.#context) !== this.#gits)
-      return 'The worktree has another git directory than it had, or none'
-    return this.#isElsewhere ? 'The configuration names another store' : null
+    return this.#place.whyGone
   }
 
   get isStoreThere(): boolean {
-    return this.#own.isThere && this.#env.files.existsSync(`${this.#context.store.gitDir}/HEAD`)
+    return this.#place.isStoreThere
   }
 
   /** As it was at the last call. */
@@ -218,7 +193,7 @@ export class Held implements LiveScan, HeldWorktree {
   async barrier(): Promise<Awaited<ReturnType<LiveScan['barrier']>>> {
     this.#began = this.#env.monotonic()
     // Of a directory above that was renamed, or of one that somebody keeps open, no event says that it was replaced.
-    if (this.#fastOff !== null || !this.state.watching || !this.#directory.isThere) {
+    if (this.#fastOff !== null || !this.state.watching || !this.#place.isRootThere) {
       this.#looked = false
       return { hint: null, barrier: 'none' }
     }
@@ -332,15 +307,6 @@ export class Held implements LiveScan, HeldWorktree {
       }
     })
   }
-}
-
-/** What makes it the worktree of a repository: of a plain directory, what could above it. */
-function gitsAround({ env, worktree: { root }, repository }: Context): string {
-  const above = repository ? [root] : [root, ...root.split('/').map((_, i, parts) => parts.slice(0, i).join('/'))]
-  return above
-    .map((at) => lstatIfThere(env.files, `${at}/.git`))
-    .map((stats) => (stats ? `${stats.dev} ${stats.ino} ${stats.isDirectory() || fingerprint(stats)}` : ''))
-    .join('\n')
 }
 
 /** Fingerprint of the files that configuration comes from, the user's and the project's, and git's, which names ignore files. */

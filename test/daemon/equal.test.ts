@@ -86,6 +86,21 @@ function flood(root: string): void {
   for (let i = 0; i < 6000; i++) fs.utimesSync(path.join(root, i % 2 === 0 ? 'kept' : '.'), i, i)
 }
 
+/** Work in a worktree that is watched; it goes after that. */
+async function whileHeld(scratch: Scratch, root: string, work: (held: Held) => Promise<void>): Promise<void> {
+  const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: root }
+  const context = await openContext(env, root, { create: true })
+  const held = new Held(context)
+  try {
+    await held.start()
+    await work(held)
+  } finally {
+    await held.stop()
+    closeContext(context)
+    fs.rmSync(root, { recursive: true, force: true })
+  }
+}
+
 /** `remembered`: the full scan knows what was known before. What was covered once may be so for that reason alone. */
 async function compare(
   held: Held,
@@ -158,11 +173,7 @@ test('promise 13: random work between markers, the watcher on: every tree is wha
         fs.mkdirSync(root)
         scratch.git('init', '-q', root)
         fs.writeFileSync(path.join(root, 'kept'), 'kept\n')
-        const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: root }
-        const context = await openContext(env, root, { create: true })
-        const held = new Held(context)
-        try {
-          await held.start()
+        await whileHeld(scratch, root, async (held) => {
           let gitDiffers = false
           let last: Oid = (await compare(held, scratch, { root })).quick
           for (const [number, steps] of rounds.entries()) {
@@ -176,11 +187,7 @@ test('promise 13: random work between markers, the watcher on: every tree is wha
             // What was captured before a rule ignored it stays captured, and a repository inside is left alone: not so with git.
             if (!gitDiffers) expect(quick).toBe(treeByGit(scratch, { root }))
           }
-        } finally {
-          await held.stop()
-          closeContext(context)
-          fs.rmSync(root, { recursive: true, force: true })
-        }
+        })
       },
     ),
     { numRuns: RUNS, examples: FOUND },
@@ -256,11 +263,7 @@ test("promise 13: with git's commands between markers, too, every tree is what a
         }
         for (const name of ['a', 'd/a', 'd/e/c', 'out/x']) act(['write', name, '0'])
         for (const line of ['add -A', 'commit -qm first']) act(['git', line, ''])
-        const env = { ...realEnv(), vars: scratch.vars, home: scratch.home, cwd: root }
-        const context = await openContext(env, root, { create: true })
-        const held = new Held(context)
-        try {
-          await held.start()
+        await whileHeld(scratch, root, async (held) => {
           let last: Oid = (await compare(held, scratch, { root })).quick
           for (const steps of rounds) {
             for (const one of steps) act(one)
@@ -269,11 +272,7 @@ test("promise 13: with git's commands between markers, too, every tree is what a
             modes.add(mode)
             expect(quick).toBe(full)
           }
-        } finally {
-          await held.stop()
-          closeContext(context)
-          fs.rmSync(root, { recursive: true, force: true })
-        }
+        })
       },
     ),
     { numRuns: RUNS, examples: FOUND_WITH_GIT },
