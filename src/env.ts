@@ -312,6 +312,16 @@ function ifThere(ask: () => Stats | undefined): Stats | null {
   }
 }
 
+/** Names in a directory; none where it is not there. */
+export function namesIfThere({ readdirSync }: Pick<Files, 'readdirSync'>, directory: string): string[] {
+  try {
+    return readdirSync(directory)
+  } catch (error) {
+    if (errno(error) === 'ENOENT') return []
+    throw error
+  }
+}
+
 /** Sends a signal; false: that process, or group of them, is not there any more. */
 export function killIfThere({ kill }: Pick<Env, 'kill'>, pid: number, signal: NodeJS.Signals): boolean {
   try {

@@ -1,17 +1,10 @@
 /** The directory of the store's packs. In a young store it is empty, and not every backup brings such a directory back. */
-import { errno, type Files } from '../env.ts'
+import { type Files, namesIfThere } from '../env.ts'
 
 export const packsDirectory = (gitDir: string): string => `${gitDir}/objects/pack`
 
 /** Names of all files in it. */
-export function packFiles(files: Files, gitDir: string): string[] {
-  try {
-    return files.readdirSync(packsDirectory(gitDir))
-  } catch (error) {
-    if (errno(error) === 'ENOENT') return []
-    throw error
-  }
-}
+export const packFiles = (files: Files, gitDir: string): string[] => namesIfThere(files, packsDirectory(gitDir))
 
 /** For who is about to put something into it. */
 export function makePacksDirectory(files: Files, gitDir: string): void {

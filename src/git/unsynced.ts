@@ -2,7 +2,7 @@
  * What is in the store and not synced yet. Packs on their way into it: an entry for each beside the objects, made before the
  * pack is there and removed once it is synced; one whose index never came was cut short. And refs that were moved.
  */
-import { type Env, errno, type Files } from '../env.ts'
+import { type Env, errno, type Files, namesIfThere } from '../env.ts'
 import { isWholePack, type Sums } from './checksum.ts'
 import { makePacksDirectory } from './packs.ts'
 import type { RefEdit } from './refs.ts'
@@ -48,14 +48,7 @@ export function noteUnsynced(files: Files, gitDir: string, { pack, index }: { pa
 }
 
 /** Names of packs, without a suffix. */
-export function unsyncedPacks(files: Files, gitDir: string): string[] {
-  try {
-    return files.readdirSync(directoryOf(gitDir))
-  } catch (error) {
-    if (errno(error) === 'ENOENT') return []
-    throw error
-  }
-}
+export const unsyncedPacks = (files: Files, gitDir: string): string[] => namesIfThere(files, directoryOf(gitDir))
 
 /**
  * Syncs them. One whose index is not there is just being written, or was cut short, and one that is not whole lost its bytes

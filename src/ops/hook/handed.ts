@@ -1,6 +1,6 @@
 /** Payloads that a hook hands over in a file (src/daemon/hook-door.ts): four lines that say where and for whom, then what the agent sent, then a line that says it is whole. */
 import { basename, dirname } from 'node:path'
-import { type Env, errno, lstatIfThere } from '../../env.ts'
+import { type Env, errno, lstatIfThere, namesIfThere } from '../../env.ts'
 import { ageOf } from '../../git/file-clock.ts'
 import { readIfThere, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
 import { quickPlaces } from '../worktree/quick-place.ts'
@@ -108,14 +108,7 @@ export function keepHanded(env: Env, handed: Omit<Handed, 'time'>, file?: string
 export function leftBehind(env: Env, worktreeDir: string): string[] {
   const { files } = env
   const directory = `${worktreeDir}/daemon/hooks`
-  let names: string[]
-  try {
-    names = files.readdirSync(directory)
-  } catch (error) {
-    if (errno(error) === 'ENOENT') return []
-    throw error
-  }
-  return names
+  return namesIfThere(files, directory)
     .filter((name) => name.endsWith(LAST))
     .flatMap((name) => {
       const stats = lstatIfThere(files, `${directory}/${name}`)

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Marker } from '../../core/marker.ts'
-import { type Env, errno, statIfThere } from '../../env.ts'
+import { type Env, namesIfThere, statIfThere } from '../../env.ts'
 import type { Store } from '../../git/store.ts'
 import { syncDirectory, writeFileWhole } from '../../git/whole-file.ts'
 
@@ -28,13 +28,8 @@ export function waitingMarkers(env: Env, store: Pick<Store, 'worktreeDir'>): str
     const stats = statIfThere(env.files, `${markersDirectory(store)}/${name}`)
     return stats !== null && !stats.isFile() && !stats.isDirectory()
   }
-  try {
-    const names = env.files.readdirSync(markersDirectory(store))
-    return names.filter((name) => name.endsWith('.json') && !isSpecial(name)).sort()
-  } catch (error) {
-    if (errno(error) === 'ENOENT') return []
-    throw error
-  }
+  const names = namesIfThere(env.files, markersDirectory(store))
+  return names.filter((name) => name.endsWith('.json') && !isSpecial(name)).sort()
 }
 
 /** Leaves a marker; when this returns it survives a kill, and a crash of the machine. */
