@@ -45,6 +45,28 @@ export interface RunOptions {
 /** Whether this user may do anything: what an ordinary one may not do is then tried as another user. */
 export const isRoot = process.getuid?.() === 0
 
+const asUser = (uid: number) => [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups']
+
+type Reachable = [node: string, program: string]
+let reachable: Reachable | undefined
+
+/** Node and the program where another user can reach them: ours may lie in a closed directory, such as root's own. */
+function reachableBy(uid: number): Reachable {
+  const ours: Reachable = [process.execPath, PROGRAM]
+  reachable ??= spawnSync('setpriv', [...asUser(uid), ...ours, '--version']).status === 0 ? ours : copied()
+  return reachable
+}
+
+function copied(): Reachable {
+  const there = fs.mkdtempSync(path.join(os.tmpdir(), 'ckpt-reachable-'))
+  process.once('exit', () => fs.rmSync(there, { recursive: true, force: true }))
+  fs.chmodSync(there, 0o755)
+  copyProgram(there)
+  const node = path.join(there, 'node')
+  fs.copyFileSync(process.execPath, node)
+  return [node, path.join(there, 'bin/ckpt.js')]
+}
+
 /** A JSON document of the contract: its fields differ from command to command. */
 export type Json = any
 
@@ -121,17 +143,6 @@ export class Scratch {
     return 4321
   }
 
-  /** Node and the program where another user can reach them: ours may lie in a closed directory, such as root's own. */
-  #reachable(): [node: string, program: string] {
-    const there = path.join(this.base, 'reachable')
-    const node = path.join(there, 'node')
-    if (!fs.existsSync(there)) {
-      copyProgram(there)
-      fs.copyFileSync(process.execPath, node)
-    }
-    return [node, path.join(there, 'bin/ckpt.js')]
-  }
-
   at(name: string): string {
     return path.join(this.root, name)
   }
@@ -172,7 +183,7 @@ export class Scratch {
     const command =
       uid === undefined || uid === process.getuid!()
         ? [process.execPath, PROGRAM, ...args]
-        : ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', ...this.#reachable(), ...args]
+        : ['setpriv', ...asUser(uid), ...reachableBy(uid), ...args]
     const done = spawnSync(command[0]!, command.slice(1), {
       cwd,
       env: { ...this.vars, ...vars },
