@@ -18,16 +18,18 @@ export interface UserIndex {
   notHere: RelativePath[]
 }
 
-export async function readUserIndex({ env, worktree, cache }: Scan): Promise<UserIndex> {
+export async function readUserIndex(scan: Scan): Promise<UserIndex> {
+  const { env, worktree, cache } = scan
   const { root, repository } = worktree
   const stats = repository ? look(env, repository.gitDir, 'index') : null
   const print = isStats(stats) ? fingerprint(stats) : null
   if (print === null) return { print, names: '', paths: [], notHere: [] }
   const known = cache?.userIndex
-  if (known && known.print === print) return { ...known, paths: [] }
+  const isKept = known && !isOneHere(scan, known.notHere)
+  if (isKept && known.print === print) return { ...known, paths: [] }
   const out = await runGit(env, { args: ['ls-files', '-t', '-z'], cwd: root })
   const names = createHash('sha1').update(out).digest('hex')
-  if (known && known.names === names) return { ...known, print, paths: [] }
+  if (isKept && known.names === names) return { ...known, print, paths: [] }
   const rows = splitNul(out)
   const notHere = new Set<RelativePath>()
   for (const row of rows) {
@@ -40,6 +42,16 @@ export async function readUserIndex({ env, worktree, cache }: Scan): Promise<Use
     notHere.add(top === undefined ? path : directoryKey(top))
   }
   return { print, names, paths: rows.map((row) => row.slice(2) as RelativePath), notHere: [...notHere].sort() }
+}
+
+/** Whether something has come to one of these places: what is not here is then not all that was. */
+function isOneHere({ env, worktree, hint }: Scan, notHere: readonly RelativePath[]): boolean {
+  return notHere.some((place) => {
+    const path = place.replace(/\/$/, '')
+    const isAsked =
+      !hint || hint.paths.has(path) || [path, ...ancestorsOf(path)].some((directory) => hint.subtrees.has(directory))
+    return isAsked && look(env, worktree.root, path) !== null
+  })
 }
 
 /** Files over the size limit that are in the user's own index: those are taken at any size. */

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { startDaemon } from '../support/daemon.ts'
 import { tryGit } from '../support/gate.ts'
 import { type Json, type RunOptions, Scratch } from '../support/scratch.ts'
 
@@ -218,6 +219,39 @@ test('environments: a sparse checkout: what is not here is neither made nor dele
   scratch.run(['undo', '--skip-conflicts'])
   expect(scratch.read('out/b.txt')).toBe('one\n')
 })
+
+test.each([false, true])(
+  'environments: a sparse checkout: of a directory that was not here, and is by now, it is said what it has (watched: %s)',
+  (watched) => {
+    const scratch = new Scratch().init({
+      'in/a.txt': '1\n',
+      'out/b.txt': '1\n',
+      'out/deep/c.txt': '1\n',
+      'out/e.log': '1\n',
+    })
+    scratch.write({ '.gitignore': '*.log\n' })
+    scratch.git('sparse-checkout', 'set', '--cone', 'in')
+    if (watched) startDaemon(scratch)
+    scratch.turn('one', () => scratch.write({ 'in/a.txt': '2\n', 'out/new.txt': 'new\n', 'out/e.log': '2\n' }))
+    const first = scratch.ckpt('show', '1')
+    expect(first.turn.stat).toEqual({ files: 1, insertions: 1, deletions: 1 })
+    expect(first.files.map(({ path }: Json) => path)).toEqual(['in/a.txt'])
+    expect(scratch.ckpt('show', '1:after').checkpoint.uncovered).toEqual([
+      { path: 'out/b.txt', reason: 'not-here' },
+      { path: 'out/deep/', reason: 'not-here' },
+    ])
+    const before = scratch.manifest()
+    scratch.turn('two', () => {
+      scratch.write({ 'out/another.txt': 'another\n', 'out/e.log': '3\n' })
+      scratch.remove('out/new.txt')
+    })
+    const after = scratch.manifest()
+    scratch.ckpt('undo')
+    expect(scratch.manifest()).toEqual(before)
+    scratch.ckpt('redo')
+    expect(scratch.manifest()).toEqual(after)
+  },
+)
 
 test('environments: a plain directory after init, and its store when it becomes a repository', () => {
   const scratch = new Scratch()
