@@ -59,17 +59,27 @@ export function verifyAside(env: Env, { root, store }: Pick<ApplyInput, 'root' |
 }
 
 /** Back by its name, if that leads to where it was; else the sweep finds it, and what was put elsewhere goes. */
-function isBack({ files }: Env, root: string, { old, at, path, directory, put }: Aside): boolean {
+function isBack(env: Env, root: string, { old, at, path, directory, put }: Aside): boolean {
+  const { files } = env
   try {
     if (isSameInode(files.statSync(native(root, parentOf(path))), directory)) {
       files.renameSync(old, at)
       return true
     }
-    if (put && isSameInode(files.lstatSync(at), put)) files.unlinkSync(at)
   } catch (error) {
     if (errno(error) === undefined) throw error
   }
+  if (put) withdraw(env, at, put)
   return false
+}
+
+/** Removes what was put somewhere, if it is still there. */
+export function withdraw({ files }: Env, at: string | Buffer, put: Stats): void {
+  try {
+    if (isSameInode(files.lstatSync(at), put)) files.unlinkSync(at)
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+  }
 }
 
 const isSameInode = (a: Stats, b: Stats): boolean => a.ino === b.ino && a.dev === b.dev

@@ -8,7 +8,7 @@ import type { PathState } from '../core/state.ts'
 import { type Env, errno } from '../env.ts'
 import { isLinkless } from '../git/whole-file.ts'
 import type { ApplyEntry, ApplyInput, ApplyResult } from './apply-entry.ts'
-import { dropAside, isStillSaved, remove, temporaryPath, verifyAside } from './aside.ts'
+import { dropAside, isStillSaved, remove, temporaryPath, verifyAside, withdraw } from './aside.ts'
 import {
   behindSymlink,
   directoryAbove,
@@ -104,13 +104,27 @@ async function putFrom(env: Env, input: ApplyInput, { entry, number, result, bef
     return
   }
   makeParents(env, input, path, result)
-  const fresh = temporaryPath(env, input, path, { suffix: `${number}.new`, beside })
   const bytes = await input.store.objects.get(post.oid, 'blob')
+  if (post.type === 'link' && before === null) {
+    putLink(env, input, path, bytes)
+    return
+  }
+  const fresh = temporaryPath(env, input, path, { suffix: `${number}.new`, beside })
   if (post.type === 'link') writeLink(env, fresh, { bytes, owner: before, path })
   else result.syncMs += writeFresh(env, fresh, { bytes, mode: post.mode, owner: before, path })
   const old = temporaryPath(env, input, path, { suffix: `${number}.old`, beside })
   putInPlace(env, input, { fresh, old, at, path, pre, before })
   if (before && before.nlink > 1) result.unlinked.add(before.ino)
+}
+
+/** A symlink where nothing is: made there, for it is whole at once, and fails if something came meanwhile. */
+function putLink(env: Env, { root }: ApplyInput, path: string, bytes: Buffer): void {
+  const at = native(root, path)
+  directoryOf(env, root, path)
+  writeLink(env, at, { bytes, owner: null, path })
+  if (!behindSymlink(env, root, path)) return
+  env.files.unlinkSync(at)
+  throw new ApplyConflict(path, MOVED_AWAY)
 }
 
 function putDirectory(env: Env, input: ApplyInput, { path, pre, post }: ApplyEntry, result: ApplyResult): void {
@@ -209,9 +223,10 @@ function putInPlace(env: Env, input: ApplyInput, { fresh, old, at, path, pre, be
     return
   }
   const put = files.lstatSync(fresh)
-  let linked = true
+  // Of a symlink some systems (macOS) link what it leads to. Nobody writes into one, so that there is nothing to look at afterwards.
+  let linked = !before.isSymbolicLink()
   try {
-    files.linkSync(at, old)
+    if (linked) files.linkSync(at, old)
   } catch (error) {
     if (!isLinkless(error)) throw error
     linked = false // a file system, or an owner, without links: the look right before is all there is
@@ -224,4 +239,8 @@ function putInPlace(env: Env, input: ApplyInput, { fresh, old, at, path, pre, be
   }
   files.renameSync(fresh, at)
   if (linked) verifyAside(env, input, { old, at, path, pre, before, directory, put })
+  else if (behindSymlink(env, root, path)) {
+    withdraw(env, at, put)
+    throw new ApplyConflict(path, MOVED_AWAY, { isBegun: true })
+  }
 }

@@ -48,6 +48,12 @@ const linkless = (code: string): Files => ({
   },
 })
 
+/** macOS: of a symlink what it leads to is linked. */
+const following = {
+  ...fs,
+  linkSync: (from: string, to: string) => fs.linkSync(fs.realpathSync(from), to),
+} as unknown as Files
+
 function command(env: Env): (...argv: string[]) => Promise<Json> {
   return async (...argv) => {
     const { code, document } = await answer(env, ...argv)
@@ -61,15 +67,18 @@ test.each([
   ['of layers', layered()],
   ['without hard links (EPERM)', linkless('EPERM')],
   ['without hard links (ENOSYS)', linkless('ENOSYS')],
+  ['that link what a symlink leads to', following],
 ])('file systems %s: undo and redo', async (_, files) => {
   const scratch = new Scratch().init({ 'changed.txt': 'one\n', 'gone.txt': 'gone\n', 'd/in.txt': 'in\n', m: 'm\n' })
   fs.symlinkSync('m', scratch.at('link'))
+  fs.symlinkSync('m', scratch.at('lost'))
+  fs.symlinkSync('nowhere', scratch.at('was-link'))
   const ckpt = command({ ...envOf(scratch), files })
   const marked = (event: string, ...more: string[]) => ckpt('mark', event, '--session', 's', ...more)
   await marked('prompt')
   const before = scratch.manifest()
-  scratch.remove('gone.txt', 'd', 'link')
-  scratch.write({ 'changed.txt': 'two\n', d: 'a file\n', 'new/made.txt': 'made\n' })
+  scratch.remove('gone.txt', 'd', 'link', 'lost', 'was-link')
+  scratch.write({ 'changed.txt': 'two\n', d: 'a file\n', 'new/made.txt': 'made\n', 'was-link': '' })
   fs.symlinkSync('d', scratch.at('link'))
   fs.chmodSync(scratch.at('m'), 0o600)
   await marked('stop')
