@@ -151,7 +151,7 @@ export async function sweepTemporary(env: Env, sweep: Sweep, ordered: readonly A
   }
   for (const name of env.files.existsSync(own) ? env.files.readdirSync(own) : []) {
     if (name.endsWith('.old')) said.push(await settle(env, sweep, { old: `${own}/${name}`, entry: null }))
-    else remove(env, `${own}/${name}`)
+    else if (name.startsWith(`${sweep.nonce}-`)) remove(env, `${own}/${name}`) // what others have there is theirs
   }
   return said.filter((word) => word !== null)
 }

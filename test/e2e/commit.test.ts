@@ -6,6 +6,7 @@ import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { tryGit } from '../support/gate.ts'
 import { answer, envOf } from '../support/in-process.ts'
+import { killedAt } from '../support/kill-at.ts'
 import { until } from '../support/protocol.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
@@ -649,6 +650,30 @@ test('a commit by hand after such a kill is not taken for the one that was cut s
   expect(scratch.ckpt('status').warnings).toEqual([])
   expect(fs.existsSync(scratch.at('.git/ckpt/worktrees/@main/commit.json'))).toBe(false)
   expect(commit(scratch).json.files).toEqual([{ path: 'b.txt' }])
+})
+
+test('a commit by hand of a part of it is not taken for the whole', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n', 'b.txt': 'b\n' })
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'agent\n', 'b.txt': 'agent\n' }))
+  await (await heldUp(scratch, 'pre-commit')).kill('SIGKILL')
+  scratch.git('add', 'a.txt')
+  scratch.git('commit', '-qm', 'by hand')
+  expect(scratch.ckpt('status').warnings).toEqual([])
+  expect(commit(scratch).json.files).toEqual([{ path: 'b.txt' }])
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
+test('an undo that is killed while a hook runs takes nothing of the commit along', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'agent\n' }))
+  const held = await heldUp(scratch, 'pre-commit')
+  const others = fs.readdirSync(scratch.at('.git/ckpt/worktrees/@main/tmp'))
+  killedAt(scratch, ['renameSync', 'a.txt'], 'undo')
+  scratch.ckpt('status')
+  expect(others.length).toBeGreaterThan(1)
+  expect(fs.readdirSync(scratch.at('.git/ckpt/worktrees/@main/tmp'))).toEqual(others)
+  held.release()
+  expect(await held.ended).toEqual([0, null])
 })
 
 test('of two at once the second waits for the first, and commits what is left', async () => {

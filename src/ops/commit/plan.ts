@@ -5,7 +5,7 @@ import { sessionOption } from '../../core/hint-words.ts'
 import type { Oid, SessionId } from '../../core/ids.ts'
 import { reasonedList, shortList } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
-import { type Turn, visibleTurns } from '../../core/timeline.ts'
+import { lastOf, type Turn, visibleTurns } from '../../core/timeline.ts'
 import { tryGit } from '../../git/process.ts'
 import { promptReader } from '../../git/side-refs.ts'
 import { tryUsersGit } from '../../git/users-git.ts'
@@ -58,7 +58,9 @@ export async function plan(context: Context, options: { session?: string }): Pro
   const reader = new ChangeReader(context, refs, timeline)
   const before = await readHeadEntries(context, head.head)
   const visible = visibleTurns(timeline)
-  const since = last ? visible.filter(({ number }) => !last.turns.includes(number)) : visible
+  // One that its agent went on with is not all in HEAD.
+  const isIn = (turn: Turn) => last !== null && (last.turns[turn.number] ?? -1) >= lastOf(turn).seq
+  const since = visible.filter((turn) => !isIn(turn))
   let turns = last?.isInHead ? since : visible
   let folded = await foldTurns(context, { turns, reader, head: head.head, before })
   if (folded.conflicts.size > 0 && last && !last.isInHead) {
@@ -66,11 +68,11 @@ export async function plan(context: Context, options: { session?: string }): Pro
     if (newer.conflicts.size === 0) {
       ;[turns, folded] = [since, newer]
       context.warnings.push(
-        `Commit ${last.commit.slice(0, 10)} is no part of HEAD any more: what turns up to ${Math.max(...last.turns)} did is taken to be there as you have changed it.`,
+        `Commit ${last.commit.slice(0, 10)} is no part of HEAD any more: what turns up to ${Math.max(...Object.keys(last.turns).map(Number))} did is taken to be there as you have changed it.`,
       )
     }
   }
-  const { entries, conflicts, blobs } = folded
+  const { entries, conflicts, passed, blobs } = folded
   context.warnings.push(...folded.warnings)
   if (last?.isInHead) context.warnings.push(...(await undoneSince(context, { refs, session, last, before })))
   if (conflicts.size > 0 && head.head !== null) {
@@ -97,10 +99,14 @@ export async function plan(context: Context, options: { session?: string }): Pro
   return {
     session,
     head: head.head,
-    turns: turns.map(({ number, after, checkpoints }) => ({ number, checkpoint: (after ?? checkpoints.at(-1)!).id })),
+    turns: turns.map((turn) => {
+      const { number, after, checkpoints } = turn
+      return { number, checkpoint: (after ?? checkpoints.at(-1)!).id, seq: lastOf(turn).seq }
+    }),
     prompts: told,
     entries,
     before,
+    passed,
     blobs,
   }
 }
@@ -108,6 +114,7 @@ export async function plan(context: Context, options: { session?: string }): Pro
 interface Folded {
   entries: Map<string, Entry>
   conflicts: Map<string, string>
+  passed: Map<string, Entry[]>
   blobs: CommitBlobs
   warnings: string[]
 }
@@ -136,8 +143,12 @@ async function foldTurns(
         `Turn ${one.turn.number} also saw changes outside its steps, which are not committed: ${shortList(one.unclaimed.map(({ path }) => path))}.`,
       )
     const committed = sinceBase.get(turns[i]!.before.head ?? null)!
-    for (const change of one.claimed) bySince.set(change, committed)
-    changes.push(...one.claimed)
+    // Where HEAD moved amid the turn, what it did before and after that is carried over one after the other.
+    const { before, checkpoints } = turns[i]!
+    const hasMoved = checkpoints.some(({ head }) => head !== before.head)
+    const own = hasMoved ? one.parts.filter(({ unclaimed }) => !unclaimed) : one.claimed
+    for (const change of own) bySince.set(change, committed)
+    changes.push(...own)
   }
   const left = new Map(changes.filter(({ path }) => !path.endsWith('/')).map(({ path, to }) => [path, to]))
   const kept = new Set(await withoutIgnored(context, left, before))
@@ -150,7 +161,12 @@ async function foldTurns(
     blobs,
     committed: (change, to) => bySince.get(change)!(change.path, to),
   })
-  return { ...folded, blobs, warnings }
+  const passed = new Map<string, Entry[]>()
+  for (const { path, to, unclaimed } of read.flatMap(({ parts }) => parts)) {
+    const entry = unclaimed || !folded.entries.has(path) ? undefined : await blobs.entryOf(path, to)
+    if (entry !== undefined) passed.set(path, [...(passed.get(path) ?? []), entry])
+  }
+  return { ...folded, passed, blobs, warnings }
 }
 
 /**

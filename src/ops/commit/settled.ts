@@ -26,7 +26,7 @@ export async function undoneSince(
   const reader = new ChangeReader(context, refs, timeline)
   const held: TurnNumber[] = []
   for (const turn of timeline.abandoned) {
-    if (!last.turns.includes(turn.number)) continue
+    if (!(turn.number in last.turns)) continue
     const { claimed } = await reader.changesOf(turn)
     const isHeld = claimed.some(
       ({ path, to }) =>

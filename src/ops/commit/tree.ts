@@ -4,10 +4,9 @@
  * or after the turns, are in none of the differences and so stay out.
  */
 import { type ClaimedTransition, toldRival } from '../../core/claims.ts'
-import { ancestorsOf } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
 import { type CommitBlobs, mergeEntries } from '../committed/blobs.ts'
-import { type Entry, sameEntry } from '../committed/entries.ts'
+import { clashes, type Entry, sameEntry } from '../committed/entries.ts'
 
 export interface Folded {
   /** Paths that the commit changes, with what it holds. */
@@ -65,21 +64,3 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
 /** What is committed where the very bytes on disk are: attributes that came later converted nothing. */
 const unconverted = (entry: Entry, state: PathState): Entry =>
   entry !== null && state.kind === 'present' ? { mode: entry.mode, oid: state.oid } : entry
-
-/** A file and a directory of one name: git-update-index(1) drops what was there, and that is not the session's to drop. */
-function* clashes(
-  entries: ReadonlyMap<string, Entry>,
-  head: ReadonlyMap<string, Entry>,
-): Generator<[path: string, reason: string]> {
-  const coming = new Set([...entries].flatMap(([path, entry]) => (entry && !head.has(path) ? [path] : [])))
-  if (coming.size === 0) return
-  const held = (path: string) => (entries.has(path) ? entries.get(path) : head.get(path)) ?? null
-  for (const path of coming) {
-    const above = ancestorsOf(path).flatMap((directory) => held(directory) ?? [])[0]
-    if (above) yield [path, `a ${above.mode === '160000' ? 'submodule' : 'file'} is in the place of its directory`]
-  }
-  for (const path of head.keys()) {
-    const above = held(path) && ancestorsOf(path).find((directory) => coming.has(directory))
-    if (above) yield [above, 'a directory with other files is in its place']
-  }
-}

@@ -183,7 +183,7 @@ export async function mergeEntries(
   blobs: CommitBlobs,
   { base, ours, theirs }: { base: Entry; ours: Entry; theirs: Entry },
 ): Promise<Entry | undefined> {
-  if (!base || !ours || !theirs || [base, ours, theirs].some((one) => one.mode === '120000')) return undefined
+  if (!base || !ours || !theirs || [base, ours, theirs].some((one) => !one.mode.startsWith('100'))) return undefined
   const mode = ours.mode === base.mode ? theirs.mode : ours.mode
   const oid = await blobs.merge(base.oid, ours.oid, theirs.oid)
   return oid === null ? undefined : { mode, oid }

@@ -6,10 +6,13 @@ import type { Context } from '../worktree/context.ts'
 
 const commitsFile = ({ store }: Context) => `${store.worktreeDir}/commits.json`
 
-/** `turns`: all that are in HEAD by this commit and those before it. */
 interface Committed {
   commit: string
-  turns: TurnNumber[]
+  /**
+   * All turns that are in HEAD by this commit and those before it, with the place in the order of the last checkpoint that
+   * is: an agent may go on with a turn after that.
+   */
+  turns: Readonly<Record<TurnNumber, number>>
 }
 
 /** A file that is damaged says nothing: then what is in HEAD is told from HEAD alone. */
@@ -28,19 +31,20 @@ function readCommits(context: Context): Map<string, Committed> {
 const isCommitted = (value: Partial<Committed> | null): value is Committed =>
   typeof value?.commit === 'string' &&
   isOid(value.commit) &&
-  Array.isArray(value.turns) &&
-  value.turns.length > 0 &&
-  value.turns.every(Number.isSafeInteger)
+  typeof value.turns === 'object' &&
+  value.turns !== null &&
+  Object.entries(value.turns).length > 0 &&
+  Object.entries(value.turns).flat().map(Number).every(Number.isSafeInteger)
 
 /** The commit holds these turns, and all that were committed before it. */
 export function rememberCommit(
   context: Context,
   session: SessionId,
-  { commit, turns }: { commit: Oid; turns: readonly TurnNumber[] },
+  { commit, turns }: { commit: Oid; turns: readonly { number: TurnNumber; seq: number }[] },
 ): void {
   const known = readCommits(context)
-  const earlier = known.get(session)?.turns ?? []
-  known.set(session, { commit, turns: [...new Set([...earlier, ...turns])] })
+  const added = Object.fromEntries(turns.map(({ number, seq }) => [number, seq]))
+  known.set(session, { commit, turns: { ...known.get(session)?.turns, ...added } })
   writeFileWhole(context.env, commitsFile(context), JSON.stringify(Object.fromEntries(known)))
 }
 

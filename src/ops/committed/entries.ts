@@ -1,5 +1,6 @@
 /** Paths as git holds them, in HEAD, in the user's index and in a commit that is being made. */
 import type { Oid } from '../../core/ids.ts'
+import { ancestorsOf } from '../../core/paths.ts'
 import { runGit } from '../../git/process.ts'
 import type { FileEntry } from '../../git/trees.ts'
 import type { Context } from '../worktree/context.ts'
@@ -59,4 +60,25 @@ export function indexInfo(entries: ReadonlyMap<string, Entry>, known: string | n
     entry ? `${entry.mode} ${entry.oid}\t${path}\0` : `0 ${none}\t${path}\0`,
   )
   return Buffer.from(rows.join(''), 'latin1')
+}
+
+/**
+ * A file and a directory of one name: git-update-index(1) drops what was there, and that is not the session's to drop.
+ * `entries` are to come, or to go, beside those that are `there`.
+ */
+export function* clashes(
+  entries: ReadonlyMap<string, Entry>,
+  there: ReadonlyMap<string, Entry>,
+): Generator<[path: string, reason: string]> {
+  const coming = new Set([...entries].flatMap(([path, entry]) => (entry && !there.has(path) ? [path] : [])))
+  if (coming.size === 0) return
+  const held = (path: string) => (entries.has(path) ? entries.get(path) : there.get(path)) ?? null
+  for (const path of coming) {
+    const above = ancestorsOf(path).flatMap((directory) => held(directory) ?? [])[0]
+    if (above) yield [path, `a ${above.mode === '160000' ? 'submodule' : 'file'} is in the place of its directory`]
+  }
+  for (const path of there.keys()) {
+    const above = held(path) && ancestorsOf(path).find((directory) => coming.has(directory))
+    if (above) yield [above, 'a directory with other files is in its place']
+  }
 }

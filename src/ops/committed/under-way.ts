@@ -23,19 +23,22 @@ export interface Following {
   session: SessionId
   /** What the commit is made on; null: nothing yet. */
   head: Oid | null
-  turns: readonly { number: TurnNumber; checkpoint: Oid }[]
+  /** `seq`: the place in the order of the last checkpoint of the turn that the commit holds. */
+  turns: readonly { number: TurnNumber; checkpoint: Oid; seq: number }[]
   /** Paths that it changes. */
   entries: ReadonlyMap<string, Entry>
   /** As HEAD had them; more of them may be here. */
   before: ReadonlyMap<string, Entry>
+  /** What the turns left at these paths at any time. */
+  passed: ReadonlyMap<string, readonly Entry[]>
 }
 
-interface Note extends Omit<Following, 'entries' | 'before'> {
+interface Note extends Omit<Following, 'entries' | 'before' | 'passed'> {
   pid: number
   started: string
   /** Milliseconds since 1970, UTC. */
   time: number
-  paths: [path: string, before: Entry, entry: Entry][]
+  paths: [path: string, before: Entry, entry: Entry, passed?: readonly Entry[]][]
 }
 
 /** Milliseconds for which a git that outlives a killed `ckpt commit` may still make the commit: hooks take their time. */
@@ -43,9 +46,11 @@ const STILL = 600_000
 
 const NOBODY = 0
 
-export function noteCommit(context: Context, { entries, before, session, head, turns }: Following): void {
+export function noteCommit(context: Context, { entries, before, passed, session, head, turns }: Following): void {
   const { env } = context
-  const paths = [...entries].map(([path, entry]): Note['paths'][number] => [path, before.get(path) ?? null, entry])
+  const paths = [...entries].map(([path, entry]): Note['paths'][number] => {
+    return [path, before.get(path) ?? null, entry, passed.get(path) ?? []]
+  })
   const who = { pid: env.pid, started: startOf(env, env.pid), time: env.now() }
   writeFileWhole(env, noteFile(context), JSON.stringify({ ...who, session, head, turns, paths } satisfies Note))
 }
@@ -76,15 +81,17 @@ export async function follow(
   context: Context,
   following: Following & { blobs: CommitBlobs },
   made: Oid,
-  patience?: number,
+  { patience, isWhole = true }: { patience?: number; isWhole?: boolean } = {},
 ): Promise<void> {
   const { session, turns } = following
-  rememberCommit(context, session, { commit: made, turns: turns.map(({ number }) => number) })
-  recordOrigin(
-    context,
-    made,
-    turns.map(({ checkpoint }) => checkpoint),
-  )
+  if (isWhole) {
+    rememberCommit(context, session, { commit: made, turns })
+    recordOrigin(
+      context,
+      made,
+      turns.map(({ checkpoint }) => checkpoint),
+    )
+  }
   await untilIndexIsFree(context, context.repository!, patience)
   await refreshIndex(context, following, made)
   dropNote(context)
@@ -109,17 +116,21 @@ const isAlive = ({ env }: Context, note: Note | null): boolean =>
 /** One that was made and cut short before the user's index followed it; null: there is none. */
 export async function notFollowedYet(context: Context): Promise<Oid | null> {
   if (!isCutShort(context)) return null
-  return madeAfter(context, readNote(context))
+  return (await madeAfter(context, readNote(context)))?.made ?? null
 }
 
-/** The commit that HEAD is, if it is on what that one was to be made on, and changes any of the same paths. */
-async function madeAfter(context: Context, note: Note | null): Promise<Oid | null> {
+/**
+ * The commit that HEAD is, if it is on what that one was to be made on, and changes any of the same paths. `isWhole`: all of
+ * them, so that it is not one that a person made of a part.
+ */
+async function madeAfter(context: Context, note: Note | null): Promise<{ made: Oid; isWhole: boolean } | null> {
   const made = note && context.repository ? await madeOn(context, note.head) : null
   if (!note || made === null) return null
   const args = ['diff-tree', '--root', '--no-commit-id', '--name-only', '-r', '-z', made]
   const { code, stdout } = await tryGit(context.env, { args, cwd: context.worktree.root })
   const changed = new Set<string>(splitNul(stdout))
-  return code !== 0 || note.paths.some(([path]) => changed.has(path)) ? made : null
+  const isIn = ([path]: Note['paths'][number]) => changed.has(path)
+  return code !== 0 || note.paths.some(isIn) ? { made, isWhole: code !== 0 || note.paths.every(isIn) } : null
 }
 
 /**
@@ -130,22 +141,25 @@ export async function finishCommit(context: Context, { isBeside = false } = {}):
   const { env } = context
   const note = readNote(context)
   if (isAlive(context, note)) return []
-  const made = await madeAfter(context, note)
-  if (!note || made === null) {
+  const found = await madeAfter(context, note)
+  if (!note || found === null) {
     const isOver = !note || env.now() - note.time > STILL || (await headOf(context)).head !== note.head
     if (isOver) dropNote(context)
     return []
   }
+  const { made, isWhole } = found
   const entries = new Map(note.paths.map(([path, , entry]) => [path, entry]))
+  const passed = new Map(note.paths.map(([path, , , passed]) => [path, passed ?? []]))
   const before = new Map(note.paths.map(([path, entry]) => [path, entry]))
   try {
     const blobs = await CommitBlobs.open(context, { paths: [...entries.keys()], head: before })
-    await follow(context, { ...note, entries, before, blobs }, made, isBeside ? 0 : undefined)
+    const patience = isBeside ? { patience: 0 } : {}
+    await follow(context, { ...note, entries, before, passed, blobs }, made, { isWhole, ...patience })
   } catch (error) {
     if (!isBeside) throw error
     return [notFollowed(made, error)]
   }
-  return [`A commit that was cut short is finished: your index follows ${made.slice(0, 10)}.`]
+  return !isWhole ? [] : [`A commit that was cut short is finished: your index follows ${made.slice(0, 10)}.`]
 }
 
 /** Null: it is damaged, and says nothing. */

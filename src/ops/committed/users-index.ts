@@ -8,6 +8,7 @@ import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
 import type { Context } from '../worktree/context.ts'
 import { type CommitBlobs, mergeEntries } from './blobs.ts'
 import {
+  clashes,
   type Entry,
   indexInfo,
   readHeadEntries,
@@ -18,9 +19,11 @@ import {
 } from './entries.ts'
 
 export interface Committed {
-  /** Of the paths that the commit changes, as HEAD had them. */
-  before: ReadonlyMap<string, Entry>
+  /** What the commit was made on; null: nothing. */
+  head: Oid | null
   entries: ReadonlyMap<string, Entry>
+  /** What the turns left at these paths at any time. */
+  passed: ReadonlyMap<string, readonly Entry[]>
   blobs: CommitBlobs
 }
 
@@ -46,31 +49,44 @@ export async function untilIndexIsFree(
 }
 
 /**
- * The user's index follows HEAD on the committed paths, and only there. What they had staged in such a file stays
- * staged, on top of the commit.
+ * The user's index follows HEAD on the committed paths, those that a hook of theirs added to the commit too, and only there.
+ * What they had staged in such a file stays staged, on top of the commit: not what a turn had left there on its way, which
+ * would take the commit back.
  */
-export async function refreshIndex(context: Context, { before, entries, blobs }: Committed, made: Oid): Promise<void> {
+export async function refreshIndex(
+  context: Context,
+  { head, entries, passed, blobs }: Committed,
+  made: Oid,
+): Promise<void> {
   const { env, worktree, warnings } = context
   const cwd = worktree.root
-  const [staged, intended, after] = await Promise.all([
+  const [staged, intended, before, after] = await Promise.all([
     readIndexEntries(context),
     readIntendedPaths(context),
+    readHeadEntries(context, head),
     readHeadEntries(context, made),
   ])
+  const byHooks = [...new Set([...before.keys(), ...after.keys()])].filter(
+    (path) => !sameEntry(before.get(path) ?? null, after.get(path) ?? null),
+  )
   const edits = new Map<string, Entry>()
-  for (const path of entries.keys()) {
+  for (const path of new Set([...entries.keys(), ...byHooks])) {
     const [was, now, own] = [before.get(path) ?? null, after.get(path) ?? null, staged.get(path) ?? null]
     if (intended.has(path)) {
       edits.set(path, now)
       continue
     }
     if (sameEntry(own, now)) continue
-    if (sameEntry(own, was)) edits.set(path, now)
+    if (sameEntry(own, was) || passed.get(path)?.some((one) => sameEntry(own, one))) edits.set(path, now)
     else {
       const merged = await mergeEntries(blobs, { base: was, ours: own, theirs: now })
       if (merged) edits.set(path, merged)
       else warnings.push(`${shown(path)} stays staged as you had it; the commit holds something else.`)
     }
+  }
+  for (const [path, reason] of clashes(edits, staged)) {
+    edits.delete(path)
+    warnings.push(`${shown(path)} is committed, and not in your index: ${reason}.`)
   }
   await blobs.publish(edits.values())
   if (edits.size > 0) await setEntries(context, edits, made)

@@ -1,0 +1,114 @@
+/** `ckpt commit` where git moves while a turn is at work, and where others have a hand in the commit or the index. */
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { answer, envOf } from '../support/in-process.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
+
+async function commit(scratch: Scratch): Promise<Json> {
+  const env = envOf(scratch)
+  const me = Object.fromEntries(
+    ['AUTHOR', 'COMMITTER'].flatMap((who) => [
+      [`GIT_${who}_NAME`, 'A U Thor'],
+      [`GIT_${who}_EMAIL`, 'author@example.com'],
+    ]),
+  )
+  return (await answer({ ...env, vars: { ...env.vars, ...me } }, 'commit', '-m', 'c')).document
+}
+
+const files = ({ files }: Json): string[] => files.map(({ path }: Json) => path)
+
+test('what an agent does in a turn that is committed already, for it goes on, is in the next commit', async () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n', 'b.txt': '1\n' })
+  const told = (hook_event_name: string, more: object = {}) => {
+    const payload = { session_id: 's', prompt_id: 'p', cwd: scratch.root, hook_event_name, ...more }
+    scratch.run(['hook', 'claude'], { input: JSON.stringify(payload) })
+  }
+  const call = (id: string, work: () => void) => {
+    const more = { tool_name: 'Bash', tool_input: { command: 'x' }, tool_use_id: id }
+    told('PreToolUse', more)
+    work()
+    told('PostToolUse', { ...more, tool_response: {} })
+  }
+  told('UserPromptSubmit', { prompt: 'go' })
+  call('one', () => scratch.write({ 'a.txt': '2\n' }))
+  call('two', () => scratch.write({ 'a.txt': '3\n', 'new.txt': 'new\n' }))
+  told('Stop')
+  expect(files(await commit(scratch))).toEqual(['a.txt', 'new.txt'])
+  expect((await commit(scratch)).commit).toBe(null)
+  call('three', () => scratch.write({ 'a.txt': '4\n', 'b.txt': '2\n' }))
+  told('Stop')
+  const { turns, warnings, ...done } = await commit(scratch)
+  expect([turns, files(done), warnings]).toEqual([[1], ['a.txt', 'b.txt'], []])
+  expect(scratch.git('status', '--porcelain')).toBe('')
+  expect((await commit(scratch)).commit).toBe(null)
+})
+
+test('what an agent commits itself in its turn is where the rest of the turn goes on', async () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n', 'gone.txt': '1\n' })
+  scratch.turn('go', () => {
+    scratch.write({ 'a.txt': '2\n', 'new.txt': 'one\n', 'passing.txt': '1\n' })
+    scratch.ckpt('mark', 'step', '--session', 's')
+    scratch.git('add', '-A')
+    scratch.git('commit', '-qm', 'the agent')
+    scratch.write({ 'a.txt': '3\n', 'new.txt': 'one\ntwo\n' })
+    scratch.remove('gone.txt', 'passing.txt')
+    scratch.ckpt('mark', 'step', '--session', 's')
+  })
+  expect(files(await commit(scratch))).toEqual(['a.txt', 'gone.txt', 'new.txt', 'passing.txt'])
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
+test('what a hook adds to the commit is in the index, too', async () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n', 'mine.txt': '1\n' })
+  const hook = '#!/bin/sh\necho made >made.txt\ngit add -A . :!mine.txt\n'
+  fs.writeFileSync(scratch.at('.git/hooks/pre-commit'), hook, { mode: 0o755 })
+  scratch.write({ 'mine.txt': 'mine\n' })
+  scratch.git('add', 'mine.txt')
+  scratch.turn('work', () => scratch.write({ 'a.txt': '2\n' }))
+  expect((await commit(scratch)).commit).not.toBe(null)
+  expect(scratch.git('show', '--name-only', '--format=', 'HEAD')).toBe('a.txt\nmade.txt\n')
+  expect(scratch.git('status', '--porcelain')).toBe('M  mine.txt\n')
+})
+
+test('what an agent staged on its way does not stay staged: it would take the commit back', async () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n', 'mine.txt': '1\n' })
+  scratch.turn('one', () => {
+    scratch.write({ 'a.txt': '2\n', 'new.txt': '1\n' })
+    scratch.git('add', '-A')
+  })
+  scratch.turn('two', () => scratch.write({ 'a.txt': '3\n', 'new.txt': '2\n' }))
+  expect((await commit(scratch)).warnings).toEqual([])
+  expect(scratch.git('status', '--porcelain')).toBe('')
+  scratch.write({ 'a.txt': 'staged by hand\n' })
+  scratch.git('add', 'a.txt')
+  scratch.turn('three', () => scratch.write({ 'new.txt': '3\n' }))
+  expect((await commit(scratch)).warnings).toEqual([])
+  expect(scratch.git('status', '--porcelain')).toBe('M  a.txt\n')
+})
+
+test('what is staged below the place of a committed file stays staged, and that is said', async () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n' })
+  scratch.write({ 'd/only-here.txt': 'precious\n' })
+  scratch.git('add', 'd')
+  const staged = scratch.git('ls-files', '-s', 'd')
+  scratch.remove('d')
+  scratch.turn('work', () => scratch.write({ d: 'a file\n' }))
+  const { warnings, ...done } = await commit(scratch)
+  expect([files(done), warnings.join()]).toEqual([
+    ['d'],
+    expect.stringContaining('d is committed, and not in your index'),
+  ])
+  expect(scratch.git('ls-files', '-s', 'd')).toBe(staged)
+})
+
+test('a submodule in the place of a file of the session is left as it is, and no damage', async () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n', f: '1\n' })
+  scratch.turn('work', () => scratch.write({ f: '2\n' }))
+  scratch.remove('f')
+  scratch.git('init', '-q', 'f')
+  scratch.git('-C', 'f', 'commit', '-q', '--allow-empty', '-m', 'x')
+  scratch.git('add', 'f')
+  scratch.git('commit', '-qm', 'submodule')
+  const { ok, commit: made, warnings } = await commit(scratch)
+  expect([ok, made, warnings]).toEqual([true, null, ['Left as you have committed it: f.']])
+})
