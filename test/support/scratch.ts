@@ -45,7 +45,7 @@ export interface RunOptions {
 /** Whether this user may do anything: what an ordinary one may not do is then tried as another user. */
 export const isRoot = process.getuid?.() === 0
 
-const asUser = (uid: number) => [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups']
+const asUser = (uid: number) => ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'] as const
 
 type Reachable = [node: string, program: string]
 let reachable: Reachable | undefined
@@ -53,7 +53,8 @@ let reachable: Reachable | undefined
 /** Node and the program where another user can reach them: ours may lie in a closed directory, such as root's own. */
 function reachableBy(uid: number): Reachable {
   const ours: Reachable = [process.execPath, PROGRAM]
-  reachable ??= spawnSync('setpriv', [...asUser(uid), ...ours, '--version']).status === 0 ? ours : copied()
+  const [command, ...args] = asUser(uid)
+  reachable ??= spawnSync(command, [...args, ...ours, '--version']).status === 0 ? ours : copied()
   return reachable
 }
 
@@ -183,7 +184,7 @@ export class Scratch {
     const command =
       uid === undefined || uid === process.getuid!()
         ? [process.execPath, PROGRAM, ...args]
-        : ['setpriv', ...asUser(uid), ...reachableBy(uid), ...args]
+        : [...asUser(uid), ...reachableBy(uid), ...args]
     const done = spawnSync(command[0]!, command.slice(1), {
       cwd,
       env: { ...this.vars, ...vars },
