@@ -1,7 +1,7 @@
 /** From yargs' values to what the operations take. */
 import { resolve } from 'node:path'
 import { CkptError } from '../core/errors.ts'
-import { parseTarget } from '../core/ids.ts'
+import { parsePlace, parseTarget } from '../core/ids.ts'
 import type { RelativePath } from '../core/paths.ts'
 import type { ConflictMode } from '../core/plan.ts'
 import { lstatIfThere } from '../env.ts'
@@ -21,10 +21,24 @@ export function text(args: Arguments, name: string): string | undefined {
   return String(value)
 }
 
+/** The same of what is to be read: blanks alone say nothing. */
+export function words(args: Arguments, name: string): string | undefined {
+  const value = text(args, name)
+  if (value?.trim() === '') throw usage(`--${name} is empty.`)
+  return value
+}
+
 /** What names a turn or checkpoint: no id at all is a mistake, wherever the command was started. */
 export function target(args: Arguments, name: string): string | undefined {
   const id = args[name] === '' ? '' : text(args, name)
   if (id !== undefined) parseTarget(id)
+  return id
+}
+
+/** The same for what one goes back to. */
+export function place(args: Arguments, name: string): string | undefined {
+  const id = target(args, name)
+  if (id !== undefined) parsePlace(id)
   return id
 }
 

@@ -91,6 +91,7 @@ function readArguments(entry: CommandEntry, given: string[]): Arguments | null {
       if (option.demandOption) return null
       if (option.default !== undefined) args[name] = option.default
     } else if (option.type === 'boolean') args[name] = values.at(-1)
+    else if (values.some((value) => typeof value !== 'string')) return null
     else if (!option.array) args[name] = values.length === 1 ? values[0] : values
   }
   return args

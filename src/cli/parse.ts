@@ -85,6 +85,9 @@ export async function parse(
     .map((word) => /^--(?:no-)?([^=]+)/.exec(word)?.[1])
     .find((name) => name !== undefined && name in Object.prototype)
   if (strange !== undefined) throw mistake(argv, `Unknown argument: ${strange}`, '')
+  const off = offThatHasAValue(argv)
+  if (off !== null) throw mistake(argv, `Unknown argument: ${off}`, '')
+  if (isOfNoCommand(argv)) return parse(withoutHelp(argv), { shown, columns })
   const odd = neitherOnNorOff(argv)
   if (odd) throw mistake(argv, `${odd.name} is true or false, not ${JSON.stringify(odd.value)}`, '')
   const text = await new Promise<string>((resolve, reject) => {
@@ -97,6 +100,32 @@ export async function parse(
   if (text !== '' || !run) return { kind: 'help', text }
   if (run.entry.rest === undefined && run.args['--']?.length) throw mistake(argv, 'Nothing comes after -- here.', '')
   return { kind: 'run', args: run.args, command: await run.entry.load() }
+}
+
+const isHelp = (word: string) => word === '--help' || word === '-h'
+
+/** Help of what is no command: what is asked is whether there is one. */
+function isOfNoCommand(argv: readonly string[]): boolean {
+  const [name = '-'] = argv
+  return (
+    ownWords(argv).some(isHelp) && !name.startsWith('-') && !commands.some(({ usage }) => usage.split(' ')[0] === name)
+  )
+}
+
+function withoutHelp(argv: readonly string[]): string[] {
+  const own = ownWords(argv)
+  return [...own.filter((word) => !isHelp(word)), ...argv.slice(own.length)]
+}
+
+/** `--no-session`: to yargs the session is "false" then. */
+function offThatHasAValue(argv: readonly string[]): string | null {
+  const { options = {} } = commands.find(({ usage }) => usage.split(' ')[0] === argv[0]) ?? {}
+  for (const word of ownWords(argv)) {
+    const [, off, name = ''] = /^--(no-([^=]+))/.exec(word) ?? []
+    if (off === undefined || off in options) continue
+    if (name === 'cwd' || (options[name] && options[name].type !== 'boolean')) return off
+  }
+  return null
 }
 
 /** A switch with a value that yargs would take for off without a word: `--dry-run=yes` is to be no undo in earnest. */

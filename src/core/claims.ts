@@ -59,8 +59,11 @@ function detoursOf({ session, before, checkpoints }: Turn, all: readonly Checkpo
 const isAside = (detours: readonly Detour[], { from, to }: Pick<Segment, 'from' | 'to'>): boolean =>
   detours.some((one) => one.from <= from.seq && to.seq <= one.to)
 
-/** The windows of one turn. `all` are the checkpoints of every session around it, in order. */
-export function windowsOf(turn: Turn, all: readonly Checkpoint[]): Window[] {
+/**
+ * The windows of one turn. `all` are the checkpoints of every session around it, in order. `asRival`: to another session a
+ * call whose end never came goes on to the turn's end, for it may have been at work beside those that began after it.
+ */
+export function windowsOf(turn: Turn, all: readonly Checkpoint[], { asRival = false } = {}): Window[] {
   const base = { session: turn.session, turnId: turn.id, turn: turn.number, detours: detoursOf(turn, all) }
   const end = turn.after?.seq ?? Number.POSITIVE_INFINITY
   if (turn.steps.length === 0) {
@@ -71,7 +74,7 @@ export function windowsOf(turn: Turn, all: readonly Checkpoint[]): Window[] {
     if (!step.end) {
       const from = step.start!.seq
       if (endsLater(turn, step.start!, all)) return { ...base, step: step.number, from, to: end, declared, open: false }
-      const next = turn.steps.flatMap(({ start }) => (start && start.seq > from ? [start.seq] : []))
+      const next = turn.steps.flatMap(({ start }) => (!asRival && start && start.seq > from ? [start.seq] : []))
       return { ...base, step: step.number, from, to: Math.min(end, ...next), declared, open: true }
     }
     if (step.start) return { ...base, step: step.number, from: step.start.seq, to: step.end.seq, declared, open: false }

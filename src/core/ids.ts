@@ -62,6 +62,18 @@ export type Target =
   | { kind: 'checkpoint'; prefix: string }
   | { kind: 'worktree' }
 
+/** A state that was recorded. */
+export type Place = Exclude<Target, { kind: 'worktree' }>
+
+/** What one goes back to. @throws CkptError USAGE */
+export function parsePlace(text: string): Place {
+  const target = parseTarget(text)
+  if (target.kind !== 'worktree') return target
+  throw new CkptError('USAGE', '`worktree` is not a place to go back to. Nothing was changed.', {
+    hints: ['ckpt list'],
+  })
+}
+
 /** @throws CkptError USAGE when the text has none of the forms. */
 export function parseTarget(text: string): Target {
   if (text === 'worktree') return { kind: 'worktree' }

@@ -166,14 +166,17 @@ function parseRaw(bytes: Buffer, counts: Counts): FileDiff[] {
   for (let i = 0; i < parts.length; i++) {
     const match = /^:(\d+) (\d+) ([0-9a-f]+) ([0-9a-f]+) ([A-Z])\d*$/.exec(parts[i]!)
     if (!match) throw new CkptError('INTERNAL', 'git diff-tree gave output that cannot be read.')
-    const [, , , oldOid, newOid, letter] = match
+    const [, oldMode, newMode, oldOid, newOid, letter] = match
     const oldPath = letter === 'R' ? (parts[++i] as RelativePath) : undefined
     const path = parts[++i] as RelativePath
     const count = counts.get(path) ?? { insertions: 0, deletions: 0, binary: false }
+    // Of a file on disk git does not say what it would be named: that no line differs says as much.
+    const isUnnamed = /^0+$/.test(newOid!) && oldMode !== newMode && !count.binary
+    const isSame = oldOid === newOid || (isUnnamed && count.insertions + count.deletions === 0)
     files.push({
       path,
       ...(oldPath === undefined ? {} : { oldPath }),
-      status: statusOf(letter!, oldOid === newOid),
+      status: statusOf(letter!, isSame),
       ...count,
     })
   }

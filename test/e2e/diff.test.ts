@@ -194,3 +194,15 @@ test('the patch of what is not committed is a plain one, whatever a person likes
     scratch.git('config', key, value)
   expect(patch()).toBe(plain)
 })
+
+test('--uncommitted calls a mode a mode, as a diff of checkpoints does', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'one\n' })
+  fs.chmodSync(scratch.at('a.txt'), 0o755)
+  fs.chmodSync(scratch.at('b.txt'), 0o755)
+  scratch.write({ 'b.txt': 'two\n' })
+  const statuses = scratch.ckpt('diff', '--uncommitted').files.map(({ path, status }: Json) => [path, status])
+  expect(statuses).toEqual([
+    ['a.txt', 'mode'],
+    ['b.txt', 'modified'],
+  ])
+})

@@ -629,6 +629,32 @@ test('an undo of one path takes the directory along that came with it, if nothin
   expect([scratch.exists('d'), fs.readdirSync(scratch.at('e'))]).toEqual([false, ['y']])
 })
 
+test('what a merge could not settle is named for what it is, in an undo and in a redo; turns with a gap are named one by one', () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': '2\n' }))
+  scratch.turn('two', () => scratch.write({ 'b.txt': '1\n' }))
+  scratch.ckpt('undo')
+  scratch.turn('three', () => scratch.write({ 'b.txt': '2\n' }))
+  scratch.write({ 'a.txt': 'mine\n' })
+  const undone = scratch.run(['undo', '--turns', '2', '--merge'])
+  expect(undone.stdout).toContain('Undid turns 1, 3: 2 files.')
+  expect(scratch.read('a.txt')).toContain('>>>>>>> before the turn')
+  scratch.write({ 'a.txt': 'mine again\n' })
+  expect(scratch.ckpt('redo', '--all', '--merge').turns).toEqual([1, 3])
+  expect(scratch.read('a.txt')).toContain('>>>>>>> after the turn')
+})
+
+test('of two calls at once each keeps its declared path to other sessions, also while both are at work', () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n', 'b.txt': '1\n' })
+  const mark = (session: string, ...more: string[]) => scratch.ckpt('mark', ...more, '--session', session)
+  mark('other', 'prompt')
+  mark('two-calls', 'prompt')
+  for (const name of ['a.txt', 'b.txt']) mark('two-calls', 'step', '--start', '--call-id', name, '--path', name)
+  scratch.write({ 'a.txt': '2\n', 'b.txt': '2\n', 'c.txt': 'of the other\n' })
+  mark('other', 'stop')
+  expect(scratch.ckpt('undo', '--session', 'other').files).toEqual([{ path: 'c.txt', action: 'delete' }])
+})
+
 test('an undo of its own is refused while any session of the worktree has undone turns', () => {
   const scratch = new Scratch().init({ 'a.txt': 'a\n', 'b.txt': 'b\n' })
   scratch.turn('one', () => scratch.write({ 'a.txt': 'a1\n' }), 'one')

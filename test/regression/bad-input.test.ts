@@ -43,7 +43,12 @@ test('bad input: wrong commands, flags and values are usage errors, and change n
   const said = new Set<string>() // prose is looked at once for each word
   for (const [code, error, ...args] of [
     [2, 'USAGE', 'frobnicate'],
+    [2, 'USAGE', 'frobnicate', '--help'],
     [2, 'USAGE', 'undo', '--frobnicate'],
+    [2, 'USAGE', 'mark', 'prompt', '--no-session'], // no session called "false"
+    [2, 'USAGE', 'snapshot', '--no-message'],
+    [2, 'USAGE', 'list', '--no-cwd'],
+    [2, 'USAGE', 'commit', '-m', '  '],
     [2, 'USAGE', 'undo', '--dry-run=yes'], // never an undo in earnest
     [2, 'USAGE', 'undo', '--dry-run='],
     [2, 'USAGE', 'undo', '--no-dry-run=1'],

@@ -2,13 +2,13 @@ import { printable, shown, showPath } from '../../core/paths.ts'
 import { BEHIND, commit } from '../../ops/commit/commit.ts'
 import { logHookError } from '../../ops/hook/log.ts'
 import { closeContext, openContext } from '../../ops/worktree/context.ts'
-import { text } from '../arguments.ts'
+import { text, words } from '../arguments.ts'
 import type { Command } from '../command.ts'
 
 const command: Command = async ({ env, args, cwd }) => {
   const context = await openContext(env, cwd, { create: true })
   try {
-    const [session, message] = [text(args, 'session'), text(args, 'message')]
+    const [session, message] = [text(args, 'session'), words(args, 'message')]
     const result = await commit(context, {
       ...(session === undefined ? {} : { session }),
       ...(message === undefined ? {} : { message }),

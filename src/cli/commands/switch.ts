@@ -1,12 +1,12 @@
 import { restore } from '../../ops/change/restore.ts'
 import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import { changeJson } from '../../results/json.ts'
-import { flag, target, text } from '../arguments.ts'
+import { flag, place, text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { changeText } from '../present/changes.ts'
 
 const command: Command = async ({ env, args, cwd, colors, arrived, backends }) => {
-  const [id, session] = [target(args, 'id')!, text(args, 'session')]
+  const [id, session] = [place(args, 'id')!, text(args, 'session')]
   const context = await openContext(env, cwd, { create: true })
   try {
     const options = {

@@ -24,6 +24,12 @@ export function filesText(files: readonly ToldAction[], c: Colors, limit = 20): 
   return lines
 }
 
+/** The turns after the first: some between them may be another branch's. */
+function othersText(turns: readonly number[]): string {
+  const isRow = turns.at(-1)! - turns[0]! === turns.length - 1
+  return isRow ? ` to ${turns.at(-1)}` : `, ${turns.slice(1).join(', ')}`
+}
+
 /** `said`: what lines to run say again. */
 export function changeText(
   verb: 'undo' | 'redo' | 'restore' | 'switch',
@@ -41,7 +47,7 @@ export function changeText(
       ? 'the checkpoint'
       : turns.length === 1
         ? `turn ${turns[0]}${cut === null ? '' : ` from ${cut} on`}`
-        : `turns ${turns[0]}${cut === null ? '' : ` (from ${cut} on)`} to ${turns.at(-1)}`
+        : `turns ${turns[0]}${cut === null ? '' : ` (from ${cut} on)`}${othersText(turns)}`
   if (verb === 'undo' && !dryRun && !boundary && !safety)
     return [`Nothing of ${what} is left to take back: nothing was recorded.`, ...filesText(files, c)].join('\n')
   const past = { undo: 'Undid', redo: 'Redid', restore: 'Restored from', switch: 'Switched to' }[verb]

@@ -46,6 +46,8 @@ export async function prepare(
     targetBeside: Beside | null
     /** What the worktree is to look like. */
     target: SnapshotView
+    /** The plan brings back what turns did. */
+    isForward?: boolean
     /** Of a plan that is recorded: what the last of its turns left. */
     left?: SnapshotView
   },
@@ -94,7 +96,7 @@ export async function prepare(
   let plan = planChanges(full)
   while (plan.needed.length > 0) {
     for (const request of plan.needed) {
-      const merging = () => mergeTexts(context, request)
+      const merging = () => mergeTexts(context, request, input)
       const merge = await merging().catch(async (error: unknown) => {
         if (!isDamage(error)) throw error
         await mendObjects(context, new Set(Object.values(request)), disk)

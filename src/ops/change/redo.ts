@@ -7,7 +7,9 @@ import { printable } from '../../core/paths.ts'
 import type { ConflictMode } from '../../core/plan.ts'
 import { hiddenTurns, messageIdOf } from '../../core/timeline.ts'
 import { sessionRef, type WorktreeRefs } from '../../git/history.ts'
+import { promptReader } from '../../git/side-refs.ts'
 import { ChangeReader } from '../history/turn-changes.ts'
+import { tellingLost } from '../record/prompts.ts'
 import { Recorder, takeSnapshot, whileScanning } from '../record/record.ts'
 import { abandonHidden, moveAll } from '../record/scene.ts'
 import { locked } from '../recovery/locked.ts'
@@ -96,7 +98,13 @@ async function redoScanned(
   const snapshot = await scanning
   // A record's change went from `from` to `to`: a plan goes back.
   const units = back.map((unit) => ({ turn: unit.turn, step: unit.step, changes: unit.changes }))
-  const prepared = await prepare(context, snapshot, { units, mode: options.mode, targetBeside: null, target })
+  const prepared = await prepare(context, snapshot, {
+    units,
+    mode: options.mode,
+    targetBeside: null,
+    target,
+    isForward: true,
+  })
   const last = left.at(-1)
   const next: BoundaryRecord | null = last ? { ...record, turn: last.turn, step: last.step, units: left } : null
   const first = timeline.turns.find((one) => one.number === next?.turn)
@@ -117,9 +125,11 @@ async function redoScanned(
     ...more,
   })
   const hash = planHash(refs, session, prepared.actions)
+  const prompts = await promptReader(store, refs.notes, tellingLost(context))
+  const restoredPrompt = first ? await prompts(first.before.id) : null
   if (options.dryRun) {
     const warnings = [...context.warnings, ...(await lostWarnings(context, prepared))]
-    return result({ warnings, token: makeToken({ op: 'redo', options, hash }) })
+    return result({ restoredPrompt, warnings, token: makeToken({ op: 'redo', options, hash }) })
   }
   if (expected !== undefined && expected !== hash) throw staleToken()
   refuseConflicts(prepared.actions, { verb: 'redo', mode: options.mode }, { files: prepared.actions, session })
@@ -146,7 +156,7 @@ async function redoScanned(
       }
     },
   })
-  return result({ safety: safety.id, syncMs, ms: env.monotonic() - arrived })
+  return result({ restoredPrompt, safety: safety.id, syncMs, ms: env.monotonic() - arrived })
 }
 
 export interface AcceptResult {

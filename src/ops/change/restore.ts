@@ -3,21 +3,21 @@
 import { type Beside, uncoveredAt } from '../../core/beside.ts'
 import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
-import { quoted } from '../../core/hint-words.ts'
-import { MANUAL_SESSION, parseTarget } from '../../core/ids.ts'
-import { isWithin, shortList } from '../../core/paths.ts'
+import { quoted, sessionOption } from '../../core/hint-words.ts'
+import { MANUAL_SESSION, parsePlace, type SessionId } from '../../core/ids.ts'
+import { isWithin, printable, shortList } from '../../core/paths.ts'
 import type { ConflictMode } from '../../core/plan.ts'
 import type { Transition } from '../../core/state.ts'
 import { abandonedName, readChain, type SessionRefs, sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import { transitionsBetween, viewOf } from '../../snapshot/view.ts'
-import { resolveId } from '../history/resolve.ts'
+import { resolvePlace } from '../history/resolve.ts'
 import { newestCheckpoint, Recorder, takeSnapshot } from '../record/record.ts'
 import { locked } from '../recovery/locked.ts'
 import { markerAfter } from '../worktree/boundary-marker.ts'
 import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
-import { boundaryPending } from './boundary.ts'
+import { boundaryPending, hiddenBy } from './boundary.ts'
 import type { ChangeResult } from './change.ts'
 import { carryOut, lostWarnings } from './operation.ts'
 import { prepare } from './prepare.ts'
@@ -44,21 +44,20 @@ export async function restore(
   { arrived, expected }: { arrived: number; expected?: string },
 ): Promise<ChangeResult> {
   const { env, store } = context
-  parseTarget(options.id) // no id at all: said before what else is in the way
+  parsePlace(options.id) // no id at all: said before what else is in the way
   return locked(context, { command: 'restore' }, async () => {
     const head = await headOf(context)
     refuseWhileBusy(head)
     const refs = await readRefs(context)
-    const { resolved } = await resolveId(context, refs, options).catch(async (error: unknown) => {
+    const { resolved } = await resolvePlace(context, refs, options).catch(async (error: unknown) => {
       if (error instanceof CkptError && error.code === 'NOT_FOUND') await refuseAtWork(context, refs, options.session)
       throw error
     })
-    if (resolved.kind === 'worktree')
-      throw new CkptError('USAGE', 'The worktree is there already. Nothing was changed.', { hints: ['ckpt list'] })
     const checkpoint =
       resolved.kind === 'turn' ? (resolved.turn.after ?? resolved.turn.checkpoints.at(-1)!) : resolved.checkpoint
     await refuseAtWork(context, refs, checkpoint.session)
-    const branch = options.move ? await branchMove(context, refs, checkpoint) : null
+    const branch = options.move ? await branchMove(context, refs, checkpoint, options.session) : null
+    const pending = options.move ? null : await pendingIn(context, refs, checkpoint.session)
     const target = await viewOf(store, checkpoint)
     const newest = await newestCheckpoint(context, refs)
     const snapshot = await takeSnapshot(context, refs, { publish: false })
@@ -96,7 +95,7 @@ export async function restore(
       session,
       dryRun: options.dryRun ?? false,
       turns: checkpoint.turn === undefined ? [] : [checkpoint.turn],
-      boundary: null,
+      boundary: pending,
       restoredPrompt: null,
       files: actions,
       safety: null,
@@ -147,14 +146,27 @@ function notCapturedNow(then: Beside, now: Beside): string[] {
   return there.filter((path) => uncoveredAt(then, path) === null)
 }
 
+/** What is undone in a session, and stays so. */
+async function pendingIn(context: Context, refs: WorktreeRefs, session: SessionId): Promise<ChangeResult['boundary']> {
+  if (!refs.sessions.get(session)?.boundary) return null
+  const timeline = await loadTimeline(context, refs, session)
+  const record = timeline.boundary
+  return record && { record, hidden: hiddenBy(timeline, record) }
+}
+
 /** The edits that make the session go on from a checkpoint: where it was becomes an abandoned branch. */
 async function branchMove(
   context: Context,
   refs: WorktreeRefs,
   checkpoint: Checkpoint,
+  wanted: string | undefined,
 ): Promise<(seq: number, time: string) => RefEdit[]> {
   const { store } = context
   const { session } = checkpoint
+  if (wanted !== undefined && chooseSession(refs, wanted) !== session)
+    throw new CkptError('NOT_FOUND', `That checkpoint is of session ${printable(session)}. Nothing was changed.`, {
+      hints: [`ckpt switch ${checkpoint.id.slice(0, 10)} ${sessionOption(session)}`],
+    })
   const one = refs.sessions.get(session)
   if (!one || checkpoint.kind === 'safety' || checkpoint.kind === 'manual' || isOutside(checkpoint)) {
     throw new CkptError('NOT_FOUND', 'That checkpoint is on no branch of a session. Nothing was changed.', {

@@ -1,9 +1,11 @@
 /** Which turns and steps an undo is about. */
+import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
-import { parseTarget } from '../../core/ids.ts'
+import { parsePlace, type SessionId } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
-import { type Timeline, type Turn, visibleTurns } from '../../core/timeline.ts'
-import { resolveCheckpoint } from '../history/resolve.ts'
+import { lastOf, type Timeline, type Turn, visibleTurns } from '../../core/timeline.ts'
+import type { WorktreeRefs } from '../../git/history.ts'
+import { resolveCheckpoint, resolvePlace } from '../history/resolve.ts'
 import { ChangeReader } from '../history/turn-changes.ts'
 import type { Context } from '../worktree/context.ts'
 import { turnIds } from '../worktree/replaced.ts'
@@ -40,25 +42,19 @@ export async function select(
   if (options.only !== undefined) return { turns: [findTurn(context, options.only, timeline)], cut: null }
   if (options.step) return { turns: [], cut: await lastChangingStep(newestFirst[0]!, reader) }
   if (options.to === undefined) return { turns: newestFirst.slice(0, options.turns ?? 1), cut: null }
-  const target = parseTarget(options.to)
+  const target = parsePlace(options.to)
   let first: { turn: Turn; step: number | null } | null
-  if (target.kind === 'worktree')
-    throw new CkptError('USAGE', '`worktree` is not a place to go back to. Nothing was changed.', {
-      hints: ['ckpt list'],
-    })
   if (target.kind === 'turn') first = { turn: findTurn(context, options.to, timeline), step: null }
   else if (target.kind === 'step') {
     const turn = findTurn(context, String(target.turn), timeline)
     if (!visibleSteps(turn).some((step) => step.number === target.step))
       throw notFound(`Turn ${turn.number} has no step ${target.step} to undo.`)
-    first = {
-      turn,
-      step: target.step === Math.min(...turn.steps.map((s) => s.number)) && target.step === 1 ? 1 : target.step,
-    }
+    first = { turn, step: target.step }
   } else if (target.kind === 'turn-id') first = { turn: findTurn(context, options.to, timeline), step: null }
   else {
     const checkpoint = await resolveCheckpoint(context, { timeline, target })
-    first = firstAfter(visible, checkpoint.id)
+    const isOutside = await isOfNoTurn(timeline, { checkpoint, reader })
+    first = isOutside ? firstSince(visible, checkpoint) : firstAfter(visible, checkpoint.id)
   }
   if (!first) throw nothingToUndo('Nothing came after that checkpoint.')
   const later = newestFirst.filter((turn) => turn.number > first.turn.number)
@@ -71,7 +67,7 @@ const notFound = (why: string) =>
 
 function findTurn({ env, store }: Context, id: string, timeline: Timeline): Turn {
   const ids = turnIds(env, store, id)
-  const isMeant = (one: Turn) => String(one.number) === id || ids.has(one.id)
+  const isMeant = (one: Turn) => (/^\d+$/.test(id) ? one.number === Number(id) : ids.has(one.id))
   const turn = visibleTurns(timeline).find(isMeant)
   if (turn) return turn
   const elsewhere = [...timeline.turns, ...timeline.abandoned].find(isMeant)
@@ -81,6 +77,25 @@ function findTurn({ env, store }: Context, id: string, timeline: Timeline): Turn
 
 const visibleSteps = (turn: Turn) =>
   turn.steps.filter((step) => turn.hiddenFromStep === null || step.number < turn.hiddenFromStep)
+
+/** Whose turn an id names that serves everywhere; undefined: it names none of this worktree's, and the latest session is meant. */
+export async function sessionOf(
+  context: Context,
+  refs: WorktreeRefs,
+  id: string | undefined,
+): Promise<SessionId | undefined> {
+  const kind = id === undefined ? null : parsePlace(id).kind
+  if (kind !== 'turn-id' && kind !== 'checkpoint') return undefined
+  const found = await resolvePlace(context, refs, { id: id! }).catch((error: unknown) => {
+    if (error instanceof CkptError && (error.code === 'NOT_FOUND' || error.code === 'USAGE')) return null
+    throw error
+  })
+  if (!found || (found.at && found.at.context !== context)) return undefined
+  const { resolved } = found
+  if (resolved.kind === 'turn') return resolved.turn.session
+  const { session, kind: what } = resolved.checkpoint
+  return what === 'manual' || what === 'safety' || !refs.sessions.has(session) ? undefined : session
+}
 
 /** The first turn or step after a checkpoint of the visible chain. */
 function firstAfter(visible: readonly Turn[], id: string): { turn: Turn; step: number | null } | null {
@@ -96,6 +111,30 @@ function firstAfter(visible: readonly Turn[], id: string): { turn: Turn; step: n
     return following ? { turn: following, step: null } : null
   }
   throw notFound('That checkpoint is not in the visible part of the session: bring it back with `ckpt restore`.')
+}
+
+/** Whether it is one of this worktree that lies in no turn of the session: made by hand, before an undo, by another session. */
+async function isOfNoTurn(
+  timeline: Timeline,
+  { checkpoint, reader }: { checkpoint: Checkpoint; reader: ChangeReader },
+): Promise<boolean> {
+  const { kind, session, id, seq } = checkpoint
+  if (session === timeline.session && kind !== 'manual' && kind !== 'safety') return false
+  return (await reader.activitySince(seq - 1)).checkpoints.some((one) => one.id === id)
+}
+
+/** The same of such a one, by its place in the worktree's order. */
+function firstSince(visible: readonly Turn[], { seq }: Checkpoint): { turn: Turn; step: number | null } | null {
+  for (const turn of visible) {
+    if (turn.before.seq > seq) return { turn, step: null }
+    if (lastOf(turn).seq < seq) continue
+    const next = visibleSteps(turn).find(({ start, end }) => (start ?? end!).seq > seq)
+    if (next) return { turn, step: next.number }
+    throw notFound(
+      `That checkpoint was made in the middle of turn ${turn.number}, and none of its steps began after it.`,
+    )
+  }
+  return null
 }
 
 async function lastChangingStep(turn: Turn, reader: ChangeReader): Promise<{ turn: Turn; step: number }> {

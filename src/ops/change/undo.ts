@@ -21,7 +21,14 @@ import type { ChangeResult, Scanned } from './change.ts'
 import { carryOut, lostWarnings } from './operation.ts'
 import { prepare } from './prepare.ts'
 import { refuseConflicts, refuseInBackground, refuseRunning } from './refuse.ts'
-import { nothingRecorded, type Selection, type SelectionOptions, select, targetCheckpoint } from './selection.ts'
+import {
+  nothingRecorded,
+  type Selection,
+  type SelectionOptions,
+  select,
+  sessionOf,
+  targetCheckpoint,
+} from './selection.ts'
 import { makeToken, planHash, staleToken } from './token.ts'
 import { unitsOf } from './undo-units.ts'
 
@@ -59,7 +66,7 @@ async function undoScanned(
   const head = await headOf(context)
   refuseWhileBusy(head)
   let refs = await reading
-  const session = chooseSession(refs, options.session)
+  const session = chooseSession(refs, options.session ?? (await sessionOf(context, refs, options.only ?? options.to)))
   if (session === null) throw nothingRecorded('NOTHING_TO_UNDO')
   let timeline = await loadTimeline(context, refs, session)
   const cleared = await clearStaleBoundary(context, refs, timeline)
@@ -151,7 +158,9 @@ async function undoScanned(
     edits: async (safety, commitResult) => {
       if (!record) {
         const done = commitResult()
-        const text = `Undo of turn ${selection.turns.map((turn) => turn.number).join(', ')}${options.paths?.length ? `: ${options.paths.map(pathToText).join(', ')}` : ''}`
+        const { turns, cut } = selection
+        const which = [...turns.map(({ number }) => number), ...(cut ? [`${cut.turn.number}.${cut.step}`] : [])]
+        const text = `Undo of turn ${which.join(', ')}${options.paths?.length ? `: ${options.paths.map(pathToText).join(', ')}` : ''}`
         const live = {
           ref: sessionRef(store, session, 'live'),
           from: found.sessions.get(session)!.live!.id,

@@ -196,7 +196,7 @@ export class LineOrigins {
     )
     const mine = turn ? windowsOf(turn, checkpoints) : []
     const others = turnsDuring(foreignTurns, from.seq, to.seq)
-    const theirs = others.flatMap((one) => windowsOf(one, checkpoints))
+    const theirs = others.flatMap((one) => windowsOf(one, checkpoints, { asRival: true }))
     const ownerOf = (claim: Claim): Turn | null => {
       if (claim.kind === 'ambiguous' && claim.with === 'pruned') return null
       if (claim.kind === 'mine' || claim.kind === 'ambiguous') return turn ?? null

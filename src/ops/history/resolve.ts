@@ -1,7 +1,7 @@
 /** From what a person wrote to a checkpoint or a turn. */
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
-import { type Oid, parseTarget, type Target } from '../../core/ids.ts'
+import { type Oid, type Place, parsePlace, parseTarget } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
 import type { Timeline, Turn } from '../../core/timeline.ts'
 import { learnSessions, readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
@@ -10,11 +10,12 @@ import { replacedBy, turnIds } from '../worktree/replaced.ts'
 import { chooseSession, loadTimeline } from '../worktree/sessions.ts'
 import { allWorktrees, type WorktreeView } from '../worktree/worktrees.ts'
 
-export type Resolved =
+export type ResolvedPlace =
   | { kind: 'turn'; turn: Turn }
   | { kind: 'step'; turn: Turn; step: number; checkpoint: Checkpoint }
   | { kind: 'checkpoint'; checkpoint: Checkpoint }
-  | { kind: 'worktree' }
+
+export type Resolved = ResolvedPlace | { kind: 'worktree' }
 
 const missing = (what: string, hints: readonly string[] = ['ckpt list --hidden --abandoned']) =>
   new CkptError('NOT_FOUND', `There is no ${what}. Nothing was changed.`, { hints })
@@ -22,7 +23,7 @@ const missing = (what: string, hints: readonly string[] = ['ckpt list --hidden -
 /** @throws CkptError NOT_FOUND, USAGE (a prefix that fits several) */
 export async function resolveCheckpoint(
   context: Context,
-  { timeline, target }: { timeline: Timeline; target: Exclude<Target, { kind: 'worktree' }> },
+  { timeline, target }: { timeline: Timeline; target: Place },
 ): Promise<Checkpoint> {
   const turns = [...timeline.turns, ...timeline.abandoned]
   const turnOf = (number: number) => {
@@ -84,14 +85,28 @@ async function findByPrefix({ env, store }: Context, prefix: string): Promise<Ch
   return found[0]!
 }
 
-/** What `show`, `diff` and `restore` take as an id; with the turn's timeline and the worktree that it belongs to. */
+interface Asked {
+  id: string
+  session?: string | undefined
+}
+
+/** What `show` and `diff` take as an id; with the turn's timeline and the worktree that it belongs to. */
 export async function resolveId(
   context: Context,
   refs: WorktreeRefs,
-  { id, session }: { id: string; session?: string | undefined },
+  asked: Asked,
 ): Promise<{ resolved: Resolved; timeline: Timeline | null; at?: WorktreeView }> {
-  const target = parseTarget(id)
-  if (target.kind === 'worktree') return { resolved: { kind: 'worktree' }, timeline: null }
+  if (parseTarget(asked.id).kind !== 'worktree') return resolvePlace(context, refs, asked)
+  return { resolved: { kind: 'worktree' }, timeline: null }
+}
+
+/** The same for what one goes back to. */
+export async function resolvePlace(
+  context: Context,
+  refs: WorktreeRefs,
+  { id, session }: Asked,
+): Promise<{ resolved: ResolvedPlace; timeline: Timeline | null; at?: WorktreeView }> {
+  const target = parsePlace(id)
   if (target.kind === 'turn-id') return findTurnId(context, refs, target.prefix)
   if (target.kind === 'checkpoint') {
     if (!context.exists) throw missing(`checkpoint ${target.prefix}`)
@@ -113,7 +128,7 @@ async function findTurnId(
   context: Context,
   refs: WorktreeRefs,
   prefix: string,
-): Promise<{ resolved: Resolved; timeline: Timeline; at: WorktreeView }> {
+): Promise<{ resolved: ResolvedPlace; timeline: Timeline; at: WorktreeView }> {
   const own = await findTurnIn({ context, refs }, prefix)
   if (own) return own
   for (const view of await allWorktrees(context)) {

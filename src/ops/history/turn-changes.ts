@@ -69,7 +69,7 @@ export class ChangeReader {
     const end = lastOf(turn)
     const mine = windowsOf(turn, activity.checkpoints)
     const meanwhile = turnsDuring(activity.foreignTurns, turn.before.seq, end.seq)
-    const theirs = meanwhile.flatMap((other) => windowsOf(other, activity.checkpoints))
+    const theirs = meanwhile.flatMap((other) => windowsOf(other, activity.checkpoints, { asRival: true }))
     const parts: ClaimedTransition[] = []
     for (const segment of segmentsOf(turn, activity.checkpoints, end.seq)) {
       const found: ClaimedTransition[] = []
