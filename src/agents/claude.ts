@@ -83,8 +83,8 @@ const EVENTS = [
 const TIMEOUT = 25
 const END_TIMEOUT = 1.5
 
-function hear(payload: unknown, { vars }: HearOptions): Heard {
-  const one = understood(schema, payload)
+function hear(payload: unknown, { event, vars }: HearOptions): Heard {
+  const one = understood(schema, payload, event)
   const project = vars.CLAUDE_PROJECT_DIR
   return {
     markers: markers(one),

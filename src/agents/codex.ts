@@ -58,7 +58,7 @@ function hear(payload: unknown, { event }: HearOptions): Heard {
     const markers = [make.stop({ status: 'completed', onlyRunning: true, turn, marker: markerId(turn, 'stop') })]
     return { markers, ...(one.cwd ? { cwd: one.cwd } : {}) }
   }
-  const one = understood(schema, payload)
+  const one = understood(schema, payload, event)
   return {
     markers: markers(one),
     ...(one.cwd ? { cwd: one.cwd } : {}),

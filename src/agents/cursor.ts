@@ -29,9 +29,9 @@ const MOST_ROOTS = 20
 const TIMEOUT = 25_000
 
 function hear(payload: unknown, { event }: HearOptions): Heard {
-  const one = understood(schema, payload)
+  const one = understood(schema, payload, event)
   const [cwd = one.cwd, ...elsewhere] = placesOf(one)
-  return { markers: markers(one, one.hook_event_name ?? event), ...(cwd ? { cwd, elsewhere } : {}) }
+  return { markers: markers(one, one.hook_event_name), ...(cwd ? { cwd, elsewhere } : {}) }
 }
 
 /** The workspace's roots that are told: of an edit those that the file lies in, of all else every one. */

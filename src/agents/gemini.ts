@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod/mini'
 import type { Marker } from '../core/marker.ts'
-import { type Agent, type Heard, type Places, SCOPES, type Scope } from './agent.ts'
+import { type Agent, type Heard, type HearOptions, type Places, SCOPES, type Scope } from './agent.ts'
 import { commandsInGroup, hookGroup } from './hook-group.ts'
 import { hookFields, id, markerId, markersOf, pathsIn, promptKind, promptText, understood } from './payload.ts'
 import { settingThatIs } from './settings.ts'
@@ -41,8 +41,8 @@ const READERS = new Set([
 
 const TIMEOUT = 25_000
 
-function hear(payload: unknown): Heard {
-  const one = understood(schema, payload)
+function hear(payload: unknown, { event }: HearOptions): Heard {
+  const one = understood(schema, payload, event)
   return {
     markers: markers(one),
     ...(one.cwd ? { cwd: one.cwd } : {}),

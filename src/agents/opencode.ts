@@ -55,8 +55,8 @@ const GOES_ON = 'ContextOverflowError'
 const TIMEOUT = 25_000
 
 function hear(payload: unknown, { event }: HearOptions): Heard {
-  const one = understood(schema, payload)
-  const name = one.hook_event_name ?? event
+  const one = understood(schema, payload, event)
+  const name = one.hook_event_name
   const cwd = one.directory ?? one.properties?.info?.directory
   const where = cwd === undefined ? {} : { cwd }
   const { info } = one.properties ?? {}

@@ -33,9 +33,10 @@ export const hookFields = {
   source: id,
 }
 
-/** @throws CkptError BAD_MARKER */
-export function understood<T extends z.ZodMiniType>(schema: T, payload: unknown): z.output<T> {
-  const parsed = schema.safeParse(payload)
+/** `event`: its name, where the payload lacks it. @throws CkptError BAD_MARKER */
+export function understood<T extends z.ZodMiniType>(schema: T, payload: unknown, event?: string): z.output<T> {
+  const isNamed = typeof payload !== 'object' || payload === null || 'hook_event_name' in payload
+  const parsed = schema.safeParse(isNamed || event === undefined ? payload : { ...payload, hook_event_name: event })
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   throw new CkptError(

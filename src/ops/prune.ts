@@ -4,7 +4,7 @@
  */
 import { CkptError, reasonOf } from '../core/errors.ts'
 import type { Oid, SessionId } from '../core/ids.ts'
-import { noteWithin } from './prune/by-itself.ts'
+import { countedWords, noteWent, noteWithin } from './prune/by-itself.ts'
 import { collect, refuseDamagedPacks } from './prune/collect.ts'
 import { cut } from './prune/cut.ts'
 import { estimate, goneByHand, type PruneOptions, planAll } from './prune/plan.ts'
@@ -69,6 +69,10 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
     }
     await env.progress('pruning: choosing')
     await cut(context, plans)
+    if (options.downTo !== undefined) {
+      const turns = plans.flatMap(({ sessions }) => sessions.flatMap(({ visible }) => visible)).length
+      noteWent(env, context.store.gitDir, { turns, byHand: byHand.length })
+    }
     await env.progress('pruning: packing')
     await collect(context).catch((cause: unknown) => {
       throw removed.length + byHand.length === 0 ? cause : notPacked({ removed, byHand }, cause)
@@ -88,13 +92,8 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
   })
 }
 
-const numbered = (count: number, word: string) => (count === 0 ? [] : [`${count} ${word}${count === 1 ? '' : 's'}`])
-
-/** "3 turns", "1 turn and 2 checkpoints by hand". */
 export const removedWords = ({ removed, byHand }: Pick<PruneResult, 'removed' | 'byHand'>): string =>
-  [...numbered(removed.length, 'turn'), ...numbered(byHand.length, 'checkpoint').map((n) => `${n} by hand`)].join(
-    ' and ',
-  )
+  countedWords({ turns: removed.length, byHand: byHand.length })
 
 function notPacked(gone: Pick<PruneResult, 'removed' | 'byHand'>, cause: unknown): CkptError {
   const what = `${removedWords(gone)} ${gone.removed.length + gone.byHand.length === 1 ? 'was' : 'were'}`

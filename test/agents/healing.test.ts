@@ -1020,3 +1020,15 @@ test('a root of a workspace whose store is damaged costs the others nothing', as
   expect(lastHookError).toMatchObject({ where: 'cursor beforeSubmitPrompt', code: 'DAMAGED', cwd: bad.root })
   expect(good.ckpt('list', '--session', 'c').turns).toHaveLength(1)
 })
+
+test.each(['claude', 'codex', 'gemini', 'cursor'])(
+  'the event that the command line names counts where the payload names none: %s',
+  async (name) => {
+    const scratch = new Scratch().init()
+    const event = { claude: 'UserPromptSubmit', codex: 'UserPromptSubmit', gemini: 'BeforeAgent' }[name]
+    const payload = { session_id: 's', conversation_id: 's', cwd: scratch.root, prompt: 'Go' }
+    scratch.run(['hook', name, event ?? 'beforeSubmitPrompt'], { input: JSON.stringify(payload) })
+    expect(scratch.ckpt('list').turns).toMatchObject([{ session: 's', prompt: 'Go', agent: name }])
+    expect(hookLog(scratch)).toEqual([])
+  },
+)

@@ -46,6 +46,19 @@ test.each([
   },
 )
 
+test('what is larger than the room that is left makes the oldest go, and is captured; status says that they went', () => {
+  const scratch = limited(new Scratch().init())
+  for (let n = 1; n <= 6; n++) {
+    scratch.turn(`${n}`, () => scratch.write({ 'big.bin': randomBytes(180 * KIB) }))
+    const { checkpoint } = scratch.ckpt('show', `${n}:after`)
+    expect([n, checkpoint.degraded, budget(checkpoint)]).toEqual([n, false, []])
+  }
+  const { turns } = scratch.ckpt('list')
+  expect(turns.length).toBeLessThan(6)
+  expect(scratch.ckpt('status').warnings.join()).toContain(`(600.0 KiB): ${6 - turns.length} turns.`)
+  expect(scratch.run(['status']).stderr).toContain('The oldest went since')
+})
+
 test('a clock that was ahead when it was last tried puts it off no longer than one that was right', () => {
   const scratch = limited(new Scratch().init())
   scratch.ckpt('snapshot')

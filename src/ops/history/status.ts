@@ -7,6 +7,7 @@ import type { SessionId } from '../../core/ids.ts'
 import { latestSession } from '../../git/history.ts'
 import { type HeadState, hasUncommittedChanges } from '../../git/repository.ts'
 import { type HookError, lastHookError, stateLog } from '../hook/log.ts'
+import { countedWords, readWent } from '../prune/by-itself.ts'
 import { besideOf, newestCheckpoint } from '../record/record.ts'
 import { bytesOf } from '../store/size.ts'
 import { type Context, headOf } from '../worktree/context.ts'
@@ -51,6 +52,11 @@ export async function status(context: Context): Promise<StatusResult> {
   if (bytes > maxBytes)
     context.warnings.push(
       `The store holds ${bytesText(bytes)}, more than store.maxBytes (${bytesText(maxBytes)}): ckpt prune removes the oldest turns and checkpoints by hand. A tenth over it large new content is left out.`,
+    )
+  const went = context.exists ? readWent(env, store.gitDir) : null
+  if (went)
+    context.warnings.push(
+      `The oldest went since ${new Date(went.since).toISOString().slice(0, 10)}, for the store was over store.maxBytes (${bytesText(maxBytes)}): ${countedWords(went)}. With a larger limit more are kept.`,
     )
   if (context.exists) context.warnings.push(...toldLeftBehind(env, context))
   const pending = sessions

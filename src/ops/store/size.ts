@@ -13,7 +13,7 @@ const COUNT_HOLDS = 86_400_000
 const MOST_LINES = 16_384
 /** Bytes that a daemon writes before it notes them. */
 const NOTED_AT_ONCE = 65_536
-/** Over the limit the oldest turns go when there is time for that: until then there is this much more room. */
+/** Over the limit the oldest turns go when there is time for that: until then there is this much more room, if not taken at once. */
 const LEEWAY = 0.1
 /** Bytes that each snapshot may add beyond that, as a share of the limit: an edit of a source file is never left out for it. */
 const EVER = { share: 1 / 256, most: 16 * 2 ** 20 }
@@ -98,7 +98,9 @@ export function roomIn(context: Sized & Pick<Context, 'exists'>): number {
   const { env, place, config, exists } = context
   if (!exists) return Number.POSITIVE_INFINITY
   const limit = config.store.maxBytes
-  const left = Math.max(limit * (1 + LEEWAY) - sizeOf(context), Math.min(limit * EVER.share, EVER.most))
+  const size = sizeOf(context)
+  // Within its limit a store takes what one snapshot brings, and the oldest go after it: nothing is left out before they are.
+  const left = size <= limit ? limit : Math.max(limit * (1 + LEEWAY) - size, Math.min(limit * EVER.share, EVER.most))
   const { bsize, blocks, bavail } = env.files.statfsSync(place.directory)
   const disk = blocks * bsize
   const free = bavail * bsize
