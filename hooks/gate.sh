@@ -77,7 +77,7 @@ ckpt_gate() {
     ckpt_refuses "$@" || return 0
     # Session names come from elsewhere: no control characters reach a terminal.
     ckpt_say | LC_ALL=C tr -d '\000-\010\013-\037\177' >&2
-    return 1
+    return 5 # as ckpt itself exits; git makes it 1
   fi
   # The dry run of `ckpt hooks status`: it says which worktree it would look at, and refuses, so that nothing runs after it.
   ckpt_find
@@ -96,10 +96,10 @@ case $ckpt_hook in
     # files, our own directory is one.
     if [ "${CKPT_DISABLED-}" != 1 ]; then
       ckpt_input=$(mktemp 2>/dev/null || TMPDIR=${ckpt_file%/*} mktemp) && cat >"$ckpt_input" || exit 1
-      ckpt_gate "$@" <"$ckpt_input" || { rm -f "$ckpt_input"; exit 1; }
+      ckpt_gate "$@" <"$ckpt_input" || { ckpt_code=$?; rm -f "$ckpt_input"; exit "$ckpt_code"; }
       exec <"$ckpt_input"
       rm -f "$ckpt_input"
     fi
     ;;
-  *) ckpt_gate "$@" </dev/null || exit 1 ;;
+  *) ckpt_gate "$@" </dev/null || exit "$?" ;;
 esac

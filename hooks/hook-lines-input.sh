@@ -4,7 +4,7 @@ ckpt_file=@GATE@
 # Its standard input is read here, and again by what follows. Without a place for temporary files our own directory serves.
 if [ -f "$ckpt_file" ] && [ "${CKPT_DISABLED-}" != 1 ]; then
   ckpt_input=$(mktemp 2>/dev/null || TMPDIR=${ckpt_file%/*} mktemp) && cat >"$ckpt_input" || exit 1
-  sh "$ckpt_file" @HOOK@ "$@" <"$ckpt_input" || { rm -f "$ckpt_input"; exit 1; }
+  sh "$ckpt_file" @HOOK@ "$@" <"$ckpt_input" || { ckpt_code=$?; rm -f "$ckpt_input"; exit "$ckpt_code"; }
   exec <"$ckpt_input"
   rm -f "$ckpt_input"
 fi

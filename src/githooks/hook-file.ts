@@ -111,9 +111,9 @@ export const GATE_ASKED = '"$(git rev-parse --git-common-dir)/ckpt/hooks/gate.sh
 export function lineToAdd(hook: HookName): string {
   const gate = `ckpt_gate=${GATE_ASKED}; `
   const run = `sh "$ckpt_gate" ${hook} "$@"`
-  if (!readsInput(hook)) return `${gate}[ ! -f "$ckpt_gate" ] || ${run} </dev/null || exit 1`
+  if (!readsInput(hook)) return `${gate}[ ! -f "$ckpt_gate" ] || ${run} </dev/null || exit "$?"`
   const keep = `ckpt_input=$(mktemp 2>/dev/null || TMPDIR=\${ckpt_gate%/*} mktemp) && cat >"$ckpt_input" || exit 1`
-  const then = `${run} <"$ckpt_input" || { rm -f "$ckpt_input"; exit 1; }; exec <"$ckpt_input"; rm -f "$ckpt_input"`
+  const then = `${run} <"$ckpt_input" || { ckpt_code=$?; rm -f "$ckpt_input"; exit "$ckpt_code"; }; exec <"$ckpt_input"; rm -f "$ckpt_input"`
   return `${gate}[ "\${CKPT_DISABLED-}" = 1 ] || [ ! -f "$ckpt_gate" ] || { ${keep}; ${then}; }`
 }
 

@@ -251,7 +251,7 @@ test.each(STORES)('row 32: where the calling command cannot be seen, the state o
     return spawnSync(hook, ['.git/MESSAGE', 'message'], { cwd: scratch.root, env: scratch.vars }).status
   }
   expect(backstop('plain\n')).toBe(0)
-  expect(backstop('Revert "third"\n\nThis reverts commit 0123456.\n')).toBe(1)
+  expect(backstop('Revert "third"\n\nThis reverts commit 0123456.\n')).toBe(5)
   for (const args of [
     ['merge', 'clash'],
     ['cherry-pick', 'clash'],
