@@ -71,7 +71,9 @@ interface Verdict {
   alone?: string
 }
 
-const isFile = (state: PathState) => state.kind === 'present' && state.type === 'file'
+type FileState = Extract<PathState, { kind: 'present' }>
+
+const isFile = (state: PathState): state is FileState => state.kind === 'present' && state.type === 'file'
 
 /** Folds all units, newest first, into one plan. */
 export function planChanges(input: PlanInput): Plan {
@@ -191,13 +193,12 @@ function settle(
 }
 
 function settleFile(
-  base: PathState,
-  ours: PathState,
-  theirs: PathState,
+  base: FileState,
+  ours: FileState,
+  theirs: FileState,
   input: PlanInput,
   needed: Map<string, MergeRequest>,
 ): Verdict {
-  if (base.kind !== 'present' || ours.kind !== 'present' || theirs.kind !== 'present') return { post: theirs }
   const mode =
     ours.mode === base.mode ? theirs.mode : base.mode === theirs.mode || ours.mode === theirs.mode ? ours.mode : null
   if (mode === null) return { post: theirs, conflict: MODE_CHANGED }

@@ -1,5 +1,5 @@
 /** Which turns go: pure. Abandoned ones past their grace, then visible ones over the limits, oldest first. */
-import type { Timeline, Turn } from './timeline.ts'
+import { endOf, type Timeline, type Turn } from './timeline.ts'
 
 export interface PruneLimits {
   /** Milliseconds since 1970. */
@@ -25,7 +25,7 @@ export interface PrunedTurns {
   abandoned: Turn[]
 }
 
-const endOf = (turn: Turn) => Date.parse((turn.after ?? turn.checkpoints.at(-1)!).time)
+const endedAt = (turn: Turn) => Date.parse(endOf(turn).time)
 
 export function planPrune({ timeline, abandonedAt }: PruneCandidate, limits: PruneLimits): PrunedTurns {
   const abandoned = timeline.abandoned.filter(
@@ -37,7 +37,7 @@ export function planPrune({ timeline, abandonedAt }: PruneCandidate, limits: Pru
   let count = 0
   while (count < removable.length) {
     const turn = removable[count]!
-    const old = limits.olderThan !== null && limits.now - endOf(turn) >= limits.olderThan
+    const old = limits.olderThan !== null && limits.now - endedAt(turn) >= limits.olderThan
     if (count >= over && !old) break
     count++
   }

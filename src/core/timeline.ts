@@ -186,6 +186,10 @@ export function lastOf({ checkpoints, after }: Turn): Checkpoint {
   return checkpoints.at(after?.cut ? -2 : -1)!
 }
 
+/** What a turn is shown by: its end, or while it runs its newest checkpoint. */
+export const endOf = ({ after, checkpoints }: Pick<Turn, 'after' | 'checkpoints'>): Checkpoint =>
+  after ?? checkpoints.at(-1)!
+
 /** Whether a turn's agent went on with it after its end, as far as late markers say. */
 export function wentOn({ outside }: Timeline, { number, after }: Turn): boolean {
   return after !== null && outside.some((one) => one.start && one.turn === number && one.seq > after.seq)
@@ -227,7 +231,7 @@ export function lastVisible(timeline: Timeline): Checkpoint | null {
   const turn = visible.at(-1)
   if (!turn) return null
   const from = turn.hiddenFromStep
-  if (from === null) return turn.after ?? turn.checkpoints.at(-1)!
+  if (from === null) return endOf(turn)
   const kept = turn.checkpoints.filter((c) => c.kind === 'before' || (c.kind === 'step' && c.step! < from))
   return kept.at(-1)!
 }

@@ -5,7 +5,7 @@
 import { type FSWatcher, watch } from 'node:fs'
 import type { Checkpoint } from '../core/checkpoint.ts'
 import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
-import { readTimeline, type Timeline, visibleTurns } from '../core/timeline.ts'
+import { endOf, readTimeline, type Timeline, visibleTurns } from '../core/timeline.ts'
 import { diffTrees } from '../git/diff.ts'
 import { readChain, readCheckpoint, type SessionRefs, type WorktreeRefs } from '../git/history.ts'
 import { promptReader } from '../git/side-refs.ts'
@@ -225,7 +225,7 @@ export class Feed {
       const timeline = this.#sessions?.get(session)?.timeline
       const turns = timeline ? visibleTurns(timeline) : []
       const [first, last] = [turns[0], turns.at(-1)]
-      const end = last?.after ?? last?.checkpoints.at(-1)
+      const end = last && endOf(last)
       const found = first && end ? (await diffTrees(this.#context.store, first.before.tree, end.tree)).files : []
       const files = found.slice(0, MOST_FILES).map(fileDiffJson)
       this.#log.append({ type: 'session.diff', session, files, total: found.length })

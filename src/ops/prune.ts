@@ -4,7 +4,7 @@
  */
 import { CkptError, reasonOf } from '../core/errors.ts'
 import type { Oid, SessionId } from '../core/ids.ts'
-import { countedWords, noteWent, noteWithin } from './prune/by-itself.ts'
+import { noteWithin } from './prune/by-itself.ts'
 import { collect, refuseDamagedPacks } from './prune/collect.ts'
 import { cut } from './prune/cut.ts'
 import { estimate, goneByHand, type PruneOptions, planAll } from './prune/plan.ts'
@@ -14,6 +14,7 @@ import { lockedStore } from './recovery/locked.ts'
 import { settleUnfinished } from './recovery/unfinished.ts'
 import { bytesOf, count } from './store/size.ts'
 import { refuseStrayed } from './store/strayed.ts'
+import { countedWords, noteWent } from './store/went.ts'
 import type { Context } from './worktree/context.ts'
 import { sweepHalfMade } from './worktree/half-made.ts'
 

@@ -259,7 +259,7 @@ test.each(STORES)('row 32: where the calling command cannot be seen, the state o
     ['rebase', 'clash'],
   ]) {
     tryGit(scratch, args, { vars: { CKPT_ALLOW_PENDING: '1' } })
-    expect([args[0], scratch.ckpt('status').git.busy, backstop('plain\n')]).toEqual([args[0], args[0], 1])
+    expect([args[0], scratch.ckpt('status').git.busy, backstop('plain\n')]).toEqual([args[0], args[0], 5])
     scratch.git(args[0]!, '--abort')
     expect([head(scratch), backstop('plain\n')]).toEqual([start, 0])
   }

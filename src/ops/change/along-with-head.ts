@@ -3,6 +3,7 @@ import { CkptError } from '../../core/errors.ts'
 import { quoted } from '../../core/hint-words.ts'
 import { printable } from '../../core/paths.ts'
 import type { ConflictMode } from '../../core/plan.ts'
+import { endOf } from '../../core/timeline.ts'
 import { commitsBetween, type HeadState } from '../../git/repository.ts'
 import type { Context } from '../worktree/context.ts'
 import type { Selection } from './selection.ts'
@@ -11,7 +12,7 @@ import type { Selection } from './selection.ts'
 export function refuseOtherBranch({ turns, cut }: Selection, head: HeadState, mode: ConflictMode): void {
   if (mode === 'force' || head.branch === null) return
   for (const turn of [...turns, ...(cut ? [cut.turn] : [])]) {
-    const made = (turn.after ?? turn.checkpoints.at(-1)!).branch
+    const made = endOf(turn).branch
     if (made === undefined || made === head.branch) continue
     throw new CkptError(
       'CONFLICT',
@@ -26,7 +27,7 @@ export function refuseOtherBranch({ turns, cut }: Selection, head: HeadState, mo
 /** Commits that were made within the turns, which stay. */
 export async function headWarnings({ repository }: Context, { turns, cut }: Selection): Promise<string[]> {
   const all = [...turns, ...(cut ? [cut.turn] : [])]
-  const [from, to] = [all.at(-1)?.before.head, (all[0]?.after ?? all[0]?.checkpoints.at(-1))?.head]
+  const [from, to] = [all.at(-1)?.before.head, all[0] && endOf(all[0]).head]
   if (!repository || !to || from === to) return []
   if (!from)
     return [`HEAD moved during these turns: the first commit was made (${to.slice(0, 7)}). Undo leaves commits alone.`]

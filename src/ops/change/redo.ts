@@ -5,7 +5,7 @@ import { sessionOption } from '../../core/hint-words.ts'
 import type { SessionId, TurnNumber } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
 import type { ConflictMode } from '../../core/plan.ts'
-import { hiddenTurns, messageIdOf } from '../../core/timeline.ts'
+import { endOf, hiddenTurns, messageIdOf } from '../../core/timeline.ts'
 import { sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import { promptReader } from '../../git/side-refs.ts'
 import { ChangeReader } from '../history/turn-changes.ts'
@@ -94,7 +94,7 @@ async function redoScanned(
   const reader = new ChangeReader(context, refs, timeline)
   const lastBack = back.at(-1)!
   const turn = timeline.turns.find((one) => one.number === lastBack.turn)!
-  const target = await reader.view(turn.after ?? turn.checkpoints.at(-1)!)
+  const target = await reader.view(endOf(turn))
   const snapshot = await scanning
   // A record's change went from `from` to `to`: a plan goes back.
   const units = back.map((unit) => ({ turn: unit.turn, step: unit.step, changes: unit.changes }))

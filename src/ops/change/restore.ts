@@ -8,6 +8,7 @@ import { MANUAL_SESSION, parsePlace, type SessionId } from '../../core/ids.ts'
 import { isWithin, printable, shortList } from '../../core/paths.ts'
 import type { ConflictMode } from '../../core/plan.ts'
 import type { Transition } from '../../core/state.ts'
+import { endOf } from '../../core/timeline.ts'
 import { abandonedName, readChain, type SessionRefs, sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import { transitionsBetween, viewOf } from '../../snapshot/view.ts'
@@ -53,8 +54,7 @@ export async function restore(
       if (error instanceof CkptError && error.code === 'NOT_FOUND') await refuseAtWork(context, refs, options.session)
       throw error
     })
-    const checkpoint =
-      resolved.kind === 'turn' ? (resolved.turn.after ?? resolved.turn.checkpoints.at(-1)!) : resolved.checkpoint
+    const checkpoint = resolved.kind === 'turn' ? endOf(resolved.turn) : resolved.checkpoint
     await refuseAtWork(context, refs, checkpoint.session)
     const branch = options.move ? await branchMove(context, refs, checkpoint, options.session) : null
     const pending = options.move ? null : await pendingIn(context, refs, checkpoint.session)

@@ -5,7 +5,7 @@ import { sessionOption } from '../../core/hint-words.ts'
 import type { Oid, SessionId } from '../../core/ids.ts'
 import { reasonedList, shortList } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
-import { lastOf, type Turn, visibleTurns } from '../../core/timeline.ts'
+import { endOf, lastOf, type Turn, visibleTurns } from '../../core/timeline.ts'
 import { tryGit } from '../../git/process.ts'
 import { promptReader } from '../../git/side-refs.ts'
 import { tryUsersGit } from '../../git/users-git.ts'
@@ -100,8 +100,7 @@ export async function plan(context: Context, options: { session?: string }): Pro
     session,
     head: head.head,
     turns: turns.map((turn) => {
-      const { number, after, checkpoints } = turn
-      return { number, checkpoint: (after ?? checkpoints.at(-1)!).id, seq: lastOf(turn).seq }
+      return { number: turn.number, checkpoint: endOf(turn).id, seq: lastOf(turn).seq }
     }),
     prompts: told,
     entries,

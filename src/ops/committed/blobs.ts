@@ -3,7 +3,7 @@ import type { Oid } from '../../core/ids.ts'
 import { pathToText } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
 import { runGit } from '../../git/process.ts'
-import { runUsersGit } from '../../git/users-git.ts'
+import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
 import { removeDrafts } from '../../git/whole-file.ts'
 import { mergeTexts } from '../store/merge-texts.ts'
 import type { Context } from '../worktree/context.ts'
@@ -40,7 +40,6 @@ export class CommitBlobs {
   ): Promise<CommitBlobs> {
     const { env, worktree } = context
     const cwd = worktree.root
-    const { tryUsersGit } = await import('../../git/users-git.ts')
     const setting = async (...args: string[]) =>
       (await tryUsersGit(env, { args: ['config', '--get', ...args], cwd })).stdout.toString('utf8').trim()
     const programs = (await setting('--type=bool', 'core.fileMode')) === 'false'

@@ -1,15 +1,15 @@
 /** Differences: between checkpoints, with the worktree, and what is not committed. */
-import type { Beside } from '../../core/beside.ts'
+import { type Beside, emptyBeside } from '../../core/beside.ts'
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import type { Oid } from '../../core/ids.ts'
 import { patchedTexts, patchSections } from '../../core/patch.ts'
 import { isWithin, type RelativePath } from '../../core/paths.ts'
-import type { Turn } from '../../core/timeline.ts'
+import { endOf, type Turn } from '../../core/timeline.ts'
 import { diffTrees, diffWorktree, type FileDiff } from '../../git/diff.ts'
 import { readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
 import type { Repository } from '../../git/repository.ts'
-import { transitionsBetween, viewOf } from '../../snapshot/view.ts'
+import { SnapshotView, transitionsBetween, viewOf } from '../../snapshot/view.ts'
 import { besideOf, takeSnapshot } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
@@ -101,7 +101,7 @@ async function sessionCheckpoints(context: Context, refs: WorktreeRefs, session:
 
 async function diffSides(context: Context, refs: WorktreeRefs, { a, b, session }: DiffOptions): Promise<[Side, Side]> {
   const side = async (id: string): Promise<Resolved> => (await resolveId(context, refs, { id, session })).resolved
-  const end = (turn: Turn): Side => ({ kind: 'checkpoint', checkpoint: turn.after ?? turn.checkpoints.at(-1)! })
+  const end = (turn: Turn): Side => ({ kind: 'checkpoint', checkpoint: endOf(turn) })
   const single = (resolved: Resolved): Side =>
     resolved.kind === 'worktree'
       ? resolved
@@ -152,8 +152,6 @@ async function sideView(context: Context, refs: WorktreeRefs, side: Side) {
   if (side.kind === 'checkpoint') return { name: side.checkpoint.id, view: await viewOf(store, side.checkpoint) }
   if (side.kind === 'worktree')
     return { name: 'worktree', view: (await takeSnapshot(context, refs, { publish: false })).view }
-  const { SnapshotView } = await import('../../snapshot/view.ts')
-  const { emptyBeside } = await import('../../core/beside.ts')
   return {
     name: store.trees.empty,
     view: new SnapshotView(store, store.trees.empty, emptyBeside({ file: 0o644, exec: 0o755, directory: 0o755 })),

@@ -5,7 +5,7 @@ import { type Checkpoint, describePrompt } from '../../core/checkpoint.ts'
 import { CkptError, isDamage } from '../../core/errors.ts'
 import type { SessionId } from '../../core/ids.ts'
 import type { RelativePath } from '../../core/paths.ts'
-import { runningTurn, type Timeline, type Turn } from '../../core/timeline.ts'
+import { endOf, runningTurn, type Timeline, type Turn } from '../../core/timeline.ts'
 import { diffTrees, type FileDiff, type Stat, statTrees } from '../../git/diff.ts'
 import { learnSessions, readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
 import { promptReader } from '../../git/side-refs.ts'
@@ -109,8 +109,6 @@ export function passingOver({ warnings }: Context): PassingOver {
     }
   }
 }
-
-const endOf = (turn: Turn): Checkpoint => turn.after ?? turn.checkpoints.at(-1)!
 
 /** Counts as `diff` of the turn gives them. Trees are counted all at once; they do not tell what lies beside them. */
 async function statTurns(context: Context, turns: readonly Turn[], unless: PassingOver): Promise<(Stat | null)[]> {

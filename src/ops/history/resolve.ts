@@ -3,7 +3,7 @@ import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import { type Oid, type Place, parsePlace, parseTarget } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
-import type { Timeline, Turn } from '../../core/timeline.ts'
+import { endOf, type Timeline, type Turn } from '../../core/timeline.ts'
 import { learnSessions, readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
 import type { Context } from '../worktree/context.ts'
 import { replacedBy, turnIds } from '../worktree/replaced.ts'
@@ -34,7 +34,7 @@ export async function resolveCheckpoint(
   switch (target.kind) {
     case 'turn': {
       const turn = turnOf(target.turn)
-      return turn.after ?? turn.checkpoints.at(-1)!
+      return endOf(turn)
     }
     case 'edge': {
       const turn = turnOf(target.turn)
@@ -51,7 +51,7 @@ export async function resolveCheckpoint(
     case 'turn-id': {
       const ids = turnIds(context.env, context.store, `t${target.prefix}`)
       const turn = turns.find((one) => ids.has(one.id))
-      if (turn) return turn.after ?? turn.checkpoints.at(-1)!
+      if (turn) return endOf(turn)
       throw missing(`turn t${target.prefix}`)
     }
     case 'checkpoint':
