@@ -158,6 +158,20 @@ test('ends of lines, bytes that are no text, and symlinks are compared as they a
   expect(whose(scratch, 'empty')).toEqual([])
 })
 
+test('lines keep their turn where the file was renamed from a name that git writes in quotes', () => {
+  const scratch = new Scratch().init()
+  const lines = 'one\ntwo\nthree\nfour\n'
+  const names = ['say "hi".txt', 'back\\slash', 'tab\tand\nline', 'ü "ü"']
+  scratch.turn('Make them', () =>
+    scratch.write(Object.fromEntries(names.map((name) => [name, `${name.length}\n${lines}`]))),
+  )
+  scratch.turn('Rename them', () => {
+    for (const [i, name] of names.entries()) fs.renameSync(scratch.at(name), scratch.at(`now${i}.txt`))
+  })
+  for (const i of names.keys())
+    expect(whose(scratch, `now${i}.txt`).map(([, who]: unknown[]) => who)).toEqual(Array(5).fill('s 1'))
+})
+
 test('a file that is gone is told as it was; one that is new, or came from elsewhere, as it is', () => {
   const scratch = new Scratch().init({ '.gitignore': 'ignored\n' })
   scratch.turn('Make it', () => scratch.write({ 'a.txt': 'one\ntwo\nthree\nfour\n' }))

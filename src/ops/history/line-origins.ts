@@ -268,6 +268,16 @@ function carriedAround(from: string[], to: string[], said: readonly number[], fr
   return to.map((_, i) => (i < head ? said[i]! : i >= to.length - tail ? said[i + shift]! : fresh))
 }
 
+const ESCAPED = new Map(Object.entries({ a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }))
+
+/** A name as git writes it, in quotes where it has some itself, or control characters: git-config(1), core.quotePath. */
+function unquoted(name: string): string {
+  if (!name.startsWith('"')) return name
+  return name.slice(1, -1).replace(/\\([0-7]{3}|.)/g, (_, code: string) => {
+    return code.length === 3 ? String.fromCharCode(Number.parseInt(code, 8)) : (ESCAPED.get(code) ?? code)
+  })
+}
+
 /** The porcelain form of git-blame(1). */
 function readOrigins(text: string, path: RelativePath): Origin[] {
   const origins: Origin[] = []
@@ -275,8 +285,7 @@ function readOrigins(text: string, path: RelativePath): Origin[] {
   for (const row of text.split('\n')) {
     const [, id, line] = /^([0-9a-f]{40,64}) (\d+) \d+/.exec(row) ?? []
     if (id !== undefined) at = { id: parseOid(id), path, line: Number(line) - 1 }
-    // A name in quotes is hardly anybody's; it is mostly this one.
-    else if (row.startsWith('filename ') && row[9] !== '"' && at) at.path = pathFromText(row.slice(9))
+    else if (row.startsWith('filename ') && at) at.path = pathFromText(unquoted(row.slice(9)))
     else if (row.startsWith('\t') && at) origins.push({ ...at, text: row.slice(1) })
   }
   return origins
