@@ -4,7 +4,7 @@ import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import type { Oid } from '../../core/ids.ts'
 import { patchedTexts, patchSections } from '../../core/patch.ts'
-import { isWithin, type RelativePath } from '../../core/paths.ts'
+import { isWithin, printable, type RelativePath } from '../../core/paths.ts'
 import { endOf, type Turn } from '../../core/timeline.ts'
 import { diffTrees, diffWorktree, type FileDiff } from '../../git/diff.ts'
 import { readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
@@ -133,8 +133,10 @@ async function diffSides(context: Context, refs: WorktreeRefs, { a, b, session }
   const timeline = await loadTimeline(context, refs, chosen)
   const visible = timeline.turns.filter((turn) => !turn.hidden)
   const last = visible.at(-1)
-  if (!last)
-    throw new CkptError('NOT_FOUND', 'Every turn is undone. Nothing to show.', { hints: ['ckpt list --hidden'] })
+  if (!last) {
+    const why = timeline.turns.length > 0 ? 'Every turn is undone' : `Session ${printable(chosen)} has no turns`
+    throw new CkptError('NOT_FOUND', `${why}. Nothing to show.`, { hints: ['ckpt list --hidden'] })
+  }
   const first = session === undefined ? last : visible[0]!
   return [{ kind: 'checkpoint', checkpoint: first.before }, end(last)]
 }
