@@ -40,7 +40,12 @@ test('what an agent does in a turn that is committed already, for it goes on, is
   const { turns, warnings, ...done } = await commit(scratch)
   expect([turns, files(done), warnings]).toEqual([[1], ['a.txt', 'b.txt'], []])
   expect(scratch.git('status', '--porcelain')).toBe('')
-  expect((await commit(scratch)).commit).toBe(null)
+  // What a person made of it since is nobody else's, and an end that is told once more is nothing.
+  scratch.write({ 'a.txt': 'by hand\n' })
+  scratch.git('commit', '-qam', 'by hand')
+  told('Stop')
+  told('SessionEnd', { reason: 'other' })
+  expect(await commit(scratch)).toMatchObject({ ok: true, commit: null, warnings: [] })
 })
 
 test('what an agent commits itself in its turn is where the rest of the turn goes on', async () => {

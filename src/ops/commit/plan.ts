@@ -13,11 +13,11 @@ import { behindSymlink } from '../../snapshot/disk.ts'
 import { refuseWhilePending } from '../change/boundary.ts'
 import { refuseRunning } from '../change/refuse.ts'
 import { CommitBlobs } from '../committed/blobs.ts'
-import { lastCommit } from '../committed/commits-file.ts'
+import { type LastCommit, lastCommit } from '../committed/commits-file.ts'
 import { type Entry, readHeadEntries, readIndexEntries } from '../committed/entries.ts'
 import { isNoted } from '../committed/note.ts'
 import { type Following, finishCommit } from '../committed/under-way.ts'
-import { ChangeReader } from '../history/turn-changes.ts'
+import { ChangeReader, type Part } from '../history/turn-changes.ts'
 import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { settledPaths, uncoveredAndUncommitted, undoneSince } from './settled.ts'
@@ -62,9 +62,10 @@ export async function plan(context: Context, options: { session?: string }): Pro
   const isIn = (turn: Turn) => last !== null && (last.turns[turn.number] ?? -1) >= lastOf(turn).seq
   const since = visible.filter((turn) => !isIn(turn))
   let turns = last?.isInHead ? since : visible
-  let folded = await foldTurns(context, { turns, reader, head: head.head, before })
+  const where = { reader, head: head.head, before }
+  let folded = await foldTurns(context, { ...where, turns, committed: last?.isInHead ? last.turns : {} })
   if (folded.conflicts.size > 0 && last && !last.isInHead) {
-    const newer = await foldTurns(context, { turns: since, reader, head: head.head, before })
+    const newer = await foldTurns(context, { ...where, turns: since, committed: last.turns })
     if (newer.conflicts.size === 0) {
       ;[turns, folded] = [since, newer]
       context.warnings.push(
@@ -123,10 +124,18 @@ async function foldTurns(
   given: Context,
   {
     turns,
+    committed: taken,
     reader,
     head,
     before,
-  }: { turns: readonly Turn[]; reader: ChangeReader; head: Oid | null; before: Map<string, Entry> },
+  }: {
+    turns: readonly Turn[]
+    /** Of a turn that was committed and went on: how far it was. */
+    committed: LastCommit['turns']
+    reader: ChangeReader
+    head: Oid | null
+    before: Map<string, Entry>
+  },
 ): Promise<Folded> {
   const warnings: string[] = []
   const context = { ...given, warnings }
@@ -143,9 +152,10 @@ async function foldTurns(
       )
     const committed = sinceBase.get(turns[i]!.before.head ?? null)!
     // Where HEAD moved amid the turn, what it did before and after that is carried over one after the other.
-    const { before, checkpoints } = turns[i]!
+    const { number, before, checkpoints } = turns[i]!
     const hasMoved = checkpoints.some(({ head }) => head !== before.head)
-    const own = hasMoved ? one.parts.filter(({ unclaimed }) => !unclaimed) : one.claimed
+    const isOpen = ({ unclaimed, seq }: Part) => !unclaimed && seq > (taken[number] ?? 0)
+    const own = hasMoved || number in taken ? one.parts.filter(isOpen) : one.claimed
     for (const change of own) bySince.set(change, committed)
     changes.push(...own)
   }

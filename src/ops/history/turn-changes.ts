@@ -20,6 +20,9 @@ import { type SnapshotView, transitionsBetween, viewOf } from '../../snapshot/vi
 import type { Context } from '../worktree/context.ts'
 import { type Activity, readActivity } from '../worktree/sessions.ts'
 
+/** `seq`: the place in the order of the checkpoint that shows it first. */
+export type Part = ClaimedTransition & { seq: number }
+
 export interface TurnChanges {
   turn: Turn
   /** The turn's own, oldest first per path. */
@@ -27,7 +30,7 @@ export interface TurnChanges {
   /** Changed while the turn ran, outside every step's window. */
   unclaimed: ClaimedTransition[]
   /** Both, one by one in the order of time: a path that two steps changed is in it twice. */
-  parts: ClaimedTransition[]
+  parts: Part[]
   /** Uncovered paths that the turn made, changed or removed. */
   uncovered: { path: RelativePath; reason: UncoveredReason }[]
 }
@@ -70,7 +73,7 @@ export class ChangeReader {
     const mine = windowsOf(turn, activity.checkpoints)
     const meanwhile = turnsDuring(activity.foreignTurns, turn.before.seq, end.seq)
     const theirs = meanwhile.flatMap((other) => windowsOf(other, activity.checkpoints, { asRival: true }))
-    const parts: ClaimedTransition[] = []
+    const parts: Part[] = []
     for (const segment of segmentsOf(turn, activity.checkpoints, end.seq)) {
       const found: ClaimedTransition[] = []
       for (const change of await this.#between(segment.from, segment.to)) {
@@ -82,7 +85,8 @@ export class ChangeReader {
           found.push({ ...change, step: null, unclaimed: true, ...rival })
         }
       }
-      parts.push(...found, ...(await this.#impliedBy(found, segment)))
+      const all = [...found, ...(await this.#impliedBy(found, segment))]
+      parts.push(...all.map((part) => ({ ...part, seq: segment.to.seq })))
     }
     const [from, to] = [await this.view(turn.before), await this.view(end)]
     return {
