@@ -1,5 +1,6 @@
 // ckpt plugin for OpenCode: tells ckpt when a turn and a tool call begin and end. Put here by `ckpt agent install opencode`.
 import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 
 const PROGRAM = 'ckpt-hook'
 // Milliseconds. ckpt itself is gone after 22.5 s.
@@ -71,7 +72,8 @@ export const CkptPlugin = async ({ directory }) => {
     for (const [id, { sessionID }] of calls) if (sessionID === session) calls.delete(id)
   }
 
-  // Calls that run. Of the end of one that fails only the bus tells.
+  // Calls that run, each with an id that is its own: some models give the same ones with each message. Of the end of one that
+  // fails only the bus tells.
   const calls = new Map()
   const failed = async ({ type, callID, state }) => {
     const call = type === 'tool' && state?.status === 'error' ? calls.get(callID) : undefined
@@ -95,12 +97,15 @@ export const CkptPlugin = async ({ directory }) => {
       await send('chat.message', payload)
     },
     'tool.execute.before': ({ tool, sessionID, callID }, output) => {
-      calls.set(callID, { tool, sessionID, callID, args: hints(output?.args) })
-      return send('tool.execute.before', { input: { tool, sessionID, callID }, output: { args: hints(output?.args) } })
+      const input = { tool, sessionID, callID, call: randomUUID() }
+      const args = hints(output?.args)
+      calls.set(callID, { ...input, args })
+      return send('tool.execute.before', { input, output: { args } })
     },
     'tool.execute.after': ({ tool, sessionID, callID, args }) => {
+      const { call } = calls.get(callID) ?? {}
       calls.delete(callID)
-      return send('tool.execute.after', { input: { tool, sessionID, callID, args: hints(args) } })
+      return send('tool.execute.after', { input: { tool, sessionID, callID, call, args: hints(args) } })
     },
     event: async ({ event: { type, properties } }) => {
       const { sessionID, info, error, part } = properties ?? {}
@@ -108,8 +113,8 @@ export const CkptPlugin = async ({ directory }) => {
       if (type === 'message.updated' && info?.role === 'assistant' && info.parentID)
         return takenUp(info.sessionID, info.parentID)
       if (!HEARD.has(type)) return
-      // It makes its context smaller, and goes on with the turn.
-      if (type === 'session.error' && error?.name === 'ContextOverflowError') return
+      // It makes its context smaller, and goes on with the turn; or it is of no session.
+      if (type === 'session.error' && (error?.name === 'ContextOverflowError' || !sessionID)) return
       if (type !== 'session.created') rested(sessionID)
       await send(type, {
         properties: {

@@ -6,6 +6,7 @@ import { type Agent, type Heard, type HearOptions, type Places, SCOPES, type Sco
 import { ClaudeTranscript, COPIED, forkedFromIn, noticeIn } from './claude-transcript.ts'
 import { commandsInGroup, hookGroup } from './hook-group.ts'
 import {
+  digest,
   hookFields,
   id,
   markerId,
@@ -106,6 +107,7 @@ function markers(one: Payload): Marker[] {
   const { prompt_id, tool_use_id, tool_name } = one
   const turn = markerId('claude', prompt_id)
   const compaction = markerId(turn, 'compact')
+  const call = markerId('claude', prompt_id ?? one.session_id, tool_use_id, digest(one.tool_input))
   const said = promptText(one.prompt)
   const notice = noticeIn(said ?? '')
   const step = {
@@ -131,13 +133,13 @@ function markers(one: Payload): Marker[] {
       ]
     case 'PreToolUse':
       if (READERS.has(tool_name ?? '')) return []
-      return [make.step({ ...step, start: true, marker: markerId('claude', tool_use_id, 'start') })]
+      return [make.step({ ...step, start: true, marker: markerId(call, 'start') })]
     case 'PostToolUse':
     case 'PostToolUseFailure':
       if (READERS.has(tool_name ?? '')) return []
       // A skill that ran as a subagent. Only its end says so: without it, it claims nothing beside that one's calls.
       if (tool_name === 'Skill' && one.tool_response?.status === 'forked') return []
-      return [make.step({ ...step, marker: markerId('claude', tool_use_id, 'end') })]
+      return [make.step({ ...step, marker: markerId(call, 'end') })]
     case 'Stop':
       return one.agent_id === undefined
         ? [make.stop({ status: 'completed', background: inBackground(one), turn, marker: markerId(turn, 'stop') })]

@@ -4,7 +4,17 @@ import * as z from 'zod/mini'
 import type { Marker } from '../core/marker.ts'
 import type { Agent, Heard, HearOptions, Places, Scope } from './agent.ts'
 import { commandsInGroup, hookGroup } from './hook-group.ts'
-import { hookFields, id, markerId, markersOf, promptKind, promptText, understood, usablePaths } from './payload.ts'
+import {
+  digest,
+  hookFields,
+  id,
+  markerId,
+  markersOf,
+  promptKind,
+  promptText,
+  understood,
+  usablePaths,
+} from './payload.ts'
 import { contextFor } from './tell-undone.ts'
 
 const schema = z.looseObject({ ...hookFields, turn_id: id, trigger: id, agent_id: id })
@@ -71,6 +81,7 @@ function markers(one: Payload): Marker[] {
   const { turn_id, tool_use_id, tool_name } = one
   const turn = markerId('codex', turn_id)
   const compaction = markerId(turn, 'compact')
+  const call = markerId('codex', turn_id ?? one.session_id, tool_use_id, digest(one.tool_input))
   const step = {
     ...(tool_name === undefined ? {} : { tool: tool_name }),
     callId: tool_use_id,
@@ -91,10 +102,10 @@ function markers(one: Payload): Marker[] {
       ]
     case 'PreToolUse':
       if (READERS.has(tool_name ?? '')) return []
-      return [make.step({ ...step, start: true, marker: markerId('codex', tool_use_id, 'start') })]
+      return [make.step({ ...step, start: true, marker: markerId(call, 'start') })]
     case 'PostToolUse':
       if (READERS.has(tool_name ?? '')) return []
-      return [make.step({ ...step, marker: markerId('codex', tool_use_id, 'end') })]
+      return [make.step({ ...step, marker: markerId(call, 'end') })]
     case 'Stop':
       return one.agent_id === undefined
         ? [make.stop({ status: 'completed', turn, marker: markerId(turn, 'stop') })]

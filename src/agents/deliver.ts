@@ -1,7 +1,7 @@
 /** From what was heard to markers that are recorded, or wait in a file. */
 import { CkptError } from '../core/errors.ts'
 import type { SessionId } from '../core/ids.ts'
-import type { Marker, MarkResult, StopMarker } from '../core/marker.ts'
+import type { Marker, MarkResult, StepMarker, StopMarker } from '../core/marker.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, statIfThere } from '../env.ts'
 import { commonDirOf } from '../git/repository.ts'
@@ -18,7 +18,7 @@ import type { Agent, Heard } from './agent.ts'
 import { forkedFrom, readNotes, remember, rootOf } from './notes.ts'
 import { undoneLine } from './tell-undone.ts'
 import { linesWith } from './transcript.ts'
-import { endedBy, withClosed } from './turn-ends.ts'
+import { endedBy, isCallOpen, withClosed } from './turn-ends.ts'
 
 export interface Delivery {
   agent: Agent
@@ -90,6 +90,7 @@ export async function deliver(env: Env, delivery: Delivery): Promise<void> {
       if (result) delivery.recorded?.(context, result)
       if (!result || progress.open[0].event === 'stop') await recordAtHome(bounded, delivery, progress.open[0])
       if (progress.open[0].event === 'stop') await endElsewhere(bounded, delivery, progress.open[0], result)
+      if (progress.open[0].event === 'step') await endCallElsewhere(bounded, delivery, progress.open[0], result)
       progress.open = progress.open.slice(1)
       if (undone && result?.cleared) progress.told = undoneLine(undone)
     }
@@ -207,16 +208,47 @@ async function endElsewhere(
   { turn: told, ...marker }: StopMarker,
   result: MarkResult | null,
 ): Promise<void> {
-  const { env, place, config } = context
   if (heard.ended === undefined && told === undefined) return
-  const turn = heard.ended === undefined ? ((await endedBy(context, marker.session, result)) ?? told!) : null
-  for (const root of await runningElsewhere(context, marker.session, turn)) {
+  // The one that it was recorded for here, where it was: this worktree may have had turns of its own before.
+  const turns = heard.ended === undefined ? [await endedBy(context, marker.session, result), told] : [null]
+  for (const turn of new Set(turns)) {
+    if (turn === undefined) continue
+    await whereRunning(context, { session: marker.session, turn }, async (there) => {
+      await record(there, { ...marker, ...(turn === null ? {} : { turn }), onlyRunning: true }, arrived)
+    })
+  }
+}
+
+/** The same of a call that led back: it ends where it began. */
+async function endCallElsewhere(
+  context: Context,
+  { agent, heard, arrived }: Delivery,
+  { session, turn, callId, start, marker: id }: StepMarker,
+  result: MarkResult | null,
+): Promise<void> {
+  const [told] = heard.markers
+  if (start || callId === undefined || turn === undefined || heard.markers.length !== 1 || !told) return
+  if (result && !result.checkpoint?.late) return
+  await whereRunning(context, { session, turn }, async (there) => {
+    if (!(await isCallOpen(there, session, callId))) return
+    const [marker] = complete(there, agent, heard, [{ ...told, marker: id! }])
+    if (marker) await record(there, marker, arrived)
+  })
+}
+
+/** Each other worktree of the repository in which a session's turn runs; null: whichever. */
+async function whereRunning(
+  context: Context,
+  { session, turn }: { session: SessionId; turn: string | null },
+  work: (there: Context) => Promise<void>,
+): Promise<void> {
+  const { env, place, config } = context
+  for (const root of await runningElsewhere(context, session, turn)) {
     const there = await open(env, root, false)
     if (!there) continue
     try {
       if (there.place.worktreeId === place.worktreeId || there.place.directory !== place.directory) continue
-      const limited = { ...there, config: { ...there.config, snapshot: config.snapshot } }
-      await record(limited, { ...marker, ...(turn === null ? {} : { turn }), onlyRunning: true }, arrived)
+      await work({ ...there, config: { ...there.config, snapshot: config.snapshot } })
     } finally {
       closeContext(there)
     }

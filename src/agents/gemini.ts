@@ -1,10 +1,9 @@
 /** Gemini CLI: payloads of 0.61.0 as they arrived. Claude Code's shape, other names, time-outs in milliseconds. */
-import { createHash } from 'node:crypto'
 import * as z from 'zod/mini'
 import type { Marker } from '../core/marker.ts'
 import { type Agent, type Heard, type HearOptions, type Places, SCOPES, type Scope } from './agent.ts'
 import { commandsInGroup, hookGroup } from './hook-group.ts'
-import { hookFields, id, markerId, markersOf, pathsIn, promptKind, promptText, understood } from './payload.ts'
+import { digest, hookFields, id, markerId, markersOf, pathsIn, promptKind, promptText, understood } from './payload.ts'
 import { settingThatIs } from './settings.ts'
 import { contextFor } from './tell-undone.ts'
 
@@ -91,12 +90,6 @@ function markers(one: Payload): Marker[] {
       return []
   }
 }
-
-const digest = (input: unknown) =>
-  createHash('sha256')
-    .update(JSON.stringify(input) ?? '')
-    .digest('hex')
-    .slice(0, 12)
 
 function file(scope: Scope, { home, root }: Places): string | null {
   if (scope === 'local') return null

@@ -8,7 +8,7 @@ const schema = z.looseObject({
   hook_event_name: id,
   /** Where the agent works: added by the plugin. */
   directory: id,
-  input: maybe(z.looseObject({ sessionID: id, tool: id, callID: id, args: anything })),
+  input: maybe(z.looseObject({ sessionID: id, tool: id, callID: id, call: id, args: anything })),
   output: maybe(
     z.looseObject({
       args: anything,
@@ -69,8 +69,9 @@ function hear(payload: unknown, { event }: HearOptions): Heard {
 function markers(one: Payload, event: string | undefined): Marker[] {
   const session = one.input?.sessionID ?? one.properties?.sessionID ?? one.output?.message?.sessionID
   if (event === undefined || !HEARD.has(event)) return []
+  if (event === 'session.error' && session === undefined) return [] // it is of no session
   const make = markersOf(session ?? '')
-  const { tool, callID } = one.input ?? {}
+  const { tool, callID, call = callID } = one.input ?? {}
   const args = one.input?.args ?? one.output?.args
   const step = {
     ...(tool === undefined ? {} : { tool }),
@@ -85,10 +86,10 @@ function markers(one: Payload, event: string | undefined): Marker[] {
     }
     case 'tool.execute.before':
       if (READERS.has(tool ?? '')) return []
-      return [make.step({ ...step, start: true, marker: markerId('opencode', callID, 'start') })]
+      return [make.step({ ...step, start: true, marker: markerId('opencode', call, 'start') })]
     case 'tool.execute.after':
       if (READERS.has(tool ?? '')) return []
-      return [make.step({ ...step, marker: markerId('opencode', callID, 'end') })]
+      return [make.step({ ...step, marker: markerId('opencode', call, 'end') })]
     case 'session.error':
       // It makes its context smaller, and goes on with the turn.
       if (one.properties?.error?.name === GOES_ON) return []

@@ -1,4 +1,5 @@
 /** Reading payloads: forgiving in everything but what a marker cannot do without. */
+import { createHash } from 'node:crypto'
 import * as z from 'zod/mini'
 import { CkptError } from '../core/errors.ts'
 import { parseSessionId, type SessionId } from '../core/ids.ts'
@@ -44,6 +45,13 @@ export function understood<T extends z.ZodMiniType>(schema: T, payload: unknown,
     `The payload is not understood: ${issue?.path.join('.') || 'its whole'}: ${issue?.message ?? 'unknown'}.`,
   )
 }
+
+/** Of what a call is to do: its id alone may come again, with each message of some models. */
+export const digest = (input: unknown): string =>
+  createHash('sha256')
+    .update(JSON.stringify(input) ?? '')
+    .digest('hex')
+    .slice(0, 12)
 
 /** A prompt as text: content blocks stay JSON, of which the first with text describes the turn. */
 export function promptText(prompt: unknown): string | undefined {

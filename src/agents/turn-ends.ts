@@ -38,6 +38,12 @@ export async function withClosed(
   return done
 }
 
+/** Whether a call of the turn that runs in a session has begun, and not ended. */
+export async function isCallOpen(context: Context, session: SessionId, callId: string): Promise<boolean> {
+  const timeline = await loadTimeline(context, await readRefs(context), session, { recent: true })
+  return Boolean(runningTurn(timeline)?.steps.some(({ start, end }) => start?.callId === callId && end === null))
+}
+
 /** The agent's own id of the turn that runs in a session. */
 async function runningIn(context: Context, session: SessionId): Promise<string | undefined> {
   const timeline = await loadTimeline(context, await readRefs(context), session, { recent: true })

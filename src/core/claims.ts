@@ -28,7 +28,7 @@ export interface Window {
   from: number
   to: number
   declared: readonly string[]
-  /** The end never came: only declared paths are claimed, and none once the agent's next call has begun. */
+  /** The end never came, or the beginning came late: only declared paths are claimed, and none once the agent's next call has begun. */
   open: boolean
   detours: readonly Detour[]
 }
@@ -85,8 +85,18 @@ export function windowsOf(turn: Turn, all: readonly Checkpoint[], { asRival = fa
         (c) => c.session !== turn.session && c.seq < ended && ((c.kind === 'step' && !c.start) || c.kind === 'after'),
       )
       .map((c) => c.seq)
-    return { ...base, step: step.number, from: Math.max(own, ...others), to: ended, declared, open: false }
+    // Its beginning came late, so that it was none: when it began is not known.
+    const open = beganLate(turn, step.end, all)
+    return { ...base, step: step.number, from: Math.max(own, ...others), to: ended, declared, open }
   })
+}
+
+function beganLate({ session, before }: Turn, end: Checkpoint, all: readonly Checkpoint[]): boolean {
+  const { callId, seq } = end
+  if (callId === undefined) return false
+  return all.some(
+    (c) => c.late && c.start && c.session === session && c.callId === callId && c.seq > before.seq && c.seq < seq,
+  )
 }
 
 /** A subagent's call that was going on when the next prompt came: its end is told in that one's turn. */

@@ -124,7 +124,23 @@ function runChild(env: Env, { command, cwd, json }: RunOptions): Promise<Ended> 
     return { code: errno(error) === 'ENOENT' ? 127 : 126, signal: null }
   }
   return new Promise((resolve) => {
-    let child: ChildProcess
+    let child: ChildProcess | null = null
+    let early: NodeJS.Signals | null = null
+    const passOn = (signal: NodeJS.Signals) => () => {
+      if (child) child.kill(signal)
+      else early = signal
+    }
+    // A terminal sends Ctrl-C to both of us: we stay, to record what the command left. From before it is there.
+    const stop = [
+      env.onSignal('SIGINT', () => undefined),
+      env.onSignal('SIGQUIT', () => undefined),
+      env.onSignal('SIGTERM', passOn('SIGTERM')),
+      env.onSignal('SIGHUP', passOn('SIGHUP')),
+    ]
+    const done = (result: Ended) => {
+      for (const off of stop) off()
+      resolve(result)
+    }
     try {
       child = env.spawn(command[0]!, command.slice(1), {
         cwd,
@@ -133,18 +149,9 @@ function runChild(env: Env, { command, cwd, json }: RunOptions): Promise<Ended> 
         umask: env.givenUmask,
       })
     } catch (error) {
-      return resolve(failed(error)) // some failures Node throws
+      return done(failed(error)) // some failures Node throws
     }
-    // A terminal sends Ctrl-C to both of us: we stay, to record what the command left.
-    const stop = [
-      env.onSignal('SIGINT', () => undefined),
-      env.onSignal('SIGTERM', () => child.kill('SIGTERM')),
-      env.onSignal('SIGHUP', () => child.kill('SIGHUP')),
-    ]
-    const done = (result: Ended) => {
-      for (const off of stop) off()
-      resolve(result)
-    }
+    if (early) child.kill(early)
     child.on('error', (error) => done(failed(error)))
     child.on('close', (code, signal) => done({ code: code ?? 0, signal }))
   })

@@ -873,6 +873,30 @@ test('a session that goes to another worktree and back has its turns there whole
   expect(hookLog(scratch)).toEqual([])
 })
 
+test('a call that leads back from another worktree ends there, and so does its turn, whatever ended here before', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  const there = `${scratch.base}/linked`
+  scratch.git('worktree', 'add', '-q', there)
+  const one = claude(scratch, 's', { vars: { CLAUDE_PROJECT_DIR: scratch.root } })
+  const goThereAndBack = async (prompt_id: string) => {
+    await one.prompt(prompt_id, { cwd: there })
+    const call = { prompt_id, tool_name: 'Bash', tool_use_id: `t-${prompt_id}`, tool_input: { command: 'cd back' } }
+    await one.say('PreToolUse', { ...call, cwd: there })
+    fs.writeFileSync(`${there}/${prompt_id}.txt`, 'by the agent\n')
+    await one.say('PostToolUse', call)
+    await one.stop(prompt_id)
+    const { turns } = JSON.parse(scratch.run(['list', '--json'], { cwd: there }).stdout)
+    expect([turns[0].prompt, turns[0].status, turns[0].steps.length]).toEqual([`do ${prompt_id}`, 'completed', 1])
+    expect(scratch.run(['undo'], { cwd: there }).code).toBe(0)
+    expect(fs.existsSync(`${there}/${prompt_id}.txt`)).toBe(false)
+  }
+  await goThereAndBack('p1')
+  await one.prompt('p2')
+  await one.stop('p2')
+  await goThereAndBack('p3')
+  expect(hookLog(scratch)).toEqual([])
+})
+
 test('a subagent in a worktree of its own: all its calls are undone there, and its turn ends with the news of it', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'a\n' })
   const there = `${scratch.base}/linked`
@@ -1019,6 +1043,69 @@ test('a root of a workspace whose store is damaged costs the others nothing', as
   const { lastHookError } = good.ckpt('status', '--cwd', bad.root)
   expect(lastHookError).toMatchObject({ where: 'cursor beforeSubmitPrompt', code: 'DAMAGED', cwd: bad.root })
   expect(good.ckpt('list', '--session', 'c').turns).toHaveLength(1)
+})
+
+/** Two calls of one id, the person at work before the second. */
+async function twoOfOneId(scratch: Scratch, first: { ends: boolean; turn: string }): Promise<void> {
+  const one = claude(scratch)
+  const call = (prompt_id: string, name: string) => ({
+    ...{ prompt_id, tool_name: 'Edit', tool_use_id: 'Edit:0', tool_input: { file_path: scratch.at(name) } },
+  })
+  await one.prompt(first.turn)
+  await one.say('PreToolUse', call(first.turn, 'first'))
+  scratch.write({ first: 'agent\n' })
+  if (first.ends) await one.say('PostToolUse', call(first.turn, 'first'))
+  if (first.turn !== 'p') await one.prompt('p')
+  scratch.write({ mine: 'mine\n', 'a.txt': 'mine\n' })
+  await one.say('PreToolUse', call('p', 'second'))
+  scratch.write({ second: 'agent\n' })
+  await one.say('PostToolUse', call('p', 'second'))
+  await one.stop('p')
+}
+
+test.each([
+  ['another turn, interrupted', { turn: 'before', ends: false }, ['first', 'mine']],
+  ['another turn, ended', { turn: 'before', ends: true }, ['first', 'mine']],
+  ['the same turn, ended', { turn: 'p', ends: true }, ['mine']],
+])(
+  'a call whose id comes again is another call, and what the person did before it stays: of %s',
+  async (_, first, left) => {
+    const scratch = new Scratch().init()
+    await twoOfOneId(scratch, first)
+    scratch.ckpt('undo')
+    expect(scratch.read('a.txt')).toBe('mine\n')
+    expect(['first', 'mine', 'second'].filter((name) => scratch.exists(name))).toEqual(left)
+  },
+)
+
+test('a call whose beginning had to wait claims its declared path only', () => {
+  const scratch = new Scratch().init()
+  const mark = (...args: string[]) => scratch.ckpt('mark', ...args, '--session', 's')
+  mark('prompt')
+  scratch.write({ mine: 'mine\n' })
+  const begin = { event: 'step', session: 's', start: true, tool: 'Edit', callId: 'c', paths: ['its'] }
+  const waiting = { version: 1, id: 'c:start', client: 'claude', time: new Date().toISOString(), marker: begin }
+  scratch.write({ '.git/ckpt/worktrees/@main/markers/1.json': JSON.stringify(waiting), its: 'agent\n' })
+  mark('step', '--tool', 'Edit', '--call-id', 'c', '--path', 'its')
+  mark('stop')
+  scratch.ckpt('undo')
+  expect(['its', 'mine'].filter((name) => scratch.exists(name))).toEqual(['mine'])
+})
+
+test('several calls of one message are steps of their own, with paths and without call ids', () => {
+  const scratch = new Scratch().init()
+  const mark = (...args: string[]) => scratch.ckpt('mark', ...args, '--session', 's')
+  mark('prompt')
+  for (const name of ['one', 'two']) {
+    const call = ['step', '--tool', 'edit', '--message-id', 'm', '--path', name]
+    mark(...call, '--start')
+    scratch.write({ [name]: '' })
+    for (let told = 0; told < 2; told++) mark(...call)
+  }
+  mark('stop')
+  expect(scratch.ckpt('list').turns[0].steps).toHaveLength(2)
+  scratch.ckpt('undo')
+  expect([scratch.exists('one'), scratch.exists('two')]).toEqual([false, false])
 })
 
 test.each(['claude', 'codex', 'gemini', 'cursor'])(

@@ -79,13 +79,44 @@ const said = (id: string) =>
   })
 const answers = (parentID: string) =>
   bus('message.updated', { info: { id: 'msg_9', role: 'assistant', parentID, sessionID: 's' } })
-const called = (scratch: Scratch, name: string, when: 'before' | 'after') => {
+const called = (scratch: Scratch, name: string, when: 'before' | 'after', callID = name) => {
   const args = { filePath: scratch.at(name), content: `${name}\n` }
-  const call = { tool: 'write', sessionID: 's', callID: name }
+  const call = { tool: 'write', sessionID: 's', callID }
   return when === 'before'
     ? told('tool.execute.before', { input: call, output: { args } })
     : told('tool.execute.after', { input: { ...call, args } })
 }
+
+test('calls that a model gives the same id are calls of their own: in a turn, in the next, and after a new start', async () => {
+  const scratch = new Scratch().init()
+  const whole = (name: string) => (['before', 'after'] as const).map((when) => called(scratch, name, when, 'write:0'))
+  const idle = bus('session.idle', { sessionID: 's' })
+  const failed = bus('session.error', { error: { name: 'ProviderAuthError' } }) // it is of no session
+  const rows = [
+    failed,
+    said('msg_1'),
+    ...whole('a'),
+    ...whole('b'),
+    ...whole('e'),
+    idle,
+    said('msg_2'),
+    ...whole('c'),
+    idle,
+  ]
+  expect(drive(scratch, rows)).toMatchObject({ status: 0, stdout: '', stderr: '' })
+  await settled(scratch)
+  fs.rmSync(path.join(scratch.base, 'bin'), { recursive: true })
+  drive(scratch, [said('msg_3'), ...whole('f'), ...whole('d'), idle])
+  const turns = await settled(scratch)
+  expect(turns.map(({ steps }) => steps.map((step: Json) => step.paths.join()))).toEqual([
+    ['f', 'd'],
+    ['c'],
+    ['a', 'b', 'e'],
+  ])
+  scratch.ckpt('undo', '--turns', '3')
+  expect(['a', 'b', 'c', 'd', 'e', 'f'].filter((name) => scratch.exists(name))).toEqual([])
+  expect(scratch.ckpt('status').lastHookError).toBe(null)
+})
 
 test('a prompt that is given while OpenCode works is a turn from where its own work begins', async () => {
   const scratch = new Scratch().init()

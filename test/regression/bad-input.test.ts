@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { killedAt } from '../support/kill-at.ts'
-import { isRoot, PROGRAM, Scratch } from '../support/scratch.ts'
+import { isRoot, type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 import { corruptObject, inStore, ownDirectory, removeObject, storeOf } from '../support/store-surgery.ts'
 
 test('bad input: where standard output cannot be written that is said in a line, and what was done is done', () => {
@@ -281,6 +281,17 @@ test.each([
   scratch.ckpt('undo', '--interrupt')
   expect(scratch.read('a.txt')).toBe('one\n')
   expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
+test('bad input: a directory with the name of a marker holds up none that waits', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const marker = { event: 'prompt', session: 's', text: 'two' }
+  const waiting = { version: 1, id: 'waited', client: 'x', time: new Date().toISOString(), marker }
+  const at = '.git/ckpt/worktrees/@main/markers'
+  scratch.write({ [`${at}/000.json/inside`]: '', [`${at}/004.json`]: JSON.stringify(waiting) })
+  expect(scratch.ckpt('list').turns.map(({ prompt }: Json) => prompt)).toEqual(['two', 'one'])
+  expect(scratch.ckpt('list').warnings).toEqual([])
 })
 
 test('bad input: a damaged ref and a marker that waits: each command says so, and hooks do not fail', () => {

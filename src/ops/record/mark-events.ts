@@ -96,7 +96,7 @@ export async function markStep(scene: Scene, marker: StepMarker): Promise<Done> 
  */
 function openStep(turn: Turn, { callId, tool, paths = [] }: StepMarker): Step | undefined {
   const open = turn.steps.filter((one) => one.start !== null && one.end === null)
-  if (callId !== undefined) return open.find((one) => one.start?.callId === callId)
+  if (callId !== undefined) return open.findLast((one) => one.start?.callId === callId)
   const same = open.filter(
     ({ start }) =>
       start?.callId === undefined && (tool === undefined || start?.tool === undefined || start.tool === tool),

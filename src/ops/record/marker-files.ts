@@ -23,13 +23,10 @@ export const markersDirectory = ({ worktreeDir }: Pick<Store, 'worktreeDir'>): s
 
 /** Names of the markers that wait, oldest first. */
 export function waitingMarkers(env: Env, store: Pick<Store, 'worktreeDir'>): string[] {
-  // To read a fifo would be to wait for its writer.
-  const isSpecial = (name: string) => {
-    const stats = statIfThere(env.files, `${markersDirectory(store)}/${name}`)
-    return stats !== null && !stats.isFile() && !stats.isDirectory()
-  }
+  // To read a fifo would be to wait for its writer, and a directory is nobody's marker.
+  const isOther = (name: string) => statIfThere(env.files, `${markersDirectory(store)}/${name}`)?.isFile() === false
   const names = namesIfThere(env.files, markersDirectory(store))
-  return names.filter((name) => name.endsWith('.json') && !isSpecial(name)).sort()
+  return names.filter((name) => name.endsWith('.json') && !isOther(name)).sort()
 }
 
 /** Leaves a marker; when this returns it survives a kill, and a crash of the machine. */

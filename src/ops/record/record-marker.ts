@@ -1,4 +1,5 @@
 /** A marker made a checkpoint, under a lock that its caller holds. */
+import { isDeepStrictEqual } from 'node:util'
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
@@ -259,17 +260,23 @@ async function findRepeated(context: Context, timeline: Timeline, marker: Marker
   }
   if (marker.event !== 'step') return null
   const last = visible.at(-1)
+  return last ? findStep(last, marker) : null
+}
+
+/**
+ * What was told of the same call. Its id may be another's, too: some models give the same ones with each message, and a
+ * message has several calls. So what begins is only what has begun and not ended, and what ends is another end of that.
+ */
+function findStep({ checkpoints, steps }: Turn, marker: StepMarker): Checkpoint | null {
   const key = marker.callId !== undefined ? 'callId' : 'messageId'
-  if (!last || marker[key] === undefined) return null
-  return (
-    last.checkpoints.find(
-      (c) =>
-        c.kind === 'step' &&
-        Boolean(c.start) === Boolean(marker.start) &&
-        c[key] === marker[key] &&
-        c.tool === marker.tool,
-    ) ?? null
-  )
+  if (marker[key] === undefined) return null
+  const isSame = (c: Checkpoint) => c[key] === marker[key] && c.tool === marker.tool
+  const samePaths = (c: Checkpoint) => isDeepStrictEqual(c.paths ?? [], marker.paths ?? [])
+  const told = checkpoints.filter((c) => c.kind === 'step' && Boolean(c.start) === Boolean(marker.start) && isSame(c))
+  if (marker.late || marker.handedAt !== undefined) return told[0] ?? null // it waited: what it told of may be over
+  const open = steps.flatMap(({ start, end }) => (start && !end && isSame(start) ? [start] : []))
+  if (marker.start) return open.find(samePaths) ?? null
+  return open.length > 0 ? null : (told.find((c) => key === 'callId' || samePaths(c)) ?? null)
 }
 
 /** The step that a hook which runs twice told of already. Where something changed since, it is another one that says the same. */
