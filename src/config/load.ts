@@ -75,12 +75,13 @@ export async function loadConfig(env: Env, { root, repository, forgiving }: Load
   let trusted = mergeConfig(mergeConfig(DEFAULTS, userPart ?? {}), projects(committedPart))
   const same = CONFIG_NAMES.every((name) => committed.get(name) === onDisk.get(name))
   if (!same) {
-    let part: PartialConfig | null = null
+    let part: PartialConfig | null
     try {
       part = await parseFirst(onDisk, inDirectory(root))
     } catch (error) {
       if (!forgiving || !(error instanceof CkptError)) throw error
       warnings.push(`${error.message} It is not committed and was passed over.`)
+      return { config: trusted, warnings } // what is committed leaves out is left out, whatever that was to say
     }
     const { config, ignored } = widenConfig(trusted, mergeConfig(mergeConfig(DEFAULTS, userPart ?? {}), projects(part)))
     trusted = config

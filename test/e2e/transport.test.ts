@@ -453,6 +453,21 @@ test('nothing recorded: nothing to send, and a word', () => {
   expect(scratch.exists('.git/ckpt')).toBe(false)
 })
 
+test('what the main worktree sent out is never a linked one’s own, though it was pruned there since', () => {
+  const here = new Scratch().init()
+  for (const n of ['1', '2', '3', '4']) here.turn(n, () => here.write({ [n]: n }))
+  const bundle = path.join(here.base, 'all.bundle')
+  here.ckpt('export', bundle)
+  here.ckpt('prune', '--keep', '2')
+  here.git('add', '-A')
+  here.git('commit', '-qm', 'work')
+  const linked = path.join(here.base, 'linked')
+  here.git('worktree', 'add', '-q', '--detach', linked)
+  expect(here.run(['import', bundle, '--json'], { cwd: linked }).code).toBe(0)
+  expect(here.run(['undo', '--json'], { cwd: linked }).code).toBe(3)
+  expect(fs.existsSync(path.join(linked, '4'))).toBe(true)
+})
+
 test('a linked worktree is no place that came from elsewhere, whatever its name; a list names one session of all worktrees', () => {
   const here = twoTurns()
   const linked = new Scratch('from-20241107-fix')

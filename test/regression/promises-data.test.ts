@@ -310,6 +310,18 @@ test('what a project has ckpt do by itself counts once it is committed; without 
   ])
 })
 
+test('a configuration that is broken on disk takes nothing from the committed one: what that leaves out is left out', () => {
+  const scratch = new Scratch().init({ '.checkpointrc': 'snapshot:\n  exclude: ["vault/"]\n', 'a.txt': '1\n' })
+  scratch.write({ 'vault/key': 'secret\n' })
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.write({ '.checkpointrc': 'snapshot: [\n' })
+  const { checkpoint, warnings } = scratch.ckpt('mark', 'stop', '--session', 's')
+  expect(scratch.git('--git-dir=.git/ckpt/store.git', 'ls-tree', '-r', '--name-only', checkpoint.id)).not.toContain(
+    'vault',
+  )
+  expect(warnings).toEqual([expect.stringContaining('was passed over')])
+})
+
 test('switched off, a checkpoint by hand is not recorded either, and that is said', () => {
   const scratch = new Scratch().init()
   fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })

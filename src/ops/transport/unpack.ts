@@ -116,9 +116,12 @@ async function isOwn(context: Context, { manifest, checkpoints }: Incoming): Pro
 }
 
 /** This worktree itself if nothing of it is missing in what came; else a place that is named after where it came from. */
-async function chooseTarget({ env, place, store }: Context, { manifest, checkpoints }: Incoming): Promise<string> {
+async function chooseTarget(context: Context, { manifest, checkpoints }: Incoming): Promise<string> {
+  const { env, place, store } = context
   const own = place.worktreeId
-  const main = manifest.worktree === '@main' || manifest.worktree === own
+  // Another worktree of this very store is not this one, be it the main one.
+  const isMain = manifest.worktree === '@main' && manifest.origin !== originOf(context)
+  const main = isMain || manifest.worktree === own
   const refs = groupRefs(store.refPrefix, await store.refs(store.refPrefix))
   const contained = ownTips(refs).every(({ tip }) => checkpoints.has(tip.id))
   const there = env.files.existsSync(`${place.directory}/worktrees/${own}`)
