@@ -88,10 +88,26 @@ export class DaemonClient extends WorktreeFunctions {
     const { after, onGap } = optionsOf(options)
     refuseNoFunction(listener, 'listener')
     if (onGap !== undefined) refuseNoFunction(onGap, 'onGap')
-    const begin = (from: Position | undefined) =>
-      ask<Subscribed>(this.#link, 'subscribe', {
+    // Each follows the one before it. What does not was on its way to the subscription whose place this one takes.
+    let next: number | null = null
+    const early: EventMessage[] = []
+    const hear = (message: EventMessage) => {
+      if (!isOurs()) return
+      if (next === null) early.push(message)
+      else if (message.seq === next) {
+        next++
+        tell(listener, message)
+      }
+    }
+    const begin = async (from: Position | undefined) => {
+      next = null
+      const answer = await ask<Subscribed>(this.#link, 'subscribe', {
         params: (from ? { after: { epoch: from.epoch, seq: from.seq } } : {}) satisfies SubscribeRequest,
       })
+      next = answer.seq + 1
+      for (const message of early.splice(0)) hear(message)
+      return answer
+    }
     const gap = ({ resumed, epoch, seq }: Subscribed) => {
       if (!resumed && onGap && isOurs()) tell(onGap, { epoch, seq })
     }
@@ -101,9 +117,7 @@ export class DaemonClient extends WorktreeFunctions {
       if (isOurs()) begin(at).then(gap, () => undefined) // a connection that ended is told by onClose
     }
     try {
-      this.#link.connection.onNotification('event', (message: EventMessage) => {
-        if (isOurs()) tell(listener, message)
-      })
+      this.#link.connection.onNotification('event', hear)
       this.#link.connection.onNotification('behind', behind)
     } catch (error) {
       throw refusal('subscribe', error)

@@ -359,6 +359,25 @@ test('events go on after a reconnect where they were, or say that something is m
   expect(gaps).toHaveLength(1)
 })
 
+test('a subscription that takes another one’s place hears nothing of what was on its way to that one', async () => {
+  const scratch = stage('work')
+  startDaemon(scratch)
+  const client = await clientOf(scratch)
+  const start = await client.subscribe(() => undefined)
+  await client.mark({ event: 'prompt', session: 's', text: 'one' })
+  for (let round = 0; round < 8; round++) {
+    const marked = client.mark({ event: 'step', session: 's', callId: `c${round}` })
+    await new Promise((resolve) => setTimeout(resolve, round * 4))
+    const seen: number[] = []
+    await client.subscribe(({ seq }) => seen.push(seq), { after: { epoch: start.epoch, seq: start.seq } })
+    const { checkpoint } = await marked
+    expect(checkpoint).not.toBe(null)
+    await until(() => seen.length > 0)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(seen).toEqual(seen.map((_, i) => start.seq + 1 + i))
+  }
+})
+
 test('what a listener throws is not passed over, and ends nothing; one that is none is refused', async () => {
   const scratch = stage('work')
   startDaemon(scratch)

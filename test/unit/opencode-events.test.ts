@@ -74,3 +74,15 @@ test('who only follows goes on following when the connection breaks, and ends wh
   const said = execFileSync(process.execPath, argv, { encoding: 'utf8', timeout: 20_000 })
   expect(said).toBe('2\n')
 })
+
+test('a server whose events end before they began is told as one that cannot be followed', async () => {
+  let asked = 0
+  const server = {
+    async *events() {
+      asked++
+      if (asked > 1) yield { type: 'server.connected', properties: {} }
+    },
+  } as unknown as Server
+  await expect(follow(server, growing(), { listener: () => undefined })).rejects.toThrow('tells no events')
+  expect(asked).toBe(1)
+})

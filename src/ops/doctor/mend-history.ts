@@ -67,7 +67,9 @@ export async function mendEnds(context: Context): Promise<string[]> {
     const olders = new Map(broken.flatMap(({ older }) => (older ? [[older.id, older]] : [])))
     const edits = [...olders.values()].map((older) => {
       const name = abandonedName(older.seq, new Date(env.now()).toISOString())
-      said.push(`what ended at checkpoint ${older.id.slice(0, 10)}${turnOf(older)} is an abandoned branch now`)
+      said.push(
+        `what ended at checkpoint ${older.id.slice(0, 10)}${turnOf(older)} is an abandoned branch now: it goes once prune.grace is over`,
+      )
       return { ref: sessionRef(store, older.session, name), from: null, to: older.id }
     })
     await store.moveRefs(edits, { durable: true })

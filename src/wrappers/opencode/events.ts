@@ -1,6 +1,7 @@
 /** OpenCode's events as ckpt's: whatever it tells of a session, the session is read again, and the difference is told. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { describePrompt } from '../../core/checkpoint.ts'
+import { CkptError } from '../../core/errors.ts'
 import { isHidden, isStepHidden, type OwnSession, type OwnTurn } from '../../core/own-session.ts'
 import { pathFromText, showPath } from '../../core/paths.ts'
 import { tell } from '../../core/tell.ts'
@@ -71,18 +72,25 @@ export async function follow(
     failed = reject
   })
   const listen = async () => {
-    for (let first = true; !end.signal.aborted; first = false) {
+    let connected = false
+    while (!end.signal.aborted) {
       try {
         for await (const event of server.events(end.signal)) {
           if (event.type === 'server.connected') {
             ready()
             // What was missed while the connection was broken.
-            if (!first) for (const session of known.keys()) look(session)
+            if (connected) for (const session of known.keys()) look(session)
+            connected = true
           } else hear(event)
         }
+        if (!connected && !end.signal.aborted)
+          throw new CkptError(
+            'INTERNAL',
+            'What answers as an OpenCode server tells no events: they ended before they began.',
+          )
       } catch (error) {
         if (end.signal.aborted) return
-        if (first) failed(error)
+        if (!connected) return failed(error)
         tell(onError, error)
       }
       // Who only follows ends with this, and not with the first break.
