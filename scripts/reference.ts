@@ -226,7 +226,8 @@ function withUnit(value: number, units: Record<string, number>): string {
 
 const ENVIRONMENT: Record<string, string> = {
   CKPT_ALLOW_PENDING: '`1` lets one commit through while a boundary is pending',
-  CKPT_DISABLED: '`1` makes every hook and the daemon do nothing',
+  CKPT_DISABLED:
+    '`1` makes every hook, and a daemon that is started with it, do nothing. One that runs without it still reads transcripts (`watch.transcripts`)',
   CKPT_PAGER: 'the pager for long output on a terminal (`less`); empty or `cat`: none',
   CKPT_STATE_DIR:
     'an absolute directory: where the stores of plain directories are (`$XDG_STATE_HOME/ckpt`, `~/.local/state/ckpt`)',

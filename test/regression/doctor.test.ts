@@ -671,3 +671,15 @@ test('a store that others can look into, as a copy may leave it, is closed again
   expect(scratch.ckpt('doctor', '--fix').findings.filter((one: Json) => one.fixed)).toMatchObject([{ name: 'store' }])
   expect([mode(), stores().length]).toEqual([0o700, 1])
 })
+
+test('a prompt that is damaged is done without, and what is left of it is gone with the same doctor', () => {
+  const scratch = threeTurns()
+  const prompt = createHash('sha1').update('blob 6\0work 2').digest('hex')
+  const file = looseFile(scratch, prompt)
+  fs.chmodSync(file, 0o600)
+  fs.truncateSync(file, 9)
+  expect(scratch.tryCkpt('verify').code).toBe(7)
+  expect(scratch.ckpt('doctor', '--fix').findings.filter(({ ok }: Json) => !ok)).toEqual([])
+  expect([scratch.run(['doctor']).code, scratch.run(['verify']).code]).toEqual([0, 0])
+  expect(turns(scratch)).toEqual(['3', '2', '1'])
+})

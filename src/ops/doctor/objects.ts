@@ -21,7 +21,13 @@ export async function checkObjects(context: Context, fix: boolean): Promise<Find
     return { name: 'objects', ok: true, detail: 'each that a checkpoint needs is whole' }
   if (!fix) return damage(before, (await canBeMended(context, before)) ? FIX : remedy(before.lost))
   const said = await alone(context, () => mend(context, before))
-  const after = await readObjects(context)
+  let after = await readObjects(context)
+  if (after.lost.length === 0 && after.idle.length > 0) {
+    // What was done without is needed no more, and damaged still.
+    const { idle } = after
+    said.push(...(await alone(context, () => mend(context, { lost: [], idle }))))
+    after = await readObjects(context)
+  }
   if (after.lost.length + after.idle.length > 0) return damage(after, remedy(after.lost))
   return { name: 'objects', ok: true, fixed: true, detail: listed(said) }
 }
