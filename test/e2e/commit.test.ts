@@ -556,7 +556,9 @@ test('what is known of earlier commits may be damaged: it is then told from HEAD
   const scratch = new Scratch().init({ 'a.txt': 'a\n' })
   scratch.turn('one', () => scratch.write({ 'a.txt': 'b\n' }))
   commit(scratch)
-  for (const [i, damage] of ['', '{', 'null', '[1]', '{"s":{"commit":"x","turns":[1]}}', '{"s":null}'].entries()) {
+  const head = scratch.git('rev-parse', 'HEAD').trim()
+  const [odd, list] = ['x', head].map((commit) => JSON.stringify({ s: { commit, turns: [1] } }))
+  for (const [i, damage] of ['', '{', 'null', '[1]', odd!, list!, '{"s":null}'].entries()) {
     fs.writeFileSync(scratch.at('.git/ckpt/worktrees/@main/commits.json'), damage)
     scratch.turn('more', () => scratch.write({ 'a.txt': `${i}\n` }))
     expect(commit(scratch).json.files).toEqual([{ path: 'a.txt' }])

@@ -33,6 +33,7 @@ const isCommitted = (value: Partial<Committed> | null): value is Committed =>
   isOid(value.commit) &&
   typeof value.turns === 'object' &&
   value.turns !== null &&
+  !Array.isArray(value.turns) &&
   Object.entries(value.turns).length > 0 &&
   Object.entries(value.turns).flat().map(Number).every(Number.isSafeInteger)
 
