@@ -432,7 +432,7 @@ test('under a umask that takes our own rights away the payload can be read', asy
 test.each(CLIENTS)('a daemon that is killed while it answers %s: each marker is there, once', async (_, client) => {
   const { scratch, pid } = prompted()
   let running = pid
-  const moments = client.client ? [40, 60, 80] : [0, 8, 16, 24] // Node starts first
+  const moments = client.client ? [40, 70] : [0, 10, 20] // Node starts first
   for (const [n, moment] of moments.entries()) {
     const ids = [`t${n}a`, `t${n}b`, `t${n}c`]
     const asked = ids.map((id) => later(scratch, call(scratch, id), client))

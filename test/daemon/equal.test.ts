@@ -13,7 +13,7 @@ import { capture } from '../../src/snapshot/capture.ts'
 import { treeByGit } from '../support/judge.ts'
 import { Scratch } from '../support/scratch.ts'
 
-const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 8)
+const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 6)
 
 /** Bytes, one character each: some are no text, and some mean something to a watcher. */
 const directory = fc.constantFrom('d', 'd/e', 'd/e/f', 'g', 'out', 'l\xff', 'l\xff/m', 'd\\e', 'd/\xc3\xa9')

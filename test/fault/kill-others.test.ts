@@ -143,7 +143,7 @@ test.each(Object.entries(commands))(
         mode,
         check,
         argv,
-        stride: mode === 'amid' ? 5 : Math.ceil(calls / 2),
+        stride: mode === 'amid' ? 9 : Math.ceil(calls / 2),
       })
   },
 )

@@ -226,7 +226,7 @@ describe.each(MODES)('killed %s', (mode) => {
       expect(fs.readdirSync(`${own}/tmp`)).toEqual([])
       expect(fs.existsSync(`${own}/commit.json`)).toBe(false)
     }
-    tell('commit', mode, await faultLoop({ scratch, start, mode, check, argv, stride: 29 }))
+    tell('commit', mode, await faultLoop({ scratch, start, mode, check, argv, stride: 43 }))
   })
 
   test('promise 8: a snapshot, and the very first one', async () => {

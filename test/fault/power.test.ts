@@ -145,7 +145,7 @@ async function goOn(place: Place): Promise<void> {
 }
 
 /** Much like others: only where a stride is given (`npm run test:fault`). */
-const LIKE_OTHERS = ['a prompt', 'redo', 'accept', 'agent uninstall', 'hooks uninstall']
+const LIKE_OTHERS = ['a prompt', 'snapshot', 'redo', 'accept', 'agent install', 'agent uninstall', 'hooks uninstall']
 
 test.each(Object.entries(commands).filter(([name]) => process.env.CKPT_FAULT_STRIDE || !LIKE_OTHERS.includes(name)))(
   'promise 8: %s, and the power fails',

@@ -15,7 +15,7 @@ import { type Captured, capture } from '../../src/snapshot/capture.ts'
 import type { Hint } from '../../src/snapshot/scan.ts'
 import { Scratch } from '../support/scratch.ts'
 
-const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 8)
+const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 6)
 
 /** Bytes, one character each: some are no text, and some mean something to a watcher. */
 const NAMES = ['a', 'b.log', 'c d', '\xc3\xa9', 'n\xfe', '.gitignore', 'x'] as const

@@ -45,19 +45,16 @@ test('two commands at once are two sessions: neither ends the other, and each ha
   expect(turns(scratch, 'run')).toEqual(['2 completed', '1 failed'])
 })
 
-test.each(['TERM', 'HUP', 'INT', 'QUIT'])(
-  'SIG%s right after the command began ends the turn with it, and no sooner',
-  (signal) => {
-    const scratch = new Scratch().init()
-    for (let n = 1; n <= 3; n++) {
-      const line = `kill -${signal} $PPID; echo ${n} >of-the-command; sleep 0.3; echo ${n} >of-the-command-too`
-      scratch.run(['run', '--session', 's', '--', 'sh', '-c', line])
-      expect(scratch.ckpt('list', '--session', 's').turns[0]).toMatchObject({
-        ...{ n, status: ['TERM', 'HUP'].includes(signal) ? 'interrupted' : 'completed' },
-      })
-    }
-  },
-)
+test.each(['TERM', 'QUIT'])('SIG%s right after the command began ends the turn with it, and no sooner', (signal) => {
+  const scratch = new Scratch().init()
+  for (let n = 1; n <= 2; n++) {
+    const line = `kill -${signal} $PPID; echo ${n} >of-the-command; sleep 0.3; echo ${n} >of-the-command-too`
+    scratch.run(['run', '--session', 's', '--', 'sh', '-c', line])
+    expect(scratch.ckpt('list', '--session', 's').turns[0]).toMatchObject({
+      ...{ n, status: signal === 'TERM' ? 'interrupted' : 'completed' },
+    })
+  }
+})
 
 test('a command that runs one of its own keeps its turn', () => {
   const scratch = new Scratch().init()
