@@ -96,7 +96,7 @@ export async function prepare(
   let plan = planChanges(full)
   while (plan.needed.length > 0) {
     for (const request of plan.needed) {
-      const merging = () => mergeTexts(context, request, input)
+      const merging = () => mergeTexts(context, request, { isForward: input.isForward ?? false })
       const merge = await merging().catch(async (error: unknown) => {
         if (!isDamage(error)) throw error
         await mendObjects(context, new Set(Object.values(request)), disk)

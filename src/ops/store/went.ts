@@ -1,5 +1,5 @@
 /** Turns and checkpoints that went by themselves, for the store was over its limit of bytes (`store.maxBytes`): what status says. */
-import type { Env } from '../../env.ts'
+import { type Env, errno } from '../../env.ts'
 import { readIfThere, writeFileWhole } from '../../git/whole-file.ts'
 
 /** Milliseconds for which it is told that the oldest went. */
@@ -26,7 +26,11 @@ export function noteWent(env: Env, gitDir: string, { turns, byHand }: Pick<Went,
     turns: (last?.turns ?? 0) + turns,
     byHand: (last?.byHand ?? 0) + byHand,
   }
-  writeFileWhole(env, wentFile(gitDir), JSON.stringify(went satisfies Went))
+  try {
+    writeFileWhole(env, wentFile(gitDir), JSON.stringify(went satisfies Went))
+  } catch (error) {
+    if (errno(error) === undefined) throw error // no room for it: what follows makes some
+  }
 }
 
 /** Null: nothing went lately, or what was noted is damaged. */
