@@ -1092,6 +1092,21 @@ test('a call whose beginning had to wait claims its declared path only', () => {
   expect(['its', 'mine'].filter((name) => scratch.exists(name))).toEqual(['mine'])
 })
 
+test('a call whose id comes again ends where its end does not name the tool', () => {
+  const scratch = new Scratch().init()
+  const mark = (...args: string[]) => scratch.ckpt('mark', ...args, '--session', 's')
+  mark('prompt')
+  for (const name of ['one', 'two']) {
+    mark('step', '--start', '--tool', 'edit', '--call-id', 'c')
+    scratch.write({ [name]: '' })
+    for (let told = 0; told < 2; told++) mark('step', '--call-id', 'c')
+  }
+  mark('stop')
+  expect(scratch.ckpt('list').turns[0].steps).toHaveLength(2)
+  scratch.ckpt('undo')
+  expect([scratch.exists('one'), scratch.exists('two')]).toEqual([false, false])
+})
+
 test('several calls of one message are steps of their own, with paths and without call ids', () => {
   const scratch = new Scratch().init()
   const mark = (...args: string[]) => scratch.ckpt('mark', ...args, '--session', 's')

@@ -131,7 +131,9 @@ export async function mendRefs(context: Context, { whole, broken, strayed, unwri
     const ref = sessionRef(store, checkpoint.session, name)
     writeRef(context, ref, id)
     known.whole.set(ref, id)
-    said.push(`what ended at checkpoint ${id.slice(0, 10)} is an abandoned branch now`)
+    said.push(
+      `what ended at checkpoint ${id.slice(0, 10)} is an abandoned branch now: it goes once prune.grace is over`,
+    )
   }
   resetTips(
     env,

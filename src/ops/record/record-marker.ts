@@ -274,8 +274,9 @@ function findStep({ checkpoints, steps }: Turn, marker: StepMarker): Checkpoint 
   const samePaths = (c: Checkpoint) => isDeepStrictEqual(c.paths ?? [], marker.paths ?? [])
   const told = checkpoints.filter((c) => c.kind === 'step' && Boolean(c.start) === Boolean(marker.start) && isSame(c))
   if (marker.late || marker.handedAt !== undefined) return told[0] ?? null // it waited: what it told of may be over
-  const open = steps.flatMap(({ start, end }) => (start && !end && isSame(start) ? [start] : []))
-  if (marker.start) return open.find(samePaths) ?? null
+  // Its end need not name the tool again.
+  const open = steps.flatMap(({ start, end }) => (start && !end && start[key] === marker[key] ? [start] : []))
+  if (marker.start) return open.find((c) => isSame(c) && samePaths(c)) ?? null
   return open.length > 0 ? null : (told.find((c) => key === 'callId' || samePaths(c)) ?? null)
 }
 
