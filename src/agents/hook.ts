@@ -5,7 +5,7 @@ import type { MarkResult } from '../core/marker.ts'
 import { type Env, errno } from '../env.ts'
 import { isHanded, keepHanded, readHanded, removeHanded } from '../ops/hook/handed.ts'
 import { readInput } from '../ops/hook/input.ts'
-import { logHookError, stateLog } from '../ops/hook/log.ts'
+import { logHookError, stateLog, writeHookError } from '../ops/hook/log.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import { closeContext, openContext } from '../ops/worktree/context.ts'
 import type { Agent } from './agent.ts'
@@ -183,7 +183,7 @@ interface Failure {
 async function logError(env: Env, { directory, ...failure }: Failure, first?: () => void): Promise<void> {
   try {
     first?.()
-    logHookError(env, await logPlace(env, { directory }), failure)
+    writeHookError(env, await logPlace(env, { directory }), failure)
   } catch (second) {
     // Nothing is left to write to: the agent's own log may keep it.
     env.stderr.write(`ckpt hook: ${String(failure.error)}; and it could not be logged: ${String(second)}\n`)

@@ -1,11 +1,14 @@
 /** Words of a command line that a hint proposes, as a shell takes them. */
-import { printable } from './paths.ts'
+import { printable, shown } from './paths.ts'
 
 export const quoted = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 
 /** A path of the file system, as it is shown and as a shell takes it. */
 export const quotedPath = (path: string): string => quoted(printable(path))
+
+/** A name in the worktree, as it is shown and as a shell takes it. */
+export const quotedName = (path: string): string => quoted(shown(path))
 
 /** A value may begin with a dash. */
 const option = (name: string, value: string): string =>

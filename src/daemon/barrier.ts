@@ -43,7 +43,7 @@ export class Barrier {
   async wait(timeout: number): Promise<boolean> {
     if (!this.#watcher) return false
     const name = `cookie-${this.#env.random(6)}`
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       const done = (passed: boolean) => {
         clearTimeout(timer)
         this.#waiting.delete(name)
@@ -55,8 +55,8 @@ export class Barrier {
       try {
         this.#show(name)
       } catch (error) {
+        if (errno(error) === undefined) reject(error)
         done(false)
-        if (errno(error) === undefined) throw error
         if (errno(error) === 'ENOENT') this.start() // somebody removed the directory
       }
     })

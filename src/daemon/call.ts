@@ -150,6 +150,14 @@ interface Message {
   params?: unknown
 }
 
+function parsed(text: string): Message | null {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
 /** The messages that are whole with this chunk; null: that is none. */
 function reader(): (chunk: Buffer) => Generator<Message | null> {
   let chunks: Buffer[] = []
@@ -164,7 +172,7 @@ function reader(): (chunk: Buffer) => Generator<Message | null> {
       }
       const next = end + 4 + length
       if (rest.length < next) break
-      yield JSON.parse(rest.toString('utf8', end + 4, next)) as Message
+      yield parsed(rest.toString('utf8', end + 4, next))
       rest = rest.subarray(next)
     }
     chunks = [rest]

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { ErrorCodes, ResponseError } from 'vscode-jsonrpc/node'
 import type { Backends } from '../backends/backends.ts'
 import { CkptError } from '../core/errors.ts'
+import { commandFirst, ownWords } from '../core/own-words.ts'
 import { type Env, inputOf, telling } from '../env.ts'
 import { toCkptError } from '../results/errors.ts'
 import { ROUTED } from './client.ts'
@@ -254,10 +255,10 @@ function tellProgress({ connection }: Client, message: protocol.ProgressMessage)
   connection.sendNotification('progress', message).catch(() => undefined)
 }
 
-/** The first word of a command line that is no option, nor an option's value. */
+/** A command line's command. Behind an option of its own, which may take a value, it is the first word that is one's name. */
 function commandIn(argv: readonly string[]): string {
-  const takesValue = (word: string | undefined) => word === '--cwd' || word === '--session'
-  return argv.find((word, i) => !word.startsWith('-') && !takesValue(argv[i - 1])) ?? ''
+  const [first = '', ...others] = ownWords(commandFirst(argv))
+  return first.startsWith('-') ? (others.find((word) => NOT_HERE.has(word) || ROUTED.has(word)) ?? '') : first
 }
 
 interface Asked {

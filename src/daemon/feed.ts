@@ -58,7 +58,6 @@ export class Feed {
   start(): Promise<void> {
     this.#starting ??= this.#begin().catch((error: unknown) => {
       this.stop()
-      this.#starting = null
       throw error
     })
     return this.#starting
@@ -69,7 +68,10 @@ export class Feed {
     this.#watcher = watch(this.#context.place.directory, (_event, name) => {
       if (name === 'generation') this.#lookSoon()
     })
-    this.#watcher.on('error', () => this.stop())
+    this.#watcher.on('error', (error) => {
+      this.stop()
+      this.#failed(error)
+    })
     const refs = await readRefs(this.#context)
     const sessions = new Map<SessionId, Known>()
     for (const one of refs.sessions.values()) {
@@ -81,11 +83,14 @@ export class Feed {
     await this.look()
   }
 
+  /** The next one who asks starts it again. */
   stop(): void {
+    this.#starting = null
     this.#watcher?.close()
     this.#watcher = null
     if (this.#timer) clearTimeout(this.#timer)
     if (this.#soon) clearTimeout(this.#soon)
+    this.#soon = null
   }
 
   /** Sees where the refs are now; what comes of it is worked out by and by. */

@@ -138,7 +138,7 @@ export class Held implements LiveScan, HeldWorktree {
 
   /** A snapshot for nobody: it brings the cache up to date. */
   scan(why: string): Promise<void> {
-    return locked(this.#context, { command: `daemon ${why}`, wait: 30_000 }, async () => {
+    return locked(this.#context, { command: `daemon ${why}` }, async () => {
       await takeSnapshot({ ...this.#context, live: this }, readRefs(this.#context))
     })
   }

@@ -104,10 +104,9 @@ export class HookDoor {
 
   #serve(id: string, agent: string, event: string | undefined): void {
     const file = payloadFile(this.#directory, id)
-    this.#take(id)
     this.#waiting.add(id)
-    this.#options
-      .carryOut({ agent, event, file })
+    this.#take(id)
+      .then(() => this.#options.carryOut({ agent, event, file }))
       .then((answer) => (answer.includes('\n') ? 'no' : answer === '' ? 'done' : `done ${answer}`))
       .catch((error: unknown) => {
         this.#options.log('hooks', { error: String(error) })
@@ -123,7 +122,7 @@ export class HookDoor {
   }
 
   /** One that was ready is in use from now on, and bears that name. */
-  #take(id: string): void {
+  async #take(id: string): Promise<void> {
     try {
       this.#env.files.renameSync(freeFifo(this.#directory, id), answerFifo(this.#directory, id))
     } catch (error) {

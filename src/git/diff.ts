@@ -123,11 +123,16 @@ function copyIndex(env: Env, { gitDir }: Repository): string | null {
   const { mtimeMs } = files.statSync(index)
   const within = `${temporaryDirectory(env)}/ckpt-diff-${env.random(8)}`
   files.mkdirSync(within, { mode: 0o700 })
-  files.copyFileSync(index, `${within}/index`, constants.COPYFILE_FICLONE)
-  // Not newer: what is as young as the index git compares by content (its racy entries).
-  const time = Math.floor(mtimeMs / 1000)
-  files.utimesSync(`${within}/index`, time, time)
-  return within
+  try {
+    files.copyFileSync(index, `${within}/index`, constants.COPYFILE_FICLONE)
+    // Not newer: what is as young as the index git compares by content (its racy entries).
+    const time = Math.floor(mtimeMs / 1000)
+    files.utimesSync(`${within}/index`, time, time)
+    return within
+  } catch (error) {
+    removeTree(env, within)
+    throw error
+  }
 }
 
 const EMPTY_SHA1 = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'

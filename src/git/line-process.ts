@@ -19,6 +19,7 @@ export class LineProcess {
   #waiting: { count: number; resolve: (lines: string[]) => void; reject: (error: Error) => void } | null = null
   #said = ''
   #last: Promise<unknown> = Promise.resolve()
+  #isClosed = false
 
   constructor(env: Env, call: GitCall, end: '\n' | '\0' = '\n') {
     this.#env = env
@@ -35,6 +36,7 @@ export class LineProcess {
 
   #ask(input: string | Buffer, count: number): Promise<string[]> {
     return new Promise((resolve, reject) => {
+      if (this.#isClosed) return reject(this.#failure('it was closed')) // one started now would keep us alive
       const child = this.#start()
       const timer = setTimeout(() => this.#fail('it hangs'), PATIENCE)
       this.#waiting = {
@@ -52,8 +54,9 @@ export class LineProcess {
     })
   }
 
-  /** Who waits for an answer gets an error. */
+  /** For good: who waits for an answer gets an error, and so does who asks. */
   close(): void {
+    this.#isClosed = true
     this.#fail('it was closed')
   }
 
@@ -96,9 +99,11 @@ export class LineProcess {
     this.#child = null
     const waiting = this.#waiting
     this.#waiting = null
-    waiting?.reject(
-      new CkptError('INTERNAL', `git ${this.#call.args[0] ?? ''} does not answer: ${why}. Nothing was changed.`),
-    )
+    waiting?.reject(this.#failure(why))
+  }
+
+  #failure(why: string): CkptError {
+    return new CkptError('INTERNAL', `git ${this.#call.args[0] ?? ''} does not answer: ${why}. Nothing was changed.`)
   }
 }
 

@@ -5,7 +5,7 @@ import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import { type HashName, isOid, type Oid } from '../core/ids.ts'
 import { type Env, errno, lstatIfThere } from '../env.ts'
-import { gitFailure, runGit, tryGit } from './process.ts'
+import { type GitCall, gitFailure, runGit, tryGit } from './process.ts'
 
 export interface Repository {
   /** Absolute path of the worktree's top directory. */
@@ -119,19 +119,26 @@ export async function commonDirOf(env: Env, directory: string): Promise<string |
   }
 }
 
+/** git's answer to a question that some have none to: its exit code is 1 then. @throws CkptError like `runGit` on any other. */
+async function askGit(env: Env, call: GitCall, none = 1): Promise<Buffer | null> {
+  const asked = await tryGit(env, call)
+  if (asked.code === 0) return asked.stdout
+  if (asked.code === none) return null
+  throw gitFailure(call.args, asked)
+}
+
 export async function readHead(env: Env, repository: Repository): Promise<HeadState> {
   const { root } = repository
   const [symbolic, objects] = await Promise.all([
-    tryGit(env, { args: ['symbolic-ref', '-q', '--short', 'HEAD'], cwd: root }),
-    tryGit(env, {
+    askGit(env, { args: ['symbolic-ref', '-q', '--short', 'HEAD'], cwd: root }),
+    runGit(env, {
       args: ['cat-file', '--batch-check=%(objectname)'],
       cwd: root,
       input: HEAD_QUESTIONS,
     }),
   ])
-  if (objects.code !== 0) throw gitFailure(['cat-file'], objects)
-  const branch = symbolic.code === 0 ? symbolic.stdout.toString('utf8').trim() : null
-  return { ...headAnswers(env, repository, objects.stdout.toString('latin1').split('\n')), branch }
+  const branch = symbolic?.toString('utf8').trim() ?? null
+  return { ...headAnswers(env, repository, objects.toString('latin1').split('\n')), branch }
 }
 
 /** What `git cat-file --batch-check=%(objectname)` is asked about HEAD, a line each. */
@@ -156,11 +163,11 @@ function busyState(env: Env, { gitDir }: Repository, heads: readonly (Oid | null
 
 /** Where the user's own ignore files outside the worktree are looked for: `info/exclude`, `core.excludesFile` (gitignore(5)). */
 export async function ignoreFiles(env: Env, repository: Repository): Promise<string[]> {
-  const asked = await tryGit(env, {
+  const asked = await askGit(env, {
     args: ['config', '--type=path', '-z', '--get', 'core.excludesFile'],
     cwd: repository.root,
   })
-  const configured = asked.code === 0 ? asked.stdout.toString('utf8').replace(/\0$/, '') : ''
+  const configured = asked?.toString('utf8').replace(/\0$/, '') ?? ''
   // git resolves it from the worktree's root, where it goes first.
   const global = configured === '' ? `${userConfig(env)}/git/ignore` : path.resolve(repository.root, configured)
   return [global, `${repository.commonDir}/info/exclude`]
@@ -207,14 +214,13 @@ export async function readCommitted(
   names: readonly string[],
 ): Promise<Map<string, string>> {
   const input = `${names.map((name) => `HEAD:./${name}`).join('\n')}\n`
-  const checked = await tryGit(env, {
+  const checked = await runGit(env, {
     args: ['cat-file', '--batch-check=%(objecttype) %(objectsize) %(objectname)'],
     cwd: repository.root,
     input,
   })
-  if (checked.code !== 0) throw gitFailure(['cat-file'], checked)
   const found = new Map<string, string>()
-  const rows = checked.stdout.toString('latin1').split('\n')
+  const rows = checked.toString('latin1').split('\n')
   for (const [i, name] of names.entries()) {
     const [type, size, oid] = (rows[i] ?? '').split(' ')
     if (type !== 'blob' || Number(size) > 2 ** 20) continue
@@ -236,23 +242,23 @@ async function committedLinks(env: Env, { root }: Repository, names: readonly st
 
 /** The tree of HEAD, as an id; null when HEAD is unborn. */
 export async function headTree(env: Env, repository: Repository): Promise<Oid | null> {
-  const asked = await tryGit(env, {
+  const asked = await runGit(env, {
     args: ['cat-file', '--batch-check=%(objectname)'],
     cwd: repository.root,
     input: 'HEAD^{tree}\n',
   })
-  const oid = asked.stdout.toString('latin1').trim()
+  const oid = asked.toString('latin1').trim()
   return isOid(oid) ? oid : null
 }
 
 /** Configuration that switches every filter driver off: a filter is somebody's program. */
 export async function filtersOff(env: Env, repository: Repository): Promise<[string, string][]> {
-  const asked = await tryGit(env, {
+  const asked = await askGit(env, {
     args: ['config', '-z', '--name-only', '--get-regexp', '^filter\\.'],
     cwd: repository.root,
   })
   const drivers = new Set<string>()
-  for (const key of asked.stdout.toString('utf8').split('\0')) {
+  for (const key of asked?.toString('utf8').split('\0') ?? []) {
     const end = key.lastIndexOf('.')
     if (end > 'filter.'.length) drivers.add(key.slice(0, end))
   }
@@ -286,10 +292,11 @@ export async function hasUncommittedChanges(
   return result.stdout.length > 0
 }
 
+/** git-remote(1), EXIT STATUS. */
+const NO_SUCH_REMOTE = 2
+
 /** Where a remote of the user's lies (git-remote(1)); null: there is none of that name. Its URL alone is taken, nothing else. */
 export async function remoteUrl(env: Env, repository: Repository, remote: string): Promise<string | null> {
-  const args = ['remote', 'get-url', '--', remote]
-  const asked = await tryGit(env, { args, cwd: repository.root })
-  const url = asked.stdout.toString('utf8').replace(/\n[\s\S]*$/, '')
-  return asked.code === 0 && url !== '' ? url : null
+  const asked = await askGit(env, { args: ['remote', 'get-url', '--', remote], cwd: repository.root }, NO_SUCH_REMOTE)
+  return asked?.toString('utf8').replace(/\n[\s\S]*$/, '') || null
 }

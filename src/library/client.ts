@@ -257,6 +257,7 @@ function open(path: string): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect(path)
     const fail = (cause: unknown) => {
+      clearTimeout(timer)
       socket.destroy()
       reject(unreached(cause))
     }

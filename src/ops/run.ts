@@ -152,7 +152,9 @@ function runChild(env: Env, { command, cwd, json }: RunOptions): Promise<Ended> 
       return done(failed(error)) // some failures Node throws
     }
     if (early) child.kill(early)
-    child.on('error', (error) => done(failed(error)))
+    child.on('error', (error) => {
+      if (child?.pid === undefined) done(failed(error)) // else a signal that may not be sent to it: it goes on
+    })
     child.on('close', (code, signal) => done({ code: code ?? 0, signal }))
   })
 }

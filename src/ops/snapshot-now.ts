@@ -14,7 +14,7 @@ import { readRefs } from './worktree/sessions.ts'
 export async function snapshotNow(context: Context, text: string | undefined, arrived: number): Promise<MarkResult> {
   const { env, config, store } = context
   if (!config.enableFileCheckpointing) return switchedOff(context, arrived)
-  const result = await locked(context, { command: 'snapshot', wait: 30_000 }, async () => {
+  const result = await locked(context, { command: 'snapshot' }, async () => {
     const [refs, head] = await Promise.all([readRefs(context), headOf(context)])
     const snapshot = await takeSnapshot(context, refs, { deadline: config.snapshot.deadline })
     const recorder = new Recorder(context, refs, head)

@@ -129,6 +129,22 @@ test('a file that is no marker is logged whole and goes; a half-written one is l
   expect(hookLog(scratch)).toMatchObject([{ code: 'BAD_MARKER', payload: '{"version":2}' }])
 })
 
+test('one that cannot be logged stays, and stands in nobody’s way', () => {
+  const scratch = impatient()
+  const directory = `${storeOf(scratch)}/markers`
+  fs.mkdirSync(directory)
+  fs.mkdirSync(`${storeOf(scratch)}/hook.log`)
+  fs.writeFileSync(`${directory}/1.json`, '{"version":2}')
+  const marker = { event: 'prompt', session: 'home-made', text: 'hello' }
+  const whole = { version: 1, id: 'x', client: 'mine', time: '2026-01-01T00:00:00Z', marker }
+  fs.writeFileSync(`${directory}/2.json`, JSON.stringify(whole))
+  expect(scratch.ckpt('snapshot').warnings).toEqual([
+    'A marker that waited: recorded late.',
+    'A marker that waited is not understood, and that cannot be logged: it goes on waiting.',
+  ])
+  expect(waiting(scratch)).toEqual(['1.json'])
+})
+
 test('many hooks against a lock that comes and goes: each marker is in the timeline exactly once', async () => {
   const scratch = impatient()
   const calls = Array.from({ length: 8 }, (_, i) => ({ tool_name: 'Bash', tool_use_id: `t${i}` }))

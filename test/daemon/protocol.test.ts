@@ -44,6 +44,7 @@ test('any command line, but none that belongs to a terminal', async () => {
     expect([argv, code, JSON.parse(stdout).ok]).toEqual([argv, 0, true])
   }
   expect(await client.command(['redo', '--json'])).toMatchObject({ code: 3 })
+  expect(await codeOf(client.command(['--text', 't', 'run', '--', 'true']))).toBe('USAGE')
   for (const name of ['watch', 'daemon', 'run', 'bisect', 'rewind'])
     for (const before of [[], ['--quiet'], ['--cwd', scratch.root], ['--session=s', '--json']])
       expect([name, await codeOf(client.command([...before, name, 'stop']))]).toEqual([name, 'USAGE'])

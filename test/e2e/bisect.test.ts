@@ -1,7 +1,10 @@
 // The first turn that makes a command fail, found without touching the worktree.
+import { spawn } from 'node:child_process'
 import fs from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { Scratch } from '../support/scratch.ts'
+import { alive } from '../support/daemon.ts'
+import { PROGRAM, Scratch } from '../support/scratch.ts'
 
 test('it names the turn, runs few times, and leaves the worktree as it is', () => {
   const scratch = new Scratch().init({ 'n.txt': '0\n', '.gitignore': 'deps/\n', 'deps/tool': 'x\n' })
@@ -57,4 +60,19 @@ test('what a person changed between two turns is no turn’s', () => {
   const { code, document } = scratch.tryCkpt('bisect', '--', 'grep', '-q', 'good', 'n.txt')
   expect(code).toBe(3)
   expect(document).toMatchObject({ error: { code: 'NOT_FOUND', hints: ['ckpt diff 1:after 2:before'] } })
+})
+
+test('told to end, it ends the command too', async () => {
+  const scratch = new Scratch().init({ 'n.txt': 'good\n' })
+  scratch.turn('first', () => scratch.write({ 'n.txt': 'bad\n' }))
+  const pid = `${scratch.base}/pid`
+  const line = ['bisect', '--', 'sh', '-c', `echo $$ >"${pid}.new"; mv "${pid}.new" "${pid}"; exec sleep 60`]
+  const bisect = spawn(process.execPath, [PROGRAM, ...line], { cwd: scratch.root, env: scratch.vars, stdio: 'ignore' })
+  const ended = new Promise((resolve) => bisect.on('exit', resolve))
+  while (!fs.existsSync(pid)) await setTimeout(20)
+  bisect.kill('SIGTERM')
+  expect(await ended).toBe(143)
+  const command = Number(fs.readFileSync(pid, 'utf8'))
+  for (let i = 0; i < 100 && alive(command); i++) await setTimeout(20)
+  expect(alive(command)).toBe(false)
 })

@@ -393,3 +393,35 @@ test('promise 10: what fails beside a snapshot that does not need it is an error
   ])
   expect(scratch.ckpt('snapshot').checkpoint.degraded).toBe(false)
 })
+
+test.each([
+  ['symbolic-ref', ['snapshot']],
+  ['core.excludesFile', ['snapshot']],
+  ['filter', ['status']],
+  ['HEAD^{tree}', ['diff', '--uncommitted']],
+])(
+  'promise 2: a git that is killed at %s has given no answer: it is an error, and nothing is recorded',
+  (asked, command) => {
+    const scratch = new Scratch().init({ '.gitattributes': '*.txt filter=theirs\n', 'a.txt': 'one\n' })
+    scratch.git('config', 'filter.theirs.clean', `touch ${scratch.base}/ran; cat`)
+    scratch.turn('first', () => scratch.write({ 'a.txt': 'two\n' }))
+    const before = scratch.ckpt('list').turns
+    fs.rmSync(scratch.at('.git/ckpt/worktrees/@main/cache.json'))
+    fs.rmSync(`${scratch.base}/ran`, { force: true })
+    const bin = path.join(scratch.base, 'bin')
+    fs.mkdirSync(bin)
+    const git = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim()
+    // What is asked is among the words, or on standard input.
+    const killed = [
+      `case "$*" in *'${asked}'*) kill -KILL $$ ;; *--batch-check*) ;; *) exec '${git}' "$@" ;; esac`,
+      'given=$(cat; echo .)',
+      `case "$given" in '${asked}\n.') kill -KILL $$ ;; esac`,
+      `printf %s "\${given%.}" | '${git}' "$@"`,
+    ]
+    fs.writeFileSync(path.join(bin, 'git'), `#!/bin/sh\n${killed.join('\n')}\n`, { mode: 0o755 })
+    const ran = scratch.run([...command, '--json'], { vars: { PATH: `${bin}:${process.env.PATH}` } })
+    expect([ran.code, JSON.parse(ran.stdout).ok]).toEqual([1, false])
+    expect(fs.existsSync(`${scratch.base}/ran`)).toBe(false)
+    expect(scratch.ckpt('list').turns).toEqual(before)
+  },
+)

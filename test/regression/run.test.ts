@@ -1,10 +1,10 @@
 /** `ckpt run`: a command is a turn of its own, whatever else goes on in the worktree. */
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { CONTAINER, canContain } from '../support/container.ts'
 import { runLater } from '../support/daemon.ts'
-import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
+import { isRoot, type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 const until = async (holds: () => boolean) => {
   for (let i = 0; i < 400 && !holds(); i++) await new Promise((resolve) => setTimeout(resolve, 25))
@@ -54,6 +54,32 @@ test.each(['TERM', 'QUIT'])('SIG%s right after the command began ends the turn w
       ...{ n, status: signal === 'TERM' ? 'interrupted' : 'completed' },
     })
   }
+})
+
+test('a command that may not be sent a signal goes on, and its turn with it', () => {
+  const scratch = new Scratch().init()
+  const uid = scratch.handOver()
+  const python = `${scratch.base}/python`
+  fs.copyFileSync(
+    execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim(),
+    python,
+  )
+  fs.chmodSync(python, 0o4755)
+  const line = `import os, time; os.setuid(0); os.kill(os.getppid(), 15); time.sleep(0.3); open('of-the-command', 'w')`
+  const isOurs = spawnSync('setpriv', [
+    `--reuid=${uid}`,
+    '--clear-groups',
+    python,
+    '-c',
+    'import os; os.setuid(0)',
+  ]).status
+  if (!isRoot || isOurs !== 0) return // a file system that takes no notice of the bit
+  const ran = scratch.run(['run', '--session', 's', '--', python, '-c', line], { uid })
+  expect([ran.code, ran.stderr]).toEqual([0, ''])
+  expect(scratch.exists('of-the-command')).toBe(true)
+  expect(JSON.parse(scratch.run(['list', '--json'], { uid }).stdout).turns).toMatchObject([
+    { n: 1, status: 'completed' },
+  ])
 })
 
 test('a command that runs one of its own keeps its turn', () => {

@@ -19,14 +19,18 @@ test('questions at the same time each get their own answer', async () => {
   expect(answers).toEqual([[head, 'nothing missing'], [head], ['none missing', head]])
 })
 
-test('one that was closed owes nobody an answer, and the next question starts another', async () => {
+test('one that was closed answers nobody any more, neither who waits nor who asks then; another one does', async () => {
   const scratch = new Scratch().init({ '.gitignore': '*.log\n!kept.log\n' })
   const args = ['check-ignore', '--no-index', '-z', '--stdin', '--verbose', '--non-matching']
-  const asked = new LineProcess(envOf(scratch), { args, cwd: scratch.root, vars: { GIT_LITERAL_PATHSPECS: '0' } }, '\0')
-  const closed = asked.ask('a.log\0', 8) // four will come
+  const start = () =>
+    new LineProcess(envOf(scratch), { args, cwd: scratch.root, vars: { GIT_LITERAL_PATHSPECS: '0' } }, '\0')
+  const closed = start()
+  const waiting = [closed.ask('a.log\0', 8), closed.ask('a.log\0', 4)] // four will come of the first
   await setTimeout(50)
-  asked.close()
-  await expect(closed).rejects.toMatchObject({ code: 'INTERNAL' })
+  closed.close()
+  waiting.push(closed.ask('a.log\0', 4))
+  for (const one of waiting) await expect(one).rejects.toMatchObject({ code: 'INTERNAL' })
+  const asked = start()
   expect(await asked.ask(Buffer.from('\xff.log\0kept.log\0a\0', 'latin1'), 12)).toEqual([
     ...['.gitignore', '1', '*.log', '\xff.log'],
     ...['.gitignore', '2', '!kept.log', 'kept.log'],

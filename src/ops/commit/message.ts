@@ -48,6 +48,7 @@ function ask(
     })
     const timer = setTimeout(() => {
       child.kill('SIGKILL')
+      for (const pipe of [child.stdin, child.stdout]) pipe?.destroy() // what it started may hold them, and so us
       done({ message: null, why: 'took longer than a minute' })
     }, PATIENCE)
     const done = (said: Said) => {

@@ -1,8 +1,8 @@
 /** Doctor: finds what is wrong and says how to mend it; mends what is safe when asked. */
 import { constants } from 'node:fs'
 import { CkptError, isDamage, unlessDamaged } from '../../core/errors.ts'
-import { quotedPath } from '../../core/hint-words.ts'
-import { pathToText, printable, type RelativePath, shortList } from '../../core/paths.ts'
+import { quotedName, quotedPath } from '../../core/hint-words.ts'
+import { printable, shortList } from '../../core/paths.ts'
 import { type Env, errno } from '../../env.ts'
 import { tryGit } from '../../git/process.ts'
 import { notFollowedYet } from '../committed/under-way.ts'
@@ -175,7 +175,7 @@ function checkForgetting({ env, store, place }: Context): Finding[] {
   if (left?.size === 0 || isAtWork(env, `${place.directory}/lock`)) return []
   const paths = [...(left?.keys() ?? [])]
   const what = paths.length === 0 ? 'something' : shortList(paths)
-  const mend = `ckpt forget ${paths.length === 0 ? 'PATH' : quotedPath(pathToText(paths[0] as RelativePath))}   (again, until it says that it is done)`
+  const mend = `ckpt forget ${paths.length === 0 ? 'PATH' : quotedName(paths[0]!)}   (again, until it says that it is done)`
   return [{ name: 'forget', ok: false, detail: `forgetting ${what} was cut short: it may be in the store still`, mend }]
 }
 

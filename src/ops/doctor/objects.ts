@@ -1,6 +1,6 @@
 /** Doctor, what checkpoints hold: objects that the store lacks or holds damaged, and where they can be had again. */
+import { quotedName } from '../../core/hint-words.ts'
 import type { Oid } from '../../core/ids.ts'
-import { shown } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
 import { statIfThere } from '../../env.ts'
 import type { RefEdit } from '../../git/refs.ts'
@@ -121,6 +121,6 @@ const isOfScan = (of: LostPart): boolean => of.kind === 'other' && of.ref?.endsW
 function remedy(lost: readonly Lost[]): string {
   const paths = lostPaths(lost)
   if (paths.length === 0) return 'the turns that need it cannot be undone or restored; ckpt prune lets them go in time'
-  const forget = paths.slice(0, 3).map((path) => `ckpt forget ${shown(path)}`)
+  const forget = paths.slice(0, 3).map((path) => `ckpt forget ${quotedName(path)}`)
   return `put the store back from a backup, or let go of what was recorded there: ${forget.join('; ')}${paths.length > 3 ? '; …' : ''}`
 }

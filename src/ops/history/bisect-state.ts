@@ -2,6 +2,7 @@
  * A state laid out in a directory of its own, below the temporary directory: a command may do there what it likes. What
  * is ignored (dependencies, say) no checkpoint holds: it comes along as a copy, as it is in the worktree now.
  */
+import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:fs'
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
@@ -22,8 +23,10 @@ export async function exitCodeAt(
   const within = temporaryDirectory(env)
   const directory = `${within}/ckpt-bisect-${env.random(8)}`
   const remove = () => removeLaidOut(env, directory)
+  let child: ChildProcess | null = null
   const stops = (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((signal) =>
     env.onSignal(signal, () => {
+      child?.kill(signal)
       remove()
       env.exit(signal === 'SIGINT' ? 130 : signal === 'SIGTERM' ? 143 : 129)
     }),
@@ -31,7 +34,10 @@ export async function exitCodeAt(
   try {
     env.files.mkdirSync(directory, { mode: 0o700 })
     await layOut(context, checkpoint, directory)
-    return await exitOf(env, command, { cwd: directory, within })
+    const started = (one: ChildProcess) => {
+      child = one
+    }
+    return await exitOf(env, command, { cwd: directory, within, started })
   } finally {
     for (const stop of stops) stop()
     if (!remove()) context.warnings.push(`${printable(directory)} could not be removed: it is not needed any more.`)
@@ -83,7 +89,7 @@ function copyTree(env: Env, { from, to }: { from: string; to: string }, path: st
 function exitOf(
   env: Env,
   command: readonly string[],
-  { cwd, within }: { cwd: string; within: string },
+  { cwd, within, started }: { cwd: string; within: string; started: (child: ChildProcess) => void },
 ): Promise<number> {
   const vars = { ...scrubbed(env.vars), GIT_CEILING_DIRECTORIES: within }
   const failed = (cause: unknown) => {
@@ -94,7 +100,10 @@ function exitOf(
   return new Promise((resolve, reject) => {
     try {
       const child = env.spawn(command[0]!, command.slice(1), { cwd, env: vars, stdio: ['ignore', 2, 2] })
-      child.on('error', (cause) => reject(failed(cause)))
+      started(child)
+      child.on('error', (cause) => {
+        if (child.pid === undefined) reject(failed(cause)) // else a signal that may not be sent to it
+      })
       child.on('close', (code) => resolve(code ?? 1))
     } catch (cause) {
       reject(failed(cause)) // some failures Node throws

@@ -30,7 +30,19 @@ const logOf = (directory: string) => `${directory}/hook.log`
 /** Where hooks write before they know a worktree. */
 export const stateLog = (env: Env): string => stateDirectory(env)
 
-export function logHookError(env: Env, directory: string, { where, error, payload }: HookFailure): void {
+/** Whether it is written down: what logs has more to do than to fail by it. @throws what is no error of the system */
+export function logHookError(env: Env, directory: string, failure: HookFailure): boolean {
+  try {
+    writeHookError(env, directory, failure)
+    return true
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return false
+  }
+}
+
+/** @throws what the system says */
+export function writeHookError(env: Env, directory: string, { where, error, payload }: HookFailure): void {
   const { files } = env
   const line = {
     time: new Date(env.now()).toISOString(),

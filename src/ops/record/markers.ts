@@ -89,6 +89,7 @@ export async function takeUpMarkers(context: Context): Promise<string[]> {
   const scanning = takeSnapshot(context, readRefs(context))
   scanning.catch(() => undefined) // whoever awaits it gets the failure
   let taken = 0
+  let isUnsaid = false
   try {
     for (const name of names) {
       const path = `${directory}/${name}`
@@ -101,23 +102,26 @@ export async function takeUpMarkers(context: Context): Promise<string[]> {
         }
       } catch (error) {
         if (!(error instanceof CkptError) || (error.code !== 'BAD_MARKER' && error.code !== 'NOT_FOUND')) {
-          logHookError(env, store.worktreeDir, { where: `marker ${name}`, error })
-          return ['A marker that waited cannot be taken up yet: ckpt status says why.']
+          const isLogged = logHookError(env, store.worktreeDir, { where: `marker ${name}`, error })
+          const why = isLogged ? 'ckpt status says why.' : String(error)
+          return [`A marker that waited cannot be taken up yet: ${why}`]
         }
         // A step or an end in a session without a turn is nothing, as in a hook.
-        if (error.code === 'BAD_MARKER')
-          logHookError(env, store.worktreeDir, {
-            where: `marker ${name}`,
-            error,
-            payload: env.files.readFileSync(path),
-          })
+        const payload = error.code === 'BAD_MARKER' ? env.files.readFileSync(path) : null
+        if (payload && !logHookError(env, store.worktreeDir, { where: `marker ${name}`, error, payload })) {
+          isUnsaid = true
+          continue
+        }
       }
       env.files.unlinkSync(path)
     }
   } finally {
     await scanning.catch(() => undefined)
   }
-  return taken === 0 ? [] : [`${taken === 1 ? 'A marker' : `${taken} markers`} that waited: recorded late.`]
+  return [
+    ...(taken === 0 ? [] : [`${taken === 1 ? 'A marker' : `${taken} markers`} that waited: recorded late.`]),
+    ...(isUnsaid ? ['A marker that waited is not understood, and that cannot be logged: it goes on waiting.'] : []),
+  ]
 }
 
 function sweep({ env, store }: Context, directory: string): void {

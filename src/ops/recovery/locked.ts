@@ -11,6 +11,9 @@ import { removeLeftovers } from '../worktree/leftovers.ts'
 import { isHeld, withLock } from '../worktree/lock.ts'
 import { recover } from './recover.ts'
 
+/** Milliseconds. */
+const PATIENCE = 30_000
+
 export interface LockOptions {
   command: string
   /** Milliseconds; 30 s unless told. */
@@ -20,7 +23,7 @@ export interface LockOptions {
 /** Runs work under the worktree's lock, after finishing what a killed command left. */
 export function locked<T>(
   context: Context,
-  { command, wait = 30_000 }: LockOptions,
+  { command, wait = PATIENCE }: LockOptions,
   work: () => Promise<T>,
 ): Promise<T> {
   const { env, store, place } = context
@@ -71,17 +74,16 @@ async function catchUp(context: Context): Promise<string[]> {
   return [...warnings, ...(await takeUpMarkers(context))]
 }
 
-/** Runs work while nobody captures in any worktree of the store. */
-export function lockedStore<T>(
-  context: Context,
-  { command, wait = 30_000 }: LockOptions,
-  work: () => Promise<T>,
-): Promise<T> {
+/** Runs work while nobody captures in any worktree of the store; waits 30 s for all of them together. */
+export function lockedStore<T>(context: Context, { command }: { command: string }, work: () => Promise<T>): Promise<T> {
   const { env, place, store } = context
-  return withLock(env, `${place.directory}/lock`, { command, wait }, async () => {
+  const end = env.monotonic() + PATIENCE
+  const lock = (path: string, inner: () => Promise<T>) =>
+    withLock(env, path, { command, wait: Math.max(0, end - env.monotonic()) }, inner)
+  return lock(`${place.directory}/lock`, async () => {
     const names = worktreeNames(env, place)
     const all = names.reduceRight<() => Promise<T>>(
-      (inner, name) => () => withLock(env, `${place.directory}/worktrees/${name}/lock`, { command, wait }, inner),
+      (inner, name) => () => lock(`${place.directory}/worktrees/${name}/lock`, inner),
       async () => {
         if (env.files.existsSync(store.worktreeDir)) context.warnings.push(...(await catchUp(context)))
         for (const other of names.map((name) => store.of(name)))

@@ -1,7 +1,8 @@
 /** Finishing what a killed command left: forward, from its journal, and only where the disk holds one of its two states. */
 import { parseCheckpoint } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
-import { printable, type RelativePath, shown } from '../../core/paths.ts'
+import { quotedName } from '../../core/hint-words.ts'
+import { printable, shown } from '../../core/paths.ts'
 import { type Env, errno, isFull } from '../../env.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import type { Store } from '../../git/store.ts'
@@ -71,7 +72,7 @@ async function finishRefs({ env, store }: Context, journal: Journal): Promise<st
     )
   await store.moveRefs(edits, { durable: true })
   for (const path of journal.op === 'forget' ? (readForgetting(env, store)?.keys() ?? []) : [])
-    warnings.push(`Forgetting was cut short: run it once more. ckpt forget ${shown(path as RelativePath)}`)
+    warnings.push(`Forgetting was cut short: run it once more. ckpt forget ${quotedName(path)}`)
   writeMarker(env, store, journal.marker)
   removeJournal(env, store)
   return warnings

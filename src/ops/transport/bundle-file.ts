@@ -41,7 +41,7 @@ export function refuseToReplace(env: Env, file: string): void {
     })
   if (!found || (found.isFile() && found.size === 0)) return
   if (found.isDirectory()) throw refused('is a directory.', `ckpt export ${quotedPath(`${file}/NAME`)}`)
-  const another = `ckpt export ${file}.ckpt`
+  const another = `ckpt export ${quotedPath(`${file}.ckpt`)}`
   if (!found.isFile()) throw refused('is no regular file.', another)
   if (!isOurs(env, file)) throw refused('is there already, and no bundle of checkpoints: it stays.', another)
 }
