@@ -10,6 +10,7 @@ import {
   id,
   markerId,
   markersOf,
+  patchedFiles,
   promptKind,
   promptText,
   understood,
@@ -137,9 +138,7 @@ function patchedPaths(tool: string | undefined, input: unknown): string[] {
   const shell = tool === 'Bash' ? SHELL_PATCH.exec(command) : null
   if (tool !== 'apply_patch' && !shell) return []
   const directory = shell?.[1]?.replace(/^(['"])(.*)\1$/, '$2') ?? ''
-  const headers = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/gm
-  const paths = [...command.matchAll(headers)].map((match) => match[1]!.trim())
-  return usablePaths(paths.map((one) => (one.startsWith('/') ? one : path.posix.join(directory, one))))
+  return usablePaths(patchedFiles(command).map((one) => (one.startsWith('/') ? one : path.posix.join(directory, one))))
 }
 
 const configDirectory = ({ home, vars }: Omit<Places, 'root'>) => vars.CODEX_HOME || `${home}/.codex`

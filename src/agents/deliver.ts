@@ -280,14 +280,19 @@ function complete(context: Context, agent: Agent, heard: Heard, markers: readonl
         ? agent.messageIdIn(linesWith(env, transcript.path, transcript.turn), transcript.turn)
         : null
     const known = messageId === null ? marker : { ...marker, messageId }
-    const parent = agent.forks ? fork(context, agent, heard, marker) : null
+    const parent = agent.forks ? parentOfFork(context, agent, heard, marker) : null
     done.push({ ...known, session, ...(parent === null ? {} : { parent }) } as Marker)
   }
   return done
 }
 
 /** The parent of a session that prompts for the first time, as soon as anything tells it; from then on it is known. */
-function fork({ env, store }: Context, agent: Agent, { transcript }: Heard, { session, event }: Marker): string | null {
+function parentOfFork(
+  { env, store }: Context,
+  agent: Agent,
+  { transcript }: Heard,
+  { session, event }: Marker,
+): string | null {
   const notes = readNotes(env, store.worktreeDir)
   const note = (one: string, source: string) =>
     remember(env, store.worktreeDir, { agent: agent.name, session: one, source })

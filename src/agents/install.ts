@@ -1,13 +1,16 @@
 /** Our entry in an agent's settings: put in, taken out to the exact bytes, looked for. */
+
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import * as z from 'zod/mini'
 import { CkptError, isDamage } from '../core/errors.ts'
+import { singleQuoted } from '../core/hint-words.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
-import { readIfThere, removeIfThere, writeFileWhole } from '../git/whole-file.ts'
+import { readIfThere, removeIfEmpty, removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { stateDirectory } from '../ops/worktree/state-directory.ts'
+import { packageFile } from '../package-file.ts'
 import type { Agent, Places, Scope } from './agent.ts'
-import { hookWord, isHookOf, isNothingButHookOf, packageFile, withClientAt } from './program.ts'
+import { hookWord, isHookOf, isNothingButHookOf, withClientAt } from './program.ts'
 import { installedEvents, type Ours, ourCommands, withOurs, withoutOurs, withoutRanges } from './settings.ts'
 
 export interface Plan {
@@ -268,17 +271,8 @@ export function carryOut(env: Env, plan: Plan, action: 'install' | 'uninstall'):
     writeFileWhole(env, target, after, { mode })
   }
   if (action === 'uninstall') {
-    if (after === null) for (const directory of [...(record?.made ?? [])].reverse()) removeEmpty(env, directory)
+    if (after === null) for (const directory of [...(record?.made ?? [])].reverse()) removeIfEmpty(env, directory)
     if (record) removeIfThere(env, recordPath(env, record.path))
-  }
-}
-
-function removeEmpty({ files }: Env, directory: string): void {
-  try {
-    files.rmdirSync(directory)
-  } catch (error) {
-    const code = errno(error)
-    if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOENT') throw error
   }
 }
 
@@ -292,7 +286,7 @@ export function standing(env: Env, agent: Agent, { scope, places }: { scope: Sco
   if (!ours) {
     const installed = text?.startsWith(MARK) ?? false
     const program = PROGRAM.exec(text ?? '')?.[1]
-    const commands = program === undefined ? [] : [`'${program.replaceAll("'", "'\\''")}'`]
+    const commands = program === undefined ? [] : [singleQuoted(program)]
     const outdated = installed && text?.replace(PROGRAM, '') !== shippedPlugin(env, agent).replace(PROGRAM, '')
     return { ...base, installed, missing: [], outdated, commands }
   }

@@ -2,7 +2,18 @@
 import * as z from 'zod/mini'
 import type { Marker } from '../core/marker.ts'
 import type { Agent, Heard, HearOptions, Places, Scope } from './agent.ts'
-import { anything, id, markerId, markersOf, maybe, pathsIn, promptText, understood, usablePaths } from './payload.ts'
+import {
+  anything,
+  id,
+  markerId,
+  markersOf,
+  maybe,
+  patchedFiles,
+  pathsIn,
+  promptText,
+  understood,
+  usablePaths,
+} from './payload.ts'
 
 const schema = z.looseObject({
   hook_event_name: id,
@@ -121,8 +132,7 @@ function spoken(parts: readonly unknown[]): string | undefined {
 function patchedPaths(args: unknown): string[] {
   const patch = z.looseObject({ patchText: z.string() }).safeParse(args)
   if (!patch.success) return []
-  const headers = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/gm
-  return usablePaths([...patch.data.patchText.matchAll(headers)].map((match) => match[1]!.trim()))
+  return usablePaths(patchedFiles(patch.data.patchText))
 }
 
 const configDirectory = ({ home, vars }: Omit<Places, 'root'>) =>

@@ -1,6 +1,8 @@
 /** Reading payloads: forgiving in everything but what a marker cannot do without. */
+
 import { createHash } from 'node:crypto'
 import * as z from 'zod/mini'
+import { defined } from '../core/defined.ts'
 import { CkptError } from '../core/errors.ts'
 import { parseSessionId, type SessionId } from '../core/ids.ts'
 import type { Marker, PromptMarker, StepMarker, StopMarker } from '../core/marker.ts'
@@ -71,17 +73,16 @@ export function pathsIn(input: unknown, names: readonly string[]): string[] {
   return usablePaths(values.filter((value) => typeof value === 'string'))
 }
 
+/** The files that a patch of the `apply_patch` form names. */
+export function patchedFiles(patch: string): string[] {
+  const headers = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/gm
+  return [...patch.matchAll(headers)].map((match) => match[1]!.trim())
+}
+
 export function usablePaths(paths: readonly string[]): string[] {
   return [...new Set(paths)]
     .filter((path) => path !== '' && path.length <= LONGEST_PATH && !path.includes('\0'))
     .slice(0, MOST_PATHS)
-}
-
-/** Leaves out what is undefined. */
-function only<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], undefined>
-  }
 }
 
 type Fields<M extends Marker> = { [K in keyof Omit<M, 'event' | 'session'>]?: M[K] | undefined }
@@ -91,9 +92,9 @@ export function markersOf(given: string) {
   const session: SessionId = parseSessionId(given)
   return {
     session,
-    prompt: (fields: Fields<PromptMarker>) => only({ event: 'prompt', session, ...fields }) as PromptMarker,
-    step: (fields: Fields<StepMarker>) => only({ event: 'step', session, ...fields }) as StepMarker,
-    stop: (fields: Fields<StopMarker>) => only({ event: 'stop', session, ...fields }) as StopMarker,
+    prompt: (fields: Fields<PromptMarker>) => defined({ event: 'prompt', session, ...fields }) as PromptMarker,
+    step: (fields: Fields<StepMarker>) => defined({ event: 'step', session, ...fields }) as StepMarker,
+    stop: (fields: Fields<StopMarker>) => defined({ event: 'stop', session, ...fields }) as StopMarker,
   }
 }
 

@@ -1,20 +1,8 @@
 /** How an agent is to start us, and what of ours lies in the package. */
-import { fileURLToPath } from 'node:url'
-import { CkptError } from '../core/errors.ts'
+import { quoted } from '../core/hint-words.ts'
 import { type Env, programInPath } from '../env.ts'
+import { packageFile } from '../package-file.ts'
 import type { Scope } from './agent.ts'
-
-/** A file of the package, from wherever the compiled program lies below it. */
-export function packageFile({ files }: Env, name: string): string {
-  let at = fileURLToPath(new URL('.', import.meta.url))
-  for (let depth = 0; depth < 4; depth++) {
-    if (files.existsSync(`${at}package.json`) && files.existsSync(`${at}${name}`)) return `${at}${name}`
-    at = at.slice(0, at.slice(0, -1).lastIndexOf('/') + 1)
-  }
-  throw new CkptError('INTERNAL', `${name} is not in the package of ckpt. Nothing was changed.`, {
-    hints: ['install ckpt again'],
-  })
-}
 
 /**
  * The client that hooks run, as one word of a shell: its name where it is on the path, or where others share the file and
@@ -22,8 +10,7 @@ export function packageFile({ files }: Env, name: string): string {
  */
 export function hookWord(env: Env, scope: Scope): string {
   if (scope === 'project' || programInPath(env, 'ckpt-hook')) return 'ckpt-hook'
-  const path = packageFile(env, 'bin/ckpt-hook')
-  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
+  return quoted(packageFile(env, 'bin/ckpt-hook'))
 }
 
 /** Whether a command line runs our hook for an agent, however it is started, and whatever else it does. */

@@ -18,5 +18,5 @@ export const ckptBackend: Backend = {
   capabilities: () => CAN,
   undo: async (...given) => (await import('../ops/change/undo.ts')).undo(...given),
   redo: async (...given) => (await import('../ops/change/redo.ts')).redo(...given),
-  accept: async (...given) => (await import('../ops/change/redo.ts')).accept(...given),
+  accept: async (...given) => (await import('../ops/change/accept.ts')).accept(...given),
 }

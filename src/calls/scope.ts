@@ -1,6 +1,6 @@
 /** What every call is given, and how it opens the worktree. */
 import type { Backends } from '../backends/backends.ts'
-import { pathFromText, type RelativePath } from '../core/paths.ts'
+import { barePath, pathFromText, type RelativePath } from '../core/paths.ts'
 import type { ConflictMode } from '../core/plan.ts'
 import type { Env } from '../env.ts'
 import { openForReading } from '../ops/recovery/reading.ts'
@@ -14,13 +14,6 @@ export interface Scope {
   backends: Backends
   /** Milliseconds of the monotonic clock when the call came. */
   arrived: number
-}
-
-/** A request's fields as an operation's options: what is undefined is not there. */
-export type Given<T> = { [K in keyof T]: Exclude<T[K], undefined> }
-
-export function given<T extends object>(request: T): Given<T> {
-  return Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined)) as Given<T>
 }
 
 export async function reading<T>({ env, cwd }: Scope, work: (context: Context) => Promise<T>): Promise<T> {
@@ -37,9 +30,7 @@ export async function writing<T>(
   return work(context).finally(() => closeContext(context))
 }
 
-/** A path (bytes) without the slash behind a directory. */
-export const bare = (path: string): RelativePath => path.replace(/\/$/, '') as RelativePath
-
-export const bytesOf = (paths: readonly string[] = []): RelativePath[] => paths.map((path) => bare(pathFromText(path)))
+export const bytesOf = (paths: readonly string[] = []): RelativePath[] =>
+  paths.map((path) => barePath(pathFromText(path)))
 
 export const modeOf = (choice: ConflictChoice = 'refuse'): ConflictMode => choice

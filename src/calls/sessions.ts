@@ -1,4 +1,5 @@
 /** Sessions: what is undone in them, undo and redo, and what they can do. */
+import { defined } from '../core/defined.ts'
 import { parseSessionId } from '../core/ids.ts'
 import { listSessions } from '../ops/history/history.ts'
 import { sessionDetails } from '../ops/history/session-details.ts'
@@ -7,7 +8,7 @@ import { changeJson, sessionJson, turnJson } from '../results/json.ts'
 import { ownDetailsJson, ownSessionJson } from '../results/own-session.ts'
 import type { AcceptInfo, CapabilitiesInfo, ChangeInfo, SessionDetails, SessionInfo } from '../results/shapes.ts'
 import type * as Requests from './requests.ts'
-import { bytesOf, given, modeOf, reading, type Scope, writing } from './scope.ts'
+import { bytesOf, modeOf, reading, type Scope, writing } from './scope.ts'
 
 export const list = (scope: Scope): Promise<{ sessions: SessionInfo[] }> =>
   reading(scope, async (context) => {
@@ -34,13 +35,13 @@ export const getSessionInfo = (scope: Scope, { session }: Requests.SessionReques
 
 export const undo = (scope: Scope, { conflicts, paths, ...request }: Requests.UndoRequest): Promise<ChangeInfo> =>
   writing(scope, { forgiving: true }, async (context) => {
-    const options = { ...given(request), mode: modeOf(conflicts), paths: bytesOf(paths) }
+    const options = { ...defined(request), mode: modeOf(conflicts), paths: bytesOf(paths) }
     return changeJson(await scope.backends.undo(context, options, { arrived: scope.arrived }))
   })
 
 export const redo = (scope: Scope, { conflicts, ...request }: Requests.RedoRequest): Promise<ChangeInfo> =>
   writing(scope, { forgiving: true }, async (context) => {
-    const options = { ...given(request), mode: modeOf(conflicts) }
+    const options = { ...defined(request), mode: modeOf(conflicts) }
     return changeJson(await scope.backends.redo(context, options, { arrived: scope.arrived }))
   })
 
@@ -48,7 +49,7 @@ export const redo = (scope: Scope, { conflicts, ...request }: Requests.RedoReque
 export const revert = async (scope: Scope, request: Requests.RevertRequest): Promise<ChangeInfo> => {
   const { messageId, partId, unclaimed, interrupt, ...rest } = request
   const target = await reading(scope, (context) =>
-    scope.backends.revertTarget(context, { messageId, ...given({ session: request.session, partId }) }),
+    scope.backends.revertTarget(context, { messageId, ...defined({ session: request.session, partId }) }),
   )
   return target.kind === 'undo'
     ? undo(scope, { ...rest, unclaimed, interrupt, to: target.to })

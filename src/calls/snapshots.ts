@@ -1,5 +1,6 @@
 /** Snapshots without any agent: recorded, compared, brought back, cleaned up. */
-import { pathFromText, showPath } from '../core/paths.ts'
+import { defined } from '../core/defined.ts'
+import { barePath, pathFromText, showPath } from '../core/paths.ts'
 import { restore } from '../ops/change/restore.ts'
 import { changedTexts, diff } from '../ops/history/diff.ts'
 import { prune } from '../ops/prune.ts'
@@ -7,7 +8,7 @@ import { snapshotNow } from '../ops/snapshot-now.ts'
 import { changeJson, diffJson, markJson } from '../results/json.ts'
 import type { ChangeInfo, DiffInfo, FullDiffInfo, MarkInfo, PatchInfo, PruneInfo } from '../results/shapes.ts'
 import type * as Requests from './requests.ts'
-import { bare, bytesOf, given, reading, type Scope, writing } from './scope.ts'
+import { bytesOf, reading, type Scope, writing } from './scope.ts'
 
 export const track = (scope: Scope, { message }: Requests.TrackRequest): Promise<MarkInfo> =>
   writing(scope, { forgiving: true }, async (context) =>
@@ -16,7 +17,7 @@ export const track = (scope: Scope, { message }: Requests.TrackRequest): Promise
 
 export const patch = (scope: Scope, { from, session }: Requests.PatchRequest): Promise<PatchInfo> =>
   reading(scope, async (context) => {
-    const found = await diff(context, { a: from, b: 'worktree', ...given({ session }) })
+    const found = await diff(context, { a: from, b: 'worktree', ...defined({ session }) })
     const files = found.files.flatMap((file) => (file.oldPath === undefined ? [file] : [file, { path: file.oldPath }]))
     return { from: found.from, files: files.map(({ path }) => showPath(path)) }
   })
@@ -28,20 +29,20 @@ export const revertPatch = (
 ): Promise<ChangeInfo> =>
   writing(scope, { forgiving: true }, async (context) => {
     const paths = files.map(({ path, pathBase64 }) =>
-      bare(pathBase64 === undefined ? pathFromText(path) : Buffer.from(pathBase64, 'base64').toString('latin1')),
+      barePath(pathBase64 === undefined ? pathFromText(path) : Buffer.from(pathBase64, 'base64').toString('latin1')),
     )
-    const options = { id: from, exact: true, paths, ...given({ force, dryRun }) }
+    const options = { id: from, exact: true, paths, ...defined({ force, dryRun }) }
     return changeJson(await restore(context, options, { arrived: scope.arrived }))
   })
 
 export const restoreFiles = (scope: Scope, { paths, ...request }: Requests.RestoreRequest): Promise<ChangeInfo> =>
   writing(scope, { forgiving: true }, async (context) => {
-    const options = { ...given(request), ...(paths ? { paths: bytesOf(paths) } : {}) }
+    const options = { ...defined(request), ...(paths ? { paths: bytesOf(paths) } : {}) }
     return changeJson(await restore(context, options, { arrived: scope.arrived }))
   })
 
 const sides = ({ from, to, session, paths }: Requests.DiffRequest) => ({
-  ...given({ a: from, b: to, session }),
+  ...defined({ a: from, b: to, session }),
   paths: bytesOf(paths),
 })
 
@@ -70,6 +71,6 @@ export const cleanup = (scope: Scope, { dryRun = false, ...limits }: Requests.Cl
   writing(scope, { create: false }, async (context) => {
     const { warnings } = context
     if (!context.exists) return { dryRun, removed: [], byHand: [], bytesFreed: 0, kept: 0, warnings }
-    const { removed, byHand, bytesFreed, kept } = await prune(context, { dryRun, ...given(limits) })
+    const { removed, byHand, bytesFreed, kept } = await prune(context, { dryRun, ...defined(limits) })
     return { dryRun, removed, byHand, bytesFreed, kept, warnings }
   })

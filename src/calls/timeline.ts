@@ -1,4 +1,5 @@
 /** Markers, turns, and what can be done with any checkpoint. */
+import { defined } from '../core/defined.ts'
 import { parseSessionId } from '../core/ids.ts'
 import type { Marker } from '../core/marker.ts'
 import { restore } from '../ops/change/restore.ts'
@@ -9,12 +10,12 @@ import { changeJson, markJson, showJson, timelineBoundary, turnJson } from '../r
 import { ownTurnsJson } from '../results/own-session.ts'
 import type { ChangeInfo, MarkInfo, ShowInfo, TurnList } from '../results/shapes.ts'
 import type * as Requests from './requests.ts'
-import { bytesOf, given, reading, type Scope, writing } from './scope.ts'
+import { bytesOf, reading, type Scope, writing } from './scope.ts'
 
 export const mark = (scope: Scope, request: Requests.MarkRequest): Promise<MarkInfo> => {
   const session = parseSessionId(request.session)
   const paths = request.event === 'step' && request.paths ? { paths: bytesOf(request.paths) } : {}
-  const marker = { ...given(request), session, ...paths } as Marker
+  const marker = { ...defined(request), session, ...paths } as Marker
   return writing(scope, { forgiving: true }, async (context) =>
     markJson(await markOne(context, marker, scope.arrived), context.store.durable),
   )
@@ -25,10 +26,10 @@ export const turns = (scope: Scope, request: Requests.TurnsRequest): Promise<Tur
     const own = await scope.backends.read(context, request.session)
     const { hidden, limit } = request
     if (own) {
-      const how = { worktree: context.place.worktreeId, ...given({ hidden, limit }) }
+      const how = { worktree: context.place.worktreeId, ...defined({ hidden, limit }) }
       return { ...ownTurnsJson(own, how), warnings: context.warnings }
     }
-    const found = await listTurns(context, given(request))
+    const found = await listTurns(context, defined(request))
     return {
       session: found.session,
       turns: found.turns.map((view) => turnJson(view, context.place.worktreeId)),
@@ -46,7 +47,7 @@ export const show = (scope: Scope, { id, session }: Requests.ShowRequest): Promi
 export const switchTo = (scope: Scope, request: Requests.SwitchRequest): Promise<ChangeInfo> =>
   writing(scope, {}, async (context) => {
     await scope.backends.require(context, request.session, ['supportsFork'])
-    return changeJson(await restore(context, { ...given(request), move: true }, { arrived: scope.arrived }))
+    return changeJson(await restore(context, { ...defined(request), move: true }, { arrived: scope.arrived }))
   })
 
 export const apply = (scope: Scope, { token }: Requests.ApplyRequest): Promise<ChangeInfo> => {

@@ -1,4 +1,6 @@
 /** Configuration as the rest of the program sees it: every key present, sizes in bytes, times in milliseconds. */
+import { defined } from '../core/defined.ts'
+
 export interface Config {
   enableFileCheckpointing: boolean
   /** Turns kept per session; 0: no limit. */
@@ -85,19 +87,17 @@ export interface PartialConfig {
 
 /** Later files win, key by key. */
 export function mergeConfig(base: Config, part: PartialConfig): Config {
-  const defined = <T extends object>(from: T | undefined) =>
-    Object.fromEntries(Object.entries(from ?? {}).filter(([, value]) => value !== undefined))
   const { snapshot, store, prune, watch, commit, agents, hooks, ...top } = part
   return {
     ...base,
     ...defined(top),
-    snapshot: { ...base.snapshot, ...defined(snapshot) },
-    store: { ...base.store, ...defined(store) },
-    prune: { ...base.prune, ...defined(prune) },
-    watch: { ...base.watch, ...defined(watch) },
-    commit: { ...base.commit, ...defined(commit) },
-    agents: { ...base.agents, ...defined(agents) },
-    hooks: { ...base.hooks, ...defined(hooks) },
+    snapshot: { ...base.snapshot, ...defined(snapshot ?? {}) },
+    store: { ...base.store, ...defined(store ?? {}) },
+    prune: { ...base.prune, ...defined(prune ?? {}) },
+    watch: { ...base.watch, ...defined(watch ?? {}) },
+    commit: { ...base.commit, ...defined(commit ?? {}) },
+    agents: { ...base.agents, ...defined(agents ?? {}) },
+    hooks: { ...base.hooks, ...defined(hooks ?? {}) },
   }
 }
 

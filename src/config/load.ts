@@ -33,7 +33,8 @@ export interface LoadInput {
   forgiving: boolean
 }
 
-const usersDirectory = (env: Env): string => `${env.vars.XDG_CONFIG_HOME || `${env.home}/.config`}/ckpt`
+/** Where the user's own files lie. */
+export const usersDirectory = (env: Env): string => `${env.vars.XDG_CONFIG_HOME || `${env.home}/.config`}/ckpt`
 
 /**
  * `store.location` of plain directories: only the user's own file can give it there. `git` where that file says nothing, or

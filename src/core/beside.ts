@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { CkptError } from './errors.ts'
-import { ancestorsOf, isWithin, pathFromBytes, type RelativePath } from './paths.ts'
+import { ancestorsOf, barePath, isWithin, type RelativePath } from './paths.ts'
 
 export type UncoveredReason =
   | 'ignored'
@@ -120,9 +120,9 @@ export function sameBeside(a: Beside, b: Beside): boolean {
 
 /** Why a snapshot cannot say whether a path that its tree lacks was there: the uncovered entry at or above it. */
 export function uncoveredAt(beside: Beside, path: string): Uncovered | null {
-  const bare = path.endsWith('/') ? path.slice(0, -1) : path
+  const bare = barePath(path)
   for (const entry of beside.uncovered) {
-    const scope = entry.path.endsWith('/') ? entry.path.slice(0, -1) : entry.path
+    const scope = barePath(entry.path)
     if (isWithin(bare, scope)) return entry
   }
   if (beside.ignored.size === 0) return null
@@ -168,13 +168,6 @@ export function uncoveredChanges(from: Beside, to: Beside): { path: RelativePath
   }
   for (const [path, { reason }] of before) if (!after.has(path)) changed.push({ path, reason })
   return changed.sort((a, b) => byText(a.path, b.path))
-}
-
-/** `bytes` from `git ls-files -z` and the like, split at each NUL. */
-export function splitNul(bytes: Buffer): RelativePath[] {
-  const text = pathFromBytes(bytes) as string
-  if (text === '') return []
-  return (text.endsWith('\0') ? text.slice(0, -1) : text).split('\0') as RelativePath[]
 }
 
 /** Whether the trees of two snapshots say all that a diff of the two says: what is ignored is in neither. */

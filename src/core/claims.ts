@@ -14,7 +14,7 @@
  */
 import { type Checkpoint, isOutside } from './checkpoint.ts'
 import type { TurnNumber } from './ids.ts'
-import { ancestorsOf, directoryKey, isWithin } from './paths.ts'
+import { ancestorsOf, barePath, directoryKey, isWithin } from './paths.ts'
 import { sameState, type Transition } from './state.ts'
 import type { Turn } from './timeline.ts'
 
@@ -144,7 +144,7 @@ function covers({ session, turn, step, ...window }: Window, { from, to }: Segmen
 }
 
 function strength(window: Window, path: string): number {
-  const bare = path.endsWith('/') ? path.slice(0, -1) : path
+  const bare = barePath(path)
   if (window.declared.some((declared) => isWithin(bare, declared))) return 2
   return window.open ? 0 : 1
 }

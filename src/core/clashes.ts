@@ -1,5 +1,5 @@
 /** Files and directories in the place of what a plan brings, and what cannot be changed or kept: what it has to leave undone. */
-import { ancestorsOf } from './paths.ts'
+import { ancestorsOf, barePath } from './paths.ts'
 import { type ConflictMode, type FileAction, isHeld, type Plan } from './plan.ts'
 import { ABSENT, type PathState, sameContent, sameState, type Transition } from './state.ts'
 
@@ -78,7 +78,7 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
   }
   const files = new Set(arriving.filter((a) => !a.path.endsWith('/')).map((a) => a.path))
   for (const { path } of arriving) {
-    const bare = path.endsWith('/') ? path.slice(0, -1) : path
+    const bare = barePath(path)
     if (path.endsWith('/')) {
       if (around.isFileOnDisk(bare) && !leaving.has(bare)) clashes.set(path, BLOCKED.file)
     } else {
@@ -95,7 +95,7 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
   if (folded) {
     const spelled = new Map<string, string>()
     for (const { path } of arriving) {
-      const bare = path.endsWith('/') ? path.slice(0, -1) : path
+      const bare = barePath(path)
       for (const one of [bare, ...ancestorsOf(bare)]) {
         const first = spelled.get(folded(one)) ?? one
         spelled.set(folded(one), first)

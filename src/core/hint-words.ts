@@ -1,8 +1,11 @@
 /** Words of a command line that a hint proposes, as a shell takes them. */
 import { printable, shown } from './paths.ts'
 
-export const quoted = (word: string): string =>
-  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+/** One word of a POSIX shell, in quotes whatever it holds. */
+export const singleQuoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
+
+/** One word of a POSIX shell, in quotes where it needs them. */
+export const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : singleQuoted(word))
 
 /** A path of the file system, as it is shown and as a shell takes it. */
 export const quotedPath = (path: string): string => quoted(printable(path))

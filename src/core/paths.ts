@@ -67,6 +67,9 @@ export function isWithin(path: string, scope: string): boolean {
   return scope === '' || path === scope || (path.startsWith(scope) && path[scope.length] === '/')
 }
 
+/** A path as the file system takes it: without the slash behind a directory. */
+export const barePath = (path: string): RelativePath => (path.endsWith('/') ? path.slice(0, -1) : path) as RelativePath
+
 /** A directory's own key: its path with a trailing slash, so that it cannot be taken for a file of that name. */
 export function directoryKey(path: string): RelativePath {
   return `${path}/` as RelativePath
@@ -103,4 +106,11 @@ export function reasonedList(paths: readonly { path: string; reason?: string }[]
     .slice(0, most)
     .map(({ path, reason }) => `${shown(path)}${reason === undefined ? '' : ` (${reason})`}`)
   return paths.length > most ? `${first.join(', ')}, and ${paths.length - most} more` : first.join(', ')
+}
+
+/** `bytes` from `git ls-files -z` and the like, split at each NUL. */
+export function splitNul(bytes: Buffer): RelativePath[] {
+  const text = pathFromBytes(bytes) as string
+  if (text === '') return []
+  return (text.endsWith('\0') ? text.slice(0, -1) : text).split('\0') as RelativePath[]
 }

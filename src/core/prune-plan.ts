@@ -1,5 +1,5 @@
 /** Which turns go: pure. Abandoned ones past their grace, then visible ones over the limits, oldest first. */
-import { endOf, type Timeline, type Turn } from './timeline.ts'
+import { endOf, type Timeline, type Turn, visibleTurns } from './timeline.ts'
 
 export interface PruneLimits {
   /** Milliseconds since 1970. */
@@ -32,7 +32,7 @@ export function planPrune({ timeline, abandonedAt }: PruneCandidate, limits: Pru
     (turn) => limits.now - (abandonedAt.get(turn.id) ?? limits.now) >= limits.grace,
   )
   const removable = removableTurns(timeline)
-  const shown = timeline.turns.filter((turn) => !turn.hidden)
+  const shown = visibleTurns(timeline)
   const over = limits.keep > 0 ? Math.max(0, shown.length - limits.keep) : 0
   let count = 0
   while (count < removable.length) {
@@ -49,7 +49,7 @@ export function planPrune({ timeline, abandonedAt }: PruneCandidate, limits: Pru
  * needs (everything from the last visible turn on).
  */
 export function removableTurns(timeline: Timeline): Turn[] {
-  const visible = timeline.turns.filter((turn) => !turn.hidden).slice(0, -1)
+  const visible = visibleTurns(timeline).slice(0, -1)
   const staying = visible.findIndex((turn) => turn.after === null || turn.hiddenFromStep !== null)
   return staying < 0 ? visible : visible.slice(0, staying)
 }

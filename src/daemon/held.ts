@@ -1,6 +1,7 @@
 /** A worktree held open: what the last scan knew stays in memory, and the watcher says what changed since. */
+
 import type { Config } from '../config/defaults.ts'
-import { CONFIG_NAMES } from '../config/load.ts'
+import { CONFIG_NAMES, usersDirectory } from '../config/load.ts'
 import { pathFromText, type RelativePath } from '../core/paths.ts'
 import { type Env, lstatIfThere, statIfThere } from '../env.ts'
 import { KeptProcess } from '../git/line-process.ts'
@@ -8,6 +9,7 @@ import { configFiles, type HeadState, ignoreFiles, type Repository } from '../gi
 import { takeSnapshot } from '../ops/record/record.ts'
 import { locked } from '../ops/recovery/locked.ts'
 import type { Context, HeldWorktree, LiveScan } from '../ops/worktree/context.ts'
+import { silentFileSystem } from '../ops/worktree/file-systems.ts'
 import { readText } from '../ops/worktree/processes.ts'
 import { readRefs } from '../ops/worktree/sessions.ts'
 import { loadCache, type SnapshotCache, saveCache } from '../snapshot/cache.ts'
@@ -311,7 +313,7 @@ export class Held implements LiveScan, HeldWorktree {
 
 /** Fingerprint of the files that configuration comes from, the user's and the project's, and git's, which names ignore files. */
 function configPrint(env: Env, root: string, repository: Repository | null): string {
-  const home = `${env.vars.XDG_CONFIG_HOME || `${env.home}/.config`}/ckpt`
+  const home = usersDirectory(env)
   const own = [
     ...CONFIG_NAMES.map((name) => statIfThere(env.files, `${home}/${name}`)),
     ...CONFIG_NAMES.map((name) => lstatIfThere(env.files, `${root}/${name}`)),
@@ -320,20 +322,10 @@ function configPrint(env: Env, root: string, repository: Repository | null): str
   return [...own, ...gits].map((stats) => (stats ? fingerprint(stats) : '-')).join(' ')
 }
 
-/** statfs(2) types whose changes the kernel does not all report. */
-const REMOTE: Record<number, string> = {
-  26985: 'NFS',
-  16914839: '9p',
-  1702057286: 'FUSE',
-  2035054128: 'an overlay',
-  4283649346: 'CIFS',
-  4266872130: 'SMB',
-}
-
 /** Why no watcher can tell what changes there; null: one can. */
 function whyUnwatchable({ env, worktree: { root, folds } }: Context): string | null {
   // What an event names may be spelled otherwise.
   if (folds) return 'its file system takes several spellings for one name'
-  const remote = REMOTE[Number(env.files.statfsSync(root).type)]
-  return remote === undefined ? null : `${remote} does not report every change`
+  const silent = silentFileSystem(env, root)
+  return silent && `${silent} does not report every change`
 }

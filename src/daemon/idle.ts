@@ -3,7 +3,9 @@
  * and loose objects and linked packs become one pack. It runs as a process of its own at the lowest priority; a call ends it
  * at once, which a prune survives.
  */
+
 import type { Env } from '../env.ts'
+import { namesIfThere } from '../env.ts'
 import { packFiles } from '../git/packs.ts'
 import { AGAIN, beginPruning, type Pruning, sinceLast, wasInVain } from '../ops/prune/by-itself.ts'
 
@@ -64,9 +66,8 @@ export class IdleWork {
     if (!wasInVain(this.#env, gitDir) && isOver()) return true
     if (quiet < QUIET_BEFORE) return false
     if (since >= EVERY) return true
-    const count = (directory: string) => (files.existsSync(directory) ? files.readdirSync(directory) : [])
     // One of 256 directories stands for all, as for git gc --auto.
-    const loose = count(`${gitDir}/objects/17`).length * 256
+    const loose = namesIfThere(files, `${gitDir}/objects/17`).length * 256
     const packs = packFiles(files, gitDir).filter((name) => name.endsWith('.pack')).length
     return since >= AGAIN && (loose >= LOOSE || packs >= PACKS)
   }

@@ -2,9 +2,9 @@
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:fs'
 import { CkptError } from '../core/errors.ts'
-import { type Env, errno, killIfThere, statIfThere } from '../env.ts'
+import { type Env, killIfThere, statIfThere } from '../env.ts'
 import { ageOf } from '../git/file-clock.ts'
-import { makeDirectories, readIfThere } from '../git/whole-file.ts'
+import { makeDirectories, readIfThere, removeIfThere } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import { isHeld, readHolder } from '../ops/worktree/lock.ts'
 import { isRunning, ownIdentity } from '../ops/worktree/processes.ts'
@@ -172,7 +172,7 @@ export async function stopDaemon(env: Env, worktreeDir: string): Promise<'ended'
   const info = readInfo(env, worktreeDir)
   if (!info) return null
   if (!isAlive(env, info)) {
-    removeInfo(env, worktreeDir)
+    removeIfThere(env, infoFile(worktreeDir))
     return null
   }
   const answer = await callDaemon<null>(env, info, { method: 'stop', params: {}, timeout: 2000 })
@@ -185,7 +185,7 @@ export async function stopDaemon(env: Env, worktreeDir: string): Promise<'ended'
   if (await isGone(LAST_WORK)) return 'ended'
   const killed = killIfThere(env, info.pid, 'SIGKILL')
   await isGone(KILLED)
-  removeInfo(env, worktreeDir)
+  removeIfThere(env, infoFile(worktreeDir))
   return killed ? 'killed' : 'ended'
 }
 
@@ -193,12 +193,4 @@ export async function stopDaemon(env: Env, worktreeDir: string): Promise<'ended'
 export async function tellDaemon(env: Env, worktreeDir: string, event: CkptEvent): Promise<void> {
   const info = readInfo(env, worktreeDir)
   if (info && isAlive(env, info)) await callDaemon(env, info, { method: 'notice', params: { event }, timeout: 1000 })
-}
-
-function removeInfo(env: Env, worktreeDir: string): void {
-  try {
-    env.files.unlinkSync(infoFile(worktreeDir))
-  } catch (error) {
-    if (errno(error) !== 'ENOENT') throw error
-  }
 }

@@ -1,14 +1,15 @@
 /** Differences between two trees as git tells them: git-diff-tree(1). */
+
 import { constants } from 'node:fs'
 import { CkptError, isDamage, unlessDamaged } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { lostContent } from '../core/lost-content.ts'
-import { pathFromBytes, pathToText, type RelativePath } from '../core/paths.ts'
+import { pathToText, type RelativePath, splitNul } from '../core/paths.ts'
 import { type Env, temporaryDirectory } from '../env.ts'
-import { removeTree } from './parcel.ts'
 import { argumentPieces, gitFailure, runGit } from './process.ts'
 import { filtersOff, headTree, type Repository } from './repository.ts'
 import type { Store } from './store.ts'
+import { removeTree } from './whole-file.ts'
 
 export interface FileDiff {
   path: RelativePath
@@ -138,16 +139,11 @@ function copyIndex(env: Env, { gitDir }: Repository): string | null {
 const EMPTY_SHA1 = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 const EMPTY_SHA256 = '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321'
 
-function fields(bytes: Buffer): string[] {
-  const text: string = pathFromBytes(bytes)
-  return text === '' ? [] : text.slice(0, -1).split('\0')
-}
-
 type Counts = Map<string, { insertions: number; deletions: number; binary: boolean }>
 
 function parseNumstat(bytes: Buffer): Counts {
   const counts: Counts = new Map()
-  const parts = fields(bytes)
+  const parts = splitNul(bytes)
   for (let i = 0; i < parts.length; i++) {
     const [insertions, deletions, name] = splitTabs(parts[i]!)
     const binary = insertions === '-'
@@ -167,7 +163,7 @@ function splitTabs(row: string): [string, string, string] {
 
 function parseRaw(bytes: Buffer, counts: Counts): FileDiff[] {
   const files: FileDiff[] = []
-  const parts = fields(bytes)
+  const parts = splitNul(bytes)
   for (let i = 0; i < parts.length; i++) {
     const match = /^:(\d+) (\d+) ([0-9a-f]+) ([0-9a-f]+) ([A-Z])\d*$/.exec(parts[i]!)
     if (!match) throw new CkptError('INTERNAL', 'git diff-tree gave output that cannot be read.')

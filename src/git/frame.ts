@@ -3,11 +3,10 @@ import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import type { HashName } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
-import { type Env, errno, lstatIfThere } from '../env.ts'
-import { removeTree } from './parcel.ts'
+import { type Env, errno, lstatIfThere, namesIfThere } from '../env.ts'
 import { runGit, tryGit } from './process.ts'
 import { Store, type StorePlace } from './store.ts'
-import { makeDirectories, readIfThere, removeIfThere, syncIfThere } from './whole-file.ts'
+import { makeDirectories, readIfThere, removeIfThere, removeTree, syncIfThere } from './whole-file.ts'
 
 /** Files that git wants to see before it takes a directory for a repository; they never change, from first line to last. */
 const FRAME = { HEAD: /^ref: refs\//, config: /^\[(?:core|extensions)\]\n.*\n\[gc\]\n\tauto = \d+\n/s }
@@ -81,8 +80,7 @@ export function wasMoved({ files }: Env, { directory }: StorePlace, worktreeId: 
 
 /** Ids of the worktrees that have a directory in the store, sorted; none where it was killed while it was made. */
 export function worktreeNames({ files }: Pick<Env, 'files'>, { directory }: Pick<StorePlace, 'directory'>): string[] {
-  const worktrees = `${directory}/worktrees`
-  return files.existsSync(worktrees) ? files.readdirSync(worktrees).sort() : []
+  return namesIfThere(files, `${directory}/worktrees`).sort()
 }
 
 /** Says in a directory who is making it, so that others can tell whether it was left. Returns the name of the file that says so. */

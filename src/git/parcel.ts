@@ -5,13 +5,13 @@
 import { CkptError } from '../core/errors.ts'
 import { quoted } from '../core/hint-words.ts'
 import { type HashName, isOid, type Oid } from '../core/ids.ts'
-import { type Env, errno } from '../env.ts'
+import type { Env } from '../env.ts'
 import { ObjectStore } from './objects.ts'
 import { type GitCall, type GitResult, runGit, tryGit } from './process.ts'
 import type { Store } from './store.ts'
 import { Trees } from './trees.ts'
 import { movePack } from './unsynced.ts'
-import { moveFile } from './whole-file.ts'
+import { moveFile, removeTree } from './whole-file.ts'
 
 /** What is in a parcel, one for each worktree: `refs/ckpt/<origin>/<worktree>`. */
 const PREFIX = 'refs/ckpt/'
@@ -202,17 +202,4 @@ function rejected({ stdout, stderr }: GitResult): CkptError | null {
     `The remote refused it: ${withoutPassword([why.join(', '), ...words].join('; ')).slice(0, 500)}. Nothing was changed here.`,
     { hints: [`let it take refs below ${PREFIX}`, 'ckpt export FILE   (a bundle, to be sent in another way)'] },
   )
-}
-
-/** Removes a directory of ours and all below it. */
-export function removeTree(env: Env, path: string): void {
-  try {
-    for (const entry of env.files.readdirSync(path, { withFileTypes: true })) {
-      if (entry.isDirectory()) removeTree(env, `${path}/${entry.name}`)
-      else env.files.unlinkSync(`${path}/${entry.name}`)
-    }
-    env.files.rmdirSync(path)
-  } catch (error) {
-    if (errno(error) !== 'ENOENT') throw error
-  }
 }

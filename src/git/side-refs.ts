@@ -3,6 +3,7 @@
  * and one tree for each worktree that keeps the objects beside checkpoints reachable.
  */
 import { parseRecord, recordObjects } from '../core/boundary.ts'
+import type { Checkpoint } from '../core/checkpoint.ts'
 import { isDamage, unlessDamaged } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { parseOid } from '../core/ids.ts'
@@ -11,7 +12,11 @@ import type { RefEdit } from './refs.ts'
 import type { Store } from './store.ts'
 import type { FileEntry } from './trees.ts'
 
-const fanout = (oid: Oid) => `${oid.slice(0, 2)}/${oid.slice(2)}`
+/** Where git's notes, and what lies beside checkpoints, have the entry of an id: two digits are a directory. */
+export const fanout = (oid: Oid) => `${oid.slice(0, 2)}/${oid.slice(2)}`
+
+/** The id whose entry that is. */
+export const oidOfFanned = (path: string) => path.replace('/', '') as Oid
 
 /** The tree of a commit of prompts. */
 export async function promptsTree(store: Store, commit: Oid): Promise<Oid> {
@@ -75,6 +80,23 @@ export async function promptReader(
 /** What an undo's record names; nothing, where the record is lost. */
 export function recordedObjects(store: Store, record: Oid): Promise<ReadonlySet<Oid>> {
   return unlessDamaged(async () => recordObjects(parseRecord(await store.objects.get(record, 'blob'))), new Set())
+}
+
+/** The tree that keeps reachable what lies beside these checkpoints. */
+export async function metaTree(
+  store: Store,
+  checkpoints: Iterable<Pick<Checkpoint, 'beside' | 'record'>>,
+): Promise<Oid> {
+  const needed = new Map<string, FileEntry>()
+  const add = (oid: Oid) => needed.set(fanout(oid), { mode: '100644', oid })
+  for (const { beside, record } of checkpoints) {
+    add(beside)
+    if (!record) continue
+    add(record)
+    for (const oid of await recordedObjects(store, record)) add(oid)
+  }
+  if (needed.size === 0) return store.objects.write('tree', Buffer.alloc(0)) // it is nobody's subtree, and so not there yet
+  return store.trees.edit(store.trees.empty, needed)
 }
 
 /** The edit that keeps objects reachable; null when they are all kept already. */

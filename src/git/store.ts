@@ -9,7 +9,7 @@ import { LineProcess } from './line-process.ts'
 import { ObjectStore } from './objects.ts'
 import { type GitCall, type GitResult, runGit, tryGit } from './process.ts'
 import { clearRefLock, listRefs, moveRefs, type RefEdit, type RefTip, refuseUnreadable, transaction } from './refs.ts'
-import { announce, goneRef, writtenTips } from './tips.ts'
+import { goneRef, noteMoves, writtenTips } from './tips.ts'
 import { Trees } from './trees.ts'
 import { UnsyncedRefs } from './unsynced.ts'
 import { readIfThere, writeFileWhole } from './whole-file.ts'
@@ -198,7 +198,7 @@ export class Store {
   async moveRefs(edits: readonly RefEdit[], { durable = this.#memory === null } = {}): Promise<void> {
     if (durable) this.#sync()
     else this.objects.flush()
-    const moved = announce(this.#env, this.place.directory, edits, durable)
+    const moved = noteMoves(this.#env, this.place.directory, edits, durable)
     for (let attempt = 0; ; attempt++) {
       // Said before it is done: who is killed in between leaves nobody with an old idea of the refs.
       this.#bump()

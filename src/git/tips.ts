@@ -47,7 +47,7 @@ const sumOf = (previous: string, text: string) =>
  * Writes down what is about to be moved; the result is to be called once it was moved. `directory` is the store's.
  * The caller holds the worktree's lock.
  */
-export function announce(env: Env, directory: string, edits: readonly RefEdit[], sync: boolean): () => void {
+export function noteMoves(env: Env, directory: string, edits: readonly RefEdit[], sync: boolean): () => void {
   const byWorktree = new Map<string, RefEdit[]>()
   for (const edit of edits) {
     const worktree = worktreeOf(edit.ref)

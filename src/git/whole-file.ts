@@ -151,6 +151,16 @@ export function readIfThere(env: Env, path: string): Buffer | null {
   }
 }
 
+/** Removes a directory that holds nothing; one that holds something stays. */
+export function removeIfEmpty({ files }: Pick<Env, 'files'>, directory: string): void {
+  try {
+    files.rmdirSync(directory)
+  } catch (error) {
+    const code = errno(error)
+    if (code !== 'ENOENT' && code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error
+  }
+}
+
 export function removeIfThere({ files }: Env, path: string): void {
   try {
     files.unlinkSync(path)
@@ -177,5 +187,18 @@ export function makeDirectories(env: Env, path: string): void {
     if (errno(error) !== 'ENOENT' || parent === '') throw error
     makeDirectories(env, parent)
     make()
+  }
+}
+
+/** Removes a directory of ours and all below it. */
+export function removeTree(env: Env, path: string): void {
+  try {
+    for (const entry of env.files.readdirSync(path, { withFileTypes: true })) {
+      if (entry.isDirectory()) removeTree(env, `${path}/${entry.name}`)
+      else env.files.unlinkSync(`${path}/${entry.name}`)
+    }
+    env.files.rmdirSync(path)
+  } catch (error) {
+    if (errno(error) !== 'ENOENT') throw error
   }
 }

@@ -1,7 +1,7 @@
 /** Hook files on disk: read, put in place, put aside and given back. */
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
-import { removeIfThere, writeFileWhole } from '../git/whole-file.ts'
+import { removeIfEmpty, removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import type { HookName, Templates } from './hook-file.ts'
 
@@ -93,15 +93,6 @@ export function giveBack(env: Env, directory: string, hook: HookName): boolean {
   files.unlinkSync(link)
   removeIfEmpty(env, `${directory}/ckpt-kept`)
   return true
-}
-
-export function removeIfEmpty({ files }: Env, directory: string): void {
-  try {
-    files.rmdirSync(directory)
-  } catch (error) {
-    const code = errno(error)
-    if (code !== 'ENOENT' && code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error
-  }
 }
 
 /** Our own directory for the gate, in the git directory that all worktrees share. */

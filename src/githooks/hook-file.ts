@@ -97,11 +97,6 @@ export function withLines(text: string, templates: Templates, filling: Filling):
   return theirs.slice(0, at) + filled(lines, filling) + theirs.slice(at)
 }
 
-/** A path as one word of a POSIX shell. */
-export function quoted(path: string): string {
-  return `'${path.replaceAll("'", "'\\''")}'`
-}
-
 /** The gate beside a hooks directory of the repository's own; it moves with the repository. */
 export const GATE_BESIDE = `"\${0%/*}/../ckpt/hooks/gate.sh"`
 /** The gate of whatever repository the hook runs in. */

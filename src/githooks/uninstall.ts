@@ -1,7 +1,8 @@
 /** Takes the gate out again: every other hook is as it was, byte for byte, with its mode. */
 import type { Env } from '../env.ts'
+import { removeIfEmpty } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
-import { giveBack, readHook, removeGate, removeIfEmpty, writeHook } from './disk.ts'
+import { giveBack, readHook, removeGate, writeHook } from './disk.ts'
 import { ALL_HOOKS, type HookName, hasLine, ourPart, withoutOurs } from './hook-file.ts'
 import { readLedger } from './ledger.ts'
 import { findHooksPlace } from './place.ts'

@@ -4,16 +4,16 @@
  */
 import type { Beside } from '../core/beside.ts'
 import { formatBeside, parseBeside } from '../core/beside.ts'
-import { formatRecord, parseRecord, recordObjects } from '../core/boundary.ts'
+import { formatRecord, parseRecord } from '../core/boundary.ts'
 import { type Checkpoint, parseCheckpoint } from '../core/checkpoint.ts'
 import { CkptError, reasonOf, unlessDamaged } from '../core/errors.ts'
 import { quoted, quotedPath } from '../core/hint-words.ts'
 import type { Oid } from '../core/ids.ts'
-import { isWithin, type RelativePath, shown } from '../core/paths.ts'
+import { barePath, isWithin, type RelativePath, shown } from '../core/paths.ts'
 import { worktreeNames } from '../git/frame.ts'
 import { writeCheckpoint } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
-import { keepObjects, promptsTree, writePrompts } from '../git/side-refs.ts'
+import { fanout, metaTree, oidOfFanned, promptsTree, writePrompts } from '../git/side-refs.ts'
 import type { Store } from '../git/store.ts'
 import type { FileEntry } from '../git/trees.ts'
 import { cacheFiles } from '../snapshot/cache.ts'
@@ -172,7 +172,7 @@ async function rewrite(
 
 async function rewriteBeside(store: Store, oid: Oid, path: RelativePath): Promise<Oid> {
   const beside = parseBeside(await store.objects.get(oid, 'blob'))
-  const keep = (one: string) => !isWithin(one.endsWith('/') ? one.slice(0, -1) : one, path)
+  const keep = (one: string) => !isWithin(barePath(one), path)
   const next: Beside = {
     ...beside,
     modes: new Map([...beside.modes].filter(([one]) => keep(one))),
@@ -192,7 +192,7 @@ async function rewriteRecord(
   const record = parseRecord(await store.objects.get(oid, 'blob'))
   const units = record.units.map((unit) => ({
     ...unit,
-    changes: unit.changes.filter((change) => !isWithin(change.path.replace(/\/$/, ''), path)),
+    changes: unit.changes.filter((change) => !isWithin(barePath(change.path), path)),
   }))
   return store.objects.write(
     'blob',
@@ -217,9 +217,9 @@ async function refEdits({ store }: Context, replaced: ReadonlyMap<Oid, Oid>): Pr
 async function movedPrompts(store: Store, tip: Oid, replaced: ReadonlyMap<Oid, Oid>): Promise<Oid> {
   const notes = new Map<string, FileEntry>()
   for (const [path, entry] of await store.trees.files(await promptsTree(store, tip))) {
-    const id = path.replace('/', '') as Oid
+    const id = oidOfFanned(path)
     const now = replaced.get(id) ?? id
-    notes.set(`${now.slice(0, 2)}/${now.slice(2)}`, entry)
+    notes.set(fanout(now), entry)
   }
   return writePrompts(store, await store.trees.edit(store.trees.empty, notes), 0)
 }
@@ -233,7 +233,7 @@ async function metaFor(
   const heads = tips
     .filter(({ ref, type }) => type === 'commit' && ref.startsWith(store.refPrefix))
     .map(({ oid }) => replaced.get(oid) ?? oid)
-  const needed = new Set<Oid>()
+  const needed: Checkpoint[] = []
   const seen = new Set<Oid>()
   for (const head of heads) {
     for (let id: Oid | undefined = head; id !== undefined && !seen.has(id); ) {
@@ -241,17 +241,11 @@ async function metaFor(
       const object = await store.objects.read(id)
       if (!object) break // pruned: the history is cut there
       const checkpoint: Checkpoint = parseCheckpoint(id, object.bytes.toString('utf8'))
-      needed.add(checkpoint.beside)
-      if (checkpoint.record) {
-        needed.add(checkpoint.record)
-        for (const oid of recordObjects(parseRecord(await store.objects.get(checkpoint.record, 'blob'))))
-          needed.add(oid)
-      }
+      needed.push(checkpoint)
       id = checkpoint.parents[0]
     }
   }
-  const edit = await keepObjects(store, null, needed)
-  return edit?.to ?? store.objects.write('tree', Buffer.alloc(0))
+  return metaTree(store, needed)
 }
 
 /** The next scans read everything again: what they knew named the old trees. */

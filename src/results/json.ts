@@ -7,7 +7,7 @@ import type { TurnNumber } from '../core/ids.ts'
 import type { MarkResult } from '../core/marker.ts'
 import { type RelativePath, showPath } from '../core/paths.ts'
 import type { ToldAction } from '../core/plan.ts'
-import { hiddenTurns, messageIdOf, type Timeline } from '../core/timeline.ts'
+import { hiddenTurns, messageIdOf, type Timeline, visibleTurns } from '../core/timeline.ts'
 import type { FileDiff } from '../git/diff.ts'
 import type { ChangeResult } from '../ops/change/change.ts'
 import type { DiffResult } from '../ops/history/diff.ts'
@@ -121,7 +121,7 @@ export function sessionJson({ timeline, worktree, state }: SessionView): Session
     parent: timeline.parent,
     worktree,
     state,
-    turns: timeline.turns.filter((turn) => !turn.hidden).length,
+    turns: visibleTurns(timeline).length,
     boundary: timelineBoundary(timeline),
   }
 }

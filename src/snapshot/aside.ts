@@ -6,7 +6,7 @@ import type { Stats } from 'node:fs'
 import type { Oid } from '../core/ids.ts'
 import { parentOf, shown } from '../core/paths.ts'
 import { type PathState, sameContent, sameState } from '../core/state.ts'
-import { type Env, errno, type Files } from '../env.ts'
+import { type Env, errno, type Files, namesIfThere } from '../env.ts'
 import type { Store } from '../git/store.ts'
 import type { ApplyEntry, ApplyInput } from './apply-entry.ts'
 import { behindSymlink, isSameButCtime, isStats, look, native, observe } from './disk.ts'
@@ -149,7 +149,7 @@ export async function sweepTemporary(env: Env, sweep: Sweep, ordered: readonly A
     said.push(await settle(env, sweep, { old: beside('old'), entry }))
     remove(env, beside('new'))
   }
-  for (const name of env.files.existsSync(own) ? env.files.readdirSync(own) : []) {
+  for (const name of namesIfThere(env.files, own)) {
     if (name.endsWith('.old')) said.push(await settle(env, sweep, { old: `${own}/${name}`, entry: null }))
     else if (name.startsWith(`${sweep.nonce}-`)) remove(env, `${own}/${name}`) // what others have there is theirs
   }

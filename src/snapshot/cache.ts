@@ -7,9 +7,9 @@ import { createHash } from 'node:crypto'
 import type { Beside, DefaultModes } from '../core/beside.ts'
 import type { Oid } from '../core/ids.ts'
 import type { RelativePath } from '../core/paths.ts'
-import { type Env, errno } from '../env.ts'
+import type { Env } from '../env.ts'
 import type { Store } from '../git/store.ts'
-import { readIfThere, writeFileWhole } from '../git/whole-file.ts'
+import { readIfThere, removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { Directories } from './directories.ts'
 
 /** A path as it was when it was read. */
@@ -184,12 +184,6 @@ export function saveCache(env: Env, store: Store, cache: SnapshotCache): void {
   const sum = createHash('sha1').update(body).digest('hex')
   writeFileWhole(env, fileOf(store), Buffer.concat([Buffer.from(`${sum}\n`), body]), { sync: false })
   for (const name of env.files.readdirSync(store.worktreeDir)) {
-    if (/^index-[0-9a-f]+$/.test(name) && name !== cache.index) {
-      try {
-        env.files.unlinkSync(`${store.worktreeDir}/${name}`)
-      } catch (error) {
-        if (errno(error) !== 'ENOENT') throw error
-      }
-    }
+    if (/^index-[0-9a-f]+$/.test(name) && name !== cache.index) removeIfThere(env, `${store.worktreeDir}/${name}`)
   }
 }

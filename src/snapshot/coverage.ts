@@ -1,7 +1,7 @@
 /** The coverage list of a snapshot: what its tree leaves out, and why. */
 import type { Beside, Uncovered } from '../core/beside.ts'
 import type { Oid } from '../core/ids.ts'
-import { directoryKey, parentOf, type RelativePath } from '../core/paths.ts'
+import { barePath, directoryKey, parentOf, type RelativePath } from '../core/paths.ts'
 import { fingerprint, isStats, look, permissions } from './disk.ts'
 import type { Listing } from './listing.ts'
 import { defaultModes, type Scan } from './scan.ts'
@@ -58,7 +58,7 @@ export async function coverage(scan: Scan, input: CoverageInput): Promise<Beside
     // A watcher reports a file that changes; what is below an ignored directory nobody watches.
     const known = trusted && !path.endsWith('/') && !hint?.paths.has(path) ? trusted.get(path) : undefined
     if (known === undefined || taken.edits.has(path)) {
-      if (isOurs(worktree, path.replace(/\/$/, '')) || included.has(path)) continue
+      if (isOurs(worktree, barePath(path)) || included.has(path)) continue
       // Ignored, but in the user's index: covered all the same.
       if (!path.endsWith('/') && (await store.trees.lookup(tree, path)) !== null) continue
     }

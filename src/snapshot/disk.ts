@@ -2,7 +2,7 @@
 import type { Stats } from 'node:fs'
 import { constants } from 'node:fs'
 import type { Oid } from '../core/ids.ts'
-import { parentOf } from '../core/paths.ts'
+import { barePath, parentOf } from '../core/paths.ts'
 import type { PathState } from '../core/state.ts'
 import { type Env, errno } from '../env.ts'
 import type { ObjectStore } from '../git/objects.ts'
@@ -11,7 +11,7 @@ const ascii = /^[\x00-\x7f]*$/
 
 /** A worktree path as the file system wants it: text when it is ASCII, else its exact bytes. */
 export function native(root: string, path: string): string | Buffer {
-  const bare = path.endsWith('/') ? path.slice(0, -1) : path
+  const bare = barePath(path)
   if (bare === '') return root
   if (ascii.test(bare)) return `${root}/${bare}`
   return Buffer.concat([Buffer.from(`${root}/`, 'utf8'), Buffer.from(bare, 'latin1')])

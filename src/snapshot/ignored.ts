@@ -1,7 +1,6 @@
 /** Which names an ignore rule leaves out: git-check-ignore(1). */
-import { splitNul } from '../core/beside.ts'
 import { MovedMeanwhile } from '../core/errors.ts'
-import { directoryKey, type RelativePath } from '../core/paths.ts'
+import { directoryKey, type RelativePath, splitNul } from '../core/paths.ts'
 import { LineProcess } from '../git/line-process.ts'
 import { type GitCall, gitFailure, tryGit } from '../git/process.ts'
 import type { SnapshotCache } from './cache.ts'

@@ -1,7 +1,6 @@
 /** What git's own walk says of the worktree against the private index: git-diff-files(1), git-ls-files(1). */
 import { constants, type Stats } from 'node:fs'
-import { splitNul } from '../core/beside.ts'
-import { pathToText, type RelativePath } from '../core/paths.ts'
+import { pathToText, type RelativePath, splitNul } from '../core/paths.ts'
 import type { Env } from '../env.ts'
 import { gitFailure, tryGit } from '../git/process.ts'
 import type { Store } from '../git/store.ts'

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Stats } from 'node:fs'
-import { ancestorsOf, directoryKey, isText, isWithin, parentOf, type RelativePath } from '../core/paths.ts'
+import { ancestorsOf, barePath, directoryKey, isText, isWithin, parentOf, type RelativePath } from '../core/paths.ts'
 import { statIfThere } from '../env.ts'
 import { argumentPieces } from '../git/process.ts'
 import type { SnapshotCache } from './cache.ts'
@@ -233,7 +233,7 @@ async function newNames(
   let nested = wasNested.filter((path) => !isGone(directoryKey(path)))
   const ignored = new Set(wasIgnored.filter((path) => !isGone(path)))
   const stops = new Set(wereStops.filter((path) => !isGone(directoryKey(path))))
-  for (const path of [...nested, ...[...ignored].map((one) => one.replace(/\/$/, ''))]) {
+  for (const path of [...nested, ...[...ignored].map(barePath)]) {
     names.delete(path as RelativePath)
   }
   const rules = only ? rulesOf(cache) : null

@@ -1,6 +1,6 @@
 /** Paths that went, and that no listing names when they are back. */
 import type { Oid } from '../core/ids.ts'
-import { isWithin, parentOf, type RelativePath } from '../core/paths.ts'
+import { barePath, isWithin, parentOf, type RelativePath } from '../core/paths.ts'
 import { behindSymlink, isStats, look } from './disk.ts'
 import { askIgnored } from './ignored.ts'
 import type { Scan } from './scan.ts'
@@ -16,7 +16,7 @@ export async function coveredWhenBack(
 ): Promise<RelativePath[]> {
   const recheck = new Set(scan.cache?.recheck)
   const tracked = new Set(user.paths)
-  const notHere = user.notHere.map((path) => path.replace(/\/$/, ''))
+  const notHere = user.notHere.map(barePath)
   const gone = new Map<RelativePath, 'file'>()
   const behind: RelativePath[] = []
   for (const path of absent) {

@@ -1,6 +1,6 @@
 /** Ignored directories and repositories of their own: which of them are not looked into, and which nobody need watch. */
 import type { Oid } from '../core/ids.ts'
-import { ancestorsOf, type RelativePath } from '../core/paths.ts'
+import { ancestorsOf, barePath, type RelativePath } from '../core/paths.ts'
 import type { FileEntry } from '../git/trees.ts'
 import { askIgnored } from './ignored.ts'
 import type { Listing } from './listing.ts'
@@ -15,7 +15,7 @@ export async function stopsFor(scan: Scan, listed: Listing): Promise<RelativePat
   }
   // git also collapses a directory that is not ignored itself, but all of whose files are: what comes into it may not be.
   const asked = await askIgnored(scan, { names: directories, rules: null }, new AbortController().signal)
-  return [...(asked ?? [])].map((path) => path.replace(/\/$/, '') as RelativePath)
+  return [...(asked ?? [])].map(barePath)
 }
 
 /** Directories that are not looked into, as long as nothing below them was captured. */

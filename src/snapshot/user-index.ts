@@ -1,7 +1,6 @@
 /** The user's own index: asked for its paths, never written, never copied. */
 import { createHash } from 'node:crypto'
-import { splitNul } from '../core/beside.ts'
-import { ancestorsOf, directoryKey, isText, pathToText, type RelativePath } from '../core/paths.ts'
+import { ancestorsOf, barePath, directoryKey, isText, pathToText, type RelativePath, splitNul } from '../core/paths.ts'
 import type { Env } from '../env.ts'
 import { runGit } from '../git/process.ts'
 import { fingerprint, isStats, look } from './disk.ts'
@@ -47,7 +46,7 @@ export async function readUserIndex(scan: Scan): Promise<UserIndex> {
 /** Whether something has come to one of these places: what is not here is then not all that was. */
 function isOneHere({ env, worktree, hint }: Scan, notHere: readonly RelativePath[]): boolean {
   return notHere.some((place) => {
-    const path = place.replace(/\/$/, '')
+    const path = barePath(place)
     const isAsked =
       !hint || hint.paths.has(path) || [path, ...ancestorsOf(path)].some((directory) => hint.subtrees.has(directory))
     return isAsked && look(env, worktree.root, path) !== null

@@ -2,7 +2,7 @@
 import { type Beside, parseBeside, sameDefaults, uncoveredAt } from '../core/beside.ts'
 import type { Checkpoint } from '../core/checkpoint.ts'
 import type { Oid } from '../core/ids.ts'
-import { ancestorsOf } from '../core/paths.ts'
+import { ancestorsOf, barePath } from '../core/paths.ts'
 import { ABSENT, type PathState, sameState, type Transition } from '../core/state.ts'
 import type { Store } from '../git/store.ts'
 import type { FileEntry } from '../git/trees.ts'
@@ -25,7 +25,7 @@ export class SnapshotView {
    */
   async state(path: string): Promise<PathState> {
     const { beside } = this
-    const bare = path.endsWith('/') ? path.slice(0, -1) : path
+    const bare = barePath(path)
     const entry = await this.#store.trees.lookup(this.tree, bare)
     if (path.endsWith('/')) {
       if (entry?.mode === '40000' || this.#bareDirectories().has(bare)) {

@@ -1,6 +1,6 @@
 /** What a snapshot needs to know of the worktree it is taken of. */
 import ignore from 'ignore'
-import { pathToText } from '../core/paths.ts'
+import { barePath, pathToText } from '../core/paths.ts'
 import type { Repository } from '../git/repository.ts'
 
 export interface SnapshotLimits {
@@ -43,5 +43,5 @@ export function isOurs(worktree: Worktree, path: string): boolean {
 export function excluder(limits: SnapshotLimits): (path: string) => boolean {
   if (limits.exclude.length === 0) return () => false
   const rules = ignore({ ignorecase: false }).add([...limits.exclude])
-  return (path) => rules.ignores(pathToText(path.endsWith('/') ? path.slice(0, -1) : path))
+  return (path) => rules.ignores(pathToText(barePath(path)))
 }

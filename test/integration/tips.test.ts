@@ -6,7 +6,7 @@ import type { Oid } from '../../src/core/ids.ts'
 import { realEnv } from '../../src/env.ts'
 import type { RefEdit, RefTip } from '../../src/git/refs.ts'
 import { Store } from '../../src/git/store.ts'
-import { announce, readTips } from '../../src/git/tips.ts'
+import { noteMoves, readTips } from '../../src/git/tips.ts'
 import { writeFileWhole } from '../../src/git/whole-file.ts'
 import { Scratch } from '../support/scratch.ts'
 
@@ -21,7 +21,7 @@ test('with hundreds of refs the file is added to, not written again with each mo
     real.files.renameSync(from, to)
   }
   const env = { ...real, files: { ...real.files, renameSync } }
-  const move = (edits: RefEdit[]) => announce(env, directory, edits, false)()
+  const move = (edits: RefEdit[]) => noteMoves(env, directory, edits, false)()
   const ref = (n: number) => `refs/ckpt/@main/session-${n}/live`
   move(Array.from({ length: 500 }, (_, n) => ({ ref: ref(n), from: null, to: oid(n + 1) })))
   const file = `${directory}/worktrees/@main/tips`

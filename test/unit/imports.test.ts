@@ -40,6 +40,7 @@ const importsOf = (file: string) =>
 /** core imports nothing outside itself; config speaks to git to read committed files; the rest points down. */
 const allowed: Record<string, readonly string[]> = {
   env: ['env'],
+  'package-file': ['package-file', 'core', 'env'],
   core: ['core'],
   git: ['git', 'core', 'env'],
   config: ['config', 'git', 'core', 'env'],
@@ -49,9 +50,9 @@ const allowed: Record<string, readonly string[]> = {
   results: ['results', 'ops', 'git', 'core', 'env'],
   calls: ['calls', 'results', 'backends', 'ops', 'core', 'env'],
   library: ['library', 'calls', 'results', 'backends', 'daemon', 'ops', 'core', 'env'],
-  githooks: ['githooks', 'ops', 'git', 'config', 'core', 'env'],
+  githooks: ['githooks', 'ops', 'git', 'config', 'core', 'env', 'package-file'],
   daemon: ['daemon', 'calls', 'results', 'backends', 'ops', 'snapshot', 'git', 'config', 'core', 'env'],
-  agents: ['agents', 'ops', 'git', 'config', 'core', 'env'],
+  agents: ['agents', 'ops', 'git', 'config', 'core', 'env', 'package-file'],
   cli: [
     'cli',
     'agents',

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.ts'
 import { CkptError } from '../../core/errors.ts'
 import { parseSessionId } from '../../core/ids.ts'
 import type { Marker } from '../../core/marker.ts'
@@ -37,15 +38,10 @@ function readEvent(args: Arguments): Event {
   return event as Event
 }
 
-const definedOnly = <T extends Record<string, unknown>>(values: T) =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], undefined>
-  }
-
 const command: Command = async ({ env, args, cwd, arrived }) => {
   const event = readEvent(args)
   const session = parseSessionId(text(args, 'session') ?? '')
-  const common = definedOnly({ session, messageId: text(args, 'message-id'), marker: text(args, 'marker') })
+  const common = defined({ session, messageId: text(args, 'message-id'), marker: text(args, 'marker') })
   const kind = oneOf(args, 'kind', ['prompt', 'command', 'shell', 'compaction'])
   const status = oneOf(args, 'status', ['completed', 'interrupted', 'failed'])
   const context = await openContext(env, cwd, { create: true, forgiving: true })
@@ -68,7 +64,7 @@ const command: Command = async ({ env, args, cwd, arrived }) => {
       }),
       stop: () => ({ event, status }),
     }[event]()
-    const result = await mark(context, { ...common, ...definedOnly(marker) } as Marker, arrived)
+    const result = await mark(context, { ...common, ...defined(marker) } as Marker, arrived)
     if (args.daemon) startOnDemand(context, result.directories)
     return { json: markJson(result, context.store.durable), text: markText(event, result), warnings: result.warnings }
   } finally {

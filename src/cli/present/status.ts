@@ -2,6 +2,7 @@
 
 import { bytesText } from '../../config/units.ts'
 import { printable, shown } from '../../core/paths.ts'
+import { visibleTurns } from '../../core/timeline.ts'
 import type { SessionView } from '../../ops/history/history.ts'
 import type { StatusResult } from '../../ops/history/status.ts'
 import type { Colors } from '../command.ts'
@@ -15,7 +16,7 @@ function sessionsInShort(sessions: readonly SessionView[]): string {
     .slice(0, FEW_SESSIONS)
     .map(
       ({ timeline, state }) =>
-        `${printable(timeline.session)} (${plural(timeline.turns.filter((turn) => !turn.hidden).length, 'turn')}, ${state})`,
+        `${printable(timeline.session)} (${plural(visibleTurns(timeline).length, 'turn')}, ${state})`,
     )
   const more = sessions.length - named.length
   return `${named.join(', ')}${more > 0 ? `, and ${more} more   (ckpt list --sessions)` : ''}`

@@ -1,8 +1,10 @@
 /** Turns, sessions and checkpoints as short, aligned text. Pure; text from elsewhere is printed without control characters. */
+
 import { clipped, columnsOf } from '../../core/columns.ts'
 import { FIRST_TURN } from '../../core/errors.ts'
 import type { MarkResult } from '../../core/marker.ts'
 import { printable, shown } from '../../core/paths.ts'
+import { visibleTurns } from '../../core/timeline.ts'
 import { when } from '../../library/local-time.ts'
 import type { CommitOrigin } from '../../ops/committed/origins.ts'
 import type { ListResult, SessionView, ShowResult, TurnView } from '../../ops/history/history.ts'
@@ -81,7 +83,7 @@ export function sessionsText(sessions: readonly SessionView[], c: Colors): strin
     sessions.map(({ timeline, state }) => [
       c.bold(printable(timeline.session)),
       printable(timeline.agent ?? ''),
-      plural(timeline.turns.filter((turn) => !turn.hidden).length, 'turn'),
+      plural(visibleTurns(timeline).length, 'turn'),
       state === 'running' ? c.cyan(state) : state,
       [
         ...(timeline.boundary ? [c.yellow(`undone from ${beginning(timeline.boundary)}`)] : []),

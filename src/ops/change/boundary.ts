@@ -7,7 +7,7 @@ import { printable } from '../../core/paths.ts'
 import type { Timeline } from '../../core/timeline.ts'
 import { sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { Recorder } from '../record/record.ts'
-import { markerAfter } from '../worktree/boundary-marker.ts'
+import { markerAfter, writeMarker } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
 import { loadTimeline } from '../worktree/sessions.ts'
 
@@ -68,7 +68,6 @@ export async function clearStaleBoundary(context: Context, refs: WorktreeRefs, t
   await store.moveRefs([
     { ref: sessionRef(store, timeline.session, 'boundary'), from: boundaryCheckpoint.id, to: null },
   ])
-  const { writeMarker } = await import('../worktree/journal.ts')
   writeMarker(env, store, markerAfter(refs, timeline.session, null))
   context.warnings.push(
     `The revert boundary pointed at turn ${boundary.turn}, which is no longer there: it was cleared.`,

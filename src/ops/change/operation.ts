@@ -1,4 +1,5 @@
 /** Carrying out a plan: safety checkpoint, journal, files, refs. Shared by undo, redo, restore and what is built on them. */
+
 import { type Beside, formatBeside, uncoveredDirectories, uncoveredPaths } from '../../core/beside.ts'
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
@@ -16,8 +17,9 @@ import type { SnapshotView } from '../../snapshot/view.ts'
 import { publishCache, type Recorder, type Snapshot } from '../record/record.ts'
 import { backOut } from '../recovery/back-out.ts'
 import { diskHolds, inRepository, mendObjects } from '../store/mend-objects.ts'
+import { writeMarker } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
-import { journalEntries, notYet, removeJournal, writeJournal, writeMarker } from '../worktree/journal.ts'
+import { journalEntries, notYet, removeJournal, writeJournal } from '../worktree/journal.ts'
 import { tellingAbsent } from './absent.ts'
 import type { Prepared } from './prepare.ts'
 

@@ -3,7 +3,7 @@ import { type Beside, uncoveredDirectories } from '../../core/beside.ts'
 import { withoutTold } from '../../core/claims.ts'
 import { findClashes, inTheWayOf, makeRoom, type Surroundings } from '../../core/clashes.ts'
 import { isDamage } from '../../core/errors.ts'
-import { ancestorsOf, directoryKey, isWithin, parentOf, type RelativePath } from '../../core/paths.ts'
+import { ancestorsOf, barePath, directoryKey, isWithin, parentOf, type RelativePath } from '../../core/paths.ts'
 import {
   type FileAction,
   isHeld,
@@ -213,7 +213,7 @@ async function leavingDirectories(
   const arriving = new Set(actions.filter((a) => a.post.kind === 'present' && !isHeld(a)).map(({ path }) => path))
   const known = new Set(actions.map(({ path }) => path))
   const leaving = new Set(actions.filter((a) => a.post.kind === 'absent' && !isHeld(a)).map(({ path }) => path))
-  const above = new Set([...leaving].flatMap((path) => ancestorsOf(path.replace(/\/$/, ''))))
+  const above = new Set([...leaving].flatMap((path) => ancestorsOf(barePath(path))))
   const holding = uncoveredDirectories(beside)
   const found: Transition[] = []
   for (const [path, mode] of beside.modes) {

@@ -1,21 +1,20 @@
-/** Redo: the exact inverse of what undo recorded, guarded the same way; and accept, which keeps the undone state. */
+/** Redo: the exact inverse of what undo recorded, guarded the same way. */
 import type { BoundaryRecord, UndoneUnit } from '../../core/boundary.ts'
 import { CkptError } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
-import type { SessionId, TurnNumber } from '../../core/ids.ts'
+import type { TurnNumber } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
 import type { ConflictMode } from '../../core/plan.ts'
-import { endOf, hiddenTurns, messageIdOf } from '../../core/timeline.ts'
+import { endOf, messageIdOf } from '../../core/timeline.ts'
 import { sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import { promptReader } from '../../git/side-refs.ts'
 import { ChangeReader } from '../history/turn-changes.ts'
 import { tellingLost } from '../record/prompts.ts'
-import { Recorder, takeSnapshot, whileScanning } from '../record/record.ts'
-import { abandonHidden, moveAll } from '../record/scene.ts'
+import { Recorder, whileScanning } from '../record/record.ts'
 import { locked } from '../recovery/locked.ts'
 import { markerAfter } from '../worktree/boundary-marker.ts'
 import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
-import { choosePending, chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
+import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { clearStaleBoundary, commitBoundary, hiddenBy } from './boundary.ts'
 import type { ChangeResult, Scanned } from './change.ts'
 import { carryOut, lostWarnings } from './operation.ts'
@@ -157,40 +156,4 @@ async function redoScanned(
     },
   })
   return result({ restoredPrompt, safety: safety.id, syncMs, ms: env.monotonic() - arrived })
-}
-
-export interface AcceptResult {
-  session: SessionId | null
-  abandoned: TurnNumber[]
-  /** What was undone, where it began amid a turn: that one ends there now. */
-  cut?: BoundaryRecord
-  warnings: string[]
-}
-
-/** Keeps the undone state: the boundary is cleared, hidden turns become abandoned. Nothing to do is no error. */
-export async function accept(context: Context, wanted: string | undefined): Promise<AcceptResult> {
-  return locked(context, { command: 'accept' }, async () => {
-    const refs = await readRefs(context)
-    const session = choosePending(refs, wanted)
-    const { warnings } = context
-    if (session === null || !refs.sessions.get(session)?.boundary) return { session, abandoned: [], warnings }
-    const timeline = await loadTimeline(context, refs, session)
-    if (await clearStaleBoundary(context, refs, timeline)) return { session, abandoned: [], warnings }
-    const head = await headOf(context)
-    const cut = timeline.turns.some((turn) => turn.hiddenFromStep !== null)
-    const at = timeline.boundaryCheckpoint!
-    // Only a turn that is cut needs a new end: it is the state that the undo left.
-    const snapshot = cut ? await takeSnapshot(context, refs) : { tree: at.tree, besideOid: at.beside, degraded: false }
-    const recorder = new Recorder(context, refs, head)
-    const scene = { context, refs, timeline, recorder, snapshot }
-    const { edits, parent } = abandonHidden(scene)
-    const live = {
-      ref: sessionRef(context.store, session, 'live'),
-      from: refs.sessions.get(session)?.live?.id ?? null,
-      to: parent,
-    }
-    await moveAll(scene, [...(await recorder.keepEdits()), ...edits, live], true)
-    const abandoned = hiddenTurns(timeline).map((turn) => turn.number)
-    return { session, abandoned, ...(cut ? { cut: timeline.boundary! } : {}), warnings }
-  })
 }

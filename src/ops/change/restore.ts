@@ -5,7 +5,7 @@ import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { quoted, sessionOption } from '../../core/hint-words.ts'
 import { MANUAL_SESSION, parsePlace, type SessionId } from '../../core/ids.ts'
-import { isWithin, printable, shortList } from '../../core/paths.ts'
+import { barePath, isWithin, printable, shortList } from '../../core/paths.ts'
 import type { ConflictMode } from '../../core/plan.ts'
 import type { Transition } from '../../core/state.ts'
 import { endOf } from '../../core/timeline.ts'
@@ -64,7 +64,7 @@ export async function restore(
     const known = newest ? await viewOf(store, newest) : null
     const deletes = options.exact || options.move
     const inScope = ({ path }: { path: string }) =>
-      !options.paths || options.paths.some((scope) => isWithin(path.endsWith('/') ? path.slice(0, -1) : path, scope))
+      !options.paths || options.paths.some((scope) => isWithin(barePath(path), scope))
     const changes: Transition[] = []
     for (const change of (await transitionsBetween(store, target, snapshot.view)).filter(inScope)) {
       if (change.from.kind === 'absent' && !deletes) continue

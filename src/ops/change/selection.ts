@@ -1,7 +1,9 @@
 /** Which turns and steps an undo is about. */
+
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import { parsePlace, type SessionId } from '../../core/ids.ts'
+import { nothingToUndo } from '../../core/own-session.ts'
 import { printable } from '../../core/paths.ts'
 import { lastOf, type Timeline, type Turn, visibleTurns } from '../../core/timeline.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
@@ -24,9 +26,6 @@ export interface Selection {
   /** The turn that is cut, and the first step that goes. */
   cut: { turn: Turn; step: number } | null
 }
-
-export const nothingToUndo = (why: string) =>
-  new CkptError('NOTHING_TO_UNDO', `${why} Nothing was changed.`, { hints: ['ckpt list', 'ckpt list --sessions'] })
 
 export const nothingRecorded = (code: 'NOTHING_TO_UNDO' | 'NOTHING_TO_REDO') =>
   new CkptError(code, 'There is no turn in this worktree yet. Nothing was changed.', { hints: FIRST_TURN })

@@ -2,7 +2,7 @@
 import type { Dirent } from 'node:fs'
 import { uncoveredDirectories } from '../../core/beside.ts'
 import type { Surroundings } from '../../core/clashes.ts'
-import { ancestorsOf, directoryKey, foldedPath } from '../../core/paths.ts'
+import { ancestorsOf, barePath, directoryKey, foldedPath } from '../../core/paths.ts'
 import { type FileAction, isHeld } from '../../core/plan.ts'
 import { errno } from '../../env.ts'
 import { behindSymlink, isClosed, isStats, look, mountPoints, native } from '../../snapshot/disk.ts'
@@ -34,7 +34,7 @@ export async function surroundings(
     }
   for (const { path, post } of actions) {
     if (post.kind === 'absent' && !path.endsWith('/')) continue
-    const bare = path.endsWith('/') ? path.slice(0, -1) : path
+    const bare = barePath(path)
     const entry = await store.trees.lookup(view.tree, bare)
     const inside = entry?.mode === '40000' ? [...(await store.trees.files(entry.oid, `${bare}/`)).keys()] : []
     below.set(bare, [...inside, ...(emptyBelow.get(bare) ?? [])])
@@ -52,7 +52,7 @@ export async function surroundings(
   if (context.worktree.folds) {
     for (const { path, post } of actions) {
       if (post.kind === 'absent') continue
-      const bare = path.endsWith('/') ? path.slice(0, -1) : path
+      const bare = barePath(path)
       for (const one of [bare, ...ancestorsOf(bare)]) {
         if (!others.has(one)) others.set(one, await spelledOtherwise(context, snapshot, one))
       }

@@ -1,7 +1,7 @@
 /** What an undo takes back: the changes of the turns and steps that are meant, and what is said of them. */
 import { joinTransitions } from '../../core/claims.ts'
 import { CkptError } from '../../core/errors.ts'
-import { isWithin, shortList } from '../../core/paths.ts'
+import { barePath, isWithin, shortList } from '../../core/paths.ts'
 import type { PlanUnit } from '../../core/plan.ts'
 import type { ChangeReader, TurnChanges } from '../history/turn-changes.ts'
 import type { Selection } from './selection.ts'
@@ -20,7 +20,7 @@ export async function unitsOf(
     scopes.length === 0
       ? changes
       : changes.filter(({ path, implied }) => {
-          const bare = path.endsWith('/') ? path.slice(0, -1) : path
+          const bare = barePath(path)
           return scopes.some((scope) => isWithin(bare, scope) || (implied && isWithin(scope, bare)))
         })
   const inScope = ({ parts, uncovered }: TurnChanges) => scoped(parts).length > 0 || scoped(uncovered).length > 0

@@ -1,7 +1,7 @@
 /** What a commit does not take in: what was undone since, what is committed already, and what no checkpoint holds. */
-import { splitNul, type UncoveredReason } from '../../core/beside.ts'
+import type { UncoveredReason } from '../../core/beside.ts'
 import type { SessionId, TurnNumber } from '../../core/ids.ts'
-import { isWithin } from '../../core/paths.ts'
+import { barePath, isWithin, splitNul } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
 import { runUsersGit } from '../../git/users-git.ts'
@@ -69,9 +69,8 @@ export async function uncoveredAndUncommitted(
   const uncovered = turns.flatMap((turn) => turn.uncovered).filter(({ reason }) => COULD_BE_COMMITTED.has(reason))
   if (uncovered.length === 0) return []
   const open = (await uncommittedPaths(context, '--untracked-files=all')).filter((path) => !captured.has(path))
-  const bare = (path: string) => path.replace(/\/$/, '')
   const once = new Map(uncovered.map((entry) => [entry.path, entry]))
-  return [...once.values()].filter(({ path }) => open.some((one) => isWithin(bare(one), bare(path))))
+  return [...once.values()].filter(({ path }) => open.some((one) => isWithin(barePath(one), barePath(path))))
 }
 
 async function uncommittedPaths({ env, worktree }: Context, ...flags: string[]): Promise<string[]> {

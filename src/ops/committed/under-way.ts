@@ -2,9 +2,10 @@
  * A `ckpt commit` that is under way: a kill may come when git has made the commit, and until the user's index follows it
  * their next commit takes it back. So what is to follow is written down first.
  */
-import { splitNul } from '../../core/beside.ts'
+
 import { CkptError, reasonOf } from '../../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
+import { splitNul } from '../../core/paths.ts'
 import { errno } from '../../env.ts'
 import { tryGit } from '../../git/process.ts'
 import { readIfThere, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'

@@ -1,4 +1,5 @@
 /** Doctor: finds what is wrong and says how to mend it; mends what is safe when asked. */
+
 import { constants } from 'node:fs'
 import { CkptError, isDamage, unlessDamaged } from '../../core/errors.ts'
 import { quotedName, quotedPath } from '../../core/hint-words.ts'
@@ -14,6 +15,7 @@ import { unfinishedOperations } from '../recovery/unfinished.ts'
 import { readForgetting } from '../store/forgetting.ts'
 import { steadily, untilQuiet } from '../store/steadily.ts'
 import type { Context } from '../worktree/context.ts'
+import { remoteFileSystem } from '../worktree/file-systems.ts'
 import { journalExists, readJournal, setJournalAside } from '../worktree/journal.ts'
 import { isAtWork } from '../worktree/lock.ts'
 import { readRefs } from '../worktree/sessions.ts'
@@ -179,19 +181,9 @@ function checkForgetting({ env, store, place }: Context): Finding[] {
   return [{ name: 'forget', ok: false, detail: `forgetting ${what} was cut short: it may be in the store still`, mend }]
 }
 
-/** statfs(2) types of file systems whose changes the kernel does not all report, or whose locks and links are uncertain. */
-const REMOTE = new Map([
-  [0x6969, 'NFS'],
-  [0x01021997, '9p'],
-  [0x65735546, 'FUSE'],
-  [0xff534d42, 'CIFS'],
-  [0xfe534d42, 'SMB'],
-])
-
 function checkFileSystem({ env, store, place }: Context): Finding {
   const directory = env.files.existsSync(store.worktreeDir) ? store.worktreeDir : place.directory
-  const { type } = env.files.statfsSync(directory)
-  const remote = REMOTE.get(Number(type))
+  const remote = remoteFileSystem(env, directory)
   try {
     env.files.accessSync(directory, constants.W_OK)
   } catch (error) {

@@ -8,10 +8,9 @@ import { errno } from '../../env.ts'
 import { abandonedName, readCheckpoint, sessionRef } from '../../git/history.ts'
 import { gitFailure } from '../../git/process.ts'
 import { refuseUnreadable } from '../../git/refs.ts'
-import { promptsTree, recordedObjects } from '../../git/side-refs.ts'
+import { fanout, metaTree, oidOfFanned, promptsTree } from '../../git/side-refs.ts'
 import type { Store } from '../../git/store.ts'
 import { resetTips } from '../../git/tips.ts'
-import type { FileEntry } from '../../git/trees.ts'
 import { syncDirectory, syncOpen } from '../../git/whole-file.ts'
 import { believable, type Strayed, strayedRefs } from '../store/strayed.ts'
 import { readLoose } from '../store/verify-objects.ts'
@@ -45,7 +44,7 @@ export async function readAnyRefs(context: Context): Promise<Refs> {
     if (!ref || !oid || !isOid(oid)) continue
     if (await isWhole(store, ref, oid)) whole.set(ref, oid)
     else {
-      refuseUnreadable(env, store.gitDir, [`objects/${oid.slice(0, 2)}/${oid.slice(2)}`])
+      refuseUnreadable(env, store.gitDir, [`objects/${fanout(oid)}`])
       broken.push(ref)
     }
   }
@@ -264,7 +263,7 @@ async function bestPrompts({ store }: Context, { prompts }: Known, own: Readonly
   for (const oid of prompts) {
     if (!(await isWhole(store, store.notesRef, oid))) continue
     const entries = [...(await store.trees.files(await promptsTree(store, oid))).keys()]
-    const count = entries.filter((path) => own.has(path.replace('/', '') as Oid)).length
+    const count = entries.filter((path) => own.has(oidOfFanned(path))).length
     if (count > (best?.count ?? 0)) best = { oid, count }
   }
   return best?.oid ?? null
@@ -272,21 +271,10 @@ async function bestPrompts({ store }: Context, { prompts }: Known, own: Readonly
 
 /** All that lies beside this worktree's checkpoints. */
 async function metaOf({ store }: Context, known: Known): Promise<Oid> {
-  const needed = new Map<string, FileEntry>()
-  const add = (oid: Oid) => needed.set(`${oid.slice(0, 2)}/${oid.slice(2)}`, { mode: '100644', oid })
-  for (const id of reachable(
-    known,
-    tipsOf(known, (ref) => ref.startsWith(store.refPrefix)),
-  )) {
-    const checkpoint = known.checkpoints.get(id)
-    if (!checkpoint) continue
-    add(checkpoint.beside)
-    if (!checkpoint.record) continue
-    add(checkpoint.record)
-    for (const oid of await recordedObjects(store, checkpoint.record)) add(oid)
-  }
+  const tips = tipsOf(known, (ref) => ref.startsWith(store.refPrefix))
+  const checkpoints = [...reachable(known, tips)].flatMap((id) => known.checkpoints.get(id) ?? [])
   // Its directories anew: one that is there may be the damaged one.
-  return store.objects.distrusting(() => store.trees.edit(store.trees.empty, needed))
+  return store.objects.distrusting(() => metaTree(store, checkpoints))
 }
 
 /** In git's own way (lock file, rename): `git update-ref` refuses a ref that it cannot read. */

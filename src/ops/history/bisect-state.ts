@@ -6,7 +6,7 @@ import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:fs'
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
-import { parentOf, printable } from '../../core/paths.ts'
+import { barePath, parentOf, printable } from '../../core/paths.ts'
 import { type Env, errno, lstatIfThere, temporaryDirectory } from '../../env.ts'
 import { scrubbed } from '../../git/process.ts'
 import { native, permissions } from '../../snapshot/disk.ts'
@@ -57,7 +57,7 @@ async function layOut({ env, store, worktree }: Context, checkpoint: Checkpoint,
   }
   for (const path of view.beside.emptyDirectories) files.mkdirSync(native(directory, path), { recursive: true })
   for (const path of view.beside.ignored.keys()) {
-    const bare = path.endsWith('/') ? path.slice(0, -1) : path
+    const bare = barePath(path)
     if (!files.existsSync(native(directory, parentOf(bare))) || lstatIfThere(files, native(directory, bare))) continue
     await env.progress(`copying ${printable(bare)}`)
     copyTree(env, { from: worktree.root, to: directory }, bare)

@@ -3,7 +3,7 @@ import { type Checkpoint, describePrompt } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import type { SessionId, TurnNumber } from '../../core/ids.ts'
 import { printable, type RelativePath, shown } from '../../core/paths.ts'
-import { endOf, type Turn } from '../../core/timeline.ts'
+import { endOf, type Turn, visibleTurns } from '../../core/timeline.ts'
 import { diffTrees } from '../../git/diff.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
 import { promptReader } from '../../git/side-refs.ts'
@@ -34,7 +34,7 @@ export async function blame(context: Context, path: RelativePath, wanted: string
   const session = chooseSession(refs, wanted)
   const origins = new LineOrigins(context, refs)
   const timeline = session && (await origins.timeline(session))
-  const last = timeline?.turns.filter((turn) => !turn.hidden).at(-1)
+  const last = timeline && visibleTurns(timeline).at(-1)
   const tip = last && endOf(last)
   const name = shown(path)
   if (!tip || !session)

@@ -4,8 +4,8 @@ import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import type { Oid } from '../../core/ids.ts'
 import { patchedTexts, patchSections } from '../../core/patch.ts'
-import { isWithin, printable, type RelativePath } from '../../core/paths.ts'
-import { endOf, type Turn } from '../../core/timeline.ts'
+import { barePath, isWithin, printable, type RelativePath } from '../../core/paths.ts'
+import { endOf, type Turn, visibleTurns } from '../../core/timeline.ts'
 import { diffTrees, diffWorktree, type FileDiff } from '../../git/diff.ts'
 import { readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
 import type { Repository } from '../../git/repository.ts'
@@ -93,7 +93,7 @@ export async function diff(context: Context, options: DiffOptions): Promise<Diff
 
 async function sessionCheckpoints(context: Context, refs: WorktreeRefs, session: string) {
   const timeline = await loadTimeline(context, refs, chooseSession(refs, session)!)
-  const visible = timeline.turns.filter((turn) => !turn.hidden).flatMap(({ checkpoints }) => checkpoints)
+  const visible = visibleTurns(timeline).flatMap(({ checkpoints }) => checkpoints)
   const besides = new Map<Oid, Beside>() // mostly the same one
   for (const one of visible) if (!besides.has(one.beside)) besides.set(one.beside, await besideOf(context, one))
   return visible.map((checkpoint) => ({ checkpoint, beside: besides.get(checkpoint.beside)! }))
@@ -131,7 +131,7 @@ async function diffSides(context: Context, refs: WorktreeRefs, { a, b, session }
   const chosen = chooseSession(refs, session)
   if (chosen === null) throw new CkptError('NOT_FOUND', 'There is no turn yet. Nothing to show.', { hints: FIRST_TURN })
   const timeline = await loadTimeline(context, refs, chosen)
-  const visible = timeline.turns.filter((turn) => !turn.hidden)
+  const visible = visibleTurns(timeline)
   const last = visible.at(-1)
   if (!last) {
     const why = timeline.turns.length > 0 ? 'Every turn is undone' : `Session ${printable(chosen)} has no turns`
@@ -184,7 +184,7 @@ async function diffSnapshots(
   )
   const seen = new Set<string>(files.flatMap((file) => [file.path, ...(file.oldPath ? [file.oldPath] : [])]))
   for (const { path, from, to } of await transitionsBetween(store, a, b)) {
-    const bare = path.endsWith('/') ? path.slice(0, -1) : path
+    const bare = barePath(path)
     if (seen.has(path) || (paths.length > 0 && !paths.some((scope) => isWithin(bare, scope)))) continue
     const status = from.kind === 'absent' ? 'added' : to.kind === 'absent' ? 'deleted' : 'mode'
     if (from.kind === 'unknown' || to.kind === 'unknown') continue

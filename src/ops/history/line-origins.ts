@@ -3,12 +3,14 @@
  * others did between that one and the one before it is told apart as undo tells it (core/claims.ts), and what was there
  * when the session began is looked for in the sessions before it.
  */
+
 import { diffArrays } from 'diff'
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { type Claim, claimOf, isCut, turnsDuring, windowsOf } from '../../core/claims.ts'
 import { type Oid, parseOid, type SessionId } from '../../core/ids.ts'
 import { pathFromText, pathToText, type RelativePath } from '../../core/paths.ts'
 import type { Timeline, Turn } from '../../core/timeline.ts'
+import { visibleTurns } from '../../core/timeline.ts'
 import { readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
 import type { Context } from '../worktree/context.ts'
 import { type Activity, loadTimeline, readActivity } from '../worktree/sessions.ts'
@@ -181,7 +183,7 @@ export class LineOrigins {
     for (const other of this.#refs.sessions.keys()) {
       if (other === session) continue
       const timeline = await this.timeline(other)
-      const visible = timeline.turns.filter((turn) => !turn.hidden).flatMap(({ checkpoints }) => checkpoints)
+      const visible = visibleTurns(timeline).flatMap(({ checkpoints }) => checkpoints)
       const last = visible.findLast((one) => one.seq < seq)
       if (last && last.seq > (newest?.last.seq ?? 0)) newest = { timeline, last }
     }

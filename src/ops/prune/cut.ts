@@ -4,7 +4,7 @@ import type { Oid, SessionId } from '../../core/ids.ts'
 import type { PrunedTurns } from '../../core/prune-plan.ts'
 import { errno } from '../../env.ts'
 import type { RefEdit } from '../../git/refs.ts'
-import { promptsTree, recordedObjects, writePrompts } from '../../git/side-refs.ts'
+import { metaTree, oidOfFanned, promptsTree, writePrompts } from '../../git/side-refs.ts'
 import type { Store } from '../../git/store.ts'
 import type { FileEntry } from '../../git/trees.ts'
 import { loadCache } from '../../snapshot/cache.ts'
@@ -60,16 +60,8 @@ function putBack(store: Store, shallow: ReadonlySet<Oid>): void {
 /** `@meta` and the prompts, with only what the kept checkpoints need; and the scan's own tree, while one may go on from it. */
 async function sideEdits({ context, refs }: WorktreePlan, kept: ReadonlyMap<Oid, Checkpoint>): Promise<RefEdit[]> {
   const { store, env } = context
-  const needed = new Map<string, FileEntry>()
-  const add = (oid: Oid) => needed.set(`${oid.slice(0, 2)}/${oid.slice(2)}`, { mode: '100644', oid })
-  for (const { beside, record } of kept.values()) {
-    add(beside)
-    if (!record) continue
-    add(record)
-    for (const oid of await recordedObjects(store, record)) add(oid)
-  }
   const edits: RefEdit[] = []
-  const meta = await store.trees.edit(store.trees.empty, needed)
+  const meta = await metaTree(store, kept.values())
   if (refs.meta && refs.meta !== meta) edits.push({ ref: `${store.refPrefix}@meta`, from: refs.meta, to: meta })
   if (refs.notes) edits.push(...(await keptPrompts(store, refs.notes, kept)))
   const cache = loadCache(env, store)
@@ -82,8 +74,7 @@ async function sideEdits({ context, refs }: WorktreePlan, kept: ReadonlyMap<Oid,
 async function keptPrompts(store: Store, tip: Oid, kept: ReadonlyMap<Oid, Checkpoint>): Promise<RefEdit[]> {
   const tree = await promptsTree(store, tip)
   const notes = new Map<string, FileEntry>()
-  for (const [path, entry] of await store.trees.files(tree))
-    if (kept.has(path.replace('/', '') as Oid)) notes.set(path, entry)
+  for (const [path, entry] of await store.trees.files(tree)) if (kept.has(oidOfFanned(path))) notes.set(path, entry)
   const next = writePrompts(store, await store.trees.edit(store.trees.empty, notes), 0)
   return next === tip ? [] : [{ ref: store.notesRef, from: tip, to: next }]
 }

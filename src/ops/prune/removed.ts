@@ -4,8 +4,7 @@
  */
 import { type Env, lstatIfThere } from '../../env.ts'
 import { worktreeNames } from '../../git/frame.ts'
-import { removeTree } from '../../git/parcel.ts'
-import { removeIfThere } from '../../git/whole-file.ts'
+import { removeIfThere, removeTree } from '../../git/whole-file.ts'
 import { cacheFiles } from '../../snapshot/cache.ts'
 import type { Context } from '../worktree/context.ts'
 import { isHeld } from '../worktree/lock.ts'

@@ -6,7 +6,7 @@ import { sessionOption } from '../../core/hint-words.ts'
 import type { TurnNumber } from '../../core/ids.ts'
 import { react, type SessionEvent, sessionState } from '../../core/machine.ts'
 import type { Marker, MarkResult, StepMarker, StopMarker } from '../../core/marker.ts'
-import { inBackground, runningTurn, type Timeline, type Turn, wentOn } from '../../core/timeline.ts'
+import { inBackground, runningTurn, type Timeline, type Turn, visibleTurns, wentOn } from '../../core/timeline.ts'
 import { findByMarker, findPrompt, type WorktreeRefs } from '../../git/history.ts'
 import { type Context, headOf } from '../worktree/context.ts'
 import { loadTimeline, readRefs } from '../worktree/sessions.ts'
@@ -244,7 +244,7 @@ function findLate(refs: WorktreeRefs, { session, outside }: Timeline, { marker }
 
 /** The checkpoint that an earlier sending of the same marker made. */
 async function findRepeated(context: Context, timeline: Timeline, marker: Marker): Promise<Checkpoint | null> {
-  const visible = timeline.turns.filter((turn) => !turn.hidden)
+  const visible = visibleTurns(timeline)
   if (marker.marker !== undefined && !(marker.event === 'stop' && endsAgain(timeline, marker))) {
     for (const turn of timeline.turns) {
       const same = turn.checkpoints.find((c) => c.marker === marker.marker)

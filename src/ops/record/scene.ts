@@ -5,9 +5,9 @@ import { lastVisible, type Timeline, type Turn } from '../../core/timeline.ts'
 import { abandonedName, sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import type { Captured } from '../../snapshot/capture.ts'
-import { markerAfter } from '../worktree/boundary-marker.ts'
+import { markerAfter, writeMarker } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
-import { notYet, refsJournal, removeJournal, writeJournal, writeMarker } from '../worktree/journal.ts'
+import { notYet, refsJournal, removeJournal, writeJournal } from '../worktree/journal.ts'
 import type { Recorder } from './record.ts'
 
 export interface Scene {

@@ -1,7 +1,6 @@
 /** What is on disk and in no commit, at the time of a snapshot. */
-import { splitNul } from '../../core/beside.ts'
 import type { Oid } from '../../core/ids.ts'
-import { isText, pathToText } from '../../core/paths.ts'
+import { isText, pathToText, splitNul } from '../../core/paths.ts'
 import { tryGit, withObjectsOf } from '../../git/process.ts'
 import { type HeadState, hasUncommittedChanges } from '../../git/repository.ts'
 import type { Captured } from '../../snapshot/capture.ts'

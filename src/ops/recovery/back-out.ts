@@ -1,4 +1,5 @@
 /** An operation that stopped in the middle of writing. */
+
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, reasonOf } from '../../core/errors.ts'
 import { shown } from '../../core/paths.ts'
@@ -7,8 +8,9 @@ import { orderEntries, Stopped, takeBack } from '../../snapshot/apply.ts'
 import type { ApplyInput } from '../../snapshot/apply-entry.ts'
 import { sweepTemporary } from '../../snapshot/aside.ts'
 import { ApplyConflict } from '../../snapshot/fresh.ts'
+import { writeMarker } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
-import { removeJournal, writeMarker } from '../worktree/journal.ts'
+import { removeJournal } from '../worktree/journal.ts'
 import { keepSafety } from './rescue.ts'
 
 export interface HalfDone {

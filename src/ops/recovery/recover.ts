@@ -1,4 +1,5 @@
 /** Finishing what a killed command left: forward, from its journal, and only where the disk holds one of its two states. */
+
 import { parseCheckpoint } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { quotedName } from '../../core/hint-words.ts'
@@ -7,12 +8,14 @@ import { type Env, errno, isFull } from '../../env.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import type { Store } from '../../git/store.ts'
 import { worktreeOf } from '../../git/tips.ts'
+import { removeIfThere } from '../../git/whole-file.ts'
 import { applyEntries, orderEntries, Stopped } from '../../snapshot/apply.ts'
 import type { ApplyInput, ApplyResult } from '../../snapshot/apply-entry.ts'
 import { sweepTemporary } from '../../snapshot/aside.ts'
 import { readForgetting } from '../store/forgetting.ts'
+import { writeMarker } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
-import { type Journal, readJournal, removeJournal, writeMarker } from '../worktree/journal.ts'
+import { type Journal, readJournal, removeJournal } from '../worktree/journal.ts'
 
 /** Returns what to tell the person. The caller holds the worktree's lock. @throws CkptError DAMAGED */
 export async function recover(context: Context): Promise<string[]> {
@@ -149,13 +152,6 @@ async function remaining(
 
 /** A killed `update-ref` leaves its lock files for ever; under the worktree's lock nobody else writes these refs. */
 export function clearRefLocks({ env, store }: Context): void {
-  const remove = (path: string) => {
-    try {
-      env.files.unlinkSync(path)
-    } catch (error) {
-      if (errno(error) !== 'ENOENT') throw error
-    }
-  }
   const sweep = (directory: string) => {
     let entries: ReturnType<typeof read>
     const read = () => env.files.readdirSync(directory, { withFileTypes: true })
@@ -167,7 +163,7 @@ export function clearRefLocks({ env, store }: Context): void {
     }
     for (const entry of entries) {
       if (entry.isDirectory()) sweep(`${directory}/${entry.name}`)
-      else if (entry.name.endsWith('.lock')) remove(`${directory}/${entry.name}`)
+      else if (entry.name.endsWith('.lock')) removeIfThere(env, `${directory}/${entry.name}`)
     }
   }
   sweep(`${store.gitDir}/refs/ckpt/${store.place.worktreeId}`)

@@ -2,9 +2,9 @@
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { unlessDamaged } from '../../core/errors.ts'
 import type { Oid } from '../../core/ids.ts'
-import { printable, type RelativePath, shown } from '../../core/paths.ts'
+import { barePath, printable, type RelativePath, shown } from '../../core/paths.ts'
 import { readCheckpoint } from '../../git/history.ts'
-import { promptsTree, recordedObjects } from '../../git/side-refs.ts'
+import { oidOfFanned, promptsTree, recordedObjects } from '../../git/side-refs.ts'
 import type { Store } from '../../git/store.ts'
 import type { Context } from '../worktree/context.ts'
 
@@ -64,7 +64,7 @@ export async function findLost({ store }: Context, damaged: ReadonlyMap<Oid, str
   }
   for (const { ref, tree } of notes) {
     for (const { path, oid } of tree ? await walk.below(tree, bad) : []) {
-      const before = path.replace('/', '') as Oid
+      const before = oidOfFanned(path)
       tell(oid, { kind: 'prompt', ref, before, checkpoint: checkpoints.get(before) ?? null })
     }
   }
@@ -92,7 +92,7 @@ export function describeLost({ of }: Lost): string {
 
 /** Files and directories that somebody could forget, so that the rest is whole. */
 export function lostPaths(lost: readonly Lost[]): RelativePath[] {
-  const paths = lost.flatMap(({ of }) => (of.kind === 'files' && of.path !== '' ? [of.path.replace(/\/$/, '')] : []))
+  const paths = lost.flatMap(({ of }) => (of.kind === 'files' && of.path !== '' ? [barePath(of.path)] : []))
   return [...new Set(paths)] as RelativePath[]
 }
 

@@ -2,7 +2,7 @@
 import type { Oid } from '../../core/ids.ts'
 import type { PathState } from '../../core/state.ts'
 import type { PackObject } from '../../git/pack.ts'
-import { observe } from '../../snapshot/disk.ts'
+import { observe, onlyNames } from '../../snapshot/disk.ts'
 import type { Context } from '../worktree/context.ts'
 
 /** `states`: what the disk holds, by path (bytes). Whether that is enough is for the caller to prove. */
@@ -30,6 +30,6 @@ export async function* inRepository({ store, repository }: Context, oids: readon
 
 /** The state of a file on disk that is an object's content, else null; nothing is written. */
 export function diskHolds({ env, store, worktree }: Context, path: string, oid: Oid): PathState | null {
-  const state = observe(env, worktree.root, path, { write: (type, bytes) => store.objects.oidOf(type, bytes) })
+  const state = observe(env, worktree.root, path, onlyNames(store.objects))
   return state.kind === 'present' && state.oid === oid ? state : null
 }

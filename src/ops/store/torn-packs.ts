@@ -1,10 +1,11 @@
 /** Packs of which a power cut took bytes before they were synced: nothing was to rest on them yet. */
+
 import { CkptError } from '../../core/errors.ts'
 import { errno, statIfThere } from '../../env.ts'
 import { unreadablePart } from '../../git/checksum.ts'
 import { packsDirectory } from '../../git/packs.ts'
-import { removeTree } from '../../git/parcel.ts'
 import { forgetUnsynced, unsyncedPacks } from '../../git/unsynced.ts'
+import { removeTree } from '../../git/whole-file.ts'
 import type { Context } from '../worktree/context.ts'
 import { isFromBefore } from '../worktree/processes.ts'
 

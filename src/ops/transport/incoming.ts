@@ -5,7 +5,7 @@ import { type Checkpoint, parseCheckpoint } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { isOid, type Oid, parseSessionId } from '../../core/ids.ts'
 import { type Manifest, type ManifestRef, parseManifest } from '../../core/manifest.ts'
-import { printable } from '../../core/paths.ts'
+import { barePath, printable } from '../../core/paths.ts'
 import { parseTree } from '../../core/tree-object.ts'
 import type { Parcel, ParcelRef } from '../../git/parcel.ts'
 
@@ -163,7 +163,7 @@ const isName = (name: string) => name !== '' && name !== '.' && name !== '..' &&
 const isPart = (name: string) => isName(name) && !/^\.git$/i.test(name)
 
 function checkPath(path: unknown, fits: (name: string) => boolean): void {
-  if (typeof path !== 'string' || !path.replace(/\/$/, '').split('/').every(fits))
+  if (typeof path !== 'string' || !barePath(path).split('/').every(fits))
     throw wrong(`it names the path ${JSON.stringify(path)}`)
 }
 

@@ -21,7 +21,7 @@ import { readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
 import type { ObjectStore } from '../../git/objects.ts'
 import type { Parcel } from '../../git/parcel.ts'
 import { objectDirectories } from '../../git/repository.ts'
-import { promptsTree } from '../../git/side-refs.ts'
+import { oidOfFanned, promptsTree } from '../../git/side-refs.ts'
 import type { Store } from '../../git/store.ts'
 import { readIfThere, writeFileWhole } from '../../git/whole-file.ts'
 import type { Context } from '../worktree/context.ts'
@@ -42,7 +42,7 @@ export interface Outgoing {
 const originFile = ({ place }: Context) => `${place.directory}/origin`
 
 /** This store's name among others. It says nothing of the machine. */
-export function originOf(context: Context): string | null {
+export function storeOrigin(context: Context): string | null {
   const text = readIfThere(context.env, originFile(context))?.toString('latin1').trim() ?? ''
   return /^[0-9a-f]{12}$/.test(text) ? text : null
 }
@@ -69,7 +69,7 @@ export async function packParcel(context: Context, { withPrompts, remembered }: 
     throw new CkptError('NOT_FOUND', 'Nothing was recorded here yet: there is nothing to send.', {
       hints: FIRST_TURN,
     })
-  const origin = originOf(context) ?? renewOrigin(context)
+  const origin = storeOrigin(context) ?? renewOrigin(context)
   // What the remote has of the user's own history need not be sent again.
   const users = repository?.hash === place.hash ? await objectDirectories(env, repository) : []
   const borrow = [`${store.gitDir}/objects`, ...users]
@@ -167,7 +167,7 @@ async function packWorktree(
 async function promptsOf(store: Store, notes: Oid, checkpoints: ReadonlySet<Oid>): Promise<Map<Oid, Oid>> {
   const found = new Map<Oid, Oid>()
   for (const [path, { oid }] of await store.trees.files(await promptsTree(store, notes))) {
-    const id = path.replace('/', '') as Oid
+    const id = oidOfFanned(path)
     if (checkpoints.has(id)) found.set(id, oid)
   }
   return found

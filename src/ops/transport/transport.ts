@@ -4,14 +4,14 @@ import { createHash } from 'node:crypto'
 import { CkptError } from '../../core/errors.ts'
 import { isOid, type Oid } from '../../core/ids.ts'
 import { errno, temporaryDirectory } from '../../env.ts'
-import { type Parcel, type ParcelRef, removeTree } from '../../git/parcel.ts'
+import type { Parcel, ParcelRef } from '../../git/parcel.ts'
 import { remoteUrl } from '../../git/repository.ts'
-import { readIfThere, writeFileWhole } from '../../git/whole-file.ts'
+import { readIfThere, removeTree, writeFileWhole } from '../../git/whole-file.ts'
 import type { Context } from '../worktree/context.ts'
 import { allWorktrees, foreignWorktree } from '../worktree/worktrees.ts'
 import { refuseToReplace, requireBundle } from './bundle-file.ts'
 import { readIncoming } from './incoming.ts'
-import { type Outgoing, originOf, packParcel, renewOrigin } from './outgoing.ts'
+import { type Outgoing, packParcel, renewOrigin, storeOrigin } from './outgoing.ts'
 import { makeParcel } from './parcels.ts'
 import { type Unpacked, unpackParcel } from './unpack.ts'
 
@@ -145,7 +145,7 @@ async function remoteState(
   url: string,
   { parcel, refs }: Outgoing,
 ): Promise<Map<string, Oid> | null> {
-  const origin = originOf(context)
+  const origin = storeOrigin(context)
   const there = await parcel.remoteRefs(url, `refs/ckpt/${origin}/*`)
   const sent = remembered(context, 'sent', url)
   const strange = there.filter(({ ref, oid }) => sent.get(ref) !== oid)
@@ -174,7 +174,7 @@ async function remoteState(
 export async function pull(context: Context, remote: string): Promise<Received> {
   const url = await urlOf(context, remote)
   const { store } = context
-  const origin = originOf(context)
+  const origin = storeOrigin(context)
   let fetched: ParcelRef[] = []
   const result = await receiving(context, { from: remote, borrow: [`${store.gitDir}/objects`] }, async (parcel) => {
     const there = (await parcel.remoteRefs(url)).filter((one) => one.origin !== origin)

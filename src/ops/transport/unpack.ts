@@ -7,17 +7,17 @@ import type { Oid, SessionId } from '../../core/ids.ts'
 import { abandonedName, groupRefs, sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { Parcel } from '../../git/parcel.ts'
 import type { RefEdit } from '../../git/refs.ts'
-import { keepObjects, promptsTree, writePrompts } from '../../git/side-refs.ts'
+import { fanout, keepObjects, promptsTree, writePrompts } from '../../git/side-refs.ts'
 import type { Store } from '../../git/store.ts'
 import type { FileEntry } from '../../git/trees.ts'
 import { lockedStore } from '../recovery/locked.ts'
 import { settleUnfinished } from '../recovery/unfinished.ts'
-import { markerAfter } from '../worktree/boundary-marker.ts'
+import { markerAfter, writeMarker } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
-import { refsJournal, removeJournal, writeJournal, writeMarker } from '../worktree/journal.ts'
+import { refsJournal, removeJournal, writeJournal } from '../worktree/journal.ts'
 import { readReplaced } from '../worktree/replaced.ts'
 import { type Incoming, readIncoming } from './incoming.ts'
-import { originOf } from './outgoing.ts'
+import { storeOrigin } from './outgoing.ts'
 
 export interface Unpacked {
   /** The worktree there, and the one it is here. */
@@ -109,7 +109,7 @@ async function reachable(store: Store, refs: WorktreeRefs): Promise<Set<string>>
 /** What another worktree of this store sent out once comes back, and it still has all of it. */
 async function isOwn(context: Context, { manifest, checkpoints }: Incoming): Promise<boolean> {
   const { place } = context
-  if (manifest.origin !== originOf(context) || manifest.worktree === place.worktreeId) return false
+  if (manifest.origin !== storeOrigin(context) || manifest.worktree === place.worktreeId) return false
   const store = context.store.of(manifest.worktree)
   const refs = groupRefs(store.refPrefix, await store.refs(store.refPrefix))
   return (await reachableIds(store, refs, checkpoints)).length === checkpoints.size
@@ -120,7 +120,7 @@ async function chooseTarget(context: Context, { manifest, checkpoints }: Incomin
   const { env, place, store } = context
   const own = place.worktreeId
   // Another worktree of this very store is not this one, be it the main one.
-  const isMain = manifest.worktree === '@main' && manifest.origin !== originOf(context)
+  const isMain = manifest.worktree === '@main' && manifest.origin !== storeOrigin(context)
   const main = isMain || manifest.worktree === own
   const refs = groupRefs(store.refPrefix, await store.refs(store.refPrefix))
   const contained = ownTips(refs).every(({ tip }) => checkpoints.has(tip.id))
@@ -190,7 +190,7 @@ async function joinPrompts(
   const tree = notes ? await promptsTree(store, notes) : store.trees.empty
   const added = new Map<string, FileEntry>()
   for (const [id, oid] of prompts) {
-    const path = `${id.slice(0, 2)}/${id.slice(2)}`
+    const path = fanout(id)
     if (!(await store.trees.lookup(tree, path))) added.set(path, { mode: '100644', oid })
   }
   if (added.size === 0) return { notes: [], added: 0 }

@@ -4,11 +4,10 @@
  * that a turn before it made, and that the last of them left: then nothing in it came from elsewhere.
  */
 import { buffer } from 'node:stream/consumers'
-import { splitNul } from '../../core/beside.ts'
 import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { isOid, type Oid } from '../../core/ids.ts'
-import { shown } from '../../core/paths.ts'
+import { shown, splitNul } from '../../core/paths.ts'
 import { runGit, tryGit } from '../../git/process.ts'
 import type { Repository } from '../../git/repository.ts'
 import type { Context } from '../worktree/context.ts'

@@ -1,4 +1,5 @@
 /** Verify, what the refs say: chains of checkpoints, boundaries, and whether any ref was moved by somebody else. */
+
 import { createHash } from 'node:crypto'
 import { parseBeside } from '../../core/beside.ts'
 import { parseRecord, recordObjects } from '../../core/boundary.ts'
@@ -9,12 +10,12 @@ import { printable } from '../../core/paths.ts'
 import { worktreeNames } from '../../git/frame.ts'
 import { groupRefs, readCheckpoint } from '../../git/history.ts'
 import type { RefTip } from '../../git/refs.ts'
+import { fanout } from '../../git/side-refs.ts'
 import { readTips, worktreeOf } from '../../git/tips.ts'
 import { strayedRefs } from '../store/strayed.ts'
 import { readAll } from '../store/verify-objects.ts'
-import { isMarkerOf } from '../worktree/boundary-marker.ts'
+import { isMarkerOf, readMarker } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
-import { readMarker } from '../worktree/journal.ts'
 import { foreignWorktree, refsByWorktree } from '../worktree/worktrees.ts'
 
 const wrong = (message: string) => new CkptError('VERIFY_FAILED', message)
@@ -47,7 +48,7 @@ export async function verifyChains({ env, store }: Context, found: TimelineResul
       await walk(tip.oid)
     }
     for (const oid of besides) {
-      if (meta && (await store.trees.lookup(meta, `${oid.slice(0, 2)}/${oid.slice(2)}`))) continue
+      if (meta && (await store.trees.lookup(meta, fanout(oid)))) continue
       throw wrong(`what lies beside a checkpoint (${oid}) is not kept by ${prefix}@meta`)
     }
     besides.clear()

@@ -1,10 +1,10 @@
 /** Verify, the disk: every file of the worktree read and hashed against the newest checkpoint. Believes no cache, writes nothing. */
-import { splitNul, uncoveredAt } from '../../core/beside.ts'
+import { uncoveredAt } from '../../core/beside.ts'
 import { CkptError } from '../../core/errors.ts'
-import { ancestorsOf, isRepresentable, type RelativePath, reasonedList } from '../../core/paths.ts'
+import { ancestorsOf, isRepresentable, type RelativePath, reasonedList, splitNul } from '../../core/paths.ts'
 import { runGit } from '../../git/process.ts'
 import { Directories } from '../../snapshot/directories.ts'
-import { behindSymlink, isStats, look, permissions, readPath } from '../../snapshot/disk.ts'
+import { behindSymlink, isStats, look, onlyNames, permissions, readPath } from '../../snapshot/disk.ts'
 import { listUntracked } from '../../snapshot/listing.ts'
 import { type SnapshotView, viewOf } from '../../snapshot/view.ts'
 import { walkDirectories } from '../../snapshot/walk.ts'
@@ -50,8 +50,7 @@ type Listed = NonNullable<Awaited<ReturnType<typeof listUntracked>>>
 
 function checkFiles({ env, worktree, store }: Context, view: SnapshotView, files: FileMap): Difference[] {
   const different: Difference[] = []
-  // Hashed, not stored.
-  const objects = { write: store.objects.oidOf.bind(store.objects) }
+  const objects = onlyNames(store.objects)
   for (const [path, entry] of files) {
     const wanted = view.fileState(path, entry)
     const reading = readPath(env, worktree.root, path, objects)

@@ -1,8 +1,25 @@
 /** The file that the git hooks read: one line for each session whose boundary is pending, `<session>\t<turn>\t<hidden>`. */
+
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import type { SessionId } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
+import type { Env } from '../../env.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
+import type { Store } from '../../git/store.ts'
+import { readIfThere, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
+
+const markerOf = (store: Store) => `${store.worktreeDir}/boundary`
+
+/** What the git hooks read; null: nothing is pending. */
+export function readMarker(env: Env, store: Store): string | null {
+  return readIfThere(env, markerOf(store))?.toString('utf8') ?? null
+}
+
+/** What the git hooks read, with no Node. */
+export function writeMarker(env: Env, store: Store, marker: string | null): void {
+  if (marker === null) removeIfThere(env, markerOf(store))
+  else writeFileWhole(env, markerOf(store), marker, { sync: false })
+}
 
 /** The text after one session's boundary became `boundary`; null when none is left. */
 export function markerAfter(

@@ -4,8 +4,7 @@
  */
 import { isDamage } from '../../core/errors.ts'
 import { type Env, errno, lstatIfThere } from '../../env.ts'
-import { removeTree } from '../../git/parcel.ts'
-import { removeIfThere } from '../../git/whole-file.ts'
+import { removeIfThere, removeTree } from '../../git/whole-file.ts'
 import { holderState, readHolder, writeHolder } from './lock.ts'
 
 const HALF_MADE = /^(parcel-|store\.)[0-9a-f]+\.tmp$/

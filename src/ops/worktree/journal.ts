@@ -116,23 +116,3 @@ export function setJournalAside(env: Env, store: Store): string | null {
     throw error
   }
 }
-
-const markerOf = (store: Store) => `${store.worktreeDir}/boundary`
-
-/** What the git hooks read; null: nothing is pending. */
-export function readMarker(env: Env, store: Store): string | null {
-  return readIfThere(env, markerOf(store))?.toString('utf8') ?? null
-}
-
-/** What the git hooks read, with no Node. */
-export function writeMarker(env: Env, store: Store, marker: string | null): void {
-  if (marker !== null) {
-    writeFileWhole(env, markerOf(store), marker, { sync: false })
-    return
-  }
-  try {
-    env.files.unlinkSync(markerOf(store))
-  } catch (error) {
-    if (errno(error) !== 'ENOENT') throw error
-  }
-}

@@ -1,7 +1,6 @@
 /** What commands keep in `tmp/` of a worktree while they hold its lock: nobody's, once somebody else holds it. */
 import { errno } from '../../env.ts'
-import { removeTree } from '../../git/parcel.ts'
-import { removeIfThere } from '../../git/whole-file.ts'
+import { removeIfThere, removeTree } from '../../git/whole-file.ts'
 import type { Context } from './context.ts'
 
 /** All but the old inodes of an operation, which may be somebody's only copy. The caller holds that worktree's lock. */
