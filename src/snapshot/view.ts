@@ -1,8 +1,15 @@
 /** A snapshot as something to ask: what was at a path, and what changed between two of them. */
-import { type Beside, parseBeside, sameDefaults, uncoveredAt } from '../core/beside.ts'
+import {
+  type Beside,
+  parseBeside,
+  sameDefaults,
+  type UncoveredReason,
+  uncoveredAt,
+  uncoveredDirectories,
+} from '../core/beside.ts'
 import type { Checkpoint } from '../core/checkpoint.ts'
 import type { Oid } from '../core/ids.ts'
-import { ancestorsOf, barePath } from '../core/paths.ts'
+import { ancestorsOf, barePath, isWithin } from '../core/paths.ts'
 import { ABSENT, type PathState, sameState, type Transition } from '../core/state.ts'
 import type { Store } from '../git/store.ts'
 import type { FileEntry } from '../git/trees.ts'
@@ -12,6 +19,7 @@ export class SnapshotView {
   readonly beside: Beside
   readonly #store: Store
   #bare: ReadonlySet<string> | null = null
+  #holding: ReadonlySet<string> | null = null
 
   constructor(store: Store, tree: Oid, beside: Beside) {
     this.#store = store
@@ -37,8 +45,16 @@ export class SnapshotView {
       }
     } else if (entry && entry.mode !== '40000') return this.fileState(path, { mode: entry.mode, oid: entry.oid })
     if (entry) return ABSENT
-    const uncovered = uncoveredAt(beside, path)
-    return uncovered ? { kind: 'unknown', reason: uncovered.reason } : ABSENT
+    const reason = uncoveredAt(beside, path)?.reason ?? (path.endsWith('/') ? this.#heldBy(bare) : null)
+    return reason ? { kind: 'unknown', reason } : ABSENT
+  }
+
+  /** What is not captured in a directory that holds nothing else: it was there, and of its mode nothing is known. */
+  #heldBy(directory: string): UncoveredReason | null {
+    this.#holding ??= uncoveredDirectories(this.beside)
+    if (!this.#holding.has(directory)) return null
+    const found = this.beside.uncovered.find(({ path, reason }) => reason !== 'not-here' && isWithin(path, directory))
+    return found?.reason ?? 'ignored'
   }
 
   /** Directories that are empty, and those that hold nothing else. */

@@ -451,3 +451,28 @@ const inStore2 = (scratch: Scratch, id: string) =>
     .git(`--git-dir=${scratch.at('git-dir/ckpt/store.git')}`, 'ls-tree', '-r', '--name-only', id)
     .trim()
     .split('\n')
+
+test.each([
+  ['a socket', (at: string) => execFileSync('mkfifo', [`${at}/it`]), 'rm run/it; echo 1 >run/pid'],
+  ['a nested repository', (at: string) => execFileSync('git', ['init', '-q', `${at}/it`]), 'rm -r run/it'],
+  ['a large file', (at: string) => fs.writeFileSync(`${at}/it`, Buffer.alloc(11 * MIB)), 'rm -r run'],
+])(
+  'promise 11: a directory that held nothing but %s was there all the same: no undo takes it away',
+  (_, fill, does) => {
+    const scratch = new Scratch().init()
+    fs.mkdirSync(scratch.at('run'))
+    fs.chmodSync(scratch.at('run'), 0o2750)
+    fill(scratch.at('run'))
+    const { checkpoint } = scratch.ckpt('snapshot')
+    scratch.ckpt('run', '--', 'sh', '-c', does)
+    const left = scratch.manifest()
+    scratch.ckpt('undo')
+    const gone = does.endsWith(' run')
+    expect(scratch.manifest()['run/']).toBe(gone ? undefined : 'directory 2750')
+    expect(scratch.exists('run/pid')).toBe(false)
+    scratch.ckpt('redo')
+    expect(scratch.manifest()).toEqual(left)
+    scratch.ckpt('restore', checkpoint.id, '--exact')
+    expect(scratch.manifest()['run/']).toBe(gone ? undefined : 'directory 2750')
+  },
+)
