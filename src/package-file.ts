@@ -7,7 +7,7 @@ import type { Env } from './env.ts'
 export function packageFile({ files }: Pick<Env, 'files'>, name: string): string {
   let at = fileURLToPath(new URL('.', import.meta.url))
   for (let depth = 0; depth < 4; depth++) {
-    if (files.existsSync(`${at}package.json`) && files.existsSync(`${at}${name}`)) return `${at}${name}`
+    if (files.existsSync(`${at}${name}`)) return `${at}${name}`
     at = at.slice(0, at.slice(0, -1).lastIndexOf('/') + 1)
   }
   throw new CkptError('INTERNAL', `${name} is not in the package of ckpt. Nothing was changed.`, {

@@ -1,8 +1,9 @@
 /** Where configuration comes from, and which file may say what. */
 import type { Loader } from 'cosmiconfig'
 import { CkptError } from '../core/errors.ts'
+import { quotedPath } from '../core/hint-words.ts'
 import { printable } from '../core/paths.ts'
-import { type Env, lstatIfThere, statIfThere } from '../env.ts'
+import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
 import { type Repository, readCommitted } from '../git/repository.ts'
 import { type Config, DEFAULTS, mergeConfig, type PartialConfig, widenConfig } from './defaults.ts'
 
@@ -54,13 +55,14 @@ export async function usersLocation(env: Env): Promise<string> {
 /** @throws CkptError CONFIG */
 export async function loadConfig(env: Env, { root, repository, forgiving }: LoadInput): Promise<LoadedConfig> {
   const home = usersDirectory(env)
-  const { found: user } = readDirectory(env, home)
+  const { found: user, unread: unreadOfUser } = readDirectory(env, home)
+  if (unreadOfUser) throw unreadOfUser
   const committed = repository ? await readCommitted(env, repository, CONFIG_NAMES) : new Map<string, string>()
-  const { found: onDisk, links } = readDirectory(env, root, { isProject: true })
+  const { found: onDisk, links, unread } = readDirectory(env, root, { isProject: true })
   const warnings = links.map(
     (path) => `${printable(path)} is a link: a project's configuration is not read through one.`,
   )
-  if (user.size + committed.size + onDisk.size === 0) return { config: DEFAULTS, warnings }
+  if (!unread && user.size + committed.size + onDisk.size === 0) return { config: DEFAULTS, warnings }
   const userPart = await parseFirst(user, inDirectory(home))
   const committedPart = await parseFirst(committed, (name) => ({
     name: `HEAD:${name}`,
@@ -74,15 +76,19 @@ export async function loadConfig(env: Env, { root, repository, forgiving }: Load
     return { ...part, commit: { ...part.commit, messageCommand: undefined } }
   }
   let trusted = mergeConfig(mergeConfig(DEFAULTS, userPart ?? {}), projects(committedPart))
+  const passedOver = (error: unknown, why = 'It is not committed and was passed over.'): LoadedConfig => {
+    if (!forgiving || !(error instanceof CkptError)) throw error
+    warnings.push(`${error.message} ${why}`)
+    return { config: trusted, warnings } // what is committed leaves out is left out, whatever that was to say
+  }
+  if (unread) return passedOver(unread, 'It was passed over.')
   const same = CONFIG_NAMES.every((name) => committed.get(name) === onDisk.get(name))
   if (!same) {
     let part: PartialConfig | null
     try {
       part = await parseFirst(onDisk, inDirectory(root))
     } catch (error) {
-      if (!forgiving || !(error instanceof CkptError)) throw error
-      warnings.push(`${error.message} It is not committed and was passed over.`)
-      return { config: trusted, warnings } // what is committed leaves out is left out, whatever that was to say
+      return passedOver(error)
     }
     const { config, ignored } = widenConfig(trusted, mergeConfig(mergeConfig(DEFAULTS, userPart ?? {}), projects(part)))
     trusted = config
@@ -107,24 +113,37 @@ const inDirectory =
   (directory: string) =>
   (name: string): ConfigFile => ({ name: `${directory}/${name}`, mend: `edit ${directory}/${name}` })
 
-/** The files by their names. A person's own may be links, a project's are not followed: they could lead anywhere. */
+/**
+ * The files by their names. A person's own may be links, a project's are not followed: they could lead anywhere. `unread`:
+ * the first that may not be read.
+ */
 function readDirectory(
   { files }: Env,
   directory: string,
   { isProject = false } = {},
-): { found: Map<string, string>; links: string[] } {
+): { found: Map<string, string>; links: string[]; unread: CkptError | null } {
   const found = new Map<string, string>()
   const links: string[] = []
+  let unread: CkptError | null = null
   for (const name of CONFIG_NAMES) {
     const path = `${directory}/${name}`
     if (!files.existsSync(path)) continue // nor what may not be looked at
     const stats = (isProject ? lstatIfThere : statIfThere)(files, path)
     if (stats?.isSymbolicLink() && name !== 'package.json') links.push(path)
     if (!stats?.isFile() || stats.size > 2 ** 20) continue
-    const text = files.readFileSync(path, 'utf8')
-    if (name !== 'package.json' || text.includes('"checkpoint"')) found.set(name, text)
+    try {
+      const text = files.readFileSync(path, 'utf8')
+      if (name !== 'package.json' || text.includes('"checkpoint"')) found.set(name, text)
+    } catch (cause) {
+      const code = errno(cause)
+      if (code === undefined) throw cause
+      unread ??= new CkptError('CONFIG', `${printable(path)} cannot be read (${code}). Nothing was changed.`, {
+        cause,
+        hints: [`ls -l ${quotedPath(path)}   (whose it is, and who may read it)`],
+      })
+    }
   }
-  return { found, links }
+  return { found, links, unread }
 }
 
 /** What a parser says in a line, without that which cosmiconfig puts before it, and the picture of the place that may follow. */
@@ -139,7 +158,7 @@ async function parseFirst(
   fileOf: (name: string) => ConfigFile,
 ): Promise<PartialConfig | null> {
   for (const name of CONFIG_NAMES) {
-    const text = found.get(name)
+    const text = found.get(name)?.replace(/^\uFEFF/, '')
     if (text === undefined) continue
     const file = fileOf(name)
     const [{ default: cosmiconfig }, { checkConfig }] = await Promise.all([

@@ -3,7 +3,7 @@ import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import type { HashName } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
-import { type Env, errno, lstatIfThere, namesIfThere } from '../env.ts'
+import { type Env, errno, lstatIfThere } from '../env.ts'
 import { runGit, tryGit } from './process.ts'
 import { Store, type StorePlace } from './store.ts'
 import { makeDirectories, readIfThere, removeIfThere, removeTree, syncIfThere } from './whole-file.ts'
@@ -80,7 +80,8 @@ export function wasMoved({ files }: Env, { directory }: StorePlace, worktreeId: 
 
 /** Ids of the worktrees that have a directory in the store, sorted; none where it was killed while it was made. */
 export function worktreeNames({ files }: Pick<Env, 'files'>, { directory }: Pick<StorePlace, 'directory'>): string[] {
-  return namesIfThere(files, `${directory}/worktrees`).sort()
+  const worktrees = `${directory}/worktrees`
+  return files.existsSync(worktrees) ? files.readdirSync(worktrees).sort() : []
 }
 
 /** Says in a directory who is making it, so that others can tell whether it was left. Returns the name of the file that says so. */

@@ -210,6 +210,36 @@ test('promise 15: an invalid file that is not committed stops no marker; elsewhe
   })
 })
 
+test('promise 15: nor does one that may not be read; the same of the user is named', () => {
+  const scratch = new Scratch().init({ 'package.json': '{}', 'a.txt': 'one\n' })
+  const own = `${scratch.home}/.config/ckpt/.checkpointrc`
+  scratch.write({ '../home/.config/ckpt/.checkpointrc': '{}' })
+  const uid = scratch.handOver()
+  const as = (...args: string[]) => {
+    const { code, stdout } = scratch.run(['--json', ...args], { uid })
+    return { code, document: JSON.parse(stdout) }
+  }
+  as('mark', 'prompt', '--session', 's')
+  scratch.write({ 'a.txt': 'two\n' })
+  fs.chmodSync(scratch.at('package.json'), 0)
+  const stopped = as('mark', 'stop', '--session', 's')
+  expect(stopped.document.warnings.join()).toMatch(/package\.json cannot be read \(EACCES\).* It was passed over/)
+  expect(stopped.code).toBe(0)
+  expect(as('list')).toMatchObject({ code: 2, document: { error: { code: 'CONFIG' } } })
+  expect(as('undo', '--', 'a.txt').code).toBe(0)
+  expect(scratch.read('a.txt')).toBe('one\n')
+  fs.chmodSync(scratch.at('package.json'), 0o644)
+  fs.chmodSync(own, 0)
+  expect(as('mark', 'prompt', '--session', 's').document.error).toMatchObject({
+    ...{ code: 'CONFIG', message: expect.stringContaining(own) },
+  })
+  // What may not be searched is not there; for the daemon, too.
+  for (const how of [['daemon', 'start'], ['snapshot'], ['daemon', 'stop']]) {
+    fs.chmodSync(`${scratch.home}/.config/ckpt`, 0)
+    expect([how, as(...how).code]).toEqual([how, 0])
+  }
+})
+
 for (const daemon of [false, true])
   test(`promise 15: only markers, undo and redo pass over an invalid file that is not committed${daemon ? ', with the daemon' : ''}`, () => {
     const scratch = new Scratch().init()

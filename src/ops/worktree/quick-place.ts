@@ -1,6 +1,6 @@
 /** Where a worktree is recorded, found without git: for those who want to be quick, or cannot start it. */
 import { resolve } from 'node:path'
-import { type Env, lstatIfThere, namesIfThere } from '../../env.ts'
+import { type Env, lstatIfThere } from '../../env.ts'
 import { readIfThere } from '../../git/whole-file.ts'
 import { linkedByPath } from './by-path.ts'
 
@@ -37,6 +37,7 @@ function linkedWorktreeDir(env: Env, root: string): string | null {
   const random = line(`${own}/ckpt-worktree-id`)
   if (random === null || !/^[0-9a-f]{12}$/.test(random)) return null
   const worktrees = `${resolve(own, common)}/ckpt/worktrees`
-  const name = namesIfThere(env.files, worktrees).find((one) => one.endsWith(`-${random}`))
+  const names = env.files.existsSync(worktrees) ? env.files.readdirSync(worktrees) : []
+  const name = names.find((one) => one.endsWith(`-${random}`))
   return name === undefined ? null : `${worktrees}/${name}`
 }
