@@ -7,7 +7,7 @@ import { lostContent } from '../core/lost-content.ts'
 import { pathToText, type RelativePath, splitNul } from '../core/paths.ts'
 import { type Env, temporaryDirectory } from '../env.ts'
 import { argumentPieces, gitFailure, runGit } from './process.ts'
-import { filtersOff, headTree, type Repository } from './repository.ts'
+import { committedTree, filtersOff, type Repository } from './repository.ts'
 import type { Store } from './store.ts'
 import { removeTree } from './whole-file.ts'
 
@@ -79,7 +79,7 @@ export async function diffWorktree(
   paths: readonly string[],
   { whole = false }: { whole?: boolean } = {},
 ): Promise<{ files: FileDiff[]; patch: string }> {
-  const head = (await headTree(env, repository)) ?? (repository.hash === 'sha1' ? EMPTY_SHA1 : EMPTY_SHA256)
+  const head = (await committedTree(env, repository)) ?? (repository.hash === 'sha1' ? EMPTY_SHA1 : EMPTY_SHA256)
   const config = await filtersOff(env, repository)
   const copied = copyIndex(env, repository)
   const run = (flags: string[]) =>

@@ -234,31 +234,47 @@ export async function runGit(env: Env, call: GitCall): Promise<Buffer> {
 const UNREADABLE =
   /(unexpected|unterminated) line in|bad shallow line|bad (boolean |numeric )?config|missing object [0-9a-f]+ for refs|pack-[0-9a-f]+\.(pack|idx)/
 
+/** What it says of an index that it cannot read. */
+const BAD_INDEX =
+  /index file (smaller than expected|corrupt)|bad (signature 0x|index version)|bad index file sha1|corrupt index file/
+const NEW_INDEX =
+  'rm "$(git rev-parse --git-dir)/index" && git reset   (git makes its index anew: nothing is staged then)'
+
 /** Not each of git's messages about a write that failed says why. */
 const FULL = /no space left on device|disk quota exceeded|out of diskspace/i
 
 /** What it says where it could start no process or thread of its own. */
 const CROWDED = /(fork|thread|exec)\b.*resource temporarily unavailable/i
 
-/** `store`: it is a repository of ours, whose damage `doctor` mends. */
-export function gitFailure(args: readonly string[], result: GitResult, { store = false } = {}): CkptError {
+/** `store`: it is a repository of ours, whose damage `doctor` mends; false: it is the user's. */
+export function gitFailure(args: readonly string[], result: GitResult, { store }: { store?: boolean } = {}): CkptError {
   const said = result.stderr.trim().split('\n').slice(0, 3).join(' ').slice(0, 500)
   const command = args.find((arg, i) => !arg.startsWith('-') && args[i - 1] !== '-c')
   const crowded = CROWDED.test(said)
   const isTheSystems = crowded || /permission denied/i.test(said)
+  const isIndex = !store && BAD_INDEX.test(said)
   const damaged =
     !isTheSystems &&
+    !isIndex &&
     /corrupt|unable to read (?!current working directory)|could not read [0-9a-f]{40}|missing (blob|tree|commit|object)|bad (tree |blob |commit )?object|not a valid object|broken|inflate/i.test(
       said,
     )
-  const mendable = store && !isTheSystems && (result.crash !== null || UNREADABLE.test(said))
+  const mendable = store === true && !isTheSystems && (result.crash !== null || UNREADABLE.test(said))
   if (!damaged && FULL.test(said))
     return new CkptError('INTERNAL', `The disk is full: git ${command ?? ''} could not write (${said}).`, {
       hints: ['free some space, then run the command again'],
     })
+  const hints: [boolean, string][] = [
+    [crowded, MORE_PROCESSES],
+    [isIndex, NEW_INDEX],
+    [mendable, 'ckpt doctor --fix'],
+    [damaged && store === false, 'git fsck   (the repository itself is damaged, not what ckpt keeps)'],
+    [damaged, 'ckpt verify'],
+    [true, 'ckpt doctor'],
+  ]
   return new CkptError(
     damaged || mendable ? 'DAMAGED' : 'INTERNAL',
     `git ${command ?? ''} failed (${result.crash ?? `exit ${result.code}`}): ${said || 'no message'}. Nothing was changed.`,
-    { hints: [crowded ? MORE_PROCESSES : mendable ? 'ckpt doctor --fix' : damaged ? 'ckpt verify' : 'ckpt doctor'] },
+    { hints: [hints.find(([holds]) => holds)![1]] },
   )
 }

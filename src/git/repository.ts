@@ -124,7 +124,7 @@ async function askGit(env: Env, call: GitCall, none = 1): Promise<Buffer | null>
   const asked = await tryGit(env, call)
   if (asked.code === 0) return asked.stdout
   if (asked.code === none) return null
-  throw gitFailure(call.args, asked)
+  throw gitFailure(call.args, asked, { store: false })
 }
 
 export async function readHead(env: Env, repository: Repository): Promise<HeadState> {
@@ -240,7 +240,7 @@ async function committedLinks(env: Env, { root }: Repository, names: readonly st
     .flatMap((row) => (row.startsWith('120000 ') ? [row.slice(row.indexOf('\t') + 1)] : []))
 }
 
-/** The tree of HEAD, as an id; null when HEAD is unborn. */
+/** The tree of HEAD, as an id; null when HEAD is unborn, or the tree is missing. */
 export async function headTree(env: Env, repository: Repository): Promise<Oid | null> {
   const asked = await runGit(env, {
     args: ['cat-file', '--batch-check=%(objectname)'],
@@ -249,6 +249,16 @@ export async function headTree(env: Env, repository: Repository): Promise<Oid | 
   })
   const oid = asked.toString('latin1').trim()
   return isOid(oid) ? oid : null
+}
+
+/** The same for whom it matters why there is none: null only when HEAD is unborn. @throws CkptError DAMAGED when it is missing */
+export async function committedTree(env: Env, repository: Repository): Promise<Oid | null> {
+  const tree = await headTree(env, repository)
+  if (tree !== null) return tree
+  // What HEAD names may be missing: git knows the name all the same.
+  const named = await askGit(env, { args: ['rev-parse', '-q', '--verify', 'HEAD'], cwd: repository.root })
+  if (named) await runGit(env, { args: ['cat-file', '-e', 'HEAD^{tree}'], cwd: repository.root })
+  return null
 }
 
 /** Configuration that switches every filter driver off: a filter is somebody's program. */
@@ -288,7 +298,7 @@ export async function hasUncommittedChanges(
     signal,
   })
   if (signal?.aborted) return false
-  if (result.code !== 0) throw gitFailure(args, result)
+  if (result.code !== 0) throw gitFailure(args, result, { store: false })
   return result.stdout.length > 0
 }
 

@@ -30,7 +30,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       durable,
       uncovered: uncovered.map(({ path, reason }) => ({ ...showPath(path === '' ? '.' : path), reason })),
       ignoredCount,
-      dirty,
+      dirty: dirty !== false, // where git cannot tell there may be some
       git: { head: head.head, branch: head.branch, busy: head.busy },
       unfinished,
       lastHookError: result.lastHookError,

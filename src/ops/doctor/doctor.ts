@@ -1,11 +1,10 @@
 /** Doctor: finds what is wrong and says how to mend it; mends what is safe when asked. */
-
 import { constants } from 'node:fs'
-import { CkptError, isDamage, unlessDamaged } from '../../core/errors.ts'
+import { CkptError, isDamage, reasonOf, unlessDamaged } from '../../core/errors.ts'
 import { quotedName, quotedPath } from '../../core/hint-words.ts'
 import { printable, shortList } from '../../core/paths.ts'
 import { type Env, errno } from '../../env.ts'
-import { tryGit } from '../../git/process.ts'
+import { runGit, tryGit } from '../../git/process.ts'
 import { notFollowedYet } from '../committed/under-way.ts'
 import { besideOf, newestCheckpoint } from '../record/record.ts'
 import { locked } from '../recovery/locked.ts'
@@ -33,7 +32,7 @@ export interface DoctorOptions {
 const OLDEST_GIT = [2, 34] as const
 
 export async function doctor(context: Context, options: DoctorOptions): Promise<Finding[]> {
-  const findings = [await checkGit(context.env)]
+  const findings = [await checkGit(context.env), ...(await checkIndex(context))]
   if (!context.exists) {
     findings.push({ name: 'store', ok: true, detail: 'nothing was recorded here yet' })
     return findings
@@ -79,6 +78,19 @@ async function checkGit(env: Env): Promise<Finding> {
   const ok = major > OLDEST_GIT[0] || (major === OLDEST_GIT[0] && minor >= OLDEST_GIT[1])
   const detail = `git ${major}.${minor}${ok ? '' : `, older than ${OLDEST_GIT.join('.')}`}`
   return { name: 'git', ok, detail, ...(ok ? {} : { mend: 'install a newer git' }) }
+}
+
+/** The user's index says which files are tracked. One that cannot be read is theirs to make anew. */
+async function checkIndex({ env, repository }: Context): Promise<Finding[]> {
+  if (!repository) return []
+  try {
+    await runGit(env, { args: ['ls-files', '-z', '--', '.git'], cwd: repository.root }) // no such path is in it: it is read, and that is all
+    return []
+  } catch (error) {
+    if (!(error instanceof CkptError)) throw error
+    const mend = error.hints.find((hint) => hint !== 'ckpt doctor')
+    return [{ name: 'index', ok: false, detail: reasonOf(error), ...(mend ? { mend } : {}) }]
+  }
 }
 
 /** This worktree's, those that nobody can finish in their own, and those that somebody can. */

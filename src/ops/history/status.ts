@@ -8,6 +8,7 @@ import { latestSession } from '../../git/history.ts'
 import { type HeadState, hasUncommittedChanges } from '../../git/repository.ts'
 import { type HookError, lastHookError, stateLog } from '../hook/log.ts'
 import { besideOf, newestCheckpoint } from '../record/record.ts'
+import { unlessUntold } from '../record/uncommitted.ts'
 import { bytesOf } from '../store/size.ts'
 import { countedWords, readWent } from '../store/went.ts'
 import { type Context, headOf } from '../worktree/context.ts'
@@ -29,7 +30,8 @@ export interface StatusResult {
   newest: Checkpoint | null
   uncovered: Uncovered[]
   ignoredCount: number
-  dirty: boolean
+  /** Null: git cannot tell. */
+  dirty: boolean | null
   head: HeadState
   unfinished: boolean
   /** What went wrong last in an agent's hook. */
@@ -43,7 +45,7 @@ export async function status(context: Context): Promise<StatusResult> {
   const [sessions, head, dirty] = await Promise.all([
     listSessions(context),
     headOf(context),
-    repository ? hasUncommittedChanges(env, repository) : false,
+    repository ? unlessUntold(context, hasUncommittedChanges(env, repository)) : false,
   ])
   const newest = context.exists ? await newestCheckpoint(context, refs) : null
   const beside = newest ? await passingOver(context)(() => besideOf(context, newest), null) : null

@@ -14,7 +14,7 @@ import { announcedElsewhere } from './elsewhere.ts'
 import { markLate, markPrompt, markStep, markStop } from './mark-events.ts'
 import { besideOf, Recorder, type Snapshot } from './record.ts'
 import type { Scene } from './scene.ts'
-import { hadUncommittedChanges } from './uncommitted.ts'
+import { hadUncommittedChanges, unlessUntold } from './uncommitted.ts'
 
 export const NOTHING = {
   mode: 'scan',
@@ -85,7 +85,9 @@ export async function recordMarker(context: Context, told: Marker, recording: Re
   }
   const snapshot = await scanning
   const left = Math.max(1, Math.floor(context.config.snapshot.deadline - passed()))
-  const dirty = first && (await hadUncommittedChanges(context, { head, snapshot, signal: AbortSignal.timeout(left) }))
+  const dirty =
+    first &&
+    (await unlessUntold(context, hadUncommittedChanges(context, { head, snapshot, signal: AbortSignal.timeout(left) })))
   const scene: Scene = { context, refs, timeline, snapshot, recorder: new Recorder(context, refs, head) }
   const other = await otherTurn(context, timeline, marker)
   // A step that waited has no window any more: what it changed is claimed by its declared paths only.
@@ -93,7 +95,7 @@ export async function recordMarker(context: Context, told: Marker, recording: Re
   const done = await (late
     ? markLate(scene, marker, other)
     : marker.event === 'prompt'
-      ? markPrompt(scene, marker, dirty)
+      ? markPrompt(scene, marker, dirty === true)
       : marker.event === 'step'
         ? markStep(scene, marker)
         : markStop(scene, marker))

@@ -1,4 +1,5 @@
 /** What is on disk and in no commit, at the time of a snapshot. */
+import { CkptError, reasonOf } from '../../core/errors.ts'
 import type { Oid } from '../../core/ids.ts'
 import { isText, pathToText, splitNul } from '../../core/paths.ts'
 import { tryGit, withObjectsOf } from '../../git/process.ts'
@@ -35,6 +36,17 @@ export async function hadUncommittedChanges(
   // An argument is text: what is not cannot be named.
   const few = suspects.length <= FEW && suspects.every(isText)
   return hasUncommittedChanges(env, repository, { ...(few ? { paths: suspects.map(pathToText) } : {}), signal })
+}
+
+/** Null: git cannot tell, for its repository is damaged, say. That is said, and keeps nobody from what else there is to do. */
+export async function unlessUntold({ warnings }: Context, asked: Promise<boolean>): Promise<boolean | null> {
+  try {
+    return await asked
+  } catch (error) {
+    if (!(error instanceof CkptError)) throw error
+    warnings.push(`Whether there are uncommitted changes is not known: ${reasonOf(error)}`)
+    return null
+  }
 }
 
 interface Difference {
