@@ -274,8 +274,17 @@ function currentDirectory(): string {
   }
 }
 
-/** Where what is only needed for a moment lies. */
-export const temporaryDirectory = ({ vars }: Pick<Env, 'vars'>): string => vars.TMPDIR || '/tmp'
+/** Where what is only needed for a moment lies: where TMPDIR says, if something can be made there. */
+export function temporaryDirectory({ vars, files }: Pick<Env, 'vars' | 'files'>): string {
+  const given = vars.TMPDIR ?? ''
+  try {
+    if (given.startsWith('/')) files.accessSync(given, 3) // W_OK and X_OK: access(2)
+    return given.startsWith('/') ? given : '/tmp'
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return '/tmp'
+  }
+}
 
 /** What Node calls an error that it has no name for: one of a quota, of a file whose server has lost it. */
 const NAMELESS = /^Unknown system error -(\d+)/

@@ -57,7 +57,14 @@ export function storeExists({ files }: Env, { directory }: StorePlace): boolean 
     throw new CkptError(
       'INTERNAL',
       `The store ${printable(directory)} cannot be looked into (${errno(cause) ?? 'unknown'}). Nothing was read, and nothing changed.`,
-      { cause, hints: [`ls -ld ${where}   (whose it is)`, `sudo chown -R "$(id -un)" ${where}   (makes it yours)`] },
+      {
+        cause,
+        hints: [
+          `ls -ld ${where}   (whose it is)`,
+          `sudo chown -R "$(id -u)" ${where}   (makes it yours)`,
+          'store.location in your own .checkpointrc   (a store of your own, where several people share a repository)',
+        ],
+      },
     )
   }
 }

@@ -76,11 +76,15 @@ function transportEnvironment(env: Env): Record<string, string> {
   return { ...(Object.fromEntries(own) as Record<string, string>), GIT_TERMINAL_PROMPT: env.stdin.isTTY ? '1' : '0' }
 }
 
-/** Variables a git child may see: the caller's own, less every GIT_* one. */
+/** Where the user's own configuration lies, if not where git looks by itself (git(1)). The store's calls set them otherwise. */
+const CONFIGURATION_FILES = ['GIT_CONFIG_GLOBAL', 'GIT_CONFIG_SYSTEM', 'GIT_CONFIG_NOSYSTEM'] as const
+
+/** Variables a git child may see: the caller's own, less every GIT_* one but those. */
 export function scrubbed(vars: Env['vars']): Record<string, string> {
   const kept: Record<string, string> = {}
   for (const [key, value] of Object.entries(vars)) {
-    if (value !== undefined && !key.startsWith('GIT_')) kept[key] = value
+    const isOurs = !key.startsWith('GIT_') || CONFIGURATION_FILES.some((name) => name === key)
+    if (value !== undefined && isOurs) kept[key] = value
   }
   return kept
 }

@@ -73,6 +73,11 @@ export async function findRepository(
   if (asked.code === 0 && gitDir && commonDir && root) {
     return { root, gitDir, commonDir, hash: format === 'sha256' ? 'sha256' : 'sha1' }
   }
+  if (bare === 'true' && inside === 'false') {
+    throw new CkptError('BAD_ROOT', `git takes this repository for one without files (core.bare is set). ${outcome}`, {
+      hints: [`git -C ${quotedPath(cwd)} config core.bare false   (if it has files)`, 'git worktree list'],
+    })
+  }
   if (bare === 'true' || inside === 'true') {
     throw new CkptError(
       'BAD_ROOT',
@@ -174,8 +179,11 @@ export async function ignoreFiles(env: Env, repository: Repository): Promise<str
 }
 
 /** The files that say, among others, which ignore files there are; not those that they include (git-config(1)). */
-export function configFiles(env: Env, { commonDir, gitDir }: Repository): string[] {
-  return [`${commonDir}/config`, `${gitDir}/config.worktree`, `${env.home}/.gitconfig`, `${userConfig(env)}/git/config`]
+export function configFiles(env: Env, { root, commonDir, gitDir }: Repository): string[] {
+  const given = env.vars.GIT_CONFIG_GLOBAL
+  const own =
+    given === undefined ? [`${env.home}/.gitconfig`, `${userConfig(env)}/git/config`] : [path.resolve(root, given)]
+  return [`${commonDir}/config`, `${gitDir}/config.worktree`, ...own]
 }
 
 const userConfig = ({ vars, home }: Env) => vars.XDG_CONFIG_HOME || `${home}/.config`

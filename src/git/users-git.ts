@@ -12,14 +12,18 @@ export interface UsersCall {
   shown?: boolean
 }
 
-/** Variables that would lead git to another repository, index or object store (git(1)); a hook of git's sets some of them. */
-const PLACES =
-  /^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE|PREFIX)$/
+/**
+ * Variables that would lead git to another repository, index or object store (git(1)), of which a hook of git's sets some, or
+ * say how paths are meant: ours are names, and some commands refuse the others.
+ */
+const ELSEWHERE =
+  /^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE|PREFIX|\w+_PATHSPECS)$/
 
 /** Runs it to its end. A non-zero exit code is a result. @throws CkptError INTERNAL if git cannot be started */
 export function tryUsersGit(env: Env, call: UsersCall): Promise<{ code: number; stdout: Buffer; stderr: string }> {
   const vars: Record<string, string> = {}
-  for (const [key, value] of Object.entries(env.vars)) if (value !== undefined && !PLACES.test(key)) vars[key] = value
+  for (const [key, value] of Object.entries(env.vars))
+    if (value !== undefined && !ELSEWHERE.test(key)) vars[key] = value
   return new Promise((resolve, reject) => {
     const child = env.spawn('git', call.args, {
       cwd: call.cwd,

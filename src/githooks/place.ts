@@ -18,19 +18,9 @@ export interface HooksPlace {
   beside: boolean
 }
 
-/**
- * The variables that decide which configuration the user's own git reads. They are scrubbed everywhere else; here the
- * question is what that git will do. GIT_CONFIG_COUNT takes our own overrides away (core.hooksPath is one of them), but for
- * these.
- */
-export function usersConfig({ vars }: Env, overrides: readonly ConfigValue[] = []): Record<string, string> {
-  const kept = configVariables(overrides)
-  for (const name of ['GIT_CONFIG_GLOBAL', 'GIT_CONFIG_SYSTEM', 'GIT_CONFIG_NOSYSTEM']) {
-    const value = vars[name]
-    if (value !== undefined) kept[name] = value
-  }
-  return kept
-}
+/** Configuration over the files' for a git that is to see what the user's own would: none of ours (core.hooksPath is one). */
+export const usersConfig = (overrides: readonly ConfigValue[] = []): Record<string, string> =>
+  configVariables(overrides)
 
 export async function findHooksPlace(env: Env, repository: Repository): Promise<HooksPlace> {
   const { commonDir, root } = repository
@@ -99,7 +89,7 @@ async function configuredPath(env: Env, { root }: Repository): Promise<{ scope: 
   const asked = await tryGit(env, {
     args: ['config', '-z', '--show-scope', '--type=path', '--get-all', 'core.hooksPath'],
     cwd: root,
-    vars: usersConfig(env),
+    vars: usersConfig(),
   })
   if (asked.code > 1) throw gitFailure(['config'], asked)
   const fields = asked.stdout.toString('utf8').split('\0')

@@ -115,7 +115,7 @@ async function configuredHooks({ env, worktree }: Context): Promise<string[]> {
   const { stdout } = await tryGit(env, {
     args: ['config', '-z', '--name-only', '--get-regexp', '^hook\\..*\\.command$'],
     cwd: worktree.root,
-    vars: usersConfig(env),
+    vars: usersConfig(),
   })
   const keys = stdout.toString('utf8').split('\0')
   return keys.flatMap((key) => /^hook\.(.*)\.command$/s.exec(key)?.[1] ?? [])
@@ -132,7 +132,7 @@ async function dryRun({ env, worktree, store }: Context, { name, others }: Asked
   const { stderr } = await tryGit(env, {
     args: ['hook', 'run', name],
     cwd: worktree.root,
-    vars: { ...usersConfig(env, off), CKPT_GATE_PROBE: token, CKPT_DISABLED: '' },
+    vars: { ...usersConfig(off), CKPT_GATE_PROBE: token, CKPT_DISABLED: '' },
   })
   if (/'hook' is not a git command/.test(stderr)) return null
   const said = stderr.split('\n').find((line) => line.startsWith(`ckpt-gate ${token} ${name} `))

@@ -27,16 +27,19 @@ interface Fresh {
   bytes: Buffer
   mode: number
   owner: Stats | null
+  /** Where nothing is replaced: the group that the directory gives to what is made in it. */
+  group?: number | null
   path: string
 }
 
 /** Writes a whole new file, synced; returns the milliseconds that syncing took. */
-export function writeFresh(env: Env, at: string | Buffer, { bytes, mode, owner, path }: Fresh): number {
+export function writeFresh(env: Env, at: string | Buffer, { bytes, mode, owner, group = null, path }: Fresh): number {
   const { files } = env
   const fd = files.openSync(at, 'wx', 0o600)
   try {
     files.writeFileSync(fd, bytes)
     keepOwner(env, at, { owner, path })
+    if (group !== null) giveGroup(env, at, group)
     files.chmodSync(at, mode) // after chown, which clears some bits
     const start = env.monotonic()
     syncOpen(env, fd)
@@ -49,6 +52,17 @@ export function writeFresh(env: Env, at: string | Buffer, { bytes, mode, owner, 
 export function writeLink(env: Env, at: string | Buffer, { bytes, owner, path }: Omit<Fresh, 'mode'>): void {
   env.files.symlinkSync(bytes, at)
   keepOwner(env, at, { owner, path })
+}
+
+/** Made elsewhere, it has not had it by itself. Where we may not give it, it keeps ours. */
+function giveGroup({ files }: Env, at: string | Buffer, group: number): void {
+  const own = files.lstatSync(at)
+  if (own.gid === group) return
+  try {
+    files.lchownSync(at, own.uid, group)
+  } catch (error) {
+    if (errno(error) !== 'EPERM') throw error
+  }
 }
 
 /** The owner of what is replaced, for what replaces it. @throws ApplyConflict */

@@ -44,6 +44,9 @@ export function isAsExpected(
   return unlinked.has(stats.ino) && expected !== null && withoutCtime(print) === withoutCtime(expected)
 }
 
+/** S_ISGID. */
+const SET_GROUP_ID = 0o2000
+
 export interface One {
   entry: ApplyEntry
   number: number
@@ -111,10 +114,19 @@ async function putFrom(env: Env, input: ApplyInput, { entry, number, result, bef
   }
   const fresh = temporaryPath(env, input, path, { suffix: `${number}.new`, beside })
   if (post.type === 'link') writeLink(env, fresh, { bytes, owner: before, path })
-  else result.syncMs += writeFresh(env, fresh, { bytes, mode: post.mode, owner: before, path })
+  else {
+    const group = before ? null : groupGivenIn(env, root, parentOf(path))
+    result.syncMs += writeFresh(env, fresh, { bytes, mode: post.mode, owner: before, group, path })
+  }
   const old = temporaryPath(env, input, path, { suffix: `${number}.old`, beside })
   putInPlace(env, input, { fresh, old, at, path, pre, before })
   if (before && before.nlink > 1) result.unlinked.add(before.ino)
+}
+
+/** The group of what is made in a directory whose set-group-ID bit is set (inode(7)); null: that of whoever makes it. */
+function groupGivenIn({ files }: Env, root: string, directory: string): number | null {
+  const { mode, gid } = files.lstatSync(native(root, directory))
+  return (mode & SET_GROUP_ID) === 0 ? null : gid
 }
 
 /** A symlink where nothing is: made there, for it is whole at once, and fails if something came meanwhile. */

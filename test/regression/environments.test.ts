@@ -5,7 +5,7 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { startDaemon } from '../support/daemon.ts'
 import { tryGit } from '../support/gate.ts'
-import { type Json, type RunOptions, Scratch } from '../support/scratch.ts'
+import { isRoot, type Json, type RunOptions, Scratch } from '../support/scratch.ts'
 
 /** The program in another directory of the same scratch place. */
 function at(scratch: Scratch, cwd: string, options: RunOptions = {}) {
@@ -468,4 +468,61 @@ test('a state directory that is relative is refused where it would count, and no
   expect(init({ XDG_STATE_HOME: 'state' })).toEqual([0, `${plain.home}/.local/state/ckpt`])
   const repository = new Scratch().init()
   expect(repository.run(['snapshot'], { vars: { CKPT_STATE_DIR: 'state' } }).code).toBe(0)
+})
+
+test('environments: where GIT_CONFIG_GLOBAL names it, the user’s configuration counts as it does for git', () => {
+  const scratch = new Scratch().init()
+  const vars = { GIT_CONFIG_GLOBAL: `${scratch.base}/own.config` }
+  const ckpt = (...args: string[]) => JSON.parse(scratch.run(['--json', ...args], { vars }).stdout)
+  fs.writeFileSync(vars.GIT_CONFIG_GLOBAL, `[core]\n\texcludesFile = ${scratch.base}/ignore\n`)
+  fs.writeFileSync(`${scratch.base}/ignore`, '.env\n')
+  ckpt('run', '--', 'sh', '-c', 'echo secret >.env; echo two >a.txt')
+  expect(ckpt('show', '1').files.map((one: Json) => one.path)).toEqual(['a.txt'])
+  ckpt('undo')
+  expect(scratch.read('.env')).toBe('secret\n')
+  if (!isRoot) return
+  scratch.handOver()
+  expect(ckpt('status').error.code).toBe('BAD_ROOT')
+  fs.appendFileSync(vars.GIT_CONFIG_GLOBAL, `[safe]\n\tdirectory = ${scratch.root}\n`)
+  expect(ckpt('status').ok).toBe(true)
+})
+
+test('environments: a TMPDIR that is not there, or relative, is done without; words of git about paths are not for ours', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n', 'b.txt': 'one\n' }))
+  fs.mkdirSync(scratch.at('sub'))
+  const bundle = `${scratch.base}/bundle`
+  scratch.ckpt('export', bundle)
+  const ckpt = (vars: Record<string, string>, ...args: string[]) =>
+    JSON.parse(scratch.run([...args, '--json'], { vars, cwd: scratch.at('sub') }).stdout)
+  for (const TMPDIR of ['/nowhere', '.']) {
+    expect(ckpt({ TMPDIR }, 'diff', '--uncommitted').files).toMatchObject([{ status: 'modified' }])
+    expect(ckpt({ TMPDIR }, 'verify', '--bundle', bundle).ok).toBe(true)
+  }
+  const who = {
+    GIT_AUTHOR_NAME: 'A',
+    GIT_AUTHOR_EMAIL: 'a@example.com',
+    GIT_COMMITTER_NAME: 'A',
+    GIT_COMMITTER_EMAIL: 'a@example.com',
+  }
+  expect(ckpt({ ...who, GIT_LITERAL_PATHSPECS: '1' }, 'commit', '-m', 'x').files).toHaveLength(2)
+})
+
+test('environments: in a repository of several people each has a store, and a file that comes back has the directory’s group', () => {
+  if (!isRoot) return
+  const scratch = new Scratch().init({ 'shared/a.txt': 'one\n' })
+  scratch.ckpt('snapshot')
+  fs.chownSync(scratch.at('shared'), 0, 50)
+  fs.chmodSync(scratch.at('shared'), 0o2770)
+  scratch.turn('away', () => scratch.remove('shared/a.txt'))
+  scratch.ckpt('undo')
+  expect(fs.statSync(scratch.at('shared/a.txt')).gid).toBe(50)
+  const own = path.join(scratch.base, 'own')
+  const uid = scratch.handOver()
+  execFileSync('chown', ['-R', '0:0', scratch.at('.git/ckpt')])
+  const location = { store: { location: own } }
+  scratch.write({ '../home/.config/ckpt/.checkpointrc': JSON.stringify(location) })
+  fs.chmodSync(scratch.base, 0o777)
+  const ran = scratch.run(['snapshot', '--json'], { uid })
+  expect([ran.code, fs.existsSync(own)]).toEqual([0, true])
 })

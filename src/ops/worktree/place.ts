@@ -162,10 +162,20 @@ export function toldLeftBehind(
 ): string[] {
   if (!repository || config.store.location === 'git') return []
   const inGit = { ...place, directory: `${repository.commonDir}/ckpt` }
-  if (place.directory === inGit.directory || !storeExists(env, inGit)) return []
+  if (place.directory === inGit.directory || !canSeeStore(env, inGit)) return []
   return [
     `Earlier checkpoints of this repository are in ${printable(inGit.directory)}, and store.location names another place: with "git" there they are seen again.`,
   ]
+}
+
+/** One that may not be looked into is somebody else's, in a repository of several people. */
+function canSeeStore(env: Env, place: StorePlace): boolean {
+  try {
+    return storeExists(env, place)
+  } catch (error) {
+    if (!(error instanceof CkptError)) throw error
+    return false
+  }
 }
 
 function insideGit(repository: Repository | null, directory: string): boolean {
