@@ -86,7 +86,7 @@ export interface HookSettings {
 }
 
 /** A file of ours in the agent's plugin directory. */
-export interface PluginSettings {
+interface PluginSettings {
   kind: 'plugin'
   file: (scope: Scope, places: Places) => string | null
   /** Path in the package. */

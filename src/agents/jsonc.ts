@@ -32,7 +32,7 @@ export function dataOf(node: Node): unknown {
 }
 
 /** Past white space and comments, from an offset outside of any string. */
-export function skipBlank(text: string, from: number): number {
+function skipBlank(text: string, from: number): number {
   const reader = new Reader(text)
   reader.at = from
   reader.blank()

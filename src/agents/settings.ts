@@ -31,7 +31,7 @@ export interface Ours {
 }
 
 /** @throws CkptError CONFIG: it cannot be read, and is left alone */
-export function parseSettings(text: string, path: string): Node & { kind: 'object' } {
+function parseSettings(text: string, path: string): Node & { kind: 'object' } {
   let node: Node
   try {
     node = parseJsonc(text)

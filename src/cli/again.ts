@@ -22,8 +22,7 @@ function valueIn(own: readonly string[], name: string): string | undefined {
 }
 
 /** The words that name a session again, where one was named. */
-export const ofSession = (session: string | undefined): string =>
-  session === undefined ? '' : ` ${sessionOption(session)}`
+const ofSession = (session: string | undefined): string => (session === undefined ? '' : ` ${sessionOption(session)}`)
 
 /** The words that name again where the command was run, where that was said. */
 export const ofPlace = (cwd: string | undefined): string => (cwd === undefined ? '' : ` ${cwdOption(cwd)}`)

@@ -5,7 +5,7 @@ import type { Env } from '../env.ts'
 
 export type Colors = ReturnType<typeof pc.createColors>
 
-export interface GlobalArguments {
+interface GlobalArguments {
   json: boolean
   cwd?: string
   color: boolean

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Backends } from '../backends/backends.ts'
 import { callHere } from '../calls/call.ts'
 import type { Capability } from '../core/capabilities.ts'
-import { clipped, columnsOf } from '../core/columns.ts'
+import { clipped } from '../core/columns.ts'
 import { printable, shown } from '../core/paths.ts'
 import { collector } from '../daemon/collector.ts'
 import type { Daemon } from '../daemon/server.ts'
@@ -14,6 +14,7 @@ import { outcomeText, rewindMenu } from '../library/rewind-menu.ts'
 import { COLUMNS, ROWS } from '../library/screen.ts'
 import { listTurns } from '../ops/history/history.ts'
 import type { Colors } from './command.ts'
+import { liveLines } from './present/live.ts'
 import { plural } from './present/text.ts'
 import { listText } from './present/turns.ts'
 import { runProgram } from './program.ts'
@@ -24,28 +25,12 @@ const DOUBLE = 300
 const RECENT = 8
 /** Turns that are shown, where there is room for them; all: when that was asked for. */
 const [FEW, ALL] = [6, 50]
-/** Rows that the list of files takes besides them. */
-const AROUND_FILES = 2
-
 /** What a key does, and what the session has to be able to do for it. */
 const KEYS: readonly { key: string; what: string; argv: string[]; needs: Capability }[] = [
   { key: 'u', what: 'undo', argv: ['undo'], needs: 'supportsUndo' },
   { key: 'r', what: 'redo', argv: ['redo'], needs: 'supportsRedo' },
   { key: 'd', what: 'diff', argv: ['diff', '--stat'], needs: 'supportsDiff' },
 ]
-
-/** The first line and as many more as there are rows for; the last row, where one is left, tells of the others. */
-function fitting(lines: string[], rows: number, columns: number): string[] {
-  if (heightOf(lines, columns) <= rows) return lines
-  const [first, ...others] = [clipped(lines[0]!, Math.max(1, rows) * columns), ...lines.slice(1)]
-  const fit = others.filter((_, i) => heightOf([first, ...others.slice(0, i + 1)], columns) < rows)
-  const left = others.length - fit.length
-  return [first, ...fit, ...(heightOf([first, ...fit], columns) < rows ? [`… ${plural(left, 'more line')}`] : [])]
-}
-
-/** Rows that the lines take on a terminal of so many columns. */
-const heightOf = (lines: readonly string[], columns: number): number =>
-  lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(columnsOf(line) / columns)), 0)
 
 export function startView(
   env: Env,
@@ -104,20 +89,17 @@ export function startView(
       [...offered, ...(capabilities.supportsUndo ? ['Esc Esc rewind'] : []), 'a all turns', 'q quit'].join('  '),
     )
     if (asking) return
-    const listed = (count: number) =>
-      listText({ ...turns, turns: turns.turns.slice(0, count) }, { c: colors, now: env.now(), columns }).split('\n')
-    // The newest turn and the keys stay on the screen, then what was said, files that changed, more turns.
-    const height = (lines: readonly string[]) => heightOf(lines, columns)
-    const around = height(['', ...listed(1), '', keys])
-    const head = heads.find((one) => height([one]) + around < rows) ?? heads[1]!
-    const left = rows - height([head]) - around
-    const said = fitting(message.split('\n'), left, columns)
-    const room = left - height(said) - AROUND_FILES
-    const files = all ? [] : recent.map((path) => `  ${path}`).filter((_, i, paths) => height(paths.slice(i)) <= room)
-    const above = [head, '']
-    const below = ['', ...(files.length > 0 ? ['Changed lately', ...files, ''] : []), ...said, keys]
-    const missing = height([...above, ...listed(turns.turns.length), ...below]) - rows
-    const lines = [...above, ...listed(Math.max(1, turns.turns.length - Math.max(0, missing))), ...below]
+    const lines = liveLines({
+      heads,
+      turns: (count) =>
+        listText({ ...turns, turns: turns.turns.slice(0, count) }, { c: colors, now: env.now(), columns }).split('\n'),
+      count: turns.turns.length,
+      files: all ? [] : recent,
+      message,
+      keys,
+      rows,
+      columns,
+    })
     // One write, line by line over what is there: no flicker.
     env.stdout.write(`\x1b[H${lines.map((line) => `${line}\x1b[K`).join('\n')}\x1b[J`)
   }

@@ -5,7 +5,7 @@
 import { CkptError } from './errors.ts'
 import { isOid, type Oid, type SessionId, type TurnNumber } from './ids.ts'
 
-export type CheckpointKind = 'before' | 'step' | 'after' | 'manual' | 'safety'
+type CheckpointKind = 'before' | 'step' | 'after' | 'manual' | 'safety'
 export type TurnStatus = 'running' | 'completed' | 'interrupted' | 'failed'
 export type PromptKind = 'prompt' | 'command' | 'shell' | 'compaction'
 

@@ -2,7 +2,7 @@
  * What a marker does to a session, as declared actions: the caller carries them out. The states are those of a session's
  * last turn and of its boundary.
  */
-export const SESSION_STATES = ['none', 'idle', 'running', 'pending'] as const
+const SESSION_STATES = ['none', 'idle', 'running', 'pending'] as const
 /** none: no turn yet. idle: the last turn ended. running: it has not. pending: a revert boundary is pending. */
 export type SessionState = (typeof SESSION_STATES)[number]
 
@@ -10,7 +10,7 @@ export type SessionState = (typeof SESSION_STATES)[number]
  * notice: an agent hears of a task that it runs in the background. go-on: a subagent's call begins, or ends, in the turn that ended last. stop-again: that turn ends once more, for its agent had been
  * sent back to work.
  */
-export const SESSION_EVENTS = [
+const SESSION_EVENTS = [
   'prompt',
   'notice',
   'step-start',
@@ -24,7 +24,7 @@ export const SESSION_EVENTS = [
 ] as const
 export type SessionEvent = (typeof SESSION_EVENTS)[number]
 
-export type Action =
+type Action =
   | 'close-interrupted' // an `after` for the running turn, its end inferred
   | 'abandon-hidden' // hidden turns become abandoned, the boundary is cleared
   | 'open-turn' // a `before`

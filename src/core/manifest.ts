@@ -30,7 +30,7 @@ export function formatManifest(manifest: Manifest): Buffer {
 }
 
 /** Whether a ref's last part is one that a worktree's refs have. */
-export const isLeaf = (leaf: string): boolean => LEAF.test(leaf)
+const isLeaf = (leaf: string): boolean => LEAF.test(leaf)
 
 /** @throws CkptError DAMAGED: it came from elsewhere, so nothing in it is believed unseen */
 export function parseManifest(bytes: Buffer): Manifest {

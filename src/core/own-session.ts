@@ -80,7 +80,7 @@ export const visibleOwnTurns = (own: OwnSession): OwnTurn[] => own.turns.filter(
 export const nothingToUndo = (why: string): CkptError =>
   new CkptError('NOTHING_TO_UNDO', `${why} Nothing was changed.`, { hints: ['ckpt list', 'ckpt list --sessions'] })
 
-export const nothingToRedo = (why: string): CkptError =>
+const nothingToRedo = (why: string): CkptError =>
   new CkptError('NOTHING_TO_REDO', `${why} Nothing was changed.`, {
     hints: ['ckpt list --hidden', 'ckpt list --sessions'],
   })

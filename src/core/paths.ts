@@ -8,7 +8,7 @@ export type RelativePath = string & { readonly __brand: 'RelativePath' }
 
 const ascii = /^[\x00-\x7f]*$/
 
-export function pathFromBytes(bytes: Buffer): RelativePath {
+function pathFromBytes(bytes: Buffer): RelativePath {
   return bytes.toString('latin1') as RelativePath
 }
 

@@ -1,7 +1,7 @@
 /** What one path is: on disk, in a snapshot, in a plan. */
 import type { Oid } from './ids.ts'
 
-export type FileType = 'file' | 'link'
+type FileType = 'file' | 'link'
 
 export type PathState =
   | { kind: 'absent' }

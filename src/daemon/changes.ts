@@ -31,7 +31,7 @@ export function turnSummary(turn: Turn, prompt: string | null): TurnSummary {
   }
 }
 
-export function sessionInfo(timeline: Timeline, worktree: string): SessionInfo {
+function sessionInfo(timeline: Timeline, worktree: string): SessionInfo {
   const state = runningTurn(timeline) && !timeline.boundary ? 'running' : 'idle'
   return sessionJson({ timeline, worktree, state })
 }

@@ -22,7 +22,7 @@ export interface IdleOptions {
 /** Milliseconds without a call before it begins. */
 export const QUIET_BEFORE = 60_000
 /** The same where the store holds too much: a tenth more, and snapshots leave out what is new. */
-export const QUIET_OVER = 5000
+const QUIET_OVER = 5000
 /** Milliseconds between two that are not for the number of objects. */
 const EVERY = 86_400_000
 /** Loose objects, and packs, from which on packing is worth it; git's own gc.auto is 6700 and 50. */

@@ -70,13 +70,10 @@ const notOurs = (path: string, cause: unknown) =>
   })
 
 /** Somebody else moved a ref between reading and writing. */
-export class RefMoved extends CkptError {
-  constructor(detail: string) {
-    super('INTERNAL', `The store changed meanwhile (${detail}). Nothing was changed.`, {
-      hints: ['run the command again'],
-    })
-  }
-}
+const refMoved = (detail: string) =>
+  new CkptError('INTERNAL', `The store changed meanwhile (${detail}). Nothing was changed.`, {
+    hints: ['run the command again'],
+  })
 
 const NO_OID = '0'.repeat(40)
 
@@ -94,7 +91,7 @@ export function transaction(edits: readonly RefEdit[]): string {
 
 /**
  * One transaction: all edits or none. `durable` syncs the refs to disk before it returns.
- * @throws RefMoved when an old value is not what was named
+ * @throws CkptError INTERNAL when an old value is not what was named
  */
 export async function moveRefs(
   env: Env,
@@ -112,7 +109,7 @@ export async function moveRefs(
   })
   if (result.code === 0 && /^commit: ok$/m.test(result.stdout.toString('latin1'))) return
   if (/is at [0-9a-f]+ but expected|reference already exists|unable to resolve reference/.test(result.stderr)) {
-    throw new RefMoved(result.stderr.trim().split('\n')[0]!.slice(0, 200))
+    throw refMoved(result.stderr.trim().split('\n')[0]!.slice(0, 200))
   }
   throw gitFailure(args, result, { store: true })
 }

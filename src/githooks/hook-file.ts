@@ -3,10 +3,10 @@
 import type { Config } from '../config/defaults.ts'
 
 /** What the gate needs; never reference-transaction, which would refuse even `--abort` (githooks(5)). */
-export const HOOKS = ['pre-commit', 'pre-merge-commit', 'pre-rebase', 'pre-applypatch', 'prepare-commit-msg'] as const
+const HOOKS = ['pre-commit', 'pre-merge-commit', 'pre-rebase', 'pre-applypatch', 'prepare-commit-msg'] as const
 
 /** Beside the gate, each where its key under `hooks.*` asks for it. */
-export const MORE_HOOKS = ['pre-push', 'post-commit', 'post-rewrite'] as const
+const MORE_HOOKS = ['pre-push', 'post-commit', 'post-rewrite'] as const
 
 export const ALL_HOOKS = [...HOOKS, ...MORE_HOOKS]
 

@@ -63,7 +63,7 @@ export function markJson(result: MarkResult, durable: boolean): MarkInfo {
   }
 }
 
-export const round = (ms: number) => Math.round(ms * 100) / 100
+const round = (ms: number) => Math.round(ms * 100) / 100
 
 export function turnJson(view: TurnView, worktree: string): TurnInfo {
   const { turn } = view
@@ -97,7 +97,7 @@ export function turnJson(view: TurnView, worktree: string): TurnInfo {
   }
 }
 
-export function boundaryJson(record: BoundaryHead, hidden: readonly TurnNumber[]): BoundaryInfo {
+function boundaryJson(record: BoundaryHead, hidden: readonly TurnNumber[]): BoundaryInfo {
   return {
     session: record.session,
     turn: record.turn,

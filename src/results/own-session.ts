@@ -10,7 +10,7 @@ import {
 } from '../core/own-session.ts'
 import type { BoundaryInfo, SessionDetails, SessionInfo, TurnInfo, TurnList } from './shapes.ts'
 
-export function ownTurnJson(own: OwnSession, turn: OwnTurn, worktree: string): TurnInfo {
+function ownTurnJson(own: OwnSession, turn: OwnTurn, worktree: string): TurnInfo {
   return {
     n: turn.number,
     id: turn.messageId,

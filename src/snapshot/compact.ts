@@ -59,7 +59,7 @@ function hotFromSeed(oid: Oid, stats: Seed['stats'], seen: number) {
 }
 
 /** The private index's entries; none when there is no index. @throws CkptError DAMAGED */
-export function readIndex(env: Env, store: Store, cache: SnapshotCache): IndexEntry[] {
+function readIndex(env: Env, store: Store, cache: SnapshotCache): IndexEntry[] {
   if (cache.index === null) return []
   const bytes = readIfThere(env, `${store.worktreeDir}/${cache.index}`)
   return bytes === null ? [] : parseIndex(bytes, store.place.hash)

@@ -8,7 +8,7 @@ import { type Env, errno } from '../env.ts'
 import { Directories, type DirectoryEntry } from './directories.ts'
 import { fingerprint, isStats, look, native, permissions } from './disk.ts'
 
-export interface Walk {
+interface Walk {
   directories: Directories
   unreadable: RelativePath[]
   /** Directories that were not known, or others under a known name. */

@@ -31,7 +31,7 @@ export function ciReport(vars: Vars, result: VerifyResult): CiReport {
   return { annotations, summary: file ? { file, text: summaryText(result) } : null }
 }
 
-export function summaryText({ checks, commits, problems, checkpoints }: VerifyResult): string {
+function summaryText({ checks, commits, problems, checkpoints }: VerifyResult): string {
   const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
   const head =
     problems.length === 0

@@ -6,7 +6,7 @@ import type { Context } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { type Chosen, type TurnView, viewTurns } from './history.ts'
 
-export interface LogNode {
+interface LogNode {
   view: TurnView
   /** The id of the turn it came after; null for a first one. */
   parent: string | null

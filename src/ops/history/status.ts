@@ -88,7 +88,7 @@ export async function status(context: Context): Promise<StatusResult> {
   }
 }
 
-export async function countCheckpoints({ store }: Context): Promise<number> {
+async function countCheckpoints({ store }: Context): Promise<number> {
   const out = await store.git(['rev-list', '--count', '--glob=refs/ckpt'])
   return Number(out.toString('latin1').trim())
 }

@@ -60,7 +60,7 @@ const fileSchema = z.object({
 })
 
 /** @throws CkptError BAD_MARKER */
-export function parseWaiting(json: string): WaitingMarker {
+function parseWaiting(json: string): WaitingMarker {
   let value: unknown
   try {
     value = JSON.parse(json)

@@ -16,7 +16,7 @@ import { besideOf, Recorder, type Snapshot } from './record.ts'
 import type { Scene } from './scene.ts'
 import { hadUncommittedChanges, unlessUntold } from './uncommitted.ts'
 
-export const NOTHING = {
+const NOTHING = {
   mode: 'scan',
   barrier: 'none',
   beside: null,

@@ -12,7 +12,7 @@ import { readReplaced } from '../worktree/replaced.ts'
 import type { CommitCoverage } from './commits.ts'
 import { type TimelineResult, verifyBoundaries, verifyChains, verifyTips } from './timeline.ts'
 
-export interface Check {
+interface Check {
   name: string
   ok: boolean
   detail: string

@@ -13,7 +13,7 @@ import { newestCheckpoint } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
 import { readRefs } from '../worktree/sessions.ts'
 
-export interface Difference {
+interface Difference {
   path: RelativePath
   how: 'added' | 'changed' | 'deleted' | 'mode' | 'unreadable'
 }

@@ -121,7 +121,7 @@ const earlier = (own: OwnSession, since: string): OwnSession => ({
 })
 
 /** From two looks at a session to the events in between. Pure. */
-export function changesOf(before: OwnSession, after: OwnSession, worktree: string): CkptEvent[] {
+function changesOf(before: OwnSession, after: OwnSession, worktree: string): CkptEvent[] {
   const { session } = after
   const events: CkptEvent[] = []
   const was = new Map(before.turns.map((turn) => [turn.messageId, turn]))

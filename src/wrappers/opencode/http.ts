@@ -7,7 +7,7 @@ export interface ServerSession {
   revert?: { messageID: string; partID?: string; diff?: string }
 }
 
-export interface ServerPart {
+interface ServerPart {
   id: string
   type: string
   text?: string
