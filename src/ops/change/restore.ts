@@ -65,16 +65,14 @@ export async function restore(
     const deletes = options.exact || options.move
     const inScope = ({ path }: { path: string }) =>
       !options.paths || options.paths.some((scope) => isWithin(barePath(path), scope))
+    const differences = (await transitionsBetween(store, target, snapshot.view)).filter(inScope)
+    const wanted = differences.filter(({ from }) => deletes || from.kind !== 'absent')
+    // What the disk should hold is what the newest checkpoint says; anything else was changed since.
     const changes: Transition[] = []
-    for (const change of (await transitionsBetween(store, target, snapshot.view)).filter(inScope)) {
-      if (change.from.kind === 'absent' && !deletes) continue
-      // What the disk should hold is what the newest checkpoint says; anything else was changed since.
-      const since = known ? await known.state(change.path) : change.to
-      changes.push({ ...change, to: since })
-    }
+    for (const change of wanted) changes.push({ ...change, to: known ? await known.state(change.path) : change.to })
     if (options.paths?.length && changes.length === 0) await requireKnownPaths(options, target)
     const mode: ConflictMode = options.force ? 'force' : 'refuse'
-    const units = [{ turn: 0 as never, step: null, changes: changes.map((change) => ({ ...change })) }]
+    const units = [{ turn: 0 as never, step: null, changes }]
     const prepared = await prepare(context, snapshot, {
       units,
       mode,

@@ -127,18 +127,15 @@ async function undoScanned(
   const restoredPrompt = await prompts(oldest.before.id)
   const hash = planHash(found, session, prepared.actions)
   if (options.dryRun) {
-    if (closing)
-      warnings.push(
-        `Turn ${closing.turn} is still running: it would be closed as interrupted; its agent may go on writing.`,
-      )
-    else if (atWork) warnings.push('Agents that were at work in the background may go on writing.')
-    warnings.push(...(await lostWarnings(context, prepared)))
+    warnings.push(
+      ...goingOn('is still running: it would be', closing, atWork),
+      ...(await lostWarnings(context, prepared)),
+    )
     return result({ restoredPrompt, token: makeToken({ op: 'undo', options, hash }) })
   }
   if (expected !== undefined && expected !== hash) throw staleToken()
   refuseConflicts(prepared.actions, { verb: 'undo', mode: options.mode }, { files: prepared.actions, session })
-  if (closing) warnings.push(`Turn ${closing.turn} was closed as interrupted; its agent may go on writing.`)
-  else if (atWork) warnings.push('Agents that were at work in the background may go on writing.')
+  warnings.push(...goingOn('was', closing, atWork))
   // No boundary to set and no file to write: a turn of its own would be empty.
   if (alone && prepared.actions.every(({ action }) => action === 'skip')) {
     if (closing) await store.moveRefs([...(await recorder.keepEdits()), closing.edit])
@@ -157,20 +154,11 @@ async function undoScanned(
     oldMarker: markerAfter(refs, session, timeline.boundaryCheckpoint),
     edits: async (safety, commitResult) => {
       if (!record) {
-        const done = commitResult()
-        const { turns, cut } = selection
-        const which = [...turns.map(({ number }) => number), ...(cut ? [`${cut.turn.number}.${cut.step}`] : [])]
-        const text = `Undo of turn ${which.join(', ')}${options.paths?.length ? `: ${options.paths.map(pathToText).join(', ')}` : ''}`
-        const live = {
-          ref: sessionRef(store, session, 'live'),
-          from: found.sessions.get(session)!.live!.id,
-          to: done.id,
-        }
-        const note = await promptEdits({ store, warnings }, refs, {
-          before: safety.id,
-          text: text,
-          seconds: Math.floor(Date.parse(safety.time) / 1000),
-        })
+        const { id } = commitResult()
+        const live = { ref: sessionRef(store, session, 'live'), from: found.sessions.get(session)!.live!.id, to: id }
+        const seconds = Math.floor(Date.parse(safety.time) / 1000)
+        const prompt = { before: safety.id, text: describeAlone(selection, options), seconds }
+        const note = await promptEdits({ store, warnings }, refs, prompt)
         return { refs: [...note, live], marker: markerAfter(refs, session, timeline.boundaryCheckpoint) }
       }
       if (!timeline.boundary) record.baseline = safety.id
@@ -186,6 +174,18 @@ async function undoScanned(
     },
   })
   return result({ restoredPrompt, safety: safety.id, syncMs, ms: env.monotonic() - arrived })
+}
+
+/** What is to be told of agents that may go on writing. */
+function goingOn(state: string, closing: Closing | null, atWork: boolean): string[] {
+  if (closing) return [`Turn ${closing.turn} ${state} closed as interrupted; its agent may go on writing.`]
+  return atWork ? ['Agents that were at work in the background may go on writing.'] : []
+}
+
+/** The prompt, so to say, of the turn that an undo of some turns or paths alone is. */
+function describeAlone({ turns, cut }: Selection, { paths = [] }: UndoOptions): string {
+  const which = [...turns.map(({ number }) => number), ...(cut ? [`${cut.turn.number}.${cut.step}`] : [])]
+  return `Undo of turn ${which.join(', ')}${paths.length > 0 ? `: ${paths.map(pathToText).join(', ')}` : ''}`
 }
 
 /** The end of a turn that still runs, which is moved to with what undo does itself. */
