@@ -397,7 +397,7 @@ test('promise 10: what fails beside a snapshot that does not need it is an error
 test.each([
   ['symbolic-ref', ['snapshot']],
   ['core.excludesFile', ['snapshot']],
-  ['filter', ['status']],
+  ['filter', ['diff', '--uncommitted']],
   ['HEAD^{tree}', ['diff', '--uncommitted']],
 ])(
   'promise 2: a git that is killed at %s has given no answer: it is an error, and nothing is recorded',
