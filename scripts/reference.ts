@@ -154,7 +154,7 @@ export const KEYS: Record<string, string> = {
     'Over this size the oldest turns and checkpoints by hand go: by themselves, and with `ckpt prune`. A tenth over it, where that made no room, a snapshot takes 16 MiB of new content at most (of a lower limit a 256th), and is degraded where there is more.',
   'prune.olderThan': 'Age at which `ckpt prune` removes visible turns.',
   'watch.autoTurn':
-    'Whether a daemon makes a turn of session `auto` of changes that are followed by quiet, while no turn of another session runs.',
+    'Whether a daemon makes a turn of session `auto` of changes that are followed by two seconds of quiet, while no turn of another session runs. What is undone of that session is left by the next such turn.',
   'watch.start':
     'Whether a marker that had to look through 250 directories or more, or an agent whose hooks run `ckpt-hook`, starts a daemon in the background, for those that follow.',
   'watch.idleStop': 'How long a daemon in the background stays without a call.',
@@ -165,7 +165,7 @@ export const KEYS: Record<string, string> = {
   'commit.auto':
     "Whether `ckpt run`, and an agent's session when it ends, make a commit of what they changed, as `ckpt commit` does.",
   'commit.messageCommand':
-    "A shell command that gets the prompts' message and the patch on standard input and prints the commit's message; counts in the user's own file only. When it fails, the prompts' message is taken.",
+    "A shell command that gets the prompts' message and the patch on standard input and prints the commit's message; `CKPT_SESSION` names the session. It counts in the user's own file only. When it fails, prints nothing or takes longer than a minute, the prompts' message is taken.",
   'hooks.prePush':
     'Whether `ckpt hooks install` adds a pre-push hook: `pending` refuses commits that were made while a boundary was pending, `uncovered` also those that no recorded turn covers.',
   'hooks.postCommit':

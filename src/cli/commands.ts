@@ -54,7 +54,7 @@ export const commands: CommandEntry[] = [
     options: {
       session: string('the session (by default run; run-2, … while another command runs in that)'),
       text: { ...string('what to call the turn (the command line by default)'), freeText: true },
-      commit: { ...boolean('commit afterwards where the configuration says so (--no-commit)'), default: true },
+      commit: { ...boolean('commit afterwards where the configuration says so (--no-commit: what it did goes with the next commit)'), default: true },
       checkpoints: { type: 'boolean', default: true, describe: 'record the turn (--no-checkpoints)' },
     },
     examples: [['ckpt run -- npm run codemod', 'undo it with ckpt undo']],
@@ -82,8 +82,8 @@ export const commands: CommandEntry[] = [
   },
   {
     usage: 'show <id>',
-    describe: 'one turn or checkpoint: prompt, steps, files, coverage',
-    options: { id: id('a turn (3), a step (3.2), 3:before, 3:after, or a checkpoint'), session },
+    describe: 'one turn or checkpoint: prompt, steps, files, coverage; of a commit, the turns that it was made from',
+    options: { id: id('a turn (3), a step (3.2), 3:before, 3:after, a checkpoint, or a commit'), session },
     load: async () => (await import('./commands/show.ts')).default,
   },
   {

@@ -32,6 +32,9 @@ const KEYS: readonly { key: string; what: string; argv: string[]; needs: Capabil
   { key: 'd', what: 'diff', argv: ['diff', '--stat'], needs: 'supportsDiff' },
 ]
 
+/** Arrows and the like, as a terminal sends them (ECMA-48, CSI and SS3; Alt with a key). */
+const OTHER_KEYS = /\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O.|[^\x1b])?/g
+
 export function startView(
   env: Env,
   { daemon, colors, backends, log }: { daemon: Daemon; colors: Colors; backends: Backends; log: Logger },
@@ -131,10 +134,12 @@ export function startView(
       redraw()
     })
   const onKey = (key: Buffer) => {
-    const text = key.toString('latin1')
-    if (text === 'q' || text === '\x03') daemon.stop()
-    else if (text === 'a') all = !all
-    else if (KEYS.some(({ key }) => key === text)) void run(KEYS.find(({ key }) => key === text)!.argv)
+    // Several may come at once, over a slow line; those with a name of several characters are none of ours.
+    for (const text of key.toString('latin1').replace(OTHER_KEYS, '')) {
+      if (text === 'q' || text === '\x03') daemon.stop()
+      else if (text === 'a') all = !all
+      else if (KEYS.some(({ key }) => key === text)) void run(KEYS.find(({ key }) => key === text)!.argv)
+    }
     redraw()
   }
   const stdin = env.stdin.stream as NodeJS.ReadStream

@@ -36,7 +36,7 @@ export async function capabilitiesHere(
   }
 }
 
-function sessionIn(words: readonly string[]): string | undefined {
+export function sessionIn(words: readonly string[]): string | undefined {
   const at = words.indexOf('--session')
   return at >= 0 ? words[at + 1] : words.find((word) => word.startsWith('--session='))?.slice('--session='.length)
 }

@@ -1,6 +1,6 @@
 /** Where configuration comes from, and which file may say what. */
 import type { Loader } from 'cosmiconfig'
-import { CkptError } from '../core/errors.ts'
+import { CkptError, reasonOf } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
@@ -78,7 +78,7 @@ export async function loadConfig(env: Env, { root, repository, forgiving }: Load
   let trusted = mergeConfig(mergeConfig(DEFAULTS, userPart ?? {}), projects(committedPart))
   const passedOver = (error: unknown, why = 'It is not committed and was passed over.'): LoadedConfig => {
     if (!forgiving || !(error instanceof CkptError)) throw error
-    warnings.push(`${error.message} ${why}`)
+    warnings.push(`${reasonOf(error)} ${why}`)
     return { config: trusted, warnings } // what is committed leaves out is left out, whatever that was to say
   }
   if (unread) return passedOver(unread, 'It was passed over.')

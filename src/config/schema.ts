@@ -14,11 +14,14 @@ const measured = (parse: (text: string) => number | null, written: RegExp, what:
       return z.NEVER
     })
 
-const size = measured(parseSize, SIZE, 'a size in bytes, or like "10MiB"', 0)
+const SIZE_WORDS = 'a size in bytes, or like "10MiB"'
+const size = measured(parseSize, SIZE, SIZE_WORDS, 0)
+const limit = measured(parseSize, SIZE, `${SIZE_WORDS}, more than 0`, 1)
 const TIME = 'milliseconds, or a time like "20s"'
-const duration = measured(parseDuration, DURATION, TIME, 1)
+const duration = measured(parseDuration, DURATION, `${TIME}, more than 0`, 1)
 /** 0: at once. */
 const age = measured(parseDuration, DURATION, TIME, 0)
+const NEVER = '"never" or a time like "30d", more than 0'
 
 /** Relative to what, and whose `~`, nobody could tell. */
 const LOCATION = '"git" or an absolute directory'
@@ -46,7 +49,7 @@ export const configSchema = z.strictObject({
     .optional(),
   store: z
     .strictObject({
-      maxBytes: size.optional(),
+      maxBytes: limit.optional(),
       location: z
         .string(LOCATION)
         .regex(/^(git$|\/)/, LOCATION)
@@ -55,7 +58,7 @@ export const configSchema = z.strictObject({
     .optional(),
   prune: z
     .strictObject({
-      olderThan: z.union([age, z.literal('never').transform(() => null)], '"never" or a time like "30d"').optional(),
+      olderThan: z.union([duration, z.literal('never').transform(() => null)], NEVER).optional(),
       grace: age.optional(),
     })
     .optional(),

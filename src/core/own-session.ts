@@ -6,7 +6,9 @@
  *             └──── boundary { turn: 2, step: null } ────┘     2, 3 and 4 are hidden
  * ```
  */
+
 import { CkptError } from './errors.ts'
+import { sessionOption } from './hint-words.ts'
 import { parseTarget, type SessionId } from './ids.ts'
 import { printable } from './paths.ts'
 
@@ -77,8 +79,16 @@ export const isStepHidden = (own: Pick<OwnSession, 'boundary'>, turn: OwnTurn, s
 export const hiddenOwnTurns = (own: OwnSession): OwnTurn[] => own.turns.filter((turn) => isHidden(own, turn))
 export const visibleOwnTurns = (own: OwnSession): OwnTurn[] => own.turns.filter((turn) => !isHidden(own, turn))
 
-export const nothingToUndo = (why: string): CkptError =>
-  new CkptError('NOTHING_TO_UNDO', `${why} Nothing was changed.`, { hints: ['ckpt list', 'ckpt list --sessions'] })
+export const nothingToUndo = (why: string, hints: readonly string[] = []): CkptError =>
+  new CkptError('NOTHING_TO_UNDO', `${why} Nothing was changed.`, {
+    hints: [...hints, 'ckpt list', 'ckpt list --sessions'],
+  })
+
+/** Of a session without a turn to undo: why, and what else there is to do. */
+export const noneVisible = (session: string, hidden: number): [why: string, hints: string[]] =>
+  hidden === 0
+    ? [`Session ${printable(session)} has no visible turn.`, []]
+    : [`All turns of session ${printable(session)} are undone.`, [`ckpt redo ${sessionOption(session)}`]]
 
 const nothingToRedo = (why: string): CkptError =>
   new CkptError('NOTHING_TO_REDO', `${why} Nothing was changed.`, {
@@ -89,7 +99,7 @@ const nothingToRedo = (why: string): CkptError =>
 export function placeToUndo(own: OwnSession, { turns = 1, to, step = false }: OwnChoice): OwnPlace {
   const visible = visibleOwnTurns(own)
   const last = visible.at(-1)
-  if (!last) throw nothingToUndo(`Session ${printable(own.session)} has no visible turn.`)
+  if (!last) throw nothingToUndo(...noneVisible(own.session, hiddenOwnTurns(own).length))
   if (step) {
     const shown = last.steps.filter((one) => !isStepHidden(own, last, one)).at(-1)
     if (!shown) throw nothingToUndo(`Turn ${last.number} has no step: \`ckpt undo\` takes the whole turn.`)

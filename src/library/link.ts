@@ -25,6 +25,16 @@ const lost = (cause: unknown) =>
     cause,
   })
 
+/** It may go on yet, and the connection with it. */
+const silent = (cause: unknown) =>
+  new CkptError('INTERNAL', 'The daemon does not answer. What was under way may or may not have been done.', {
+    hints: ['ckpt daemon status', 'ckpt daemon stop', 'ckpt list'],
+    cause,
+  })
+
+/** Given up for want of an answer. */
+class Silence extends Error {}
+
 /** Said where nothing but the greeting was sent. */
 export const unreached = (cause: unknown) =>
   new CkptError('INTERNAL', 'The daemon does not answer. Nothing was asked of it.', {
@@ -76,12 +86,12 @@ export async function ask<T>(
     cancel = () => {
       source.cancel()
       // What has begun to write goes on to its end, however long; one that hangs does not even say how it is.
-      silence = setTimeout(() => reject(new Error('it does not answer')), FIRST_ANSWER)
+      silence = setTimeout(() => reject(new Silence('it does not answer')), FIRST_ANSWER)
       const heard = () => clearTimeout(silence)
       const asked = async () => connection.sendRequest('state', { token }) // it throws where the connection has ended
       asked().then(heard, heard)
     }
-    unwatch = whenStopped(pid, () => reject(new Error('it was stopped')))
+    unwatch = whenStopped(pid, () => reject(new Silence('it was stopped')))
     connection.sendRequest<T>(method, params, source.token).then(resolve, reject)
   })
   const unheed = onAbort(signal, cancel)
@@ -114,7 +124,7 @@ function refuseUnsendable(method: string, params: object): void {
 /** A daemon's answer as the error that the same function throws without a daemon. */
 export function refusal(method: string, error: unknown): CkptError {
   if (error instanceof ConnectionError) return ended(error)
-  const gone = method === 'hello' ? unreached : lost
+  const gone = method === 'hello' ? unreached : error instanceof Silence ? silent : lost
   if (!(error instanceof ResponseError)) return gone(error)
   const { code, message, data } = error as ResponseError<unknown>
   if (code === ErrorCodes.PendingResponseRejected || code === ErrorCodes.MessageWriteError) return gone(error)

@@ -73,7 +73,10 @@ export function outcomeText(outcome: RewindOutcome, { green, red }: Pick<Colors,
     case 'restored':
       return green(`Restored to before turn ${outcome.turn}: ${counted(outcome.change)}.`)
     case 'failed':
-      return red(printable(outcome.error.message))
+      return [
+        red(printable(outcome.error.message)),
+        ...outcome.error.hints.map((hint) => `  → ${printable(hint)}`),
+      ].join('\n')
     case 'refused':
       return outcome.message
     case 'cancelled':

@@ -73,3 +73,15 @@ test('what is still undone is told with each answer: after a redo of a part, and
   expect(restored.boundary).toEqual(scratch.ckpt('status').boundary)
   expect(scratch.ckpt('redo', '--session', 's').boundary).toBe(null)
 })
+
+test('where all turns are undone, undo names the way back; a session called latest is meant by its name', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }), 'latest')
+  scratch.turn('one', () => scratch.write({ 'b.txt': 'two\n' }), 's')
+  expect(scratch.ckpt('list', '--session', 'latest').session).toBe('latest')
+  scratch.ckpt('undo', '--session', 's')
+  expect(scratch.tryCkpt('undo', '--session', 's').document.error).toMatchObject({
+    message: 'All turns of session s are undone. Nothing was changed.',
+    hints: ['ckpt redo --session s', 'ckpt list --session s', 'ckpt list --sessions'],
+  })
+})

@@ -83,7 +83,7 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
         ['Restored to before turn 2: 1 file.', esc + esc],
         ['Back to before which turn?', ctrlC],
         ['Esc Esc rewind', 'r'],
-        ['Redid turn 2', 'q'],
+        ['Redid turn 2', 'aq'],
       ],
     })
     expect(code).toBe(0)

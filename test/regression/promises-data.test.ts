@@ -183,6 +183,8 @@ test("promise 15: a project's file that narrows protection counts only once it i
   scratch.git('commit', '-qam', 'off')
   const off = scratch.ckpt('mark', 'prompt', '--session', 's')
   expect([off.checkpoint, off.warnings.join()]).toEqual([null, expect.stringMatching(/switched off/)])
+  expect(scratch.ckpt('status').warnings.join()).toMatch(/switched off/)
+  expect(scratch.ckpt('doctor').findings).toContainEqual(expect.objectContaining({ name: 'switch', advice: true }))
 })
 
 test('promise 15: an invalid file that is not committed stops no marker; elsewhere it is named with its key', () => {

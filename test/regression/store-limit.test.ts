@@ -115,3 +115,15 @@ test('on a disk that is nearly full only small edits are captured, and the marke
   expect([code, document.checkpoint.degraded, budget(document.checkpoint)]).toEqual([0, true, ['new.bin']])
   expect(document.warnings).toContainEqual(expect.stringMatching(/disk is nearly full/))
 })
+
+test('where no turn that goes makes room, none goes', () => {
+  const scratch = limited(new Scratch().init())
+  for (let n = 1; n <= 6; n++) scratch.turn(`${n}`, () => scratch.write({ [`${n}.bin`]: randomBytes(105 * KIB) }))
+  scratch.ckpt('prune')
+  expect(scratch.ckpt('list').turns).toHaveLength(6)
+  scratch.remove('1.bin', '2.bin', '3.bin', '4.bin', '5.bin')
+  scratch.turn('away', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.ckpt('prune')
+  expect(scratch.ckpt('list').turns.length).toBeLessThan(7)
+  expect(scratch.ckpt('status').store.bytes).toBeLessThan(LIMIT)
+})

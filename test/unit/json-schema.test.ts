@@ -73,7 +73,7 @@ test.each([
   [{ prune: { olderThan: '30d' } }, true],
   [{ prune: { olderThan: 'always' } }, false],
   [{ prune: { grace: 'never' } }, false],
-  [{ prune: { olderThan: '0d', grace: 0 } }, true],
+  [{ prune: { olderThan: '1d', grace: 0 } }, true],
   [{ prune: { grace: -1 } }, false],
   [{ watch: { idleStop: 1000 } }, true],
 ])('the program and the schema agree on %j', (value, taken) => {

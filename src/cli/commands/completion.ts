@@ -5,7 +5,7 @@ import { listSessions, listTurns } from '../../ops/history/history.ts'
 import { type Context, closeContext, openContext } from '../../ops/worktree/context.ts'
 import type { Command, Invocation } from '../command.ts'
 import type { Option } from '../command-entry.ts'
-import { capabilitiesHere, shownCommands } from '../shown.ts'
+import { capabilitiesHere, sessionIn, shownCommands } from '../shown.ts'
 
 const scripts: Record<string, string> = {
   bash: `_ckpt() {
@@ -22,7 +22,15 @@ _ckpt() {
   _describe ckpt found || _files
 }
 compdef _ckpt ckpt`,
-  fish: `complete -c ckpt -f -a '(ckpt completion --words -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'`,
+  fish: `function __ckpt_words
+  set -l found (ckpt completion --words -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)
+  if test -n "$found"
+    printf '%s\\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c ckpt -f -a '(__ckpt_words)'`,
 }
 
 /** Options that take a turn, and commands of which every argument is one. */
@@ -39,6 +47,7 @@ const OF_EVERY_COMMAND: [string, string][] = [
 
 /** What fits the last word: `<word>\t<what it is>`. None: the shell offers files. Never writes. */
 async function wordsFor(invocation: Invocation, typed: readonly string[]): Promise<[string, string][]> {
+  if (typed.at(-2) === '--cwd') return []
   const { env, cwd, backends } = invocation
   const line = typed.slice(wordsBefore(typed.slice(0, -1)))
   const last = line.at(-1) ?? ''
@@ -60,7 +69,6 @@ async function wordsFor(invocation: Invocation, typed: readonly string[]): Promi
     if (before === '--session') return fits(await sessionsHere(invocation))
     return TAKE_TURNS.has(before) ? fits(await turnsHere(invocation, line)) : []
   }
-  if (before === '--cwd') return []
   if (last.startsWith('-')) {
     const own = options.filter(([, option]) => !option.positional && !option.hidden)
     return fits([
@@ -89,9 +97,8 @@ async function reading<T>({ env, cwd }: Invocation, work: (context: Context) => 
 /** Of the session that is meant. */
 const turnsHere = (invocation: Invocation, line: readonly string[]): Promise<[string, string][]> =>
   reading(invocation, async (context) => {
-    const session = line[line.lastIndexOf('--session', -2) + 1]
-    const named = line.includes('--session') && session ? { session } : {}
-    const { turns } = await listTurns(context, { limit: 30, hidden: true, ...named })
+    const session = sessionIn(line.slice(0, -1))
+    const { turns } = await listTurns(context, { limit: 30, hidden: true, ...(session ? { session } : {}) })
     return turns.map(({ turn, description }) => [String(turn.number), printable(description)])
   })
 

@@ -22,7 +22,8 @@ const NOTHING: Output = { json: { picked: null }, text: 'Nothing was changed.' }
 
 const command: Command = async ({ env, args, cwd, colors, backends }) => {
   if (args.json || !env.stdin.isTTY || !env.stderr.isTTY) {
-    throw new CkptError('USAGE', '`ckpt rewind` asks, and there is no terminal to ask on. Nothing was changed.', {
+    const why = args.json ? 'with --json nobody is asked' : 'there is no terminal to ask on'
+    throw new CkptError('USAGE', `\`ckpt rewind\` asks, and ${why}. Nothing was changed.`, {
       hints: ['ckpt list', 'ckpt undo --to TURN --dry-run', 'ckpt restore TURN --dry-run'],
     })
   }

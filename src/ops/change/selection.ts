@@ -3,9 +3,9 @@
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import { parsePlace, type SessionId } from '../../core/ids.ts'
-import { nothingToUndo } from '../../core/own-session.ts'
+import { noneVisible, nothingToUndo } from '../../core/own-session.ts'
 import { printable } from '../../core/paths.ts'
-import { lastOf, type Timeline, type Turn, visibleTurns } from '../../core/timeline.ts'
+import { hiddenTurns, lastOf, type Timeline, type Turn, visibleTurns } from '../../core/timeline.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
 import { resolveCheckpoint, resolvePlace } from '../history/resolve.ts'
 import { ChangeReader } from '../history/turn-changes.ts'
@@ -36,7 +36,7 @@ export async function select(
   { timeline, options, reader }: { timeline: Timeline; options: SelectionOptions; reader: ChangeReader },
 ): Promise<Selection> {
   const visible = visibleTurns(timeline)
-  if (visible.length === 0) throw nothingToUndo(`Session ${printable(timeline.session)} has no visible turn.`)
+  if (visible.length === 0) throw nothingToUndo(...noneVisible(timeline.session, hiddenTurns(timeline).length))
   const newestFirst = [...visible].reverse()
   if (options.only !== undefined) return { turns: [findTurn(context, options.only, timeline)], cut: null }
   if (options.step) return { turns: [], cut: await lastChangingStep(newestFirst[0]!, reader) }

@@ -32,7 +32,7 @@ export interface DoctorOptions {
 const OLDEST_GIT = [2, 34] as const
 
 export async function doctor(context: Context, options: DoctorOptions): Promise<Finding[]> {
-  const findings = [await checkGit(context.env), ...(await checkIndex(context))]
+  const findings = [await checkGit(context.env), ...(await checkIndex(context)), ...checkSwitch(context)]
   if (!context.exists) {
     findings.push({ name: 'store', ok: true, detail: 'nothing was recorded here yet' })
     return findings
@@ -78,6 +78,20 @@ async function checkGit(env: Env): Promise<Finding> {
   const ok = major > OLDEST_GIT[0] || (major === OLDEST_GIT[0] && minor >= OLDEST_GIT[1])
   const detail = `git ${major}.${minor}${ok ? '' : `, older than ${OLDEST_GIT.join('.')}`}`
   return { name: 'git', ok, detail, ...(ok ? {} : { mend: 'install a newer git' }) }
+}
+
+function checkSwitch({ config }: Context): Finding[] {
+  if (config.enableFileCheckpointing) return []
+  const detail = 'enableFileCheckpointing is false: no turn is recorded'
+  return [
+    {
+      name: 'switch',
+      ok: true,
+      advice: true,
+      detail,
+      mend: 'enableFileCheckpointing: true in .checkpointrc, here or your own',
+    },
+  ]
 }
 
 /** The user's index says which files are tracked. One that cannot be read is theirs to make anew. */

@@ -39,6 +39,10 @@ export interface StatusResult {
   warnings: string[]
 }
 
+/** Nobody hears of it from an agent's hooks. */
+const SWITCHED_OFF =
+  'Checkpoints are switched off here (enableFileCheckpointing): no turn is recorded, and none can be undone later.'
+
 export async function status(context: Context): Promise<StatusResult> {
   const { env, repository, store, place, worktree } = context
   const refs = await readRefs(context)
@@ -61,6 +65,7 @@ export async function status(context: Context): Promise<StatusResult> {
       `The oldest went since ${new Date(went.since).toISOString().slice(0, 10)}, for the store was over store.maxBytes (${bytesText(maxBytes)}): ${countedWords(went)}. With a larger limit more are kept.`,
     )
   if (context.exists) context.warnings.push(...toldLeftBehind(env, context))
+  if (!context.config.enableFileCheckpointing) context.warnings.push(SWITCHED_OFF)
   const pending = sessions
     .filter((view) => view.timeline.boundary !== null)
     .sort((a, b) => (b.timeline.boundaryCheckpoint?.seq ?? 0) - (a.timeline.boundaryCheckpoint?.seq ?? 0))

@@ -88,6 +88,9 @@ async function abandonedTimes(
   return times
 }
 
+/** A part of the limit. */
+const NOTHING_TO_SPEAK_OF = 0.01
+
 /** Over the limit of bytes the oldest go too, turns of any session and checkpoints by hand, until what is left should fit. */
 async function overBytes(
   context: Context,
@@ -106,12 +109,16 @@ async function overBytes(
     for (const { byHand } of plans) byHand.gone = 0
     for (const take of oldest.slice(0, most)) take()
   }
+  only(oldest.length)
+  const all = await estimate(context, plans)
+  // Where not even all of them make it fit, what the newest state needs does not: only what frees something goes.
+  const isEnough = fits(all) ? fits : (gone: number) => gone >= all - maxBytes * NOTHING_TO_SPEAK_OF
   // An estimate reads the whole history: a few have to do for any number of turns.
   let [least, most] = [0, oldest.length]
   while (least < most) {
     const half = (least + most) >> 1
     only(half)
-    if (fits(await estimate(context, plans))) most = half
+    if (isEnough(await estimate(context, plans))) most = half
     else least = half + 1
   }
   only(most)

@@ -231,7 +231,7 @@ export function snapshotWarnings({
   }
   if (noRoom) {
     warnings.push(
-      'New content was left out: the store is at its limit (store.maxBytes), or its disk is nearly full. ckpt prune --keep N makes room.',
+      'New content was left out: the store is at its limit (store.maxBytes), or its disk is nearly full. A larger limit makes room, or ckpt prune --keep N where older turns hold much.',
     )
   }
   return warnings

@@ -27,8 +27,8 @@ export async function readRefs(context: Context): Promise<WorktreeRefs> {
  * @throws CkptError NOT_FOUND, USAGE
  */
 export function chooseSession(refs: WorktreeRefs, wanted: string | undefined): SessionId | null {
+  if (wanted !== undefined && refs.sessions.has(wanted as SessionId)) return wanted as SessionId
   if (wanted === undefined || wanted === 'latest') return latestSession(refs)
-  if (refs.sessions.has(wanted as SessionId)) return wanted as SessionId
   const found = [...refs.sessions.keys()].filter((id) => id.startsWith(wanted))
   if (found.length === 1) return found[0]!
   if (found.length > 1) {
