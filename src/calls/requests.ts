@@ -61,7 +61,7 @@ export interface CleanupRequest {
   keep?: number | undefined
   /** Milliseconds: older visible turns go. */
   olderThan?: number | undefined
-  /** The oldest turns go until the store is no larger. */
+  /** Bytes: the oldest turns go until the store is no larger. */
   maxBytes?: number | undefined
   dryRun?: boolean | undefined
 }

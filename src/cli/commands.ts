@@ -54,7 +54,12 @@ export const commands: CommandEntry[] = [
     options: {
       session: string('the session (by default run; run-2, … while another command runs in that)'),
       text: { ...string('what to call the turn (the command line by default)'), freeText: true },
-      commit: { ...boolean('commit afterwards where the configuration says so (--no-commit: what it did goes with the next commit)'), default: true },
+      commit: {
+        ...boolean(
+          'commit afterwards where the configuration says so (--no-commit: what it did goes with the next commit)',
+        ),
+        default: true,
+      },
       checkpoints: { type: 'boolean', default: true, describe: 'record the turn (--no-checkpoints)' },
     },
     examples: [['ckpt run -- npm run codemod', 'undo it with ckpt undo']],

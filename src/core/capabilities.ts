@@ -23,7 +23,7 @@ export type Capabilities = Readonly<Record<Capability, boolean>>
 
 const NAMES = Object.keys(CAPABILITIES) as Capability[]
 
-/** All of them said, from the ones that are there. */
+/** Each capability, true or false: true are those named. */
 export function withCapabilities(there: readonly Capability[]): Capabilities {
   return Object.fromEntries(NAMES.map((name) => [name, there.includes(name)])) as Capabilities
 }

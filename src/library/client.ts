@@ -127,7 +127,7 @@ export class DaemonClient extends WorktreeFunctions {
     return answer
   }
 
-  /** Ends the subscription; the connection stays. */
+  /** Ends the subscription; the connection stays. @throws CkptError INTERNAL where that has ended */
   async unsubscribe(): Promise<void> {
     this.#subscription++
     await ask(this.#link, 'unsubscribe', { params: {} })

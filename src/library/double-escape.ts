@@ -1,5 +1,6 @@
 /** Escape, twice in short time: what opens the rewind menu. */
 
+/** A terminal's keys, as standard input in raw mode gives them. */
 export interface KeyStream {
   on: (event: 'data', listener: (chunk: Buffer | string) => void) => unknown
   off: (event: 'data', listener: (chunk: Buffer | string) => void) => unknown

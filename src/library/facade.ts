@@ -138,7 +138,7 @@ export class Snapshots {
 
   /**
    * Removes abandoned turns past their grace, then what is over the limits: `ckpt prune`.
-   * @throws CkptError LOCKED, DAMAGED
+   * @throws CkptError USAGE, LOCKED, DAMAGED, CANCELLED
    */
   cleanup(options: Options<Requests.CleanupRequest> = {}): Promise<Shapes.PruneInfo> {
     return this.#ask('snapshots.cleanup', options)
@@ -216,7 +216,10 @@ export class Sessions {
     return this.#ask('sessions.capabilities', options, { session })
   }
 
-  /** Says whose a session is (null: the default backend's); kept with the worktree. */
+  /**
+   * Says whose a session is (null: the default backend's); kept with the worktree.
+   * @throws CkptError BAD_MARKER (no id of a session), USAGE (no such backend), LOCKED, DAMAGED
+   */
   async setBackend(session: string, backend: string | null, options: CallOptions = {}): Promise<void> {
     await this.#ask('sessions.setBackend', options, { session, backend })
   }

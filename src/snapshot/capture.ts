@@ -1,4 +1,4 @@
-/** The full scan: disk → tree, with the coverage list. git lists, we look, read and hash; the tree is edited in this process. */
+/** A scan, full or of what changed: disk → tree, with the coverage list. git lists, we look, read and hash; the tree is edited in this process. */
 import type { Beside } from '../core/beside.ts'
 import { formatBeside, sameBeside } from '../core/beside.ts'
 import { onAbort } from '../core/cancel.ts'
