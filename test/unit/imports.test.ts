@@ -121,3 +121,28 @@ test('zod is bundled in parts: as an object it brings all of its languages, a th
   )
   expect(whole.map((file) => path.relative(source, file))).toEqual([])
 })
+
+/** Files that a file loads with itself: not types, nor what is imported when it is needed. */
+function loadedWith(start: string): string[] {
+  const found = new Set([start])
+  for (const file of found)
+    for (const [, name] of fs
+      .readFileSync(file, 'utf8')
+      .matchAll(/^(?:import|export) (?!type )[^;]*?from '(\.[^']+)'/gm))
+      found.add(path.resolve(path.dirname(file), name!))
+  return [...found]
+}
+
+test('what most commands need loads no library of schemas: that takes longer than most of them run', () => {
+  const commands = [
+    'program.ts',
+    ...['list', 'status', 'mark', 'snapshot', 'undo', 'redo', 'diff', 'show'].map((name) => `commands/${name}.ts`),
+  ]
+  for (const command of commands)
+    for (const file of loadedWith(path.join(source, 'cli', command)))
+      expect([command, file, /^import (?!type ).*from 'zod/m.test(fs.readFileSync(file, 'utf8'))]).toEqual([
+        command,
+        file,
+        false,
+      ])
+})

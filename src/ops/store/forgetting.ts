@@ -1,11 +1,17 @@
 /** Paths whose content is not proved gone yet: noted before `forget` changes anything, until it is. */
-import * as z from 'zod/mini'
 import type { Oid } from '../../core/ids.ts'
 import type { Env } from '../../env.ts'
 import type { Store } from '../../git/store.ts'
 import { readIfThere, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
 
-const fileSchema = z.array(z.tuple([z.string(), z.array(z.string())]))
+type Row = [path: string, blobs: Oid[]]
+
+/** By hand: every command looks here, and a schema's library takes longer to load than most of them run. */
+const isRow = (row: unknown): row is Row =>
+  Array.isArray(row) &&
+  row.length === 2 &&
+  Array.isArray(row[1]) &&
+  [row[0], ...row[1]].every((one) => typeof one === 'string')
 
 const fileOf = (store: Store) => `${store.place.directory}/forgetting.json`
 
@@ -18,8 +24,7 @@ export function readForgetting(env: Env, store: Store): Map<string, Set<Oid>> | 
   } catch {
     return null
   }
-  const found = fileSchema.safeParse(rows)
-  return found.success ? new Map(found.data.map(([path, blobs]) => [path, new Set(blobs as Oid[])])) : null
+  return Array.isArray(rows) && rows.every(isRow) ? new Map(rows.map(([path, blobs]) => [path, new Set(blobs)])) : null
 }
 
 /** Null: they are gone. */
