@@ -153,7 +153,15 @@ test('damaged store: what reads', () => {
     exit 2
 
     $ ckpt completion fish
-    complete -c ckpt -f -a '(ckpt completion --words -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+    function __ckpt_words
+      set -l found (ckpt completion --words -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)
+      if test -n "$found"
+        printf '%s\\n' $found
+      else
+        __fish_complete_path (commandline -ct)
+      end
+    end
+    complete -c ckpt -f -a '(__ckpt_words)'
 
     $ ckpt completion --words -- show
     3	tidy up
