@@ -61,7 +61,8 @@ export async function planAll(context: Context, options: PruneOptions): Promise<
     )
     plans.push({ context: one, refs, sessions, byHand: { all: await madeByHand(one, refs), gone: 0 }, overdue })
   }
-  await overBytes(context, plans, { downTo: 1, maxBytes: config.store.maxBytes, ...options })
+  const isAsked = options.maxBytes !== undefined
+  await overBytes(context, plans, { downTo: 1, maxBytes: config.store.maxBytes, ...options, isAsked })
   return plans
 }
 
@@ -95,7 +96,7 @@ const NOTHING_TO_SPEAK_OF = 0.01
 async function overBytes(
   context: Context,
   plans: WorktreePlan[],
-  { maxBytes, downTo }: Required<Pick<PruneOptions, 'maxBytes' | 'downTo'>>,
+  { maxBytes, downTo, isAsked }: Required<Pick<PruneOptions, 'maxBytes' | 'downTo'>> & { isAsked: boolean },
 ): Promise<void> {
   const { env, place } = context
   const now = bytesOf(env, place.directory) - bytesLeftBehind(context)
@@ -111,8 +112,9 @@ async function overBytes(
   }
   only(oldest.length)
   const all = await estimate(context, plans)
-  // Where not even all of them make it fit, what the newest state needs does not: only what frees something goes.
-  const isEnough = fits(all) ? fits : (gone: number) => gone >= all - maxBytes * NOTHING_TO_SPEAK_OF
+  // Where not even all of them make it fit, the newest state is what is too large: only what frees something goes, unless
+  // somebody asked for it.
+  const isEnough = isAsked || fits(all) ? fits : (gone: number) => gone >= all - maxBytes * NOTHING_TO_SPEAK_OF
   // An estimate reads the whole history: a few have to do for any number of turns.
   let [least, most] = [0, oldest.length]
   while (least < most) {
