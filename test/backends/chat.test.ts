@@ -167,6 +167,9 @@ describe.skipIf(!isThere('OpenCode', opencodeProgram))(
       const nothing = expect.stringMatching(
         /^NOTHING_TO_UNDO: Session ses_\w+ has no visible turn\. Nothing was changed\.$/,
       )
+      const all = expect.stringMatching(
+        /^NOTHING_TO_UNDO: All turns of session ses_\w+ are undone\. Nothing was changed\.$/,
+      )
       expect(shown(said)).toEqual([
         [nothing],
         ['done'],
@@ -174,7 +177,7 @@ describe.skipIf(!isThere('OpenCode', opencodeProgram))(
         ['added new.txt +1 -0'],
         ['undone: turn 2; 1 files', 'to edit and send again: second'],
         ['undone: turn 1; 1 files', 'to edit and send again: first'],
-        [nothing],
+        [all],
         ['back again: turn 1; 1 files'],
         ['undone: turn 1; 1 files', 'to edit and send again: first'],
         ['back again: turn 1; 1 files'],
