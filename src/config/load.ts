@@ -137,6 +137,7 @@ function readDirectory(
     } catch (cause) {
       const code = errno(cause)
       if (code === undefined) throw cause
+      if (code === 'ENOENT') continue // it went since
       unread ??= new CkptError('CONFIG', `${printable(path)} cannot be read (${code}). Nothing was changed.`, {
         cause,
         hints: [`ls -l ${quotedPath(path)}   (whose it is, and who may read it)`],

@@ -6,7 +6,7 @@ import { type Json, Scratch } from '../support/scratch.ts'
 const SESSION = ['--session', 's']
 const mark = (...words: string[]) => ['mark', ...words, ...SESSION]
 
-/** What brings a session into a state: two turns, where it has any. */
+/** How a session comes into each state. There are two turns where there are any: an undo leaves one, and the next has a number to go on from. */
 const STATES: Record<SessionState, (scratch: Scratch) => void> = {
   none: (scratch) => scratch.ckpt('snapshot'),
   idle: (scratch) => {
