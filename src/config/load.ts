@@ -4,7 +4,7 @@ import { CkptError, reasonOf } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
-import { type Repository, readCommitted } from '../git/repository.ts'
+import type { HeadReader } from '../git/head.ts'
 import { type Config, DEFAULTS, mergeConfig, type PartialConfig, widenConfig } from './defaults.ts'
 
 /** In the order of search; the first that is there counts. Config that is code is not loaded. */
@@ -29,7 +29,8 @@ interface ConfigFile {
 
 export interface LoadInput {
   root: string
-  repository: Repository | null
+  /** Of the repository; null: a plain directory. */
+  head: HeadReader | null
   /** Markers and undo pass over an invalid project file that is not committed, so that an agent cannot stop them by breaking it. */
   forgiving: boolean
 }
@@ -53,11 +54,11 @@ export async function usersLocation(env: Env): Promise<string> {
 }
 
 /** @throws CkptError CONFIG */
-export async function loadConfig(env: Env, { root, repository, forgiving }: LoadInput): Promise<LoadedConfig> {
+export async function loadConfig(env: Env, { root, head, forgiving }: LoadInput): Promise<LoadedConfig> {
   const home = usersDirectory(env)
   const { found: user, unread: unreadOfUser } = readDirectory(env, home)
   if (unreadOfUser) throw unreadOfUser
-  const committed = repository ? await readCommitted(env, repository, CONFIG_NAMES) : new Map<string, string>()
+  const committed = (await head?.committed(CONFIG_NAMES)) ?? new Map<string, string>()
   const { found: onDisk, links, unread } = readDirectory(env, root, { isProject: true })
   const warnings = links.map(
     (path) => `${printable(path)} is a link: a project's configuration is not read through one.`,
@@ -92,7 +93,7 @@ export async function loadConfig(env: Env, { root, repository, forgiving }: Load
     }
     const { config, ignored } = widenConfig(trusted, mergeConfig(mergeConfig(DEFAULTS, userPart ?? {}), projects(part)))
     trusted = config
-    const counts = repository
+    const counts = head
       ? 'once it is committed'
       : `in your own file only (${printable(`${home}/${[...user.keys()][0] ?? '.checkpointrc'}`)})`
     for (const [says, keys] of [

@@ -4,11 +4,12 @@ import type { Config } from '../config/defaults.ts'
 import { CONFIG_NAMES, usersDirectory } from '../config/load.ts'
 import { pathFromText, type RelativePath } from '../core/paths.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
+import type { HeadState } from '../git/head.ts'
 import { KeptProcess } from '../git/line-process.ts'
-import { configFiles, type HeadState, ignoreFiles, type Repository } from '../git/repository.ts'
+import { configFiles, ignoreFiles, type Repository } from '../git/repository.ts'
 import { takeSnapshot } from '../ops/record/record.ts'
 import { locked } from '../ops/recovery/locked.ts'
-import type { Context, HeldWorktree, LiveScan } from '../ops/worktree/context.ts'
+import { type Context, type HeldWorktree, headOf, type LiveScan } from '../ops/worktree/context.ts'
 import { silentFileSystem } from '../ops/worktree/file-systems.ts'
 import { readText } from '../ops/worktree/processes.ts'
 import { readRefs } from '../ops/worktree/sessions.ts'
@@ -16,7 +17,6 @@ import { loadCache, type SnapshotCache, saveCache } from '../snapshot/cache.ts'
 import { fingerprint } from '../snapshot/disk.ts'
 import { asSpelled } from '../snapshot/spelling.ts'
 import { Barrier } from './barrier.ts'
-import { HeadReader } from './head.ts'
 import { HeldPlace } from './held-place.ts'
 import { Watcher } from './watcher.ts'
 
@@ -43,7 +43,6 @@ export class Held implements LiveScan, HeldWorktree {
   #context: Context
   #configPrint = ''
   #configWarnings: readonly string[] = []
-  readonly #head: HeadReader | null
   readonly #env: Env
   readonly #place: HeldPlace
   readonly #watcher: Watcher
@@ -76,7 +75,6 @@ export class Held implements LiveScan, HeldWorktree {
   constructor(context: Context) {
     this.#context = context
     this.#env = context.env
-    this.#head = context.repository ? new HeadReader(context.env, context.repository) : null
     context.store.remember()
     const { root } = context.worktree
     this.#place = new HeldPlace(context)
@@ -131,7 +129,6 @@ export class Held implements LiveScan, HeldWorktree {
       await this.#flush(async () => undefined)
     } finally {
       this.#barrier.stop()
-      this.#head?.close()
       this.rules.close()
       this.#watcher.stop()
       this.#place.close()
@@ -149,7 +146,7 @@ export class Held implements LiveScan, HeldWorktree {
 
   /** The context with the configuration of now. Null: that names another store. */
   async context(env: Env): Promise<Context | null> {
-    const { repository, worktree } = this.#context
+    const { repository, worktree, head } = this.#context
     const begun = this.#recent()
     const asked = begun && !begun.taken ? begun.head : this.begin()
     this.#asked!.taken = true
@@ -157,10 +154,14 @@ export class Held implements LiveScan, HeldWorktree {
     const print = `${(await asked).head} ${files}`
     if (print !== this.#configPrint) {
       const { loadConfig } = await import('../config/load.ts')
-      const loaded = await loadConfig(env, { root: worktree.root, repository, forgiving: true })
+      const loaded = await loadConfig(env, { root: worktree.root, head, forgiving: true })
       if (!this.#place.isStoreOf(env, loaded.config)) return null
       const ignored = repository ? await ignoreFiles(env, repository) : []
-      this.#context = { ...this.#context, config: loaded.config, worktree: { ...worktree, ignoreFiles: ignored } }
+      this.#context = {
+        ...this.#context,
+        config: loaded.config,
+        worktree: { ...worktree, ignoreFiles: async () => ignored },
+      }
       this.#configWarnings = loaded.warnings
       this.#configPrint = print
       this.rules.close() // git's own configuration is part of them
@@ -208,7 +209,7 @@ export class Held implements LiveScan, HeldWorktree {
   }
 
   head(): Promise<HeadState> {
-    return this.#head ? this.#head.read() : Promise.resolve({ head: null, tree: null, branch: null, busy: null })
+    return headOf({ head: this.#context.head })
   }
 
   headOfCall(): Promise<HeadState> {

@@ -1,5 +1,6 @@
 /** A git process that is kept running and answers in lines: what the daemon saves by not starting one for each question. */
 import type { ChildProcess } from 'node:child_process'
+import { Socket } from 'node:net'
 import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
 import { type GitCall, startGit } from './process.ts'
@@ -38,6 +39,7 @@ export class LineProcess {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) return reject(this.#failure('it was closed')) // one started now would keep us alive
       const child = this.#start()
+      held(child, true)
       const timer = setTimeout(() => this.#fail('it hangs'), PATIENCE)
       this.#waiting = {
         count,
@@ -91,6 +93,7 @@ export class LineProcess {
     if (!waiting) return
     if (this.#lines.length < waiting.count) return
     this.#waiting = null
+    if (this.#child) held(this.#child, false)
     waiting.resolve(this.#lines.splice(0, waiting.count))
   }
 
@@ -105,6 +108,13 @@ export class LineProcess {
   #failure(why: string): CkptError {
     return new CkptError('INTERNAL', `git ${this.#call.args[0] ?? ''} does not answer: ${why}. Nothing was changed.`)
   }
+}
+
+/** Whether Node waits for it: one that nobody asks keeps no program alive, and ends with it. */
+function held(child: ChildProcess, isHeld: boolean): void {
+  const hold = isHeld ? 'ref' : 'unref'
+  child[hold]()
+  for (const pipe of [child.stdin, child.stdout, child.stderr]) if (pipe instanceof Socket) pipe[hold]()
 }
 
 /** One that is kept as long as what it has read once is still so. */

@@ -282,3 +282,11 @@ export function gitFailure(args: readonly string[], result: GitResult, { store }
     { hints: [hints.find(([holds]) => holds)![1]] },
   )
 }
+
+/** git's answer to a question that some have none to: its exit code is 1 then. @throws CkptError like `runGit` on any other. */
+export async function askGit(env: Env, call: GitCall, none = 1): Promise<Buffer | null> {
+  const asked = await tryGit(env, call)
+  if (asked.code === 0) return asked.stdout
+  if (asked.code === none) return null
+  throw gitFailure(call.args, asked, { store: false })
+}

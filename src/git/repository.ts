@@ -5,7 +5,7 @@ import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import { type HashName, isOid, type Oid } from '../core/ids.ts'
 import { type Env, errno, lstatIfThere } from '../env.ts'
-import { type GitCall, gitFailure, runGit, tryGit } from './process.ts'
+import { askGit, gitFailure, runGit, tryGit } from './process.ts'
 
 export interface Repository {
   /** Absolute path of the worktree's top directory. */
@@ -13,17 +13,6 @@ export interface Repository {
   gitDir: string
   commonDir: string
   hash: HashName
-}
-
-/** What a checkpoint records of the user's HEAD. */
-export interface HeadState {
-  head: Oid | null
-  /** HEAD's tree. */
-  tree: Oid | null
-  /** Null: detached. */
-  branch: string | null
-  /** What git is in the middle of, in its own words. */
-  busy: string | null
 }
 
 /**
@@ -124,48 +113,6 @@ export async function commonDirOf(env: Env, directory: string): Promise<string |
   }
 }
 
-/** git's answer to a question that some have none to: its exit code is 1 then. @throws CkptError like `runGit` on any other. */
-async function askGit(env: Env, call: GitCall, none = 1): Promise<Buffer | null> {
-  const asked = await tryGit(env, call)
-  if (asked.code === 0) return asked.stdout
-  if (asked.code === none) return null
-  throw gitFailure(call.args, asked, { store: false })
-}
-
-export async function readHead(env: Env, repository: Repository): Promise<HeadState> {
-  const { root } = repository
-  const [symbolic, objects] = await Promise.all([
-    askGit(env, { args: ['symbolic-ref', '-q', '--short', 'HEAD'], cwd: root }),
-    runGit(env, {
-      args: ['cat-file', '--batch-check=%(objectname)'],
-      cwd: root,
-      input: HEAD_QUESTIONS,
-    }),
-  ])
-  const branch = symbolic?.toString('utf8').trim() ?? null
-  return { ...headAnswers(env, repository, objects.toString('latin1').split('\n')), branch }
-}
-
-/** What `git cat-file --batch-check=%(objectname)` is asked about HEAD, a line each. */
-export const HEAD_QUESTIONS = 'HEAD\nHEAD^{tree}\nMERGE_HEAD\nCHERRY_PICK_HEAD\nREVERT_HEAD\n'
-
-/** What it answers, a line each. */
-export function headAnswers(env: Env, repository: Repository, lines: readonly string[]): Omit<HeadState, 'branch'> {
-  const [head = null, tree = null, ...others] = lines.map((line) => (isOid(line) ? line : null))
-  return { head, tree, busy: busyState(env, repository, others) }
-}
-
-function busyState(env: Env, { gitDir }: Repository, heads: readonly (Oid | null)[]): string | null {
-  const [merge, pick, revert] = heads
-  if (merge) return 'merge'
-  if (pick) return 'cherry-pick'
-  if (revert) return 'revert'
-  const there = (name: string) => env.files.existsSync(`${gitDir}/${name}`)
-  if (there('rebase-merge')) return 'rebase'
-  if (there('rebase-apply')) return there('rebase-apply/applying') ? 'am' : 'rebase'
-  return null
-}
-
 /** Where the user's own ignore files outside the worktree are looked for: `info/exclude`, `core.excludesFile` (gitignore(5)). */
 export async function ignoreFiles(env: Env, repository: Repository): Promise<string[]> {
   const asked = await askGit(env, {
@@ -213,39 +160,6 @@ export async function commitsBetween(repository: Repository, from: Oid, to: Oid)
     '--',
   ])
   return shown.split('\n').filter((line) => line !== '')
-}
-
-/** Files as committed at HEAD, by name; those that are not there are left out. `package.json` only if it speaks of checkpoints. */
-export async function readCommitted(
-  env: Env,
-  repository: Repository,
-  names: readonly string[],
-): Promise<Map<string, string>> {
-  const input = `${names.map((name) => `HEAD:./${name}`).join('\n')}\n`
-  const checked = await runGit(env, {
-    args: ['cat-file', '--batch-check=%(objecttype) %(objectsize) %(objectname)'],
-    cwd: repository.root,
-    input,
-  })
-  const found = new Map<string, string>()
-  const rows = checked.toString('latin1').split('\n')
-  for (const [i, name] of names.entries()) {
-    const [type, size, oid] = (rows[i] ?? '').split(' ')
-    if (type !== 'blob' || Number(size) > 2 ** 20) continue
-    const text = (await runGit(env, { args: ['cat-file', 'blob', oid!], cwd: repository.root })).toString('utf8')
-    if (name !== 'package.json' || text.includes('"checkpoint"')) found.set(name, text)
-  }
-  if (found.size > 0) for (const link of await committedLinks(env, repository, [...found.keys()])) found.delete(link)
-  return found
-}
-
-/** Which of these files of HEAD are symlinks: the content of such a blob is where it leads. */
-async function committedLinks(env: Env, { root }: Repository, names: readonly string[]): Promise<string[]> {
-  const rows = await runGit(env, { args: ['ls-tree', '-z', 'HEAD', '--', ...names], cwd: root })
-  return rows
-    .toString('latin1')
-    .split('\0')
-    .flatMap((row) => (row.startsWith('120000 ') ? [row.slice(row.indexOf('\t') + 1)] : []))
 }
 
 /** The tree of HEAD, as an id; null when HEAD is unborn, or the tree is missing. */

@@ -49,30 +49,33 @@ const STEADY_ATTEMPTS = 3
 export async function capture(env: Env, input: CaptureInput): Promise<Captured> {
   const end = env.monotonic() + input.limits.deadline
   const { hint: _, rules: __, ...unhinted } = input
+  const ignoreFiles = await input.worktree.ignoreFiles()
   for (let attempt = 1; ; attempt++) {
     const began = env.monotonic()
     // A first snapshot has all to read, and a worktree in which things move all the while is to have its snapshots too.
     const isPatient = () => input.cache !== null && attempt < STEADY_ATTEMPTS && 2 * env.monotonic() - began < end
     try {
-      return await captureOnce(env, attempt === 1 ? input : unhinted, { end, isPatient })
+      return await captureOnce(env, attempt === 1 ? input : unhinted, { ignoreFiles, end, isPatient })
     } catch (error) {
       if (!(error instanceof MovedMeanwhile) || attempt === ATTEMPTS) throw error
     }
   }
 }
 
-interface Patience {
+interface Attempt {
+  ignoreFiles: readonly string[]
   /** Of the monotonic clock. */
   end: number
   /** There is time to look again, if what was seen does not go together. */
   isPatient: () => boolean
 }
 
-async function captureOnce(env: Env, input: CaptureInput, { end, isPatient }: Patience): Promise<Captured> {
+async function captureOnce(env: Env, input: CaptureInput, { ignoreFiles, end, isPatient }: Attempt): Promise<Captured> {
   const { worktree, store, limits } = input
   const scan: Scan = {
     ...input,
     env,
+    ignoreFiles,
     seen: fileClock(env, store.worktreeDir),
     late: () => env.monotonic() > end || env.signal?.aborted === true,
     excluded: excluder(limits),
@@ -203,7 +206,7 @@ interface Found {
   listed: Listing
   hot: ReturnType<typeof checkHot>
   known: Promise<Known>
-  isPatient: Patience['isPatient']
+  isPatient: Attempt['isPatient']
 }
 
 async function captureListed(scan: Scan, { listed, hot, known: knowing, isPatient }: Found): Promise<Captured> {

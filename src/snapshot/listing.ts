@@ -35,6 +35,8 @@ export interface Listing {
 
 export interface ListingInput {
   worktree: Worktree
+  /** As the worktree names them. */
+  ignoreFiles: readonly string[]
   store: Store
   /** File name of the private index, if there is one. */
   index: string | null
@@ -71,7 +73,7 @@ export async function changedPaths(env: Env, input: ListingInput): Promise<Relat
 }
 
 /** git passes over an ignore file that it cannot read, but not over one that is named to it. */
-export function readableIgnoreFiles({ files }: Env, { ignoreFiles }: Worktree): string[] {
+export function readableIgnoreFiles({ files }: Env, ignoreFiles: readonly string[]): string[] {
   return ignoreFiles.filter((file) => {
     try {
       files.accessSync(file, constants.R_OK)
@@ -86,11 +88,11 @@ type Untracked = Pick<Listing, 'untracked' | 'nested' | 'ignored'>
 
 /** What the private index does not have. Null: the signal came first. */
 export async function listUntracked(env: Env, input: ListingInput): Promise<Untracked | null> {
-  const { worktree, limits, only = [] } = input
+  const { worktree, ignoreFiles, limits, only = [] } = input
   const exclude = [...worktree.ours.map((own) => `/${pathToText(own)}/`), ...limits.exclude]
   const rules = [
     ...exclude.map((pattern) => `--exclude=${pattern}`),
-    ...readableIgnoreFiles(env, worktree).map((file) => `--exclude-from=${file}`),
+    ...readableIgnoreFiles(env, ignoreFiles).map((file) => `--exclude-from=${file}`),
     '--exclude-per-directory=.gitignore',
     ...(only.length > 0 ? ['--', ...only.map(pathToText)] : []),
   ]

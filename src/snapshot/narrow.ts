@@ -38,8 +38,8 @@ export function ignoreRules(scan: Scan, directories: Directories): string {
 
 /** The same of the configuration, and of the user's files outside the worktree: no watcher tells of their changes. */
 export function outsideRules(scan: Scan): string {
-  const { env, worktree, limits } = scan
-  const files = readableIgnoreFiles(env, worktree).map(
+  const { env, ignoreFiles, limits } = scan
+  const files = readableIgnoreFiles(env, ignoreFiles).map(
     (file) => `${file} ${ruleFile(scan, statIfThere(env.files, file))}`,
   )
   const said = JSON.stringify([limits.include, limits.exclude, limits.maxFileSize, files])

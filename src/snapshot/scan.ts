@@ -34,6 +34,8 @@ export interface CaptureInput {
 
 export interface Scan extends CaptureInput {
   env: Env
+  /** As the worktree names them. */
+  ignoreFiles: readonly string[]
   seen: number
   late: () => boolean
   excluded: (path: string) => boolean

@@ -22,8 +22,8 @@ export interface Worktree {
   repository: Repository | null
   /** Our own and git's directories that lie in the worktree under another name than `.git` (no trailing slash). */
   ours: readonly string[]
-  /** The user's own ignore files outside the worktree, those that count more last. */
-  ignoreFiles: readonly string[]
+  /** The user's own ignore files outside the worktree, those that count more last. git is asked once somebody asks. */
+  ignoreFiles: () => Promise<readonly string[]>
   /** Its file system takes several spellings for one name (spelling.ts). */
   folds: boolean
 }

@@ -345,6 +345,19 @@ test('environments: a root path with a line feed is served or refused, never mis
   else expect([code, document.error.code]).toEqual([9, 'BAD_ROOT'])
 })
 
+test('environments: a branch is the same one when a tag of its name comes, and where HEAD is a symlink', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('work', () => scratch.write({ 'b.txt': 'agent\n' }))
+  scratch.git('tag', 'main')
+  expect(scratch.ckpt('status').git.branch).toBe('main')
+  scratch.ckpt('undo')
+  fs.unlinkSync(scratch.at('.git/HEAD'))
+  fs.symlinkSync('refs/heads/main', scratch.at('.git/HEAD'))
+  expect(scratch.ckpt('status').git.branch).toBe('main')
+  scratch.ckpt('redo')
+  expect(scratch.read('b.txt')).toBe('agent\n')
+})
+
 test('environments: a detached HEAD, another branch, and a merge in progress', () => {
   const scratch = new Scratch().init()
   scratch.git('branch', 'other')

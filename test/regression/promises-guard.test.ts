@@ -408,15 +408,15 @@ test.each([
     const before = scratch.ckpt('list').turns
     fs.rmSync(scratch.at('.git/ckpt/worktrees/@main/cache.json'))
     fs.rmSync(`${scratch.base}/ran`, { force: true })
+    if (asked === 'symbolic-ref') fs.renameSync(scratch.at('.git/HEAD'), scratch.at('.git/main'))
+    if (asked === 'symbolic-ref') fs.symlinkSync('refs/heads/main', scratch.at('.git/HEAD')) // git is asked what it is
     const bin = path.join(scratch.base, 'bin')
     fs.mkdirSync(bin)
     const git = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim()
     // What is asked is among the words, or on standard input.
     const killed = [
       `case "$*" in *'${asked}'*) kill -KILL $$ ;; *--batch-check*) ;; *) exec '${git}' "$@" ;; esac`,
-      'given=$(cat; echo .)',
-      `case "$given" in '${asked}\n.') kill -KILL $$ ;; esac`,
-      `printf %s "\${given%.}" | '${git}' "$@"`,
+      `while read -r line; do [ "$line" != '${asked}' ] || { kill -KILL $$; exit; }; echo "$line"; done | '${git}' "$@"`,
     ]
     fs.writeFileSync(path.join(bin, 'git'), `#!/bin/sh\n${killed.join('\n')}\n`, { mode: 0o755 })
     const ran = scratch.run([...command, '--json'], { vars: { PATH: `${bin}:${process.env.PATH}` } })

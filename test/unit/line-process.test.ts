@@ -1,9 +1,10 @@
 // A git process that stays is asked one question after the other, whoever asks.
+import { spawnSync } from 'node:child_process'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { KeptProcess, LineProcess } from '../../src/git/line-process.ts'
 import { envOf } from '../support/in-process.ts'
-import { Scratch } from '../support/scratch.ts'
+import { PACKAGE, Scratch } from '../support/scratch.ts'
 
 test('questions at the same time each get their own answer', async () => {
   const scratch = new Scratch().init()
@@ -37,6 +38,18 @@ test('one that was closed answers nobody any more, neither who waits nor who ask
     ...['', '', '', 'a'],
   ])
   asked.close()
+})
+
+test('one that nobody asks keeps no program alive', () => {
+  const scratch = new Scratch().init()
+  const asking = `
+    const { LineProcess } = await import('./src/git/line-process.ts')
+    const { realEnv } = await import('./src/env.ts')
+    const asked = new LineProcess(realEnv(), { args: ['cat-file', '--batch-check'], cwd: ${JSON.stringify(scratch.root)} })
+    for (const name of ['none', 'no more']) console.log((await asked.ask(name + '\\n', 1))[0])`
+  const args = ['--import', 'tsx', '--input-type=module', '-e', asking]
+  const { status, stdout } = spawnSync(process.execPath, args, { cwd: PACKAGE, encoding: 'utf8', timeout: 30_000 })
+  expect([status, stdout]).toEqual([0, 'none missing\nno more missing\n'])
 })
 
 test('a process is kept for one state, and another one has its own', async () => {

@@ -2,8 +2,9 @@
 import { CkptError, reasonOf } from '../../core/errors.ts'
 import type { Oid } from '../../core/ids.ts'
 import { isText, pathToText, splitNul } from '../../core/paths.ts'
+import type { HeadState } from '../../git/head.ts'
 import { tryGit, withObjectsOf } from '../../git/process.ts'
-import { type HeadState, hasUncommittedChanges } from '../../git/repository.ts'
+import { hasUncommittedChanges } from '../../git/repository.ts'
 import type { Captured } from '../../snapshot/capture.ts'
 import type { Context } from '../worktree/context.ts'
 

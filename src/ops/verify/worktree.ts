@@ -28,7 +28,9 @@ export async function verifyWorktree(context: Context): Promise<string> {
   const { signal } = new AbortController()
   const { env, worktree, config } = context
   // It is never null: nobody gives the signal.
-  const listed = (await listUntracked(env, { worktree, store, index: null, limits: config.snapshot, signal }))!
+  const ignoreFiles = await worktree.ignoreFiles()
+  const input = { worktree, ignoreFiles, store, index: null, limits: config.snapshot, signal }
+  const listed = (await listUntracked(env, input))!
   const different = [
     ...checkFiles(context, view, files),
     ...(await checkNew(context, view, { files, listed })),

@@ -5,8 +5,9 @@ import { quotedPath } from '../../core/hint-words.ts'
 import { printable } from '../../core/paths.ts'
 import { type Env, errno } from '../../env.ts'
 import { brokenFrame, createStore, isStoreLost, mendFrame, storeExists } from '../../git/frame.ts'
+import { HeadReader, type HeadState, NO_HEAD } from '../../git/head.ts'
 import type { KeptProcess } from '../../git/line-process.ts'
-import { type HeadState, ignoreFiles, type Repository, readHead } from '../../git/repository.ts'
+import { ignoreFiles, type Repository } from '../../git/repository.ts'
 import { Store, type StorePlace } from '../../git/store.ts'
 import type { SnapshotCache } from '../../snapshot/cache.ts'
 import type { Hint } from '../../snapshot/scan.ts'
@@ -31,6 +32,8 @@ export interface Context {
   env: Env
   worktree: Worktree
   repository: Repository | null
+  /** Of the repository; {@link headOf} asks it. */
+  head: HeadReader | null
   config: Config
   place: StorePlace
   store: Store
@@ -83,11 +86,24 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
   const found = await findWorktree(env, cwd, outcome)
   // Without a word of configuration the root itself is checked first: a bad root wins over a bad file.
   placeStore(env, found, { config: DEFAULTS, outcome })
+  const head = found.repository && new HeadReader(env, found.repository)
+  try {
+    return await openFound(env, { ...found, head }, { ...options, outcome })
+  } catch (error) {
+    head?.close()
+    throw error
+  }
+}
+
+async function openFound(
+  env: Env,
+  found: Found & { head: HeadReader | null },
+  { outcome, ...options }: OpenOptions & { outcome: string },
+): Promise<Context> {
   const { loadConfig } = await import('../../config/load.ts')
-  const [{ config, warnings }, ignored] = await Promise.all([
-    loadConfig(env, { ...found, forgiving: options.forgiving ?? false }),
-    found.repository ? ignoreFiles(env, found.repository) : [],
-  ])
+  const ignored = ignoreFilesOf(env, found)
+  if (!options.reading) ignored().catch(() => undefined) // asked meanwhile: it will be needed, and fails then
+  const { config, warnings } = await loadConfig(env, { ...found, forgiving: options.forgiving ?? false })
   let place = placeStore(env, found, { config, outcome })
   let exists = storeExists(env, place)
   const off = options.create === 'unless-off' && !config.enableFileCheckpointing
@@ -138,11 +154,21 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
     env: asSpelled(env, worktree),
     worktree,
     repository: found.repository,
+    head: found.head,
     config,
     place,
     store,
     exists,
     warnings,
+  }
+}
+
+/** They are asked for once. */
+function ignoreFilesOf(env: Env, { repository }: Found): Worktree['ignoreFiles'] {
+  let asked: Promise<readonly string[]> | null = null
+  return () => {
+    asked ??= repository ? ignoreFiles(env, repository) : Promise.resolve([])
+    return asked
   }
 }
 
@@ -161,8 +187,8 @@ async function heldContext(env: Env, cwd: string): Promise<Context | null> {
 async function fromDaemon(context: Context, { forgiving = false }: OpenOptions): Promise<Context> {
   if (!forgiving && context.warnings.length > 0) {
     const { loadConfig } = await import('../../config/load.ts')
-    const { env, worktree, repository } = context
-    await loadConfig(env, { root: worktree.root, repository, forgiving })
+    const { env, worktree, head } = context
+    await loadConfig(env, { root: worktree.root, head, forgiving })
   }
   return context
 }
@@ -197,12 +223,13 @@ export function uncancelled(context: Context): Context {
 }
 
 export function closeContext(context: Context): void {
-  if (!context.live) context.store.close()
+  if (context.live) return
+  context.store.close()
+  context.head?.close()
 }
 
-export async function headOf({ env, repository, live }: Context): Promise<HeadState> {
-  if (live) return live.head()
-  return repository ? readHead(env, repository) : { head: null, tree: null, branch: null, busy: null }
+export async function headOf({ head, live }: Pick<Context, 'head' | 'live'>): Promise<HeadState> {
+  return live?.head() ?? head?.read() ?? NO_HEAD
 }
 
 /** @throws CkptError GIT_BUSY */

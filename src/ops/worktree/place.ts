@@ -246,7 +246,7 @@ export function describeWorktree(
   env: Env,
   { root, repository }: Found,
   place: StorePlace,
-  ignoreFiles: readonly string[],
+  ignoreFiles: Worktree['ignoreFiles'],
 ): Worktree {
   const own = [place.directory, stateDirectory(env), ...(repository ? [repository.gitDir, repository.commonDir] : [])]
   const ours = own

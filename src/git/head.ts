@@ -1,0 +1,116 @@
+/** HEAD of the user's repository, asked of one git process that stays: git resolves its refs anew for each question. */
+import { isOid, type Oid } from '../core/ids.ts'
+import { type Env, lstatIfThere } from '../env.ts'
+import { LineProcess } from './line-process.ts'
+import { askGit, runGit } from './process.ts'
+import type { Repository } from './repository.ts'
+
+/** What a checkpoint records of the user's HEAD. */
+export interface HeadState {
+  head: Oid | null
+  /** HEAD's tree. */
+  tree: Oid | null
+  /** Null: detached. */
+  branch: string | null
+  /** What git is in the middle of, in its own words. */
+  busy: string | null
+}
+
+/** Of a plain directory. */
+export const NO_HEAD: HeadState = { head: null, tree: null, branch: null, busy: null }
+
+/** What git knows of one name; null: nothing that is there. */
+type Answer = { type: string; size: number; oid: Oid } | null
+
+const BATCH_CHECK = ['cat-file', '--batch-check=%(objecttype) %(objectsize) %(objectname)']
+
+const BRANCHES = 'refs/heads/'
+
+export class HeadReader {
+  readonly #env: Env
+  readonly #repository: Repository
+  readonly #process: LineProcess
+
+  constructor(env: Env, repository: Repository) {
+    this.#env = env
+    this.#repository = repository
+    this.#process = new LineProcess(env, { args: BATCH_CHECK, cwd: repository.root })
+  }
+
+  /** @throws CkptError like `runGit` */
+  async read(): Promise<HeadState> {
+    const [[head, tree, ...others], branch] = await Promise.all([
+      this.#ask(['HEAD', 'HEAD^{tree}', 'MERGE_HEAD', 'CHERRY_PICK_HEAD', 'REVERT_HEAD']),
+      branchOf(this.#env, this.#repository),
+    ])
+    const busy = busyState(this.#env, this.#repository, others)
+    return { head: head?.oid ?? null, tree: tree?.oid ?? null, branch, busy }
+  }
+
+  /** Files as committed at HEAD, by name; those that are not there are left out. `package.json` only if it speaks of checkpoints. */
+  async committed(names: readonly string[]): Promise<Map<string, string>> {
+    const cwd = this.#repository.root
+    const answers = await this.#ask(names.map((name) => `HEAD:./${name}`))
+    const found = new Map<string, string>()
+    for (const [i, name] of names.entries()) {
+      const answer = answers[i]
+      if (answer?.type !== 'blob' || answer.size > 2 ** 20) continue
+      const text = (await runGit(this.#env, { args: ['cat-file', 'blob', answer.oid], cwd })).toString('utf8')
+      if (name !== 'package.json' || text.includes('"checkpoint"')) found.set(name, text)
+    }
+    if (found.size === 0) return found
+    for (const link of await committedLinks(this.#env, this.#repository, [...found.keys()])) found.delete(link)
+    return found
+  }
+
+  close(): void {
+    this.#process.close()
+  }
+
+  async #ask(names: readonly string[]): Promise<Answer[]> {
+    const input = names.map((name) => `${name}\n`).join('')
+    const kept = await this.#process.ask(input, names.length).catch(() => null) // it was killed, or hung
+    const lines = kept ?? (await this.#askAnother(input)).toString('latin1').split('\n')
+    return names.map((_, i) => {
+      const [type = '', size, oid = ''] = lines[i]?.split(' ') ?? []
+      return isOid(oid) ? { type, size: Number(size), oid } : null
+    })
+  }
+
+  #askAnother(input: string): Promise<Buffer> {
+    return runGit(this.#env, { args: BATCH_CHECK, cwd: this.#repository.root, input })
+  }
+}
+
+/** HEAD's branch by its own name, whatever else has that name (a tag, say): gitrepository-layout(5), HEAD. */
+async function branchOf(env: Env, { root, gitDir }: Repository): Promise<string | null> {
+  const file = `${gitDir}/HEAD`
+  const text = lstatIfThere(env.files, file)?.isFile() ? env.files.readFileSync(file, 'utf8').trimEnd() : ''
+  if (isOid(text)) return null
+  const named = /^ref:\s*refs\/heads\/(.+)$/.exec(text)?.[1]
+  if (named !== undefined && named !== '.invalid') return named
+  // Where refs are kept otherwise (reftable) the file is a stub; and it may be a symlink.
+  const asked = await askGit(env, { args: ['symbolic-ref', '-q', 'HEAD'], cwd: root })
+  const ref = asked?.toString('utf8').trimEnd() ?? null
+  return ref?.startsWith(BRANCHES) ? ref.slice(BRANCHES.length) : ref
+}
+
+function busyState(env: Env, { gitDir }: Repository, heads: readonly Answer[]): string | null {
+  const [merge, pick, revert] = heads
+  if (merge) return 'merge'
+  if (pick) return 'cherry-pick'
+  if (revert) return 'revert'
+  const there = (name: string) => env.files.existsSync(`${gitDir}/${name}`)
+  if (there('rebase-merge')) return 'rebase'
+  if (there('rebase-apply')) return there('rebase-apply/applying') ? 'am' : 'rebase'
+  return null
+}
+
+/** Which of these files of HEAD are symlinks: the content of such a blob is where it leads. */
+async function committedLinks(env: Env, { root }: Repository, names: readonly string[]): Promise<string[]> {
+  const rows = await runGit(env, { args: ['ls-tree', '-z', 'HEAD', '--', ...names], cwd: root })
+  return rows
+    .toString('latin1')
+    .split('\0')
+    .flatMap((row) => (row.startsWith('120000 ') ? [row.slice(row.indexOf('\t') + 1)] : []))
+}
