@@ -23,6 +23,7 @@ import { lockedStore } from './recovery/locked.ts'
 import { settleUnfinished } from './recovery/unfinished.ts'
 import { noteForgetting, readForgetting } from './store/forgetting.ts'
 import { refuseStrayed } from './store/strayed.ts'
+import { readMarker } from './worktree/boundary-marker.ts'
 import type { Context } from './worktree/context.ts'
 import { notYet, refsJournal, removeJournal, writeJournal } from './worktree/journal.ts'
 import { readReplaced, writeReplaced } from './worktree/replaced.ts'
@@ -107,7 +108,8 @@ async function moveTo(context: Context, replaced: ReadonlyMap<Oid, Oid>): Promis
   const cut = [...store.shallow].map((id) => replaced.get(id) ?? id)
   // Both, until the refs have moved: whichever they name, its history is cut where it was.
   store.writeShallow(new Set([...store.shallow, ...cut]))
-  writeJournal(env, store, refsJournal(env, { op: 'forget', session: '', refs: edits, marker: null }))
+  const marker = readMarker(env, store) // the same turns stay undone
+  writeJournal(env, store, refsJournal(env, { op: 'forget', session: '', refs: edits, marker }))
   await store.moveRefs(edits, { durable: true }).catch((error: unknown) => {
     throw notYet('The checkpoints were written anew, but not all refs could be moved', error)
   })

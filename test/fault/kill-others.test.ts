@@ -40,7 +40,10 @@ const commands: Record<string, Command> = {
   'undo --only': { argv: ['undo', '--only', '2', '--force'], again: 3, calls: 171 },
   prune: { argv: ['prune', '--keep', '1'], calls: 66 },
   forget: {
-    setUp: (scratch) => scratch.remove('secret.txt'),
+    setUp: (scratch) => {
+      scratch.remove('secret.txt')
+      scratch.ckpt('undo')
+    },
     argv: ['forget', 'secret.txt'],
     again: 3,
     left: (root) => {

@@ -27,6 +27,17 @@ test('killed once the history is cut anew: the old one reads as before, and a se
   expect(scratch.read('a.txt')).toBe('2\n')
 })
 
+test('killed while something is undone: the git hooks refuse commits as before', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'secret.txt': 'SECRET\n' })
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.ckpt('undo')
+  const boundary = scratch.read('.git/ckpt/worktrees/@main/boundary')
+  killedAt(scratch, ['renameSync', 'journal.json'], 'forget', 'secret.txt')
+  scratch.ckpt('status')
+  expect(scratch.read('.git/ckpt/worktrees/@main/boundary')).toBe(boundary)
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
 test('killed before its refs moved, and another worktree goes on: its turns stay, and a second run ends it', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', 'secret.txt': 'SECRET\n' })
   scratch.git('worktree', 'add', '-q', '../other')
