@@ -8,8 +8,9 @@
  * theirs                 step                        window (…, 6]: the segment (5, 6] is claimed twice
  * ```
  *
- * A turn without steps owns its whole time. A declared path beats an undeclared window; what is still claimed twice is
- * ambiguous; what nobody claims inside a turn is unclaimed. Places in the order are taken one after the other, so that
+ * A turn without steps owns its whole time. A declared path beats an undeclared window; where no start marker says when a
+ * step began, its declared paths reach back to its session's last checkpoint, behind another's end. What is still claimed
+ * twice is ambiguous; what nobody claims inside a turn is unclaimed. Places in the order are taken one after the other, so that
  * one that is missing was pruned: somebody else may have been at work there, and only a declared path is one's own.
  */
 import { type Checkpoint, isOutside } from './checkpoint.ts'
@@ -27,6 +28,8 @@ export interface Window {
   /** Sequence numbers: what changed after `from` and up to `to`. */
   from: number
   to: number
+  /** Up to `from`: as far back the step may have begun, which only its declared paths tell. */
+  reach: number
   declared: readonly string[]
   /** The end never came, or the beginning came late: only declared paths are claimed, and none once the agent's next call has begun. */
   open: boolean
@@ -67,18 +70,21 @@ export function windowsOf(turn: Turn, all: readonly Checkpoint[], { asRival = fa
   const base = { session: turn.session, turnId: turn.id, turn: turn.number, detours: detoursOf(turn, all) }
   const end = turn.after?.seq ?? Number.POSITIVE_INFINITY
   if (turn.steps.length === 0) {
-    return [{ ...base, step: null, from: turn.before.seq, to: end, declared: [], open: false }]
+    const from = turn.before.seq
+    return [{ ...base, step: null, from, to: end, reach: from, declared: [], open: false }]
   }
   return turn.steps.map((step): Window => {
     const declared = [...(step.start?.paths ?? []), ...(step.end?.paths ?? [])]
     if (!step.end) {
       const from = step.start!.seq
-      if (endsLater(turn, step.start!, all)) return { ...base, step: step.number, from, to: end, declared, open: false }
+      const begun = { ...base, step: step.number, from, reach: from, declared }
+      if (endsLater(turn, step.start!, all)) return { ...begun, to: end, open: false }
       const next = turn.steps.flatMap(({ start }) => (!asRival && start && start.seq > from ? [start.seq] : []))
-      return { ...base, step: step.number, from, to: Math.min(end, ...next), declared, open: true }
+      return { ...begun, to: Math.min(end, ...next), open: true }
     }
-    if (step.start) return { ...base, step: step.number, from: step.start.seq, to: step.end.seq, declared, open: false }
     const ended = step.end.seq
+    const done = { ...base, step: step.number, to: ended, declared }
+    if (step.start) return { ...done, from: step.start.seq, reach: step.start.seq, open: false }
     const own = turn.checkpoints.filter((c) => c.seq < ended).at(-1)!.seq
     const others = all
       .filter(
@@ -87,7 +93,7 @@ export function windowsOf(turn: Turn, all: readonly Checkpoint[], { asRival = fa
       .map((c) => c.seq)
     // Its beginning came late, so that it was none: when it began is not known.
     const open = beganLate(turn, step.end, all)
-    return { ...base, step: step.number, from: Math.max(own, ...others), to: ended, declared, open }
+    return { ...done, from: Math.max(own, ...others), reach: own, open }
   })
 }
 
@@ -143,11 +149,15 @@ function covers({ session, turn, step, ...window }: Window, { from, to }: Segmen
   return window.from <= from.seq && to.seq <= window.to && !isOfOther && !isAside(window.detours, { from, to })
 }
 
-function strength(window: Window, path: string): number {
+/** 0: none; from {@link DECLARED} on the agent has named the path. */
+function strength(window: Window, path: string, segment: Segment): number {
   const bare = barePath(path)
-  if (window.declared.some((declared) => isWithin(bare, declared))) return 2
-  return window.open ? 0 : 1
+  const isDeclared = window.declared.some((declared) => isWithin(bare, declared))
+  if (covers(window, segment)) return isDeclared ? DECLARED + 1 : window.open ? 0 : 1
+  return isDeclared && covers({ ...window, from: window.reach }, segment) ? DECLARED : 0
 }
+
+const DECLARED = 2
 
 /** Who may have changed a path as well. */
 export type Rival = { session: string } | 'pruned'
@@ -162,23 +172,21 @@ export type Claim =
 export function claimOf(path: string, segment: Segment, mine: readonly Window[], theirs: readonly Window[]): Claim {
   let best: { window: Window; strength: number } | null = null
   for (const window of mine) {
-    if (!covers(window, segment)) continue
-    const own = strength(window, path)
+    const own = strength(window, path, segment)
     // Among one's own windows the one that ends first saw the change first.
     if (own > (best?.strength ?? 0) || (best && own === best.strength && window.to < best.window.to))
       best = { window, strength: own }
   }
   let other: { window: Window; strength: number } | null = null
   for (const window of theirs) {
-    if (!covers(window, segment)) continue
-    const foreign = strength(window, path)
+    const foreign = strength(window, path, segment)
     if (foreign > (other?.strength ?? 0)) other = { window, strength: foreign }
   }
   if (!best && !other) return { kind: 'unclaimed', ...(segment.cut ? { with: 'pruned' } : {}) }
   if (other && other.strength > (best?.strength ?? 0)) return { kind: 'theirs', window: other.window }
   const { step } = best!.window
   if (other?.strength === best!.strength) return { kind: 'ambiguous', step, with: { session: other.window.session } }
-  if (segment.cut && best!.strength < 2) return { kind: 'ambiguous', step, with: 'pruned' }
+  if (segment.cut && best!.strength < DECLARED) return { kind: 'ambiguous', step, with: 'pruned' }
   return { kind: 'mine', step }
 }
 

@@ -49,6 +49,8 @@ export function join(changes: readonly Change[]): Change[] {
   for (const change of changes) {
     const last = joined.findLast((one) => one.path === change.path)
     const goesOn = last && (sameState(last.to, change.from) || (last.to === 'unknown' && change.from === 'unknown'))
+    // How far back such a path goes depends on what is on disk then.
+    if (goesOn && last.from === 'unknown' && change.from !== 'unknown') throw new Murky()
     if (!goesOn) joined.push({ ...change })
     else {
       last.to = change.to

@@ -54,6 +54,8 @@ interface Window {
   step: number | null
   from: number
   to: number
+  /** As far back what it declared may be its own. */
+  reach: number
   declared: string[]
   weight: number
 }
@@ -189,15 +191,16 @@ export class Oracle {
 
   #windows(turn: Turn): Window[] {
     const until = turn.after ?? Number.POSITIVE_INFINITY
-    if (turn.steps.length === 0) return [{ step: null, from: turn.before, to: until, declared: [], weight: 1 }]
+    if (turn.steps.length === 0)
+      return [{ step: null, from: turn.before, to: until, reach: turn.before, declared: [], weight: 1 }]
     return turn.steps.map(({ start, end, declared }, i) => {
-      if (end === null) return { step: i + 1, from: start!, to: until, declared, weight: 0 }
-      if (start !== null) return { step: i + 1, from: start, to: end, declared, weight: 1 }
+      if (end === null) return { step: i + 1, from: start!, to: until, reach: start!, declared, weight: 0 }
+      if (start !== null) return { step: i + 1, from: start, to: end, reach: start, declared, weight: 1 }
       const own = turn.at.filter((at) => at < end).at(-1)!
       const others = this.entries.flatMap((entry, at) =>
         at < end && entry.ends && entry.session !== turn.session ? [at] : [],
       )
-      return { step: i + 1, from: Math.max(own, ...others), to: end, declared, weight: 1 }
+      return { step: i + 1, from: Math.max(own, ...others), to: end, reach: own, declared, weight: 1 }
     })
   }
 
@@ -218,8 +221,10 @@ export class Oracle {
         const best = (windows: readonly Window[]) => {
           let found: { weight: number; step: number | null; to: number } | null = null
           for (const window of windows) {
-            if (window.from > i - 1 || i > window.to) continue
-            const weight = window.declared.some((d) => path === d || path.startsWith(`${d}/`)) ? 2 : window.weight
+            if (window.reach > i - 1 || i > window.to) continue
+            const declared = window.declared.some((d) => path === d || path.startsWith(`${d}/`))
+            const isInside = window.from <= i - 1
+            const weight = declared ? (isInside ? 3 : 2) : isInside ? window.weight : 0
             if (weight > (found?.weight ?? 0) || (found && weight === found.weight && window.to < found.to))
               found = { weight, step: window.step, to: window.to }
           }

@@ -324,12 +324,13 @@ test('several turns at once go back as far as one after the other would, and del
   )
 })
 
-const window = fc.record({
+const drawn = fc.record({
   session: fc.constantFrom('s', 't'),
   turnId: fc.constant('t1'),
   turn: fc.constant(1 as Window['turn']),
   step: fc.option(fc.integer({ min: 1, max: 3 })),
   from: fc.integer({ min: 1, max: 6 }),
+  back: fc.integer({ min: 0, max: 3 }),
   to: fc.integer({ min: 2, max: 9 }),
   declared: fc.array(fc.constantFrom('a', 'dir')),
   open: fc.boolean(),
@@ -337,6 +338,7 @@ const window = fc.record({
     maxLength: 1,
   }),
 })
+const window = drawn.map(({ back, ...one }): Window => ({ ...one, reach: one.from - back }))
 const segment = fc
   .integer({ min: 1, max: 8 })
   .map((from) => ({ from: { seq: from }, to: { seq: from + 1 }, cut: false }) as Segment)
@@ -349,7 +351,8 @@ test('a claim is fair: what is mine to one side is theirs to the other, and a ti
       const other = { mine: 'theirs', theirs: 'mine', ambiguous: 'ambiguous', unclaimed: 'unclaimed' } as const
       expect(two).toBe(other[one])
       const within = ({ from, to }: { from: number; to: number }) => from <= at.from.seq && at.to.seq <= to
-      const inside = (all: readonly Window[]) => all.some((w) => within(w) && !w.detours.some(within))
+      const inside = (all: readonly Window[]) =>
+        all.some((w) => within({ ...w, from: w.reach }) && !w.detours.some(within))
       if (one !== 'unclaimed' && one !== 'theirs') expect(inside(mine)).toBe(true)
     }),
   )
