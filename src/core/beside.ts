@@ -152,6 +152,13 @@ export function uncoveredDirectories(beside: Beside): Set<string> {
   return found
 }
 
+/** Whether a directory holds something uncovered, is uncovered itself, or lies in one that is: what is in it no snapshot tells. */
+export function maybeUncovered(beside: Beside): (directory: string) => boolean {
+  const holding = uncoveredDirectories(beside)
+  const whole = new Set(uncoveredPaths(beside).flatMap((path) => (path.endsWith('/') ? [path.slice(0, -1)] : [])))
+  return (directory) => holding.has(directory) || ancestorsOf(directory).some((above) => whole.has(above))
+}
+
 /** Uncovered paths that differ between two snapshots: made, changed or removed in between. */
 export function uncoveredChanges(from: Beside, to: Beside): { path: RelativePath; reason: UncoveredReason }[] {
   const all = (beside: Beside) => {

@@ -1,4 +1,5 @@
 // Directories that hold ignored files and nothing else, which git names as one: what comes into them, or in their place.
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { Scratch } from '../support/scratch.ts'
@@ -143,4 +144,30 @@ test('what an undo of some paths brought in the place of an ignored empty direct
   expect(scratch.read('a.txt')).toBe('one\n')
   scratch.ckpt('undo')
   expect(scratch.manifest()).toEqual(before)
+})
+
+test.each([
+  ['an ignored directory', 'echo n/ >.gitignore', ''],
+  ['a repository of its own', '', 'git init -q n'],
+])('a directory in the place of a file, in %s: it is found while planning', (_, work, later) => {
+  const scratch = new Scratch().init({ 'z.txt': '1\n', 'n/x': 'x\n', 'n/y': 'y\n' })
+  const sh = (script: string) => execFileSync('sh', ['-c', script], { cwd: scratch.root })
+  scratch.turn('turn', () => sh(`echo 2 >z.txt; rm -r n\n${work}`))
+  sh(`mkdir -p n/x n/y; echo precious >n/x/k\n${later}`)
+  const stamp = () => fs.statSync(scratch.at('z.txt')).mtimeMs
+  const was = stamp()
+  for (const more of [[], ['--merge'], ['--force']]) {
+    const { code, document } = scratch.tryCkpt('undo', ...more)
+    expect([more, code, document.error.paths]).toEqual([more, 4, ['n/x']])
+    expect(document.error.message).toContain('a directory with what is not captured is in its place')
+  }
+  expect(scratch.tryCkpt('restore', '1:before', '--exact', '--force').code).toBe(4)
+  expect(stamp()).toBe(was)
+  const planned = scratch.ckpt('undo', '--skip-conflicts', '--dry-run').files
+  expect(planned).toContainEqual(expect.objectContaining({ path: 'n/x', action: 'skip' }))
+  expect(scratch.ckpt('undo', '--skip-conflicts').files).toEqual(planned)
+  expect([scratch.read('z.txt'), scratch.read('n/x/k'), scratch.read('n/y')]).toEqual(['1\n', 'precious\n', 'y\n'])
+  scratch.ckpt('redo')
+  expect([scratch.read('z.txt'), scratch.read('n/x/k')]).toEqual(['2\n', 'precious\n'])
+  expect(fs.readdirSync(scratch.at('n/y'))).toEqual([])
 })

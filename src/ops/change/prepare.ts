@@ -1,5 +1,5 @@
 /** From a plan's input to what is to be done: the disk's states, the merges, and what lies around the paths. */
-import { type Beside, uncoveredDirectories } from '../../core/beside.ts'
+import { type Beside, maybeUncovered, uncoveredDirectories } from '../../core/beside.ts'
 import { withoutTold } from '../../core/claims.ts'
 import { findClashes, inTheWayOf, makeRoom, type Surroundings } from '../../core/clashes.ts'
 import { isDamage } from '../../core/errors.ts'
@@ -177,14 +177,14 @@ async function settleClashes(
   const found = findClashes([...plan.actions, ...cleared.values()], around, input.mode)
   const actions = found.filter(({ path }) => !cleared.has(path))
   const { beside } = snapshot
-  const holding = uncoveredDirectories(beside)
+  const mayHold = maybeUncovered(beside)
   return makeRoom(
     { actions, units: withoutHeld(plan, actions) },
     {
       emptyDirectory: (path) => {
         if (beside.emptyDirectories.has(path as RelativePath))
           return { kind: 'directory', mode: beside.modes.get(directoryKey(path)) ?? beside.defaults.directory }
-        if (!holding.has(path) || !isEmpty(context, path)) return null
+        if (!mayHold(path) || !isEmpty(context, path)) return null
         const state = observe(context.env, context.worktree.root, directoryKey(path), context.store.objects)
         return state.kind === 'directory' ? state : null
       },

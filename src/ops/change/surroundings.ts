@@ -1,6 +1,6 @@
 /** What lies around the paths of a plan: files below and above them, what no snapshot covers, and other spellings. */
 import type { Dirent } from 'node:fs'
-import { uncoveredDirectories } from '../../core/beside.ts'
+import { maybeUncovered, uncoveredDirectories } from '../../core/beside.ts'
 import type { Surroundings } from '../../core/clashes.ts'
 import { ancestorsOf, barePath, directoryKey, foldedPath } from '../../core/paths.ts'
 import { type FileAction, isHeld } from '../../core/plan.ts'
@@ -24,7 +24,7 @@ export async function surroundings(
   const files = new Map<string, { covered: boolean }>()
   const seen = new Set<string>()
   const leaving = actions.filter((one) => one.post.kind === 'absent' && !isHeld(one)).map(({ path }) => path)
-  const holding = uncoveredDirectories(view.beside)
+  const mayHold = maybeUncovered(view.beside)
   const emptyBelow = new Map<string, string[]>()
   for (const directory of view.beside.emptyDirectories)
     for (const at of ancestorsOf(directory)) {
@@ -63,7 +63,8 @@ export async function surroundings(
     spelledOtherwise: (path: string) => others.get(path) ?? [],
     filesBelow: (directory: string) => below.get(directory) ?? [],
     uncoveredBelow: (directory: string) =>
-      holding.has(directory) &&
+      mayHold(directory) &&
+      isDirectory(context, directory) &&
       !isEmpty(context, directory) &&
       !holdsOnly(context, directory, new Set([...(below.get(directory) ?? []), ...leaving])),
     isFileOnDisk: (path: string) => files.has(path),
@@ -90,6 +91,11 @@ function holdsOnly(given: Pick<Context, 'env' | 'worktree'>, directory: string, 
     if (errno(error) === undefined) throw error
     return false
   }
+}
+
+function isDirectory({ env, worktree }: Pick<Context, 'env' | 'worktree'>, path: string): boolean {
+  const stats = behindSymlink(env, worktree.root, path) ? null : look(env, worktree.root, path)
+  return isStats(stats) && stats.isDirectory()
 }
 
 /** A directory with nothing in it; a rule may ignore it all the same. */
@@ -120,7 +126,6 @@ async function spelledOtherwise({ env, store, worktree }: Context, { view }: Sna
 
 /** What no tree tells of (an ignored file, one that is too large) may be in the place of a directory. */
 function isUncoveredFile({ env, worktree }: Context, path: string): boolean {
-  if (behindSymlink(env, worktree.root, path)) return false
-  const stats = look(env, worktree.root, path)
+  const stats = behindSymlink(env, worktree.root, path) ? null : look(env, worktree.root, path)
   return isStats(stats) && !stats.isDirectory()
 }
