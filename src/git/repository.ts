@@ -162,24 +162,14 @@ export async function commitsBetween(repository: Repository, from: Oid, to: Oid)
   return shown.split('\n').filter((line) => line !== '')
 }
 
-/** The tree of HEAD, as an id; null when HEAD is unborn, or the tree is missing. */
-export async function headTree(env: Env, repository: Repository): Promise<Oid | null> {
-  const asked = await runGit(env, {
-    args: ['cat-file', '--batch-check=%(objectname)'],
-    cwd: repository.root,
-    input: 'HEAD^{tree}\n',
-  })
-  const oid = asked.toString('latin1').trim()
-  return isOid(oid) ? oid : null
-}
-
-/** The same for whom it matters why there is none: null only when HEAD is unborn. @throws CkptError DAMAGED when it is missing */
-export async function committedTree(env: Env, repository: Repository): Promise<Oid | null> {
-  const tree = await headTree(env, repository)
-  if (tree !== null) return tree
+/** The tree of HEAD; null only when HEAD is unborn. @throws CkptError DAMAGED when it is missing */
+export async function committedTree(env: Env, { root }: Repository): Promise<Oid | null> {
+  const args = ['cat-file', '--batch-check=%(objectname)']
+  const tree = (await runGit(env, { args, cwd: root, input: 'HEAD^{tree}\n' })).toString('latin1').trim()
+  if (isOid(tree)) return tree
   // What HEAD names may be missing: git knows the name all the same.
-  const named = await askGit(env, { args: ['rev-parse', '-q', '--verify', 'HEAD'], cwd: repository.root })
-  if (named) await runGit(env, { args: ['cat-file', '-e', 'HEAD^{tree}'], cwd: repository.root })
+  const named = await askGit(env, { args: ['rev-parse', '-q', '--verify', 'HEAD'], cwd: root })
+  if (named) await runGit(env, { args: ['cat-file', '-e', 'HEAD^{tree}'], cwd: root })
   return null
 }
 

@@ -7,14 +7,13 @@ import type { Oid } from '../../core/ids.ts'
 import type { HeadState } from '../../git/head.ts'
 import { readCheckpoint, type WorktreeRefs, writeCheckpoint } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
-import { headTree } from '../../git/repository.ts'
 import { keepObjects } from '../../git/side-refs.ts'
 import type { Store } from '../../git/store.ts'
 import { loadCache, type SnapshotCache, saveCache } from '../../snapshot/cache.ts'
 import { type Captured, capture } from '../../snapshot/capture.ts'
 import { SnapshotView } from '../../snapshot/view.ts'
 import { roomIn } from '../store/size.ts'
-import type { Context } from '../worktree/context.ts'
+import { type Context, headOf } from '../worktree/context.ts'
 
 export interface Snapshot extends Captured {
   view: SnapshotView
@@ -40,7 +39,7 @@ export async function takeSnapshot(
   refs: WorktreeRefs | Promise<WorktreeRefs>,
   options: SnapshotOptions = {},
 ): Promise<Snapshot> {
-  const { env, store, worktree, config, repository } = context
+  const { env, store, worktree, config } = context
   const { deadline = config.snapshot.deadline, publish = true } = options
   // They may fail before they are awaited here, or never be: until then that must not end the process.
   if (refs instanceof Promise) refs.catch(() => undefined)
@@ -60,7 +59,7 @@ export async function takeSnapshot(
       anew: false,
       cache,
       lastTree: last,
-      headTree: cache || !repository ? null : await headTree(env, repository),
+      headTree: cache ? null : (await headOf(context)).tree,
       ...(watched.hint ? { hint: watched.hint, rules: context.live?.rules } : {}),
     })
   const captured = await (anew ? fromNothing() : goingOn()).catch((error: unknown) => {
