@@ -53,6 +53,25 @@ test('one that names nobody goes when it is old; a file of such a name, and one 
   expect(fs.existsSync(closed)).toBe(true)
 })
 
+test('drafts of files that were never put in their place go when they are old', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const [store, own] = ['.git/ckpt', '.git/ckpt/worktrees/@main']
+  killedAt(scratch, ['writeFileSync', '.0.tmp'], 'undo')
+  const drafts = () =>
+    [store, own].flatMap((at) => fs.readdirSync(scratch.at(at)).filter((name) => name.endsWith('.tmp')))
+  expect(drafts()).toEqual([expect.stringMatching(/^lock\.[0-9a-f]{16}\.0\.tmp$/)])
+  const made = ['forgetting.json.0123456789ab.tmp', 'bytes.0123456789ab.tmp', 'lock.0123456789ab.git.tmp']
+  for (const name of made) scratch.write({ [`${store}/${name}`]: 'x', [`${own}/${name}`]: 'x' })
+  scratch.ckpt('snapshot')
+  expect(drafts()).toHaveLength(7)
+  for (const at of [store, own])
+    for (const name of fs.readdirSync(scratch.at(at))) fs.utimesSync(scratch.at(`${at}/${name}`), 1e9, 1e9)
+  scratch.ckpt('snapshot')
+  expect(drafts()).toEqual([])
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
 test('a git that is killed, and the second of two that make the store, leave nothing', async () => {
   const scratch = new Scratch().init()
   const git = `${scratch.base}/bin/git`

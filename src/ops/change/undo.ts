@@ -66,7 +66,13 @@ async function undoScanned(
   const head = await headOf(context)
   refuseWhileBusy(head)
   let refs = await reading
-  const session = chooseSession(refs, options.session ?? (await sessionOf(context, refs, options.only ?? options.to)))
+  const alone = options.only !== undefined || (options.paths?.length ?? 0) > 0
+  const choosing = async () =>
+    chooseSession(refs, options.session ?? (await sessionOf(context, refs, options.only ?? options.to)))
+  const session = await choosing().catch(async (error: unknown) => {
+    if (alone) await refuseWhilePending(context, refs)
+    throw error
+  })
   if (session === null) throw nothingRecorded('NOTHING_TO_UNDO')
   let timeline = await loadTimeline(context, refs, session)
   const cleared = await clearStaleBoundary(context, refs, timeline)
@@ -83,7 +89,6 @@ async function undoScanned(
     refs = closing.refs
     timeline = await loadTimeline(context, refs, session)
   }
-  const alone = options.only !== undefined || (options.paths?.length ?? 0) > 0
   if (alone) await refuseWhilePending(context, refs)
   const { reader, selection, units, ...told } = await whileOrAfter(scanning, async () => {
     const reader = new ChangeReader(context, refs, timeline)

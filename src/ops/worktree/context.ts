@@ -15,7 +15,7 @@ import { asSpelled } from '../../snapshot/spelling.ts'
 import type { Worktree } from '../../snapshot/worktree.ts'
 import { orphans, recordOwner } from './apart.ts'
 import { linkByPath } from './by-path.ts'
-import { claimHalfMade, sweepHalfMade } from './half-made.ts'
+import { claimHalfMade, sweepDrafts, sweepHalfMade } from './half-made.ts'
 import {
   claimWorktreeId,
   describeWorktree,
@@ -143,8 +143,11 @@ async function openFound(
     if (place.owner !== undefined) recordOwner(env, place.directory, place.owner)
     exists = true
   }
-  if (exists && (options.create || options.init || options.mend)) sweepHalfMade(env, place.directory)
   const store = Store.open(env, place)
+  if (exists && (options.create || options.init || options.mend)) {
+    sweepHalfMade(env, place.directory)
+    for (const directory of [place.directory, store.worktreeDir]) sweepDrafts(env, directory)
+  }
   if (makes) linkByPath(env, found.root, place.owner === undefined ? null : store.worktreeDir)
   // Only other worktrees may have been recorded in it, or this one's directory is lost.
   if (exists && options.mend && !place.worktreeId.endsWith('-new'))

@@ -1,6 +1,6 @@
 /**
- * Directories that are put together beside a store: the store itself, parcels of exports, imports, pushes and pulls. They
- * bear the name of who is at work in them, and are removed when that one is gone.
+ * What killed commands leave beside a store: directories that were being put together there (the store itself, parcels of
+ * exports, imports, pushes and pulls), which bear the name of who is at work in them, and drafts of files.
  */
 import { isDamage } from '../../core/errors.ts'
 import { type Env, errno, lstatIfThere } from '../../env.ts'
@@ -8,6 +8,8 @@ import { removeIfThere, removeTree } from '../../git/whole-file.ts'
 import { holderState, readHolder, writeHolder } from './lock.ts'
 
 const HALF_MADE = /^(parcel-|store\.)[0-9a-f]+\.tmp$/
+/** As whole-file.ts and lock.ts call them. */
+const DRAFT = /^(?!parcel-|store\.)[a-z.]+\.[0-9a-f]{12,16}(\.\d+|\.git)?\.tmp$/
 const OWNER = 'ckpt-owner'
 /** Milliseconds: one that names nobody is being made, or was left by somebody long ago. */
 const ABANDONED = 3600 * 1000
@@ -22,16 +24,7 @@ export const claimHalfMade =
 
 /** Removes what killed commands left. What cannot be looked at or removed is left where it is: no command fails of it. */
 export function sweepHalfMade(env: Env, within: string): void {
-  const { files } = env
-  const tried = <T>(work: () => T, otherwise: T): T => {
-    try {
-      return work()
-    } catch (error) {
-      if (errno(error) === undefined && !isDamage(error)) throw error
-      return otherwise
-    }
-  }
-  for (const name of tried(() => files.readdirSync(within), [])) {
+  for (const name of tried(() => env.files.readdirSync(within), [])) {
     if (!HALF_MADE.test(name)) continue
     tried(() => {
       if (isLeft(env, `${within}/${name}`)) removeTree(env, `${within}/${name}`)
@@ -43,6 +36,26 @@ export function sweepHalfMade(env: Env, within: string): void {
     const holder = readHolder(env, name)
     if (holder !== null && holder !== 'unreadable' && holderState(env, holder) === 'dead') removeIfThere(env, name)
   }, undefined)
+}
+
+/** The same of files that were never put in their place. */
+export function sweepDrafts(env: Env, within: string): void {
+  for (const name of tried(() => env.files.readdirSync(within), [])) {
+    if (!DRAFT.test(name)) continue
+    tried(() => {
+      const stats = lstatIfThere(env.files, `${within}/${name}`)
+      if (stats?.isFile() && env.now() - stats.mtimeMs > ABANDONED) removeIfThere(env, `${within}/${name}`)
+    }, undefined)
+  }
+}
+
+function tried<T>(work: () => T, otherwise: T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (errno(error) === undefined && !isDamage(error)) throw error
+    return otherwise
+  }
 }
 
 function isLeft(env: Env, path: string): boolean {
