@@ -29,6 +29,31 @@ const lines = (...changed: [number, string][]) =>
   Array.from({ length: 20 }, (_, i) => `${changed.find(([at]) => at === i + 1)?.[1] ?? `line ${i + 1}`}\n`).join('')
 const committed = (scratch: Scratch) => scratch.git('show', '--format=', '--name-status', 'HEAD').trim()
 
+test('what a turn renamed with git, and changed in the same breath, leaves the index as the commit is', () => {
+  const scratch = new Scratch().init({ 'a.txt': lines(), 'd/one': lines() })
+  scratch.turn('rename', () => {
+    scratch.git('mv', 'a.txt', 'b.txt')
+    scratch.git('mv', 'd', 'e')
+    scratch.write({ 'b.txt': lines([5, 'agent']), 'e/one': lines([5, 'agent']) })
+  })
+  expect(commit(scratch)).toMatchObject({ code: 0, stderr: '' })
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
+test('what a turn staged on its way to something else stays staged, and how to stage the commit is said', () => {
+  const scratch = new Scratch().init({ 'a.txt': lines() })
+  scratch.turn('twice', () => {
+    scratch.write({ 'a.txt': lines([5, 'at first']) })
+    scratch.git('add', 'a.txt')
+    scratch.write({ 'a.txt': lines([5, 'in the end']) })
+  })
+  const { code, json } = commit(scratch)
+  expect([code, json.warnings]).toEqual([0, [expect.stringContaining('a.txt stays staged as it was')]])
+  expect(json.warnings[0]).toContain('git restore --staged a.txt')
+  scratch.git('restore', '--staged', 'a.txt')
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
 test("show 5: staged, unstaged and untracked edits of the person's own are all still there, byte for byte", () => {
   const scratch = new Scratch().init({
     'agent.txt': 'one\n',

@@ -1,6 +1,6 @@
 /** The user's index, beside a commit that was made on one of its own. */
 import { CkptError } from '../../core/errors.ts'
-import { quotedPath } from '../../core/hint-words.ts'
+import { quotedName, quotedPath } from '../../core/hint-words.ts'
 import type { Oid } from '../../core/ids.ts'
 import { printable, shown } from '../../core/paths.ts'
 import type { Repository } from '../../git/repository.ts'
@@ -69,6 +69,8 @@ export async function refreshIndex(
   const byHooks = [...new Set([...before.keys(), ...after.keys()])].filter(
     (path) => !sameEntry(before.get(path) ?? null, after.get(path) ?? null),
   )
+  // What `git mv` put into the index is at its new path as HEAD has it at the one that goes.
+  const moved = byHooks.flatMap((path) => (after.has(path) ? [] : [before.get(path) ?? null]))
   const edits = new Map<string, Entry>()
   for (const path of new Set([...entries.keys(), ...byHooks])) {
     const [was, now, own] = [before.get(path) ?? null, after.get(path) ?? null, staged.get(path) ?? null]
@@ -77,11 +79,15 @@ export async function refreshIndex(
       continue
     }
     if (sameEntry(own, now)) continue
-    if (sameEntry(own, was) || passed.get(path)?.some((one) => sameEntry(own, one))) edits.set(path, now)
+    const isPassed = [was, ...(passed.get(path) ?? []), ...(was ? [] : moved)].some((one) => sameEntry(own, one))
+    if (isPassed) edits.set(path, now)
     else {
       const merged = await mergeEntries(blobs, { base: was, ours: own, theirs: now })
       if (merged) edits.set(path, merged)
-      else warnings.push(`${shown(path)} stays staged as you had it; the commit holds something else.`)
+      else
+        warnings.push(
+          `${shown(path)} stays staged as it was, on top of the commit, which holds something else: git restore --staged ${quotedName(path)}   (stages what the commit holds)`,
+        )
     }
   }
   for (const [path, reason] of clashes(edits, staged)) {
