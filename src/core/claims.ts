@@ -146,15 +146,16 @@ const isOpenTo = (session: string, turn: number, { kind, op, ...to }: Checkpoint
 function covers({ session, turn, step, ...window }: Window, { from, to }: Segment): boolean {
   const isOfOther = step === null && isOutside(to) && to.session === session && to.turn !== turn
   if (!isOpenTo(session, turn, to)) return false
-  return window.from <= from.seq && to.seq <= window.to && !isOfOther && !isAside(window.detours, { from, to })
+  return window.reach <= from.seq && to.seq <= window.to && !isOfOther && !isAside(window.detours, { from, to })
 }
 
 /** 0: none; from {@link DECLARED} on the agent has named the path. */
 function strength(window: Window, path: string, segment: Segment): number {
+  if (!covers(window, segment)) return 0
   const bare = barePath(path)
-  const isDeclared = window.declared.some((declared) => isWithin(bare, declared))
-  if (covers(window, segment)) return isDeclared ? DECLARED + 1 : window.open ? 0 : 1
-  return isDeclared && covers({ ...window, from: window.reach }, segment) ? DECLARED : 0
+  const isInside = window.from <= segment.from.seq
+  if (window.declared.some((declared) => isWithin(bare, declared))) return isInside ? DECLARED + 1 : DECLARED
+  return isInside && !window.open ? 1 : 0
 }
 
 const DECLARED = 2

@@ -10,6 +10,15 @@ import { locked } from './locked.ts'
 
 export async function openForReading(env: Env, cwd: string): Promise<Context> {
   const context = await openContext(env, cwd, { reading: true })
+  try {
+    return await recovered(env, cwd, context)
+  } catch (error) {
+    closeContext(context) // its git would stay
+    throw error
+  }
+}
+
+async function recovered(env: Env, cwd: string, context: Context): Promise<Context> {
   const { exists, store } = context
   if (!exists) return context
   const journal = journalExists(env, store)
@@ -21,10 +30,7 @@ export async function openForReading(env: Env, cwd: string): Promise<Context> {
   } catch (error) {
     const cannot = ['EACCES', 'EROFS', 'EPERM', 'ENOSPC', 'EDQUOT'].includes(errno(error) ?? '')
     const notNow = error instanceof CkptError && (error.code === 'LOCKED' || error.code === 'INTERNAL')
-    if (!cannot && !notNow) {
-      closeContext(context) // its git would keep this process alive
-      throw error
-    }
+    if (!cannot && !notNow) throw error
     // What it could not write it holds back, and the next git would want it written first.
     closeContext(context)
     const again = await openContext(env, cwd, { reading: true })

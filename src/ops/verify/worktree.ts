@@ -27,9 +27,9 @@ export async function verifyWorktree(context: Context): Promise<string> {
   const files = await store.trees.files(view.tree)
   const { signal } = new AbortController()
   const { env, worktree, config } = context
-  // It is never null: nobody gives the signal.
   const ignoreFiles = await worktree.ignoreFiles()
   const input = { worktree, ignoreFiles, store, index: null, limits: config.snapshot, signal }
+  // It is never null: nobody gives the signal.
   const listed = (await listUntracked(env, input))!
   const different = [
     ...checkFiles(context, view, files),
