@@ -1,4 +1,7 @@
 // What the wrapper of the Claude Agent SDK does by itself, with a stand-in for the SDK: far undos, queries that nobody reads.
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
 import { expect, test } from 'vitest'
 import { openClaudeAgent } from '../../src/wrappers/claude-agent-sdk/agent.ts'
 import { say } from '../support/claude-sdk.ts'
@@ -8,7 +11,8 @@ import { Scratch } from '../support/scratch.ts'
 async function stage(checkpoints = true) {
   const scratch = new Scratch().init()
   const sdk = madeUpSdk((text) => scratch.write({ [`${text}.txt`]: text }))
-  const open = (session?: string) => openClaudeAgent(scratch.root, { sdk, checkpoints, session, vars: scratch.vars })
+  const open = (session?: string, vars = scratch.vars) =>
+    openClaudeAgent(scratch.root, { sdk, checkpoints, session, vars })
   return { scratch, sdk, open, agent: await open() }
 }
 
@@ -90,6 +94,31 @@ test.each([true, false])('a query that is left when nobody reads it is over (%s)
   await say(agent, 'sixth')
   await over('sixth')
   expect(sdk.interrupted).toBe(0)
+})
+
+test('a prompt that is left while it is recorded stands before the next one, and is over', async () => {
+  const { scratch, open } = await stage()
+  const [slow, began] = ['slow', 'began'].map((name) => path.join(scratch.home, name)) as [string, string]
+  const bin = path.join(scratch.home, 'bin')
+  fs.mkdirSync(bin)
+  const [git] = execFileSync('/bin/sh', ['-c', 'command -v git'], { encoding: 'utf8' }).split('\n')
+  const wait = `[ ! -e '${slow}' ] || { : >'${began}'; sleep 1; }`
+  fs.writeFileSync(path.join(bin, 'git'), `#!/bin/sh\n${wait}\nexec '${git}' "$@"\n`, { mode: 0o755 })
+  const agent = await open(undefined, { ...scratch.vars, PATH: `${bin}:${scratch.vars.PATH}` })
+  await say(agent, 'first')
+  const abortController = new AbortController()
+  const slowly = async () => fs.writeFileSync(slow, '')
+  await unread(agent, 'second', { abortController, hooks: { UserPromptSubmit: [{ hooks: [slowly] }] } })
+  await expect.poll(() => fs.existsSync(began)).toBe(true)
+  fs.rmSync(slow)
+  abortController.abort()
+  await say(agent, 'third')
+  const { turns } = scratch.ckpt('list')
+  expect(turns.map((turn: { prompt: string; status: string }) => [turn.prompt, turn.status])).toEqual([
+    ['third', 'completed'],
+    ['second', 'interrupted'],
+    ['first', 'completed'],
+  ])
 })
 
 test('a query that ended in its own way is over for an undo that would interrupt it', async () => {

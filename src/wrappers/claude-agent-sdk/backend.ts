@@ -123,6 +123,7 @@ export function claudeBackend(conversation: Conversation, ask: AskQuery): Backen
     undo: async (context, options, how) => {
       const session = options.session as SessionId | undefined
       if (session === undefined) throw nothingToUndo('There is no prompt yet.')
+      await conversation.left()
       if (!(await isRecorded(context, session))) return rewind(context, options, how)
       if (isRunning(session))
         await interrupt(session, options, () => ckptBackend.undo!(context, { ...options, dryRun: true }, how))

@@ -77,6 +77,9 @@ export class Conversation {
   #asked = false
   #patience: NodeJS.Timeout | undefined
   #serial: Promise<unknown> = Promise.resolve()
+  /** Hooks that are being heard. */
+  readonly #hearing = new Set<Promise<unknown>>()
+  #leaving: Promise<void> = Promise.resolve()
 
   constructor(env: Env, { root, recorded }: { root: string; recorded: boolean }) {
     this.env = env
@@ -219,9 +222,28 @@ export class Conversation {
     }, PATIENCE)
   }
 
-  /** The query is over, in whatever way. */
-  async over(): Promise<void> {
+  /** A hook of the agent's is told: the query that called it is over once that is done. */
+  hearing<T>(work: Promise<T>): Promise<T> {
+    this.#hearing.add(work)
+    return work.finally(() => this.#hearing.delete(work))
+  }
+
+  /** The query is over, in whatever way. One after the other: the second to say so waits for what the first set going. */
+  over(): Promise<void> {
+    const work = this.#leaving.then(() => this.#end())
+    this.#leaving = work.catch(() => undefined)
+    return work
+  }
+
+  /** Resolves when what was left is over. */
+  left(): Promise<void> {
+    return this.#leaving
+  }
+
+  async #end(): Promise<void> {
     clearTimeout(this.#patience)
+    // A prompt that is still being recorded would come behind the next one, in a turn that nobody ends.
+    await Promise.allSettled(this.#hearing)
     const wasRunning = this.#prompts.running
     this.#prompts.clear()
     this.#unprompted.clear()

@@ -23,6 +23,10 @@ const DEADLINE = 20_000
 export interface Recording {
   env: Env
   root: string
+  /** The query was left: what its agent says from then on is about no turn that runs. */
+  isOver: () => boolean
+  /** Is given all that is recorded, until it is. */
+  hearing: (work: Promise<object>) => Promise<object>
   /** The id of the prompt that is being taken up, and the session that this one was forked from. */
   prompt: (session: string, text: string) => Promise<{ messageId?: string; parent?: string }>
   /** The agent says that its turn is over. */
@@ -34,7 +38,10 @@ export interface Recording {
 export function withHooks(hooks: KnownOptions['hooks'], recording: Recording): NonNullable<KnownOptions['hooks']> {
   const all: NonNullable<KnownOptions['hooks']> = { ...hooks }
   for (const event of EVENTS) {
-    const ours = { hooks: [(input: unknown) => record(event, input, recording)], timeout: TIMEOUT }
+    const ours = {
+      hooks: [async (input: unknown) => (recording.isOver() ? {} : recording.hearing(record(event, input, recording)))],
+      timeout: TIMEOUT,
+    }
     all[event] = [...(all[event] ?? []), ours]
   }
   return all

@@ -53,7 +53,7 @@ export function runQuery<S extends AgentSdk>(
         first = null
         if (!current) return
         for await (const message of current.query) {
-          if (!isOver) await conversation.hear(message)
+          if (!isOver) await conversation.hearing(conversation.hear(message))
           yield message
           if (!isOver) conversation.life.goOn()
         }
@@ -100,6 +100,7 @@ async function begin(
   sdk: AgentSdk,
   { input, options, isOver }: { input: Input; options: KnownOptions; isOver: () => boolean },
 ): Promise<Segment | null> {
+  await conversation.left()
   if (options.resume !== undefined) await conversation.adopt(options.resume)
   else if (options.continue) conversation.continues()
   const plan = await conversation.plan()
@@ -125,7 +126,7 @@ async function begin(
       yield known
     }
   }
-  const given: GivenTo<AgentSdk> = { prompt: feed(), options: optionsFor(conversation, options, plan) }
+  const given: GivenTo<AgentSdk> = { prompt: feed(), options: optionsFor(conversation, options, { plan, isOver }) }
   segment.query = sdk.query(given) as unknown as AgentQuery
   conversation.life.live = segment.query
   return segment
@@ -134,7 +135,11 @@ async function begin(
 const isSame = (a: Plan, b: Plan) => a.resume === b.resume && a.anchor === b.anchor && a.undone === b.undone
 
 /** The caller's options, with what undo needs beside them. */
-export function optionsFor(conversation: Conversation, options: KnownOptions, plan: Plan | null): KnownOptions {
+export function optionsFor(
+  conversation: Conversation,
+  options: KnownOptions,
+  next: { plan: Plan; isOver: () => boolean } | null,
+): KnownOptions {
   const { resume: _, forkSession: __, resumeSessionAt: ___, ...given } = options
   // They choose a session, and this conversation has one.
   const { continue: ____, sessionId: _____, ...rest } = given
@@ -144,18 +149,24 @@ export function optionsFor(conversation: Conversation, options: KnownOptions, pl
     ...own,
     enableFileCheckpointing: true,
     extraArgs: { ...options.extraArgs, 'replay-user-messages': null },
-    ...(plan?.resume == null ? {} : { resume: plan.resume }),
-    ...(plan?.anchor == null ? {} : { forkSession: true, resumeSessionAt: plan.anchor }),
-    ...(plan && conversation.recorded && conversation.env.vars.CKPT_DISABLED !== '1'
-      ? { hooks: hooksFor(conversation, options) }
+    ...(next?.plan.resume == null ? {} : { resume: next.plan.resume }),
+    ...(next?.plan.anchor == null ? {} : { forkSession: true, resumeSessionAt: next.plan.anchor }),
+    ...(next && conversation.recorded && conversation.env.vars.CKPT_DISABLED !== '1'
+      ? { hooks: hooksFor(conversation, options, next.isOver) }
       : {}),
   }
 }
 
-function hooksFor(conversation: Conversation, { hooks }: KnownOptions): NonNullable<KnownOptions['hooks']> {
+function hooksFor(
+  conversation: Conversation,
+  { hooks }: KnownOptions,
+  isOver: () => boolean,
+): NonNullable<KnownOptions['hooks']> {
   return withHooks(hooks, {
     env: conversation.env,
     root: conversation.root,
+    isOver,
+    hearing: (work) => conversation.hearing(work),
     prompt: (session, text) => conversation.promptHeard(session, text),
     stopped: () => conversation.stopHeard(),
     failed: (error) => conversation.warn(error),
