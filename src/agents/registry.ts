@@ -9,6 +9,9 @@ const agents: Record<string, () => Promise<Agent>> = {
   cursor: async () => (await import('./cursor.ts')).cursor,
 }
 
+/** Those that keep a record of their conversations which can be read ({@link Agent.transcripts}). */
+export const TRANSCRIBED: readonly string[] = ['claude']
+
 export const AGENT_NAMES: readonly string[] = Object.keys(agents)
 
 /** Null: nobody of that name. */

@@ -35,10 +35,15 @@ const KEYS: readonly { key: string; what: string; argv: string[]; needs: Capabil
 /** Arrows and the like, as a terminal sends them (ECMA-48, CSI and SS3; Alt with a key). */
 const OTHER_KEYS = /\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O.|[^\x1b])?/g
 
+export interface View {
+  changed: (path: string) => void
+  end: () => void
+}
+
 export function startView(
   env: Env,
   { daemon, colors, backends, log }: { daemon: Daemon; colors: Colors; backends: Backends; log: Logger },
-): { changed: (path: string) => void; end: () => void } {
+): View {
   const terminal = Boolean(env.stdout.isTTY)
   const recent: string[] = []
   if (!terminal) {

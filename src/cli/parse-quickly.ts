@@ -45,7 +45,8 @@ export function joinFreeText(argv: readonly string[]): string[] {
   return joined
 }
 
-const entryOf = (argv: readonly string[]) => commands.find(({ usage }) => usage.split(' ')[0] === argv[0])
+/** Undefined: no command has that name. */
+export const entryOf = (argv: readonly string[]) => commands.find(({ usage }) => usage.split(' ')[0] === argv[0])
 
 /** `ckpt help undo` is `ckpt undo --help`; of a command that is not there it is said that it is not. */
 export function helpWords(argv: readonly string[]): readonly string[] {

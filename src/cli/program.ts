@@ -10,7 +10,7 @@ import { again } from './again.ts'
 import { text } from './arguments.ts'
 import type { Arguments, Output, Parsed } from './command.ts'
 import { showPaged } from './pager.ts'
-import { helpWords, joinFreeText, parseQuickly } from './parse-quickly.ts'
+import { entryOf, helpWords, joinFreeText, parseQuickly } from './parse-quickly.ts'
 import { showProgress } from './progress.ts'
 import { codeOnceSaid, listen, type Unsaid } from './streams.ts'
 
@@ -23,6 +23,12 @@ export async function runProgram(
   const unsaid = listen(env)
   const code = await carryOut(argv, env, { backends, unsaid })
   return codeOnceSaid(env, { argv, code, unsaid })
+}
+
+/** Loads what a command line runs, and does nothing of it. */
+export async function loadFor(argv: readonly string[]): Promise<void> {
+  const words = joinFreeText(helpWords(argv))
+  if (!(await parseQuickly(words))) await Promise.all([import('./parse.ts'), entryOf(words)?.load()])
 }
 
 async function carryOut(

@@ -17,12 +17,23 @@ import type { IdleWork } from './idle.ts'
 import * as protocol from './protocol.ts'
 import * as schema from './protocol-schema.ts'
 
+/** Given in, for the daemon lies below the command line. `load` fails where the program's files are gone, and does nothing else. */
+interface Program {
+  /** Command lines, in this process. */
+  cli: {
+    load: (argv: readonly string[]) => Promise<unknown>
+    run: (argv: readonly string[], env: Env) => Promise<number>
+  }
+  /** Agents' hooks; gives what the agent is to see. */
+  hook: {
+    load: (agent: string) => Promise<unknown>
+    run: (env: Env, call: HookCall & { arrived: number }) => Promise<string | null>
+  }
+}
+
 export interface DispatcherOptions {
   version: string
-  /** Runs a command line in this process; given in, for the daemon lies below the command line. */
-  runCli: (argv: readonly string[], env: Env) => Promise<number>
-  /** The same for an agent's hook, which gives what the agent is to see. */
-  runHook: (env: Env, call: HookCall & { arrived: number }) => Promise<string | null>
+  program: Program
   backends: Backends
   log: Logger
 }
@@ -170,7 +181,19 @@ export class Dispatcher {
    */
   #refuseWhenOver(): void {
     const why = this.#daemon.whyOver()
-    if (why === null) return
+    if (why !== null) this.#end(why)
+  }
+
+  /** Not all of it is loaded when it starts. @throws ResponseError */
+  #loaded<T>(loading: Promise<T>): Promise<T> {
+    return loading.catch((error: unknown) => {
+      this.#options.log.warn({ error: String(error) }, 'loading')
+      return this.#end('Its program is not where it was')
+    })
+  }
+
+  /** @throws ResponseError */
+  #end(why: string): never {
     setImmediate(() => this.#daemon.stop())
     throw new ResponseError(ErrorCodes.InternalError, `${why}: this daemon ends. Nothing was done.`)
   }
@@ -178,17 +201,18 @@ export class Dispatcher {
   /** @throws ResponseError */
   async #subscribe(client: Client, request: protocol.SubscribeRequest): Promise<protocol.Subscribed> {
     this.#refuseWhenOver()
+    const { refusal } = await this.#loaded(import('./methods.ts'))
     try {
       return await this.#daemon.events.subscribe(client, request)
     } catch (error) {
-      throw (await import('./methods.ts')).refusal(toCkptError(error))
+      throw refusal(toCkptError(error))
     }
   }
 
   /** What only reads does it like another process would, beside the markers; what writes waits for its turn. */
   async #method({ method, params, signal }: Asked): Promise<unknown> {
     this.#refuseWhenOver()
-    const { runMethod } = await import('./methods.ts')
+    const { runMethod } = await this.#loaded(import('./methods.ts'))
     await this.#daemon.idle.interrupt()
     const { backends } = this.#options
     const env = { ...this.#env, cwd: this.#daemon.held.root, signal, refused: this.#daemon.events.refused(method) }
@@ -203,13 +227,15 @@ export class Dispatcher {
   async hook(call: HookCall): Promise<string> {
     const arrived = this.#env.monotonic()
     this.#refuseWhenOver()
+    const { hook } = this.#options.program
+    await this.#loaded(hook.load(call.agent))
     this.heard()
     this.#calls++
     this.#daemon.held.begin()
     await this.#daemon.idle.interrupt()
     const { root } = this.#daemon.held
     const env: Env = { ...this.#env, cwd: root, held: this.#daemon.held, refused: this.#daemon.events.refused('hook') }
-    return (await this.#daemon.enqueue(() => this.#options.runHook(env, { ...call, arrived }))) ?? ''
+    return (await this.#daemon.enqueue(() => hook.run(env, { ...call, arrived }))) ?? ''
   }
 
   /** A command line with the caller's directory and variables, and with the worktree that is held open. */
@@ -218,6 +244,8 @@ export class Dispatcher {
     const named = commandIn(argv)
     if (NOT_HERE.has(named)) throw new ResponseError(ErrorCodes.InvalidParams, `cli: \`${named}\` wants a terminal`)
     this.#refuseWhenOver()
+    const { cli } = this.#options.program
+    await this.#loaded(cli.load(argv))
     const refused = this.#daemon.events.refused(named)
     let cancelled: CkptError | null = null
     this.#daemon.held.begin()
@@ -243,8 +271,8 @@ export class Dispatcher {
     const after = argv.indexOf(named) + 1
     const alone = argv.includes('--no-daemon') ? argv : argv.toSpliced(after, 0, '--no-daemon')
     const code = await (ROUTED.has(named)
-      ? this.#daemon.enqueue(() => this.#options.runCli(argv, { ...env, held: this.#daemon.held }))
-      : this.#options.runCli(alone, env))
+      ? this.#daemon.enqueue(() => cli.run(argv, { ...env, held: this.#daemon.held }))
+      : cli.run(alone, env))
     if (cancelled) throw (await import('./methods.ts')).refusal(cancelled) // like any other call
     return { code, stdout: out.text(), stderr: err.text() }
   }

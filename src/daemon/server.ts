@@ -26,12 +26,17 @@ export interface DaemonOptions extends DispatcherOptions {
   cwd: string
   /** Milliseconds without a call. */
   idleStop: number
+  /** What was not loaded yet: the files may be another version's by the time they are needed. */
+  loadRest: () => Promise<void>
   onReady?: (daemon: Daemon) => void
   onChange?: (path: string) => void
 }
 
 /** Milliseconds between two looks whether the worktree is still there. */
 const HEARTBEAT = 5000
+
+/** Milliseconds without a call before the rest of the program is loaded. */
+const QUIET = 1000
 
 /** Runs until it is stopped. Returns why it ended by itself, in words; null: it was told to. @throws CkptError LOCKED when one runs already */
 export async function runDaemon(env: Env, options: DaemonOptions): Promise<string | null> {
@@ -77,6 +82,7 @@ export class Daemon {
   readonly #seesNode: boolean
   #end: (() => void) | null = null
   #isEnding = false
+  #isWhole = false
 
   constructor(context: Context, options: DaemonOptions) {
     this.#context = context
@@ -127,7 +133,6 @@ export class Daemon {
 
   /** See {@link runDaemon}. */
   async run(): Promise<string | null> {
-    await import('./methods.ts') // now: the files may be another version's by the time they are needed
     const socket = await socketPath(this.#env, this.#context.store.worktreeDir, tmpdir())
     const server = createServer((one) => this.#dispatcher.serve(one))
     let deaf = () => {}
@@ -242,6 +247,13 @@ export class Daemon {
     if (whyOver !== null || quiet > this.#options.idleStop) {
       this.stop()
       return
+    }
+    if (!this.#isWhole && quiet >= QUIET) {
+      this.#isWhole = true
+      this.#options
+        .loadRest()
+        .then(() => this.#options.log.info({}, 'all is loaded'))
+        .catch((error: unknown) => this.#options.log.warn({ error: String(error) }, 'loading'))
     }
     try {
       this.#door.announce()

@@ -5,10 +5,11 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { VERSION } from '../../src/core/version.ts'
+import { logFile } from '../../src/daemon/life.ts'
 import { connectDaemon } from '../../src/library/client.ts'
 import { alive, startDaemon } from '../support/daemon.ts'
 import { until } from '../support/protocol.ts'
-import { copyProgram, type Json, PROGRAM, Scratch } from '../support/scratch.ts'
+import { copyProgram, type Json, PACKAGE, PROGRAM, Scratch } from '../support/scratch.ts'
 import { foreignLock } from '../support/store-surgery.ts'
 
 const infoOf = (scratch: Scratch) => scratch.at('.git/ckpt/worktrees/@main/daemon/info.json')
@@ -235,6 +236,62 @@ test.each(['program was upgraded', 'Node was removed'])(
     expect(turns[0].steps).toHaveLength(1)
   },
 )
+
+/** Files of the program that a daemon loads when it needs them, or when it is quiet. */
+function lose({ home }: { home: string }, ...names: string[]): void {
+  const parts = path.join(home, 'dist/cli')
+  for (const file of fs.readdirSync(parts).filter((one) => names.some((name) => one.startsWith(`${name}-`))))
+    fs.rmSync(path.join(parts, file))
+}
+
+test('a daemon whose program lost what it has not loaded yet hands that over, and ends', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const there = installed(scratch)
+  const start = () => there.run('ckpt', 'daemon', 'start').pid as number
+  onTestFinished(() => void scratch.run(['daemon', 'stop']))
+
+  const first = start()
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  lose(there, 'undo')
+  expect(scratch.ckpt('undo').turns).toEqual([1])
+  await until(() => !alive(first))
+
+  const second = start()
+  lose(there, 'gemini')
+  const payload = { session_id: 'g', cwd: scratch.root, hook_event_name: 'BeforeAgent', prompt: 'more' }
+  const hook = { cwd: scratch.root, env: scratch.vars, input: JSON.stringify(payload) }
+  expect(spawnSync(path.join(PACKAGE, 'bin/ckpt-hook'), ['gemini'], hook).status).toBe(0)
+  await until(() => !alive(second))
+  expect(scratch.ckpt('list', '--session', 'g').turns).toMatchObject([{ prompt: 'more', status: 'running' }])
+
+  const third = start()
+  lose(there, 'methods')
+  const client = await connectDaemon(scratch.root, { vars: scratch.vars })
+  await expect(client.sessions.getSessionInfo('g')).rejects.toMatchObject({
+    message: expect.stringContaining('not where it was'),
+  })
+  client.close()
+  await until(() => !alive(third))
+})
+
+test('a daemon that was left in quiet has all of its program loaded', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const there = installed(scratch)
+  const { pid } = there.run('ckpt', 'daemon', 'start') as { pid: number }
+  onTestFinished(() => void scratch.run(['daemon', 'stop']))
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  const log = logFile(scratch.at('.git/ckpt/worktrees/@main'))
+  await until(() => fs.readFileSync(log, 'utf8').includes('all is loaded'))
+  lose(there, 'undo', 'redo', 'methods', 'gemini', 'parse')
+  const { calls } = scratch.ckpt('daemon', 'status').state
+  scratch.ckpt('undo')
+  scratch.ckpt('redo')
+  const client = await connectDaemon(scratch.root, { vars: scratch.vars })
+  expect(await client.sessions.getSessionInfo('s')).toMatchObject({ boundary: null })
+  client.close()
+  expect(scratch.ckpt('daemon', 'status').state.calls).toBeGreaterThan(calls + 3)
+  expect([alive(pid), fs.readFileSync(log, 'utf8')]).toEqual([true, expect.not.stringContaining('Cannot find')])
+})
 
 test('promise 14: a daemon of another version is asked nothing, is named, and makes room for one of this', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })

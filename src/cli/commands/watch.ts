@@ -1,8 +1,11 @@
+import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import pino from 'pino'
 import type { Agent } from '../../agents/agent.ts'
 import { hook } from '../../agents/hook.ts'
-import { AGENT_NAMES, findAgent } from '../../agents/registry.ts'
+import { findAgent, TRANSCRIBED } from '../../agents/registry.ts'
 import { TranscriptWatch } from '../../agents/transcript-watch.ts'
 import { VERSION } from '../../core/version.ts'
 import { logFile } from '../../daemon/life.ts'
@@ -12,7 +15,7 @@ import { makeDirectories } from '../../git/whole-file.ts'
 import { type Context, closeContext, openContext } from '../../ops/worktree/context.ts'
 import { flag } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { startView } from '../live-view.ts'
+import type { View } from '../live-view.ts'
 import { NOT_STARTED } from './daemon.ts'
 
 /** Bytes at which the log begins anew; one older one is kept. */
@@ -44,6 +47,16 @@ function watches(
   })
 }
 
+/** What lies beside this file, one after the other: who asks meanwhile does not wait for all of them. */
+async function loadRest(env: Env): Promise<void> {
+  const load = createRequire(import.meta.url)
+  const parts = dirname(fileURLToPath(import.meta.url))
+  for (const name of env.files.readdirSync(parts).filter((one) => one.endsWith('.cjs'))) {
+    load(`./${name}`)
+    await setImmediate()
+  }
+}
+
 const command: Command = async ({ env, args, cwd, colors, backends }) => {
   if (env.vars.CKPT_DISABLED === '1') return { json: {}, text: NOT_STARTED }
   const context = await openContext(env, cwd, { create: true, forgiving: true })
@@ -53,30 +66,31 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
   const background = flag(args, 'background')
   const log = openLog(env, logFile(worktreeDir))
   env.onCrash((error) => log.fatal({ stack: error.stack }, `ended by a failure: ${error.message}`))
-  // Loaded now: the files may be another version's by the time they are needed.
-  const [{ runProgram }, { commands }] = await Promise.all([
-    import('../program.ts'),
-    import('../commands.ts'),
-    import('../parse.ts'),
-  ])
-  await Promise.all(commands.map(({ load }) => load()))
-  const agents = await Promise.all(AGENT_NAMES.map(findAgent))
-  let view: ReturnType<typeof startView> | null = null
+  const { loadFor, runProgram } = await import('../program.ts')
+  const { startView } = background || args.json ? { startView: null } : await import('../live-view.ts')
+  const agents = await Promise.all(TRANSCRIBED.map(findAgent))
+  let view: View | null = null
   let transcripts: TranscriptWatch[] = []
   const why = await runDaemon(env, {
     cwd,
     version: VERSION,
     backends,
-    runCli: (argv, at) => runProgram(argv, at, backends),
-    runHook: (at, { agent: name, event, file: handed, arrived }) =>
-      hook(at, { name, event, handed, arrived, isRetried: true }),
+    program: {
+      cli: { load: loadFor, run: (argv, at) => runProgram(argv, at, backends) },
+      hook: {
+        load: findAgent,
+        run: (at, { agent: name, event, file: handed, arrived }) =>
+          hook(at, { name, event, handed, arrived, isRetried: true }),
+      },
+    },
+    loadRest: () => loadRest(env),
     log,
     // A person who looks on keeps it alive.
     idleStop: background ? idleStop : Number.POSITIVE_INFINITY,
     onReady: (daemon: Daemon) => {
       // Who says so a second time, when all is done, does not make it a failure.
       env.onSignal('SIGTERM', () => undefined)
-      if (!background && !args.json) view = startView(env, { daemon, colors, backends, log })
+      view = startView?.(env, { daemon, colors, backends, log }) ?? null
       transcripts = watches(env, { daemon, agents, log })
       for (const one of transcripts)
         one.start().catch((error: unknown) => log.warn({ error: String(error) }, 'transcripts'))
