@@ -159,17 +159,19 @@ function learnedRows(store: Store, out: Buffer): Checkpoint[] {
   return found
 }
 
-/** The same, where all that it takes is known already; else null. */
+/** The same, where all that it takes is known already, or a few commits at hand; else null. */
 function knownChain(
   store: Store,
   tip: Oid,
   { limit = Number.POSITIVE_INFINITY, not }: { limit: number | undefined; not: Oid[] },
 ) {
+  let few = FEW
+  const at = (id: Oid) => store.checkpoints.get(id) ?? (few-- > 0 ? atHand(store, id) : null)
   const out = new Set<Oid>()
   for (const wanted = [...not]; wanted.length > 0; ) {
     const id = wanted.pop()!
     if (out.has(id)) continue
-    const one = store.checkpoints.get(id)
+    const one = at(id)
     if (!one) return null
     out.add(id)
     wanted.push(...cutAt(store, one).parents)
@@ -177,11 +179,17 @@ function knownChain(
   const near: Checkpoint[] = [] // newest first
   for (let id: Oid | undefined = tip; id !== undefined && near.length < limit; id = near.at(-1)!.parents[0]) {
     if (out.has(id)) break
-    const one = store.checkpoints.get(id)
+    const one = at(id)
     if (!one) return null
     near.push(cutAt(store, one))
   }
   return near.reverse()
+}
+
+/** One that lies in a file of its own, as the newest do. */
+function atHand(store: Store, id: Oid): Checkpoint | null {
+  const found = store.objects.readLoose(id)
+  return found?.type === 'commit' ? learned(store, parseCheckpoint(id, found.bytes.toString('utf8'))) : null
 }
 
 /** Reads what is not known of all sessions at once: to start git for each takes as long as there are sessions. */

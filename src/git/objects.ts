@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises'
 import { deflateSync, inflateSync } from 'node:zlib'
 import { CkptError, unlessDamaged } from '../core/errors.ts'
 import type { HashName, Oid } from '../core/ids.ts'
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, statIfThere } from '../env.ts'
 import { type FoundObject, ObjectReader } from './object-reader.ts'
 import { formatPack, type ObjectType, type PackObject } from './pack.ts'
 import { makePacksDirectory } from './packs.ts'
@@ -25,6 +25,8 @@ const MOST_HELD = 16 << 20
 /** What was written lately is known without asking: so many objects, of so many bytes at most. */
 const RECENT = 256
 const SMALL = 16_384
+/** Bytes of what is in a small file. */
+const MOST_INFLATED = 1 << 20
 /** So many are synced before others have their turn. */
 const STEP = 8
 
@@ -70,7 +72,7 @@ export class ObjectStore {
 
   /** The object, or null when the store does not have it. @throws CkptError DAMAGED when it is there and cannot be read. */
   read(oid: Oid): Promise<FoundObject | null> {
-    const known = this.#held.get(oid) ?? this.#recent.get(oid)
+    const known = this.#held.get(oid) ?? this.#recent.get(oid) ?? this.readLoose(oid)
     return known ? Promise.resolve(known) : this.#reader.read(oid)
   }
 
@@ -78,7 +80,26 @@ export class ObjectStore {
   async has(oid: Oid): Promise<boolean> {
     const file = this.#written.get(oid)
     if (this.#held.has(oid) || (file !== undefined && this.#env.files.existsSync(file))) return true
-    return (await this.#reader.read(oid)) !== null
+    return (this.readLoose(oid) ?? (await this.#reader.read(oid))) !== null
+  }
+
+  /**
+   * A small one in a file of its own is read here, and hashed: to start a git takes as long as the rest of a short command.
+   * Null: git is to be asked, which also knows what is wrong with it.
+   */
+  readLoose(oid: Oid): FoundObject | null {
+    const { files } = this.#env
+    const path = this.loosePath(oid)
+    try {
+      const stats = statIfThere(files, path)
+      if (!stats || stats.size > SMALL) return null
+      const whole = inflateSync(files.readFileSync(path), { maxOutputLength: MOST_INFLATED })
+      const [, type] = /^(blob|tree|commit|tag) \d+\0/.exec(whole.toString('latin1', 0, 32)) ?? []
+      if (type === undefined || createHash(this.hash).update(whole).digest('hex') !== oid) return null
+      return { type, bytes: whole.subarray(whole.indexOf(0) + 1) }
+    } catch {
+      return null
+    }
   }
 
   /** @throws CkptError DAMAGED when it is missing, unreadable or of another type. */
@@ -97,10 +118,15 @@ export class ObjectStore {
     return found.bytes
   }
 
+  /** Without a git, where that can be. */
+  #isBlob(oid: Oid): boolean {
+    return this.readLoose(oid)?.type === 'blob'
+  }
+
   /** Reads blobs whole from the disk and hashes them, before anything rests on them. @throws CkptError DAMAGED */
   async prove(oids: Iterable<Oid>): Promise<void> {
     this.flush()
-    for (const oid of new Set(oids)) await this.proven(oid, this.#reader)
+    for (const oid of new Set(oids)) if (!this.#isBlob(oid)) await this.proven(oid, this.#reader)
   }
 
   /** A blob that holds what its name says. @throws CkptError DAMAGED */
@@ -118,7 +144,8 @@ export class ObjectStore {
     const reader = new ObjectReader(this.#env, this.#gitDir, this.#vars) // ours may hold a pack open that is gone
     try {
       for (const oid of new Set(oids)) {
-        if (!this.#held.has(oid) && (await unlessDamaged(() => this.proven(oid, reader), null)) === null) found.add(oid)
+        if (this.#held.has(oid) || this.#isBlob(oid)) continue
+        if ((await unlessDamaged(() => this.proven(oid, reader), null)) === null) found.add(oid)
       }
     } finally {
       reader.close()

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
+import { deflateSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import type { HashName, Oid } from '../../src/core/ids.ts'
 import { formatTree } from '../../src/core/tree-object.ts'
@@ -20,6 +21,60 @@ function bareStore(hash: HashName, files?: Partial<Files>): { objects: ObjectSto
   const git: Git = (args, input) => execFileSync('git', [`--git-dir=${gitDir}`, ...args], { input, stdio: 'pipe' })
   return { objects: new ObjectStore(env, gitDir, hash, { GIT_DIR: gitDir }), gitDir, git }
 }
+
+test.each(['sha1', 'sha256'] as const)(
+  'a small object of %s in a file of its own is read without a git; what is wrong with another is for git to tell',
+  async (hash) => {
+    const { objects: writer, gitDir } = bareStore(hash)
+    const texts = ['', 'text', 'x'.repeat(16_000), 'y'.repeat(2 << 20)]
+    const blobs = texts.map((text) => writer.write('blob', Buffer.from(text)))
+    const tree = writer.write('tree', formatTree([{ mode: '100644', name: 'f', oid: blobs[1]! }]))
+    const commit = writer.write(
+      'commit',
+      Buffer.from(`tree ${tree}\nauthor a <a@b> 1 +0000\ncommitter a <a@b> 1 +0000\n\n`),
+    )
+    writer.flush()
+    writer.close()
+    let started = 0
+    const env = realEnv()
+    const spawn: Env['spawn'] = (...given) => {
+      started++
+      return env.spawn(...given)
+    }
+    const reading = () => new ObjectStore({ ...env, spawn }, gitDir, hash, { GIT_DIR: gitDir })
+    const objects = reading()
+    for (const [i, oid] of blobs.slice(0, 3).entries())
+      expect(await objects.read(oid)).toEqual({ type: 'blob', bytes: Buffer.from(texts[i]!) })
+    expect(await objects.read(tree)).toMatchObject({ type: 'tree' })
+    expect(await objects.read(commit)).toMatchObject({ type: 'commit' })
+    await objects.prove(blobs.slice(0, 3))
+    expect(await objects.damaged(blobs.slice(0, 3))).toEqual(new Set())
+    expect(await objects.has(tree)).toBe(true)
+    expect(started).toBe(0)
+    expect((await objects.get(blobs[3]!, 'blob')).length).toBe(2 << 20) // a small file, but of much
+    expect(await objects.read(objects.oidOf('blob', Buffer.from('absent')))).toBe(null)
+    expect(started).toBe(1)
+    objects.close()
+
+    const file = writer.loosePath(blobs[1]!)
+    const whole = fs.readFileSync(file)
+    const damage: [string, Buffer][] = [
+      ['cut short', whole.subarray(0, -6)],
+      ['empty', Buffer.alloc(0)],
+      ['of another object', fs.readFileSync(writer.loosePath(blobs[2]!))],
+      ['no object', deflateSync('text')],
+      ['not deflated', Buffer.from('text')],
+    ]
+    for (const [what, bytes] of damage) {
+      fs.rmSync(file)
+      fs.writeFileSync(file, bytes)
+      const again = reading()
+      await expect(again.prove([blobs[1]!]), what).rejects.toMatchObject({ code: 'DAMAGED' })
+      expect(await again.damaged(blobs.slice(0, 3)), what).toEqual(new Set([blobs[1]]))
+      again.close()
+    }
+  },
+)
 
 type Git = (args: readonly string[], input?: string) => Buffer
 
