@@ -201,11 +201,10 @@ export class Dispatcher {
   /** @throws ResponseError */
   async #subscribe(client: Client, request: protocol.SubscribeRequest): Promise<protocol.Subscribed> {
     this.#refuseWhenOver()
-    const { refusal } = await this.#loaded(import('./methods.ts'))
     try {
       return await this.#daemon.events.subscribe(client, request)
     } catch (error) {
-      throw refusal(toCkptError(error))
+      throw (await this.#loaded(import('./methods.ts'))).refusal(toCkptError(error))
     }
   }
 
@@ -227,11 +226,11 @@ export class Dispatcher {
   async hook(call: HookCall): Promise<string> {
     const arrived = this.#env.monotonic()
     this.#refuseWhenOver()
-    const { hook } = this.#options.program
-    await this.#loaded(hook.load(call.agent))
     this.heard()
     this.#calls++
     this.#daemon.held.begin()
+    const { hook } = this.#options.program
+    await this.#loaded(hook.load(call.agent))
     await this.#daemon.idle.interrupt()
     const { root } = this.#daemon.held
     const env: Env = { ...this.#env, cwd: root, held: this.#daemon.held, refused: this.#daemon.events.refused('hook') }
@@ -244,11 +243,11 @@ export class Dispatcher {
     const named = commandIn(argv)
     if (NOT_HERE.has(named)) throw new ResponseError(ErrorCodes.InvalidParams, `cli: \`${named}\` wants a terminal`)
     this.#refuseWhenOver()
-    const { cli } = this.#options.program
-    await this.#loaded(cli.load(argv))
     const refused = this.#daemon.events.refused(named)
     let cancelled: CkptError | null = null
     this.#daemon.held.begin()
+    const { cli } = this.#options.program
+    await this.#loaded(cli.load(argv))
     await this.#daemon.idle.interrupt()
     const out = collector(terminal, columns)
     const err = collector(false, columns)

@@ -165,7 +165,9 @@ function knownChain(
   tip: Oid,
   { limit = Number.POSITIVE_INFINITY, not }: { limit: number | undefined; not: Oid[] },
 ) {
-  let few = FEW
+  const newest = store.checkpoints.get(tip) ?? atHand(store, tip)
+  // A turn is two commits at least: of a long chain git is asked at once.
+  let few = Math.min(limit, 2 * (newest?.turn ?? 0)) > FEW ? 0 : FEW
   const at = (id: Oid) => store.checkpoints.get(id) ?? (few-- > 0 ? atHand(store, id) : null)
   const out = new Set<Oid>()
   for (const wanted = [...not]; wanted.length > 0; ) {

@@ -74,7 +74,7 @@ test('a prompt is found by its message id however far back; who remembers starts
   const { store, again, started } = await counted()
   const beside = store.objects.write('blob', Buffer.from('beside'))
   const chain: Checkpoint[] = []
-  for (let turn = 1; turn <= 5; turn++) {
+  for (let turn = 1; turn <= 30; turn++) {
     const shared = { session: 's' as SessionId, turn: turn as TurnNumber, beside, time: '2026-01-01T00:00:00.000Z' }
     for (const kind of ['before', 'after'] as const) {
       const parents = chain.slice(-1).map(({ id }) => id)

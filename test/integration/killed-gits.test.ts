@@ -54,6 +54,7 @@ test('one that reads objects: all that was asked is answered, and one that is ki
 
 test('one that reads objects and cannot be started is no damage, and the next question starts another', async () => {
   const scratch = new Scratch().init()
+  for (let n = 0; n < 12; n++) scratch.write({ [`d${n}/f`]: `${n}` }) // so many objects become a pack, which git reads
   scratch.ckpt('snapshot')
   const env = envOf(scratch)
   let refused = 0

@@ -34,5 +34,10 @@ export function runLater(scratch: Scratch, args: string[]): Promise<{ code: numb
   })
 }
 
-export const alive = (pid: number): boolean =>
-  fs.existsSync(`/proc/${pid}/stat`) && !/\) [ZX] /.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8'))
+export function alive(pid: number): boolean {
+  try {
+    return !/\) [ZX] /.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
