@@ -27,8 +27,8 @@ const RECENT = 256
 const SMALL = 16_384
 /** Bytes of what is in a small file. */
 const MOST_INFLATED = 1 << 20
-/** So many are synced before others have their turn. */
-const STEP = 8
+/** So many are synced, or read here, before others have their turn. */
+const [STEP, ROUND] = [8, 100]
 
 export class ObjectStore {
   readonly #env: Env
@@ -44,6 +44,7 @@ export class ObjectStore {
   /** Of temporary names. */
   readonly #nonce: string
   #number = 0
+  #readHere = 0
   /** What is there counts for nothing: objects are written again. */
   #distrusted = false
   /** Loose objects that this process relies on and has not synced. */
@@ -71,16 +72,16 @@ export class ObjectStore {
   }
 
   /** The object, or null when the store does not have it. @throws CkptError DAMAGED when it is there and cannot be read. */
-  read(oid: Oid): Promise<FoundObject | null> {
-    const known = this.#held.get(oid) ?? this.#recent.get(oid) ?? this.readLoose(oid)
-    return known ? Promise.resolve(known) : this.#reader.read(oid)
+  async read(oid: Oid): Promise<FoundObject | null> {
+    const known = this.#held.get(oid) ?? this.#recent.get(oid) ?? (await this.#atHand(oid))
+    return known ?? this.#reader.read(oid)
   }
 
   /** Whether it is on disk, or will be with what is held back. @throws CkptError DAMAGED when it is there and cannot be read. */
   async has(oid: Oid): Promise<boolean> {
     const file = this.#written.get(oid)
     if (this.#held.has(oid) || (file !== undefined && this.#env.files.existsSync(file))) return true
-    return (this.readLoose(oid) ?? (await this.#reader.read(oid))) !== null
+    return ((await this.#atHand(oid)) ?? (await this.#reader.read(oid))) !== null
   }
 
   /**
@@ -94,12 +95,20 @@ export class ObjectStore {
       const stats = statIfThere(files, path)
       if (!stats || stats.size > SMALL) return null
       const whole = inflateSync(files.readFileSync(path), { maxOutputLength: MOST_INFLATED })
-      const [, type] = /^(blob|tree|commit|tag) \d+\0/.exec(whole.toString('latin1', 0, 32)) ?? []
-      if (type === undefined || createHash(this.hash).update(whole).digest('hex') !== oid) return null
-      return { type, bytes: whole.subarray(whole.indexOf(0) + 1) }
+      const [, type, size] = /^(blob|tree|commit|tag) (\d+)\0/.exec(whole.toString('latin1', 0, 32)) ?? []
+      const bytes = whole.subarray(whole.indexOf(0) + 1)
+      if (type === undefined || Number(size) !== bytes.length) return null
+      return createHash(this.hash).update(whole).digest('hex') === oid ? { type, bytes } : null
     } catch {
       return null
     }
+  }
+
+  /** The same of many, one after the other: others have their turn in between. */
+  async #atHand(oid: Oid): Promise<FoundObject | null> {
+    const found = this.readLoose(oid)
+    if (found && ++this.#readHere % ROUND === 0) await setImmediate()
+    return found
   }
 
   /** @throws CkptError DAMAGED when it is missing, unreadable or of another type. */
@@ -119,14 +128,14 @@ export class ObjectStore {
   }
 
   /** Without a git, where that can be. */
-  #isBlob(oid: Oid): boolean {
-    return this.readLoose(oid)?.type === 'blob'
+  async #isBlob(oid: Oid): Promise<boolean> {
+    return (await this.#atHand(oid))?.type === 'blob'
   }
 
   /** Reads blobs whole from the disk and hashes them, before anything rests on them. @throws CkptError DAMAGED */
   async prove(oids: Iterable<Oid>): Promise<void> {
     this.flush()
-    for (const oid of new Set(oids)) if (!this.#isBlob(oid)) await this.proven(oid, this.#reader)
+    for (const oid of new Set(oids)) if (!(await this.#isBlob(oid))) await this.proven(oid, this.#reader)
   }
 
   /** A blob that holds what its name says. @throws CkptError DAMAGED */
@@ -144,7 +153,7 @@ export class ObjectStore {
     const reader = new ObjectReader(this.#env, this.#gitDir, this.#vars) // ours may hold a pack open that is gone
     try {
       for (const oid of new Set(oids)) {
-        if (this.#held.has(oid) || this.#isBlob(oid)) continue
+        if (this.#held.has(oid) || (await this.#isBlob(oid))) continue
         if ((await unlessDamaged(() => this.proven(oid, reader), null)) === null) found.add(oid)
       }
     } finally {
