@@ -11,6 +11,7 @@ import { closeContext, openContext } from '../ops/worktree/context.ts'
 import type { Agent } from './agent.ts'
 import { type Delivery, deliver, isFinal, leaveOpen, type Progress } from './deliver.ts'
 import { AGENT_NAMES, findAgent } from './registry.ts'
+import { Interrupted, within } from './within.ts'
 
 export interface HookOptions {
   name: string
@@ -35,8 +36,6 @@ const DEADLINE = 0.8
 const LAST_MOMENT = 0.9
 /** Milliseconds after which a payload that was handed over may have been overtaken. */
 const SLOW = 1000
-
-class Interrupted extends Error {}
 
 class Unheard extends Error {}
 
@@ -83,6 +82,9 @@ interface Hearing {
   unheard?: 'failed' | 'hangs'
 }
 
+/** `codex-notify` is Codex, with its payload on the command line. */
+export const agentIn = (name: string): string => name.replace(/-notify$/, '')
+
 async function hear(
   env: Env,
   options: HookOptions & { id?: string; given?: Buffer; handedAt?: string | undefined },
@@ -93,8 +95,8 @@ async function hear(
   let where = name
   try {
     if (env.vars.CKPT_DISABLED === '1') return { answer: (await findAgent(name))?.answer?.(event) ?? null }
-    const notified = name.endsWith('-notify')
-    agent = await findAgent(notified ? name.slice(0, -'-notify'.length) : name)
+    agent = await findAgent(agentIn(name))
+    const notified = agentIn(name) !== name
     if (!agent) {
       throw new CkptError('USAGE', `There is no agent ${JSON.stringify(name)}: ${AGENT_NAMES.join(', ')} are known.`, {
         hints: ['ckpt agent status'],
@@ -203,18 +205,6 @@ function parse(payload: Buffer): unknown {
 function eventIn(value: unknown): string | undefined {
   const event = typeof value === 'object' && value !== null && 'hook_event_name' in value ? value.hook_event_name : null
   return typeof event === 'string' ? event.slice(0, 80) : undefined
-}
-
-async function within<T>(work: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Interrupted('The deadline passed before it was recorded.')), Math.max(1, ms))
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /** The log of the worktree where one is known, else the one that all share. */

@@ -8,6 +8,7 @@ import { deflateSync, inflateSync } from 'node:zlib'
 import { CkptError, unlessDamaged } from '../core/errors.ts'
 import type { HashName, Oid } from '../core/ids.ts'
 import { type Env, errno, statIfThere } from '../env.ts'
+import { inflate, parseLoose } from './loose.ts'
 import { type FoundObject, ObjectReader } from './object-reader.ts'
 import { formatPack, type ObjectType, type PackObject } from './pack.ts'
 import { makePacksDirectory } from './packs.ts'
@@ -94,11 +95,10 @@ export class ObjectStore {
     try {
       const stats = statIfThere(files, path)
       if (!stats || stats.size > SMALL) return null
-      const whole = inflateSync(files.readFileSync(path), { maxOutputLength: MOST_INFLATED })
-      const [, type, size] = /^(blob|tree|commit|tag) (\d+)\0/.exec(whole.toString('latin1', 0, 32)) ?? []
-      const bytes = whole.subarray(whole.indexOf(0) + 1)
-      if (type === undefined || Number(size) !== bytes.length) return null
-      return createHash(this.hash).update(whole).digest('hex') === oid ? { type, bytes } : null
+      const file = files.readFileSync(path)
+      const inflated = inflate(file, MOST_INFLATED)
+      // git does not take one that goes on after its end.
+      return inflated?.used === file.length ? parseLoose(inflated.bytes, { oid, hash: this.hash }) : null
     } catch {
       return null
     }

@@ -96,30 +96,36 @@ test.each([true, false])('a query that is left when nobody reads it is over (%s)
   expect(sdk.interrupted).toBe(0)
 })
 
-test('a prompt that is left while it is recorded stands before the next one, and is over', async () => {
-  const { scratch, open } = await stage()
-  const [slow, began] = ['slow', 'began'].map((name) => path.join(scratch.home, name)) as [string, string]
-  const bin = path.join(scratch.home, 'bin')
-  fs.mkdirSync(bin)
-  const [git] = execFileSync('/bin/sh', ['-c', 'command -v git'], { encoding: 'utf8' }).split('\n')
-  const wait = `[ ! -e '${slow}' ] || { : >'${began}'; sleep 1; }`
-  fs.writeFileSync(path.join(bin, 'git'), `#!/bin/sh\n${wait}\nexec '${git}' "$@"\n`, { mode: 0o755 })
-  const agent = await open(undefined, { ...scratch.vars, PATH: `${bin}:${scratch.vars.PATH}` })
-  await say(agent, 'first')
-  const abortController = new AbortController()
-  const slowly = async () => fs.writeFileSync(slow, '')
-  await unread(agent, 'second', { abortController, hooks: { UserPromptSubmit: [{ hooks: [slowly] }] } })
-  await expect.poll(() => fs.existsSync(began)).toBe(true)
-  fs.rmSync(slow)
-  abortController.abort()
-  await say(agent, 'third')
-  const { turns } = scratch.ckpt('list')
-  expect(turns.map((turn: { prompt: string; status: string }) => [turn.prompt, turn.status])).toEqual([
-    ['third', 'completed'],
-    ['second', 'interrupted'],
-    ['first', 'completed'],
-  ])
-})
+test.each(['asked for afterwards', 'asked for before'])(
+  'a prompt that is left while it is recorded stands before the next one (%s), and is over',
+  async (next) => {
+    const { scratch, open } = await stage()
+    const [slow, began] = ['slow', 'began'].map((name) => path.join(scratch.home, name)) as [string, string]
+    const bin = path.join(scratch.home, 'bin')
+    fs.mkdirSync(bin)
+    const [git] = execFileSync('/bin/sh', ['-c', 'command -v git'], { encoding: 'utf8' }).split('\n')
+    const wait = `[ ! -e '${slow}' ] || { : >'${began}'; sleep 1; }`
+    fs.writeFileSync(path.join(bin, 'git'), `#!/bin/sh\n${wait}\nexec '${git}' "$@"\n`, { mode: 0o755 })
+    const agent = await open(undefined, { ...scratch.vars, PATH: `${bin}:${scratch.vars.PATH}` })
+    await say(agent, 'first')
+    const abortController = new AbortController()
+    const slowly = async () => fs.writeFileSync(slow, '')
+    await unread(agent, 'second', { abortController, hooks: { UserPromptSubmit: [{ hooks: [slowly] }] } })
+    await expect.poll(() => fs.existsSync(began)).toBe(true)
+    fs.rmSync(slow)
+    if (next === 'asked for afterwards') abortController.abort()
+    const saying = say(agent, 'third')
+    if (next === 'asked for before') abortController.abort()
+    await saying
+    const { turns } = scratch.ckpt('list')
+    expect(turns.map((turn: { prompt: string; status: string }) => [turn.prompt, turn.status])).toEqual([
+      ['third', 'completed'],
+      ['second', 'interrupted'],
+      ['first', 'completed'],
+    ])
+    expect((await described(agent))[0]).toBe('third')
+  },
+)
 
 test('a query that ended in its own way is over for an undo that would interrupt it', async () => {
   const { agent } = await stage()

@@ -264,6 +264,15 @@ test('a daemon whose program lost what it has not loaded yet hands that over, an
   await until(() => !alive(second))
   expect(scratch.ckpt('list', '--session', 'g').turns).toMatchObject([{ prompt: 'more', status: 'running' }])
 
+  const notified = start()
+  lose(there, 'codex')
+  scratch.run([
+    'hook',
+    'codex-notify',
+    JSON.stringify({ type: 'agent-turn-complete', 'turn-id': 't', cwd: scratch.root }),
+  ])
+  await until(() => !alive(notified))
+
   const third = start()
   lose(there, 'methods')
   const client = await connectDaemon(scratch.root, { vars: scratch.vars })

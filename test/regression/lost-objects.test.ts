@@ -226,3 +226,28 @@ describe.each(['damaged', 'gone'])('prompts whose tree is %s', (how) => {
     expect(scratch.ckpt('verify').problems).toEqual([])
   })
 })
+
+test('objects that are there, in files that go on after their end, are written again, and nothing is lost', () => {
+  const scratch = threeTurns()
+  const before = scratch.ckpt('list')
+  const oids = inStore(scratch, 'rev-list', '--objects', '--no-object-names', '--all').split('\n').filter(Boolean)
+  const loose = oids.map((oid) => looseFile(scratch, oid)).filter((file) => fs.existsSync(file))
+  expect(loose.length).toBeGreaterThan(20)
+  for (const kind of ['one', 'all'] as const) {
+    for (const file of kind === 'one' ? loose.slice(-1) : loose) {
+      fs.chmodSync(file, 0o600)
+      fs.appendFileSync(file, '\0')
+    }
+    expect(scratch.tryCkpt('verify').code).toBe(7)
+    expect(scratch.tryCkpt('doctor').document.findings.map(({ mend }: { mend?: string }) => mend)).toContain(
+      'ckpt doctor --fix',
+    )
+    expect(doctor(scratch, '--fix').detail).toContain('whose file held more than it, was written again')
+    scratch.ckpt('verify')
+    expect(scratch.ckpt('list')).toEqual(before)
+  }
+  scratch.ckpt('redo')
+  expect(scratch.read('sub/t.txt')).toBe('more\n')
+  scratch.ckpt('undo', '--turns', '3')
+  expect(scratch.read('a.txt')).toBe('base\n')
+})

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pino from 'pino'
 import type { Agent } from '../../agents/agent.ts'
-import { hook } from '../../agents/hook.ts'
+import { agentIn, hook } from '../../agents/hook.ts'
 import { findAgent, TRANSCRIBED } from '../../agents/registry.ts'
 import { TranscriptWatch } from '../../agents/transcript-watch.ts'
 import { VERSION } from '../../core/version.ts'
@@ -78,7 +78,7 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
     program: {
       cli: { load: loadFor, run: (argv, at) => runProgram(argv, at, backends) },
       hook: {
-        load: findAgent,
+        load: (name) => findAgent(agentIn(name)),
         run: (at, { agent: name, event, file: handed, arrived }) =>
           hook(at, { name, event, handed, arrived, isRetried: true }),
       },

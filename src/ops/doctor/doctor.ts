@@ -12,6 +12,7 @@ import { recoverRemoved, requireContents } from '../recovery/recover.ts'
 import { rescueSafety } from '../recovery/rescue.ts'
 import { unfinishedOperations } from '../recovery/unfinished.ts'
 import { readForgetting } from '../store/forgetting.ts'
+import { rewriteSpilled } from '../store/mend-objects.ts'
 import { steadily, untilQuiet } from '../store/steadily.ts'
 import type { Context } from '../worktree/context.ts'
 import { remoteFileSystem } from '../worktree/file-systems.ts'
@@ -42,6 +43,7 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
   // Who mends looks again under the lock.
   const seen = (look: () => Promise<Finding>) => (options.fix ? look() : steadily(context, look, ({ ok }) => ok))
   const packs = await seen(() => checkPacks(context, options.fix))
+  const rewritten = options.fix ? await alone(context, () => rewriteSpilled(context)) : []
   // What a damaged pack held may be what a ref names: nothing is decided on what is left.
   const refs = await seen(() => checkRefs(context, options.fix && packs.ok))
   if (packs.mend && refs.mend) refs.mend = packs.mend
@@ -52,7 +54,7 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
     // Of a history that was mended a turn may be gone that was hidden.
     const history = await seen(() => checkHistory(context, options.fix))
     findings.push(await seen(() => checkBoundaries(context, options.fix)), history)
-    contents = await seen(() => checkObjects(context, options.fix))
+    contents = await seen(() => checkObjects(context, options.fix, rewritten))
     findings.push(contents)
   }
   const newest = await seen(() => checkNewest(context))

@@ -15,17 +15,20 @@ import { FIX, type Finding } from './finding.ts'
 import { alone } from './timeline.ts'
 
 /** Everything that a ref reaches is there, and no loose object is damaged; packs are looked at before. */
-export async function checkObjects(context: Context, fix: boolean): Promise<Finding> {
+export async function checkObjects(context: Context, fix: boolean, rewritten: readonly Oid[] = []): Promise<Finding> {
   const before = await readObjects(context)
-  if (before.lost.length + before.idle.length === 0)
+  const said = rewritten.map((oid) => `${oid}, whose file held more than it, was written again`)
+  if (before.lost.length + before.idle.length + before.spilled.length === 0) {
+    if (said.length > 0) return { name: 'objects', ok: true, fixed: true, detail: listed(said) }
     return { name: 'objects', ok: true, detail: 'each that a checkpoint needs is whole' }
+  }
   if (!fix) return damage(before, (await canBeMended(context, before)) ? FIX : remedy(before.lost))
-  const said = await alone(context, () => mend(context, before))
+  said.push(...(await alone(context, () => mend(context, before))))
   let after = await readObjects(context)
   if (after.lost.length === 0 && after.idle.length > 0) {
     // What was done without is needed no more, and damaged still.
     const { idle } = after
-    said.push(...(await alone(context, () => mend(context, { lost: [], idle }))))
+    said.push(...(await alone(context, () => mend(context, { lost: [], idle, spilled: [] }))))
     after = await readObjects(context)
   }
   if (after.lost.length + after.idle.length > 0) return damage(after, remedy(after.lost))
@@ -36,25 +39,29 @@ interface Damage {
   lost: Lost[]
   /** Loose objects that are damaged and that nothing rests on. */
   idle: Oid[]
+  /** Those that are there, in files that hold more. */
+  spilled: Oid[]
 }
 
 async function readObjects(context: Context): Promise<Damage> {
   const { env, store } = context
   store.objects.forget()
   store.trees.forget()
-  const loose = readLoose(context).damaged
+  const { damaged: loose, spilled } = readLoose(context)
   const { code } = await store.tryGit(['rev-list', '--objects', '--quiet', '--all'])
-  if (code === 0 && loose.size === 0) return { lost: [], idle: [] }
+  if (code === 0 && loose.size === 0) return { lost: [], idle: [], spilled: [] }
   // What a pack has too can be read all the same.
   const lost = await findLost(context, await damagedObjects(env, store, [...loose.keys()]))
   const needed = new Set(oidsOf(lost))
-  return { lost, idle: [...loose.keys()].filter((oid) => !needed.has(oid)) }
+  const others = [...loose.keys()].filter((oid) => !needed.has(oid))
+  return { lost, idle: others.filter((oid) => !spilled.has(oid)), spilled: others.filter((oid) => spilled.has(oid)) }
 }
 
-function damage({ lost, idle }: Damage, mend: string): Finding {
+function damage({ lost, idle, spilled }: Damage, mend: string): Finding {
   const said = [
     ...lost.map((one) => `${describeLost(one)} ${one.said}`),
     ...idle.map((oid) => `${oid}, which nothing needs, is damaged`),
+    ...spilled.map((oid) => `the file of ${oid} holds more than it`),
   ]
   return { name: 'objects', ok: false, detail: listed(said), mend }
 }
@@ -69,8 +76,11 @@ const oidsOf = (lost: readonly Lost[]): Oid[] => lost.map(({ oid }) => oid)
 const isTree = ({ of }: Lost) => of.kind === 'files' && /^$|\/$/.test(of.path)
 
 /** A tree may be made again of what is on disk, which only a snapshot tells; prompts can be done without. */
-async function canBeMended(context: Context, { lost, idle }: Damage): Promise<boolean> {
-  if (idle.length > 0 || lost.some((one) => isTree(one) || one.of.kind === 'prompt' || one.of.kind === 'other'))
+async function canBeMended(context: Context, { lost, idle, spilled }: Damage): Promise<boolean> {
+  if (
+    idle.length + spilled.length > 0 ||
+    lost.some((one) => isTree(one) || one.of.kind === 'prompt' || one.of.kind === 'other')
+  )
     return true
   for await (const _ of inRepository(context, oidsOf(lost))) return true
   return statesOf(context, lost).length > 0

@@ -1,9 +1,10 @@
 /** Objects that the store lacks or holds damaged, and that the disk or the user's repository has whole: written once more. */
 import type { Oid } from '../../core/ids.ts'
 import type { PathState } from '../../core/state.ts'
-import type { PackObject } from '../../git/pack.ts'
+import type { ObjectType, PackObject } from '../../git/pack.ts'
 import { observe, onlyNames } from '../../snapshot/disk.ts'
 import type { Context } from '../worktree/context.ts'
+import { readLoose } from './verify-objects.ts'
 
 /** `states`: what the disk holds, by path (bytes). Whether that is enough is for the caller to prove. */
 export async function mendObjects(
@@ -20,6 +21,17 @@ export async function mendObjects(
     for (const path of onDisk.values()) observe(env, worktree.root, path, store.objects)
     for await (const { type, bytes } of inRepository(context, others)) store.objects.write(type, bytes)
   })
+}
+
+/** Loose objects that are there in files that hold more than that, which git does not take. */
+export async function rewriteSpilled(context: Context): Promise<Oid[]> {
+  const { objects } = context.store
+  const { spilled } = readLoose(context)
+  await objects.distrusting(async () => {
+    for (const { type, bytes } of spilled.values()) objects.write(type as ObjectType, bytes)
+  })
+  if (spilled.size > 0) objects.syncFresh()
+  return [...spilled.keys()]
 }
 
 /** Those that the user's repository has whole: what was committed or staged. */

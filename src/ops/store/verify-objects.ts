@@ -1,10 +1,11 @@
 /** Verify, the bytes: every loose object, every pack and its index, and everything that a ref reaches. Writes nothing. */
 import { createHash } from 'node:crypto'
-import { inflateSync } from 'node:zlib'
 import { CkptError, isDamage } from '../../core/errors.ts'
 import type { Oid } from '../../core/ids.ts'
 import { type Env, errno } from '../../env.ts'
 import { type End, endOf } from '../../git/checksum.ts'
+import { type Inflated, inflate, parseLoose } from '../../git/loose.ts'
+import type { FoundObject } from '../../git/object-reader.ts'
 import { packFiles, packsDirectory } from '../../git/packs.ts'
 import { refuseUnreadable } from '../../git/refs.ts'
 import type { Store } from '../../git/store.ts'
@@ -88,11 +89,19 @@ export function verifyLoose(context: Context): number {
   return count
 }
 
-/** How many loose objects there are, and what is wrong with each that is not whole. */
-export function readLoose({ env, store }: Context): { count: number; damaged: Map<Oid, string> } {
+interface LooseObjects {
+  count: number
+  /** What is wrong with each that is not whole. */
+  damaged: Map<Oid, string>
+  /** Of those the ones that are there all the same, in files that hold more. */
+  spilled: Map<Oid, FoundObject>
+}
+
+export function readLoose({ env, store }: Context): LooseObjects {
   const { files } = env
   const directory = `${store.gitDir}/objects`
   const damaged = new Map<Oid, string>()
+  const spilled = new Map<Oid, FoundObject>()
   let count = 0
   for (const fan of files.readdirSync(directory)) {
     if (!/^[0-9a-f]{2}$/.test(fan)) continue
@@ -108,38 +117,27 @@ export function readLoose({ env, store }: Context): { count: number; damaged: Ma
         continue
       }
       count++
-      const said = looseProof(packed, { oid, hash: store.objects.hash })
-      if (said) damaged.set(oid, said)
+      const { hash } = store.objects
+      const whole = inflate(packed)
+      const said = looseProof(packed, whole, { oid, hash })
+      if (!said) continue
+      damaged.set(oid, said)
+      const object = whole && parseLoose(whole.bytes, { oid, hash })
+      if (object) spilled.set(oid, object)
     }
   }
-  return { count, damaged }
+  return { count, damaged, spilled }
 }
 
-function looseProof(packed: Buffer, { oid, hash }: { oid: string; hash: string }): string | null {
-  const whole = inflate(packed)
+function looseProof(
+  packed: Buffer,
+  whole: Inflated | null,
+  { oid, hash }: { oid: string; hash: string },
+): string | null {
   if (whole === null) return 'cannot be read'
   if (whole.used !== packed.length) return 'has bytes after its end'
   if (createHash(hash).update(whole.bytes).digest('hex') !== oid) return 'does not hold what its name says'
   return hasStrayBits(packed, whole) ? 'has a bit set after its end' : null
-}
-
-interface Inflated {
-  bytes: Buffer
-  /** Bytes of the file that belong to the stream. */
-  used: number
-}
-
-function inflate(packed: Buffer): Inflated | null {
-  try {
-    const { buffer, engine } = inflateSync(packed, { info: true }) as unknown as {
-      buffer: Buffer
-      engine: { bytesWritten: number }
-    }
-    return { bytes: buffer, used: engine.bytesWritten }
-  } catch (error) {
-    if (errno(error)?.startsWith('Z_')) return null
-    throw error
-  }
 }
 
 /**

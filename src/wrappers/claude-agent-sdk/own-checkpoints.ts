@@ -1,6 +1,7 @@
 /** ckpt's own checkpoints of an SDK session: its hooks, in this process, are heard as those of Claude Code's settings are. */
 import { claude } from '../../agents/claude.ts'
 import { deliver, type Progress } from '../../agents/deliver.ts'
+import { within } from '../../agents/within.ts'
 import type { Marker } from '../../core/marker.ts'
 import type { Env } from '../../env.ts'
 import type { KnownOptions } from './sdk.ts'
@@ -60,7 +61,11 @@ async function record(event: string, input: unknown, recording: Recording): Prom
     const arrived = env.monotonic()
     const progress: Progress = { context: null, directory: null, open: [] }
     const heardHere = { ...heard, markers }
-    await deliver(env, { agent: claude, heard: heardHere, arrived, deadline: arrived + DEADLINE, progress })
+    // Who leaves the query waits for this.
+    await within(
+      deliver(env, { agent: claude, heard: heardHere, arrived, deadline: arrived + DEADLINE, progress }),
+      TIMEOUT * 1000,
+    )
     if (markers.some((marker) => marker.event === 'stop')) recording.stopped()
   } catch (error) {
     recording.failed(error)

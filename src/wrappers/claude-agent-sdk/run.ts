@@ -112,6 +112,7 @@ async function begin(
       if (isOver()) return
       // The end of the prompts would close the way by which a query is asked to interrupt or rewind.
       if (!message) return conversation.life.settled()
+      await conversation.left() // another query may have been left since this one was asked for
       const now = await conversation.plan()
       if (isOver()) return
       if (sent ? now.undone !== null : !isSame(now, plan)) {
