@@ -12,7 +12,6 @@ import { recoverRemoved, requireContents } from '../recovery/recover.ts'
 import { rescueSafety } from '../recovery/rescue.ts'
 import { unfinishedOperations } from '../recovery/unfinished.ts'
 import { readForgetting } from '../store/forgetting.ts'
-import { rewriteSpilled } from '../store/mend-objects.ts'
 import { steadily, untilQuiet } from '../store/steadily.ts'
 import type { Context } from '../worktree/context.ts'
 import { remoteFileSystem } from '../worktree/file-systems.ts'
@@ -21,7 +20,7 @@ import { isAtWork } from '../worktree/lock.ts'
 import { readRefs } from '../worktree/sessions.ts'
 import { FIX, type Finding } from './finding.ts'
 import { checkLocks } from './locks.ts'
-import { checkObjects } from './objects.ts'
+import { checkObjects, mendSpilled } from './objects.ts'
 import { alone, checkBoundaries, checkHistory, checkPacks, checkRefs, markPending } from './timeline.ts'
 
 export interface DoctorOptions {
@@ -43,7 +42,7 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
   // Who mends looks again under the lock.
   const seen = (look: () => Promise<Finding>) => (options.fix ? look() : steadily(context, look, ({ ok }) => ok))
   const packs = await seen(() => checkPacks(context, options.fix))
-  const rewritten = options.fix ? await alone(context, () => rewriteSpilled(context)) : []
+  const rewritten = options.fix ? await mendSpilled(context) : []
   // What a damaged pack held may be what a ref names: nothing is decided on what is left.
   const refs = await seen(() => checkRefs(context, options.fix && packs.ok))
   if (packs.mend && refs.mend) refs.mend = packs.mend

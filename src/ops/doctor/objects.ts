@@ -2,12 +2,12 @@
 import { quotedName } from '../../core/hint-words.ts'
 import type { Oid } from '../../core/ids.ts'
 import type { PathState } from '../../core/state.ts'
-import { statIfThere } from '../../env.ts'
+import { errno, statIfThere } from '../../env.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import { withoutPrompts } from '../../git/side-refs.ts'
 import { takeSnapshot } from '../record/record.ts'
 import { describeLost, findLost, type Lost, type LostPart, lostPaths } from '../store/lost.ts'
-import { diskHolds, inRepository, mendObjects } from '../store/mend-objects.ts'
+import { diskHolds, inRepository, mendObjects, rewriteSpilled } from '../store/mend-objects.ts'
 import { damagedObjects, readLoose } from '../store/verify-objects.ts'
 import type { Context } from '../worktree/context.ts'
 import { readRefs } from '../worktree/sessions.ts'
@@ -33,6 +33,16 @@ export async function checkObjects(context: Context, fix: boolean, rewritten: re
   }
   if (after.lost.length + after.idle.length > 0) return damage(after, remedy(after.lost))
   return { name: 'objects', ok: true, fixed: true, detail: listed(said) }
+}
+
+/** Before anything is decided on what git takes. */
+export async function mendSpilled(context: Context): Promise<Oid[]> {
+  try {
+    return readLoose(context).spilled.size > 0 ? await alone(context, () => rewriteSpilled(context)) : []
+  } catch (error) {
+    if (errno(error) === 'EACCES') return [] // another user's, which is told by who needs it
+    throw error
+  }
 }
 
 interface Damage {
