@@ -17,7 +17,8 @@ import { checkHot, type Known, whatIsKnown } from './known.ts'
 import { fullListing, type Listing } from './listing.ts'
 import { type FirstLook, lookAtDirectories, wasMoved } from './moved.ts'
 import { hintedListing, ignoreRules, narrowListing, outsideRules } from './narrow.ts'
-import { cameBack, coveredWhenBack } from './returning.ts'
+import { pathsToTake } from './paths-to-take.ts'
+import { coveredWhenBack } from './returning.ts'
 import { type CaptureInput, defaultModes, type Scan } from './scan.ts'
 import { nobodyNeedWatch, stopsFor } from './stops.ts'
 import { takePaths } from './take.ts'
@@ -226,36 +227,18 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing, isPatien
   // What is tracked and was not here while other rules held is covered when it is back, whatever they say of it now.
   const user = otherRules && asked.paths.length === 0 ? await readUserIndex({ ...scan, cache: null }) : asked
 
-  // What has to be looked at, known paths first, so that a budget takes the new ones last.
-  const known = new Set<RelativePath>([...hot.doubtful, ...(cache?.recheck ?? [])])
-  const vanished = new Set(cache?.vanished)
-  for (const path of listed.changed) {
-    if (vanished.has(path)) continue // whether it is back is asked below
-    if (listed.narrow?.only) hot.kept.delete(path)
-    if (!hot.kept.has(path)) known.add(path)
-  }
-  for (const path of user.paths) {
-    const was = cache && !hot.kept.has(path) ? await trees.lookup(base, path) : null
-    // A directory that was in its place does not vouch for the file.
-    const covered = cache !== null && (hot.kept.has(path) || (was !== null && was.mode !== '40000'))
-    if (!covered) known.add(path)
-  }
-  // With a cache: for some of it, with other rules, or below what cannot be read.
-  if (unvouched !== null) for (const path of unvouched.keys()) known.add(path)
-  else if (walk.unreadable.length > 0 || (otherRules && scan.limits.exclude.length > 0)) {
-    for (const path of (await trees.files(base)).keys()) {
-      if (scan.excluded(path) || walk.unreadable.some((directory) => path.startsWith(directory))) known.add(path)
-    }
-  }
-  if (worktree.folds) for (const path of await misspelt(scan, { listed, base })) known.add(path)
-  const fresh = new Set<RelativePath>()
-  for (const path of [
-    ...listed.untracked,
-    ...listed.included,
-    ...(await cameBack(scan, { nested: listed.nested, rules: vouched })),
-  ]) {
-    if (!known.has(path) && !hot.kept.has(path)) fresh.add(path)
-  }
+  const { unreadable } = walk
+  const excludes = otherRules && scan.limits.exclude.length > 0
+  const { known, fresh } = await pathsToTake(scan, {
+    listed,
+    hot,
+    base,
+    unvouched,
+    user,
+    unreadable,
+    excludes,
+    vouched,
+  })
   const taken = await takePaths(scan, { known, fresh, seeds, base, unvouched, walk })
   const unlisted = listed.narrow?.gone ?? notListed(listed, cache)
   if (isPatient() && wasMoved(scan, { walk, taken, gone: unlisted, first: listed.stats })) {
@@ -277,7 +260,7 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing, isPatien
     index: cache?.index ?? null,
     hot: new Map([...hot.kept, ...taken.hot]),
     recheck: [...taken.dropped, ...(await coveredWhenBack(scan, { absent: taken.absent, base, user, rules: vouched }))],
-    vanished: cache?.index ? [...new Set([...vanished, ...left])].filter((path) => !taken.edits.get(path)) : [],
+    vanished: cache?.index ? [...new Set([...cache.vanished, ...left])].filter((path) => !taken.edits.get(path)) : [],
     modes: taken.modes,
     directories: walk.directories,
     userIndex: user.print === null ? null : { print: user.print, names: user.names, notHere: user.notHere },
@@ -303,30 +286,6 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing, isPatien
     // A walk that was cut knows nothing of the directories it did not reach.
     cache: walk.cut ? null : compactIndex(env, store, root, { cache: next, seeds: taken.seeds, seen: scan.seen }),
   }
-}
-
-/**
- * Files of the tree that are there in another spelling: git takes those for unchanged. In a narrow listing they are in
- * directories that were read for it.
- */
-async function misspelt(
-  { env, worktree, store: { trees } }: Scan,
-  { listed, base }: { listed: Listing; base: Oid },
-): Promise<RelativePath[]> {
-  if (!listed.narrow) {
-    const files = [...(await trees.files(base)).keys()] as RelativePath[]
-    return files.filter((path) => look(env, worktree.root, path) === null)
-  }
-  const found: RelativePath[] = []
-  for (const directory of listed.narrow.visited.keys()) {
-    const at = directory === '' ? '' : `${directory}/`
-    for (const [name, { mode, oid }] of (await trees.directory(base, directory)) ?? []) {
-      if (look(env, worktree.root, `${at}${name}`) !== null) continue
-      if (mode !== '40000') found.push(`${at}${name}` as RelativePath)
-      else found.push(...([...(await trees.files(oid, `${at}${name}/`)).keys()] as RelativePath[]))
-    }
-  }
-  return found
 }
 
 /** What is beside the tree, as an object: the last snapshot's if that says the same. */

@@ -172,24 +172,19 @@ interface NewNamesInput {
   only?: boolean
 }
 
-/** What came into some known directories since the cache was made. Null: a full listing is needed. */
-async function newNames(
+/** The names in some known directories that the cache does not know. Null: a full listing is needed. */
+async function readAgain(
   scan: Scan,
   cache: SnapshotCache,
-  { directories, stats, signal, only = false }: NewNamesInput,
-): Promise<News | null> {
-  const { env, store } = scan
-  const { ignored: wasIgnored, nested: wasNested, stops: wereStops } = cache.listing
-  if (only && directories.length === 0) {
-    const listing = { untracked: [], nested: wasNested, ignored: wasIgnored, stops: wereStops, included: [] }
-    return { listing, found: { fresh: [], visited: new Map(), gone: [] } }
-  }
+  { directories, stats }: Pick<NewNamesInput, 'directories' | 'stats'>,
+): Promise<{ names: Map<RelativePath, 'file' | 'directory'>; visited: Map<string, Visited> } | null> {
+  const { env, store, worktree } = scan
+  const { root } = worktree
   const names = new Map<RelativePath, 'file' | 'directory'>()
   const visited = new Map<string, Visited>()
   for (const directory of directories) {
     const at = directory === '' ? '' : `${directory}/`
     let hasRules = false
-    const { root } = scan.worktree
     const looked = stats?.get(directory) ?? look(env, root, directory)
     const known = cache.directories.get(directory)
     if (!scan.isReal(parentOf(directory))) {
@@ -208,7 +203,7 @@ async function newNames(
       const path = `${at}${entry.name}` as RelativePath
       if (entry.name === '.gitignore' && !entry.isDirectory()) hasRules = true
       if (entry.name === '.git' && directory !== '') return null // a repository of its own may begin here
-      if (isDotGit(entry.name) || isOurs(scan.worktree, path)) continue
+      if (isDotGit(entry.name) || isOurs(worktree, path)) continue
       if (entry.isDirectory()) {
         if (!cache.directories.has(path)) names.set(path, 'directory')
       } else {
@@ -219,6 +214,24 @@ async function newNames(
     }
     if (hasRules !== known?.rules) return null
   }
+  return { names, visited }
+}
+
+/** What came into some known directories since the cache was made. Null: a full listing is needed. */
+async function newNames(
+  scan: Scan,
+  cache: SnapshotCache,
+  { directories, stats, signal, only = false }: NewNamesInput,
+): Promise<News | null> {
+  const { env } = scan
+  const { ignored: wasIgnored, nested: wasNested, stops: wereStops } = cache.listing
+  if (only && directories.length === 0) {
+    const listing = { untracked: [], nested: wasNested, ignored: wasIgnored, stops: wereStops, included: [] }
+    return { listing, found: { fresh: [], visited: new Map(), gone: [] } }
+  }
+  const read = await readAgain(scan, cache, { directories, ...(stats && { stats }) })
+  if (read === null) return null
+  const { names, visited } = read
   // Where nothing changed nothing went: a watcher's word for the rest makes looking at each needless.
   const touched = only ? new Set(directories) : null
   const gone: RelativePath[] = []

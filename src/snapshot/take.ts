@@ -1,6 +1,6 @@
 /** Paths into the tree: looked at, checked against the limits, read and hashed. */
 import type { Stats } from 'node:fs'
-import type { Uncovered } from '../core/beside.ts'
+import type { DefaultModes, Uncovered } from '../core/beside.ts'
 import type { Oid } from '../core/ids.ts'
 import { isRepresentable, parentOf, type RelativePath } from '../core/paths.ts'
 import type { TreeEntry } from '../core/tree-object.ts'
@@ -38,105 +38,139 @@ export interface TakeInput {
 }
 
 export async function takePaths(scan: Scan, { known, fresh, seeds, base, unvouched, walk }: TakeInput): Promise<Taken> {
-  const { env, worktree, store, cache, limits } = scan
-  const { root } = worktree
-  const defaults = cache?.defaults ?? defaultModes(env)
-  const taken: Taken = {
-    edits: new Map(),
-    hot: new Map(),
-    modes: new Map([...(cache?.modes ?? [])].filter(([path]) => !path.endsWith('/'))),
-    dropped: [],
-    absent: [],
-    uncovered: [],
-    excluded: new Map(),
-    seeds: new Map(),
-  }
-  const setFrom = (path: RelativePath, was: Pick<TreeEntry, 'mode' | 'oid'> | null, entry: FileEntry | null) => {
-    if (entry === null ? was !== null && was.mode !== '40000' : was?.oid !== entry.oid || was.mode !== entry.mode) {
-      taken.edits.set(path, entry)
-    }
-  }
-  const set = (path: RelativePath, entry: FileEntry | null) =>
-    unvouched
-      ? setFrom(path, unvouched.get(path) ?? null, entry)
-      : store.trees.lookup(base, path).then((was) => setFrom(path, was, entry))
-  const take = (path: RelativePath, oid: Oid, stats: Stats) => {
-    const mode = permissions(stats)
-    const link = stats.isSymbolicLink()
-    const plain = mode & 0o100 ? defaults.exec : defaults.file
-    if (link || mode === plain) taken.modes.delete(path)
-    else taken.modes.set(path, mode)
-    return set(path, { mode: link ? '120000' : mode & 0o100 ? '100755' : '100644', oid })
-  }
-  const drop = async (path: RelativePath, entry: Omit<Uncovered, 'path'> | null) => {
-    taken.modes.delete(path)
-    await set(path, null)
-    if (entry === null) return
-    taken.dropped.push(path)
-    // One word for a directory that cannot be read, not one for each file in it.
-    if (!walk.unreadable.some((directory) => path.startsWith(directory))) taken.uncovered.push({ path, ...entry })
-  }
-  let bytes = 0
-  const isOver = (stats: Stats) => stats.isFile() && bytes + stats.size > limits.maxBytes
-  const wasCaptured = async (path: RelativePath) =>
-    (cache !== null || scan.lastTree !== null) &&
-    (unvouched ? unvouched.has(path) : (await store.trees.lookup(base, path)) !== null)
+  const { env, worktree } = scan
   const big = await bigAndTracked(
     scan,
     [...known, ...fresh].filter((path) => !seeds.has(path)),
   )
+  const taking = new Taking(scan, { base, unvouched, unreadable: walk.unreadable, big })
   let done = 0
   const all = known.size + fresh.size
   for (const path of [...known, ...[...fresh].sort()]) {
     if (++done % 500 === 0) await env.progress(`snapshot: ${done} of ${all} paths`)
     const seed = seeds.get(path)
-    if (seed && !scan.excluded(path) && !isOurs(worktree, path)) {
-      await take(path, seed.oid, seed.stats)
-      taken.seeds.set(path, seed)
-      continue
-    }
-    if (isOurs(worktree, path)) {
-      await drop(path, null)
-      continue
-    }
-    const stats = scan.isReal(parentOf(path)) ? look(env, root, path) : null
-    if (stats === null || (isStats(stats) && stats.isDirectory())) {
-      taken.absent.push(path)
-      await drop(path, null)
-    } else if (!isStats(stats)) {
-      await drop(path, { reason: 'unreadable' })
-    } else if (scan.excluded(path)) {
-      taken.excluded.set(path, fingerprint(stats))
-      await drop(path, { reason: 'ignored' })
-      taken.uncovered.pop()
-    } else if (!isRepresentable(path)) {
-      await drop(path, { reason: 'unrepresentable', print: fingerprint(stats) })
-    } else if (stats.isFile() && (stats.size > LARGEST || (stats.size > limits.maxFileSize && !big.has(path)))) {
-      await drop(path, { reason: 'too-large', print: fingerprint(stats) })
-    } else if (scan.late() || (isOver(stats) && !(await wasCaptured(path)))) {
-      await drop(path, { reason: 'budget', print: fingerprint(stats) })
-    } else {
-      // What was captured before costs no more bytes, whatever the budget: it only has to be known again.
-      const over = isOver(stats)
-      const reading = readPath(env, root, path, over ? onlyNames(store.objects) : store.objects)
-      if (reading.kind === 'read' && over && (scan.anew || !(await store.objects.has(reading.oid)))) {
-        await drop(path, { reason: 'budget', print: fingerprint(stats) })
-      } else if (reading.kind === 'read') {
-        if (!over) bytes += reading.stats.size
-        await take(path, reading.oid, reading.stats)
-        taken.hot.set(path, {
-          oid: reading.oid,
-          type: reading.type,
-          size: reading.stats.size,
-          mtimeMs: reading.stats.mtimeMs,
-          ctimeMs: reading.stats.ctimeMs,
-          ino: reading.stats.ino,
-          mode: permissions(reading.stats),
-          seen: scan.seen,
-        })
-      } else if (reading.kind === 'unreadable') await drop(path, { reason: 'unreadable', print: fingerprint(stats) })
-      else await drop(path, null)
+    if (isOurs(worktree, path)) await taking.drop(path, null)
+    else if (seed && !scan.excluded(path)) await taking.vouchedFor(path, seed)
+    else await taking.lookAt(path)
+  }
+  return taking.taken
+}
+
+type Given = Pick<TakeInput, 'base' | 'unvouched'> & Pick<WalkResult, 'unreadable'> & { big: ReadonlySet<RelativePath> }
+
+/** One path after the other is taken, as long as the limits allow. */
+class Taking {
+  readonly taken: Taken
+  #bytes = 0
+  readonly #scan: Scan
+  readonly #given: Given
+  readonly #defaults: DefaultModes
+
+  constructor(scan: Scan, given: Given) {
+    this.#scan = scan
+    this.#given = given
+    this.#defaults = scan.cache?.defaults ?? defaultModes(scan.env)
+    this.taken = {
+      edits: new Map(),
+      hot: new Map(),
+      modes: new Map([...(scan.cache?.modes ?? [])].filter(([path]) => !path.endsWith('/'))),
+      dropped: [],
+      absent: [],
+      uncovered: [],
+      excluded: new Map(),
+      seeds: new Map(),
     }
   }
-  return taken
+
+  /** What the user's index vouches for is not read. */
+  async vouchedFor(path: RelativePath, seed: Seed): Promise<void> {
+    await this.#take(path, seed.oid, seed.stats)
+    this.taken.seeds.set(path, seed)
+  }
+
+  async drop(path: RelativePath, entry: Omit<Uncovered, 'path'> | null): Promise<void> {
+    const { taken } = this
+    taken.modes.delete(path)
+    await this.#set(path, null)
+    if (entry === null) return
+    taken.dropped.push(path)
+    // One word for a directory that cannot be read, not one for each file in it.
+    if (!this.#given.unreadable.some((directory) => path.startsWith(directory)))
+      taken.uncovered.push({ path, ...entry })
+  }
+
+  async lookAt(path: RelativePath): Promise<void> {
+    const { taken } = this
+    const scan = this.#scan
+    const { env, worktree, limits } = scan
+    const stats = scan.isReal(parentOf(path)) ? look(env, worktree.root, path) : null
+    if (stats === null || (isStats(stats) && stats.isDirectory())) {
+      taken.absent.push(path)
+      await this.drop(path, null)
+    } else if (!isStats(stats)) {
+      await this.drop(path, { reason: 'unreadable' })
+    } else if (scan.excluded(path)) {
+      taken.excluded.set(path, fingerprint(stats))
+      taken.dropped.push(path)
+      await this.drop(path, null)
+    } else if (!isRepresentable(path)) {
+      await this.drop(path, { reason: 'unrepresentable', print: fingerprint(stats) })
+    } else if (
+      stats.isFile() &&
+      (stats.size > LARGEST || (stats.size > limits.maxFileSize && !this.#given.big.has(path)))
+    ) {
+      await this.drop(path, { reason: 'too-large', print: fingerprint(stats) })
+    } else if (scan.late() || (this.#isOver(stats) && !(await this.#wasCaptured(path)))) {
+      await this.drop(path, { reason: 'budget', print: fingerprint(stats) })
+    } else await this.#read(path, stats)
+  }
+
+  async #read(path: RelativePath, stats: Stats): Promise<void> {
+    const { env, worktree, store, anew, seen } = this.#scan
+    const { objects } = store
+    // What was captured before costs no more bytes, whatever the budget: it only has to be known again.
+    const over = this.#isOver(stats)
+    const reading = readPath(env, worktree.root, path, over ? onlyNames(objects) : objects)
+    if (reading.kind === 'unreadable') return this.drop(path, { reason: 'unreadable', print: fingerprint(stats) })
+    if (reading.kind !== 'read') return this.drop(path, null)
+    if (over && (anew || !(await objects.has(reading.oid)))) {
+      return this.drop(path, { reason: 'budget', print: fingerprint(stats) })
+    }
+    const { oid, type, stats: read } = reading
+    if (!over) this.#bytes += read.size
+    await this.#take(path, oid, read)
+    const { size, mtimeMs, ctimeMs, ino } = read
+    this.taken.hot.set(path, { oid, type, size, mtimeMs, ctimeMs, ino, mode: permissions(read), seen })
+  }
+
+  #take(path: RelativePath, oid: Oid, stats: Stats): Promise<void> | void {
+    const { modes } = this.taken
+    const mode = permissions(stats)
+    const link = stats.isSymbolicLink()
+    const plain = mode & 0o100 ? this.#defaults.exec : this.#defaults.file
+    if (link || mode === plain) modes.delete(path)
+    else modes.set(path, mode)
+    return this.#set(path, { mode: link ? '120000' : mode & 0o100 ? '100755' : '100644', oid })
+  }
+
+  #set(path: RelativePath, entry: FileEntry | null): Promise<void> | void {
+    const { base, unvouched } = this.#given
+    const from = (was: Pick<TreeEntry, 'mode' | 'oid'> | null) => {
+      if (entry === null ? was !== null && was.mode !== '40000' : was?.oid !== entry.oid || was.mode !== entry.mode) {
+        this.taken.edits.set(path, entry)
+      }
+    }
+    return unvouched ? from(unvouched.get(path) ?? null) : this.#scan.store.trees.lookup(base, path).then(from)
+  }
+
+  #isOver(stats: Stats): boolean {
+    return stats.isFile() && this.#bytes + stats.size > this.#scan.limits.maxBytes
+  }
+
+  async #wasCaptured(path: RelativePath): Promise<boolean> {
+    const { base, unvouched } = this.#given
+    const { store, cache, lastTree } = this.#scan
+    if (cache === null && lastTree === null) return false
+    return unvouched ? unvouched.has(path) : (await store.trees.lookup(base, path)) !== null
+  }
 }

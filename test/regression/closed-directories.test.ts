@@ -246,3 +246,18 @@ test.skipIf(!isRoot)('so is what --force would have to take away from where it c
   expect([code, error.paths, error.hints.join().includes('--force')]).toEqual([4, ['a.txt'], false])
   expect(scratch.manifest()).toEqual(disk)
 })
+
+test('what is excluded in a directory that cannot be listed takes no other word out of what is not covered', () => {
+  const limits = 'snapshot:\n  maxFileSize: 1kB\n'
+  const { scratch, sh, ckpt, turn } = place({ '.checkpointrc': limits, 'closed/x.log': 'one\n' })
+  turn('head -c 2000 /dev/zero >b.big')
+  scratch.write({ '.checkpointrc': `${limits}  exclude: ["*.log"]\n` })
+  scratch.git('-c', `safe.directory=${scratch.root}`, 'commit', '-qam', 'exclude') // narrower, and counts once committed
+  sh('chmod 311 closed')
+  turn('echo one >new')
+  const { uncovered } = ckpt('status')
+  expect(uncovered.map(({ path, reason }: Json) => `${path} ${reason}`).sort()).toEqual([
+    'b.big too-large',
+    'closed/ unreadable',
+  ])
+})

@@ -4,6 +4,7 @@ import type { TurnNumber } from '../../core/ids.ts'
 import { pathToText } from '../../core/paths.ts'
 import type { ConflictMode } from '../../core/plan.ts'
 import { inBackground, messageIdOf, runningTurn, type Timeline } from '../../core/timeline.ts'
+import type { HeadState } from '../../git/head.ts'
 import { sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import { promptReader } from '../../git/side-refs.ts'
@@ -56,40 +57,67 @@ export async function undo(
   })
 }
 
+/** Where an undo starts from. */
+interface Start {
+  context: Context
+  timeline: Timeline
+  recorder: Recorder
+  /** What the store has. */
+  found: WorktreeRefs
+  /** The same, with the end of the turn that is closed first. */
+  refs: WorktreeRefs
+  closing: Closing | null
+  /** Agents go on in the background. */
+  atWork: boolean
+  /** A boundary that led nowhere was cleared: the scan that is under way does not know of that. */
+  cleared: boolean
+}
+
+type Starting = Pick<Scanned, 'reading' | 'scanning'> & { head: HeadState; alone: boolean }
+
+/** @throws CkptError NOTHING_TO_UNDO, TURN_RUNNING, BOUNDARY_PENDING */
+async function startFrom(
+  given: Context,
+  options: UndoOptions,
+  { head, alone, reading, scanning }: Starting,
+): Promise<Start> {
+  let context = given
+  let found = await reading
+  const choosing = async () =>
+    chooseSession(found, options.session ?? (await sessionOf(context, found, options.only ?? options.to)))
+  const session = await choosing().catch(async (error: unknown) => {
+    if (alone) await refuseWhilePending(context, found)
+    throw error
+  })
+  if (session === null) throw nothingRecorded('NOTHING_TO_UNDO')
+  let timeline = await loadTimeline(context, found, session)
+  const cleared = await clearStaleBoundary(context, found, timeline)
+  if (cleared) {
+    found = await readRefs(context)
+    timeline = await loadTimeline(context, found, session)
+    context = uncancelled(context)
+  }
+  const recorder = new Recorder(context, found, head)
+  const atWork = !timeline.boundary && inBackground(timeline) > 0
+  const closing = await closeRunning(context, { refs: found, timeline, recorder, options, scanning })
+  const refs = closing?.refs ?? found
+  if (closing) timeline = await loadTimeline(context, refs, session)
+  if (alone) await refuseWhilePending(context, refs)
+  return { context, timeline, recorder, found, refs, closing, atWork, cleared }
+}
+
 async function undoScanned(
   given: Context,
   options: UndoOptions,
   { arrived, expected, reading, scanning }: Scanned,
 ): Promise<ChangeResult> {
-  let context = given
-  const { env, store } = context
-  const head = await headOf(context)
+  const head = await headOf(given)
   refuseWhileBusy(head)
-  let refs = await reading
   const alone = options.only !== undefined || (options.paths?.length ?? 0) > 0
-  const choosing = async () =>
-    chooseSession(refs, options.session ?? (await sessionOf(context, refs, options.only ?? options.to)))
-  const session = await choosing().catch(async (error: unknown) => {
-    if (alone) await refuseWhilePending(context, refs)
-    throw error
-  })
-  if (session === null) throw nothingRecorded('NOTHING_TO_UNDO')
-  let timeline = await loadTimeline(context, refs, session)
-  const cleared = await clearStaleBoundary(context, refs, timeline)
-  if (cleared) {
-    refs = await readRefs(context)
-    timeline = await loadTimeline(context, refs, session)
-  }
-  if (cleared) context = uncancelled(context)
-  const found = refs
-  const recorder = new Recorder(context, refs, head)
-  const atWork = !timeline.boundary && inBackground(timeline) > 0
-  const closing = await closeRunning(context, { refs, timeline, recorder, options, scanning })
-  if (closing) {
-    refs = closing.refs
-    timeline = await loadTimeline(context, refs, session)
-  }
-  if (alone) await refuseWhilePending(context, refs)
+  const start = await startFrom(given, options, { head, alone, reading, scanning })
+  const { context, timeline, recorder, found, refs, closing, atWork, cleared } = start
+  const { env, store } = context
+  const { session } = timeline
   const { reader, selection, units, ...told } = await whileOrAfter(scanning, async () => {
     const reader = new ChangeReader(context, refs, timeline)
     const selection = await select(context, { timeline, options, reader })
