@@ -1,4 +1,5 @@
 /** git as the user would run it, in the user's repository: their configuration, filters, hooks and signing. For `ckpt commit` alone. */
+import type { Writable } from 'node:stream'
 import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
 import { notStarted } from './process.ts'
@@ -8,6 +9,8 @@ export interface UsersCall {
   cwd: string
   vars?: Readonly<Record<string, string>>
   input?: Buffer | string
+  /** One more argument, of bytes that need not be UTF-8: Node has only text for them. */
+  last?: Buffer
   /** What it prints is for the person (a hook's words): it goes to standard error as it comes. */
   shown?: boolean
 }
@@ -19,17 +22,22 @@ export interface UsersCall {
 const ELSEWHERE =
   /^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE|PREFIX|\w+_PATHSPECS)$/
 
+/** A shell that becomes git with one more argument, which it reads; an x keeps the line ends at its end. */
+const WITH_LAST = ['-c', `last=$(cat <&3 && echo x) && exec git "$@" "\${last%x}" 3<&-`, 'git']
+
 /** Runs it to its end. A non-zero exit code is a result. @throws CkptError INTERNAL if git cannot be started */
 export function tryUsersGit(env: Env, call: UsersCall): Promise<{ code: number; stdout: Buffer; stderr: string }> {
   const vars: Record<string, string> = {}
   for (const [key, value] of Object.entries(env.vars))
     if (value !== undefined && !ELSEWHERE.test(key)) vars[key] = value
   return new Promise((resolve, reject) => {
-    const child = env.spawn('git', call.args, {
+    const [program, args] = call.last ? ['sh', [...WITH_LAST, ...call.args]] : ['git', call.args]
+    const child = env.spawn(program, args, {
       cwd: call.cwd,
       env: { ...vars, ...call.vars },
-      stdio: ['pipe', call.shown ? 2 : 'pipe', call.shown ? 2 : 'pipe'],
+      stdio: ['pipe', call.shown ? 2 : 'pipe', call.shown ? 2 : 'pipe', ...(call.last ? (['pipe'] as const) : [])],
     })
+    if (call.last) (child.stdio[3] as Writable | null)?.on('error', () => undefined).end(call.last)
     const out: Buffer[] = []
     const err: Buffer[] = []
     child.stdout?.on('data', (chunk: Buffer) => out.push(chunk))
@@ -45,8 +53,13 @@ export function tryUsersGit(env: Env, call: UsersCall): Promise<{ code: number; 
 
 /** Its output. @throws CkptError INTERNAL on a non-zero exit code */
 export async function runUsersGit(env: Env, call: UsersCall): Promise<Buffer> {
+  return (await doneByUsersGit(env, call)).stdout
+}
+
+/** The same, with what it printed on standard error. @throws CkptError INTERNAL on a non-zero exit code */
+export async function doneByUsersGit(env: Env, call: UsersCall): Promise<{ stdout: Buffer; stderr: string }> {
   const { code, stdout, stderr } = await tryUsersGit(env, call)
-  if (code === 0) return stdout
+  if (code === 0) return { stdout, stderr }
   const said = stderr.trim().split('\n').slice(0, 3).join(' ').slice(0, 500)
   throw new CkptError(
     'INTERNAL',

@@ -1,11 +1,12 @@
 /** `commit.messageCommand` and `commit.auto`: the message from the user's own program, the commit without being asked. */
 
+import { type ChildProcess, spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { hookLog } from '../support/agents.ts'
-import { type Json, Scratch } from '../support/scratch.ts'
+import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 const vars = {
   GIT_AUTHOR_NAME: 'A U Thor',
@@ -117,4 +118,120 @@ test('commit.auto: an agent’s session that ends is committed behind it; what g
   for (let i = 0; i < 200 && hookLog(scratch).length === 0; i++) await setTimeout(50)
   expect(hookLog(scratch).at(-1)).toMatchObject({ where: 'commit.auto' })
   expect(subject()).toBe('feat: add number 1')
+})
+
+/** `ckpt commit` at work, once its message command is. */
+async function committing(scratch: Scratch, work: (child: ChildProcess) => void): Promise<Ended> {
+  const child = spawn(process.execPath, [PROGRAM, 'commit', '--json'], {
+    cwd: scratch.root,
+    env: { ...scratch.vars, ...vars },
+    detached: true,
+  })
+  const out: Buffer[] = []
+  child.stdout.on('data', (chunk: Buffer) => out.push(chunk))
+  const ended = new Promise<Ended>((resolve) =>
+    child.on('close', (code, signal) => {
+      const text = Buffer.concat(out).toString()
+      resolve({ code, signal, document: text === '' ? null : JSON.parse(text) })
+    }),
+  )
+  await until(() => fs.existsSync(path.join(scratch.base, 'asked')))
+  work(child)
+  return ended
+}
+interface Ended {
+  code: number | null
+  signal: NodeJS.Signals | null
+  document: Json
+}
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await setTimeout(20)
+}
+
+test.each([
+  ['undone', [['undo']], 5, /pending/],
+  ['undone for good', [['undo'], ['accept']], 4, /Turn 2 was undone meanwhile. Nothing was committed/],
+])('a turn that is %s while the message is made is not committed', async (_, commands, code, why) => {
+  const scratch = withConfig({
+    commit: { messageCommand: 'touch ../asked; while test ! -e ../go; do sleep 0.05; done; echo message' },
+  })
+  const head = scratch.git('rev-parse', 'HEAD')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.turn('two', () => scratch.write({ 'b.txt': 'new\n' }))
+  const ended = await committing(scratch, () => {
+    for (const command of commands) scratch.ckpt(...command)
+    fs.writeFileSync(path.join(scratch.base, 'go'), '')
+  })
+  expect([ended.code, ended.document.error.message]).toEqual([code, expect.stringMatching(why)])
+  expect([scratch.git('rev-parse', 'HEAD'), scratch.git('status', '--porcelain')]).toEqual([head, ' M a.txt\n'])
+})
+
+test('a turn that is undone while git is at work is in the commit: that is said', async () => {
+  const scratch = new Scratch().init()
+  const hook = '#!/bin/sh\ntouch ../asked; while test ! -e ../go; do sleep 0.05; done\n'
+  fs.writeFileSync(scratch.at('.git/hooks/pre-commit'), hook, { mode: 0o755 })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const { code, document } = await committing(scratch, () => {
+    scratch.ckpt('undo')
+    fs.writeFileSync(path.join(scratch.base, 'go'), '')
+  })
+  expect([code, document.warnings.join()]).toEqual([
+    0,
+    expect.stringMatching(/^Turn 1 was undone while git was at work, and is in the commit: git reset --soft \w+\^ /),
+  ])
+  expect(scratch.git('status', '--porcelain')).toBe(' M a.txt\n')
+})
+
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+  '%s while the message is made: nothing is committed, what it started is ended, and ckpt ends of it',
+  async (signal) => {
+    const scratch = withConfig({ commit: { messageCommand: 'sleep 4711 & echo $! >../asked; wait; echo message' } })
+    const head = scratch.git('rev-parse', 'HEAD')
+    scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+    const ended = await committing(scratch, (child) => child.kill(signal))
+    expect(ended).toEqual({ code: null, signal, document: null })
+    const asked = Number(fs.readFileSync(path.join(scratch.base, 'asked'), 'utf8'))
+    await until(
+      () => !fs.existsSync(`/proc/${asked}`) || /^State:\s+Z/m.test(fs.readFileSync(`/proc/${asked}/status`, 'utf8')),
+    )
+    expect([scratch.git('rev-parse', 'HEAD'), scratch.git('status', '--porcelain')]).toEqual([head, ' M a.txt\n'])
+    expect(scratch.ckpt('verify').problems).toEqual([])
+    expect(fs.readdirSync(scratch.at('.git/ckpt')).join()).not.toContain('commit.json')
+  },
+)
+
+test('SIGINT while git commits: what git began is ended, and ckpt ends of it', async () => {
+  const scratch = new Scratch().init()
+  fs.writeFileSync(scratch.at('.git/hooks/pre-commit'), '#!/bin/sh\ntouch ../asked; sleep 4711\n', { mode: 0o755 })
+  const head = scratch.git('rev-parse', 'HEAD')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const ended = await committing(scratch, (child) => process.kill(-child.pid!, 'SIGINT')) // as a terminal does
+  expect(ended).toEqual({ code: null, signal: 'SIGINT', document: null })
+  expect([scratch.git('rev-parse', 'HEAD'), scratch.git('status', '--porcelain')]).toEqual([head, ' M a.txt\n'])
+})
+
+test('a message command that prints without end is ended; one that leaves something at work is not waited for', () => {
+  const endless = withConfig({ commit: { messageCommand: 'yes' } })
+  endless.turn('Add a page', () => endless.write({ 'a.txt': 'two\n' }))
+  const { message, warnings } = commit(endless)
+  expect([message, warnings]).toEqual([
+    'feat: add a page\n',
+    ['commit.messageCommand printed more than 64 KiB: the message is made from the prompts.'],
+  ])
+  const leaving = withConfig({ commit: { messageCommand: 'sleep 600 2>/dev/null & echo $! >../left; echo "feat: left"' } })
+  leaving.turn('work', () => leaving.write({ 'a.txt': 'two\n' }))
+  expect(commit(leaving)).toMatchObject({ message: 'feat: left\n', warnings: [] })
+  process.kill(Number(fs.readFileSync(path.join(leaving.base, 'left'), 'utf8')))
+})
+
+test('the message is committed as it is: in UTF-8, with lines that begin with #; what a hook makes of it is told', () => {
+  const scratch = new Scratch().init()
+  scratch.git('config', 'i18n.commitEncoding', 'ISO-8859-1')
+  scratch.git('config', 'commit.cleanup', 'strip')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  expect(commit(scratch, '-m', '#12 für alle')).toMatchObject({ ok: true, message: '#12 für alle' })
+  expect(scratch.git('log', '-1', '--format=%s', '--encoding=UTF-8')).toBe('#12 für alle\n')
+  fs.writeFileSync(scratch.at('.git/hooks/commit-msg'), '#!/bin/sh\necho "Refs: 1" >>"$1"\n', { mode: 0o755 })
+  scratch.turn('two', () => scratch.write({ 'a.txt': 'three\n' }))
+  expect(commit(scratch, '-m', 'mine\n\nbody').message).toBe('mine\n\nbody\nRefs: 1\n')
 })

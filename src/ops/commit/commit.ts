@@ -1,17 +1,20 @@
 /** Commit: one clean commit, in the user's repository, of what a session's visible turns changed and nothing else. */
-
+import { refuseCancelled } from '../../core/cancel.ts'
 import { CkptError } from '../../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
+import { visibleTurns } from '../../core/timeline.ts'
 import { PLAIN_PATCH } from '../../git/diff.ts'
 import type { Repository } from '../../git/repository.ts'
 import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
 import { removeDrafts } from '../../git/whole-file.ts'
+import { refuseWhilePending } from '../change/boundary.ts'
 import { indexInfo, readMarkedPaths } from '../committed/entries.ts'
 import { dropNote, follow, isUnderWay, leaveNote, madeOn, noteCommit, notFollowed } from '../committed/under-way.ts'
 import { setMarks, untilIndexIsFree } from '../committed/users-index.ts'
 import { locked } from '../recovery/locked.ts'
 import { type Context, headOf } from '../worktree/context.ts'
+import { loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { commitMessage } from './message.ts'
 import { type Planned, plan } from './plan.ts'
 
@@ -49,11 +52,16 @@ export async function commit(context: Context, options: CommitOptions): Promise<
     return { session: planned.session, commit: null, message: null, turns: [], files: [], warnings }
   }
   const { session, turns, entries } = planned
-  const { made, message } = await undisturbed(context, async () => {
-    const done = await commitNoted(context, repository, { planned, options })
+  const { made, message } = await undisturbed(context, async (cancellable) => {
+    const done = await commitNoted(cancellable, repository, { planned, options })
     await settle(context, planned, done.made)
     return done
   })
+  const gone = await undoneMeanwhile(context, planned)
+  if (gone.length > 0)
+    warnings.push(
+      `Turn ${gone.join(', ')} was undone while git was at work, and is in the commit: git reset --soft ${made.slice(0, 10)}^ takes the commit back.`,
+    )
   return {
     session,
     commit: made,
@@ -102,14 +110,54 @@ async function commitNoted(
   }
 }
 
-/** A signal while git commits ends what git does, and its hooks; what follows the commit, if it was made, is done all the same. */
-async function undisturbed<T>({ env }: Context, work: () => Promise<T>): Promise<T> {
-  const deaf = (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((signal) => env.onSignal(signal, () => undefined))
-  try {
-    return await work()
-  } finally {
-    for (const off of deaf) off()
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/**
+ * Until git begins a signal cancels, and this process ends of it. While git commits it ends what git does, and its hooks; what
+ * follows the commit, if it was made, is done all the same.
+ */
+async function undisturbed<T>(context: Context, work: (cancellable: Context) => Promise<T>): Promise<T> {
+  const { env } = context
+  const cancel = new AbortController()
+  const heard: NodeJS.Signals[] = []
+  const deaf = SIGNALS.map((signal) =>
+    env.onSignal(signal, () => {
+      heard.push(signal)
+      cancel.abort()
+    }),
+  )
+  const hear = () => {
+    for (const off of deaf.splice(0)) off()
   }
+  try {
+    return await work({ ...context, env: { ...env, signal: cancel.signal } })
+  } catch (error) {
+    hear()
+    if (heard[0] && error instanceof CkptError && error.code === 'CANCELLED') env.kill(env.pid, heard[0])
+    throw error
+  } finally {
+    hear()
+  }
+}
+
+/** Turns that are in the commit, or are to be, and were undone since it was planned. */
+async function undoneMeanwhile(context: Context, { session, turns }: Planned): Promise<TurnNumber[]> {
+  const refs = await readRefs(context)
+  const visible = refs.sessions.has(session) ? visibleTurns(await loadTimeline(context, refs, session)) : []
+  const there = new Set(visible.flatMap(({ checkpoints }) => checkpoints.map(({ id }) => id)))
+  return turns.filter(({ checkpoint }) => !there.has(checkpoint)).map(({ number }) => number)
+}
+
+/** Making the message takes its time, and the lock is not held. @throws CkptError CONFLICT, BOUNDARY_PENDING, CANCELLED */
+async function refuseOvertaken(context: Context, planned: Planned): Promise<void> {
+  const hints = ['ckpt commit']
+  if ((await headOf(context)).head !== planned.head)
+    throw new CkptError('CONFLICT', 'HEAD moved meanwhile. Nothing was committed.', { hints })
+  await refuseWhilePending(context, await readRefs(context))
+  const gone = await undoneMeanwhile(context, planned)
+  if (gone.length > 0)
+    throw new CkptError('CONFLICT', `Turn ${gone.join(', ')} was undone meanwhile. Nothing was committed.`, { hints })
+  refuseCancelled(context.env.signal)
 }
 
 /** What follows a commit. It stands by now, so that what fails here is a warning. */
@@ -136,6 +184,9 @@ export async function commitAutomatically(context: Context, session: SessionId):
     return [`No commit was made (commit.auto): ${error.message}`]
   }
 }
+
+/** The message is what the file says: UTF-8, and no line of it a comment. */
+const COMMIT = ['-c', 'i18n.commitEncoding=UTF-8', 'commit', '-q', '--cleanup=whitespace', '-F']
 
 /** The user's own `git commit`, with their hooks and signing, on an index of its own that holds HEAD and these paths. */
 async function commitEntries(
@@ -164,19 +215,22 @@ async function commitEntries(
     const patch = () => runUsersGit(env, { args: ['diff', '--cached', ...PLAIN_PATCH], cwd, vars })
     const message = options.message ?? (await commitMessage(context, { session, turns: prompts, patch }))
     env.files.writeFileSync(file, message, { mode: 0o600, flag: 'wx' })
-    if ((await headOf(context)).head !== head) {
-      throw new CkptError('CONFLICT', 'HEAD moved meanwhile. Nothing was committed.', { hints: ['ckpt commit'] })
-    }
+    await refuseOvertaken(context, planned)
     const shown = !options.quiet
-    const { code, stderr } = await tryUsersGit(env, { args: ['commit', '-q', '-F', file], cwd, vars, shown })
+    const { code, stderr } = await tryUsersGit(env, { args: [...COMMIT, file], cwd, vars, shown })
     const made = code === 0 ? (await headOf(context)).head : await madeOn(context, head) // a hook after it was cut short
-    if (made === null)
+    if (made === null) {
+      refuseCancelled(env.signal)
+      await refuseWhilePending(context, await readRefs(context)) // as the gate did
       throw new CkptError(
         'INTERNAL',
         `git refused the commit (exit ${code}): a hook, signing, or a missing name. Nothing was committed; your index and your files are as they were.${shown ? '' : ` It said: ${printable(stderr.trim().slice(0, 500))}`}`,
         { hints: ['ckpt commit   (once what git said is mended)'] },
       )
-    return { made, message }
+    }
+    const args = ['show', '-s', '--format=%B', '--encoding=UTF-8', made]
+    const told = (await runUsersGit(env, { args, cwd })).toString('utf8').trim()
+    return { made, message: told === message.trim() ? message : `${told}\n` } // a hook may have changed it
   } finally {
     removeDrafts(env, [index, `${index}.lock`, file])
   }

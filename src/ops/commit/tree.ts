@@ -52,7 +52,8 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
       continue
     }
     const merged = await mergeEntries(blobs, { base: from, ours, theirs: to })
-    if (merged === undefined)
+    if (merged === undefined && (await blobs.isCheckedOut(path, ours, change.from))) entries.set(path, to)
+    else if (merged === undefined)
       conflicts.set(path, "changes of yours, or of another session, overlap with this session's")
     else entries.set(path, merged)
   }

@@ -1,10 +1,10 @@
 /** Files on their way between the store, which holds the bytes on disk, and the user's repository. */
 import type { Oid } from '../../core/ids.ts'
-import { pathToText } from '../../core/paths.ts'
+import { isText, pathToText, printable, shown } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
 import { runGit } from '../../git/process.ts'
-import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
-import { removeDrafts } from '../../git/whole-file.ts'
+import { doneByUsersGit, runUsersGit, tryUsersGit, type UsersCall } from '../../git/users-git.ts'
+import { removeDrafts, removeTree } from '../../git/whole-file.ts'
 import { mergeTexts } from '../store/merge-texts.ts'
 import type { Context } from '../worktree/context.ts'
 import { type Entry, indexInfo, readIndexEntries } from './entries.ts'
@@ -19,6 +19,8 @@ export class CommitBlobs {
   /** Where the disk says less than a mode of git's (core.fileMode, core.symlinks): what the index has. */
   readonly #index: { entries: ReadonlyMap<string, Entry>; programs: boolean; links: boolean } | null
   readonly #clean = new Map<string, Promise<Oid>>()
+  /** What the commit has of attributes. */
+  readonly #attributes: ReadonlyMap<string, Entry>
   /** The store of what once was a plain directory may name objects by another hash than the repository. */
   readonly #isAlike: boolean
 
@@ -26,10 +28,12 @@ export class CommitBlobs {
     context: Context,
     filtered: ReadonlySet<string>,
     index: { entries: ReadonlyMap<string, Entry>; programs: boolean; links: boolean } | null,
+    attributes: ReadonlyMap<string, Entry>,
   ) {
     this.#context = context
     this.#filtered = filtered
     this.#index = index
+    this.#attributes = attributes
     this.#isAlike = context.repository?.hash === context.store.objects.hash
   }
 
@@ -64,7 +68,8 @@ export class CommitBlobs {
       if (entry && !beyond.has(path)) committed.set(path, entry)
     }
     for (const path of await withLineEndsKept(context, committed, autocrlf)) filtered.delete(path)
-    return new CommitBlobs(context, filtered, index)
+    const attributes = new Map([...head].filter(([path]) => /(^|\/)\.gitattributes$/.test(path)))
+    return new CommitBlobs(context, filtered, index, attributes)
   }
 
   /** What the repository holds for a state of the worktree; undefined: nothing that can be committed. */
@@ -77,27 +82,69 @@ export class CommitBlobs {
     const isProgram = this.#index?.programs ? known === '100755' : (state.mode & 0o100) !== 0
     const mode = isProgram ? '100755' : '100644'
     if (!this.#filtered.has(path)) return { mode, oid: await this.#asItIs(state.oid) }
-    return { mode, oid: await this.#written(state.oid, `--path=${pathToText(path)}`) }
+    return { mode, oid: await this.#written(state.oid, path) }
+  }
+
+  /**
+   * Whether a state of the worktree is what git writes there for a file that is committed, by the attributes of now or by those
+   * that are committed: a filter need not give the same bytes twice, and its attribute may have come or gone since.
+   */
+  async isCheckedOut(path: string, entry: Entry, state: PathState): Promise<boolean> {
+    if (!entry?.mode.startsWith('100') || state.kind !== 'present' || state.type !== 'file') return false
+    const { store, repository, env } = this.#context
+    const bytes = await store.objects.get(state.oid, 'blob')
+    const isSame = async (there: Partial<UsersCall> = {}) => {
+      const args = ['cat-file', '--filters', entry.oid]
+      const { code, stdout } = await tryUsersGit(env, { ...this.#asFor(path, args), ...there })
+      return code === 0 && stdout.equals(bytes)
+    }
+    if (await isSame()) return true
+    // In a worktree of its own that holds the committed attributes and nothing else.
+    const place = `${store.worktreeDir}/tmp/attributes-${env.random(6)}`
+    const vars = { GIT_DIR: repository!.gitDir, GIT_WORK_TREE: place, GIT_INDEX_FILE: `${place}.index` }
+    const there = { cwd: place, vars }
+    try {
+      env.files.mkdirSync(place, { recursive: true, mode: 0o700 })
+      const args = ['update-index', '-z', '--index-info']
+      await runUsersGit(env, { ...there, args, input: indexInfo(this.#attributes, null) })
+      await runUsersGit(env, { ...there, args: ['checkout-index', '-q', '-a'] })
+      return await isSame(there)
+    } finally {
+      removeDrafts(env, [vars.GIT_INDEX_FILE])
+      removeTree(env, place)
+    }
+  }
+
+  /** A call of git's that converts a file as for its path. */
+  #asFor(path: string, args: readonly string[]): UsersCall {
+    const [cwd, last] = [this.#context.worktree.root, `--path=${path}`]
+    return isText(path) ? { args: [...args, pathToText(last)], cwd } : { args, cwd, last: Buffer.from(last, 'latin1') }
   }
 
   /** The name in the repository of a blob of the store. */
   async #asItIs(oid: Oid): Promise<Oid> {
-    return this.#isAlike ? oid : this.#written(oid, '--no-filters')
+    return this.#isAlike ? oid : this.#written(oid, null)
   }
 
-  /** Written to the repository, once for each way there. */
-  #written(oid: Oid, way: string): Promise<Oid> {
-    const key = `${way}\0${oid}`
-    const known = this.#clean.get(key) ?? this.#write(oid, way)
+  /** Written to the repository, once for each path that it is converted for; null: as it is. */
+  #written(oid: Oid, path: string | null): Promise<Oid> {
+    const key = `${path ?? ''}\0${oid}`
+    const known = this.#clean.get(key) ?? this.#write(oid, path)
     this.#clean.set(key, known)
     return known
   }
 
-  async #write(oid: Oid, way: string): Promise<Oid> {
-    const { env, store, worktree } = this.#context
+  async #write(oid: Oid, path: string | null): Promise<Oid> {
+    const { env, store, worktree, warnings } = this.#context
     const input = await store.objects.get(oid, 'blob')
-    const out = await runUsersGit(env, { args: ['hash-object', '-w', '--stdin', way], cwd: worktree.root, input })
-    return out.toString('latin1').trim() as Oid
+    const args = ['hash-object', '-w', '--stdin']
+    const asItIs = { args: [...args, '--no-filters'], cwd: worktree.root }
+    const call = path === null ? asItIs : this.#asFor(path, args)
+    const { stdout, stderr } = await doneByUsersGit(env, { ...call, input })
+    // A filter that is not required fails with a word of git's alone, and the file is then as it is on disk.
+    const failed = path === null ? undefined : /^error: .*filter.*$/m.exec(stderr)?.[0]
+    if (failed) warnings.push(`${shown(path!)} is committed as it is on disk: git says ${printable(failed)}.`)
+    return stdout.toString('latin1').trim() as Oid
   }
 
   /** Both sides' changes in one file; null where they overlap, or where it is no text. */

@@ -1,4 +1,5 @@
 /** The user's index, beside a commit that was made on one of its own. */
+import { refuseCancelled } from '../../core/cancel.ts'
 import { CkptError } from '../../core/errors.ts'
 import { quotedName, quotedPath } from '../../core/hint-words.ts'
 import type { Oid } from '../../core/ids.ts'
@@ -39,6 +40,7 @@ export async function untilIndexIsFree(
   const lock = `${gitDir}/index.lock`
   const end = env.monotonic() + patience
   while (env.files.existsSync(lock)) {
+    refuseCancelled(env.signal)
     if (env.monotonic() >= end) {
       throw new CkptError('GIT_BUSY', `Another git holds ${printable(lock)}. Nothing was committed.`, {
         hints: ['ckpt commit   (once it is done)', `rm ${quotedPath(lock)}   (if no git runs: a killed one left it)`],
