@@ -145,21 +145,31 @@ export async function objectDirectories(env: Env, repository: Repository): Promi
   return found
 }
 
-/** Commits between two heads, newest first, as `abc1234 subject`. Empty when they are not connected. */
+/** Commits between two heads, newest first, as `abc1234 subject`. Empty when they are not connected, or not here any more. */
 export async function commitsBetween(repository: Repository, from: Oid, to: Oid): Promise<string[]> {
-  const { simpleGit } = await import('simple-git')
-  const git = simpleGit({ baseDir: repository.root, timeout: { block: 10_000 } })
-  const shown = await git.raw([
-    '--no-pager', // core.pager is a command
-    'log',
-    '--no-show-signature', // log.showSignature would start gpg.program
-    '-n',
-    '20',
-    '--format=%h %s',
-    `${from}..${to}`,
-    '--',
-  ])
-  return shown.split('\n').filter((line) => line !== '')
+  const { GitError, simpleGit } = await import('simple-git')
+  const git = simpleGit({
+    baseDir: repository.root,
+    timeout: { block: 10_000 },
+    config: ['protocol.allow=never'], // a partial clone would fetch what is not here
+    unsafe: { allowUnsafeProtocolOverride: true },
+  })
+  try {
+    const shown = await git.raw([
+      '--no-pager', // core.pager is a command
+      'log',
+      '--no-show-signature', // log.showSignature would start gpg.program
+      '-n',
+      '20',
+      '--format=%h %s',
+      `${from}..${to}`,
+      '--',
+    ])
+    return shown.split('\n').filter((line) => line !== '')
+  } catch (error) {
+    if (error instanceof GitError) return []
+    throw error
+  }
 }
 
 /** The tree of HEAD; null only when HEAD is unborn. @throws CkptError DAMAGED when it is missing */

@@ -1,7 +1,7 @@
 /** The user's own repository may be damaged: what ckpt does not need of it stands in nobody's way. */
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
-import { Scratch } from '../support/scratch.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
 
 test('a repository that lost its commit: turns are recorded and undone, and what git cannot tell is said', () => {
   const scratch = new Scratch().init()
@@ -31,4 +31,34 @@ test('an index that git cannot read is named by who needs it, and by doctor, wit
   scratch.git('reset', '-q')
   scratch.ckpt('undo')
   expect(scratch.read('a.txt')).toBe('one\n')
+})
+
+test('a commit of a turn that is gone from the repository: undo names it, and no program of the repository’s asks for it', () => {
+  const scratch = new Scratch().init()
+  scratch.git('commit', '-q', '--allow-empty', '-m', 'before')
+  scratch.turn('work', () => {
+    scratch.write({ 'new.txt': 'new\n' })
+    scratch.git('add', '-A')
+    scratch.git('commit', '-qm', 'in the turn')
+  })
+  const gone = scratch.git('rev-parse', 'HEAD').slice(0, 7)
+  scratch.git('reset', '-q', '--soft', 'HEAD~1')
+  scratch.git('commit', '-qm', 'another')
+  scratch.git('reflog', 'expire', '--expire=now', '--all')
+  scratch.git('gc', '-q', '--prune=now')
+  for (const [key, value] of Object.entries({
+    'core.repositoryformatversion': '1',
+    'extensions.partialClone': 'origin',
+    'remote.origin.promisor': 'true',
+    'remote.origin.url': 'ssh://localhost/x',
+    'core.sshCommand': 'touch asked; false',
+  }))
+    scratch.git('config', key, value)
+  const { files, warnings } = scratch.ckpt('undo')
+  expect([files.map(({ path }: Json) => path), warnings.join()]).toEqual([
+    ['new.txt'],
+    expect.stringMatching(new RegExp(`^HEAD moved during these turns \\(\\w{7} → ${gone}\\)`)),
+  ])
+  expect([scratch.exists('new.txt'), scratch.exists('asked')]).toEqual([false, false])
+  expect(scratch.ckpt('redo').files).toHaveLength(1)
 })
