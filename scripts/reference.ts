@@ -165,7 +165,7 @@ export const KEYS: Record<string, string> = {
   'commit.auto':
     "Whether `ckpt run`, and an agent's session when it ends, make a commit of what they changed, as `ckpt commit` does.",
   'commit.messageCommand':
-    "A shell command that gets the prompts' message and the patch on standard input and prints the commit's message; `CKPT_SESSION` names the session. It counts in the user's own file only. When it fails, prints nothing or takes longer than a minute, the prompts' message is taken.",
+    "A shell command that gets the prompts' message and the patch on standard input and prints the commit's message; `CKPT_SESSION` names the session. It counts in the user's own file only. When it fails, prints nothing or more than 64 KiB, or takes longer than a minute, the prompts' message is taken.",
   'hooks.prePush':
     'Whether `ckpt hooks install` adds a pre-push hook: `pending` refuses commits that were made while a boundary was pending, `uncovered` also those that no recorded turn covers.',
   'hooks.postCommit':

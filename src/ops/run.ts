@@ -1,6 +1,8 @@
 /** Run: a command as one turn. */
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'
+import { reasonOf } from '../core/errors.ts'
+import { sessionOption } from '../core/hint-words.ts'
 import { parseSessionId, type SessionId } from '../core/ids.ts'
 import type { MarkResult } from '../core/marker.ts'
 import { printable } from '../core/paths.ts'
@@ -55,10 +57,29 @@ async function runTurn(
   if (options.session === undefined && session !== DEFAULT_SESSION)
     before.warnings.push(`Another \`ckpt run\` is at work in this worktree: this one is session ${session}.`)
   closeContext(context) // it may be long until it is needed again, and much may have happened by then
-  const ended = await runChild(env, options)
-  // The command may have removed the directory that it began in.
-  const after = before.checkpoint ? await end(env, worktree.root, { session, turn, before, ended, commit }) : null
-  return { exitCode: statusOf(ended), before, after }
+  // A second Ctrl-C, or a terminal that closes once the command has ended, does not keep its end from being recorded.
+  const deaf = (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((signal) => env.onSignal(signal, () => undefined))
+  try {
+    const ended = await runChild(env, options)
+    // The command may have removed the directory that it began in.
+    const after = before.checkpoint ? await endSaid(env, worktree.root, { session, turn, before, ended, commit }) : null
+    return { exitCode: statusOf(ended), before, after }
+  } finally {
+    for (const off of deaf) off()
+  }
+}
+
+/** The command has ended as it has: what keeps its end from being recorded is a warning. */
+async function endSaid(env: Env, root: string, given: AtEnd): Promise<MarkResult | null> {
+  try {
+    return await end(env, root, given)
+  } catch (error) {
+    const { before, session } = given
+    before.warnings.push(
+      `The end of turn ${before.turn} was not recorded, and it counts as running: ${reasonOf(error)} In its worktree: ckpt mark stop ${sessionOption(session)}`,
+    )
+    return null
+  }
 }
 
 const DEFAULT_SESSION = 'run' as SessionId

@@ -218,7 +218,9 @@ test('a message command that prints without end is ended; one that leaves someth
     'feat: add a page\n',
     ['commit.messageCommand printed more than 64 KiB: the message is made from the prompts.'],
   ])
-  const leaving = withConfig({ commit: { messageCommand: 'sleep 600 2>/dev/null & echo $! >../left; echo "feat: left"' } })
+  const leaving = withConfig({
+    commit: { messageCommand: 'sleep 600 2>/dev/null & echo $! >../left; echo "feat: left"' },
+  })
   leaving.turn('work', () => leaving.write({ 'a.txt': 'two\n' }))
   expect(commit(leaving)).toMatchObject({ message: 'feat: left\n', warnings: [] })
   process.kill(Number(fs.readFileSync(path.join(leaving.base, 'left'), 'utf8')))

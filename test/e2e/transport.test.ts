@@ -233,6 +233,24 @@ test('a copy of a store does not push over what its original sent', () => {
   expect(third.ckpt('verify').problems).toEqual([])
 })
 
+test('a copy of a store pulls what its original sent since, though it goes by the same name', () => {
+  const one = twoTurns()
+  const remote = bareRemote(one)
+  one.ckpt('push', remote)
+  const copy = new Scratch()
+  fs.cpSync(path.join(one.root, '.git'), path.join(copy.root, '.git'), { recursive: true })
+  copy.git('checkout', '-q', '.')
+  expect(copy.ckpt('pull', remote).worktrees).toEqual([])
+  one.turn('at one', () => one.write({ 'a.txt': 'at one\n' }))
+  one.ckpt('push', remote)
+  const [newest] = turnsOf(one)
+  expect(copy.tryCkpt('show', newest[2]).code).toBe(3)
+  expect(copy.ckpt('pull', remote).worktrees).toHaveLength(1)
+  copy.ckpt('show', newest[2])
+  expect([copy.ckpt('pull', remote).worktrees, copy.ckpt('verify').problems]).toEqual([[], []])
+  expect(one.ckpt('pull', remote).worktrees).toEqual([])
+})
+
 test('a pruned store exports and pushes; its ids stay, and it is cut there too', () => {
   const here = twoTurns()
   here.turn('third', () => here.write({ 'a.txt': 'three\n' }))
@@ -507,6 +525,18 @@ exec git "$@"`
     code: 1,
     error: { message: expect.stringContaining('at the same time'), hints: ['run the command again'] },
   })
+})
+
+test('a remote whose directory is gone is named as what it is', () => {
+  const here = twoTurns()
+  here.git('remote', 'add', 'o', '../gone')
+  for (const command of ['push', 'pull']) {
+    const { code, document } = here.tryCkpt(command, 'o')
+    expect([code, document.error.message]).toEqual([
+      3,
+      expect.stringMatching(/^Remote "o" is \S*gone, and there is nothing\./),
+    ])
+  }
 })
 
 test('what was forgotten here comes back from who still has it, and that is said', () => {

@@ -130,3 +130,46 @@ test('the directory that a command began in may be gone when it ends', () => {
   scratch.ckpt('undo')
   expect([scratch.read('a.txt'), scratch.read('sub/b.txt')]).toEqual(['one\n', 'one\n'])
 })
+
+test('the worktree may be gone, too: the status is the command’s, and what was not recorded is said', () => {
+  const scratch = new Scratch().init()
+  const line = `mv '${scratch.root}' '${scratch.base}/moved'; exit 5`
+  const { code, stdout } = scratch.run(['run', '--json', '--', 'sh', '-c', line])
+  const { exitCode, warnings } = JSON.parse(stdout)
+  expect([code, exitCode, warnings.join()]).toEqual([
+    5,
+    5,
+    expect.stringMatching(
+      /^The end of turn 1 was not recorded, and it counts as running: .*ckpt mark stop --session run$/,
+    ),
+  ])
+  const moved = { cwd: `${scratch.base}/moved` }
+  expect(scratch.run(['mark', 'stop', '--session', 'run'], moved).code).toBe(0)
+  expect(scratch.run(['undo'], moved).code).toBe(0)
+})
+
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+  '%s once the command has ended: its end is recorded',
+  async (signal) => {
+    const scratch = new Scratch().init()
+    // Git lists the worktree when the command has ended: it is there that the signal comes.
+    const bin = `${scratch.base}/bin`
+    fs.mkdirSync(bin)
+    const git = `#!/bin/sh
+case "$*" in *ls-files*) test -e '${scratch.base}/ended' && : >'${scratch.base}/listing' && sleep 1 ;; esac
+PATH='${scratch.vars.PATH}' exec git "$@"
+`
+    fs.writeFileSync(`${bin}/git`, git, { mode: 0o755 })
+    const line = `echo two >a.txt; mkdir new; echo x >new/x; : >'${scratch.base}/ended'`
+    const child = spawn(process.execPath, [PROGRAM, 'run', '--', 'sh', '-c', line], {
+      cwd: scratch.root,
+      env: { ...scratch.vars, PATH: `${bin}:${scratch.vars.PATH}` },
+      stdio: 'ignore',
+    })
+    const ended = new Promise((resolve) => child.on('close', (...how) => resolve(how)))
+    await until(() => fs.existsSync(`${scratch.base}/listing`))
+    child.kill(signal)
+    expect(await ended).toEqual([0, null])
+    expect(turns(scratch, 'run')).toEqual(['1 completed'])
+  },
+)

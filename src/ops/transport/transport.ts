@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { CkptError } from '../../core/errors.ts'
 import { isOid, type Oid } from '../../core/ids.ts'
+import { printable } from '../../core/paths.ts'
 import { errno, temporaryDirectory } from '../../env.ts'
 import type { Parcel, ParcelRef } from '../../git/parcel.ts'
 import { remoteUrl } from '../../git/repository.ts'
@@ -174,10 +175,12 @@ async function remoteState(
 export async function pull(context: Context, remote: string): Promise<Received> {
   const url = await urlOf(context, remote)
   const { store } = context
-  const origin = storeOrigin(context)
   let fetched: ParcelRef[] = []
   const result = await receiving(context, { from: remote, borrow: [`${store.gitDir}/objects`] }, async (parcel) => {
-    const there = (await parcel.remoteRefs(url)).filter((one) => one.origin !== origin)
+    const all = await parcel.remoteRefs(url)
+    if (await isCopy(context, url, all)) renewOrigin(context)
+    const origin = storeOrigin(context)
+    const there = all.filter((one) => one.origin !== origin)
     const got = remembered(context, 'got', url)
     const here = await placesHere(context)
     fetched = there.filter(({ ref, oid, origin: from }) => got.get(ref) !== oid || !here(from))
@@ -187,6 +190,19 @@ export async function pull(context: Context, remote: string): Promise<Received> 
   })
   remember(context, 'got', url, fetched)
   return result
+}
+
+/** Whether the remote has what is not here from somebody who goes by this store's own name. */
+async function isCopy(context: Context, url: string, there: readonly ParcelRef[]): Promise<boolean> {
+  const origin = storeOrigin(context)
+  const sent = remembered(context, 'sent', url)
+  if (!there.some((one) => one.origin === origin && sent.get(one.ref) !== one.oid)) return false
+  const out = await packParcel(context, { withPrompts: false, remembered: true })
+  try {
+    return (await remoteState(context, url, out)) === null
+  } finally {
+    out.parcel.close()
+  }
 }
 
 /** Whether what came from an origin is still here: in a place of its own, or in this worktree. */
@@ -210,9 +226,10 @@ async function urlOf({ env, repository, worktree }: Context, remote: string): Pr
     return env.files.realpathSync(path)
   } catch (error) {
     if (errno(error) !== 'ENOENT' && errno(error) !== 'ENOTDIR') throw error
-    throw new CkptError('NOT_FOUND', `There is no remote ${JSON.stringify(remote)}. Nothing was changed.`, {
-      hints: ['git remote -v'],
-    })
+    const why = known
+      ? `Remote ${JSON.stringify(remote)} is ${printable(path)}, and there is nothing.`
+      : `There is no remote ${JSON.stringify(remote)}.`
+    throw new CkptError('NOT_FOUND', `${why} Nothing was changed.`, { hints: ['git remote -v'] })
   }
 }
 
