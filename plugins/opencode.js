@@ -10,22 +10,27 @@ const HEARD = new Set(['session.created', 'session.idle', 'session.error'])
 // Never fails and never blocks OpenCode for longer than that; a ckpt that is not there is nothing.
 const run = (event, payload, cwd) =>
   new Promise((resolve) => {
-    // Detached: `opencode run` ends with the turn, the marker of its end must not end with it.
-    const child = spawn(PROGRAM, ['opencode', event], {
-      cwd,
-      detached: true,
-      stdio: ['pipe', 'ignore', 'ignore'],
-    })
     const timer = setTimeout(resolve, PATIENCE)
     const done = () => {
       clearTimeout(timer)
       resolve()
     }
-    child.on('error', done)
-    child.on('close', done)
-    child.stdin.on('error', () => undefined) // gone before it read: `close` says so
-    child.stdin.end(JSON.stringify(payload))
-    child.unref()
+    try {
+      // Detached: `opencode run` ends with the turn, the marker of its end must not end with it.
+      const child = spawn(PROGRAM, ['opencode', event], {
+        cwd,
+        detached: true,
+        stdio: ['pipe', 'ignore', 'ignore'],
+      })
+      child.on('error', done)
+      child.on('close', done)
+      // Not there where nothing could be opened for it; gone before it read: `close` says so.
+      child.stdin?.on('error', () => undefined)
+      child.stdin?.end(JSON.stringify(payload))
+      child.unref()
+    } catch {
+      done() // some failures are thrown
+    }
   })
 
 // Which paths a call is about; what it writes there is nobody's business.

@@ -144,7 +144,11 @@ export class Backends {
   async accept(context: Context, session: string | undefined): Promise<AcceptResult> {
     const pending = await this.#pending(context, session)
     const { backend, meant } = await this.#able(context, pending, ['supportsUndo'])
-    if (!backend.accept) throw unsupported(session ?? 'latest', 'supportsUndo')
+    if (!backend.accept) {
+      const of = printable(meant.session ?? session ?? 'latest')
+      const message = `Session ${of} keeps what is undone until it goes on (${backend.name}). Nothing was changed.`
+      throw new CkptError('UNSUPPORTED', message, { hints: [`ckpt redo ${sessionOption(of)}`] })
+    }
     return backend.accept(context, meant.session ?? pending)
   }
 

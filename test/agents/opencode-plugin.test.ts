@@ -192,3 +192,31 @@ test('without ckpt it is nothing', () => {
   const ran = drive(scratch, 'parallel', { PATH: path.dirname(process.execPath) })
   expect(ran).toMatchObject({ status: 0, stdout: '', stderr: '' })
 })
+
+test.each([
+  ['lies below a file', 'a.txt/below', ''],
+  ['is there, and nothing more can be opened', '.', 'for (;;) try { fs.openSync("/dev/null") } catch { break }'],
+])('a process that cannot be started fails no hook: the directory %s', (_, directory, first) => {
+  const scratch = new Scratch().init()
+  const plugin = path.resolve(import.meta.dirname, '../../plugins/opencode.js')
+  const host = `
+import fs from 'node:fs'
+const { CkptPlugin } = await import(${JSON.stringify(plugin)})
+const hooks = await CkptPlugin({ directory: ${JSON.stringify(path.join(scratch.root, directory))} })
+await hooks['tool.execute.before']({ tool: 'bash', sessionID: 's', callID: 'none' }, { args: {} }) // loads what is loaded late
+${first}
+await hooks['chat.message']({ sessionID: 's' }, { message: { id: 'm' }, parts: [] })
+await hooks['tool.execute.before']({ tool: 'bash', sessionID: 's', callID: 'c' }, { args: {} })
+await hooks['tool.execute.after']({ tool: 'bash', sessionID: 's', callID: 'c', args: {} })
+await hooks.event({ event: { type: 'session.idle', properties: { sessionID: 's' } } })
+process.exitCode = 7
+`
+  fs.writeFileSync(path.join(scratch.base, 'host.mjs'), host)
+  const line = 'ulimit -n 100; exec "$0" "$1" 2>&1'
+  const done = spawnSync('/bin/sh', ['-c', line, process.execPath, path.join(scratch.base, 'host.mjs')], {
+    cwd: scratch.root,
+    env: { ...scratch.vars, PATH: '/none' },
+    encoding: 'utf8',
+  })
+  expect([done.stdout, done.status]).toEqual(['', 7])
+})

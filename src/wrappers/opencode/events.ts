@@ -27,7 +27,10 @@ export interface Follower {
 /** Milliseconds until a broken connection is made again. */
 const AGAIN = 500
 
-/** Resolves when the server tells its events. */
+/** Milliseconds until the server says that it tells its events. */
+const GREETING = 30_000
+
+/** Resolves when the server tells its events. @throws CkptError INTERNAL, NOT_FOUND */
 export async function follow(
   server: Server,
   read: (session: string) => Promise<OwnSession>,
@@ -36,23 +39,48 @@ export async function follow(
   const end = new AbortController()
   const since = new Date().toISOString()
   const known = new Map<string, OwnSession>()
+  for (const session of sessions) known.set(session, await read(session))
+  // Of the others: whether something was undone in them by then. A server that lists none is asked for none.
+  const listed = await server.sessions().catch(() => [])
+  const undone = new Set(listed.flatMap(({ id, revert }) => (revert ? [id] : [])))
+  const subagents = new Set<string>()
   let working: Promise<void> = Promise.resolve()
+  const work = (job: () => Promise<void>) => {
+    working = working.then(async () => {
+      try {
+        if (!end.signal.aborted) await job()
+      } catch (error) {
+        if (!end.signal.aborted) tell(onError, error)
+      }
+    })
+  }
+  const say = (event: CkptEvent) => {
+    if (!end.signal.aborted) tell(listener, event)
+  }
+  /** Null: a subagent's, or deleted meanwhile. */
+  const readOwn = async (session: string): Promise<OwnSession | null> => {
+    if (subagents.has(session)) return null
+    try {
+      const own = await read(session)
+      if (own.parent === null) return own
+      subagents.add(session)
+    } catch (error) {
+      if (!(error instanceof CkptError) || error.code !== 'NOT_FOUND') throw error
+      known.delete(session)
+    }
+    return null
+  }
   const waiting = new Set<string>()
   const look = (session: string) => {
     if (waiting.has(session)) return
     waiting.add(session)
-    working = working.then(async () => {
+    work(async () => {
       waiting.delete(session)
-      if (end.signal.aborted) return
-      try {
-        const after = await read(session)
-        if (after.parent !== null) return // a subagent's
-        const before = known.get(session) ?? earlier(after, since)
-        known.set(session, after)
-        for (const event of changesOf(before, after, worktree)) tell(listener, event)
-      } catch (error) {
-        tell(onError, error)
-      }
+      const after = await readOwn(session)
+      if (after === null) return
+      const before = known.get(session) ?? earlier(after, { since, undone: undone.has(session) })
+      known.set(session, after)
+      for (const event of changesOf(before, after, worktree)) say(event)
     })
   }
   const hear = ({ type, properties }: ServerEvent) => {
@@ -61,10 +89,12 @@ export async function follow(
     if (type === 'session.deleted') known.delete(session)
     else if (type === 'session.diff') {
       const files = ((properties.diff ?? []) as ServerFileDiff[]).map(diffJson)
-      working = working.then(() => tell(listener, { type: 'session.diff', session, files, total: files.length }))
+      work(async () => {
+        if (known.has(session) || (await readOwn(session)))
+          say({ type: 'session.diff', session, files, total: files.length })
+      })
     } else if (/^(session|message)\./.test(type) && type !== 'message.part.delta') look(session)
   }
-  for (const session of sessions) known.set(session, await read(session))
   let ready: () => void
   let failed: (error: unknown) => void
   const begun = new Promise<void>((resolve, reject) => {
@@ -77,10 +107,10 @@ export async function follow(
       try {
         for await (const event of server.events(end.signal)) {
           if (event.type === 'server.connected') {
-            ready()
-            // What was missed while the connection was broken.
-            if (connected) for (const session of known.keys()) look(session)
             connected = true
+            ready()
+            // What was missed while there was no connection.
+            for (const session of known.keys()) look(session)
           } else hear(event)
         }
         if (!connected && !end.signal.aborted)
@@ -98,11 +128,17 @@ export async function follow(
     }
   }
   void listen()
+  const timer = setTimeout(
+    () => failed(new CkptError('INTERNAL', "OpenCode's server does not begin to tell its events.")),
+    GREETING,
+  )
   try {
     await begun
   } catch (error) {
     end.abort()
     throw error
+  } finally {
+    clearTimeout(timer)
   }
   return { close: () => end.abort() }
 }
@@ -113,10 +149,10 @@ function sessionOf({ sessionID, info, part }: Record<string, unknown>): string |
   return typeof found === 'string' ? found : null
 }
 
-/** A session that is seen for the first time, as it was when the listening began. */
-const earlier = (own: OwnSession, since: string): OwnSession => ({
+/** A session that is seen for the first time, as it was when the listening began; `undone`: something was, by then. */
+const earlier = (own: OwnSession, { since, undone }: { since: string; undone: boolean }): OwnSession => ({
   ...own,
-  boundary: null,
+  boundary: undone ? own.boundary : null,
   turns: own.turns.filter((turn) => turn.startedAt < since),
 })
 

@@ -95,11 +95,16 @@ export class Server {
     return this.#ask('GET', `/session/${part(id)}/diff`, undefined, { messageID })
   }
 
+  /** Those of the directory that it lists, without what was said in them. */
+  sessions(): Promise<ServerSession[]> {
+    return this.#ask('GET', '/session')
+  }
+
   /** Every event of the directory, until it is cancelled or the server goes. */
   async *events(signal: AbortSignal): AsyncGenerator<ServerEvent> {
-    const answer = await fetch(this.#address('/event'), {
-      headers: { ...this.#place.headers, accept: 'text/event-stream' },
-      signal,
+    const headers = { ...this.#place.headers, accept: 'text/event-stream' }
+    const answer = await fetch(this.#address('/event'), { headers, signal }).catch((cause: unknown) => {
+      throw signal.aborted ? cause : this.#silent(cause)
     })
     if (!answer.ok || !answer.body) throw this.#failed('/event', answer.status, '')
     const decoder = new TextDecoder()
@@ -111,7 +116,7 @@ export class Server {
       text = events.pop()!
       for (const event of events) {
         const data = event.split(/\r?\n/).flatMap((line) => /^data: ?(.*)$/.exec(line)?.[1] ?? [])
-        if (data.length > 0) yield JSON.parse(data.join('\n')) as ServerEvent
+        if (data.length > 0) yield this.#parsed('/event', data.join('\n')) as ServerEvent
       }
     }
   }
@@ -125,6 +130,7 @@ export class Server {
 
   async #ask<T>(method: 'GET' | 'POST', path: string, body?: object, query?: Record<string, string>): Promise<T> {
     let answer: Response
+    let text: string
     try {
       answer = await fetch(this.#address(path, query), {
         method,
@@ -132,15 +138,27 @@ export class Server {
         signal: AbortSignal.timeout(ANSWER),
         ...(body ? { body: JSON.stringify(body) } : {}),
       })
+      text = await answer.text()
     } catch (cause) {
-      throw new CkptError('INTERNAL', `OpenCode's server at ${this.#place.url} does not answer.`, {
-        hints: ['opencode serve'],
-        cause,
-      })
+      throw this.#silent(cause)
     }
-    const text = await answer.text()
     if (!answer.ok) throw this.#failed(path, answer.status, text)
-    return (text === '' ? null : JSON.parse(text)) as T
+    return (text === '' ? null : this.#parsed(path, text)) as T
+  }
+
+  #silent(cause: unknown): CkptError {
+    const message = `OpenCode's server at ${this.#place.url} does not answer.`
+    return new CkptError('INTERNAL', message, { hints: ['opencode serve'], cause })
+  }
+
+  #parsed(path: string, text: string): unknown {
+    try {
+      return JSON.parse(text)
+    } catch (cause) {
+      const said = JSON.stringify(text.slice(0, 100))
+      const message = `What answers at ${this.#place.url} is no OpenCode server: to ${path} it said ${said}.`
+      throw new CkptError('INTERNAL', message, { hints: ['opencode serve'], cause })
+    }
   }
 
   #failed(path: string, status: number, text: string): CkptError {
@@ -151,4 +169,5 @@ export class Server {
   }
 }
 
-const part = encodeURIComponent
+/** An id as a part of a path; `.` and `..` would be none, and are no session's. */
+const part = (id: string): string => encodeURIComponent(id).replace(/^\.\.?$/, '-')

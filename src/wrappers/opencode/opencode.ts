@@ -4,7 +4,7 @@
  */
 import type { Backend, How } from '../../backends/backend.ts'
 import { withCapabilities } from '../../core/capabilities.ts'
-import { CkptError } from '../../core/errors.ts'
+import { CkptError, reasonOf } from '../../core/errors.ts'
 import type { SessionId } from '../../core/ids.ts'
 import {
   nothingToUndo,
@@ -98,7 +98,7 @@ export class OpenCode {
   async #undo(context: Context, options: UndoOptions, { arrived }: How): Promise<ChangeResult> {
     const { before, place } = await this.#resting(options, async (own) => {
       const found = placeToUndo(own, options)
-      if (!options.dryRun && found.step && found.step.number > 1) await this.#refuseWider(own.session, found.step)
+      if (found.step && found.step.number > 1) await this.#refuseWider(own.session, found.step)
       return found
     })
     const { turn, step } = place
@@ -115,11 +115,8 @@ export class OpenCode {
       return ownChange(context, { ...told, after, dryRun: true, files: [], safety: null })
     }
     const safety = await saveFirst(context, `before OpenCode's undo of turn ${turn.number}`)
-    await this.#server.revert(
-      before.session,
-      step ? { messageID: step.messageId, partID: step.id } : { messageID: turn.messageId },
-    )
-    const after = await this.#read(before.session)
+    const to = step ? { messageID: step.messageId, partID: step.id } : { messageID: turn.messageId }
+    const after = await this.#after(before.session, safety, () => this.#server.revert(before.session, to))
     if (!after.boundary) throw nothingToUndo(`OpenCode did not revert session ${printable(before.session)}.`)
     return ownChange(context, { ...told, ...changeOf(context, before, after), after, safety })
   }
@@ -134,10 +131,29 @@ export class OpenCode {
       return ownChange(context, { ...told, after, dryRun: true, files: [], safety: null })
     }
     const safety = await saveFirst(context, "before OpenCode's redo")
-    if (next) await this.#server.revert(before.session, { messageID: next.messageId })
-    else await this.#server.unrevert(before.session)
-    const after = await this.#read(before.session)
+    const after = await this.#after(before.session, safety, () =>
+      next ? this.#server.revert(before.session, { messageID: next.messageId }) : this.#server.unrevert(before.session),
+    )
     return ownChange(context, { ...told, ...changeOf(context, before, after), after, safety })
+  }
+
+  /**
+   * The session once the server has changed files. Where that fails nobody knows what it did by then, and edits that nobody
+   * recorded may be gone: the way back is named.
+   */
+  async #after(session: SessionId, safety: string | null, change: () => Promise<unknown>): Promise<OwnSession> {
+    try {
+      await change()
+      return await this.#read(session)
+    } catch (error) {
+      const { code, hints } = error instanceof CkptError ? error : { code: 'INTERNAL' as const, hints: [] }
+      const saved = safety ? ` They are as they were in checkpoint ${safety.slice(0, 10)}.` : ''
+      const back = safety ? [`ckpt restore ${safety.slice(0, 10)} --exact --force`] : []
+      throw new CkptError(code, `${reasonOf(error)} OpenCode may have changed files by then.${saved}`, {
+        hints: [...back, ...hints],
+        cause: error,
+      })
+    }
   }
 
   /**
@@ -176,7 +192,7 @@ export class OpenCode {
     }
     throw new CkptError(
       'TURN_RUNNING',
-      `Session ${printable(session)} was aborted and goes on all the same. Nothing was changed.`,
+      `Session ${printable(session)} was told to stop, and goes on all the same. No file was changed.`,
     )
   }
 

@@ -1,0 +1,156 @@
+// A server that fails midway, in OpenCode's words (docs/backends.md): what is said of the files, and which events are told.
+import fs from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { CkptError } from '../../src/core/errors.ts'
+import type { CkptEvent } from '../../src/daemon/protocol.ts'
+import { openWorktree } from '../../src/library/worktree.ts'
+import { OpenCode } from '../../src/wrappers/opencode/opencode.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
+
+/** Answers by hand: `GET /session/s` → what the table has; an answer of its own where that is a function. */
+async function stage() {
+  const scratch = new Scratch().init()
+  const message = (id: string, role: string, created: number, more: object = {}) => ({
+    info: { id, role, time: { created, completed: created } },
+    parts: [{ id: `${id}p`, type: 'text', text: `do ${id}`, ...more }],
+  })
+  type Answer = Json | ((answer: ServerResponse, request: IncomingMessage) => void)
+  const table: Record<string, Answer> = {
+    'GET /session': [{ id: 's' }, { id: 'other' }, { id: 'child', parentID: 's' }],
+    'GET /session/status': {},
+  }
+  for (const [id, more] of [
+    ['s', {}],
+    ['other', {}],
+    ['child', { parentID: 's' }],
+  ] as const) {
+    table[`GET /session/${id}`] = { id, ...more }
+    table[`GET /session/${id}/message`] = [message(`${id}1`, 'user', 1000), message(`${id}2`, 'assistant', 2000)]
+  }
+  const listeners = new Set<ServerResponse>()
+  const send = (type: string, properties: object = {}) => {
+    for (const one of listeners) one.write(`data: ${JSON.stringify({ type, properties })}\n\n`)
+  }
+  table['GET /event'] = (answer: ServerResponse) => {
+    answer.writeHead(200, { 'content-type': 'text/event-stream' })
+    listeners.add(answer)
+    send('server.connected')
+  }
+  const server = createServer((request, answer) => {
+    const found = table[`${request.method} ${request.url!.split('?')[0]}`]
+    if (typeof found === 'function') found(answer, request)
+    else answer.writeHead(found === undefined ? 404 : 200).end(JSON.stringify(found ?? 'not there'))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const opencode = new OpenCode({ url, directory: scratch.root, vars: scratch.vars })
+  return { scratch, table, send, opencode }
+}
+
+const failure = (work: Promise<unknown>) =>
+  work.then(
+    () => expect.unreachable(),
+    (error: unknown) => {
+      expect(error).toBeInstanceOf(CkptError)
+      return error as CkptError
+    },
+  )
+
+test.each<[string, string, (answer: ServerResponse) => void]>([
+  ['breaks the connection off', 'does not answer', (answer) => answer.destroy()],
+  ['fails', 'half of it', (answer) => answer.writeHead(500).end('half of it')],
+  ['answers with a page', 'is no OpenCode server', (answer) => answer.end('<html>')],
+])('a revert that writes, and then %s: what may have happened is said, with the way back', async (_, why, then) => {
+  const { scratch, table, opencode } = await stage()
+  await opencode.attach('s')
+  table['POST /session/s/revert'] = (answer: ServerResponse) => {
+    scratch.write({ 'a.txt': 'written by the revert\n' })
+    then(answer)
+  }
+  scratch.write({ 'a.txt': 'mine, in no commit\n' })
+  const disk = scratch.manifest()
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars, backends: [opencode.backend], session: 's' })
+  const { message, hints } = await failure(worktree.sessions.undo())
+  expect(message).toContain(why)
+  const [, saved] = /OpenCode may have changed files by then\. They are as they were in checkpoint (\w+)\.$/.exec(
+    message,
+  )!
+  expect(hints[0]).toBe(`ckpt restore ${saved} --exact --force`)
+  scratch.ckpt('restore', saved!, '--exact', '--force')
+  expect(scratch.manifest()).toEqual(disk)
+})
+
+async function heard({ opencode, send }: Awaited<ReturnType<typeof stage>>, sessions?: string[]) {
+  const told: CkptEvent[] = []
+  const errors: unknown[] = []
+  const follower = await opencode.subscribe({
+    listener: (event) => told.push(event),
+    onError: (error) => errors.push(error),
+    ...(sessions && { sessions }),
+  })
+  onTestFinished(() => follower.close())
+  /** All that was told by now: a diff of a session that is known is told in its turn. */
+  const all = async () => {
+    send('session.diff', { sessionID: 's', diff: [] })
+    const isLast = (event: CkptEvent) => event.type === 'session.diff' && event.session === 's' && event.total === 0
+    while (!told.some(isLast)) await new Promise((resolve) => setTimeout(resolve, 10))
+    return told.splice(0).filter((event) => !isLast(event))
+  }
+  return { follower, told, errors, all }
+}
+
+test('what is undone between the first look and the connection is told', async () => {
+  const here = await stage()
+  const connect = here.table['GET /event']
+  here.table['GET /event'] = (answer: ServerResponse) => {
+    here.table['GET /session/s'] = { id: 's', revert: { messageID: 's1' } }
+    connect(answer)
+  }
+  const { all } = await heard(here, ['s'])
+  expect((await all()).map(({ type }) => type)).toEqual(['turn.removed', 'boundary.changed', 'session.updated'])
+})
+
+test('what was undone before is not; nor is a word of subagents, or of what was deleted', async () => {
+  const here = await stage()
+  const reverted = { id: 'other', revert: { messageID: 'other1' } }
+  here.table['GET /session'] = [{ id: 's' }, reverted]
+  here.table['GET /session/other'] = reverted
+  const { all, errors } = await heard(here)
+  here.send('session.updated', { info: { id: 'other', title: 'a title' } })
+  here.send('session.diff', { sessionID: 'child', diff: [{ file: 'a.txt', additions: 1, deletions: 0 }] })
+  expect(await all()).toEqual([])
+  delete here.table['GET /session/other']
+  here.send('message.removed', { sessionID: 'other', messageID: 'other1' })
+  here.send('session.deleted', { info: { id: 'other' } })
+  expect([await all(), errors]).toEqual([[], []])
+})
+
+test('after `close()` nothing is told, what is under way included', async () => {
+  const here = await stage()
+  const { follower, told, errors } = await heard(here, ['s'])
+  const asked = new Promise<ServerResponse>((resolve) => {
+    here.table['GET /session/s'] = (answer: ServerResponse) => resolve(answer)
+  })
+  here.send('session.updated', { info: { id: 's' } })
+  const answer = await asked
+  follower.close()
+  answer.end(JSON.stringify({ id: 's', revert: { messageID: 's1' } }))
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  expect([told, errors]).toEqual([[], []])
+})
+
+test('a server that is not there, or is another one, is an error of ckpt’s', async () => {
+  const { scratch, table, opencode } = await stage()
+  const nobody = new OpenCode({ url: 'http://127.0.0.1:9', directory: scratch.root, vars: scratch.vars })
+  const told = { listener: () => undefined }
+  expect((await failure(nobody.subscribe(told))).message).toContain('does not answer')
+  table['GET /event'] = (answer: ServerResponse) => answer.end('data: <html>\n\n')
+  expect((await failure(opencode.subscribe(told))).message).toContain('is no OpenCode server')
+  expect(fs.readdirSync(scratch.root).sort()).toEqual(['.git', 'a.txt'])
+})
