@@ -1,7 +1,7 @@
 /** Run: a command as one turn. */
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'
-import { reasonOf } from '../core/errors.ts'
+import { CkptError, reasonOf } from '../core/errors.ts'
 import { sessionOption } from '../core/hint-words.ts'
 import { parseSessionId, type SessionId } from '../core/ids.ts'
 import type { MarkResult } from '../core/marker.ts'
@@ -74,6 +74,7 @@ async function endSaid(env: Env, root: string, given: AtEnd): Promise<MarkResult
   try {
     return await end(env, root, given)
   } catch (error) {
+    if (!(error instanceof CkptError) && errno(error) === undefined) throw error
     const { before, session } = given
     before.warnings.push(
       `The end of turn ${before.turn} was not recorded, and it counts as running: ${reasonOf(error)} In its worktree: ckpt mark stop ${sessionOption(session)}`,

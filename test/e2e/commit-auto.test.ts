@@ -121,10 +121,10 @@ test('commit.auto: an agent’s session that ends is committed behind it; what g
 })
 
 /** `ckpt commit` at work, once its message command is. */
-async function committing(scratch: Scratch, work: (child: ChildProcess) => void): Promise<Ended> {
+async function committing(scratch: Scratch, work: (child: ChildProcess) => void, more = {}): Promise<Ended> {
   const child = spawn(process.execPath, [PROGRAM, 'commit', '--json'], {
     cwd: scratch.root,
-    env: { ...scratch.vars, ...vars },
+    env: { ...scratch.vars, ...vars, ...more },
     detached: true,
   })
   const out: Buffer[] = []
@@ -150,7 +150,12 @@ async function until(holds: () => boolean): Promise<void> {
 
 test.each([
   ['undone', [['undo']], 5, /pending/],
-  ['undone for good', [['undo'], ['accept']], 4, /Turn 2 was undone meanwhile. Nothing was committed/],
+  [
+    'undone for good',
+    [['undo'], ['accept']],
+    4,
+    /Turn 2 was undone, pruned or rewritten meanwhile. Nothing was committed/,
+  ],
 ])('a turn that is %s while the message is made is not committed', async (_, commands, code, why) => {
   const scratch = withConfig({
     commit: { messageCommand: 'touch ../asked; while test ! -e ../go; do sleep 0.05; done; echo message' },
@@ -166,13 +171,18 @@ test.each([
   expect([scratch.git('rev-parse', 'HEAD'), scratch.git('status', '--porcelain')]).toEqual([head, ' M a.txt\n'])
 })
 
-test('a turn that is undone while git is at work is in the commit: that is said', async () => {
+test('a turn that is undone in part while git is at work is in the commit: that is said', async () => {
   const scratch = new Scratch().init()
   const hook = '#!/bin/sh\ntouch ../asked; while test ! -e ../go; do sleep 0.05; done\n'
   fs.writeFileSync(scratch.at('.git/hooks/pre-commit'), hook, { mode: 0o755 })
-  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.turn('one', () => {
+    scratch.write({ 'b.txt': 'new\n' })
+    scratch.ckpt('mark', 'step', '--session', 's')
+    scratch.write({ 'a.txt': 'two\n' })
+    scratch.ckpt('mark', 'step', '--session', 's')
+  })
   const { code, document } = await committing(scratch, () => {
-    scratch.ckpt('undo')
+    scratch.ckpt('undo', '--step')
     fs.writeFileSync(path.join(scratch.base, 'go'), '')
   })
   expect([code, document.warnings.join()]).toEqual([
@@ -197,6 +207,31 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
     expect([scratch.git('rev-parse', 'HEAD'), scratch.git('status', '--porcelain')]).toEqual([head, ' M a.txt\n'])
     expect(scratch.ckpt('verify').problems).toEqual([])
     expect(fs.readdirSync(scratch.at('.git/ckpt')).join()).not.toContain('commit.json')
+  },
+)
+
+test.each([
+  ['all of it', -1],
+  ['ckpt alone', 1],
+])(
+  'SIGINT to %s while git is asked, before the message is made: nothing is committed, and ckpt ends of it',
+  async (_, who) => {
+    const scratch = withConfig({ commit: { messageCommand: 'touch ../made; echo message' } })
+    const bin = path.join(scratch.base, 'bin')
+    fs.mkdirSync(bin)
+    const git = `#!/bin/sh
+case "$1" in read-tree) touch '${scratch.base}/asked'; sleep 1 ;; esac
+PATH='${scratch.vars.PATH}' exec git "$@"
+`
+    fs.writeFileSync(path.join(bin, 'git'), git, { mode: 0o755 })
+    scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+    const PATH = `${bin}:${scratch.vars.PATH}`
+    const ended = await committing(scratch, (child) => process.kill(who * child.pid!, 'SIGINT'), { PATH })
+    expect(ended).toEqual({ code: null, signal: 'SIGINT', document: null })
+    expect([scratch.git('status', '--porcelain'), fs.existsSync(path.join(scratch.base, 'made'))]).toEqual([
+      ' M a.txt\n',
+      false,
+    ])
   },
 )
 

@@ -79,6 +79,22 @@ test('a change of the person’s in a file that a filter converts is a conflict 
   expect(commit(scratch)).toMatchObject({ code: 4, error: { paths: ['f.txt'] } })
 })
 
+test('attributes that a person changed and did not commit are none of the commit’s', () => {
+  const scratch = filtered({ '.gitattributes': 'f.txt filter=mine\n', 'f.txt': 'abc\n' }, { clean: rot, smudge: rot })
+  scratch.write({ '.gitattributes': '' })
+  scratch.turn('work', () => scratch.write({ 'f.txt': 'abcd\n' }))
+  expect(commit(scratch)).toMatchObject({ code: 4, error: { paths: ['f.txt'] } })
+})
+
+test('a mode that a person changed is not committed with a file that a filter converts', () => {
+  const files = { '.gitattributes': 'f.txt filter=mine\n', 'f.txt': 'abc\n' }
+  const scratch = filtered(files, { clean: 'cat; date +%N', smudge: "sed '$d'" })
+  fs.chmodSync(scratch.at('f.txt'), 0o755)
+  scratch.turn('work', () => scratch.write({ 'f.txt': 'abcd\n' }))
+  expect(commit(scratch).code).toBe(0)
+  expect(scratch.git('ls-tree', 'HEAD', 'f.txt')).toMatch(/^100644 /)
+})
+
 test('a filter that fails and is not required: the file is committed as it is, as git does, with its word', () => {
   const scratch = filtered({ '.gitattributes': '*.bin filter=mine\n' }, { clean: 'false' })
   scratch.turn('work', () => scratch.write({ 'new.bin': 'raw\n' }))

@@ -251,6 +251,16 @@ test('a copy of a store pulls what its original sent since, though it goes by th
   expect(one.ckpt('pull', remote).worktrees).toEqual([])
 })
 
+test('a store that forgot what it sent is no copy, by whatever URL it goes there', () => {
+  const one = twoTurns()
+  const remote = bareRemote(one)
+  one.ckpt('push', remote)
+  one.ckpt('forget', 'a.txt')
+  expect(one.ckpt('pull', `file://${remote}`).worktrees).toEqual([])
+  one.ckpt('push', `file://${remote}`)
+  expect(inRemote(one, remote, 'for-each-ref', '--format=%(refname)').split('\n')).toHaveLength(1)
+})
+
 test('a pruned store exports and pushes; its ids stay, and it is cut there too', () => {
   const here = twoTurns()
   here.turn('third', () => here.write({ 'a.txt': 'three\n' }))

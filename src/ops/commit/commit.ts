@@ -1,9 +1,10 @@
 /** Commit: one clean commit, in the user's repository, of what a session's visible turns changed and nothing else. */
 import { refuseCancelled } from '../../core/cancel.ts'
-import { CkptError } from '../../core/errors.ts'
+import { CkptError, reasonOf } from '../../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
 import { visibleTurns } from '../../core/timeline.ts'
+import { errno } from '../../env.ts'
 import { PLAIN_PATCH } from '../../git/diff.ts'
 import type { Repository } from '../../git/repository.ts'
 import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
@@ -57,15 +58,15 @@ export async function commit(context: Context, options: CommitOptions): Promise<
     await settle(context, planned, done.made)
     return done
   })
-  const gone = await undoneMeanwhile(context, planned)
-  if (gone.length > 0)
+  const gone = await undoneMeanwhile(context, planned).catch(passedOver)
+  if (gone && gone.length > 0)
     warnings.push(
       `Turn ${gone.join(', ')} was undone while git was at work, and is in the commit: git reset --soft ${made.slice(0, 10)}^ takes the commit back.`,
     )
   return {
     session,
     commit: made,
-    message,
+    message: await asCommitted(context, made, message),
     turns: turns.map((turn) => turn.number),
     files: [...entries.keys()].sort(),
     warnings,
@@ -133,18 +134,19 @@ async function undisturbed<T>(context: Context, work: (cancellable: Context) => 
     return await work({ ...context, env: { ...env, signal: cancel.signal } })
   } catch (error) {
     hear()
-    if (heard[0] && error instanceof CkptError && error.code === 'CANCELLED') env.kill(env.pid, heard[0])
+    if (heard[0]) env.kill(env.pid, heard[0]) // nothing was committed; a git that the signal ended may have failed first
     throw error
   } finally {
     hear()
   }
 }
 
-/** Turns that are in the commit, or are to be, and were undone since it was planned. */
+/** Turns that are in the commit, or are to be, and were undone since it was planned, in part at least. */
 async function undoneMeanwhile(context: Context, { session, turns }: Planned): Promise<TurnNumber[]> {
   const refs = await readRefs(context)
   const visible = refs.sessions.has(session) ? visibleTurns(await loadTimeline(context, refs, session)) : []
-  const there = new Set(visible.flatMap(({ checkpoints }) => checkpoints.map(({ id }) => id)))
+  const whole = visible.filter(({ hiddenFromStep }) => hiddenFromStep === null)
+  const there = new Set(whole.flatMap(({ checkpoints }) => checkpoints.map(({ id }) => id)))
   return turns.filter(({ checkpoint }) => !there.has(checkpoint)).map(({ number }) => number)
 }
 
@@ -156,8 +158,26 @@ async function refuseOvertaken(context: Context, planned: Planned): Promise<void
   await refuseWhilePending(context, await readRefs(context))
   const gone = await undoneMeanwhile(context, planned)
   if (gone.length > 0)
-    throw new CkptError('CONFLICT', `Turn ${gone.join(', ')} was undone meanwhile. Nothing was committed.`, { hints })
+    throw new CkptError(
+      'CONFLICT',
+      `Turn ${gone.join(', ')} was undone, pruned or rewritten meanwhile. Nothing was committed.`,
+      { hints },
+    )
   refuseCancelled(context.env.signal)
+}
+
+/** The message that the commit has: a hook may have changed it. */
+async function asCommitted({ env, worktree }: Context, made: Oid, message: string): Promise<string> {
+  const args = ['show', '-s', '--no-show-signature', '--format=%B', '--encoding=UTF-8', made]
+  const { code, stdout } = await tryUsersGit(env, { args, cwd: worktree.root })
+  const told = stdout.toString('utf8').trim()
+  return code !== 0 || told === message.trim() ? message : `${told}\n`
+}
+
+/** The commit stands, and this was only to be said of it. */
+function passedOver(error: unknown): null {
+  if (!(error instanceof CkptError) && errno(error) === undefined) throw error
+  return null
 }
 
 /** What follows a commit. It stands by now, so that what fails here is a warning. */
@@ -180,8 +200,8 @@ export async function commitAutomatically(context: Context, session: SessionId):
     const first = made === null ? [] : [`Committed ${made.slice(0, 10)}: ${printable(message!.split('\n')[0]!)}`]
     return [...first, ...warnings.filter((one) => !context.warnings.includes(one))]
   } catch (error) {
-    if (!(error instanceof CkptError)) throw error
-    return [`No commit was made (commit.auto): ${error.message}`]
+    if (!(error instanceof CkptError) && errno(error) === undefined) throw error
+    return [`No commit was made (commit.auto): ${error instanceof CkptError ? error.message : reasonOf(error)}`]
   }
 }
 
@@ -228,9 +248,7 @@ async function commitEntries(
         { hints: ['ckpt commit   (once what git said is mended)'] },
       )
     }
-    const args = ['show', '-s', '--format=%B', '--encoding=UTF-8', made]
-    const told = (await runUsersGit(env, { args, cwd })).toString('utf8').trim()
-    return { made, message: told === message.trim() ? message : `${told}\n` } // a hook may have changed it
+    return { made, message }
   } finally {
     removeDrafts(env, [index, `${index}.lock`, file])
   }

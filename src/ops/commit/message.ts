@@ -2,7 +2,7 @@
 import { onAbort, refuseCancelled } from '../../core/cancel.ts'
 import { messageFromPrompts, type PromptedTurn } from '../../core/commit-message.ts'
 import type { SessionId } from '../../core/ids.ts'
-import { type Env, errno } from '../../env.ts'
+import { killIfThere } from '../../env.ts'
 import type { Context } from '../worktree/context.ts'
 
 /** Milliseconds: a model may be asked for it. */
@@ -28,10 +28,9 @@ export async function commitMessage(context: Context, input: MessageInput): Prom
   const own = messageFromPrompts(input.turns)
   const command = config.commit.messageCommand
   if (command === null) return own
-  const said = await ask(context, command, {
-    ...input,
-    given: Buffer.concat([Buffer.from(`${own}\n`), await input.patch()]),
-  })
+  const given = Buffer.concat([Buffer.from(`${own}\n`), await input.patch()])
+  refuseCancelled(context.env.signal)
+  const said = await ask(context, command, { ...input, given })
   refuseCancelled(context.env.signal)
   if (said.message !== null) return said.message
   warnings.push(`commit.messageCommand ${said.why}: the message is made from the prompts.`)
@@ -43,18 +42,22 @@ type Said = { message: string } | { message: null; why: string }
 /** Milliseconds for what it printed to arrive once it has ended: what it left at work may hold the pipe. */
 const GRACE = 500
 
-/** In a process group of its own, so that all it started can be ended. */
+/**
+ * In a process group of its own, so that all it started can be ended; where somebody is there it keeps the terminal, which
+ * sends Ctrl-C to all of it.
+ */
 function ask(
   { env, worktree }: Context,
   command: string,
   { session, given }: { session: SessionId; given: Buffer },
 ): Promise<Said> {
   return new Promise((resolve) => {
+    const detached = env.stderr.isTTY !== true
     const child = env.spawn('sh', ['-c', command], {
       cwd: worktree.root,
       env: { ...env.vars, CKPT_SESSION: session } as NodeJS.ProcessEnv,
       stdio: ['pipe', 'pipe', 2],
-      detached: true,
+      detached,
     })
     const out: Buffer[] = []
     let length = 0
@@ -68,7 +71,7 @@ function ask(
       resolve(said)
     }
     const end = (said: Said) => {
-      endGroup(env, child.pid)
+      if (child.pid !== undefined) killIfThere(env, detached ? -child.pid : child.pid, 'SIGKILL')
       done(said)
     }
     const unheed = onAbort(env.signal, () => end({ message: null, why: 'was cancelled' }))
@@ -91,13 +94,4 @@ function ask(
     })
     child.on('close', finish)
   })
-}
-
-function endGroup(env: Env, pid: number | undefined): void {
-  if (pid === undefined) return
-  try {
-    env.kill(-pid, 'SIGKILL')
-  } catch (error) {
-    if (errno(error) !== 'ESRCH') throw error // all of it has ended
-  }
 }

@@ -4,6 +4,7 @@
  * or after the turns, are in none of the differences and so stay out.
  */
 import { type ClaimedTransition, toldRival } from '../../core/claims.ts'
+import { ancestorsOf } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
 import { type CommitBlobs, mergeEntries } from '../committed/blobs.ts'
 import { clashes, type Entry, sameEntry } from '../committed/entries.ts'
@@ -28,6 +29,7 @@ const NOT_CAPTURED = 'was not captured'
 export async function foldChanges({ changes, head, blobs, committed }: FoldInput): Promise<Folded> {
   const entries = new Map<string, Entry>()
   const conflicts = new Map<string, string>()
+  const changed = new Set(changes.map(({ path }) => path))
   for (const change of changes) {
     const { path } = change
     if (path.endsWith('/')) continue // git keeps no directories
@@ -52,7 +54,10 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
       continue
     }
     const merged = await mergeEntries(blobs, { base: from, ours, theirs: to })
-    if (merged === undefined && (await blobs.isCheckedOut(path, ours, change.from))) entries.set(path, to)
+    // Attributes that a person changed, and did not commit, are none of the commit's.
+    const given = { state: change.from, committedToo: attributesOf(path).some((file) => changed.has(file)) }
+    if (merged === undefined && ours && from && (await blobs.isCheckedOut(path, ours, given)))
+      entries.set(path, to && to.mode === from.mode ? { ...to, mode: ours.mode } : to)
     else if (merged === undefined)
       conflicts.set(path, "changes of yours, or of another session, overlap with this session's")
     else entries.set(path, merged)
@@ -61,6 +66,10 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
   for (const [path, reason] of clashes(entries, head)) conflicts.set(path, reason)
   return { entries, conflicts }
 }
+
+/** The files that may say how this one is converted (gitattributes(5)). */
+const attributesOf = (path: string): string[] =>
+  ['', ...ancestorsOf(path).map((one) => `${one}/`)].map((at) => `${at}.gitattributes`)
 
 /** What is committed where the very bytes on disk are: attributes that came later converted nothing. */
 const unconverted = (entry: Entry, state: PathState): Entry =>

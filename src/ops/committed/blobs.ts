@@ -86,10 +86,15 @@ export class CommitBlobs {
   }
 
   /**
-   * Whether a state of the worktree is what git writes there for a file that is committed, by the attributes of now or by those
-   * that are committed: a filter need not give the same bytes twice, and its attribute may have come or gone since.
+   * Whether a state of the worktree is what git writes there for a file that is committed, by the attributes of now, or
+   * (`committedToo`) by those that are committed: a filter need not give the same bytes twice, and the commit may change its
+   * attribute.
    */
-  async isCheckedOut(path: string, entry: Entry, state: PathState): Promise<boolean> {
+  async isCheckedOut(
+    path: string,
+    entry: Entry,
+    { state, committedToo }: { state: PathState; committedToo: boolean },
+  ): Promise<boolean> {
     if (!entry?.mode.startsWith('100') || state.kind !== 'present' || state.type !== 'file') return false
     const { store, repository, env } = this.#context
     const bytes = await store.objects.get(state.oid, 'blob')
@@ -99,6 +104,7 @@ export class CommitBlobs {
       return code === 0 && stdout.equals(bytes)
     }
     if (await isSame()) return true
+    if (!committedToo) return false
     // In a worktree of its own that holds the committed attributes and nothing else.
     const place = `${store.worktreeDir}/tmp/attributes-${env.random(6)}`
     const vars = { GIT_DIR: repository!.gitDir, GIT_WORK_TREE: place, GIT_INDEX_FILE: `${place}.index` }
@@ -139,7 +145,7 @@ export class CommitBlobs {
     const input = await store.objects.get(oid, 'blob')
     const args = ['hash-object', '-w', '--stdin']
     const asItIs = { args: [...args, '--no-filters'], cwd: worktree.root }
-    const call = path === null ? asItIs : this.#asFor(path, args)
+    const call = path === null ? asItIs : { ...this.#asFor(path, args), vars: { LANGUAGE: 'en' } }
     const { stdout, stderr } = await doneByUsersGit(env, { ...call, input })
     // A filter that is not required fails with a word of git's alone, and the file is then as it is on disk.
     const failed = path === null ? undefined : /^error: .*filter.*$/m.exec(stderr)?.[0]

@@ -131,8 +131,10 @@ export async function push(context: Context, remote: string, options: SendOption
         continue
       }
       const refs = out.refs.map(({ ref }) => ({ ref, expected: expected?.get(ref) ?? null }))
+      const leave = await out.parcel.refs()
+      remember(context, 'sent', url, leave, { beside: true }) // where this is killed, the remote may have them
       await out.parcel.push(url, refs, isLocal(url))
-      remember(context, 'sent', url, await out.parcel.refs())
+      remember(context, 'sent', url, leave)
       return { ...leaving, sent: true, warnings: context.warnings }
     } finally {
       out.parcel.close()
@@ -148,8 +150,7 @@ async function remoteState(
 ): Promise<Map<string, Oid> | null> {
   const origin = storeOrigin(context)
   const there = await parcel.remoteRefs(url, `refs/ckpt/${origin}/*`)
-  const sent = remembered(context, 'sent', url)
-  const strange = there.filter(({ ref, oid }) => sent.get(ref) !== oid)
+  const strange = there.filter(isStrange(context))
   if (strange.length > 0) {
     const { env, place, store } = context
     const other = await makeParcel(env, {
@@ -169,6 +170,12 @@ async function remoteState(
     }
   }
   return new Map(there.map(({ ref, oid }) => [ref, oid]))
+}
+
+/** Of what goes by this store's name: whether it did not go from here, wherever it went. */
+function isStrange(context: Context): (one: { ref: string; oid: Oid }) => boolean {
+  const sent = new Set(memory(context, 'sent').map(({ ref, oid }) => `${ref} ${oid}`))
+  return ({ ref, oid }) => !sent.has(`${ref} ${oid}`)
 }
 
 /** Takes in what others sent to a remote. @throws CkptError NOT_FOUND, INTERNAL, DAMAGED, LOCKED */
@@ -195,11 +202,13 @@ export async function pull(context: Context, remote: string): Promise<Received> 
 /** Whether the remote has what is not here from somebody who goes by this store's own name. */
 async function isCopy(context: Context, url: string, there: readonly ParcelRef[]): Promise<boolean> {
   const origin = storeOrigin(context)
-  const sent = remembered(context, 'sent', url)
-  if (!there.some((one) => one.origin === origin && sent.get(one.ref) !== one.oid)) return false
+  const strange = there.filter((one) => one.origin === origin).filter(isStrange(context))
+  if (strange.length === 0) return false
   const out = await packParcel(context, { withPrompts: false, remembered: true })
   try {
-    return (await remoteState(context, url, out)) === null
+    if ((await remoteState(context, url, out)) === null) return true
+    remember(context, 'sent', url, strange)
+    return false
   } finally {
     out.parcel.close()
   }
@@ -237,24 +246,35 @@ const isLocal = (url: string) => url.startsWith('/') || url.startsWith('file:')
 
 type Memory = 'sent' | 'got'
 
-/** What a remote's refs were when we last spoke to it. A URL may hold a password: only its digest is kept. */
-function remembered({ env, place }: Context, what: Memory, url: string): Map<string, Oid> {
+function memory({ env, place }: Context, what: Memory): { key: string; ref: string; oid: Oid }[] {
   const text = readIfThere(env, `${place.directory}/${what}`)?.toString('latin1') ?? ''
-  const rows = text.split('\n').map((line) => line.split(' '))
-  return new Map(
-    rows.filter(([key, , oid = '']) => key === keyOf(url) && isOid(oid)).map(([, ref, oid]) => [ref!, oid as Oid]),
-  )
+  return text.split('\n').flatMap((line) => {
+    const [key = '', ref = '', oid = ''] = line.split(' ')
+    return isOid(oid) ? [{ key, ref, oid }] : []
+  })
+}
+
+/** What a remote's refs were when we last spoke to it. A URL may hold a password: only its digest is kept. */
+function remembered(context: Context, what: Memory, url: string): Map<string, Oid> {
+  const rows = memory(context, what).filter(({ key }) => key === keyOf(url))
+  return new Map(rows.map(({ ref, oid }) => [ref, oid]))
 }
 
 const keyOf = (url: string) => createHash('sha256').update(url).digest('hex').slice(0, 16)
 
-function remember(context: Context, what: Memory, url: string, refs: readonly ParcelRef[]): void {
+/** `beside`: what it was stays remembered. */
+function remember(
+  context: Context,
+  what: Memory,
+  url: string,
+  refs: readonly ParcelRef[],
+  { beside = false } = {},
+): void {
   if (refs.length === 0) return
-  const { env, place } = context
-  const file = `${place.directory}/${what}`
   const key = keyOf(url)
-  const old = (readIfThere(env, file)?.toString('latin1') ?? '').split('\n').filter((line) => line !== '')
   const names = new Set(refs.map(({ ref }) => ref))
-  const kept = old.filter((line) => !(line.startsWith(`${key} `) && names.has(line.split(' ')[1]!)))
-  writeFileWhole(env, file, [...kept, ...refs.map(({ ref, oid }) => `${key} ${ref} ${oid}`), ''].join('\n'))
+  const kept = memory(context, what).filter((row) => beside || row.key !== key || !names.has(row.ref))
+  const rows = [...kept, ...refs.map(({ ref, oid }) => ({ key, ref, oid }))]
+  const text = rows.map((row) => `${row.key} ${row.ref} ${row.oid}\n`).join('')
+  writeFileWhole(context.env, `${context.place.directory}/${what}`, text)
 }

@@ -41,7 +41,7 @@ export async function follow(
   const known = new Map<string, OwnSession>()
   for (const session of sessions) known.set(session, await read(session))
   // Of the others: whether something was undone in them by then. A server that lists none is asked for none.
-  const listed = await server.sessions().catch(() => [])
+  const listed = (await server.sessions().catch(() => null)) ?? []
   const undone = new Set(listed.flatMap(({ id, revert }) => (revert ? [id] : [])))
   const subagents = new Set<string>()
   let working: Promise<void> = Promise.resolve()
