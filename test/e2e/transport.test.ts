@@ -214,13 +214,18 @@ test('the same session gone on on both sides: both stay', () => {
   expect(one.ckpt('verify').problems).toEqual([])
 })
 
+function copyOf(one: Scratch): Scratch {
+  const copy = new Scratch()
+  fs.cpSync(path.join(one.root, '.git'), path.join(copy.root, '.git'), { recursive: true })
+  copy.git('checkout', '-q', '.')
+  return copy
+}
+
 test('a copy of a store does not push over what its original sent', () => {
   const one = twoTurns()
   const remote = bareRemote(one)
   one.ckpt('push', remote)
-  const copy = new Scratch()
-  fs.cpSync(path.join(one.root, '.git'), path.join(copy.root, '.git'), { recursive: true })
-  copy.git('checkout', '-q', '.')
+  const copy = copyOf(one)
   one.turn('at one', () => one.write({ 'a.txt': 'at one\n' }))
   one.ckpt('push', remote)
   copy.turn('at the copy', () => copy.write({ 'a.txt': 'at the copy\n' }))
@@ -237,9 +242,7 @@ test('a copy of a store pulls what its original sent since, though it goes by th
   const one = twoTurns()
   const remote = bareRemote(one)
   one.ckpt('push', remote)
-  const copy = new Scratch()
-  fs.cpSync(path.join(one.root, '.git'), path.join(copy.root, '.git'), { recursive: true })
-  copy.git('checkout', '-q', '.')
+  const copy = copyOf(one)
   expect(copy.ckpt('pull', remote).worktrees).toEqual([])
   one.turn('at one', () => one.write({ 'a.txt': 'at one\n' }))
   one.ckpt('push', remote)

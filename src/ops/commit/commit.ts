@@ -169,9 +169,9 @@ async function refuseOvertaken(context: Context, planned: Planned): Promise<void
 /** The message that the commit has: a hook may have changed it. */
 async function asCommitted({ env, worktree }: Context, made: Oid, message: string): Promise<string> {
   const args = ['show', '-s', '--no-show-signature', '--format=%B', '--encoding=UTF-8', made]
-  const { code, stdout } = await tryUsersGit(env, { args, cwd: worktree.root })
-  const told = stdout.toString('utf8').trim()
-  return code !== 0 || told === message.trim() ? message : `${told}\n`
+  const said = await tryUsersGit(env, { args, cwd: worktree.root }).catch(passedOver)
+  const told = said?.stdout.toString('utf8').trim()
+  return said?.code !== 0 || told === message.trim() ? message : `${told}\n`
 }
 
 /** The commit stands, and this was only to be said of it. */
