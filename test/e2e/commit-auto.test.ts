@@ -1,6 +1,6 @@
 /** `commit.messageCommand` and `commit.auto`: the message from the user's own program, the commit without being asked. */
 
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -240,7 +240,13 @@ test('SIGINT while git commits: what git began is ended, and ckpt ends of it', a
   fs.writeFileSync(scratch.at('.git/hooks/pre-commit'), '#!/bin/sh\ntouch ../asked; sleep 4711\n', { mode: 0o755 })
   const head = scratch.git('rev-parse', 'HEAD')
   scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
-  const ended = await committing(scratch, (child) => process.kill(-child.pid!, 'SIGINT')) // as a terminal does
+  const ended = await committing(scratch, (child) => {
+    // As a terminal does; again, as a person does: a shell between two commands may pass over it.
+    const press = () => spawnSync('kill', ['-INT', '--', `-${child.pid}`])
+    press()
+    const pressing = setInterval(press, 500)
+    child.on('close', () => clearInterval(pressing))
+  })
   expect(ended).toEqual({ code: null, signal: 'SIGINT', document: null })
   expect([scratch.git('rev-parse', 'HEAD'), scratch.git('status', '--porcelain')]).toEqual([head, ' M a.txt\n'])
 })
