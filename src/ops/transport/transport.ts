@@ -275,6 +275,6 @@ function remember(
   const names = new Set(refs.map(({ ref }) => ref))
   const kept = memory(context, what).filter((row) => beside || row.key !== key || !names.has(row.ref))
   const rows = [...kept, ...refs.map(({ ref, oid }) => ({ key, ref, oid }))]
-  const text = rows.map((row) => `${row.key} ${row.ref} ${row.oid}\n`).join('')
-  writeFileWhole(context.env, `${context.place.directory}/${what}`, text)
+  const lines = new Set(rows.map((row) => `${row.key} ${row.ref} ${row.oid}\n`)) // a push may be tried again and again
+  writeFileWhole(context.env, `${context.place.directory}/${what}`, [...lines].join(''))
 }
