@@ -1,18 +1,26 @@
-// The compiled program in a thread of the test's own process: a start of node for each of thousands of commands is saved.
-import { Readable, Writable } from 'node:stream'
+// Runs the program in this thread of the test's own process or, where it is to be another user, in one process of that one.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { runAsWorker } from 'synckit'
-import { main, realEnv } from '../../dist/cli/main.cjs'
+import { run } from './inside.mjs'
 
-runAsWorker(async ({ argv, ...given }) => {
-  const chunks = { stdout: [], stderr: [] }
-  const sink = (name) =>
-    new Writable({
-      write(chunk, _, done) {
-        chunks[name].push(Buffer.from(chunk))
-        done()
-      },
-    })
-  const { stdout, stderr } = { stdout: sink('stdout'), stderr: sink('stderr') }
-  const code = await main(argv, { ...realEnv(), ...given, stdin: Readable.from([]), stdout, stderr })
-  return { code, stdout: Buffer.concat(chunks.stdout).toString(), stderr: Buffer.concat(chunks.stderr).toString() }
+let theirs
+
+/** `command` starts inside-process.mjs as that user. */
+function processOf([file, ...args]) {
+  const started = spawn(file, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  started.unref()
+  started.channel.unref()
+  return started
+}
+
+runAsWorker(async ({ command, ...given }) => {
+  if (!command) return run(given)
+  if (theirs?.connected !== true) theirs = processOf(command)
+  const ended = new AbortController()
+  theirs.once('exit', () => ended.abort())
+  theirs.send(given)
+  const [{ ran, error }] = await once(theirs, 'message', { signal: ended.signal })
+  if (error) throw new Error(error)
+  return ran
 })

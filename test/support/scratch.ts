@@ -27,13 +27,18 @@ export interface Ran {
   stderr: string
 }
 
-/** `main` of the compiled program, in a thread, waited for. */
-const inside: (given: { argv: string[] } & Pick<Env, 'cwd' | 'home' | 'vars' | 'program'>) => Ran = createSyncFn(
-  path.join(import.meta.dirname, 'inside-worker.mjs'),
-)
+interface Inside extends Pick<Env, 'cwd' | 'home' | 'vars' | 'program'> {
+  argv: string[]
+  command: readonly string[] | undefined
+}
+
+/** `main` of the compiled program, in a thread or by another user's process that `command` starts; waited for. */
+const inside: (given: Inside) => Ran = createSyncFn(path.join(import.meta.dirname, 'inside-worker.mjs'))
 
 /** They hand their own streams to a program, or stay when they have answered: always in a process of their own. */
 const APART = new Set(['run', 'watch', 'bisect', 'commit', 'hook'])
+/** What Node itself goes by when it starts. */
+const OF_NODE = ['NODE_OPTIONS', 'TMPDIR', 'TZ']
 
 export interface RunOptions {
   cwd?: string
@@ -45,27 +50,42 @@ export interface RunOptions {
 /** Whether this user may do anything: what an ordinary one may not do is then tried as another user. */
 export const isRoot = process.getuid?.() === 0
 
-const asUser = (uid: number) => ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'] as const
-
-type Reachable = [node: string, program: string]
-let reachable: Reachable | undefined
-
-/** Node and the program where another user can reach them: ours may lie in a closed directory, such as root's own. */
-function reachableBy(uid: number): Reachable {
-  const ours: Reachable = [process.execPath, PROGRAM]
-  const [command, ...args] = asUser(uid)
-  reachable ??= spawnSync(command, [...args, ...ours, '--version']).status === 0 ? ours : copied()
-  return reachable
+/** Where a user finds what is run, and what starts a command as that user. */
+interface Place {
+  as: readonly string[]
+  node: string
+  program: string
+  /** Runs the program as often as it is told to. */
+  inside: string
 }
 
-function copied(): Reachable {
+const OURS: Place = {
+  as: [],
+  node: process.execPath,
+  program: PROGRAM,
+  inside: path.join(import.meta.dirname, 'inside-process.mjs'),
+}
+
+let reachable: Omit<Place, 'as'> | undefined
+
+/** Another user needs Node and the program where they can be reached: ours may lie in a closed directory, such as root's own. */
+function placeFor(uid = process.getuid!()): Place {
+  if (uid === process.getuid!()) return OURS
+  const as = ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups']
+  reachable ??= spawnSync(as[0]!, [...as.slice(1), OURS.node, PROGRAM, '--version']).status === 0 ? OURS : copied()
+  return { ...reachable, as }
+}
+
+function copied(): Omit<Place, 'as'> {
   const there = fs.mkdtempSync(path.join(os.tmpdir(), 'ckpt-reachable-'))
   process.once('exit', () => fs.rmSync(there, { recursive: true, force: true }))
   fs.chmodSync(there, 0o755)
   copyProgram(there)
   const node = path.join(there, 'node')
   fs.copyFileSync(process.execPath, node)
-  return [node, path.join(there, 'bin/ckpt.js')]
+  for (const name of ['inside.mjs', 'inside-process.mjs'])
+    fs.copyFileSync(path.join(import.meta.dirname, name), path.join(there, name))
+  return { node, program: path.join(there, 'bin/ckpt.js'), inside: path.join(there, 'inside-process.mjs') }
 }
 
 /** A JSON document of the contract: its fields differ from command to command. */
@@ -171,20 +191,20 @@ export class Scratch {
     return fs.lstatSync(this.at(name), { throwIfNoEntry: false }) !== undefined
   }
 
-  /** Runs the program, in this process where that is the same; never throws. */
+  /** Runs the program, in a process that is there already where that is the same; never throws. */
   run(args: string[], options: RunOptions = {}): Ran {
-    const isApart = APART.has(args[0] ?? '') || 'vars' in options || 'input' in options || 'uid' in options
-    return isApart
-      ? this.runApart(args, options)
-      : inside({ argv: args, cwd: options.cwd ?? this.root, home: this.home, vars: this.vars, program: PROGRAM })
+    const { cwd = this.root, vars = {}, uid } = options
+    if (APART.has(args[0] ?? '') || 'input' in options || OF_NODE.some((name) => name in vars))
+      return this.runApart(args, options)
+    const { as, node, program, inside: process } = placeFor(uid)
+    const command = as.length > 0 ? [...as, node, process] : undefined
+    return inside({ argv: args, cwd, home: vars.HOME ?? this.home, vars: { ...this.vars, ...vars }, program, command })
   }
 
   /** Runs the program as users do, in a process of its own; never throws. */
   runApart(args: string[], { cwd = this.root, vars = {}, input = '', uid }: RunOptions = {}): Ran {
-    const command =
-      uid === undefined || uid === process.getuid!()
-        ? [process.execPath, PROGRAM, ...args]
-        : [...asUser(uid), ...reachableBy(uid), ...args]
+    const { as, node, program } = placeFor(uid)
+    const command = [...as, node, program, ...args]
     const done = spawnSync(command[0]!, command.slice(1), {
       cwd,
       env: { ...this.vars, ...vars },
