@@ -5,7 +5,7 @@ import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import { type HashName, isOid, type Oid } from '../core/ids.ts'
 import { type Env, errno, lstatIfThere } from '../env.ts'
-import { askGit, gitFailure, runGit, tryGit } from './process.ts'
+import { askGit, gitFailure, runGit, scrubbed, tryGit } from './process.ts'
 
 export interface Repository {
   /** Absolute path of the worktree's top directory. */
@@ -137,16 +137,25 @@ const userConfig = ({ vars, home }: Env) => vars.XDG_CONFIG_HOME || `${home}/.co
 
 /** The directories that hold the user's objects: its own and every alternate's (git-count-objects(1)). */
 export async function objectDirectories(env: Env, repository: Repository): Promise<string[]> {
+  const own = `${repository.commonDir}/objects`
+  const found = [own]
+  // git looks at every loose object and opens every pack for this: it is asked only where there are others to name.
+  if (!env.files.existsSync(`${own}/info/alternates`)) return found
   const out = await runGit(env, { args: ['count-objects', '-v'], cwd: repository.root })
-  const found = [`${repository.commonDir}/objects`]
   for (const line of out.toString('utf8').split('\n')) {
     if (line.startsWith('alternate: ')) found.push(line.slice('alternate: '.length))
   }
   return found
 }
 
+/** Variables that simple-git takes: it refuses what may name a program, which is not needed for what is only read. */
+const unguarded = (vars: Env['vars']) =>
+  Object.fromEntries(
+    Object.entries(scrubbed(vars)).filter(([key]) => !/^(GIT_.*|EDITOR|PAGER|PREFIX|SSH_ASKPASS|VISUAL)$/i.test(key)),
+  )
+
 /** Commits between two heads, newest first, as `abc1234 subject`. Empty when they are not connected, or not here any more. */
-export async function commitsBetween(repository: Repository, from: Oid, to: Oid): Promise<string[]> {
+export async function commitsBetween(env: Env, repository: Repository, from: Oid, to: Oid): Promise<string[]> {
   const { GitError, simpleGit } = await import('simple-git')
   const git = simpleGit({
     baseDir: repository.root,
@@ -155,7 +164,7 @@ export async function commitsBetween(repository: Repository, from: Oid, to: Oid)
     unsafe: { allowUnsafeProtocolOverride: true },
   })
   try {
-    const shown = await git.raw([
+    const shown = await git.env(unguarded(env.vars)).raw([
       '--no-pager', // core.pager is a command
       'log',
       '--no-show-signature', // log.showSignature would start gpg.program

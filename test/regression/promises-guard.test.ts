@@ -381,6 +381,7 @@ test('promise 10: what fails beside a snapshot that does not need it is an error
   const git = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim()
   const failing = `#!/bin/sh\ncase "$*" in *count-objects*) echo no luck >&2; exit 128 ;; esac\nexec '${git}' "$@"\n`
   fs.writeFileSync(path.join(bin, 'git'), failing, { mode: 0o755 })
+  fs.writeFileSync(scratch.at('.git/objects/info/alternates'), `${scratch.base}/elsewhere\n`)
   // A tree of before is known, the user's index says nothing: nobody asks what the packs are for.
   for (const file of ['.git/index', '.git/ckpt/worktrees/@main/cache.json']) fs.rmSync(scratch.at(file))
   const ran = scratch.run(['snapshot', '--json'], { vars: { PATH: `${bin}:${process.env.PATH}` } })

@@ -26,13 +26,13 @@ export function refuseOtherBranch({ turns, cut }: Selection, head: HeadState, mo
 }
 
 /** Commits that were made within the turns, which stay. */
-export async function headWarnings({ repository }: Context, { turns, cut }: Selection): Promise<string[]> {
+export async function headWarnings({ env, repository }: Context, { turns, cut }: Selection): Promise<string[]> {
   const all = [...turns, ...(cut ? [cut.turn] : [])]
   const [from, to] = [all.at(-1)?.before.head, all[0] && endOf(all[0]).head]
   if (!repository || !to || from === to) return []
   if (!from)
     return [`HEAD moved during these turns: the first commit was made (${to.slice(0, 7)}). Undo leaves commits alone.`]
-  const commits = await commitsBetween(repository, from, to)
+  const commits = await commitsBetween(env, repository, from, to)
   const named =
     commits.length > 0 ? `: ${commits.map(printable).join('; ')}` : ` (${from.slice(0, 7)} → ${to.slice(0, 7)})`
   return [`HEAD moved during these turns${named}. Undo leaves commits alone.`]
