@@ -28,14 +28,14 @@ test("a turn's diff is waited for until it is whole, and not for a file that cam
     parts: [...step('b.txt'), ...step('c.txt')],
   })
   const diffs = ['b.txt', 'c.txt'].map((file) => ({ file, patch: '', additions: 1, deletions: 0, status: 'added' }))
-  let [asked, completed] = [0, Date.now()]
+  let [asked, completed] = [0, () => Date.now()] // just now, however long the test takes
   let diff = () => diffs.slice(0, asked)
   const url = await serve({
     '/session/s': () => ({ id: 's' }),
     '/session/status': () => ({}),
     '/session/s/message': () => [
       { info: { id: 'm1', role: 'user', time: { created: 1 } }, parts: [] },
-      answer(completed),
+      answer(completed()),
     ],
     '/session/s/diff': () => {
       asked++
@@ -49,7 +49,7 @@ test("a turn's diff is waited for until it is whole, and not for a file that cam
   expect((await snapshots.diff()).files.map(({ path }) => path)).toEqual(['b.txt', 'c.txt'])
   expect(asked).toBe(2)
   asked = 0
-  completed = Date.now() - 60_000
+  completed = () => Date.now() - 60_000
   diff = () => diffs.slice(0, 1)
   expect((await snapshots.diff()).files.map(({ path }) => path)).toEqual(['b.txt'])
   expect(asked).toBe(1)
