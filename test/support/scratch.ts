@@ -36,7 +36,7 @@ interface Inside extends Pick<Env, 'cwd' | 'home' | 'vars' | 'program'> {
 const inside: (given: Inside) => Ran = createSyncFn(path.join(import.meta.dirname, 'inside-worker.mjs'))
 
 /** They hand their own streams to a program, or stay when they have answered: always in a process of their own. */
-const APART = new Set(['run', 'watch', 'bisect', 'commit', 'hook'])
+const APART = new Set(['run', 'watch', 'bisect', 'hook'])
 /** What Node itself goes by when it starts. */
 const OF_NODE = ['NODE_OPTIONS', 'TMPDIR', 'TZ']
 
