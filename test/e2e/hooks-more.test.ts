@@ -5,7 +5,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { lineToAdd } from '../../src/githooks/hook-file.ts'
 import { gateScratch, makePending, tryGit } from '../support/gate.ts'
-import type { Json, Scratch } from '../support/scratch.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
 
 /** The person's own configuration, and the hooks that it asks for. */
 function configure(scratch: Scratch, hooks: Json): void {
@@ -145,7 +145,34 @@ test('uncovered: exactly what the remote does not have is looked at, from the ro
     7,
     ['root by hand false', 'last true'],
   ])
-  expect(JSON.parse(scratch.run(['verify', '--ref', '-', '--json'], { input: '' }).stdout).commits).toEqual([])
+  for (const input of ['', '\n'])
+    expect(JSON.parse(scratch.run(['verify', '--ref', '-', '--json'], { input }).stdout).commits).toEqual([])
+})
+
+test('verify --ref -: each line is one commit, whatever git log would make of it', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('of a turn', () => scratch.write({ 'a.txt': 'two\n' }))
+  commitAll(scratch, 'of a turn')
+  scratch.write({ 'a.txt': 'three\n' })
+  commitAll(scratch, 'by hand')
+  const [hand, turn] = scratch.git('rev-list', 'HEAD').split('\n') as [string, string]
+  const verify = (...lines: string[]) => {
+    const { code, stdout } = scratch.run(['verify', '--ref', '-', '--covered', '--json'], { input: lines.join('\n') })
+    const { commits, error } = JSON.parse(stdout)
+    return [code, commits?.map(({ subject }: Json) => subject) ?? error]
+  }
+  // git reads no further than the first empty line.
+  expect(verify(turn, '', `${hand}\r`, '')).toEqual([7, ['by hand', 'of a turn']])
+  expect(verify(turn)).toEqual([0, ['of a turn']])
+  for (const line of [`^${hand}`, '--', 'a.txt', `${turn}..${hand}`, '--all', `${hand}^@`]) {
+    expect(verify(turn, line)).toMatchObject([
+      3,
+      {
+        code: 'NOT_FOUND',
+        message: `${JSON.stringify(line)} on standard input is no commit here. Nothing was changed.`,
+      },
+    ])
+  }
 })
 
 test.each([

@@ -3,7 +3,7 @@
  * at work is that turn's. One that was made between turns is covered if every file it changed has, in it, the very bytes
  * that a turn before it made, and that the last of them left: then nothing in it came from elsewhere.
  */
-import { buffer } from 'node:stream/consumers'
+import { text } from 'node:stream/consumers'
 import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { isOid, type Oid } from '../../core/ids.ts'
@@ -11,6 +11,8 @@ import { shown, splitNul } from '../../core/paths.ts'
 import { runGit, tryGit } from '../../git/process.ts'
 import type { Repository } from '../../git/repository.ts'
 import type { Context } from '../worktree/context.ts'
+
+const SHALLOW = 'git fetch --unshallow   (in CI, where history is cut)'
 
 export interface CommitCoverage {
   id: Oid
@@ -81,10 +83,34 @@ interface Commit {
   subject: string
 }
 
-/** `-`: those that standard input names, one a line. */
-async function commitsOf({ env }: Context, { root }: Repository, range: string): Promise<Commit[]> {
+/** Those that standard input names, one a line: git log would take a line for less, or for more, than one commit. */
+async function namedCommits({ env }: Context, { root }: Repository): Promise<Oid[]> {
+  const names = (await text(env.stdin.stream)).split('\n').map((line) => line.trim())
+  const rows = names.filter((name) => name !== '')
+  if (rows.length === 0) return []
+  const input = rows.map((name) => `${name}^{commit}\n`).join('')
+  const found = await runGit(env, { args: ['cat-file', '--batch-check=%(objectname)'], cwd: root, input })
+  const ids = found.toString('latin1').split('\n')
+  return rows.map((name, i) => {
+    const id = ids[i] ?? ''
+    if (isOid(id)) return id
+    throw new CkptError(
+      'NOT_FOUND',
+      `${JSON.stringify(name)} on standard input is no commit here. Nothing was changed.`,
+      {
+        hints: ['git rev-list RANGE | ckpt verify --ref - --covered', SHALLOW],
+      },
+    )
+  })
+}
+
+/** `-`: those that standard input names. */
+async function commitsOf(context: Context, repository: Repository, range: string): Promise<Commit[]> {
+  const { env } = context
+  const named = range === '-' ? await namedCommits(context, repository) : null
+  if (named?.length === 0) return [] // git would take HEAD
   // Without `..` it is one commit, as for git show.
-  const only = range === '-' ? ['--no-walk=unsorted', '--stdin'] : range.includes('..') ? [] : ['-1']
+  const only = named ? ['--no-walk=unsorted', '--stdin'] : range.includes('..') ? [] : ['-1']
   const args = [
     'log',
     '--no-show-signature',
@@ -92,16 +118,15 @@ async function commitsOf({ env }: Context, { root }: Repository, range: string):
     '-z',
     '--format=%H %P%x01%s',
     ...only,
-    ...(range === '-' ? [] : ['--end-of-options', range, '--']),
+    ...(named ? [] : ['--end-of-options', range, '--']),
   ]
-  const input = range === '-' ? { input: await buffer(env.stdin.stream) } : {}
-  if (input.input?.length === 0) return [] // git would take HEAD
-  const result = await tryGit(env, { args, cwd: root, ...input })
+  const input = named ? { input: `${named.join('\n')}\n` } : {}
+  const result = await tryGit(env, { args, cwd: repository.root, ...input })
   if (result.code !== 0) {
     throw new CkptError(
       'NOT_FOUND',
       `${JSON.stringify(range)} is no range of commits here (${result.stderr.trim().split('\n')[0] ?? ''}). Nothing was changed.`,
-      { hints: ['git branch --all   (what there is)', 'git fetch --unshallow   (in CI, where history is cut)'] },
+      { hints: ['git branch --all   (what there is)', SHALLOW] },
     )
   }
   return result.stdout
