@@ -39,6 +39,8 @@ export interface ParcelOptions {
   hash: HashName
   /** Object directories that are borrowed. */
   borrow: readonly string[]
+  /** Says in the directory who is at work in it. */
+  claim: (directory: string) => void
 }
 
 export class Parcel {
@@ -56,18 +58,24 @@ export class Parcel {
     this.trees = new Trees(this.objects)
   }
 
-  static async make(env: Env, { within, hash, borrow }: ParcelOptions): Promise<Parcel> {
+  static async make(env: Env, { within, hash, borrow, claim }: ParcelOptions): Promise<Parcel> {
     const gitDir = `${within}/parcel-${env.random(6)}.tmp`
     env.files.mkdirSync(gitDir, { mode: 0o700 })
     const parcel = new Parcel(env, gitDir, hash)
-    await runGit(env, {
-      args: ['init', '-q', '--bare', '--template=', `--object-format=${hash}`, '--shared=0600', gitDir],
-      cwd: within,
-      vars: { GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },
-    })
-    if (borrow.length > 0)
-      env.files.writeFileSync(`${gitDir}/objects/info/alternates`, borrow.map((path) => `${path}\n`).join(''))
-    return parcel
+    try {
+      claim(gitDir)
+      await runGit(env, {
+        args: ['init', '-q', '--bare', '--template=', `--object-format=${hash}`, '--shared=0600', gitDir],
+        cwd: within,
+        vars: { GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' },
+      })
+      if (borrow.length > 0)
+        env.files.writeFileSync(`${gitDir}/objects/info/alternates`, borrow.map((path) => `${path}\n`).join(''))
+      return parcel
+    } catch (error) {
+      parcel.close()
+      throw error
+    }
   }
 
   /** Ends its processes and removes it. */
@@ -141,7 +149,8 @@ export class Parcel {
     const specs = refs.map(({ ref }) => `${ref}:${ref}`)
     const flags = ['-q', '--no-verify', '--porcelain', ...receiver, ...lease, '--end-of-options']
     const result = await this.#speak(['push', ...flags, url, ...specs])
-    if (result.code !== 0) throw isOvertaken(result) ? overtaken() : (rejected(result) ?? unreachable(url, result))
+    if (result.code !== 0)
+      throw isOvertaken(result) ? overtaken(result) : (rejected(result) ?? unreachable(url, result))
   }
 
   /** Moves what was fetched into a store. */
@@ -182,14 +191,20 @@ const isOvertaken = ({ stdout, stderr }: GitResult) =>
   /^!.*\(stale info\)/m.test(stdout.toString('utf8')) ||
   /cannot lock ref .*(?:is at|already exists|File exists)/.test(stderr)
 
-const overtaken = () =>
-  new CkptError(
+/** A lock that a killed git left there looks the same: it says itself which one that would be. */
+const overtaken = ({ stderr }: GitResult) => {
+  const lock = /Unable to create '(.*\.lock)': File exists/.exec(stderr)?.[1]
+  return new CkptError(
     'INTERNAL',
     'The remote got something else at the same time, and did not take all of this. Nothing was changed here.',
     {
-      hints: ['run the command again'],
+      hints: [
+        'run the command again',
+        ...(lock === undefined ? [] : [`rm ${quoted(lock)}   (there, if it stays so and no git is at work on it)`]),
+      ],
     },
   )
+}
 
 /** It was reached and refused: its rules, or a hook of its own, whose words git passes on. Null: it did not say so. */
 function rejected({ stdout, stderr }: GitResult): CkptError | null {

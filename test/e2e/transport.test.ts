@@ -3,6 +3,10 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { renewOrigin } from '../../src/ops/transport/outgoing.ts'
+import { closeContext, openContext } from '../../src/ops/worktree/context.ts'
+import { runLater } from '../support/daemon.ts'
+import { envOf } from '../support/in-process.ts'
 import { Scratch } from '../support/scratch.ts'
 import { inStore, ownDirectory, storeOf } from '../support/store-surgery.ts'
 import { cloneOf, twoTurns } from '../support/transport.ts'
@@ -538,6 +542,41 @@ exec git "$@"`
     code: 1,
     error: { message: expect.stringContaining('at the same time'), hints: ['run the command again'] },
   })
+})
+
+test('a lock that a killed git left on the remote is named', () => {
+  const here = twoTurns()
+  const remote = bareRemote(here)
+  here.ckpt('push', remote)
+  here.turn('third', () => here.write({ 'a.txt': 'three\n' }))
+  const lock = path.join(remote, `${inRemote(here, remote, 'for-each-ref', '--format=%(refname)')}.lock`)
+  fs.writeFileSync(lock, '')
+  const { code, document } = here.tryCkpt('push', remote)
+  expect([code, document.error.hints]).toEqual([
+    1,
+    ['run the command again', expect.stringMatching(/^rm \S+\/remote\.git\/\S+\/@main\.lock {3}\(there, if/)],
+  ])
+  fs.unlinkSync(lock)
+  here.ckpt('push', remote)
+})
+
+test('a store has one name on a remote, whoever gives it at the same time', async () => {
+  const here = twoTurns()
+  const remote = bareRemote(here)
+  const context = await openContext(envOf(here), here.root, { create: true })
+  try {
+    const names = await Promise.all([1, 2, 3].map(() => renewOrigin(context, null)))
+    expect(new Set(names).size).toBe(1)
+    // Another one, where a copy goes by it.
+    const others = await Promise.all([1, 2, 3].map(() => renewOrigin(context, names[0]!)))
+    expect(new Set([...names, ...others]).size).toBe(2)
+  } finally {
+    closeContext(context)
+  }
+  const fresh = twoTurns()
+  const pushed = await Promise.all([1, 2, 3].map(() => runLater(fresh, ['push', remote, '--yes'])))
+  expect(pushed.map(({ code }) => code)).toContain(0)
+  expect(inRemote(fresh, remote, 'for-each-ref', '--format=%(refname)').split('\n')).toHaveLength(1)
 })
 
 test('a remote whose directory is gone is named as what it is', () => {

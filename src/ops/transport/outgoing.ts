@@ -25,11 +25,17 @@ import { oidOfFanned, promptsTree } from '../../git/side-refs.ts'
 import type { Store } from '../../git/store.ts'
 import { readIfThere, writeFileWhole } from '../../git/whole-file.ts'
 import type { Context } from '../worktree/context.ts'
+import { withLock } from '../worktree/lock.ts'
 import { allWorktrees, foreignWorktree } from '../worktree/worktrees.ts'
 import { makeParcel } from './parcels.ts'
 
+/** Milliseconds for the store's lock. */
+const PATIENCE = 30_000
+
 export interface Outgoing {
   parcel: Parcel
+  /** The store's name in it. */
+  origin: string
   /** Every checkpoint that goes, for each ref. */
   refs: { ref: string; checkpoints: Set<Oid> }[]
   sessions: number
@@ -47,12 +53,18 @@ export function storeOrigin(context: Context): string | null {
   return /^[0-9a-f]{12}$/.test(text) ? text : null
 }
 
-/** Another name: the store is a copy of one that goes by the old one. */
-export function renewOrigin(context: Context): string {
-  const origin = context.env.random(6)
-  writeFileWhole(context.env, originFile(context), `${origin}\n`)
-  return origin
-}
+/**
+ * A name for what has none, or goes by one that is another's: the store is a copy of the one that has it. Whoever is at it
+ * at the same time gets the same: what goes by two names would stay on the remote under the one that nobody goes by.
+ */
+export const renewOrigin = (context: Context, old: string | null): Promise<string> =>
+  withLock(context.env, `${context.place.directory}/lock`, { command: 'push', wait: PATIENCE }, async () => {
+    const now = storeOrigin(context)
+    if (now !== null && now !== old) return now
+    const origin = context.env.random(6)
+    writeFileWhole(context.env, originFile(context), `${origin}\n`)
+    return origin
+  })
 
 export interface PackOptions {
   withPrompts: boolean
@@ -69,13 +81,13 @@ export async function packParcel(context: Context, { withPrompts, remembered }: 
     throw new CkptError('NOT_FOUND', 'Nothing was recorded here yet: there is nothing to send.', {
       hints: FIRST_TURN,
     })
-  const origin = storeOrigin(context) ?? renewOrigin(context)
+  const origin = storeOrigin(context) ?? (await renewOrigin(context, null))
   // What the remote has of the user's own history need not be sent again.
   const users = repository?.hash === place.hash ? await objectDirectories(env, repository) : []
   const borrow = [`${store.gitDir}/objects`, ...users]
   const parcel = await makeParcel(env, { within: place.directory, hash: place.hash, borrow })
   try {
-    const out: Outgoing = { parcel, refs: [], sessions: 0, checkpoints: 0, prompts: 0, secrets: [] }
+    const out: Outgoing = { parcel, origin, refs: [], sessions: 0, checkpoints: 0, prompts: 0, secrets: [] }
     const secrets = new Set<string>()
     const seen = new Set<Oid>()
     for (const { context: one, refs } of full) {

@@ -3,9 +3,7 @@ import type { Env } from '../../env.ts'
 import { Parcel, type ParcelOptions } from '../../git/parcel.ts'
 import { claimHalfMade, sweepHalfMade } from '../worktree/half-made.ts'
 
-export async function makeParcel(env: Env, options: ParcelOptions): Promise<Parcel> {
+export function makeParcel(env: Env, options: Omit<ParcelOptions, 'claim'>): Promise<Parcel> {
   sweepHalfMade(env, options.within)
-  const parcel = await Parcel.make(env, options)
-  claimHalfMade(env, 'parcel')(parcel.gitDir)
-  return parcel
+  return Parcel.make(env, { ...options, claim: claimHalfMade(env, 'parcel') })
 }

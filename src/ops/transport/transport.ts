@@ -127,7 +127,7 @@ export async function push(context: Context, remote: string, options: SendOption
       const expected = await remoteState(context, url, out)
       if (expected === null && attempt === 0) {
         // Somebody goes by the same name, and has what is not here: this store is a copy.
-        renewOrigin(context)
+        await renewOrigin(context, out.origin)
         continue
       }
       const refs = out.refs.map(({ ref }) => ({ ref, expected: expected?.get(ref) ?? null }))
@@ -146,9 +146,8 @@ export async function push(context: Context, remote: string, options: SendOption
 async function remoteState(
   context: Context,
   url: string,
-  { parcel, refs }: Outgoing,
+  { parcel, origin, refs }: Outgoing,
 ): Promise<Map<string, Oid> | null> {
-  const origin = storeOrigin(context)
   const there = await parcel.remoteRefs(url, `refs/ckpt/${origin}/*`)
   const strange = there.filter(isStrange(context))
   if (strange.length > 0) {
@@ -185,7 +184,8 @@ export async function pull(context: Context, remote: string): Promise<Received> 
   let fetched: ParcelRef[] = []
   const result = await receiving(context, { from: remote, borrow: [`${store.gitDir}/objects`] }, async (parcel) => {
     const all = await parcel.remoteRefs(url)
-    if (await isCopy(context, url, all)) renewOrigin(context)
+    const before = storeOrigin(context)
+    if (await isCopy(context, url, all, before)) await renewOrigin(context, before)
     const origin = storeOrigin(context)
     const there = all.filter((one) => one.origin !== origin)
     const got = remembered(context, 'got', url)
@@ -200,8 +200,12 @@ export async function pull(context: Context, remote: string): Promise<Received> 
 }
 
 /** Whether the remote has what is not here from somebody who goes by this store's own name. */
-async function isCopy(context: Context, url: string, there: readonly ParcelRef[]): Promise<boolean> {
-  const origin = storeOrigin(context)
+async function isCopy(
+  context: Context,
+  url: string,
+  there: readonly ParcelRef[],
+  origin: string | null,
+): Promise<boolean> {
   const strange = there.filter((one) => one.origin === origin).filter(isStrange(context))
   if (strange.length === 0) return false
   const out = await packParcel(context, { withPrompts: false, remembered: true })
