@@ -28,12 +28,26 @@ export function withDrafts<T>(env: Env, drafts: readonly string[], work: () => T
  * Writes a file whole or not at all, also where the power fails: a temporary file beside it, synced, and renamed over it.
  * `sync: false`: what can be made anew, or done without. `mode`: 0600 unless told, whatever the umask.
  */
-export function writeFileWhole(
+export const writeFileWhole = (
   env: Env,
   path: string,
   content: string | Buffer,
-  { sync = true, mode = 0o600 } = {},
-): void {
+  options: { sync?: boolean; mode?: number } = {},
+): void => draftFile(env, path, content, options).place()
+
+export interface Draft {
+  /** Renames it to the file's name; the directory is synced. */
+  place: () => void
+  remove: () => void
+}
+
+/** The first half of that: the temporary file, whole and synced, for who has several to write before any is in its place. */
+export function draftFile(
+  env: Env,
+  path: string,
+  content: string | Buffer,
+  { sync = true, mode = 0o600 }: { sync?: boolean; mode?: number } = {},
+): Draft {
   const { files } = env
   const temporary = `${path}.${env.random(6)}.tmp`
   withDrafts(env, [temporary], () => {
@@ -45,9 +59,14 @@ export function writeFileWhole(
     } finally {
       files.closeSync(fd)
     }
-    files.renameSync(temporary, path)
   })
-  if (sync) syncDirectory(env, path.slice(0, path.lastIndexOf('/')))
+  return {
+    place: () => {
+      withDrafts(env, [temporary], () => files.renameSync(temporary, path))
+      if (sync) syncDirectory(env, path.slice(0, path.lastIndexOf('/')))
+    },
+    remove: () => removeDrafts(env, [temporary]),
+  }
 }
 
 /** Moves a file, synced, over what is there, also to another file system; a symlink there stays, and what it names is replaced. */

@@ -1,7 +1,7 @@
 /** Hook files on disk: read, put in place, put aside and given back. */
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
-import { removeIfEmpty, removeIfThere, writeFileWhole } from '../git/whole-file.ts'
+import { type Draft, draftFile, removeIfEmpty, removeIfThere } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import type { HookName, Templates } from './hook-file.ts'
 
@@ -36,14 +36,19 @@ export function readHook({ files }: Env, directory: string, hook: HookName): Hoo
 
 /** Whole or not at all: a commit may be running this very hook, and most of it may be the user's. `text`: bytes as latin1. */
 export const writeHook = (env: Env, path: string, text: string, mode: number): void =>
-  writeFileWhole(env, path, Buffer.from(text, 'latin1'), { mode })
+  draftHook(env, path, text, mode).place()
+
+/** What `writeHook` writes, not yet in its place. */
+export const draftHook = (env: Env, path: string, text: string, mode: number): Draft =>
+  draftFile(env, path, Buffer.from(text, 'latin1'), { mode })
 
 /** Where another hook is kept, seen from the hooks directory. A link keeps its name: it may be a program that goes by it. */
 export function keptNames(hook: HookName): { file: string; link: string; disabled: string } {
   return { file: `${hook}.ckpt-kept`, link: `ckpt-kept/${hook}`, disabled: `${hook}.ckpt-disabled` }
 }
 
-const keptName = (hook: HookName, { kind, runs }: HookOnDisk) => {
+/** What its kept name will be, seen from the hooks directory. */
+export const keptName = (hook: HookName, { kind, runs }: HookOnDisk) => {
   const names = keptNames(hook)
   return !runs ? names.disabled : kind === 'link' ? names.link : names.file
 }
@@ -59,20 +64,19 @@ export function refuseIfKept({ files }: Env, directory: string, hook: HookName, 
   )
 }
 
-/** Moves a hook to its kept name, which is returned; nothing lies there. */
-export function keepAside(env: Env, directory: string, hook: HookName, found: HookOnDisk): string {
+/** Moves a hook to its kept name; nothing lies there. */
+export function keepAside(env: Env, directory: string, hook: HookName, found: HookOnDisk): void {
   const { files } = env
   const name = keptName(hook, found)
   const kept = `${directory}/${name}`
   if (name !== keptNames(hook).link) {
     files.renameSync(found.path, kept)
-    return name
+    return
   }
   files.mkdirSync(`${directory}/ckpt-kept`, { recursive: true })
   const target = files.readlinkSync(found.path)
   files.symlinkSync(target.startsWith('/') ? target : `../${target}`, kept)
   files.unlinkSync(found.path)
-  return name
 }
 
 /** Puts the kept hook back over ours. False: none was kept. */

@@ -2,13 +2,16 @@
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import type { Env } from '../env.ts'
+import type { Draft } from '../git/whole-file.ts'
 import { locked } from '../ops/recovery/locked.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import {
+  draftHook,
   gateDirectory,
   gateFiles,
   type HookOnDisk,
   keepAside,
+  keptName,
   keptNames,
   readHook,
   refuseIfKept,
@@ -72,12 +75,9 @@ async function install(context: Context): Promise<HooksResult> {
     directories: add(ledger.directories, place.directory),
     made: add(ledger.made, place.directory, made),
   })
-  const warnings = new Set<string>()
-  for (const { hook, disk } of todo) {
-    installOne(env, { place, templates, hook, disk })
-    const word = rewrittenBy(place, disk)
-    if (word !== null) warnings.add(word)
-  }
+  installAll(env, { place, templates }, todo)
+  const words = todo.map(({ disk }) => rewrittenBy(place, disk))
+  const warnings = new Set(words.filter((word) => word !== null))
   for (const hook of ALL_HOOKS) if (!wanted.includes(hook)) uninstallOne(env, place.directory, hook)
   const result = await hooksStatus(context)
   return { ...result, warnings: [...result.warnings, ...warnings] }
@@ -109,9 +109,27 @@ function makeDirectory({ files }: Env, directory: string): boolean {
   return true
 }
 
-interface One {
+interface Where {
   place: HooksPlace
   templates: Templates
+}
+
+/** Each is written before the first is in its place: where the disk is full none is there. */
+function installAll(env: Env, where: Where, todo: Found): void {
+  const drafts: Draft[] = []
+  try {
+    for (const { hook, disk } of todo) {
+      const draft = draftOne(env, { ...where, hook, disk })
+      if (draft) drafts.push(draft)
+    }
+    for (const draft of drafts) draft.place()
+  } catch (error) {
+    for (const draft of drafts) draft.remove()
+    throw error
+  }
+}
+
+interface One extends Where {
   hook: HookName
   disk: HookOnDisk
 }
@@ -123,25 +141,33 @@ function givesWay(hook: HookName, { kind, runs, text }: HookOnDisk): boolean {
   return !hasLine(text, hook)
 }
 
-function installOne(env: Env, { place, templates, hook, disk }: One): void {
+/** A hook that is written, and not yet in its place. Null: it is there already. */
+function draftOne(env: Env, { place, templates, hook, disk }: One): Draft | null {
   const { directory } = place
   const filling = { hook, gate: place.beside ? GATE_BESIDE : GATE_ASKED }
-  const put = (text: string, mode = 0o755) => {
-    if (disk.kind === 'absent' || disk.text !== text) writeHook(env, disk.path, text, mode)
-  }
+  const put = (text: string, mode = 0o755) =>
+    disk.kind === 'absent' || disk.text !== text ? draftHook(env, disk.path, text, mode) : null
   const part = disk.kind === 'file' && disk.runs ? ourPart(disk.text) : null
-  if (disk.kind === 'absent') put(ownHook(templates, filling))
-  else if (part === 'lines') put(withLines(disk.text, templates, filling), disk.mode)
-  else if (part === 'own') put(refreshed(disk.text, ownHook(templates, filling)), disk.mode)
-  else if (part === 'before') {
+  if (disk.kind === 'absent') return put(ownHook(templates, filling))
+  if (part === 'lines') return put(withLines(disk.text, templates, filling), disk.mode)
+  if (part === 'own') return put(refreshed(disk.text, ownHook(templates, filling)), disk.mode)
+  if (part === 'before') {
     const names = keptNames(hook)
     const kept = env.files.existsSync(`${directory}/${names.link}`) ? names.link : names.file
-    put(refreshed(disk.text, hookBefore(templates, filling, kept)), disk.mode)
-  } else if (givesWay(hook, disk)) {
-    const kept = keepAside(env, directory, hook, disk)
+    return put(refreshed(disk.text, hookBefore(templates, filling, kept)), disk.mode)
+  }
+  if (givesWay(hook, disk)) {
+    const kept = keptName(hook, disk)
     // What git passed over must not begin to run because of us.
-    writeHook(env, disk.path, disk.runs ? hookBefore(templates, filling, kept) : ownHook(templates, filling), 0o755)
-  } else if (!hasLine(disk.text, hook)) put(withLines(disk.text, templates, filling), disk.mode)
+    const text = disk.runs ? hookBefore(templates, filling, kept) : ownHook(templates, filling)
+    const draft = draftHook(env, disk.path, text, 0o755)
+    const place = () => {
+      keepAside(env, directory, hook, disk)
+      draft.place()
+    }
+    return { ...draft, place }
+  }
+  return hasLine(disk.text, hook) ? null : put(withLines(disk.text, templates, filling), disk.mode)
 }
 
 /** Our part renewed, whatever was added to the file since. */

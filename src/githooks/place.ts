@@ -70,6 +70,10 @@ function unwritable(env: Env, directory: string): string | null {
 
 /** A directory that is to be made yet switches nothing off; a file does (`core.hooksPath=/dev/null`). */
 function switchedOff(env: Env, directory: string, set: { scope: string; path: string } | null): HooksPlace['off'] {
+  const unset = (scope: string) =>
+    `git config --${scope} --unset-all core.hooksPath   (git's own hooks directory again)`
+  if (set?.path === '')
+    return { why: `core.hooksPath in the ${set.scope} configuration is empty`, mend: unset(set.scope) }
   let at = directory
   let stats = statIfThere(env.files, at)
   while (stats === null && at.lastIndexOf('/') > 0) {
@@ -80,7 +84,7 @@ function switchedOff(env: Env, directory: string, set: { scope: string; path: st
   if (set === null) return { why: `${at} is no directory`, mend: `move ${at} away` }
   return {
     why: `core.hooksPath in the ${set.scope} configuration is ${set.path}, which is no directory`,
-    mend: `git config --${set.scope} --unset-all core.hooksPath   (git's own hooks directory again)`,
+    mend: unset(set.scope),
   }
 }
 

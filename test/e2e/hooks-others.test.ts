@@ -170,6 +170,10 @@ test('core.hooksPath=/dev/null: git runs no hooks, which status and doctor say; 
     expect(document.error.hints[0]).toMatch(/^git config --local --unset-all core\.hooksPath /)
   }
   expect(finding()).toEqual({ name: 'hooks', ok: true, detail: `git ${why('local', '/dev/null')}` })
+  scratch.git('config', 'core.hooksPath', '') // git would look into /
+  expect(scratch.tryCkpt('hooks', 'install').document.error.message).toMatch(
+    /core\.hooksPath in the local conf\S+ is empty/,
+  )
   scratch.ckpt('hooks', 'uninstall')
   scratch.git('config', '--local', '--unset-all', 'core.hooksPath')
 

@@ -158,6 +158,40 @@ test.each([[['snapshot']], [['commit', '-m', 'x']]])(
   },
 )
 
+test('hooks are installed all or none, where there is room for some', async () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('snapshot')
+  const theirs = scratch.at('.git/hooks/pre-commit')
+  fs.writeFileSync(theirs, '#!/usr/bin/env python3\n', { mode: 0o755 })
+  const hooks = () =>
+    Object.fromEntries(
+      fs
+        .readdirSync(scratch.at('.git/hooks'))
+        .map((name) => [name, fs.readFileSync(scratch.at(`.git/hooks/${name}`), 'utf8')]),
+    )
+  const before = hooks()
+  let nth = 1
+  for (; ; nth++) {
+    const { code } = await answer(filling(envOf(scratch), nth), 'hooks', 'install')
+    if (code === 0) break
+    expect([nth, hooks()]).toEqual([nth, before])
+  }
+  expect(nth).toBeGreaterThan(8)
+  scratch.ckpt('hooks', 'uninstall')
+  expect(hooks()).toEqual(before)
+})
+
+test('what could not be begun is not left beside the store', async () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const failing = ['-c', 'echo "fatal: cannot mkdir: No space left on device" >&2; exit 128']
+  const spawnFull = ((command: string, args: string[], options: object) =>
+    args.includes('init') ? spawn('sh', failing, options) : spawn(command, args, options)) as Env['spawn']
+  const { code, document } = await answer({ ...envOf(scratch), spawn: spawnFull }, 'export', `${scratch.base}/x.bundle`)
+  expect([code, document.error.message]).toEqual([1, expect.stringContaining('The disk is full')])
+  expect(fs.readdirSync(scratch.at('.git/ckpt')).filter((name) => name.startsWith('parcel'))).toEqual([])
+})
+
 test('while the disk is full what an undo could not record holds up nobody who only reads', async () => {
   const scratch = new Scratch().init()
   for (const n of [1, 2])
