@@ -231,7 +231,8 @@ function settleDirectory(
 ): Verdict {
   const refuses = input.mergeable === false || input.mode === 'force'
   const stays = (why: string): Verdict => ({ post: ours, [refuses ? 'conflict' : 'skip']: why })
-  if (implied && (ambiguousWith !== undefined || ours.kind === theirs.kind)) return { post: ours }
+  const isRivals = ambiguousWith !== undefined && input.mode !== 'force'
+  if (implied && (isRivals || ours.kind === theirs.kind)) return { post: ours }
   if (ours.kind === 'unknown') return { post: ours, skip: `cannot be looked at now (${ours.reason})` }
   if (ambiguousWith !== undefined) return stays(toldRival(ambiguousWith))
   if (ours.kind !== 'directory') return { post: ours.kind === 'absent' ? theirs : ours }

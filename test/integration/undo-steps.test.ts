@@ -538,6 +538,26 @@ test('a directory that two sessions may have made or changed is taken by neither
   expect([fs.statSync(scratch.at('kept')).mode & 0o777, scratch.exists('made')]).toEqual([0o755, false])
 })
 
+test('with --force the directories of a file that two made at the same time go with it', () => {
+  const scratch = new Scratch().init()
+  const sessions = ['a', 'b'].map((name) => ['--session', name])
+  for (const one of sessions) scratch.ckpt('mark', 'prompt', ...one)
+  scratch.write({ 'd/e/f.txt': 'x\n' })
+  for (const one of sessions) scratch.ckpt('mark', 'stop', ...one)
+  const [a] = sessions as [string[]]
+  expect(scratch.tryCkpt('undo', ...a).code).toBe(4)
+  expect([scratch.ckpt('undo', ...a, '--skip-conflicts').files, scratch.exists('d/e/f.txt')]).toMatchObject([
+    [{ path: 'd/e/f.txt', action: 'skip' }],
+    true,
+  ])
+  scratch.ckpt('redo', ...a)
+  const before = scratch.manifest()
+  scratch.ckpt('undo', ...a, '--force')
+  expect(scratch.exists('d')).toBe(false)
+  scratch.ckpt('redo', ...a)
+  expect(scratch.manifest()).toEqual(before)
+})
+
 const lookOf = (scratch: Scratch) =>
   Object.fromEntries(Object.entries(scratch.manifest()).filter(([path]) => !path.startsWith('base.txt')))
 
