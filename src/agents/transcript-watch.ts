@@ -74,11 +74,12 @@ export class TranscriptWatch {
     }
     const { watch } = await import('chokidar')
     const { agent, root } = this.#options
-    const prefix = `${this.#directory}/${agent.transcripts.prefix(root)}`
-    const watcher = watch(this.#directory, {
+    const directory = this.#env.files.realpathSync(this.#directory) // a link to it would be watched as a link
+    const prefix = `${directory}/${agent.transcripts.prefix(root)}`
+    const watcher = watch(directory, {
       depth: 1,
       followSymlinks: false,
-      ignored: (path) => path !== this.#directory && !path.startsWith(prefix),
+      ignored: (path) => path !== directory && !path.startsWith(prefix),
     })
     this.#watcher = watcher
     let ready = this.#allNew
@@ -91,9 +92,20 @@ export class TranscriptWatch {
       if (path.endsWith('.jsonl')) this.#later(path)
     })
     watcher.on('unlink', (path) => this.#files.delete(path)) // what comes in its place is another one
+    watcher.on('unlinkDir', (path) => {
+      if (path === directory) void this.#again(watcher).catch((error: unknown) => this.#failed(error))
+    })
     watcher.on('error', (error) => this.#failed(error))
     await new Promise<void>((resolve) => watcher.on('ready', resolve))
     ready = true
+  }
+
+  /** The directory went: another one may come in its place. */
+  async #again(watcher: FSWatcher): Promise<void> {
+    if (this.#watcher !== watcher) return
+    this.#watcher = null
+    await watcher.close()
+    if (!this.#stopped) await this.start()
   }
 
   async stop(): Promise<void> {

@@ -605,6 +605,28 @@ const asked = (promptId: string, content: string) => ({ type: 'user', promptId, 
 const ended = { type: 'assistant', message: { content: [], stop_reason: 'end_turn' } }
 const standing = () => new Promise((resolve) => setTimeout(resolve, 1000))
 
+test('the place of transcripts may be a link, and may go and come again', async () => {
+  const scratch = new Scratch().init()
+  const { file, write } = writing(scratch)
+  const projects = path.join(scratch.home, '.claude/projects')
+  const there = path.join(scratch.base, 'shared projects')
+  fs.renameSync(projects, there)
+  fs.symlinkSync(there, projects)
+  const turns = () => scratch.ckpt('list').turns.map(({ prompt }: Json) => prompt)
+  startDaemon(scratch)
+  await standing()
+  write('u1', null, asked('p1', 'one'))
+  await expect.poll(turns, { timeout: 20_000 }).toEqual(['one'])
+  write('e1', 'u1', ended)
+  fs.renameSync(there, `${there}, as it was`)
+  await standing()
+  fs.mkdirSync(there)
+  fs.mkdirSync(path.dirname(file))
+  await standing()
+  write('u2', 'e1', asked('p2', 'two'))
+  await expect.poll(turns, { timeout: 20_000 }).toEqual(['two', 'one'])
+})
+
 test.each(['while it watches', 'before it came'])(
   'a turn that no hook told of, at work when the daemon was started again, ends as its transcript says: %s',
   async (when) => {
