@@ -13,12 +13,15 @@ import { type Caller, WorktreeFunctions } from '../library/facade.ts'
 import { outcomeText, rewindMenu } from '../library/rewind-menu.ts'
 import { COLUMNS, ROWS } from '../library/screen.ts'
 import { listTurns } from '../ops/history/history.ts'
+import { toCkptError } from '../results/errors.ts'
 import type { Colors } from './command.ts'
-import { liveLines } from './present/live.ts'
+import { type Live, liveLines } from './present/live.ts'
 import { plural } from './present/text.ts'
 import { listText } from './present/turns.ts'
-import { runProgram } from './program.ts'
+import { refusalText, runProgram } from './program.ts'
 
+/** Another screen of the terminal, without a cursor. */
+const ENTER = '\x1b[?1049h\x1b[?25l'
 /** Milliseconds between two redraws, and within which a second Escape counts. */
 const REDRAW = 250
 const DOUBLE = 300
@@ -34,6 +37,8 @@ const KEYS: readonly { key: string; what: string; argv: string[]; needs: Capabil
 
 /** Arrows and the like, as a terminal sends them (ECMA-48, CSI and SS3; Alt with a key). */
 const OTHER_KEYS = /\x1b(?:\[[0-9;?]*[ -/]*[@-~]|O.|[^\x1b])?/g
+
+const sizeOf = ({ stdout }: Env): [columns: number, rows: number] => [stdout.columns || COLUMNS, stdout.rows || ROWS]
 
 export interface View {
   changed: (path: string) => void
@@ -59,7 +64,10 @@ export function startView(
       end: () => undefined,
     }
   }
+  const root = printable(daemon.held.root)
   let message = ''
+  /** Why the turns cannot be shown, as a command would say it. */
+  let failure = ''
   let all = false
   let dirty = true
   let drawing = false
@@ -70,8 +78,7 @@ export function startView(
     return context && { context, turns: await listTurns(context, { limit: all ? ALL : FEW, hidden: true }) }
   }
   const draw = async () => {
-    const columns = env.stdout.columns || COLUMNS
-    const rows = env.stdout.rows || ROWS
+    const [columns, rows] = sizeOf(env)
     const size = `${columns} ${rows}`
     if ((!dirty && size === drawn) || drawing || asking) return
     drawn = size
@@ -81,6 +88,7 @@ export function startView(
       drawing = false
     })
     if (!now) return // it ends at the next look
+    failure = ''
     const { context, turns } = now
     const { why, watched } = daemon.state()
     const { lastMode, lastMs } = daemon.held.state
@@ -89,36 +97,43 @@ export function startView(
       `last snapshot ${lastMs.toFixed(lastMs < 10 ? 1 : 0)} ms${lastMode === 'scan' ? ' (a scan)' : ''}`,
       ...(why === null ? [] : [`the next is a scan: ${why}`]),
     ]
-    const root = printable(daemon.held.root)
     const heads = [`${colors.bold('ckpt')} ${root}  ${colors.dim(about.join(', '))}`, clipped(`ckpt ${root}`, columns)]
     const { capabilities } = await backends.capabilitiesOf(context, undefined)
     const offered = KEYS.filter(({ needs }) => capabilities[needs]).map(({ key, what }) => `${key} ${what}`)
     const keys = colors.dim(
       [...offered, ...(capabilities.supportsUndo ? ['Esc Esc rewind'] : []), 'a all turns', 'q quit'].join('  '),
     )
-    if (asking) return
-    const lines = liveLines({
+    paint({
       heads,
       turns: (count) =>
         listText({ ...turns, turns: turns.turns.slice(0, count) }, { c: colors, now: env.now(), columns }).split('\n'),
       count: turns.turns.length,
-      files: all ? [] : recent,
       message,
       keys,
-      rows,
-      columns,
     })
+  }
+  const paint = (what: Pick<Live, 'heads' | 'turns' | 'count' | 'message' | 'keys'>) => {
+    if (asking) return
+    const [columns, rows] = sizeOf(env)
+    const lines = liveLines({ ...what, files: all ? [] : recent, rows, columns })
     // One write, line by line over what is there: no flicker.
     env.stdout.write(`\x1b[H${lines.map((line) => `${line}\x1b[K`).join('\n')}\x1b[J`)
+  }
+  /** Shown instead of the turns until they can be read again. */
+  const fail = (error: unknown) => {
+    const { code, message, hints } = toCkptError(error)
+    const said = refusalText(message, hints).trimEnd()
+    if (said !== failure) log.error({ code }, message)
+    failure = said
+    const heads = [clipped(`ckpt ${root}`, sizeOf(env)[0])]
+    paint({ heads, turns: () => [], count: 0, message: failure, keys: colors.dim('q quit') })
   }
   const redraw = () => {
     dirty = true
   }
   daemon.onWorked = redraw
   const timer = setInterval(() => {
-    draw().catch((error: unknown) => {
-      message = printable(String(error))
-    })
+    draw().catch(fail)
   }, REDRAW)
   const run = (argv: string[]) =>
     daemon.enqueue(async () => {
@@ -185,7 +200,15 @@ export function startView(
     env.stdout.write('\x1b[?25l')
   }
   listen()
-  env.stdout.write('\x1b[?1049h\x1b[?25l')
+  env.stdout.write(ENTER)
+  // Who stopped us and lets us go on has had the screen and the keys meanwhile.
+  const deaf = env.onSignal('SIGCONT', () => {
+    if (asking) return
+    stdin.setRawMode?.(false) // or it would be taken for raw still
+    stdin.setRawMode?.(true)
+    env.stdout.write(ENTER)
+    redraw()
+  })
   return {
     changed: (path) => {
       const name = shown(path)
@@ -195,6 +218,7 @@ export function startView(
     },
     end: () => {
       ended = true
+      deaf()
       clearInterval(timer)
       unlisten()
       stdin.setRawMode?.(false)

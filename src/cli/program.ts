@@ -121,5 +121,5 @@ function writeWarnings(env: Env, warnings: readonly string[]): void {
   for (const warning of warnings) env.stderr.write(`ckpt: ${printable(warning)}\n`)
 }
 
-const refusalText = (message: string, hints: readonly string[] = []) =>
+export const refusalText = (message: string, hints: readonly string[] = []) =>
   `ckpt: ${printable(message)}\n${hints.map((hint) => `  → ${printable(hint)}\n`).join('')}`

@@ -12,6 +12,7 @@ import { canContain } from '../support/container.ts'
 import { alive, runLater, startDaemon } from '../support/daemon.ts'
 import { Bare, frame } from '../support/protocol.ts'
 import { type Json, PACKAGE, PROGRAM, Scratch } from '../support/scratch.ts'
+import { hasPython } from '../support/terminal.ts'
 
 const until = async (holds: () => boolean) => {
   for (let i = 0; i < 200 && !holds(); i++) await new Promise((resolve) => setTimeout(resolve, 50))
@@ -62,6 +63,39 @@ test('what it answered and cannot be printed is said in a line, and who has read
   expect(shell('redo 2>&1 >/dev/full | grep -c .').stdout).toBe('1\n')
   const closed = shell('undo --dry-run --json | (exec <&-; sleep 1)')
   expect([closed.status, closed.stderr]).toEqual([0, ''])
+})
+
+test('in the foreground it ends once nobody reads it, and with its terminal', async () => {
+  const scratch = new Scratch().init()
+  const watch = spawn(process.execPath, [PROGRAM, 'watch'], {
+    cwd: scratch.root,
+    env: scratch.vars,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void watch.kill('SIGKILL'))
+  await new Promise((resolve) => watch.stdout.once('data', resolve))
+  watch.stdout.destroy()
+  const timer = setInterval(() => scratch.write({ 'a.txt': `${Date.now()}\n` }), 100)
+  const code = await new Promise((resolve) => watch.once('close', resolve))
+  clearInterval(timer)
+  expect(code).toBe(0)
+  if (!hasPython) return
+  const script = `
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0: os.execv(sys.argv[1], sys.argv[1:])
+shown = b''
+while b'q quit' not in shown: shown += os.read(terminal, 65536)
+os.close(terminal)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+`
+  const closed = spawnSync('python3', ['-c', script, process.execPath, PROGRAM, 'watch'], {
+    cwd: scratch.root,
+    env: { ...scratch.vars, TERM: 'xterm' },
+    encoding: 'utf8',
+    timeout: 30_000,
+  })
+  expect([closed.stdout, scratch.ckpt('status').daemon.running]).toEqual(['-1\n', false]) // SIGHUP
 })
 
 test('told to stop it finishes what it does: exit 0, no lock, its last word in the log; and who called is answered', async () => {

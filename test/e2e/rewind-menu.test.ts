@@ -7,7 +7,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { columnsOf } from '../../src/core/columns.ts'
 import { type KeyStream, onDoubleEscape } from '../../src/library/double-escape.ts'
 import { Scratch } from '../support/scratch.ts'
-import { hasPython, KEYS, onTerminal, type Step } from '../support/terminal.ts'
+import { corruptObject, looseFile } from '../support/store-surgery.ts'
+import { hasPython, KEYS, laterOnTerminal, onTerminal, type Step } from '../support/terminal.ts'
 
 const program = path.resolve(import.meta.dirname, '../support/front-end.mjs')
 const { enter, down, ctrlC, escape: esc } = KEYS
@@ -125,6 +126,30 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
     const shown = frames.map((one) => stripVTControlCharacters(one.split('\x1b[J')[0]!).split(/\r?\n/))
     expect(Math.max(...shown.map((frame) => rowsOf(frame, 40)))).toBeLessThanOrEqual(12)
     for (const frame of shown) expect(frame.join('\n')).toMatch(/^ckpt .*many files.*q quit$/s)
+  })
+
+  test('the live view says why it can show no turns, and shows them when it can again', () => {
+    const scratch = prepared()
+    const file = looseFile(scratch, 'refs/ckpt/@main/s/live')
+    const whole = fs.readFileSync(file)
+    corruptObject(scratch, 'refs/ckpt/@main/s/live')
+    const { code, text } = onTerminal(scratch, ['watch'], { steps: [['ckpt doctor --fix', 'q']] })
+    expect([code, text]).toEqual([0, expect.stringMatching(/ckpt: .*Nothing was changed/)])
+    fs.rmSync(file)
+    fs.writeFileSync(file, whole)
+    expect(onTerminal(scratch, ['watch'], { steps: [['Esc Esc rewind', 'q']] }).text).not.toContain('ckpt: ')
+  })
+
+  test('who was stopped and goes on has its screen again', async () => {
+    const scratch = prepared()
+    const later = laterOnTerminal(scratch, ['watch'], { steps: [['late.txt', 'q']] })
+    const daemon = () => scratch.ckpt('status').daemon
+    await expect.poll(() => daemon().watching, { timeout: 20_000 }).toBe(true)
+    process.kill(daemon().pid, 'SIGCONT')
+    await new Promise((resolve) => setTimeout(resolve, 100)) // a signal is heard in its own time
+    scratch.write({ 'late.txt': '' })
+    const { code, raw } = await later
+    expect([code, raw.split('\x1b[?1049h').length - 1]).toEqual([0, 2])
   })
 
   test('the live view says in its log what failed', () => {

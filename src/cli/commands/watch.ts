@@ -10,7 +10,7 @@ import { TranscriptWatch } from '../../agents/transcript-watch.ts'
 import { VERSION } from '../../core/version.ts'
 import { logFile } from '../../daemon/life.ts'
 import { type Daemon, runDaemon } from '../../daemon/server.ts'
-import { type Env, statIfThere } from '../../env.ts'
+import { type Env, errno, statIfThere } from '../../env.ts'
 import { makeDirectories } from '../../git/whole-file.ts'
 import { type Context, closeContext, openContext } from '../../ops/worktree/context.ts'
 import { flag } from '../arguments.ts'
@@ -57,6 +57,40 @@ async function loadRest(env: Env): Promise<void> {
   }
 }
 
+/** Who reads what one in the foreground says: with the terminal, or with the program that it is piped to, it ends. */
+class Reader {
+  readonly #env: Env
+  readonly #deaf: () => void
+  #isGone = false
+  #isHungUp = false
+  #stop: () => void = () => undefined
+
+  constructor(env: Env) {
+    this.#env = env
+    // Without a terminal (nohup) a hangup is none of its business.
+    const isAttended = env.stdin.isTTY || env.stdout.isTTY
+    this.#deaf = isAttended ? env.onSignal('SIGHUP', () => this.#gone(true)) : () => undefined
+    env.stdout.on('error', (error) => this.#gone(errno(error) === 'EIO'))
+  }
+
+  #gone(isHungUp: boolean): void {
+    this.#isGone = true
+    this.#isHungUp ||= isHungUp
+    this.#stop()
+  }
+
+  onGone(stop: () => void): void {
+    this.#stop = stop
+    if (this.#isGone) stop()
+  }
+
+  /** Ends with the hangup's own status: Node, which gives back the terminal's settings when it exits, aborts where that is gone. */
+  end(): void {
+    this.#deaf()
+    if (this.#isHungUp) this.#env.kill(this.#env.pid, 'SIGHUP')
+  }
+}
+
 const command: Command = async ({ env, args, cwd, colors, backends }) => {
   if (env.vars.CKPT_DISABLED === '1') return { json: {}, text: NOT_STARTED }
   const context = await openContext(env, cwd, { create: true, forgiving: true })
@@ -69,6 +103,7 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
   const { loadFor, runProgram } = await import('../program.ts')
   const { startView } = background || args.json ? { startView: null } : await import('../live-view.ts')
   const agents = await Promise.all(TRANSCRIBED.map(findAgent))
+  const reader = background ? null : new Reader(env)
   let view: View | null = null
   let transcripts: TranscriptWatch[] = []
   const why = await runDaemon(env, {
@@ -91,6 +126,7 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
       // Who says so a second time, when all is done, does not make it a failure.
       env.onSignal('SIGTERM', () => undefined)
       view = startView?.(env, { daemon, colors, backends, log }) ?? null
+      reader?.onGone(() => daemon.stop())
       transcripts = watches(env, { daemon, agents, log })
       for (const one of transcripts)
         one.start().catch((error: unknown) => log.warn({ error: String(error) }, 'transcripts'))
@@ -104,6 +140,7 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
     .finally(async () => {
       view?.end()
       await Promise.all(transcripts.map((one) => one.stop()))
+      reader?.end()
     })
   return { json: {}, text: why === null ? '' : `${why}: watching has ended.` }
 }
