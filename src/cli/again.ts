@@ -10,7 +10,7 @@ export const ITS_HELP = 'ckpt … --help'
 
 /** Lines that mean the same session as the command line did, up to where its name belongs. */
 const OF_A_SESSION =
-  /^ckpt (?:accept|commit|diff|list|redo|restore|show|switch|undo)(?: (?!--session|--all-sessions|-- )\S+)*(?= -- | {3}\(|$)/
+  /^ckpt (?:accept|commit|diff|list|redo|restore|show|switch|undo)(?: (?!--help|--session|--all-sessions|-- )\S+)*(?= -- | {3}\(|$)/
 
 /** Any line of ours but those that ask for help, up to where an option of every command belongs. */
 const OF_A_PLACE = /^ckpt \S+(?: (?!--help|-- )\S+)*(?= -- | {3}\(|$)/

@@ -406,6 +406,26 @@ test.skipIf(!isRoot)('bad input: a store that this user cannot look into is not 
   }
 })
 
+test('where no store can be made, doctor says so', () => {
+  const scratch = new Scratch().init()
+  const uid = scratch.handOver()
+  fs.chmodSync(scratch.at('.git'), 0o555)
+  const { code, stdout } = scratch.run(['mark', 'prompt', '--session', 's', '--json'], { uid })
+  expect([code, JSON.parse(stdout).error.hints]).toEqual([1, ['ckpt doctor']])
+  const told = scratch.run(['doctor', '--json'], { uid })
+  expect([told.code, JSON.parse(told.stdout).findings.find((one: Json) => one.name === 'store')]).toEqual([
+    7,
+    {
+      name: 'store',
+      ok: false,
+      detail: 'the store cannot be written (EACCES)',
+      mend: `chmod u+rwx ${scratch.at('.git')}`,
+    },
+  ])
+  fs.chmodSync(scratch.at('.git'), 0o755)
+  expect(scratch.run(['doctor'], { uid }).code).toBe(0)
+})
+
 test.skipIf(!isRoot)(
   'bad input: what another user wrote into the store is not damage, and nothing is mended because of it',
   () => {

@@ -35,6 +35,7 @@ test.each([
   ['ckpt redo --session s2', 'ckpt redo --session s2'],
   ['ckpt list --sessions', 'ckpt list --sessions'],
   ['ckpt doctor', 'ckpt doctor'],
+  ['ckpt show --help', 'ckpt show --help'],
 ])('where a session was named, %j means it too', (hint, line) => {
   expect(again(hint, ['undo', '--session', 's1', '--only', '2'])).toBe(line)
   expect(again(hint, ['undo', '--session=s1'])).toBe(line)

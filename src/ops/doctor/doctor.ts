@@ -17,6 +17,7 @@ import type { Context } from '../worktree/context.ts'
 import { remoteFileSystem } from '../worktree/file-systems.ts'
 import { journalExists, readJournal, setJournalAside } from '../worktree/journal.ts'
 import { isAtWork } from '../worktree/lock.ts'
+import { nearestAbove } from '../worktree/place.ts'
 import { readRefs } from '../worktree/sessions.ts'
 import { FIX, type Finding } from './finding.ts'
 import { checkLocks } from './locks.ts'
@@ -34,8 +35,9 @@ const OLDEST_GIT = [2, 34] as const
 export async function doctor(context: Context, options: DoctorOptions): Promise<Finding[]> {
   const findings = [await checkGit(context.env), ...(await checkIndex(context)), ...checkSwitch(context)]
   if (!context.exists) {
-    findings.push({ name: 'store', ok: true, detail: 'nothing was recorded here yet' })
-    return findings
+    const above = nearestAbove(context.env, context.place.directory)
+    const none: Finding = { name: 'store', ok: true, detail: 'nothing was recorded here yet' }
+    return [...findings, unwritable(context.env, above, `chmod u+rwx ${quotedPath(above)}`) ?? none]
   }
   findings.push(checkLocks(context, options.breakLock))
   await untilQuiet(context)
@@ -208,19 +210,26 @@ function checkForgetting({ env, store, place }: Context): Finding[] {
   return [{ name: 'forget', ok: false, detail: `forgetting ${what} was cut short: it may be in the store still`, mend }]
 }
 
-function checkFileSystem({ env, store, place }: Context): Finding {
-  const directory = env.files.existsSync(store.worktreeDir) ? store.worktreeDir : place.directory
-  const remote = remoteFileSystem(env, directory)
+/** `open`: what lets us write there, if its mode is what stands in the way. */
+function unwritable(env: Env, directory: string, open: string): Finding | null {
   try {
     env.files.accessSync(directory, constants.W_OK)
+    return null
   } catch (error) {
     const code = errno(error) ?? 'unknown'
     const mend =
       code === 'EROFS'
         ? `mount the file system of ${printable(directory)} so that it can be written; until then nothing is recorded`
-        : `chmod -R u+rwX ${quotedPath(directory)}`
+        : open
     return { name: 'store', ok: false, detail: `the store cannot be written (${code})`, mend }
   }
+}
+
+function checkFileSystem({ env, store, place }: Context): Finding {
+  const directory = env.files.existsSync(store.worktreeDir) ? store.worktreeDir : place.directory
+  const closed = unwritable(env, directory, `chmod -R u+rwX ${quotedPath(directory)}`)
+  if (closed) return closed
+  const remote = remoteFileSystem(env, directory)
   if (remote)
     return {
       name: 'store',
