@@ -30,117 +30,157 @@ const AGAIN = 500
 /** Milliseconds until the server says that it tells its events. */
 const GREETING = 30_000
 
+type ReadSession = (session: string) => Promise<OwnSession>
+
 /** Resolves when the server tells its events. @throws CkptError INTERNAL, NOT_FOUND */
-export async function follow(
-  server: Server,
-  read: (session: string) => Promise<OwnSession>,
-  { listener, sessions = [], onError = () => undefined, worktree = '@main' }: FollowOptions,
-): Promise<Follower> {
+export async function follow(server: Server, read: ReadSession, options: FollowOptions): Promise<Follower> {
   const end = new AbortController()
-  const since = new Date().toISOString()
-  const known = new Map<string, OwnSession>()
-  for (const session of sessions) known.set(session, await read(session))
-  // Of the others: whether something was undone in them by then. A server that lists none is asked for none.
-  const listed = (await server.sessions().catch(() => null)) ?? []
-  const undone = new Set(listed.flatMap(({ id, revert }) => (revert ? [id] : [])))
-  const subagents = new Set<string>()
-  let working: Promise<void> = Promise.resolve()
-  const work = (job: () => Promise<void>) => {
-    working = working.then(async () => {
-      try {
-        if (!end.signal.aborted) await job()
-      } catch (error) {
-        if (!end.signal.aborted) tell(onError, error)
-      }
+  const followed = new Followed(read, options, end.signal)
+  await followed.begin(server)
+  try {
+    await listen(server, { signal: end.signal, followed, onError: options.onError })
+  } catch (error) {
+    end.abort()
+    throw error
+  }
+  return { close: () => end.abort() }
+}
+
+/** The sessions of a server as they were last read. */
+class Followed {
+  readonly #read: ReadSession
+  readonly #options: FollowOptions
+  readonly #signal: AbortSignal
+  readonly #since = new Date().toISOString()
+  readonly #known = new Map<string, OwnSession>()
+  /** Of those that are not known: in which something was undone when the listening began. */
+  #undone: ReadonlySet<string> = new Set()
+  readonly #subagents = new Set<string>()
+  readonly #waiting = new Set<string>()
+  #working: Promise<void> = Promise.resolve()
+
+  constructor(read: ReadSession, options: FollowOptions, signal: AbortSignal) {
+    this.#read = read
+    this.#options = options
+    this.#signal = signal
+  }
+
+  async begin(server: Server): Promise<void> {
+    for (const session of this.#options.sessions ?? []) this.#known.set(session, await this.#read(session))
+    // A server that lists none is asked for none.
+    const listed = (await server.sessions().catch(() => null)) ?? []
+    this.#undone = new Set(listed.flatMap(({ id, revert }) => (revert ? [id] : [])))
+  }
+
+  hear({ type, properties }: ServerEvent): void {
+    const session = sessionOf(properties)
+    if (session === null) return
+    if (type === 'session.deleted') this.#known.delete(session)
+    else if (type === 'session.diff') {
+      const files = ((properties.diff ?? []) as ServerFileDiff[]).map(diffJson)
+      this.#work(async () => {
+        if (this.#known.has(session) || (await this.#readOwn(session)))
+          this.#say({ type: 'session.diff', session, files, total: files.length })
+      })
+    } else if (/^(session|message)\./.test(type) && type !== 'message.part.delta') this.#look(session)
+  }
+
+  /** What was missed while there was no connection. */
+  catchUp(): void {
+    for (const session of this.#known.keys()) this.#look(session)
+  }
+
+  #look(session: string): void {
+    if (this.#waiting.has(session)) return
+    this.#waiting.add(session)
+    this.#work(async () => {
+      this.#waiting.delete(session)
+      const after = await this.#readOwn(session)
+      if (after === null) return
+      const first = { since: this.#since, undone: this.#undone.has(session) }
+      const before = this.#known.get(session) ?? earlier(after, first)
+      this.#known.set(session, after)
+      for (const event of changesOf(before, after, this.#options.worktree ?? '@main')) this.#say(event)
     })
   }
-  const say = (event: CkptEvent) => {
-    if (!end.signal.aborted) tell(listener, event)
-  }
+
   /** Null: a subagent's, or deleted meanwhile. */
-  const readOwn = async (session: string): Promise<OwnSession | null> => {
-    if (subagents.has(session)) return null
+  async #readOwn(session: string): Promise<OwnSession | null> {
+    if (this.#subagents.has(session)) return null
     try {
-      const own = await read(session)
+      const own = await this.#read(session)
       if (own.parent === null) return own
-      subagents.add(session)
+      this.#subagents.add(session)
     } catch (error) {
       if (!(error instanceof CkptError) || error.code !== 'NOT_FOUND') throw error
-      known.delete(session)
+      this.#known.delete(session)
     }
     return null
   }
-  const waiting = new Set<string>()
-  const look = (session: string) => {
-    if (waiting.has(session)) return
-    waiting.add(session)
-    work(async () => {
-      waiting.delete(session)
-      const after = await readOwn(session)
-      if (after === null) return
-      const before = known.get(session) ?? earlier(after, { since, undone: undone.has(session) })
-      known.set(session, after)
-      for (const event of changesOf(before, after, worktree)) say(event)
+
+  /** One after the other; nothing after the end. */
+  #work(job: () => Promise<void>): void {
+    this.#working = this.#working.then(async () => {
+      try {
+        if (!this.#signal.aborted) await job()
+      } catch (error) {
+        if (!this.#signal.aborted) tell(this.#options.onError ?? (() => undefined), error)
+      }
     })
   }
-  const hear = ({ type, properties }: ServerEvent) => {
-    const session = sessionOf(properties)
-    if (session === null) return
-    if (type === 'session.deleted') known.delete(session)
-    else if (type === 'session.diff') {
-      const files = ((properties.diff ?? []) as ServerFileDiff[]).map(diffJson)
-      work(async () => {
-        if (known.has(session) || (await readOwn(session)))
-          say({ type: 'session.diff', session, files, total: files.length })
-      })
-    } else if (/^(session|message)\./.test(type) && type !== 'message.part.delta') look(session)
+
+  #say(event: CkptEvent): void {
+    if (!this.#signal.aborted) tell(this.#options.listener, event)
   }
-  let ready: () => void
-  let failed: (error: unknown) => void
-  const begun = new Promise<void>((resolve, reject) => {
-    ready = resolve
-    failed = reject
-  })
-  const listen = async () => {
-    let connected = false
-    while (!end.signal.aborted) {
+}
+
+interface Listening {
+  signal: AbortSignal
+  followed: Followed
+  onError: FollowOptions['onError']
+}
+
+/** Resolves when the server greets, and goes on until the signal: a connection that breaks is made again. */
+async function listen(server: Server, { signal, followed, onError = () => undefined }: Listening): Promise<void> {
+  const greeted = new AbortController()
+  const keepOn = async () => {
+    while (!signal.aborted) {
       try {
-        for await (const event of server.events(end.signal)) {
-          if (event.type === 'server.connected') {
-            connected = true
-            ready()
-            // What was missed while there was no connection.
-            for (const session of known.keys()) look(session)
-          } else hear(event)
+        for await (const event of server.events(signal)) {
+          if (event.type !== 'server.connected') followed.hear(event)
+          else {
+            greeted.abort()
+            followed.catchUp()
+          }
         }
-        if (!connected && !end.signal.aborted)
+        if (!greeted.signal.aborted && !signal.aborted)
           throw new CkptError(
             'INTERNAL',
             'What answers as an OpenCode server tells no events: they ended before they began.',
           )
       } catch (error) {
-        if (end.signal.aborted) return
-        if (!connected) return failed(error)
+        if (signal.aborted) return
+        if (!greeted.signal.aborted) throw error
         tell(onError, error)
       }
       // Who only follows ends with this, and not with the first break.
-      await pause(AGAIN, undefined, { signal: end.signal }).catch(() => undefined)
+      await pause(AGAIN, undefined, { signal }).catch(() => undefined)
     }
   }
-  void listen()
-  const timer = setTimeout(
-    () => failed(new CkptError('INTERNAL', "OpenCode's server does not begin to tell its events.")),
-    GREETING,
-  )
-  try {
-    await begun
-  } catch (error) {
-    end.abort()
-    throw error
-  } finally {
-    clearTimeout(timer)
-  }
-  return { close: () => end.abort() }
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new CkptError('INTERNAL', "OpenCode's server does not begin to tell its events.")),
+      GREETING,
+    )
+    greeted.signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+    keepOn().catch((error: unknown) => {
+      clearTimeout(timer)
+      reject(error)
+    })
+  })
 }
 
 function sessionOf({ sessionID, info, part }: Record<string, unknown>): string | null {
