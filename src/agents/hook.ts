@@ -2,7 +2,7 @@
 import { basename, dirname } from 'node:path'
 import { CkptError } from '../core/errors.ts'
 import type { MarkResult } from '../core/marker.ts'
-import { type Env, errno } from '../env.ts'
+import { type Env, errno, lstatIfThere } from '../env.ts'
 import { isHanded, keepHanded, readHanded, removeHanded } from '../ops/hook/handed.ts'
 import { readInput } from '../ops/hook/input.ts'
 import { logHookError, stateLog, writeHookError } from '../ops/hook/log.ts'
@@ -50,7 +50,9 @@ export async function hook(env: Env, options: HookOptions): Promise<string | nul
   }
   const handed = readHanded(env, file)
   if (handed === null) {
-    removeHanded(env, file) // its client was killed before it said for whom it is
+    const isThere = lstatIfThere(env.files, file) !== null
+    removeHanded(env, file)
+    if (isThere) await logError(env, { where: options.name, error: cutOff(), directory: null })
     return null
   }
   const { id, agent: name, event, cwd, project, payload, time } = handed
@@ -64,6 +66,12 @@ export async function hook(env: Env, options: HookOptions): Promise<string | nul
   if (!isKept) removeHanded(env, file)
   return heard.answer
 }
+
+const cutOff = () =>
+  new CkptError(
+    'BAD_MARKER',
+    'What a hook handed over ends before it says anything: the hook was killed, or the disk was full. It is not recorded.',
+  )
 
 /** A client may have come by the link of a store that lies apart (src/ops/worktree/by-path.ts). */
 function withoutLinks(env: Env, file: string): string {
