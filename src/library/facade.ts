@@ -219,7 +219,7 @@ export class Sessions {
   /**
    * Says whose a session is (null: the default backend's); kept with the worktree. Where nobody has opened a backend of that
    * name it is the default backend's.
-   * @throws CkptError BAD_MARKER (no id of a session), USAGE (no name of a backend), LOCKED, DAMAGED
+   * @throws CkptError BAD_MARKER (no id of a session), USAGE (an empty one, no name of a backend), LOCKED, DAMAGED
    */
   async setBackend(session: string, backend: string | null, options: CallOptions = {}): Promise<void> {
     await this.#ask('sessions.setBackend', options, { session, backend })
