@@ -58,20 +58,32 @@ function functionsOf(file: string): string {
   return parts.join('\n\n')
 }
 
+/** A file of types as it is, less what is none: who writes a program needs every name in it. */
+const declarationsOf = (file: string): string =>
+  `\`\`\`ts\n${read(file)
+    .replace(/^\/\*\*[\s\S]*?\*\/\n/, '')
+    .replace(/^import .*\n/gm, '')
+    .replace(/^export /gm, '')
+    .trim()}\n\`\`\``
+
 export function libraryPage(): string {
   const examples = fs.readdirSync(path.join(root, 'docs/examples')).filter((name) => name.endsWith('.ts'))
   return `${[
     '# The library',
     'This page is made by `npm run docs` from the source; a test compares the two, and runs the examples.',
     "```ts\nimport { openWorktree } from 'ckpt'\n```",
-    'Undo and redo of a session for programs: the same engine, results and refusals as the command line. Results are what `--json` prints; the types and their docstrings are in the declarations that come with the package (`TurnInfo`, `ChangeInfo`, `SessionDetails` and so on). Every error is a `CkptError`: `code` is one of [these](exit-codes.md), `message` says what was left untouched, `hints` are commands to run next, `paths` are relative to the root, `warnings` tell of what was done or passed over before.',
+    'Undo and redo of a session for programs: the same engine, results and refusals as the command line. Every error is a `CkptError`: `code` is one of [these](exit-codes.md), `message` says what was left untouched, `hints` are commands to run next, `paths` are relative to the root, `warnings` tell of what was done or passed over before.',
     ...examples.flatMap((name) => [`## Example: ${name}`, `\`\`\`ts\n${read(`docs/examples/${name}`).trim()}\n\`\`\``]),
     '## Opening a worktree',
     functionsOf('src/library/worktree.ts'),
     '## Functions',
     functionsOf('src/library/facade.ts'),
     '## What is asked for',
-    functionsOf('src/calls/requests.ts'),
+    'The options of the functions above (`Requests.…` in their signatures), each with `CallOptions` besides.',
+    declarationsOf('src/calls/requests.ts'),
+    '## What is given back',
+    "Results (`Shapes.…` in the signatures) are what `--json` prints. Times are ISO 8601 in UTC. Paths are relative to the worktree's root and `/`-separated; where a path is not UTF-8, `pathBase64` beside it holds its bytes.",
+    declarationsOf('src/results/shapes.ts'),
     '## The daemon',
     `The same functions, carried out by the worktree's daemon, and events. The protocol is JSON-RPC 2.0 on a unix socket, version ${PROTOCOL}; [its schema](protocol.schema.json) is \`ckpt/protocol.schema.json\`. The socket's path and the token that \`hello\` wants are in \`daemon/info.json\` of the worktree's directory in the store.`,
     functionsOf('src/library/client.ts'),
