@@ -1,5 +1,5 @@
 /** One path of the worktree at a time: looked at, read, hashed. Nothing here follows a symlink. */
-import type { Stats } from 'node:fs'
+import type { Dirent, Stats } from 'node:fs'
 import { constants } from 'node:fs'
 import type { Oid } from '../core/ids.ts'
 import { barePath, parentOf } from '../core/paths.ts'
@@ -15,6 +15,20 @@ export function native(root: string, path: string): string | Buffer {
   if (bare === '') return root
   if (ascii.test(bare)) return `${root}/${bare}`
   return Buffer.concat([Buffer.from(`${root}/`, 'utf8'), Buffer.from(bare, 'latin1')])
+}
+
+/**
+ * What is in a directory; names as latin1, one character a byte. Where a file system does not tell what an entry is
+ * (readdir(3), DT_UNKNOWN), Node asks by its name, and by a name of other bytes than its own it asks in vain: then the names
+ * are taken as they are.
+ */
+export function entriesIn({ files }: Pick<Env, 'files'>, at: string | Buffer): Dirent[] {
+  try {
+    return files.readdirSync(at, { withFileTypes: true, encoding: 'latin1' })
+  } catch {
+    const found = files.readdirSync(at, { withFileTypes: true, encoding: 'buffer' })
+    return found.map((one) => Object.assign(one as unknown as Dirent, { name: one.name.toString('latin1') }))
+  }
 }
 
 /** What lstat says of a path; null when nothing is there. Any other failure is the error code. */

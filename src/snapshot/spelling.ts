@@ -50,6 +50,8 @@ interface Listed {
 }
 
 /** Calls of the file system that see a worktree as it is spelled. */
+const asLatin1 = (name: string | Buffer): string => (typeof name === 'string' ? name : name.toString('latin1'))
+
 class Spelling {
   readonly #env: Env
   readonly #within: Buffer
@@ -78,7 +80,7 @@ class Spelling {
     const found: (string | Dirent)[] = this.#env.files.readdirSync(path, options)
     if (this.#partsOf(path) === null) return found
     return found.map((one) =>
-      typeof one === 'string' ? composedName(one) : Object.assign(one, { name: composedName(one.name) }),
+      typeof one === 'string' ? composedName(one) : Object.assign(one, { name: composedName(asLatin1(one.name)) }),
     )
   }
 

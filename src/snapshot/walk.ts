@@ -6,7 +6,7 @@ import { constants, type Dirent, type Stats } from 'node:fs'
 import { parentOf, type RelativePath } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { Directories, type DirectoryEntry } from './directories.ts'
-import { fingerprint, isStats, look, native, permissions } from './disk.ts'
+import { entriesIn, fingerprint, isStats, look, native, permissions } from './disk.ts'
 
 interface Walk {
   directories: Directories
@@ -115,7 +115,7 @@ function walkOnly(env: Env, input: WalkInput, only: ReadonlySet<string>): Walk {
   }
   const below = walkAll(env, input, fresh)
   for (const [directory, entry] of below.directories) found.directories.set(directory, entry)
-  gone.push(...fresh.filter((directory) => !below.directories.has(directory)))
+  for (const directory of fresh) if (!below.directories.has(directory)) gone.push(directory) // as arguments they may be too many
   for (const directory of gone) found.directories.doubt(parentOf(directory)) // it may be back by now
   const met = [...found.fresh, ...below.fresh]
   return { ...found, fresh: met, unreadable: [...found.unreadable, ...below.unreadable], cut: below.cut }
@@ -187,8 +187,7 @@ function readDirectory(
   }
   try {
     env.files.accessSync(at, constants.R_OK | constants.X_OK)
-    // Names as latin1: one character a byte.
-    children = env.files.readdirSync(at, { withFileTypes: true, encoding: 'latin1' })
+    children = entriesIn(env, at)
     for (const child of children) {
       entry.empty = false
       if (isDotGit(child.name)) entry.unrepresentable.push(child.name)

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { startDaemon } from '../support/daemon.ts'
 import { tryGit } from '../support/gate.ts'
+import { answer, envOf } from '../support/in-process.ts'
 import { isRoot, type Json, type RunOptions, Scratch } from '../support/scratch.ts'
 
 /** The program in another directory of the same scratch place. */
@@ -538,4 +539,29 @@ test('environments: in a repository of several people each has a store, and a fi
   fs.chmodSync(scratch.base, 0o777)
   const ran = scratch.run(['snapshot', '--json'], { uid })
   expect([ran.code, fs.existsSync(own)]).toEqual([0, true])
+})
+
+test('environments: a file system that does not tell what an entry is', async () => {
+  const scratch = new Scratch().init({ 'é.txt': 'one\n' })
+  const env = envOf(scratch)
+  // What Node does there with names of other bytes than it was told (DT_UNKNOWN, readdir(3)).
+  const readdirSync = ((at: fs.PathLike, options?: { encoding?: string; withFileTypes?: boolean }) => {
+    const found = fs.readdirSync(at, options as never) as unknown as { name: string }[]
+    if (options?.withFileTypes && options.encoding === 'latin1')
+      for (const { name } of found) fs.lstatSync(`${at}/${name}`)
+    return found
+  }) as unknown as typeof fs.readdirSync
+  const odd = { ...env, files: { ...env.files, readdirSync } }
+  const ckpt = (...argv: string[]) => answer(odd, ...argv)
+  await ckpt('mark', 'prompt', '--session', 's')
+  const before = scratch.manifest()
+  scratch.write({ 'new.txt': 'new\n', 'sub/ü/b': 'b\n', 'é.txt': 'two\n' })
+  fs.mkdirSync(scratch.at('empty'))
+  const { document } = await ckpt('mark', 'stop', '--session', 's')
+  expect([document.checkpoint.degraded, document.checkpoint.uncovered]).toEqual([false, []])
+  const after = scratch.manifest()
+  await ckpt('undo')
+  expect(scratch.manifest()).toEqual(before)
+  await ckpt('redo')
+  expect(scratch.manifest()).toEqual(after)
 })

@@ -4,7 +4,7 @@ import { type Beside, formatBeside, uncoveredAt } from '../../core/beside.ts'
 import { directoryKey, type RelativePath } from '../../core/paths.ts'
 import { type FileAction, isHeld } from '../../core/plan.ts'
 import { errno } from '../../env.ts'
-import { behindSymlink, fingerprint, isStats, look, native, permissions } from '../../snapshot/disk.ts'
+import { behindSymlink, entriesIn, fingerprint, isStats, look, native, permissions } from '../../snapshot/disk.ts'
 import type { Snapshot } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
 
@@ -50,7 +50,7 @@ async function nameEach(
   if (!isStats(stats) || !stats.isDirectory()) return false
   let names: Dirent[]
   try {
-    names = env.files.readdirSync(native(root, bare), { withFileTypes: true, encoding: 'latin1' })
+    names = entriesIn(env, native(root, bare))
   } catch (error) {
     if (errno(error) === undefined) throw error
     return false

@@ -1,11 +1,10 @@
 /** What lies around the paths of a plan: files below and above them, what no snapshot covers, and other spellings. */
-import type { Dirent } from 'node:fs'
 import { maybeUncovered, uncoveredDirectories } from '../../core/beside.ts'
 import type { Surroundings } from '../../core/clashes.ts'
 import { ancestorsOf, barePath, directoryKey, foldedPath } from '../../core/paths.ts'
 import { type FileAction, isHeld } from '../../core/plan.ts'
 import { errno } from '../../env.ts'
-import { behindSymlink, isClosed, isStats, look, mountPoints, native } from '../../snapshot/disk.ts'
+import { behindSymlink, entriesIn, isClosed, isStats, look, mountPoints, native } from '../../snapshot/disk.ts'
 import { otherSpelling } from '../../snapshot/spelling.ts'
 import type { Snapshot } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
@@ -81,7 +80,7 @@ export async function surroundings(
 function holdsOnly(given: Pick<Context, 'env' | 'worktree'>, directory: string, known: ReadonlySet<string>): boolean {
   const at = native(given.worktree.root, directory)
   try {
-    const children: Dirent[] = given.env.files.readdirSync(at, { withFileTypes: true, encoding: 'latin1' })
+    const children = entriesIn(given.env, at)
     if (children.length === 0) return known.has(directoryKey(directory))
     return children.every((child) => {
       const path = `${directory}/${child.name}`

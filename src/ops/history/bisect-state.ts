@@ -9,7 +9,7 @@ import { CkptError } from '../../core/errors.ts'
 import { barePath, parentOf, printable } from '../../core/paths.ts'
 import { type Env, errno, lstatIfThere, temporaryDirectory } from '../../env.ts'
 import { scrubbed } from '../../git/process.ts'
-import { native, permissions } from '../../snapshot/disk.ts'
+import { entriesIn, native, permissions } from '../../snapshot/disk.ts'
 import { viewOf } from '../../snapshot/view.ts'
 import type { Context } from '../worktree/context.ts'
 
@@ -126,7 +126,7 @@ function removeBelow(env: Env, root: string, path: string): void {
   const { files } = env
   const at = native(root, path)
   files.chmodSync(at, 0o700)
-  for (const entry of files.readdirSync(at, { withFileTypes: true, encoding: 'latin1' })) {
+  for (const entry of entriesIn(env, at)) {
     const below = path === '' ? entry.name : `${path}/${entry.name}`
     if (entry.isDirectory()) removeBelow(env, root, below)
     else files.unlinkSync(native(root, below))
