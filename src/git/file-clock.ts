@@ -13,12 +13,15 @@ export function fileClock({ files }: Env, worktreeDir: string): number {
   }
 }
 
-/** Milliseconds since a file of the store had this time; by our clock where nothing can be written there. */
+/**
+ * Milliseconds since a file of the store had this time, or until then: one that was written while the clock was ahead is not
+ * young until that time comes again. By our clock where nothing can be written there.
+ */
 export function ageOf(env: Env, worktreeDir: string, { mtimeMs }: { mtimeMs: number }): number {
   try {
-    return fileClock(env, worktreeDir) - mtimeMs
+    return Math.abs(fileClock(env, worktreeDir) - mtimeMs)
   } catch (error) {
     if (errno(error) === undefined) throw error
-    return env.now() - mtimeMs
+    return Math.abs(env.now() - mtimeMs)
   }
 }

@@ -294,7 +294,7 @@ export class ObjectStore {
   syncFresh(more: Iterable<Oid> = []): void {
     this.flush()
     syncPacks(this.#env, this.#gitDir, this)
-    this.#sync([...this.#fresh, ...more])
+    this.#sync(new Set([...this.#fresh, ...more]))
     this.#fresh = []
   }
 

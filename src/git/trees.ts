@@ -100,9 +100,14 @@ export class Trees {
   /** Every directory below a tree. */
   async directories(tree: Oid, prefix = ''): Promise<RelativePath[]> {
     const found: RelativePath[] = []
-    for (const { mode, oid, name } of (await this.entries(tree)).values())
-      if (mode === '40000')
-        found.push(`${prefix}${name}` as RelativePath, ...(await this.directories(oid, `${prefix}${name}/`)))
+    const walk = async (oid: Oid, at: string) => {
+      for (const { mode, oid: below, name } of (await this.entries(oid)).values()) {
+        if (mode !== '40000') continue
+        found.push(`${at}${name}` as RelativePath)
+        await walk(below, `${at}${name}/`)
+      }
+    }
+    await walk(tree, prefix)
     return found
   }
 

@@ -80,7 +80,7 @@ async function misspelt(
     for (const [name, { mode, oid }] of (await trees.directory(base, directory)) ?? []) {
       if (look(env, worktree.root, `${at}${name}`) !== null) continue
       if (mode !== '40000') found.push(`${at}${name}` as RelativePath)
-      else found.push(...([...(await trees.files(oid, `${at}${name}/`)).keys()] as RelativePath[]))
+      else for (const path of (await trees.files(oid, `${at}${name}/`)).keys()) found.push(path as RelativePath)
     }
   }
   return found

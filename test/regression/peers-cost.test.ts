@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { answer, envOf } from '../support/in-process.ts'
 import { PROGRAM, Scratch } from '../support/scratch.ts'
 import { deadPid, foreignLock, inStore, ownDirectory, storeOf } from '../support/store-surgery.ts'
 
@@ -153,4 +154,31 @@ test('row 26: locks that dead processes left stop nothing', () => {
   scratch.ckpt('undo', '--turns', '2')
   expect(scratch.read('a.txt')).toBe('one\n')
   expect(fs.existsSync(scratch.at('.git/index.lock'))).toBe(true) // the user's own: not ours to remove
+})
+
+test('files of one content are synced once', async () => {
+  const scratch = new Scratch().init()
+  const names = Array.from({ length: 200 }, (_, i) => `${i}.txt`)
+  scratch.turn('many', () => scratch.write(Object.fromEntries(names.map((name) => [name, 'the same\n']))))
+  const env = envOf(scratch)
+  let syncs = 0
+  const fsyncSync = (fd: number) => {
+    syncs++
+    fs.fsyncSync(fd)
+  }
+  const { code } = await answer({ ...env, files: { ...env.files, fsyncSync } }, 'undo')
+  expect([code, scratch.exists('7.txt')]).toEqual([0, false])
+  expect(syncs).toBeLessThan(names.length)
+})
+
+test('a lock that a killed git left while the clock was ahead is no young one', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.ckpt('undo')
+  const lock = `${storeOf(scratch)}/packed-refs.lock`
+  fs.writeFileSync(lock, '')
+  const ahead = new Date(Date.now() + 24 * 3600 * 1000)
+  fs.utimesSync(lock, ahead, ahead)
+  scratch.ckpt('accept')
+  expect([fs.existsSync(lock), scratch.ckpt('verify').problems]).toEqual([false, []])
 })

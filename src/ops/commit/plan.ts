@@ -156,8 +156,10 @@ async function foldTurns(
     const hasMoved = checkpoints.some(({ head }) => head !== before.head)
     const isOpen = ({ unclaimed, seq }: Part) => !unclaimed && seq > (taken[number] ?? 0)
     const own = hasMoved || number in taken ? one.parts.filter(isOpen) : one.claimed
-    for (const change of own) bySince.set(change, committed)
-    changes.push(...own)
+    for (const change of own) {
+      bySince.set(change, committed)
+      changes.push(change)
+    }
   }
   const left = new Map(changes.filter(({ path }) => !path.endsWith('/')).map(({ path, to }) => [path, to]))
   const kept = new Set(await withoutIgnored(context, left, before))

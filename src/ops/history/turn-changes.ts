@@ -85,8 +85,9 @@ export class ChangeReader {
           found.push({ ...change, step: null, unclaimed: true, ...rival })
         }
       }
-      const all = [...found, ...(await this.#impliedBy(found, segment))]
-      parts.push(...all.map((part) => ({ ...part, seq: segment.to.seq })))
+      // One by one: a call takes some 100,000 arguments, and a turn may change more paths.
+      for (const part of [...found, ...(await this.#impliedBy(found, segment))])
+        parts.push({ ...part, seq: segment.to.seq })
     }
     const [from, to] = [await this.view(turn.before), await this.view(end)]
     return {
