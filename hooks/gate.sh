@@ -3,8 +3,8 @@
 #
 #   sh gate.sh HOOK [ARGUMENT...]     or sourced by a hook that has set ckpt_hook and ckpt_file (where this file is)
 #
-# It looks for one marker file and starts no process; only when that is there does gate-refuse.sh beside it decide and
-# speak (githooks(5), gitrepository-layout(5)).
+# It looks for one marker file and starts no process (but to keep what pre-push and post-rewrite are told); only when that is
+# there does gate-refuse.sh beside it decide and speak (githooks(5), gitrepository-layout(5)).
 # Nothing here may wait or ask, and standard input is there for the hooks that run after it.
 
 # Where the store is when it is not in the repository's own directory; written here by `ckpt hooks install`.

@@ -176,6 +176,11 @@ export async function stopDaemon(env: Env, worktreeDir: string): Promise<'ended'
     return null
   }
   const answer = await callDaemon<null>(env, info, { method: 'stop', params: {}, timeout: 2000 })
+  // Where nothing tells when a process started (no proc(5)), its number may be another's by now: nobody listens there then.
+  if (answer === null && info.started === '') {
+    removeIfThere(env, infoFile(worktreeDir))
+    return null
+  }
   if (!answer || answer.lost || answer.barred) killIfThere(env, info.pid, 'SIGTERM')
   const isGone = async (patience: number) => {
     const end = env.monotonic() + patience

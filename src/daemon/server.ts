@@ -152,6 +152,7 @@ export class Daemon {
 
   async #open(server: Server, socket: string): Promise<void> {
     await this.held.start()
+    server.on('error', (error) => this.#options.log.warn({ error: error.message }, 'socket')) // a connection is not to be had
     await listen(server, socket)
     this.#env.files.chmodSync(socket, 0o600)
     await this.#door.open()

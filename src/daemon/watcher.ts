@@ -7,6 +7,9 @@ import { errno } from '../env.ts'
 import type { Hint } from '../snapshot/scan.ts'
 import { DirectoryWatcher } from './directory-watcher.ts'
 
+/** Changes that are kept by name. */
+const MOST_NAMES = 50_000
+
 export interface WatcherInput {
   root: string
   /** Directories (absolute) that are not watched. */
@@ -70,10 +73,12 @@ export class Watcher {
 
   #begins(directory: string): void {
     if (!ancestorsOf(directory).some((above) => this.#fresh.has(above))) this.#fresh.add(directory)
+    this.#bound()
   }
 
   #ends(directory: string): void {
     this.#paths.add(directory)
+    this.#bound()
     // Nobody watches the directory above it: another one in its place would not be heard of.
     if (directory === '') this.#fail('the directory of the worktree was removed or replaced while it was watched')
   }
@@ -103,7 +108,16 @@ export class Watcher {
     const bytes = Buffer.from(name, 'utf8').toString('latin1')
     const path = directory === '' ? bytes : `${directory}/${bytes}`
     this.#paths.add(path)
+    this.#bound()
     this.#input.onChange?.(path)
+  }
+
+  /** Who takes no snapshot for long is told no names then: one is kept, which says that there is something to tell. */
+  #bound(): void {
+    if (this.#paths.size + this.#fresh.size <= MOST_NAMES) return
+    this.#paths = new Set([...this.#paths].slice(-1))
+    this.#fresh = new Set([...this.#fresh].slice(-1))
+    this.distrust('more changes than are kept')
   }
 
   /** What changed since the last {@link settle}; the hint is null when that cannot be told. `seen`: how much the events named. */

@@ -2,8 +2,11 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import type { SessionId } from '../../src/core/ids.ts'
+import type { Marker } from '../../src/core/marker.ts'
 import { LeftMarkers } from '../../src/daemon/left-markers.ts'
 import { realEnv } from '../../src/env.ts'
+import { leaveMarker, waitingMarkers } from '../../src/ops/record/marker-files.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { until } from '../support/protocol.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
@@ -87,4 +90,20 @@ test('one that cannot be taken up is tried once, and again with the next one tha
     }
     expect(tried).toBe(i + 1)
   }
+})
+
+test('markers wait in the order in which they were left, though the clock was set back', () => {
+  const scratch = new Scratch().init()
+  const store = { worktreeDir: scratch.base }
+  const leave = (id: string, marker: Marker, time: string) =>
+    leaveMarker(realEnv(), store, { version: 1, id, client: 'mine', time, marker })
+  leave('a', { event: 'prompt', session: 's' as SessionId }, '2026-01-31T12:00:03.000Z')
+  leave('b', { event: 'step', session: 's' as SessionId }, '2026-01-31T12:00:00.000Z')
+  leave('c', { event: 'stop', session: 's' as SessionId }, '2026-01-31T12:00:01.000Z')
+  const waiting = waitingMarkers(realEnv(), store)
+  expect(waiting.map((name) => JSON.parse(fs.readFileSync(`${scratch.base}/markers/${name}`, 'utf8')).id)).toEqual([
+    'a',
+    'b',
+    'c',
+  ])
 })

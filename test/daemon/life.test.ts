@@ -4,6 +4,7 @@ import fs from 'node:fs'
 import { connect, createServer } from 'node:net'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { stopDaemon } from '../../src/daemon/life.ts'
 import { PROTOCOL } from '../../src/daemon/protocol.ts'
 import { realEnv } from '../../src/env.ts'
 import { takeAtOnce } from '../../src/ops/worktree/lock.ts'
@@ -526,4 +527,25 @@ test('16 writers of marker files, with a daemon that is killed and started again
   expect(found.sort()).toEqual(ids.sort())
   expect(fs.readdirSync(directory).filter((name) => name.endsWith('.json'))).toEqual([])
   expect(scratch.ckpt('verify').ok).toBe(true)
+})
+
+test('where nothing tells when a process started, a number that somebody else has by now is sent no signal', async () => {
+  const scratch = new Scratch()
+  const innocent = spawn('sleep', ['60'], { stdio: 'ignore' })
+  onTestFinished(() => void innocent.kill('SIGKILL'))
+  const real = realEnv()
+  const seen = (path: string): string => (path.startsWith('/proc/') ? path.replace('/proc/', '/none/') : path)
+  const files = Object.assign(Object.create(real.files), {
+    readFileSync: (path: string, ...more: []) => fs.readFileSync(seen(path), ...more),
+    readlinkSync: (path: string, ...more: []) => fs.readlinkSync(seen(path), ...more),
+  })
+  const info = { pid: innocent.pid, started: '', socket: `${scratch.base}/nothing.sock`, token: 't', version: '0' }
+  fs.mkdirSync(`${scratch.base}/daemon`)
+  fs.writeFileSync(`${scratch.base}/daemon/info.json`, JSON.stringify({ ...info, root: scratch.root, since: '' }))
+  expect(await stopDaemon({ ...real, files }, scratch.base)).toBeNull()
+  expect([innocent.exitCode, innocent.signalCode, fs.existsSync(`${scratch.base}/daemon/info.json`)]).toEqual([
+    null,
+    null,
+    false,
+  ])
 })

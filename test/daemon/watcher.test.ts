@@ -80,3 +80,21 @@ test('where the worktree itself was replaced nothing is vouched for any more', a
   watcher.settle(true)
   expect([watcher.look().hint, watcher.doubt]).toEqual([null, watcher.failure])
 })
+
+test('names are kept up to a number: with more the next snapshot is a scan', async () => {
+  const { root, watcher, barrier } = await watching({ queue: 10 ** 9 })
+  for (let i = 0; i < 51_000; i++) {
+    fs.closeSync(fs.openSync(path.join(root, `t${i}`), 'w'))
+    fs.unlinkSync(path.join(root, `t${i}`))
+    if (i % 1000 === 0) await new Promise((resolve) => setTimeout(resolve, 1)) // the kernel keeps some 16,000
+  }
+  await barrier('one')
+  expect(watcher.pending).toBe(true)
+  expect(watcher.doubt).not.toBeNull()
+  const { hint, seen } = watcher.look()
+  expect([hint, seen < 50_000, seen > 0]).toEqual([null, true, true])
+  watcher.settle(true)
+  fs.writeFileSync(path.join(root, 'd/file'), 'x')
+  await barrier('two')
+  expect([...watcher.look().hint!.paths].sort()).toEqual(['d/file', 'two'])
+})

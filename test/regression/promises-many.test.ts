@@ -232,6 +232,14 @@ test('promise 9: a live, foreign or unreadable lock is not taken over; doctor br
   scratch.ckpt(...marker)
 })
 
+test('promise 9: a lock of this machine is taken over also where the machine had another name then', () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('snapshot')
+  foreignLock(scratch, { ...here(), machine: 'named-by-another-network 0123456789abcdef', pid: deadPid() })
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  expect(fs.existsSync(path.join(ownDirectory(scratch), 'lock'))).toBe(false)
+})
+
 test('promise 9: a lock of another container is taken over once the process that shows its sign is gone', async () => {
   const scratch = new Scratch().init()
   scratch.ckpt('snapshot')

@@ -42,7 +42,8 @@ function isGitLeft(env: Env, holder: Holder): boolean {
 function stateOf(env: Env, holder: Holder): HolderState {
   if (holder.torn) return 'dead'
   const own = ownIdentity(env)
-  const isOurs = holder.machine === own.machine
+  // A boot id is of one running system, whatever that is called by now (random(4)).
+  const isOurs = holder.machine === own.machine || (own.boot !== '' && holder.boot === own.boot)
   if (isOurs && holder.boot !== '' && own.boot !== '' && holder.boot !== own.boot) return 'dead'
   if (!isOurs || holder.namespace !== own.namespace) return stateInContainer(env, holder)
   if (own.boot !== '') {

@@ -72,7 +72,7 @@ class Followed {
     this.#undone = new Set(listed.flatMap(({ id, revert }) => (revert ? [id] : [])))
   }
 
-  hear({ type, properties }: ServerEvent): void {
+  hear({ type, properties = {} }: ServerEvent): void {
     const session = sessionOf(properties)
     if (session === null) return
     if (type === 'session.deleted') this.#known.delete(session)
