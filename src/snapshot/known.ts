@@ -56,10 +56,14 @@ export async function whatIsKnown(scan: Scan): Promise<Known> {
   const user = readUserIndex(scan)
   // The store of what once was a plain directory may have other names for its objects than the repository.
   const isAlike = repository?.hash === store.place.hash
-  const linked = cache === null && !scan.anew && repository && isAlike ? linkObjects(env, repository, store) : null
+  const mayLink = cache === null && !scan.anew && !scan.apart && isAlike
+  const linked = mayLink && repository ? linkObjects(env, repository, store) : null
   const seeds =
     linked && repository
-      ? seedFromUserIndex(env, { root, repository, store, realParent: (path) => scan.isReal(parentOf(path)), linked })
+      ? seedFromUserIndex(env, {
+          ...{ root, repository, store, linked, excluded: scan.excluded },
+          realParent: (path) => scan.isReal(parentOf(path)),
+        })
       : new Map<RelativePath, Seed>()
   const base = baseTree(scan, linked).then(async (base) => ({
     base,

@@ -28,12 +28,14 @@ export async function seedFromUserIndex(
     repository,
     store,
     realParent,
+    excluded,
     linked,
   }: {
     root: string
     repository: Repository
     store: Store
     realParent: (path: string) => boolean
+    excluded: (path: string) => boolean
     linked: ReturnType<typeof linkObjects>
   },
 ): Promise<Map<RelativePath, Seed>> {
@@ -46,18 +48,20 @@ export async function seedFromUserIndex(
   // git works on these while the files are looked at.
   const doubting = maybeConvertedBefore(env, repository)
   const converting = convertedPaths(env, root, rows)
-  const taking = linked.then((found) => takeObjects(env, store, found, new Set(rows.map(({ oid }) => oid))))
-  const all = Promise.all([converting, taking, doubting])
+  const sizing = linked.then(() => sizesIn(store, [...new Set(rows.map(({ oid }) => oid))]))
+  const all = Promise.all([converting, sizing, doubting])
   all.catch(() => undefined) // awaited below
   const indexSeconds = Math.floor(written.mtimeMs / 1000)
   const candidates = new Map<RelativePath, Seed>()
   for (const [number, one] of rows.entries()) {
     if (number % 2000 === 0) await new Promise(setImmediate)
     const stats = look(env, root, one.path)
-    if (isStats(stats) && isAtRest(one, stats, indexSeconds) && realParent(one.path))
+    if (isStats(stats) && isAtRest(one, stats, indexSeconds) && realParent(one.path) && !excluded(one.path))
       candidates.set(one.path, { oid: one.oid, stats })
   }
   const [converted, sizes, isDoubtful] = await all
+  // The blob of a file that is gone, edited or excluded has no place in the store: nothing of ours would name it.
+  await takeObjects(env, store, await linked, { wanted: [...candidates.values()].map(({ oid }) => oid), sizes })
   let looked = 0
   for (const [path, { oid, stats }] of candidates) {
     const doubtful = isDoubtful(stats.size)
@@ -144,20 +148,18 @@ export async function linkObjects(env: Env, repository: Repository, store: Store
   return { directories, possible: directories.map((directory) => linkPacks(env, directory, store)).every(Boolean) }
 }
 
-/** Brings blobs of the user's repository into the store. Returns the sizes of those that are here. */
+/** Brings those blobs of the user's repository into the store that are not here. `sizes`: of those that are; others are added. */
 async function takeObjects(
   env: Env,
   store: Store,
   { directories, possible }: Linked,
-  wanted: ReadonlySet<Oid>,
-): Promise<Map<Oid, number>> {
-  const sizes = await sizesIn(store, [...wanted])
-  const missing = [...wanted].filter((oid) => !sizes.has(oid))
-  if (missing.length === 0) return sizes
+  { wanted, sizes }: { wanted: Iterable<Oid>; sizes: Map<Oid, number> },
+): Promise<void> {
+  const missing = [...new Set(wanted)].filter((oid) => !sizes.has(oid))
+  if (missing.length === 0) return
   const left = possible ? missing.filter((oid) => !linkLoose(env, directories, oid, store)) : missing
   if (left.length > 0) await copyObjects(env, { store, directories, oids: left })
   for (const [oid, size] of await sizesIn(store, missing)) sizes.set(oid, size)
-  return sizes
 }
 
 async function sizesIn(

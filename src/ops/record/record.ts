@@ -14,6 +14,7 @@ import { type Captured, capture } from '../../snapshot/capture.ts'
 import { SnapshotView } from '../../snapshot/view.ts'
 import { roomIn } from '../store/size.ts'
 import { type Context, headOf } from '../worktree/context.ts'
+import { readReplaced } from '../worktree/replaced.ts'
 
 export interface Snapshot extends Captured {
   view: SnapshotView
@@ -57,6 +58,7 @@ export async function takeSnapshot(
     capture(env, {
       ...nothing,
       anew: false,
+      apart: cache === null && readReplaced(env, store).size > 0,
       cache,
       lastTree: last,
       headTree: cache ? null : (await headOf(context)).tree,
