@@ -454,6 +454,19 @@ test('marks that a person gave entries of the index stay on what is committed', 
   expect(scratch.git('show', 'HEAD:both')).toBe('two\n')
 })
 
+test.each(['--skip-worktree', '--assume-unchanged', '--no-skip-worktree'])(
+  'a file with %s that a person had edited before is none that was committed by hand',
+  (mark) => {
+    const scratch = new Scratch().init({ cfg: 'one\n', 'a.txt': 'one\n' })
+    scratch.git('update-index', mark, 'cfg')
+    scratch.write({ cfg: 'one\nmine\n' })
+    scratch.turn('work', () => scratch.write({ cfg: 'one\nmine\nagent\n', 'a.txt': 'two\n' }))
+    const head = scratch.git('rev-parse', 'HEAD')
+    const { code, json } = commit(scratch)
+    expect([code, json.error.paths, scratch.git('rev-parse', 'HEAD')]).toEqual([4, ['cfg'], head])
+  },
+)
+
 test('two sessions: each commits its own', () => {
   const scratch = new Scratch().init({ 'a.txt': lines() })
   scratch.turn('one', () => scratch.write({ 'a.txt': lines([3, 'x']), 'x.txt': 'x\n' }), 'x')

@@ -7,7 +7,7 @@ import type { WorktreeRefs } from '../../git/history.ts'
 import { runUsersGit } from '../../git/users-git.ts'
 import { look } from '../../snapshot/disk.ts'
 import type { LastCommit } from '../committed/commits-file.ts'
-import type { Entry } from '../committed/entries.ts'
+import { type Entry, readMarkedPaths } from '../committed/entries.ts'
 import { ChangeReader, type TurnChanges } from '../history/turn-changes.ts'
 import type { Context } from '../worktree/context.ts'
 import { loadTimeline } from '../worktree/sessions.ts'
@@ -49,7 +49,12 @@ export async function settledPaths(
 ): Promise<string[]> {
   const { env, worktree } = context
   const changed = new Set(await uncommittedPaths(context, '--untracked-files=no', '--ignore-submodules'))
-  return paths.filter((path) => !changed.has(path) && (head.has(path) || look(env, worktree.root, path) === null))
+  // Of what bears a mark git tells nothing, whatever is on disk.
+  const marked = await readMarkedPaths(context)
+  const isTold = (path: string) => !marked.some(([, bearing]) => bearing.has(path))
+  return paths.filter(
+    (path) => !changed.has(path) && isTold(path) && (head.has(path) || look(env, worktree.root, path) === null),
+  )
 }
 
 /** What no checkpoint holds though a commit could: what is ignored nobody means to commit, and git has no fifos. */
