@@ -6,7 +6,7 @@ import { type FSWatcher, watch } from 'node:fs'
 import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
 import type { Store } from '../git/store.ts'
-import { markersDirectory, waitingMarkers } from '../ops/record/marker-files.ts'
+import { markersDirectory, waitingMarkers } from '../ops/worktree/marker-files.ts'
 
 interface LeftMarkersOptions {
   store: Pick<Store, 'worktreeDir'>

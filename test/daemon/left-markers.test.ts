@@ -6,7 +6,7 @@ import type { SessionId } from '../../src/core/ids.ts'
 import type { Marker } from '../../src/core/marker.ts'
 import { LeftMarkers } from '../../src/daemon/left-markers.ts'
 import { realEnv } from '../../src/env.ts'
-import { leaveMarker, waitingMarkers } from '../../src/ops/record/marker-files.ts'
+import { leaveMarker, waitingMarkers } from '../../src/ops/worktree/marker-files.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { until } from '../support/protocol.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
@@ -106,4 +106,18 @@ test('markers wait in the order in which they were left, though the clock was se
     'b',
     'c',
   ])
+})
+
+test.each(['list', 'status'])('the first marker of all, left before there is a store, is taken up by %s', (command) => {
+  const scratch = new Scratch().init()
+  const agent = new FileAgent(scratch)
+  expect(scratch.exists('.git/ckpt/store.git')).toBe(false)
+  agent.leave({ event: 'prompt', session: 's', text: 'one' })
+  scratch.ckpt(command)
+  expect(agent.waiting).toEqual([])
+  scratch.write({ 'a.txt': 'two\n' })
+  agent.leave({ event: 'stop', session: 's' })
+  expect(scratch.ckpt('list').turns).toMatchObject([{ prompt: 'one', status: 'completed', stat: { files: 1 } }])
+  scratch.ckpt('undo')
+  expect(scratch.read('a.txt')).toBe('one\n')
 })

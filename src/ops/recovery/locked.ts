@@ -2,13 +2,13 @@
 import { CkptError } from '../../core/errors.ts'
 import { worktreeNames } from '../../git/frame.ts'
 import { isNoted } from '../committed/note.ts'
-import { waitingMarkers } from '../record/marker-files.ts'
 import { noteGrowth } from '../store/size.ts'
 import { mendTorn } from '../store/torn-packs.ts'
 import type { Context } from '../worktree/context.ts'
 import { journalExists } from '../worktree/journal.ts'
 import { removeLeftovers } from '../worktree/leftovers.ts'
 import { isHeld, withLock } from '../worktree/lock.ts'
+import { waitingMarkers } from '../worktree/marker-files.ts'
 import { recover } from './recover.ts'
 
 /** Milliseconds. */

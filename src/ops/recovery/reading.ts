@@ -2,10 +2,10 @@
 import { CkptError } from '../../core/errors.ts'
 import { type Env, errno } from '../../env.ts'
 import { isNoted } from '../committed/note.ts'
-import { waitingMarkers } from '../record/marker-files.ts'
 import { tornPacks } from '../store/torn-packs.ts'
 import { type Context, closeContext, openContext } from '../worktree/context.ts'
 import { journalExists } from '../worktree/journal.ts'
+import { waitingMarkers } from '../worktree/marker-files.ts'
 import { locked } from './locked.ts'
 
 export async function openForReading(env: Env, cwd: string): Promise<Context> {

@@ -16,6 +16,7 @@ import type { Worktree } from '../../snapshot/worktree.ts'
 import { orphans, recordOwner } from './apart.ts'
 import { linkByPath } from './by-path.ts'
 import { claimHalfMade, sweepDrafts, sweepHalfMade } from './half-made.ts'
+import { waitingMarkers } from './marker-files.ts'
 import {
   claimWorktreeId,
   describeWorktree,
@@ -107,7 +108,13 @@ async function openFound(
   let place = placeStore(env, found, { config, outcome })
   let exists = storeExists(env, place)
   const off = options.create === 'unless-off' && !config.enableFileCheckpointing
-  const makes = (options.create && !off) || options.init === true
+  // Who can only write files was told where, and made the directory.
+  const isAwaited =
+    !exists &&
+    found.repository &&
+    config.enableFileCheckpointing &&
+    waitingMarkers(env, Store.open(env, place)).length > 0
+  const makes = (options.create && !off) || options.init === true || isAwaited === true
   if (!exists)
     warnings.push(...toldLeftBehind(env, { ...found, place, config }), ...toldOrphans(env, found, place, makes))
   const broken = exists && !options.mend ? brokenFrame(env, place) : []
