@@ -1,6 +1,6 @@
 /** One worktree with its store, opened for one command. */
 import { type Config, DEFAULTS } from '../../config/defaults.ts'
-import { CkptError } from '../../core/errors.ts'
+import { CkptError, isDamage } from '../../core/errors.ts'
 import { quotedPath } from '../../core/hint-words.ts'
 import { printable } from '../../core/paths.ts'
 import { type Env, errno } from '../../env.ts'
@@ -108,13 +108,8 @@ async function openFound(
   let place = placeStore(env, found, { config, outcome })
   let exists = storeExists(env, place)
   const off = options.create === 'unless-off' && !config.enableFileCheckpointing
-  // Who can only write files was told where, and made the directory.
-  const isAwaited =
-    !exists &&
-    found.repository &&
-    config.enableFileCheckpointing &&
-    waitingMarkers(env, Store.open(env, place)).length > 0
-  const makes = (options.create && !off) || options.init === true || isAwaited === true
+  const wants = (options.create && !off) || options.init === true
+  const makes = wants || (!exists && config.enableFileCheckpointing && isAwaited(env, found, place))
   if (!exists)
     warnings.push(...toldLeftBehind(env, { ...found, place, config }), ...toldOrphans(env, found, place, makes))
   const broken = exists && !options.mend ? brokenFrame(env, place) : []
@@ -170,6 +165,16 @@ async function openFound(
     store,
     exists,
     warnings,
+  }
+}
+
+/** Whether markers wait for a store: who can only write files was told where, and made the directory. */
+function isAwaited(env: Env, { repository }: Found, place: StorePlace): boolean {
+  try {
+    return repository !== null && waitingMarkers(env, Store.open(env, place)).length > 0
+  } catch (error) {
+    if (errno(error) === undefined && !isDamage(error)) throw error
+    return false // what is wrong with the place is said by who needs it
   }
 }
 
