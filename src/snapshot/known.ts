@@ -56,12 +56,12 @@ export async function whatIsKnown(scan: Scan): Promise<Known> {
   const user = readUserIndex(scan)
   // The store of what once was a plain directory may have other names for its objects than the repository.
   const isAlike = repository?.hash === store.place.hash
-  const mayLink = cache === null && !scan.anew && !scan.apart && isAlike
-  const linked = mayLink && repository ? linkObjects(env, repository, store) : null
+  const asked = cache === null && !scan.anew && isAlike ? repository : null
+  const linked = asked && !scan.apart ? linkObjects(env, asked, store) : null
   const seeds =
-    linked && repository
+    asked !== null
       ? seedFromUserIndex(env, {
-          ...{ root, repository, store, linked, excluded: scan.excluded },
+          ...{ root, repository: asked, store, linked, excluded: scan.excluded },
           realParent: (path) => scan.isReal(parentOf(path)),
         })
       : new Map<RelativePath, Seed>()

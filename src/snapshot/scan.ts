@@ -26,7 +26,7 @@ export interface CaptureInput {
   headTree: Oid | null
   /** The store is damaged: every file is read, whatever vouches for it. */
   anew?: boolean
-  /** Nothing is taken over from the user's repository: it may have what was forgotten. */
+  /** No contents are taken over from the user's repository: it may have what was forgotten. */
   apart?: boolean
   /** What may have changed since the cache was made, when a watcher vouches for the rest. */
   hint?: Hint | undefined

@@ -36,7 +36,8 @@ export async function seedFromUserIndex(
     store: Store
     realParent: (path: string) => boolean
     excluded: (path: string) => boolean
-    linked: ReturnType<typeof linkObjects>
+    /** Null: no contents are taken over, and those that are here already are vouched for. */
+    linked: ReturnType<typeof linkObjects> | null
   },
 ): Promise<Map<RelativePath, Seed>> {
   await new Promise(setImmediate) // git's listing starts first
@@ -48,7 +49,7 @@ export async function seedFromUserIndex(
   // git works on these while the files are looked at.
   const doubting = maybeConvertedBefore(env, repository)
   const converting = convertedPaths(env, root, rows)
-  const sizing = linked.then(() => sizesIn(store, [...new Set(rows.map(({ oid }) => oid))]))
+  const sizing = Promise.resolve(linked).then(() => sizesIn(store, [...new Set(rows.map(({ oid }) => oid))]))
   const all = Promise.all([converting, sizing, doubting])
   all.catch(() => undefined) // awaited below
   const indexSeconds = Math.floor(written.mtimeMs / 1000)
@@ -61,7 +62,8 @@ export async function seedFromUserIndex(
   }
   const [converted, sizes, isDoubtful] = await all
   // The blob of a file that is gone, edited or excluded has no place in the store: nothing of ours would name it.
-  await takeObjects(env, store, await linked, { wanted: [...candidates.values()].map(({ oid }) => oid), sizes })
+  if (linked)
+    await takeObjects(env, store, await linked, { wanted: [...candidates.values()].map(({ oid }) => oid), sizes })
   let looked = 0
   for (const [path, { oid, stats }] of candidates) {
     const doubtful = isDoubtful(stats.size)

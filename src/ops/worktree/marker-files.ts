@@ -34,8 +34,8 @@ export function leaveMarker(env: Env, store: Pick<Store, 'worktreeDir'>, waiting
   const directory = markersDirectory(store)
   env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
   // Behind all that wait, though the clock was set back meanwhile: an end before its prompt would be of no turn.
-  const places = waitingMarkers(env, store).flatMap((name) => /^\d{15}(?=-)/.exec(name) ?? [])
-  const place = String(Math.max(Date.parse(waiting.time), Number(places.at(-1) ?? 0) + 1)).padStart(15, '0')
+  const places = namesIfThere(env.files, directory).flatMap((name) => /^\d{15}(?=-.*\.json$)/.exec(name) ?? [])
+  const place = String(Math.max(Date.parse(waiting.time), Number(places.sort().at(-1) ?? 0) + 1)).padStart(15, '0')
   const name = createHash('sha256').update(waiting.id).digest('hex').slice(0, 24)
   writeFileWhole(env, `${directory}/${place}-${name}.json`, `${JSON.stringify(waiting)}\n`)
   syncDirectory(env, store.worktreeDir)
