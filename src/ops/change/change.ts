@@ -25,10 +25,15 @@ export interface ChangeResult {
   agent?: string | null
 }
 
+/** When it was asked for, and the hash of the plan that a dry run told (undefined: none). */
+export interface Asked {
+  /** By `env.monotonic()`, in milliseconds. */
+  arrived: number
+  expected?: string | undefined
+}
+
 /** Refs and a scan that are under way. */
 export interface Scanned {
-  arrived: number
-  expected?: string
   reading: Promise<WorktreeRefs>
   scanning: Promise<Snapshot>
 }

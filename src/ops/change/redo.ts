@@ -5,7 +5,7 @@ import { sessionOption } from '../../core/hint-words.ts'
 import type { TurnNumber } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
 import type { ConflictMode } from '../../core/plan.ts'
-import { endOf, messageIdOf } from '../../core/timeline.ts'
+import { endOf, messageIdOf, type Timeline } from '../../core/timeline.ts'
 import { sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import { promptReader } from '../../git/side-refs.ts'
 import { ChangeReader } from '../history/turn-changes.ts'
@@ -16,12 +16,12 @@ import { markerAfter } from '../worktree/boundary-marker.ts'
 import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { clearStaleBoundary, commitBoundary, hiddenBy } from './boundary.ts'
-import type { ChangeResult, Scanned } from './change.ts'
-import { carryOut, lostWarnings } from './operation.ts'
+import type { Asked, ChangeResult, Scanned } from './change.ts'
+import { conclude } from './conclude.ts'
+import { carryOut } from './operation.ts'
 import { prepare } from './prepare.ts'
-import { refuseConflicts, refuseRunning } from './refuse.ts'
+import { refuseRunning } from './refuse.ts'
 import { nothingRecorded } from './selection.ts'
-import { makeToken, planHash, staleToken } from './token.ts'
 
 export interface RedoOptions {
   session?: string
@@ -59,15 +59,11 @@ export function splitUnits(record: BoundaryRecord, turns: number): { back: Undon
 }
 
 /** @throws CkptError NOTHING_TO_REDO, CONFLICT, TURN_RUNNING, GIT_BUSY, LOCKED, DAMAGED */
-export async function redo(
-  context: Context,
-  options: RedoOptions,
-  { arrived, expected }: { arrived: number; expected?: string },
-): Promise<ChangeResult> {
+export async function redo(context: Context, options: RedoOptions, asked: Asked): Promise<ChangeResult> {
   return locked(context, { command: 'redo' }, () => {
     const reading = readRefs(context)
     return whileScanning(context, reading, { publish: false }, (scanning) =>
-      redoScanned(context, options, { arrived, reading, scanning, ...(expected === undefined ? {} : { expected }) }),
+      redoScanned(context, options, asked, { reading, scanning }),
     )
   })
 }
@@ -75,20 +71,16 @@ export async function redo(
 async function redoScanned(
   context: Context,
   options: RedoOptions,
-  { arrived, expected, reading, scanning }: Scanned,
+  asked: Asked,
+  { reading, scanning }: Scanned,
 ): Promise<ChangeResult> {
-  const { env, store } = context
+  const { store } = context
+  const { mode } = options
   const head = await headOf(context)
   refuseWhileBusy(head)
   const refs = await reading
-  const session = chooseSession(refs, options.session)
-  if (session === null) throw nothingRecorded('NOTHING_TO_REDO')
-  const timeline = await loadTimeline(context, refs, session)
-  refuseRunning(timeline)
-  if (await clearStaleBoundary(context, refs, timeline))
-    throw nothing('The revert boundary pointed at a turn that is no longer there: it was cleared.')
-  const record = timeline.boundary
-  if (!record) throw nothing(`Session ${printable(session)} has nothing undone.`, elsewhere(refs))
+  const timeline = await undoneIn(context, refs, options.session)
+  const { session, boundary: record } = timeline
   const { back, left } = splitUnits(record, options.all ? Number.POSITIVE_INFINITY : (options.turns ?? 1))
   const reader = new ChangeReader(context, refs, timeline)
   const lastBack = back.at(-1)!
@@ -97,63 +89,61 @@ async function redoScanned(
   const snapshot = await scanning
   // A record's change went from `from` to `to`: a plan goes back.
   const units = back.map((unit) => ({ turn: unit.turn, step: unit.step, changes: unit.changes }))
-  const prepared = await prepare(context, snapshot, {
-    units,
-    mode: options.mode,
-    targetBeside: null,
-    target,
-    isForward: true,
-  })
+  const prepared = await prepare(context, snapshot, { units, mode, targetBeside: null, target, isForward: true })
   const last = left.at(-1)
   const next: BoundaryRecord | null = last ? { ...record, turn: last.turn, step: last.step, units: left } : null
   const first = timeline.turns.find((one) => one.number === next?.turn)
   if (next) next.messageId = first ? messageIdOf(first) : null
   const hidden = next ? hiddenBy(timeline, next) : []
-  const result = (more: Partial<ChangeResult>): ChangeResult => ({
+  const prompts = await promptReader(store, refs.notes, tellingLost(context))
+  const told = {
     session,
-    dryRun: options.dryRun ?? false,
     turns: [...new Set(back.map((unit) => unit.turn))].sort((a, b) => a - b),
     boundary: next ? { record: next, hidden } : null,
-    restoredPrompt: null,
-    files: prepared.actions,
-    safety: null,
-    ms: env.monotonic() - arrived,
-    syncMs: 0,
+    restoredPrompt: first ? await prompts(first.before.id) : null,
     warnings: context.warnings,
     messageId: null,
-    ...more,
-  })
-  const hash = planHash(refs, session, prepared.actions)
-  const prompts = await promptReader(store, refs.notes, tellingLost(context))
-  const restoredPrompt = first ? await prompts(first.before.id) : null
-  if (options.dryRun) {
-    const warnings = [...context.warnings, ...(await lostWarnings(context, prepared))]
-    return result({ restoredPrompt, warnings, token: makeToken({ op: 'redo', options, hash }) })
   }
-  if (expected !== undefined && expected !== hash) throw staleToken()
-  refuseConflicts(prepared.actions, { verb: 'redo', mode: options.mode }, { files: prepared.actions, session })
-  const recorder = new Recorder(context, refs, head)
-  const seq = refs.lastSeq + 1
-  const from = timeline.boundaryCheckpoint!.id
-  const { safety, syncMs } = await carryOut(context, {
-    op: 'redo',
-    session,
-    snapshot,
-    prepared,
-    recorder,
-    parent: timeline.tip?.id ?? null,
-    target,
-    oldMarker: markerAfter(refs, session, timeline.boundaryCheckpoint),
-    edits: async (_safety, commitResult) => {
-      const done = next ? commitBoundary(context, { record: next, hidden, recorder, commitResult }) : commitResult()
-      return {
-        refs: [
-          { ref: sessionRef(store, session, `safety/${seq}`), from: null, to: done.id },
-          { ref: sessionRef(store, session, 'boundary'), from, to: next ? done.id : null },
-        ],
-        marker: markerAfter(refs, session, next ? done : null),
-      }
-    },
+  return conclude(context, { verb: 'redo', op: 'redo', options, mode, refs, prepared, told }, asked, () => {
+    const recorder = new Recorder(context, refs, head)
+    const seq = refs.lastSeq + 1
+    const from = timeline.boundaryCheckpoint!.id
+    return carryOut(context, {
+      op: 'redo',
+      session,
+      snapshot,
+      prepared,
+      recorder,
+      parent: timeline.tip?.id ?? null,
+      target,
+      oldMarker: markerAfter(refs, session, timeline.boundaryCheckpoint),
+      edits: async (_safety, commitResult) => {
+        const done = next ? commitBoundary(context, { record: next, hidden, recorder, commitResult }) : commitResult()
+        return {
+          refs: [
+            { ref: sessionRef(store, session, `safety/${seq}`), from: null, to: done.id },
+            { ref: sessionRef(store, session, 'boundary'), from, to: next ? done.id : null },
+          ],
+          marker: markerAfter(refs, session, next ? done : null),
+        }
+      },
+    })
   })
-  return result({ restoredPrompt, safety: safety.id, syncMs, ms: env.monotonic() - arrived })
+}
+
+/** The timeline of a session that has something undone. @throws CkptError NOTHING_TO_REDO, TURN_RUNNING, NOT_FOUND */
+async function undoneIn(
+  context: Context,
+  refs: WorktreeRefs,
+  wanted: string | undefined,
+): Promise<Timeline & { boundary: BoundaryRecord }> {
+  const session = chooseSession(refs, wanted)
+  if (session === null) throw nothingRecorded('NOTHING_TO_REDO')
+  const timeline = await loadTimeline(context, refs, session)
+  refuseRunning(timeline)
+  if (await clearStaleBoundary(context, refs, timeline))
+    throw nothing('The revert boundary pointed at a turn that is no longer there: it was cleared.')
+  const { boundary } = timeline
+  if (!boundary) throw nothing(`Session ${printable(session)} has nothing undone.`, elsewhere(refs))
+  return { ...timeline, boundary }
 }

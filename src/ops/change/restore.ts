@@ -1,5 +1,4 @@
 /** Restore: files of any checkpoint, brought back over what is there, guarded by the worktree's newest checkpoint. */
-
 import { type Beside, uncoveredAt } from '../../core/beside.ts'
 import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
@@ -11,7 +10,7 @@ import type { Transition } from '../../core/state.ts'
 import { endOf } from '../../core/timeline.ts'
 import { abandonedName, readChain, type SessionRefs, sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
-import { transitionsBetween, viewOf } from '../../snapshot/view.ts'
+import { type SnapshotView, transitionsBetween, viewOf } from '../../snapshot/view.ts'
 import { resolvePlace } from '../history/resolve.ts'
 import { newestCheckpoint, Recorder, takeSnapshot } from '../record/record.ts'
 import { locked } from '../recovery/locked.ts'
@@ -19,11 +18,11 @@ import { markerAfter } from '../worktree/boundary-marker.ts'
 import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { boundaryPending, hiddenBy } from './boundary.ts'
-import type { ChangeResult } from './change.ts'
-import { carryOut, lostWarnings } from './operation.ts'
+import type { Asked, ChangeResult } from './change.ts'
+import { conclude } from './conclude.ts'
+import { carryOut } from './operation.ts'
 import { prepare } from './prepare.ts'
-import { refuseConflicts, refuseRunning } from './refuse.ts'
-import { makeToken, planHash, staleToken } from './token.ts'
+import { refuseRunning } from './refuse.ts'
 
 export interface RestoreOptions {
   id: string
@@ -39,82 +38,51 @@ export interface RestoreOptions {
 }
 
 /** @throws CkptError USAGE, NOT_FOUND, CONFLICT, GIT_BUSY, LOCKED, TURN_RUNNING, DAMAGED */
-export async function restore(
-  context: Context,
-  options: RestoreOptions,
-  { arrived, expected }: { arrived: number; expected?: string },
-): Promise<ChangeResult> {
-  const { env, store } = context
+export async function restore(context: Context, options: RestoreOptions, asked: Asked): Promise<ChangeResult> {
   parsePlace(options.id) // no id at all: said before what else is in the way
-  return locked(context, { command: 'restore' }, async () => {
-    const head = await headOf(context)
-    refuseWhileBusy(head)
-    const refs = await readRefs(context)
-    const { resolved } = await resolvePlace(context, refs, options).catch(async (error: unknown) => {
-      if (error instanceof CkptError && error.code === 'NOT_FOUND') await refuseAtWork(context, refs, options.session)
-      throw error
-    })
-    const checkpoint = resolved.kind === 'turn' ? endOf(resolved.turn) : resolved.checkpoint
-    await refuseAtWork(context, refs, checkpoint.session)
-    const branch = options.move ? await branchMove(context, refs, checkpoint, options.session) : null
-    const pending = options.move ? null : await pendingIn(context, refs, checkpoint.session)
-    const target = await viewOf(store, checkpoint)
-    const newest = await newestCheckpoint(context, refs)
-    const snapshot = await takeSnapshot(context, refs, { publish: false })
-    const known = newest ? await viewOf(store, newest) : null
-    const deletes = options.exact || options.move
-    const inScope = ({ path }: { path: string }) =>
-      !options.paths || options.paths.some((scope) => isWithin(barePath(path), scope))
-    const differences = (await transitionsBetween(store, target, snapshot.view)).filter(inScope)
-    const wanted = differences.filter(({ from }) => deletes || from.kind !== 'absent')
-    // What the disk should hold is what the newest checkpoint says; anything else was changed since.
-    const changes: Transition[] = []
-    for (const change of wanted) changes.push({ ...change, to: known ? await known.state(change.path) : change.to })
-    if (options.paths?.length && changes.length === 0) await requireKnownPaths(options, target)
-    const mode: ConflictMode = options.force ? 'force' : 'refuse'
-    const units = [{ turn: 0 as never, step: null, changes }]
-    const prepared = await prepare(context, snapshot, {
-      units,
-      mode,
-      mergeable: false,
-      targetBeside: known?.beside ?? null,
-      target,
-    })
-    const { actions } = prepared
-    const named = new Set(actions.map(({ path }) => path as string))
-    const left = deletes
-      ? notCapturedNow(target.beside, snapshot.beside).filter((path) => inScope({ path }) && !named.has(path))
-      : []
-    const warnings = [...context.warnings]
-    if (left.length > 0) warnings.push(`Left as they are, for they are not captured now: ${shortList(left)}.`)
-    const session = checkpoint.session
-    const hash = planHash(refs, session, actions)
-    const result = (more: Partial<ChangeResult>): ChangeResult => ({
-      session,
-      dryRun: options.dryRun ?? false,
-      turns: checkpoint.turn === undefined ? [] : [checkpoint.turn],
-      boundary: pending,
-      restoredPrompt: null,
-      files: actions,
-      safety: null,
-      ms: env.monotonic() - arrived,
-      syncMs: 0,
-      warnings,
-      messageId: checkpoint.messageId ?? null,
-      ...more,
-    })
-    if (options.dryRun) {
-      warnings.push(...(await lostWarnings(context, prepared)))
-      return result({ token: makeToken({ op: 'restore', options, hash }) })
-    }
-    if (expected !== undefined && expected !== hash) throw staleToken()
-    refuseConflicts(actions, { verb: options.move ? 'switch' : 'restore', mode }, { files: actions, session })
+  return locked(context, { command: 'restore' }, () => restoreLocked(context, options, asked))
+}
+
+async function restoreLocked(context: Context, options: RestoreOptions, asked: Asked): Promise<ChangeResult> {
+  const { store } = context
+  const head = await headOf(context)
+  refuseWhileBusy(head)
+  const refs = await readRefs(context)
+  const checkpoint = await checkpointAtRest(context, refs, options)
+  const { session } = checkpoint
+  const branch = options.move ? await branchMove(context, refs, checkpoint, options.session) : null
+  const pending = options.move ? null : await pendingIn(context, refs, session)
+  const target = await viewOf(store, checkpoint)
+  const newest = await newestCheckpoint(context, refs)
+  const snapshot = await takeSnapshot(context, refs, { publish: false })
+  const known = newest ? await viewOf(store, newest) : null
+  const changes = await changesFrom(context, options, { target, known, now: snapshot.view })
+  const mode: ConflictMode = options.force ? 'force' : 'refuse'
+  const units = [{ turn: 0 as never, step: null, changes }]
+  const targetBeside = known?.beside ?? null
+  const prepared = await prepare(context, snapshot, { units, mode, mergeable: false, targetBeside, target })
+  const named = new Set<string>(prepared.actions.map(({ path }) => path))
+  const left = deletes(options)
+    ? notCapturedNow(target.beside, snapshot.beside).filter((path) => inScope(options, path) && !named.has(path))
+    : []
+  const warnings = [...context.warnings]
+  if (left.length > 0) warnings.push(`Left as they are, for they are not captured now: ${shortList(left)}.`)
+  const told = {
+    session,
+    turns: checkpoint.turn === undefined ? [] : [checkpoint.turn],
+    boundary: pending,
+    restoredPrompt: null,
+    warnings,
+    messageId: checkpoint.messageId ?? null,
+  }
+  const verb = options.move ? 'switch' : 'restore'
+  return conclude(context, { verb, op: 'restore', options, mode, refs, prepared, told }, asked, () => {
     const recorder = new Recorder(context, refs, head)
     const seq = refs.lastSeq + 1
     const owner = refs.sessions.has(session) ? session : MANUAL_SESSION
     const oldMarker = markerAfter(refs, owner, refs.sessions.get(owner)?.boundary ?? null)
-    const { safety, syncMs } = await carryOut(context, {
-      op: options.move ? 'switch' : 'restore',
+    return carryOut(context, {
+      op: verb,
       session: owner,
       snapshot,
       prepared,
@@ -122,19 +90,51 @@ export async function restore(
       parent: refs.sessions.get(owner)?.live?.id ?? null,
       target,
       oldMarker,
-      edits: async (_safety, commitResult) => {
-        const done = commitResult()
-        return {
-          refs: [
-            { ref: sessionRef(store, owner, `safety/${seq}`), from: null, to: done.id },
-            ...(branch ? branch(seq, recorder.time) : []),
-          ],
-          marker: oldMarker,
-        }
-      },
+      edits: async (_safety, commitResult) => ({
+        refs: [
+          { ref: sessionRef(store, owner, `safety/${seq}`), from: null, to: commitResult().id },
+          ...(branch ? branch(seq, recorder.time) : []),
+        ],
+        marker: oldMarker,
+      }),
     })
-    return result({ safety: safety.id, syncMs, ms: env.monotonic() - arrived })
   })
+}
+
+/** The checkpoint that is meant, of a session that no turn runs in. @throws CkptError NOT_FOUND, TURN_RUNNING */
+async function checkpointAtRest(context: Context, refs: WorktreeRefs, options: RestoreOptions): Promise<Checkpoint> {
+  const { resolved } = await resolvePlace(context, refs, options).catch(async (error: unknown) => {
+    if (error instanceof CkptError && error.code === 'NOT_FOUND') await refuseAtWork(context, refs, options.session)
+    throw error
+  })
+  const checkpoint = resolved.kind === 'turn' ? endOf(resolved.turn) : resolved.checkpoint
+  await refuseAtWork(context, refs, checkpoint.session)
+  return checkpoint
+}
+
+const deletes = ({ exact, move }: RestoreOptions): boolean => Boolean(exact || move)
+
+/** `path`: a directory's may be its key. */
+const inScope = ({ paths }: RestoreOptions, path: string): boolean =>
+  !paths || paths.some((scope) => isWithin(barePath(path), scope))
+
+/**
+ * What is asked for: from the target's states to what the disk should hold, which is what the newest checkpoint says;
+ * anything else was changed since.
+ * @throws CkptError NOT_FOUND when the target has none of the paths
+ */
+async function changesFrom(
+  { store }: Context,
+  options: RestoreOptions,
+  { target, known, now }: { target: SnapshotView; known: SnapshotView | null; now: SnapshotView },
+): Promise<Transition[]> {
+  const changes: Transition[] = []
+  for (const change of await transitionsBetween(store, target, now)) {
+    if (!inScope(options, change.path) || (change.from.kind === 'absent' && !deletes(options))) continue
+    changes.push({ ...change, to: known ? await known.state(change.path) : change.to })
+  }
+  if (options.paths?.length && changes.length === 0) await requireKnownPaths(options, target)
+  return changes
 }
 
 /** What is there and is not captured now, though the checkpoint captured whatever was there. */
@@ -206,7 +206,7 @@ async function refuseAtWork(context: Context, refs: WorktreeRefs, wanted: string
 
 async function requireKnownPaths(
   { id, paths = [] }: Pick<RestoreOptions, 'id' | 'paths'>,
-  target: Awaited<ReturnType<typeof viewOf>>,
+  target: SnapshotView,
 ): Promise<void> {
   for (const path of paths) {
     const [file, directory] = [await target.state(path), await target.state(`${path}/`)]

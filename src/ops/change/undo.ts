@@ -3,7 +3,7 @@ import type { BoundaryRecord, UndoneUnit } from '../../core/boundary.ts'
 import type { TurnNumber } from '../../core/ids.ts'
 import { pathToText } from '../../core/paths.ts'
 import type { ConflictMode } from '../../core/plan.ts'
-import { inBackground, messageIdOf, runningTurn, type Timeline } from '../../core/timeline.ts'
+import { inBackground, messageIdOf, runningTurn, type Timeline, type Turn } from '../../core/timeline.ts'
 import type { HeadState } from '../../git/head.ts'
 import { sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
@@ -18,10 +18,11 @@ import { type Context, headOf, refuseWhileBusy, uncancelled } from '../worktree/
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { headWarnings, refuseOtherBranch } from './along-with-head.ts'
 import { clearStaleBoundary, commitBoundary, hiddenBy, refuseWhilePending } from './boundary.ts'
-import type { ChangeResult, Scanned } from './change.ts'
-import { carryOut, lostWarnings } from './operation.ts'
+import type { Asked, ChangeResult, Scanned } from './change.ts'
+import { conclude } from './conclude.ts'
+import { carryOut, type Operation } from './operation.ts'
 import { prepare } from './prepare.ts'
-import { refuseConflicts, refuseInBackground, refuseRunning } from './refuse.ts'
+import { refuseInBackground, refuseRunning } from './refuse.ts'
 import {
   nothingRecorded,
   type Selection,
@@ -30,7 +31,6 @@ import {
   sessionOf,
   targetCheckpoint,
 } from './selection.ts'
-import { makeToken, planHash, staleToken } from './token.ts'
 import { unitsOf } from './undo-units.ts'
 
 export interface UndoOptions extends SelectionOptions {
@@ -44,15 +44,11 @@ export interface UndoOptions extends SelectionOptions {
 }
 
 /** @throws CkptError NOTHING_TO_UNDO, CONFLICT, TURN_RUNNING, BOUNDARY_PENDING, GIT_BUSY, LOCKED, DAMAGED */
-export async function undo(
-  context: Context,
-  options: UndoOptions,
-  { arrived, expected }: { arrived: number; expected?: string },
-): Promise<ChangeResult> {
+export async function undo(context: Context, options: UndoOptions, asked: Asked): Promise<ChangeResult> {
   return locked(context, { command: 'undo' }, () => {
     const reading = readRefs(context)
     return whileScanning(context, reading, { publish: false }, (scanning) =>
-      undoScanned(context, options, { arrived, reading, scanning, ...(expected === undefined ? {} : { expected }) }),
+      undoScanned(context, options, asked, { reading, scanning }),
     )
   })
 }
@@ -73,7 +69,7 @@ interface Start {
   cleared: boolean
 }
 
-type Starting = Pick<Scanned, 'reading' | 'scanning'> & { head: HeadState; alone: boolean }
+type Starting = Scanned & { head: HeadState; alone: boolean }
 
 /** @throws CkptError NOTHING_TO_UNDO, TURN_RUNNING, BOUNDARY_PENDING */
 async function startFrom(
@@ -109,108 +105,116 @@ async function startFrom(
 async function undoScanned(
   given: Context,
   options: UndoOptions,
-  { arrived, expected, reading, scanning }: Scanned,
+  asked: Asked,
+  { reading, scanning }: Scanned,
 ): Promise<ChangeResult> {
+  const { mode } = options
   const head = await headOf(given)
   refuseWhileBusy(head)
   const alone = options.only !== undefined || (options.paths?.length ?? 0) > 0
   const start = await startFrom(given, options, { head, alone, reading, scanning })
-  const { context, timeline, recorder, found, refs, closing, atWork, cleared } = start
-  const { env, store } = context
+  const { context, timeline, recorder, found, refs, closing, cleared } = start
+  const { store } = context
   const { session } = timeline
-  const { reader, selection, units, ...told } = await whileOrAfter(scanning, async () => {
+  const { reader, selection, units, ...said } = await whileOrAfter(scanning, async () => {
     const reader = new ChangeReader(context, refs, timeline)
     const selection = await select(context, { timeline, options, reader })
-    refuseOtherBranch(selection, head, options.mode)
+    refuseOtherBranch(selection, head, mode)
     return { reader, selection, ...(await unitsOf(reader, selection, options)) }
   })
-  const warnings = [...context.warnings, ...told.warnings, ...(await headWarnings(context, selection))]
+  const warnings = [...context.warnings, ...said.warnings, ...(await headWarnings(context, selection))]
   const snapshot = await (cleared ? takeSnapshot(context, refs, { publish: false }) : scanning)
-  const oldest = selection.cut?.turn ?? selection.turns.at(-1)!
-  const newest = selection.turns[0] ?? selection.cut!.turn
+  const { oldest, newest } = endsOf(selection)
   const target = await reader.view(targetCheckpoint(selection))
   const left = await reader.view(newest.checkpoints.at(-1)!)
-  const prepared = await prepare(context, snapshot, {
-    units,
-    mode: options.mode,
-    targetBeside: left.beside,
-    target,
-    left,
-  })
+  const prepared = await prepare(context, snapshot, { units, mode, targetBeside: left.beside, target, left })
   const prompts = await promptReader(store, refs.notes, tellingLost({ warnings }))
   const record = alone ? null : nextRecord(timeline, selection, prepared.plan.units)
   const hidden = record ? hiddenBy(timeline, record) : []
-  const result = (more: Partial<ChangeResult>): ChangeResult => ({
+  const told = {
     session,
-    dryRun: options.dryRun ?? false,
     turns: [...selection.turns, ...(selection.cut ? [selection.cut.turn] : [])]
       .map((turn) => turn.number)
       .sort((a, b) => a - b),
     boundary: record ? { record, hidden } : null,
-    restoredPrompt: null,
-    files: prepared.actions,
-    safety: null,
-    ms: env.monotonic() - arrived,
-    syncMs: 0,
+    restoredPrompt: await prompts(oldest.before.id),
     warnings,
     messageId: messageIdOf(oldest),
     agent: timeline.agent,
-    ...more,
-  })
-  const restoredPrompt = await prompts(oldest.before.id)
-  const hash = planHash(found, session, prepared.actions)
-  if (options.dryRun) {
-    warnings.push(
-      ...goingOn('is still running: it would be', closing, atWork),
-      ...(await lostWarnings(context, prepared)),
-    )
-    return result({ restoredPrompt, token: makeToken({ op: 'undo', options, hash }) })
   }
-  if (expected !== undefined && expected !== hash) throw staleToken()
-  refuseConflicts(prepared.actions, { verb: 'undo', mode: options.mode }, { files: prepared.actions, session })
-  warnings.push(...goingOn('was', closing, atWork))
-  // No boundary to set and no file to write: a turn of its own would be empty.
-  if (alone && prepared.actions.every(({ action }) => action === 'skip')) {
-    if (closing) await store.moveRefs([...(await recorder.keepEdits()), closing.edit])
-    return result({ restoredPrompt })
-  }
-  const seq = refs.lastSeq + 1
-  const { safety, syncMs } = await carryOut(context, {
-    op: 'undo',
-    session,
-    snapshot,
-    prepared,
-    recorder,
-    parent: timeline.tip?.id ?? null,
-    target,
-    ...(alone ? { asTurn: { turn: timeline.nextTurn } } : {}),
-    oldMarker: markerAfter(refs, session, timeline.boundaryCheckpoint),
-    edits: async (safety, commitResult) => {
-      if (!record) {
-        const { id } = commitResult()
-        const live = { ref: sessionRef(store, session, 'live'), from: found.sessions.get(session)!.live!.id, to: id }
-        const seconds = Math.floor(Date.parse(safety.time) / 1000)
-        const prompt = { before: safety.id, text: describeAlone(selection, options), seconds }
-        const note = await promptEdits({ store, warnings }, refs, prompt)
-        return { refs: [...note, live], marker: markerAfter(refs, session, timeline.boundaryCheckpoint) }
+  warnings.push(...goingOn(options.dryRun ? 'is still running: it would be' : 'was', start))
+  return conclude(
+    context,
+    { verb: 'undo', op: 'undo', options, mode, refs: found, prepared, told },
+    asked,
+    async () => {
+      // No boundary to set and no file to write: a turn of its own would be empty.
+      if (alone && prepared.actions.every(({ action }) => action === 'skip')) {
+        if (closing) await store.moveRefs([...(await recorder.keepEdits()), closing.edit])
+        return null
       }
-      if (!timeline.boundary) record.baseline = safety.id
-      const done = commitBoundary(context, { record, hidden, recorder, commitResult })
-      return {
-        refs: [
-          ...(closing ? [closing.edit] : []),
-          { ref: sessionRef(store, session, `safety/${seq}`), from: null, to: done.id },
-          { ref: sessionRef(store, session, 'boundary'), from: timeline.boundaryCheckpoint?.id ?? null, to: done.id },
-        ],
-        marker: markerAfter(refs, session, done),
-      }
+      return carryOut(context, {
+        op: 'undo',
+        session,
+        snapshot,
+        prepared,
+        recorder,
+        parent: timeline.tip?.id ?? null,
+        target,
+        ...(alone ? { asTurn: { turn: timeline.nextTurn } } : {}),
+        oldMarker: markerAfter(refs, session, timeline.boundaryCheckpoint),
+        edits: record
+          ? boundaryEdits(start, { record, hidden })
+          : turnEdits(start, { text: describeAlone(selection, options), warnings }),
+      })
     },
-  })
-  return result({ restoredPrompt, safety: safety.id, syncMs, ms: env.monotonic() - arrived })
+  )
+}
+
+/** The oldest and the newest turn that are undone. */
+function endsOf({ turns, cut }: Selection): { oldest: Turn; newest: Turn } {
+  return { oldest: cut?.turn ?? turns.at(-1)!, newest: turns[0] ?? cut!.turn }
+}
+
+/** The edits that set the boundary. */
+function boundaryEdits(
+  { context, timeline, recorder, refs, closing }: Start,
+  { record, hidden }: { record: BoundaryRecord; hidden: TurnNumber[] },
+): Operation['edits'] {
+  const { store } = context
+  const { session } = timeline
+  return async (safety, commitResult) => {
+    if (!timeline.boundary) record.baseline = safety.id
+    const done = commitBoundary(context, { record, hidden, recorder, commitResult })
+    return {
+      refs: [
+        ...(closing ? [closing.edit] : []),
+        { ref: sessionRef(store, session, `safety/${refs.lastSeq + 1}`), from: null, to: done.id },
+        { ref: sessionRef(store, session, 'boundary'), from: timeline.boundaryCheckpoint?.id ?? null, to: done.id },
+      ],
+      marker: markerAfter(refs, session, done),
+    }
+  }
+}
+
+/** The edits of an undo of some turns or paths alone: a turn of its own, at the session's end. */
+function turnEdits(
+  { context, timeline, found, refs }: Start,
+  { text, warnings }: { text: string; warnings: string[] },
+): Operation['edits'] {
+  const { store } = context
+  const { session } = timeline
+  return async (safety, commitResult) => {
+    const { id } = commitResult()
+    const live = { ref: sessionRef(store, session, 'live'), from: found.sessions.get(session)!.live!.id, to: id }
+    const seconds = Math.floor(Date.parse(safety.time) / 1000)
+    const note = await promptEdits({ store, warnings }, refs, { before: safety.id, text, seconds })
+    return { refs: [...note, live], marker: markerAfter(refs, session, timeline.boundaryCheckpoint) }
+  }
 }
 
 /** What is to be told of agents that may go on writing. */
-function goingOn(state: string, closing: Closing | null, atWork: boolean): string[] {
+function goingOn(state: string, { closing, atWork }: Start): string[] {
   if (closing) return [`Turn ${closing.turn} ${state} closed as interrupted; its agent may go on writing.`]
   return atWork ? ['Agents that were at work in the background may go on writing.'] : []
 }

@@ -1,0 +1,56 @@
+/** The end that undo, redo, restore and switch have in common: the plan is told with its token, or refused, or carried out. */
+import type { ConflictMode } from '../../core/plan.ts'
+import type { WorktreeRefs } from '../../git/history.ts'
+import type { Context } from '../worktree/context.ts'
+import type { Asked, ChangeResult } from './change.ts'
+import { type Carried, lostWarnings } from './operation.ts'
+import type { Prepared } from './prepare.ts'
+import { refuseConflicts } from './refuse.ts'
+import { makeToken, planHash, staleToken, type Token } from './token.ts'
+
+/** A change that is planned and not decided on yet. */
+export interface Proposal {
+  /** What the user calls it. */
+  verb: string
+  op: Token['op']
+  options: { dryRun?: boolean }
+  mode: ConflictMode
+  /** What the plan rests on. */
+  refs: WorktreeRefs
+  prepared: Prepared
+  /** What is told of it, whatever becomes of it. */
+  told: Omit<ChangeResult, 'dryRun' | 'files' | 'safety' | 'token' | 'ms' | 'syncMs'>
+}
+
+/**
+ * `carry` does it; null: there was nothing to write.
+ * @throws CkptError CONFLICT, also when the plan is not the expected one any more; then nothing was written
+ */
+export async function conclude(
+  context: Context,
+  { verb, op, options, mode, refs, prepared, told }: Proposal,
+  { arrived, expected }: Asked,
+  carry: () => Promise<Carried | null>,
+): Promise<ChangeResult> {
+  const { env } = context
+  const { session } = told
+  const files = prepared.actions
+  const result = (more: Partial<ChangeResult>): ChangeResult => ({
+    ...told,
+    dryRun: options.dryRun ?? false,
+    files,
+    safety: null,
+    ms: env.monotonic() - arrived,
+    syncMs: 0,
+    ...more,
+  })
+  const hash = planHash(refs, session, files)
+  if (options.dryRun) {
+    const warnings = [...told.warnings, ...(await lostWarnings(context, prepared))]
+    return result({ warnings, token: makeToken({ op, options, hash }) })
+  }
+  if (expected !== undefined && expected !== hash) throw staleToken()
+  refuseConflicts(files, { verb, mode }, { files, session })
+  const carried = await carry()
+  return result(carried ? { safety: carried.safety.id, syncMs: carried.syncMs } : {})
+}
