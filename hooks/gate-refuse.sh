@@ -93,7 +93,7 @@ ckpt_refuses() {
       [ "$ckpt_hook" = prepare-commit-msg ] || ckpt_op=${ckpt_op:-am}
       ;;
     pre-merge-commit) ckpt_op=merge ;;
-    pre-rebase) ckpt_op=rebase ;;
+    pre-rebase) ckpt_op=rebase ckpt_during='' ;; # what is there of one is the autostash of this one at most
     *) ckpt_op=commit ;;
   esac
   [ "$ckpt_hook" = prepare-commit-msg ] || return 0
@@ -144,6 +144,7 @@ ckpt_say() {
       printf '%s\n' "  session $ckpt_session: undone from ${ckpt_from}turn $ckpt_turn on; hidden turns: ${ckpt_hidden:-none}"
     done <"$ckpt_dir/boundary"
     printf '%s\n' "Ways out:"
+    ckpt_autostash
     if [ -z "$ckpt_during" ]; then
       ckpt_each 'ckpt redo --all' 'brings the hidden turns back'
       ckpt_each 'ckpt accept' 'keeps the undone state'
@@ -156,25 +157,38 @@ ckpt_say() {
   else
     printf '%s\n' "ckpt: $ckpt_what refused: an undo or redo is half done in this worktree. Nothing was committed."
     printf '%s\n' "Ways out:"
+    ckpt_autostash
     printf '%s\n' "  -> ckpt doctor --fix    finishes it; then see: ckpt status"
   fi
-  printf '%s\n' "  -> CKPT_ALLOW_PENDING=1 $ckpt_what ...    lets this one through"
-  case $ckpt_op in
-    cherry-pick | revert) ckpt_flag='' ;; # they have no such option
-    am) ckpt_flag=$(git am -h 2>&1 | grep -o -e '--\[no-\]verify' -e '--no-verify') ;; # a newer git has
-    *) ckpt_flag=1 ;;
+  # What is under way is gone on with, not begun again.
+  ckpt_again="$ckpt_what ..." ckpt_unverified="$ckpt_what --no-verify ..."
+  [ "$ckpt_op" != "${ckpt_during:-none}" ] || ckpt_again="$ckpt_what --continue"
+  printf '%s\n' "  -> CKPT_ALLOW_PENDING=1 $ckpt_again    lets this one through"
+  case $ckpt_op${ckpt_during:+ in it} in
+    cherry-pick* | revert* | 'rebase in it') ckpt_unverified='' ;; # they have no such option
+    am*) git am -h 2>&1 | grep -q -e '--\[no-\]verify' -e '--no-verify' || ckpt_unverified='' ;; # a newer git has
+    'merge in it') ckpt_unverified='git commit --no-verify' ;;
   esac
-  [ -z "$ckpt_flag" ] || printf '%s\n' "  -> $ckpt_what --no-verify ...    the same, for every hook"
+  [ -z "$ckpt_unverified" ] || printf '%s\n' "  -> $ckpt_unverified    the same, for every hook"
   command -v ckpt >/dev/null 2>&1 ||
     printf '%s\n' "  ckpt is not in PATH here. Without it: CKPT_ALLOW_PENDING=1, or remove $(ckpt_quoted "$ckpt_dir/boundary")"
   ckpt_left
 }
 
+# A rebase puts away what is not committed before it asks this hook, and git before 2.47 leaves it there when that refuses:
+# named by a file alone, out of the worktree. Nothing else can be done until that is seen to.
+ckpt_autostash() {
+  [ "$ckpt_hook" = pre-rebase ] || return 0
+  [ -f "$ckpt_git/rebase-merge/autostash" ] || [ -f "$ckpt_git/rebase-apply/autostash" ] || return 0
+  printf '%s\n' "  -> git rebase --quit && git stash pop    first, unless git says \"Applied autostash\": your uncommitted changes come back"
+}
+
 # What git leaves behind when this hook refuses.
 ckpt_left() {
-  [ "$ckpt_hook" != pre-rebase ] || return 0 # nothing was begun
+  [ "$ckpt_hook" != pre-rebase ] || return 0 # ckpt_autostash has said it
   if [ -n "$ckpt_during" ]; then
-    printf '%s\n' "git is in the middle of a $ckpt_during. Give it up: git $ckpt_during --abort   Go on later: git $ckpt_during --continue"
+    case $ckpt_during in am) ckpt_article=an ;; *) ckpt_article=a ;; esac
+    printf '%s\n' "git is in the middle of $ckpt_article $ckpt_during. Give it up: git $ckpt_during --abort   Go on later: git $ckpt_during --continue"
   elif [ "$ckpt_op" = revert ]; then
     printf '%s\n' "git revert leaves its changes in the index and the files. Take them out: git reset --merge   Or commit them later: git commit"
   fi

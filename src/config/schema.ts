@@ -19,6 +19,9 @@ const size = measured(parseSize, SIZE, SIZE_WORDS, 0)
 const limit = measured(parseSize, SIZE, `${SIZE_WORDS}, more than 0`, 1)
 const TIME = 'milliseconds, or a time like "20s"'
 const duration = measured(parseDuration, DURATION, `${TIME}, more than 0`, 1)
+/** Milliseconds that a timer takes: a longer one would be over at once (timers.html, `setTimeout`). */
+const LONGEST_WAIT = 2 ** 31 - 1
+const wait = duration.transform((milliseconds) => Math.min(milliseconds, LONGEST_WAIT))
 /** 0: at once. */
 const age = measured(parseDuration, DURATION, TIME, 0)
 const NEVER = '"never" or a time like "30d", more than 0'
@@ -44,7 +47,7 @@ export const configSchema = z.strictObject({
       exclude: patterns.optional(),
       maxFileSize: size.optional(),
       maxBytes: size.optional(),
-      deadline: duration.optional(),
+      deadline: wait.optional(),
     })
     .optional(),
   store: z

@@ -102,6 +102,13 @@ const sameEntries = <K, V>(a: ReadonlyMap<K, V>, b: ReadonlyMap<K, V>): boolean 
 export const sameDefaults = ({ defaults: a }: Beside, { defaults: b }: Beside): boolean =>
   a.file === b.file && a.exec === b.exec && a.directory === b.directory
 
+/** The deadline passed before all was looked at: what the snapshot lacks may have been there. */
+export const isCutShort = ({ uncovered }: Beside): boolean =>
+  uncovered.some(({ path, reason }) => path === '' && reason === 'budget')
+
+/** What is said of such a snapshot. */
+export const CUT_SHORT = 'may lack some of what was there: the deadline passed before all was looked at.'
+
 /** Whether both say the same in the same order; false costs a comparison of their texts. */
 export function sameBeside(a: Beside, b: Beside): boolean {
   return (
@@ -159,7 +166,7 @@ export function maybeUncovered(beside: Beside): (directory: string) => boolean {
   return (directory) => holding.has(directory) || ancestorsOf(directory).some((above) => whole.has(above))
 }
 
-/** Uncovered paths that differ between two snapshots: made, changed or removed in between. */
+/** Uncovered paths that differ between two snapshots: made, changed or removed in between; `''` where that cannot be told. */
 export function uncoveredChanges(from: Beside, to: Beside): { path: RelativePath; reason: UncoveredReason }[] {
   const all = (beside: Beside) => {
     const rows = new Map<RelativePath, { reason: UncoveredReason; print: string | undefined }>()
@@ -171,7 +178,7 @@ export function uncoveredChanges(from: Beside, to: Beside): { path: RelativePath
   const changed: { path: RelativePath; reason: UncoveredReason }[] = []
   for (const [path, { reason, print }] of after) {
     const old = before.get(path)
-    if (!old || old.print !== print) changed.push({ path, reason })
+    if (!old || old.print !== print || (path === '' && reason === 'budget')) changed.push({ path, reason })
   }
   for (const [path, { reason }] of before) if (!after.has(path)) changed.push({ path, reason })
   return changed.sort((a, b) => byText(a.path, b.path))

@@ -13,6 +13,9 @@ export const quotedPath = (path: string): string => quoted(printable(path))
 /** A name in the worktree, as it is shown and as a shell takes it. */
 export const quotedName = (path: string): string => quoted(shown(path))
 
+/** `a merge`, `an am`. */
+export const withArticle = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`
+
 /** A value may begin with a dash. */
 const option = (name: string, value: string): string =>
   `--${name}${value.startsWith('-') ? '=' : ' '}${quoted(printable(value))}`

@@ -95,15 +95,28 @@ async function branchOf(env: Env, { root, gitDir }: Repository): Promise<string 
   return ref?.startsWith(BRANCHES) ? ref.slice(BRANCHES.length) : ref
 }
 
+/** A rebase first, as its picks leave a CHERRY_PICK_HEAD too (git's `wt_status_get_state`; gate-refuse.sh says the same). */
 function busyState(env: Env, { gitDir }: Repository, heads: readonly Answer[]): string | null {
+  const there = (name: string) => env.files.existsSync(`${gitDir}/${name}`)
+  if (there('rebase-merge')) return 'rebase'
+  if (there('rebase-apply')) return there('rebase-apply/applying') ? 'am' : 'rebase'
   const [merge, pick, revert] = heads
   if (merge) return 'merge'
   if (pick) return 'cherry-pick'
   if (revert) return 'revert'
-  const there = (name: string) => env.files.existsSync(`${gitDir}/${name}`)
-  if (there('rebase-merge')) return 'rebase'
-  if (there('rebase-apply')) return there('rebase-apply/applying') ? 'am' : 'rebase'
-  return null
+  // Between two of a series there is no head; what comes next is in a list.
+  if (!there('sequencer/todo')) return null
+  return env.files.readFileSync(`${gitDir}/sequencer/todo`, 'latin1').startsWith('revert') ? 'revert' : 'cherry-pick'
+}
+
+/** The git commands that end what git is in the middle of. */
+export function endings(env: Env, { gitDir }: Repository, busy: string): string[] {
+  const there = (name: string) =>
+    ['merge', 'apply'].some((kind) => env.files.existsSync(`${gitDir}/rebase-${kind}/${name}`))
+  // A hook refused it before it began; what it had put away is not brought back by git before 2.47.
+  if (busy === 'rebase' && !there('head-name'))
+    return [`git rebase --quit${there('autostash') ? ' && git stash pop   (brings back what it had put away)' : ''}`]
+  return [`git ${busy} --continue`, `git ${busy} --abort`]
 }
 
 /** Which of these files of HEAD are symlinks: the content of such a blob is where it leads. */

@@ -7,7 +7,7 @@ import { quoted } from '../core/hint-words.ts'
 import { type HashName, isOid, type Oid } from '../core/ids.ts'
 import type { Env } from '../env.ts'
 import { ObjectStore } from './objects.ts'
-import { type GitCall, type GitResult, runGit, tryGit } from './process.ts'
+import { fullDisk, type GitCall, type GitResult, runGit, tryGit } from './process.ts'
 import type { Store } from './store.ts'
 import { Trees } from './trees.ts'
 import { movePack } from './unsynced.ts'
@@ -113,6 +113,8 @@ export class Parcel {
     const args = ['fetch', '-q', '--no-tags', '--no-write-fetch-head', file, `+${PREFIX}*:${PREFIX}*`]
     const result = await tryGit(this.#env, { args, cwd: this.gitDir, vars: this.#vars, config })
     if (result.code === 0) return
+    const full = fullDisk(args, result)
+    if (full) throw full
     throw new CkptError('DAMAGED', `${file} is not a whole bundle: ${said(result)} Nothing was changed.`, {
       hints: ['ckpt export FILE   (on the machine it came from)'],
     })
@@ -139,7 +141,7 @@ export class Parcel {
     const specs = refs.map(({ ref }) => `+${ref}:${ref}`)
     const flags = ['-q', '--no-tags', '--no-write-fetch-head', '--end-of-options']
     const result = await this.#speak(['fetch', ...flags, url, ...specs])
-    if (result.code !== 0) throw unreachable(url, result)
+    if (result.code !== 0) throw fullDisk(['fetch'], hereOnly(result)) ?? unreachable(url, result)
   }
 
   /** `expected`: what the remote's refs are now; another value there refuses. `local`: nobody's hooks run for it. */
@@ -181,6 +183,9 @@ function said({ stderr, stdout }: GitResult): string {
   return line.endsWith('.') ? line : `${line}.`
 }
 
+/** What git said of this machine, and not of the remote's. */
+const hereOnly = ({ stderr }: GitResult) => ({ stderr: stderr.replace(/^remote:.*$/gm, '') })
+
 const unreachable = (url: string, result: GitResult) =>
   new CkptError('INTERNAL', `git could not speak to the remote: ${said(result)} Nothing was changed here.`, {
     hints: [`git ls-remote ${quoted(withoutPassword(url))}`],
@@ -215,6 +220,13 @@ function rejected({ stdout, stderr }: GitResult): CkptError | null {
   return new CkptError(
     'INTERNAL',
     `The remote refused it: ${withoutPassword([why.join(', '), ...words].join('; ')).slice(0, 500)}. Nothing was changed here.`,
-    { hints: [`let it take refs below ${PREFIX}`, 'ckpt export FILE   (a bundle, to be sent in another way)'] },
+    {
+      hints: [
+        fullDisk([], { stderr })
+          ? 'free some space there, then run the command again'
+          : `let it take refs below ${PREFIX}`,
+        'ckpt export FILE   (a bundle, to be sent in another way)',
+      ],
+    },
   )
 }

@@ -250,10 +250,22 @@ const FULL = /no space left on device|disk quota exceeded|out of diskspace/i
 /** What it says where it could start no process or thread of its own. */
 const CROWDED = /(fork|thread|exec)\b.*resource temporarily unavailable/i
 
+/** The disk was full where git wrote: no file and no repository is to blame for it. Null: it was something else. */
+export function fullDisk(args: readonly string[], { stderr }: Pick<GitResult, 'stderr'>): CkptError | null {
+  if (!FULL.test(stderr)) return null
+  return new CkptError('INTERNAL', `The disk is full: git ${commandOf(args)} could not write (${beginning(stderr)}).`, {
+    hints: ['free some space, then run the command again'],
+  })
+}
+
+const commandOf = (args: readonly string[]): string =>
+  args.find((arg, i) => !arg.startsWith('-') && args[i - 1] !== '-c') ?? ''
+
+const beginning = (stderr: string): string => stderr.trim().split('\n').slice(0, 3).join(' ').slice(0, 500)
+
 /** `store`: it is a repository of ours, whose damage `doctor` mends; false: it is the user's. */
 export function gitFailure(args: readonly string[], result: GitResult, { store }: { store?: boolean } = {}): CkptError {
-  const said = result.stderr.trim().split('\n').slice(0, 3).join(' ').slice(0, 500)
-  const command = args.find((arg, i) => !arg.startsWith('-') && args[i - 1] !== '-c')
+  const said = beginning(result.stderr)
   const crowded = CROWDED.test(said)
   const isTheSystems = crowded || /permission denied/i.test(said)
   const isIndex = !store && BAD_INDEX.test(said)
@@ -264,10 +276,8 @@ export function gitFailure(args: readonly string[], result: GitResult, { store }
       said,
     )
   const mendable = store === true && !isTheSystems && (result.crash !== null || UNREADABLE.test(said))
-  if (!damaged && FULL.test(said))
-    return new CkptError('INTERNAL', `The disk is full: git ${command ?? ''} could not write (${said}).`, {
-      hints: ['free some space, then run the command again'],
-    })
+  const full = damaged ? null : fullDisk(args, result)
+  if (full) return full
   const hints: [boolean, string][] = [
     [crowded, MORE_PROCESSES],
     [isIndex, NEW_INDEX],
@@ -278,7 +288,7 @@ export function gitFailure(args: readonly string[], result: GitResult, { store }
   ]
   return new CkptError(
     damaged || mendable ? 'DAMAGED' : 'INTERNAL',
-    `git ${command ?? ''} failed (${result.crash ?? `exit ${result.code}`}): ${said || 'no message'}. Nothing was changed.`,
+    `git ${commandOf(args)} failed (${result.crash ?? `exit ${result.code}`}): ${said || 'no message'}. Nothing was changed.`,
     { hints: [hints.find(([holds]) => holds)![1]] },
   )
 }

@@ -1,5 +1,5 @@
 /** Results as the JSON of the contract. Pure. */
-import type { Beside } from '../core/beside.ts'
+import type { Beside, Uncovered } from '../core/beside.ts'
 import { uncoveredChanges } from '../core/beside.ts'
 import type { BoundaryHead } from '../core/boundary.ts'
 import type { Checkpoint } from '../core/checkpoint.ts'
@@ -24,7 +24,14 @@ import type {
   SessionInfo,
   ShowInfo,
   TurnInfo,
+  UncoveredPath,
 } from './shapes.ts'
+
+/** The worktree itself is `.`. */
+export const uncoveredJson = ({ path, reason }: Pick<Uncovered, 'path' | 'reason'>): UncoveredPath => ({
+  ...showPath(path === '' ? '.' : path),
+  reason,
+})
 
 export function checkpointJson(
   checkpoint: Checkpoint,
@@ -42,7 +49,7 @@ export function checkpointJson(
     tree: checkpoint.tree,
     durable,
     degraded: checkpoint.degraded ?? false,
-    uncovered: uncovered.map(({ path, reason }) => ({ ...showPath(path === '' ? '.' : path), reason })),
+    uncovered: uncovered.map(uncoveredJson),
     ignoredCount: beside?.ignored.size ?? 0,
     ...(checkpoint.late ? { late: true } : {}),
     head: checkpoint.head ?? null,
@@ -176,7 +183,7 @@ export function showJson(
   { turn, checkpoint, beside, files, uncovered, prompt, warnings }: ShowResult,
   { durable }: { durable: boolean },
 ): ShowInfo {
-  const changed = uncovered.map(({ path, reason }) => ({ ...showPath(path), reason }))
+  const changed = uncovered.map(uncoveredJson)
   const differences = files.map(fileDiffJson)
   if (turn)
     return {

@@ -1,6 +1,7 @@
 /** A snapshot as something to ask: what was at a path, and what changed between two of them. */
 import {
   type Beside,
+  isCutShort,
   parseBeside,
   sameDefaults,
   type UncoveredReason,
@@ -39,8 +40,7 @@ export class SnapshotView {
       if (entry?.mode === '40000' || this.#bareDirectories().has(bare)) {
         const mode = beside.modes.get(path as never)
         // A walk that was cut says of a directory only what is other than the default.
-        if (mode === undefined && beside.uncovered.some((one) => one.path === '' && one.reason === 'budget'))
-          return { kind: 'unknown', reason: 'budget' }
+        if (mode === undefined && isCutShort(beside)) return { kind: 'unknown', reason: 'budget' }
         return { kind: 'directory', mode: mode ?? beside.defaults.directory }
       }
     } else if (entry && entry.mode !== '40000') return this.fileState(path, { mode: entry.mode, oid: entry.oid })

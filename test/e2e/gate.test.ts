@@ -201,6 +201,74 @@ test.each([
   expect(rest.map(refused())).toEqual(rest.map(() => 0))
 })
 
+test('row 32: what a refused rebase had put away comes back, as the refusal and ckpt say', () => {
+  for (const flags of [['--merge'], ['--apply']]) {
+    const scratch = gateScratch()
+    scratch.ckpt('hooks', 'install')
+    makePending(scratch)
+    scratch.git('checkout', '-q', 'side')
+    scratch.write({ 'd.txt': 'mine, not committed\n' })
+    const { code, stderr } = tryGit(scratch, ['rebase', ...flags, '--autostash', 'main'])
+    expect(code).not.toBe(0)
+    const offered = /^ {2}-> (git rebase --quit && git stash pop) {4}/m.exec(stderr)?.[1]
+    expect(stderr).not.toMatch(/--abort|--continue/)
+    // git 2.47 and later bring it back themselves.
+    if (scratch.read('d.txt') !== 'mine, not committed\n') {
+      const { error } = scratch.tryCkpt('redo').document
+      expect([error.code, error.hints]).toEqual(['GIT_BUSY', [expect.stringContaining(offered!)]])
+      for (const command of offered!.split(' && ')) scratch.git(...command.split(' ').slice(1))
+    }
+    expect([scratch.read('d.txt'), scratch.git('stash', 'list')]).toEqual(['mine, not committed\n', ''])
+    scratch.ckpt('redo', '--all')
+    expect(scratch.read('agent.txt')).toBe('second\n')
+  }
+})
+
+test('row 32: each way past the gate that is offered amid a merge, a rebase or a cherry-pick works as it stands there', () => {
+  const amid: Record<string, (scratch: Scratch) => string> = {
+    merge: (scratch) => tryGit(scratch, ['merge', '--no-edit', 'side']).stderr,
+    ...Object.fromEntries(
+      ['rebase', 'cherry-pick'].map((command) => [
+        command,
+        (scratch: Scratch) => {
+          if (command === 'rebase') scratch.git('checkout', '-q', 'clash')
+          const other = command === 'rebase' ? 'main' : 'clash'
+          expect(tryGit(scratch, [command, other], { vars: { CKPT_ALLOW_PENDING: '1' } }).code).toBe(1)
+          scratch.write({ 'c.txt': 'both\n' })
+          scratch.git('add', 'c.txt')
+          return tryGit(scratch, [command, '--continue']).stderr
+        },
+      ]),
+    ),
+  }
+  const offered: Record<string, string[]> = {}
+  for (const [name, stop] of Object.entries(amid)) {
+    const refused = () => {
+      const scratch = gateScratch()
+      scratch.ckpt('hooks', 'install')
+      makePending(scratch)
+      return { scratch, stderr: stop(scratch) }
+    }
+    const ways = [...refused().stderr.matchAll(/^ {2}-> (.*(?:PENDING=1|--no-verify).*?) {4}/gm)].map(([, way]) => way!)
+    offered[name] = ways
+    for (const way of ways) {
+      const { scratch } = refused()
+      const [, pass, words] = /^(CKPT_ALLOW_PENDING=1 )?git (.*)$/.exec(way)!
+      const done = tryGit(
+        scratch,
+        words!.replace(/ \.\.\.$/, '').split(' '),
+        pass ? { vars: { CKPT_ALLOW_PENDING: '1' } } : {},
+      )
+      expect([way, done.code, scratch.ckpt('status').git.busy]).toEqual([way, 0, null])
+    }
+  }
+  expect(offered).toEqual({
+    merge: ['CKPT_ALLOW_PENDING=1 git merge --continue', 'git commit --no-verify'],
+    rebase: ['CKPT_ALLOW_PENDING=1 git rebase --continue'],
+    'cherry-pick': ['CKPT_ALLOW_PENDING=1 git commit ...', 'git commit --no-verify ...'],
+  })
+})
+
 test('row 32: a rebase that goes on while something is undone is refused at its next commit, and --abort works', () => {
   const scratch = gateScratch()
   scratch.ckpt('hooks', 'install')

@@ -386,6 +386,52 @@ test('environments: a detached HEAD, another branch, and a merge in progress', (
   scratch.ckpt('mark', 'stop', '--session', 's')
 })
 
+test('environments: amid a rebase that stopped at a pick, and between two picks of a series, git is at work, and how to end it is said', () => {
+  const commits = (scratch: Scratch, ...names: string[]) => {
+    for (const name of names) {
+      scratch.write({ [`${name}.txt`]: `${name}\n`, 'a.txt': `${name}\n` })
+      scratch.git('add', '-A')
+      scratch.git('commit', '-qm', name)
+    }
+  }
+  const start = () => {
+    const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+    scratch.turn('work', () => scratch.write({ 'b.txt': 'b\n' }))
+    scratch.git('checkout', '-qb', 'other')
+    commits(scratch, 'x', 'y', 'z')
+    scratch.git('checkout', '-q', 'main')
+    commits(scratch, 'm')
+    return scratch
+  }
+  const told = (scratch: Scratch) => {
+    const { code, document } = scratch.tryCkpt('undo')
+    return [scratch.ckpt('status').git.busy, code, document.error.hints]
+  }
+  const ends = (busy: string) => [busy, 8, [`git ${busy} --continue`, `git ${busy} --abort`]]
+  const rebased = start()
+  rebased.git('checkout', '-q', 'other')
+  expect(() => rebased.git('rebase', '--merge', 'main')).toThrow()
+  expect(() => rebased.git('rebase', '--skip')).toThrow() // and stops at the next one
+  expect(told(rebased)).toEqual(ends('rebase'))
+  for (const [command, commitsOf] of [
+    ['cherry-pick', ['other~2', 'other~1', 'other']],
+    ['revert', ['other~1', 'other~2', 'other~3']], // 'w' comes on top
+  ] as const) {
+    const scratch = start()
+    if (command === 'revert') {
+      scratch.git('checkout', '-q', 'other')
+      commits(scratch, 'w')
+    }
+    expect(() => scratch.git(command, ...commitsOf)).toThrow()
+    scratch.git('checkout', '--ours', 'a.txt')
+    scratch.git('add', '-A')
+    scratch.git('commit', '-qm', 'by hand')
+    expect(told(scratch)).toEqual(ends(command))
+    scratch.git(command, '--quit')
+    expect(scratch.ckpt('status').git.busy).toBe(null)
+  }
+})
+
 test('environments: shallow, partial and single-branch clones need nothing that is not here', () => {
   const scratch = new Scratch('origin').init({ 'a.txt': 'one\n', 'b/b.txt': 'b\n' })
   scratch.write({ 'a.txt': 'two\n' })

@@ -1,9 +1,9 @@
 // Where nothing can be written: a file system that is full, or mounted for reading only.
-import { spawn, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import os from 'node:os'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Env } from '../../src/env.ts'
 import { gitFailure } from '../../src/git/process.ts'
 import { answer, envOf } from '../support/in-process.ts'
@@ -77,6 +77,48 @@ test('a git that had no room says so, and what to do', () => {
     ])
   }
 })
+
+const canMount = spawnSync('unshare', ['-m', 'true']).status === 0
+
+// Needs the right to mount a file system: not there in most containers.
+test.skipIf(!canMount)(
+  'a bundle, and a remote, are not to blame for a full disk here; with room the same command works',
+  () => {
+    const scratch = new Scratch('origin').init()
+    scratch.turn('one', () => scratch.write({ 'big.bin': randomBytes(6_000_000) }))
+    const bundle = `${scratch.base}/made.bundle`
+    const remote = `${scratch.base}/remote.git`
+    scratch.ckpt('export', bundle)
+    scratch.git('init', '-q', '--bare', remote)
+    scratch.ckpt('push', remote)
+    const small = `${scratch.base}/small`
+    fs.mkdirSync(small)
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'none', small])
+    onTestFinished(() => {
+      execFileSync('umount', ['-l', small])
+    })
+    scratch.git('init', '-q', small)
+    const there = { cwd: small }
+    const answered = (...args: string[]) => {
+      const { code, stdout } = scratch.run([...args, '--json'], there)
+      return { code, ...JSON.parse(stdout) }
+    }
+    const full = { code: 1, error: { code: 'INTERNAL', hints: ['free some space, then run the command again'] } }
+    for (const args of [
+      ['import', bundle],
+      ['pull', remote],
+    ]) {
+      expect([args, answered(...args)]).toMatchObject([args, full])
+      expect(answered('list', '--sessions')).toMatchObject({ sessions: [] })
+    }
+    const verified = scratch.run(['verify', '--bundle', bundle, '--json'], { ...there, vars: { TMPDIR: small } })
+    expect(JSON.parse(verified.stdout).error.hints).not.toContain('ckpt doctor')
+    execFileSync('mount', ['-o', 'remount,size=40m', small])
+    expect(answered('import', bundle)).toMatchObject({ code: 0 })
+    expect(answered('pull', remote)).toMatchObject({ code: 0 })
+    expect(answered('verify').problems).toEqual([])
+  },
+)
 
 test('where no file may be as large as what is to be written, nothing is changed, and the limit is named', () => {
   const scratch = new Scratch().init()

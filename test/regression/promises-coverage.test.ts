@@ -352,6 +352,31 @@ test('promise 11: an undo that cannot bring an uncovered path back says so', () 
   expect(stderr).toMatch(/cannot be undone: .*dist\/.*large\.bin/)
 })
 
+test('promise 11: where the deadline left nothing to look at, show, diff and undo say that they do not know', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  userConfig(scratch, { snapshot: { deadline: 1 } })
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.write({ 'a.txt': 'two\n', 'new.txt': 'new\n' })
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  const shown = scratch.ckpt('show', '1')
+  expect([shown.files, rows(shown.uncovered)]).toEqual([[], ['budget .']])
+  expect(scratch.run(['show', '1']).stdout).toContain('Not covered, and changed: . (budget)')
+  expect(scratch.run(['show', '1:before']).stdout).toContain('Not covered: . (budget)')
+  const unsure = expect.stringContaining('may lack some of what was there')
+  expect(scratch.ckpt('diff', '1').warnings).toEqual([unsure, unsure])
+  expect(scratch.ckpt('undo', '--dry-run').warnings).toEqual([unsure])
+  expect(scratch.ckpt('undo').warnings).toEqual([unsure])
+  expect([scratch.read('a.txt'), scratch.read('new.txt')]).toEqual(['two\n', 'new\n'])
+})
+
+test('promise 11: show names what a checkpoint does not cover', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  userConfig(scratch, { snapshot: { maxFileSize: '1k' } })
+  scratch.write({ 'big.bin': Buffer.alloc(2000) })
+  const { checkpoint } = scratch.ckpt('snapshot')
+  expect(scratch.run(['show', checkpoint.id]).stdout).toContain('Not covered: big.bin (too-large)')
+})
+
 test('promise 12: byte budgets hold before the work is done, and a deadline before the turn is late', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   userConfig(scratch, { snapshot: { maxFileSize: '100MiB', maxBytes: '20MiB', deadline: '1s' } })

@@ -104,3 +104,10 @@ test.each([
 ])('of %j it is said what is allowed', (value, said) => {
   expect(() => checkConfig(value, 'FILE')).toThrow(`FILE: ${said}`)
 })
+
+test.each(['30d', '60d', 2 ** 40])(
+  'a deadline of %s is as long as a timer can wait, and not over at once',
+  (deadline) => {
+    expect(checkConfig({ snapshot: { deadline } }, 'here').snapshot?.deadline).toBe(2 ** 31 - 1)
+  },
+)

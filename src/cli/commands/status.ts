@@ -1,9 +1,9 @@
-import { printable, showPath } from '../../core/paths.ts'
+import { printable } from '../../core/paths.ts'
 import { type DaemonStatus, daemonStatus } from '../../daemon/life.ts'
 import { status } from '../../ops/history/status.ts'
 import { openForReading } from '../../ops/recovery/reading.ts'
 import { closeContext } from '../../ops/worktree/context.ts'
-import { sessionJson, timelineBoundary } from '../../results/json.ts'
+import { sessionJson, timelineBoundary, uncoveredJson } from '../../results/json.ts'
 import { sameAs } from '../again.ts'
 import type { Command } from '../command.ts'
 import { statusText } from '../present/status.ts'
@@ -28,7 +28,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       daemon: { running: daemon.running, pid: daemon.pid, watching: daemon.watching },
       store,
       durable,
-      uncovered: uncovered.map(({ path, reason }) => ({ ...showPath(path === '' ? '.' : path), reason })),
+      uncovered: uncovered.map(uncoveredJson),
       ignoredCount,
       dirty: dirty !== false, // where git cannot tell there may be some
       git: { head: head.head, branch: head.branch, busy: head.busy },

@@ -25,8 +25,17 @@ function verifyText({ checks, commits }: VerifyResult, colors: Colors): string {
   return `${table(rows)}\n\n${table(list)}`
 }
 
-const hintsFor = (code: 'BOUNDARY_PENDING' | 'VERIFY_FAILED', pending: readonly string[]): string[] =>
-  code === 'BOUNDARY_PENDING' ? pending.flatMap(pendingHints) : ['ckpt doctor   (what can be mended, and how)']
+/** What to run of a check that the store is not to blame for. */
+const NEXT: Readonly<Record<string, string>> = {
+  worktree: 'ckpt diff worktree   (what changed since the newest checkpoint)',
+  commits: 'git show COMMIT   (what no recorded turn accounts for)',
+  bundle: 'ckpt export FILE   (makes it anew, on the machine it came from)',
+}
+const DOCTOR = 'ckpt doctor   (what can be mended, and how)'
+
+const hintsFor = (checks: VerifyResult['checks']): string[] => [
+  ...new Set(checks.filter(({ ok }) => !ok).map(({ name }) => NEXT[name] ?? DOCTOR)),
+]
 
 /** Null: it is written. */
 function appendSummary(env: Env, { file, text }: NonNullable<CiReport['summary']>): string | null {
@@ -80,7 +89,11 @@ const command: Command = async ({ env, args, cwd, colors }) => {
         ? {}
         : {
             exitCode: EXIT_CODES[code],
-            error: { code, message: problems.join('; '), hints: hintsFor(code, pending) },
+            error: {
+              code,
+              message: problems.join('; '),
+              hints: code === 'BOUNDARY_PENDING' ? pending.flatMap(pendingHints) : hintsFor(checks),
+            },
           }),
     }
   } finally {

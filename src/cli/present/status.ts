@@ -1,6 +1,7 @@
 /** Where the worktree stands, as text. Pure; text from elsewhere is printed without control characters. */
 
 import { bytesText } from '../../config/units.ts'
+import { withArticle } from '../../core/hint-words.ts'
 import { printable, shown } from '../../core/paths.ts'
 import { visibleTurns } from '../../core/timeline.ts'
 import type { SessionView } from '../../ops/history/history.ts'
@@ -31,7 +32,7 @@ export function statusText(
   const git =
     result.gitDir === null
       ? 'plain directory'
-      : `${head.branch ? printable(head.branch) : head.head ? `detached at ${head.head.slice(0, 7)}` : 'no commit yet'}${result.dirty ? ', uncommitted changes' : ''}${head.busy ? `, in the middle of a ${head.busy}` : ''}`
+      : `${head.branch ? printable(head.branch) : head.head ? `detached at ${head.head.slice(0, 7)}` : 'no commit yet'}${result.dirty ? ', uncommitted changes' : ''}${head.busy ? `, in the middle of ${withArticle(head.busy)}` : ''}`
   const rows = [
     ['Worktree', printable(result.root)],
     ['Git', git],

@@ -3,7 +3,7 @@
 import { clipped, columnsOf } from '../../core/columns.ts'
 import { FIRST_TURN } from '../../core/errors.ts'
 import type { MarkResult } from '../../core/marker.ts'
-import { printable, shown } from '../../core/paths.ts'
+import { printable, reasonedList, shown } from '../../core/paths.ts'
 import { visibleTurns } from '../../core/timeline.ts'
 import { when } from '../../library/local-time.ts'
 import type { CommitOrigin } from '../../ops/committed/origins.ts'
@@ -138,9 +138,9 @@ export function showText(result: ShowResult, { c, now }: { c: Colors; now: numbe
     if (result.prompt) lines.push(`  > ${printable(result.prompt)}`)
   }
   lines.push(diffFilesText(result.files, c))
-  const left = result.uncovered
-  if (left.length > 0)
-    lines.push(`Not covered, and changed: ${left.map((entry) => `${shown(entry.path)} (${entry.reason})`).join(', ')}`)
+  const left = result.turn ? [] : (result.beside?.uncovered ?? [])
+  if (left.length > 0) lines.push(`Not covered: ${reasonedList(left)}`)
+  if (result.uncovered.length > 0) lines.push(`Not covered, and changed: ${reasonedList(result.uncovered)}`)
   return lines.join('\n')
 }
 

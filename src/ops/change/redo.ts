@@ -77,7 +77,7 @@ async function redoScanned(
   const { store } = context
   const { mode } = options
   const head = await headOf(context)
-  refuseWhileBusy(head)
+  refuseWhileBusy(context, head)
   const refs = await reading
   const timeline = await undoneIn(context, refs, options.session)
   const { session, boundary: record } = timeline

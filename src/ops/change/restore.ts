@@ -46,7 +46,7 @@ export async function restore(context: Context, options: RestoreOptions, asked: 
 async function restoreLocked(context: Context, options: RestoreOptions, asked: Asked): Promise<ChangeResult> {
   const { store } = context
   const head = await headOf(context)
-  refuseWhileBusy(head)
+  refuseWhileBusy(context, head)
   const refs = await readRefs(context)
   const checkpoint = await checkpointAtRest(context, refs, options)
   const { session } = checkpoint

@@ -1,4 +1,5 @@
 /** What an undo takes back: the changes of the turns and steps that are meant, and what is said of them. */
+import { CUT_SHORT } from '../../core/beside.ts'
 import { joinTransitions } from '../../core/claims.ts'
 import { CkptError } from '../../core/errors.ts'
 import { barePath, isWithin, shortList } from '../../core/paths.ts'
@@ -37,7 +38,9 @@ export async function unitsOf(
     }
     // What it was before is known where only its new content could not be taken.
     const known = new Set<string>(changes.parts.flatMap(({ path, from }) => (from.kind === 'unknown' ? [] : [path])))
-    const lost = changes.uncovered.filter(({ path }) => !known.has(path))
+    const lost = changes.uncovered.filter(({ path }) => path !== '' && !known.has(path))
+    if (changes.uncovered.some(({ path }) => path === ''))
+      warnings.push(`What is known of turn ${number} ${CUT_SHORT} What it lacks stays as it is.`)
     if (lost.length > 0) {
       const named = shortList(lost.map((one) => one.path))
       warnings.push(`Turn ${number} also changed what checkpoints do not cover, and that cannot be undone: ${named}.`)

@@ -110,7 +110,7 @@ async function undoScanned(
 ): Promise<ChangeResult> {
   const { mode } = options
   const head = await headOf(given)
-  refuseWhileBusy(head)
+  refuseWhileBusy(given, head)
   const alone = options.only !== undefined || (options.paths?.length ?? 0) > 0
   const start = await startFrom(given, options, { head, alone, reading, scanning })
   const { context, timeline, recorder, found, refs, closing, cleared } = start

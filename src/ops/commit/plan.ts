@@ -37,7 +37,7 @@ export async function plan(context: Context, options: { session?: string }): Pro
   const { store } = context
   if (isNoted(context)) context.warnings.push(...(await finishCommit(context)))
   const head = await headOf(context)
-  refuseWhileBusy(head)
+  refuseWhileBusy(context, head)
   const refs = await readRefs(context)
   let session: SessionId | null
   try {

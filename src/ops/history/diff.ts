@@ -1,8 +1,8 @@
 /** Differences: between checkpoints, with the worktree, and what is not committed. */
-import { type Beside, emptyBeside } from '../../core/beside.ts'
+import { type Beside, CUT_SHORT, emptyBeside, isCutShort } from '../../core/beside.ts'
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
-import type { Oid } from '../../core/ids.ts'
+import { isOid, type Oid } from '../../core/ids.ts'
 import { patchedTexts, patchSections } from '../../core/patch.ts'
 import { barePath, isWithin, printable, type RelativePath } from '../../core/paths.ts'
 import { endOf, type Turn, visibleTurns } from '../../core/timeline.ts'
@@ -88,8 +88,15 @@ export async function diff(context: Context, options: DiffOptions): Promise<Diff
   const { files, patch } = await diffSnapshots(context, a.view, b.view, options.paths ?? [])
   const isSession = options.session !== undefined && options.a === undefined
   const checkpoints = isSession ? { checkpoints: await sessionCheckpoints(context, refs, options.session!) } : {}
-  return { from: a.name, to: b.name, files, patch, ...checkpoints, warnings: context.warnings }
+  const warnings = [...context.warnings, ...cutShort([a, b])]
+  return { from: a.name, to: b.name, files, patch, ...checkpoints, warnings }
 }
+
+/** What is to be said of sides that do not hold all: what they lack is no difference. */
+const cutShort = (sides: readonly { name: string; view: View }[]): string[] =>
+  sides
+    .filter(({ view }) => isCutShort(view.beside))
+    .map(({ name }) => `${isOid(name) ? `Checkpoint ${name.slice(0, 10)}` : 'This look at the worktree'} ${CUT_SHORT}`)
 
 async function sessionCheckpoints(context: Context, refs: WorktreeRefs, session: string) {
   const timeline = await loadTimeline(context, refs, chooseSession(refs, session)!)

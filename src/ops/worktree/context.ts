@@ -1,11 +1,11 @@
 /** One worktree with its store, opened for one command. */
 import { type Config, DEFAULTS } from '../../config/defaults.ts'
 import { CkptError, isDamage } from '../../core/errors.ts'
-import { quotedPath } from '../../core/hint-words.ts'
+import { quotedPath, withArticle } from '../../core/hint-words.ts'
 import { printable } from '../../core/paths.ts'
 import { type Env, errno } from '../../env.ts'
 import { brokenFrame, createStore, isStoreLost, mendFrame, storeExists } from '../../git/frame.ts'
-import { HeadReader, type HeadState, NO_HEAD } from '../../git/head.ts'
+import { endings, HeadReader, type HeadState, NO_HEAD } from '../../git/head.ts'
 import type { KeptProcess } from '../../git/line-process.ts'
 import { ignoreFiles, type Repository } from '../../git/repository.ts'
 import { Store, type StorePlace } from '../../git/store.ts'
@@ -248,10 +248,9 @@ export async function headOf({ head, live }: Pick<Context, 'head' | 'live'>): Pr
 }
 
 /** @throws CkptError GIT_BUSY */
-export function refuseWhileBusy(head: HeadState): void {
-  if (head.busy === null) return
-  const finish = head.busy === 'am' ? 'git am --continue' : `git ${head.busy} --continue`
-  throw new CkptError('GIT_BUSY', `git is in the middle of a ${head.busy}. Nothing was changed.`, {
-    hints: [finish, finish.replace('--continue', '--abort')],
+export function refuseWhileBusy({ env, repository }: Context, { busy }: HeadState): void {
+  if (busy === null || !repository) return
+  throw new CkptError('GIT_BUSY', `git is in the middle of ${withArticle(busy)}. Nothing was changed.`, {
+    hints: endings(env, repository, busy),
   })
 }
