@@ -209,7 +209,14 @@ export async function listSessions(
   { worktrees = false, session: wanted, limit }: { worktrees?: boolean; session?: string; limit?: number } = {},
 ): Promise<SessionView[]> {
   const all = worktrees ? await allWorktrees(context) : [{ context, refs: await readRefs(context) }]
-  const only = namedAmong(all, wanted)
+  return viewSessions(all, { only: namedAmong(all, wanted), limit })
+}
+
+/** Newest first, of one worktree after the other. `only`: null for all. */
+export async function viewSessions(
+  all: readonly { context: Context; refs: WorktreeRefs }[],
+  { only = null, limit }: { only?: SessionId | null; limit?: number | undefined } = {},
+): Promise<SessionView[]> {
   const views: SessionView[] = []
   for (const { context: one, refs } of all) {
     await learnSessions(one.store, refs)

@@ -15,7 +15,7 @@ import { countedWords, readWent } from '../store/went.ts'
 import { type Context, headOf } from '../worktree/context.ts'
 import { toldLeftBehind } from '../worktree/place.ts'
 import { readRefs } from '../worktree/sessions.ts'
-import { listSessions, passingOver, type SessionView, unfinished } from './history.ts'
+import { passingOver, type SessionView, unfinished, viewSessions } from './history.ts'
 
 export interface StatusResult {
   root: string
@@ -48,7 +48,7 @@ export async function status(context: Context): Promise<StatusResult> {
   const { env, repository, store, place, worktree } = context
   const refs = await readRefs(context)
   const [sessions, head, dirty] = await Promise.all([
-    listSessions(context),
+    viewSessions([{ context, refs }]),
     headOf(context),
     repository ? unlessUntold(context, hasUncommittedChanges(env, repository)) : false,
   ])
