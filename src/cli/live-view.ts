@@ -45,51 +45,127 @@ export interface View {
   end: () => void
 }
 
-export function startView(
-  env: Env,
-  { daemon, colors, backends, log }: { daemon: Daemon; colors: Colors; backends: Backends; log: Logger },
-): View {
-  const terminal = Boolean(env.stdout.isTTY)
-  const recent: string[] = []
-  if (!terminal) {
-    env.stdout.write(`watching ${printable(daemon.held.root)}\n`)
-    return {
-      changed: (path) => {
-        const name = shown(path)
-        if (recent.at(-1) === name) return
-        recent.push(name)
-        recent.splice(0, recent.length - RECENT)
-        env.stdout.write(`${new Date(env.now()).toISOString()} ${name}\n`)
-      },
-      end: () => undefined,
-    }
+interface ViewOptions {
+  daemon: Daemon
+  colors: Colors
+  backends: Backends
+  log: Logger
+}
+
+export function startView(env: Env, options: ViewOptions): View {
+  return env.stdout.isTTY ? new Screen(env, options) : plainView(env, options)
+}
+
+function plainView(env: Env, { daemon }: ViewOptions): View {
+  let last = ''
+  env.stdout.write(`watching ${printable(daemon.held.root)}\n`)
+  return {
+    changed: (path) => {
+      const name = shown(path)
+      if (name === last) return
+      last = name
+      env.stdout.write(`${new Date(env.now()).toISOString()} ${name}\n`)
+    },
+    end: () => undefined,
   }
-  const root = printable(daemon.held.root)
-  let message = ''
+}
+
+/** The terminal's other screen, and its keys, until `end`. */
+class Screen implements View {
+  readonly #env: Env
+  readonly #options: ViewOptions
+  readonly #root: string
+  readonly #stdin: NodeJS.ReadStream
+  readonly #timer: NodeJS.Timeout
+  /** Files that changed, the newest last. */
+  readonly #recent: string[] = []
+  #message = ''
   /** Why the turns cannot be shown, as a command would say it. */
-  let failure = ''
-  let all = false
-  let dirty = true
-  let drawing = false
-  let asking = false
-  let drawn = ''
-  const read = async () => {
-    const context = await daemon.held.context(env)
-    return context && { context, turns: await listTurns(context, { limit: all ? ALL : FEW, hidden: true }) }
+  #failure = ''
+  /** All turns were asked for. */
+  #all = false
+  #dirty = true
+  #drawing = false
+  /** The rewind menu has the screen and the keys. */
+  #asking = false
+  #ended = false
+  /** The terminal's size when it was drawn last. */
+  #drawn = ''
+  #unlisten: () => void = () => undefined
+  readonly #unheed: () => void
+
+  constructor(env: Env, options: ViewOptions) {
+    this.#env = env
+    this.#options = options
+    const { daemon } = options
+    this.#root = printable(daemon.held.root)
+    this.#stdin = env.stdin.stream as NodeJS.ReadStream
+    daemon.onWorked = () => this.#redraw()
+    this.#timer = setInterval(() => {
+      this.#draw().catch((error: unknown) => this.#fail(error))
+    }, REDRAW)
+    this.#listen()
+    env.stdout.write(ENTER)
+    this.#unheed = env.onSignal('SIGCONT', () => this.#takeBack())
   }
-  const draw = async () => {
-    const [columns, rows] = sizeOf(env)
+
+  changed(path: string): void {
+    const name = shown(path)
+    if (!this.#recent.includes(name)) this.#recent.push(name)
+    this.#recent.splice(0, this.#recent.length - RECENT)
+    this.#redraw()
+  }
+
+  end(): void {
+    this.#ended = true
+    this.#unheed()
+    clearInterval(this.#timer)
+    this.#unlisten()
+    this.#stdin.setRawMode?.(false)
+    this.#stdin.pause()
+    this.#env.stdout.write('\x1b[?25h\x1b[?1049l')
+  }
+
+  #redraw(): void {
+    this.#dirty = true
+  }
+
+  async #read() {
+    const context = await this.#options.daemon.held.context(this.#env)
+    const limit = this.#all ? ALL : FEW
+    return context && { context, turns: await listTurns(context, { limit, hidden: true }) }
+  }
+
+  async #draw(): Promise<void> {
+    const [columns, rows] = sizeOf(this.#env)
     const size = `${columns} ${rows}`
-    if ((!dirty && size === drawn) || drawing || asking) return
-    drawn = size
-    dirty = false
-    drawing = true
-    const now = await read().finally(() => {
-      drawing = false
+    if ((!this.#dirty && size === this.#drawn) || this.#drawing || this.#asking) return
+    this.#drawn = size
+    this.#dirty = false
+    this.#drawing = true
+    const now = await this.#read().finally(() => {
+      this.#drawing = false
     })
     if (!now) return // it ends at the next look
-    failure = ''
-    const { context, turns } = now
+    this.#failure = ''
+    const { colors, backends } = this.#options
+    const { turns } = now
+    const { capabilities } = await backends.capabilitiesOf(now.context, undefined)
+    this.#paint({
+      heads: this.#heads(columns),
+      turns: (count) =>
+        listText({ ...turns, turns: turns.turns.slice(0, count) }, { c: colors, now: this.#env.now(), columns }).split(
+          '\n',
+        ),
+      count: turns.turns.length,
+      message: this.#message,
+      keys: colors.dim(keysText(capabilities)),
+    })
+  }
+
+  /** What is watched, in long and in short. */
+  #heads(columns: number): string[] {
+    const { daemon, colors } = this.#options
     const { why, watched } = daemon.state()
     const { lastMode, lastMs } = daemon.held.state
     const about = [
@@ -97,133 +173,105 @@ export function startView(
       `last snapshot ${lastMs.toFixed(lastMs < 10 ? 1 : 0)} ms${lastMode === 'scan' ? ' (a scan)' : ''}`,
       ...(why === null ? [] : [`the next is a scan: ${why}`]),
     ]
-    const heads = [`${colors.bold('ckpt')} ${root}  ${colors.dim(about.join(', '))}`, clipped(`ckpt ${root}`, columns)]
-    const { capabilities } = await backends.capabilitiesOf(context, undefined)
-    const offered = KEYS.filter(({ needs }) => capabilities[needs]).map(({ key, what }) => `${key} ${what}`)
-    const keys = colors.dim(
-      [...offered, ...(capabilities.supportsUndo ? ['Esc Esc rewind'] : []), 'a all turns', 'q quit'].join('  '),
-    )
-    paint({
-      heads,
-      turns: (count) =>
-        listText({ ...turns, turns: turns.turns.slice(0, count) }, { c: colors, now: env.now(), columns }).split('\n'),
-      count: turns.turns.length,
-      message,
-      keys,
-    })
+    return [
+      `${colors.bold('ckpt')} ${this.#root}  ${colors.dim(about.join(', '))}`,
+      clipped(`ckpt ${this.#root}`, columns),
+    ]
   }
-  const paint = (what: Pick<Live, 'heads' | 'turns' | 'count' | 'message' | 'keys'>) => {
-    if (asking) return
-    const [columns, rows] = sizeOf(env)
-    const lines = liveLines({ ...what, files: all ? [] : recent, rows, columns })
+
+  #paint(what: Pick<Live, 'heads' | 'turns' | 'count' | 'message' | 'keys'>): void {
+    if (this.#asking) return
+    const [columns, rows] = sizeOf(this.#env)
+    const lines = liveLines({ ...what, files: this.#all ? [] : this.#recent, rows, columns })
     // One write, line by line over what is there: no flicker.
-    env.stdout.write(`\x1b[H${lines.map((line) => `${line}\x1b[K`).join('\n')}\x1b[J`)
+    this.#env.stdout.write(`\x1b[H${lines.map((line) => `${line}\x1b[K`).join('\n')}\x1b[J`)
   }
+
   /** Shown instead of the turns until they can be read again. */
-  const fail = (error: unknown) => {
+  #fail(error: unknown): void {
+    const { colors, log } = this.#options
     const { code, message, hints } = toCkptError(error)
     const said = refusalText(message, hints).trimEnd()
-    if (said !== failure) log.error({ code }, message)
-    failure = said
-    const heads = [clipped(`ckpt ${root}`, sizeOf(env)[0])]
-    paint({ heads, turns: () => [], count: 0, message: failure, keys: colors.dim('q quit') })
+    if (said !== this.#failure) log.error({ code }, message)
+    this.#failure = said
+    const heads = [clipped(`ckpt ${this.#root}`, sizeOf(this.#env)[0])]
+    this.#paint({ heads, turns: () => [], count: 0, message: said, keys: colors.dim('q quit') })
   }
-  const redraw = () => {
-    dirty = true
-  }
-  daemon.onWorked = redraw
-  const timer = setInterval(() => {
-    draw().catch(fail)
-  }, REDRAW)
-  const run = (argv: string[]) =>
-    daemon.enqueue(async () => {
-      const said = collector(false, env.stdout.columns ?? COLUMNS)
-      await runProgram(
-        argv,
-        {
-          ...env,
-          held: daemon.held,
-          cwd: daemon.held.root,
-          stdout: said.stream,
-          stderr: said.stream,
-          onSignal: () => () => undefined,
-        },
-        backends,
-      )
-      message = said.text().trimEnd()
-      redraw()
-    })
-  const onKey = (key: Buffer) => {
+
+  #onKey = (key: Buffer): void => {
     // Several may come at once, over a slow line; those with a name of several characters are none of ours.
     for (const text of key.toString('latin1').replace(OTHER_KEYS, '')) {
-      if (text === 'q' || text === '\x03') daemon.stop()
-      else if (text === 'a') all = !all
-      else if (KEYS.some(({ key }) => key === text)) void run(KEYS.find(({ key }) => key === text)!.argv)
+      const known = KEYS.find((one) => one.key === text)
+      if (text === 'q' || text === '\x03') this.#options.daemon.stop()
+      else if (text === 'a') this.#all = !this.#all
+      else if (known) void this.#run(known.argv)
     }
-    redraw()
+    this.#redraw()
   }
-  const stdin = env.stdin.stream as NodeJS.ReadStream
-  const call: Caller = (name, request) =>
-    daemon.enqueue(() => {
-      const at = { ...env, held: daemon.held, cwd: daemon.held.root }
-      return callHere({ env: at, cwd: at.cwd, backends, arrived: env.monotonic() }, name, request)
+
+  #run(argv: string[]): Promise<void> {
+    const env = this.#env
+    const { daemon, backends } = this.#options
+    return daemon.enqueue(async () => {
+      const said = collector(false, env.stdout.columns ?? COLUMNS)
+      const streams = { stdout: said.stream, stderr: said.stream, onSignal: () => () => undefined }
+      await runProgram(argv, { ...env, held: daemon.held, cwd: daemon.held.root, ...streams }, backends)
+      this.#message = said.text().trimEnd()
+      this.#redraw()
     })
+  }
+
+  #call: Caller = (name, request) => {
+    const { daemon, backends } = this.#options
+    return daemon.enqueue(() => {
+      const at = { ...this.#env, held: daemon.held, cwd: daemon.held.root }
+      return callHere({ env: at, cwd: at.cwd, backends, arrived: at.monotonic() }, name, request)
+    })
+  }
+
   /** The menu has the keys and the screen until it is done. */
-  const rewind = async () => {
-    if (asking) return
-    asking = true
-    unlisten()
-    env.stdout.write('\x1b[H\x1b[J\x1b[?25h')
-    const worktree = new WorktreeFunctions(daemon.held.root, call, undefined)
+  async #rewind(): Promise<void> {
+    if (this.#asking) return
+    this.#asking = true
+    this.#unlisten()
+    const { daemon, colors, log } = this.#options
+    this.#env.stdout.write('\x1b[H\x1b[J\x1b[?25h')
+    const worktree = new WorktreeFunctions(daemon.held.root, this.#call, undefined)
     const outcome = await rewindMenu(worktree, {
-      input: stdin,
-      output: env.stdout,
+      input: this.#stdin,
+      output: this.#env.stdout,
       colors: colors.isColorSupported,
       log: (error) => log.error({ code: error.code }, error.message),
     })
-    message = outcomeText(outcome, colors)
-    asking = false
-    if (!ended) listen()
-    redraw()
+    this.#message = outcomeText(outcome, colors)
+    this.#asking = false
+    if (!this.#ended) this.#listen()
+    this.#redraw()
   }
-  let unlisten: () => void = () => undefined
-  let ended = false
-  const listen = () => {
-    stdin.setRawMode?.(true)
-    stdin.on('data', onKey)
-    const stop = onDoubleEscape(stdin, DOUBLE, () => void rewind())
-    unlisten = () => {
-      stdin.off('data', onKey)
+
+  #listen(): void {
+    this.#stdin.setRawMode?.(true)
+    this.#stdin.on('data', this.#onKey)
+    const stop = onDoubleEscape(this.#stdin, DOUBLE, () => void this.#rewind())
+    this.#unlisten = () => {
+      this.#stdin.off('data', this.#onKey)
       stop()
     }
-    stdin.resume()
-    env.stdout.write('\x1b[?25l')
+    this.#stdin.resume()
+    this.#env.stdout.write('\x1b[?25l')
   }
-  listen()
-  env.stdout.write(ENTER)
-  // Who stopped us and lets us go on has had the screen and the keys meanwhile.
-  const deaf = env.onSignal('SIGCONT', () => {
-    if (asking) return
-    stdin.setRawMode?.(false) // or it would be taken for raw still
-    stdin.setRawMode?.(true)
-    env.stdout.write(ENTER)
-    redraw()
-  })
-  return {
-    changed: (path) => {
-      const name = shown(path)
-      if (!recent.includes(name)) recent.push(name)
-      recent.splice(0, recent.length - RECENT)
-      redraw()
-    },
-    end: () => {
-      ended = true
-      deaf()
-      clearInterval(timer)
-      unlisten()
-      stdin.setRawMode?.(false)
-      stdin.pause()
-      env.stdout.write('\x1b[?25h\x1b[?1049l')
-    },
+
+  /** Who stopped us and lets us go on has had the screen and the keys meanwhile. */
+  #takeBack(): void {
+    if (this.#asking) return
+    this.#stdin.setRawMode?.(false) // or it would be taken for raw still
+    this.#stdin.setRawMode?.(true)
+    this.#env.stdout.write(ENTER)
+    this.#redraw()
   }
+}
+
+function keysText(capabilities: Readonly<Record<Capability, boolean>>): string {
+  const offered = KEYS.filter(({ needs }) => capabilities[needs]).map(({ key, what }) => `${key} ${what}`)
+  return [...offered, ...(capabilities.supportsUndo ? ['Esc Esc rewind'] : []), 'a all turns', 'q quit'].join('  ')
 }
