@@ -5,6 +5,7 @@ import { connect } from 'node:net'
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import { type Env, errno, lstatIfThere } from '../env.ts'
+import { ageByOurs } from '../git/file-clock.ts'
 import { removeIfThere } from '../git/whole-file.ts'
 
 /** Bytes of a path; more are cut off without a word where the daemon listens (unix(7) allows 108, macOS 104). */
@@ -33,7 +34,7 @@ export async function socketPath(env: Env, worktreeDir: string, temporary: strin
   for (const other of env.files.readdirSync(directory)) {
     const path = `${directory}/${other}`
     // Of daemons that were killed. One of another worktree may be about to listen.
-    const isOver = other.startsWith(prefix) || env.now() - (lstatIfThere(env.files, path)?.mtimeMs ?? 0) > YOUNG
+    const isOver = other.startsWith(prefix) || ageByOurs(env, lstatIfThere(env.files, path) ?? { mtimeMs: 0 }) > YOUNG
     if (isOver && other.endsWith('.sock') && (await isDeaf(env, path))) removeIfThere(env, path)
   }
   return `${directory}/${name}`

@@ -22,6 +22,9 @@ export function ageOf(env: Env, worktreeDir: string, { mtimeMs }: { mtimeMs: num
     return Math.abs(fileClock(env, worktreeDir) - mtimeMs)
   } catch (error) {
     if (errno(error) === undefined) throw error
-    return Math.abs(env.now() - mtimeMs)
+    return ageByOurs(env, { mtimeMs })
   }
 }
+
+/** The same by our own clock: for what is old enough only after minutes, or lies where nothing is to be written for it. */
+export const ageByOurs = (env: Env, { mtimeMs }: { mtimeMs: number }): number => Math.abs(env.now() - mtimeMs)

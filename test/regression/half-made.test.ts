@@ -41,7 +41,7 @@ test('one that names nobody goes when it is old; a file of such a name, and one 
   const [name] = left(scratch)
   scratch.ckpt('snapshot')
   expect(left(scratch)).toEqual([name])
-  fs.utimesSync(scratch.at(`.git/ckpt/${name}`), 1e9, 1e9)
+  fs.utimesSync(scratch.at(`.git/ckpt/${name}`), 4e9, 4e9) // made while the clock was ahead
   scratch.write({ '.git/ckpt/store.0123456789ab.tmp': 'mine\n' })
   scratch.ckpt('snapshot')
   expect(left(scratch)).toEqual(['store.0123456789ab.tmp'])
@@ -65,8 +65,11 @@ test('drafts of files that were never put in their place go when they are old', 
   for (const name of made) scratch.write({ [`${store}/${name}`]: 'x', [`${own}/${name}`]: 'x' })
   scratch.ckpt('snapshot')
   expect(drafts()).toHaveLength(7)
-  for (const at of [store, own])
-    for (const name of fs.readdirSync(scratch.at(at))) fs.utimesSync(scratch.at(`${at}/${name}`), 1e9, 1e9)
+  for (const [at, time] of [
+    [own, 1e9],
+    [store, 4e9], // made while the clock was ahead
+  ] as const)
+    for (const name of fs.readdirSync(scratch.at(at))) fs.utimesSync(scratch.at(`${at}/${name}`), time, time)
   scratch.ckpt('snapshot')
   expect(drafts()).toEqual([])
   expect(scratch.ckpt('verify').problems).toEqual([])

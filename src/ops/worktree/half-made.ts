@@ -4,6 +4,7 @@
  */
 import { isDamage } from '../../core/errors.ts'
 import { type Env, errno, lstatIfThere } from '../../env.ts'
+import { ageByOurs } from '../../git/file-clock.ts'
 import { removeIfThere, removeTree } from '../../git/whole-file.ts'
 import { holderState, readHolder, writeHolder } from './lock.ts'
 
@@ -44,7 +45,7 @@ export function sweepDrafts(env: Env, within: string): void {
     if (!DRAFT.test(name)) continue
     tried(() => {
       const stats = lstatIfThere(env.files, `${within}/${name}`)
-      if (stats?.isFile() && env.now() - stats.mtimeMs > ABANDONED) removeIfThere(env, `${within}/${name}`)
+      if (stats?.isFile() && ageByOurs(env, stats) > ABANDONED) removeIfThere(env, `${within}/${name}`)
     }, undefined)
   }
 }
@@ -63,6 +64,6 @@ function isLeft(env: Env, path: string): boolean {
   if (!stats?.isDirectory()) return false
   const holder = readHolder(env, `${path}/${OWNER}`)
   return holder === null || holder === 'unreadable'
-    ? env.now() - stats.mtimeMs > ABANDONED
+    ? ageByOurs(env, stats) > ABANDONED
     : holderState(env, holder) === 'dead'
 }
