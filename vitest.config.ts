@@ -6,8 +6,6 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 60_000,
     pool: 'forks',
-    // A process for many files: to start one and load the source into it takes as long as a small file's tests.
-    isolate: false,
     // It forks for each git: the less it holds, the less is copied.
     execArgv: ['--max-semi-space-size=2', '--optimize-for-size', '--max-old-space-size=512'],
     maxWorkers: 3, // on two cores too: a part of each test is waiting

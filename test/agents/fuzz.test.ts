@@ -7,7 +7,7 @@ import { hook, hookLog, recorded } from '../support/agents.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
 const SCENARIO: Record<string, string> = { cursor: 'two-turns.hand-written' }
-const runs = Number(process.env.CKPT_PROPERTY_RUNS ?? 36)
+const runs = Number(process.env.CKPT_PROPERTY_RUNS ?? 24)
 
 const odd = fc.oneof(
   fc.constantFrom<unknown>(

@@ -12,8 +12,7 @@ import { readRefs } from '../../src/ops/worktree/sessions.ts'
 import { capture } from '../../src/snapshot/capture.ts'
 import { treeByGit } from '../support/judge.ts'
 import { Scratch } from '../support/scratch.ts'
-
-const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 6)
+import { RUNS, runsWith } from '../support/seed.ts'
 
 /** Bytes, one character each: some are no text, and some mean something to a watcher. */
 const directory = fc.constantFrom('d', 'd/e', 'd/e/f', 'g', 'out', 'l\xff', 'l\xff/m', 'd\\e', 'd/\xc3\xa9')
@@ -190,7 +189,7 @@ test('promise 13: random work between markers, the watcher on: every tree is wha
         })
       },
     ),
-    { numRuns: RUNS, examples: FOUND },
+    runsWith(FOUND),
   )
   expect(modes.has('fast')).toBe(true)
 })
@@ -275,7 +274,7 @@ test("promise 13: with git's commands between markers, too, every tree is what a
         })
       },
     ),
-    { numRuns: RUNS, examples: FOUND_WITH_GIT },
+    runsWith(FOUND_WITH_GIT),
   )
   expect(modes.has('fast')).toBe(true)
 })

@@ -6,8 +6,7 @@ import { MAX_MESSAGE, PROTOCOL } from '../../src/daemon/protocol.ts'
 import { alive, startDaemon } from '../support/daemon.ts'
 import { Bare, clientOf, frame, infoOf, until } from '../support/protocol.ts'
 import { Scratch } from '../support/scratch.ts'
-
-const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 6)
+import { RUNS } from '../support/seed.ts'
 
 /** A daemon, and a client whose markers must all come through. */
 async function besieged() {

@@ -11,8 +11,8 @@ import { commit } from '../../src/ops/commit/commit.ts'
 import { mark } from '../../src/ops/mark.ts'
 import { type Context, closeContext, openContext } from '../../src/ops/worktree/context.ts'
 import { Scratch } from '../support/scratch.ts'
+import { RUNS } from '../support/seed.ts'
 
-const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 6)
 const session = 's' as SessionId
 
 const edits = fc.array(

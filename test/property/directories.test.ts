@@ -14,9 +14,8 @@ import { mark } from '../../src/ops/mark.ts'
 import { verify } from '../../src/ops/verify/verify.ts'
 import { type Context, closeContext, openContext } from '../../src/ops/worktree/context.ts'
 import { Scratch } from '../support/scratch.ts'
+import { RUNS } from '../support/seed.ts'
 import { applyEdit, type Edit, readTree } from '../support/tree.ts'
-
-const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 6)
 
 const edit = fc
   .record({

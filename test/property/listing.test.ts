@@ -14,8 +14,7 @@ import type { SnapshotCache } from '../../src/snapshot/cache.ts'
 import { type Captured, capture } from '../../src/snapshot/capture.ts'
 import type { Hint } from '../../src/snapshot/scan.ts'
 import { Scratch } from '../support/scratch.ts'
-
-const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 6)
+import { RUNS, runsWith } from '../support/seed.ts'
 
 /** Bytes, one character each: some are no text, and some mean something to a watcher. */
 const NAMES = ['a', 'b.log', 'c d', '\xc3\xa9', 'n\xfe', '.gitignore', 'x'] as const
@@ -286,7 +285,7 @@ test.each([
           fs.rmSync(root, { recursive: true, force: true })
         },
       ),
-      { numRuns: RUNS, examples: places === newPlaces ? [] : [[BACK], [ANEW], [SWAPPED], [BELOW]] },
+      runsWith(places === newPlaces ? [] : [[BACK], [ANEW], [SWAPPED], [BELOW]]),
     )
   },
 )
@@ -420,7 +419,7 @@ test.each([
           fs.rmSync(root, { recursive: true, force: true })
         },
       ),
-      { numRuns: RUNS, examples: LOST },
+      runsWith(LOST),
     )
   },
 )

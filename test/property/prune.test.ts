@@ -11,7 +11,7 @@ import { type FaultMode, Place } from '../support/fault.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
 /** Each is a session of many turns: a tenth of what was asked for. */
-const RUNS = process.env.CKPT_PROPERTY_RUNS ? Math.ceil(Number(process.env.CKPT_PROPERTY_RUNS) / 10) : 3
+const RUNS = process.env.CKPT_PROPERTY_RUNS ? Math.ceil(Number(process.env.CKPT_PROPERTY_RUNS) / 10) : 2
 const DAY = 86_400_000
 /** Milliseconds; a run takes seconds on a busy machine. */
 const TIMEOUT = 120_000 + RUNS * 20_000

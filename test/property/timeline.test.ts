@@ -10,10 +10,9 @@ import { verify } from '../../src/ops/verify/verify.ts'
 import type { Mode, Selector } from '../support/oracle.ts'
 import { Murky } from '../support/oracle-paths.ts'
 import { Scratch } from '../support/scratch.ts'
+import { RUNS } from '../support/seed.ts'
 import { edits, lines } from '../support/tree.ts'
 import { type Act, count, met, World } from '../support/world.ts'
-
-const RUNS = Number(process.env.CKPT_PROPERTY_RUNS ?? 6)
 
 const session = fc.constantFrom('s', 's', 's', 's', 'T two', 'T two', 'ü/3')
 const mode = fc.constantFrom<Mode>('refuse', 'refuse', 'refuse', 'refuse', 'force', 'skip')
