@@ -189,6 +189,8 @@ export function isCountedByTrees(from: Beside, to: Beside): boolean {
   // What both left out is in neither tree, however it changed.
   const left = ({ uncovered }: Beside) => new Set(uncovered.map(({ path }) => path))
   return (
+    !isCutShort(from) &&
+    !isCutShort(to) &&
     sameDefaults(from, to) &&
     isDeepStrictEqual(from.modes, to.modes) &&
     isDeepStrictEqual(from.emptyDirectories, to.emptyDirectories) &&

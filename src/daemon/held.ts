@@ -14,7 +14,7 @@ import { silentFileSystem } from '../ops/worktree/file-systems.ts'
 import { readText } from '../ops/worktree/processes.ts'
 import { readRefs } from '../ops/worktree/sessions.ts'
 import { loadCache, type SnapshotCache, saveCache } from '../snapshot/cache.ts'
-import { fingerprint } from '../snapshot/disk.ts'
+import { fingerprint, mountsWithin } from '../snapshot/disk.ts'
 import { asSpelled } from '../snapshot/spelling.ts'
 import { Barrier } from './barrier.ts'
 import { HeldPlace } from './held-place.ts'
@@ -59,6 +59,8 @@ export class Held implements LiveScan, HeldWorktree {
   #compared: ReadonlySet<RelativePath> | null = null
   #timer: NodeJS.Timeout | null = null
   #fastOff: string | null = null
+  /** What was mounted in the worktree when watching began. */
+  readonly #mounts: string
   #swept = true
   /** When the snapshot that is under way began. */
   #began = 0
@@ -78,6 +80,7 @@ export class Held implements LiveScan, HeldWorktree {
     context.store.remember()
     const { root } = context.worktree
     this.#place = new HeldPlace(context)
+    this.#mounts = this.#mountsNow()
     const ours = new Set(context.worktree.ours.map((path) => `${root}/${path}`))
     this.#watcher = new Watcher({
       root,
@@ -195,6 +198,7 @@ export class Held implements LiveScan, HeldWorktree {
 
   async barrier(): Promise<Awaited<ReturnType<LiveScan['barrier']>>> {
     this.#began = this.#env.monotonic()
+    this.#heedMounts()
     // Of a directory above that was renamed, or of one that somebody keeps open, no event says that it was replaced.
     if (this.#fastOff !== null || !this.state.watching || !this.#place.isRootThere) {
       this.#looked = false
@@ -206,6 +210,18 @@ export class Held implements LiveScan, HeldWorktree {
     this.#looked = true
     this.#seen = seen
     return { hint: this.#sameOnDisk() ? hint : null, barrier: ok ? 'ok' : 'timeout' }
+  }
+
+  /** No event tells that a directory is covered by another one, or not any more; what is watched is the one that was there. */
+  #heedMounts(): void {
+    if (this.#fastOff !== null || this.#mountsNow() === this.#mounts) return
+    this.#fastOff = 'something was mounted in the worktree, or unmounted, since the daemon started'
+    this.state.why = this.#fastOff
+    this.log(`${this.#fastOff}: every snapshot is a scan now`)
+  }
+
+  #mountsNow(): string {
+    return JSON.stringify([...mountsWithin(this.#env, this.#context.worktree.root)])
   }
 
   head(): Promise<HeadState> {

@@ -2,6 +2,7 @@
  * Forget: removes a path from every checkpoint of the store, and proves that its content is gone. The one command that
  * changes ids; old ones keep resolving.
  */
+import { createHmac } from 'node:crypto'
 import type { Beside } from '../core/beside.ts'
 import { formatBeside, parseBeside } from '../core/beside.ts'
 import { formatRecord, parseRecord } from '../core/boundary.ts'
@@ -10,6 +11,7 @@ import { CkptError, reasonOf, unlessDamaged } from '../core/errors.ts'
 import { quoted, quotedPath } from '../core/hint-words.ts'
 import type { Oid } from '../core/ids.ts'
 import { barePath, isWithin, type RelativePath, shown } from '../core/paths.ts'
+import type { Env } from '../env.ts'
 import { worktreeNames } from '../git/frame.ts'
 import { writeCheckpoint } from '../git/history.ts'
 import type { RefEdit } from '../git/refs.ts'
@@ -88,9 +90,10 @@ async function rewriteAll(
   commits: readonly Checkpoint[],
 ): Promise<Map<Oid, Oid>> {
   const replaced = new Map<Oid, Oid>()
+  const sign = signer(env)
   for (const [i, checkpoint] of commits.entries()) {
     await env.progress(`forgetting: ${i} of ${commits.length} checkpoints`)
-    const next = await rewrite(store, checkpoint, { path, replaced })
+    const next = await rewrite(store, checkpoint, { path, replaced, sign })
     if (next !== checkpoint.id) replaced.set(checkpoint.id, next)
   }
   return replaced
@@ -156,13 +159,25 @@ async function contentsBelow(store: Store, tree: Oid): Promise<Oid[]> {
   return [...files.values()].map(({ oid }) => oid)
 }
 
+/** Stands for what is forgotten: equal for equal contents, and nothing by which they could be known. */
+type Sign = (content: Oid | null) => string
+
+function signer(env: Env): Sign {
+  const key = env.random(16)
+  return (content) =>
+    createHmac('sha256', key)
+      .update(content ?? '')
+      .digest('hex')
+      .slice(0, 16)
+}
+
 async function rewrite(
   store: Store,
   checkpoint: Checkpoint,
-  { path, replaced }: { path: RelativePath; replaced: ReadonlyMap<Oid, Oid> },
+  { path, replaced, sign }: { path: RelativePath; replaced: ReadonlyMap<Oid, Oid>; sign: Sign },
 ): Promise<Oid> {
   const tree = await store.trees.without(checkpoint.tree, path)
-  const beside = await rewriteBeside(store, checkpoint.beside, path)
+  const beside = await rewriteBeside(store, checkpoint, { path, sign })
   const record = checkpoint.record ? await rewriteRecord(store, checkpoint.record, { path, replaced }) : undefined
   // What was pruned is gone, and stays named: the history is cut there.
   const parents = checkpoint.parents.map((parent) => replaced.get(parent) ?? parent)
@@ -172,15 +187,22 @@ async function rewrite(
   return writeCheckpoint(store, tree, parents, { ...meta, beside, ...(record ? { record } : {}) }).id
 }
 
-async function rewriteBeside(store: Store, oid: Oid, path: RelativePath): Promise<Oid> {
-  const beside = parseBeside(await store.objects.get(oid, 'blob'))
+async function rewriteBeside(
+  store: Store,
+  checkpoint: Checkpoint,
+  { path, sign }: { path: RelativePath; sign: Sign },
+): Promise<Oid> {
+  const beside = parseBeside(await store.objects.get(checkpoint.beside, 'blob'))
+  const entry = await store.trees.lookup(checkpoint.tree, path)
+  const before = beside.uncovered.find((one) => one.path === path && one.reason === 'not-here')?.print
+  const print = entry ? sign(entry.oid) : (before ?? sign(null))
   const keep = (one: string) => !isWithin(barePath(one), path)
   const next: Beside = {
     ...beside,
     modes: new Map([...beside.modes].filter(([one]) => keep(one))),
     emptyDirectories: new Set([...beside.emptyDirectories].filter(keep)),
     // Forgotten is not absent: no undo may take it for deleted.
-    uncovered: [...beside.uncovered.filter((one) => keep(one.path)), { path, reason: 'not-here' }],
+    uncovered: [...beside.uncovered.filter((one) => keep(one.path)), { path, reason: 'not-here', print }],
     ignored: new Map([...beside.ignored].filter(([one]) => keep(one))),
   }
   return store.objects.write('blob', formatBeside(next))

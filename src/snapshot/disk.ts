@@ -195,9 +195,9 @@ export function isClosed(env: Env, root: string, path: string): boolean {
   return code !== null && !(code === 'EACCES' && needsOpening(env, above.stats))
 }
 
-/** Paths of the worktree on which something is mounted, a file or a directory (proc(5), mountinfo). Without proc(5): none. */
-export function mountPoints(env: Env, root: string): ReadonlySet<string> {
-  const found = new Set<string>()
+/** Paths of the worktree on which something is mounted, a file or a directory, and the mounts' numbers (proc(5), mountinfo). Without proc(5): none. */
+export function mountsWithin(env: Env, root: string): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
   const within = `${Buffer.from(root, 'utf8').toString('latin1')}/`
   let lines: string[]
   try {
@@ -207,10 +207,9 @@ export function mountPoints(env: Env, root: string): ReadonlySet<string> {
     return found
   }
   for (const line of lines) {
-    const at = line
-      .split(' ')[4]
-      ?.replace(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)))
-    if (at?.startsWith(within)) found.add(at.slice(within.length))
+    const [number, , , , path] = line.split(' ')
+    const at = path?.replace(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)))
+    if (at?.startsWith(within)) found.set(at.slice(within.length), number!) // the last one lies on the others
   }
   return found
 }

@@ -91,6 +91,43 @@ test.skipIf(!isRoot)('on an overlay every snapshot is a scan from the start', ()
   expect([scratch.read('below'), scratch.read('a.txt')]).toEqual(['one\n', 'one\n'])
 })
 
+const canMount = isRoot && spawnSync('unshare', ['-m', 'true']).status === 0
+
+// Needs the right to mount a file system: not there in most containers.
+test.skipIf(!canMount)(
+  'promise 13: a mount in the worktree while the daemon runs, and an unmount: every snapshot is a scan from there on',
+  () => {
+    const outside = (scratch: Scratch) => {
+      const there = path.join(scratch.base, 'outside')
+      fs.mkdirSync(there)
+      fs.writeFileSync(path.join(there, 'f'), 'outside\n')
+      return there
+    }
+    const mount = (scratch: Scratch) => {
+      expect(spawnSync('mount', ['--bind', outside(scratch), scratch.at('d')]).status).toBe(0)
+      onTestFinished(() => void spawnSync('umount', ['-l', scratch.at('d')]))
+    }
+    for (const first of ['mount', 'unmount']) {
+      const scratch = new Scratch().init({ 'd/f': 'below\n', 'a.txt': 'one\n' })
+      if (first === 'unmount') mount(scratch)
+      startDaemon(scratch)
+      scratch.turn('before', () => scratch.write({ 'a.txt': 'two\n' }))
+      if (first === 'mount') mount(scratch)
+      else expect(spawnSync('umount', [scratch.at('d')]).status).toBe(0)
+      const start = scratch.ckpt('mark', 'prompt', '--session', 's') as unknown as Marked
+      scratch.write({ 'd/f': 'changed\n', 'd/new': 'new\n' })
+      const { ours, gits, mode } = bothTrees(scratch, 'stop')
+      expect([first, start.mode, mode, ours]).toEqual([first, 'scan', 'scan', gits])
+      expect(statusOf(scratch).state?.why).toContain('mounted in the worktree')
+      scratch.ckpt('undo')
+      expect([scratch.read('d/f'), scratch.exists('d/new')]).toEqual([
+        first === 'mount' ? 'outside\n' : 'below\n',
+        false,
+      ])
+    }
+  },
+)
+
 test('a write that the kernel does not report is found by the sweep; from then on every snapshot is a scan', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'one\n' })
   const outside = path.join(scratch.base, 'outside')

@@ -85,3 +85,20 @@ test('where all turns are undone, undo names the way back; a session called late
     hints: ['ckpt redo --session s', 'ckpt list --session s', 'ckpt list --sessions'],
   })
 })
+
+test('--only takes a turn: of a step it is said what takes that back', () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  for (const text of ['two\n', 'three\n']) {
+    scratch.write({ 'a.txt': text })
+    scratch.ckpt('mark', 'step', '--session', 's')
+  }
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  const { code, document } = scratch.tryCkpt('undo', '--only', '1.2')
+  expect([code, document.error.code, document.error.hints[0]]).toEqual([
+    2,
+    'USAGE',
+    'ckpt undo --to 1.2   (that step, and what came after it)',
+  ])
+  expect(scratch.run(['undo', '--to', '1.2']).code).toBe(0)
+})

@@ -30,3 +30,24 @@ test('what no checkpoint would hold never comes in', () => {
   scratch.ckpt('snapshot')
   expect(holds(scratch)).toBe(false)
 })
+
+test('what turns did to it is told as not covered, by undo too, and nothing by which it could be known', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.turn('makes it', () => scratch.write({ 'a.txt': 'two\n', 'key.pem': `${SECRET}\n` }))
+  scratch.turn('leaves it', () => scratch.write({ 'a.txt': 'three\n' }))
+  scratch.turn('changes it', () => scratch.write({ 'key.pem': 'another\n' }))
+  scratch.ckpt('forget', 'key.pem')
+  const left = [1, 2, 3].map((n) => scratch.ckpt('show', String(n)).uncovered)
+  const it = { path: 'key.pem', reason: 'not-here' }
+  expect(left).toEqual([[it], [], [it]])
+  scratch.write({ 'a.txt': 'two\n' })
+  scratch.ckpt('forget', 'a.txt') // the prints of the other one stay
+  expect([1, 2, 3].map((n) => scratch.ckpt('show', String(n)).uncovered)).toEqual([
+    [{ path: 'a.txt', reason: 'not-here' }, it],
+    [{ path: 'a.txt', reason: 'not-here' }],
+    [it],
+  ])
+  expect(scratch.ckpt('undo', '--turns', '3').warnings.join()).toMatch(/do not cover, .*key\.pem/)
+  expect(scratch.read('key.pem')).toBe('another\n')
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})

@@ -359,7 +359,7 @@ test('promise 11: where the deadline left nothing to look at, show, diff and und
   scratch.write({ 'a.txt': 'two\n', 'new.txt': 'new\n' })
   scratch.ckpt('mark', 'stop', '--session', 's')
   const shown = scratch.ckpt('show', '1')
-  expect([shown.files, rows(shown.uncovered)]).toEqual([[], ['budget .']])
+  expect([shown.files, shown.turn.stat.files, rows(shown.uncovered)]).toEqual([[], 0, ['budget .']])
   expect(scratch.run(['show', '1']).stdout).toContain('Not covered, and changed: . (budget)')
   expect(scratch.run(['show', '1:before']).stdout).toContain('Not covered: . (budget)')
   const unsure = expect.stringContaining('may lack some of what was there')

@@ -38,7 +38,7 @@ export async function select(
   const visible = visibleTurns(timeline)
   if (visible.length === 0) throw nothingToUndo(...noneVisible(timeline.session, hiddenTurns(timeline).length))
   const newestFirst = [...visible].reverse()
-  if (options.only !== undefined) return { turns: [findTurn(context, options.only, timeline)], cut: null }
+  if (options.only !== undefined) return { turns: [onlyTurn(context, options.only, timeline)], cut: null }
   if (options.step) return { turns: [], cut: await lastChangingStep(newestFirst[0]!, reader) }
   if (options.to === undefined) return { turns: newestFirst.slice(0, options.turns ?? 1), cut: null }
   const target = parsePlace(options.to)
@@ -63,6 +63,15 @@ export async function select(
 
 const notFound = (why: string) =>
   new CkptError('NOT_FOUND', `${why} Nothing was changed.`, { hints: ['ckpt list --hidden --abandoned'] })
+
+/** @throws CkptError USAGE for a step */
+function onlyTurn(context: Context, id: string, timeline: Timeline): Turn {
+  const place = parsePlace(id)
+  if (place.kind !== 'step') return findTurn(context, id, timeline)
+  throw new CkptError('USAGE', '--only takes a whole turn alone, and no step of one. Nothing was changed.', {
+    hints: [`ckpt undo --to ${id}   (that step, and what came after it)`, `ckpt undo --only ${place.turn}`],
+  })
+}
 
 function findTurn({ env, store }: Context, id: string, timeline: Timeline): Turn {
   const ids = turnIds(env, store, id)

@@ -4,7 +4,7 @@ import type { Surroundings } from '../../core/clashes.ts'
 import { ancestorsOf, barePath, directoryKey, foldedPath } from '../../core/paths.ts'
 import { type FileAction, isHeld } from '../../core/plan.ts'
 import { errno } from '../../env.ts'
-import { behindSymlink, entriesIn, isClosed, isStats, look, mountPoints, native } from '../../snapshot/disk.ts'
+import { behindSymlink, entriesIn, isClosed, isStats, look, mountsWithin, native } from '../../snapshot/disk.ts'
 import { otherSpelling } from '../../snapshot/spelling.ts'
 import type { Snapshot } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
@@ -17,7 +17,7 @@ export async function surroundings(
 ): Promise<Omit<Surroundings, 'isForeign'>> {
   const { store } = context
   const { root } = context.worktree
-  const mounted = mountPoints(context.env, root)
+  const mounted = mountsWithin(context.env, root)
   const { view } = snapshot
   const below = new Map<string, string[]>()
   const files = new Map<string, { covered: boolean }>()
