@@ -3,7 +3,7 @@ import type { Config } from '../config/defaults.ts'
 import { type Env, lstatIfThere } from '../env.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import { placeStore } from '../ops/worktree/place.ts'
-import { fingerprint } from '../snapshot/disk.ts'
+import { fingerprint, mountsWithin } from '../snapshot/disk.ts'
 import { HeldDirectory } from './held-directory.ts'
 import { sameSettings } from './hook-place.ts'
 
@@ -17,6 +17,8 @@ export class HeldPlace {
   readonly #gitDirs: HeldDirectory[]
   /** See {@link gitsAround}. */
   readonly #gits: string
+  /** See {@link mounts}. */
+  readonly #mounts: string
   #isElsewhere = false
 
   constructor(context: Placed) {
@@ -28,6 +30,7 @@ export class HeldPlace {
     this.#own = new HeldDirectory(env, store.worktreeDir)
     this.#gitDirs = [...gitDirs].map((one) => new HeldDirectory(env, one))
     this.#gits = gitsAround(context)
+    this.#mounts = mounts(context)
   }
 
   close(): void {
@@ -36,6 +39,11 @@ export class HeldPlace {
 
   get isRootThere(): boolean {
     return this.#root.isThere
+  }
+
+  /** No event tells that a directory lies under another one now, or not any more: what is watched is the one that was there. */
+  get isMountedAsBefore(): boolean {
+    return mounts(this.#context) === this.#mounts
   }
 
   get isStoreThere(): boolean {
@@ -72,3 +80,6 @@ function gitsAround({ env, worktree: { root }, repository }: Placed): string {
     .map((stats) => (stats ? `${stats.dev} ${stats.ino} ${stats.isDirectory() || fingerprint(stats)}` : ''))
     .join('\n')
 }
+
+/** What is mounted in the worktree. */
+const mounts = ({ env, worktree }: Placed): string => JSON.stringify([...mountsWithin(env, worktree.root)])

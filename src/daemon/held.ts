@@ -14,7 +14,7 @@ import { silentFileSystem } from '../ops/worktree/file-systems.ts'
 import { readText } from '../ops/worktree/processes.ts'
 import { readRefs } from '../ops/worktree/sessions.ts'
 import { loadCache, type SnapshotCache, saveCache } from '../snapshot/cache.ts'
-import { fingerprint, mountsWithin } from '../snapshot/disk.ts'
+import { fingerprint } from '../snapshot/disk.ts'
 import { asSpelled } from '../snapshot/spelling.ts'
 import { Barrier } from './barrier.ts'
 import { HeldPlace } from './held-place.ts'
@@ -59,8 +59,6 @@ export class Held implements LiveScan, HeldWorktree {
   #compared: ReadonlySet<RelativePath> | null = null
   #timer: NodeJS.Timeout | null = null
   #fastOff: string | null = null
-  /** What was mounted in the worktree when watching began. */
-  readonly #mounts: string
   #swept = true
   /** When the snapshot that is under way began. */
   #began = 0
@@ -80,7 +78,6 @@ export class Held implements LiveScan, HeldWorktree {
     context.store.remember()
     const { root } = context.worktree
     this.#place = new HeldPlace(context)
-    this.#mounts = this.#mountsNow()
     const ours = new Set(context.worktree.ours.map((path) => `${root}/${path}`))
     this.#watcher = new Watcher({
       root,
@@ -198,7 +195,8 @@ export class Held implements LiveScan, HeldWorktree {
 
   async barrier(): Promise<Awaited<ReturnType<LiveScan['barrier']>>> {
     this.#began = this.#env.monotonic()
-    this.#heedMounts()
+    if (this.#fastOff === null && !this.#place.isMountedAsBefore)
+      this.#scanFromNowOn('something was mounted in the worktree, or unmounted, since the daemon started')
     // Of a directory above that was renamed, or of one that somebody keeps open, no event says that it was replaced.
     if (this.#fastOff !== null || !this.state.watching || !this.#place.isRootThere) {
       this.#looked = false
@@ -212,18 +210,6 @@ export class Held implements LiveScan, HeldWorktree {
     return { hint: this.#sameOnDisk() ? hint : null, barrier: ok ? 'ok' : 'timeout' }
   }
 
-  /** No event tells that a directory is covered by another one, or not any more; what is watched is the one that was there. */
-  #heedMounts(): void {
-    if (this.#fastOff !== null || this.#mountsNow() === this.#mounts) return
-    this.#fastOff = 'something was mounted in the worktree, or unmounted, since the daemon started'
-    this.state.why = this.#fastOff
-    this.log(`${this.#fastOff}: every snapshot is a scan now`)
-  }
-
-  #mountsNow(): string {
-    return JSON.stringify([...mountsWithin(this.#env, this.#context.worktree.root)])
-  }
-
   head(): Promise<HeadState> {
     return headOf({ head: this.#context.head })
   }
@@ -235,6 +221,12 @@ export class Held implements LiveScan, HeldWorktree {
   #recent() {
     const asked = this.#asked
     return asked && this.#env.monotonic() - asked.at < ONE_CALL ? asked : null
+  }
+
+  #scanFromNowOn(why: string): void {
+    this.#fastOff = `${why}: every snapshot is a scan now`
+    this.state.why = this.#fastOff
+    this.log(this.#fastOff)
   }
 
   /** A call arrived: git is asked while it is being read. */
@@ -320,9 +312,7 @@ export class Held implements LiveScan, HeldWorktree {
       const quiet = isSure && late && !this.#watcher.pending && this.#seen === 0
       if (snapshot.tree !== before && quiet) {
         this.state.misses++
-        this.#fastOff = 'a change was not reported by the kernel: every snapshot is a scan now'
-        this.state.why = this.#fastOff
-        this.log(this.#fastOff)
+        this.#scanFromNowOn('a change was not reported by the kernel')
       }
     })
   }

@@ -286,6 +286,8 @@ test('scopes: project and local files lie in the worktree, from a directory belo
 
 test('--all finds what is on this machine', () => {
   const scratch = new Scratch().init()
+  for (const action of ['install', 'uninstall'])
+    expect(scratch.run(['agent', action, '--all']).stdout).toMatch(/^No agent has left its directory here/)
   for (const name of ['.claude', '.config/opencode']) fs.mkdirSync(path.join(scratch.home, name), { recursive: true })
   const { agents } = scratch.ckpt('agent', 'install', '--all')
   expect(agents.map(({ name }: Json) => name)).toEqual(['claude', 'opencode'])

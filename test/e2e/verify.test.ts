@@ -478,3 +478,13 @@ test('it writes nothing: no byte and no time in the store or the worktree moves'
   scratch.tryCkpt('verify', '--worktree', '--ref', 'HEAD', '--no-pending', '--ci')
   expect(state()).toEqual(before)
 })
+
+test('what failed is answered with what helps: a worktree that went on is nothing for doctor', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.ckpt('snapshot')
+  scratch.write({ 'a.txt': 'two\n' })
+  const { code, document } = scratch.tryCkpt('verify', '--worktree')
+  expect([code, document.error.hints]).toEqual([7, [expect.stringMatching(/^ckpt snapshot /)]])
+  scratch.ckpt('snapshot')
+  expect(scratch.run(['verify', '--worktree']).code).toBe(0)
+})

@@ -16,9 +16,6 @@ const ACTIONS = ['install', 'uninstall', 'status'] as const
 /** Lines of a change that are shown before it is asked about. */
 const SHOWN = 30
 
-/** `--all` where no agent has run yet. */
-const NONE_HERE = `No agent has left its directory here: nothing was changed. By name: ckpt agent install ${AGENT_NAMES.join('|')}`
-
 type Action = (typeof ACTIONS)[number]
 
 const usage = (message: string) =>
@@ -41,7 +38,11 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     return { json: { dryRun, agents: plans.map((one) => changeJson(one, false)) }, text: 'Nothing was changed.' }
   }
   if (!dryRun) for (const one of wanted) carryOut(env, one, action)
-  if (plans.length === 0) return { json: { dryRun, agents: [] }, text: NONE_HERE }
+  if (plans.length === 0) {
+    const names = AGENT_NAMES.join('|')
+    const none = `No agent has left its directory here: nothing was changed. By name: ckpt agent ${action} ${names}`
+    return { json: { dryRun, agents: [] }, text: none }
+  }
   const trusts = dryRun || action === 'uninstall' ? [] : await trust(env, args, { agents, root })
   const changed = plans.map((one) => changeJson(one, action === 'install'))
   return {

@@ -27,7 +27,7 @@ function verifyText({ checks, commits }: VerifyResult, colors: Colors): string {
 
 /** What to run of a check that the store is not to blame for. */
 const NEXT: Readonly<Record<string, string>> = {
-  worktree: 'ckpt diff worktree   (what changed since the newest checkpoint)',
+  worktree: 'ckpt snapshot   (records it as it is now)',
   commits: 'git show COMMIT   (what no recorded turn accounts for)',
   bundle: 'ckpt export FILE   (makes it anew, on the machine it came from)',
 }
