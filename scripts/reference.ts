@@ -258,7 +258,7 @@ export function configPage(): string {
     ),
     'An unknown key or a wrong value is refused with exit code 2. `mark`, `hook`, `run`, `undo`, `redo` and `apply` pass over a wrong project file that is not committed, with a warning: an agent cannot stop checkpoints by breaking it.',
     'Where `include` and `exclude` both name a file, `exclude` wins.',
-    "What narrows protection (switching it off, `exclude`, lower limits, another `store.location`, every `prune` key), and what has ckpt do something by itself (`commit.auto`, `agents.tellUndone`, every `hooks` key), counts from the user's file, or from the project's file as committed at HEAD. The same in a file that was only edited is passed over, with a warning; in a plain directory, which has no HEAD, it counts in the user's file only. A project's file that is a symlink is not read, and that is said (but of a `package.json`, which may be one for other reasons); the user's own may be one.",
+    "What narrows protection (switching it off, `exclude`, lower limits, another `store.location`, every `prune` key), and what has ckpt do something by itself (`commit.auto`, `agents.tellUndone`, every `hooks` key), counts from the user's file, or from the project's file as committed at HEAD. The same in a file that was only edited is passed over, with a warning: of `include` it may add patterns and leave out exceptions (`!`), of `exclude` leave out patterns and add exceptions; in a plain directory, which has no HEAD, it counts in the user's file only. A project's file that is a symlink is not read, and that is said (but of a `package.json`, which may be one for other reasons); the user's own may be one.",
     '## Environment',
     table(['variable', ''], environmentRows()),
   ].join('\n\n')}\n`

@@ -1,4 +1,5 @@
 /** Configuration as the rest of the program sees it: every key present, sizes in bytes, times in milliseconds. */
+import { isDeepStrictEqual } from 'node:util'
 import { defined } from '../core/defined.ts'
 
 export interface Config {
@@ -101,6 +102,22 @@ export function mergeConfig(base: Config, part: PartialConfig): Config {
   }
 }
 
+const isNegated = (pattern: string): boolean => pattern.startsWith('!')
+
+/**
+ * Whether all that `after` differs in from `before` is that patterns which narrow went, and such as widen came. The last
+ * pattern that matches decides: what changes places may narrow as well.
+ */
+function coversNoLess(
+  before: readonly string[],
+  after: readonly string[],
+  narrows: (pattern: string) => boolean,
+): boolean {
+  const stayed = before.filter((pattern) => after.includes(pattern) || !narrows(pattern))
+  const kept = after.filter((pattern) => before.includes(pattern) || narrows(pattern))
+  return isDeepStrictEqual(stayed, kept)
+}
+
 /**
  * A project's file on disk may widen protection at once; what narrows it counts only once it is committed (or stands in
  * the user's own file), for an agent could have written it. Returns the keys that were passed over.
@@ -121,11 +138,14 @@ export function widenConfig(trusted: Config, onDisk: Config): { config: Config; 
   snapshot.maxFileSize = larger('snapshot.maxFileSize', onDisk.snapshot.maxFileSize, snapshot.maxFileSize)
   snapshot.maxBytes = larger('snapshot.maxBytes', onDisk.snapshot.maxBytes, snapshot.maxBytes)
   snapshot.deadline = larger('snapshot.deadline', onDisk.snapshot.deadline, snapshot.deadline)
-  snapshot.include = [...new Set([...snapshot.include, ...onDisk.snapshot.include])]
-  if (trusted.snapshot.include.some((pattern) => !onDisk.snapshot.include.includes(pattern)))
+  const { include, exclude } = onDisk.snapshot
+  if (coversNoLess(snapshot.include, include, isNegated)) snapshot.include = include
+  else {
+    snapshot.include = [...new Set([...snapshot.include, ...include.filter((pattern) => !isNegated(pattern))])]
     ignored.push('snapshot.include')
-  if (onDisk.snapshot.exclude.some((pattern) => !snapshot.exclude.includes(pattern))) ignored.push('snapshot.exclude')
-  snapshot.exclude = snapshot.exclude.filter((pattern) => onDisk.snapshot.exclude.includes(pattern))
+  }
+  if (coversNoLess(snapshot.exclude, exclude, (pattern) => !isNegated(pattern))) snapshot.exclude = exclude
+  else ignored.push('snapshot.exclude')
   config.store.maxBytes = larger('store.maxBytes', onDisk.store.maxBytes, trusted.store.maxBytes)
   for (const key of ['olderThan', 'grace'] as const) {
     if (onDisk.prune[key] !== trusted.prune[key]) ignored.push(`prune.${key}`)

@@ -163,11 +163,10 @@ async function parseFirst(
     const text = found.get(name)?.replace(/^\uFEFF/, '')
     if (text === undefined) continue
     const file = fileOf(name)
-    const [{ default: cosmiconfig }, { checkConfig }] = await Promise.all([
-      import('cosmiconfig'), // CommonJS: once bundled it has a default export only
-      import('./schema.ts'),
-    ])
-    const loader: Loader = cosmiconfig.defaultLoadersSync[name.endsWith('.json') ? '.json' : '.yaml']
+    const [cosmiconfig, { checkConfig }] = await Promise.all([import('cosmiconfig'), import('./schema.ts')])
+    // CommonJS: once bundled it has a default export only, unless a loader such as tsx puts its exports in that place.
+    const { defaultLoadersSync } = cosmiconfig.default ?? cosmiconfig
+    const loader: Loader = defaultLoadersSync[name.endsWith('.json') ? '.json' : '.yaml']
     let value: unknown
     try {
       value = loader(file.name, text)

@@ -76,6 +76,17 @@ test('a strict TypeScript project compiles against the packed package, and every
       .trim()
       .split('\n')
   }
+  // As they stand, by the loader that runs TypeScript on every Node: modules that were CommonJS look otherwise there.
+  const own = path.join(scratch.home, '.config/ckpt')
+  fs.mkdirSync(own, { recursive: true })
+  fs.writeFileSync(path.join(own, '.checkpointrc'), 'snapshot: {include: [.env]}\n')
+  const tsx = path.join(modules, 'tsx/dist/cli.mjs')
+  expect(
+    execFileSync(process.execPath, [tsx, path.join(home, 'undo-and-redo.ts'), new Scratch().init().root], {
+      encoding: 'utf8',
+      env: scratch.vars,
+    }),
+  ).toContain('undone: delete hello.txt')
   // The other program: an agent's hook, linked as npm links it, with the daemon that the examples started.
   const hook = path.join(home, 'node_modules/.bin/ckpt-hook')
   fs.mkdirSync(path.dirname(hook), { recursive: true })

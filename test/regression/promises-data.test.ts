@@ -174,6 +174,20 @@ test("promise 15: a project's file that narrows protection counts only once it i
     false,
   ])
 
+  // Also by an exception that goes, or comes.
+  const committed = { exclude: ['*.log', '!keep.log'], include: ['.env'] }
+  const other = new Scratch().init({ '.checkpointrc': JSON.stringify({ snapshot: committed }), '.gitignore': '.env\n' })
+  other.write({ 'keep.log': 'mine\n', '.env': 'mine\n' })
+  other.write({ '.checkpointrc': '{"snapshot":{"exclude":["*.log"],"include":[".env","!.env"]}}' })
+  const [prompted] = [
+    other.ckpt('mark', 'prompt', '--session', 's'),
+    other.write({ 'keep.log': "the agent's\n", '.env': "the agent's\n" }),
+    other.ckpt('mark', 'stop', '--session', 's'),
+    other.ckpt('undo'),
+  ]
+  expect([other.read('keep.log'), other.read('.env')]).toEqual(['mine\n', 'mine\n'])
+  expect(prompted.warnings.join()).toMatch(/narrows protection \(snapshot.include, snapshot.exclude\)/)
+
   scratch.write({ '.checkpointrc': '{"snapshot":{"exclude":["*.log"]}}' })
   scratch.git('add', '-f', '.checkpointrc')
   scratch.git('commit', '-qm', 'narrow')

@@ -83,6 +83,34 @@ describe('widenConfig', () => {
     expect(widen(part, trusted)).toEqual({ config: mergeConfig(trusted, part), ignored: [] })
   })
 
+  const lists: [string, 'include' | 'exclude', string[], string[], string[]][] = [
+    ['an exception to exclude that goes', 'exclude', ['*.log', '!keep.log'], ['*.log'], ['*.log', '!keep.log']],
+    ['one that is overruled', 'exclude', ['*.log', '!keep.log'], ['!keep.log', '*.log'], ['*.log', '!keep.log']],
+    ['a wider pattern in the place of one', 'exclude', ['*.log'], ['*'], ['*.log']],
+    ['an exception to include that comes', 'include', ['.env'], ['.env', '!.env'], ['.env']],
+    ['one that comes with a pattern', 'include', ['.env'], ['.env', 'data', '!.env'], ['.env', 'data']],
+    ['one that overrules by its place', 'include', ['!.env', '.env'], ['.env', '!.env'], ['!.env', '.env']],
+  ]
+  test.each(lists)('%s narrows', (_name, key, before, after, counts) => {
+    const { config, ignored } = widen(
+      { snapshot: { [key]: after } },
+      mergeConfig(DEFAULTS, { snapshot: { [key]: before } }),
+    )
+    expect([config.snapshot[key], ignored]).toEqual([counts, [`snapshot.${key}`]])
+  })
+
+  const open: [string, 'include' | 'exclude', string[], string[]][] = [
+    ['an exception to exclude that comes', 'exclude', ['*.log', 'tmp'], ['*.log', '!keep.log']],
+    ['an exception to include that goes', 'include', ['.env*', '!.env.old'], ['.env*', 'data']],
+  ]
+  test.each(open)('%s counts at once', (_name, key, before, after) => {
+    const { config, ignored } = widen(
+      { snapshot: { [key]: after } },
+      mergeConfig(DEFAULTS, { snapshot: { [key]: before } }),
+    )
+    expect([config.snapshot[key], ignored]).toEqual([after, []])
+  })
+
   test('a pattern taken out of include stays in, and a new exclude beside an old one does not come in', () => {
     const trusted = mergeConfig(DEFAULTS, { snapshot: { include: ['.env'], exclude: ['big'] } })
     const { config, ignored } = widen({ snapshot: { include: ['data'], exclude: ['big', 'src'] } }, trusted)
