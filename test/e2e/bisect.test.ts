@@ -1,8 +1,8 @@
 // The first turn that makes a command fail, found without touching the worktree.
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import fs from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { alive } from '../support/daemon.ts'
 import { PROGRAM, Scratch } from '../support/scratch.ts'
 
@@ -68,11 +68,81 @@ test('told to end, it ends the command too', async () => {
   const pid = `${scratch.base}/pid`
   const line = ['bisect', '--', 'sh', '-c', `echo $$ >"${pid}.new"; mv "${pid}.new" "${pid}"; exec sleep 60`]
   const bisect = spawn(process.execPath, [PROGRAM, ...line], { cwd: scratch.root, env: scratch.vars, stdio: 'ignore' })
-  const ended = new Promise((resolve) => bisect.on('exit', resolve))
+  const ended = new Promise((resolve) => bisect.on('exit', (_, signal) => resolve(signal)))
   while (!fs.existsSync(pid)) await setTimeout(20)
   bisect.kill('SIGTERM')
-  expect(await ended).toBe(143)
+  expect(await ended).toBe('SIGTERM')
   const command = Number(fs.readFileSync(pid, 'utf8'))
   for (let i = 0; i < 100 && alive(command); i++) await setTimeout(20)
   expect(alive(command)).toBe(false)
+})
+
+test('a state has the modes that were recorded, whatever the umask, and what no checkpoint holds as it is now', () => {
+  const scratch = new Scratch().init({ 'tool.sh': '#!/bin/sh\n', 'shut/in': 'x\n' })
+  scratch.write({ 'data.bin': Buffer.alloc(11 << 20, 'x'), 'nested/file': 'n\n' })
+  scratch.git('init', '-q', 'nested')
+  scratch.git('-C', 'nested', 'commit', '-q', '--allow-empty', '-m', 'x')
+  fs.mkdirSync(scratch.at('linked'))
+  fs.writeFileSync(scratch.at('linked/.git'), `gitdir: ${scratch.root}/nested/.git\n`)
+  fs.writeFileSync(scratch.at('linked/file'), 'l\n')
+  execFileSync('mkfifo', [scratch.at('pipe')])
+  fs.chmodSync(scratch.at('tool.sh'), 0o666)
+  fs.chmodSync(scratch.at('shut'), 0o700)
+  scratch.turn('first', () => scratch.write({ 'a.txt': 'a\n' }))
+  scratch.turn('second', () => scratch.write({ 'b.txt': 'b\n' }))
+  const script = [
+    'test "$(stat -c %a tool.sh)" = 666 && test "$(stat -c %a shut)" = 700 || exit 1',
+    'test -s data.bin && cat nested/file linked/file && test -d nested/.git && test ! -e linked/.git || exit 1',
+    'test ! -e b.txt',
+  ].join('\n')
+  expect(scratch.ckpt('bisect', '--', 'sh', '-c', script)).toMatchObject({
+    turn: 2,
+    warnings: ['Not in the states that were tried, for no checkpoint holds it: pipe (special).'],
+  })
+  const { document } = scratch.tryCkpt('bisect', '--', 'false')
+  expect(document).toMatchObject({
+    error: { code: 'NOT_FOUND' },
+    warnings: [expect.stringContaining('pipe (special)')],
+  })
+})
+
+test('a temporary directory in an ignored directory of the worktree is not copied into itself', () => {
+  const scratch = new Scratch().init({ '.gitignore': '.tmp/\n' })
+  scratch.write({ '.tmp/tool': 't\n' })
+  for (const name of ['b.txt', 'c.txt']) scratch.turn(name, () => scratch.write({ [name]: 'x\n' }))
+  const line = ['bisect', '--json', '--', 'sh', '-c', 'test -f .tmp/tool && test ! -e c.txt']
+  const { code, stdout } = scratch.run(line, { vars: { TMPDIR: scratch.at('.tmp') } })
+  expect([code, JSON.parse(stdout).turn]).toEqual([0, 2])
+  expect(fs.readdirSync(scratch.at('.tmp'))).toEqual(['tool'])
+})
+
+/** Bisects with a command that always fails, which may reach `$VICTIM`; the states are laid out in the home directory. */
+function failing(scratch: Scratch, victim: Scratch, script: string) {
+  const vars = { TMPDIR: scratch.home, VICTIM: victim.root }
+  scratch.turn('first', () => scratch.write({ 'b.txt': 'b\n' }))
+  const { code, stdout } = scratch.run(['bisect', '--json', '--', 'sh', '-c', `${script}; exit 1`], { vars })
+  expect(code).toBe(3)
+  return JSON.parse(stdout)
+}
+const left = /ckpt-bisect-\w+, where a state was tried, was not removed, or not all of it/
+
+test('what the command put in the place of its directory is left alone, and that is said', () => {
+  const [scratch, victim] = [new Scratch().init(), new Scratch('victim').init()]
+  const before = victim.manifest()
+  const { warnings } = failing(scratch, victim, 'd=$PWD; cd ..; mv "$d" "$d.moved"; ln -s "$VICTIM" "$d"')
+  expect(victim.manifest()).toEqual(before)
+  expect(warnings).toEqual([expect.stringMatching(left), expect.stringMatching(left)])
+})
+
+test('what the command mounted in its directory is left alone, and that is said', ({ skip }) => {
+  const [scratch, victim] = [new Scratch().init(), new Scratch('victim').init()]
+  const before = victim.manifest()
+  onTestFinished(() => {
+    for (const name of fs.readdirSync(scratch.home))
+      if (fs.existsSync(`${scratch.home}/${name}/m/a.txt`)) execFileSync('umount', [`${scratch.home}/${name}/m`])
+  })
+  const { warnings } = failing(scratch, victim, 'mkdir m && mount --bind "$VICTIM" m && echo yes > "$HOME/mounted"')
+  skip(!fs.existsSync(`${scratch.home}/mounted`), 'no mounts here')
+  expect(victim.manifest()).toEqual(before)
+  expect(warnings).toEqual([expect.stringMatching(left), expect.stringMatching(left)])
 })

@@ -30,6 +30,9 @@ const command: Command = async ({ env, args, cwd }) => {
       warnings: context.warnings,
       paged: true,
     }
+  } catch (error) {
+    if (error instanceof CkptError) error.warnings = [...context.warnings, ...error.warnings]
+    throw error
   } finally {
     closeContext(context)
   }

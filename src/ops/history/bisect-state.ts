@@ -1,50 +1,67 @@
 /**
  * A state laid out in a directory of its own, below the temporary directory: a command may do there what it likes. What
- * is ignored (dependencies, say) no checkpoint holds: it comes along as a copy, as it is in the worktree now.
+ * no checkpoint holds (dependencies that are ignored, what is too large, nested repositories) comes along as a copy, as it is
+ * in the worktree now.
  */
 import type { ChildProcess } from 'node:child_process'
+import type { Stats } from 'node:fs'
 import { constants } from 'node:fs'
+import { type UncoveredReason, uncoveredAt, uncoveredPaths } from '../../core/beside.ts'
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { barePath, parentOf, printable } from '../../core/paths.ts'
 import { type Env, errno, lstatIfThere, temporaryDirectory } from '../../env.ts'
 import { scrubbed } from '../../git/process.ts'
-import { entriesIn, native, permissions } from '../../snapshot/disk.ts'
+import { entriesIn, mountsWithin, native, permissions } from '../../snapshot/disk.ts'
 import { viewOf } from '../../snapshot/view.ts'
 import type { Context } from '../worktree/context.ts'
 
-/** The command's exit code in that state. @throws CkptError USAGE when it cannot be run at all */
-export async function exitCodeAt(
-  context: Context,
-  checkpoint: Checkpoint,
-  command: readonly string[],
-): Promise<number> {
+export interface Tried {
+  exitCode: number
+  /** What the state had and could not be laid out: no checkpoint holds it, and it is no more, or cannot be copied. */
+  missing: Missing[]
+}
+
+export interface Missing {
+  path: string
+  reason: UncoveredReason
+}
+
+/** What the command says of that state. @throws CkptError USAGE when it cannot be run at all */
+export async function tryAt(context: Context, checkpoint: Checkpoint, command: readonly string[]): Promise<Tried> {
   const { env } = context
-  const within = temporaryDirectory(env)
+  const within = env.files.realpathSync(temporaryDirectory(env)) // as the mounts are told
   const directory = `${within}/ckpt-bisect-${env.random(8)}`
-  const remove = () => removeLaidOut(env, directory)
   let child: ChildProcess | null = null
+  let made: Stats | null = null
+  const remove = () => made === null || removeLaidOut(env, directory, made)
   const stops = (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((signal) =>
     env.onSignal(signal, () => {
       child?.kill(signal)
       remove()
-      env.exit(signal === 'SIGINT' ? 130 : signal === 'SIGTERM' ? 143 : 129)
+      for (const stop of stops) stop()
+      env.kill(env.pid, signal)
     }),
   )
   try {
     env.files.mkdirSync(directory, { mode: 0o700 })
-    await layOut(context, checkpoint, directory)
+    made = env.files.lstatSync(directory)
+    const missing = await layOut(context, checkpoint, directory)
     const started = (one: ChildProcess) => {
       child = one
     }
-    return await exitOf(env, command, { cwd: directory, within, started })
+    return { exitCode: await exitOf(env, command, { cwd: directory, within, started }), missing }
   } finally {
     for (const stop of stops) stop()
-    if (!remove()) context.warnings.push(`${printable(directory)} could not be removed: it is not needed any more.`)
+    if (!remove())
+      context.warnings.push(
+        `${printable(directory)}, where a state was tried, was not removed, or not all of it: look at what the command left there, or mounted.`,
+      )
   }
 }
 
-async function layOut({ env, store, worktree }: Context, checkpoint: Checkpoint, directory: string): Promise<void> {
+async function layOut(context: Context, checkpoint: Checkpoint, directory: string): Promise<Missing[]> {
+  const { env, store, worktree } = context
   const { files } = env
   const view = await viewOf(store, checkpoint)
   for (const [path, entry] of await store.trees.files(view.tree)) {
@@ -53,36 +70,59 @@ async function layOut({ env, store, worktree }: Context, checkpoint: Checkpoint,
     const bytes = await store.objects.get(entry.oid, 'blob')
     const state = view.fileState(path, entry)
     if (entry.mode === '120000') files.symlinkSync(bytes, at)
-    else files.writeFileSync(at, bytes, { mode: state.kind === 'present' ? state.mode : 0o644 })
+    else {
+      files.writeFileSync(at, bytes)
+      if (state.kind === 'present') files.chmodSync(at, state.mode) // which no umask cuts
+    }
   }
   for (const path of view.beside.emptyDirectories) files.mkdirSync(native(directory, path), { recursive: true })
-  for (const path of view.beside.ignored.keys()) {
+  const missing: Missing[] = []
+  for (const path of uncoveredPaths(view.beside)) {
     const bare = barePath(path)
-    if (!files.existsSync(native(directory, parentOf(bare))) || lstatIfThere(files, native(directory, bare))) continue
-    await env.progress(`copying ${printable(bare)}`)
-    copyTree(env, { from: worktree.root, to: directory }, bare)
+    const isNew = files.existsSync(native(directory, parentOf(bare))) && !lstatIfThere(files, native(directory, bare))
+    if (isNew) await env.progress(`copying ${printable(bare)}`)
+    const isCopied = isNew && copyTree(env, { from: worktree.root, to: directory }, bare)
+    const { reason = 'ignored' } = uncoveredAt(view.beside, path) ?? {}
+    if (!isCopied && reason !== 'ignored') missing.push({ path, reason })
   }
+  // The innermost first: one that is closed lets nobody at what is in it.
+  for (const path of [...(await view.paths())]
+    .filter((one) => one.endsWith('/'))
+    .sort()
+    .reverse()) {
+    const state = await view.state(path)
+    if (state.kind === 'directory') files.chmodSync(native(directory, path), state.mode)
+  }
+  return missing
 }
 
-/** Copies with times, for build tools go by them. What goes meanwhile, may not be read or is no file is left out. */
-function copyTree(env: Env, { from, to }: { from: string; to: string }, path: string): void {
+/**
+ * Copies with times, for build tools go by them, and says whether it could. What goes meanwhile, may not be read or is no
+ * file is left out, and so is a `.git` that leads to a repository elsewhere: that one is the user's own.
+ */
+function copyTree(env: Env, places: { from: string; to: string }, path: string): boolean {
   const { files } = env
+  const { from, to } = places
   const [source, target] = [native(from, path), native(to, path)]
   const stats = lstatIfThere(files, source)
-  if (!stats) return
+  if (!stats || source === to) return false // the temporary directory may lie in the worktree
   try {
     if (stats.isSymbolicLink()) files.symlinkSync(files.readlinkSync(source, 'buffer'), target)
     else if (stats.isFile()) files.copyFileSync(source, target, constants.COPYFILE_FICLONE)
     else if (stats.isDirectory()) {
       files.mkdirSync(target)
-      for (const name of files.readdirSync(source, 'latin1')) copyTree(env, { from, to }, `${path}/${name}`)
+      for (const entry of entriesIn(env, source)) {
+        if (entry.name === '.git' && !entry.isDirectory()) continue
+        copyTree(env, places, `${path}/${entry.name}`)
+      }
       files.chmodSync(target, permissions(stats) | 0o700)
-    } else return
+    } else return false
   } catch (error) {
     if (!['ENOENT', 'EACCES', 'EPERM'].includes(errno(error) ?? '')) throw error
-    return
+    return false
   }
   if (!stats.isSymbolicLink()) files.utimesSync(target, stats.atime, stats.mtime)
+  return true
 }
 
 /** What the command prints goes to standard error. No repository is found from there: none of the user's is changed. */
@@ -111,10 +151,17 @@ function exitOf(
   })
 }
 
-/** Whether it is gone; the command may have closed directories in it. */
-function removeLaidOut(env: Env, directory: string): boolean {
+/**
+ * Whether it is gone. The command may have closed directories in it; what it mounted there, or put in its place, is not
+ * ours, and stays.
+ */
+function removeLaidOut(env: Env, directory: string, made: Stats): boolean {
+  const found = lstatIfThere(env.files, directory)
+  if (!found) return true
+  const isIt = found.isDirectory() && found.ino === made.ino && found.dev === made.dev
+  if (!isIt || mountsWithin(env, directory).size > 0) return false
   try {
-    removeBelow(env, directory, '')
+    removeBelow(env, { root: directory, device: made.dev }, '')
     return true
   } catch (error) {
     if (errno(error) === undefined) throw error
@@ -122,13 +169,15 @@ function removeLaidOut(env: Env, directory: string): boolean {
   }
 }
 
-function removeBelow(env: Env, root: string, path: string): void {
+function removeBelow(env: Env, within: { root: string; device: number }, path: string): void {
   const { files } = env
+  const { root, device } = within
   const at = native(root, path)
+  if (files.lstatSync(at).dev !== device) return // mounted, where no list of the mounts is
   files.chmodSync(at, 0o700)
   for (const entry of entriesIn(env, at)) {
     const below = path === '' ? entry.name : `${path}/${entry.name}`
-    if (entry.isDirectory()) removeBelow(env, root, below)
+    if (entry.isDirectory()) removeBelow(env, within, below)
     else files.unlinkSync(native(root, below))
   }
   files.rmdirSync(at)

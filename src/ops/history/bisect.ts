@@ -2,11 +2,11 @@
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import type { SessionId, TurnNumber } from '../../core/ids.ts'
-import { printable } from '../../core/paths.ts'
+import { printable, reasonedList } from '../../core/paths.ts'
 import { type Turn, visibleTurns } from '../../core/timeline.ts'
 import type { Context } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
-import { exitCodeAt } from './bisect-state.ts'
+import { type Missing, tryAt } from './bisect-state.ts'
 
 export interface BisectResult {
   session: SessionId
@@ -23,17 +23,34 @@ export async function bisect(
   const refs = await readRefs(context)
   const session = chooseSession(refs, wanted)
   const turns = session ? visibleTurns(await loadTimeline(context, refs, session)).filter((turn) => turn.after) : []
-  const last = turns.at(-1)
-  if (!session || !last)
+  if (!session || turns.length === 0)
     throw new CkptError('NOT_FOUND', 'There is no finished turn to look at.', {
       hints: session ? ['ckpt list'] : FIRST_TURN,
     })
   let runs = 0
+  const missing = new Map<string, Missing>()
   const fails = async (checkpoint: Checkpoint) => {
     runs++
     await context.env.progress(`bisecting: run ${runs}`)
-    return (await exitCodeAt(context, checkpoint, command)) !== 0
+    const tried = await tryAt(context, checkpoint, command)
+    for (const one of tried.missing) missing.set(one.path, one)
+    return tried.exitCode !== 0
   }
+  try {
+    return { session, ...(await search({ session, turns }, fails)), runs }
+  } finally {
+    if (missing.size > 0)
+      context.warnings.push(
+        `Not in the states that were tried, for no checkpoint holds it: ${reasonedList([...missing.values()])}.`,
+      )
+  }
+}
+
+async function search(
+  { session, turns }: { session: SessionId; turns: readonly Turn[] },
+  fails: (checkpoint: Checkpoint) => Promise<boolean>,
+): Promise<{ turn: TurnNumber; found: Turn }> {
+  const last = turns.at(-1)!
   if (!(await fails(last.after!))) {
     throw new CkptError(
       'NOT_FOUND',
@@ -63,7 +80,7 @@ export async function bisect(
       { hints: [`ckpt diff ${before.turn}:after ${found.number}:before`] },
     )
   }
-  return { session, turn: found.number, runs, found }
+  return { turn: found.number, found }
 }
 
 const isSameState = (a: Checkpoint, b: Checkpoint): boolean => a.tree === b.tree && a.beside === b.beside
