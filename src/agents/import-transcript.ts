@@ -4,15 +4,17 @@ import { runningTurn } from '../core/timeline.ts'
 import { mark } from '../ops/mark.ts'
 import { notePrompt, timelineOf, turnElsewhere, turnKnownBy, turnWithoutId } from '../ops/said.ts'
 import type { Context } from '../ops/worktree/context.ts'
-import type { Agent, SaidPrompt } from './agent.ts'
+import type { Agent, SaidPrompt, Transcripts } from './agent.ts'
 import { markerId } from './payload.ts'
+import { directoryOf, placeOf } from './said-here.ts'
 import { AT_REST } from './transcript.ts'
 
 /**
  * known: it is recorded. described: it was recorded without its text, and has it now. recorded: it is a turn now, of which
  * no files are known. passed-over: turns that came after it are recorded, and their order stays. of-parent: a turn of the
  * session that this one was forked from. at-work: left out, for it would close a turn that its hooks still tell of.
- * pending: left out, for it would clear the session's boundary. switched-off: checkpoints are, here.
+ * pending: left out, for it would clear the session's boundary. switched-off: checkpoints are, here. elsewhere: left out, for
+ * it was given in another place.
  */
 export type Outcome =
   | 'known'
@@ -23,8 +25,12 @@ export type Outcome =
   | 'at-work'
   | 'pending'
   | 'switched-off'
+  | 'elsewhere'
 
 export interface Said {
+  agent: Agent & { transcripts: Transcripts }
+  /** Of the record. */
+  path: string
   prompts: readonly SaidPrompt[]
   /** Milliseconds since 1970: when the record was last written to. */
   written: number
@@ -34,18 +40,34 @@ export interface Said {
 export interface ImportedPrompt extends SaidPrompt {
   outcome: Outcome
   turn: TurnNumber | null
+  /** Where it was given, if that is told; and whether that directory is there no more. */
+  directory: string | null
+  isGone: boolean
 }
 
 export async function importTranscript(
   context: Context,
-  agent: Agent,
-  { prompts, written, arrived }: Said,
+  { agent, path, prompts, written, arrived }: Said,
 ): Promise<ImportedPrompt[]> {
+  const { env, worktree } = context
   const done: ImportedPrompt[] = []
   let forkedFrom: SessionId | null = null
   const persons = prompts.filter(({ notice }) => !notice)
   for (const [i, prompt] of persons.entries()) {
     const { session, marker, ids, text, messageId } = prompt
+    await env.progress(`importing: prompt ${i + 1} of ${persons.length}`)
+    const directory = directoryOf(prompt, prompts)
+    const { transcripts } = agent
+    const place =
+      directory === null
+        ? 'here'
+        : await placeOf(env, { directory, root: worktree.root }, { transcripts, path, prompts })
+    const tell = (outcome: Outcome, turn: TurnNumber | null = null) =>
+      done.push({ ...prompt, outcome, turn, directory, isGone: place === 'gone' })
+    if (place === 'elsewhere') {
+      tell('elsewhere')
+      continue
+    }
     const timeline = await timelineOf(context, session)
     const names = [marker, ...ids]
     const turn = turnKnownBy(timeline, names) ?? (await turnWithoutId(context, timeline, prompt))
@@ -58,44 +80,46 @@ export async function importTranscript(
       onlyRunning: true,
       ...(stop === undefined ? {} : { marker: stop }),
     } as const
+    const later = persons.slice(i + 1).filter((one) => one.session === session)
+    const mayGoOn = prompt.end === null && later.length === 0 && env.now() - written < AT_REST
     if (turn) {
       const added = await notePrompt(context, { before: turn.before.id, text })
-      // Begun from the transcript, by a daemon that was gone when it ended.
-      if (prompt.end !== null && turn === runningTurn(timeline) && turn.before.messageId === messageId)
+      // Begun from the transcript: by a daemon that was gone when it ended, or by an import that was killed.
+      const hasEnded = prompt.end !== null || (turn.before.imported !== undefined && !mayGoOn)
+      if (hasEnded && turn === runningTurn(timeline) && turn.before.messageId === messageId)
         await mark(context, { ...ended, turn: turn.before.marker ?? marker }, arrived)
-      done.push({ ...prompt, outcome: added ? 'described' : 'known', turn: turn.number })
+      tell(added ? 'described' : 'known', turn.number)
       continue
     }
-    const later = persons.slice(i + 1).filter((one) => one.session === session)
     if (later.some((one) => turnKnownBy(timeline, [one.marker, ...one.ids]))) {
-      done.push({ ...prompt, outcome: 'passed-over', turn: null })
+      tell('passed-over')
       continue
     }
     const original = await turnElsewhere(context, { but: session, ids: names })
     if (original) {
       forkedFrom = original.session
-      done.push({ ...prompt, outcome: 'of-parent', turn: original.number })
+      tell('of-parent', original.number)
       continue
     }
     if (!context.config.enableFileCheckpointing) {
-      done.push({ ...prompt, outcome: 'switched-off', turn: null })
+      tell('switched-off')
       continue
     }
     if (timeline.boundary) {
-      done.push({ ...prompt, outcome: 'pending', turn: null })
+      tell('pending')
       continue
     }
-    const mayGoOn = prompt.end === null && later.length === 0 && context.env.now() - written < AT_REST
     if (mayGoOn || runningTurn(timeline)) {
-      done.push({ ...prompt, outcome: 'at-work', turn: null })
+      tell('at-work')
       continue
     }
     // What was there before and after it is not known any more: it owns nothing, for both are what is there now.
     const parent = forkedFrom !== null && timeline.turns.length === 0 ? { parent: forkedFrom } : {}
-    const prompted = { event: 'prompt', session, agent: agent.name, text, messageId, marker, late: true } as const
+    const imported = { late: true, imported: true } as const
+    const prompted = { event: 'prompt', session, agent: agent.name, text, messageId, marker, ...imported } as const
     const { turn: number } = await mark(context, { ...prompted, ...parent }, arrived)
-    await mark(context, ended, arrived)
-    done.push({ ...prompt, outcome: number === null ? 'passed-over' : 'recorded', turn: number })
+    await mark(context, { ...ended, imported: true }, arrived)
+    tell(number === null ? 'passed-over' : 'recorded', number)
   }
   return done
 }

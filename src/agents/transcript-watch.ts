@@ -2,19 +2,17 @@
  * Watches an agent's own records while a daemon runs: a turn whose hooks did not run is recorded as soon as it is written
  * down. The records are only read.
  */
-import { basename, dirname } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { FSWatcher } from 'chokidar'
 import type { SessionId } from '../core/ids.ts'
 import type { Marker } from '../core/marker.ts'
 import { type Env, statIfThere } from '../env.ts'
-import { commonDirOf } from '../git/repository.ts'
 import { mark } from '../ops/mark.ts'
 import { notePrompt, timelineOf, turnElsewhere, turnKnownBy, turnWithoutId } from '../ops/said.ts'
 import type { Context } from '../ops/worktree/context.ts'
-import { liesWithin } from '../ops/worktree/worktree-path.ts'
 import type { Agent, SaidPrompt, TranscriptReader, Transcripts } from './agent.ts'
 import { markerId } from './payload.ts'
+import { directoryOf, placeOf } from './said-here.ts'
 import { AT_REST, GrowingFile } from './transcript.ts'
 
 export interface TranscriptWatchOptions {
@@ -155,27 +153,19 @@ export class TranscriptWatch {
       await setImmediate() // hooks are waiting
     }
     const ours: SaidPrompt[] = []
-    for (const prompt of reader.prompts) if (await this.#isOurs(path, reader.prompts, prompt.cwd)) ours.push(prompt)
+    for (const prompt of reader.prompts) if (await this.#isOurs(path, reader.prompts, prompt)) ours.push(prompt)
     return ours
   }
 
-  /**
-   * As hooks have it: an agent is followed into another worktree of the same repository, where its turns are that one's,
-   * and not into another repository that lies inside. Told once for a directory, for that may be gone later.
-   */
-  async #isOurs(path: string, prompts: readonly SaidPrompt[], at: string | null): Promise<boolean> {
+  /** Told once for a directory, for that may be gone later. */
+  async #isOurs(path: string, prompts: readonly SaidPrompt[], prompt: SaidPrompt): Promise<boolean> {
     const { agent, root } = this.#options
-    const cwd = at ?? prompts.find((one) => one.cwd !== null)?.cwd ?? root
-    const told = `${path}\n${cwd}`
+    const directory = directoryOf(prompt, prompts) ?? root
+    const told = `${path}\n${directory}`
     const known = this.#own.get(told)
     if (known !== undefined) return known
-    const isThere = statIfThere(this.#env.files, cwd)?.isDirectory() === true
-    let isOurs = isThere && liesWithin(this.#env, cwd, root)
-    if (isThere && !isOurs && cwd.startsWith(`${root}/`)) {
-      // Its directory is named after where the conversation began.
-      const began = basename(dirname(path)) === agent.transcripts.prefix(root)
-      isOurs = began && (await commonDirOf(this.#env, cwd)) !== (await commonDirOf(this.#env, root))
-    }
+    const { transcripts } = agent
+    const isOurs = (await placeOf(this.#env, { directory, root }, { transcripts, path, prompts })) === 'here'
     this.#own.set(told, isOurs)
     return isOurs
   }

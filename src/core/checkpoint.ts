@@ -24,6 +24,11 @@ export interface CheckpointMeta {
   start?: boolean
   /** It came after its time. A step, or an end that was not waited for, then belongs to no turn: see isOutside. */
   late?: boolean
+  /**
+   * Taken from the agent's own record afterwards, by a person: the `seq` of the session's newest checkpoint that was not,
+   * 0 when there is none.
+   */
+  imported?: number
   degraded?: boolean
   messageId?: string
   /** Made by the client that sent the marker: a retry carries it again. */
@@ -103,6 +108,7 @@ export function formatMessage(meta: CheckpointMeta): string {
   add('Step', meta.step)
   add('Start', meta.start)
   add('Late', meta.late)
+  add('Imported', meta.imported)
   add('Degraded', meta.degraded)
   add('Message-Id', meta.messageId)
   add('Marker', meta.marker)
@@ -205,6 +211,8 @@ export function parseCheckpoint(id: Oid, commit: string): Checkpoint {
   ] as const) {
     if (one.has(name)) meta[key] = true
   }
+  const imported = checked('Imported', (digits) => /^\d{1,15}$/.test(digits))
+  set('imported', imported === undefined ? undefined : Number(imported))
   set('messageId', text('Message-Id'))
   set('marker', text('Marker'))
   set('agent', text('Agent'))

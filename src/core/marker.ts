@@ -10,6 +10,8 @@ interface MarkerBase {
   messageId?: string
   /** It waited in a file while the lock was held: its snapshot is younger than it. */
   late?: boolean
+  /** It is taken from the agent's own record, a while after it happened. */
+  imported?: boolean
   /** When its client handed it over, if that was a while ago; ISO 8601, UTC. A turn that began since goes before. */
   handedAt?: string
 }

@@ -94,12 +94,18 @@ export function groupRefs(prefix: string, tips: readonly RefTip[]): WorktreeRefs
   return { sessions, lastSeq, meta, notes }
 }
 
-/** The session of the newest turn marker in this worktree, never `manual`. */
+/**
+ * The session of the newest turn marker in this worktree, never `manual`. What was imported is no news: it is before what
+ * markers told of when it happened.
+ */
 export function latestSession(refs: WorktreeRefs): SessionId | null {
-  let best: { session: SessionId; seq: number } | null = null
+  let best: { session: SessionId; told: number; seq: number } | null = null
   for (const { session, live, abandoned } of refs.sessions.values()) {
-    const seq = Math.max(live?.seq ?? 0, ...abandoned.map(({ tip }) => tip.seq))
-    if (session !== 'manual' && seq > (best?.seq ?? 0)) best = { session, seq }
+    const tips = [...(live ? [live] : []), ...abandoned.map(({ tip }) => tip)]
+    const told = Math.max(0, ...tips.map(({ seq, imported }) => imported ?? seq))
+    const seq = Math.max(0, ...tips.map((tip) => tip.seq))
+    if (session === 'manual' || seq === 0) continue
+    if (!best || told > best.told || (told === best.told && seq > best.seq)) best = { session, told, seq }
   }
   return best?.session ?? null
 }

@@ -8,17 +8,33 @@ import { locked } from './recovery/locked.ts'
 import type { Context } from './worktree/context.ts'
 import { loadTimeline, readRefs } from './worktree/sessions.ts'
 
+const known = new WeakMap<Timeline, ReadonlyMap<string, Turn>>()
+
+/** All turns by each of the ids that they are known by, hidden and abandoned ones included; the first with an id has it. */
+function turnsById(timeline: Timeline): ReadonlyMap<string, Turn> {
+  const found = known.get(timeline)
+  if (found) return found
+  const { turns, abandoned, outside } = timeline
+  const byId = new Map<string, Turn>()
+  const add = (id: string | null | undefined, turn: Turn | undefined) => {
+    if (typeof id === 'string' && turn && !byId.has(id)) byId.set(id, turn)
+  }
+  for (const turn of [...turns, ...abandoned])
+    for (const id of [turn.before.marker, turn.before.messageId, messageIdOf(turn)]) add(id, turn)
+  for (const notice of outside)
+    add(
+      notice.marker,
+      turns.find(({ number }) => number === notice.turn),
+    )
+  known.set(timeline, byId)
+  return byId
+}
+
 /** The turn that is known by one of these ids, hidden and abandoned ones included. */
-export function turnKnownBy({ turns, abandoned, outside }: Timeline, ids: readonly string[]): Turn | null {
-  const known = (one: string | null | undefined) => typeof one === 'string' && ids.includes(one)
-  const notice = outside.find(({ marker }) => known(marker))
-  return (
-    [...turns, ...abandoned].find(({ before, ...turn }) =>
-      [before.marker, before.messageId, messageIdOf({ before, ...turn })].some(known),
-    ) ??
-    turns.find(({ number }) => number === notice?.turn) ??
-    null
-  )
+export function turnKnownBy(timeline: Timeline, ids: readonly string[]): Turn | null {
+  const byId = turnsById(timeline)
+  for (const id of ids) if (byId.has(id)) return byId.get(id)!
+  return null
 }
 
 /** Milliseconds between what a hook and a transcript tell of one prompt. */

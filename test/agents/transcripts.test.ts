@@ -1,5 +1,5 @@
 // Turns whose hooks did not run, from the agent's own record. The records here are of Claude Code, and what is done to them.
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -784,4 +784,69 @@ test('watch.transcripts: false leaves them alone', async () => {
   fs.writeFileSync(path.join(directory, `${SESSION}.jsonl`), `${newLines(scratch).join('\n')}\n`)
   await new Promise((resolve) => setTimeout(resolve, 1500))
   expect(scratch.ckpt('list').turns).toEqual([])
+})
+
+test('what is imported is no news: latest, and an undo, are of what markers told of', () => {
+  const scratch = new Scratch().init()
+  const file = transcript(scratch, 'two-turns')
+  expect(outcomes(scratch, file)).toHaveLength(2)
+  expect(scratch.ckpt('list').session).toBe(SESSION) // there is no other
+  scratch.turn('real', () => scratch.write({ 'w.txt': 'w\n' }), 'real')
+  const fork = fs
+    .readFileSync(file, 'utf8')
+    .replaceAll(SESSION, FORK)
+    .replaceAll(/-(97a2|4bd0|9048|47cb|5e89|0c3c)-/g, '-0000-')
+  fs.writeFileSync(`${file}.later.jsonl`, fork)
+  expect(outcomes(scratch, `${file}.later.jsonl`)).toEqual([
+    [1, 'recorded'],
+    [2, 'recorded'],
+  ])
+  expect(scratch.ckpt('list').session).toBe('real')
+  expect(scratch.ckpt('undo')).toMatchObject({ session: 'real', files: [{ path: 'w.txt' }] })
+  expect(scratch.exists('w.txt')).toBe(false)
+  // A session is as new as what markers told of it, whatever was imported into it since.
+  scratch.ckpt('accept')
+  scratch.turn('newer', () => scratch.write({ 'n.txt': 'n\n' }), FORK)
+  expect(scratch.ckpt('list').session).toBe(FORK)
+})
+
+test('what was said in another place is left out, and how to record it there is told; one that is gone is named', () => {
+  const [scratch, other] = [new Scratch().init(), new Scratch('its place').init()]
+  const file = transcript(other, 'two-turns')
+  const { prompts, warnings } = scratch.ckpt('import-transcript', 'claude', file)
+  expect(prompts).toMatchObject([
+    { turn: null, outcome: 'elsewhere' },
+    { turn: null, outcome: 'elsewhere' },
+  ])
+  const line = `ckpt --cwd '${other.root}' import-transcript claude ${file}`
+  expect(warnings).toEqual([`Some prompts were left out, for they were given in another place: ${line}`])
+  expect(scratch.ckpt('list').turns).toEqual([])
+  execFileSync('sh', ['-c', line.replace(/^ckpt/, `"${process.execPath}" "${PROGRAM}"`)], { env: other.vars })
+  expect(other.ckpt('list').turns).toHaveLength(2)
+  const gone = `${scratch.base}/gone`
+  fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replaceAll(other.root, gone))
+  expect(scratch.ckpt('import-transcript', 'claude', file)).toMatchObject({
+    prompts: [{ outcome: 'recorded' }, { outcome: 'recorded' }],
+    warnings: [`Some prompts were given in ${gone}, which is not there any more: they are recorded here.`],
+  })
+})
+
+test('an import that was killed between a prompt and its end is finished by the next one', () => {
+  const scratch = new Scratch().init()
+  const file = transcript(scratch, 'two-turns')
+  const lines = fs.readFileSync(file, 'utf8').split('\n')
+  fs.writeFileSync(file, lines.filter((one) => !one.includes('"end_turn"')).join('\n'))
+  fs.utimesSync(file, 0, 0)
+  scratch.ckpt('init')
+  const line = [PROGRAM, 'import-transcript', 'claude', file, '--json']
+  const live = scratch.at(`.git/ckpt/store.git/refs/ckpt/@main/${SESSION}/live`)
+  const child = spawn(process.execPath, line, { cwd: scratch.root, env: scratch.vars, stdio: 'ignore' })
+  const until = Date.now() + 60_000
+  while (!fs.existsSync(live)) if (Date.now() > until) throw new Error('nothing was recorded')
+  child.kill('SIGKILL')
+  const turns = () => scratch.ckpt('list').turns.map((one: Json) => one.status)
+  expect(turns()).toEqual(['running'])
+  const { warnings } = scratch.ckpt('import-transcript', 'claude', file)
+  expect(warnings).toEqual([])
+  expect(turns()).toEqual(['interrupted', 'interrupted'])
 })

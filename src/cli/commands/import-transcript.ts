@@ -2,6 +2,7 @@ import { type ImportedPrompt, importTranscript, type Outcome } from '../../agent
 import { AGENT_NAMES, findAgent } from '../../agents/registry.ts'
 import { GrowingFile } from '../../agents/transcript.ts'
 import { CkptError } from '../../core/errors.ts'
+import { quotedPath } from '../../core/hint-words.ts'
 import { printable } from '../../core/paths.ts'
 import { type Env, statIfThere } from '../../env.ts'
 import { closeContext, openContext } from '../../ops/worktree/context.ts'
@@ -18,6 +19,7 @@ const WORDS: Record<Outcome, string> = {
   'at-work': 'left out: its session may still be at work',
   pending: 'left out: turns of its session are undone',
   'switched-off': 'not recorded: checkpoints are switched off here',
+  elsewhere: 'left out: it was given in another place',
 }
 const AT_WORK =
   'Some prompts were left out, for a turn of their session may still be at work: import the transcript again when it has ended.'
@@ -48,9 +50,15 @@ const command: Command = async ({ env, args, cwd, arrived }) => {
   }
   const context = await openContext(env, cwd, { create: true, forgiving: true })
   try {
-    const prompts = await importTranscript(context, agent, { prompts: said, written, arrived })
+    const transcript = { agent: { ...agent, transcripts }, path: file, prompts: said, written, arrived }
+    const prompts = await importTranscript(context, transcript)
     const has = (wanted: Outcome) => prompts.some(({ outcome }) => outcome === wanted)
-    const warnings = [...context.warnings, ...(has('at-work') ? [AT_WORK] : []), ...(has('pending') ? [PENDING] : [])]
+    const warnings = [
+      ...context.warnings,
+      ...(has('at-work') ? [AT_WORK] : []),
+      ...(has('pending') ? [PENDING] : []),
+      ...toldPlaces(prompts, `import-transcript ${name} ${quotedPath(file)}`),
+    ]
     return {
       json: { agent: name, prompts: prompts.map(promptJson), warnings },
       text: table(
@@ -61,6 +69,20 @@ const command: Command = async ({ env, args, cwd, arrived }) => {
   } finally {
     closeContext(context)
   }
+}
+
+/** Each directory once. */
+function toldPlaces(prompts: readonly ImportedPrompt[], line: string): string[] {
+  const placesOf = (wanted: (one: ImportedPrompt) => boolean) =>
+    new Set(prompts.flatMap((one) => (wanted(one) && one.directory !== null ? [one.directory] : [])))
+  const elsewhere = placesOf(({ outcome }) => outcome === 'elsewhere')
+  const gone = placesOf(({ outcome, isGone }) => outcome === 'recorded' && isGone)
+  return [
+    ...[...elsewhere].map(
+      (at) => `Some prompts were left out, for they were given in another place: ckpt --cwd ${quotedPath(at)} ${line}`,
+    ),
+    ...[...gone].map((at) => `Some prompts were given in ${at}, which is not there any more: they are recorded here.`),
+  ]
 }
 
 const HINTS = ['ckpt import-transcript --help']

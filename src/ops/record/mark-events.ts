@@ -30,7 +30,7 @@ export async function markPrompt(scene: Scene, marker: PromptMarker, dirty: bool
     kind: 'before',
     session,
     turn: timeline.nextTurn,
-    ...common(marker),
+    ...common(scene, marker),
     ...(marker.agent === undefined ? {} : { agent: marker.agent }),
     ...(marker.kind === undefined || marker.kind === 'prompt' ? {} : { promptKind: marker.kind }),
     ...(marker.parent === undefined ? {} : { parentSession: marker.parent }),
@@ -54,11 +54,12 @@ export async function markPrompt(scene: Scene, marker: PromptMarker, dirty: bool
   return { checkpoint, turn: timeline.nextTurn, abandoned, cleared: timeline.boundary !== null }
 }
 
-function common(marker: Marker): Partial<CheckpointMeta> {
+function common({ timeline: { tip } }: Scene, marker: Marker): Partial<CheckpointMeta> {
   return {
     ...(marker.messageId === undefined ? {} : { messageId: marker.messageId }),
     ...(marker.marker === undefined ? {} : { marker: marker.marker }),
     ...(marker.late ? { late: true } : {}),
+    ...(marker.imported ? { imported: tip?.imported ?? tip?.seq ?? 0 } : {}),
   }
 }
 
@@ -84,7 +85,7 @@ export async function markStep(scene: Scene, marker: StepMarker): Promise<Done> 
     turn: turn.number,
     step,
     ...(marker.start ? { start: true } : {}),
-    ...common(marker),
+    ...common(scene, marker),
     ...stepDetails(marker),
   })
   return { checkpoint, turn: turn.number, abandoned: [] }
@@ -122,7 +123,7 @@ export async function markStop(scene: Scene, marker: StopMarker): Promise<Done> 
     ...(marker.late ? { inferred: true } : {}),
     ...(marker.background ? { background: marker.background } : {}),
     ...(marker.parent === undefined ? {} : { parentSession: marker.parent }),
-    ...common(marker),
+    ...common(scene, marker),
   })
   return { checkpoint, turn: turn.number, abandoned: [] }
 }
@@ -140,7 +141,7 @@ export async function markLate(scene: Scene, marker: Marker, other: TurnNumber |
       ? { status: marker.status }
       : {}),
     ...(marker.event === 'stop' && marker.background ? { background: marker.background } : {}),
-    ...common(marker),
+    ...common(scene, marker),
     late: true,
     ...(marker.event === 'step' ? { ...(marker.start ? { start: true } : {}), ...stepDetails(marker) } : {}),
   }
