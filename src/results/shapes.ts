@@ -289,7 +289,7 @@ export interface CapabilitiesInfo {
   session: string | null
   backend: string
   capabilities: Capabilities
-  /** False: checkpoints are switched off here, by the configuration or `CKPT_DISABLED`. */
+  /** False: checkpoints are switched off here, by the configuration, or by `CKPT_DISABLED` for hooks and wrappers; what a marker or `snapshot` then asks for is recorded all the same. */
   enabled: boolean
 }
 

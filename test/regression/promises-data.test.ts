@@ -378,4 +378,5 @@ test('switched off, a checkpoint by hand is not recorded either, and that is sai
   }
   expect(scratch.run(['snapshot']).stdout).toBe('Nothing was recorded.\n')
   expect(scratch.ckpt('status').store.checkpoints).toBe(0)
+  expect(scratch.exists('.git/ckpt')).toBe(false)
 })

@@ -136,6 +136,9 @@ test('completion offers what may stand there, and leaves files to the shell', ()
   expect(offered('--json', 'sho')).toEqual(['show'])
   expect(offered('--cwd', '.', 'sho')).toEqual(['show'])
   expect(offered('undo', '--no')).toEqual(['--no-color', '--no-daemon'])
+  expect(offered('run', '--no-c')).toEqual(['--no-commit', '--no-checkpoints', '--no-color'])
+  expect(offered('verify', '--no-p')).toEqual(['--no-pending'])
+  expect(offered('verify', '--p')).toEqual([])
   expect(offered('undo', '--session', '')).toEqual(['other', 'chat-1'])
   expect(offered('show', '--session', 'ch')).toEqual(['chat-1'])
   expect(offered('show', '')).toEqual(['2', '1'])
@@ -153,6 +156,13 @@ test('completion offers what may stand there, and leaves files to the shell', ()
     ['blame', ''],
   ])
     expect([line, offered(...line)]).toEqual([line, []])
+})
+
+test('the script for completion is that of the own shell, or of bash where that completes nothing', () => {
+  const scratch = new Scratch()
+  const of = (SHELL: string) => JSON.parse(scratch.run(['completion', '--json'], { vars: { SHELL } }).stdout).shell
+  expect([of('/usr/bin/fish'), of('/bin/zsh'), of('/bin/dash'), of('')]).toEqual(['fish', 'zsh', 'bash', 'bash'])
+  expect(scratch.tryCkpt('completion', 'csh').document.error).toMatchObject({ code: 'USAGE' })
 })
 
 test('restore of paths that a checkpoint does not have names that checkpoint', () => {

@@ -72,7 +72,10 @@ async function wordsFor(invocation: Invocation, typed: readonly string[]): Promi
   if (last.startsWith('-')) {
     const own = options.filter(([, option]) => !option.positional && !option.hidden)
     return fits([
-      ...own.map(([option, { describe }]): [string, string] => [`--${option}`, String(describe ?? '')]),
+      ...own.map(([option, { describe, default: given }]): [string, string] => [
+        given === true ? `--no-${option}` : `--${option}`,
+        String(describe ?? ''),
+      ]),
       ...OF_EVERY_COMMAND,
     ])
   }
@@ -118,14 +121,14 @@ const command: Command = async (invocation) => {
       paged: true,
     }
   }
-  const shell = args.shell === undefined ? (env.vars.SHELL ?? '').split('/').at(-1)! : String(args.shell)
+  const own = (env.vars.SHELL ?? '').split('/').at(-1)!
+  // What a container or a CI calls its shell is none that completes.
+  const shell = args.shell === undefined ? (own in scripts ? own : 'bash') : String(args.shell)
   const script = scripts[shell]
   if (!script) {
     throw new CkptError(
       'USAGE',
-      shell === ''
-        ? 'Which shell? There is completion for bash, zsh and fish. Nothing was changed.'
-        : `There is completion for bash, zsh and fish, not for ${JSON.stringify(shell)}. Nothing was changed.`,
+      `There is completion for bash, zsh and fish, not for ${JSON.stringify(shell)}. Nothing was changed.`,
       { hints: ['ckpt completion bash'] },
     )
   }

@@ -44,7 +44,7 @@ const command: Command = async ({ env, args, cwd, arrived }) => {
   const common = defined({ session, messageId: text(args, 'message-id'), marker: text(args, 'marker') })
   const kind = oneOf(args, 'kind', ['prompt', 'command', 'shell', 'compaction'])
   const status = oneOf(args, 'status', ['completed', 'interrupted', 'failed'])
-  const context = await openContext(env, cwd, { create: true, forgiving: true })
+  const context = await openContext(env, cwd, { create: 'unless-off', forgiving: true })
   try {
     const paths = (args.path as string[] | undefined)?.map(String)
     const marker = {

@@ -6,7 +6,7 @@ import type { Command } from '../command.ts'
 import { markText } from '../present/turns.ts'
 
 const command: Command = async ({ env, args, cwd, arrived }) => {
-  const context = await openContext(env, cwd, { create: true })
+  const context = await openContext(env, cwd, { create: 'unless-off' })
   try {
     const result = await snapshotNow(context, text(args, 'message'), arrived)
     return {

@@ -77,7 +77,7 @@ export async function recordMarker(context: Context, told: Marker, recording: Re
   if (actions.includes('refuse-not-found')) {
     throw new CkptError(
       'NOT_FOUND',
-      `Session ${JSON.stringify(marker.session)} has no turn yet. Nothing was recorded.`,
+      `Session ${JSON.stringify(marker.session)} has no turn ${timeline.nextTurn > 1 ? 'left that is not abandoned' : 'yet'}. Nothing was recorded.`,
       {
         hints: [`ckpt mark prompt ${sessionOption(marker.session)}`],
       },
