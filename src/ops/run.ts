@@ -35,7 +35,7 @@ export interface RunResult {
 export async function run(env: Env, options: RunOptions): Promise<RunResult> {
   if (!options.checkpoints) return { exitCode: statusOf(await runChild(env, options)), before: null, after: null }
   const arrived = env.monotonic()
-  const context = await openContext(env, options.cwd, { create: true, forgiving: true })
+  const context = await openContext(env, options.cwd, { create: 'unless-off', forgiving: true })
   const inSession = (session: SessionId) => runTurn(context, session, { ...options, arrived })
   try {
     return await (options.session === undefined ? inFreeSession(context, inSession) : inSession(options.session))
@@ -115,7 +115,7 @@ interface AtEnd {
 async function end(env: Env, root: string, { session, turn, before, ended, commit }: AtEnd): Promise<MarkResult> {
   const arrived = env.monotonic()
   const status = ended.signal ? 'interrupted' : ended.code === 0 ? 'completed' : 'failed'
-  const context = await openContext(env, root, { create: true, forgiving: true })
+  const context = await openContext(env, root, { create: 'unless-off', forgiving: true })
   try {
     const stop = { event: 'stop', session, turn, marker: `${turn}:stop`, status } as const
     const marked = await mark(context, stop, arrived)
