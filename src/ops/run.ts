@@ -38,7 +38,9 @@ export async function run(env: Env, options: RunOptions): Promise<RunResult> {
   const context = await openContext(env, options.cwd, { create: 'unless-off', forgiving: true })
   const inSession = (session: SessionId) => runTurn(context, session, { ...options, arrived })
   try {
-    return await (options.session === undefined ? inFreeSession(context, inSession) : inSession(options.session))
+    const { session } = options
+    if (session === undefined && context.config.enableFileCheckpointing) return await inFreeSession(context, inSession)
+    return await inSession(session ?? DEFAULT_SESSION)
   } finally {
     closeContext(context)
   }
