@@ -7,7 +7,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: 'forks',
     // It forks for each git: the less it holds, the less is copied.
-    execArgv: ['--max-semi-space-size=2', '--optimize-for-size', '--max-old-space-size=512'],
+    execArgv: ['--max-semi-space-size=2', '--max-old-space-size=512'],
     maxWorkers: 3, // on two cores too: a part of each test is waiting
     setupFiles: ['test/support/seed.ts'],
     env: {
