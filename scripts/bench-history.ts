@@ -38,7 +38,7 @@ async function layOutSession(root: string, checkpoints: number, { oneTurn = fals
       beside: checkpoint!.beside,
       time,
     }
-    const next = writeCheckpoint(store, tree, i === 0 ? [] : [parent], meta)
+    const next = writeCheckpoint(store, { tree, parents: i === 0 ? [] : [parent] }, meta)
     if (meta.kind === 'before' && checkpoints - i < 100) {
       notes = await addPrompt(store, notes?.to ?? null, { before: next.id, text: `Turn ${turn} of many`, seconds: 0 })
     }

@@ -261,14 +261,14 @@ export function carryOut(env: Env, plan: Plan, action: 'install' | 'uninstall'):
   const own = recordPath(env, target)
   if (action === 'install' && record) {
     files.mkdirSync(own.slice(0, own.lastIndexOf('/')), { recursive: true, mode: 0o700 })
-    writeFileWhole(env, own, `${JSON.stringify(record)}\n`)
+    writeFileWhole(env, own, { content: `${JSON.stringify(record)}\n` })
   }
   if (after === null) files.unlinkSync(target)
   else {
     files.mkdirSync(target.slice(0, target.lastIndexOf('/')), { recursive: true })
     const stats = statIfThere(files, target)
     const mode = stats ? stats.mode & 0o7777 : 0o644 & ~env.umask
-    writeFileWhole(env, target, after, { mode })
+    writeFileWhole(env, target, { content: after, mode })
   }
   if (action === 'uninstall') {
     if (after === null) for (const directory of [...(record?.made ?? [])].reverse()) removeIfEmpty(env, directory)

@@ -57,9 +57,9 @@ export function remember(env: Env, directory: string, note: Note): void {
   const file = fileOf(directory)
   const lineOf = (one: Note) => `${JSON.stringify(one)}\n`
   if ((lstatIfThere(env.files, file)?.size ?? 0) > FULL)
-    writeFileWhole(env, file, readNotes(env, directory).slice(-MOST).map(lineOf).join(''), { sync: false })
+    writeFileWhole(env, file, { content: readNotes(env, directory).slice(-MOST).map(lineOf).join(''), sync: false })
   // A line that was cut short is not to take this one with it.
-  appendTo(env, file, `\n${lineOf(note)}`)
+  appendTo(env, file, { text: `\n${lineOf(note)}` })
 }
 
 /** The session whose turn a subagent's work belongs to; null: it is nobody's child. */

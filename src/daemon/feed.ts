@@ -231,7 +231,8 @@ export class Feed {
       const turns = timeline ? visibleTurns(timeline) : []
       const [first, last] = [turns[0], turns.at(-1)]
       const end = last && endOf(last)
-      const found = first && end ? (await diffTrees(this.#context.store, first.before.tree, end.tree)).files : []
+      const found =
+        first && end ? (await diffTrees(this.#context.store, { from: first.before.tree, to: end.tree })).files : []
       const files = found.slice(0, MOST_FILES).map(fileDiffJson)
       this.#log.append({ type: 'session.diff', session, files, total: found.length })
     }

@@ -36,7 +36,7 @@ export function announce(env: Env, directory: string): void {
   const fields = [PROTOCOL, String(env.pid), startOf(env, env.pid), ...settingsOf(env)]
   // A line break in one of them would move the others.
   if (!fields.some((field) => field.includes('\n')))
-    writeFileWhole(env, readyFile(directory), `${fields.join('\n')}\n`, { sync: false })
+    writeFileWhole(env, readyFile(directory), { content: `${fields.join('\n')}\n`, sync: false })
 }
 
 /** Null: nobody answers, or one that would look for the configuration elsewhere than its client, or another user's. */

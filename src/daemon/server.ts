@@ -172,7 +172,10 @@ export class Daemon {
       since: this.#dispatcher.since,
       at: whereIs(env, this.#context.store.worktreeDir),
     }
-    writeFileWhole(env, infoFile(this.#context.store.worktreeDir), `${JSON.stringify(info)}\n`, { sync: false })
+    writeFileWhole(env, infoFile(this.#context.store.worktreeDir), {
+      content: `${JSON.stringify(info)}\n`,
+      sync: false,
+    })
     log.info({ root: info.root, socket, ...this.held.state }, 'watching')
     onReady?.(this)
     this.enqueue(() => this.#auto.record()).catch((error: unknown) => log.warn({ error: String(error) }, 'auto turns'))

@@ -29,6 +29,8 @@ export interface Stat {
 const base = ['diff-tree', '-r', '--no-ext-diff', '--no-textconv', '--no-color']
 
 export interface TreesDiffOptions {
+  /** None: all. */
+  paths?: readonly string[]
   /** Nothing is taken for a rename. */
   renames?: boolean
 }
@@ -36,10 +38,8 @@ export interface TreesDiffOptions {
 /** @throws CkptError DAMAGED when an object is missing */
 export async function diffTrees(
   store: Store,
-  from: Oid,
-  to: Oid,
-  paths: readonly string[] = [],
-  { renames = true }: TreesDiffOptions = {},
+  { from, to }: { from: Oid; to: Oid },
+  { paths = [], renames = true }: TreesDiffOptions = {},
 ): Promise<{ files: FileDiff[]; patch: string }> {
   const run = async (flags: string[]) => {
     const found: Buffer[] = []
@@ -76,8 +76,7 @@ const EVERY_LINE = '-U999999999'
 export async function diffWorktree(
   env: Env,
   repository: Repository,
-  paths: readonly string[],
-  { whole = false }: { whole?: boolean } = {},
+  { paths, whole = false }: { paths: readonly string[]; whole?: boolean },
 ): Promise<{ files: FileDiff[]; patch: string }> {
   const head = (await committedTree(env, repository)) ?? (repository.hash === 'sha1' ? EMPTY_SHA1 : EMPTY_SHA256)
   const config = await filtersOff(env, repository)

@@ -243,7 +243,11 @@ export async function readChainUntil(
 }
 
 /** Writes a checkpoint's commit. Author and committer are ckpt itself: nobody's name leaves the machine with it. */
-export function writeCheckpoint(store: Store, tree: Oid, parents: readonly Oid[], meta: CheckpointMeta): Checkpoint {
+export function writeCheckpoint(
+  store: Store,
+  { tree, parents }: { tree: Oid; parents: readonly Oid[] },
+  meta: CheckpointMeta,
+): Checkpoint {
   const seconds = Math.floor(Date.parse(meta.time) / 1000)
   const lines = [
     `tree ${tree}`,

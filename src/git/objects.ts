@@ -55,7 +55,7 @@ export class ObjectStore {
   /** Bytes that files written here take on disk, until somebody has noted them. */
   grown = 0
 
-  constructor(env: Env, gitDir: string, hash: HashName, vars: Record<string, string>) {
+  constructor(env: Env, { gitDir, hash, vars }: { gitDir: string; hash: HashName; vars: Record<string, string> }) {
     this.#env = env
     this.#gitDir = gitDir
     this.hash = hash

@@ -54,7 +54,7 @@ export class Parcel {
     this.#env = env
     this.gitDir = gitDir
     this.#vars = { GIT_DIR: gitDir, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' }
-    this.objects = new ObjectStore(env, gitDir, hash, this.#vars)
+    this.objects = new ObjectStore(env, { gitDir, hash, vars: this.#vars })
     this.trees = new Trees(this.objects)
   }
 

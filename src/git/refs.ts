@@ -26,8 +26,7 @@ export interface RefTip {
 /** @throws CkptError DAMAGED when a ref does not hold an id */
 export async function listRefs(
   env: Env,
-  gitDir: string,
-  vars: Record<string, string>,
+  { gitDir, vars }: { gitDir: string; vars: Record<string, string> },
   prefixes: readonly string[],
 ): Promise<RefTip[]> {
   const args = ['for-each-ref', '--format=%(refname)%00%(objectname)%00%(objecttype)%00%(contents)%00%00', ...prefixes]
@@ -95,8 +94,7 @@ export function transaction(edits: readonly RefEdit[]): string {
  */
 export async function moveRefs(
   env: Env,
-  gitDir: string,
-  vars: Record<string, string>,
+  { gitDir, vars }: { gitDir: string; vars: Record<string, string> },
   { edits, durable }: { edits: readonly RefEdit[]; durable: boolean },
 ): Promise<void> {
   if (edits.length === 0) return

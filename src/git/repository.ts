@@ -155,7 +155,11 @@ const unguarded = (vars: Env['vars']) =>
   )
 
 /** Commits between two heads, newest first, as `abc1234 subject`. Empty when they are not connected, or not here any more. */
-export async function commitsBetween(env: Env, repository: Repository, from: Oid, to: Oid): Promise<string[]> {
+export async function commitsBetween(
+  env: Env,
+  repository: Repository,
+  { from, to }: { from: Oid; to: Oid },
+): Promise<string[]> {
   const { GitError, simpleGit } = await import('simple-git')
   const git = simpleGit({
     baseDir: repository.root,

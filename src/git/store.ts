@@ -61,7 +61,7 @@ export class Store {
     this.gitDir = `${place.directory}/store.git`
     this.worktreeDir = `${place.directory}/worktrees/${place.worktreeId}`
     this.vars = storeVariables(this.gitDir)
-    this.objects = owner?.objects ?? new ObjectStore(env, this.gitDir, place.hash, this.vars)
+    this.objects = owner?.objects ?? new ObjectStore(env, { gitDir: this.gitDir, hash: place.hash, vars: this.vars })
     this.trees = owner?.trees ?? new Trees(this.objects)
     this.checkpoints = owner?.checkpoints ?? new Map()
   }
@@ -106,11 +106,11 @@ export class Store {
 
   async refs(...prefixes: string[]): Promise<RefTip[]> {
     const memory = this.#memory
-    if (!memory) return listRefs(this.#env, this.gitDir, this.vars, prefixes)
+    if (!memory) return listRefs(this.#env, this, prefixes)
     const generation = this.generation
     if (memory.generation !== generation || generation === '') {
       this.forget()
-      const tips = await listRefs(this.#env, this.gitDir, this.vars, ['refs/'])
+      const tips = await listRefs(this.#env, this, ['refs/'])
       memory.tips = new Map(tips.map((tip) => [tip.ref, tip]))
       memory.generation = generation
       this.#whole = false
@@ -198,13 +198,13 @@ export class Store {
   async moveRefs(edits: readonly RefEdit[], { durable = this.#memory === null } = {}): Promise<void> {
     if (durable) this.#sync()
     else this.objects.flush()
-    const moved = noteMoves(this.#env, this.place.directory, edits, durable)
+    const moved = noteMoves(this.#env, this.place.directory, { edits, sync: durable })
     for (let attempt = 0; ; attempt++) {
       // Said before it is done: who is killed in between leaves nobody with an old idea of the refs.
       this.#bump()
       try {
         if (!(await this.#moveQuickly(edits, durable)) && !(await this.#areMoved(edits)))
-          await moveRefs(this.#env, this.gitDir, this.vars, { edits, durable })
+          await moveRefs(this.#env, this, { edits, durable })
         moved()
         if (!durable) this.#unsynced.add(edits)
         // And once more: who read the refs in between, without the lock, must not take them for those of now.
@@ -257,8 +257,7 @@ export class Store {
     if (!this.#memory) return false
     const tips = await listRefs(
       this.#env,
-      this.gitDir,
-      this.vars,
+      this,
       edits.map(({ ref }) => ref),
     )
     const now = new Map(tips.map(({ ref, oid }) => [ref, oid]))
@@ -305,7 +304,7 @@ export class Store {
   /** Cuts the history there; what lies before is pruned next. */
   writeShallow(oids: ReadonlySet<Oid>): void {
     const path = `${this.gitDir}/shallow`
-    if (oids.size > 0) writeFileWhole(this.#env, path, `${[...oids].sort().join('\n')}\n`)
+    if (oids.size > 0) writeFileWhole(this.#env, path, { content: `${[...oids].sort().join('\n')}\n` })
     else if (this.#env.files.existsSync(path)) this.#env.files.unlinkSync(path)
     this.#shallow = oids
   }

@@ -47,7 +47,11 @@ const sumOf = (previous: string, text: string) =>
  * Writes down what is about to be moved; the result is to be called once it was moved. `directory` is the store's.
  * The caller holds the worktree's lock.
  */
-export function noteMoves(env: Env, directory: string, edits: readonly RefEdit[], sync: boolean): () => void {
+export function noteMoves(
+  env: Env,
+  directory: string,
+  { edits, sync }: { edits: readonly RefEdit[]; sync: boolean },
+): () => void {
   const byWorktree = new Map<string, RefEdit[]>()
   for (const edit of edits) {
     const worktree = worktreeOf(edit.ref)
@@ -55,13 +59,13 @@ export function noteMoves(env: Env, directory: string, edits: readonly RefEdit[]
   }
   const files = [...byWorktree].map(([worktree, own]) => {
     const file = tipsFile(directory, worktree)
-    append(env, file, moveText(own), sync)
+    append(env, file, { text: moveText(own), sync })
     return file
   })
   return () => {
     for (const file of files) {
       try {
-        append(env, file, DONE, false)
+        append(env, file, { text: DONE, sync: false })
       } catch (error) {
         // The refs stand. Without this line either value is believed, as after a kill.
         if (errno(error) === undefined) throw error
@@ -73,7 +77,7 @@ export function noteMoves(env: Env, directory: string, edits: readonly RefEdit[]
 const moveText = (edits: readonly RefEdit[]) =>
   `move ${edits.map(({ ref, from, to }) => `${ref} ${from === undefined ? ANY : (from ?? NONE)} ${to ?? NONE}`).join(' ')}`
 
-function append(env: Env, file: string, text: string, sync: boolean): void {
+function append(env: Env, file: string, { text, sync }: { text: string; sync: boolean }): void {
   const { files } = env
   const old = readIfThere(env, file)?.toString('latin1') ?? ''
   // Never between a transaction and its end: both values of what it moves would be believed.
@@ -82,10 +86,10 @@ function append(env: Env, file: string, text: string, sync: boolean): void {
     files.mkdirSync(file.slice(0, file.lastIndexOf('/')), { recursive: true, mode: 0o700 })
     const kept = folded(old)
     const last = lastSum(kept)
-    writeFileWhole(env, file, `${kept}${sumOf(last, text)} ${text}\n`)
+    writeFileWhole(env, file, { content: `${kept}${sumOf(last, text)} ${text}\n` })
     return
   }
-  appendTo(env, file, `${sumOf(lastSum(old), text)} ${text}\n`, { sync })
+  appendTo(env, file, { text: `${sumOf(lastSum(old), text)} ${text}\n`, sync })
 }
 
 const lastSum = (text: string) => text.slice(text.lastIndexOf('\n', text.length - 2) + 1).slice(0, 16)
@@ -179,8 +183,12 @@ export function readTips(env: Env, directory: string, worktree: string): Tips | 
 }
 
 /** Believes the refs as they are: what was written down before is dropped. */
-export function resetTips(env: Env, directory: string, worktree: string, refs: readonly { ref: string; oid: Oid }[]) {
+export function resetTips(
+  env: Env,
+  { directory, worktree }: { directory: string; worktree: string },
+  refs: readonly { ref: string; oid: Oid }[],
+) {
   const own = refs.filter(({ ref }) => worktreeOf(ref) === worktree)
   const all = `all ${own.map(({ ref, oid }) => `${ref} ${oid}`).join(' ')}`.trimEnd()
-  writeFileWhole(env, tipsFile(directory, worktree), `${sumOf('', all)} ${all}\n`)
+  writeFileWhole(env, tipsFile(directory, worktree), { content: `${sumOf('', all)} ${all}\n` })
 }

@@ -24,16 +24,17 @@ export function withDrafts<T>(env: Env, drafts: readonly string[], work: () => T
   }
 }
 
+interface WholeFile {
+  content: string | Buffer
+  sync?: boolean
+  mode?: number
+}
+
 /**
  * Writes a file whole or not at all, also where the power fails: a temporary file beside it, synced, and renamed over it.
  * `sync: false`: what can be made anew, or done without. `mode`: 0600 unless told, whatever the umask.
  */
-export const writeFileWhole = (
-  env: Env,
-  path: string,
-  content: string | Buffer,
-  options: { sync?: boolean; mode?: number } = {},
-): void => draftFile(env, path, content, options).place()
+export const writeFileWhole = (env: Env, path: string, whole: WholeFile): void => draftFile(env, path, whole).place()
 
 export interface Draft {
   /** Renames it to the file's name; the directory is synced. */
@@ -42,12 +43,7 @@ export interface Draft {
 }
 
 /** The first half of that: the temporary file, whole and synced, for who has several to write before any is in its place. */
-export function draftFile(
-  env: Env,
-  path: string,
-  content: string | Buffer,
-  { sync = true, mode = 0o600 }: { sync?: boolean; mode?: number } = {},
-): Draft {
+export function draftFile(env: Env, path: string, { content, sync = true, mode = 0o600 }: WholeFile): Draft {
   const { files } = env
   const temporary = `${path}.${env.random(6)}.tmp`
   withDrafts(env, [temporary], () => {
@@ -90,7 +86,7 @@ export function moveFile(env: Env, from: string, to: string): void {
 }
 
 /** Adds to the end of a file in one write: what two processes add at once is both there. Mode 0600. */
-export function appendTo(env: Env, path: string, text: string, { sync = false } = {}): void {
+export function appendTo(env: Env, path: string, { text, sync = false }: { text: string; sync?: boolean }): void {
   const { files } = env
   const fd = files.openSync(path, 'a', 0o600)
   try {

@@ -61,5 +61,5 @@ export function writeLedger(context: Context, { directories, made }: Ledger): vo
   const told = (list: readonly string[]) =>
     list.map((one) => (goesAlong(commonDir, one) ? path.relative(commonDir, one) : one))
   const ledger = { version: 1, directories: told(directories), made: told(made) }
-  writeFileWhole(context.env, fileOf(context), `${JSON.stringify(ledger)}\n`)
+  writeFileWhole(context.env, fileOf(context), { content: `${JSON.stringify(ledger)}\n` })
 }

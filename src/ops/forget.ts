@@ -184,7 +184,7 @@ async function rewrite(
   const { id, tree: _tree, parents: _parents, ...meta } = checkpoint
   const same = tree === checkpoint.tree && beside === checkpoint.beside && record === checkpoint.record
   if (same && parents.every((parent, i) => parent === checkpoint.parents[i])) return id
-  return writeCheckpoint(store, tree, parents, { ...meta, beside, ...(record ? { record } : {}) }).id
+  return writeCheckpoint(store, { tree, parents }, { ...meta, beside, ...(record ? { record } : {}) }).id
 }
 
 async function rewriteBeside(

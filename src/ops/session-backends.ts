@@ -37,6 +37,6 @@ export function setSessionBackend(context: Context, session: SessionId, name: st
     if (name === null) sessions.delete(session)
     else sessions.set(session, name)
     const stored: Stored = { version: 1, sessions: Object.fromEntries(sessions) }
-    writeFileWhole(context.env, fileOf(context), `${JSON.stringify(stored)}\n`)
+    writeFileWhole(context.env, fileOf(context), { content: `${JSON.stringify(stored)}\n` })
   })
 }

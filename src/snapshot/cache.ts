@@ -182,7 +182,7 @@ export function saveCache(env: Env, store: Store, cache: SnapshotCache): void {
   }
   const body = Buffer.from(JSON.stringify(stored), 'latin1')
   const sum = createHash('sha1').update(body).digest('hex')
-  writeFileWhole(env, fileOf(store), Buffer.concat([Buffer.from(`${sum}\n`), body]), { sync: false })
+  writeFileWhole(env, fileOf(store), { content: Buffer.concat([Buffer.from(`${sum}\n`), body]), sync: false })
   for (const name of env.files.readdirSync(store.worktreeDir)) {
     if (/^index-[0-9a-f]+$/.test(name) && name !== cache.index) removeIfThere(env, `${store.worktreeDir}/${name}`)
   }

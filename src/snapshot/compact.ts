@@ -46,7 +46,8 @@ export function compactIndex(
     else hot.set(path, hotFromSeed(oid, stats, seen))
   }
   const index = `index-${env.random(8)}`
-  writeFileWhole(env, `${store.worktreeDir}/${index}`, formatIndex([...entries.values()], store.place.hash), {
+  writeFileWhole(env, `${store.worktreeDir}/${index}`, {
+    content: formatIndex([...entries.values()], store.place.hash),
     sync: false,
   })
   return { ...cache, index, hot, vanished: [] }

@@ -41,7 +41,7 @@ function longTurn(store: Store, steps: number): Oid[] {
       beside,
       time: '2026-01-01T00:00:00.000Z',
     }
-    chain.push(writeCheckpoint(store, store.trees.empty, chain.slice(-1), meta).id)
+    chain.push(writeCheckpoint(store, { tree: store.trees.empty, parents: chain.slice(-1) }, meta).id)
   }
   store.objects.write('tree', Buffer.alloc(0))
   store.objects.flush()
@@ -79,7 +79,7 @@ test('a prompt is found by its message id however far back; who remembers starts
     for (const kind of ['before', 'after'] as const) {
       const parents = chain.slice(-1).map(({ id }) => id)
       const meta: CheckpointMeta = { ...shared, kind, seq: chain.length + 1, messageId: `m${turn}` }
-      chain.push(writeCheckpoint(store, store.trees.empty, parents, meta))
+      chain.push(writeCheckpoint(store, { tree: store.trees.empty, parents }, meta))
     }
   }
   store.objects.write('tree', Buffer.alloc(0))

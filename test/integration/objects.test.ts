@@ -19,7 +19,7 @@ function bareStore(hash: HashName, files?: Partial<Files>): { objects: ObjectSto
   execFileSync('git', ['init', '-q', '--bare', `--object-format=${hash}`, gitDir])
   const env: Env = { ...realEnv(), vars: scratch.vars, files: { ...fs, ...files } }
   const git: Git = (args, input) => execFileSync('git', [`--git-dir=${gitDir}`, ...args], { input, stdio: 'pipe' })
-  return { objects: new ObjectStore(env, gitDir, hash, { GIT_DIR: gitDir }), gitDir, git }
+  return { objects: new ObjectStore(env, { gitDir, hash, vars: { GIT_DIR: gitDir } }), gitDir, git }
 }
 
 test.each(['sha1', 'sha256'] as const)(
@@ -41,7 +41,7 @@ test.each(['sha1', 'sha256'] as const)(
       started++
       return env.spawn(...given)
     }
-    const reading = () => new ObjectStore({ ...env, spawn }, gitDir, hash, { GIT_DIR: gitDir })
+    const reading = () => new ObjectStore({ ...env, spawn }, { gitDir, hash, vars: { GIT_DIR: gitDir } })
     const objects = reading()
     for (const [i, oid] of blobs.slice(0, 3).entries())
       expect(await objects.read(oid)).toEqual({ type: 'blob', bytes: Buffer.from(texts[i]!) })
@@ -162,7 +162,7 @@ test('everything is synced before it is relied on: our own objects, loose and pa
     },
   }
   const { objects, gitDir } = bareStore('sha1', files)
-  const other = new ObjectStore({ ...realEnv() }, gitDir, 'sha1', {})
+  const other = new ObjectStore({ ...realEnv() }, { gitDir, hash: 'sha1', vars: {} })
   const write = (store: ObjectStore, type: ObjectType, count: number, salt: string) =>
     Array.from({ length: count }, (_, i) => store.write(type, Buffer.from(`${salt} ${i}`)))
   write(other, 'blob', 20, 'theirs')

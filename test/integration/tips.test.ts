@@ -21,7 +21,7 @@ test('with hundreds of refs the file is added to, not written again with each mo
     real.files.renameSync(from, to)
   }
   const env = { ...real, files: { ...real.files, renameSync } }
-  const move = (edits: RefEdit[]) => noteMoves(env, directory, edits, false)()
+  const move = (edits: RefEdit[]) => noteMoves(env, directory, { edits, sync: false })()
   const ref = (n: number) => `refs/ckpt/@main/session-${n}/live`
   move(Array.from({ length: 500 }, (_, n) => ({ ref: ref(n), from: null, to: oid(n + 1) })))
   const file = `${directory}/worktrees/@main/tips`
@@ -110,7 +110,8 @@ test.each([
   const fsyncSync = () => {
     throw Object.assign(new Error(code), { code })
   }
-  const write = () => writeFileWhole({ ...real, files: { ...real.files, fsyncSync } }, `${base}/whole`, 'content')
+  const write = () =>
+    writeFileWhole({ ...real, files: { ...real.files, fsyncSync } }, `${base}/whole`, { content: 'content' })
   if (isWritten) write()
   else expect(write).toThrow(code)
   expect(fs.readdirSync(base).filter((name) => name.startsWith('whole'))).toEqual(isWritten ? ['whole'] : [])

@@ -569,7 +569,7 @@ test('a hidden turn whose beginning is lost: its boundary goes with doctor --fix
   fs.writeFileSync(read, marker)
   const rows = inStore(scratch, 'for-each-ref', '--format=%(refname) %(objectname)').split('\n')
   const tips = rows.map((row) => row.split(' ')).map(([ref, oid]) => ({ ref: ref!, oid: oid as Oid }))
-  resetTips(realEnv(), scratch.at('.git/ckpt'), '@main', tips)
+  resetTips(realEnv(), { directory: scratch.at('.git/ckpt'), worktree: '@main' }, tips)
   expect(scratch.tryCkpt('verify').code).toBe(7)
   expect(finding(scratch.tryCkpt('doctor').document, 'boundary')).toMatchObject({
     ok: false,

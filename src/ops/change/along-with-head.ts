@@ -32,7 +32,7 @@ export async function headWarnings({ env, repository }: Context, { turns, cut }:
   if (!repository || !to || from === to) return []
   if (!from)
     return [`HEAD moved during these turns: the first commit was made (${to.slice(0, 7)}). Undo leaves commits alone.`]
-  const commits = await commitsBetween(env, repository, from, to)
+  const commits = await commitsBetween(env, repository, { from, to })
   const named =
     commits.length > 0 ? `: ${commits.map(printable).join('; ')}` : ` (${from.slice(0, 7)} → ${to.slice(0, 7)})`
   return [`HEAD moved during these turns${named}. Undo leaves commits alone.`]

@@ -46,7 +46,7 @@ export function rememberCommit(
   const known = readCommits(context)
   const added = Object.fromEntries(turns.map(({ number, seq }) => [number, seq]))
   known.set(session, { commit, turns: { ...known.get(session)?.turns, ...added } })
-  writeFileWhole(context.env, commitsFile(context), JSON.stringify(Object.fromEntries(known)))
+  writeFileWhole(context.env, commitsFile(context), { content: JSON.stringify(Object.fromEntries(known)) })
 }
 
 export interface LastCommit extends Committed {

@@ -37,7 +37,7 @@ export function recordOrigin(context: Context, commit: Oid, checkpoints: readonl
     `commit ${commit} ${new Date(now()).toISOString()} clean`,
     ...checkpoints.map((id) => `from ${id} turn`),
   ]
-  appendTo(context.env, fileOf(context), `${lines.join('\n')}\n`)
+  appendTo(context.env, fileOf(context), { text: `${lines.join('\n')}\n` })
 }
 
 function readOrigins(context: Context): { made: Map<string, Made>; rewritten: Map<string, string[]> } {

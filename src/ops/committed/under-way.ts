@@ -53,7 +53,9 @@ export function noteCommit(context: Context, { entries, before, passed, session,
     return [path, before.get(path) ?? null, entry, passed.get(path) ?? []]
   })
   const who = { pid: env.pid, started: startOf(env, env.pid), time: env.now() }
-  writeFileWhole(env, noteFile(context), JSON.stringify({ ...who, session, head, turns, paths } satisfies Note))
+  writeFileWhole(env, noteFile(context), {
+    content: JSON.stringify({ ...who, session, head, turns, paths } satisfies Note),
+  })
 }
 
 export const dropNote = (context: Context): void => removeIfThere(context.env, noteFile(context))
@@ -62,7 +64,10 @@ export const dropNote = (context: Context): void => removeIfThere(context.env, n
 export function leaveNote(context: Context): void {
   const note = readNote(context)
   try {
-    if (note) writeFileWhole(context.env, noteFile(context), JSON.stringify({ ...note, pid: NOBODY } satisfies Note))
+    if (note)
+      writeFileWhole(context.env, noteFile(context), {
+        content: JSON.stringify({ ...note, pid: NOBODY } satisfies Note),
+      })
   } catch (error) {
     if (errno(error) === undefined) throw error // then it is left once this process has ended
   }

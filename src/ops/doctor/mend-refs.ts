@@ -136,8 +136,7 @@ export async function mendRefs(context: Context, { whole, broken, strayed, unwri
   }
   resetTips(
     env,
-    place.directory,
-    place.worktreeId,
+    { directory: place.directory, worktree: place.worktreeId },
     [...known.whole].map(([ref, oid]) => ({ ref, oid })),
   )
   await store.moveRefs([]) // whoever keeps refs in memory reads them again

@@ -94,6 +94,6 @@ async function cameFrom(context: Context, refs: WorktreeRefs, tip: Checkpoint, p
   const { view } = await takeSnapshot(context, refs, { publish: false })
   const states = [await view.state(path), await (await viewOf(store, tip)).state(path)]
   if (states.some(({ kind }) => kind === 'unknown')) return 'unknown'
-  const { files } = await diffTrees(store, tip.tree, view.tree)
+  const { files } = await diffTrees(store, { from: tip.tree, to: view.tree })
   return files.find((file) => file.path === path)?.oldPath ?? null
 }

@@ -53,13 +53,13 @@ export async function changedTexts(context: Context, options: DiffOptions): Prom
 
 /** What the user has not committed: git's own diff of their repository, with nobody's programs run. */
 export async function diffUncommitted(context: Context, paths: readonly string[]): Promise<DiffResult> {
-  const changes = await diffWorktree(context.env, repositoryOf(context), paths)
+  const changes = await diffWorktree(context.env, repositoryOf(context), { paths })
   return { from: 'HEAD', to: 'worktree', ...changes, warnings: context.warnings }
 }
 
 /** What is not committed, for a diff by words: as git compares it, which may be other than the bytes on disk (gitattributes(5), `eol`). */
 export async function uncommittedTexts(context: Context, paths: readonly string[]): Promise<ChangedText[]> {
-  const { files, patch } = await diffWorktree(context.env, repositoryOf(context), paths, { whole: true })
+  const { files, patch } = await diffWorktree(context.env, repositoryOf(context), { paths, whole: true })
   const sections = patchSections(patch, files)
   return files.flatMap((file, i) => (file.binary ? [] : { file, ...patchedTexts(sections[i]!) }))
 }
@@ -181,11 +181,11 @@ async function diffSnapshots(
   b: View,
   paths: readonly string[],
 ): Promise<{ files: FileDiff[]; patch: string }> {
-  const told = await diffTrees(store, a.tree, b.tree, paths)
+  const told = await diffTrees(store, { from: a.tree, to: b.tree }, { paths })
   // What a snapshot does not know was not moved from there.
   const isGuess = await isAnyUnknown(told.files, b)
   const { files, patch } = await withoutUnknown(
-    isGuess ? await diffTrees(store, a.tree, b.tree, paths, { renames: false }) : told,
+    isGuess ? await diffTrees(store, { from: a.tree, to: b.tree }, { paths, renames: false }) : told,
     a,
     b,
   )

@@ -273,7 +273,7 @@ export async function show(context: Context, id: string, session: string | undef
   const from = parent ? await readCheckpoint(store, parent) : null
   const files = from
     ? (await diffViews(context, from, checkpoint, [])).files
-    : (await diffTrees(store, store.trees.empty, checkpoint.tree)).files
+    : (await diffTrees(store, { from: store.trees.empty, to: checkpoint.tree })).files
   const beside = await besideOf(context, checkpoint)
   const uncovered = from ? uncoveredChanges(await besideOf(context, from), beside) : []
   const prompt = await (await promptReader(store, refs.notes, tellingLost(context)))(checkpoint.id)

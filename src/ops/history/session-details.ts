@@ -56,7 +56,7 @@ async function undoneDiff({ store }: Context, { boundary, boundaryCheckpoint }: 
   const files = [...paths].filter((path) => !path.endsWith('/'))
   if (files.length === 0) return ''
   const baseline = await readCheckpoint(store, boundary!.baseline)
-  return (await diffTrees(store, baseline.tree, boundaryCheckpoint!.tree, files)).patch
+  return (await diffTrees(store, { from: baseline.tree, to: boundaryCheckpoint!.tree }, { paths: files })).patch
 }
 
 /** How far a revert goes: to a visible turn or step, or forward to one that is hidden. */

@@ -92,7 +92,7 @@ export function keepHanded(env: Env, handed: Omit<Handed, 'time'>, file?: string
   try {
     files.mkdirSync(directory, { recursive: true, mode: 0o700 })
     if (files.readdirSync(directory).filter((name) => name.endsWith(LAST)).length > ROOM) return false
-    if (file === undefined) writeFileWhole(env, kept, handedBytes(handed, handed.payload), { sync: false })
+    if (file === undefined) writeFileWhole(env, kept, { content: handedBytes(handed, handed.payload), sync: false })
     else {
       removeIfThere(env, `${directory}/free/${basename(file, LAST)}`)
       files.renameSync(file, kept)

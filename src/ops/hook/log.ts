@@ -56,7 +56,7 @@ export function writeHookError(env: Env, directory: string, { where, error, payl
   const path = logOf(directory)
   const stats = lstatIfThere(files, path)
   if (stats && stats.size > FULL) files.renameSync(path, `${path}.1`)
-  appendTo(env, path, `${JSON.stringify(line)}\n`)
+  appendTo(env, path, { text: `${JSON.stringify(line)}\n` })
 }
 
 function shownPayload(payload: Buffer): Record<string, string> {

@@ -31,7 +31,7 @@ export const wasInVain = (env: Last, gitDir: string): boolean =>
 export function noteWithin(env: Env, gitDir: string): void {
   const last = statIfThere(env.files, stamp(gitDir))
   if (!last) return
-  appendTo(env, stamp(gitDir), WITHIN)
+  appendTo(env, stamp(gitDir), { text: WITHIN })
   env.files.utimesSync(stamp(gitDir), last.atime, last.mtime)
 }
 

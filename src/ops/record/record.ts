@@ -152,15 +152,19 @@ export class Recorder {
     meta: NewCheckpoint,
   ): Checkpoint {
     this.#keep.add(snapshot.besideOid)
-    return writeCheckpoint(this.#context.store, snapshot.tree, parents, {
-      ...meta,
-      seq: ++this.#seq,
-      beside: snapshot.besideOid,
-      time: this.time,
-      ...(snapshot.degraded ? { degraded: true } : {}),
-      ...(this.#head.head ? { head: this.#head.head } : {}),
-      ...(this.#head.branch ? { branch: this.#head.branch } : {}),
-    })
+    return writeCheckpoint(
+      this.#context.store,
+      { tree: snapshot.tree, parents },
+      {
+        ...meta,
+        seq: ++this.#seq,
+        beside: snapshot.besideOid,
+        time: this.time,
+        ...(snapshot.degraded ? { degraded: true } : {}),
+        ...(this.#head.head ? { head: this.#head.head } : {}),
+        ...(this.#head.branch ? { branch: this.#head.branch } : {}),
+      },
+    )
   }
 
   keep(oids: Iterable<Oid>): void {

@@ -33,5 +33,5 @@ export function noteForgetting(env: Env, store: Store, path: string, blobs: Read
   if (blobs) all.set(path, new Set([...(all.get(path) ?? []), ...blobs]))
   else all.delete(path)
   if (all.size === 0) removeIfThere(env, fileOf(store))
-  else writeFileWhole(env, fileOf(store), JSON.stringify([...all].map(([one, ids]) => [one, [...ids]])))
+  else writeFileWhole(env, fileOf(store), { content: JSON.stringify([...all].map(([one, ids]) => [one, [...ids]])) })
 }

@@ -45,7 +45,7 @@ export function bytesOf(env: Env, directory: string): number {
 /** Counts the store's files, and remembers how many bytes they take. */
 export function count({ env, place }: Pick<Context, 'env' | 'place'>): number {
   const bytes = bytesOf(env, place.directory)
-  unlessUnwritable(() => writeFileWhole(env, fileOf({ place }), `${bytes} ${env.now()}\n`, { sync: false }))
+  unlessUnwritable(() => writeFileWhole(env, fileOf({ place }), { content: `${bytes} ${env.now()}\n`, sync: false }))
   return bytes
 }
 

@@ -27,7 +27,7 @@ export function noteWent(env: Env, gitDir: string, { turns, byHand }: Pick<Went,
     byHand: (last?.byHand ?? 0) + byHand,
   }
   try {
-    writeFileWhole(env, wentFile(gitDir), JSON.stringify(went satisfies Went))
+    writeFileWhole(env, wentFile(gitDir), { content: JSON.stringify(went satisfies Went) })
   } catch (error) {
     if (errno(error) === undefined) throw error // no room for it: what follows makes some
   }

@@ -62,7 +62,7 @@ export const renewOrigin = (context: Context, old: string | null): Promise<strin
     const now = storeOrigin(context)
     if (now !== null && now !== old) return now
     const origin = context.env.random(6)
-    writeFileWhole(context.env, originFile(context), `${origin}\n`)
+    writeFileWhole(context.env, originFile(context), { content: `${origin}\n` })
     return origin
   })
 

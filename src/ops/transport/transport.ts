@@ -280,5 +280,5 @@ function remember(
   const kept = memory(context, what).filter((row) => beside || row.key !== key || !names.has(row.ref))
   const rows = [...kept, ...refs.map(({ ref, oid }) => ({ key, ref, oid }))]
   const lines = new Set(rows.map((row) => `${row.key} ${row.ref} ${row.oid}\n`)) // a push may be tried again and again
-  writeFileWhole(context.env, `${context.place.directory}/${what}`, [...lines].join(''))
+  writeFileWhole(context.env, `${context.place.directory}/${what}`, { content: [...lines].join('') })
 }

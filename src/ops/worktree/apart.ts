@@ -43,8 +43,8 @@ function writeOwner(env: Env, directory: string, path: string): void {
   if (id === null || (before?.id === id && before.path === path)) return
   const base = baseOf(directory)
   makeDirectories(env, `${base}/owners`)
-  writeFileWhole(env, indexFile(base, id), directory.slice(base.length + 1))
-  writeFileWhole(env, `${directory}/owner`, `${id}\n${path}`)
+  writeFileWhole(env, indexFile(base, id), { content: directory.slice(base.length + 1) })
+  writeFileWhole(env, `${directory}/owner`, { content: `${id}\n${path}` })
   if (!before) return
   if (before.id !== id) removeIfThere(env, indexFile(base, before.id))
   const root = rootOf(before.path)

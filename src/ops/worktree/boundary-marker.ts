@@ -18,7 +18,7 @@ export function readMarker(env: Env, store: Store): string | null {
 /** What the git hooks read, with no Node. */
 export function writeMarker(env: Env, store: Store, marker: string | null): void {
   if (marker === null) removeIfThere(env, markerOf(store))
-  else writeFileWhole(env, markerOf(store), marker, { sync: false })
+  else writeFileWhole(env, markerOf(store), { content: marker, sync: false })
 }
 
 /** The text after one session's boundary became `boundary`; null when none is left. */

@@ -64,7 +64,7 @@ export function writeJournal(env: Env, store: Store, journal: Journal): void {
   store.objects.syncFresh() // it names them
   const body = JSON.stringify(journal)
   const sum = createHash('sha256').update(body).digest('hex')
-  writeFileWhole(env, fileOf(store), `${sum}\n${body}\n`)
+  writeFileWhole(env, fileOf(store), { content: `${sum}\n${body}\n` })
 }
 
 /** Refs that a journal speaks of cannot be moved now. It stays. */

@@ -37,6 +37,6 @@ export function leaveMarker(env: Env, store: Pick<Store, 'worktreeDir'>, waiting
   const places = namesIfThere(env.files, directory).flatMap((name) => /^\d{15}(?=-.*\.json$)/.exec(name) ?? [])
   const place = String(Math.max(Date.parse(waiting.time), Number(places.sort().at(-1) ?? 0) + 1)).padStart(15, '0')
   const name = createHash('sha256').update(waiting.id).digest('hex').slice(0, 24)
-  writeFileWhole(env, `${directory}/${place}-${name}.json`, `${JSON.stringify(waiting)}\n`)
+  writeFileWhole(env, `${directory}/${place}-${name}.json`, { content: `${JSON.stringify(waiting)}\n` })
   syncDirectory(env, store.worktreeDir)
 }

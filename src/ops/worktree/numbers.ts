@@ -21,5 +21,5 @@ export function rememberHighest(context: Context, highest: ReadonlyMap<SessionId
   const all = readNumbers(context)
   for (const [session, number] of highest) all.set(session, Math.max(number, all.get(session) ?? 0))
   const lines = [...all].map(([session, number]) => `${number} ${Buffer.from(session, 'utf8').toString('hex')}\n`)
-  writeFileWhole(context.env, fileOf(context), lines.join(''))
+  writeFileWhole(context.env, fileOf(context), { content: lines.join('') })
 }

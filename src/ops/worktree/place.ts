@@ -229,7 +229,7 @@ export function claimWorktreeId(env: Env, repository: Repository, place: StorePl
   if (!place.worktreeId.endsWith('-new') || repository.gitDir === repository.commonDir) return place
   const own = `${repository.gitDir}/${ID_FILE}`
   const temporary = `${own}.${env.random(6)}.tmp`
-  writeFileWhole(env, temporary, `${env.random(6)}\n`)
+  writeFileWhole(env, temporary, { content: `${env.random(6)}\n` })
   try {
     linkOrCopy(env, temporary, own)
   } catch (error) {

@@ -15,7 +15,7 @@ export function readReplaced(env: Env, store: Store): Map<Oid, Oid> {
 
 export function writeReplaced(env: Env, store: Store, replaced: ReadonlyMap<Oid, Oid>): void {
   const text = [...replaced].map(([old, now]) => `${old} ${now}\n`).join('')
-  writeFileWhole(env, fileOf(store), text)
+  writeFileWhole(env, fileOf(store), { content: text })
 }
 
 /** The ids of now for those that begin with a prefix and were replaced. */

@@ -91,7 +91,7 @@ export function readRecord(context: Context, session: SessionId): SessionRecord 
 
 export function writeRecord(context: Context, record: SessionRecord): void {
   context.env.files.mkdirSync(directoryOf(context), { recursive: true, mode: 0o700 })
-  writeFileWhole(context.env, fileOf(context, record.session), `${JSON.stringify(record)}\n`)
+  writeFileWhole(context.env, fileOf(context, record.session), { content: `${JSON.stringify(record)}\n` })
 }
 
 /** With one more prompt, the oldest ones gone. The same prompt again changes nothing. */
