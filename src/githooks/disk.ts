@@ -35,11 +35,11 @@ export function readHook({ files }: Env, directory: string, hook: HookName): Hoo
 }
 
 /** Whole or not at all: a commit may be running this very hook, and most of it may be the user's. `text`: bytes as latin1. */
-export const writeHook = (env: Env, path: string, text: string, mode: number): void =>
-  draftHook(env, path, text, mode).place()
+export const writeHook = (env: Env, path: string, { text, mode }: { text: string; mode: number }): void =>
+  draftHook(env, path, { text, mode }).place()
 
 /** What `writeHook` writes, not yet in its place. */
-export const draftHook = (env: Env, path: string, text: string, mode: number): Draft =>
+export const draftHook = (env: Env, path: string, { text, mode }: { text: string; mode: number }): Draft =>
   draftFile(env, path, { content: Buffer.from(text, 'latin1'), mode })
 
 /** Where another hook is kept, seen from the hooks directory. A link keeps its name: it may be a program that goes by it. */
@@ -54,7 +54,11 @@ export const keptName = (hook: HookName, { kind, runs }: HookOnDisk) => {
 }
 
 /** @throws CkptError USAGE when something lies where a hook is to be kept */
-export function refuseIfKept({ files }: Env, directory: string, hook: HookName, found: HookOnDisk): void {
+export function refuseIfKept(
+  { files }: Env,
+  { directory, hook }: { directory: string; hook: HookName },
+  found: HookOnDisk,
+): void {
   const kept = `${directory}/${keptName(hook, found)}`
   if (!lstatIfThere(files, kept)) return
   throw new CkptError(
@@ -65,7 +69,11 @@ export function refuseIfKept({ files }: Env, directory: string, hook: HookName, 
 }
 
 /** Moves a hook to its kept name; nothing lies there. */
-export function keepAside(env: Env, directory: string, hook: HookName, found: HookOnDisk): void {
+export function keepAside(
+  env: Env,
+  { directory, hook }: { directory: string; hook: HookName },
+  found: HookOnDisk,
+): void {
   const { files } = env
   const name = keptName(hook, found)
   const kept = `${directory}/${name}`

@@ -67,7 +67,8 @@ async function install(context: Context): Promise<HooksResult> {
     return hooksStatus(context)
   }
   // All of them or none: what would stop one is found before the first is written.
-  for (const { hook, disk } of todo) if (givesWay(hook, disk)) refuseIfKept(env, place.directory, hook, disk)
+  for (const { hook, disk } of todo)
+    if (givesWay(hook, disk)) refuseIfKept(env, { directory: place.directory, hook }, disk)
   const made = makeDirectory(env, place.directory)
   const ledger = await readLedger(context)
   const add = (list: string[], one: string, when = true) => (when ? [...new Set([...list, one])] : list)
@@ -100,7 +101,7 @@ function placeGate(context: Context, templates: Templates): void {
   const { env } = context
   const directory = gateDirectory(context)
   env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
-  for (const [name, text] of gateFiles(templates)) writeHook(env, `${directory}/${name}`, text, 0o600)
+  for (const [name, text] of gateFiles(templates)) writeHook(env, `${directory}/${name}`, { text, mode: 0o600 })
 }
 
 function makeDirectory({ files }: Env, directory: string): boolean {
@@ -146,7 +147,7 @@ function draftOne(env: Env, { place, templates, hook, disk }: One): Draft | null
   const { directory } = place
   const filling = { hook, gate: place.beside ? GATE_BESIDE : GATE_ASKED }
   const put = (text: string, mode = 0o755) =>
-    disk.kind === 'absent' || disk.text !== text ? draftHook(env, disk.path, text, mode) : null
+    disk.kind === 'absent' || disk.text !== text ? draftHook(env, disk.path, { text, mode }) : null
   const part = disk.kind === 'file' && disk.runs ? ourPart(disk.text) : null
   if (disk.kind === 'absent') return put(ownHook(templates, filling))
   if (part === 'lines') return put(withLines(disk.text, templates, filling), disk.mode)
@@ -160,9 +161,9 @@ function draftOne(env: Env, { place, templates, hook, disk }: One): Draft | null
     const kept = keptName(hook, disk)
     // What git passed over must not begin to run because of us.
     const text = disk.runs ? hookBefore(templates, filling, kept) : ownHook(templates, filling)
-    const draft = draftHook(env, disk.path, text, 0o755)
+    const draft = draftHook(env, disk.path, { text, mode: 0o755 })
     const place = () => {
-      keepAside(env, directory, hook, disk)
+      keepAside(env, { directory, hook }, disk)
       draft.place()
     }
     return { ...draft, place }

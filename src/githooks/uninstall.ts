@@ -42,5 +42,5 @@ export function uninstallOne(env: Env, directory: string, hook: HookName): void 
       return
     }
   }
-  writeHook(env, disk.path, theirs, disk.mode)
+  writeHook(env, disk.path, { text: theirs, mode: disk.mode })
 }
