@@ -170,7 +170,11 @@ export type Claim =
   | { kind: 'unclaimed'; with?: Rival }
 
 /** Whose a path's change in a segment is. */
-export function claimOf(path: string, segment: Segment, mine: readonly Window[], theirs: readonly Window[]): Claim {
+export function claimOf(
+  path: string,
+  segment: Segment,
+  { mine, theirs }: { mine: readonly Window[]; theirs: readonly Window[] },
+): Claim {
   let best: { window: Window; strength: number } | null = null
   for (const window of mine) {
     const own = strength(window, path, segment)

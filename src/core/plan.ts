@@ -88,7 +88,7 @@ export function planChanges(input: PlanInput): Plan {
       const note = noted.get(change.path)
       if (note?.conflict || note?.skip || note?.ends) continue
       const ours = current.get(change.path) ?? { kind: 'unknown', reason: 'not looked at' }
-      const verdict = settle(change, ours, input, needed)
+      const verdict = settle(change, ours, { input, needed })
       if (verdict.conflict && !(input.mode === 'force' && !verdict.hard)) {
         noted.set(change.path, input.mode === 'skip' ? { skip: verdict.conflict } : { conflict: verdict.conflict })
         continue
@@ -163,8 +163,7 @@ function actionOf(pre: PathState, post: PathState): FileAction['action'] {
 function settle(
   change: PlanUnit['changes'][number],
   ours: PathState,
-  input: PlanInput,
-  needed: Map<string, MergeRequest>,
+  { input, needed }: { input: PlanInput; needed: Map<string, MergeRequest> },
 ): Verdict {
   const { path, from: theirs, to: base } = change
   const post = theirs
@@ -185,7 +184,7 @@ function settle(
   }
   if (sameState(ours, base)) return { post }
   if (input.mergeable === false) return { post, conflict: 'changed since the newest checkpoint' }
-  if (isFile(base) && isFile(ours) && isFile(theirs)) return settleFile(base, ours, theirs, input, needed)
+  if (isFile(base) && isFile(ours) && isFile(theirs)) return settleFile({ base, ours, theirs }, input, needed)
   if (ours.kind === 'absent') return { post, conflict: 'deleted since' }
   if (base.kind === 'absent') return { post, conflict: MADE_AGAIN }
   if (theirs.kind === 'absent') return { post, conflict: 'changed since: it would be deleted' }
@@ -193,9 +192,7 @@ function settle(
 }
 
 function settleFile(
-  base: FileState,
-  ours: FileState,
-  theirs: FileState,
+  { base, ours, theirs }: { base: FileState; ours: FileState; theirs: FileState },
   input: PlanInput,
   needed: Map<string, MergeRequest>,
 ): Verdict {

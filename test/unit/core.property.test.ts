@@ -347,7 +347,10 @@ test('a claim is fair: what is mine to one side is theirs to the other, and a ti
   const windows = fc.array(window, { maxLength: 3 })
   fc.assert(
     fc.property(fc.constantFrom('a', 'b', 'dir/x'), segment, windows, windows, (path, at, mine, theirs) => {
-      const [one, two] = [claimOf(path, at, mine, theirs).kind, claimOf(path, at, theirs, mine).kind]
+      const [one, two] = [
+        claimOf(path, at, { mine, theirs }).kind,
+        claimOf(path, at, { mine: theirs, theirs: mine }).kind,
+      ]
       const other = { mine: 'theirs', theirs: 'mine', ambiguous: 'ambiguous', unclaimed: 'unclaimed' } as const
       expect(two).toBe(other[one])
       const within = ({ from, to }: { from: number; to: number }) => from <= at.from.seq && at.to.seq <= to
@@ -362,7 +365,7 @@ test("where something was pruned a path is mine only if it was declared, and wha
   const windows = fc.array(window, { maxLength: 3 })
   fc.assert(
     fc.property(fc.constantFrom('a', 'b', 'dir/x'), segment, windows, windows, (path, at, mine, theirs) => {
-      const [whole, cut] = [claimOf(path, at, mine, theirs), claimOf(path, { ...at, cut: true }, mine, theirs)]
+      const [whole, cut] = [claimOf(path, at, { mine, theirs }), claimOf(path, { ...at, cut: true }, { mine, theirs })]
       if (whole.kind === 'theirs') expect(cut).toEqual(whole)
       if (cut.kind === 'mine') {
         expect(cut).toEqual(whole)

@@ -215,7 +215,7 @@ export class LineOrigins {
       const after = await this.#blobOf(one, path)
       const isOperation = one.kind === 'safety' && one.result === true
       if (after !== before) {
-        const claim = claimOf(path, { from: last, to: one, cut: isCut(last, one, checkpoints) }, mine, theirs)
+        const claim = claimOf(path, { from: last, to: one, cut: isCut(last, one, checkpoints) }, { mine, theirs })
         changes.push({ before, after, turn: isOperation ? null : ownerOf(claim) })
       }
       ;[last, before] = [one, after]

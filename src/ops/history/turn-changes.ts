@@ -77,7 +77,7 @@ export class ChangeReader {
     for (const segment of segmentsOf(turn, activity.checkpoints, end.seq)) {
       const found: ClaimedTransition[] = []
       for (const change of await this.#between(segment.from, segment.to)) {
-        const claim = claimOf(change.path, segment, mine, theirs)
+        const claim = claimOf(change.path, segment, { mine, theirs })
         if (claim.kind === 'mine') found.push({ ...change, step: claim.step })
         else if (claim.kind === 'ambiguous') found.push({ ...change, step: claim.step, ambiguousWith: claim.with })
         else if (claim.kind === 'unclaimed') {
