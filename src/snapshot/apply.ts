@@ -64,7 +64,7 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
     if (removed) return
     removed = true
     for (const directory of input.removable) {
-      openAbove(env, input.root, directory, result)
+      openAbove(env, { root: input.root, path: directory }, result)
       removeIfEmpty(env, input.root, directory)
     }
   }
@@ -74,7 +74,7 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
       if (number % 100 === 99) await env.progress(`writing: ${number + 1} of ${ordered.length} paths`)
       if (entry.post.kind !== 'absent') removeDirectories()
       // What nobody planned for now may have been closed since.
-      if (!input.expected) openAbove(env, input.root, entry.path, result)
+      if (!input.expected) openAbove(env, { root: input.root, path: entry.path }, result)
       const { state, before } = check(env, input, { entry, unlinked: result.unlinked })
       if (state === 'post') {
         // Opened, it may have the mode that it is to get.
@@ -139,7 +139,7 @@ function check(
   const before = isStats(stats) && !stats.isDirectory() ? stats : null
   if (expected && !isDirectory)
     return { state: isAsExpected(stats, expected.get(entry.path) ?? null, unlinked) ? 'pre' : 'other', before }
-  const now = observe(env, root, entry.path, store.objects)
+  const now = observe(env, { root, path: entry.path }, store.objects)
   if (sameState(now, entry.post)) return { state: 'post', before }
   if (sameState(now, entry.pre)) return { state: 'pre', before }
   if (isDirectory) return { state: isSoft(now, entry) ? 'pre' : 'other', before }

@@ -17,8 +17,7 @@ import { reservedName } from './worktree.ts'
 export function temporaryPath(
   env: Env,
   { root, store, nonce }: Pick<ApplyInput, 'root' | 'store' | 'nonce'>,
-  path: string,
-  { suffix, beside }: { suffix: string; beside: boolean },
+  { path, suffix, beside }: { path: string; suffix: string; beside: boolean },
 ): string | Buffer {
   if (beside) return native(root, besidePath(path, nonce, suffix))
   const own = `${store.worktreeDir}/tmp`
@@ -117,7 +116,7 @@ export function isStillSaved(
     return (
       pre.kind === 'present' &&
       isSameButCtime({ ...stats, ino: before.ino }, before) &&
-      oidAt(files, store, at, stats) === pre.oid &&
+      oidAt(files, store, { at, stats }) === pre.oid &&
       isSameButCtime(files.lstatSync(at), stats)
     )
   } catch (error) {
@@ -126,7 +125,7 @@ export function isStillSaved(
   }
 }
 
-function oidAt(files: Files, { objects }: Store, at: string | Buffer, stats: Stats): Oid {
+function oidAt(files: Files, { objects }: Store, { at, stats }: { at: string | Buffer; stats: Stats }): Oid {
   const bytes = stats.isSymbolicLink() ? files.readlinkSync(at, { encoding: 'buffer' }) : files.readFileSync(at)
   return objects.oidOf('blob', bytes)
 }
@@ -175,7 +174,7 @@ async function settle(
     files.unlinkSync(old) // its name in the worktree is still there
     return null
   }
-  const oid = oidAt(files, store, old, stats)
+  const oid = oidAt(files, store, { at: old, stats })
   const isSaved = entry ? entry.pre.kind === 'present' && entry.pre.oid === oid : await store.objects.read(oid)
   if (isSaved) {
     files.unlinkSync(old)
@@ -211,7 +210,7 @@ function moveTo({ files }: Env, old: string | Buffer, to: string): void {
 
 /** Nothing that only the worktree holds is at the path. */
 function isOurs(env: Env, { root, store }: Pick<Sweep, 'root' | 'store'>, { path, pre, post }: ApplyEntry): boolean {
-  const now = observe(env, root, path, store.objects)
+  const now = observe(env, { root, path }, store.objects)
   return now.kind === 'absent' || sameContent(now, pre) || sameState(now, post)
 }
 

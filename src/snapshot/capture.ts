@@ -284,7 +284,7 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing, isPatien
     degraded,
     mode: listed.narrow?.only ? 'fast' : 'scan',
     // A walk that was cut knows nothing of the directories it did not reach.
-    cache: walk.cut ? null : compactIndex(env, store, root, { cache: next, seeds: taken.seeds, seen: scan.seen }),
+    cache: walk.cut ? null : compactIndex(env, store, { root, cache: next, seeds: taken.seeds, seen: scan.seen }),
   }
 }
 

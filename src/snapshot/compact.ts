@@ -13,6 +13,7 @@ import type { Seed } from './seed.ts'
 const HOT_LIMIT = 2000
 
 export interface CompactInput {
+  root: string
   cache: SnapshotCache
   seeds: ReadonlyMap<RelativePath, Seed>
   seen: number
@@ -22,12 +23,7 @@ export interface CompactInput {
 const cold = (ctimeMs: number, seen: number) => Math.floor(ctimeMs / 1000) < Math.floor(seen / 1000) - 1
 
 /** Returns the cache as given, or one with a new index. The old index stays until the cache is saved. */
-export function compactIndex(
-  env: Env,
-  store: Store,
-  root: string,
-  { cache, seeds, seen }: CompactInput,
-): SnapshotCache {
+export function compactIndex(env: Env, store: Store, { root, cache, seeds, seen }: CompactInput): SnapshotCache {
   if (seeds.size === 0 && cache.hot.size + cache.vanished.length <= HOT_LIMIT) return cache
   const entries = new Map(readIndex(env, store, cache).map((entry) => [entry.path, entry]))
   for (const path of cache.vanished) entries.delete(path)

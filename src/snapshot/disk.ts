@@ -92,7 +92,7 @@ export const onlyNames = (objects: Pick<ObjectStore, 'oidOf'>): ObjectWriter => 
  * Reads a file or symlink and writes it to the store as a blob. A file that changes while it is read is read again; one
  * that does not come to rest is `unreadable` (`EAGAIN`).
  */
-export function readPath(env: Env, root: string, path: string, objects: ObjectWriter): FileReading {
+export function readPath(env: Env, { root, path }: { root: string; path: string }, objects: ObjectWriter): FileReading {
   const { files } = env
   const at = native(root, path)
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -137,7 +137,7 @@ export function readPath(env: Env, root: string, path: string, objects: ObjectWr
 }
 
 /** The disk's state of a path, its content in the store. Directories by their key with a trailing slash. */
-export function observe(env: Env, root: string, path: string, objects: ObjectWriter): PathState {
+export function observe(env: Env, { root, path }: { root: string; path: string }, objects: ObjectWriter): PathState {
   if (path.endsWith('/')) {
     const stats = behindSymlink(env, root, path.slice(0, -1)) ? null : look(env, root, path)
     if (stats === null) return { kind: 'absent' }
@@ -145,7 +145,7 @@ export function observe(env: Env, root: string, path: string, objects: ObjectWri
     return stats.isDirectory() ? { kind: 'directory', mode: permissions(stats) } : { kind: 'absent' }
   }
   if (behindSymlink(env, root, path)) return { kind: 'absent' }
-  const reading = readPath(env, root, path, objects)
+  const reading = readPath(env, { root, path }, objects)
   switch (reading.kind) {
     case 'read':
       return { kind: 'present', type: reading.type, oid: reading.oid, mode: permissions(reading.stats) }

@@ -24,7 +24,7 @@ import {
 import { ApplyConflict, CHANGED, MOVED_AWAY, writeFresh, writeLink } from './fresh.ts'
 
 /** Gives ourselves permission to change what the nearest directory above a path holds, if it is ours. */
-export function openAbove(env: Env, root: string, path: string, { opened }: ApplyResult): void {
+export function openAbove(env: Env, { root, path }: { root: string; path: string }, { opened }: ApplyResult): void {
   const above = directoryAbove(env, root, path)
   if (!above || !needsOpening(env, above.stats)) return
   opened.set(above.at, permissions(above.stats))
@@ -65,7 +65,7 @@ export async function putOne(env: Env, input: ApplyInput, one: One): Promise<voi
     const isTaken = TAKEN_AWAY.has(code)
     if (!isElsewhere && !isTaken && !(error instanceof ApplyConflict)) throw error
     // Nothing was moved, or it is back; only what was to be is written.
-    remove(env, temporaryPath(env, input, path, { suffix: `${one.number}.new`, beside: one.result.beside }))
+    remove(env, temporaryPath(env, input, { path, suffix: `${one.number}.new`, beside: one.result.beside }))
     if (!isElsewhere) throw isTaken ? new ApplyConflict(path, CHANGED) : error
     one.result.beside = true
     await putOne(env, input, one)
@@ -80,14 +80,14 @@ async function putFrom(env: Env, input: ApplyInput, { entry, number, result, bef
   const { beside } = result
   const { path, pre, post } = entry
   const at = native(root, path)
-  openAbove(env, root, path, result)
+  openAbove(env, { root, path }, result)
   if (path.endsWith('/')) {
-    putDirectory(env, input, entry, result)
+    putDirectory(env, input, { entry, result })
     return
   }
   if (post.kind === 'absent') {
     if (before === null) return
-    const old = temporaryPath(env, input, path, { suffix: `${number}.old`, beside })
+    const old = temporaryPath(env, input, { path, suffix: `${number}.old`, beside })
     if (before.nlink > 1) result.unlinked.add(before.ino)
     const directory = directoryOf(env, root, path)
     env.files.renameSync(at, old)
@@ -106,19 +106,19 @@ async function putFrom(env: Env, input: ApplyInput, { entry, number, result, bef
     env.files.chmodSync(at, post.mode)
     return
   }
-  makeParents(env, input, path, result)
+  makeParents(env, input, { path, made: result.made })
   const bytes = await input.store.objects.get(post.oid, 'blob')
   if (post.type === 'link' && before === null) {
-    putLink(env, input, path, bytes)
+    putLink(env, input, { path, bytes })
     return
   }
-  const fresh = temporaryPath(env, input, path, { suffix: `${number}.new`, beside })
+  const fresh = temporaryPath(env, input, { path, suffix: `${number}.new`, beside })
   if (post.type === 'link') writeLink(env, fresh, { bytes, owner: before, path })
   else {
     const group = before ? null : groupGivenIn(env, root, parentOf(path))
     result.syncMs += writeFresh(env, fresh, { bytes, mode: post.mode, owner: before, group, path })
   }
-  const old = temporaryPath(env, input, path, { suffix: `${number}.old`, beside })
+  const old = temporaryPath(env, input, { path, suffix: `${number}.old`, beside })
   putInPlace(env, input, { fresh, old, at, path, pre, before })
   if (before && before.nlink > 1) result.unlinked.add(before.ino)
 }
@@ -130,7 +130,7 @@ function groupGivenIn({ files }: Env, root: string, directory: string): number |
 }
 
 /** A symlink where nothing is: made there, for it is whole at once, and fails if something came meanwhile. */
-function putLink(env: Env, { root }: ApplyInput, path: string, bytes: Buffer): void {
+function putLink(env: Env, { root }: ApplyInput, { path, bytes }: { path: string; bytes: Buffer }): void {
   const at = native(root, path)
   directoryOf(env, root, path)
   writeLink(env, at, { bytes, owner: null, path })
@@ -139,7 +139,11 @@ function putLink(env: Env, { root }: ApplyInput, path: string, bytes: Buffer): v
   throw new ApplyConflict(path, MOVED_AWAY)
 }
 
-function putDirectory(env: Env, input: ApplyInput, { path, pre, post }: ApplyEntry, result: ApplyResult): void {
+function putDirectory(
+  env: Env,
+  input: ApplyInput,
+  { entry: { path, pre, post }, result }: Pick<One, 'entry' | 'result'>,
+): void {
   const { root } = input
   const at = native(root, path)
   if (post.kind === 'absent') {
@@ -148,7 +152,7 @@ function putDirectory(env: Env, input: ApplyInput, { path, pre, post }: ApplyEnt
   }
   if (post.kind !== 'directory') return
   const bare = path.slice(0, -1)
-  makeParents(env, input, bare, result)
+  makeParents(env, input, { path: bare, made: result.made })
   const stats = look(env, root, bare)
   if (stats === null) env.files.mkdirSync(at)
   else if (!isStats(stats) || !stats.isDirectory())
@@ -172,7 +176,11 @@ export function removeIfEmpty(env: Env, root: string, directory: string): void {
   }
 }
 
-function makeParents(env: Env, { root, directoryMode }: ApplyInput, path: string, { made }: ApplyResult): void {
+function makeParents(
+  env: Env,
+  { root, directoryMode }: ApplyInput,
+  { path, made }: { path: string; made: string[] },
+): void {
   if (behindSymlink(env, root, path)) throw new ApplyConflict(path, MOVED_AWAY)
   const missing: string[] = []
   for (let at = parentOf(path); at !== ''; at = parentOf(at)) {

@@ -63,7 +63,11 @@ export async function seedFromUserIndex(
   const [converted, sizes, isDoubtful] = await all
   // The blob of a file that is gone, edited or excluded has no place in the store: nothing of ours would name it.
   if (linked)
-    await takeObjects(env, store, await linked, { wanted: [...candidates.values()].map(({ oid }) => oid), sizes })
+    await takeObjects(env, store, {
+      linked: await linked,
+      wanted: [...candidates.values()].map(({ oid }) => oid),
+      sizes,
+    })
   let looked = 0
   for (const [path, { oid, stats }] of candidates) {
     const doubtful = isDoubtful(stats.size)
@@ -130,7 +134,7 @@ async function maybeConvertedBefore(env: Env, { root }: Repository): Promise<(si
 
 /** Whether a file has the content of a blob; nothing is written for it. */
 function holds(env: Env, { root, store, path, oid }: { root: string; store: Store; path: string; oid: Oid }): boolean {
-  const reading = readPath(env, root, path, onlyNames(store.objects))
+  const reading = readPath(env, { root, path }, onlyNames(store.objects))
   return reading.kind === 'read' && reading.oid === oid
 }
 
@@ -154,12 +158,15 @@ export async function linkObjects(env: Env, repository: Repository, store: Store
 async function takeObjects(
   env: Env,
   store: Store,
-  { directories, possible }: Linked,
-  { wanted, sizes }: { wanted: Iterable<Oid>; sizes: Map<Oid, number> },
+  {
+    linked: { directories, possible },
+    wanted,
+    sizes,
+  }: { linked: Linked; wanted: Iterable<Oid>; sizes: Map<Oid, number> },
 ): Promise<void> {
   const missing = [...new Set(wanted)].filter((oid) => !sizes.has(oid))
   if (missing.length === 0) return
-  const left = possible ? missing.filter((oid) => !linkLoose(env, directories, oid, store)) : missing
+  const left = possible ? missing.filter((oid) => !linkLoose(env, store, { directories, oid })) : missing
   if (left.length > 0) await copyObjects(env, { store, directories, oids: left })
   for (const [oid, size] of await sizesIn(store, missing)) sizes.set(oid, size)
 }
@@ -200,7 +207,11 @@ function linkPacks(env: Env, directory: string, store: Store): boolean {
   return true
 }
 
-function linkLoose(env: Env, directories: readonly string[], oid: Oid, store: Store): boolean {
+function linkLoose(
+  env: Env,
+  store: Store,
+  { directories, oid }: { directories: readonly string[]; oid: Oid },
+): boolean {
   const target = store.objects.loosePath(oid)
   for (const directory of directories) {
     const source = `${directory}/${oid.slice(0, 2)}/${oid.slice(2)}`

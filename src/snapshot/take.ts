@@ -130,7 +130,7 @@ class Taking {
     const { objects } = store
     // What was captured before costs no more bytes, whatever the budget: it only has to be known again.
     const over = this.#isOver(stats)
-    const reading = readPath(env, worktree.root, path, over ? onlyNames(objects) : objects)
+    const reading = readPath(env, { root: worktree.root, path }, over ? onlyNames(objects) : objects)
     if (reading.kind === 'unreadable') return this.drop(path, { reason: 'unreadable', print: fingerprint(stats) })
     if (reading.kind !== 'read') return this.drop(path, null)
     if (over && (anew || !(await objects.has(reading.oid)))) {

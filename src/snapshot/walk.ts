@@ -146,7 +146,9 @@ export function visit(
   if (!isStats(stats)) return 'unreadable'
   if (!stats.isDirectory()) return null
   const { mtimeMs, ctimeMs, ino } = stats
-  return readDirectory(env, root, directory, { mtimeMs, ctimeMs, ino, mode: permissions(stats), seen }) ?? 'unreadable'
+  return (
+    readDirectory(env, { root, directory }, { mtimeMs, ctimeMs, ino, mode: permissions(stats), seen }) ?? 'unreadable'
+  )
 }
 
 function summarize(env: Env, root: string, walk: Walk): WalkResult {
@@ -171,8 +173,7 @@ function summarize(env: Env, root: string, walk: Walk): WalkResult {
 
 function readDirectory(
   env: Env,
-  root: string,
-  directory: string,
+  { root, directory }: { root: string; directory: string },
   stat: Pick<DirectoryEntry, 'mtimeMs' | 'ctimeMs' | 'ino' | 'mode' | 'seen'>,
 ): Exclude<Visited, string> {
   const at = native(root, directory)

@@ -71,7 +71,7 @@ export async function prepare(
     const state =
       path.endsWith('/') && known.kind === 'absent' && !wanted.has(path)
         ? known
-        : observe(env, root, path, writingOther(store.objects, known))
+        : observe(env, { root, path }, writingOther(store.objects, known))
     if (isOther(state, known)) forced.set(path, state)
     if (state.kind === 'present' && isStats(stats) && env.uid > 0) {
       if (stats.uid !== env.uid) foreign.set(path, 'owner')
@@ -185,7 +185,11 @@ async function settleClashes(
         if (beside.emptyDirectories.has(path as RelativePath))
           return { kind: 'directory', mode: beside.modes.get(directoryKey(path)) ?? beside.defaults.directory }
         if (!mayHold(path) || !isEmpty(context, path)) return null
-        const state = observe(context.env, context.worktree.root, directoryKey(path), context.store.objects)
+        const state = observe(
+          context.env,
+          { root: context.worktree.root, path: directoryKey(path) },
+          context.store.objects,
+        )
         return state.kind === 'directory' ? state : null
       },
       cleared: (path) =>

@@ -80,7 +80,7 @@ function readNow({ env, store, worktree }: Context, path: RelativePath): Buffer 
       return store.objects.oidOf(type, bytes)
     },
   }
-  const { kind } = observe(env, worktree.root, path, keeping)
+  const { kind } = observe(env, { root: worktree.root, path }, keeping)
   if (kind === 'present') return read.at(-1)!
   return { why: kind === 'absent' ? 'is not there any more' : 'cannot be read as a file' }
 }

@@ -18,7 +18,7 @@ export async function mendObjects(
     if (state.kind === 'present' && damaged.has(state.oid)) onDisk.set(state.oid, path)
   const others = [...damaged].filter((oid) => !onDisk.has(oid))
   await store.objects.distrusting(async () => {
-    for (const path of onDisk.values()) observe(env, worktree.root, path, store.objects)
+    for (const path of onDisk.values()) observe(env, { root: worktree.root, path }, store.objects)
     for await (const { type, bytes } of inRepository(context, others)) store.objects.write(type, bytes)
   })
 }
@@ -42,6 +42,6 @@ export async function* inRepository({ store, repository }: Context, oids: readon
 
 /** The state of a file on disk that is an object's content, else null; nothing is written. */
 export function diskHolds({ env, store, worktree }: Context, path: string, oid: Oid): PathState | null {
-  const state = observe(env, worktree.root, path, onlyNames(store.objects))
+  const state = observe(env, { root: worktree.root, path }, onlyNames(store.objects))
   return state.kind === 'present' && state.oid === oid ? state : null
 }

@@ -55,7 +55,7 @@ function checkFiles({ env, worktree, store }: Context, view: SnapshotView, files
   const objects = onlyNames(store.objects)
   for (const [path, entry] of files) {
     const wanted = view.fileState(path, entry)
-    const reading = readPath(env, worktree.root, path, objects)
+    const reading = readPath(env, { root: worktree.root, path }, objects)
     if (wanted.kind !== 'present') continue
     if (reading.kind === 'unreadable') different.push({ path, how: 'unreadable' })
     else if (reading.kind !== 'read') different.push({ path, how: 'deleted' })
