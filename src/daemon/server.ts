@@ -48,7 +48,7 @@ export async function runDaemon(env: Env, options: DaemonOptions): Promise<strin
   try {
     // Whatever it holds later, for a marker for one, needs no sign of its own.
     const run = () => whileSeen(env, worktreeDir, () => new Daemon(context, options).run())
-    return await withLock(env, lock, { command: 'daemon', wait: 0 }, run)
+    return await withLock(env, { path: lock, command: 'daemon', wait: 0 }, run)
   } catch (error) {
     if (!(error instanceof CkptError && error.code === 'LOCKED')) throw error
     const holder = readHolder(env, lock)

@@ -62,7 +62,7 @@ export async function forget(context: Context, path: RelativePath | ''): Promise
     const blobs = new Set([...(held ?? []), ...(cutShort ?? [])])
     const replaced = held === null ? new Map<Oid, Oid>() : await rewriteAll(context, path, commits)
     if (replaced.size > 0) {
-      noteForgetting(env, store, path, blobs)
+      noteForgetting(env, store, { path, blobs })
       await moveTo(context, replaced)
     }
     dropCaches(context)
@@ -70,7 +70,7 @@ export async function forget(context: Context, path: RelativePath | ''): Promise
       throw notCollected(path, cause)
     })
     const left = await stillThere(store, blobs)
-    noteForgetting(env, store, path, null)
+    noteForgetting(env, store, { path, blobs: null })
     if (left.length > 0) {
       context.warnings.push(
         `${left.length} of its contents stay in the store: other paths of kept checkpoints hold the same bytes.`,

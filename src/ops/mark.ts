@@ -19,7 +19,7 @@ export async function mark(context: Context, marker: Marker, arrived: number): P
   const result = await locked(context, { command: `mark ${marker.event}`, wait: deadline }, async () => {
     const reading = readRefs(context)
     // The scan takes longest: it runs while the timeline is read, and is thrown away for a marker that came before.
-    return whileScanning(context, reading, { deadline: deadline - passed() }, (scanning) =>
+    return whileScanning(context, { refs: reading, deadline: deadline - passed() }, (scanning) =>
       recordMarker(context, marker, { arrived, reading, scanning }),
     )
   })

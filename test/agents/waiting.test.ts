@@ -13,7 +13,7 @@ const waiting = (scratch: Scratch): string[] => {
 }
 
 const held = <T>(scratch: Scratch, work: () => Promise<T>): Promise<T> =>
-  withLock(realEnv(), `${storeOf(scratch)}/lock`, { command: 'test', wait: 0 }, work)
+  withLock(realEnv(), { path: `${storeOf(scratch)}/lock`, command: 'test', wait: 0 }, work)
 
 /** A place where hooks give up after a second. */
 function impatient(): Scratch {

@@ -25,7 +25,7 @@ function worked(files = 1): { scratch: Scratch; pid: number } {
 
 /** While `work` goes on nothing can be written. */
 const locked = <T>({ root }: Scratch, work: () => Promise<T>): Promise<T> =>
-  withLock(realEnv(), `${root}/.git/ckpt/worktrees/@main/lock`, { command: 'test', wait: 0 }, work)
+  withLock(realEnv(), { path: `${root}/.git/ckpt/worktrees/@main/lock`, command: 'test', wait: 0 }, work)
 
 interface Asked {
   child: ChildProcess

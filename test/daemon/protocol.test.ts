@@ -236,7 +236,7 @@ test('a command line can be cancelled too, while it waits', async () => {
   const client = await clientOf(scratch)
   const before = scratch.manifest()
   const lock = `${scratch.root}/.git/ckpt/worktrees/@main/lock`
-  await withLock(realEnv(), lock, { command: 'test', wait: 0 }, async () => {
+  await withLock(realEnv(), { path: lock, command: 'test', wait: 0 }, async () => {
     for (const more of [[], ['--no-daemon']])
       expect(await codeOf(client.command(['undo', ...more], { signal: AbortSignal.timeout(200) }))).toBe('CANCELLED')
   })

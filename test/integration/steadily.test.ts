@@ -27,7 +27,7 @@ async function two() {
 async function atWork(directory: string, done: () => void): Promise<{ ended: Promise<void> }> {
   let ended = Promise.resolve()
   await new Promise<void>((begun) => {
-    ended = withLock(envOf(new Scratch()), `${directory}/lock`, { command: 'undo', wait: 0 }, async () => {
+    ended = withLock(envOf(new Scratch()), { path: `${directory}/lock`, command: 'undo', wait: 0 }, async () => {
       begun()
       await new Promise((resolve) => setTimeout(resolve, 300))
       done()

@@ -645,8 +645,7 @@ test('while somebody is at work doctor waits: what is half done is neither cut s
   const live = inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live').trim()
   const looking = await withLock(
     realEnv(),
-    path.join(ownDirectory(scratch), 'lock'),
-    { command: 'undo', wait: 0 },
+    { path: path.join(ownDirectory(scratch), 'lock'), command: 'undo', wait: 0 },
     async () => {
       inStore(scratch, 'update-ref', 'refs/ckpt/@main/s/live', `${live}^`)
       const doctor = spawn(process.execPath, [PROGRAM, 'doctor', '--json'], { cwd: scratch.root, env: scratch.vars })

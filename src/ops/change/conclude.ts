@@ -18,6 +18,7 @@ export interface Proposal {
   /** What the plan rests on. */
   refs: WorktreeRefs
   prepared: Prepared
+  asked: Asked
   /** What is told of it, whatever becomes of it. */
   told: Omit<ChangeResult, 'dryRun' | 'files' | 'safety' | 'token' | 'ms' | 'syncMs'>
 }
@@ -28,8 +29,7 @@ export interface Proposal {
  */
 export async function conclude(
   context: Context,
-  { verb, op, options, mode, refs, prepared, told }: Proposal,
-  { arrived, expected }: Asked,
+  { verb, op, options, mode, refs, prepared, told, asked: { arrived, expected } }: Proposal,
   carry: () => Promise<Carried | null>,
 ): Promise<ChangeResult> {
   const { env } = context

@@ -186,12 +186,16 @@ async function saveTree({ store }: Context, snapshot: Snapshot, forced: Readonly
   if (forced.size === 0) return snapshot
   const edits = new Map<string, FileEntry>()
   const beside: Beside = { ...snapshot.beside, modes: new Map(snapshot.beside.modes) }
-  for (const [path, state] of forced) setState(edits, beside, path, state)
+  for (const [path, state] of forced) setState({ edits, beside }, path, state)
   const tree = await store.trees.edit(snapshot.tree, edits)
   return { ...snapshot, tree, beside, besideOid: store.objects.write('blob', formatBeside(beside)) }
 }
 
-function setState(edits: Map<string, FileEntry | null>, beside: Beside, path: string, state: PathState): void {
+function setState(
+  { edits, beside }: { edits: Map<string, FileEntry | null>; beside: Beside },
+  path: string,
+  state: PathState,
+): void {
   const key = path as RelativePath
   if (path.endsWith('/')) {
     if (state.kind !== 'directory') return // it may stay, with what else is in it
@@ -254,7 +258,7 @@ async function resultTree(
   for (const { path, action, post } of actions) {
     if (action === 'conflict' || action === 'skip') continue
     done.add(path)
-    setState(edits, beside, path, post)
+    setState({ edits, beside }, path, post)
     if (path.endsWith('/')) {
       const bare = path.slice(0, -1) as RelativePath
       if (post.kind === 'absent') gone.add(bare)

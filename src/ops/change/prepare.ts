@@ -114,7 +114,7 @@ export async function prepare(
   const going = new Set([...told].flatMap(([path, { kind }]) => (kind === 'absent' ? [path] : [])))
   const whole = withDirectories(room, [
     ...(input.left ? await leavingDirectories(context, snapshot, { ...room, going }) : []),
-    ...(await comingDirectories(context, snapshot, room, { ...input, told })),
+    ...(await comingDirectories(context, snapshot, { ...input, actions, told })),
   ])
   return { plan: { ...plan, units: whole.units }, actions: whole.actions, expected, forced, going }
 }
@@ -242,8 +242,12 @@ async function leavingDirectories(
 async function comingDirectories(
   { env, worktree }: Context,
   { beside }: Snapshot,
-  { actions }: Pick<Plan, 'actions'>,
-  { target, left, told }: { target: SnapshotView; left?: SnapshotView; told: ReadonlyMap<string, PathState> },
+  {
+    actions,
+    target,
+    left,
+    told,
+  }: Pick<Plan, 'actions'> & { target: SnapshotView; left?: SnapshotView; told: ReadonlyMap<string, PathState> },
 ): Promise<Transition[]> {
   const known = new Set(actions.map(({ path }) => path))
   const coming = actions.filter((a) => a.post.kind !== 'absent' && !isHeld(a)).map(({ path }) => path)

@@ -62,8 +62,8 @@ export function splitUnits(record: BoundaryRecord, turns: number): { back: Undon
 export async function redo(context: Context, options: RedoOptions, asked: Asked): Promise<ChangeResult> {
   return locked(context, { command: 'redo' }, () => {
     const reading = readRefs(context)
-    return whileScanning(context, reading, { publish: false }, (scanning) =>
-      redoScanned(context, options, asked, { reading, scanning }),
+    return whileScanning(context, { refs: reading, publish: false }, (scanning) =>
+      redoScanned(context, options, { asked, reading, scanning }),
     )
   })
 }
@@ -71,8 +71,7 @@ export async function redo(context: Context, options: RedoOptions, asked: Asked)
 async function redoScanned(
   context: Context,
   options: RedoOptions,
-  asked: Asked,
-  { reading, scanning }: Scanned,
+  { asked, reading, scanning }: Scanned & { asked: Asked },
 ): Promise<ChangeResult> {
   const { store } = context
   const { mode } = options
@@ -104,7 +103,7 @@ async function redoScanned(
     warnings: context.warnings,
     messageId: null,
   }
-  return conclude(context, { verb: 'redo', op: 'redo', options, mode, refs, prepared, told }, asked, () => {
+  return conclude(context, { verb: 'redo', op: 'redo', options, mode, refs, prepared, told, asked }, () => {
     const recorder = new Recorder(context, refs, head)
     const seq = refs.lastSeq + 1
     const from = timeline.boundaryCheckpoint!.id

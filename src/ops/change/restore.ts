@@ -50,7 +50,7 @@ async function restoreLocked(context: Context, options: RestoreOptions, asked: A
   const refs = await readRefs(context)
   const checkpoint = await checkpointAtRest(context, refs, options)
   const { session } = checkpoint
-  const branch = options.move ? await branchMove(context, refs, checkpoint, options.session) : null
+  const branch = options.move ? await branchMove(context, refs, { checkpoint, wanted: options.session }) : null
   const pending = options.move ? null : await pendingIn(context, refs, session)
   const target = await viewOf(store, checkpoint)
   const newest = await newestCheckpoint(context, refs)
@@ -76,7 +76,7 @@ async function restoreLocked(context: Context, options: RestoreOptions, asked: A
     messageId: checkpoint.messageId ?? null,
   }
   const verb = options.move ? 'switch' : 'restore'
-  return conclude(context, { verb, op: 'restore', options, mode, refs, prepared, told }, asked, () => {
+  return conclude(context, { verb, op: 'restore', options, mode, refs, prepared, told, asked }, () => {
     const recorder = new Recorder(context, refs, head)
     const seq = refs.lastSeq + 1
     const owner = refs.sessions.has(session) ? session : MANUAL_SESSION
@@ -156,8 +156,7 @@ async function pendingIn(context: Context, refs: WorktreeRefs, session: SessionI
 async function branchMove(
   context: Context,
   refs: WorktreeRefs,
-  checkpoint: Checkpoint,
-  wanted: string | undefined,
+  { checkpoint, wanted }: { checkpoint: Checkpoint; wanted: string | undefined },
 ): Promise<(seq: number, time: string) => RefEdit[]> {
   const { store } = context
   const { session } = checkpoint

@@ -47,8 +47,8 @@ export interface UndoOptions extends SelectionOptions {
 export async function undo(context: Context, options: UndoOptions, asked: Asked): Promise<ChangeResult> {
   return locked(context, { command: 'undo' }, () => {
     const reading = readRefs(context)
-    return whileScanning(context, reading, { publish: false }, (scanning) =>
-      undoScanned(context, options, asked, { reading, scanning }),
+    return whileScanning(context, { refs: reading, publish: false }, (scanning) =>
+      undoScanned(context, options, { asked, reading, scanning }),
     )
   })
 }
@@ -105,8 +105,7 @@ async function startFrom(
 async function undoScanned(
   given: Context,
   options: UndoOptions,
-  asked: Asked,
-  { reading, scanning }: Scanned,
+  { asked, reading, scanning }: Scanned & { asked: Asked },
 ): Promise<ChangeResult> {
   const { mode } = options
   const head = await headOf(given)
@@ -145,8 +144,7 @@ async function undoScanned(
   warnings.push(...goingOn(options.dryRun ? 'is still running: it would be' : 'was', start))
   return conclude(
     context,
-    { verb: 'undo', op: 'undo', options, mode, refs: found, prepared, told },
-    asked,
+    { verb: 'undo', op: 'undo', options, mode, refs: found, prepared, told, asked },
     async () => {
       // No boundary to set and no file to write: a turn of its own would be empty.
       if (alone && prepared.actions.every(({ action }) => action === 'skip')) {

@@ -183,7 +183,7 @@ function passedOver(error: unknown): null {
 /** What follows a commit. It stands by now, so that what fails here is a warning. */
 async function settle(context: Context, planned: Planned, made: Oid): Promise<void> {
   try {
-    await locked(context, { command: 'commit' }, () => follow(context, planned, made))
+    await locked(context, { command: 'commit' }, () => follow(context, planned, { made }))
   } catch (error) {
     context.warnings.push(notFollowed(made, error))
     leaveNote(context)

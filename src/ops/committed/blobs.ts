@@ -26,9 +26,15 @@ export class CommitBlobs {
 
   private constructor(
     context: Context,
-    filtered: ReadonlySet<string>,
-    index: { entries: ReadonlyMap<string, Entry>; programs: boolean; links: boolean } | null,
-    attributes: ReadonlyMap<string, Entry>,
+    {
+      filtered,
+      index,
+      attributes,
+    }: {
+      filtered: ReadonlySet<string>
+      index: { entries: ReadonlyMap<string, Entry>; programs: boolean; links: boolean } | null
+      attributes: ReadonlyMap<string, Entry>
+    },
   ) {
     this.#context = context
     this.#filtered = filtered
@@ -69,7 +75,7 @@ export class CommitBlobs {
     }
     for (const path of await withLineEndsKept(context, committed, autocrlf)) filtered.delete(path)
     const attributes = new Map([...head].filter(([path]) => /(^|\/)\.gitattributes$/.test(path)))
-    return new CommitBlobs(context, filtered, index, attributes)
+    return new CommitBlobs(context, { filtered, index, attributes })
   }
 
   /** What the repository holds for a state of the worktree; undefined: nothing that can be committed. */

@@ -86,8 +86,7 @@ export async function madeOn(context: Context, head: Oid | null): Promise<Oid | 
 export async function follow(
   context: Context,
   following: Following & { blobs: CommitBlobs },
-  made: Oid,
-  { patience, isWhole = true }: { patience?: number; isWhole?: boolean } = {},
+  { made, patience, isWhole = true }: { made: Oid; patience?: number; isWhole?: boolean },
 ): Promise<void> {
   const { session, turns } = following
   if (isWhole) {
@@ -160,7 +159,7 @@ export async function finishCommit(context: Context, { isBeside = false } = {}):
   try {
     const blobs = await CommitBlobs.open(context, { paths: [...entries.keys()], head: before })
     const patience = isBeside ? { patience: 0 } : {}
-    await follow(context, { ...note, entries, before, passed, blobs }, made, { isWhole, ...patience })
+    await follow(context, { ...note, entries, before, passed, blobs }, { made, isWhole, ...patience })
   } catch (error) {
     if (!isBeside) throw error
     return [notFollowed(made, error)]

@@ -205,7 +205,7 @@ async function bestFor(context: Context, known: Known, ref: string): Promise<Oid
   const leaf = ref.slice(ref.indexOf('/', store.refPrefix.length) + 1)
   const ours = own.filter((one) => sessionRef(store, one.session, leaf) === ref).sort((a, b) => b.seq - a.seq)
   if (leaf === 'live') return liveOf(known, ref, ours)
-  if (leaf === 'boundary') return boundaryOf(context, known, ref, ours)
+  if (leaf === 'boundary') return boundaryOf(context, known, { ref, ours })
   // A safety checkpoint holds the branch that it was made on: only branches count.
   const held = reachable(known, branches(known))
   if (leaf.startsWith('abandoned/'))
@@ -232,8 +232,7 @@ export function comesFromSafety(known: Known, { kind, late, parents }: Checkpoin
 async function boundaryOf(
   { store }: Context,
   known: Known,
-  ref: string,
-  ours: readonly Checkpoint[],
+  { ref, ours }: { ref: string; ours: readonly Checkpoint[] },
 ): Promise<Oid | null> {
   const live = known.whole.get(ref.replace(/boundary$/, 'live'))
   const since = (live && known.checkpoints.get(live)?.seq) ?? 0

@@ -23,7 +23,7 @@ import { mendRefs, readAnyRefs, setFileAside, unreadableFile } from './mend-refs
 
 /** Runs work under the worktree's lock, with nothing finished first: what is damaged would be in the way. */
 export function alone<T>({ env, store }: Context, work: () => Promise<T>): Promise<T> {
-  return withLock(env, `${store.worktreeDir}/lock`, { command: 'doctor', wait: 30_000 }, work)
+  return withLock(env, { path: `${store.worktreeDir}/lock`, command: 'doctor', wait: 30_000 }, work)
 }
 
 /**

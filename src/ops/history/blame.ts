@@ -48,7 +48,7 @@ export async function blame(context: Context, path: RelativePath, wanted: string
     })
   let lines: WrittenLine[]
   if (Buffer.isBuffer(now)) {
-    const from = isRecorded ? path : await cameFrom(context, refs, tip, path)
+    const from = isRecorded ? path : await cameFrom(context, refs, { tip, path })
     if (from === 'unknown') throw notFound()
     const recorded = from === null ? null : { session, checkpoint: tip, path: from }
     lines = await origins.linesNow(now, { path, tip, recorded })
@@ -89,7 +89,7 @@ function readNow({ env, store, worktree }: Context, path: RelativePath): Buffer 
  * Under which name a checkpoint has a file that came to its own since; null: it is new.
  * `unknown`: one of the two did not look.
  */
-async function cameFrom(context: Context, refs: WorktreeRefs, tip: Checkpoint, path: RelativePath) {
+async function cameFrom(context: Context, refs: WorktreeRefs, { tip, path }: { tip: Checkpoint; path: RelativePath }) {
   const { store } = context
   const { view } = await takeSnapshot(context, refs, { publish: false })
   const states = [await view.state(path), await (await viewOf(store, tip)).state(path)]

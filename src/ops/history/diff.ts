@@ -38,7 +38,7 @@ export async function changedTexts(context: Context, options: DiffOptions): Prom
   const refs = await readRefs(context)
   const [from, to] = await diffSides(context, refs, options)
   const [a, b] = [await sideView(context, refs, from), await sideView(context, refs, to)]
-  const { files } = await diffSnapshots(context, a.view, b.view, options.paths ?? [])
+  const { files } = await diffSnapshots(context, { from: a.view, to: b.view }, options.paths ?? [])
   const text = async (view: View, path: string) => {
     const state = await view.state(path)
     return state.kind === 'present' ? (await store.objects.get(state.oid, 'blob')).toString('utf8') : ''
@@ -85,7 +85,7 @@ export async function diff(context: Context, options: DiffOptions): Promise<Diff
   const refs = await readRefs(context)
   const [from, to] = await diffSides(context, refs, options)
   const [a, b] = [await sideView(context, refs, from), await sideView(context, refs, to)]
-  const { files, patch } = await diffSnapshots(context, a.view, b.view, options.paths ?? [])
+  const { files, patch } = await diffSnapshots(context, { from: a.view, to: b.view }, options.paths ?? [])
   const isSession = options.session !== undefined && options.a === undefined
   const checkpoints = isSession ? { checkpoints: await sessionCheckpoints(context, refs, options.session!) } : {}
   const warnings = [...context.warnings, ...cutShort([a, b])]
@@ -167,9 +167,9 @@ async function sideView(context: Context, refs: WorktreeRefs, side: Side) {
   }
 }
 
-export async function diffViews(context: Context, from: Checkpoint, to: Checkpoint, paths: readonly string[]) {
+export async function diffViews(context: Context, from: Checkpoint, to: Checkpoint) {
   const { store } = context
-  return diffSnapshots(context, await viewOf(store, from), await viewOf(store, to), paths)
+  return diffSnapshots(context, { from: await viewOf(store, from), to: await viewOf(store, to) }, [])
 }
 
 type View = Awaited<ReturnType<typeof viewOf>>
@@ -177,8 +177,7 @@ type View = Awaited<ReturnType<typeof viewOf>>
 /** git's differences, and those that a tree does not show: permission modes, empty directories. */
 async function diffSnapshots(
   { store }: Context,
-  a: View,
-  b: View,
+  { from: a, to: b }: { from: View; to: View },
   paths: readonly string[],
 ): Promise<{ files: FileDiff[]; patch: string }> {
   const told = await diffTrees(store, { from: a.tree, to: b.tree }, { paths })

@@ -127,7 +127,7 @@ async function statBeside(context: Context, turn: Turn, stat: Stat | null): Prom
     throw new CkptError('DAMAGED', `The store lacks a part of turn ${turn.number}. Nothing was changed.`)
   if (turn.before.beside === end.beside) return stat
   if (isCountedByTrees(await besideOf(context, turn.before), await besideOf(context, end))) return stat
-  const { files } = await diffViews(context, turn.before, end, [])
+  const { files } = await diffViews(context, turn.before, end)
   return {
     files: files.length,
     insertions: files.reduce((sum, file) => sum + file.insertions, 0),
@@ -257,7 +257,7 @@ export async function show(context: Context, id: string, session: string | undef
     const [turn] = await viewTurns(there.context, there.refs, [{ timeline, turns: [resolved.turn] }])
     const end = endOf(resolved.turn)
     const [from, to] = [await besideOf(context, resolved.turn.before), await besideOf(context, end)]
-    const files = (await diffViews(context, resolved.turn.before, end, [])).files
+    const files = (await diffViews(context, resolved.turn.before, end)).files
     return {
       turn: { ...turn!, worktree: there.context.place.worktreeId },
       checkpoint: end,
@@ -272,7 +272,7 @@ export async function show(context: Context, id: string, session: string | undef
   const parent = checkpoint.parents[0]
   const from = parent ? await readCheckpoint(store, parent) : null
   const files = from
-    ? (await diffViews(context, from, checkpoint, [])).files
+    ? (await diffViews(context, from, checkpoint)).files
     : (await diffTrees(store, { from: store.trees.empty, to: checkpoint.tree })).files
   const beside = await besideOf(context, checkpoint)
   const uncovered = from ? uncoveredChanges(await besideOf(context, from), beside) : []

@@ -106,7 +106,7 @@ export class LineOrigins {
     const blob = await this.#blobOf(checkpoint, path)
     if (blob === null) return now.map(() => undefined)
     const then = await this.#linesOf(blob)
-    const places = carried(then, now, [...then.keys()], -1)
+    const places = carried({ from: then, to: now }, [...then.keys()], -1)
     const lines = await this.linesAt({ session, checkpoint, path })
     return places.map((place) => lines[place]?.turn)
   }
@@ -121,7 +121,7 @@ export class LineOrigins {
     for (const one of origins) if (!came.has(one.id)) came.set(one.id, await readCheckpoint(store, one.id))
     const parents = await Promise.all([...came.values()].map((one) => this.#parentOf(one)))
     const since = Math.min(...parents.map((one) => one?.seq ?? Number.POSITIVE_INFINITY))
-    const activity = await readActivity(this.#context, this.#refs, timeline, since)
+    const activity = await readActivity(this.#context, this.#refs, { timeline, since })
     const owners = new Map<string, Owners>()
     for (const one of origins) {
       const key = `${one.id} ${one.path}`
@@ -145,7 +145,7 @@ export class LineOrigins {
     let labels = lines.map(() => -1)
     for (const [i, { after }] of changes.entries()) {
       const now = await this.#linesOf(after)
-      labels = carried(lines, now, labels, i)
+      labels = carried({ from: lines, to: now }, labels, i)
       lines = now
     }
     // Lines that look alike: to one eye it was there all the time, to the other it is new.
@@ -173,7 +173,7 @@ export class LineOrigins {
     }
     if (left === found) return owners
     const then = await this.#linesOf(left)
-    const places = carried(then, await this.#linesOf(found), [...then.keys()], -1)
+    const places = carried({ from: then, to: await this.#linesOf(found) }, [...then.keys()], -1)
     return (line) => owners(places[line] ?? -1)
   }
 
@@ -248,9 +248,9 @@ interface Place extends Around {
 }
 
 /** What was said of each line, carried from one state to the next, where `fresh` is said of the new lines. */
-function carried(from: string[], to: string[], said: readonly number[], fresh: number): number[] {
+function carried({ from, to }: { from: string[]; to: string[] }, said: readonly number[], fresh: number): number[] {
   const parts = diffArrays(from, to, { maxEditLength: MOST_EDITS })
-  if (!parts) return carriedAround(from, to, said, fresh)
+  if (!parts) return carriedAround({ from, to }, said, fresh)
   let at = 0
   return parts.flatMap(({ added, removed, count }) => {
     if (added) return Array.from({ length: count }, () => fresh)
@@ -260,7 +260,11 @@ function carried(from: string[], to: string[], said: readonly number[], fresh: n
 }
 
 /** The same for states that differ in much: what begins and ends both is the same. */
-function carriedAround(from: string[], to: string[], said: readonly number[], fresh: number): number[] {
+function carriedAround(
+  { from, to }: { from: string[]; to: string[] },
+  said: readonly number[],
+  fresh: number,
+): number[] {
   const most = Math.min(from.length, to.length)
   let head = 0
   while (head < most && from[head] === to[head]) head++

@@ -61,7 +61,7 @@ export class ChangeReader {
   /** What went on since a sequence number; read once for the oldest turn that is asked for. */
   activitySince(since: number): Promise<Activity> {
     if (!this.#activity || this.#activity.since > since) {
-      this.#activity = { since, read: readActivity(this.#context, this.#refs, this.#timeline, since) }
+      this.#activity = { since, read: readActivity(this.#context, this.#refs, { timeline: this.#timeline, since }) }
     }
     return this.#activity.read
   }

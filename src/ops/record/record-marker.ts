@@ -72,7 +72,7 @@ export async function recordMarker(context: Context, told: Marker, recording: Re
   const marker =
     (state === 'idle' || state === 'none') && !overtaken ? await openingUnheard(context, timeline, given) : given
   const first = marker.event === 'prompt' && !refs.sessions.get(marker.session)
-  const goesOn = marker.event === 'step' && (await isSubagents(context, refs, timeline, marker))
+  const goesOn = marker.event === 'step' && (await isSubagents(context, refs, { timeline, marker }))
   const { actions } = react(state, goesOn ? 'go-on' : eventOf(timeline, marker))
   if (actions.includes('refuse-not-found')) {
     throw new CkptError(
@@ -138,8 +138,10 @@ function afterNotice({ turns, outside }: Timeline, marker: Marker): Marker {
 async function isSubagents(
   context: Context,
   refs: WorktreeRefs,
-  { session, turns }: Timeline,
-  { turn, subagent, start, callId, handedAt, late }: StepMarker,
+  {
+    timeline: { session, turns },
+    marker: { turn, subagent, start, callId, handedAt, late },
+  }: { timeline: Timeline; marker: StepMarker },
 ): Promise<boolean> {
   const last = turns.at(-1)
   if (!subagent || late || !last?.after || last.before.marker !== turn) return false

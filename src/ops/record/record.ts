@@ -114,8 +114,7 @@ export async function newestCheckpoint({ store }: Context, refs: WorktreeRefs): 
 /** Runs work while a scan is under way; whatever comes of the work, the scan has ended before this returns. */
 export async function whileScanning<T>(
   context: Context,
-  refs: Promise<WorktreeRefs>,
-  options: SnapshotOptions,
+  { refs, ...options }: SnapshotOptions & { refs: Promise<WorktreeRefs> },
   work: (scanning: Promise<Snapshot>) => Promise<T>,
 ): Promise<T> {
   const scanning = takeSnapshot(context, refs, options)

@@ -28,7 +28,8 @@ export async function hadUncommittedChanges(
   const { env, repository, config } = context
   if (!repository) return false
   const { tree, degraded, beside } = snapshot
-  const differences = head.tree === null || degraded ? null : await difference(context, head.tree, tree, signal)
+  const differences =
+    head.tree === null || degraded ? null : await difference(context, { before: head.tree, after: tree }, signal)
   if (differences === null) return hasUncommittedChanges(env, repository, { signal })
   // A file that HEAD does not have is one, unless the configuration asks for files that git ignores.
   if (config.snapshot.include.length === 0 && differences.some(({ isNew }) => isNew)) return true
@@ -59,8 +60,7 @@ interface Difference {
 /** What one tree has other than another (git-diff-tree(1)). Null: git cannot compare them. */
 async function difference(
   { env, store, repository }: Context,
-  before: Oid,
-  after: Oid,
+  { before, after }: { before: Oid; after: Oid },
   signal: AbortSignal,
 ): Promise<Difference[] | null> {
   if (before === after) return []

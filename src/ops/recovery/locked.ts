@@ -30,7 +30,7 @@ export function locked<T>(
   const end = env.monotonic() + wait
   const path = `${store.worktreeDir}/lock`
   const attempt = (): Promise<T> =>
-    withLock(env, path, { command, wait: Math.max(0, end - env.monotonic()) }, async () => {
+    withLock(env, { path, command, wait: Math.max(0, end - env.monotonic()) }, async () => {
       // A prune holds the store's lock first and then every worktree's: who finds it held steps back.
       if (isHeld(env, `${place.directory}/lock`)) return null
       context.warnings.push(...(await catchUp(context)))
@@ -39,8 +39,7 @@ export function locked<T>(
   const waitForStore = async (): Promise<T> => {
     await withLock(
       env,
-      `${place.directory}/lock`,
-      { command, wait: Math.max(0, end - env.monotonic()) },
+      { path: `${place.directory}/lock`, command, wait: Math.max(0, end - env.monotonic()) },
       async () => undefined,
     )
     return attempt()
@@ -79,7 +78,7 @@ export function lockedStore<T>(context: Context, { command }: { command: string 
   const { env, place, store } = context
   const end = env.monotonic() + PATIENCE
   const lock = (path: string, inner: () => Promise<T>) =>
-    withLock(env, path, { command, wait: Math.max(0, end - env.monotonic()) }, inner)
+    withLock(env, { path, command, wait: Math.max(0, end - env.monotonic()) }, inner)
   return lock(`${place.directory}/lock`, async () => {
     const names = worktreeNames(env, place)
     const all = names.reduceRight<() => Promise<T>>(

@@ -28,7 +28,11 @@ export function readForgetting(env: Env, store: Store): Map<string, Set<Oid>> | 
 }
 
 /** Null: they are gone. */
-export function noteForgetting(env: Env, store: Store, path: string, blobs: ReadonlySet<Oid> | null): void {
+export function noteForgetting(
+  env: Env,
+  store: Store,
+  { path, blobs }: { path: string; blobs: ReadonlySet<Oid> | null },
+): void {
   const all = readForgetting(env, store) ?? new Map<string, Set<Oid>>()
   if (blobs) all.set(path, new Set([...(all.get(path) ?? []), ...blobs]))
   else all.delete(path)

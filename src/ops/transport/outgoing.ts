@@ -58,7 +58,7 @@ export function storeOrigin(context: Context): string | null {
  * at the same time gets the same: what goes by two names would stay on the remote under the one that nobody goes by.
  */
 export const renewOrigin = (context: Context, old: string | null): Promise<string> =>
-  withLock(context.env, `${context.place.directory}/lock`, { command: 'push', wait: PATIENCE }, async () => {
+  withLock(context.env, { path: `${context.place.directory}/lock`, command: 'push', wait: PATIENCE }, async () => {
     const now = storeOrigin(context)
     if (now !== null && now !== old) return now
     const origin = context.env.random(6)

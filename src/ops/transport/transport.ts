@@ -132,9 +132,9 @@ export async function push(context: Context, remote: string, options: SendOption
       }
       const refs = out.refs.map(({ ref }) => ({ ref, expected: expected?.get(ref) ?? null }))
       const leave = await out.parcel.refs()
-      remember(context, 'sent', url, leave, { beside: true }) // where this is killed, the remote may have them
+      remember(context, 'sent', { url, refs: leave, beside: true }) // where this is killed, the remote may have them
       await out.parcel.push(url, refs, isLocal(url))
-      remember(context, 'sent', url, leave)
+      remember(context, 'sent', { url, refs: leave })
       return { ...leaving, sent: true, warnings: context.warnings }
     } finally {
       out.parcel.close()
@@ -185,7 +185,7 @@ export async function pull(context: Context, remote: string): Promise<Received> 
   const result = await receiving(context, { from: remote, borrow: [`${store.gitDir}/objects`] }, async (parcel) => {
     const all = await parcel.remoteRefs(url)
     const before = storeOrigin(context)
-    if (await isCopy(context, url, all, before)) await renewOrigin(context, before)
+    if (await isCopy(context, url, { there: all, origin: before })) await renewOrigin(context, before)
     const origin = storeOrigin(context)
     const there = all.filter((one) => one.origin !== origin)
     const got = remembered(context, 'got', url)
@@ -195,7 +195,7 @@ export async function pull(context: Context, remote: string): Promise<Received> 
     for (const oid of got.values()) if (await store.objects.read(oid)) have.push(oid)
     if (fetched.length > 0) await parcel.fetchRemote(url, fetched, have)
   })
-  remember(context, 'got', url, fetched)
+  remember(context, 'got', { url, refs: fetched })
   return result
 }
 
@@ -203,15 +203,14 @@ export async function pull(context: Context, remote: string): Promise<Received> 
 async function isCopy(
   context: Context,
   url: string,
-  there: readonly ParcelRef[],
-  origin: string | null,
+  { there, origin }: { there: readonly ParcelRef[]; origin: string | null },
 ): Promise<boolean> {
   const strange = there.filter((one) => one.origin === origin).filter(isStrange(context))
   if (strange.length === 0) return false
   const out = await packParcel(context, { withPrompts: false, remembered: true })
   try {
     if ((await remoteState(context, url, out)) === null) return true
-    remember(context, 'sent', url, strange)
+    remember(context, 'sent', { url, refs: strange })
     return false
   } finally {
     out.parcel.close()
@@ -270,9 +269,7 @@ const keyOf = (url: string) => createHash('sha256').update(url).digest('hex').sl
 function remember(
   context: Context,
   what: Memory,
-  url: string,
-  refs: readonly ParcelRef[],
-  { beside = false } = {},
+  { url, refs, beside = false }: { url: string; refs: readonly ParcelRef[]; beside?: boolean },
 ): void {
   if (refs.length === 0) return
   const key = keyOf(url)

@@ -37,7 +37,7 @@ export async function coverCommits(
     .filter((one) => one.head && !(one.kind === 'safety' && !one.result))
     .sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : a.seq - b.seq))
   const makers = await makersOf(context, repository, inOrder)
-  const heads = await commitsUnder(context, repository, commits, inOrder)
+  const heads = await commitsUnder(context, repository, { commits, checkpoints: inOrder })
   const covered: CommitCoverage[] = []
   for (const { id, parents, subject } of commits) {
     // What HEAD had already when it was recorded is no turn's that came later.
@@ -53,8 +53,7 @@ export async function coverCommits(
 async function commitsUnder(
   { env }: Context,
   { root }: Repository,
-  commits: readonly Commit[],
-  checkpoints: readonly Checkpoint[],
+  { commits, checkpoints }: { commits: readonly Commit[]; checkpoints: readonly Checkpoint[] },
 ): Promise<Map<Oid, Set<Oid>>> {
   const ids = new Set(commits.map(({ id }) => id))
   const below = commits.flatMap(({ parents }) => parents.filter((id) => !ids.has(id)))

@@ -111,7 +111,7 @@ async function openFound(
   const wants = (options.create && !off) || options.init === true
   const makes = wants || (!exists && config.enableFileCheckpointing && isAwaited(env, found, place))
   if (!exists)
-    warnings.push(...toldLeftBehind(env, { ...found, place, config }), ...toldOrphans(env, found, place, makes))
+    warnings.push(...toldLeftBehind(env, { ...found, place, config }), ...toldOrphans(env, found, { place, makes }))
   const broken = exists && !options.mend ? brokenFrame(env, place) : []
   if (broken.length > 0)
     throw new CkptError(
@@ -154,7 +154,7 @@ async function openFound(
   // Only other worktrees may have been recorded in it, or this one's directory is lost.
   if (exists && options.mend && !place.worktreeId.endsWith('-new'))
     env.files.mkdirSync(store.worktreeDir, { recursive: true, mode: 0o700 })
-  const worktree = describeWorktree(env, found, place, ignored)
+  const worktree = describeWorktree(env, found, { place, ignoreFiles: ignored })
   return {
     env: asSpelled(env, worktree),
     worktree,
@@ -209,7 +209,11 @@ async function fromDaemon(context: Context, { forgiving = false }: OpenOptions):
 }
 
 /** What to tell of stores that a copied repository may have had; `makes`: it gets a new one now. */
-function toldOrphans(env: Env, { repository }: Found, place: StorePlace, makes: boolean): string[] {
+function toldOrphans(
+  env: Env,
+  { repository }: Found,
+  { place, makes }: { place: StorePlace; makes: boolean },
+): string[] {
   if (!repository || place.owner === undefined) return []
   const aside = `mv ${quotedPath(place.directory)} ${quotedPath(`${place.directory}-set-aside`)} && `
   return orphans(env, place.directory, place.owner).map(

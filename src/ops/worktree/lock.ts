@@ -121,7 +121,7 @@ export async function whileAtWork(env: Env, paths: readonly string[]): Promise<v
 }
 
 /** Takes the lock if it is free or its holder provably dead. Returns how to give it back, or null. */
-function tryTake(env: Env, path: string, own: Holder, depth = 0): (() => void) | null {
+function tryTake(env: Env, path: string, { own, depth = 0 }: { own: Holder; depth?: number }): (() => void) | null {
   const { files } = env
   const draft = `${path}.${own.nonce}.${depth}.tmp`
   withDrafts(env, [draft], () => files.writeFileSync(draft, `${JSON.stringify(own)}\n`, { mode: 0o600, flag: 'wx' }))
@@ -135,7 +135,7 @@ function tryTake(env: Env, path: string, own: Holder, depth = 0): (() => void) |
     const holder = readHolder(env, path)
     if (holder === null || holder === 'unreadable' || holderState(env, holder) !== 'dead' || depth > 3) return null
     // Only one process may replace a dead one's lock: the one that holds the lock named after it.
-    const release = tryTake(env, `${path}.dead-${holder.nonce}`, own, depth + 1)
+    const release = tryTake(env, `${path}.dead-${holder.nonce}`, { own, depth: depth + 1 })
     if (!release) return null
     try {
       const again = readHolder(env, path)
@@ -213,7 +213,7 @@ export const takeAtOnce = (
   env: Env,
   path: string,
   { command, sign = null }: { command: string; sign?: Sign | null },
-): (() => void) | null => tryTake(env, path, newHolder(env, command, sign))
+): (() => void) | null => tryTake(env, path, { own: newHolder(env, command, sign) })
 
 /** Runs `work` while others can see in a directory that we live, in whichever container they are. */
 export const whileSeen = <T>(env: Env, directory: string, work: (sign: Sign | null) => Promise<T>): Promise<T> =>
@@ -225,15 +225,14 @@ export const whileSeen = <T>(env: Env, directory: string, work: (sign: Sign | nu
  */
 export const withLock = <T>(
   env: Env,
-  path: string,
-  { command, wait }: { command: string; wait: number },
+  { path, command, wait }: { path: string; command: string; wait: number },
   work: () => Promise<T>,
 ): Promise<T> =>
   whileSeen(env, dirname(path), async (sign) => {
     const own = newHolder(env, command, sign)
     const end = env.monotonic() + wait
     refuseCancelled(env.signal)
-    let release = tryTake(env, path, own)
+    let release = tryTake(env, path, { own })
     for (let pause = 5; !release; pause = Math.min(60, pause * 1.5)) {
       if (env.monotonic() >= end) {
         const holder = readHolder(env, path)
@@ -243,7 +242,7 @@ export const withLock = <T>(
       }
       await new Promise((resolve) => setTimeout(resolve, pause + Math.random() * pause))
       refuseCancelled(env.signal)
-      release = tryTake(env, path, own)
+      release = tryTake(env, path, { own })
     }
     try {
       if (sign) sweepSigns(env, dirname(path))

@@ -245,8 +245,7 @@ export function claimWorktreeId(env: Env, repository: Repository, place: StorePl
 export function describeWorktree(
   env: Env,
   { root, repository }: Found,
-  place: StorePlace,
-  ignoreFiles: Worktree['ignoreFiles'],
+  { place, ignoreFiles }: { place: StorePlace; ignoreFiles: Worktree['ignoreFiles'] },
 ): Worktree {
   const own = [place.directory, stateDirectory(env), ...(repository ? [repository.gitDir, repository.commonDir] : [])]
   const ours = own

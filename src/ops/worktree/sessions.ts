@@ -124,8 +124,7 @@ export interface Activity {
 export async function readActivity(
   context: Context,
   refs: WorktreeRefs,
-  timeline: Timeline,
-  since: number,
+  { timeline, since }: { timeline: Timeline; since: number },
 ): Promise<Activity> {
   const found = new Map<string, Checkpoint>()
   const foreignTurns: Turn[] = []
@@ -134,7 +133,7 @@ export async function readActivity(
   }
   for (const turn of [...timeline.turns, ...timeline.abandoned]) add(turn.checkpoints)
   for (const one of refs.sessions.values()) {
-    for (const chain of await chainsSince(context, one, since, one.session === timeline.session)) {
+    for (const chain of await chainsSince(context, one, { since, own: one.session === timeline.session })) {
       add(chain)
       if (one.session !== timeline.session) foreignTurns.push(...turnsOf(chain))
     }
@@ -145,7 +144,11 @@ export async function readActivity(
 /** Whether a session whose newest checkpoint this is may have a turn that runs. */
 const mayRun = (newest: Checkpoint) => newest.kind !== 'manual' && (newest.kind !== 'after' || isOutside(newest))
 
-async function chainsSince({ store }: Context, one: SessionRefs, since: number, own: boolean): Promise<Checkpoint[][]> {
+async function chainsSince(
+  { store }: Context,
+  one: SessionRefs,
+  { since, own }: { since: number; own: boolean },
+): Promise<Checkpoint[][]> {
   const chains: Checkpoint[][] = []
   const back = (chain: Checkpoint[]) => {
     // As far as the turn that was running at that time.
