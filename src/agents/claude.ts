@@ -182,7 +182,7 @@ function file(scope: Scope, places: Places): string {
 /** `disableAllHooks` in any of its files; `allowManagedHooksOnly` of whoever manages the machine. */
 function switchedOff(env: Env, places: Places): SwitchedOff | null {
   const files = [...SCOPES.map((scope) => file(scope, places)), '/etc/claude-code/managed-settings.json']
-  return settingThatIs(env, files, [['disableAllHooks'], ['allowManagedHooksOnly']])
+  return settingThatIs(env, files, { keys: [['disableAllHooks'], ['allowManagedHooksOnly']] })
 }
 
 const seconds = (event: string | undefined) => (event === 'SessionEnd' ? END_TIMEOUT : TIMEOUT)

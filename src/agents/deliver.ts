@@ -81,7 +81,7 @@ export async function deliver(env: Env, delivery: Delivery): Promise<void> {
     const limited = { ...snapshot, deadline: Math.max(1, Math.min(snapshot.deadline, deadline - arrived)) }
     const bounded = { ...context, config: { ...context.config, snapshot: limited } }
     if (takeUp) for (const file of leftBehind(env, worktreeDir)) await takeUp(file)
-    progress.open = await withClosed(context, agent, heard, complete(context, agent, heard, progress.open))
+    progress.open = await withClosed(context, { agent, heard }, complete(context, { agent, heard }, progress.open))
     while (progress.open[0]) {
       const undone = await undoneBefore(context, agent, progress.open[0])
       // A session that ends has mostly ended its turn before: then there is nothing to look at.
@@ -89,8 +89,9 @@ export async function deliver(env: Env, delivery: Delivery): Promise<void> {
       const result = over ? null : await record(bounded, progress.open[0], arrived)
       if (result) delivery.recorded?.(context, result)
       if (!result || progress.open[0].event === 'stop') await recordAtHome(bounded, delivery, progress.open[0])
-      if (progress.open[0].event === 'stop') await endElsewhere(bounded, delivery, progress.open[0], result)
-      if (progress.open[0].event === 'step') await endCallElsewhere(bounded, delivery, progress.open[0], result)
+      if (progress.open[0].event === 'stop') await endElsewhere(bounded, delivery, { marker: progress.open[0], result })
+      if (progress.open[0].event === 'step')
+        await endCallElsewhere(bounded, delivery, { marker: progress.open[0], result })
       progress.open = progress.open.slice(1)
       if (undone && result?.cleared) progress.told = undoneLine(undone)
     }
@@ -190,7 +191,7 @@ async function recordAtHome(
   if (!home) return
   try {
     if (home.place.worktreeId === place.worktreeId || home.place.directory !== place.directory) return
-    const [marker] = complete(home, agent, heard, [{ ...told, marker: id! }])
+    const [marker] = complete(home, { agent, heard }, [{ ...told, marker: id! }])
     const limited = { ...home, config: { ...home.config, snapshot: config.snapshot } }
     if (marker) await record(limited, marker.event === 'stop' ? { ...marker, onlyRunning: true } : marker, arrived)
   } finally {
@@ -205,8 +206,7 @@ async function recordAtHome(
 async function endElsewhere(
   context: Context,
   { heard, arrived }: Delivery,
-  { turn: told, ...marker }: StopMarker,
-  result: MarkResult | null,
+  { marker: { turn: told, ...marker }, result }: { marker: StopMarker; result: MarkResult | null },
 ): Promise<void> {
   if (heard.ended === undefined && told === undefined) return
   // The one that it was recorded for here, where it was: this worktree may have had turns of its own before.
@@ -223,15 +223,14 @@ async function endElsewhere(
 async function endCallElsewhere(
   context: Context,
   { agent, heard, arrived }: Delivery,
-  { session, turn, callId, start, marker: id }: StepMarker,
-  result: MarkResult | null,
+  { marker: { session, turn, callId, start, marker: id }, result }: { marker: StepMarker; result: MarkResult | null },
 ): Promise<void> {
   const [told] = heard.markers
   if (start || callId === undefined || turn === undefined || heard.markers.length !== 1 || !told) return
   if (result && !result.checkpoint?.late) return
   await whereRunning(context, { session, turn }, async (there) => {
     if (!(await isCallOpen(there, session, callId))) return
-    const [marker] = complete(there, agent, heard, [{ ...told, marker: id! }])
+    const [marker] = complete(there, { agent, heard }, [{ ...told, marker: id! }])
     if (marker) await record(there, marker, arrived)
   })
 }
@@ -256,7 +255,11 @@ async function whereRunning(
 }
 
 /** What only the place can say: paths of the worktree, whose child or fork a session is, the id for a rewind. */
-function complete(context: Context, agent: Agent, heard: Heard, markers: readonly Marker[]): Marker[] {
+function complete(
+  context: Context,
+  { agent, heard }: Pick<Delivery, 'agent' | 'heard'>,
+  markers: readonly Marker[],
+): Marker[] {
   const { env, store } = context
   const { started, transcript } = heard
   if (started) remember(env, store.worktreeDir, { agent: agent.name, ...started })
@@ -280,7 +283,7 @@ function complete(context: Context, agent: Agent, heard: Heard, markers: readonl
         ? agent.messageIdIn(linesWith(env, transcript.path, transcript.turn), transcript.turn)
         : null
     const known = messageId === null ? marker : { ...marker, messageId }
-    const parent = agent.forks ? parentOfFork(context, agent, heard, marker) : null
+    const parent = agent.forks ? parentOfFork(context, { agent, heard }, marker) : null
     done.push({ ...known, session, ...(parent === null ? {} : { parent }) } as Marker)
   }
   return done
@@ -289,8 +292,7 @@ function complete(context: Context, agent: Agent, heard: Heard, markers: readonl
 /** The parent of a session that prompts for the first time, as soon as anything tells it; from then on it is known. */
 function parentOfFork(
   { env, store }: Context,
-  agent: Agent,
-  { transcript }: Heard,
+  { agent, heard: { transcript } }: Pick<Delivery, 'agent' | 'heard'>,
   { session, event }: Marker,
 ): string | null {
   const notes = readNotes(env, store.worktreeDir)

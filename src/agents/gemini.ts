@@ -104,7 +104,7 @@ export const gemini: Agent = {
   goBack: () => 'in Gemini CLI, /rewind to before that prompt',
   switchedOff: (env, places) => {
     const files = SCOPES.flatMap((scope) => file(scope, places) ?? [])
-    return settingThatIs(env, files, [['hooksConfig', 'enabled']], false)
+    return settingThatIs(env, files, { keys: [['hooksConfig', 'enabled']], wanted: false })
   },
   inform: contextFor('BeforeAgent'),
   settings: {

@@ -185,7 +185,11 @@ function written(value: unknown, { newline, unit }: Layout, indent: string): str
 }
 
 /** Appends an element to an array, or a property to an object, in the way the text is laid out. */
-export function append(text: string, root: Node, into: Node, { key, value }: { key?: string; value: unknown }): Edit[] {
+export function append(
+  text: string,
+  { root, into }: { root: Node; into: Node },
+  { key, value }: { key?: string; value: unknown },
+): Edit[] {
   const layout = layoutOf(text, root)
   const { newline, unit } = layout
   const label = key === undefined ? '' : `${JSON.stringify(key)}:${unit === null ? '' : ' '}`

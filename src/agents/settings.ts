@@ -69,8 +69,7 @@ export function installedEvents(text: string, path: string, ours: Ours): string[
 export function settingThatIs(
   { files: disk }: Env,
   files: readonly string[],
-  keys: readonly (readonly string[])[],
-  wanted: unknown = true,
+  { keys, wanted = true }: { keys: readonly (readonly string[])[]; wanted?: unknown },
 ): SwitchedOff | null {
   for (const path of files) {
     let node: Node
@@ -114,10 +113,10 @@ export function withOurs({ text, ranges }: Added, path: string, ours: Ours): Add
   const root = parseSettings(text, path)
   if (!property(root, 'hooks')) {
     const hooks = Object.fromEntries(wanted.map(({ event, entry }) => [event, [entry]]))
-    done = insertInto(done, append(text, root, root, { key: 'hooks', value: hooks }))
+    done = insertInto(done, append(text, { root, into: root }, { key: 'hooks', value: hooks }))
     for (const [key, value] of Object.entries(settings.skeleton ?? {})) {
       const now = parseSettings(done.text, path)
-      if (!property(now, key)) done = insertInto(done, append(done.text, now, now, { key, value }))
+      if (!property(now, key)) done = insertInto(done, append(done.text, { root: now, into: now }, { key, value }))
     }
     return done
   }
@@ -125,10 +124,10 @@ export function withOurs({ text, ranges }: Added, path: string, ours: Ours): Add
     const now = parseSettings(done.text, path)
     const hooks = property(now, 'hooks')!
     const list = property(hooks, event)
-    if (!list) done = insertInto(done, append(done.text, now, hooks, { key: event, value: [entry] }))
+    if (!list) done = insertInto(done, append(done.text, { root: now, into: hooks }, { key: event, value: [entry] }))
     else if (list.kind !== 'array') throw unreadable(path, `\`hooks.${event}\` is no list`)
     else if (!list.items.some((item) => holdsOurs(item, ours)))
-      done = insertInto(done, append(done.text, now, list, { value: entry }))
+      done = insertInto(done, append(done.text, { root: now, into: list }, { value: entry }))
     else done = renamed(done, list, { ours, entry })
   }
   return done

@@ -15,10 +15,10 @@ const LONGEST_LINE = 64 * 2 ** 20
 
 /** The lines of a transcript's end in which these words are, oldest first: of some megabytes only those are made text. */
 export function linesWith(env: Env, path: string, words: string): string[] {
-  let bytes = readFrom(env, path, null)
+  let bytes = readFrom(env, path, { from: null })
   for (let most = TAIL; bytes.length === most && most < LONGEST_TAIL && bytes.subarray(0, TAIL).includes(words); ) {
     most *= 4
-    bytes = readFrom(env, path, null, most)
+    bytes = readFrom(env, path, { from: null, most })
   }
   const lines: string[] = []
   for (let at = bytes.indexOf(words); at !== -1; ) {
@@ -48,7 +48,7 @@ export class GrowingFile {
 
   /** The lines that the next piece ends, which may be none; null: that was all, so far. */
   next(): string | null {
-    const piece = readFrom(this.#env, this.#path, (stats) => this.#from(stats), PIECE)
+    const piece = readFrom(this.#env, this.#path, { from: (stats) => this.#from(stats), most: PIECE })
     if (piece.length === 0) return null
     this.#at += piece.length
     const end = piece.lastIndexOf(0x0a) + 1
@@ -85,7 +85,11 @@ export class GrowingFile {
 }
 
 /** What a file holds from a place on (null: its end), at most so many bytes; empty where there is none. It is only read. */
-function readFrom({ files }: Env, path: string, from: ((stats: Stats) => number) | null, most = TAIL): Buffer {
+function readFrom(
+  { files }: Env,
+  path: string,
+  { from, most = TAIL }: { from: ((stats: Stats) => number) | null; most?: number },
+): Buffer {
   const nothing = Buffer.alloc(0)
   if (!path.startsWith('/') || path.includes('\0')) return nothing
   let fd: number

@@ -24,8 +24,7 @@ export async function endedBy(
  */
 export async function withClosed(
   context: Context,
-  { messageIdIn }: Agent,
-  { transcript }: Heard,
+  { agent: { messageIdIn }, heard: { transcript } }: { agent: Agent; heard: Heard },
   markers: readonly Marker[],
 ): Promise<Marker[]> {
   const done: Marker[] = []

@@ -332,7 +332,7 @@ test('appending to any JSON, however it is laid out, adds the value and nothing 
         delete data.added
         const text = JSON.stringify(data, null, space)
         const root = parseJsonc(text)
-        const now = applyEdits(text, append(text, root, root, { key: 'added', value }))
+        const now = applyEdits(text, append(text, { root, into: root }, { key: 'added', value }))
         expect(JSON.parse(now)).toEqual({ ...data, added: JSON.parse(JSON.stringify(value)) })
       },
     ),
