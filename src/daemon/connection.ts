@@ -33,9 +33,15 @@ export interface Client {
   finish: () => Promise<void>
 }
 
+export interface Asked {
+  method: string
+  params: unknown
+  signal: AbortSignal
+}
+
 export interface Handler {
   /** @throws ResponseError */
-  call: (client: Client, method: string, params: unknown, signal: AbortSignal) => Promise<unknown>
+  call: (client: Client, asked: Asked) => Promise<unknown>
   closed: (client: Client) => void
   log: (message: string, details: object) => void
 }
@@ -109,7 +115,7 @@ export function serveClient(socket: Socket, { call, closed, log }: Handler): Cli
     const listening = cancelled.onCancellationRequested(() => abort.abort())
     // Cancelled while it waited: that is told by no event.
     if (cancelled.isCancellationRequested) abort.abort()
-    return call(client, method, params, abort.signal).finally(() => listening.dispose())
+    return call(client, { method, params, signal: abort.signal }).finally(() => listening.dispose())
   })
   reader.onError((error) => reject(ErrorCodes.ParseError, error.message.split('\n')[0]!.slice(0, 200)))
   reader.onPartialMessage(() => {

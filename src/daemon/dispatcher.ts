@@ -9,7 +9,7 @@ import { type Env, inputOf, telling } from '../env.ts'
 import { toCkptError } from '../results/errors.ts'
 import { ROUTED } from './client.ts'
 import { collector } from './collector.ts'
-import { type Client, checkParams, serveClient } from './connection.ts'
+import { type Asked, type Client, checkParams, serveClient } from './connection.ts'
 import type { Events } from './events.ts'
 import type { Held } from './held.ts'
 import type { HookCall } from './hook-door.ts'
@@ -112,7 +112,7 @@ export class Dispatcher {
       return
     }
     const client = serveClient(socket, {
-      call: (one, method, params, signal) => this.#call(one, { method, params, signal }),
+      call: (one, asked) => this.#call(one, asked),
       closed: (one) => {
         this.#clients.delete(one)
         this.#daemon.events.unsubscribe(one)
@@ -286,10 +286,4 @@ function tellProgress({ connection }: Client, message: protocol.ProgressMessage)
 function commandIn(argv: readonly string[]): string {
   const [first = '', ...others] = ownWords(commandFirst(argv))
   return first.startsWith('-') ? (others.find((word) => NOT_HERE.has(word) || ROUTED.has(word)) ?? '') : first
-}
-
-interface Asked {
-  method: string
-  params: unknown
-  signal: AbortSignal
 }
