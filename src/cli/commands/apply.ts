@@ -12,7 +12,7 @@ const command: Command = async ({ env, args, cwd, colors, arrived, backends }) =
     const verb = token.op === 'restore' && 'move' in token.options ? 'switch' : token.op
     return {
       json: changeJson(result),
-      text: changeText(verb, result, colors, { session: sessionOf(token), cwd: args.cwd }),
+      text: changeText(verb, result, { colors, said: { session: sessionOf(token), cwd: args.cwd } }),
       warnings: result.warnings,
     }
   } finally {

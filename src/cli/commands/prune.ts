@@ -10,8 +10,7 @@ import type { Arguments, Command } from '../command.ts'
 function measure(
   args: Arguments,
   name: string,
-  parse: (text: string) => number | null,
-  like: string,
+  { parse, like }: { parse: (text: string) => number | null; like: string },
 ): number | undefined {
   const given = text(args, name)
   if (given === undefined) return undefined
@@ -30,9 +29,11 @@ const BY_ITSELF = 0.9
 const command: Command = async ({ env, args, cwd }) => {
   // By itself only what is past its grace goes, and what is over the limit of bytes.
   const idle = flag(args, 'idle')
-  const olderThan = idle ? Number.POSITIVE_INFINITY : measure(args, 'older-than', parseDuration, 'an age like 30d')
+  const olderThan = idle
+    ? Number.POSITIVE_INFINITY
+    : measure(args, 'older-than', { parse: parseDuration, like: 'an age like 30d' })
   const keep = idle ? 0 : count(args, 'keep')
-  const maxBytes = measure(args, 'max-bytes', parseSize, 'a size like 500MiB')
+  const maxBytes = measure(args, 'max-bytes', { parse: parseSize, like: 'a size like 500MiB' })
   const context = await openContext(env, cwd)
   try {
     const { warnings } = context

@@ -20,7 +20,7 @@ const command: Command = async ({ env, args, cwd, colors, arrived, backends }) =
     const result = await backends.redo(context, options, { arrived })
     return {
       json: changeJson(result),
-      text: changeText('redo', result, colors, { session, cwd: args.cwd }),
+      text: changeText('redo', result, { colors, said: { session, cwd: args.cwd } }),
       paged: result.dryRun,
       warnings: result.warnings,
     }

@@ -21,7 +21,7 @@ const command: Command = async ({ env, args, cwd, colors, arrived }) => {
     const result = await restore(context, options, { arrived })
     return {
       json: changeJson(result),
-      text: changeText('restore', result, colors, { cwd: args.cwd }),
+      text: changeText('restore', result, { colors, said: { cwd: args.cwd } }),
       paged: result.dryRun,
       warnings: result.warnings,
     }

@@ -50,7 +50,7 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
   if (!(await ask.agreement(way.verb, way.plan))) return NOTHING
   const token = readToken(way.plan.token ?? '')
   const result = await within((context) => backends.apply(context, token, { arrived: env.monotonic() }))
-  return { json: changeJson(result), text: changeText(way.verb, result, colors), warnings: result.warnings }
+  return { json: changeJson(result), text: changeText(way.verb, result, { colors }), warnings: result.warnings }
 }
 
 /** What each way does, in a person's words. */

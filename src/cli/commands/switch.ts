@@ -20,7 +20,7 @@ const command: Command = async ({ env, args, cwd, colors, arrived, backends }) =
     const result = await restore(context, options, { arrived })
     return {
       json: changeJson(result),
-      text: changeText('switch', result, colors, { cwd: args.cwd }),
+      text: changeText('switch', result, { colors, said: { cwd: args.cwd } }),
       paged: result.dryRun,
       warnings: result.warnings,
     }

@@ -35,7 +35,10 @@ const command: Command = async ({ env, args, cwd, colors, arrived, backends }) =
       paths: worktreePaths(context, cwd, args['--'] ?? []),
     }
     const result = await backends.undo(context, options, { arrived })
-    const lines = [changeText('undo', result, colors, { session, cwd: args.cwd }), ...(await conversation(result))]
+    const lines = [
+      changeText('undo', result, { colors, said: { session, cwd: args.cwd } }),
+      ...(await conversation(result)),
+    ]
     return { json: changeJson(result), text: lines.join('\n'), paged: result.dryRun, warnings: result.warnings }
   } finally {
     closeContext(context)

@@ -34,8 +34,7 @@ function othersText(turns: readonly number[]): string {
 export function changeText(
   verb: 'undo' | 'redo' | 'restore' | 'switch',
   result: ChangeResult,
-  c: Colors,
-  said: Said = {},
+  { colors: c, said = {} }: { colors: Colors; said?: Said },
 ): string {
   const { turns, files, dryRun, boundary, safety } = result
   const same = sameAs(said)
