@@ -84,7 +84,7 @@ export class Server {
   }
 
   revert(id: string, to: { messageID: string; partID?: string }): Promise<ServerSession> {
-    return this.#ask('POST', `/session/${part(id)}/revert`, to)
+    return this.#ask('POST', `/session/${part(id)}/revert`, { body: to })
   }
 
   unrevert(id: string): Promise<ServerSession> {
@@ -92,7 +92,7 @@ export class Server {
   }
 
   diff(id: string, messageID: string): Promise<ServerFileDiff[]> {
-    return this.#ask('GET', `/session/${part(id)}/diff`, undefined, { messageID })
+    return this.#ask('GET', `/session/${part(id)}/diff`, { query: { messageID } })
   }
 
   /** Those of the directory that it lists, without what was said in them. */
@@ -128,7 +128,11 @@ export class Server {
     return address
   }
 
-  async #ask<T>(method: 'GET' | 'POST', path: string, body?: object, query?: Record<string, string>): Promise<T> {
+  async #ask<T>(
+    method: 'GET' | 'POST',
+    path: string,
+    { body, query }: { body?: object; query?: Record<string, string> } = {},
+  ): Promise<T> {
     let answer: Response
     let text: string
     try {
