@@ -29,7 +29,7 @@ export async function benchDaemon({ base, root, files, vars, rounds }: DaemonBen
       `With the daemon, ${what}: ${a.toFixed(1)} ms against ${b.toFixed(1)} ms in a tree of 1,000 files, ratio ${(a / b).toFixed(2)} (at most 2)`,
     )
   console.log(
-    `The floor of those 10 files (reading, hashing, deflating and writing their bytes): ${floor(base, root, files, rounds).toFixed(1)} ms`,
+    `The floor of those 10 files (reading, hashing, deflating and writing their bytes): ${floor({ base, root }, files, rounds).toFixed(1)} ms`,
   )
   console.log(
     `The daemon of the large tree: ${(many.rss / 1e6).toFixed(0)} MB in all, ${many.idle} ms of CPU in 10 idle seconds`,
@@ -91,7 +91,7 @@ function ticks(pid: number): number {
 }
 
 /** Reading, hashing, deflating and writing some files, and nothing else. */
-function floor(base: string, root: string, files: string[], rounds: number): number {
+function floor({ base, root }: { base: string; root: string }, files: string[], rounds: number): number {
   const into = path.join(base, 'floor')
   mkdirSync(into)
   const runs: number[] = []

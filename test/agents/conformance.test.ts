@@ -27,7 +27,8 @@ const IN_ORDER = [...TABLE, CURSOR].map((row) => ({ ...row, how: 'in order' }))
 test.each([...IN_ORDER, ...OVERTAKEN])('$agent: $scenario, $how', async (row) => {
   const { agent, scenario, turns: expected, undo = [], how } = row
   const scratch = new Scratch().init(AT_FIRST)
-  const states = await play(scratch, agent, recorded(scratch, agent, scenario), {
+  const states = await play(scratch, agent, {
+    rows: recorded(scratch, agent, scenario),
     endsOvertaken: how === 'ends overtaken',
   })
   expect(hookLog(scratch)).toEqual([])
@@ -55,9 +56,9 @@ test.each([...IN_ORDER, ...OVERTAKEN])('$agent: $scenario, $how', async (row) =>
 test('the whole run again, hook by hook, adds nothing', async () => {
   const scratch = new Scratch().init()
   const rows = recorded(scratch, 'claude', 'parallel')
-  await play(scratch, 'claude', rows)
+  await play(scratch, 'claude', { rows })
   const before = scratch.ckpt('list')
-  await play(scratch, 'claude', rows)
+  await play(scratch, 'claude', { rows })
   expect(scratch.ckpt('list')).toEqual(before)
 })
 
@@ -65,7 +66,7 @@ test('two agents at once in one worktree: both timelines are whole', async () =>
   const scratch = new Scratch().init()
   const runs = ['claude', 'codex'].map((agent) => ({ agent, rows: recorded(scratch, agent, 'subagent') }))
   for (let i = 0; i < Math.max(...runs.map(({ rows }) => rows.length)); i++)
-    await Promise.all(runs.map(({ agent, rows }) => play(scratch, agent, rows.slice(i, i + 1))))
+    await Promise.all(runs.map(({ agent, rows }) => play(scratch, agent, { rows: rows.slice(i, i + 1) })))
   const { turns } = scratch.ckpt('list', '--all-sessions')
   expect(turns.map((turn: Json) => [turn.agent, turn.status, turn.steps.length]).sort()).toEqual([
     ['claude', 'completed', 2],

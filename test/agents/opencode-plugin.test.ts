@@ -79,7 +79,11 @@ const said = (id: string) =>
   })
 const answers = (parentID: string) =>
   bus('message.updated', { info: { id: 'msg_9', role: 'assistant', parentID, sessionID: 's' } })
-const called = (scratch: Scratch, name: string, when: 'before' | 'after', callID = name) => {
+const called = (
+  scratch: Scratch,
+  name: string,
+  { when, callID = name }: { when: 'before' | 'after'; callID?: string },
+) => {
   const args = { filePath: scratch.at(name), content: `${name}\n` }
   const call = { tool: 'write', sessionID: 's', callID }
   return when === 'before'
@@ -89,7 +93,8 @@ const called = (scratch: Scratch, name: string, when: 'before' | 'after', callID
 
 test('calls that a model gives the same id are calls of their own: in a turn, and in the next', async () => {
   const scratch = new Scratch().init()
-  const whole = (name: string) => (['before', 'after'] as const).map((when) => called(scratch, name, when, 'write:0'))
+  const whole = (name: string) =>
+    (['before', 'after'] as const).map((when) => called(scratch, name, { when, callID: 'write:0' }))
   const idle = bus('session.idle', { sessionID: 's' })
   const failed = bus('session.error', { error: { name: 'ProviderAuthError' } }) // it is of no session
   const rows = [
@@ -114,9 +119,9 @@ test('calls that a model gives the same id are calls of their own: in a turn, an
 test('a prompt that is given while OpenCode works is a turn from where its own work begins', async () => {
   const scratch = new Scratch().init()
   const rows = [
-    ...[said('msg_1'), answers('msg_1'), called(scratch, 'b.txt', 'before')],
-    ...[said('msg_2'), said('msg_3'), answers('msg_1'), called(scratch, 'b.txt', 'after')],
-    ...[answers('msg_3'), called(scratch, 'c.txt', 'before'), called(scratch, 'c.txt', 'after')],
+    ...[said('msg_1'), answers('msg_1'), called(scratch, 'b.txt', { when: 'before' })],
+    ...[said('msg_2'), said('msg_3'), answers('msg_1'), called(scratch, 'b.txt', { when: 'after' })],
+    ...[answers('msg_3'), called(scratch, 'c.txt', { when: 'before' }), called(scratch, 'c.txt', { when: 'after' })],
     bus('session.idle', { sessionID: 's' }),
   ]
   expect(drive(scratch, rows)).toMatchObject({ status: 0, stdout: '', stderr: '' })
@@ -151,8 +156,17 @@ test('a context that is too large ends no turn: OpenCode makes it smaller, and g
   const scratch = new Scratch().init()
   const overflow = bus('session.error', { sessionID: 's', error: { name: 'ContextOverflowError' } })
   const rows = [
-    ...[said('msg_1'), called(scratch, 'a.txt', 'before'), called(scratch, 'a.txt', 'after'), overflow],
-    ...[called(scratch, 'b.txt', 'before'), called(scratch, 'b.txt', 'after'), bus('session.idle', { sessionID: 's' })],
+    ...[
+      said('msg_1'),
+      called(scratch, 'a.txt', { when: 'before' }),
+      called(scratch, 'a.txt', { when: 'after' }),
+      overflow,
+    ],
+    ...[
+      called(scratch, 'b.txt', { when: 'before' }),
+      called(scratch, 'b.txt', { when: 'after' }),
+      bus('session.idle', { sessionID: 's' }),
+    ],
   ]
   expect(drive(scratch, rows).status).toBe(0)
   const [turn] = await settled(scratch)
@@ -175,8 +189,8 @@ test('a call that fails ends: what the person then does to its file stays', asyn
   const scratch = new Scratch().init()
   const part = { type: 'tool', callID: 'a.txt', state: { status: 'error', error: 'not found' } }
   const rows = [
-    ...[said('msg_1'), called(scratch, 'a.txt', 'before'), bus('message.part.updated', { part })],
-    ...[called(scratch, 'b.txt', 'before'), called(scratch, 'b.txt', 'after')],
+    ...[said('msg_1'), called(scratch, 'a.txt', { when: 'before' }), bus('message.part.updated', { part })],
+    ...[called(scratch, 'b.txt', { when: 'before' }), called(scratch, 'b.txt', { when: 'after' })],
     told('by hand', { input: { args: { filePath: scratch.at('a.txt'), content: 'mine\n' } } }),
     bus('session.idle', { sessionID: 's' }),
   ]

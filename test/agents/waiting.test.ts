@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { realEnv } from '../../src/env.ts'
 import { withLock } from '../../src/ops/worktree/lock.ts'
-import { type HookOptions, hook, hookLog, storeOf } from '../support/agents.ts'
+import { hook, hookLog, storeOf } from '../support/agents.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
 const waiting = (scratch: Scratch): string[] => {
@@ -24,9 +24,9 @@ function impatient(): Scratch {
   return scratch
 }
 
-const say = async (scratch: Scratch, hook_event_name: string, fields: Json = {}, options: HookOptions = {}) => {
+const say = async (scratch: Scratch, hook_event_name: string, { vars = {}, ...fields }: Json = {}) => {
   const payload = { session_id: 's', cwd: scratch.root, hook_event_name, prompt_id: 'p1', ...fields }
-  expect(await hook(scratch, 'claude', payload, options)).toEqual({ code: 0, stdout: '', stderr: '' })
+  expect(await hook(scratch, 'claude', payload, { vars })).toEqual({ code: 0, stdout: '', stderr: '' })
 }
 
 /** Checkpoints of the session as their subjects, oldest first, those that are late marked. */
@@ -215,8 +215,8 @@ const kept = (scratch: Scratch): string[] => {
 test('what a hook tells where no git can be started is recorded by the next one, in order and once', async () => {
   const scratch = impatient()
   const PATH = `${scratch.base}/nothing`
-  await say(scratch, 'UserPromptSubmit', { prompt: 'go' }, { vars: { PATH } })
-  await say(scratch, 'Stop', {}, { vars: { PATH } })
+  await say(scratch, 'UserPromptSubmit', { prompt: 'go', vars: { PATH } })
+  await say(scratch, 'Stop', { vars: { PATH } })
   expect(kept(scratch)).toHaveLength(2)
   expect(recordedIn(scratch)).toEqual([])
   await say(scratch, 'UserPromptSubmit', { prompt: 'go on', prompt_id: 'p2' })
@@ -229,7 +229,7 @@ test('what a hook tells where no git can be started is recorded by the next one,
   const linked = `${scratch.base}/linked`
   scratch.git('worktree', 'add', '-q', linked)
   scratch.ckpt('snapshot', '--cwd', linked)
-  await say(scratch, 'Stop', { cwd: linked, prompt_id: 'p2' }, { vars: { PATH } })
+  await say(scratch, 'Stop', { cwd: linked, prompt_id: 'p2', vars: { PATH } })
   expect(kept(scratch)).toHaveLength(1)
   fs.writeFileSync(`${linked}/.git`, 'nothing that git reads')
   await say(scratch, 'Stop', { prompt_id: 'p2' })
@@ -246,6 +246,6 @@ test('what a hook tells where no git can be started is recorded by the next one,
   expect(scratch.ckpt('list', '--session', 'c').turns).toMatchObject([{ prompt: 'go', status: 'completed' }])
   // In a place that nobody asked to be recorded nothing is kept.
   const other = new Scratch().init()
-  await say(other, 'UserPromptSubmit', { prompt: 'go' }, { vars: { PATH } })
+  await say(other, 'UserPromptSubmit', { prompt: 'go', vars: { PATH } })
   expect(fs.existsSync(other.at('.git/ckpt'))).toBe(false)
 })

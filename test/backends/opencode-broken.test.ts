@@ -12,9 +12,9 @@ import { type Json, Scratch } from '../support/scratch.ts'
 /** Answers by hand: `GET /session/s` → what the table has; an answer of its own where that is a function. */
 async function stage() {
   const scratch = new Scratch().init()
-  const message = (id: string, role: string, created: number, more: object = {}) => ({
+  const message = (id: string, role: string, created: number) => ({
     info: { id, role, time: { created, completed: created } },
-    parts: [{ id: `${id}p`, type: 'text', text: `do ${id}`, ...more }],
+    parts: [{ id: `${id}p`, type: 'text', text: `do ${id}` }],
   })
   type Answer = Json | ((answer: ServerResponse, request: IncomingMessage) => void)
   const table: Record<string, Answer> = {

@@ -13,7 +13,7 @@ const [, major, minor] = /(\d+)\.(\d+)/.exec(execFileSync('git', ['version'], { 
 const hasConfigured = Number(major) > 2 || Number(minor) >= 54
 const states = (document: Json) => Object.fromEntries(document.hooks.map((hook: Json) => [hook.name, hook]))
 
-function writeHook(scratch: Scratch, name: string, text: string, mode = 0o755): string {
+function writeHook(scratch: Scratch, name: string, { text, mode = 0o755 }: { text: string; mode?: number }): string {
   const file = scratch.at(name)
   fs.mkdirSync(path.dirname(file), { recursive: true })
   fs.writeFileSync(file, text, 'latin1')
@@ -33,7 +33,7 @@ test('row 31: a hand-written hook is kept: its arguments, standard input and exi
   const notes = path.join(scratch.base, 'notes')
   const before: Record<string, string> = {}
   for (const name of HOOKS)
-    before[name] = fs.readFileSync(writeHook(scratch, `.git/hooks/${name}`, noting(name)), 'latin1')
+    before[name] = fs.readFileSync(writeHook(scratch, `.git/hooks/${name}`, { text: noting(name) }), 'latin1')
   const bytes = hookFiles(scratch.at('.git/hooks'))
   const { hooks } = scratch.ckpt('hooks', 'install')
   expect(hooks).toEqual(
@@ -80,7 +80,7 @@ test('row 31: a hand-written hook is kept: its arguments, standard input and exi
 
 test('row 31: a hook edited after the installation keeps the edit; one made by a person in our file stays', () => {
   const scratch = new Scratch().init()
-  const hook = writeHook(scratch, '.git/hooks/pre-commit', '#!/bin/sh\necho theirs\n')
+  const hook = writeHook(scratch, '.git/hooks/pre-commit', { text: '#!/bin/sh\necho theirs\n' })
   scratch.ckpt('hooks', 'install')
   fs.appendFileSync(hook, 'echo more\n')
   fs.appendFileSync(scratch.at('.git/hooks/pre-rebase'), 'echo added\n')
@@ -108,9 +108,9 @@ for (const [what, { text, mode = 0o755, link }] of Object.entries(odd)) {
   test(`row 31: a hook ${what} runs after the gate, and comes back as it was`, () => {
     const scratch = new Scratch().init()
     if (link) {
-      writeHook(scratch, 'tools/check', text, mode)
+      writeHook(scratch, 'tools/check', { text, mode })
       fs.symlinkSync(link, scratch.at('.git/hooks/pre-commit'))
-    } else writeHook(scratch, '.git/hooks/pre-commit', text, mode)
+    } else writeHook(scratch, '.git/hooks/pre-commit', { text, mode })
     const bytes = hookFiles(scratch.at('.git/hooks'))
     const first = scratch.ckpt('hooks', 'install')
     expect(states(first)['pre-commit']).toMatchObject({ installed: true, chained: true, fires: true })
@@ -129,7 +129,7 @@ for (const [what, { text, mode = 0o755, link }] of Object.entries(odd)) {
 
 test('row 31: a hook that was switched off does not begin to run', () => {
   const scratch = new Scratch().init()
-  writeHook(scratch, '.git/hooks/pre-commit', '#!/bin/sh\necho ran >&2\n', 0o644)
+  writeHook(scratch, '.git/hooks/pre-commit', { text: '#!/bin/sh\necho ran >&2\n', mode: 0o644 })
   const bytes = hookFiles(scratch.at('.git/hooks'))
   expect(states(scratch.ckpt('hooks', 'install'))['pre-commit']).toMatchObject({ chained: false, fires: true })
   expect(tryGit(scratch, ['commit', '-q', '--allow-empty', '-m', 'x'])).toMatchObject({ code: 0, stderr: '' })
@@ -197,7 +197,7 @@ test('a hook that is a link to itself is passed over by git: it is kept, and com
 
 test('a hook that cannot be read is named, and no hook is changed', () => {
   const scratch = new Scratch().init()
-  writeHook(scratch, '.git/hooks/pre-commit', '#!/bin/sh\n', 0o111)
+  writeHook(scratch, '.git/hooks/pre-commit', { text: '#!/bin/sh\n', mode: 0o111 })
   const uid = scratch.handOver()
   const run = (...args: string[]) => scratch.run([...args, '--json'], { uid })
   const status = JSON.parse(run('hooks', 'status').stdout)
@@ -215,8 +215,8 @@ test('a hook that cannot be read is named, and no hook is changed', () => {
 
 test('where one hook cannot be put aside none is changed', () => {
   const scratch = new Scratch().init()
-  writeHook(scratch, '.git/hooks/prepare-commit-msg', '#!/usr/bin/env python3\n')
-  writeHook(scratch, '.git/hooks/prepare-commit-msg.ckpt-kept', 'an older one\n')
+  writeHook(scratch, '.git/hooks/prepare-commit-msg', { text: '#!/usr/bin/env python3\n' })
+  writeHook(scratch, '.git/hooks/prepare-commit-msg.ckpt-kept', { text: 'an older one\n' })
   const bytes = hookFiles(scratch.at('.git/hooks'))
   const { code, document } = scratch.tryCkpt('hooks', 'install')
   expect([code, document.error.code]).toEqual([2, 'USAGE'])
@@ -244,7 +244,7 @@ test('row 31: a tracked, a global, an outside or a to-be-tracked hooks directory
     [
       'tracked',
       (scratch) => {
-        writeHook(scratch, '.githooks/pre-commit', '#!/bin/sh\necho ran >&2\n')
+        writeHook(scratch, '.githooks/pre-commit', { text: '#!/bin/sh\necho ran >&2\n' })
         scratch.git('add', '-A')
         scratch.git('commit', '-q', '-m', 'hooks')
         scratch.git('config', 'core.hooksPath', '.githooks')
@@ -254,7 +254,7 @@ test('row 31: a tracked, a global, an outside or a to-be-tracked hooks directory
     [
       'to be tracked',
       (scratch) => {
-        writeHook(scratch, 'my hooks/pre-commit', '#!/bin/sh\necho ran >&2\n')
+        writeHook(scratch, 'my hooks/pre-commit', { text: '#!/bin/sh\necho ran >&2\n' })
         scratch.git('config', 'core.hooksPath', 'my hooks')
         return scratch.at('my hooks')
       },
@@ -263,7 +263,9 @@ test('row 31: a tracked, a global, an outside or a to-be-tracked hooks directory
       'global',
       (scratch) => {
         const directory = path.join(scratch.home, 'githooks')
-        writeHook(scratch, path.relative(scratch.root, `${directory}/pre-commit`), '#!/bin/sh\necho ran >&2\n')
+        writeHook(scratch, path.relative(scratch.root, `${directory}/pre-commit`), {
+          text: '#!/bin/sh\necho ran >&2\n',
+        })
         scratch.git('config', '--global', 'core.hooksPath', '~/githooks')
         return directory
       },
@@ -272,7 +274,9 @@ test('row 31: a tracked, a global, an outside or a to-be-tracked hooks directory
       'outside',
       (scratch) => {
         const directory = path.join(scratch.base, 'shared')
-        writeHook(scratch, path.relative(scratch.root, `${directory}/pre-commit`), '#!/bin/sh\necho ran >&2\n')
+        writeHook(scratch, path.relative(scratch.root, `${directory}/pre-commit`), {
+          text: '#!/bin/sh\necho ran >&2\n',
+        })
         scratch.git('config', 'core.hooksPath', directory)
         return directory
       },

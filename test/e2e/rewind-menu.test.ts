@@ -20,8 +20,8 @@ function prepared(): Scratch {
   return scratch
 }
 
-const menu = (scratch: Scratch, steps: Step[], vars = {}, session = 's') =>
-  onTerminal(scratch, [scratch.root, session], { program, vars, steps: [['ready', esc + esc], ...steps] })
+const menu = (scratch: Scratch, steps: Step[], vars = {}) =>
+  onTerminal(scratch, [scratch.root, 's'], { program, vars, steps: [['ready', esc + esc], ...steps] })
 
 describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where there is none)', () => {
   test('list, pick, restore; success is green', () => {

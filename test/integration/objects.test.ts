@@ -163,13 +163,13 @@ test('everything is synced before it is relied on: our own objects, loose and pa
   }
   const { objects, gitDir } = bareStore('sha1', files)
   const other = new ObjectStore({ ...realEnv() }, { gitDir, hash: 'sha1', vars: {} })
-  const write = (store: ObjectStore, type: ObjectType, count: number, salt: string) =>
+  const write = (store: ObjectStore, type: ObjectType, { count, salt }: { count: number; salt: string }) =>
     Array.from({ length: count }, (_, i) => store.write(type, Buffer.from(`${salt} ${i}`)))
-  write(other, 'blob', 20, 'theirs')
+  write(other, 'blob', { count: 20, salt: 'theirs' })
   other.flush()
-  write(objects, 'blob', 20, 'ours')
+  write(objects, 'blob', { count: 20, salt: 'ours' })
   objects.flush()
-  const loose = write(objects, 'blob', 2, 'loose')
+  const loose = write(objects, 'blob', { count: 2, salt: 'loose' })
   objects.syncFresh()
   const packs = packsIn(gitDir)
   expect(packs).toHaveLength(2)

@@ -233,8 +233,7 @@ async function opened(scratch: Scratch, root: string) {
   const take = (
     cache: SnapshotCache | null,
     lastTree: Captured['tree'] | null,
-    hint?: Hint,
-    files: Env['files'] = env.files,
+    { hint, files = env.files }: { hint?: Hint | undefined; files?: Env['files'] } = {},
   ) => {
     const told = hint ? { hint, rules } : {}
     return capture({ ...env, files }, { worktree, store, limits, cache, lastTree, headTree: null, ...told })
@@ -268,7 +267,7 @@ test.each([
             const now = stats(root)
             const hint = kind === 'hinted' ? hintFrom(seen, now) : undefined
             const full = await take(null, last.tree)
-            const quick = await take(last.cache, last.tree, hint)
+            const quick = await take(last.cache, last.tree, { hint })
             // An ignored directory is not entered by who knows of no tracked file in it, and then says nothing of what
             // is not captured there.
             const has = new Set((await store.trees.directories(full.tree)).map((one) => `${one}/`))
@@ -391,7 +390,10 @@ test.each([
           const next = (through = files) => {
             const [before, now] = [seen, stats(root)]
             seen = now
-            return take(last.cache, last.tree, hinted === 'with' ? hintFrom(before, now) : undefined, through)
+            return take(last.cache, last.tree, {
+              hint: hinted === 'with' ? hintFrom(before, now) : undefined,
+              files: through,
+            })
           }
           const rest = () => setTimeout(60) // what changed just now is looked at again anyway
           await rest()
@@ -438,7 +440,7 @@ test('where directories change places all the while a snapshot is taken neverthe
       carryOut(root, swapped)
     },
   ])
-  const amid = await take(first.cache, first.tree, undefined, disturbed(files, acts))
+  const amid = await take(first.cache, first.tree, { files: disturbed(files, acts) })
   expect([times > 20, times < 200, amid.degraded]).toEqual([true, true, false])
   expect(shown(await take(amid.cache, amid.tree))).toEqual(shown(await take(null, amid.tree)))
 })

@@ -25,7 +25,7 @@ export function recorded(scratch: Scratch, agent: string, scenario: string): Row
     .map((line) => JSON.parse(here(line)))
 }
 
-export interface HookOptions {
+interface HookOptions {
   event?: string
   cwd?: string
   vars?: Record<string, string>
@@ -89,6 +89,7 @@ const TURN_ENDS = /^(Stop|StopFailure|SessionEnd)$/
 const PROMPTS = /^(UserPromptSubmit|BeforeAgent|chat\.message|beforeSubmitPrompt)$/
 
 export interface PlayOptions {
+  rows: readonly Row[]
   /** The end of a call is heard only when the next one's work is done, or the turn is over. */
   endsOvertaken?: boolean
 }
@@ -97,8 +98,7 @@ export interface PlayOptions {
 export async function play(
   scratch: Scratch,
   agent: string,
-  rows: readonly Row[],
-  { endsOvertaken = false }: PlayOptions = {},
+  { rows, endsOvertaken = false }: PlayOptions,
 ): Promise<Record<string, string>[]> {
   const states: Record<string, string>[] = []
   const held: Row[] = []

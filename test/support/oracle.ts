@@ -86,7 +86,7 @@ export class Oracle {
   readonly entries: Entry[] = []
   readonly sessions = new Map<string, Session>()
 
-  #push(session: string, tree: Tree, ends = false, nobodys = false): number {
+  #push(session: string, tree: Tree, { ends = false, nobodys = false } = {}): number {
     this.entries.push({ tree, session, ends, nobodys })
     return this.entries.length - 1
   }
@@ -131,7 +131,7 @@ export class Oracle {
           (at) => at !== turn.after && !lost.has(at) && !gone.some((s) => at > (s.start ?? s.end!)),
         )
         turn.end = turn.at.at(-1)!
-        turn.after = this.#push(name, tree, true)
+        turn.after = this.#push(name, tree, { ends: true })
         turn.at.push(turn.after)
       }
     }
@@ -158,24 +158,28 @@ export class Oracle {
   }
 
   #end(turn: Turn, tree: Tree): void {
-    turn.after = this.#push(turn.session, tree, true)
+    turn.after = this.#push(turn.session, tree, { ends: true })
     turn.at.push(turn.after)
   }
 
   /** False: the session has no turn. */
-  marker(name: string, event: 'step-start' | 'step' | 'stop', tree: Tree, declared: string[] = []): boolean {
+  marker(
+    name: string,
+    event: 'step-start' | 'step' | 'stop',
+    { tree, declared = [] }: { tree: Tree; declared?: string[] },
+  ): boolean {
     const session = this.sessions.get(name)
     if (!session || (this.live(name).length === 0 && !session.boundary)) return false
     const turn = session.boundary ? null : this.running(name)
     if (!turn) {
-      this.#push(name, tree, true)
+      this.#push(name, tree, { ends: true })
       return true
     }
     if (event === 'stop') {
       this.#end(turn, tree)
       return true
     }
-    const at = this.#push(name, tree, event === 'step')
+    const at = this.#push(name, tree, { ends: event === 'step' })
     turn.at.push(at)
     const opened = event === 'step' ? turn.steps.filter((step) => step.start !== null && step.end === null) : []
     const open = opened.findLast((step) => step.declared.some((path) => declared.includes(path))) ?? opened.at(-1)
@@ -238,7 +242,7 @@ export class Oracle {
     return changes
   }
 
-  undo(name: string, selector: Selector, mode: Mode, disk: Tree): Expectation {
+  undo(name: string, selector: Selector, { mode, disk }: { mode: Mode; disk: Tree }): Expectation {
     const session = this.sessions.get(name)
     if (!session) return { kind: 'error', code: 'NOT_FOUND' }
     if (!session.boundary && this.running(name)) return { kind: 'error', code: 'TURN_RUNNING' }
@@ -278,10 +282,10 @@ export class Oracle {
       plan.push({ turn: turn.number, step, changes: join(seen(turn).filter((c) => c.step !== null && c.step >= step)) })
     }
     const exact = cut ? null : this.#exactBefore(whole, hiddenFrom, disk)
-    return this.#carryOut(plan, mode, disk, exact, (units, result) => {
+    return this.#carryOut(plan, { mode, disk, exact }, (units, result) => {
       const before = disk
       this.#push(name, disk)
-      this.#push(name, result, false, true)
+      this.#push(name, result, { nobodys: true })
       const first = cut?.turn ?? whole.at(-1)!
       const alone = units.length === 1 ? { before, after: result } : null
       session.boundary = {
@@ -318,7 +322,7 @@ export class Oracle {
     return now
   }
 
-  redo(name: string, turns: number, mode: Mode, disk: Tree): Expectation {
+  redo(name: string, turns: number, { mode, disk }: { mode: Mode; disk: Tree }): Expectation {
     const session = this.sessions.get(name)
     if (!session) return { kind: 'error', code: 'NOT_FOUND' }
     if (!session.boundary) return { kind: 'error', code: this.running(name) ? 'TURN_RUNNING' : 'NOTHING_TO_REDO' }
@@ -336,9 +340,9 @@ export class Oracle {
       ...unit,
       changes: unit.changes.map((c) => ({ ...c, step: null, ambiguous: false })),
     }))
-    return this.#carryOut(plan, mode, disk, exact, (_units, result) => {
+    return this.#carryOut(plan, { mode, disk, exact }, (_units, result) => {
       this.#push(name, disk)
-      this.#push(name, result, false, true)
+      this.#push(name, result, { nobodys: true })
       const last = left.at(-1)
       session.boundary = last ? { turn: last.turn, step: last.step, units: left } : null
     })
@@ -351,9 +355,7 @@ export class Oracle {
   /** One after the other, each path by itself, on a copy of the disk's tree. */
   #carryOut(
     plan: { turn: number; step: number | null; changes: Change[] }[],
-    mode: Mode,
-    disk: Tree,
-    exact: Tree | null,
+    { mode, disk, exact }: { mode: Mode; disk: Tree; exact: Tree | null },
     record: (units: Unit[], result: Tree) => void,
   ): Expectation {
     const now = new Map<string, State>()

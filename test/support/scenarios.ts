@@ -183,12 +183,7 @@ export interface Row {
   untold?: true
 }
 
-const row = (agent: string, scenario: string, turns: Expected[], undo?: string[]): Row => ({
-  agent,
-  scenario,
-  turns,
-  ...(undo ? { undo } : {}),
-})
+const row = (agent: string, scenario: string, turns: Expected[]): Row => ({ agent, scenario, turns })
 
 /** In each session, in order, as the sessions began. */
 export const TABLE: Row[] = [
@@ -199,7 +194,7 @@ export const TABLE: Row[] = [
   row('claude', 'background', [done('Bash', 'Write', 'Write', 'Bash'), done('Write')]),
   row('claude', 'cwd', [done('Bash', 'Bash', 'Write'), done('Write')]),
   row('claude', 'api-error', [failed('Write')]),
-  row('claude', 'interrupt', [cut('Write', 'Bash'), done('Write')], ['--unclaimed']),
+  { ...row('claude', 'interrupt', [cut('Write', 'Bash'), done('Write')]), undo: ['--unclaimed'] },
   row('claude', 'resume', [done('Write'), done('Write'), done('Write')]),
   row('claude', 'fork', [done('Write'), done('Write')]),
   row('codex', 'two-turns', [done('apply_patch', 'Bash'), done('Bash', 'apply_patch', 'Bash', 'Bash')]),
@@ -208,7 +203,7 @@ export const TABLE: Row[] = [
   row('codex', 'subagent', [done('Bash', 'apply_patch')]),
   row('codex', 'cwd', [done('Bash', 'Bash', 'apply_patch'), done('apply_patch')]),
   row('codex', 'api-error', [interrupted('apply_patch')]),
-  row('codex', 'interrupt', [cut('apply_patch', 'Bash'), done('apply_patch')], ['--unclaimed']),
+  { ...row('codex', 'interrupt', [cut('apply_patch', 'Bash'), done('apply_patch')]), undo: ['--unclaimed'] },
   row('codex', 'resume', [done('apply_patch'), done('apply_patch'), done('apply_patch')]),
   row('gemini', 'two-turns', [
     done('write_file', 'run_shell_command'),
@@ -219,7 +214,7 @@ export const TABLE: Row[] = [
   row('gemini', 'subagent', [done('run_shell_command', 'write_file')]),
   row('gemini', 'cwd', [done('run_shell_command', 'run_shell_command', 'write_file'), done('write_file')]),
   // Nothing tells of the error: the next prompt will.
-  row('gemini', 'api-error', [{ status: 'running', steps: ['write_file'] }], ['--interrupt']),
+  { ...row('gemini', 'api-error', [{ status: 'running', steps: ['write_file'] }]), undo: ['--interrupt'] },
   row('gemini', 'interrupt', [interrupted('write_file', 'run_shell_command'), done('write_file')]),
   row('gemini', 'resume', [done('write_file'), done('write_file'), done('write_file')]),
   row('opencode', 'two-turns', [done('write', 'bash'), done('edit', 'bash', 'bash')]),
@@ -228,7 +223,7 @@ export const TABLE: Row[] = [
   row('opencode', 'subagent', [done('write', 'write')]),
   row('opencode', 'cwd', [done('bash', 'bash', 'write'), done('write')]),
   row('opencode', 'api-error', [failed('write')]),
-  row('opencode', 'interrupt', [cut('write', 'bash'), done('write')], ['--unclaimed']),
+  { ...row('opencode', 'interrupt', [cut('write', 'bash'), done('write')]), undo: ['--unclaimed'] },
   row('opencode', 'resume', [done('write'), done('write'), done('write')]),
   { ...row('opencode', 'fork', [done('write'), done('write')]), untold: true },
 ]

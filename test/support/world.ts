@@ -87,7 +87,7 @@ export class World {
       const start = event === 'step-start' ? { start: true } : {}
       const marker = { event: event === 'stop' ? 'stop' : 'step', session: name, ...start, ...more } as const
       const failed = await codeOf(this.open((context) => mark(context, marker, arrived)))
-      expect(failed).toBe(oracle.marker(name, event, this.tree, [...declared]) ? null : 'NOT_FOUND')
+      expect(failed).toBe(oracle.marker(name, event, { tree: this.tree, declared: [...declared] }) ? null : 'NOT_FOUND')
     } else if (act.kind === 'accept') {
       const failed = await codeOf(this.open((context) => accept(context, name)))
       expect(failed).toBe(oracle.sessions.has(name) ? null : 'NOT_FOUND')
@@ -96,8 +96,8 @@ export class World {
       const before = this.tree
       if (act.kind === 'undo') {
         const selector = this.chosen(name, act.selector)
-        await this.change({ ...act, selector }, oracle.undo(name, selector, act.mode, before))
-      } else await this.change(act, oracle.redo(name, act.turns, act.mode, before))
+        await this.change({ ...act, selector }, oracle.undo(name, selector, { mode: act.mode, disk: before }))
+      } else await this.change(act, oracle.redo(name, act.turns, { mode: act.mode, disk: before }))
     }
     if (act.kind !== 'marker') await this.timeline(name)
   }
