@@ -14,7 +14,7 @@ export async function endedBy(
   result: MarkResult | null,
 ): Promise<string | undefined> {
   if (!result?.turn) return undefined
-  const timeline = await loadTimeline(context, await readRefs(context), session, { recent: true })
+  const timeline = await loadTimeline(context, await readRefs(context), { session, recent: true })
   return timeline.turns.find(({ number }) => number === result.turn)?.before.marker
 }
 
@@ -39,13 +39,13 @@ export async function withClosed(
 
 /** Whether a call of the turn that runs in a session has begun, and not ended. */
 export async function isCallOpen(context: Context, session: SessionId, callId: string): Promise<boolean> {
-  const timeline = await loadTimeline(context, await readRefs(context), session, { recent: true })
+  const timeline = await loadTimeline(context, await readRefs(context), { session, recent: true })
   return Boolean(runningTurn(timeline)?.steps.some(({ start, end }) => start?.callId === callId && end === null))
 }
 
 /** The agent's own id of the turn that runs in a session. */
 async function runningIn(context: Context, session: SessionId): Promise<string | undefined> {
-  const timeline = await loadTimeline(context, await readRefs(context), session, { recent: true })
+  const timeline = await loadTimeline(context, await readRefs(context), { session, recent: true })
   const { marker } = (timeline.boundary ? null : runningTurn(timeline))?.before ?? {}
   return marker?.slice(marker.indexOf(':') + 1)
 }

@@ -110,7 +110,7 @@ async function snapshotOf(context: Context, { tree, beside: besideOid, degraded 
 async function isOthers(context: Context, refs: WorktreeRefs): Promise<boolean> {
   for (const session of refs.sessions.keys()) {
     if (session === SESSION) continue
-    const timeline = await loadTimeline(context, refs, session, { recent: true })
+    const timeline = await loadTimeline(context, refs, { session, recent: true })
     if (!timeline.boundary && runningTurn(timeline)) return true
   }
   return false

@@ -66,7 +66,7 @@ export async function turnElsewhere(
   await learnSessions(context.store, refs)
   for (const session of refs.sessions.keys()) {
     if (session === but) continue
-    const turn = turnKnownBy(await loadTimeline(context, refs, session, { abandoned: true }), ids)
+    const turn = turnKnownBy(await loadTimeline(context, refs, { session, abandoned: true }), ids)
     if (turn) return turn
   }
   return null
@@ -74,7 +74,7 @@ export async function turnElsewhere(
 
 /** The whole timeline of a session, as it is now. */
 export async function timelineOf(context: Context, session: SessionId): Promise<Timeline> {
-  return loadTimeline(context, await readRefs(context), session, { abandoned: true })
+  return loadTimeline(context, await readRefs(context), { session, abandoned: true })
 }
 
 /** Attaches the text of a prompt to a turn that was opened without one. Returns false when it has one, or cannot be given one. */

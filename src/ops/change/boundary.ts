@@ -45,7 +45,7 @@ export function commitBoundary(
 /** Whichever session's it is: they share the worktree. @throws CkptError BOUNDARY_PENDING */
 export async function refuseWhilePending(context: Context, refs: WorktreeRefs): Promise<void> {
   const pending = [...refs.sessions.values()].find((one) => one.boundary)
-  if (pending) throw boundaryPending(await loadTimeline(context, refs, pending.session))
+  if (pending) throw boundaryPending(await loadTimeline(context, refs, { session: pending.session }))
 }
 
 export function boundaryPending(timeline: Timeline): CkptError {

@@ -138,7 +138,7 @@ async function undoneIn(
 ): Promise<Timeline & { boundary: BoundaryRecord }> {
   const session = chooseSession(refs, wanted)
   if (session === null) throw nothingRecorded('NOTHING_TO_REDO')
-  const timeline = await loadTimeline(context, refs, session)
+  const timeline = await loadTimeline(context, refs, { session })
   refuseRunning(timeline)
   if (await clearStaleBoundary(context, refs, timeline))
     throw nothing('The revert boundary pointed at a turn that is no longer there: it was cleared.')

@@ -147,7 +147,7 @@ function notCapturedNow(then: Beside, now: Beside): string[] {
 /** What is undone in a session, and stays so. */
 async function pendingIn(context: Context, refs: WorktreeRefs, session: SessionId): Promise<ChangeResult['boundary']> {
   if (!refs.sessions.get(session)?.boundary) return null
-  const timeline = await loadTimeline(context, refs, session)
+  const timeline = await loadTimeline(context, refs, { session })
   const record = timeline.boundary
   return record && { record, hidden: hiddenBy(timeline, record) }
 }
@@ -170,7 +170,7 @@ async function branchMove(
       hints: ['ckpt log --graph', `ckpt restore ${checkpoint.id.slice(0, 10)}`],
     })
   }
-  const timeline = await loadTimeline(context, refs, session)
+  const timeline = await loadTimeline(context, refs, { session })
   if (timeline.boundary) throw boundaryPending(timeline)
   if (!(await isOnBranch(context, one, checkpoint))) {
     throw new CkptError('NOT_FOUND', 'That checkpoint is of another worktree. Nothing was changed.', {
@@ -200,7 +200,7 @@ async function isOnBranch({ store }: Context, one: SessionRefs, { id }: Checkpoi
 /** @throws CkptError TURN_RUNNING */
 async function refuseAtWork(context: Context, refs: WorktreeRefs, wanted: string | undefined): Promise<void> {
   const session = wanted === undefined || refs.sessions.has(wanted as never) ? chooseSession(refs, wanted) : null
-  if (session !== null) refuseRunning(await loadTimeline(context, refs, session))
+  if (session !== null) refuseRunning(await loadTimeline(context, refs, { session }))
 }
 
 async function requireKnownPaths(

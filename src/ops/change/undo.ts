@@ -86,18 +86,18 @@ async function startFrom(
     throw error
   })
   if (session === null) throw nothingRecorded('NOTHING_TO_UNDO')
-  let timeline = await loadTimeline(context, found, session)
+  let timeline = await loadTimeline(context, found, { session })
   const cleared = await clearStaleBoundary(context, found, timeline)
   if (cleared) {
     found = await readRefs(context)
-    timeline = await loadTimeline(context, found, session)
+    timeline = await loadTimeline(context, found, { session })
     context = uncancelled(context)
   }
   const recorder = new Recorder(context, found, head)
   const atWork = !timeline.boundary && inBackground(timeline) > 0
   const closing = await closeRunning(context, { refs: found, timeline, recorder, options, scanning })
   const refs = closing?.refs ?? found
-  if (closing) timeline = await loadTimeline(context, refs, session)
+  if (closing) timeline = await loadTimeline(context, refs, { session })
   if (alone) await refuseWhilePending(context, refs)
   return { context, timeline, recorder, found, refs, closing, atWork, cleared }
 }

@@ -144,7 +144,7 @@ async function undisturbed<T>(context: Context, work: (cancellable: Context) => 
 /** Turns that are in the commit, or are to be, and were undone since it was planned, in part at least. */
 async function undoneMeanwhile(context: Context, { session, turns }: Planned): Promise<TurnNumber[]> {
   const refs = await readRefs(context)
-  const visible = refs.sessions.has(session) ? visibleTurns(await loadTimeline(context, refs, session)) : []
+  const visible = refs.sessions.has(session) ? visibleTurns(await loadTimeline(context, refs, { session })) : []
   const whole = visible.filter(({ hiddenFromStep }) => hiddenFromStep === null)
   const there = new Set(whole.flatMap(({ checkpoints }) => checkpoints.map(({ id }) => id)))
   return turns.filter(({ checkpoint }) => !there.has(checkpoint)).map(({ number }) => number)

@@ -51,7 +51,7 @@ export async function plan(context: Context, options: { session?: string }): Pro
       hints: FIRST_TURN,
     })
   }
-  const timeline = await loadTimeline(context, refs, session)
+  const timeline = await loadTimeline(context, refs, { session })
   refuseRunning(timeline, { outcome: 'Nothing was committed.' })
   await refuseWhilePending(context, refs)
   const last = await lastCommit(context, session, head.head)

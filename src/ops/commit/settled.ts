@@ -22,7 +22,7 @@ export async function undoneSince(
     before,
   }: { refs: WorktreeRefs; session: SessionId; last: LastCommit; before: ReadonlyMap<string, Entry> },
 ): Promise<string[]> {
-  const timeline = await loadTimeline(context, refs, session, { abandoned: true })
+  const timeline = await loadTimeline(context, refs, { session, abandoned: true })
   const reader = new ChangeReader(context, refs, timeline)
   const held: TurnNumber[] = []
   for (const turn of timeline.abandoned) {

@@ -152,7 +152,7 @@ async function pendingTimelines(context: Context): Promise<Timeline[]> {
   const refs = groupRefs(store.refPrefix, await store.refs(store.refPrefix))
   const found: Timeline[] = []
   for (const { session, boundary } of refs.sessions.values()) {
-    const timeline = boundary && (await unlessDamaged(() => loadTimeline(context, refs, session), null))
+    const timeline = boundary && (await unlessDamaged(() => loadTimeline(context, refs, { session }), null))
     if (timeline) found.push(timeline)
   }
   return found

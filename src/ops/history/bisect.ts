@@ -22,7 +22,7 @@ export async function bisect(
 ): Promise<Omit<BisectResult, 'prompt'> & { found: Turn }> {
   const refs = await readRefs(context)
   const session = chooseSession(refs, wanted)
-  const turns = session ? visibleTurns(await loadTimeline(context, refs, session)).filter((turn) => turn.after) : []
+  const turns = session ? visibleTurns(await loadTimeline(context, refs, { session })).filter((turn) => turn.after) : []
   if (!session || turns.length === 0)
     throw new CkptError('NOT_FOUND', 'There is no finished turn to look at.', {
       hints: session ? ['ckpt list'] : FIRST_TURN,

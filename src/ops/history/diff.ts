@@ -99,7 +99,7 @@ const cutShort = (sides: readonly { name: string; view: View }[]): string[] =>
     .map(({ name }) => `${isOid(name) ? `Checkpoint ${name.slice(0, 10)}` : 'This look at the worktree'} ${CUT_SHORT}`)
 
 async function sessionCheckpoints(context: Context, refs: WorktreeRefs, session: string) {
-  const timeline = await loadTimeline(context, refs, chooseSession(refs, session)!)
+  const timeline = await loadTimeline(context, refs, { session: chooseSession(refs, session)! })
   const visible = visibleTurns(timeline).flatMap(({ checkpoints }) => checkpoints)
   const besides = new Map<Oid, Beside>() // mostly the same one
   for (const one of visible) if (!besides.has(one.beside)) besides.set(one.beside, await besideOf(context, one))
@@ -121,7 +121,7 @@ async function diffSides(context: Context, refs: WorktreeRefs, { a, b, session }
     if (resolved.kind === 'turn') return [{ kind: 'checkpoint', checkpoint: resolved.turn.before }, end(resolved.turn)]
     if (resolved.kind === 'worktree') {
       const chosen = chooseSession(refs, session)
-      const timeline = chosen ? await loadTimeline(context, refs, chosen, { recent: true }) : null
+      const timeline = chosen ? await loadTimeline(context, refs, { session: chosen, recent: true }) : null
       if (!timeline?.tip)
         throw new CkptError('NOT_FOUND', 'There is no checkpoint yet to compare the worktree with.', {
           hints: ['ckpt snapshot'],
@@ -137,7 +137,7 @@ async function diffSides(context: Context, refs: WorktreeRefs, { a, b, session }
   }
   const chosen = chooseSession(refs, session)
   if (chosen === null) throw new CkptError('NOT_FOUND', 'There is no turn yet. Nothing to show.', { hints: FIRST_TURN })
-  const timeline = await loadTimeline(context, refs, chosen)
+  const timeline = await loadTimeline(context, refs, { session: chosen })
   const visible = visibleTurns(timeline)
   const last = visible.at(-1)
   if (!last) {

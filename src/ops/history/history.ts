@@ -54,7 +54,7 @@ export async function listTurns(context: Context, options: ListOptions): Promise
   const refs = await readRefs(context)
   const session = chooseSession(refs, options.session)
   if (session === null) return { session, timeline: null, turns: [], warnings: context.warnings }
-  const timeline = await loadTimeline(context, refs, session, timelineOptions(options))
+  const timeline = await loadTimeline(context, refs, { session, ...timelineOptions(options) })
   const shown = shownTurns(timeline, options).slice(0, options.limit)
   return {
     session,
@@ -160,7 +160,7 @@ export async function listAllTurns(
     const sessions: Chosen[] = []
     for (const session of refs.sessions.keys()) {
       if (only !== null && session !== only) continue
-      const timeline = await loadTimeline(one, refs, session, timelineOptions(options))
+      const timeline = await loadTimeline(one, refs, { session, ...timelineOptions(options) })
       sessions.push({ timeline, turns: shownTurns(timeline, options) })
     }
     shown.push({ context: one, refs, sessions })
@@ -224,7 +224,7 @@ export async function viewSessions(
     for (const session of [...refs.sessions.keys()].sort((a, b) => newest(b) - newest(a))) {
       if (only !== null && session !== only) continue
       if (views.length === limit) return views
-      const timeline = await loadTimeline(one, refs, session)
+      const timeline = await loadTimeline(one, refs, { session })
       const state = runningTurn(timeline) && !timeline.boundary ? 'running' : 'idle'
       views.push({ timeline, worktree: one.place.worktreeId, state })
     }

@@ -73,7 +73,7 @@ export class LineOrigins {
   }
 
   timeline(session: SessionId): Promise<Timeline> {
-    const known = this.#timelines.get(session) ?? loadTimeline(this.#context, this.#refs, session)
+    const known = this.#timelines.get(session) ?? loadTimeline(this.#context, this.#refs, { session })
     this.#timelines.set(session, known)
     return known
   }

@@ -31,7 +31,7 @@ export async function readLog(context: Context, wanted: string | undefined): Pro
   if (sessions.length > 1) await learnSessions(context.store, refs)
   const chosen: Chosen[] = []
   for (const session of sessions) {
-    const timeline = await loadTimeline(context, refs, session, { abandoned: true })
+    const timeline = await loadTimeline(context, refs, { session, abandoned: true })
     const turns = [...timeline.turns, ...timeline.abandoned].sort((a, b) => b.before.seq - a.before.seq)
     chosen.push({ timeline, turns })
   }

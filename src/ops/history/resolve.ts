@@ -114,7 +114,7 @@ export async function resolvePlace(
   }
   const chosen = chooseSession(refs, session)
   if (chosen === null) throw missing(`turn ${target.turn}: this worktree has no turns yet`, FIRST_TURN)
-  const timeline = await loadTimeline(context, refs, chosen, { abandoned: true })
+  const timeline = await loadTimeline(context, refs, { session: chosen, abandoned: true })
   const turn = [...timeline.turns, ...timeline.abandoned].find((one) => one.number === target.turn)
   if (!turn) throw missing(`turn ${target.turn} in session ${printable(chosen)}`)
   if (target.kind === 'turn') return { resolved: { kind: 'turn', turn }, timeline }
@@ -143,7 +143,7 @@ async function findTurnIn(at: WorktreeView, prefix: string) {
   await learnSessions(context.store, refs)
   const ids = turnIds(context.env, context.store, `t${prefix}`)
   for (const session of refs.sessions.keys()) {
-    const timeline = await loadTimeline(context, refs, session, { abandoned: true })
+    const timeline = await loadTimeline(context, refs, { session, abandoned: true })
     const turn = [...timeline.turns, ...timeline.abandoned].find((one) => ids.has(one.id))
     if (turn) return { resolved: { kind: 'turn', turn } as const, timeline, at }
   }

@@ -26,7 +26,7 @@ export async function sessionDetails(context: Context, wanted: string | undefine
   if (session === null) {
     throw new CkptError('NOT_FOUND', 'There is no session in this worktree yet.', { hints: ['ckpt list --sessions'] })
   }
-  const timeline = await loadTimeline(context, refs, session)
+  const timeline = await loadTimeline(context, refs, { session })
   const state = runningTurn(timeline) && !timeline.boundary ? 'running' : 'idle'
   const view: SessionView = { timeline, worktree: context.place.worktreeId, state }
   const first = timeline.turns.find((turn) => turn.number === timeline.boundary?.turn)
@@ -77,7 +77,7 @@ export async function revertTarget(
   const undone = () =>
     new CkptError('NOTHING_TO_UNDO', 'That is undone already. Nothing was changed.', { hints: ['ckpt redo'] })
   if (session === null) throw missing(`message ${printable(messageId)}`)
-  const timeline = await loadTimeline(context, refs, session)
+  const timeline = await loadTimeline(context, refs, { session })
   const { turns } = timeline
   // A message id may look like a turn's number: it is what is asked for.
   const turn =

@@ -52,7 +52,7 @@ export async function planAll(context: Context, options: PruneOptions): Promise<
     await learnSessions(one.store, refs)
     const sessions: PrunedTurns[] = []
     for (const session of refs.sessions.keys()) {
-      const timeline = await loadTimeline(one, refs, session, { abandoned: true })
+      const timeline = await loadTimeline(one, refs, { session, abandoned: true })
       sessions.push(planPrune({ timeline, abandonedAt: await abandonedTimes(one, refs, session) }, limits))
     }
     const abandoned = [...refs.sessions.values()].flatMap((session) => session.abandoned)

@@ -49,7 +49,7 @@ export async function recordMarker(context: Context, told: Marker, recording: Re
   const [refs, head] = await Promise.all([reading, context.live?.headOfCall() ?? headOf(context)])
   const { session } = told
   const pending = Boolean(refs.sessions.get(session)?.boundary)
-  const timeline = await loadTimeline(context, refs, session, { recent: !pending })
+  const timeline = await loadTimeline(context, refs, { session, recent: !pending })
   const given = afterNotice(timeline, asStored(told))
   const repeated =
     findLate(refs, timeline, given) ??
@@ -148,7 +148,7 @@ async function isSubagents(
   if (handedAt !== undefined && handedAt < last.after.time) return false
   const isOpenIn = ({ steps }: Turn) => steps.some((step) => step.start?.callId === callId && !step.end)
   if (start || isOpenIn(last)) return true
-  return callId !== undefined && (await loadTimeline(context, refs, session)).turns.some(isOpenIn)
+  return callId !== undefined && (await loadTimeline(context, refs, { session })).turns.some(isOpenIn)
 }
 
 /** News for a session that rests: what was at work in the background is so no more. */

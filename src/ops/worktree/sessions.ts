@@ -67,8 +67,7 @@ export interface TimelineOptions {
 export async function loadTimeline(
   context: Context,
   refs: WorktreeRefs,
-  session: SessionId,
-  options: TimelineOptions = {},
+  { session, ...options }: TimelineOptions & { session: SessionId },
 ): Promise<Timeline> {
   const { store } = context
   const one = refs.sessions.get(session)
@@ -99,7 +98,7 @@ function withNumbersFrom(timeline: Timeline, used: number): Timeline {
 
 /** Whether a session's last turn has not ended, or agents were at work in the background when it did, as its refs are now. */
 export async function isAtWork(context: Context, session: SessionId): Promise<boolean> {
-  const timeline = await loadTimeline(context, await readRefs(context), session, { recent: true })
+  const timeline = await loadTimeline(context, await readRefs(context), { session, recent: true })
   return timeline.boundary === null && (runningTurn(timeline) !== null || inBackground(timeline) > 0)
 }
 

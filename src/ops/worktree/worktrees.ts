@@ -67,7 +67,7 @@ export async function runningElsewhere(context: Context, session: SessionId, tur
   for (const { context: one, refs } of await allWorktrees(context)) {
     const { worktreeId } = one.place
     if (worktreeId === place.worktreeId || foreignWorktree(worktreeId) || !refs.sessions.has(session)) continue
-    const timeline = await loadTimeline(one, refs, session, { recent: true })
+    const timeline = await loadTimeline(one, refs, { session, recent: true })
     const running = timeline.boundary ? null : runningTurn(timeline)
     if (!running || (turn !== null && running.before.marker !== turn)) continue
     const root = rootOfWorktree(env, repository, worktreeId)

@@ -135,7 +135,7 @@ export class Conversation {
     const own = refs.sessions.get(session)
     if (!own?.live) return (await this.recordOf(context, session)).undone
     if (!own.boundary) return null
-    const { boundary, turns } = await loadTimeline(context, refs, session)
+    const { boundary, turns } = await loadTimeline(context, refs, { session })
     const first = turns.find((turn) => turn.number === boundary?.turn)
     return boundary && first && boundary.step === null ? messageIdOf(first) : null
   }
