@@ -108,7 +108,7 @@ test.each(Object.keys({ ...damage, ...bytes }))('never an exit, never a word, ne
   const scratch = new Scratch().init()
   const all = AGENT_NAMES.flatMap((name) => payloadsOf(scratch, name).map((payload) => ({ name, payload })))
   const start = all.filter(({ payload }) => /Prompt|BeforeAgent|chat/.test(payload.hook_event_name))
-  for (const { name, payload } of start) await hook(scratch, name, payload)
+  for (const { name, payload } of start) await hook(scratch, name, { payload })
   const any = fc.constantFrom(...all).chain(({ name, payload }) => {
     const made = damage[kind]
       ? damage[kind](payload).map((value) => Buffer.from(JSON.stringify(value) ?? ''))
@@ -118,7 +118,7 @@ test.each(Object.keys({ ...damage, ...bytes }))('never an exit, never a word, ne
   await fc.assert(
     fc.asyncProperty(any, async ({ name, input }) => {
       const lines = hookLog(scratch).length
-      const { code, stdout, stderr } = await hook(scratch, name, input)
+      const { code, stdout, stderr } = await hook(scratch, name, { payload: input })
       expect([code, stdout, stderr]).toEqual([0, '', ''])
       const heard = await understood(name, input)
       const log = hookLog(scratch).slice(lines)

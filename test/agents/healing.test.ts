@@ -12,8 +12,10 @@ import { type Json, Scratch } from '../support/scratch.ts'
 const codex = (scratch: Scratch) => ({
   say: async (hook_event_name: string, fields: Json = {}) => {
     const ran = await hook(scratch, 'codex', {
-      ...{ session_id: 's', turn_id: 't', cwd: scratch.root, hook_event_name },
-      ...fields,
+      payload: {
+        ...{ session_id: 's', turn_id: 't', cwd: scratch.root, hook_event_name },
+        ...fields,
+      },
     })
     expect(ran).toEqual({ code: 0, stdout: '', stderr: '' })
   },
@@ -351,7 +353,9 @@ test('a call that was refused, of which no end comes, makes no later call of its
   let second = 10
   const say = (hook_event_name: string, fields: Json = {}) => {
     const timestamp = `2026-01-01T00:00:${second++}.000Z`
-    return hook(scratch, 'gemini', { session_id: 's', cwd: scratch.root, hook_event_name, timestamp, ...fields })
+    return hook(scratch, 'gemini', {
+      payload: { session_id: 's', cwd: scratch.root, hook_event_name, timestamp, ...fields },
+    })
   }
   const shell = (command: string) => ({ tool_name: 'run_shell_command', tool_input: { command } })
   const write = (name: string) => ({
@@ -389,7 +393,7 @@ test('calls of one tool that begin and end in one millisecond are steps of their
   const scratch = new Scratch().init()
   const say = async (hook_event_name: string, fields: Json = {}) => {
     const common = { session_id: 's', cwd: scratch.root, timestamp: '2026-01-01T00:00:00.000Z' }
-    const ran = await hook(scratch, 'gemini', { ...common, hook_event_name, ...fields })
+    const ran = await hook(scratch, 'gemini', { payload: { ...common, hook_event_name, ...fields } })
     expect(ran).toEqual({ code: 0, stdout: '', stderr: '' })
   }
   const calls = ['b.txt', 'c.txt'].map((name) => ({
@@ -415,7 +419,8 @@ test.each([true, false])(
     const scratch = new Scratch().init()
     const one = codex(scratch)
     const notify = (turn: string) =>
-      hook(scratch, 'codex-notify', Buffer.alloc(0), {
+      hook(scratch, 'codex-notify', {
+        payload: Buffer.alloc(0),
         event: JSON.stringify({ type: 'agent-turn-complete', 'thread-id': 's', 'turn-id': turn, cwd: scratch.root }),
       })
     const write = async (turn_id: string, name: string) => {
@@ -458,7 +463,9 @@ test.each([
       directory: scratch.root,
       input: { sessionID: 's', tool: fields.tool_name, callID: fields.tool_name },
     }
-    const ran = await hook(scratch, agent, { hook_event_name: event, ...(agent === 'opencode' ? plugin : hooks) })
+    const ran = await hook(scratch, agent, {
+      payload: { hook_event_name: event, ...(agent === 'opencode' ? plugin : hooks) },
+    })
     expect(ran).toEqual({ code: 0, stdout: '', stderr: '' })
   }
   const [prompt, begins, ends] = {
@@ -571,7 +578,7 @@ test("a compaction that was asked for is a turn of that kind; one of the agent's
 test('hooks that are installed in two scopes tell of everything twice: it is recorded once', async () => {
   const scratch = new Scratch().init()
   const twice = async (agent: string, payload: Json, event?: string) => {
-    for (let i = 0; i < 2; i++) await hook(scratch, agent, payload, event === undefined ? {} : { event })
+    for (let i = 0; i < 2; i++) await hook(scratch, agent, { payload, ...(event === undefined ? {} : { event }) })
   }
   const kinds = (session: string) =>
     scratch
@@ -728,11 +735,13 @@ test('in the root of the file system or a home directory: nothing, unless it is 
   const scratch = new Scratch()
   for (const cwd of ['/', scratch.home]) {
     const ran = await hook(scratch, 'claude', {
-      session_id: 's',
-      cwd,
-      hook_event_name: 'UserPromptSubmit',
-      prompt: 'go',
-      prompt_id: 'p1',
+      payload: {
+        session_id: 's',
+        cwd,
+        hook_event_name: 'UserPromptSubmit',
+        prompt: 'go',
+        prompt_id: 'p1',
+      },
     })
     expect(ran).toEqual({ code: 0, stdout: '', stderr: '' })
   }
@@ -753,7 +762,7 @@ test('a broken payload is logged whole, shown by status, and nothing is said to 
     expect(ran).toEqual({ code: 0, stdout: '', stderr: '' })
   }
   const bytes = Buffer.from([0x7b, 0xff, 0xfe])
-  expect(await hook(scratch, 'codex', bytes)).toEqual({ code: 0, stdout: '', stderr: '' })
+  expect(await hook(scratch, 'codex', { payload: bytes })).toEqual({ code: 0, stdout: '', stderr: '' })
   const log = hookLog(scratch)
   expect(log.map(({ payload }) => payload)).toEqual([...broken, undefined])
   expect(Buffer.from(log.at(-1)!.payloadBase64, 'base64')).toEqual(bytes)
@@ -953,11 +962,13 @@ test('a directory inside is recorded in its own repository, with a daemon around
     if (daemon) startDaemon(scratch)
     scratch.git('init', '-q', scratch.at('in'))
     await hook(scratch, 'codex', {
-      session_id: 'A',
-      turn_id: 'p1',
-      cwd: scratch.at('in'),
-      hook_event_name: 'UserPromptSubmit',
-      prompt: 'inside',
+      payload: {
+        session_id: 'A',
+        turn_id: 'p1',
+        cwd: scratch.at('in'),
+        hook_event_name: 'UserPromptSubmit',
+        prompt: 'inside',
+      },
     })
     expect(scratch.ckpt('list', '--sessions').sessions).toEqual([])
     const inside = scratch.run(['list', '--json'], { cwd: scratch.at('in') })
@@ -975,7 +986,9 @@ test('a directory that a link leads to is recorded where it lies, with a daemon 
     fs.symlinkSync(scratch.at('sub'), `${there}/back`)
     if (daemon) startDaemon(scratch)
     const say = (cwd: string, session_id: string) =>
-      hook(scratch, 'codex', { session_id, turn_id: 'p1', cwd, hook_event_name: 'UserPromptSubmit', prompt: 'go' })
+      hook(scratch, 'codex', {
+        payload: { session_id, turn_id: 'p1', cwd, hook_event_name: 'UserPromptSubmit', prompt: 'go' },
+      })
     await say(scratch.at('in'), 'led-out')
     await say(`${there}/back`, 'led-in')
     const sessions = (cwd: string) => {
@@ -994,7 +1007,7 @@ test('a workspace with several roots: each has its turns, an edit is of the root
   const workspace_roots = [plain.root, one.root, one.at('packages'), two.root, linked]
   const say = async (event: string, more: Json = {}, turn = 'g1') => {
     const payload = { conversation_id: 'c', generation_id: turn, hook_event_name: event, workspace_roots, ...more }
-    const { code, stderr } = await hook(one, 'cursor', payload, { event })
+    const { code, stderr } = await hook(one, 'cursor', { payload, event })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   }
   await say('beforeSubmitPrompt', { prompt: 'one' })
@@ -1035,7 +1048,7 @@ test('a root of a workspace whose store is damaged costs the others nothing', as
   fs.renameSync(objects, `${objects}.away`)
   const workspace_roots = [bad.root, good.root]
   const payload = { conversation_id: 'c', generation_id: 'g', hook_event_name: 'beforeSubmitPrompt', workspace_roots }
-  const ran = await hook(good, 'cursor', { ...payload, prompt: 'one' }, { event: payload.hook_event_name })
+  const ran = await hook(good, 'cursor', { payload: { ...payload, prompt: 'one' }, event: payload.hook_event_name })
   expect(ran).toEqual({ code: 0, stdout: '{"continue":true}\n', stderr: '' })
   expect(hookLog(good)).toEqual([])
   fs.renameSync(`${objects}.away`, objects)

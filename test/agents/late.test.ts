@@ -179,10 +179,12 @@ test('a conversation that begins in a worktree of which nothing is recorded leav
   const there = `${scratch.base}/linked`
   scratch.git('worktree', 'add', '-q', there)
   const ran = await hook(scratch, 'claude', {
-    session_id: 's',
-    cwd: there,
-    hook_event_name: 'SessionStart',
-    source: 'startup',
+    payload: {
+      session_id: 's',
+      cwd: there,
+      hook_event_name: 'SessionStart',
+      source: 'startup',
+    },
   })
   expect(ran.code).toBe(0)
   expect(fs.readdirSync(scratch.at('.git/ckpt/worktrees'))).toEqual(['@main'])

@@ -176,11 +176,13 @@ test('a context that is too large ends no turn: OpenCode makes it smaller, and g
   // A plugin of before tells of it.
   for (const name of ['chat.message', 'session.error'])
     await hook(scratch, 'opencode', {
-      hook_event_name: name,
-      directory: scratch.root,
-      input: { sessionID: 'old' },
-      output: { message: { id: 'msg_9' }, parts: [] },
-      properties: { sessionID: 'old', error: { name: 'ContextOverflowError' } },
+      payload: {
+        hook_event_name: name,
+        directory: scratch.root,
+        input: { sessionID: 'old' },
+        output: { message: { id: 'msg_9' }, parts: [] },
+        properties: { sessionID: 'old', error: { name: 'ContextOverflowError' } },
+      },
     })
   expect(scratch.ckpt('list', '--session', 'old').turns).toMatchObject([{ status: 'running' }])
 })

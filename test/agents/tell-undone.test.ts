@@ -8,7 +8,7 @@ import { type Json, Scratch } from '../support/scratch.ts'
 function session(scratch: Scratch) {
   const say = async (hook_event_name: string, prompt_id: string, more: Json = {}) => {
     const payload = { hook_event_name, session_id: 's', cwd: scratch.root, prompt_id, ...more }
-    return (await hook(scratch, 'claude', payload)).stdout
+    return (await hook(scratch, 'claude', { payload })).stdout
   }
   const prompt = async (id: string) => {
     const said = await say('UserPromptSubmit', id, { prompt: `Do ${id}` })

@@ -46,7 +46,7 @@ const outcomes = (scratch: Scratch, file: string): [number | null, string][] =>
   scratch.ckpt('import-transcript', 'claude', file).prompts.map((one: Json) => [one.turn, one.outcome])
 
 const say = (scratch: Scratch, hook_event_name: string, more: Json = {}) =>
-  hook(scratch, 'claude', { session_id: SESSION, cwd: scratch.root, hook_event_name, ...more })
+  hook(scratch, 'claude', { payload: { session_id: SESSION, cwd: scratch.root, hook_event_name, ...more } })
 
 test('prompts, message ids and the tree of a conversation; the file is only read', () => {
   const scratch = new Scratch().init()
@@ -218,11 +218,13 @@ test('a fork that gives what it took along the id of its own prompt (Claude Code
   other.ckpt('init')
   const hooks = async (hook_event_name: string, more: Json = {}) =>
     hook(other, 'claude', {
-      session_id: own.sessionId,
-      cwd: other.root,
-      hook_event_name,
-      transcript_path: fork,
-      ...more,
+      payload: {
+        session_id: own.sessionId,
+        cwd: other.root,
+        hook_event_name,
+        transcript_path: fork,
+        ...more,
+      },
     })
   const away = `${fork}.away`
   fs.renameSync(fork, away)

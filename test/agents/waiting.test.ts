@@ -26,7 +26,7 @@ function impatient(): Scratch {
 
 const say = async (scratch: Scratch, hook_event_name: string, { vars = {}, ...fields }: Json = {}) => {
   const payload = { session_id: 's', cwd: scratch.root, hook_event_name, prompt_id: 'p1', ...fields }
-  expect(await hook(scratch, 'claude', payload, { vars })).toEqual({ code: 0, stdout: '', stderr: '' })
+  expect(await hook(scratch, 'claude', { payload, vars })).toEqual({ code: 0, stdout: '', stderr: '' })
 }
 
 /** Checkpoints of the session as their subjects, oldest first, those that are late marked. */
@@ -236,10 +236,12 @@ test('what a hook tells where no git can be started is recorded by the next one,
   expect(kept(scratch)).toEqual([])
   // Codex tells of a turn's end in an argument.
   const prompt = { session_id: 'c', turn_id: 't', cwd: scratch.root, hook_event_name: 'UserPromptSubmit', prompt: 'go' }
-  await hook(scratch, 'codex', prompt)
+  await hook(scratch, 'codex', { payload: prompt })
   const end = { type: 'agent-turn-complete', 'thread-id': 'c', 'turn-id': 't', cwd: scratch.root }
   const event = JSON.stringify(end, null, 1)
-  expect(await hook(scratch, 'codex-notify', Buffer.alloc(0), { event, vars: { PATH } })).toMatchObject({ code: 0 })
+  expect(await hook(scratch, 'codex-notify', { payload: Buffer.alloc(0), event, vars: { PATH } })).toMatchObject({
+    code: 0,
+  })
   expect(kept(scratch)).toHaveLength(1)
   await say(scratch, 'Stop', { prompt_id: 'p2' })
   expect(kept(scratch)).toEqual([])

@@ -26,15 +26,19 @@ export function recorded(scratch: Scratch, agent: string, scenario: string): Row
 }
 
 interface HookOptions {
+  payload: unknown
   event?: string
   cwd?: string
   vars?: Record<string, string>
 }
 
 /** The built program in this process: what the agent's hook would be, but for the start of Node. */
-export async function hook(scratch: Scratch, name: string, payload: unknown, options: HookOptions = {}): Promise<Ran> {
+export async function hook(
+  scratch: Scratch,
+  name: string,
+  { payload, event, cwd = scratch.root, vars = {} }: HookOptions,
+): Promise<Ran> {
   const { main, realEnv } = await import(BUILT)
-  const { event, cwd = scratch.root, vars = {} } = options
   const input = Buffer.isBuffer(payload) ? payload : Buffer.from(JSON.stringify(payload))
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
   const env = {
@@ -52,8 +56,9 @@ export async function hook(scratch: Scratch, name: string, payload: unknown, opt
 }
 
 export async function send(scratch: Scratch, agent: string, row: Row): Promise<Ran> {
-  if (row.via === 'codex-notify') return hook(scratch, row.via, Buffer.alloc(0), { event: JSON.stringify(row.payload) })
-  return hook(scratch, agent, row.payload, { event: row.event })
+  if (row.via === 'codex-notify')
+    return hook(scratch, row.via, { payload: Buffer.alloc(0), event: JSON.stringify(row.payload) })
+  return hook(scratch, agent, { payload: row.payload, event: row.event })
 }
 
 const ENDS = /^(PostToolUse|PostToolUseFailure|AfterTool|tool\.execute\.after|afterFileEdit|afterShellExecution)$/

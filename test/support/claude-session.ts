@@ -6,12 +6,10 @@ import type { Json, Scratch } from './scratch.ts'
 /** Claude Code's payloads for one session. */
 export function claude(scratch: Scratch, session = 's', more: { vars?: Record<string, string> } = {}) {
   const say = async (hook_event_name: string, fields: Json = {}) => {
-    const ran = await hook(
-      scratch,
-      'claude',
-      { session_id: session, cwd: scratch.root, hook_event_name, ...fields },
-      more,
-    )
+    const ran = await hook(scratch, 'claude', {
+      payload: { session_id: session, cwd: scratch.root, hook_event_name, ...fields },
+      ...more,
+    })
     expect(ran).toEqual({ code: 0, stdout: '', stderr: '' })
   }
   return {
