@@ -125,7 +125,11 @@ function coversNoLess(
 export function widenConfig(trusted: Config, onDisk: Config): { config: Config; ignored: string[] } {
   const config = structuredClone(trusted)
   const ignored: string[] = []
-  const larger = (key: string, value: number, current: number, unlimited = Number.NaN): number => {
+  const larger = (
+    key: string,
+    { value, current }: { value: number; current: number },
+    unlimited = Number.NaN,
+  ): number => {
     if (value === current) return current
     if (value === unlimited || (current !== unlimited && value > current)) return value
     ignored.push(key)
@@ -133,11 +137,18 @@ export function widenConfig(trusted: Config, onDisk: Config): { config: Config; 
   }
   if (onDisk.enableFileCheckpointing) config.enableFileCheckpointing = true
   else if (trusted.enableFileCheckpointing) ignored.push('enableFileCheckpointing')
-  config.checkpointKeepCount = larger('checkpointKeepCount', onDisk.checkpointKeepCount, trusted.checkpointKeepCount, 0)
+  config.checkpointKeepCount = larger(
+    'checkpointKeepCount',
+    { value: onDisk.checkpointKeepCount, current: trusted.checkpointKeepCount },
+    0,
+  )
   const { snapshot } = config
-  snapshot.maxFileSize = larger('snapshot.maxFileSize', onDisk.snapshot.maxFileSize, snapshot.maxFileSize)
-  snapshot.maxBytes = larger('snapshot.maxBytes', onDisk.snapshot.maxBytes, snapshot.maxBytes)
-  snapshot.deadline = larger('snapshot.deadline', onDisk.snapshot.deadline, snapshot.deadline)
+  snapshot.maxFileSize = larger('snapshot.maxFileSize', {
+    value: onDisk.snapshot.maxFileSize,
+    current: snapshot.maxFileSize,
+  })
+  snapshot.maxBytes = larger('snapshot.maxBytes', { value: onDisk.snapshot.maxBytes, current: snapshot.maxBytes })
+  snapshot.deadline = larger('snapshot.deadline', { value: onDisk.snapshot.deadline, current: snapshot.deadline })
   const { include, exclude } = onDisk.snapshot
   if (coversNoLess(snapshot.include, include, isNegated)) snapshot.include = include
   else {
@@ -146,7 +157,7 @@ export function widenConfig(trusted: Config, onDisk: Config): { config: Config; 
   }
   if (coversNoLess(snapshot.exclude, exclude, (pattern) => !isNegated(pattern))) snapshot.exclude = exclude
   else ignored.push('snapshot.exclude')
-  config.store.maxBytes = larger('store.maxBytes', onDisk.store.maxBytes, trusted.store.maxBytes)
+  config.store.maxBytes = larger('store.maxBytes', { value: onDisk.store.maxBytes, current: trusted.store.maxBytes })
   for (const key of ['olderThan', 'grace'] as const) {
     if (onDisk.prune[key] !== trusted.prune[key]) ignored.push(`prune.${key}`)
   }

@@ -4,7 +4,11 @@ import { CkptError } from '../core/errors.ts'
 import type { PartialConfig } from './defaults.ts'
 import { DURATION, parseDuration, parseSize, SIZE } from './units.ts'
 
-const measured = (parse: (text: string) => number | null, written: RegExp, what: string, least: number) =>
+const measured = (
+  { parse, written }: { parse: (text: string) => number | null; written: RegExp },
+  what: string,
+  least: number,
+) =>
   z
     .union([z.number(what).int(what).min(least, what), z.string(what).regex(written, what)], what)
     .transform((value, context) => {
@@ -15,15 +19,15 @@ const measured = (parse: (text: string) => number | null, written: RegExp, what:
     })
 
 const SIZE_WORDS = 'a size in bytes, or like "10MiB"'
-const size = measured(parseSize, SIZE, SIZE_WORDS, 0)
-const limit = measured(parseSize, SIZE, `${SIZE_WORDS}, more than 0`, 1)
+const size = measured({ parse: parseSize, written: SIZE }, SIZE_WORDS, 0)
+const limit = measured({ parse: parseSize, written: SIZE }, `${SIZE_WORDS}, more than 0`, 1)
 const TIME = 'milliseconds, or a time like "20s"'
-const duration = measured(parseDuration, DURATION, `${TIME}, more than 0`, 1)
+const duration = measured({ parse: parseDuration, written: DURATION }, `${TIME}, more than 0`, 1)
 /** Milliseconds that a timer takes: a longer one would be over at once (timers.html, `setTimeout`). */
 const LONGEST_WAIT = 2 ** 31 - 1
 const wait = duration.transform((milliseconds) => Math.min(milliseconds, LONGEST_WAIT))
 /** 0: at once. */
-const age = measured(parseDuration, DURATION, TIME, 0)
+const age = measured({ parse: parseDuration, written: DURATION }, TIME, 0)
 const NEVER = '"never" or a time like "30d", more than 0'
 
 /** Relative to what, and whose `~`, nobody could tell. */
