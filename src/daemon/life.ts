@@ -1,6 +1,7 @@
 /** Starting, asking and stopping the daemon from outside. */
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import { CkptError } from '../core/errors.ts'
 import { type Env, killIfThere, statIfThere } from '../env.ts'
 import { ageOf } from '../git/file-clock.ts'
@@ -93,7 +94,7 @@ export async function startDaemon(
     // Somebody may have started another one at the same time, which is about to stand; not one in another container.
     if (ended !== null && !isHeldHere(env, lockFile(worktreeDir))) break
     await env.progress('starting the daemon')
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await pause(50)
   }
   throw new CkptError(
     'INTERNAL',
@@ -184,7 +185,7 @@ export async function stopDaemon(env: Env, worktreeDir: string): Promise<'ended'
   if (!answer || answer.lost || answer.barred) killIfThere(env, info.pid, 'SIGTERM')
   const isGone = async (patience: number) => {
     const end = env.monotonic() + patience
-    while (isAlive(env, info) && env.monotonic() < end) await new Promise((resolve) => setTimeout(resolve, 20))
+    while (isAlive(env, info) && env.monotonic() < end) await pause(20)
     return !isAlive(env, info)
   }
   if (await isGone(LAST_WORK)) return 'ended'

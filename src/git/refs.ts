@@ -1,5 +1,6 @@
 /** Refs of the store: read with for-each-ref, moved by `git update-ref --stdin` transactions that name the old values. */
 import { constants } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import { type Oid, parseOid } from '../core/ids.ts'
@@ -130,5 +131,5 @@ export async function clearRefLock(
   } catch (error) {
     if (errno(error) !== 'ENOENT') throw error
   }
-  if (!own) await new Promise((resolve) => setTimeout(resolve, 50))
+  if (!own) await pause(50)
 }

@@ -39,9 +39,12 @@ test('plain directory: what reads', () => {
     exit 9
 
     $ ckpt completion
-    ! ckpt: Which shell? There is completion for bash, zsh and fish. Nothing was changed.
-    !   → ckpt completion bash
-    exit 2
+    _ckpt() {
+      local IFS=$'\\n' line
+      COMPREPLY=()
+      while IFS= read -r line; do COMPREPLY+=("\${line%%$'\\t'*}"); done < <(ckpt completion --words -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    }
+    complete -o default -F _ckpt ckpt
 
     $ ckpt completion fish
     function __ckpt_words

@@ -1,4 +1,5 @@
 /** Commit: one clean commit, in the user's repository, of what a session's visible turns changed and nothing else. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { refuseCancelled } from '../../core/cancel.ts'
 import { CkptError, reasonOf } from '../../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
@@ -93,7 +94,7 @@ async function planAlone(context: Context, options: CommitOptions): Promise<Plan
         hints: ['ckpt commit   (once that one is done)'],
       })
     await env.progress('waiting for another ckpt commit')
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await pause(100)
   }
 }
 

@@ -1,4 +1,5 @@
 /** The user's index, beside a commit that was made on one of its own. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { refuseCancelled } from '../../core/cancel.ts'
 import { CkptError } from '../../core/errors.ts'
 import { quotedName, quotedPath } from '../../core/hint-words.ts'
@@ -46,7 +47,7 @@ export async function untilIndexIsFree(
         hints: ['ckpt commit   (once it is done)', `rm ${quotedPath(lock)}   (if no git runs: a killed one left it)`],
       })
     }
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await pause(50)
   }
 }
 

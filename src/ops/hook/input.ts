@@ -1,4 +1,5 @@
 /** What an agent sends on standard input: one JSON document, mostly in one piece. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Env } from '../../env.ts'
 
 /** Milliseconds for an agent to send its payload, and between two looks. */
@@ -18,7 +19,7 @@ export async function readInput({ stdin, monotonic }: Pick<Env, 'stdin' | 'monot
     const length = stdin.readNow(buffer)
     if (length === 0) break
     if (length === null) {
-      await new Promise((resolve) => setTimeout(resolve, LOOK))
+      await pause(LOOK)
       continue
     }
     chunks.push(buffer.subarray(0, length))

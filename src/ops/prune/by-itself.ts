@@ -1,6 +1,6 @@
 /** Pruning that nobody asked for: a process of its own, at the lowest priority, which may be killed at any moment. */
 import type { ChildProcess } from 'node:child_process'
-import { setTimeout as passed } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Env, errno, killIfThere, statIfThere } from '../../env.ts'
 import { appendTo } from '../../git/whole-file.ts'
 import { isOver } from '../store/size.ts'
@@ -86,7 +86,7 @@ export async function makeRoom(context: Context, left: number): Promise<void> {
     const pruning = beginPruning(env, { root: worktree.root, gitDir: store.gitDir })
     const enough = new AbortController()
     const signal = AbortSignal.any([enough.signal, ...(env.signal ? [env.signal] : [])])
-    await Promise.race([pruning.ended, passed(wait, undefined, { signal }).catch(() => undefined)])
+    await Promise.race([pruning.ended, pause(wait, undefined, { signal }).catch(() => undefined)])
     enough.abort()
     await pruning.interrupt()
   } catch (error) {

@@ -3,6 +3,7 @@
  * its holder so exactly that another process can prove it dead, or cannot, and then leaves the lock alone.
  */
 import { dirname } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { refuseCancelled } from '../../core/cancel.ts'
 import { CkptError } from '../../core/errors.ts'
 import { type Env, errno, statIfThere } from '../../env.ts'
@@ -116,8 +117,7 @@ export function isAtWork(env: Env, path: string): boolean {
 /** For who only looks: until each lock is free, or held by somebody who is not at work, or the time is over. */
 export async function whileAtWork(env: Env, paths: readonly string[]): Promise<void> {
   const end = env.monotonic() + PATIENCE
-  for (const path of paths)
-    while (isAtWork(env, path) && env.monotonic() < end) await new Promise((resolve) => setTimeout(resolve, 50))
+  for (const path of paths) while (isAtWork(env, path) && env.monotonic() < end) await pause(50)
 }
 
 /** Takes the lock if it is free or its holder provably dead. Returns how to give it back, or null. */
@@ -233,14 +233,14 @@ export const withLock = <T>(
     const end = env.monotonic() + wait
     refuseCancelled(env.signal)
     let release = tryTake(env, path, { own })
-    for (let pause = 5; !release; pause = Math.min(60, pause * 1.5)) {
+    for (let least = 5; !release; least = Math.min(60, least * 1.5)) {
       if (env.monotonic() >= end) {
         const holder = readHolder(env, path)
         throw new CkptError('LOCKED', `The worktree is locked by ${lockedBy(env, holder)}. Nothing was changed.`, {
           hints: isUnseen(env, holder) ? BREAK_IT : ['wait for it, then run the command again'],
         })
       }
-      await new Promise((resolve) => setTimeout(resolve, pause + Math.random() * pause))
+      await pause(least * (1 + Number.parseInt(env.random(1), 16) / 256))
       refuseCancelled(env.signal)
       release = tryTake(env, path, { own })
     }

@@ -1,4 +1,5 @@
 /** The undo of an SDK session: by ckpt's own checkpoints where there are some, else by the SDK's copies of files. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Backend, How } from '../../backends/backend.ts'
 import { ckptBackend } from '../../backends/ckpt.ts'
 import { withCapabilities } from '../../core/capabilities.ts'
@@ -103,8 +104,7 @@ export function claudeBackend(conversation: Conversation, ask: AskQuery): Backen
       if (!GONE.test(error.message)) throw error
       return conversation.over()
     })
-    for (let waited = 0; isRunning(session) && waited < REST; waited += LOOK)
-      await new Promise((resolve) => setTimeout(resolve, LOOK))
+    for (let waited = 0; isRunning(session) && waited < REST; waited += LOOK) await pause(LOOK)
     if (isRunning(session))
       throw new CkptError(
         'TURN_RUNNING',

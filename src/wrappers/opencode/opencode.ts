@@ -2,6 +2,7 @@
  * OpenCode's own undo, through its running server. Nothing is kept here: each call asks the server, so that what its own
  * client did is seen as well.
  */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Backend, How } from '../../backends/backend.ts'
 import { withCapabilities } from '../../core/capabilities.ts'
 import { CkptError, reasonOf } from '../../core/errors.ts'
@@ -185,7 +186,7 @@ export class OpenCode {
     if (before.state === 'idle' || dryRun) return { before, place }
     await this.#server.abort(session)
     for (let waited = 0; waited < REST; waited += LOOK) {
-      await new Promise((resolve) => setTimeout(resolve, LOOK))
+      await pause(LOOK)
       before = await this.#read(session)
       // The turn may have gone on until the abort.
       if (before.state === 'idle') return { before, place: await placeIn(before) }
@@ -232,7 +233,7 @@ export class OpenCode {
       const isWhole = changed.every((path) => found.some(({ file }) => file !== undefined && path.endsWith(`/${file}`)))
       // What came and went again is in no diff: a turn that ended a while ago is not waited for.
       if (isWhole || Date.now() >= until) return found
-      await new Promise((resolve) => setTimeout(resolve, LOOK))
+      await pause(LOOK)
     }
   }
 }
