@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { doctor } from '../../src/ops/doctor/doctor.ts'
+import { steadily } from '../../src/ops/store/steadily.ts'
 import { verify } from '../../src/ops/verify/verify.ts'
 import { closeContext, openContext } from '../../src/ops/worktree/context.ts'
 import { withLock } from '../../src/ops/worktree/lock.ts'
@@ -68,5 +69,20 @@ test('a ref that another worktree is about to move is not astray', async () => {
   const again = await atWork(directory, () => move(tip))
   expect(await findings(context)).toEqual([])
   await again.ended
+  closeContext(context)
+})
+
+test('what was read while somebody was at work is read again, though that has ended by now; what stays is believed', async () => {
+  const { context } = await two()
+  const seen: boolean[] = []
+  const look = (states: boolean[]) => async () => {
+    seen.push(states.shift()!)
+    return seen.at(-1)!
+  }
+  const fine = (found: boolean) => found
+  expect(await steadily(context, look([false, true]), fine)).toBe(true)
+  expect(await steadily(context, look([false, false, true]), fine)).toBe(false)
+  expect(await steadily(context, look([true, false]), fine)).toBe(true)
+  expect(seen).toHaveLength(5)
   closeContext(context)
 })

@@ -6,14 +6,17 @@ import { isAtWork, whileAtWork } from '../worktree/lock.ts'
 /** So often what looks bad is looked at again. */
 const AGAIN = 3
 
-/** What was found; what is not `fine` is believed once nobody changed the store while it was looked at. */
+/**
+ * What was found; what is not `fine` is looked at once more, for what was read before may be of a moment when somebody was
+ * at work, and is believed once nobody changed the store meanwhile.
+ */
 export async function steadily<T>(context: Context, look: () => Promise<T>, fine: (found: T) => boolean): Promise<T> {
   const { env, store } = context
   for (let left = AGAIN; ; left--) {
     const { generation } = store
     const found = await look()
     const moving = () => store.generation !== generation || locksOf(context).some(({ path }) => isAtWork(env, path))
-    if (fine(found) || left === 0 || !moving()) return found
+    if (fine(found) || left === 0 || (left < AGAIN && !moving())) return found
     await whileAtWork(
       env,
       locksOf(context).map(({ path }) => path),
