@@ -6,8 +6,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 60_000,
     pool: 'forks',
-    isolate: false, // a process takes the next file when it is done: each start of one costs as much as a test
-    // It forks for each git: the less it holds, the less is copied.
+    // A process for each file: it forks for each git, and the less it holds, the less is copied.
     execArgv: ['--max-semi-space-size=2', '--max-old-space-size=512'],
     maxWorkers: 3, // on two cores too: a part of each test is waiting
     setupFiles: ['test/support/seed.ts'],
