@@ -14,7 +14,7 @@ function steady(scratch: Scratch, text: string): string {
     .replace(/\(process \d+\)/g, '(process <pid>)')
     .replace(/\b[A-Za-z0-9_-]{120,}\b/g, '<token>')
     .replace(/\b[0-9a-f]{40}\b/g, '<id>')
-    .replace(/\b(?=[0-9a-f]*[0-9])[0-9a-f]{10}\b/g, '<id>')
+    .replace(/\b[0-9a-f]{10}\b/g, '<id>')
     .replace(/-[0-9a-f]{16}\b/g, '-<hash>')
     .replace(/\b\d\d\d\d-\d\d-\d\d \d\d:\d\d\b/g, '<time>')
     .replace(/(?<= )\d\d:\d\d\b/g, '<time>')
