@@ -40,7 +40,7 @@ export interface Said {
 export interface ImportedPrompt extends SaidPrompt {
   outcome: Outcome
   turn: TurnNumber | null
-  /** Where it was given, if that is told; and whether that directory is there no more. */
+  /** Where it was given, if that is told; and whether that directory, none of the worktree's, is there no more. */
   directory: string | null
   isGone: boolean
 }
@@ -49,77 +49,81 @@ export async function importTranscript(
   context: Context,
   { agent, path, prompts, written, arrived }: Said,
 ): Promise<ImportedPrompt[]> {
-  const { env, worktree } = context
+  const { env } = context
+  const { root } = context.worktree
+  const { transcripts } = agent
   const done: ImportedPrompt[] = []
   let forkedFrom: SessionId | null = null
   const persons = prompts.filter(({ notice }) => !notice)
   for (const [i, prompt] of persons.entries()) {
-    const { session, marker, ids, text, messageId } = prompt
     await env.progress(`importing: prompt ${i + 1} of ${persons.length}`)
     const directory = directoryOf(prompt, prompts)
-    const { transcripts } = agent
-    const place =
-      directory === null
-        ? 'here'
-        : await placeOf(env, { directory, root: worktree.root }, { transcripts, path, prompts })
-    const tell = (outcome: Outcome, turn: TurnNumber | null = null) =>
-      done.push({ ...prompt, outcome, turn, directory, isGone: place === 'gone' })
-    if (place === 'elsewhere') {
-      tell('elsewhere')
-      continue
-    }
-    const timeline = await timelineOf(context, session)
-    const names = [marker, ...ids]
-    const turn = turnKnownBy(timeline, names) ?? (await turnWithoutId(context, timeline, prompt))
-    const stop = markerId(marker, 'stop')
-    const ended = {
-      event: 'stop',
-      session,
-      status: prompt.end ?? 'interrupted',
-      late: true,
-      onlyRunning: true,
-      ...(stop === undefined ? {} : { marker: stop }),
-    } as const
-    const later = persons.slice(i + 1).filter((one) => one.session === session)
+    const place = directory === null ? 'here' : await placeOf(env, { directory, root }, { transcripts, path, prompts })
+    const later = persons.slice(i + 1).filter(({ session }) => session === prompt.session)
     const mayGoOn = prompt.end === null && later.length === 0 && env.now() - written < AT_REST
-    if (turn) {
-      const added = await notePrompt(context, { before: turn.before.id, text })
-      // Begun from the transcript: by a daemon that was gone when it ended, or by an import that was killed.
-      const hasEnded = prompt.end !== null || (turn.before.imported !== undefined && !mayGoOn)
-      if (hasEnded && turn === runningTurn(timeline) && turn.before.messageId === messageId)
-        await mark(context, { ...ended, turn: turn.before.marker ?? marker }, arrived)
-      tell(added ? 'described' : 'known', turn.number)
-      continue
-    }
-    if (later.some((one) => turnKnownBy(timeline, [one.marker, ...one.ids]))) {
-      tell('passed-over')
-      continue
-    }
-    const original = await turnElsewhere(context, { but: session, ids: names })
-    if (original) {
-      forkedFrom = original.session
-      tell('of-parent', original.number)
-      continue
-    }
-    if (!context.config.enableFileCheckpointing) {
-      tell('switched-off')
-      continue
-    }
-    if (timeline.boundary) {
-      tell('pending')
-      continue
-    }
-    if (mayGoOn || runningTurn(timeline)) {
-      tell('at-work')
-      continue
-    }
-    // What was there before and after it is not known any more: it owns nothing, for both are what is there now.
-    const parent = forkedFrom !== null && timeline.turns.length === 0 ? { parent: forkedFrom } : {}
-    const imported = { late: true, imported: true } as const
-    const prompted = { event: 'prompt', session, agent: agent.name, text, messageId, marker, ...imported } as const
-    const { turn: number } = await mark(context, { ...prompted, ...parent }, arrived)
-    await mark(context, { ...ended, imported: true }, arrived)
-    tell(number === null ? 'passed-over' : 'recorded', number)
+    const { outcome, turn, original }: Imported =
+      place === 'elsewhere'
+        ? leftOut('elsewhere')
+        : await importPrompt(context, prompt, { agent: agent.name, later, mayGoOn, forkedFrom, arrived })
+    if (original) forkedFrom = original
+    const isGone = place === 'gone' && !directory?.startsWith(`${root}/`)
+    done.push({ ...prompt, outcome, turn, directory, isGone })
   }
   return done
+}
+
+interface Imported {
+  outcome: Outcome
+  turn: TurnNumber | null
+  /** The session that this one was forked from, where that has the turn. */
+  original?: SessionId
+}
+
+const leftOut = (outcome: Outcome): Imported => ({ outcome, turn: null })
+
+interface Around {
+  agent: string
+  /** The prompts of its session that came after it. */
+  later: readonly SaidPrompt[]
+  mayGoOn: boolean
+  forkedFrom: SessionId | null
+  arrived: number
+}
+
+async function importPrompt(context: Context, prompt: SaidPrompt, around: Around): Promise<Imported> {
+  const { session, marker, ids, text, messageId } = prompt
+  const { agent, later, mayGoOn, forkedFrom, arrived } = around
+  const timeline = await timelineOf(context, session)
+  const names = [marker, ...ids]
+  const turn = turnKnownBy(timeline, names) ?? (await turnWithoutId(context, timeline, prompt))
+  const stop = markerId(marker, 'stop')
+  const ended = {
+    event: 'stop',
+    session,
+    status: prompt.end ?? 'interrupted',
+    late: true,
+    onlyRunning: true,
+    ...(stop === undefined ? {} : { marker: stop }),
+  } as const
+  if (turn) {
+    const added = await notePrompt(context, { before: turn.before.id, text })
+    // Begun from the transcript: by a daemon that was gone when it ended, or by an import that was killed.
+    const hasEnded = prompt.end !== null || (turn.before.imported !== undefined && !mayGoOn)
+    if (hasEnded && turn === runningTurn(timeline) && turn.before.messageId === messageId)
+      await mark(context, { ...ended, turn: turn.before.marker ?? marker }, arrived)
+    return { outcome: added ? 'described' : 'known', turn: turn.number }
+  }
+  if (later.some((one) => turnKnownBy(timeline, [one.marker, ...one.ids]))) return leftOut('passed-over')
+  const original = await turnElsewhere(context, { but: session, ids: names })
+  if (original) return { outcome: 'of-parent', turn: original.number, original: original.session }
+  if (!context.config.enableFileCheckpointing) return leftOut('switched-off')
+  if (timeline.boundary) return leftOut('pending')
+  if (mayGoOn || runningTurn(timeline)) return leftOut('at-work')
+  // What was there before and after it is not known any more: it owns nothing, for both are what is there now.
+  const parent = forkedFrom !== null && timeline.turns.length === 0 ? { parent: forkedFrom } : {}
+  const imported = { late: true, imported: true } as const
+  const prompted = { event: 'prompt', session, agent, text, messageId, marker, ...imported } as const
+  const { turn: number } = await mark(context, { ...prompted, ...parent }, arrived)
+  await mark(context, { ...ended, imported: true }, arrived)
+  return number === null ? leftOut('passed-over') : { outcome: 'recorded', turn: number }
 }
