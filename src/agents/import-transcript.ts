@@ -1,6 +1,6 @@
 /** Turns whose hooks did not run, taken from the agent's own record. The record is only read. */
 import type { SessionId, TurnNumber } from '../core/ids.ts'
-import { runningTurn } from '../core/timeline.ts'
+import { runningTurn, type Turn } from '../core/timeline.ts'
 import { mark } from '../ops/mark.ts'
 import { notePrompt, timelineOf, turnElsewhere, turnKnownBy, turnWithoutId } from '../ops/said.ts'
 import type { Context } from '../ops/worktree/context.ts'
@@ -79,6 +79,8 @@ interface Imported {
   original?: SessionId
 }
 
+const wasImported = ({ before }: Turn) => (before.imported === undefined ? {} : { imported: true })
+
 const leftOut = (outcome: Outcome): Imported => ({ outcome, turn: null })
 
 interface Around {
@@ -110,7 +112,7 @@ async function importPrompt(context: Context, prompt: SaidPrompt, around: Around
     // Begun from the transcript: by a daemon that was gone when it ended, or by an import that was killed.
     const hasEnded = prompt.end !== null || (turn.before.imported !== undefined && !mayGoOn)
     if (hasEnded && turn === runningTurn(timeline) && turn.before.messageId === messageId)
-      await mark(context, { ...ended, turn: turn.before.marker ?? marker }, arrived)
+      await mark(context, { ...ended, ...wasImported(turn), turn: turn.before.marker ?? marker }, arrived)
     return { outcome: added ? 'described' : 'known', turn: turn.number }
   }
   if (later.some((one) => turnKnownBy(timeline, [one.marker, ...one.ids]))) return leftOut('passed-over')

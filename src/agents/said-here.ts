@@ -1,6 +1,6 @@
 /** Where a prompt of a transcript was given. */
-import { basename, dirname } from 'node:path'
-import { type Env, statIfThere } from '../env.ts'
+import { basename, dirname, isAbsolute } from 'node:path'
+import { type Env, errno, statIfThere } from '../env.ts'
 import { commonDirOf } from '../git/repository.ts'
 import { liesWithin } from '../ops/worktree/worktree-path.ts'
 import type { SaidPrompt, Transcripts } from './agent.ts'
@@ -24,7 +24,13 @@ export async function placeOf(
   { directory, root }: { directory: string; root: string },
   { transcripts, path }: Transcript,
 ): Promise<'here' | 'elsewhere' | 'gone'> {
-  if (statIfThere(env.files, directory)?.isDirectory() !== true) return 'gone'
+  if (!isAbsolute(directory) || directory.includes('\0')) return 'gone'
+  try {
+    if (statIfThere(env.files, directory)?.isDirectory() !== true) return 'gone'
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return 'elsewhere' // it cannot be looked at
+  }
   if (liesWithin(env, directory, root)) return 'here'
   if (!directory.startsWith(`${root}/`)) return 'elsewhere'
   // The directory of a transcript is named after where the conversation began.

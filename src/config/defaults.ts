@@ -162,6 +162,11 @@ export function widenConfig(trusted: Config, onDisk: Config): { config: Config; 
     if (onDisk.prune[key] !== trusted.prune[key]) ignored.push(`prune.${key}`)
   }
   config.watch = onDisk.watch
+  for (const key of ['autoTurn', 'transcripts'] as const) {
+    if (onDisk.watch[key] || !trusted.watch[key]) continue
+    config.watch = { ...config.watch, [key]: true }
+    ignored.push(`watch.${key}`)
+  }
   if (onDisk.agents.tellUndone !== trusted.agents.tellUndone) ignored.push('agents.tellUndone')
   if (onDisk.commit.auto !== trusted.commit.auto) ignored.push('commit.auto')
   for (const key of ['prePush', 'postCommit', 'postRewrite'] as const) {

@@ -10,7 +10,7 @@ import { TranscriptWatch } from '../../src/agents/transcript-watch.ts'
 import { realEnv } from '../../src/env.ts'
 import { hook, hookLog } from '../support/agents.ts'
 import { startDaemon } from '../support/daemon.ts'
-import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
+import { isRoot, type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 const DATA = path.resolve(import.meta.dirname, '../data/transcripts')
 const SESSION = '519ca2a3-d7c8-46f4-a5c7-d5399746c2d5'
@@ -839,16 +839,42 @@ test('an import that was killed between a prompt and its end is finished by the 
   const lines = fs.readFileSync(file, 'utf8').split('\n')
   fs.writeFileSync(file, lines.filter((one) => !one.includes('"end_turn"')).join('\n'))
   fs.utimesSync(file, 0, 0)
-  scratch.ckpt('init')
+  scratch.turn('real', () => scratch.write({ 'w.txt': 'w\n' }), 'real')
   const line = [PROGRAM, 'import-transcript', 'claude', file, '--json']
   const live = scratch.at(`.git/ckpt/store.git/refs/ckpt/@main/${SESSION}/live`)
   const child = spawn(process.execPath, line, { cwd: scratch.root, env: scratch.vars, stdio: 'ignore' })
   const until = Date.now() + 60_000
   while (!fs.existsSync(live)) if (Date.now() > until) throw new Error('nothing was recorded')
   child.kill('SIGKILL')
-  const turns = () => scratch.ckpt('list').turns.map((one: Json) => one.status)
+  const turns = () => scratch.ckpt('list', '--session', SESSION).turns.map((one: Json) => one.status)
   expect(turns()).toEqual(['running'])
   const { warnings } = scratch.ckpt('import-transcript', 'claude', file)
   expect(warnings).toEqual([])
   expect(turns()).toEqual(['interrupted', 'interrupted'])
+  expect(scratch.ckpt('list').session).toBe('real')
+})
+
+test('a prompt whose directory cannot be one, or cannot be looked at, keeps no other out', ({ skip }) => {
+  const scratch = new Scratch().init()
+  const file = transcript(scratch, 'two-turns')
+  const text = fs.readFileSync(file, 'utf8')
+  const first = (cwd: string) =>
+    text.replaceAll(/"cwd":"[^"]*"/g, (said, at) => (at < text.indexOf('"end_turn"') ? `"cwd":"${cwd}"` : said))
+  for (const cwd of ['no\\u0000where', 'relative', '']) {
+    fs.writeFileSync(file, first(cwd))
+    expect(outcomes(scratch, file).map(([, outcome]) => outcome)).not.toContain('elsewhere')
+  }
+  skip(!isRoot, 'whom permissions do not bind can hand over')
+  const uid = scratch.handOver()
+  const closed = new Scratch('closed').init()
+  fs.chmodSync(closed.base, 0o700)
+  fs.writeFileSync(
+    file,
+    first(`${closed.root}/a`)
+      .replaceAll(SESSION, FORK)
+      .replaceAll(/-(97a2|4bd0|9048|47cb|5e89|0c3c)-/g, '-0000-'),
+  )
+  const { code, stdout } = scratch.run(['import-transcript', 'claude', file, '--json'], { uid })
+  const said = JSON.parse(stdout).prompts.map((one: Json) => one.outcome)
+  expect([code, said]).toEqual([0, ['elsewhere', 'recorded']])
 })

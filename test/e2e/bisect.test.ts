@@ -79,7 +79,7 @@ test('told to end, it ends the command too', async () => {
 
 test('a state has the modes that were recorded, whatever the umask, and what no checkpoint holds as it is now', () => {
   const scratch = new Scratch().init({ 'tool.sh': '#!/bin/sh\n', 'shut/in': 'x\n' })
-  scratch.write({ 'data.bin': Buffer.alloc(11 << 20, 'x'), 'nested/file': 'n\n' })
+  scratch.write({ 'data/data.bin': Buffer.alloc(11 << 20, 'x'), 'nested/file': 'n\n' })
   scratch.git('init', '-q', 'nested')
   scratch.git('-C', 'nested', 'commit', '-q', '--allow-empty', '-m', 'x')
   fs.mkdirSync(scratch.at('linked'))
@@ -92,7 +92,7 @@ test('a state has the modes that were recorded, whatever the umask, and what no 
   scratch.turn('second', () => scratch.write({ 'b.txt': 'b\n' }))
   const script = [
     'test "$(stat -c %a tool.sh)" = 666 && test "$(stat -c %a shut)" = 700 || exit 1',
-    'test -s data.bin && cat nested/file linked/file && test -d nested/.git && test ! -e linked/.git || exit 1',
+    'test -s data/data.bin && cat nested/file linked/file && test ! -e nested/.git && test ! -e linked/.git || exit 1',
     'test ! -e b.txt',
   ].join('\n')
   expect(scratch.ckpt('bisect', '--', 'sh', '-c', script)).toMatchObject({
@@ -104,6 +104,16 @@ test('a state has the modes that were recorded, whatever the umask, and what no 
     error: { code: 'NOT_FOUND' },
     warnings: [expect.stringContaining('pipe (special)')],
   })
+})
+
+test('what lies behind a link out of the worktree by now is not in a state', () => {
+  const scratch = new Scratch().init({ '.gitignore': 'cache/\n', 'd/k': 'k\n' })
+  scratch.write({ 'd/cache/c': 'c\n', '../outside/cache/s': 'secret\n' })
+  for (const name of ['b.txt', 'c.txt']) scratch.turn(name, () => scratch.write({ [name]: 'x\n' }))
+  scratch.remove('d')
+  fs.symlinkSync(`${scratch.base}/outside`, scratch.at('d'))
+  const script = 'test ! -e d/cache/s && test -f d/k && test ! -e c.txt'
+  expect(scratch.ckpt('bisect', '--', 'sh', '-c', script)).toMatchObject({ turn: 2 })
 })
 
 test('a temporary directory in an ignored directory of the worktree is not copied into itself', () => {

@@ -49,6 +49,14 @@ describe('widenConfig', () => {
   const widen = (onDisk: PartialConfig, trusted: Config = DEFAULTS) =>
     widenConfig(trusted, mergeConfig(trusted, onDisk))
 
+  test('turns that are recorded without a marker stay so', () => {
+    const trusted = mergeConfig(DEFAULTS, { watch: { autoTurn: true } })
+    expect(widen({ watch: { autoTurn: false, idleStop: 1 } }, trusted)).toEqual({
+      config: mergeConfig(trusted, { watch: { idleStop: 1 } }),
+      ignored: ['watch.autoTurn'],
+    })
+  })
+
   test('what is the same is neither taken nor reported', () => {
     expect(widen({})).toEqual({ config: DEFAULTS, ignored: [] })
   })
@@ -62,6 +70,7 @@ describe('widenConfig', () => {
     ['snapshot.deadline', { snapshot: { deadline: 1 } }],
     ['store.maxBytes', { store: { maxBytes: 1 } }],
     ['store.location', { store: { location: '/elsewhere' } }],
+    ['watch.transcripts', { watch: { transcripts: false } }],
     ['prune.olderThan', { prune: { olderThan: 1 } }],
     ['prune.grace', { prune: { grace: 0 } }],
   ]

@@ -12,7 +12,7 @@ import { CkptError } from '../../core/errors.ts'
 import { barePath, parentOf, printable } from '../../core/paths.ts'
 import { type Env, errno, lstatIfThere, temporaryDirectory } from '../../env.ts'
 import { scrubbed } from '../../git/process.ts'
-import { entriesIn, mountsWithin, native, permissions } from '../../snapshot/disk.ts'
+import { behindSymlink, entriesIn, mountsWithin, native, permissions } from '../../snapshot/disk.ts'
 import { viewOf } from '../../snapshot/view.ts'
 import type { Context } from '../worktree/context.ts'
 
@@ -79,7 +79,8 @@ async function layOut(context: Context, checkpoint: Checkpoint, directory: strin
   const missing: Missing[] = []
   for (const path of uncoveredPaths(view.beside)) {
     const bare = barePath(path)
-    const isNew = files.existsSync(native(directory, parentOf(bare))) && !lstatIfThere(files, native(directory, bare))
+    files.mkdirSync(native(directory, parentOf(bare)), { recursive: true })
+    const isNew = !lstatIfThere(files, native(directory, bare)) && !behindSymlink(env, worktree.root, bare)
     if (isNew) await env.progress(`copying ${printable(bare)}`)
     const isCopied = isNew && copyTree(env, { from: worktree.root, to: directory }, bare)
     const { reason = 'ignored' } = uncoveredAt(view.beside, path) ?? {}
@@ -98,7 +99,7 @@ async function layOut(context: Context, checkpoint: Checkpoint, directory: strin
 
 /**
  * Copies with times, for build tools go by them, and says whether it could. What goes meanwhile, may not be read or is no
- * file is left out, and so is a `.git` that leads to a repository elsewhere: that one is the user's own.
+ * file is left out, and so is every `.git`: it may lead to the user's own repository, or to its files.
  */
 function copyTree(env: Env, places: { from: string; to: string }, path: string): boolean {
   const { files } = env
@@ -111,10 +112,7 @@ function copyTree(env: Env, places: { from: string; to: string }, path: string):
     else if (stats.isFile()) files.copyFileSync(source, target, constants.COPYFILE_FICLONE)
     else if (stats.isDirectory()) {
       files.mkdirSync(target)
-      for (const entry of entriesIn(env, source)) {
-        if (entry.name === '.git' && !entry.isDirectory()) continue
-        copyTree(env, places, `${path}/${entry.name}`)
-      }
+      for (const { name } of entriesIn(env, source)) if (name !== '.git') copyTree(env, places, `${path}/${name}`)
       files.chmodSync(target, permissions(stats) | 0o700)
     } else return false
   } catch (error) {
