@@ -117,13 +117,13 @@ test('what lies behind a link out of the worktree by now is not in a state', () 
 })
 
 test('a temporary directory in an ignored directory of the worktree is not copied into itself', () => {
-  const scratch = new Scratch().init({ '.gitignore': '.tmp/\n' })
-  scratch.write({ '.tmp/tool': 't\n' })
+  const scratch = new Scratch().init({ '.gitignore': '.tmpé/\n' })
+  scratch.write({ '.tmpé/tool': 't\n' })
   for (const name of ['b.txt', 'c.txt']) scratch.turn(name, () => scratch.write({ [name]: 'x\n' }))
-  const line = ['bisect', '--json', '--', 'sh', '-c', 'test -f .tmp/tool && test ! -e c.txt']
-  const { code, stdout } = scratch.run(line, { vars: { TMPDIR: scratch.at('.tmp') } })
+  const line = ['bisect', '--json', '--', 'sh', '-c', 'test -f .tmpé/tool && test ! -e c.txt']
+  const { code, stdout } = scratch.run(line, { vars: { TMPDIR: scratch.at('.tmpé') } })
   expect([code, JSON.parse(stdout).turn]).toEqual([0, 2])
-  expect(fs.readdirSync(scratch.at('.tmp'))).toEqual(['tool'])
+  expect(fs.readdirSync(scratch.at('.tmpé'))).toEqual(['tool'])
 })
 
 /** Bisects with a command that always fails, which may reach `$VICTIM`; the states are laid out in the home directory. */

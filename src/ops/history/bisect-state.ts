@@ -106,7 +106,7 @@ function copyTree(env: Env, places: { from: string; to: string }, path: string):
   const { from, to } = places
   const [source, target] = [native(from, path), native(to, path)]
   const stats = lstatIfThere(files, source)
-  if (!stats || source === to) return false // the temporary directory may lie in the worktree
+  if (!stats || String(source) === to) return false // the temporary directory may lie in the worktree
   try {
     if (stats.isSymbolicLink()) files.symlinkSync(files.readlinkSync(source, 'buffer'), target)
     else if (stats.isFile()) files.copyFileSync(source, target, constants.COPYFILE_FICLONE)
