@@ -122,8 +122,8 @@ function offThatHasAValue(argv: readonly string[]): string | null {
   const { options = {} } = commands.find(({ usage }) => usage.split(' ')[0] === argv[0]) ?? {}
   for (const word of ownWords(argv)) {
     const [, off, name = ''] = /^--(no-([^=]+))/.exec(word) ?? []
-    if (off === undefined || off in options) continue
-    if (name === 'cwd' || (options[name] && options[name].type !== 'boolean')) return off
+    if (off === undefined || Object.hasOwn(options, off)) continue
+    if (name === 'cwd' || (Object.hasOwn(options, name) && options[name]!.type !== 'boolean')) return off
   }
   return null
 }

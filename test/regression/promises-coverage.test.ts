@@ -386,6 +386,7 @@ test('promise 12: byte budgets hold before the work is done, and a deadline befo
   expect(checkpoint.degraded).toBe(true)
   const reasons = new Set(checkpoint.uncovered.map(({ reason }: Json) => reason))
   expect([...reasons]).toEqual(['budget'])
+  expect(scratch.run(['list']).stdout).toMatch(/running, degraded$/m)
   const read = Number(inStore(scratch, 'ls-tree', '-rl', checkpoint.id).match(/\.bin$/gm)?.length ?? 0)
   expect(read).toBeLessThanOrEqual(2)
   expect(inStore(scratch, 'show', `${checkpoint.id}:a.txt`)).toBe('one') // what was known goes first

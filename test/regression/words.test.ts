@@ -162,7 +162,11 @@ test('the script for completion is that of the own shell, or of bash where that 
   const scratch = new Scratch()
   const of = (SHELL: string) => JSON.parse(scratch.run(['completion', '--json'], { vars: { SHELL } }).stdout).shell
   expect([of('/usr/bin/fish'), of('/bin/zsh'), of('/bin/dash'), of('')]).toEqual(['fish', 'zsh', 'bash', 'bash'])
-  expect(scratch.tryCkpt('completion', 'csh').document.error).toMatchObject({ code: 'USAGE' })
+  expect(of('/bin/constructor')).toBe('bash')
+  // Nor is a word that every object knows one of ours.
+  for (const shell of ['csh', 'constructor', '__proto__'])
+    expect([shell, scratch.tryCkpt('completion', shell).document.error]).toMatchObject([shell, { code: 'USAGE' }])
+  expect(scratch.tryCkpt('mark', 'constructor', '--session', 's').document.error).toMatchObject({ code: 'BAD_MARKER' })
 })
 
 test('restore of paths that a checkpoint does not have names that checkpoint', () => {

@@ -123,15 +123,15 @@ const command: Command = async (invocation) => {
   }
   const own = (env.vars.SHELL ?? '').split('/').at(-1)!
   // What a container or a CI calls its shell is none that completes.
-  const shell = args.shell === undefined ? (own in scripts ? own : 'bash') : String(args.shell)
-  const script = scripts[shell]
-  if (!script) {
+  const shell = args.shell === undefined ? (Object.hasOwn(scripts, own) ? own : 'bash') : String(args.shell)
+  if (!Object.hasOwn(scripts, shell)) {
     throw new CkptError(
       'USAGE',
       `There is completion for bash, zsh and fish, not for ${JSON.stringify(shell)}. Nothing was changed.`,
       { hints: ['ckpt completion bash'] },
     )
   }
+  const script = scripts[shell]!
   return { json: { shell, script }, text: script, paged: true }
 }
 

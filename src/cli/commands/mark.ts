@@ -21,7 +21,7 @@ type Event = keyof typeof allowed
 /** @throws CkptError BAD_MARKER for an option of another event */
 function readEvent(args: Arguments): Event {
   const event = String(args.event)
-  if (!(event in allowed)) {
+  if (!Object.hasOwn(allowed, event)) {
     throw new CkptError(
       'BAD_MARKER',
       `A marker is prompt, step or stop, not ${JSON.stringify(event)}. Nothing was recorded.`,

@@ -12,8 +12,13 @@ import type { Colors } from '../command.ts'
 import { diffFilesText } from './changes.ts'
 import { beginning, plural, short, statText, table } from './text.ts'
 
-function mark(view: TurnView, c: Colors): string {
-  const { turn } = view
+/** What is special about a turn: where it stands, and whether some paths could not be captured. */
+function mark({ turn }: TurnView, c: Colors): string {
+  const isDegraded = turn.before.degraded || turn.after?.degraded
+  return [standing(turn, c), isDegraded ? c.yellow('degraded') : ''].filter((word) => word !== '').join(', ')
+}
+
+function standing(turn: TurnView['turn'], c: Colors): string {
   if (turn.abandoned) return c.dim('abandoned')
   if (turn.hidden) return c.yellow('undone')
   if (turn.hiddenFromStep !== null) return c.yellow(`undone from ${turn.number}.${turn.hiddenFromStep}`)
