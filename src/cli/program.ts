@@ -12,7 +12,7 @@ import type { Arguments, Output, Parsed } from './command.ts'
 import { showPaged } from './pager.ts'
 import { entryOf, helpWords, joinFreeText, parseQuickly } from './parse-quickly.ts'
 import { showProgress } from './progress.ts'
-import { codeOnceSaid, listen, type Unsaid } from './streams.ts'
+import { codeOnceSaid, columnsIn, listen, type Unsaid } from './streams.ts'
 
 /** Runs one command line; the result is the exit code. Standard output is data, standard error is prose. */
 export async function runProgram(
@@ -69,7 +69,7 @@ async function parseWithHelp(words: readonly string[], env: Env, backends: Backe
   if (!own.some((word) => word === '--help' || word === '-h' || word === 'help')) return parse(words)
   const { capabilitiesHere, shownCommands } = await import('./shown.ts')
   const shown = shownCommands(await capabilitiesHere(env, { cwd: env.cwd, words: own, backends }))
-  return parse(words, { shown, columns: (env.stdout.isTTY && env.stdout.columns) || undefined })
+  return parse(words, { shown, columns: columnsIn(env) })
 }
 
 function useColor(env: Env, args: Arguments): boolean {

@@ -1,5 +1,8 @@
-/** What becomes of a command whose words cannot be written. */
+/** Where a command's words go, and what becomes of it when they cannot be written. */
 import { type Env, errno } from '../env.ts'
+
+/** Of the terminal that is written to; undefined where it is none, or does not tell. */
+export const columnsIn = ({ stdout }: Env): number | undefined => (stdout.isTTY && stdout.columns) || undefined
 
 /** The first error of the two streams, once there is one. */
 export interface Unsaid {

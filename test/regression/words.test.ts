@@ -5,6 +5,7 @@ import path from 'node:path'
 import { Writable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { main } from '../../src/cli/main.ts'
+import { columnsOf } from '../../src/core/columns.ts'
 import { gitFailure } from '../../src/git/process.ts'
 import { envOf } from '../support/in-process.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
@@ -552,5 +553,20 @@ test('the line that takes an agent’s hooks out again names the scope that they
     const out = /^Out again: (.*)$/m.exec(scratch.run(['agent', 'install', 'claude', '--scope', scope]).stdout)?.[1]
     expect(out).toBe(`ckpt agent uninstall claude${scope === 'user' ? '' : ` --scope ${scope}`}`)
     expect(scratch.ckpt(...out!.split(' ').slice(1)).agents).toMatchObject([{ scope, changed: true }])
+  }
+})
+
+test.skipIf(!hasPython)('each list of turns fits the terminal', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  for (const n of [1, 2, 3])
+    scratch.turn(`${n} ${'日本 words '.repeat(30)}`, () => scratch.write({ 'a.txt': `${n}\n` }))
+  scratch.ckpt('undo', '--to', '2')
+  scratch.turn(`another ${'x'.repeat(300)}`, () => scratch.write({ 'b.txt': 'two\n' }))
+  for (const args of [['list'], ['list', '--all-sessions', '--abandoned'], ['log'], ['log', '--graph']]) {
+    const lines = onTerminal(scratch, args, { size: [40, 70] }).text.split(/\r?\n/)
+    expect([args, lines.filter((line) => columnsOf(line) > 70)]).toEqual([args, []])
+    expect([args, lines.some((line) => columnsOf(line) > 60 && line.includes('…'))]).toEqual([args, true])
+    const { stdout } = scratch.run(args)
+    expect([args, stdout.split('\n').some((line) => columnsOf(line) > 80)]).toEqual([args, true]) // no terminal, no limit
   }
 })

@@ -1,13 +1,13 @@
 import { printable } from '../../core/paths.ts'
-import { listAllTurns, listSessions, listTurns } from '../../ops/history/history.ts'
+import { listAllTurns, listSessions, listTurns, type TurnView } from '../../ops/history/history.ts'
 import { openForReading } from '../../ops/recovery/reading.ts'
 import { closeContext } from '../../ops/worktree/context.ts'
 import { sessionJson, timelineBoundary, turnJson } from '../../results/json.ts'
 import { sameAs } from '../again.ts'
 import { count, flag, text } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { table } from '../present/text.ts'
-import { listText, noneText, sessionsText, turnRow } from '../present/turns.ts'
+import { listText, noneText, sessionsText, turnLines } from '../present/turns.ts'
+import { columnsIn } from '../streams.ts'
 
 const command: Command = async ({ env, args, cwd, colors }) => {
   const limit = count(args, 'limit')
@@ -19,6 +19,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
   const context = await openForReading(env, cwd)
   try {
     const { warnings } = context
+    const how = { c: colors, now: env.now(), columns: columnsIn(env) }
     if (flag(args, 'sessions')) {
       const sessions = await listSessions(context, { ...chosen, worktrees: flag(args, 'all-worktrees') })
       return {
@@ -32,11 +33,10 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       const worktrees = flag(args, 'all-worktrees')
       const asked = { hidden: flag(args, 'hidden'), abandoned: flag(args, 'abandoned') }
       const views = await listAllTurns(context, { ...chosen, ...asked, worktrees })
-      const how = { c: colors, now: env.now() }
-      const rows = views.map((view) => [colors.dim(printable(view.turn.session)), ...turnRow(view, how)])
+      const lead = (view: TurnView) => colors.dim(printable(view.turn.session))
       const shown =
-        rows.length > 0
-          ? table(rows)
+        views.length > 0
+          ? turnLines(views, { ...how, lead }).join('\n')
           : noneText(await listAllTurns(context, { ...chosen, hidden: true, abandoned: true, worktrees }), {
               named: session !== undefined,
               same: `${sameAs({ session, cwd: args.cwd })} ${worktrees ? '--all-worktrees' : '--all-sessions'}`,
@@ -57,12 +57,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     const turns = result.turns.map((view) => turnJson(view, context.place.worktreeId))
     return {
       json: { session: result.session, turns, boundary, warnings },
-      text: listText(result, {
-        same: sameAs({ session, cwd: args.cwd }),
-        c: colors,
-        now: env.now(),
-        ...(env.stdout.isTTY ? { columns: env.stdout.columns } : {}),
-      }),
+      text: listText(result, { ...how, same: sameAs({ session, cwd: args.cwd }) }),
       warnings,
       paged: true,
     }

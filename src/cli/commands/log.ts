@@ -5,16 +5,15 @@ import { openForReading } from '../../ops/recovery/reading.ts'
 import { closeContext } from '../../ops/worktree/context.ts'
 import { timelineBoundary, turnJson } from '../../results/json.ts'
 import { flag, text } from '../arguments.ts'
-import type { Colors, Command } from '../command.ts'
-import { table } from '../present/text.ts'
-import { forkedFrom, NO_TURNS, turnRow } from '../present/turns.ts'
+import type { Command } from '../command.ts'
+import { forkedFrom, NO_TURNS, type TurnsShown, turnLines } from '../present/turns.ts'
+import { columnsIn } from '../streams.ts'
 
-function draw({ timeline, nodes }: SessionLog, { c, now, graph }: { c: Colors; now: number; graph: boolean }): string {
-  const lines = table(nodes.map(({ view }) => turnRow(view, { c, now }))).split('\n')
-  const rows = new Map(nodes.map(({ view }, i) => [view.turn.id, lines[i]!]))
+function draw({ timeline, nodes }: SessionLog, { graph, columns, ...how }: TurnsShown & { graph: boolean }): string {
+  const views = nodes.map(({ view }) => view)
   const { session, parent } = timeline
-  const head = `Session ${c.bold(printable(session))}${parent === null ? '' : `, ${forkedFrom(parent)}`}`
-  if (!graph) return [head, ...nodes.map(({ view }) => rows.get(view.turn.id)!)].join('\n')
+  const head = `Session ${how.c.bold(printable(session))}${parent === null ? '' : `, ${forkedFrom(parent)}`}`
+  if (!graph) return [head, ...turnLines(views, { ...how, columns })].join('\n')
   const drawn = drawGraph(
     nodes.map(({ view, parent }) => ({
       id: view.turn.id,
@@ -23,6 +22,8 @@ function draw({ timeline, nodes }: SessionLog, { c, now, graph }: { c: Colors; n
     })),
   )
   const width = Math.max(...drawn.map((line) => line.lines.length), 0)
+  const lines = turnLines(views, { ...how, columns: columns && columns - width - 1 })
+  const rows = new Map(views.map((view, i) => [view.turn.id, lines[i]!]))
   return [head, ...drawn.map(({ lines, id }) => (id === null ? lines : `${lines.padEnd(width)} ${rows.get(id)}`))].join(
     '\n',
   )
@@ -38,7 +39,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       boundary: timelineBoundary(timeline),
       turns: nodes.map(({ view, parent }) => ({ ...turnJson(view, place.worktreeId), parent })),
     }))
-    const how = { c: colors, now: env.now(), graph: flag(args, 'graph') }
+    const how = { c: colors, now: env.now(), columns: columnsIn(env), graph: flag(args, 'graph') }
     const shown = logs.length === 0 ? NO_TURNS : logs.map((log) => draw(log, how)).join('\n\n')
     return { json: { sessions, warnings }, text: shown, warnings, paged: true }
   } finally {

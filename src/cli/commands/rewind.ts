@@ -12,8 +12,8 @@ import { changeJson } from '../../results/json.ts'
 import { text } from '../arguments.ts'
 import type { Colors, Command, Output } from '../command.ts'
 import { changeText, filesText } from '../present/changes.ts'
-import { plural, table } from '../present/text.ts'
-import { fitted, turnRow } from '../present/turns.ts'
+import { plural } from '../present/text.ts'
+import { turnLines } from '../present/turns.ts'
 
 /** Turns that are offered; older ones have `ckpt list` and `ckpt undo --to`. */
 const OFFERED = 200
@@ -84,8 +84,7 @@ async function asking(env: Env, colors: Colors) {
   const plain = (await import('picocolors')).default.createColors(false)
   return {
     turn: async ({ turns }: ListResult, now: number): Promise<TurnView | null> => {
-      const rows = turns.map((view) => turnRow(view, { c: plain, now }))
-      const lines = table(fitted(rows, room)).split('\n')
+      const lines = turnLines(turns, { c: plain, now, columns: room })
       const options = turns.map((_, value) => ({ value, label: clipped(lines[value]!, room) }))
       const value = chosen(await select<number>({ message: 'Which turn?', options, ...streams }))
       return value === null ? null : turns[value]!

@@ -26,11 +26,8 @@ function standing(turn: TurnView['turn'], c: Colors): string {
   return turn.status === 'running' ? c.cyan('running') : c.red(turn.status)
 }
 
-/** Where the description stands in a turn's row. */
-const DESCRIPTION = 3
-
 /** Number, time, counts, description, and what is special about it. */
-export function turnRow(view: TurnView, { c, now }: { c: Colors; now: number }): string[] {
+function turnRow(view: TurnView, { c, now }: { c: Colors; now: number }): string[] {
   const { turn, stat, description } = view
   return [
     c.bold(String(turn.number).padStart(3)),
@@ -50,28 +47,43 @@ export function noneText(all: readonly TurnView[], { named, same }: { named: boo
   return `No turns to show. See the ${word} ones: ckpt list ${option}${same}`
 }
 
-/** Rows whose description is cut so that none is wider than the terminal. */
+/** Rows whose description, the last cell but one, is cut so that none is wider than the terminal. */
 export function fitted(rows: readonly string[][], columns: number | undefined): string[][] {
   if (!columns) return [...rows]
+  const description = (rows[0]?.length ?? 0) - 2
   const widths = (rows[0] ?? []).map((_, i) =>
-    i === DESCRIPTION ? 0 : Math.max(...rows.map((row) => columnsOf(row[i]!))),
+    i === description ? 0 : Math.max(...rows.map((row) => columnsOf(row[i]!))),
   )
   const others = widths.reduce((sum, width) => sum + width, 0) + 2 * (widths.length - 1)
   const room = Math.max(10, columns - others)
-  return rows.map((row) => row.with(DESCRIPTION, clipped(row[DESCRIPTION]!, room)))
+  return rows.map((row) => row.with(description, clipped(row[description]!, room)))
+}
+
+/** How turns are shown. `columns` where a terminal has so many; `lead`: a cell before the others. */
+export interface TurnsShown {
+  c: Colors
+  now: number
+  columns: number | undefined
+  lead?: (view: TurnView) => string
+}
+
+/** A line for each turn, none wider than the terminal. */
+export function turnLines(views: readonly TurnView[], { c, now, columns, lead }: TurnsShown): string[] {
+  if (views.length === 0) return []
+  const rows = views.map((view) => [...(lead ? [lead(view)] : []), ...turnRow(view, { c, now })])
+  return table(fitted(rows, columns)).split('\n')
 }
 
 export function listText(
   result: ListResult,
-  { c, now, columns, same = '' }: { c: Colors; now: number; columns?: number | undefined; same?: string },
+  { c, now, columns, same = '' }: Omit<TurnsShown, 'lead'> & { same?: string },
 ): string {
   const { timeline, turns } = result
   if (!timeline) return NO_TURNS
   const head = `Session ${c.bold(printable(timeline.session))}${timeline.agent ? ` (${printable(timeline.agent)})` : ''}`
   if (turns.length === 0)
     return `${head}: no turns to show.${timeline.boundary ? ` See the undone ones: ckpt list --hidden${same}` : ''}`
-  const rows = turns.map((view) => turnRow(view, { c, now }))
-  const lines = [head, table(fitted(rows, columns))]
+  const lines = [head, ...turnLines(turns, { c, now, columns })]
   if (timeline.boundary) {
     lines.push(
       `Undone from ${beginning(timeline.boundary)} on. Bring it back: ckpt redo --all${same}   Keep it: ckpt accept${same}`,
