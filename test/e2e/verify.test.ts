@@ -423,6 +423,91 @@ test('--ref: what was there before a turn, or was committed before it, is none o
   expect(last.map((one: any) => [one.subject, one.covered])).toEqual([['of turn three', true]])
 })
 
+/** Of each commit of a range, oldest first: its subject, and whether recorded turns account for it. */
+const coverage = (scratch: Scratch, range: string) =>
+  scratch.ckpt('verify', '--ref', range).commits.map((one: any) => [one.subject, one.covered])
+
+test('--ref: a commit made by hand is not of the turn that another worktree began meanwhile, or that moved back over it', () => {
+  const scratch = new Scratch().init()
+  scratch.git('branch', 'other')
+  scratch.git('worktree', 'add', '-q', '../linked', 'other')
+  scratch.write({ 'a.txt': 'by hand\n' })
+  scratch.git('commit', '-qam', 'by hand')
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.ckpt('mark', 'prompt', '--session', 't', '--cwd', scratch.at('../linked'))
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  expect(coverage(scratch, 'HEAD')).toEqual([['by hand', false]])
+  scratch.git('reset', '-q', '--keep', 'HEAD~1')
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.git('merge', '-q', '--ff-only', 'HEAD@{1}')
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  expect(coverage(scratch, 'HEAD')).toEqual([['by hand', false]])
+})
+
+test('--ref: the kind of a file and whether it is a program count as much as its bytes', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'tool.sh': 'x\n', 'there.txt': 'x\n' })
+  scratch.turn('one', () => scratch.write({ 'run.sh': '#!/bin/sh\n', link: 'a.txt' }))
+  fs.chmodSync(scratch.at('run.sh'), 0o755)
+  scratch.git('add', 'run.sh')
+  scratch.git('commit', '-qm', 'a program by hand')
+  fs.rmSync(scratch.at('link'))
+  fs.symlinkSync('a.txt', scratch.at('link'))
+  scratch.git('add', 'link')
+  scratch.git('commit', '-qm', 'a link by hand')
+  scratch.turn('two', () => {
+    fs.chmodSync(scratch.at('tool.sh'), 0o755)
+    fs.rmSync(scratch.at('there.txt'))
+    scratch.write({ 'there.txt/below.txt': 'x\n' })
+  })
+  scratch.git('add', 'tool.sh')
+  scratch.git('commit', '-qm', 'a program by the turn')
+  scratch.git('add', '-A', 'there.txt')
+  scratch.git('commit', '-qm', 'a directory in the place of a file')
+  const commits = [
+    ['a program by hand', false],
+    ['a link by hand', false],
+    ['a program by the turn', true],
+    ['a directory in the place of a file', true],
+  ]
+  expect(coverage(scratch, 'HEAD~4..HEAD')).toEqual(commits)
+  scratch.git('config', 'core.fileMode', 'false') // the disk does not tell programs apart here
+  expect(coverage(scratch, 'HEAD~4..HEAD~3')).toEqual([['a program by hand', true]])
+})
+
+test('--ref: what `ckpt commit` made is covered: the first commit of all, with line ends converted, or a part of the file', () => {
+  const first = new Scratch().init({ 'a.txt': 'one\n' })
+  first.git('checkout', '-q', '--orphan', 'anew')
+  first.git('rm', '-q', '--cached', 'a.txt')
+  for (const one of ['name', 'email']) first.git('config', `user.${one}`, 'a@example.com')
+  first.turn('one', () => first.write({ 'new.txt': 'new\n' }))
+  first.ckpt('commit', '-m', 'the first')
+  expect(coverage(first, 'HEAD')).toEqual([['the first', true]])
+
+  const lines = Array.from({ length: 20 }, (_, i) => `${i}\n`)
+  const scratch = new Scratch().init({ 'b.txt': lines.join('') })
+  scratch.git('config', 'core.autocrlf', 'true')
+  for (const one of ['name', 'email']) scratch.git('config', `user.${one}`, 'a@example.com')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'one\r\ntwo\r\n' }))
+  scratch.ckpt('commit', '-m', 'line ends')
+  scratch.git('config', 'core.autocrlf', 'false')
+  scratch.write({ 'b.txt': lines.with(0, 'by hand\n').join('') })
+  scratch.turn('two', () => scratch.write({ 'b.txt': lines.with(0, 'by hand\n').with(15, 'by the turn\n').join('') }))
+  scratch.ckpt('commit', '-m', 'a part')
+  const covered = (part: boolean) => [
+    ['line ends', true],
+    ['a part', part],
+  ]
+  expect(coverage(scratch, 'HEAD~2..HEAD')).toEqual(covered(true))
+  // Another clone has no word of who made them, and tells by what the turns left.
+  const bundle = scratch.at('../bundle')
+  scratch.ckpt('export', bundle)
+  const clone = scratch.at('../clone')
+  scratch.git('clone', '-q', scratch.root, clone)
+  scratch.run(['import', bundle], { cwd: clone })
+  const there = JSON.parse(scratch.run(['verify', '--ref', 'HEAD~2..HEAD', '--json'], { cwd: clone }).stdout).commits
+  expect(there.map((one: any) => [one.subject, one.covered])).toEqual(covered(false))
+})
+
 test('--worktree: new directories that are empty are told, ignored ones and repositories are not', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': 'out/\n*.log\n' })
   fs.mkdirSync(scratch.at('empty/before'), { recursive: true })

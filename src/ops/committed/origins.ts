@@ -5,6 +5,8 @@
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { isOid, type Oid } from '../../core/ids.ts'
+import type { Env } from '../../env.ts'
+import { worktreeNames } from '../../git/frame.ts'
 import { readCheckpoint } from '../../git/history.ts'
 import { tryGit } from '../../git/process.ts'
 import { appendTo, readIfThere } from '../../git/whole-file.ts'
@@ -26,9 +28,11 @@ interface Made {
   time: string
   pending: boolean
   from: Oid[]
+  /** Of `from`, what `ckpt commit` took in: the last checkpoints of the turns. */
+  turns: Oid[]
 }
 
-const fileOf = ({ store }: Context) => `${store.worktreeDir}/made`
+const fileOf = (directory: string) => `${directory}/made`
 
 /** Writes down what a commit came from. */
 export function recordOrigin(context: Context, commit: Oid, checkpoints: readonly Oid[]): void {
@@ -37,25 +41,49 @@ export function recordOrigin(context: Context, commit: Oid, checkpoints: readonl
     `commit ${commit} ${new Date(now()).toISOString()} clean`,
     ...checkpoints.map((id) => `from ${id} turn`),
   ]
-  appendTo(context.env, fileOf(context), { text: `${lines.join('\n')}\n` })
+  appendTo(context.env, fileOf(context.store.worktreeDir), { text: `${lines.join('\n')}\n` })
 }
 
-function readOrigins(context: Context): { made: Map<string, Made>; rewritten: Map<string, string[]> } {
+/** `directory`: the worktree's own in the store. */
+function readOrigins(env: Env, directory: string): { made: Map<string, Made>; rewritten: Map<string, string[]> } {
   const made = new Map<string, Made>()
   const rewritten = new Map<string, string[]>()
   let last: Made | null = null
-  for (const line of (readIfThere(context.env, fileOf(context))?.toString('utf8') ?? '').split('\n')) {
+  for (const line of (readIfThere(env, fileOf(directory))?.toString('utf8') ?? '').split('\n')) {
     const [word, first, second, third] = line.split(' ')
     if (word === 'commit' && first && second) {
       // Told twice (by `ckpt commit` and by a hook of its own): what either says counts.
       const before: Made | undefined = made.get(first)
-      last = { time: second, pending: before?.pending || third === 'pending', from: before?.from ?? [] }
+      last = {
+        time: second,
+        pending: before?.pending || third === 'pending',
+        from: before?.from ?? [],
+        turns: before?.turns ?? [],
+      }
       made.set(first, last)
-    } else if (word === 'from' && isOid(first ?? '') && last && !last.from.includes(first as Oid))
-      last.from.push(first as Oid)
-    else if (word === 'rewrite' && first && second) rewritten.set(second, [...(rewritten.get(second) ?? []), first])
+    } else if (word === 'from' && isOid(first ?? '') && last) {
+      if (!last.from.includes(first as Oid)) last.from.push(first as Oid)
+      if (second === 'turn') last.turns.push(first as Oid)
+    } else if (word === 'rewrite' && first && second) rewritten.set(second, [...(rewritten.get(second) ?? []), first])
   }
   return { made, rewritten }
+}
+
+/** An id, or the one that it has since `ckpt forget` changed it. */
+function presentIds({ env, store }: Context): (id: Oid) => Oid {
+  const replaced = readReplaced(env, store)
+  const since = (id: Oid): Oid => (replaced.has(id) ? since(replaced.get(id)!) : id)
+  return since
+}
+
+/** Commits that `ckpt commit` made, in any worktree of the store, and the last checkpoints of the turns that they took in. */
+export function commitsOfTurns(context: Context): Map<string, Oid[]> {
+  const { env, place } = context
+  const since = presentIds(context)
+  const made = worktreeNames(env, place).flatMap((name) => [
+    ...readOrigins(env, `${place.directory}/worktrees/${name}`).made,
+  ])
+  return new Map(made.flatMap(([commit, { turns }]) => (turns.length > 0 ? [[commit, turns.map(since)]] : [])))
 }
 
 /** Null: that is no commit here. @throws CkptError NOT_FOUND when nothing was written down */
@@ -66,7 +94,7 @@ export async function originOf(context: Context, rev: string): Promise<CommitOri
   const { code, stdout } = await tryGit(env, { args, cwd: repository.root })
   const commit = stdout.toString('latin1').trim()
   if (code !== 0 || !isOid(commit)) return null
-  const { made, rewritten } = readOrigins(context)
+  const { made, rewritten } = readOrigins(env, store.worktreeDir)
   const seen = new Set<string>([commit])
   for (const id of seen) for (const old of rewritten.get(id) ?? []) seen.add(old)
   // A commit that was recorded itself says more than what it was made from.
@@ -84,8 +112,7 @@ export async function originOf(context: Context, rev: string): Promise<CommitOri
     )
   }
   const checkpoints: Checkpoint[] = []
-  const replaced = readReplaced(env, store)
-  const since = (id: Oid): Oid => (replaced.has(id) ? since(replaced.get(id)!) : id)
+  const since = presentIds(context)
   for (const id of new Set(ids.flatMap((one) => made.get(one)!.from.map(since))))
     if (await store.objects.read(id)) checkpoints.push(await readCheckpoint(store, id)) // else it was pruned
   const records = [...seen].flatMap((id) => made.get(id) ?? [])

@@ -1,16 +1,19 @@
 /**
  * Verify, a range of the user's commits: which of them recorded turns account for. A commit that was made while a turn was
  * at work is that turn's. One that was made between turns is covered if every file it changed has, in it, the very bytes
- * that a turn before it made, and that the last of them left: then nothing in it came from elsewhere.
+ * that a turn before it made, and that the last of them left: then nothing in it came from elsewhere. What `ckpt commit` made
+ * of turns it wrote down.
  */
 import { text } from 'node:stream/consumers'
 import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { isOid, type Oid } from '../../core/ids.ts'
-import { shown, splitNul } from '../../core/paths.ts'
+import { shown } from '../../core/paths.ts'
 import { runGit, tryGit } from '../../git/process.ts'
 import type { Repository } from '../../git/repository.ts'
+import { commitsOfTurns } from '../committed/origins.ts'
 import type { Context } from '../worktree/context.ts'
+import { ChangedFiles } from './changed-files.ts'
 
 const SHALLOW = 'git fetch --unshallow   (in CI, where history is cut)'
 
@@ -24,30 +27,49 @@ export interface CommitCoverage {
   why: string
 }
 
-/** Oldest first. @throws CkptError USAGE, NOT_FOUND */
+/** `chains`: the checkpoints of each worktree. Oldest first. @throws CkptError USAGE, NOT_FOUND */
 export async function coverCommits(
   context: Context,
   range: string,
-  checkpoints: ReadonlyMap<Oid, Checkpoint>,
+  chains: readonly Checkpoint[][],
 ): Promise<CommitCoverage[]> {
   const { repository } = context
   if (!repository) throw new CkptError('USAGE', 'This is a plain directory: it has no commits. Nothing was changed.')
   const commits = await commitsOf(context, repository, range)
-  const inOrder = [...checkpoints.values()]
-    .filter((one) => one.head && !(one.kind === 'safety' && !one.result))
-    .sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : a.seq - b.seq))
-  const makers = await makersOf(context, repository, inOrder)
+  const told = chains.map((chain) => chain.filter(isNews))
+  const known = new Map(told.flat().map((one) => [one.id, one]))
+  const inOrder = [...known.values()].sort(inTime)
   const heads = await commitsUnder(context, repository, { commits, checkpoints: inOrder })
+  const makers = await makersOf(context, repository, { chains: told, heads })
+  const byCkpt = commitsOfTurns(context)
   const covered: CommitCoverage[] = []
   for (const { id, parents, subject } of commits) {
     // What HEAD had already when it was recorded is no turn's that came later.
-    const before = inOrder.filter(({ head }) => !heads.get(head!)?.has(id))
+    const before = inOrder.filter((one) => !isHeldBy(one, { id, heads }))
     const isCut = parents.length === 0 && (await namesParent(context, repository, id))
-    const found = await coverOne(context, repository, { id, isCut, inOrder: before, maker: makers.get(id) })
+    const took = (byCkpt.get(id) ?? []).flatMap((one) => known.get(one) ?? []).at(-1)
+    const maker = makers.get(id)
+    const found = took
+      ? by(took, 'made by ckpt commit')
+      : maker && isWork(maker.after)
+        ? by(maker.after, 'made in the turn')
+        : await coverOne(context, repository, { id, isCut, inOrder: before, maker })
     covered.push({ id, subject, ...found })
   }
   return covered
 }
+
+/** Told of when it happened, and no way back of an operation. */
+const isNews = (one: Checkpoint) => one.imported === undefined && !(one.kind === 'safety' && !one.result)
+
+/** A worktree numbers its own; between worktrees there are the times. */
+const inTime = (a: Checkpoint, b: Checkpoint) => (a.time < b.time ? -1 : a.time > b.time ? 1 : a.seq - b.seq)
+
+type Heads = ReadonlyMap<Oid, ReadonlySet<Oid>>
+
+/** A branch without a commit holds none. */
+const isHeldBy = ({ head }: Checkpoint, { id, heads }: { id: Oid; heads: Heads }): boolean =>
+  head !== undefined && heads.get(head)?.has(id) === true
 
 /** For each head that checkpoints have: the commits of the range that it holds. A head that cannot be walked any more holds none. */
 async function commitsUnder(
@@ -57,7 +79,7 @@ async function commitsUnder(
 ): Promise<Map<Oid, Set<Oid>>> {
   const ids = new Set(commits.map(({ id }) => id))
   const below = commits.flatMap(({ parents }) => parents.filter((id) => !ids.has(id)))
-  const heads = [...new Set(checkpoints.map((one) => one.head!))]
+  const heads = [...new Set(checkpoints.flatMap((one) => one.head ?? []))]
   const limits = [...new Set(below.map((id) => `^${id}`))]
   const walk = async (from: readonly Oid[]) => {
     const args = ['rev-list', '--parents', '--ignore-missing', '--stdin']
@@ -150,41 +172,52 @@ interface Maker {
   after: Checkpoint
 }
 
-/** For each commit that HEAD moved over between two neighbouring checkpoints of one worktree: those two. */
-async function makersOf({ env }: Context, { root }: Repository, inOrder: readonly Checkpoint[]) {
+/** For each commit that HEAD moved over between two neighbouring checkpoints of one worktree, and first had then: those two. */
+async function makersOf(
+  { env }: Context,
+  { root }: Repository,
+  { chains, heads }: { chains: readonly Checkpoint[][]; heads: Heads },
+): Promise<Map<Oid, Maker>> {
   const makers = new Map<Oid, Maker>()
-  for (const [i, after] of inOrder.entries()) {
-    const before = inOrder[i - 1]
-    if (!before || before.head === after.head) continue
-    const args = ['rev-list', `${before.head}..${after.head}`, '--']
-    const result = await tryGit(env, { args, cwd: root })
-    if (result.code !== 0) continue // a head that is not here any more tells nothing
-    for (const id of result.stdout.toString('latin1').split('\n'))
-      if (isOid(id) && !makers.has(id)) makers.set(id, { before, after })
+  const all = chains.flat()
+  for (const chain of chains) {
+    const inOrder = chain.toSorted((a, b) => a.seq - b.seq)
+    for (const [i, after] of inOrder.entries()) {
+      const before = inOrder[i - 1]
+      if (!before || !after.head || before.head === after.head) continue
+      const args = ['rev-list', after.head, ...(before.head ? [`^${before.head}`] : []), '--']
+      const result = await tryGit(env, { args, cwd: root })
+      if (result.code !== 0) continue // a head that is not here any more tells nothing
+      for (const id of result.stdout.toString('latin1').split('\n')) {
+        if (!isOid(id) || makers.has(id)) continue
+        if (all.some((one) => one.time <= before.time && isHeldBy(one, { id, heads }))) continue
+        makers.set(id, { before, after })
+      }
+    }
   }
   return makers
 }
 
 type Verdict = Omit<CommitCoverage, 'id' | 'subject'>
 
+/** Of a commit that was made between turns. */
 async function coverOne(
   context: Context,
   repository: Repository,
   { id, isCut, inOrder, maker }: { id: Oid; isCut: boolean; inOrder: readonly Checkpoint[]; maker: Maker | undefined },
 ): Promise<Verdict> {
   const none = (why: string): Verdict => ({ covered: false, session: null, turn: null, why })
-  if (maker && isWork(maker.after)) return by(maker.after, 'made in the turn')
   // Newest first: a commit mostly holds what the last turns left.
   const ended = inOrder.filter((one) => isWork(one) && (!maker || one.time <= maker.before.time)).reverse()
   if (ended.length === 0) return none('no turn was recorded before it')
   if (isCut) return none('its parent is not here: git fetch --unshallow')
-  const changed = await changedFiles(context, repository, id)
+  const changed = await ChangedFiles.of(context, repository, id)
   let foreign = ''
   for (const [i, one] of ended.slice(0, MOST).entries()) {
-    const other = await firstForeign(context, one, changed)
+    const other = await firstForeign(one, changed)
     foreign ||= other ?? ''
     if (other !== null) continue
-    const unmade = await firstUnmade(context, { inOrder, ended: ended.slice(i), changed })
+    const unmade = await firstUnmade(changed, { inOrder, ended: ended.slice(i) })
     // Those before this one are made by fewer turns still.
     return unmade === null ? by(one, 'holds what the turn left') : none(`${shown(unmade)} is not what a turn left`)
   }
@@ -196,27 +229,27 @@ const MOST = 50
 
 /** The first changed path that was there as it is when each turn began: no turn made it so. */
 async function firstUnmade(
-  { store }: Context,
-  {
-    inOrder,
-    ended,
-    changed,
-  }: { inOrder: readonly Checkpoint[]; ended: readonly Checkpoint[]; changed: ReadonlyMap<string, Oid | null> },
+  changed: ChangedFiles,
+  { inOrder, ended }: { inOrder: readonly Checkpoint[]; ended: readonly Checkpoint[] },
 ): Promise<string | null> {
-  const open = new Map(changed)
+  const open = new Set(changed.paths)
   const turnOf = ({ session, turn }: Checkpoint) => `${turn} ${session}`
   const begins = new Map(inOrder.flatMap((one) => (one.kind === 'before' ? [[turnOf(one), one]] : [])))
   for (const after of ended.slice(0, MOST * 4)) {
     if (open.size === 0) break
     const before = begins.get(turnOf(after))
     if (!before) continue
-    for (const [path, oid] of open) {
-      const [was, is] = await Promise.all([store.trees.lookup(before.tree, path), store.trees.lookup(after.tree, path)])
-      if ((is?.oid ?? null) === oid && (was?.oid ?? null) !== oid) open.delete(path)
-    }
+    for (const path of open)
+      if ((await changed.isAsIn(after.tree, path)) && !(await changed.isAsIn(before.tree, path))) open.delete(path)
   }
-  const [path] = open.keys()
+  const [path] = open
   return path ?? null
+}
+
+/** The first changed path that a checkpoint has otherwise; null: it has them all. */
+async function firstForeign({ tree }: Checkpoint, changed: ChangedFiles): Promise<string | null> {
+  for (const path of changed.paths) if (!(await changed.isAsIn(tree, path))) return path
+  return null
 }
 
 /** A turn at work: what lies before this checkpoint is the turn's own. */
@@ -228,26 +261,3 @@ const by = ({ session, turn }: Checkpoint, why: string): Verdict => ({
   turn: turn ?? null,
   why,
 })
-
-/** What a commit changed, as it is in it; null: deleted. A merge's own changes only. */
-async function changedFiles({ env }: Context, { root }: Repository, id: Oid): Promise<Map<string, Oid | null>> {
-  const args = ['diff-tree', '--root', '-r', '-z', '-c', '--name-only', '--no-commit-id', '--no-renames', id]
-  const names = splitNul(await runGit(env, { args, cwd: root }))
-  const files = new Map<string, Oid | null>(names.map((path) => [path, null]))
-  if (names.length === 0) return files
-  for (const row of splitNul(await runGit(env, { args: ['ls-tree', '-r', '-z', '--full-tree', id], cwd: root }))) {
-    const tab = row.indexOf('\t')
-    const path = row.slice(tab + 1)
-    if (files.has(path)) files.set(path, row.slice(0, tab).split(' ')[2] as Oid)
-  }
-  return files
-}
-
-/** The first changed path that a checkpoint has otherwise; null: it has them all. */
-async function firstForeign({ store }: Context, one: Checkpoint, changed: ReadonlyMap<string, Oid | null>) {
-  for (const [path, oid] of changed) {
-    const entry = await store.trees.lookup(one.tree, path)
-    if ((entry?.oid ?? null) !== oid) return path
-  }
-  return null
-}

@@ -23,6 +23,8 @@ const wrong = (message: string) => new CkptError('VERIFY_FAILED', message)
 export interface TimelineResult {
   /** Every checkpoint that a ref reaches. */
   checkpoints: Map<Oid, Checkpoint>
+  /** Those of each worktree. */
+  chains: Checkpoint[][]
   /** Sessions whose boundary is pending, of every worktree. */
   pending: { session: SessionId; worktree: string }[]
 }
@@ -36,6 +38,7 @@ export async function verifyChains({ env, store }: Context, found: TimelineResul
   const recorded = new Set<Oid>()
   for (const prefix of new Set(tips.map(({ ref }) => `${ref.split('/').slice(0, 3).join('/')}/`))) {
     const own = tips.filter(({ ref }) => ref.startsWith(prefix))
+    const chain = new Map<Oid, Checkpoint>()
     const { meta } = groupRefs(prefix, own)
     for (const tip of own) {
       const leaf = tip.ref.slice(prefix.length)
@@ -45,8 +48,9 @@ export async function verifyChains({ env, store }: Context, found: TimelineResul
       if (!leaf.startsWith(`${encodeSession(session, digest)}/`))
         throw wrong(`${printable(tip.ref)} names a checkpoint of session ${printable(session)}`)
       if (leaf.endsWith('/boundary')) found.pending.push({ session, worktree: prefix.split('/')[2]! })
-      await walk(tip.oid)
+      await walk(tip.oid, chain)
     }
+    found.chains.push([...chain.values()])
     for (const oid of besides) {
       if (meta && (await store.trees.lookup(meta, fanout(oid)))) continue
       throw wrong(`what lies beside a checkpoint (${oid}) is not kept by ${prefix}@meta`)
@@ -55,13 +59,17 @@ export async function verifyChains({ env, store }: Context, found: TimelineResul
   }
   await readAll(env, store, [...recorded])
 
-  async function walk(tip: Oid): Promise<void> {
+  async function walk(tip: Oid, chain: Map<Oid, Checkpoint>): Promise<void> {
     for (let id: Oid | undefined = tip, child: Checkpoint | null = null; id !== undefined; ) {
       const known: Checkpoint | undefined = found.checkpoints.get(id)
       const checkpoint: Checkpoint = known ?? (await readCheckpoint(store, id))
       if (child && checkpoint.seq >= child.seq) throw wrong(`${child.id} does not come after its parent ${id}`)
-      if (known) return
-      found.checkpoints.set(id, checkpoint)
+      if (chain.has(id)) return
+      chain.set(id, checkpoint)
+      child = checkpoint
+      id = checkpoint.parents[0]
+      if (known) continue
+      found.checkpoints.set(checkpoint.id, checkpoint)
       besides.add(checkpoint.beside)
       parseBeside(await store.objects.get(checkpoint.beside, 'blob'))
       if (checkpoint.record) {
@@ -69,8 +77,6 @@ export async function verifyChains({ env, store }: Context, found: TimelineResul
         const record = parseRecord(await store.objects.get(checkpoint.record, 'blob'))
         for (const oid of recordObjects(record)) recorded.add(oid)
       }
-      child = checkpoint
-      id = checkpoint.parents[0]
     }
   }
 }

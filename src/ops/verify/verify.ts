@@ -60,7 +60,7 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
     checks.push(found)
     if (!found.ok) problems.push(`${name}: ${found.detail}`)
   }
-  let found: TimelineResult = { checkpoints: new Map(), pending: [] }
+  let found: TimelineResult = { checkpoints: new Map(), chains: [], pending: [] }
   if (context.exists) {
     await untilQuiet(context)
     await check('unfinished', async () => verifyUnfinished(context))
@@ -68,7 +68,7 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
     await check('loose', async () => `${verifyLoose(context)} loose objects whole`)
     await check('packs', async () => `${verifyPacks(context)} packs whole`)
     const readChains = () => {
-      found = { checkpoints: new Map(), pending: [] }
+      found = { checkpoints: new Map(), chains: [], pending: [] }
       return verifyChains(context, found)
     }
     await check('timeline', async () => {
@@ -92,7 +92,7 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   let commits: CommitCoverage[] | null = null
   if (ref !== undefined) {
     const { coverCommits } = await import('./commits.ts')
-    commits = await coverCommits(context, ref, found.checkpoints)
+    commits = await coverCommits(context, ref, found.chains)
     await check('commits', async () => verifyCovered(commits!, options.covered ?? false), { moves: false })
   }
   if (bundle !== undefined) {
