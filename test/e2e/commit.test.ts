@@ -551,6 +551,26 @@ test('what was committed, undone and kept so is still in HEAD, and that is said 
   expect(commit(scratch).json).toMatchObject({ turns: [4], warnings: [] })
 })
 
+test('of several commits that one is named which has the turn that was undone, and each where turns of several were', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const commits = ['one', 'two', 'three'].map((name) => {
+    scratch.turn(name, () => scratch.write({ [name]: name }))
+    return commit(scratch).json.commit.slice(0, 10)
+  })
+  const warnings = () => commit(scratch).json.warnings.join()
+  scratch.ckpt('undo')
+  scratch.ckpt('accept')
+  scratch.turn('four', () => scratch.write({ four: 'four' }))
+  expect(warnings()).toContain(`the commit back (git revert ${commits[2]}).`)
+  scratch.ckpt('undo', '--to', '2')
+  scratch.ckpt('accept')
+  expect(warnings()).toMatch(/^Turns .* were .* the commits back \(git revert .*\)\.$/)
+  const named = warnings().match(/[0-9a-f]{10}/g)
+  expect(named).toEqual([scratch.git('rev-parse', 'HEAD').slice(0, 10), commits[2], commits[1]])
+  scratch.git('revert', '--no-edit', ...named!)
+  expect(warnings()).toBe('')
+})
+
 test('a commit that was amended, and one by hand: what was made of a path since is not committed over it', () => {
   const scratch = new Scratch().init({ 'a.txt': '0\n' })
   scratch.turn('one', () => scratch.write({ 'f.txt': '1\n', 'a.txt': '1\n' }))

@@ -1,13 +1,15 @@
 /** What a commit does not take in: what was undone since, what is committed already, and what no checkpoint holds. */
 import type { UncoveredReason } from '../../core/beside.ts'
-import type { SessionId, TurnNumber } from '../../core/ids.ts'
+import type { SessionId } from '../../core/ids.ts'
 import { barePath, isWithin, splitNul } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
+import type { Turn } from '../../core/timeline.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
 import { runUsersGit } from '../../git/users-git.ts'
 import { look } from '../../snapshot/disk.ts'
 import type { LastCommit } from '../committed/commits-file.ts'
 import { type Entry, readMarkedPaths } from '../committed/entries.ts'
+import { commitsOfTurns } from '../committed/origins.ts'
 import { ChangeReader, type TurnChanges } from '../history/turn-changes.ts'
 import type { Context } from '../worktree/context.ts'
 import { loadTimeline } from '../worktree/sessions.ts'
@@ -24,7 +26,7 @@ export async function undoneSince(
 ): Promise<string[]> {
   const timeline = await loadTimeline(context, refs, { session, abandoned: true })
   const reader = new ChangeReader(context, refs, timeline)
-  const held: TurnNumber[] = []
+  const held: Turn[] = []
   for (const turn of timeline.abandoned) {
     if (!(turn.number in last.turns)) continue
     const { claimed } = await reader.changesOf(turn)
@@ -32,12 +34,17 @@ export async function undoneSince(
       ({ path, to }) =>
         !path.endsWith('/') && (to.kind === 'present' ? before.get(path)?.oid === to.oid : !before.has(path)),
     )
-    if (isHeld) held.push(turn.number)
+    if (isHeld) held.push(turn)
   }
   if (held.length === 0) return []
-  const which = held.length === 1 ? `Turn ${held[0]} was` : `Turns ${held.join(', ')} were`
+  const numbers = held.map((turn) => turn.number)
+  const which = held.length === 1 ? `Turn ${numbers[0]} was` : `Turns ${numbers.join(', ')} were`
+  const there = new Set(held.flatMap(({ checkpoints }) => checkpoints.map(({ id }) => id)))
+  const commits = [...commitsOfTurns(context)].filter(([, from]) => from.some((id) => there.has(id)))
+  // The newest first, as git reverts them.
+  const words = ['git revert', ...commits.reverse().map(([commit]) => commit.slice(0, 10))].join(' ')
   return [
-    `${which} committed and undone since, and HEAD still has what was done: commit what is on disk by hand, or take the commit back (git revert ${last.commit.slice(0, 10)}).`,
+    `${which} committed and undone since, and HEAD still has what was done: commit what is on disk by hand, or take the ${commits.length > 1 ? 'commits' : 'commit'} back (${words}).`,
   ]
 }
 
