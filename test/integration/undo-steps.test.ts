@@ -42,6 +42,36 @@ test('a change before any step window, then a step on the same file: undo --uncl
   expect(scratch.read('a.txt')).toBe('two\n')
 })
 
+test('the words on what is unclaimed take it back where they are followed: before an undo, and after one of each kind', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  for (const name of ['first', 'second']) {
+    scratch.ckpt('mark', 'prompt', ...S)
+    scratch.write({ [`${name}.txt`]: 'by hand\n' })
+    scratch.ckpt('mark', 'step', '--start', ...S)
+    scratch.write({ 'a.txt': `${name}\n` })
+    scratch.ckpt('mark', 'step', ...S)
+    scratch.ckpt('mark', 'stop', ...S)
+  }
+  const said = (...args: string[]) =>
+    scratch
+      .ckpt('undo', ...args)
+      .warnings.join()
+      .match(/\((.*unclaimed.*)\)/)?.[1]
+  expect(said('--dry-run')).toBe('--unclaimed takes them too')
+  expect(said()).toBe('to take them too: ckpt redo, then this undo again with --unclaimed')
+  scratch.ckpt('redo')
+  expect(said('--unclaimed')).toBe(undefined)
+  expect([scratch.read('a.txt'), scratch.exists('first.txt'), scratch.exists('second.txt')]).toEqual([
+    'first\n',
+    true,
+    false,
+  ])
+  scratch.ckpt('redo')
+  expect(said('--only', '2')).toBe('to take them too: this undo again with --unclaimed')
+  expect(said('--only', '2', '--unclaimed')).toBe(undefined)
+  expect([scratch.exists('first.txt'), scratch.exists('second.txt')]).toEqual([true, false])
+})
+
 test('a dry run of undo --interrupt shows the plan and leaves the turn running; its token does exactly that', () => {
   const scratch = new Scratch().init({ 'a.txt': '1\n' })
   scratch.ckpt('mark', 'prompt', ...S)

@@ -7,10 +7,24 @@ import type { PlanUnit } from '../../core/plan.ts'
 import type { ChangeReader, TurnChanges } from '../history/turn-changes.ts'
 import type { Selection } from './selection.ts'
 
+interface UnitsOptions {
+  paths?: readonly string[]
+  unclaimed?: boolean
+  only?: string
+  dryRun?: boolean
+}
+
+/** What takes back as well what is unclaimed, where this undo leaves it. */
+function unclaimedToo({ paths = [], only, dryRun }: UnitsOptions): string {
+  if (dryRun) return '--unclaimed takes them too'
+  const isHidden = only === undefined && paths.length === 0
+  return `to take them too: ${isHidden ? 'ckpt redo, then ' : ''}this undo again with --unclaimed`
+}
+
 export async function unitsOf(
   reader: ChangeReader,
   { turns, cut }: Selection,
-  options: { paths?: readonly string[]; unclaimed?: boolean },
+  options: UnitsOptions,
 ): Promise<{ units: PlanUnit[]; warnings: string[] }> {
   const warnings: string[] = []
   const units: PlanUnit[] = []
@@ -33,7 +47,7 @@ export async function unitsOf(
     const left = scoped(changes.unclaimed)
     if (left.length > 0 && !options.unclaimed) {
       warnings.push(
-        `Left as they are, changed during turn ${number} outside its steps: ${shortList(left.map((c) => c.path))} (--unclaimed takes them too).`,
+        `Left as they are, changed during turn ${number} outside its steps: ${shortList(left.map((c) => c.path))} (${unclaimedToo(options)}).`,
       )
     }
     // What it was before is known where only its new content could not be taken.
