@@ -8,8 +8,8 @@
  */
 
 import { CkptError } from './errors.ts'
-import { sessionOption } from './hint-words.ts'
 import { parseTarget, type SessionId } from './ids.ts'
+import { noneVisible } from './none-visible.ts'
 import { printable } from './paths.ts'
 
 /** One tool call of a turn. */
@@ -84,22 +84,16 @@ export const nothingToUndo = (why: string, hints: readonly string[] = []): CkptE
     hints: [...hints, 'ckpt list', 'ckpt list --sessions'],
   })
 
-/** Of a session without a turn to undo: why, and what else there is to do. */
-export const noneVisible = (session: string, hidden: number): [why: string, hints: string[]] =>
-  hidden === 0
-    ? [`Session ${printable(session)} has no visible turn.`, []]
-    : [`All turns of session ${printable(session)} are undone.`, [`ckpt redo ${sessionOption(session)}`]]
-
 const nothingToRedo = (why: string): CkptError =>
   new CkptError('NOTHING_TO_REDO', `${why} Nothing was changed.`, {
-    hints: ['ckpt list --hidden', 'ckpt list --sessions'],
+    hints: ['ckpt list --sessions'],
   })
 
 /** Back to where an undo goes. @throws CkptError NOTHING_TO_UNDO, NOT_FOUND, USAGE */
 export function placeToUndo(own: OwnSession, { turns = 1, to, step = false }: OwnChoice): OwnPlace {
   const visible = visibleOwnTurns(own)
   const last = visible.at(-1)
-  if (!last) throw nothingToUndo(...noneVisible(own.session, hiddenOwnTurns(own).length))
+  if (!last) throw nothingToUndo(...noneVisible(own.session, { hidden: hiddenOwnTurns(own).length }))
   if (step) {
     const shown = last.steps.filter((one) => !isStepHidden(own, last, one)).at(-1)
     if (!shown) throw nothingToUndo(`Turn ${last.number} has no step: \`ckpt undo\` takes the whole turn.`)

@@ -47,6 +47,8 @@ export interface Timeline {
   /** Oldest first: visible, then hidden. */
   turns: Turn[]
   abandoned: Turn[]
+  /** Branches that were abandoned, read or not. */
+  branches: number
   /** Of the live chain, what came after its turn ended. */
   outside: Checkpoint[]
   boundary: BoundaryRecord | null
@@ -92,6 +94,7 @@ export function readTimeline(input: TimelineInput): Timeline {
     tip: last,
     turns,
     abandoned,
+    branches: input.abandoned.length,
     outside: input.live.filter(isOutside),
     boundary: record,
     boundaryCheckpoint: input.boundary?.checkpoint ?? null,

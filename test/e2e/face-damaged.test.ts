@@ -221,7 +221,6 @@ test('damaged store: what writes', () => {
 
     $ ckpt redo
     ! ckpt: Session s has nothing undone. Nothing was changed.
-    !   → ckpt list --hidden
     !   → ckpt list --sessions
     exit 3
 

@@ -210,7 +210,6 @@ test('turns three: what writes', () => {
 
     $ ckpt redo
     ! ckpt: Session s has nothing undone. Nothing was changed.
-    !   → ckpt list --hidden
     !   → ckpt list --sessions
     exit 3
 

@@ -570,3 +570,44 @@ test.skipIf(!hasPython)('each list of turns fits the terminal', () => {
     expect([args, stdout.split('\n').some((line) => columnsOf(line) > 80)]).toEqual([args, true]) // no terminal, no limit
   }
 })
+
+test('where all turns of a session are abandoned, each command says so, with the way to them', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const others = () => scratch.ckpt('blame', 'a.txt').lines.map((line: Json) => [line.session, line.turn])
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }), 'gone')
+  scratch.ckpt('undo')
+  scratch.ckpt('accept')
+  const way = 'ckpt list --abandoned --session gone   (ckpt switch TURN goes back to one)'
+  for (const args of [['undo'], ['diff'], ['redo'], ['blame', 'a.txt'], ['rewind']]) {
+    if (args[0] === 'rewind' && !hasPython) continue
+    const said =
+      args[0] === 'rewind'
+        ? onTerminal(scratch, args, {}).text
+        : JSON.stringify(scratch.tryCkpt(...args).document.error)
+    expect([args, said]).toEqual([args, expect.stringContaining(way)])
+    expect([args, said]).not.toEqual([args, expect.stringContaining('--hidden')])
+  }
+  expect(scratch.run(['list']).stdout).toContain('See the abandoned ones: ckpt list --abandoned')
+  expect(scratch.run(['commit']).stdout).toContain('Nothing to commit: what the visible turns')
+  expect(scratch.run(['list', '--abandoned']).stdout).toContain('work')
+  // Another session's turns are still there to be asked.
+  scratch.turn('of another', () => scratch.write({ 'a.txt': 'three\n' }), 'other')
+  scratch.turn('gone again', () => scratch.write({ 'b.txt': 'b\n' }), 'gone')
+  scratch.ckpt('undo')
+  scratch.ckpt('accept')
+  expect(others()).toEqual([['other', 1]])
+})
+
+test('a step that is undone already is not called one that does not exist', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  for (const text of ['two\n', 'three\n']) {
+    scratch.write({ 'a.txt': text })
+    scratch.ckpt('mark', 'step', '--session', 's')
+  }
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  scratch.ckpt('undo', '--step')
+  const why = (to: string) => scratch.tryCkpt('undo', '--to', to).document.error.message
+  expect(why('1.2')).toBe('Step 1.2 is undone already. Nothing was changed.')
+  expect(why('1.3')).toBe('Turn 1 has no step 3 to undo. Nothing was changed.')
+})

@@ -1,5 +1,6 @@
 import { clipped } from '../../core/columns.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
+import { noneVisibleIn } from '../../core/none-visible.ts'
 import { printable } from '../../core/paths.ts'
 import type { Env } from '../../env.ts'
 import { roomIn, screen } from '../../library/screen.ts'
@@ -37,8 +38,12 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
   const list = await within((context) =>
     listTurns(context, { ...(session === undefined ? {} : { session }), hidden: true, limit: OFFERED }),
   )
-  if (list.turns.length === 0)
-    throw new CkptError('NOTHING_TO_UNDO', 'There is no turn here yet. Nothing was changed.', { hints: FIRST_TURN })
+  if (list.turns.length === 0) {
+    const [why, hints] = list.timeline?.branches
+      ? noneVisibleIn(list.timeline)
+      : ['There is no turn here yet.', FIRST_TURN]
+    throw new CkptError('NOTHING_TO_UNDO', `${why} Nothing was changed.`, { hints })
+  }
   const view = await ask.turn(list, env.now())
   if (!view) return NOTHING
   const { number } = view.turn

@@ -82,7 +82,7 @@ export function listText(
   if (!timeline) return NO_TURNS
   const head = `Session ${c.bold(printable(timeline.session))}${timeline.agent ? ` (${printable(timeline.agent)})` : ''}`
   if (turns.length === 0)
-    return `${head}: no turns to show.${timeline.boundary ? ` See the undone ones: ckpt list --hidden${same}` : ''}`
+    return `${head}: no turns to show.${timeline.boundary ? ` See the undone ones: ckpt list --hidden${same}` : timeline.branches > 0 ? ` See the abandoned ones: ckpt list --abandoned${same}` : ''}`
   const lines = [head, ...turnLines(turns, { c, now, columns })]
   if (timeline.boundary) {
     lines.push(

@@ -3,9 +3,10 @@ import type { BoundaryRecord, UndoneUnit } from '../../core/boundary.ts'
 import { CkptError } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
 import type { TurnNumber } from '../../core/ids.ts'
+import { noneVisibleIn } from '../../core/none-visible.ts'
 import { printable } from '../../core/paths.ts'
 import type { ConflictMode } from '../../core/plan.ts'
-import { endOf, messageIdOf, type Timeline } from '../../core/timeline.ts'
+import { endOf, messageIdOf, type Timeline, visibleTurns } from '../../core/timeline.ts'
 import { sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import { promptReader } from '../../git/side-refs.ts'
 import { ChangeReader } from '../history/turn-changes.ts'
@@ -33,7 +34,7 @@ export interface RedoOptions {
 
 const nothing = (why: string, hints: readonly string[] = []) =>
   new CkptError('NOTHING_TO_REDO', `${why} Nothing was changed.`, {
-    hints: [...hints, 'ckpt list --hidden', 'ckpt list --sessions'],
+    hints: [...hints, 'ckpt list --sessions'],
   })
 
 const MOST_HINTS = 3
@@ -143,6 +144,9 @@ async function undoneIn(
   if (await clearStaleBoundary(context, refs, timeline))
     throw nothing('The revert boundary pointed at a turn that is no longer there: it was cleared.')
   const { boundary } = timeline
-  if (!boundary) throw nothing(`Session ${printable(session)} has nothing undone.`, elsewhere(refs))
+  if (!boundary) {
+    const aside = visibleTurns(timeline).length === 0 ? noneVisibleIn(timeline)[1] : []
+    throw nothing(`Session ${printable(session)} has nothing undone.`, [...elsewhere(refs), ...aside])
+  }
   return { ...timeline, boundary }
 }

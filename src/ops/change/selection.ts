@@ -3,9 +3,10 @@
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import { parsePlace, type SessionId } from '../../core/ids.ts'
-import { noneVisible, nothingToUndo } from '../../core/own-session.ts'
+import { noneVisibleIn } from '../../core/none-visible.ts'
+import { nothingToUndo } from '../../core/own-session.ts'
 import { printable } from '../../core/paths.ts'
-import { hiddenTurns, lastOf, type Timeline, type Turn, visibleTurns } from '../../core/timeline.ts'
+import { lastOf, type Timeline, type Turn, visibleTurns } from '../../core/timeline.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
 import { resolveCheckpoint, resolvePlace } from '../history/resolve.ts'
 import { ChangeReader } from '../history/turn-changes.ts'
@@ -36,7 +37,7 @@ export async function select(
   { timeline, options, reader }: { timeline: Timeline; options: SelectionOptions; reader: ChangeReader },
 ): Promise<Selection> {
   const visible = visibleTurns(timeline)
-  if (visible.length === 0) throw nothingToUndo(...noneVisible(timeline.session, hiddenTurns(timeline).length))
+  if (visible.length === 0) throw nothingToUndo(...noneVisibleIn(timeline))
   const newestFirst = [...visible].reverse()
   if (options.only !== undefined) return { turns: [onlyTurn(context, options.only, timeline)], cut: null }
   if (options.step) return { turns: [], cut: await lastChangingStep(newestFirst[0]!, reader) }
@@ -46,6 +47,12 @@ export async function select(
   if (target.kind === 'turn') first = { turn: findTurn(context, options.to, timeline), step: null }
   else if (target.kind === 'step') {
     const turn = findTurn(context, String(target.turn), timeline)
+    if (
+      turn.hiddenFromStep !== null &&
+      target.step >= turn.hiddenFromStep &&
+      turn.steps.some((one) => one.number === target.step)
+    )
+      throw notFound(`Step ${turn.number}.${target.step} is undone already.`)
     if (!visibleSteps(turn).some((step) => step.number === target.step))
       throw notFound(`Turn ${turn.number} has no step ${target.step} to undo.`)
     first = { turn, step: target.step }

@@ -2,6 +2,7 @@
 import { type Checkpoint, describePrompt } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import type { SessionId, TurnNumber } from '../../core/ids.ts'
+import { noneVisibleIn } from '../../core/none-visible.ts'
 import { printable, type RelativePath, shown } from '../../core/paths.ts'
 import { endOf, type Turn, visibleTurns } from '../../core/timeline.ts'
 import { diffTrees } from '../../git/diff.ts'
@@ -31,14 +32,21 @@ export interface BlamedLine {
 export async function blame(context: Context, path: RelativePath, wanted: string | undefined): Promise<BlamedLine[]> {
   const { store } = context
   const refs = await readRefs(context)
-  const session = chooseSession(refs, wanted)
+  const chosen = chooseSession(refs, wanted)
   const origins = new LineOrigins(context, refs)
-  const timeline = session && (await origins.timeline(session))
-  const last = timeline && visibleTurns(timeline).at(-1)
-  const tip = last && endOf(last)
   const name = shown(path)
-  if (!tip || !session)
-    throw new CkptError('NOT_FOUND', `There is no turn yet to ask about ${name}.`, { hints: FIRST_TURN })
+  if (!chosen) throw new CkptError('NOT_FOUND', `There is no turn yet to ask about ${name}.`, { hints: FIRST_TURN })
+  const own = await origins.timeline(chosen)
+  const isNone = visibleTurns(own).length === 0
+  const other = isNone && wanted === undefined ? await origins.newestBeside(chosen, Number.POSITIVE_INFINITY) : null
+  const timeline = other?.timeline ?? own
+  const { session } = timeline
+  const last = visibleTurns(timeline).at(-1)
+  const tip = last && endOf(last)
+  if (!tip) {
+    const [why, hints] = noneVisibleIn(timeline)
+    throw new CkptError('NOT_FOUND', `${why} Nothing to say of ${name}.`, { hints: [...hints, 'ckpt list --sessions'] })
+  }
   const entry = await store.trees.lookup(tip.tree, path)
   const isRecorded = entry !== null && entry.mode !== '40000'
   const now = readNow(context, path)

@@ -3,8 +3,9 @@ import { type Beside, CUT_SHORT, emptyBeside, isCutShort } from '../../core/besi
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import { isOid, type Oid } from '../../core/ids.ts'
+import { noneVisibleIn } from '../../core/none-visible.ts'
 import { patchedTexts, patchSections } from '../../core/patch.ts'
-import { barePath, isWithin, printable, type RelativePath } from '../../core/paths.ts'
+import { barePath, isWithin, type RelativePath } from '../../core/paths.ts'
 import { endOf, type Turn, visibleTurns } from '../../core/timeline.ts'
 import { diffTrees, diffWorktree, type FileDiff } from '../../git/diff.ts'
 import { readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
@@ -141,8 +142,8 @@ async function diffSides(context: Context, refs: WorktreeRefs, { a, b, session }
   const visible = visibleTurns(timeline)
   const last = visible.at(-1)
   if (!last) {
-    const why = timeline.turns.length > 0 ? 'Every turn is undone' : `Session ${printable(chosen)} has no turns`
-    throw new CkptError('NOT_FOUND', `${why}. Nothing to show.`, { hints: ['ckpt list --hidden'] })
+    const [why, hints] = noneVisibleIn(timeline)
+    throw new CkptError('NOT_FOUND', `${why} Nothing to show.`, { hints: [...hints, 'ckpt list --sessions'] })
   }
   const first = session === undefined ? last : visible[0]!
   return [{ kind: 'checkpoint', checkpoint: first.before }, end(last)]

@@ -86,7 +86,7 @@ export class LineOrigins {
     const now = linesIn(bytes)
     let owners = recorded ? await this.#ownersNow(now, recorded) : now.map(() => undefined)
     if (owners.includes(undefined)) {
-      const other = await this.#newest(tip.session, Number.POSITIVE_INFINITY)
+      const other = await this.newestBeside(tip.session, Number.POSITIVE_INFINITY)
       if (other && other.last.seq > tip.seq) {
         const { session } = other.timeline
         const theirs = await this.#ownersNow(now, { session, checkpoint: other.last, path })
@@ -159,7 +159,7 @@ export class LineOrigins {
   /** Of the lines that a session found when it began: those of the session that was there last before it. */
   async #ownersBefore(first: Checkpoint, path: RelativePath): Promise<Owners> {
     const found = await this.#blobOf(first, path)
-    const earlier = await this.#newest(first.session, first.seq)
+    const earlier = await this.newestBeside(first.session, first.seq)
     const left = earlier && (await this.#blobOf(earlier.last, path))
     if (!found || !left) return NOBODY
     const { timeline, last } = earlier
@@ -178,7 +178,7 @@ export class LineOrigins {
   }
 
   /** The newest visible checkpoint of the other sessions before a place in the worktree's order. */
-  async #newest(session: SessionId, seq: number): Promise<{ timeline: Timeline; last: Checkpoint } | null> {
+  async newestBeside(session: SessionId, seq: number): Promise<{ timeline: Timeline; last: Checkpoint } | null> {
     let newest: { timeline: Timeline; last: Checkpoint } | null = null
     for (const other of this.#refs.sessions.keys()) {
       if (other === session) continue
