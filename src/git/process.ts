@@ -272,7 +272,7 @@ export function gitFailure(args: readonly string[], result: GitResult, { store }
   const damaged =
     !isTheSystems &&
     !isIndex &&
-    /corrupt|unable to read (?!current working directory)|could not read [0-9a-f]{40}|missing (blob|tree|commit|object)|bad (tree |blob |commit )?object|not a valid object|broken|inflate/i.test(
+    /corrupt|unable to read (?!current working directory)|could not read [0-9a-f]{40}|cannot read (blob|tree|object)|missing (blob|tree|commit|object)|bad (tree |blob |commit )?object|not a valid object|broken|inflate/i.test(
       said,
     )
   const mendable = store === true && !isTheSystems && (result.crash !== null || UNREADABLE.test(said))

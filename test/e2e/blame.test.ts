@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import type { BlamedLine } from '../../src/ops/history/blame.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { Scratch } from '../support/scratch.ts'
+import { removeObject } from '../support/store-surgery.ts'
 
 test('each line has its turn and prompt; what was there before, or came by hand, has none', () => {
   const scratch = new Scratch().init({ 'a.txt': 'old\n' })
@@ -219,4 +220,13 @@ test('twenty thousand lines, of which most were written anew by hand, keep what 
   scratch.write({ long: file(lines.map((line, i) => (i > 100 && i < 19_900 ? `not ${line}` : line))) })
   const anew = scratch.ckpt('blame', 'long').lines
   expect(anew.filter(({ turn }: BlamedLine) => turn === 1)).toHaveLength(201)
+})
+
+test('a content that the store lost is damage, as it is for every command', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'old\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'one\n' }))
+  scratch.turn('two', () => scratch.write({ 'a.txt': 'one\ntwo\n' }))
+  removeObject(scratch, `${scratch.ckpt('show', '1:after').checkpoint.id}:a.txt`)
+  const { code, document } = scratch.tryCkpt('blame', 'a.txt')
+  expect([code, document.error]).toMatchObject([7, { code: 'DAMAGED', hints: ['ckpt verify'] }])
 })
