@@ -206,3 +206,26 @@ test('--uncommitted calls a mode a mode, as a diff of checkpoints does', () => {
     ['b.txt', 'modified'],
   ])
 })
+
+test('a turn that has no end yet is told so, with the way to see all of it', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.turn('before', () => scratch.write({ 'b.txt': 'b\n' }))
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.write({ 'a.txt': 'two\n' })
+  const said =
+    'Turn 2 is running: this is as far as its last checkpoint. All of it: ckpt diff 2:before worktree --session s'
+  for (const args of [['diff'], ['diff', '2'], ['show', '2'], ['diff', '1', '2']])
+    expect([args, scratch.ckpt(...args).warnings]).toEqual([args, [said]])
+  expect(scratch.ckpt('diff', '2:before', 'worktree', '--session', 's')).toMatchObject({
+    files: [{ path: 'a.txt' }],
+    warnings: [],
+  })
+  for (const args of [
+    ['diff', '1'],
+    ['show', '1'],
+    ['diff', '1', '2:before'],
+  ])
+    expect([args, scratch.ckpt(...args).warnings]).toEqual([args, []])
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  expect(scratch.ckpt('diff').warnings).toEqual([])
+})

@@ -2,6 +2,7 @@
 import { type Beside, CUT_SHORT, emptyBeside, isCutShort } from '../../core/beside.ts'
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
+import { sessionOption } from '../../core/hint-words.ts'
 import { isOid, type Oid } from '../../core/ids.ts'
 import { noneVisibleIn } from '../../core/none-visible.ts'
 import { patchedTexts, patchSections } from '../../core/patch.ts'
@@ -93,6 +94,14 @@ export async function diff(context: Context, options: DiffOptions): Promise<Diff
   return { from: a.name, to: b.name, files, patch, ...checkpoints, warnings }
 }
 
+/** What is to be said where a turn has no end yet: its last checkpoint stands for it. */
+export const soFar = ({ number, session, status }: Turn): string[] =>
+  status === 'running'
+    ? [
+        `Turn ${number} is running: this is as far as its last checkpoint. All of it: ckpt diff ${number}:before worktree ${sessionOption(session)}`,
+      ]
+    : []
+
 /** What is to be said of sides that do not hold all: what they lack is no difference. */
 const cutShort = (sides: readonly { name: string; view: View }[]): string[] =>
   sides
@@ -109,7 +118,10 @@ async function sessionCheckpoints(context: Context, refs: WorktreeRefs, session:
 
 async function diffSides(context: Context, refs: WorktreeRefs, { a, b, session }: DiffOptions): Promise<[Side, Side]> {
   const side = async (id: string): Promise<Resolved> => (await resolveId(context, refs, { id, session })).resolved
-  const end = (turn: Turn): Side => ({ kind: 'checkpoint', checkpoint: endOf(turn) })
+  const end = (turn: Turn): Side => {
+    context.warnings.push(...soFar(turn))
+    return { kind: 'checkpoint', checkpoint: endOf(turn) }
+  }
   const single = (resolved: Resolved): Side =>
     resolved.kind === 'worktree'
       ? resolved
