@@ -11,8 +11,10 @@ export const NO_COMMAND = 'No command was given.'
 /** Options of every command. */
 const EVERYWHERE = ['json', 'cwd', 'no-color', 'quiet', 'no-daemon', 'version', 'help']
 
-/** What was wrong with the command line, and where to look. `output`: yargs' help, which ends with what it takes it for. */
-export function mistake(argv: readonly string[], message: string, output: string): CkptError {
+const COMMANDS = commands.map(({ usage }) => usage.split(' ')[0]!)
+
+/** What was wrong with the command line, and where to look. */
+export function mistake(argv: readonly string[], message: string): CkptError {
   const [name] = argv.filter((word) => !word.startsWith('-'))
   if (name === undefined && message === NO_COMMAND) {
     return new CkptError('USAGE', `${message} Nothing was changed.`, {
@@ -21,9 +23,9 @@ export function mistake(argv: readonly string[], message: string, output: string
   }
   const entry = commands.find(({ usage }) => usage.split(' ')[0] === name)
   if (name !== undefined && !entry) {
-    const meant = /Did you mean (\S+)\?\s*$/.exec(output)?.[1]
+    const meant = nearest(name, COMMANDS)
     return new CkptError('USAGE', `There is no command ${JSON.stringify(name)}. Nothing was changed.`, {
-      hints: [...(meant === undefined ? [] : [`ckpt ${meant}`]), 'ckpt --help   (every command)'],
+      hints: [...(meant === null ? [] : [`ckpt ${meant}`]), 'ckpt --help   (every command)'],
     })
   }
   const { said, hints = [] } = (entry && ofCommand(entry, argv, message)) ?? { said: message }

@@ -48,7 +48,6 @@ export async function parse(
     .group(['json', 'cwd', 'color', 'quiet', 'daemon', 'version', 'help'], OF_EVERY_COMMAND)
     .strict()
     .demandCommand(1, NO_COMMAND)
-    .recommendCommands()
     .exitProcess(false)
     .wrap(Math.min(WIDEST, Math.max(NARROWEST, columns)))
   for (const entry of commands) {
@@ -84,21 +83,21 @@ export async function parse(
   const strange = ownWords(argv)
     .map((word) => /^--(?:no-)?([^=]+)/.exec(word)?.[1])
     .find((name) => name !== undefined && name in Object.prototype)
-  if (strange !== undefined) throw mistake(argv, `Unknown argument: ${strange}`, '')
+  if (strange !== undefined) throw mistake(argv, `Unknown argument: ${strange}`)
   const off = offThatHasAValue(argv)
-  if (off !== null) throw mistake(argv, `Unknown argument: ${off}`, '')
+  if (off !== null) throw mistake(argv, `Unknown argument: ${off}`)
   if (isOfNoCommand(argv)) return parse(withoutHelp(argv), { shown, columns })
   const odd = neitherOnNorOff(argv)
-  if (odd) throw mistake(argv, `${odd.name} is true or false, not ${JSON.stringify(odd.value)}`, '')
+  if (odd) throw mistake(argv, `${odd.name} is true or false, not ${JSON.stringify(odd.value)}`)
   const text = await new Promise<string>((resolve, reject) => {
     tree.parse([...argv], {}, (error: Error | undefined, _args: unknown, output: string) => {
-      if (error) reject(mistake(argv, error.message.split('\n')[0]!, output))
+      if (error) reject(mistake(argv, error.message.split('\n')[0]!))
       else resolve(output)
     })
   })
   const run = chosen as Chosen | null
   if (text !== '' || !run) return { kind: 'help', text }
-  if (run.entry.rest === undefined && run.args['--']?.length) throw mistake(argv, 'Nothing comes after -- here.', '')
+  if (run.entry.rest === undefined && run.args['--']?.length) throw mistake(argv, 'Nothing comes after -- here.')
   return { kind: 'run', args: run.args, command: await run.entry.load() }
 }
 

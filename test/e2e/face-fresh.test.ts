@@ -246,6 +246,7 @@ test('fresh store: what writes', () => {
 
     $ ckpt import-transcript claude nowhere.jsonl
     ! ckpt: There is no file <root>/nowhere.jsonl. Nothing was recorded.
+    !   → ckpt import-transcript --help
     exit 3
 
     $ ckpt agent install claude

@@ -611,3 +611,26 @@ test('a step that is undone already is not called one that does not exist', () =
   expect(why('1.2')).toBe('Step 1.2 is undone already. Nothing was changed.')
   expect(why('1.3')).toBe('Turn 1 has no step 3 to undo. Nothing was changed.')
 })
+
+test('a word that is no command is taken for one that is near, and for none where none is', () => {
+  const scratch = new Scratch().init()
+  const hints = (word: string) => scratch.tryCkpt(word).document.error.hints
+  const all = 'ckpt --help   (every command)'
+  expect([hints('lis'), hints('undoo'), hints('foo'), hints('zzz')]).toEqual([
+    ['ckpt list', all],
+    ['ckpt undo', all],
+    [all],
+    [all],
+  ])
+})
+
+test('where there is no repository no hint names its remotes', () => {
+  const scratch = new Scratch()
+  scratch.run(['init'])
+  scratch.ckpt('snapshot')
+  for (const args of [
+    ['push', 'origin'],
+    ['pull', 'origin'],
+  ])
+    expect(scratch.tryCkpt(...args).document.error).toEqual({ code: 'NOT_FOUND', message: expect.any(String) })
+})

@@ -91,7 +91,8 @@ const HINTS = ['ckpt import-transcript --help']
 function writtenAt({ files }: Env, file: string): number {
   try {
     const stats = statIfThere(files, file)
-    if (stats === null) throw new CkptError('NOT_FOUND', `There is no file ${file}. Nothing was recorded.`)
+    if (stats === null)
+      throw new CkptError('NOT_FOUND', `There is no file ${file}. Nothing was recorded.`, { hints: HINTS })
     if (!stats.isFile())
       throw new CkptError('USAGE', `${file} is no file that can be read. Nothing was recorded.`, { hints: HINTS })
     files.accessSync(file, 4) // R_OK: access(2)

@@ -226,10 +226,9 @@ async function placesHere(context: Context): Promise<(origin: string) => boolean
 
 /** A remote's name, a URL, or a directory: as git would reach it from anywhere. */
 async function urlOf({ env, repository, worktree }: Context, remote: string): Promise<string> {
+  const hints = repository ? ['git remote -v'] : []
   if (remote === '' || remote.startsWith('-'))
-    throw new CkptError('USAGE', `${JSON.stringify(remote)} is no remote. Nothing was changed.`, {
-      hints: ['git remote -v'],
-    })
+    throw new CkptError('USAGE', `${JSON.stringify(remote)} is no remote. Nothing was changed.`, { hints })
   const known = repository ? await remoteUrl(env, repository, remote) : null
   const url = known ?? remote
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(url) || /^[^/]+:/.test(url)) return url
@@ -240,8 +239,10 @@ async function urlOf({ env, repository, worktree }: Context, remote: string): Pr
     if (errno(error) !== 'ENOENT' && errno(error) !== 'ENOTDIR') throw error
     const why = known
       ? `Remote ${JSON.stringify(remote)} is ${printable(path)}, and there is nothing.`
-      : `There is no remote ${JSON.stringify(remote)}.`
-    throw new CkptError('NOT_FOUND', `${why} Nothing was changed.`, { hints: ['git remote -v'] })
+      : repository
+        ? `There is no remote ${JSON.stringify(remote)}.`
+        : `There is no directory ${JSON.stringify(remote)}, and a plain directory has no remotes: a directory or a URL is wanted.`
+    throw new CkptError('NOT_FOUND', `${why} Nothing was changed.`, { hints })
   }
 }
 
