@@ -574,7 +574,9 @@ test.skipIf(!hasPython)('each list of turns fits the terminal', () => {
 test('where all turns of a session are abandoned, each command says so, with the way to them', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   const others = () => scratch.ckpt('blame', 'a.txt').lines.map((line: Json) => [line.session, line.turn])
-  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }), 'gone')
+  scratch.ckpt('mark', 'prompt', '--session', 'gone', '--text', 'work', '--agent', 'claude')
+  scratch.write({ 'a.txt': 'two\n' })
+  scratch.ckpt('mark', 'stop', '--session', 'gone')
   scratch.ckpt('undo')
   scratch.ckpt('accept')
   const way = 'ckpt list --abandoned --session gone   (ckpt switch TURN goes back to one)'
@@ -589,6 +591,7 @@ test('where all turns of a session are abandoned, each command says so, with the
   }
   expect(scratch.run(['list']).stdout).toContain('See the abandoned ones: ckpt list --abandoned')
   expect(scratch.run(['commit']).stdout).toContain('Nothing to commit: what the visible turns')
+  expect(scratch.ckpt('list', '--sessions').sessions).toMatchObject([{ id: 'gone', agent: 'claude' }])
   expect(scratch.run(['list', '--abandoned']).stdout).toContain('work')
   // Another session's turns are still there to be asked.
   scratch.turn('of another', () => scratch.write({ 'a.txt': 'three\n' }), 'other')

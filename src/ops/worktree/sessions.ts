@@ -13,6 +13,7 @@ import {
   type SessionRefs,
   type WorktreeRefs,
 } from '../../git/history.ts'
+import type { Store } from '../../git/store.ts'
 import type { Context } from './context.ts'
 import { highestPruned } from './numbers.ts'
 
@@ -88,7 +89,16 @@ export async function loadTimeline(
     abandoned.push(options.abandoned ? await readChain(store, tip.id, one.live ? { not: [one.live.id] } : {}) : [])
   }
   const timeline = readTimeline({ session, live, abandoned, boundary })
+  const last = one.abandoned.at(-1)
+  if (timeline.turns.length === 0 && last) timeline.agent ??= await agentOf(store, last.tip)
   return withNumbersFrom(timeline, Math.max(used, ...one.abandoned.map(({ tip }) => tip.turn ?? 0)))
+}
+
+/** Whose agent's the last turn of a branch was. */
+async function agentOf(store: Store, tip: Checkpoint): Promise<string | null> {
+  const isTold = ({ agent, op }: Checkpoint) => agent !== undefined && op === undefined
+  const chain = await readChainUntil(store, tip.id, (chain) => chain.some(isTold))
+  return chain.findLast(isTold)?.agent ?? null
 }
 
 function withNumbersFrom(timeline: Timeline, used: number): Timeline {
