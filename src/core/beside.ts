@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { CkptError } from './errors.ts'
 import { ancestorsOf, barePath, isWithin, type RelativePath } from './paths.ts'
+import { isMode } from './state.ts'
 
 export type UncoveredReason =
   | 'ignored'
@@ -77,6 +78,7 @@ export function parseBeside(bytes: Buffer): Beside {
     stored = JSON.parse(bytes.toString('utf8')) as StoredBeside
     if (stored.version !== 1) throw new Error(`version ${String(stored.version)}`)
     const [file, exec, directory] = stored.defaults
+    if (![file, exec, directory, ...stored.modes.map(([, mode]) => mode)].every(isMode)) throw new Error('a mode')
     return {
       defaults: { file, exec, directory },
       modes: new Map(stored.modes as [RelativePath, number][]),

@@ -1,7 +1,7 @@
 /** The record of a pending revert boundary: what each hidden turn's undo did, so that redo is its exact inverse. */
 import { CkptError } from './errors.ts'
 import { isOid, type Oid, type SessionId, type TurnNumber } from './ids.ts'
-import type { PathState, Transition } from './state.ts'
+import { isMode, type PathState, type Transition } from './state.ts'
 
 export interface UndoneUnit {
   turn: TurnNumber
@@ -65,10 +65,8 @@ function placeOf({ turn, step }: { turn: number; step: number | null }): Pick<Un
 
 function isState(state: PathState): boolean {
   if (state.kind === 'present')
-    return (state.type === 'file' || state.type === 'link') && isOid(String(state.oid)) && Number.isInteger(state.mode)
-  return (
-    state.kind === 'absent' || state.kind === 'unknown' || (state.kind === 'directory' && Number.isInteger(state.mode))
-  )
+    return (state.type === 'file' || state.type === 'link') && isOid(String(state.oid)) && isMode(state.mode)
+  return state.kind === 'absent' || state.kind === 'unknown' || (state.kind === 'directory' && isMode(state.mode))
 }
 
 /** @throws CkptError DAMAGED */
@@ -77,6 +75,7 @@ export function parseRecord(bytes: Buffer): BoundaryRecord {
     const stored = JSON.parse(bytes.toString('utf8')) as StoredRecord
     if (stored.version !== 1) throw new Error(`version ${String(stored.version)}`)
     if (typeof stored.session !== 'string' || !isOid(String(stored.baseline))) throw new Error('no session or baseline')
+    if (stored.units.length === 0) throw new Error('nothing is undone')
     return {
       session: stored.session as SessionId,
       ...placeOf(stored),
@@ -96,6 +95,11 @@ export function parseRecord(bytes: Buffer): BoundaryRecord {
       cause,
     })
   }
+}
+
+/** The first of its turns that is not among these; null: each of them is. */
+export function lostTurn({ turn, units }: BoundaryRecord, there: ReadonlySet<TurnNumber>): TurnNumber | null {
+  return [turn, ...units.map((unit) => unit.turn)].find((one) => !there.has(one)) ?? null
 }
 
 /** All objects a record needs, so that they are kept. */

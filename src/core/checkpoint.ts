@@ -71,6 +71,9 @@ export function isOutside({ kind, late, inferred }: Pick<CheckpointMeta, 'kind' 
   return late === true && kind !== 'before' && !inferred
 }
 
+/** What came after its turn ended may be of none: see isOutside. */
+const isOfTurn = (meta: CheckpointMeta): boolean => meta.kind !== 'manual' && meta.kind !== 'safety' && !isOutside(meta)
+
 const encode = (text: string): string =>
   Buffer.from(text, 'utf8')
     .toString('latin1')
@@ -232,6 +235,8 @@ export function parseCheckpoint(id: Oid, commit: string): Checkpoint {
   set('branch', text('Branch'))
   set('op', text('Op'))
   set('record', checked('Record', isOid) as Oid | undefined)
+  if (isOfTurn(meta) && meta.turn === undefined) throw fail('a checkpoint of a turn without Ckpt-Turn')
+  if (isOfTurn(meta) && kind === 'step' && meta.step === undefined) throw fail('a step without Ckpt-Step')
   return meta
 }
 
@@ -249,6 +254,14 @@ function parseHeader(header: string, id: Oid, fail: (why: string) => CkptError):
   if (tree!.length !== 1) throw fail(`${tree!.length} trees`)
   if (parent!.length > 1) throw fail(`${parent!.length} parents`)
   return { tree: tree![0]!, parents: parent! }
+}
+
+/** The turns that begin in the chain of a tip. */
+export function turnsBegun(checkpoints: ReadonlyMap<Oid, Checkpoint>, tip: Oid | undefined): Set<TurnNumber> {
+  const turns = new Set<TurnNumber>()
+  for (let one = tip && checkpoints.get(tip); one; one = one.parents[0] && checkpoints.get(one.parents[0]))
+    if (one.kind === 'before') turns.add(one.turn!)
+  return turns
 }
 
 /** A turn's id: stays when its number means something else in another session. */

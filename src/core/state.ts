@@ -12,6 +12,9 @@ export type PathState =
   /** The snapshot does not cover it: it may or may not be there. */
   | { kind: 'unknown'; reason: string }
 
+/** Whether a number is one of permission bits: chmod(2). */
+export const isMode = (mode: unknown): boolean => Number.isInteger(mode) && Number(mode) >= 0 && Number(mode) <= 0o7777
+
 export const ABSENT: PathState = { kind: 'absent' }
 
 export function sameState(a: PathState, b: PathState): boolean {

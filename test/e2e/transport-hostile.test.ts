@@ -90,6 +90,7 @@ test('the bundle of a stranger: nothing in it leads out of the worktree, into a 
   const here = twoTurns()
   const good = path.join(here.base, 'good.bundle')
   here.ckpt('export', good)
+  const earlier = here.ckpt('show', '1:after').checkpoint.id
   const there = cloneOf(here)
   const state = there.gitState()
   const disk = there.manifest()
@@ -103,11 +104,25 @@ test('the bundle of a stranger: nothing in it leads out of the worktree, into a 
     one.replace(new RegExp(`Ckpt-${key}: .*`), `Ckpt-${key}: ${value}`)
   const live = (one: any) => one.refs.find((ref: any) => ref.leaf === 'live').id
   const pending = (one: any) => ({ ...one, refs: [...one.refs, { leaf: 'boundary', id: live(one) }] })
+  const unit = (turn: number, mode = 0o750) => ({
+    turn,
+    step: null,
+    changes: [['made/', { kind: 'directory', mode }, { kind: 'absent' }]],
+  })
+  /** Undone, and the session's branch ends elsewhere. */
+  const ending = (one: Forgery, branch: (refs: any[]) => any[]): Made => {
+    const made = record(one, {})
+    return { ...made, manifest: (told) => ({ ...pending(told), refs: branch(pending(told).refs) }) }
+  }
+  const beside = (one: Forgery, more: object): Made => {
+    const told = { version: 1, defaults: [420, 493, 493], modes: [], empty: [], uncovered: [], ignored: [] }
+    const blob = one.blob(JSON.stringify({ ...told, ...more }))
+    return { blob, words: trailer('Beside', blob) }
+  }
   const record = (one: Forgery, more: object): Made => {
     const baseline = live(one.manifest)
-    const blob = one.blob(
-      JSON.stringify({ version: 1, session: 's', turn: 2, step: null, messageId: null, baseline, units: [], ...more }),
-    )
+    const told = { version: 1, session: 's', turn: 2, step: null, messageId: null, baseline, units: [unit(2)] }
+    const blob = one.blob(JSON.stringify({ ...told, ...more }))
     return { blob, words: (commit) => commit.replace('Ckpt-Seq', `Ckpt-Record: ${blob}\nCkpt-Seq`), manifest: pending }
   }
   const cases: Record<string, (one: Forgery) => Made> = {
@@ -141,12 +156,21 @@ test('the bundle of a stranger: nothing in it leads out of the worktree, into a 
     'the record of another session': (one) => record(one, { session: 'other' }),
     'a record of no turn': (one) => record(one, { turn: 'foo' }),
     'a record of changes that are none': (one) => record(one, { units: [{ turn: 2, step: null, changes: [['x']] }] }),
-    'a coverage list of no paths': (one) => {
-      const defaults = [420, 493, 493]
-      const text = JSON.stringify({ version: 1, defaults, modes: [], empty: [1], uncovered: [], ignored: [] })
-      const blob = one.blob(text)
-      return { blob, words: trailer('Beside', blob) }
-    },
+    'the beginning of no turn': () => ({
+      words: (one) => one.replace('Ckpt-Kind: after', 'Ckpt-Kind: before').replace(/Ckpt-Turn: .*\n/, ''),
+    }),
+    'a step without its place': () => ({ words: trailer('Kind', 'step') }),
+    'a record of nothing': (one) => record(one, { units: [] }),
+    'a record of a turn that is not there': (one) => record(one, { turn: 9 }),
+    'changes of a turn that is not there': (one) => record(one, { units: [unit(2), unit(9)] }),
+    'a record of a mode below all': (one) => record(one, { units: [unit(2, -1)] }),
+    'a record of a mode above all': (one) => record(one, { units: [unit(2, 0o10000)] }),
+    'what is undone, of a branch that ends before it': (one) =>
+      ending(one, (refs) => refs.map((ref) => (ref.leaf === 'live' ? { ...ref, id: earlier } : ref))),
+    'what is undone, of no branch': (one) => ending(one, (refs) => refs.filter(({ leaf }) => leaf !== 'live')),
+    'a coverage list of no paths': (one) => beside(one, { empty: [1] }),
+    'a coverage list of modes that are none': (one) => beside(one, { modes: [['a.txt', 2 ** 53]] }),
+    'a coverage list of defaults that are none': (one) => beside(one, { defaults: [420, -1, 493] }),
   }
   for (const [name, make] of Object.entries(cases)) {
     let file: string
@@ -173,6 +197,14 @@ test('the bundle of a stranger: nothing in it leads out of the worktree, into a 
   }
   expect([there.gitState(), there.manifest()]).toEqual([state, disk])
   // The same hands, with nothing evil in it: that is taken in.
+  const undone = cloneOf(here)
+  undone.ckpt(
+    'import',
+    evil((one) => record(one, { baseline: earlier })),
+  )
+  expect(undone.ckpt('verify').problems).toEqual([])
+  expect(undone.ckpt('redo', '--force').turns).toEqual([2])
+  expect(fs.statSync(undone.at('made')).mode & 0o7777).toBe(0o750)
   const fine = evil((one) => ({ tree: one.tree(['100644', 'fine.txt', blob(one)]) }))
   there.ckpt('import', fine)
   expect(there.ckpt('verify').problems).toEqual([])

@@ -21,6 +21,13 @@ function threeTurns(): Scratch {
   return scratch
 }
 
+/** As if each ref had been moved to where it is. */
+function writtenDown(scratch: Scratch): void {
+  const rows = inStore(scratch, 'for-each-ref', '--format=%(refname) %(objectname)').split('\n')
+  const tips = rows.map((row) => row.split(' ')).map(([ref, oid]) => ({ ref: ref!, oid: oid as Oid }))
+  resetTips(realEnv(), { directory: scratch.at('.git/ckpt'), worktree: '@main' }, tips)
+}
+
 const finding = (document: Json, name: string) => document.findings.find((one: Json) => one.name === name)
 
 /** `doctor` names the ref and exits 7; `--fix` mends it; everything is clean then. Mostly with nothing written down of it. */
@@ -567,9 +574,7 @@ test('a hidden turn whose beginning is lost: its boundary goes with doctor --fix
   // One that was left when history was mended.
   fs.writeFileSync(fileOf(scratch, 'ckpt/@main/s/boundary'), `${boundary}\n`)
   fs.writeFileSync(read, marker)
-  const rows = inStore(scratch, 'for-each-ref', '--format=%(refname) %(objectname)').split('\n')
-  const tips = rows.map((row) => row.split(' ')).map(([ref, oid]) => ({ ref: ref!, oid: oid as Oid }))
-  resetTips(realEnv(), { directory: scratch.at('.git/ckpt'), worktree: '@main' }, tips)
+  writtenDown(scratch)
   expect(scratch.tryCkpt('verify').code).toBe(7)
   expect(finding(scratch.tryCkpt('doctor').document, 'boundary')).toMatchObject({
     ok: false,
@@ -579,6 +584,21 @@ test('a hidden turn whose beginning is lost: its boundary goes with doctor --fix
   mends()
   expect(scratch.tryCkpt('redo').code).toBe(3)
   expect(scratch.read('a.txt')).toBe('2\n')
+})
+
+test('a boundary with a later turn that is not in the live chain is found, and cleared rather than redone', () => {
+  const scratch = threeTurns()
+  scratch.ckpt('undo', '--turns', '2')
+  const live = 'refs/ckpt/@main/s/live'
+  inStore(scratch, 'update-ref', live, scratch.ckpt('show', '2').turn.after)
+  writtenDown(scratch)
+  const said = 'the boundary of session s hides turn 3, which is not in its live chain'
+  expect(scratch.tryCkpt('verify').document.problems).toEqual([`boundary: ${said}`])
+  expect(finding(scratch.tryCkpt('doctor').document, 'boundary')).toMatchObject({ ok: false, detail: said })
+  const { code, document } = scratch.tryCkpt('redo')
+  expect([code, document.error.code]).toEqual([3, 'NOTHING_TO_REDO'])
+  expect(scratch.ckpt('verify').problems).toEqual([])
+  expect(scratch.read('a.txt')).toBe('1\n')
 })
 
 test('a journal whose contents are gone is named by every command, and set aside by doctor --fix', () => {

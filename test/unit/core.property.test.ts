@@ -3,7 +3,14 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Checkpoint, type CheckpointMeta, formatMessage, parseCheckpoint } from '../../src/core/checkpoint.ts'
+import { parseRecord } from '../../src/core/boundary.ts'
+import {
+  type Checkpoint,
+  type CheckpointMeta,
+  formatMessage,
+  isOutside,
+  parseCheckpoint,
+} from '../../src/core/checkpoint.ts'
 import { claimOf, joinTransitions, type Segment, type Window } from '../../src/core/claims.ts'
 import { CkptError } from '../../src/core/errors.ts'
 import { encodeSession, type Oid, parseSessionId, parseTarget, type SessionId } from '../../src/core/ids.ts'
@@ -74,13 +81,38 @@ test('no bytes but a whole tree parse: damage is said, never guessed', () => {
   )
 })
 
+test('a record that we would not have written is damage', () => {
+  const file = { kind: 'present', type: 'file', oid: '1'.repeat(40), mode: 0o644 }
+  const record = (units: object[]) =>
+    Buffer.from(
+      JSON.stringify({ version: 1, session: 's', turn: 1, step: null, messageId: null, baseline: file.oid, units }),
+    )
+  const changing = (to: object) => [{ turn: 1, step: null, changes: [['a.txt', { kind: 'absent' }, to]] }]
+  const parses = (units: object[]) => {
+    try {
+      return parseRecord(record(units)).units.length > 0
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'DAMAGED' })
+      return false
+    }
+  }
+  for (const mode of [0, 0o644, 0o7777]) expect([mode, parses(changing({ ...file, mode }))]).toEqual([mode, true])
+  for (const mode of [-1, 0o10000, 0o7777777, 2 ** 53, 1.5, '420', null])
+    expect([mode, parses(changing({ ...file, mode })), parses(changing({ kind: 'directory', mode }))]).toEqual([
+      mode,
+      false,
+      false,
+    ])
+  expect(parses([])).toBe(false)
+})
+
 /** Text that wants to be a trailer, a second paragraph, a header. */
 const hostile = fc.oneof(
   fc.constantFrom('x\nCkpt-Kind: safety', '\n\nCkpt-Seq: 0\n', '%0A', '%', 'ü\u202e', '\r\n', ' ', '\0', 'tree 0'),
   fc.string({ unit: 'binary', minLength: 1 }),
 )
 const filled = hostile.filter((text) => text !== '')
-const meta: fc.Arbitrary<CheckpointMeta> = fc.record(
+const some = fc.record(
   {
     kind: fc.constantFrom<CheckpointMeta['kind']>('before', 'step', 'after', 'manual', 'safety'),
     session: filled.map((text) => text as SessionId),
@@ -104,6 +136,13 @@ const meta: fc.Arbitrary<CheckpointMeta> = fc.record(
   },
   { requiredKeys: ['kind', 'session', 'seq', 'beside', 'time'] },
 )
+/** What is of a turn says so. */
+const meta: fc.Arbitrary<CheckpointMeta> = some.map((one) => ({
+  ...(['manual', 'safety'].includes(one.kind) || isOutside(one)
+    ? {}
+    : { turn: 1 as NonNullable<CheckpointMeta['turn']>, step: 1 }),
+  ...one,
+}))
 
 test('a checkpoint comes back from its message, whatever text an agent put into it', () => {
   fc.assert(
@@ -140,6 +179,9 @@ test('a checkpoint that we would not have written is damage, whatever git would 
   const header = `tree ${tree}\nparent ${other}\nauthor ckpt <c@l> 1 +0000\ncommitter ckpt <c@l> 1 +0000`
   const good = `${header}\n\n${message}`
   expect(parseCheckpoint(id, good)).toMatchObject({ seq: 7, turn: 2, parents: [other] })
+  const late = good.replace('Ckpt-Seq', 'Ckpt-Late: yes\nCkpt-Seq')
+  for (const kind of ['after', 'step'])
+    parseCheckpoint(id, late.replace('Kind: after', `Kind: ${kind}`).replace(/Ckpt-(Turn|Step): .*\n/g, ''))
   const trailers: [key: string, values: string[]][] = [
     ['Seq', ['0', '-1', '1.5', '1e3', '0x10', ' 7', '', 'foo', '9007199254740992', '1e308']],
     ['Turn', ['0', '-1', 'foo', '', 'NaN', 'Infinity', '9007199254740993']],
@@ -167,6 +209,9 @@ test('a checkpoint that we would not have written is damage, whatever git would 
     ['a tree that is none', good.replace(/tree .*/, 'tree foo')],
     ['no tree', good.replace(/tree .*\n/, '')],
     ['words that git would decode', good.replace('\n\n', '\nencoding UTF-7\n\n')],
+    ['the end of no turn', good.replace(/Ckpt-Turn: .*\n/, '')],
+    ['the beginning of no turn', late.replace('Kind: after', 'Kind: before').replace(/Ckpt-Turn: .*\n/, '')],
+    ['a step without its place', good.replace('Kind: after', 'Kind: step').replace(/Ckpt-Step: .*\n/, '')],
   ]
   for (const [what, commit] of forged) {
     let code: string | undefined

@@ -26,7 +26,7 @@ export async function accept(context: Context, wanted: string | undefined): Prom
     const { warnings } = context
     if (session === null || !refs.sessions.get(session)?.boundary) return { session, abandoned: [], warnings }
     const timeline = await loadTimeline(context, refs, { session })
-    if (await clearStaleBoundary(context, refs, timeline)) return { session, abandoned: [], warnings }
+    if ((await clearStaleBoundary(context, refs, timeline)) !== null) return { session, abandoned: [], warnings }
     const head = await headOf(context)
     const cut = timeline.turns.some((turn) => turn.hiddenFromStep !== null)
     const at = timeline.boundaryCheckpoint!

@@ -1,5 +1,5 @@
 /** The revert boundary: set, refused while it is pending, cleared when its turn is gone. */
-import { type BoundaryRecord, formatRecord, recordObjects } from '../../core/boundary.ts'
+import { type BoundaryRecord, formatRecord, lostTurn, recordObjects } from '../../core/boundary.ts'
 import { CkptError } from '../../core/errors.ts'
 import { pendingHints } from '../../core/hint-words.ts'
 import type { TurnNumber } from '../../core/ids.ts'
@@ -57,20 +57,24 @@ export function boundaryPending(timeline: Timeline): CkptError {
   )
 }
 
-/** Its turn is no longer there: it means nothing. */
-export const isStaleBoundary = ({ boundary, turns }: Timeline): boolean =>
-  boundary !== null && !turns.some((turn) => turn.number === boundary.turn)
+/** A turn of its boundary that is no longer there: it means nothing then. */
+export const staleTurn = ({ boundary, turns }: Timeline): TurnNumber | null =>
+  boundary && lostTurn(boundary, new Set(turns.map(({ number }) => number)))
 
-export async function clearStaleBoundary(context: Context, refs: WorktreeRefs, timeline: Timeline): Promise<boolean> {
-  const { boundary, boundaryCheckpoint } = timeline
-  if (!boundary || !boundaryCheckpoint || !isStaleBoundary(timeline)) return false
+/** Null: its boundary, if there is one, hides what is there; else the turn that is not. */
+export async function clearStaleBoundary(
+  context: Context,
+  refs: WorktreeRefs,
+  timeline: Timeline,
+): Promise<TurnNumber | null> {
+  const { boundaryCheckpoint } = timeline
+  const turn = staleTurn(timeline)
+  if (!boundaryCheckpoint || turn === null) return null
   const { store, env } = context
   await store.moveRefs([
     { ref: sessionRef(store, timeline.session, 'boundary'), from: boundaryCheckpoint.id, to: null },
   ])
   writeMarker(env, store, markerAfter(refs, timeline.session, null))
-  context.warnings.push(
-    `The revert boundary pointed at turn ${boundary.turn}, which is no longer there: it was cleared.`,
-  )
-  return true
+  context.warnings.push(`The revert boundary pointed at turn ${turn}, which is no longer there: it was cleared.`)
+  return turn
 }

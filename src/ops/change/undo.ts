@@ -87,7 +87,7 @@ async function startFrom(
   })
   if (session === null) throw nothingRecorded('NOTHING_TO_UNDO')
   let timeline = await loadTimeline(context, found, { session })
-  const cleared = await clearStaleBoundary(context, found, timeline)
+  const cleared = (await clearStaleBoundary(context, found, timeline)) !== null
   if (cleared) {
     found = await readRefs(context)
     timeline = await loadTimeline(context, found, { session })

@@ -6,7 +6,7 @@ import type { Timeline } from '../../core/timeline.ts'
 import { worktreeNames } from '../../git/frame.ts'
 import { groupRefs } from '../../git/history.ts'
 import { unsyncedPacks } from '../../git/unsynced.ts'
-import { clearStaleBoundary, isStaleBoundary } from '../change/boundary.ts'
+import { clearStaleBoundary, staleTurn } from '../change/boundary.ts'
 import { sweepAlone } from '../prune/collect.ts'
 import { clearRefLocks } from '../recovery/recover.ts'
 import { indexAnew, setPackAside } from '../store/torn-packs.ts'
@@ -159,22 +159,21 @@ async function pendingTimelines(context: Context): Promise<Timeline[]> {
 }
 
 async function staleBoundaries(context: Context): Promise<string[]> {
-  return (await pendingTimelines(context))
-    .filter(isStaleBoundary)
-    .map(
-      ({ session, boundary }) =>
-        `the boundary of session ${printable(session)} hides turn ${boundary!.turn}, which is not in its live chain`,
-    )
+  return (await pendingTimelines(context)).flatMap((timeline) => {
+    const turn = staleTurn(timeline)
+    const said = `the boundary of session ${printable(timeline.session)} hides turn ${turn}, which is not in its live chain`
+    return turn === null ? [] : [said]
+  })
 }
 
 /** The caller holds the worktree's lock. */
 async function clearStale(context: Context): Promise<string[]> {
   const said: string[] = []
   for (const timeline of await pendingTimelines(context)) {
-    if (!(await clearStaleBoundary({ ...context, warnings: [] }, await readRefs(context), timeline))) continue
-    const { session, boundary } = timeline
+    const turn = await clearStaleBoundary({ ...context, warnings: [] }, await readRefs(context), timeline)
+    if (turn === null) continue
     said.push(
-      `the boundary of session ${printable(session)}, whose turn ${boundary!.turn} is no longer there, was cleared; the files stay as they are`,
+      `the boundary of session ${printable(timeline.session)}, whose turn ${turn} is no longer there, was cleared; the files stay as they are`,
     )
   }
   return said

@@ -1,7 +1,7 @@
 /** What came from elsewhere: read, and believed in nothing that was not looked at. */
 import { parseBeside } from '../../core/beside.ts'
-import { parseRecord, recordObjects } from '../../core/boundary.ts'
-import { type Checkpoint, parseCheckpoint } from '../../core/checkpoint.ts'
+import { lostTurn, parseRecord, recordObjects } from '../../core/boundary.ts'
+import { type Checkpoint, parseCheckpoint, turnsBegun } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { isOid, type Oid, parseSessionId } from '../../core/ids.ts'
 import { type Manifest, type ManifestRef, parseManifest } from '../../core/manifest.ts'
@@ -115,19 +115,23 @@ async function checkOne(parcel: Parcel, incoming: Incoming, { checkpoint, trees,
   if (!record || seen.has(record)) return
   seen.add(record)
   const told = parseRecord(await needed(record))
-  if (told.session !== checkpoint.session) throw wrong(`checkpoint ${id} has the record of another session`)
   for (const unit of told.units) for (const { path } of unit.changes) checkPath(path, isPart)
   for (const oid of recordObjects(told)) await needed(oid)
 }
 
-async function checkRef({ objects }: Parcel, { checkpoints }: Incoming, { leaf, id }: ManifestRef): Promise<void> {
+async function checkRef({ objects }: Parcel, incoming: Incoming, { leaf, id }: ManifestRef): Promise<void> {
+  const { checkpoints, manifest } = incoming
   const checkpoint = checkpoints.get(id)
   const said = `${leaf} names checkpoint ${id}`
   if (!checkpoint) throw wrong(`${said}, which did not come along`)
   if (leaf !== 'boundary') return
   if (!checkpoint.record) throw wrong(`${said}, which has no record`)
-  const { baseline } = parseRecord(await objects.get(checkpoint.record, 'blob'))
-  if (!checkpoints.has(baseline)) throw wrong(`${said}, whose baseline did not come along`)
+  const record = parseRecord(await objects.get(checkpoint.record, 'blob'))
+  if (record.session !== checkpoint.session) throw wrong(`${said}, which has the record of another session`)
+  if (!checkpoints.has(record.baseline)) throw wrong(`${said}, whose baseline did not come along`)
+  const isLive = (one: ManifestRef) => one.leaf === 'live' && checkpoints.get(one.id)?.session === record.session
+  const lost = lostTurn(record, turnsBegun(checkpoints, manifest.refs.find(isLive)?.id))
+  if (lost !== null) throw wrong(`${said}, which hides turn ${lost}, and that is not in its session's live chain`)
 }
 
 function checkParent({ checkpoints, manifest }: Incoming, { id, seq }: Checkpoint, parent: Oid): void {

@@ -2,8 +2,8 @@
 
 import { createHash } from 'node:crypto'
 import { parseBeside } from '../../core/beside.ts'
-import { parseRecord, recordObjects } from '../../core/boundary.ts'
-import type { Checkpoint } from '../../core/checkpoint.ts'
+import { lostTurn, parseRecord, recordObjects } from '../../core/boundary.ts'
+import { type Checkpoint, turnsBegun } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { encodeSession, type Oid, type SessionId } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
@@ -101,8 +101,8 @@ export async function verifyBoundaries(context: Context, checkpoints: TimelineRe
       const record = parseRecord(await store.objects.get(one.record, 'blob'))
       if (record.session !== session) throw wrong(`${said} has the record of another session`)
       await readCheckpoint(store, record.baseline)
-      if (!hasTurn(checkpoints, live, record.turn))
-        throw wrong(`${said} hides turn ${record.turn}, which is not in its live chain`)
+      const lost = lostTurn(record, turnsBegun(checkpoints, live?.id))
+      if (lost !== null) throw wrong(`${said} hides turn ${lost}, which is not in its live chain`)
     }
     const directory = `${place.directory}/worktrees/${worktree}`
     if (foreignWorktree(worktree)) continue
@@ -117,14 +117,6 @@ export async function verifyBoundaries(context: Context, checkpoints: TimelineRe
 function worktreesOf({ env, place }: Context, tips: readonly RefTip[]): string[] {
   const named = tips.flatMap(({ ref }) => worktreeOf(ref) ?? [])
   return [...new Set([...named, ...worktreeNames(env, place)])].sort()
-}
-
-function hasTurn(checkpoints: TimelineResult['checkpoints'], live: Checkpoint | null, turn: number): boolean {
-  for (let id = live?.id; id !== undefined; id = checkpoints.get(id)?.parents[0]) {
-    const one = checkpoints.get(id)
-    if (one?.kind === 'before' && one.turn === turn) return true
-  }
-  return false
 }
 
 /** No ref is behind what it was last moved to, and none is gone. What a ref got ahead loses nothing. */
