@@ -120,7 +120,7 @@ class Taking {
       (stats.size > LARGEST || (stats.size > limits.maxFileSize && !this.#given.big.has(path)))
     ) {
       await this.drop(path, { reason: 'too-large', print: fingerprint(stats) })
-    } else if (scan.late() || (this.#isOver(stats) && !(await this.#wasCaptured(path)))) {
+    } else if (scan.late() || (this.#isOver(stats) && (await this.#captured(path)) === null)) {
       await this.drop(path, { reason: 'budget', print: fingerprint(stats) })
     } else await this.#read(path, stats)
   }
@@ -137,7 +137,8 @@ class Taking {
       return this.drop(path, { reason: 'budget', print: fingerprint(stats) })
     }
     const { oid, type, stats: read } = reading
-    if (!over) this.#bytes += read.size
+    const isNew = !over && (anew || (await this.#captured(path))?.oid !== oid)
+    if (isNew) this.#bytes += read.size
     await this.#take(path, oid, read)
     const { size, mtimeMs, ctimeMs, ino } = read
     this.taken.hot.set(path, { oid, type, size, mtimeMs, ctimeMs, ino, mode: permissions(read), seen })
@@ -167,10 +168,11 @@ class Taking {
     return stats.isFile() && this.#bytes + stats.size > this.#scan.limits.maxBytes
   }
 
-  async #wasCaptured(path: RelativePath): Promise<boolean> {
+  /** What was captured of a path before. */
+  async #captured(path: RelativePath): Promise<Pick<TreeEntry, 'oid'> | null> {
     const { base, unvouched } = this.#given
     const { store, cache, lastTree } = this.#scan
-    if (cache === null && lastTree === null) return false
-    return unvouched ? unvouched.has(path) : (await store.trees.lookup(base, path)) !== null
+    if (cache === null && lastTree === null) return null
+    return unvouched ? (unvouched.get(path) ?? null) : store.trees.lookup(base, path)
   }
 }

@@ -296,6 +296,57 @@ test('promise 11: each reason for leaving a path out is listed by its name', () 
   expect(rows(scratch.ckpt('status').uncovered)).toEqual(rows(over.uncovered))
 })
 
+test('promise 11: what is over the budget goes with restore --exact and switch all the same, guarded and saved', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  userConfig(scratch, { snapshot: { maxBytes: '10KiB' } })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const disk = scratch.manifest()
+  const add = () => scratch.write({ extra: 'x'.repeat(20_000), 'dir/extra': 'y'.repeat(20_000), small: 's\n' })
+  add()
+  const more = scratch.manifest()
+  const exact = ['restore', '1:after', '--exact']
+  for (const command of [exact, ['switch', '1']]) {
+    const { code, document } = scratch.tryCkpt(...command)
+    expect([code, document.error.paths]).toEqual([4, ['dir/extra', 'extra', 'small']])
+    expect(scratch.manifest()).toEqual(more)
+  }
+  const part = scratch.ckpt(...exact, '--force', '--', 'dir')
+  expect([part.files, part.warnings]).toEqual([[{ path: 'dir/extra', action: 'delete' }], []])
+  const { safety } = scratch.ckpt(...exact, '--force')
+  expect(scratch.manifest()).toEqual(disk)
+  scratch.ckpt('restore', safety, '--force')
+  expect(scratch.read('extra')).toBe('x'.repeat(20_000))
+  // As a turn left it.
+  scratch.turn('two', add)
+  scratch.ckpt('switch', '1')
+  expect(scratch.manifest()).toEqual(disk)
+})
+
+test('promise 11: --exact says when not all was looked at', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const { checkpoint } = scratch.ckpt('snapshot')
+  scratch.write({ 'new.txt': 'new\n' })
+  userConfig(scratch, { snapshot: { deadline: 1 } })
+  const said = (...more: string[]) => scratch.ckpt('restore', checkpoint.id, ...more).warnings.join()
+  expect([said(), said('--exact')]).toEqual([
+    '',
+    expect.stringMatching(/^What is known of the files now may lack some/),
+  ])
+  expect(scratch.exists('new.txt')).toBe(true)
+})
+
+test('promise 12: what was captured before, and is read again, costs nothing of the budget', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  userConfig(scratch, { snapshot: { maxBytes: '10KiB' } })
+  scratch.write({ 'known.bin': 'x'.repeat(8000) })
+  scratch.ckpt('snapshot')
+  fs.utimesSync(scratch.at('known.bin'), 1, 1)
+  scratch.write({ 'new.bin': 'y'.repeat(8000) })
+  expect(scratch.ckpt('snapshot').checkpoint.uncovered).toEqual([])
+  scratch.write({ 'known.bin': 'z'.repeat(8000), 'new2.bin': 'y'.repeat(8000) })
+  expect(rows(scratch.ckpt('snapshot').checkpoint.uncovered)).toEqual(['budget new2.bin'])
+})
+
 test('promise 11: include wins over ignore rules, for what must not be lost', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': '.env\nbuild/\n' })
   userConfig(scratch, { snapshot: { include: ['.env', 'build/keep.txt'] } })

@@ -1,5 +1,5 @@
 /** Restore: files of any checkpoint, brought back over what is there, guarded by the worktree's newest checkpoint. */
-import { type Beside, uncoveredAt } from '../../core/beside.ts'
+import { type Beside, CUT_SHORT, isCutShort, uncoveredAt } from '../../core/beside.ts'
 import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { quoted, sessionOption } from '../../core/hint-words.ts'
@@ -66,6 +66,8 @@ async function restoreLocked(context: Context, options: RestoreOptions, asked: A
     ? notCapturedNow(target.beside, snapshot.beside).filter((path) => inScope(options, path) && !named.has(path))
     : []
   const warnings = [...context.warnings]
+  if (deletes(options) && isCutShort(snapshot.beside) && !isCutShort(target.beside))
+    warnings.push(`What is known of the files now ${CUT_SHORT} What it lacks stays as it is.`)
   if (left.length > 0) warnings.push(`Left as they are, for they are not captured now: ${shortList(left)}.`)
   const told = {
     session,
@@ -129,12 +131,25 @@ async function changesFrom(
   { target, known, now }: { target: SnapshotView; known: SnapshotView | null; now: SnapshotView },
 ): Promise<Transition[]> {
   const changes: Transition[] = []
-  for (const change of await transitionsBetween(store, target, now)) {
+  const found = await transitionsBetween(store, target, now)
+  if (deletes(options)) found.push(...(await overBudget(target, now)))
+  for (const change of found) {
     if (!inScope(options, change.path) || (change.from.kind === 'absent' && !deletes(options))) continue
     changes.push({ ...change, to: known ? await known.state(change.path) : change.to })
   }
   if (options.paths?.length && changes.length === 0) await requireKnownPaths(options, target)
   return changes
+}
+
+/** What is there, costs more than this snapshot may, and is to go: it is read when it is saved. */
+async function overBudget(target: SnapshotView, { beside }: SnapshotView): Promise<Transition[]> {
+  const found: Transition[] = []
+  for (const { path, reason } of beside.uncovered) {
+    if (reason !== 'budget' || path === '') continue
+    const from = await target.state(path)
+    if (from.kind === 'absent') found.push({ path, from, to: { kind: 'unknown', reason } })
+  }
+  return found
 }
 
 /** What is there and is not captured now, though the checkpoint captured whatever was there. */
