@@ -301,6 +301,10 @@ export function errno(error: unknown): string | undefined {
 /** No room, on the disk or of what this user may have of it. */
 export const isFull = (code: string | undefined): boolean => code === 'ENOSPC' || code === 'EDQUOT'
 
+/** Whether an error is for want of room, whoever met it. */
+export const isOutOfRoom = (error: unknown): boolean =>
+  isFull(errno(error)) || (error instanceof Error && error.cause !== undefined && isOutOfRoom(error.cause))
+
 /** What lstat says; null: nothing is there, for no such name is, or a file or a circle of links is where a directory above it would be. */
 export function lstatIfThere({ lstatSync }: Pick<Files, 'lstatSync'>, path: PathLike): Stats | null {
   return ifThere(() => lstatSync(path, { throwIfNoEntry: false }))

@@ -184,7 +184,7 @@ function said({ stderr, stdout }: GitResult): string {
 }
 
 /** What git said of this machine, and not of the remote's. */
-const hereOnly = ({ stderr }: GitResult) => ({ stderr: stderr.replace(/^remote:.*$/gm, '') })
+const hereOnly = ({ stderr, ...result }: GitResult) => ({ ...result, stderr: stderr.replace(/^remote:.*$/gm, '') })
 
 const unreachable = (url: string, result: GitResult) =>
   new CkptError('INTERNAL', `git could not speak to the remote: ${said(result)} Nothing was changed here.`, {

@@ -29,6 +29,8 @@ export interface GitResult {
   stderr: string
   /** The signal that ended it, if it was its own doing (SIGABRT, SIGSEGV, SIGBUS): it met what it could not cope with. */
   crash: NodeJS.Signals | null
+  /** It could not write, and there is no room: it need not have said so. */
+  noRoom?: boolean
 }
 
 export type ConfigValue = readonly [key: string, value: string]
@@ -221,7 +223,9 @@ export function tryGit(env: Env, call: GitCall): Promise<GitResult> {
         return
       }
       const crash = signal && !FROM_OUTSIDE.has(signal) ? signal : null
-      resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString('utf8'), crash })
+      const stderr = Buffer.concat(err).toString('utf8')
+      const noRoom = code !== 0 && lackedRoom(env, call.vars?.GIT_DIR ?? call.cwd ?? env.cwd, stderr)
+      resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr, crash, noRoom })
     })
     child.stdin?.end(call.input ?? '')
   })
@@ -244,17 +248,45 @@ const BAD_INDEX =
 const NEW_INDEX =
   'rm "$(git rev-parse --git-dir)/index" && git reset   (git makes its index anew: nothing is staged then)'
 
-/** Not each of git's messages about a write that failed says why. */
 const FULL = /no space left on device|disk quota exceeded|out of diskspace/i
+
+/** Not each of git's messages about a write that failed says why: of lock files and configuration it does not. */
+const UNWRITTEN = /(could not|couldn't|failed to|unable to) (write|set)\b/i
+const NOT_ALLOWED = /permission denied|read-only file system/i
+
+/** So little that git may have failed for want of more, in bytes and in files: its drafts are gone by now. */
+const NEARLY_NONE = { bytes: 2 ** 20, files: 16 } as const
+
+/** As statfs(2) says. Some file systems do not count their blocks or their files. */
+export function isNearlyFull(env: Env, directory: string): boolean {
+  try {
+    const { bavail, bsize, blocks, files, ffree } = env.files.statfsSync(directory)
+    return (blocks > 0 && bavail * bsize < NEARLY_NONE.bytes) || (files > 0 && ffree < NEARLY_NONE.files)
+  } catch {
+    return false
+  }
+}
+
+/** Whether a git that failed had no room in a directory. */
+export function lackedRoom(env: Env, directory: string, stderr: string): boolean {
+  if (FULL.test(stderr)) return true
+  return UNWRITTEN.test(stderr) && !NOT_ALLOWED.test(stderr) && isNearlyFull(env, directory)
+}
 
 /** What it says where it could start no process or thread of its own. */
 const CROWDED = /(fork|thread|exec)\b.*resource temporarily unavailable/i
 
 /** The disk was full where git wrote: no file and no repository is to blame for it. Null: it was something else. */
-export function fullDisk(args: readonly string[], { stderr }: Pick<GitResult, 'stderr'>): CkptError | null {
-  if (!FULL.test(stderr)) return null
-  return new CkptError('INTERNAL', `The disk is full: git ${commandOf(args)} could not write (${beginning(stderr)}).`, {
+export function fullDisk(
+  args: readonly string[],
+  { stderr, noRoom }: Pick<GitResult, 'stderr' | 'noRoom'>,
+  outcome?: string,
+): CkptError | null {
+  if (!noRoom && !FULL.test(stderr)) return null
+  const said = `The disk is full: git ${commandOf(args)} could not write (${beginning(stderr)}).`
+  return new CkptError('INTERNAL', outcome === undefined ? said : `${said} ${outcome}`, {
     hints: ['free some space, then run the command again'],
+    cause: Object.assign(new Error(beginning(stderr)), { code: 'ENOSPC' }),
   })
 }
 

@@ -2,7 +2,7 @@
 import type { Writable } from 'node:stream'
 import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
-import { notStarted } from './process.ts'
+import { fullDisk, lackedRoom, notStarted } from './process.ts'
 
 export interface UsersCall {
   args: readonly string[]
@@ -60,6 +60,9 @@ export async function runUsersGit(env: Env, call: UsersCall): Promise<Buffer> {
 export async function doneByUsersGit(env: Env, call: UsersCall): Promise<{ stdout: Buffer; stderr: string }> {
   const { code, stdout, stderr } = await tryUsersGit(env, call)
   if (code === 0) return { stdout, stderr }
+  const noRoom = lackedRoom(env, call.cwd, stderr)
+  const full = fullDisk(call.args, { stderr, noRoom }, 'Nothing was committed.')
+  if (full) throw full
   const said = stderr.trim().split('\n').slice(0, 3).join(' ').slice(0, 500)
   throw new CkptError(
     'INTERNAL',

@@ -78,6 +78,53 @@ test('a git that had no room says so, and what to do', () => {
   }
 })
 
+test('a git that could not write and does not say why: the file system tells whether it was for want of room', async () => {
+  const scratch = new Scratch().init()
+  for (const n of [1, 2]) scratch.turn(`${n}`, () => scratch.write({ 'a.txt': `${n}\n` }))
+  const env = envOf(scratch)
+  const full = (path: fs.PathLike) => ({ ...fs.statfsSync(path), bavail: 3, bsize: 4096 })
+  const failing = (command: string, said: string) => ({
+    ...env,
+    files: { ...env.files, statfsSync: full } as Env['files'],
+    spawn: ((program: string, args: string[], options: object) =>
+      args.includes(command)
+        ? spawn('sh', ['-c', 'printf "%s\\n" "$0" >&2; exit 128', said], options)
+        : spawn(program, args, options)) as Env['spawn'],
+  })
+  const lock = failing('update-ref', "fatal: prepare: cannot update ref 'x': couldn't write 'x.lock'.")
+  const told = async (one: Env, ...command: string[]) => {
+    const { code, document } = await answer(one, ...command)
+    return [command[0], code, document.error?.message, document.error?.hints]
+  }
+  const again = ['free some space, then run the command again']
+  const isFull = (command: string) => expect.stringContaining(`The disk is full: git ${command} could not write (`)
+  const mark = ['mark', 'prompt', '--session', 's']
+  expect(await told(lock, ...mark)).toEqual(['mark', 1, isFull('update-ref'), again])
+  expect(await told({ ...lock, files: env.files }, ...mark)).toEqual([
+    'mark',
+    1,
+    expect.stringMatching(/^git update-ref failed/),
+    ['ckpt doctor'],
+  ])
+  const init = failing('init', "error: failed to write new configuration file x\nfatal: could not set 'core.bare'")
+  expect(await told(init, 'export', `${scratch.base}/x.bundle`)).toEqual(['export', 1, isFull('init'), again])
+  const readOnly = failing('init', "fatal: unable to write 'x': Read-only file system")
+  expect((await told(readOnly, 'export', `${scratch.base}/x.bundle`))[3]).toEqual(['ckpt doctor'])
+  const commit = failing('hash-object', 'fatal: Unable to add stdin to database: No space left on device')
+  const [, , message, hints] = await told(commit, 'commit', '-m', 'x')
+  expect([message, hints]).toEqual([expect.stringMatching(/^The disk is full: .*\. Nothing was committed\.$/), again])
+  const refused = failing('--cleanup=whitespace', "fatal: cannot update ref 'HEAD': couldn't write 'x.lock'")
+  expect((await told(refused, 'commit', '-m', 'x'))[2]).toMatch(
+    /^git refused the commit .*: the disk is full, it seems\. /,
+  )
+  const status = ['free some disk space, then: ckpt status']
+  expect(await told(lock, 'undo')).toEqual(['undo', 1, isFull('update-ref'), status])
+  scratch.ckpt('status')
+  expect(await told(lock, 'accept')).toEqual(['accept', 1, isFull('update-ref'), status])
+  scratch.ckpt('status')
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
 const canMount = spawnSync('unshare', ['-m', 'true']).status === 0
 
 // Needs the right to mount a file system: not there in most containers.

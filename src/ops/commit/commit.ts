@@ -7,6 +7,7 @@ import { printable } from '../../core/paths.ts'
 import { visibleTurns } from '../../core/timeline.ts'
 import { errno } from '../../env.ts'
 import { PLAIN_PATCH } from '../../git/diff.ts'
+import { isNearlyFull } from '../../git/process.ts'
 import type { Repository } from '../../git/repository.ts'
 import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
 import { removeDrafts } from '../../git/whole-file.ts'
@@ -243,9 +244,10 @@ async function commitEntries(
     if (made === null) {
       refuseCancelled(env.signal)
       await refuseWhilePending(context, await readRefs(context)) // as the gate did
+      const why = isNearlyFull(env, cwd) ? 'the disk is full, it seems' : 'a hook, signing, or a missing name'
       throw new CkptError(
         'INTERNAL',
-        `git refused the commit (exit ${code}): a hook, signing, or a missing name. Nothing was committed; your index and your files are as they were.${shown ? '' : ` It said: ${printable(stderr.trim().slice(0, 500))}`}`,
+        `git refused the commit (exit ${code}): ${why}. Nothing was committed; your index and your files are as they were.${shown ? '' : ` It said: ${printable(stderr.trim().slice(0, 500))}`}`,
         { hints: ['ckpt commit   (once what git said is mended)'] },
       )
     }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { refuseCancelled } from '../../core/cancel.ts'
 import { CkptError, reasonOf } from '../../core/errors.ts'
 import type { FileAction } from '../../core/plan.ts'
-import { type Env, errno } from '../../env.ts'
+import { type Env, errno, isOutOfRoom } from '../../env.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import type { Store } from '../../git/store.ts'
 import { readIfThere, syncDirectory, writeFileWhole } from '../../git/whole-file.ts'
@@ -74,7 +74,7 @@ export function notYet(what: string, cause: unknown): CkptError {
     `${what}: ${reasonOf(cause)} Nothing is lost: the next command that can write finishes it.`,
     {
       cause,
-      hints: ['ckpt status'],
+      hints: [isOutOfRoom(cause) ? 'free some disk space, then: ckpt status' : 'ckpt status'],
     },
   )
 }
