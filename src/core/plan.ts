@@ -65,6 +65,8 @@ interface Verdict {
   conflict?: string
   skip?: string
   merged?: boolean
+  /** The merge left conflict markers. */
+  marked?: boolean
   /** Nothing may be written here, whatever the mode. */
   hard?: boolean
   /** Why it stays if nothing below goes with it. */
@@ -75,11 +77,14 @@ type FileState = Extract<PathState, { kind: 'present' }>
 
 const isFile = (state: PathState): state is FileState => state.kind === 'present' && state.type === 'file'
 
+/** What is known of a path once some of its changes were settled. */
+type Note = Pick<Verdict, 'conflict' | 'skip' | 'merged' | 'marked'> & { ends?: string }
+
 /** Folds all units, newest first, into one plan. */
 export function planChanges(input: PlanInput): Plan {
   const current = new Map(input.disk)
   const needed = new Map<string, MergeRequest>()
-  const noted = new Map<string, { conflict?: string; skip?: string; ends?: string; merged?: boolean }>()
+  const noted = new Map<string, Note>()
   const alone = new Map<string, string>()
   const units: Plan['units'] = []
   for (const unit of input.units) {
@@ -94,12 +99,13 @@ export function planChanges(input: PlanInput): Plan {
         continue
       }
       if (verdict.skip) {
-        noted.set(change.path, { ends: verdict.skip })
+        noted.set(change.path, { ...note, ends: verdict.skip })
         continue
       }
       const post = verdict.conflict ? change.from : verdict.post
       if (verdict.alone !== undefined) alone.set(change.path, verdict.alone)
-      if (verdict.merged) noted.set(change.path, { merged: true })
+      // What is merged once more may be clean then: the markers are in it still.
+      if (verdict.merged) noted.set(change.path, { merged: true, marked: verdict.marked || note?.marked || false })
       if (sameState(ours, post)) continue
       changes.push({ path: change.path, from: ours, to: post, ...(change.implied ? { implied: true } : {}) })
       current.set(change.path, post)
@@ -132,7 +138,8 @@ export function planChanges(input: PlanInput): Plan {
     else if (note?.ends && (post.kind === 'absent' || post.kind === 'unknown' || sameState(pre, post)))
       actions.push({ path, action: 'skip', reason: note.ends, pre, post })
     else if (!sameState(pre, post)) {
-      const told = note?.ends ? { reason: `no further back: ${note.ends}` } : {}
+      const reasons = [...(note?.marked ? [MARKED] : []), ...(note?.ends ? [`no further back: ${note.ends}`] : [])]
+      const told = reasons.length > 0 ? { reason: reasons.join('; ') } : {}
       actions.push({ path, action: note?.merged ? 'merge' : actionOf(pre, post), pre, post, ...told })
     }
   }
@@ -209,7 +216,8 @@ function settleFile(
     return { post: ours }
   }
   if (result.kind === 'clean') return { post: file(result.oid), merged: true }
-  if (result.kind === 'conflict' && input.mode === 'merge') return { post: file(result.oid), merged: true }
+  if (result.kind === 'conflict' && input.mode === 'merge')
+    return { post: file(result.oid), merged: true, marked: true }
   return {
     post: theirs,
     conflict: result.kind === 'binary' ? 'changed since, and not text' : SAME_LINES,
@@ -241,9 +249,14 @@ function settleDirectory(
 
 export const isHeld = (action: FileAction) => action.action === 'conflict' || action.action === 'skip'
 
+const MARKED = 'conflict markers'
 const SAME_LINES = 'changed since in the same lines'
 const MODE_CHANGED = 'its permission mode changed since'
 const MADE_AGAIN = 'made again since'
 
 /** Whether conflict markers can show it. */
 export const canBeMarked = ({ reason }: FileAction): boolean => reason === SAME_LINES
+
+/** Whether its merge leaves conflict markers. */
+export const isMarked = ({ action, reason }: ToldAction): boolean =>
+  action === 'merge' && (reason?.startsWith(MARKED) ?? false)

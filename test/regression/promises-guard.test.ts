@@ -72,6 +72,36 @@ test('promise 1: --merge writes conflict markers, and redo takes them away again
   expect(scratch.manifest()).toEqual(disk)
 })
 
+test('promise 1: what a merge left with conflict markers is told apart from what merged cleanly', () => {
+  const lines = (third: string, last: string) => ['1', '2', third, ...Array(16).fill('.'), last, ''].join('\n')
+  const scratch = new Scratch().init({ 'a.txt': lines('3', '20'), 'b.txt': lines('3', '20') })
+  scratch.turn('work', () => scratch.write({ 'a.txt': lines('agent', '20'), 'b.txt': lines('agent', '20') }))
+  scratch.write({ 'a.txt': lines('hand', '20'), 'b.txt': lines('agent', 'hand') })
+  const files = [
+    { path: 'a.txt', action: 'merge', reason: 'conflict markers' },
+    { path: 'b.txt', action: 'merge' },
+  ]
+  const { token, ...planned } = scratch.ckpt('undo', '--merge', '--dry-run')
+  expect(planned).toMatchObject({ files, warnings: ['Conflict markers would be written into a.txt.'] })
+  expect(scratch.ckpt('apply', token)).toMatchObject({
+    files,
+    warnings: ['Conflict markers were written into a.txt: both sides changed the same lines.'],
+  })
+  expect([scratch.read('a.txt').includes('<<<<<<<'), scratch.read('b.txt')]).toEqual([true, lines('3', 'hand')])
+  expect(scratch.ckpt('redo').warnings).toEqual([])
+})
+
+test('promise 1: of several turns, what is merged cleanly over conflict markers has them still', () => {
+  const lines = (third: string, last: string) => ['1', '2', third, ...Array(16).fill('.'), last, ''].join('\n')
+  const scratch = new Scratch().init({ 'a.txt': lines('3', '20') })
+  scratch.turn('one', () => scratch.write({ 'a.txt': lines('3', 'one') }))
+  scratch.turn('two', () => scratch.write({ 'a.txt': lines('two', 'one') }))
+  scratch.write({ 'a.txt': lines('hand', 'one') })
+  const { files } = scratch.ckpt('undo', '--turns', '2', '--merge')
+  expect(files).toEqual([{ path: 'a.txt', action: 'merge', reason: 'conflict markers' }])
+  expect(scratch.read('a.txt')).toMatch(/<<<<<<<[\s\S]*\n20\n$/)
+})
+
 test('promise 1: binary files, modes, and deletes against edits never merge', () => {
   const scratch = new Scratch().init({
     'x.bin': 'a\0a',

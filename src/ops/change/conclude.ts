@@ -1,5 +1,6 @@
 /** The end that undo, redo, restore and switch have in common: the plan is told with its token, or refused, or carried out. */
-import type { ConflictMode } from '../../core/plan.ts'
+import { shortList } from '../../core/paths.ts'
+import { type ConflictMode, isMarked, type ToldAction } from '../../core/plan.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
 import type { Context } from '../worktree/context.ts'
 import type { Asked, ChangeResult } from './change.ts'
@@ -39,6 +40,7 @@ export async function conclude(
     ...told,
     dryRun: options.dryRun ?? false,
     files,
+    warnings: [...told.warnings, ...markedWarnings(files, options)],
     safety: null,
     ms: env.monotonic() - arrived,
     syncMs: 0,
@@ -46,11 +48,21 @@ export async function conclude(
   })
   const hash = planHash(refs, session, files)
   if (options.dryRun) {
-    const warnings = [...told.warnings, ...(await lostWarnings(context, prepared))]
-    return result({ warnings, token: makeToken({ op, options, hash }) })
+    const planned = result({ token: makeToken({ op, options, hash }) })
+    return { ...planned, warnings: [...planned.warnings, ...(await lostWarnings(context, prepared))] }
   }
   if (expected !== undefined && expected !== hash) throw staleToken()
   refuseConflicts(files, { verb, mode }, { files, session })
   const carried = await carry()
   return result(carried ? { safety: carried.safety.id, syncMs: carried.syncMs } : {})
+}
+
+function markedWarnings(files: readonly ToldAction[], { dryRun }: Proposal['options']): string[] {
+  const marked = files.filter(isMarked).map(({ path }) => path)
+  if (marked.length === 0) return []
+  return [
+    dryRun
+      ? `Conflict markers would be written into ${shortList(marked)}.`
+      : `Conflict markers were written into ${shortList(marked)}: both sides changed the same lines.`,
+  ]
 }
