@@ -1,0 +1,29 @@
+// Keys at a terminal that once were taken for failures, or left it to nobody.
+import fs from 'node:fs'
+import path from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { Scratch } from '../support/scratch.ts'
+import { hasPython, KEYS, onTerminal } from '../support/terminal.ts'
+
+const { ctrlC } = KEYS
+
+describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where there is none)', () => {
+  test.each(['', 'sed "" | '])('Ctrl-C while a pager is shown (%sPAGER) is the pager’s alone', (before) => {
+    const scratch = new Scratch().init()
+    const lines = Array.from({ length: 100 }, (_, n) => `${n}\n`).join('')
+    scratch.turn('one', () => scratch.write({ 'a.txt': lines }))
+    const pager = path.join(scratch.base, 'pager')
+    fs.writeFileSync(
+      pager,
+      'trap "echo it heard that" INT\ncat >/dev/null\necho shown\nread key </dev/tty || read key </dev/tty\necho "key $key"\n',
+    )
+    const { code, text } = onTerminal(scratch, ['diff', '1'], {
+      vars: { CKPT_PAGER: `${before}sh ${pager}` },
+      steps: [
+        ['shown', ctrlC],
+        ['heard', 'q\r'],
+      ],
+    })
+    expect([code, text]).toEqual([0, expect.stringContaining('key q')])
+  })
+})
