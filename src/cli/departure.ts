@@ -1,11 +1,11 @@
 /** What leaves the machine, said before it does; and what came, told after. */
-import { createInterface } from 'node:readline/promises'
 import { printable } from '../core/paths.ts'
 import type { Env } from '../env.ts'
 import type { Departure, Received, Sent } from '../ops/transport/transport.ts'
 import { foreignWorktree } from '../ops/worktree/worktrees.ts'
 import type { Arguments, Output } from './command.ts'
 import { table } from './present/text.ts'
+import { askYesNo } from './question.ts'
 
 const plural = (count: number, word: string) => `${count} ${word}${count === 1 ? '' : 's'}`
 
@@ -30,12 +30,7 @@ export function announcing(env: Env, args: Arguments, verb: string): (departure:
       if (args.yes !== true) env.stderr.write('ckpt: What takes one out of every checkpoint: ckpt forget PATH\n')
       return true
     }
-    const asking = createInterface({ input: env.stdin.stream, output: env.stderr })
-    try {
-      return /^y(es)?$/i.test((await asking.question('Go on? [y/N] ')).trim())
-    } finally {
-      asking.close()
-    }
+    return askYesNo(env, 'Go on?')
   }
 }
 

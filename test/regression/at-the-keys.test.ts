@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { Scratch } from '../support/scratch.ts'
 import { hasPython, KEYS, onTerminal } from '../support/terminal.ts'
 
-const { ctrlC } = KEYS
+const { ctrlC, ctrlD, enter } = KEYS
 
 describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where there is none)', () => {
   test.each(['', 'sed "" | '])('Ctrl-C while a pager is shown (%sPAGER) is the pager’s alone', (before) => {
@@ -25,5 +25,26 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
       ],
     })
     expect([code, text]).toEqual([0, expect.stringContaining('key q')])
+  })
+
+  describe.each<[args: string[], question: string, no: string]>([
+    [['export', 'out.bundle'], 'Go on? [y/N] ', 'Nothing left this machine.'],
+    [['agent', 'install', 'claude'], 'Write this? [y/N] ', 'Nothing was changed.'],
+  ])('ckpt %j', (args, question, no) => {
+    const asked = (keys: string) => {
+      const scratch = new Scratch().init()
+      scratch.turn('one', () => scratch.write({ '.env': 'A=1\n' }))
+      const { code, text } = onTerminal(scratch, args, { steps: [[question, keys]] })
+      expect([scratch.exists('out.bundle'), fs.existsSync(path.join(scratch.home, '.claude'))]).toEqual([false, false])
+      return [code, text.slice(text.indexOf(question))]
+    }
+
+    test.each([enter, ctrlD])('%j is a no', (keys) => {
+      expect(asked(keys)).toEqual([0, `${question}\n${no}\n`])
+    })
+
+    test('Ctrl-C ends it as the signal does', () => {
+      expect(asked(ctrlC)).toEqual([-2, `${question}\n`])
+    })
   })
 })

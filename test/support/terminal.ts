@@ -7,7 +7,7 @@ import { PROGRAM, type Scratch } from './scratch.ts'
 
 export const hasPython = spawnSync('python3', ['-c', 'import pty']).status === 0
 
-export const KEYS = { enter: '\r', down: '\x1b[B', right: '\x1b[C', ctrlC: '\x03', escape: '\x1b' }
+export const KEYS = { enter: '\r', down: '\x1b[B', right: '\x1b[C', ctrlC: '\x03', ctrlD: '\x04', escape: '\x1b' }
 
 /** The text to wait for, then the keys to press. */
 export type Step = [text: string, keys: string]

@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises'
 import type { Agent, Places, Scope, Trust } from '../../agents/agent.ts'
 import { SCOPES } from '../../agents/agent.ts'
 import { carryOut, changes, type Plan, planInstall, planUninstall, standing } from '../../agents/install.ts'
@@ -11,6 +10,7 @@ import { realDirectory } from '../../ops/worktree/place.ts'
 import { flag, oneOf, text } from '../arguments.ts'
 import type { Arguments, Command, Output } from '../command.ts'
 import { agentChangeText, agentStatusText, changeOf } from '../present/agent.ts'
+import { askYesNo } from '../question.ts'
 
 const ACTIONS = ['install', 'uninstall', 'status'] as const
 /** Lines of a change that are shown before it is asked about. */
@@ -61,8 +61,8 @@ async function trust(env: Env, args: Arguments, { agents, root }: { agents: read
     if (!agent.trust) continue
     const told = flag(args, 'trust')
     const asked = !told && !flag(args, 'yes') && env.stdin.isTTY
-    const question = `${agent.title} runs hooks only once you trust them. Have it trust these? [y/N] `
-    if (!told && !(asked && (await answeredYes(env, question)))) continue
+    const question = `${agent.title} runs hooks only once you trust them. Have it trust these?`
+    if (!told && !(asked && (await askYesNo(env, question)))) continue
     const result = await agent.trust(env, { root, give: true })
     const line = `${agent.title} trusts ${result.trusted} hooks of ckpt${result.waiting > 0 ? `, and not ${result.waiting}` : ''}.`
     done.push({ name: agent.name, json: { trust: result }, line })
@@ -137,16 +137,7 @@ async function agreed(env: Env, args: Arguments, plans: readonly Plan[]): Promis
     const shown = rest.length > 0 ? lines.slice(0, SHOWN) : lines
     env.stderr.write(`${printable(plan.path)}\n${[...shown.map(printable), ...rest].join('\n')}\n`)
   }
-  return answeredYes(env, 'Write this? [y/N] ')
-}
-
-async function answeredYes(env: Env, question: string): Promise<boolean> {
-  const asking = createInterface({ input: env.stdin.stream, output: env.stderr })
-  try {
-    return /^y(es)?$/i.test((await asking.question(question)).trim())
-  } finally {
-    asking.close()
-  }
+  return askYesNo(env, 'Write this?')
 }
 
 export default command
