@@ -5,6 +5,7 @@ import { clipped } from '../core/columns.ts'
 import { CkptError } from '../core/errors.ts'
 import { printable } from '../core/paths.ts'
 import type { ChangeInfo, TurnInfo } from '../results/shapes.ts'
+import { answered } from './answered.ts'
 import type { WorktreeFunctions } from './facade.ts'
 import { when } from './local-time.ts'
 import { roomIn, screen } from './screen.ts'
@@ -88,30 +89,22 @@ async function pick(
   turns: readonly TurnInfo[],
   { input, output, colored }: { input: NodeJS.ReadableStream; output: NodeJS.WritableStream; colored: boolean },
 ): Promise<TurnInfo | null> {
-  const { isCancel, select } = await import('@clack/prompts')
+  const { select } = await import('@clack/prompts')
   const room = roomIn(output as { columns?: number })
   const options = turns.map((turn, value) => {
     const line = `${String(turn.n).padStart(3)}  ${when(turn.startedAt, Date.now())}  ${printable(turn.prompt)}`
     return { value, label: clipped(line, room) }
   })
-  // Once it has ended, nobody is there any more who could pick one.
-  const { readableEnded, destroyed } = input as Partial<Readable>
-  if (readableEnded || destroyed) return null
-  const gone = new AbortController()
-  const end = () => gone.abort()
-  input.once('end', end).once('close', end)
-  try {
-    const value = await select<number>({
+  const value = await answered(input, (signal) =>
+    select<number>({
       message: 'Back to before which turn?',
       options,
       input: input as unknown as Readable,
       output: screen(output, { colors: colored }),
-      signal: gone.signal,
-    })
-    return isCancel(value) ? null : turns[value]!
-  } finally {
-    input.off('end', end).off('close', end)
-  }
+      signal,
+    }),
+  )
+  return value === null ? null : turns[value]!
 }
 
 function counted({ files, summary }: ChangeInfo): string {

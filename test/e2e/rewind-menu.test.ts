@@ -11,7 +11,7 @@ import { corruptObject, looseFile } from '../support/store-surgery.ts'
 import { hasPython, KEYS, laterOnTerminal, onTerminal, type Step } from '../support/terminal.ts'
 
 const program = path.resolve(import.meta.dirname, '../support/front-end.mjs')
-const { enter, down, ctrlC, escape: esc } = KEYS
+const { enter, down, ctrlC, ctrlD, escape: esc } = KEYS
 
 function prepared(): Scratch {
   const scratch = new Scratch().init()
@@ -56,10 +56,12 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
     )
   })
 
-  test('nothing is picked: nothing is done', () => {
+  test.each([ctrlC, ctrlD])('nothing is picked (%j): nothing is done', (key) => {
     const scratch = prepared()
     const before = scratch.manifest()
-    expect(menu(scratch, [['Back to before which turn?', ctrlC]]).text).toContain('outcome: cancelled')
+    const { raw, text } = menu(scratch, [['Back to before which turn?', key]])
+    expect(text).toContain('outcome: cancelled')
+    expect(raw.lastIndexOf('\x1b[?25h')).toBeGreaterThan(raw.lastIndexOf('\x1b[?25l')) // the cursor is shown again
     expect(scratch.manifest()).toEqual(before)
   })
 

@@ -11,7 +11,7 @@ function prepared(): Scratch {
   return scratch
 }
 
-const { enter, down, right, ctrlC, escape: esc } = KEYS
+const { enter, down, right, ctrlC, ctrlD, escape: esc } = KEYS
 const second: Step[] = [
   ['Which turn?', down],
   ['● ', enter],
@@ -54,15 +54,20 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
   test.each<[string, Step[]]>([
     ['Ctrl-C in the list', [['Which turn?', ctrlC]]],
     ['Escape in the list', [['Which turn?', esc]]],
+    ['Ctrl-D in the list', [['Which turn?', ctrlD]]],
+    ['Ctrl-D after another key', [['Which turn?', `x${ctrlD}`]]],
+    ['Ctrl-D at the ways', [...second, ['What is to happen?', ctrlD]]],
+    ['Ctrl-D at the last question', [...second, ['What is to happen?', enter], ['Do this?', ctrlD]]],
     ['Ctrl-C at the ways', [...second, ['What is to happen?', ctrlC]]],
     ['Ctrl-C at the last question', [...second, ['What is to happen?', enter], ['Do this?', ctrlC]]],
     ['No', [...second, ['What is to happen?', enter], ['Do this?', right], ['● No', enter]]],
   ])('%s changes nothing', (_, steps) => {
     const scratch = prepared()
     const [before, refs] = [scratch.manifest(), scratch.ckpt('list', '--hidden').turns]
-    const { code, text } = onTerminal(scratch, ['rewind'], { steps })
+    const { code, text, raw } = onTerminal(scratch, ['rewind'], { steps })
     expect(code).toBe(0)
     expect(text).toContain('Nothing was changed.')
+    expect(raw.lastIndexOf('\x1b[?25h')).toBeGreaterThan(raw.lastIndexOf('\x1b[?25l')) // the cursor is shown again
     expect(scratch.manifest()).toEqual(before)
     expect(scratch.ckpt('list', '--hidden').turns).toEqual(refs)
     expect(scratch.ckpt('status').boundary).toBeNull()

@@ -3,6 +3,7 @@ import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import { noneVisibleIn } from '../../core/none-visible.ts'
 import { printable } from '../../core/paths.ts'
 import type { Env } from '../../env.ts'
+import { answered } from '../../library/answered.ts'
 import { roomIn, screen } from '../../library/screen.ts'
 import type { ChangeResult } from '../../ops/change/change.ts'
 import { type Way, type WayVerb, waysTo } from '../../ops/change/rewind.ts'
@@ -79,19 +80,20 @@ function wayHint({ plan }: Way): string {
 
 /** The questions. The library for them is loaded only here. */
 async function asking(env: Env, colors: Colors) {
-  const { confirm, isCancel, note, select } = await import('@clack/prompts')
+  const { confirm, note, select } = await import('@clack/prompts')
   const streams = {
     input: env.stdin.stream,
     output: screen(env.stderr, { colors: colors.isColorSupported }),
   }
   const room = roomIn(env.stderr)
-  const chosen = <T>(value: T) => (isCancel(value) ? null : (value as Exclude<T, symbol>))
+  const chosen = (message: string, options: { value: number; label: string; hint?: string }[]) =>
+    answered(streams.input, (signal) => select<number>({ message, options, signal, ...streams }))
   const plain = (await import('picocolors')).default.createColors(false)
   return {
     turn: async ({ turns }: ListResult, now: number): Promise<TurnView | null> => {
       const lines = turnLines(turns, { c: plain, now, columns: room })
       const options = turns.map((_, value) => ({ value, label: clipped(lines[value]!, room) }))
-      const value = chosen(await select<number>({ message: 'Which turn?', options, ...streams }))
+      const value = await chosen('Which turn?', options)
       return value === null ? null : turns[value]!
     },
     way: async (view: TurnView, ways: readonly Way[]): Promise<Way | null> => {
@@ -100,7 +102,7 @@ async function asking(env: Env, colors: Colors) {
         label: wayLabel(way.verb, view),
         hint: wayHint(way),
       }))
-      const value = chosen(await select<number>({ message: 'What is to happen?', options, ...streams }))
+      const value = await chosen('What is to happen?', options)
       return value === null ? null : ways[value]!
     },
     agreement: async (verb: WayVerb, plan: ChangeResult): Promise<boolean> => {
@@ -111,7 +113,10 @@ async function asking(env: Env, colors: Colors) {
           hints: [`ckpt ${verb} --help   (--merge, --force, --skip-conflicts)`],
         })
       }
-      return chosen(await confirm({ message: 'Do this?', initialValue: true, ...streams })) === true
+      const agreed = await answered(streams.input, (signal) =>
+        confirm({ message: 'Do this?', initialValue: true, signal, ...streams }),
+      )
+      return agreed === true
     },
   }
 }
