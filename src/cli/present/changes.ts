@@ -9,18 +9,27 @@ import { ofPlace, type Said, sameAs } from '../again.ts'
 import type { Colors } from '../command.ts'
 import { beginning, plural, short, table } from './text.ts'
 
-export function filesText(files: readonly ToldAction[], c: Colors, limit = 20): string[] {
+/** Rows that are shown of what a plan simply does. */
+const SHOWN = 20
+
+/** What conflicts, what stays, and whatever is said of a file is shown always: nobody agrees to what was left out. */
+export function filesText(files: readonly ToldAction[], c: Colors): string[] {
   const paint = (action: ToldAction['action']) =>
     action === 'skip'
       ? c.yellow(action)
       : action === 'conflict' || action === 'delete'
         ? c.red(action)
         : c.green(action)
-  const rows = files
-    .slice(0, limit)
-    .map((file) => [`  ${paint(file.action)}`, shown(file.path), file.reason ? c.dim(printable(file.reason)) : ''])
+  const isPlain = ({ reason }: ToldAction) => reason === undefined
+  let room = SHOWN - files.filter((file) => !isPlain(file)).length
+  const told = files.filter((file) => !isPlain(file) || room-- > 0)
+  const rows = told.map((file) => [
+    `  ${paint(file.action)}`,
+    shown(file.path),
+    file.reason ? c.dim(printable(file.reason)) : '',
+  ])
   const lines = rows.length > 0 ? table(rows).split('\n') : []
-  if (files.length > limit) lines.push(`  … and ${files.length - limit} more (--json lists all)`)
+  if (told.length < files.length) lines.push(`  … and ${files.length - told.length} more (--json lists all)`)
   return lines
 }
 

@@ -1,0 +1,30 @@
+// What is said of a plan, and once left out, or said wrongly, what it was.
+import { expect, test } from 'vitest'
+import { Scratch } from '../support/scratch.ts'
+
+const rows = (stdout: string) => stdout.split('\n').filter((line) => line.startsWith('  '))
+
+test('however long a plan is, each path that conflicts or stays is shown', () => {
+  const scratch = new Scratch().init()
+  const names = Array.from({ length: 30 }, (_, n) => `f${String(n).padStart(2, '0')}`)
+  scratch.turn('one', () => scratch.write(Object.fromEntries(names.map((name) => [name, 'one\n']))))
+  scratch.write({ f27: 'mine\n', f28: 'mine\n' })
+  const why = 'changed since: it would be deleted'
+  const said = (action: string) => [
+    ...names.slice(0, 18).map((name) => expect.stringMatching(`^  delete +${name} *$`)),
+    ...['f27', 'f28'].map((name) => expect.stringMatching(`^  ${action} +${name} +${why}$`)),
+    '  … and 10 more (--json lists all)',
+  ]
+  expect(rows(scratch.run(['undo', '--dry-run']).stdout)).toEqual(said('conflict'))
+  expect(rows(scratch.run(['undo', '--skip-conflicts']).stdout)).toEqual(said('skip'))
+})
+
+test('of a plan that conflicts everywhere nothing is left out', () => {
+  const scratch = new Scratch().init()
+  const all = (content: string) => Object.fromEntries(Array.from({ length: 22 }, (_, n) => [`f${n}`, content]))
+  scratch.turn('one', () => scratch.write({ ...all('one\n'), g: 'one\n' }))
+  scratch.write(all('mine\n'))
+  const said = rows(scratch.run(['undo', '--dry-run']).stdout)
+  expect(said.filter((line) => line.startsWith('  conflict'))).toHaveLength(22)
+  expect(said.at(-1)).toBe('  … and 1 more (--json lists all)')
+})
