@@ -2,8 +2,10 @@
 import { cwdOption, quoted, sessionOption } from '../core/hint-words.ts'
 import { ownWords } from '../core/own-words.ts'
 
-/** Options that do not go together with those that hints propose, or say nothing about what is done. */
-const DROPPED = new Set(['--merge', '--force', '--skip-conflicts', '--dry-run', '--json', '--quiet', '--no-daemon'])
+/** Options that say nothing about what is done. */
+const DROPPED = new Set(['--json', '--quiet', '--no-daemon'])
+/** Of these there is one at a time. */
+const MODES = new Set(['--merge', '--force', '--skip-conflicts'])
 
 /** What the command that was given takes. */
 export const ITS_HELP = 'ckpt … --help'
@@ -47,7 +49,9 @@ export function again(hint: string, argv: readonly string[]): string {
     return same.replace(OF_A_PLACE, (line) => `${line}${ofPlace(valueIn(own, 'cwd'))}`)
   }
   const [, , added = '', why = ''] = match
-  const words = own.filter((word) => !DROPPED.has(word) && word !== added.trim()).map(quoted)
+  const option = added.trim()
+  const isReplaced = (name: string) => DROPPED.has(name) || name === option || (MODES.has(option) && MODES.has(name))
+  const words = own.filter((word) => !isReplaced(word.split('=')[0]!)).map(quoted)
   const rest = argv.slice(own.length).map((word) => ` ${quoted(word)}`)
   return `ckpt ${words.join(' ')}${added}${rest.join('')}${why}`
 }

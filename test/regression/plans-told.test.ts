@@ -28,3 +28,19 @@ test('of a plan that conflicts everywhere nothing is left out', () => {
   expect(said.filter((line) => line.startsWith('  conflict'))).toHaveLength(22)
   expect(said.at(-1)).toBe('  … and 1 more (--json lists all)')
 })
+
+test('a line that is proposed for a running turn, or for conflicts, asks for what was asked for', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const hints = (...args: string[]) => scratch.tryCkpt(...args).document.error.hints
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.write({ 'a.txt': 'two\n' })
+  expect(hints('undo', '--dry-run')[1]).toMatch(/^ckpt undo --dry-run --interrupt {3}\(/)
+  expect(hints('undo', '--merge')[1]).toMatch(/^ckpt undo --merge --interrupt {3}\(/)
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  scratch.remove('a.txt')
+  expect(hints('undo', '--to', '1', '--merge')).toEqual([
+    'ckpt undo --to 1 --merge --dry-run   (the whole plan)',
+    expect.stringMatching(/^ckpt undo --to 1 --skip-conflicts {3}/),
+    expect.stringMatching(/^ckpt undo --to 1 --force {3}/),
+  ])
+})

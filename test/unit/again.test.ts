@@ -8,11 +8,23 @@ test.each([
   [['undo', '--force', '--', 'a b.txt', "it's"], "ckpt undo --merge -- 'a b.txt' 'it'\\''s'   (why)"],
   [['undo', '--no-daemon', '--to', '3'], 'ckpt undo --to 3 --merge   (why)'], // the daemon's own word
   [['undo', '--merge', '--step'], 'ckpt undo --step --merge   (why)'],
+  [['undo', '--skip-conflicts=true', '--quiet=true', '--step'], 'ckpt undo --step --merge   (why)'],
+  [['undo', '--dry-run', '--force'], 'ckpt undo --dry-run --merge   (why)'],
   [['undo', '--cwd', 'a b'], "ckpt undo --cwd 'a b' --merge   (why)"],
   [['rewind'], 'ckpt undo … --merge   (why)'],
   [[], 'ckpt undo … --merge   (why)'],
 ])('after %j', (argv, line) => {
   expect(again('ckpt undo … --merge   (why)', argv)).toBe(line)
+})
+
+test.each([
+  ['--interrupt', ['undo', '--dry-run'], 'ckpt undo --dry-run --interrupt'],
+  ['--interrupt', ['undo', '--merge', '--to', '1', '--json'], 'ckpt undo --merge --to 1 --interrupt'],
+  ['--interrupt', ['undo', '--skip-conflicts', '--', 'a'], 'ckpt undo --skip-conflicts --interrupt -- a'],
+  ['--dry-run', ['undo', '--to', '1', '--merge'], 'ckpt undo --to 1 --merge --dry-run'],
+  ['--dry-run', ['undo', '--dry-run=false', '--force'], 'ckpt undo --force --dry-run'],
+])('with %s after %j it does no more than was asked for, and in the same way', (option, argv, line) => {
+  expect(again(`ckpt undo … ${option}`, argv)).toBe(line)
 })
 
 test('the same once more without another option', () => {
