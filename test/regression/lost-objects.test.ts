@@ -124,6 +124,10 @@ test('a content that is nowhere: undo names the file, the rest is undone, and fo
   const lost = 'It would be refused: the store has lost the content of n.txt.'
   expect(scratch.ckpt('undo', '--dry-run').warnings).toEqual([lost])
   expect(scratch.ckpt('restore', '4', '--dry-run').warnings).toEqual([lost])
+  expect(scratch.run(['undo', '--dry-run'])).toMatchObject({
+    stdout: expect.not.stringContaining('ckpt apply'), // a line to run that would be refused
+    stderr: `ckpt: ${lost}\n`,
+  })
   expect(scratch.ckpt('undo', '--dry-run', '--only', '4', '--', 'b.txt').warnings).toEqual([])
   expect(scratch.manifest()).toEqual(before)
   const shown = scratch.tryCkpt('show', '5')

@@ -79,7 +79,7 @@ export function changeText(
     )
   if (!dryRun && safety)
     lines.push(c.dim(`As it was before: ckpt restore ${short(safety)} --exact${ofPlace(said.cwd)}`))
-  if (dryRun && result.token && conflicts === 0)
+  if (dryRun && result.token && conflicts === 0 && !result.isLost)
     lines.push(c.dim(`Do exactly this: ckpt apply TOKEN${ofPlace(said.cwd)}   The token:`), result.token)
   return lines.join('\n')
 }

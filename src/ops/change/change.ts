@@ -17,6 +17,8 @@ export interface ChangeResult {
   summary?: Stat
   safety: string | null
   token?: string
+  /** Of a dry run: the store has lost what it needs, so that it would be refused. */
+  isLost?: boolean
   ms: number
   syncMs: number
   warnings: string[]

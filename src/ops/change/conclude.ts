@@ -4,7 +4,7 @@ import { type ConflictMode, isMarked, type ToldAction } from '../../core/plan.ts
 import type { WorktreeRefs } from '../../git/history.ts'
 import type { Context } from '../worktree/context.ts'
 import type { Asked, ChangeResult } from './change.ts'
-import { type Carried, lostWarnings } from './operation.ts'
+import { type Carried, lostPaths } from './operation.ts'
 import type { Prepared } from './prepare.ts'
 import { refuseConflicts } from './refuse.ts'
 import { makeToken, planHash, staleToken, type Token } from './token.ts'
@@ -48,8 +48,11 @@ export async function conclude(
   })
   const hash = planHash(refs, session, files)
   if (options.dryRun) {
-    const planned = result({ token: makeToken({ op, options, hash }) })
-    return { ...planned, warnings: [...planned.warnings, ...(await lostWarnings(context, prepared))] }
+    const lost = await lostPaths(context, prepared)
+    const planned = result({ token: makeToken({ op, options, hash }), isLost: lost.length > 0 })
+    if (planned.isLost)
+      planned.warnings.push(`It would be refused: the store has lost the content of ${shortList(lost)}.`)
+    return planned
   }
   if (expected !== undefined && expected !== hash) throw staleToken()
   refuseConflicts(files, { verb, mode }, { files, session })

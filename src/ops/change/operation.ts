@@ -4,7 +4,7 @@ import { type Beside, formatBeside, uncoveredDirectories, uncoveredPaths } from 
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
 import { lostContent } from '../../core/lost-content.ts'
-import { ancestorsOf, directoryKey, type RelativePath, shortList } from '../../core/paths.ts'
+import { ancestorsOf, directoryKey, type RelativePath } from '../../core/paths.ts'
 import type { FileAction } from '../../core/plan.ts'
 import type { PathState } from '../../core/state.ts'
 import { errno } from '../../env.ts'
@@ -65,15 +65,14 @@ async function prove(context: Context, entries: readonly ApplyEntry[]): Promise<
   if (lost.size > 0) throw lostContent(pathsWith(entries, lost))
 }
 
-/** What a dry run says of a plan that {@link carryOut} would refuse, for contents are lost. Nothing is written. */
-export async function lostWarnings(context: Context, { actions }: Prepared): Promise<string[]> {
+/** Paths for which {@link carryOut} would refuse a plan: the store has lost their content. Nothing is written. */
+export async function lostPaths(context: Context, { actions }: Prepared): Promise<string[]> {
   const entries = journalEntries(actions)
   const lost = await context.store.objects.damaged(statesOids(entries))
   for (const { path, pre } of entries)
     if (pre.kind === 'present' && lost.has(pre.oid) && diskHolds(context, path, pre.oid)) lost.delete(pre.oid)
   for await (const { oid } of inRepository(context, [...lost])) lost.delete(oid)
-  if (lost.size === 0) return []
-  return [`It would be refused: the store has lost the content of ${shortList(pathsWith(entries, lost))}.`]
+  return pathsWith(entries, lost)
 }
 
 function pathsWith(entries: readonly ApplyEntry[], oids: ReadonlySet<Oid>): string[] {
