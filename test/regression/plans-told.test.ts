@@ -44,3 +44,31 @@ test('a line that is proposed for a running turn, or for conflicts, asks for wha
     expect.stringMatching(/^ckpt undo --to 1 --force {3}/),
   ])
 })
+
+test('what is gone back to is named as what it is', () => {
+  const scratch = new Scratch().init()
+  const mark = (...args: string[]) => scratch.ckpt('mark', ...args, '--session', 's').checkpoint.id as string
+  mark('prompt')
+  const start = mark('step', '--start', '--call-id', 'c')
+  scratch.write({ 'a.txt': 'two\n' })
+  mark('step', '--call-id', 'c')
+  scratch.write({ 'a.txt': 'three\n' })
+  const end = mark('stop')
+  const { checkpoint } = scratch.ckpt('snapshot')
+  const said = (...args: string[]) => scratch.run(args).stdout.split(':')[0]
+  const { safety } = scratch.ckpt('restore', '1.1')
+  for (const [id, name] of [
+    ['1', 'turn 1'],
+    ['1:after', 'turn 1'],
+    [end, 'turn 1'],
+    ['1:before', 'the start of turn 1'],
+    ['1.1', 'step 1.1'],
+    [start, 'the start of step 1.1'],
+    [safety, `safety checkpoint ${safety.slice(0, 10)}`],
+    [checkpoint.id, `checkpoint ${checkpoint.id.slice(0, 10)}`],
+  ]) {
+    expect(said('restore', id, '--dry-run')).toBe(`Would restore ${name}`)
+    expect(said('restore', id)).toBe(`Restored from ${name}`)
+  }
+  expect(said('switch', '1:before')).toBe('Switched to the start of turn 1')
+})

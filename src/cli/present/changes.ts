@@ -1,4 +1,5 @@
 /** Plans, what was done of them, and diffs, as text. Pure; text from elsewhere is printed without control characters. */
+import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
 import { printable, shown } from '../../core/paths.ts'
 import type { ToldAction } from '../../core/plan.ts'
 import type { FileDiff } from '../../git/diff.ts'
@@ -39,6 +40,13 @@ function othersText(turns: readonly number[]): string {
   return isRow ? ` to ${turns.at(-1)}` : `, ${turns.slice(1).join(', ')}`
 }
 
+function placeText(checkpoint: Checkpoint): string {
+  const { id, kind, turn, step, start } = checkpoint
+  if (kind === 'before') return `the start of turn ${turn}`
+  if (kind === 'step' && !isOutside(checkpoint)) return `${start ? 'the start of ' : ''}step ${turn}.${step}`
+  return `${kind === 'safety' ? 'safety ' : ''}checkpoint ${short(id)}`
+}
+
 /** `said`: what lines to run say again. */
 export function changeText(
   verb: 'undo' | 'redo' | 'restore' | 'switch',
@@ -51,8 +59,8 @@ export function changeText(
   // Of the first turn an undo may take some steps only.
   const cut = verb === 'undo' && boundary && boundary.record.step !== null ? beginning(boundary.record) : null
   const what =
-    turns.length === 0
-      ? 'the checkpoint'
+    result.checkpoint !== undefined
+      ? placeText(result.checkpoint)
       : turns.length === 1
         ? `turn ${turns[0]}${cut === null ? '' : ` from ${cut} on`}`
         : `turns ${turns[0]}${cut === null ? '' : ` (from ${cut} on)`}${othersText(turns)}`

@@ -1,5 +1,6 @@
 /** What undo, redo, restore and switch begin with, and what they give. */
 import type { BoundaryHead } from '../../core/boundary.ts'
+import type { Checkpoint } from '../../core/checkpoint.ts'
 import type { SessionId, TurnNumber } from '../../core/ids.ts'
 import type { ToldAction } from '../../core/plan.ts'
 import type { Stat } from '../../git/diff.ts'
@@ -10,6 +11,8 @@ export interface ChangeResult {
   session: SessionId
   dryRun: boolean
   turns: TurnNumber[]
+  /** What was gone back to, where that is not a turn as it ended. */
+  checkpoint?: Checkpoint
   boundary: { record: BoundaryHead; hidden: TurnNumber[] } | null
   restoredPrompt: string | null
   files: ToldAction[]

@@ -48,7 +48,7 @@ async function restoreLocked(context: Context, options: RestoreOptions, asked: A
   const head = await headOf(context)
   refuseWhileBusy(context, head)
   const refs = await readRefs(context)
-  const checkpoint = await checkpointAtRest(context, refs, options)
+  const { checkpoint, isTurn } = await placeAtRest(context, refs, options)
   const { session } = checkpoint
   const branch = options.move ? await branchMove(context, refs, { checkpoint, wanted: options.session }) : null
   const pending = options.move ? null : await pendingIn(context, refs, session)
@@ -72,6 +72,7 @@ async function restoreLocked(context: Context, options: RestoreOptions, asked: A
   const told = {
     session,
     turns: checkpoint.turn === undefined ? [] : [checkpoint.turn],
+    ...(isTurn ? {} : { checkpoint }),
     boundary: pending,
     restoredPrompt: null,
     warnings,
@@ -104,14 +105,19 @@ async function restoreLocked(context: Context, options: RestoreOptions, asked: A
 }
 
 /** The checkpoint that is meant, of a session that no turn runs in. @throws CkptError NOT_FOUND, TURN_RUNNING */
-async function checkpointAtRest(context: Context, refs: WorktreeRefs, options: RestoreOptions): Promise<Checkpoint> {
+async function placeAtRest(
+  context: Context,
+  refs: WorktreeRefs,
+  options: RestoreOptions,
+): Promise<{ checkpoint: Checkpoint; isTurn: boolean }> {
   const { resolved } = await resolvePlace(context, refs, options).catch(async (error: unknown) => {
     if (error instanceof CkptError && error.code === 'NOT_FOUND') await refuseAtWork(context, refs, options.session)
     throw error
   })
-  const checkpoint = resolved.kind === 'turn' ? endOf(resolved.turn) : resolved.checkpoint
+  const isTurn = resolved.kind === 'turn'
+  const checkpoint = isTurn ? endOf(resolved.turn) : resolved.checkpoint
   await refuseAtWork(context, refs, checkpoint.session)
-  return checkpoint
+  return { checkpoint, isTurn: isTurn || (checkpoint.kind === 'after' && !isOutside(checkpoint)) }
 }
 
 const deletes = ({ exact, move }: RestoreOptions): boolean => Boolean(exact || move)
