@@ -72,3 +72,12 @@ test('what is gone back to is named as what it is', () => {
   }
   expect(said('switch', '1:before')).toBe('Switched to the start of turn 1')
 })
+
+test('an undo of some paths says of them alone what it cannot bring back', () => {
+  const scratch = new Scratch().init({ '.gitignore': 'build/\n', 'a.txt': 'one\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n', 'build/x': 'x\n' }))
+  const warnings = (...paths: string[]) => scratch.ckpt('undo', '--dry-run', '--', ...paths).warnings
+  const told = ['Turn 1 also changed what checkpoints do not cover, and that cannot be undone: build/.']
+  expect(warnings('a.txt')).toEqual([])
+  for (const paths of [[], ['a.txt', 'build'], ['a.txt', 'build/x'], ['.']]) expect(warnings(...paths)).toEqual(told)
+})

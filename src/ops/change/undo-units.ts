@@ -52,7 +52,10 @@ export async function unitsOf(
     }
     // What it was before is known where only its new content could not be taken.
     const known = new Set<string>(changes.parts.flatMap(({ path, from }) => (from.kind === 'unknown' ? [] : [path])))
-    const lost = changes.uncovered.filter(({ path }) => path !== '' && !known.has(path))
+    const isAsked = (path: string) => scopes.some((scope) => isWithin(path, scope) || isWithin(scope, path))
+    const lost = changes.uncovered.filter(
+      ({ path }) => path !== '' && !known.has(path) && (scopes.length === 0 || isAsked(barePath(path))),
+    )
     if (changes.uncovered.some(({ path }) => path === ''))
       warnings.push(`What is known of turn ${number} ${CUT_SHORT} What it lacks stays as it is.`)
     if (lost.length > 0) {
