@@ -178,6 +178,23 @@ test('a whole session is told with its checkpoints, above a patch that git still
     expect(scratch.ckpt('diff', ...args)).not.toHaveProperty('checkpoints')
 })
 
+test('the two ends of a step are told apart among the checkpoints of a session', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => {
+    scratch.ckpt('mark', 'step', '--start', '--call-id', 'c', '--session', 's')
+    scratch.write({ 'a.txt': 'two\n' })
+    scratch.ckpt('mark', 'step', '--call-id', 'c', '--session', 's')
+  })
+  const { stdout } = scratch.run(['diff', '--session', 's'])
+  const named = /^ {2}[0-9a-f]{10} {2}(.*?) {2}/gm
+  expect([...stdout.matchAll(named)].map(([, name]) => name!.trim())).toEqual([
+    'before turn 1',
+    'start of step 1.1',
+    'step 1.1',
+    'after turn 1',
+  ])
+})
+
 test('the patch of what is not committed is a plain one, whatever a person likes to see, from below too', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', 'sub/b.txt': 'one\n' })
   scratch.write({ 'a.txt': 'two\n', 'sub/b.txt': 'two\n' })

@@ -40,10 +40,13 @@ function othersText(turns: readonly number[]): string {
   return isRow ? ` to ${turns.at(-1)}` : `, ${turns.slice(1).join(', ')}`
 }
 
+const stepText = ({ turn, step, start }: Pick<Checkpoint, 'turn' | 'step' | 'start'>): string =>
+  `${start ? 'start of ' : ''}step ${turn}.${step}`
+
 function placeText(checkpoint: Checkpoint): string {
-  const { id, kind, turn, step, start } = checkpoint
+  const { id, kind, turn, start } = checkpoint
   if (kind === 'before') return `the start of turn ${turn}`
-  if (kind === 'step' && !isOutside(checkpoint)) return `${start ? 'the start of ' : ''}step ${turn}.${step}`
+  if (kind === 'step' && !isOutside(checkpoint)) return `${start ? 'the ' : ''}${stepText(checkpoint)}`
   return `${kind === 'safety' ? 'safety ' : ''}checkpoint ${short(id)}`
 }
 
@@ -111,10 +114,10 @@ export function checkpointsText(
   checkpoints: NonNullable<DiffResult['checkpoints']>,
   { c, now }: { c: Colors; now: number },
 ): string {
-  const rows = checkpoints.map(({ checkpoint: { id, kind, turn, step, time } }) => [
-    `  ${c.bold(short(id))}`,
-    kind === 'step' ? `step ${turn}.${step}` : `${kind} turn ${turn}`,
-    c.dim(when(time, now)),
+  const rows = checkpoints.map(({ checkpoint }) => [
+    `  ${c.bold(short(checkpoint.id))}`,
+    checkpoint.kind === 'step' ? stepText(checkpoint) : `${checkpoint.kind} turn ${checkpoint.turn}`,
+    c.dim(when(checkpoint.time, now)),
   ])
   return [`${plural(checkpoints.length, 'checkpoint')}:`, table(rows)].join('\n')
 }
