@@ -8,7 +8,7 @@ export const agentCommands: CommandEntry[] = [
     options: {
       action: oneWord('install', 'uninstall', 'status'),
       name: oneWord('claude', 'codex', 'opencode', 'gemini', 'cursor'),
-      scope: string('user (the default), project, or local'),
+      scope: { ...string('user (the default), project, or local'), words: ['user', 'project', 'local'] },
       all: boolean('every agent that is on this machine'),
       'dry-run': dryRun,
       yes: { ...boolean('do not ask'), alias: 'y' },

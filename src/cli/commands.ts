@@ -28,7 +28,10 @@ export const commands: CommandEntry[] = [
     options: {
       event: oneWord('prompt', 'step', 'stop'),
       session: { ...string("the agent's own session id, exactly"), demandOption: true },
-      kind: string('prompt: prompt, command, shell or compaction'),
+      kind: {
+        ...string('prompt: prompt, command, shell or compaction'),
+        words: ['prompt', 'command', 'shell', 'compaction'],
+      },
       parent: string('prompt: the session that this one was forked from'),
       agent: string('prompt: who works'),
       'message-id': string('the same id again is the same marker'),
@@ -37,7 +40,10 @@ export const commands: CommandEntry[] = [
       tool: string('step: the tool'),
       path: { type: 'string', array: true, requiresArg: true, describe: 'step: a path that the tool changes' },
       'call-id': string('step: the tool call'),
-      status: string('stop: completed, interrupted or failed'),
+      status: {
+        ...string('stop: completed, interrupted or failed'),
+        words: ['completed', 'interrupted', 'failed'],
+      },
       marker: string('made by the client: a retry carries it again'),
     },
     examples: [

@@ -142,6 +142,14 @@ test('completion offers what may stand there, and leaves files to the shell', ()
   expect(offered('verify', '--p')).toEqual([])
   expect(offered('undo', '--session', '')).toEqual(['other', 'chat-1'])
   expect(offered('show', '--session', 'ch')).toEqual(['chat-1'])
+  expect(offered('undo', '--session=')).toEqual(['--session=other', '--session=chat-1']) // zsh, fish
+  expect(offered('undo', '--session=ch')).toEqual(['--session=chat-1'])
+  expect(offered('undo', '--session', '=')).toEqual(['other', 'chat-1']) // bash
+  expect(offered('undo', '--session', '=', 'ch')).toEqual(['chat-1'])
+  expect(offered('show', '--session', '=', 'chat-1', '')).toEqual(['1'])
+  expect(offered('mark', 'stop', '--status', '')).toEqual(['completed', 'interrupted', 'failed'])
+  expect(offered('mark', 'prompt', '--kind=c')).toEqual(['--kind=command', '--kind=compaction'])
+  expect(offered('agent', 'install', '--scope', 'p')).toEqual(['project'])
   expect(offered('show', '')).toEqual(['2', '1'])
   expect(offered('show', '--session', 'chat-1', '')).toEqual(['1'])
   expect(offered('undo', '--to', '')).toEqual(['2', '1'])
@@ -154,6 +162,8 @@ test('completion offers what may stand there, and leaves files to the shell', ()
     ['restore', '1', '--', ''],
     ['run', '--', '--'],
     ['undo', '--cwd', ''],
+    ['undo', '--cwd=x'],
+    ['undo', '--json='],
     ['blame', ''],
   ])
     expect([line, offered(...line)]).toEqual([line, []])

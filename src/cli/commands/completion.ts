@@ -45,8 +45,20 @@ const OF_EVERY_COMMAND: [string, string][] = [
   ['--help', 'help'],
 ]
 
+/** bash takes `--option=value` for three words. */
+function withValues(typed: readonly string[]): string[] {
+  const joined: string[] = []
+  for (const word of typed) {
+    const before = joined.at(-1) ?? ''
+    if (word === '=' ? /^--[a-z-]+$/.test(before) : /^--[a-z-]+=$/.test(before)) joined[joined.length - 1] += word
+    else joined.push(word)
+  }
+  return joined
+}
+
 /** What fits the last word: `<word>\t<what it is>`. None: the shell offers files. Never writes. */
-async function wordsFor(invocation: Invocation, typed: readonly string[]): Promise<[string, string][]> {
+async function wordsFor(invocation: Invocation, given: readonly string[]): Promise<[string, string][]> {
+  const typed = withValues(given)
   if (typed.at(-2) === '--cwd') return []
   const { env, cwd, backends } = invocation
   const line = typed.slice(wordsBefore(typed.slice(0, -1)))
@@ -61,13 +73,18 @@ async function wordsFor(invocation: Invocation, typed: readonly string[]): Promi
   const entry = commands.find(({ usage }) => usage.split(' ')[0] === line[0])
   if (!entry) return []
   const options = Object.entries(entry.options ?? {})
-  const before = line.at(-2)!
+  const [, named, begun] = /^(--[a-z-]+)=(.*)$/s.exec(last) ?? []
+  const before = named ?? line.at(-2)!
   const asked = options.find(
     ([name, { positional, alias }]) => !positional && (before === `--${name}` || before === `-${alias}`),
   )
   if (asked?.[1].type === 'string') {
-    if (before === '--session') return fits(await sessionsHere(invocation))
-    return TAKE_TURNS.has(before) ? fits(await turnsHere(invocation, line)) : []
+    const values = await valuesOf(invocation, line, [before, asked[1]])
+    if (begun === undefined) return fits(values)
+    const isWhole = given.at(-1) === last // else the shell completes what is behind the `=`
+    return values.flatMap(([word, what]): [string, string][] =>
+      word.startsWith(begun) ? [[isWhole ? `${named}=${word}` : word, what]] : [],
+    )
   }
   if (last.startsWith('-')) {
     const own = options.filter(([, option]) => !option.positional && !option.hidden)
@@ -83,6 +100,17 @@ async function wordsFor(invocation: Invocation, typed: readonly string[]): Promi
   if (!argument) return []
   if (TAKE_TURNS.has(line[0]!)) return fits(await turnsHere(invocation, line))
   return fits((argument[1].words ?? []).map((word) => [word, '']))
+}
+
+/** What an option may be. */
+async function valuesOf(
+  invocation: Invocation,
+  line: readonly string[],
+  [name, { words = [] }]: [string, Option],
+): Promise<[string, string][]> {
+  if (name === '--session') return sessionsHere(invocation)
+  if (TAKE_TURNS.has(name)) return turnsHere(invocation, line)
+  return words.map((word) => [word, ''])
 }
 
 /** How many words of a line are neither options nor their values. */
