@@ -137,6 +137,19 @@ test('what is not committed, word by word, of lines whose ends git turns round',
   expect(scratch.run(['diff', '--uncommitted', '--word']).stdout).toBe('a.txt\none\n[-two-]{+2+}\n\n')
 })
 
+test('word by word, too, a file that was renamed has both its names, and one without other lines says what changed', () => {
+  const many = Array.from({ length: 9 }, (_, n) => `line ${n}\n`).join('')
+  const scratch = new Scratch().init({ 'a.txt': many, 'b.txt': `${many}b\n`, 'run.sh': 'echo\n' })
+  scratch.turn('one', () => {
+    scratch.remove('a.txt', 'b.txt')
+    scratch.write({ 'c.txt': many, 'd.txt': `${many}d\n`, 'empty.txt': '' })
+    fs.chmodSync(scratch.at('run.sh'), 0o755)
+  })
+  const { stdout } = scratch.run(['diff', '1', '--word'])
+  expect(stdout).toBe('a.txt → c.txt  renamed\nb.txt → d.txt\nline 8\n[-b-]{+d+}\n\nempty.txt  added\nrun.sh  mode\n')
+  expect(scratch.run(['diff', '--uncommitted', '--word']).stdout).toContain('run.sh  mode\n')
+})
+
 test('a whole session is told with its checkpoints, above a patch that git still applies', () => {
   const scratch = new Scratch().init()
   scratch.turn('one', () => {

@@ -34,12 +34,10 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
     if (flag(args, 'name-only')) output = files.map((file) => shown(file.path)).join('\n')
     else if (flag(args, 'stat')) output = diffFilesText(files, colors)
     else if (flag(args, 'word')) {
-      const { wordsText } = await import('../present/words.ts')
+      const { fileWordsText } = await import('../present/words.ts')
       const isUncommitted = flag(args, 'uncommitted')
       const texts = await (isUncommitted ? uncommittedTexts(context, paths) : changedTexts(context, options))
-      output = texts
-        .map(({ file, before, after }) => `${colors.bold(shown(file.path))}\n${wordsText(before, after, colors)}`)
-        .join('\n')
+      output = texts.map((one) => fileWordsText(one, colors)).join('\n')
     } else output = patchText(result, colors)
     if (checkpoints && !flag(args, 'name-only') && !flag(args, 'stat'))
       output = `${checkpointsText(checkpoints, { c: colors, now: env.now() })}\n\n${output}`

@@ -95,14 +95,16 @@ export function changeText(
   return lines.join('\n')
 }
 
+export const diffName = ({ path, oldPath }: FileDiff): string =>
+  oldPath === undefined ? shown(path) : `${shown(oldPath)} → ${shown(path)}`
+
 function fileDiffRow(file: FileDiff, c: Colors): string[] {
-  const name = file.oldPath === undefined ? shown(file.path) : `${shown(file.oldPath)} → ${shown(file.path)}`
   const count = file.binary
     ? c.dim('binary')
     : file.insertions + file.deletions === 0
       ? ''
       : `${c.green(`+${file.insertions}`)} ${c.red(`-${file.deletions}`)}`
-  return [`  ${file.status}`, name, count]
+  return [`  ${file.status}`, diffName(file), count]
 }
 
 export function diffFilesText(files: readonly FileDiff[], c: Colors): string {
