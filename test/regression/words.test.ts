@@ -647,3 +647,24 @@ test('where there is no repository no hint names its remotes', () => {
   ])
     expect(scratch.tryCkpt(...args).document.error).toEqual({ code: 'NOT_FOUND', message: expect.any(String) })
 })
+
+test('the lines that a switch into a turn prints lead back when they are followed', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  for (const text of ['two\n', 'three\n']) {
+    scratch.write({ 'a.txt': text })
+    scratch.ckpt('mark', 'step', '--session', 's')
+  }
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  for (const [place, text] of [
+    ['1.1', 'two\n'],
+    ['1:before', 'one\n'],
+  ] as const) {
+    const { stdout } = scratch.run(['switch', place])
+    expect(scratch.read('a.txt')).toBe(text)
+    const [, end, back] = /, or: ckpt (.*)\nAs it was before, once it has ended: ckpt (.*)\n/.exec(stdout) ?? []
+    expect([place, end]).toEqual([place, 'mark stop --session s'])
+    for (const line of [end!, back!]) expect([line, scratch.run(line.split(' ')).code]).toEqual([line, 0])
+    expect(scratch.read('a.txt')).toBe('three\n')
+  }
+})

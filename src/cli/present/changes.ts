@@ -88,8 +88,18 @@ export function changeText(
         ? `Still undone: from ${beginning(boundary.record)}. More: ckpt redo${same}`
         : 'Nothing is undone any more.',
     )
+  // Where its agent goes on from, or nobody does.
+  const isOpen = verb === 'switch' && (result.checkpoint?.kind === 'before' || result.checkpoint?.kind === 'step')
+  if (!dryRun && isOpen)
+    lines.push(
+      `Turn ${result.checkpoint?.turn} runs again from there. It ends with its agent, or: ckpt mark stop${sameAs({ ...said, session: result.session })}`,
+    )
   if (!dryRun && safety)
-    lines.push(c.dim(`As it was before: ckpt restore ${short(safety)} --exact${ofPlace(said.cwd)}`))
+    lines.push(
+      c.dim(
+        `As it was before${isOpen ? ', once it has ended' : ''}: ckpt restore ${short(safety)} --exact${ofPlace(said.cwd)}`,
+      ),
+    )
   if (dryRun && result.token && conflicts === 0 && !result.isLost)
     lines.push(c.dim(`Do exactly this: ckpt apply TOKEN${ofPlace(said.cwd)}   The token:`), result.token)
   return lines.join('\n')
