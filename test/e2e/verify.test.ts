@@ -444,6 +444,50 @@ test('--ref: a commit made by hand is not of the turn that another worktree bega
   expect(coverage(scratch, 'HEAD')).toEqual([['by hand', false]])
 })
 
+test('--ref: what a turn committed in a linked worktree stays its own when another merges it, and so does what was made by hand', () => {
+  const scratch = new Scratch().init()
+  scratch.git('worktree', 'add', '-q', '-b', 'other', '../linked')
+  const [here, there] = [scratch.root, scratch.at('../linked')]
+  const mark = (cwd: string, ...args: string[]) => scratch.ckpt('mark', ...args, '--session', cwd, '--cwd', cwd)
+  const commit = (subject: string) => {
+    fs.appendFileSync(path.join(there, 'b.txt'), `${subject}\n`)
+    scratch.git('-C', there, 'add', 'b.txt')
+    scratch.git('-C', there, 'commit', '-qm', subject)
+  }
+  mark(here, 'prompt')
+  mark(there, 'prompt')
+  commit('first of the turn')
+  commit('second of the turn')
+  mark(there, 'stop')
+  commit('by hand')
+  mark(there, 'prompt')
+  scratch.git('merge', '-q', 'other') // while a turn is at work here, too
+  mark(here, 'step')
+  mark(here, 'stop')
+  const expected = [
+    ['first of the turn', true],
+    ['second of the turn', true],
+    ['by hand', false],
+  ]
+  expect(coverage(scratch, 'HEAD~3..HEAD')).toEqual(expected)
+  mark(here, 'prompt')
+  mark(here, 'stop')
+  expect(coverage(scratch, 'HEAD~3..HEAD')).toEqual(expected)
+})
+
+test('--ref: line ends that a turn changed are its work, and no other bytes count as line ends', () => {
+  const scratch = new Scratch().init({ 'crlf.txt': 'a\r\nb\r\n' })
+  scratch.turn('one', () => scratch.write({ 'crlf.txt': 'a\nb\n', 'x.bin': 'a\r\n\0' }))
+  scratch.git('commit', '-qam', 'line ends')
+  scratch.write({ 'x.bin': 'a\n\0' })
+  scratch.git('add', 'x.bin')
+  scratch.git('commit', '-qm', 'other bytes by hand')
+  expect(coverage(scratch, 'HEAD~2..HEAD')).toEqual([
+    ['line ends', true],
+    ['other bytes by hand', false],
+  ])
+})
+
 test('--ref: the kind of a file and whether it is a program count as much as its bytes', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', 'tool.sh': 'x\n', 'there.txt': 'x\n' })
   scratch.turn('one', () => scratch.write({ 'run.sh': '#!/bin/sh\n', link: 'a.txt' }))

@@ -1,4 +1,5 @@
 /** What a commit changed, held against what lay on disk when a checkpoint was taken. */
+import { createHash } from 'node:crypto'
 import type { Oid } from '../../core/ids.ts'
 import { splitNul } from '../../core/paths.ts'
 import { runGit, tryGit } from '../../git/process.ts'
@@ -7,31 +8,30 @@ import type { FileEntry } from '../../git/trees.ts'
 import { type Entry, readHeadEntries } from '../committed/entries.ts'
 import type { Context } from '../worktree/context.ts'
 
+/** What the disk tells apart (core.fileMode, core.symlinks). */
+interface Disk {
+  programs: boolean
+  links: boolean
+}
+
+/** What git may call a content of the store. */
+type NamesOf = (oid: Oid) => Promise<ReadonlySet<string>>
+
 export class ChangedFiles {
   readonly #context: Context
-  readonly #repository: Repository
   readonly #entries: ReadonlyMap<string, Entry>
   readonly #disk: Disk
-  /** By both ids: whether the one is what git makes of the other. */
-  readonly #converted = new Map<string, Promise<boolean>>()
+  readonly #namesOf: NamesOf
 
-  private constructor(
+  constructor(
     context: Context,
-    { repository, entries, disk }: { repository: Repository; entries: ReadonlyMap<string, Entry>; disk: Disk },
+    entries: ReadonlyMap<string, Entry>,
+    { disk, namesOf }: { disk: Disk; namesOf: NamesOf },
   ) {
     this.#context = context
-    this.#repository = repository
     this.#entries = entries
     this.#disk = disk
-  }
-
-  /** Of a merge what it changed by itself. */
-  static async of(context: Context, repository: Repository, commit: Oid): Promise<ChangedFiles> {
-    const args = ['diff-tree', '--root', '-r', '-z', '-c', '--name-only', '--no-commit-id', '--no-renames', commit]
-    const paths = splitNul(await runGit(context.env, { args, cwd: repository.root }))
-    const there: ReadonlyMap<string, Entry> = paths.length === 0 ? new Map() : await readHeadEntries(context, commit)
-    const entries = new Map(paths.map((path) => [path, there.get(path) ?? null]))
-    return new ChangedFiles(context, { repository, entries, disk: await readDisk(context, repository) })
+    this.#namesOf = namesOf
   }
 
   get paths(): string[] {
@@ -40,17 +40,22 @@ export class ChangedFiles {
 
   /** Whether git, from a disk with this tree, would commit a path as the commit has it; a filter is not run for it. */
   async isAsIn(tree: Oid, path: string): Promise<boolean> {
-    const { store } = this.#context
     const wanted = this.#entries.get(path) ?? null
-    const found = await store.trees.lookup(tree, path)
-    const entry = found?.mode === '40000' ? null : (found as FileEntry | null)
+    const entry = await this.#at(tree, path)
     if (!entry || !wanted) return entry === wanted
     if (this.#kindOf(entry) !== this.#kindOf(wanted)) return false
-    if (entry.oid === wanted.oid) return true
-    const key = `${wanted.oid} ${entry.oid}`
-    const isConverted = this.#converted.get(key) ?? this.#isConverted(wanted, entry)
-    this.#converted.set(key, isConverted)
-    return isConverted
+    return entry.oid === wanted.oid || (await this.#namesOf(entry.oid)).has(wanted.oid)
+  }
+
+  /** Whether a path is the same in two trees. */
+  async isSame(path: string, trees: readonly [Oid, Oid]): Promise<boolean> {
+    const [a, b] = [await this.#at(trees[0], path), await this.#at(trees[1], path)]
+    return !a || !b ? a === b : a.oid === b.oid && this.#kindOf(a) === this.#kindOf(b)
+  }
+
+  async #at(tree: Oid, path: string): Promise<FileEntry | null> {
+    const found = await this.#context.store.trees.lookup(tree, path)
+    return found?.mode === '40000' ? null : (found as FileEntry | null)
   }
 
   /** What the disk tells of a mode. */
@@ -58,27 +63,42 @@ export class ChangedFiles {
     if (mode === '120000') return this.#disk.links ? 'link' : 'file'
     return mode === '100755' && this.#disk.programs ? 'program' : 'file'
   }
+}
 
-  /** Whether they are the same but for line ends, of which git makes LF (gitattributes(5), on `text`), or for their hash alone. */
-  async #isConverted(wanted: FileEntry, there: FileEntry): Promise<boolean> {
-    const { env, store } = this.#context
-    const args = ['cat-file', 'blob', wanted.oid]
-    const [{ code, stdout }, bytes] = await Promise.all([
-      tryGit(env, { args, cwd: this.#repository.root }),
-      store.objects.get(there.oid, 'blob'),
-    ])
-    if (code !== 0) return false // a submodule, or not here
-    return stdout.equals(bytes) || stdout.equals(withLf(bytes))
+/** Reads what commits changed; of a merge what it changed by itself. */
+export async function changedFilesReader(
+  context: Context,
+  repository: Repository,
+): Promise<(commit: Oid) => Promise<ChangedFiles>> {
+  const { env } = context
+  const shared = { disk: await readDisk(context, repository), namesOf: naming(context, repository) }
+  return async (commit) => {
+    const args = ['diff-tree', '--root', '-r', '-z', '-c', '--name-only', '--no-commit-id', '--no-renames', commit]
+    const paths = splitNul(await runGit(env, { args, cwd: repository.root }))
+    const there: ReadonlyMap<string, Entry> = paths.length === 0 ? new Map() : await readHeadEntries(context, commit)
+    return new ChangedFiles(context, new Map(paths.map((path) => [path, there.get(path) ?? null])), shared)
+  }
+}
+
+/**
+ * By the bytes on disk, and by those with LF in the place of CRLF: git makes LF of it in what it takes for text (gitattributes(5),
+ * on `text`), and another clone need not be told to. The store of what once was a plain directory may name objects by another hash.
+ */
+function naming({ store }: Context, { hash }: Repository): NamesOf {
+  const known = new Map<Oid, Promise<ReadonlySet<string>>>()
+  const nameOf = (bytes: Buffer) => createHash(hash).update(`blob ${bytes.length}\0`).update(bytes).digest('hex')
+  const read = async (oid: Oid) => {
+    const bytes = await store.objects.get(oid, 'blob')
+    return new Set([bytes, ...(bytes.includes(0) ? [] : [withLf(bytes)])].map(nameOf))
+  }
+  return (oid) => {
+    const names = known.get(oid) ?? read(oid)
+    known.set(oid, names)
+    return names
   }
 }
 
 const withLf = (bytes: Buffer): Buffer => Buffer.from(bytes.toString('latin1').replaceAll('\r\n', '\n'), 'latin1')
-
-/** What the disk tells apart (core.fileMode, core.symlinks). */
-interface Disk {
-  programs: boolean
-  links: boolean
-}
 
 async function readDisk({ env }: Context, { root }: Repository): Promise<Disk> {
   const isOff = async (name: string) => {

@@ -13,7 +13,7 @@ import { runGit, tryGit } from '../../git/process.ts'
 import type { Repository } from '../../git/repository.ts'
 import { commitsOfTurns } from '../committed/origins.ts'
 import type { Context } from '../worktree/context.ts'
-import { ChangedFiles } from './changed-files.ts'
+import { type ChangedFiles, changedFilesReader } from './changed-files.ts'
 
 const SHALLOW = 'git fetch --unshallow   (in CI, where history is cut)'
 
@@ -40,20 +40,21 @@ export async function coverCommits(
   const known = new Map(told.flat().map((one) => [one.id, one]))
   const inOrder = [...known.values()].sort(inTime)
   const heads = await commitsUnder(context, repository, { commits, checkpoints: inOrder })
-  const makers = await makersOf(context, repository, { chains: told, heads })
+  const before = predecessors(told)
   const byCkpt = commitsOfTurns(context)
+  const changedBy = await changedFilesReader(context, repository)
   const covered: CommitCoverage[] = []
   for (const { id, parents, subject } of commits) {
-    // What HEAD had already when it was recorded is no turn's that came later.
-    const before = inOrder.filter((one) => !isHeldBy(one, { id, heads }))
-    const isCut = parents.length === 0 && (await namesParent(context, repository, id))
     const took = (byCkpt.get(id) ?? []).flatMap((one) => known.get(one) ?? []).at(-1)
-    const maker = makers.get(id)
+    const maker = makerOf(inOrder, { before, isHeld: (one) => isHeldBy(one, { id, heads }), heads })
+    const isCut = parents.length === 0 && (await namesParent(context, repository, id))
+    // What HEAD had already when it was recorded is no turn's that came later.
+    const since = inOrder.filter((one) => !isHeldBy(one, { id, heads }) && (!maker || one.time <= maker.before.time))
     const found = took
       ? by(took, 'made by ckpt commit')
       : maker && isWork(maker.after)
         ? by(maker.after, 'made in the turn')
-        : await coverOne(context, repository, { id, isCut, inOrder: before, maker })
+        : await coverOne(since, { isCut, changed: () => changedBy(id) })
     covered.push({ id, subject, ...found })
   }
   return covered
@@ -65,31 +66,37 @@ const isNews = (one: Checkpoint) => one.imported === undefined && !(one.kind ===
 /** A worktree numbers its own; between worktrees there are the times. */
 const inTime = (a: Checkpoint, b: Checkpoint) => (a.time < b.time ? -1 : a.time > b.time ? 1 : a.seq - b.seq)
 
-type Heads = ReadonlyMap<Oid, ReadonlySet<Oid>>
+/** For each head that checkpoints have: the commits of the range that it holds; null: it cannot be walked any more. */
+type Heads = ReadonlyMap<Oid, ReadonlySet<Oid> | null>
 
 /** A branch without a commit holds none. */
 const isHeldBy = ({ head }: Checkpoint, { id, heads }: { id: Oid; heads: Heads }): boolean =>
   head !== undefined && heads.get(head)?.has(id) === true
 
-/** For each head that checkpoints have: the commits of the range that it holds. A head that cannot be walked any more holds none. */
 async function commitsUnder(
   { env }: Context,
   { root }: Repository,
   { commits, checkpoints }: { commits: readonly Commit[]; checkpoints: readonly Checkpoint[] },
-): Promise<Map<Oid, Set<Oid>>> {
+): Promise<Heads> {
   const ids = new Set(commits.map(({ id }) => id))
   const below = commits.flatMap(({ parents }) => parents.filter((id) => !ids.has(id)))
   const heads = [...new Set(checkpoints.flatMap((one) => one.head ?? []))]
   const limits = [...new Set(below.map((id) => `^${id}`))]
+  const input = heads.map((head) => `${head}\n`).join('')
+  const found = await runGit(env, { args: ['cat-file', '--batch-check=%(objectname)'], cwd: root, input })
+  const here = found.toString('latin1').split('\n').filter(isOid)
   const walk = async (from: readonly Oid[]) => {
-    const args = ['rev-list', '--parents', '--ignore-missing', '--stdin']
+    const args = ['rev-list', '--parents', '--stdin']
     const { code, stdout } = await tryGit(env, { args, cwd: root, input: [...from, ...limits, ''].join('\n') })
     return code === 0 ? stdout.toString('latin1').split('\n') : null
   }
   // In one process, for there may be as many heads as checkpoints; but git ends at the first that has lost its past.
-  const rows = (await walk(heads)) ?? (await Promise.all(heads.map((head) => walk([head])))).flatMap((one) => one ?? [])
+  const all = here.length === 0 ? [] : await walk(here)
+  const each = all === null ? await Promise.all(here.map((head) => walk([head]))) : []
+  const rows = all ?? each.flatMap((one) => one ?? [])
+  const walked = new Set(here.filter((_, i) => all !== null || each[i] !== null))
   const parents = new Map(rows.map((row) => row.split(' ') as Oid[]).map(([id, ...others]) => [id!, others] as const))
-  return new Map(heads.map((head) => [head, heldBy(head, { parents, ids })]))
+  return new Map(heads.map((head) => [head, walked.has(head) ? heldBy(head, { parents, ids }) : null]))
 }
 
 function heldBy(head: Oid, { parents, ids }: { parents: ReadonlyMap<Oid, Oid[]>; ids: ReadonlySet<Oid> }): Set<Oid> {
@@ -166,52 +173,45 @@ async function namesParent({ env }: Context, { root }: Repository, id: Oid): Pro
   return /^parent /m.test(commit.slice(0, commit.indexOf('\n\n')))
 }
 
-/** The two checkpoints between which HEAD moved over a commit. */
+/** The first checkpoint that has a commit, and the one before it in its worktree: HEAD moved over it in between. */
 interface Maker {
   before: Checkpoint
   after: Checkpoint
 }
 
-/** For each commit that HEAD moved over between two neighbouring checkpoints of one worktree, and first had then: those two. */
-async function makersOf(
-  { env }: Context,
-  { root }: Repository,
-  { chains, heads }: { chains: readonly Checkpoint[][]; heads: Heads },
-): Promise<Map<Oid, Maker>> {
-  const makers = new Map<Oid, Maker>()
-  const all = chains.flat()
-  for (const chain of chains) {
-    const inOrder = chain.toSorted((a, b) => a.seq - b.seq)
-    for (const [i, after] of inOrder.entries()) {
-      const before = inOrder[i - 1]
-      if (!before || !after.head || before.head === after.head) continue
-      const args = ['rev-list', after.head, ...(before.head ? [`^${before.head}`] : []), '--']
-      const result = await tryGit(env, { args, cwd: root })
-      if (result.code !== 0) continue // a head that is not here any more tells nothing
-      for (const id of result.stdout.toString('latin1').split('\n')) {
-        if (!isOid(id) || makers.has(id)) continue
-        if (all.some((one) => one.time <= before.time && isHeldBy(one, { id, heads }))) continue
-        makers.set(id, { before, after })
-      }
-    }
-  }
-  return makers
+/** For each checkpoint the one before it in its worktree. */
+function predecessors(chains: readonly Checkpoint[][]): Map<Oid, Checkpoint> {
+  const inOrder = chains.map((chain) => chain.toSorted((a, b) => a.seq - b.seq))
+  return new Map(inOrder.flatMap((chain) => chain.slice(1).map(({ id }, i) => [id, chain[i]!])))
+}
+
+/** Undefined: no checkpoint has the commit, or the one before the first that has it tells nothing. */
+function makerOf(
+  inOrder: readonly Checkpoint[],
+  {
+    before,
+    isHeld,
+    heads,
+  }: { before: ReadonlyMap<Oid, Checkpoint>; isHeld: (one: Checkpoint) => boolean; heads: Heads },
+): Maker | undefined {
+  const after = inOrder.find(isHeld)
+  const last = after && before.get(after.id)
+  return last && (last.head === undefined || heads.get(last.head)) ? { before: last, after } : undefined
 }
 
 type Verdict = Omit<CommitCoverage, 'id' | 'subject'>
 
-/** Of a commit that was made between turns. */
+/** Of a commit that was made between turns. `inOrder`: the checkpoints before it. */
 async function coverOne(
-  context: Context,
-  repository: Repository,
-  { id, isCut, inOrder, maker }: { id: Oid; isCut: boolean; inOrder: readonly Checkpoint[]; maker: Maker | undefined },
+  inOrder: readonly Checkpoint[],
+  { isCut, changed: read }: { isCut: boolean; changed: () => Promise<ChangedFiles> },
 ): Promise<Verdict> {
   const none = (why: string): Verdict => ({ covered: false, session: null, turn: null, why })
   // Newest first: a commit mostly holds what the last turns left.
-  const ended = inOrder.filter((one) => isWork(one) && (!maker || one.time <= maker.before.time)).reverse()
+  const ended = inOrder.filter(isWork).reverse()
   if (ended.length === 0) return none('no turn was recorded before it')
   if (isCut) return none('its parent is not here: git fetch --unshallow')
-  const changed = await ChangedFiles.of(context, repository, id)
+  const changed = await read()
   let foreign = ''
   for (const [i, one] of ended.slice(0, MOST).entries()) {
     const other = await firstForeign(one, changed)
@@ -240,7 +240,8 @@ async function firstUnmade(
     const before = begins.get(turnOf(after))
     if (!before) continue
     for (const path of open)
-      if ((await changed.isAsIn(after.tree, path)) && !(await changed.isAsIn(before.tree, path))) open.delete(path)
+      if ((await changed.isAsIn(after.tree, path)) && !(await changed.isSame(path, [before.tree, after.tree])))
+        open.delete(path)
   }
   const [path] = open
   return path ?? null
