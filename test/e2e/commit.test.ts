@@ -571,6 +571,20 @@ test('of several commits that one is named which has the turn that was undone, a
   expect(warnings()).toBe('')
 })
 
+test('a commit that is no part of HEAD any more is not named as one to revert', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.turn('one', () => scratch.write({ 'b.txt': 'b\n' }))
+  commit(scratch)
+  scratch.git('reset', '-q', '--soft', 'HEAD~1')
+  const again = commit(scratch).json.commit
+  scratch.ckpt('undo')
+  scratch.ckpt('accept')
+  const warnings = () => commit(scratch).json.warnings.join()
+  expect(warnings()).toContain(`or take the commit back (git revert ${again.slice(0, 10)}).`)
+  fs.rmSync(scratch.at('.git/ckpt/worktrees/@main/made'))
+  expect(warnings()).toMatch(/commit what is on disk by hand\.$/)
+})
+
 test('a commit that was amended, and one by hand: what was made of a path since is not committed over it', () => {
   const scratch = new Scratch().init({ 'a.txt': '0\n' })
   scratch.turn('one', () => scratch.write({ 'f.txt': '1\n', 'a.txt': '1\n' }))

@@ -7,7 +7,7 @@ import type { Turn } from '../../core/timeline.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
 import { runUsersGit } from '../../git/users-git.ts'
 import { look } from '../../snapshot/disk.ts'
-import type { LastCommit } from '../committed/commits-file.ts'
+import { isAncestor, type LastCommit } from '../committed/commits-file.ts'
 import { type Entry, readMarkedPaths } from '../committed/entries.ts'
 import { commitsOfTurns } from '../committed/origins.ts'
 import { ChangeReader, type TurnChanges } from '../history/turn-changes.ts'
@@ -40,11 +40,16 @@ export async function undoneSince(
   const numbers = held.map((turn) => turn.number)
   const which = held.length === 1 ? `Turn ${numbers[0]} was` : `Turns ${numbers.join(', ')} were`
   const there = new Set(held.flatMap(({ checkpoints }) => checkpoints.map(({ id }) => id)))
-  const commits = [...commitsOfTurns(context)].filter(([, from]) => from.some((id) => there.has(id)))
+  const made = [...commitsOfTurns(context)].flatMap(([commit, from]) =>
+    from.some((id) => there.has(id)) ? commit : [],
+  )
+  const isInHead = await Promise.all(made.map((commit) => isAncestor(context, commit)))
   // The newest first, as git reverts them.
-  const words = ['git revert', ...commits.reverse().map(([commit]) => commit.slice(0, 10))].join(' ')
+  const commits = made.filter((_, i) => isInHead[i]).reverse()
+  const words = ['git revert', ...commits.map((commit) => commit.slice(0, 10))].join(' ')
+  const way = `, or take the ${commits.length > 1 ? 'commits' : 'commit'} back (${words})`
   return [
-    `${which} committed and undone since, and HEAD still has what was done: commit what is on disk by hand, or take the ${commits.length > 1 ? 'commits' : 'commit'} back (${words}).`,
+    `${which} committed and undone since, and HEAD still has what was done: commit what is on disk by hand${commits.length > 0 ? way : ''}.`,
   ]
 }
 

@@ -57,9 +57,11 @@ export interface LastCommit extends Committed {
 export async function lastCommit(context: Context, session: SessionId, head: Oid | null): Promise<LastCommit | null> {
   const last = readCommits(context).get(session)
   if (!last || head === null) return null
-  const { code } = await tryGit(context.env, {
-    args: ['merge-base', '--is-ancestor', last.commit, head],
-    cwd: context.worktree.root,
-  })
-  return { ...last, isInHead: code === 0 }
+  return { ...last, isInHead: await isAncestor(context, last.commit, head) }
+}
+
+/** Whether a commit is part of another one's history; one that is gone is not. */
+export async function isAncestor({ env, worktree }: Context, commit: string, of = 'HEAD'): Promise<boolean> {
+  const { code } = await tryGit(env, { args: ['merge-base', '--is-ancestor', commit, of], cwd: worktree.root })
+  return code === 0
 }
