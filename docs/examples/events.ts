@@ -2,14 +2,15 @@
 import { connectDaemon, type EventMessage } from 'ckpt'
 
 const client = await connectDaemon(process.argv[2] ?? '.', { start: true, session: 'chat-2' })
+let tell: (message: EventMessage) => void
 const heard = new Promise<EventMessage>((resolve) => {
-  client
-    .subscribe((message) => {
-      const { event } = message
-      if (event.type === 'turn.added') console.log('a turn begins:', event.turn.prompt)
-      if (event.type === 'session.updated' && event.info.state === 'idle') resolve(message)
-    })
-    .catch(console.error)
+  tell = resolve
+})
+// What happens before this has come back may be missed.
+await client.subscribe((message) => {
+  const { event } = message
+  if (event.type === 'turn.added') console.log('a turn begins:', event.turn.prompt)
+  if (event.type === 'session.updated' && event.info.state === 'idle') tell(message)
 })
 await client.mark({ event: 'prompt', session: 'chat-2', text: 'Tell everybody' })
 await client.mark({ event: 'stop', session: 'chat-2' })

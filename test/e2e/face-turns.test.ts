@@ -285,6 +285,7 @@ test('turns three: what writes', () => {
 
     $ ckpt import-transcript claude nowhere.jsonl
     ! ckpt: There is no file <root>/nowhere.jsonl. Nothing was recorded.
+    !   → ckpt import-transcript --help
     exit 3
 
     $ ckpt agent install claude

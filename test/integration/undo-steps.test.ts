@@ -44,7 +44,7 @@ test('a change before any step window, then a step on the same file: undo --uncl
 
 test('the words on what is unclaimed take it back where they are followed: before an undo, and after one of each kind', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
-  for (const name of ['first', 'second']) {
+  for (const name of ['first', 'second', 'third']) {
     scratch.ckpt('mark', 'prompt', ...S)
     scratch.write({ [`${name}.txt`]: 'by hand\n' })
     scratch.ckpt('mark', 'step', '--start', ...S)
@@ -52,24 +52,35 @@ test('the words on what is unclaimed take it back where they are followed: befor
     scratch.ckpt('mark', 'step', ...S)
     scratch.ckpt('mark', 'stop', ...S)
   }
-  const said = (...args: string[]) =>
-    scratch
-      .ckpt('undo', ...args)
-      .warnings.join()
-      .match(/\((.*unclaimed.*)\)/)?.[1]
-  expect(said('--dry-run')).toBe('--unclaimed takes them too')
-  expect(said()).toBe('to take them too: ckpt redo, then this undo again with --unclaimed')
-  scratch.ckpt('redo')
-  expect(said('--unclaimed')).toBe(undefined)
-  expect([scratch.read('a.txt'), scratch.exists('first.txt'), scratch.exists('second.txt')]).toEqual([
-    'first\n',
-    true,
-    false,
-  ])
-  scratch.ckpt('redo')
-  expect(said('--only', '2')).toBe('to take them too: this undo again with --unclaimed')
-  expect(said('--only', '2', '--unclaimed')).toBe(undefined)
-  expect([scratch.exists('first.txt'), scratch.exists('second.txt')]).toEqual([true, false])
+  const there = () => ['first.txt', 'second.txt', 'third.txt'].filter((name) => scratch.exists(name))
+  const told = (...args: string[]) =>
+    scratch.ckpt('undo', ...args).warnings.map((one: string) => /\((.*unclaimed.*)\)/.exec(one)![1])
+  const follow = (lines: string) => {
+    for (const line of lines.replace('to take them too: ', '').split(', then '))
+      scratch.ckpt(...line.replace('-- PATH', '-- first.txt').split(' ').slice(1))
+  }
+  expect(told('--dry-run')).toEqual(['--unclaimed takes them too'])
+  const [all] = new Set(told('--turns', '2'))
+  expect(all).toBe('to take them too: ckpt redo --turns 2 --session s, then ckpt undo --to 2 --unclaimed --session s')
+  follow(all as string)
+  expect([scratch.read('a.txt'), there()]).toEqual(['first\n', ['first.txt']])
+  scratch.ckpt('redo', '--all')
+  // What was undone before stays so.
+  scratch.ckpt('undo', '--unclaimed')
+  const [one] = told()
+  expect(one).toBe('to take them too: ckpt redo --turns 1 --session s, then ckpt undo --to 2 --unclaimed --session s')
+  follow(one)
+  expect([scratch.read('a.txt'), there()]).toEqual(['first\n', ['first.txt']])
+  scratch.ckpt('redo', '--all')
+  const [only] = told('--only', '3')
+  expect(only).toBe('to take them too: ckpt undo --only 3 --unclaimed --session s')
+  follow(only)
+  expect([scratch.read('a.txt'), there()]).toEqual(['second\n', ['first.txt', 'second.txt']])
+  scratch.write({ 'a.txt': 'first\n' })
+  const paths = told('--only', '1', '--', 'first.txt', 'a.txt')
+  expect(paths).toEqual(['to take them too: ckpt undo --only 1 --unclaimed --session s -- PATH'])
+  follow(paths[0])
+  expect(there()).toEqual(['second.txt'])
 })
 
 test('a dry run of undo --interrupt shows the plan and leaves the turn running; its token does exactly that', () => {

@@ -2,8 +2,10 @@
 import { CUT_SHORT } from '../../core/beside.ts'
 import { joinTransitions } from '../../core/claims.ts'
 import { CkptError } from '../../core/errors.ts'
+import { sessionOption } from '../../core/hint-words.ts'
 import { barePath, isWithin, shortList } from '../../core/paths.ts'
 import type { PlanUnit } from '../../core/plan.ts'
+import type { Turn } from '../../core/timeline.ts'
 import type { ChangeReader, TurnChanges } from '../history/turn-changes.ts'
 import type { Selection } from './selection.ts'
 
@@ -14,11 +16,17 @@ interface UnitsOptions {
   dryRun?: boolean
 }
 
-/** What takes back as well what is unclaimed, where this undo leaves it. */
-function unclaimedToo({ paths = [], only, dryRun }: UnitsOptions): string {
+/** What takes back as well what this undo leaves of a turn, once it is done. */
+function unclaimedToo({ number, session }: Turn, { turns, cut }: Selection, options: UnitsOptions): string {
+  const { paths = [], only, dryRun } = options
   if (dryRun) return '--unclaimed takes them too'
-  const isHidden = only === undefined && paths.length === 0
-  return `to take them too: ${isHidden ? 'ckpt redo, then ' : ''}this undo again with --unclaimed`
+  const of = sessionOption(session)
+  if (paths.length > 0) return `to take them too: ckpt undo --only ${number} --unclaimed ${of} -- PATH`
+  if (only !== undefined) return `to take them too: ckpt undo --only ${number} --unclaimed ${of}`
+  const [count, first] = cut
+    ? [turns.length + 1, `${cut.turn.number}.${cut.step}`]
+    : [turns.length, turns.at(-1)!.number]
+  return `to take them too: ckpt redo --turns ${count} ${of}, then ckpt undo --to ${first} --unclaimed ${of}`
 }
 
 export async function unitsOf(
@@ -47,7 +55,7 @@ export async function unitsOf(
     const left = scoped(changes.unclaimed)
     if (left.length > 0 && !options.unclaimed) {
       warnings.push(
-        `Left as they are, changed during turn ${number} outside its steps: ${shortList(left.map((c) => c.path))} (${unclaimedToo(options)}).`,
+        `Left as they are, changed during turn ${number} outside its steps: ${shortList(left.map((c) => c.path))} (${unclaimedToo(changes.turn, { turns, cut }, options)}).`,
       )
     }
     // What it was before is known where only its new content could not be taken.
