@@ -311,15 +311,26 @@ test('promise 11: what is over the budget goes with restore --exact and switch a
     expect(scratch.manifest()).toEqual(more)
   }
   const part = scratch.ckpt(...exact, '--force', '--', 'dir')
-  expect([part.files, part.warnings]).toEqual([[{ path: 'dir/extra', action: 'delete' }], []])
+  expect([part.files, part.warnings]).toEqual([
+    [{ path: 'dir/extra', action: 'delete' }],
+    ['Held by the safety checkpoint alone once they are gone: dir/extra.'],
+  ])
   const { safety } = scratch.ckpt(...exact, '--force')
   expect(scratch.manifest()).toEqual(disk)
   scratch.ckpt('restore', safety, '--force')
   expect(scratch.read('extra')).toBe('x'.repeat(20_000))
   // As a turn left it.
   scratch.turn('two', add)
-  scratch.ckpt('switch', '1')
+  const there = scratch.ckpt('switch', '1')
+  expect(there.warnings).toEqual(['Held by the safety checkpoint alone once they are gone: dir/extra, extra.'])
   expect(scratch.manifest()).toEqual(disk)
+  const back = scratch.ckpt('switch', '2')
+  expect([back.files, back.warnings]).toEqual([
+    [{ path: 'small', action: 'write' }],
+    ['Not brought back, for that checkpoint does not hold them: dir/extra (budget), extra (budget).'],
+  ])
+  scratch.ckpt('restore', there.safety)
+  expect(scratch.manifest()).toEqual(more)
 })
 
 test('promise 11: --exact says when not all was looked at', () => {

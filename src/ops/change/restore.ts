@@ -4,12 +4,13 @@ import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { quoted, sessionOption } from '../../core/hint-words.ts'
 import { MANUAL_SESSION, parsePlace, type SessionId } from '../../core/ids.ts'
-import { barePath, isWithin, printable, shortList } from '../../core/paths.ts'
-import type { ConflictMode } from '../../core/plan.ts'
+import { barePath, isWithin, printable, reasonedList, shortList } from '../../core/paths.ts'
+import type { ConflictMode, FileAction } from '../../core/plan.ts'
 import type { Transition } from '../../core/state.ts'
 import { endOf } from '../../core/timeline.ts'
 import { abandonedName, readChain, type SessionRefs, sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
+import { look } from '../../snapshot/disk.ts'
 import { type SnapshotView, transitionsBetween, viewOf } from '../../snapshot/view.ts'
 import { resolvePlace } from '../history/resolve.ts'
 import { newestCheckpoint, Recorder, takeSnapshot } from '../record/record.ts'
@@ -69,6 +70,9 @@ async function restoreLocked(context: Context, options: RestoreOptions, asked: A
   if (deletes(options) && isCutShort(snapshot.beside) && !isCutShort(target.beside))
     warnings.push(`What is known of the files now ${CUT_SHORT} What it lacks stays as it is.`)
   if (left.length > 0) warnings.push(`Left as they are, for they are not captured now: ${shortList(left)}.`)
+  warnings.push(
+    ...heldNowhere(context, options, { target: target.beside, now: snapshot.beside, actions: prepared.actions }),
+  )
   const told = {
     session,
     turns: checkpoint.turn === undefined ? [] : [checkpoint.turn],
@@ -156,6 +160,32 @@ async function overBudget(target: SnapshotView, { beside }: SnapshotView): Promi
     if (from.kind === 'absent') found.push({ path, from, to: { kind: 'unknown', reason } })
   }
   return found
+}
+
+/** What cannot come back, and what only the safety checkpoint has once it is gone. */
+function heldNowhere(
+  { env, worktree }: Context,
+  options: RestoreOptions,
+  { target, now, actions }: { target: Beside; now: Beside; actions: readonly FileAction[] },
+): string[] {
+  const lacking = target.uncovered.filter(
+    ({ path, reason }) =>
+      path !== '' &&
+      reason !== 'not-here' &&
+      reason !== 'ignored' &&
+      inScope(options, path) &&
+      look(env, worktree.root, barePath(path)) === null,
+  )
+  const costly = new Set<string>(now.uncovered.flatMap(({ path, reason }) => (reason === 'budget' ? path : [])))
+  const last = actions.filter(({ action, path }) => action === 'delete' && costly.has(path))
+  return [
+    ...(lacking.length > 0
+      ? [`Not brought back, for that checkpoint does not hold them: ${reasonedList(lacking)}.`]
+      : []),
+    ...(last.length > 0
+      ? [`Held by the safety checkpoint alone once they are gone: ${shortList(last.map(({ path }) => path))}.`]
+      : []),
+  ]
 }
 
 /** What is there and is not captured now, though the checkpoint captured whatever was there. */

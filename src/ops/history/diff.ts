@@ -15,6 +15,7 @@ import { SnapshotView, transitionsBetween, viewOf } from '../../snapshot/view.ts
 import { besideOf, takeSnapshot } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
+import type { WorktreeView } from '../worktree/worktrees.ts'
 import { type Resolved, resolveId } from './resolve.ts'
 
 export interface DiffResult {
@@ -94,13 +95,17 @@ export async function diff(context: Context, options: DiffOptions): Promise<Diff
   return { from: a.name, to: b.name, files, patch, ...checkpoints, warnings }
 }
 
-/** What is to be said where a turn has no end yet: its last checkpoint stands for it. */
+/** What is to be said where a turn of this worktree has no end yet: its last checkpoint stands for it. */
 export const soFar = ({ number, session, status }: Turn): string[] =>
   status === 'running'
     ? [
         `Turn ${number} is running: this is as far as its last checkpoint. All of it: ckpt diff ${number}:before worktree ${sessionOption(session)}`,
       ]
     : []
+
+/** Whether what was found is of this worktree. */
+export const isHere = ({ place }: Context, at: WorktreeView | undefined): boolean =>
+  at === undefined || at.context.place.worktreeId === place.worktreeId
 
 /** What is to be said of sides that do not hold all: what they lack is no difference. */
 const cutShort = (sides: readonly { name: string; view: View }[]): string[] =>
@@ -117,11 +122,12 @@ async function sessionCheckpoints(context: Context, refs: WorktreeRefs, session:
 }
 
 async function diffSides(context: Context, refs: WorktreeRefs, { a, b, session }: DiffOptions): Promise<[Side, Side]> {
-  const side = async (id: string): Promise<Resolved> => (await resolveId(context, refs, { id, session })).resolved
-  const end = (turn: Turn): Side => {
-    context.warnings.push(...soFar(turn))
-    return { kind: 'checkpoint', checkpoint: endOf(turn) }
+  const side = async (id: string): Promise<Resolved> => {
+    const { resolved, at } = await resolveId(context, refs, { id, session })
+    if (resolved.kind === 'turn' && isHere(context, at)) context.warnings.push(...soFar(resolved.turn))
+    return resolved
   }
+  const end = (turn: Turn): Side => ({ kind: 'checkpoint', checkpoint: endOf(turn) })
   const single = (resolved: Resolved): Side =>
     resolved.kind === 'worktree'
       ? resolved
@@ -158,6 +164,7 @@ async function diffSides(context: Context, refs: WorktreeRefs, { a, b, session }
     throw new CkptError('NOT_FOUND', `${why} Nothing to show.`, { hints: [...hints, 'ckpt list --sessions'] })
   }
   const first = session === undefined ? last : visible[0]!
+  context.warnings.push(...soFar(last))
   return [{ kind: 'checkpoint', checkpoint: first.before }, end(last)]
 }
 

@@ -15,7 +15,7 @@ import type { Context } from '../worktree/context.ts'
 import { journalExists } from '../worktree/journal.ts'
 import { chooseSession, loadTimeline, readRefs, type TimelineOptions } from '../worktree/sessions.ts'
 import { allWorktrees } from '../worktree/worktrees.ts'
-import { diffViews, soFar } from './diff.ts'
+import { diffViews, isHere, soFar } from './diff.ts'
 import { type Resolved, resolveId } from './resolve.ts'
 import { ChangeReader } from './turn-changes.ts'
 
@@ -265,7 +265,7 @@ export async function show(context: Context, id: string, session: string | undef
       files,
       uncovered: uncoveredChanges(from, to),
       prompt: turn!.text,
-      warnings: [...warnings, ...soFar(resolved.turn)],
+      warnings: [...warnings, ...(isHere(context, at) ? soFar(resolved.turn) : [])],
     }
   }
   const checkpoint = (resolved as Extract<Resolved, { checkpoint: Checkpoint }>).checkpoint
