@@ -133,7 +133,8 @@ export class Daemon {
 
   /** See {@link runDaemon}. */
   async run(): Promise<string | null> {
-    const socket = await socketPath(this.#env, this.#context.store.worktreeDir, tmpdir())
+    const { store, worktree } = this.#context
+    const socket = await socketPath(this.#env, store.worktreeDir, { temporary: tmpdir(), root: worktree.root })
     const server = createServer((one) => this.#dispatcher.serve(one))
     let deaf = () => {}
     try {

@@ -2,9 +2,10 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { connect } from 'node:net'
+import { dirname, isAbsolute } from 'node:path'
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
-import { type Env, errno, lstatIfThere } from '../env.ts'
+import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
 import { ageByOurs } from '../git/file-clock.ts'
 import { removeIfThere } from '../git/whole-file.ts'
 
@@ -16,16 +17,21 @@ const YOUNG = 60_000
 
 /**
  * A path for a socket, in a directory that only this user can enter: the first that can be used, for some systems have such a
- * directory far down, and some programs are told of one that is another user's. No other daemon gets the same path: a
+ * directory far down, some programs are told of one that is another user's, and some of one in the worktree (`root`), where
+ * it would be in the way of snapshots. No other daemon gets the same path: a
  * socket's name goes when its server closes, and the server of a worktree that was replaced closes late.
  * @throws CkptError INTERNAL when there is no such directory
  */
-export async function socketPath(env: Env, worktreeDir: string, temporary: string): Promise<string> {
+export async function socketPath(
+  env: Env,
+  worktreeDir: string,
+  { temporary, root }: { temporary: string; root: string },
+): Promise<string> {
   const prefix = `${createHash('sha256').update(worktreeDir).digest('hex').slice(0, 16)}-`
   const name = `${prefix}${env.random(4)}.sock`
   const runtime = env.vars.XDG_RUNTIME_DIR
   const own = [...new Set([temporary, '/tmp'])].map((one) => `${one}/ckpt-${env.uid}`)
-  const directories = runtime ? [`${runtime}/ckpt`, ...own] : own
+  const directories = (runtime ? [`${runtime}/ckpt`, ...own] : own).filter((one) => isApart(env, one, root))
   const directory = directories.find((one) => Buffer.byteLength(`${one}/${name}`) <= MOST && isOurs(env, one))
   if (directory === undefined) {
     const said = `None of these is a directory of your own that others cannot enter, or can be: ${directories.join(', ')}. The daemon was not started.`
@@ -38,6 +44,14 @@ export async function socketPath(env: Env, worktreeDir: string, temporary: strin
     if (isOver && other.endsWith('.sock') && (await isDeaf(env, path))) removeIfThere(env, path)
   }
   return `${directory}/${name}`
+}
+
+/** Whether a directory means the same from everywhere, and lies outside the worktree, whatever links lead to it. */
+function isApart({ files }: Env, directory: string, root: string): boolean {
+  if (!isAbsolute(directory)) return false
+  const above = dirname(directory)
+  const real = statIfThere(files, above) ? files.realpathSync(above) : above
+  return ![directory, real].some((one) => one === root || one.startsWith(`${root}/`))
 }
 
 /** It is made where it is not there. */

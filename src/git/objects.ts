@@ -176,7 +176,7 @@ export class ObjectStore {
     }
   }
 
-  /** Writes an object unless it is there. On disk after {@link flush}, durable only after {@link syncFresh}. */
+  /** Writes an object unless it lies loose there already: for one, no pack is looked through. On disk after {@link flush}, durable only after {@link syncFresh}. */
   write(type: ObjectType, bytes: Buffer): Oid {
     const oid = this.oidOf(type, bytes)
     if (this.#written.has(oid) || this.#held.has(oid)) return oid

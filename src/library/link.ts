@@ -1,4 +1,5 @@
 /** One request over a connection to a daemon: sent, cancelled, given up, and refused in the words of the same function without one. */
+import { types } from 'node:util'
 import {
   CancellationTokenSource,
   ConnectionError,
@@ -113,12 +114,25 @@ function refuseUnsendable(method: string, params: object): void {
     new CkptError(method === 'mark' ? 'BAD_MARKER' : 'USAGE', `${method} ${why}. Nothing was changed.`, { cause })
   let text: string
   try {
-    text = JSON.stringify(params)
+    text = JSON.stringify(params, asItIs)
   } catch (error) {
     throw refuse('was called with what is no JSON', error)
   }
   if (Buffer.byteLength(text) > MAX_MESSAGE - ENVELOPE)
     throw refuse(`takes at most ${MAX_MESSAGE / 2 ** 20} MiB through the daemon`)
+}
+
+/** A replacer that fails where JSON would say something else, or nothing: more would be asked for than was meant. */
+function asItIs(this: unknown, key: string, value: unknown): unknown {
+  const given = (this as Record<string, unknown>)[key]
+  const isLost =
+    value !== given || // a date, a buffer
+    typeof given === 'function' ||
+    typeof given === 'symbol' ||
+    (typeof given === 'number' && !Number.isFinite(given)) ||
+    [types.isMap, types.isSet, types.isRegExp, types.isPromise, ArrayBuffer.isView].some((is) => is(given))
+  if (isLost) throw new TypeError(`${key} is no value of JSON`)
+  return value
 }
 
 /** A daemon's answer as the error that the same function throws without a daemon. */

@@ -216,6 +216,26 @@ test.each([
   expect(scratch.ckpt('daemon', 'status').watching).toBe(true)
 })
 
+test.each([
+  ['lies in the worktree', (scratch: Scratch) => scratch.at('tmp')],
+  ['leads into it', (scratch: Scratch) => `${scratch.base}/link`],
+  ['is relative', () => 'tmp'],
+])('where the temporary directory %s no socket is put there', (_, name) => {
+  const scratch = new Scratch().init({ 'tmp/a.txt': 'a\n' })
+  fs.symlinkSync(scratch.at('tmp'), `${scratch.base}/link`)
+  const vars = { XDG_RUNTIME_DIR: name(scratch), TMPDIR: name(scratch) }
+  scratch.run(['daemon', 'start'], { vars })
+  onTestFinished(() => {
+    scratch.run(['daemon', 'stop'])
+  })
+  const { socket } = JSON.parse(fs.readFileSync(infoOf(scratch), 'utf8'))
+  expect(socket).toMatch(/^\/tmp\/ckpt-\d+\//)
+  expect(fs.readdirSync(scratch.at('tmp'))).toEqual(['a.txt'])
+  expect(scratch.ckpt('status').uncovered).toEqual([])
+  const below = scratch.run(['daemon', 'status', '--json'], { cwd: scratch.at('tmp') })
+  expect(JSON.parse(below.stdout)).toMatchObject({ running: true, watching: true })
+})
+
 test('sockets of daemons that were killed go, of other worktrees too, and nothing else that lies there', async () => {
   const [scratch, long, just] = [new Scratch().init(), new Scratch().init(), new Scratch().init()]
   const runtime = `${scratch.base}/run`

@@ -350,3 +350,32 @@ test('the menu is cancelled when nobody can pick any more', async () => {
   expect(await rewindMenu(worktree, { input, output })).toEqual({ kind: 'cancelled' })
   expect(scratch.read('a.txt')).toBe('two\n')
 })
+
+test('what JSON would drop or change is refused by a daemon as it is without one, and nothing is done', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n', 'b.txt': 'b\n' }))
+  await startDaemon(scratch)
+  const alone = await openWorktree(scratch.root, { vars: scratch.vars })
+  const client = await connectDaemon(scratch.root, { vars: scratch.vars })
+  onTestFinished(() => client.close())
+  const before = scratch.manifest()
+  const wrong: object[] = [
+    { paths: () => ['a.txt'] },
+    { paths: new Set(['a.txt']) },
+    { paths: Buffer.from('a.txt') },
+    { turns: Number.NaN },
+    { turns: Number.POSITIVE_INFINITY },
+    { to: Symbol('1') },
+    { only: new Date(0) },
+  ]
+  for (const options of wrong)
+    for (const [who, one] of [
+      ['alone', alone],
+      ['the daemon', client],
+    ] as const)
+      expect([who, options, await codeOf(one.sessions.undo(options as never))]).toEqual([who, options, 'USAGE'])
+  expect(scratch.manifest()).toEqual(before)
+  // What is not given is not given.
+  await client.sessions.undo({ paths: undefined, to: undefined } as never)
+  expect(scratch.read('a.txt')).toBe('one\n')
+})
