@@ -74,15 +74,21 @@ export const CkptPlugin = async ({ directory }) => {
     if (!known) return
     known.running = false
     if (known.waiting.length === 0) sessions.delete(session)
-    for (const [id, { sessionID }] of calls) if (sessionID === session) calls.delete(id)
+    for (const call of calls.values()) if (call.sessionID === session) calls.delete(keyOf(call))
   }
 
-  // Calls that run, each with an id that is its own: some models give the same ones with each message. Of the end of one that
-  // fails only the bus tells.
+  // Calls that run, each with an id that is its own: some models give the same ones with each message, in every session. Of
+  // the end of one that fails only the bus tells.
   const calls = new Map()
-  const failed = async ({ type, callID, state }) => {
-    const call = type === 'tool' && state?.status === 'error' ? calls.get(callID) : undefined
-    if (call && calls.delete(callID)) await send('tool.execute.after', { input: call })
+  const keyOf = ({ sessionID, callID }) => `${sessionID} ${callID}`
+  const taken = (one) => {
+    const call = calls.get(keyOf(one))
+    calls.delete(keyOf(one))
+    return call
+  }
+  const failed = async (part) => {
+    const call = part.type === 'tool' && part.state?.status === 'error' ? taken(part) : undefined
+    if (call) await send('tool.execute.after', { input: call })
   }
 
   return {
@@ -104,12 +110,11 @@ export const CkptPlugin = async ({ directory }) => {
     'tool.execute.before': ({ tool, sessionID, callID }, output) => {
       const input = { tool, sessionID, callID, call: randomUUID() }
       const args = hints(output?.args)
-      calls.set(callID, { ...input, args })
+      calls.set(keyOf(input), { ...input, args })
       return send('tool.execute.before', { input, output: { args } })
     },
     'tool.execute.after': ({ tool, sessionID, callID, args }) => {
-      const { call } = calls.get(callID) ?? {}
-      calls.delete(callID)
+      const { call } = taken({ sessionID, callID }) ?? {}
       return send('tool.execute.after', { input: { tool, sessionID, callID, call, args: hints(args) } })
     },
     event: async ({ event: { type, properties } }) => {

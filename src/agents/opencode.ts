@@ -86,7 +86,7 @@ function markers(one: Payload, event: string | undefined): Marker[] {
   const args = one.input?.args ?? one.output?.args
   const step = {
     ...(tool === undefined ? {} : { tool }),
-    callId: callID,
+    callId: call, // the model's own may be another call's, too: of a subagent at work at the same time, say
     paths: [...pathsIn(args, ['filePath']), ...patchedPaths(args)],
   }
   switch (event) {

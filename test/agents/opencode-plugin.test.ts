@@ -72,9 +72,9 @@ const bus = (type: string, properties: Json): Row => ({
   payload: { type, properties },
 })
 const told = (event: string, payload: Json): Row => ({ via: 'opencode-hook', event, payload })
-const said = (id: string) =>
+const said = (id: string, session = 's') =>
   told('chat.message', {
-    input: { sessionID: 's' },
+    input: { sessionID: session },
     output: { message: { id }, parts: [{ type: 'text', text: `do ${id}` }] },
   })
 const answers = (parentID: string) =>
@@ -114,6 +114,49 @@ test('calls that a model gives the same id are calls of their own: in a turn, an
   scratch.ckpt('undo', '--turns', '2')
   expect(['a', 'b', 'c', 'e'].filter((name) => scratch.exists(name))).toEqual([])
   expect(scratch.ckpt('status').lastHookError).toBe(null)
+})
+
+const shell = (when: 'before' | 'after', session: string) => {
+  const call = { tool: 'bash', sessionID: session, callID: 'call_0' }
+  const args = { command: 'true' }
+  return when === 'before'
+    ? told('tool.execute.before', { input: call, output: { args } })
+    : told('tool.execute.after', { input: { ...call, args } })
+}
+const byHand = (scratch: Scratch, name: string) =>
+  told('by hand', { input: { args: { filePath: scratch.at(name), content: `${name}\n` } } })
+
+test('two sessions at once whose models give the same id: the call that fails is the one of its session', async () => {
+  const scratch = new Scratch().init()
+  const part = { type: 'tool', sessionID: 's', callID: 'call_0', state: { status: 'error' } }
+  const rows = [
+    ...[said('msg_1', 's'), said('msg_2', 't'), shell('before', 's'), byHand(scratch, 's.txt'), shell('before', 't')],
+    ...[bus('message.part.updated', { part }), bus('message.part.updated', { part })],
+    // A hook is awaited, and so is what the bus told before it.
+    told('tool.execute.before', { input: { tool: 'read', sessionID: 't', callID: 'call_1' }, output: { args: {} } }),
+    ...[byHand(scratch, 't.txt'), shell('after', 't')],
+    ...[bus('session.idle', { sessionID: 's' }), bus('session.idle', { sessionID: 't' })],
+  ]
+  expect(drive(scratch, rows)).toMatchObject({ status: 0, stdout: '', stderr: '' })
+  await settled(scratch)
+  const stepsOf = (session: string) =>
+    scratch.ckpt('list', '--session', session).turns[0].steps.map((step: Json) => step.paths)
+  expect([stepsOf('s'), stepsOf('t')]).toEqual([[['s.txt']], [['t.txt']]])
+  scratch.ckpt('undo', '--session', 's')
+  expect([scratch.exists('s.txt'), scratch.exists('t.txt')]).toEqual([false, true])
+})
+
+test('subagents at the same time whose calls have the same id: each is a step', async () => {
+  const scratch = new Scratch().init()
+  const child = (id: string) => bus('session.created', { info: { id, parentID: 's', directory: scratch.root } })
+  const rows = [
+    ...[said('msg_1'), child('c1'), child('c2')],
+    ...[shell('before', 'c1'), byHand(scratch, 'a.txt'), shell('before', 'c2'), shell('after', 'c1')],
+    ...[byHand(scratch, 'b.txt'), shell('after', 'c2'), bus('session.idle', { sessionID: 's' })],
+  ]
+  expect(drive(scratch, rows)).toMatchObject({ status: 0, stdout: '', stderr: '' })
+  const [turn] = await settled(scratch)
+  expect(turn.steps.map((step: Json) => step.paths)).toEqual([['a.txt'], ['b.txt']])
 })
 
 test('a prompt that is given while OpenCode works is a turn from where its own work begins', async () => {
@@ -189,7 +232,7 @@ test('a context that is too large ends no turn: OpenCode makes it smaller, and g
 
 test('a call that fails ends: what the person then does to its file stays', async () => {
   const scratch = new Scratch().init()
-  const part = { type: 'tool', callID: 'a.txt', state: { status: 'error', error: 'not found' } }
+  const part = { type: 'tool', sessionID: 's', callID: 'a.txt', state: { status: 'error', error: 'not found' } }
   const rows = [
     ...[said('msg_1'), called(scratch, 'a.txt', { when: 'before' }), bus('message.part.updated', { part })],
     ...[called(scratch, 'b.txt', { when: 'before' }), called(scratch, 'b.txt', { when: 'after' })],
