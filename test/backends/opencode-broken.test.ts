@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { CkptError } from '../../src/core/errors.ts'
 import type { CkptEvent } from '../../src/daemon/protocol.ts'
-import { openWorktree } from '../../src/library/worktree.ts'
+import { openWorktree, type Worktree } from '../../src/library/worktree.ts'
 import { OpenCode } from '../../src/wrappers/opencode/opencode.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
@@ -143,6 +143,50 @@ test('after `close()` nothing is told, what is under way included', async () => 
   answer.end(JSON.stringify({ id: 's', revert: { messageID: 's1' } }))
   await new Promise((resolve) => setTimeout(resolve, 200))
   expect([told, errors]).toEqual([[], []])
+})
+
+/** What the server is asked on these paths stays without an answer; resolves when one of them is asked. */
+const silentAt = ({ table }: Awaited<ReturnType<typeof stage>>, ...asked: string[]) =>
+  new Promise<void>((resolve) => {
+    for (const one of asked) table[one] = () => resolve()
+  })
+
+test.each<[string, (worktree: Worktree, signal: AbortSignal) => Promise<unknown>]>([
+  ['turns', (worktree, signal) => worktree.turns({ signal })],
+  ['info', ({ sessions }, signal) => sessions.getSessionInfo('s', { signal })],
+  ['list', ({ sessions }, signal) => sessions.list({ signal })],
+  ['diff', ({ snapshots }, signal) => snapshots.diff('1', undefined, { signal })],
+  ['undo', ({ sessions }, signal) => sessions.undo({ signal })],
+  ['redo', ({ sessions }, signal) => sessions.redo({ signal })],
+])('a server that never answers: %s is cancelled, and has changed nothing', async (_, call) => {
+  const here = await stage()
+  const { scratch, opencode } = here
+  await opencode.attach('s')
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars, backends: [opencode.backend], session: 's' })
+  const asked = silentAt(here, 'GET /session/s', 'GET /session/s/message', 'GET /session/status')
+  const cancel = new AbortController()
+  const failed = failure(call(worktree, cancel.signal))
+  await asked
+  cancel.abort()
+  expect(await failed).toMatchObject({ code: 'CANCELLED', message: 'Cancelled. Nothing was changed.' })
+})
+
+test('an undo that is cancelled once the session was told to stop goes on to its end', async () => {
+  const { scratch, table, opencode } = await stage()
+  await opencode.attach('s')
+  table['GET /session/status'] = { s: { type: 'busy' } }
+  const cancel = new AbortController()
+  table['POST /session/s/abort'] = (answer: ServerResponse) => {
+    table['GET /session/status'] = {}
+    cancel.abort()
+    answer.end('true')
+  }
+  table['POST /session/s/revert'] = (answer: ServerResponse) => {
+    table['GET /session/s'] = { id: 's', revert: { messageID: 's1' } }
+    answer.end('{}')
+  }
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars, backends: [opencode.backend], session: 's' })
+  expect(await worktree.sessions.undo({ interrupt: true, signal: cancel.signal })).toMatchObject({ messageId: 's1' })
 })
 
 test('a server that is not there, or is another one, is an error of ckpt’s', async () => {

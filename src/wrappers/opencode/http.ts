@@ -1,4 +1,5 @@
 /** OpenCode's server over HTTP: https://opencode.ai/docs/server. Only the fields that are used. */
+import { refuseCancelled } from '../../core/cancel.ts'
 import { CkptError } from '../../core/errors.ts'
 
 export interface ServerSession {
@@ -56,13 +57,16 @@ export interface ServerPlace {
 }
 
 /** Milliseconds for an answer; a revert of many files takes its time. */
-const ANSWER = 120_000
+const ANSWER = { GET: 30_000, POST: 120_000 }
 
 export class Server {
   readonly #place: ServerPlace
+  readonly #signal: AbortSignal | undefined
 
-  constructor(place: ServerPlace) {
+  /** The signal cancels what is asked, and nothing that changes something. */
+  constructor(place: ServerPlace, signal?: AbortSignal) {
     this.#place = place
+    this.#signal = signal
   }
 
   session(id: string): Promise<ServerSession> {
@@ -128,22 +132,26 @@ export class Server {
     return address
   }
 
+  /** @throws CkptError CANCELLED, INTERNAL, NOT_FOUND, TURN_RUNNING */
   async #ask<T>(
     method: 'GET' | 'POST',
     path: string,
     { body, query }: { body?: object; query?: Record<string, string> } = {},
   ): Promise<T> {
+    const cancel = method === 'GET' ? this.#signal : undefined
+    const late = AbortSignal.timeout(ANSWER[method])
     let answer: Response
     let text: string
     try {
       answer = await fetch(this.#address(path, query), {
         method,
         headers: { ...this.#place.headers, ...(body ? { 'content-type': 'application/json' } : {}) },
-        signal: AbortSignal.timeout(ANSWER),
+        signal: cancel ? AbortSignal.any([cancel, late]) : late,
         ...(body ? { body: JSON.stringify(body) } : {}),
       })
       text = await answer.text()
     } catch (cause) {
+      refuseCancelled(cancel)
       throw this.#silent(cause)
     }
     if (!answer.ok) throw this.#failed(path, answer.status, text)

@@ -23,7 +23,7 @@ import type { ChangeResult } from '../../ops/change/change.ts'
 import type { RedoOptions } from '../../ops/change/redo.ts'
 import type { UndoOptions } from '../../ops/change/undo.ts'
 import type { DiffResult } from '../../ops/history/diff.ts'
-import type { Context } from '../../ops/worktree/context.ts'
+import { type Context, uncancelled } from '../../ops/worktree/context.ts'
 import { ownChange, toldPath } from '../own-change.ts'
 import { actionsBetween } from '../patch.ts'
 import { saveFirst } from '../safety.ts'
@@ -68,10 +68,10 @@ export class OpenCode {
     this.backend = {
       name: 'opencode',
       capabilities: () => CAN,
-      read: (_context, session) => this.#read(session),
+      read: (context, session) => readFrom(this.#asked(context), session),
       undo: (...given) => this.#undo(...given),
       redo: (...given) => this.#redo(...given),
-      diff: (_context, session, turn) => this.#diff(session, turn),
+      diff: (context, session, turn) => diffOf(this.#asked(context), session, turn),
     }
   }
 
@@ -84,22 +84,18 @@ export class OpenCode {
 
   /** Hears of what happens in the directory's sessions as ckpt's own events, whoever did it. To be closed. */
   subscribe(options: FollowOptions): Promise<Follower> {
-    return follow(this.#server, (session) => this.#read(session as SessionId), options)
+    return follow(this.#server, (session) => readFrom(this.#server, session as SessionId), options)
   }
 
-  async #read(session: SessionId): Promise<OwnSession> {
-    const [found, messages, busy] = await Promise.all([
-      this.#server.session(session),
-      this.#server.messages(session),
-      this.#server.isBusy(session),
-    ])
-    return ownSession(found, messages, { busy })
+  /** The server, for what the call's signal cancels. */
+  #asked({ env }: Context): Server {
+    return new Server(this.#options, env.signal)
   }
 
-  async #undo(context: Context, options: UndoOptions, { arrived }: How): Promise<ChangeResult> {
-    const { before, place } = await this.#resting(options, async (own) => {
+  async #undo(given: Context, options: UndoOptions, { arrived }: How): Promise<ChangeResult> {
+    const { context, before, place } = await this.#resting(given, options, async (own, server) => {
       const found = placeToUndo(own, options)
-      if (found.step && found.step.number > 1) await this.#refuseWider(own.session, found.step)
+      if (found.step && found.step.number > 1) await refuseWider(server, own.session, found.step)
       return found
     })
     const { turn, step } = place
@@ -122,8 +118,9 @@ export class OpenCode {
     return ownChange(context, { ...told, ...changeOf(context, before, after), after, safety })
   }
 
-  async #redo(context: Context, options: RedoOptions, { arrived }: How): Promise<ChangeResult> {
-    const { before, place: next } = await this.#resting(options, async (own) => placeAfterRedo(own, options))
+  async #redo(given: Context, options: RedoOptions, { arrived }: How): Promise<ChangeResult> {
+    const resting = await this.#resting(given, options, async (own) => placeAfterRedo(own, options))
+    const { context, before, place: next } = resting
     const told = { before, messageId: null, restoredPrompt: null, arrived }
     if (options.dryRun) {
       context.warnings.push('OpenCode does not say beforehand which files a revert would change.')
@@ -145,7 +142,7 @@ export class OpenCode {
   async #after(session: SessionId, safety: string | null, change: () => Promise<unknown>): Promise<OwnSession> {
     try {
       await change()
-      return await this.#read(session)
+      return await readFrom(this.#server, session)
     } catch (error) {
       const { code, hints } = error instanceof CkptError ? error : { code: 'INTERNAL' as const, hints: [] }
       const saved = safety ? ` They are as they were in checkpoint ${safety.slice(0, 10)}.` : ''
@@ -158,83 +155,99 @@ export class OpenCode {
   }
 
   /**
-   * The server takes a part for the whole turn where nothing but it would be left out of its message. Measured with 1.18.33.
-   * @throws CkptError UNSUPPORTED
-   */
-  async #refuseWider(session: SessionId, { id, messageId, number }: OwnStep): Promise<void> {
-    const message = (await this.#server.messages(session)).find(({ info }) => info.id === messageId)
-    const at = message?.parts.findIndex((part) => part.id === id)
-    if (message?.parts.slice(0, at).some(({ type }) => type === 'text' || type === 'tool')) return
-    throw new CkptError(
-      'UNSUPPORTED',
-      `Step ${number} is the first part of its message, and OpenCode would undo the whole turn for it. Nothing was changed.`,
-      { hints: ['ckpt undo'] },
-    )
-  }
-
-  /**
    * The session at rest, and the place in it that is meant. A busy one is aborted first, for the server reverts none that is
-   * at work; what is refused is refused before that, so that nothing was changed.
+   * at work; what is refused is refused before that, so that nothing was changed. From there on nothing is cancelled.
    */
   async #resting<T>(
+    context: Context,
     { session: wanted, dryRun = false }: { session?: string; dryRun?: boolean },
-    placeIn: (own: OwnSession) => Promise<T>,
-  ): Promise<{ before: OwnSession; place: T }> {
+    placeIn: (own: OwnSession, server: Server) => Promise<T>,
+  ): Promise<{ context: Context; before: OwnSession; place: T }> {
     const session = wanted as SessionId
-    let before = await this.#read(session)
-    const place = await placeIn(before)
-    if (before.state === 'idle' || dryRun) return { before, place }
+    const asked = this.#asked(context)
+    let before = await readFrom(asked, session)
+    const place = await placeIn(before, asked)
+    if (before.state === 'idle' || dryRun) return { context, before, place }
     await this.#server.abort(session)
     for (let waited = 0; waited < REST; waited += LOOK) {
       await pause(LOOK)
-      before = await this.#read(session)
+      before = await readFrom(this.#server, session)
       // The turn may have gone on until the abort.
-      if (before.state === 'idle') return { before, place: await placeIn(before) }
+      if (before.state === 'idle')
+        return { context: uncancelled(context), before, place: await placeIn(before, this.#server) }
     }
     throw new CkptError(
       'TURN_RUNNING',
       `Session ${printable(session)} was told to stop, and goes on all the same. No file was changed.`,
     )
   }
+}
 
-  async #diff(session: SessionId, wanted: number | null): Promise<DiffResult> {
-    const own = await this.#read(session)
-    const turn = wanted === null ? visibleOwnTurns(own).at(-1) : own.turns.find(({ number }) => number === wanted)
-    if (!turn)
-      throw new CkptError(
-        'NOT_FOUND',
-        `Session ${printable(session)} has no turn${wanted === null ? '' : ` ${wanted}`}.`,
-        {
-          hints: ['ckpt list'],
-        },
-      )
-    const found = await this.#wholeDiff(session, turn)
-    return {
-      from: `${turn.number}:before`,
-      to: `${turn.number}:after`,
-      files: found.map((file) => ({
-        path: toldPath(file.file ?? ''),
-        status: file.status ?? 'modified',
-        insertions: file.additions,
-        deletions: file.deletions,
-        binary: isBinary(file),
-      })) as DiffResult['files'],
-      patch: found.map(({ patch = '' }) => patch).join(''),
-      warnings: [],
-    }
+async function readFrom(server: Server, session: SessionId): Promise<OwnSession> {
+  const [found, messages, busy] = await Promise.all([
+    server.session(session),
+    server.messages(session),
+    server.isBusy(session),
+  ])
+  return ownSession(found, messages, { busy })
+}
+
+/**
+ * The server takes a part for the whole turn where nothing but it would be left out of its message. Measured with 1.18.33.
+ * @throws CkptError UNSUPPORTED
+ */
+async function refuseWider(server: Server, session: SessionId, { id, messageId, number }: OwnStep): Promise<void> {
+  const message = (await server.messages(session)).find(({ info }) => info.id === messageId)
+  const at = message?.parts.findIndex((part) => part.id === id)
+  if (message?.parts.slice(0, at).some(({ type }) => type === 'text' || type === 'tool')) return
+  throw new CkptError(
+    'UNSUPPORTED',
+    `Step ${number} is the first part of its message, and OpenCode would undo the whole turn for it. Nothing was changed.`,
+    { hints: ['ckpt undo'] },
+  )
+}
+
+async function diffOf(server: Server, session: SessionId, wanted: number | null): Promise<DiffResult> {
+  const own = await readFrom(server, session)
+  const turn = wanted === null ? visibleOwnTurns(own).at(-1) : own.turns.find(({ number }) => number === wanted)
+  if (!turn)
+    throw new CkptError(
+      'NOT_FOUND',
+      `Session ${printable(session)} has no turn${wanted === null ? '' : ` ${wanted}`}.`,
+      {
+        hints: ['ckpt list'],
+      },
+    )
+  const found = await wholeDiff(server, session, turn)
+  return {
+    from: `${turn.number}:before`,
+    to: `${turn.number}:after`,
+    files: found.map((file) => ({
+      path: toldPath(file.file ?? ''),
+      status: file.status ?? 'modified',
+      insertions: file.additions,
+      deletions: file.deletions,
+      binary: isBinary(file),
+    })) as DiffResult['files'],
+    patch: found.map(({ patch = '' }) => patch).join(''),
+    warnings: [],
   }
+}
 
-  /** The server works it out anew after each of the model's steps, in its own time. */
-  async #wholeDiff(session: SessionId, { messageId, endedAt }: OwnTurn): Promise<ServerFileDiff[]> {
-    const changed = changedOnTheWay(await this.#server.messages(session), messageId)
-    const until = Math.min(endedAt === null ? Infinity : Date.parse(endedAt), Date.now()) + SUMMARY
-    for (;;) {
-      const found = await this.#server.diff(session, messageId)
-      const isWhole = changed.every((path) => found.some(({ file }) => file !== undefined && path.endsWith(`/${file}`)))
-      // What came and went again is in no diff: a turn that ended a while ago is not waited for.
-      if (isWhole || Date.now() >= until) return found
-      await pause(LOOK)
-    }
+/** The server works it out anew after each of the model's steps, in its own time. */
+async function wholeDiff(
+  server: Server,
+  session: SessionId,
+  { messageId, endedAt }: OwnTurn,
+): Promise<ServerFileDiff[]> {
+  const changed = changedOnTheWay(await server.messages(session), messageId)
+  const until = Math.min(endedAt === null ? Infinity : Date.parse(endedAt), Date.now()) + SUMMARY
+  for (;;) {
+    const found = await server.diff(session, messageId)
+    const isWhole = changed.every((path) => found.some(({ file }) => file !== undefined && path.endsWith(`/${file}`)))
+    // What came and went again is in no diff: a turn that ended a while ago is not waited for.
+    if (isWhole || Date.now() >= until) return found
+    await pause(LOOK)
   }
 }
 
