@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { CkptError } from '../../src/core/errors.ts'
 import type { CkptEvent } from '../../src/daemon/protocol.ts'
 import { openWorktree, type Worktree } from '../../src/library/worktree.ts'
-import { OpenCode } from '../../src/wrappers/opencode/opencode.ts'
+import { OpenCode, type OpenCodeOptions, openCode } from '../../src/wrappers/opencode/opencode.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
 /** Answers by hand: `GET /session/s` → what the table has; an answer of its own where that is a function. */
@@ -187,6 +187,44 @@ test('an undo that is cancelled once the session was told to stop goes on to its
   }
   const worktree = await openWorktree(scratch.root, { vars: scratch.vars, backends: [opencode.backend], session: 's' })
   expect(await worktree.sessions.undo({ interrupt: true, signal: cancel.signal })).toMatchObject({ messageId: 's1' })
+})
+
+test.each<[string, Json]>([
+  ['GET /session/s', null],
+  ['GET /session/s/message', [{ info: null }]],
+  ['GET /session/s/message', [{ info: { id: 's1', role: 'user', time: {} }, parts: [] }]],
+  ['GET /session/status', [null]],
+  ['GET /session/s/diff', {}],
+])('%s: what is answered in another shape, %j, is no OpenCode server’s', async (asked, answer) => {
+  const { scratch, table, opencode } = await stage()
+  await opencode.attach('s')
+  table['GET /session/s/diff'] = []
+  table[asked] = (response: ServerResponse) => response.end(JSON.stringify(answer))
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars, backends: [opencode.backend], session: 's' })
+  const { code, message } = await failure(worktree.snapshots.diff('1'))
+  const path = asked.slice('GET '.length)
+  expect([code, message]).toEqual([
+    'INTERNAL',
+    expect.stringContaining(`is no OpenCode server: to ${path} it said ${JSON.stringify(JSON.stringify(answer))}.`),
+  ])
+})
+
+test('an event of another shape is no OpenCode server’s', async () => {
+  const { table, opencode } = await stage()
+  table['GET /event'] = (answer: ServerResponse) => answer.end('data: null\n\n')
+  expect((await failure(opencode.subscribe({ listener: () => undefined }))).message).toContain('is no OpenCode server')
+})
+
+test.each([
+  undefined,
+  null,
+  {},
+  { url: 'http://127.0.0.1:9' },
+  { url: 'nowhere', directory: '.' },
+  { url: 'http://127.0.0.1:9', directory: 7 },
+  { url: 'http://127.0.0.1:9', directory: '.', header: {} },
+])('a server that is not told of as it is to be, %j, is refused', (given) => {
+  expect(() => openCode(given as unknown as OpenCodeOptions)).toThrow(expect.objectContaining({ code: 'USAGE' }))
 })
 
 test('a server that is not there, or is another one, is an error of ckpt’s', async () => {

@@ -1,4 +1,5 @@
 /** OpenCode's server over HTTP: https://opencode.ai/docs/server. Only the fields that are used. */
+import * as z from 'zod/mini'
 import { refuseCancelled } from '../../core/cancel.ts'
 import { CkptError } from '../../core/errors.ts'
 
@@ -47,6 +48,21 @@ export interface ServerEvent {
   properties: Record<string, unknown>
 }
 
+/** Without these an answer is no OpenCode server's. */
+const id = z.string()
+const sessionShape = z.looseObject({ id, revert: z.nullish(z.looseObject({ diff: z.optional(z.string()) })) })
+const messageShape = z.looseObject({
+  info: z.looseObject({
+    id,
+    role: z.string(),
+    time: z.looseObject({ created: z.number(), completed: z.nullish(z.number()) }),
+  }),
+  parts: z.array(z.looseObject({ type: z.string() })),
+})
+const statusShape = z.record(z.string(), z.looseObject({ type: z.string() }))
+const diffShape = z.looseObject({ file: z.optional(z.string()), patch: z.optional(z.string()) })
+const eventShape = z.looseObject({ type: z.string(), properties: z.optional(z.looseObject({})) })
+
 export interface ServerPlace {
   /** Where it listens: `http://127.0.0.1:4096`. */
   url: string
@@ -70,38 +86,38 @@ export class Server {
   }
 
   session(id: string): Promise<ServerSession> {
-    return this.#ask('GET', `/session/${part(id)}`)
+    return this.#get(`/session/${part(id)}`, sessionShape)
   }
 
   messages(id: string): Promise<ServerMessage[]> {
-    return this.#ask('GET', `/session/${part(id)}/message`)
+    return this.#get(`/session/${part(id)}/message`, z.array(messageShape))
   }
 
   /** What is not in the answer is idle. */
   async isBusy(id: string): Promise<boolean> {
-    const all = await this.#ask<Record<string, { type: string }>>('GET', '/session/status')
+    const all = await this.#get<Record<string, { type: string }>>('/session/status', statusShape)
     return (all[id]?.type ?? 'idle') !== 'idle'
   }
 
   abort(id: string): Promise<unknown> {
-    return this.#ask('POST', `/session/${part(id)}/abort`)
+    return this.#post(`/session/${part(id)}/abort`)
   }
 
-  revert(id: string, to: { messageID: string; partID?: string }): Promise<ServerSession> {
-    return this.#ask('POST', `/session/${part(id)}/revert`, { body: to })
+  revert(id: string, to: { messageID: string; partID?: string }): Promise<unknown> {
+    return this.#post(`/session/${part(id)}/revert`, to)
   }
 
-  unrevert(id: string): Promise<ServerSession> {
-    return this.#ask('POST', `/session/${part(id)}/unrevert`)
+  unrevert(id: string): Promise<unknown> {
+    return this.#post(`/session/${part(id)}/unrevert`)
   }
 
   diff(id: string, messageID: string): Promise<ServerFileDiff[]> {
-    return this.#ask('GET', `/session/${part(id)}/diff`, { query: { messageID } })
+    return this.#get(`/session/${part(id)}/diff`, z.array(diffShape), { messageID })
   }
 
   /** Those of the directory that it lists, without what was said in them. */
   sessions(): Promise<ServerSession[]> {
-    return this.#ask('GET', '/session')
+    return this.#get('/session', z.array(sessionShape))
   }
 
   /** Every event of the directory, until it is cancelled or the server goes. */
@@ -120,7 +136,7 @@ export class Server {
       text = events.pop()!
       for (const event of events) {
         const data = event.split(/\r?\n/).flatMap((line) => /^data: ?(.*)$/.exec(line)?.[1] ?? [])
-        if (data.length > 0) yield this.#parsed('/event', data.join('\n')) as ServerEvent
+        if (data.length > 0) yield this.#understood<ServerEvent>('/event', data.join('\n'), eventShape)
       }
     }
   }
@@ -132,12 +148,21 @@ export class Server {
     return address
   }
 
+  async #get<T>(path: string, shape: z.ZodMiniType, query?: Record<string, string>): Promise<T> {
+    return this.#understood(path, await this.#ask('GET', path, { query }), shape)
+  }
+
+  async #post(path: string, body?: object): Promise<unknown> {
+    const text = await this.#ask('POST', path, { body })
+    return text === '' ? null : this.#understood(path, text, z.unknown())
+  }
+
   /** @throws CkptError CANCELLED, INTERNAL, NOT_FOUND, TURN_RUNNING */
-  async #ask<T>(
+  async #ask(
     method: 'GET' | 'POST',
     path: string,
-    { body, query }: { body?: object; query?: Record<string, string> } = {},
-  ): Promise<T> {
+    { body, query }: { body?: object | undefined; query?: Record<string, string> | undefined },
+  ): Promise<string> {
     const cancel = method === 'GET' ? this.#signal : undefined
     const late = AbortSignal.timeout(ANSWER[method])
     let answer: Response
@@ -155,7 +180,7 @@ export class Server {
       throw this.#silent(cause)
     }
     if (!answer.ok) throw this.#failed(path, answer.status, text)
-    return (text === '' ? null : this.#parsed(path, text)) as T
+    return text
   }
 
   #silent(cause: unknown): CkptError {
@@ -163,9 +188,11 @@ export class Server {
     return new CkptError('INTERNAL', message, { hints: ['opencode serve'], cause })
   }
 
-  #parsed(path: string, text: string): unknown {
+  #understood<T>(path: string, text: string, shape: z.ZodMiniType): T {
     try {
-      return JSON.parse(text)
+      const answer = JSON.parse(text)
+      shape.parse(answer)
+      return answer
     } catch (cause) {
       const said = JSON.stringify(text.slice(0, 100))
       const message = `What answers at ${this.#place.url} is no OpenCode server: to ${path} it said ${said}.`

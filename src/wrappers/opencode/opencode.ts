@@ -18,6 +18,7 @@ import {
 } from '../../core/own-session.ts'
 import { pathToText, printable, shown } from '../../core/paths.ts'
 import type { ToldAction } from '../../core/plan.ts'
+import { checkedOptions, isText, isVars } from '../../library/options.ts'
 import { openWorktree } from '../../library/worktree.ts'
 import type { ChangeResult } from '../../ops/change/change.ts'
 import type { RedoOptions } from '../../ops/change/redo.ts'
@@ -55,6 +56,12 @@ export interface OpenCodeOptions extends ServerPlace {
   vars?: Readonly<Record<string, string | undefined>> | undefined
 }
 
+const isAddress = (value: unknown) =>
+  typeof value === 'string' && /^https?:/i.test(value) && URL.canParse(value)
+    ? null
+    : 'an address: http://127.0.0.1:4096'
+const OPTIONS = { url: isAddress, directory: isText, headers: isVars, vars: isVars }
+
 /** One worktree on one OpenCode server. */
 export class OpenCode {
   /** For `openWorktree({ backends })`. */
@@ -62,7 +69,14 @@ export class OpenCode {
   readonly #options: OpenCodeOptions
   readonly #server: Server
 
-  constructor(options: OpenCodeOptions) {
+  /** @throws CkptError USAGE */
+  constructor(given: OpenCodeOptions) {
+    const options = checkedOptions(given, OPTIONS)
+    if (options.url === undefined || options.directory === undefined)
+      throw new CkptError(
+        'USAGE',
+        'Which server, and for which directory? url and directory say so. Nothing was changed.',
+      )
     this.#options = options
     this.#server = new Server(options)
     this.backend = {
@@ -264,7 +278,7 @@ function changeOf({ env, worktree, warnings }: Context, before: OwnSession, afte
   return { dryRun: false, files }
 }
 
-/** The undo of a running OpenCode server, for one worktree. */
+/** The undo of a running OpenCode server, for one worktree. @throws CkptError USAGE */
 export function openCode(options: OpenCodeOptions): OpenCode {
   return new OpenCode(options)
 }
