@@ -1,6 +1,7 @@
 // What the daemon costs: to start, while nothing happens, and a marker as trees grow, with the floor beside it.
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { appendFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { deflateSync } from 'node:zlib'
@@ -28,6 +29,9 @@ export async function benchDaemon({ base, root, files, vars, rounds }: DaemonBen
     console.log(
       `With the daemon, ${what}: ${a.toFixed(1)} ms against ${b.toFixed(1)} ms in a tree of 1,000 files, ratio ${(a / b).toFixed(2)} (at most 2)`,
     )
+  console.log(
+    `With one who asked for events and does not read them: ${few.beside.toFixed(1)} ms against ${few.quiet.toFixed(1)} ms, ratio ${(few.beside / few.quiet).toFixed(2)} (at most 2)`,
+  )
   console.log(
     `The floor of those 10 files (reading, hashing, deflating and writing their bytes): ${floor({ base, root }, files, rounds).toFixed(1)} ms`,
   )
@@ -77,9 +81,25 @@ async function markers({ root, files, vars, rounds }: Omit<DaemonBench, 'base'>)
   const before = ticks(pid)
   await new Promise((resolve) => setTimeout(resolve, 10_000))
   const idle = (ticks(pid) - before) * 10
+  const beside = await besideStopped({ root, vars }, () => mark('step', '--start'), rounds)
   const rss = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
   ckpt('daemon', 'stop')
-  return { quiet: median(quiet), busy: median(busy), idle, rss }
+  return { quiet: median(quiet), busy: median(busy), beside, idle, rss }
+}
+
+/** A marker, while one who asked for the events is stopped and reads none of them. */
+async function besideStopped(
+  { root, vars }: Pick<DaemonBench, 'root' | 'vars'>,
+  mark: () => number,
+  rounds: number,
+): Promise<number> {
+  const subscriber = path.resolve(import.meta.dirname, '../test/support/subscriber.mjs')
+  const stopped = spawn(process.execPath, [subscriber, root], { env: vars, stdio: ['ignore', 'pipe', 'inherit'] })
+  await once(stopped.stdout, 'data')
+  stopped.kill('SIGSTOP')
+  const taken = Array.from({ length: rounds }, mark)
+  stopped.kill('SIGKILL')
+  return median(taken)
 }
 
 /** CPU of a process, in hundredths of a second (proc(5), utime and stime). */

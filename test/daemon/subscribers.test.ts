@@ -33,40 +33,30 @@ function subscriber(scratch: Scratch) {
   return { child, seen }
 }
 
-const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
-
 test(`${MARKERS} markers of ${AGENTS} agents, two subscribers, and one that is stopped`, {
   timeout: 600_000,
 }, async () => {
   const scratch = new Scratch().init()
   startDaemon(scratch)
   const acknowledged: string[] = []
-  const took: Record<'alone' | 'beside', number[]> = { alone: [], beside: [] }
-  const work = async (round: 'alone' | 'beside', count: number) => {
-    const agent = async (name: number) => {
-      const client = await clientOf(scratch)
-      for (let i = 0; i < count / AGENTS / 2; i++) {
-        const file = `${round}-${name}.txt`
-        const start = performance.now()
-        const prompt = await client.mark({ event: 'prompt', session: `agent-${name}`, text: `${round} ${i}` })
-        scratch.write({ [file]: `${i}\n` })
-        const stop = await client.mark({ event: 'stop', session: `agent-${name}` })
-        took[round].push((performance.now() - start) / 2)
-        acknowledged.push(prompt.checkpoint!.id, stop.checkpoint!.id)
-      }
+  const agent = async (name: number) => {
+    const client = await clientOf(scratch)
+    for (let i = 0; i < MARKERS / AGENTS / 2; i++) {
+      const prompt = await client.mark({ event: 'prompt', session: `agent-${name}`, text: `${i}` })
+      scratch.write({ [`${name}.txt`]: `${i}\n` })
+      const stop = await client.mark({ event: 'stop', session: `agent-${name}` })
+      acknowledged.push(prompt.checkpoint!.id, stop.checkpoint!.id)
     }
-    await Promise.all(Array.from({ length: AGENTS }, (_, name) => agent(name)))
   }
-  await work('alone', 40)
-  const before = acknowledged.length
   const [one, two] = [await clientOf(scratch), await clientOf(scratch)]
   const [first, second] = [await watchEvents(one), await watchEvents(two)]
   const stopped = subscriber(scratch)
   await until(() => stopped.seen.some(({ ready }) => ready), 'the third subscribes')
   process.kill(stopped.child.pid!, 'SIGSTOP')
-  await work('beside', MARKERS)
+  // All of it is answered and told to the others while it stays stopped.
+  await Promise.all(Array.from({ length: AGENTS }, (_, name) => agent(name)))
 
-  const expected = new Set(acknowledged.slice(before))
+  const expected = new Set(acknowledged)
   const all = (seen: EventMessage[]) => ofType(seen, 'checkpoint.created').length === expected.size
   await until(() => all(first) && all(second), 'every checkpoint is told', 60)
   await until(() => typesOf(first).at(-1) === 'session.diff' && second.length === first.length, 'both are at rest')
@@ -78,12 +68,6 @@ test(`${MARKERS} markers of ${AGENTS} agents, two subscribers, and one that is s
   expect(ofType(first, 'turn.added')).toHaveLength(expected.size / 2)
   const { turns } = scratch.ckpt('list', '--all-sessions')
   expect(turns).toHaveLength(acknowledged.length / 2)
-
-  console.log(
-    `median of a marker: ${median(took.alone).toFixed(1)} ms without subscribers, ${median(took.beside).toFixed(1)} ms with one stopped`,
-  )
-  expect(median(took.beside)).toBeLessThan(median(took.alone) * 2 + 25)
-  expect(Math.max(...took.beside)).toBeLessThan(5000)
 
   process.kill(stopped.child.pid!, 'SIGCONT')
   const last = first.at(-1)!.seq
