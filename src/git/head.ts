@@ -1,8 +1,15 @@
-/** HEAD of the user's repository, asked of one git process that stays: git resolves its refs anew for each question. */
+/**
+ * HEAD of the user's repository: read here where it and what it names are plain files, else asked of one git process that
+ * stays. Both resolve its refs anew for each question.
+ */
+import { isDamage } from '../core/errors.ts'
 import { isOid, type Oid } from '../core/ids.ts'
+import { parseTree, type TreeEntry } from '../core/tree-object.ts'
 import { type Env, lstatIfThere } from '../env.ts'
 import { LineProcess } from './line-process.ts'
+import { readSmall } from './loose.ts'
 import { askGit, runGit } from './process.ts'
+import { plainHead } from './ref-files.ts'
 import type { Repository } from './repository.ts'
 
 /** What a checkpoint records of the user's HEAD. */
@@ -25,6 +32,10 @@ type Answer = { type: string; size: number; oid: Oid } | null
 const BATCH_CHECK = ['cat-file', '--batch-check=%(objecttype) %(objectsize) %(objectname)']
 
 const BRANCHES = 'refs/heads/'
+/** What git is in the middle of has one of these (gitrepository-layout(5)). */
+const OTHER_HEADS = ['MERGE_HEAD', 'CHERRY_PICK_HEAD', 'REVERT_HEAD']
+/** Bytes of a file of settings at most. */
+const MOST = 2 ** 20
 
 export class HeadReader {
   readonly #env: Env
@@ -39,8 +50,9 @@ export class HeadReader {
 
   /** @throws CkptError like `runGit` */
   async read(): Promise<HeadState> {
+    const plain = OTHER_HEADS.some((name) => this.#isThere(name)) ? null : this.#plain()
     const [[head, tree, ...others], branch] = await Promise.all([
-      this.#ask(['HEAD', 'HEAD^{tree}', 'MERGE_HEAD', 'CHERRY_PICK_HEAD', 'REVERT_HEAD']),
+      plain ? [plain.head, plain.tree] : this.#ask(['HEAD', 'HEAD^{tree}', ...OTHER_HEADS]),
       branchOf(this.#env, this.#repository),
     ])
     const busy = busyState(this.#env, this.#repository, others)
@@ -49,14 +61,16 @@ export class HeadReader {
 
   /** Files as committed at HEAD, by name; those that are not there are left out. `package.json` only if it speaks of checkpoints. */
   async committed(names: readonly string[]): Promise<Map<string, string>> {
+    const plain = this.#plainlyCommitted(names)
+    if (plain) return plain
     const cwd = this.#repository.root
     const answers = await this.#ask(names.map((name) => `HEAD:./${name}`))
     const found = new Map<string, string>()
     for (const [i, name] of names.entries()) {
       const answer = answers[i]
-      if (answer?.type !== 'blob' || answer.size > 2 ** 20) continue
+      if (answer?.type !== 'blob' || answer.size > MOST) continue
       const text = (await runGit(this.#env, { args: ['cat-file', 'blob', answer.oid], cwd })).toString('utf8')
-      if (name !== 'package.json' || text.includes('"checkpoint"')) found.set(name, text)
+      if (isMeant(name, text)) found.set(name, text)
     }
     if (found.size === 0) return found
     for (const link of await committedLinks(this.#env, this.#repository, [...found.keys()])) found.delete(link)
@@ -65,6 +79,43 @@ export class HeadReader {
 
   close(): void {
     this.#process.close()
+  }
+
+  #isThere(name: string): boolean {
+    return lstatIfThere(this.#env.files, `${this.#repository.gitDir}/${name}`) !== null
+  }
+
+  /** The object, if it is a small one in a file of its own. */
+  #read(oid: Oid, type: string): Buffer | null {
+    const { commonDir, hash } = this.#repository
+    const object = readSmall(this.#env, `${commonDir}/objects`, { oid, hash })
+    return object?.type === type ? object.bytes : null
+  }
+
+  /** Without a git; null: git is to be asked. */
+  #plain(): { head: { oid: Oid }; tree: { oid: Oid; bytes: Buffer } } | null {
+    const { gitDir, commonDir, hash } = this.#repository
+    const head = plainHead(this.#env, { gitDir: commonDir, hash }, gitDir)
+    const commit = head && this.#read(head, 'commit')
+    const tree = /^tree ([0-9a-f]+)\n/.exec(commit?.toString('latin1') ?? '')?.[1] ?? ''
+    const bytes = isOid(tree) ? this.#read(tree, 'tree') : null
+    return head && isOid(tree) && bytes ? { head: { oid: head }, tree: { oid: tree, bytes } } : null
+  }
+
+  /** {@link committed}, without a git; null: git is to be asked. */
+  #plainlyCommitted(names: readonly string[]): Map<string, string> | null {
+    const plain = this.#plain()
+    const entries = plain && entriesOf(plain.tree)
+    if (!entries) return null
+    const found = new Map<string, string>()
+    for (const { name, mode, oid } of entries) {
+      if (!names.includes(name) || !mode.startsWith('100')) continue
+      const bytes = this.#read(oid, 'blob')
+      if (!bytes) return null
+      const text = bytes.toString('utf8')
+      if (bytes.length <= MOST && isMeant(name, text)) found.set(name, text)
+    }
+    return found
   }
 
   async #ask(names: readonly string[]): Promise<Answer[]> {
@@ -82,6 +133,19 @@ export class HeadReader {
   }
 }
 
+/** `package.json` only if it speaks of checkpoints. */
+const isMeant = (name: string, text: string): boolean => name !== 'package.json' || text.includes('"checkpoint"')
+
+/** Null: git may know it better. */
+function entriesOf({ oid, bytes }: { oid: Oid; bytes: Buffer }): TreeEntry[] | null {
+  try {
+    return parseTree(bytes, oid.length / 2)
+  } catch (error) {
+    if (isDamage(error)) return null
+    throw error
+  }
+}
+
 /** HEAD's branch by its own name, whatever else has that name (a tag, say): gitrepository-layout(5), HEAD. */
 async function branchOf(env: Env, { root, gitDir }: Repository): Promise<string | null> {
   const file = `${gitDir}/HEAD`
@@ -96,7 +160,7 @@ async function branchOf(env: Env, { root, gitDir }: Repository): Promise<string 
 }
 
 /** A rebase first, as its picks leave a CHERRY_PICK_HEAD too (git's `wt_status_get_state`; gate-refuse.sh says the same). */
-function busyState(env: Env, { gitDir }: Repository, heads: readonly Answer[]): string | null {
+function busyState(env: Env, { gitDir }: Repository, heads: readonly unknown[]): string | null {
   const there = (name: string) => env.files.existsSync(`${gitDir}/${name}`)
   if (there('rebase-merge')) return 'rebase'
   if (there('rebase-apply')) return there('rebase-apply/applying') ? 'am' : 'rebase'

@@ -7,8 +7,8 @@ import { setImmediate } from 'node:timers/promises'
 import { deflateSync, inflateSync } from 'node:zlib'
 import { CkptError, unlessDamaged } from '../core/errors.ts'
 import type { HashName, Oid } from '../core/ids.ts'
-import { type Env, errno, statIfThere } from '../env.ts'
-import { inflate, parseLoose } from './loose.ts'
+import { type Env, errno } from '../env.ts'
+import { loosePath, readSmall } from './loose.ts'
 import { type FoundObject, ObjectReader } from './object-reader.ts'
 import { formatPack, type ObjectType, type PackObject } from './pack.ts'
 import { makePacksDirectory } from './packs.ts'
@@ -26,8 +26,6 @@ const MOST_HELD = 16 << 20
 /** What was written lately is known without asking: so many objects, of so many bytes at most. */
 const RECENT = 256
 const SMALL = 16_384
-/** Bytes of what is in a small file. */
-const MOST_INFLATED = 1 << 20
 /** So many are synced, or read here, before others have their turn. */
 const [STEP, ROUND] = [8, 100]
 
@@ -85,23 +83,9 @@ export class ObjectStore {
     return ((await this.#atHand(oid)) ?? (await this.#reader.read(oid))) !== null
   }
 
-  /**
-   * A small one in a file of its own is read here, and hashed: to start a git takes as long as the rest of a short command.
-   * Null: git is to be asked, which also knows what is wrong with it.
-   */
+  /** A small one in a file of its own, without a git; null: git is to be asked. */
   readLoose(oid: Oid): FoundObject | null {
-    const { files } = this.#env
-    const path = this.loosePath(oid)
-    try {
-      const stats = statIfThere(files, path)
-      if (!stats || stats.size > SMALL) return null
-      const file = files.readFileSync(path)
-      const inflated = inflate(file, MOST_INFLATED)
-      // git does not take one that goes on after its end.
-      return inflated?.used === file.length ? parseLoose(inflated.bytes, { oid, hash: this.hash }) : null
-    } catch {
-      return null
-    }
+    return readSmall(this.#env, this.#directory, { oid, hash: this.hash })
   }
 
   /** The same of many, one after the other: others have their turn in between. */
@@ -287,7 +271,11 @@ export class ObjectStore {
   }
 
   loosePath(oid: Oid): string {
-    return `${this.#gitDir}/objects/${oid.slice(0, 2)}/${oid.slice(2)}`
+    return loosePath(this.#directory, oid)
+  }
+
+  get #directory(): string {
+    return `${this.#gitDir}/objects`
   }
 
   /** Syncs what was written and not synced yet, by whomever, and these. */

@@ -1,4 +1,4 @@
-/** Refs of the store: read with for-each-ref, moved by `git update-ref --stdin` transactions that name the old values. */
+/** Refs of the store: read as files or with for-each-ref, moved by `git update-ref --stdin` transactions that name the old values. */
 import { constants } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CkptError } from '../core/errors.ts'
@@ -6,7 +6,10 @@ import { quotedPath } from '../core/hint-words.ts'
 import { type Oid, parseOid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
 import { ageOf } from './file-clock.ts'
+import type { FoundObject } from './object-reader.ts'
+import type { ObjectStore } from './objects.ts'
 import { gitFailure, tryGit } from './process.ts'
+import { plainRefs } from './ref-files.ts'
 
 export interface RefEdit {
   ref: string
@@ -22,6 +25,34 @@ export interface RefTip {
   /** The commit object's message and the like; empty for other types. */
   contents: string
   type: string
+}
+
+/** A commit's message as for-each-ref gives it. */
+export function messageOf({ type, bytes }: FoundObject): string {
+  const text = type === 'commit' ? bytes.toString('utf8') : ''
+  const end = text.indexOf('\n\n')
+  return end < 0 ? '' : text.slice(end).replace(/^\n+/, '')
+}
+
+/** By git, on its way out: what is in another encoding, or goes on after a NUL. */
+const isConverted = ({ type, bytes }: FoundObject): boolean =>
+  type === 'commit' && (bytes.includes(0) || bytes.includes('\nencoding '))
+
+/** Without a git, where the refs and what they name are plain files; null: {@link listRefs} is to be asked. */
+export function plainTips(
+  env: Env,
+  { gitDir, objects }: { gitDir: string; objects: ObjectStore },
+  prefixes: readonly string[],
+): RefTip[] | null {
+  const tips: RefTip[] = []
+  const refs = plainRefs(env, { gitDir, hash: objects.hash }, prefixes)
+  if (!refs) return null
+  for (const { ref, oid } of refs) {
+    const object = objects.readLoose(oid)
+    if (!object || object.type === 'tag' || isConverted(object)) return null
+    tips.push({ ref, oid, type: object.type, contents: messageOf(object) })
+  }
+  return tips
 }
 
 /** @throws CkptError DAMAGED when a ref does not hold an id */

@@ -8,7 +8,17 @@ import { type Env, lstatIfThere } from '../env.ts'
 import { LineProcess } from './line-process.ts'
 import { ObjectStore } from './objects.ts'
 import { type GitCall, type GitResult, runGit, tryGit } from './process.ts'
-import { clearRefLock, listRefs, moveRefs, type RefEdit, type RefTip, refuseUnreadable, transaction } from './refs.ts'
+import {
+  clearRefLock,
+  listRefs,
+  messageOf,
+  moveRefs,
+  plainTips,
+  type RefEdit,
+  type RefTip,
+  refuseUnreadable,
+  transaction,
+} from './refs.ts'
 import { goneRef, noteMoves, writtenTips } from './tips.ts'
 import { Trees } from './trees.ts'
 import { UnsyncedRefs } from './unsynced.ts'
@@ -106,11 +116,11 @@ export class Store {
 
   async refs(...prefixes: string[]): Promise<RefTip[]> {
     const memory = this.#memory
-    if (!memory) return listRefs(this.#env, this, prefixes)
+    if (!memory) return this.#list(prefixes)
     const generation = this.generation
     if (memory.generation !== generation || generation === '') {
       this.forget()
-      const tips = await listRefs(this.#env, this, ['refs/'])
+      const tips = await this.#list(['refs/'])
       memory.tips = new Map(tips.map((tip) => [tip.ref, tip]))
       memory.generation = generation
       this.#whole = false
@@ -118,6 +128,10 @@ export class Store {
     return [...memory.tips.values()].filter(({ ref }) =>
       prefixes.some((prefix) => ref === prefix || ref.startsWith(prefix.endsWith('/') ? prefix : `${prefix}/`)),
     )
+  }
+
+  async #list(prefixes: readonly string[]): Promise<RefTip[]> {
+    return plainTips(this.#env, this, prefixes) ?? (await listRefs(this.#env, this, prefixes))
   }
 
   /**
@@ -274,8 +288,8 @@ export class Store {
         continue
       }
       const object = await this.objects.read(to)
-      const text = object?.type === 'commit' ? object.bytes.toString('utf8') : ''
-      memory.tips.set(ref, { ref, oid: to, type: object?.type ?? '', contents: text.slice(text.indexOf('\n\n') + 2) })
+      const contents = object ? messageOf(object) : ''
+      memory.tips.set(ref, { ref, oid: to, type: object?.type ?? '', contents })
     }
     memory.generation = generation
   }
