@@ -9,7 +9,7 @@ import { type Env, lstatIfThere } from '../env.ts'
 import { LineProcess } from './line-process.ts'
 import { readSmall } from './loose.ts'
 import { askGit, runGit } from './process.ts'
-import { plainHead } from './ref-files.ts'
+import { hasTables, plainHead } from './ref-files.ts'
 import type { Repository } from './repository.ts'
 
 /** What a checkpoint records of the user's HEAD. */
@@ -55,7 +55,13 @@ export class HeadReader {
       plain ? [plain.head, plain.tree] : this.#ask(['HEAD', 'HEAD^{tree}', ...OTHER_HEADS]),
       branchOf(this.#env, this.#repository),
     ])
-    const busy = busyState(this.#env, this.#repository, others)
+    // A branch or a tag of such a name is none.
+    const own = hasTables(this.#env, this.#repository.commonDir) ? () => true : this.#isThere.bind(this)
+    const busy = busyState(
+      this.#env,
+      this.#repository,
+      others.map((other, i) => other && own(OTHER_HEADS[i]!)),
+    )
     return { head: head?.oid ?? null, tree: tree?.oid ?? null, branch, busy }
   }
 

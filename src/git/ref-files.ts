@@ -17,7 +17,7 @@ const MOST_PACKED = 1 << 18
 
 /** Whether git takes it for a name, whatever file system it lies on (git-check-ref-format(1)); no others are looked at here. */
 const isName = (ref: string): boolean =>
-  ref.split('/').every((part) => /^[!-}]+$/.test(part) && !/^\.|\.$|\.\.|@\{|[\^:?*[\\]/.test(part))
+  ref.split('/').every((part) => /^[!-}]+$/.test(part) && !/^\.|\.$|\.lock$|\.\.|@\{|[\^:?*[\\]/.test(part))
 
 class NotPlain extends Error {}
 
@@ -40,7 +40,7 @@ function oidIn(text: string, hash: HashName): Oid {
 
 /** Null: there is no such file. @throws NotPlain */
 function readPlain({ files }: Env, path: string, most = 1024): string | null {
-  const stats = lstatIfThere(files, path)
+  const stats = files.lstatSync(path, { throwIfNoEntry: false }) // one below a file is an error
   if (!stats) return null
   if (!stats.isFile() || stats.size > most) throw new NotPlain()
   return files.readFileSync(path, 'latin1')
@@ -53,12 +53,20 @@ function looseOid(env: Env, path: string, hash: HashName): Oid | null {
 
 function packedRefs(env: Env, gitDir: string, hash: HashName): Map<string, Oid> {
   const packed = new Map<string, Oid>()
+  let last = ''
   const text = readPlain(env, `${gitDir}/packed-refs`, MOST_PACKED) ?? ''
   if (text !== '' && !text.endsWith('\n')) throw new NotPlain()
-  for (const line of text.split('\n').slice(0, -1)) {
-    if (line.startsWith('#') || line.startsWith('^')) continue
+  for (const [i, line] of text.split('\n').slice(0, -1).entries()) {
+    if (i === 0 && line.startsWith('#')) continue
+    if (last !== '' && line.startsWith('^')) {
+      oidIn(`${line.slice(1)}\n`, hash)
+      continue
+    }
     const space = line.indexOf(' ')
-    packed.set(line.slice(space + 1), oidIn(`${line.slice(0, space)}\n`, hash))
+    const ref = line.slice(space + 1)
+    if (ref <= last) throw new NotPlain() // git looks for them where they belong
+    packed.set(ref, oidIn(`${line.slice(0, space)}\n`, hash))
+    last = ref
   }
   return packed
 }
@@ -69,11 +77,17 @@ interface RefPlace {
   hash: HashName
 }
 
-/** Each line of its configuration is as git writes it into a store: it says so of one that it cannot read. */
-const isReadable = (env: Env, gitDir: string): boolean =>
-  /^(?:(?:\[[a-z]+\]|\t[a-z]+ = (?:true|false|\d+|sha256|refs\/notes\/ckpt\/\*))\n)+$/i.test(
-    readPlain(env, `${gitDir}/config`) ?? '',
-  )
+/** As git writes them into a store. */
+const SETTINGS = [
+  String.raw`\[(core|extensions|gc|notes|receive)\]`,
+  String.raw`\t(bare|denynonfastforwards|filemode|ignorecase|precomposeunicode|symlinks) = (true|false)`,
+  String.raw`\t(repositoryformatversion = [01]|sharedrepository = 0600|objectformat = sha256|auto = 0)`,
+  String.raw`\tdisplayref = refs/notes/ckpt/\*`,
+]
+const CONFIG = new RegExp(`^((${SETTINGS.join('|')})\n)+$`, 'i')
+
+/** Its configuration is as it was made: git says so of one that it cannot read. */
+const isReadable = (env: Env, gitDir: string): boolean => CONFIG.test(readPlain(env, `${gitDir}/config`) ?? '')
 
 /** All refs of a store that begin with one of `prefixes` (up to a slash), by name as for-each-ref has them; null: git is to be asked. */
 export function plainRefs(env: Env, place: RefPlace, prefixes: readonly string[]): PlainRef[] | null {
@@ -115,4 +129,4 @@ export function plainHead(env: Env, { gitDir: common, hash }: RefPlace, gitDir: 
 }
 
 /** Kept otherwise: git-config(1), extensions.refStorage. */
-const hasTables = ({ files }: Env, gitDir: string): boolean => files.existsSync(`${gitDir}/reftable`)
+export const hasTables = ({ files }: Env, gitDir: string): boolean => files.existsSync(`${gitDir}/reftable`)

@@ -85,6 +85,30 @@ describe('the refs of a store', () => {
     ],
     ['whose packed file goes on', false, inRefs('packed-refs', (file) => fs.appendFileSync(file, 'garbage'))],
     ['of a store of tables', false, inRefs('reftable', (file) => fs.mkdirSync(file))],
+    [
+      'packed, with a remark amid them',
+      false,
+      (scratch) => {
+        inStore(scratch, 'pack-refs', '--all')
+        fs.appendFileSync(`${storeOf(scratch)}/packed-refs`, '# x\n')
+      },
+    ],
+    [
+      'packed, out of their order',
+      false,
+      (scratch) => {
+        inStore(scratch, 'pack-refs', '--all')
+        const file = `${storeOf(scratch)}/packed-refs`
+        const [head, ...refs] = fs.readFileSync(file, 'utf8').trimEnd().split('\n')
+        expect(refs.length).toBeGreaterThan(1)
+        fs.writeFileSync(file, `${[head, ...refs.reverse()].join('\n')}\n`)
+      },
+    ],
+    [
+      'beside a configuration that git refuses',
+      false,
+      inRefs('config', (file) => fs.appendFileSync(file, '[core]\n\tignorecase = 77777777777777777777\n')),
+    ],
     ['beside a configuration that is none', false, inRefs('config', (file) => fs.appendFileSync(file, 'x y\n'))],
   ])('%s', async ([, isPlain, work]) => {
     const scratch = new Scratch().init()
@@ -132,6 +156,17 @@ describe('HEAD', () => {
     ['detached', true, (scratch) => scratch.git('checkout', '-q', '--detach')],
     ['on a branch of several parts', true, (scratch) => scratch.git('checkout', '-q', '-b', 'a/b/c')],
     ['on a branch of another script', false, (scratch) => scratch.git('checkout', '-q', '-b', 'ä')],
+    ['beside a branch called as a merge is', true, (scratch) => scratch.git('branch', 'MERGE_HEAD')],
+    [
+      'on a branch below a file',
+      false,
+      (scratch) => {
+        scratch.git('checkout', '-q', '-b', 'f/g')
+        scratch.git('pack-refs', '--all')
+        fs.rmSync(scratch.at('.git/refs/heads/f'), { recursive: true, force: true })
+        fs.cpSync(scratch.at('.git/packed-refs'), scratch.at('.git/refs/heads/f'))
+      },
+    ],
     ['beside a tag of that name', true, (scratch) => scratch.git('update-ref', 'refs/tags/HEAD', `${'HEAD'}^{tree}`)],
     ['on a packed branch', true, (scratch) => scratch.git('pack-refs', '--all')],
     [
