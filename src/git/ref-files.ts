@@ -3,7 +3,7 @@
  * anything but plain is left to git, which also knows what is wrong with it. gitrepository-layout(5), git-pack-refs(1).
  */
 import { type HashName, isOid, type Oid } from '../core/ids.ts'
-import { type Env, lstatIfThere } from '../env.ts'
+import { type Env, errno, lstatIfThere } from '../env.ts'
 
 export interface PlainRef {
   ref: string
@@ -25,8 +25,9 @@ class NotPlain extends Error {}
 function orGit<T>(read: () => T): T | null {
   try {
     return read()
-  } catch {
-    return null
+  } catch (error) {
+    if (error instanceof NotPlain || errno(error) !== undefined) return null
+    throw error
   }
 }
 

@@ -207,7 +207,7 @@ describe('HEAD', () => {
     expect(!started.includes('cat-file')).toBe(isPlain)
     // Where no file can be looked at before it is read, nothing is plain.
     const lstatSync = ((file: string, options: object) => {
-      if (/\/(objects|refs)\/|\/packed-refs$/.test(file)) throw new Error('not here')
+      if (/\/(objects|refs)\/|\/packed-refs$/.test(file)) throw Object.assign(new Error('not here'), { code: 'EACCES' })
       return env.files.lstatSync(file, options)
     }) as unknown as Env['files']['lstatSync']
     const statSync = (() => undefined) as unknown as Env['files']['statSync']
