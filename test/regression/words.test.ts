@@ -1,5 +1,5 @@
 // Words on the command line and in answers that once were wrong.
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { Writable } from 'node:stream'
@@ -10,6 +10,8 @@ import { gitFailure } from '../../src/git/process.ts'
 import { envOf } from '../support/in-process.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 import { hasPython, onTerminal } from '../support/terminal.ts'
+
+const hasBash = spawnSync('bash', ['--version']).status === 0
 
 const codes = ({ code, document }: { code: number; document: Json }) => [code, document.error?.code]
 
@@ -167,6 +169,34 @@ test('completion offers what may stand there, and leaves files to the shell', ()
     ['blame', ''],
   ])
     expect([line, offered(...line)]).toEqual([line, []])
+})
+
+test.skipIf(!hasBash)('bash is offered what it takes for one word, as it is', () => {
+  const scratch = new Scratch().init()
+  const odd = ["it's mine", '$(touch here)', 'a"b;c', 'back\\slash', '`x`', '!!', 'plain']
+  for (const session of odd) scratch.ckpt('mark', 'prompt', '--session', session, '--text', 'go')
+  const bin = path.join(scratch.base, 'bin')
+  fs.mkdirSync(bin)
+  fs.symlinkSync(PROGRAM, path.join(bin, 'ckpt'))
+  const vars = { ...scratch.vars, PATH: `${bin}:${scratch.vars.PATH}` }
+  const bash = (script: string, words: string[] = []) =>
+    execFileSync('bash', ['-c', script, 'bash', ...words], { cwd: scratch.root, env: vars, encoding: 'utf8' })
+      .split('\0')
+      .slice(0, -1)
+  const complete = String.raw`source <(ckpt completion bash); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ckpt; printf '%s\0' "${'$'}{COMPREPLY[@]}"`
+  // Words as they are typed; what is offered for the last one is then read as a command line.
+  const taken = (...line: string[]): string[] => {
+    const quote = /^['"]/.exec(line.at(-1)!)?.[0] ?? ''
+    const offered = bash(complete, ['ckpt', ...line]).map((word) => `${quote}${word}${quote}`)
+    return bash(`printf '%s\\0' ${offered.join(' ')}`).toSorted()
+  }
+  expect(taken('undo', '--session', '')).toEqual(odd.toSorted())
+  expect(taken('undo', '--session', "it\\'s\\ m")).toEqual(["it's mine"])
+  expect(taken('undo', '--session', '"it')).toEqual(["it's mine"])
+  expect(taken('undo', '--session', "'")).toEqual(odd.slice(1).toSorted())
+  expect(taken('undo', '--session', '"')).toEqual(["it's mine", 'plain'])
+  expect(taken('show', '--session', "it\\'s\\ mine", '')).toEqual(['1'])
+  expect(scratch.exists('here')).toBe(false)
 })
 
 test('the script for completion is that of the own shell, or of bash where that completes nothing', () => {
