@@ -48,7 +48,7 @@ export function noticeIn(text: string): string | null {
 
 function parseJson<T extends z.ZodMiniType>(schema: T, text: string): z.output<T> | null {
   try {
-    return schema.safeParse(JSON.parse(text)).data ?? null
+    return schema.safeParse(JSON.parse(text.replace(/^\uFEFF/, ''))).data ?? null // an editor's byte order mark
   } catch {
     return null // a tail begins in the middle of a line, and the last one may not be whole yet
   }

@@ -34,7 +34,6 @@ export interface Said {
   prompts: readonly SaidPrompt[]
   /** Milliseconds since 1970: when the record was last written to. */
   written: number
-  arrived: number
 }
 
 export interface ImportedPrompt extends SaidPrompt {
@@ -47,7 +46,7 @@ export interface ImportedPrompt extends SaidPrompt {
 
 export async function importTranscript(
   context: Context,
-  { agent, path, prompts, written, arrived }: Said,
+  { agent, path, prompts, written }: Said,
 ): Promise<ImportedPrompt[]> {
   const { env } = context
   const { root } = context.worktree
@@ -64,7 +63,7 @@ export async function importTranscript(
     const { outcome, turn, original }: Imported =
       place === 'elsewhere'
         ? leftOut('elsewhere')
-        : await importPrompt(context, prompt, { agent: agent.name, later, mayGoOn, forkedFrom, arrived })
+        : await importPrompt(context, prompt, { agent: agent.name, later, mayGoOn, forkedFrom })
     if (original) forkedFrom = original
     const isGone = place === 'gone' && !directory?.startsWith(`${root}/`)
     done.push({ ...prompt, outcome, turn, directory, isGone })
@@ -89,12 +88,12 @@ interface Around {
   later: readonly SaidPrompt[]
   mayGoOn: boolean
   forkedFrom: SessionId | null
-  arrived: number
 }
 
 async function importPrompt(context: Context, prompt: SaidPrompt, around: Around): Promise<Imported> {
   const { session, marker, ids, text, messageId } = prompt
-  const { agent, later, mayGoOn, forkedFrom, arrived } = around
+  const { agent, later, mayGoOn, forkedFrom } = around
+  const now = () => context.env.monotonic() // a deadline for each marker: the command as a whole has none
   const timeline = await timelineOf(context, session)
   const names = [marker, ...ids]
   const turn = turnKnownBy(timeline, names) ?? (await turnWithoutId(context, timeline, prompt))
@@ -112,7 +111,7 @@ async function importPrompt(context: Context, prompt: SaidPrompt, around: Around
     // Begun from the transcript: by a daemon that was gone when it ended, or by an import that was killed.
     const hasEnded = prompt.end !== null || (turn.before.imported !== undefined && !mayGoOn)
     if (hasEnded && turn === runningTurn(timeline) && turn.before.messageId === messageId)
-      await mark(context, { ...ended, ...wasImported(turn), turn: turn.before.marker ?? marker }, arrived)
+      await mark(context, { ...ended, ...wasImported(turn), turn: turn.before.marker ?? marker }, now())
     return { outcome: added ? 'described' : 'known', turn: turn.number }
   }
   if (later.some((one) => turnKnownBy(timeline, [one.marker, ...one.ids]))) return leftOut('passed-over')
@@ -125,7 +124,7 @@ async function importPrompt(context: Context, prompt: SaidPrompt, around: Around
   const parent = forkedFrom !== null && timeline.turns.length === 0 ? { parent: forkedFrom } : {}
   const imported = { late: true, imported: true } as const
   const prompted = { event: 'prompt', session, agent, text, messageId, marker, ...imported } as const
-  const { turn: number } = await mark(context, { ...prompted, ...parent }, arrived)
-  await mark(context, { ...ended, imported: true }, arrived)
+  const { turn: number } = await mark(context, { ...prompted, ...parent }, now())
+  await mark(context, { ...ended, imported: true }, now())
   return number === null ? leftOut('passed-over') : { outcome: 'recorded', turn: number }
 }

@@ -6,8 +6,6 @@ export interface KeyStream {
   off: (event: 'data', listener: (chunk: Buffer | string) => void) => unknown
 }
 
-const ESCAPE = '\x1b'
-
 /**
  * Calls back when Escape was pressed twice within so many milliseconds. The stream has to be in raw mode. An arrow key,
  * which begins with the same byte, is no Escape, and any other key in between begins anew. The result stops listening.
@@ -17,10 +15,10 @@ export function onDoubleEscape(stdin: KeyStream, within: number, listener: () =>
   const hear = (chunk: Buffer | string) => {
     const keys = typeof chunk === 'string' ? chunk : chunk.toString('latin1')
     const now = performance.now()
-    // Both may come in one piece.
-    const twice = keys === ESCAPE + ESCAPE || (keys === ESCAPE && now - last <= within)
-    last = keys === ESCAPE && !twice ? now : Number.NEGATIVE_INFINITY
-    if (twice) listener()
+    // Several may come in one piece.
+    const pressed = /^\x1b+$/.test(keys) ? keys.length + (now - last <= within ? 1 : 0) : 0
+    last = pressed % 2 === 1 ? now : Number.NEGATIVE_INFINITY
+    for (let twice = pressed >> 1; twice > 0; twice--) listener()
   }
   stdin.on('data', hear)
   return () => {

@@ -32,8 +32,6 @@ export type RewindOutcome =
 /** Turns that are offered. */
 const OFFERED = 200
 
-const NONE: RewindOutcome = { kind: 'refused', message: 'No checkpoints available' }
-
 type Colors = ReturnType<typeof pc.createColors>
 
 /**
@@ -49,20 +47,16 @@ export async function rewindMenu(worktree: WorktreeFunctions, options: RewindMen
     if (text !== '') output.write(`${text}\n`)
     return outcome
   }
-  const named = options.session === undefined ? {} : { session: options.session }
   try {
-    const { capabilities, enabled } = await worktree.sessions.capabilities(options.session)
-    if (!enabled || !capabilities.supportsUndo)
-      return told({ kind: 'refused', message: 'Checkpoint feature not enabled' })
-    const { turns } = await worktree.turns({ ...named, limit: OFFERED })
-    if (turns.length === 0) return told(NONE)
+    const turns = await offered(worktree, options.session)
+    if (!turns) return told({ kind: 'refused', message: 'Checkpoint feature not enabled' })
+    if (turns.length === 0) return told({ kind: 'refused', message: 'No checkpoints available' })
     const turn = await pick(turns, { input: options.input ?? process.stdin, output, colored })
     if (!turn) return { kind: 'cancelled' }
     const change = await worktree.sessions.undo({ session: turn.session, to: String(turn.n) })
     return told({ kind: 'restored', turn: turn.n, change })
   } catch (thrown) {
     const error = thrown instanceof CkptError ? thrown : new CkptError('INTERNAL', String(thrown), { cause: thrown })
-    if (error.code === 'NOT_FOUND') return told(NONE)
     options.log?.(error)
     return told({ kind: 'failed', error })
   }
@@ -82,6 +76,18 @@ export function outcomeText(outcome: RewindOutcome, { green, red }: Pick<Colors,
       return outcome.message
     case 'cancelled':
       return ''
+  }
+}
+
+/** Null: checkpoints are off there. None: also where there is no such session. */
+async function offered(worktree: WorktreeFunctions, session: string | undefined): Promise<readonly TurnInfo[] | null> {
+  try {
+    const { capabilities, enabled } = await worktree.sessions.capabilities(session)
+    if (!enabled || !capabilities.supportsUndo) return null
+    return (await worktree.turns({ ...(session === undefined ? {} : { session }), limit: OFFERED })).turns
+  } catch (error) {
+    if (error instanceof CkptError && error.code === 'NOT_FOUND') return []
+    throw error
   }
 }
 

@@ -10,6 +10,7 @@ import { TranscriptWatch } from '../../src/agents/transcript-watch.ts'
 import { realEnv } from '../../src/env.ts'
 import { hook, hookLog } from '../support/agents.ts'
 import { startDaemon } from '../support/daemon.ts'
+import { answer, envOf } from '../support/in-process.ts'
 import { isRoot, type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 const DATA = path.resolve(import.meta.dirname, '../data/transcripts')
@@ -69,6 +70,33 @@ test('prompts, message ids and the tree of a conversation; the file is only read
   ])
   expect(fs.readFileSync(file)).toEqual(bytes)
   expect(fs.statSync(file, { bigint: true })).toMatchObject(stats)
+})
+
+test('a record that an editor put a byte order mark before has the same prompts', () => {
+  const scratch = new Scratch().init()
+  const file = transcript(scratch, 'two-turns')
+  fs.writeFileSync(file, `\uFEFF${fs.readFileSync(file, 'utf8').split('\n').slice(2).join('\n')}`)
+  expect(outcomes(scratch, file)).toEqual([
+    [1, 'recorded'],
+    [2, 'recorded'],
+  ])
+})
+
+test('each prompt has a deadline of its own, however long the whole takes', async () => {
+  const scratch = new Scratch().init()
+  let passed = 0
+  const env = {
+    ...envOf(scratch),
+    monotonic: () => performance.now() + passed,
+    progress: async () => {
+      passed += 60_000 // as where the record is long
+    },
+  }
+  const file = transcript(scratch, 'two-turns')
+  expect((await answer(env, 'import-transcript', 'claude', file)).document.prompts).toHaveLength(2)
+  for (const turn of ['1:before', '2:before', '2:after'])
+    expect(scratch.ckpt('show', turn).checkpoint, turn).toMatchObject({ degraded: false })
+  expect(scratch.run(['show', '2:after']).stdout).not.toContain('Not covered')
 })
 
 test('what hooks recorded is known; a prompt that they did not hear is added to its turn', async () => {

@@ -2,10 +2,13 @@
 import { EventEmitter } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
+import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { columnsOf } from '../../src/core/columns.ts'
 import { type KeyStream, onDoubleEscape } from '../../src/library/double-escape.ts'
+import { rewindMenu } from '../../src/library/rewind-menu.ts'
+import { openWorktree } from '../../src/library/worktree.ts'
 import { Scratch } from '../support/scratch.ts'
 import { corruptObject, looseFile } from '../support/store-surgery.ts'
 import { hasPython, KEYS, laterOnTerminal, onTerminal, type Step } from '../support/terminal.ts'
@@ -170,6 +173,25 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
   })
 })
 
+test('a turn that somebody undid while the menu stood open is a failure, told like any other', async () => {
+  const scratch = prepared()
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars })
+  const [input, output, logged] = [new PassThrough(), new PassThrough(), [] as string[]]
+  let shown = ''
+  output.on('data', (chunk: Buffer) => {
+    shown += chunk.toString()
+    if (!chunk.includes('Enter: confirm')) return
+    setImmediate(() => {
+      scratch.ckpt('undo')
+      input.write(enter)
+    })
+  })
+  const outcome = await rewindMenu(worktree, { input, output, log: ({ code }) => logged.push(code) })
+  expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'NOT_FOUND' } })
+  expect(logged).toEqual(['NOT_FOUND'])
+  expect(shown).toContain('Turn 2 is undone already. Nothing was changed.')
+})
+
 const rowsOf = (frame: string[], columns: number): number =>
   frame.reduce((sum, line) => sum + Math.max(1, Math.ceil(columnsOf(line) / columns)), 0)
 
@@ -200,6 +222,10 @@ describe('Escape, twice', () => {
     expect(heard(esc, 300, esc)).toBe(1)
     expect(heard(esc, 301, esc)).toBe(0)
     expect(heard(esc + esc)).toBe(1)
+    expect(heard(esc + esc + esc)).toBe(1)
+    expect(heard(esc, esc + esc + esc)).toBe(2)
+    expect(heard(esc + esc + esc, 301, esc)).toBe(1)
+    expect(heard(`${esc}x`, esc)).toBe(0)
     expect(heard(esc, 10, 'x', 10, esc)).toBe(0)
     expect(heard(esc, 301, esc, 10, esc)).toBe(1)
     expect(heard(esc, esc, esc)).toBe(1)

@@ -29,7 +29,7 @@ const PENDING =
 /** Characters of a prompt that are shown. */
 const SHOWN = 60
 
-const command: Command = async ({ env, args, cwd, arrived }) => {
+const command: Command = async ({ env, args, cwd }) => {
   const name = String(args.agent)
   const agent = await findAgent(name)
   const { transcripts } = agent ?? {}
@@ -50,7 +50,7 @@ const command: Command = async ({ env, args, cwd, arrived }) => {
   }
   const context = await openContext(env, cwd, { create: true, forgiving: true })
   try {
-    const transcript = { agent: { ...agent, transcripts }, path: file, prompts: said, written, arrived }
+    const transcript = { agent: { ...agent, transcripts }, path: file, prompts: said, written }
     const prompts = await importTranscript(context, transcript)
     const has = (wanted: Outcome) => prompts.some(({ outcome }) => outcome === wanted)
     const warnings = [
