@@ -8,7 +8,7 @@ import { parseTree, type TreeEntry } from '../core/tree-object.ts'
 import { type Env, lstatIfThere } from '../env.ts'
 import { LineProcess } from './line-process.ts'
 import { readSmall } from './loose.ts'
-import { askGit, runGit } from './process.ts'
+import { askGit, gitFailure, isUnfetched, runGit, tryGit } from './process.ts'
 import { hasTables, plainHead } from './ref-files.ts'
 import type { Repository } from './repository.ts'
 
@@ -127,15 +127,21 @@ export class HeadReader {
   async #ask(names: readonly string[]): Promise<Answer[]> {
     const input = names.map((name) => `${name}\n`).join('')
     const kept = await this.#process.ask(input, names.length).catch(() => null) // it was killed, or hung
-    const lines = kept ?? (await this.#askAnother(input)).toString('latin1').split('\n')
+    const lines = kept ?? (await this.#askAnother(names))
     return names.map((_, i) => {
       const [type = '', size, oid = ''] = lines[i]?.split(' ') ?? []
       return isOid(oid) ? { type, size: Number(size), oid } : null
     })
   }
 
-  #askAnother(input: string): Promise<Buffer> {
-    return runGit(this.#env, { args: BATCH_CHECK, cwd: this.#repository.root, input })
+  async #askAnother(names: readonly string[]): Promise<string[]> {
+    const call = { args: BATCH_CHECK, cwd: this.#repository.root, input: names.map((name) => `${name}\n`).join('') }
+    const asked = await tryGit(this.#env, call)
+    if (asked.code === 0) return asked.stdout.toString('latin1').split('\n')
+    if (!isUnfetched(asked)) throw gitFailure(BATCH_CHECK, asked)
+    // Some versions die of the first name whose object a partial clone lacks (2.39.5; 2.55 calls it missing).
+    if (names.length === 1) return ['']
+    return (await Promise.all(names.map((name) => this.#askAnother([name])))).map(([line]) => line!)
   }
 }
 

@@ -290,6 +290,10 @@ export function fullDisk(
   })
 }
 
+/** It wanted an object that a partial clone has not fetched; for us nothing is fetched. */
+export const isUnfetched = ({ stderr }: Pick<GitResult, 'stderr'>): boolean => /from promisor remote/.test(stderr)
+const FETCHING = 'git diff HEAD   (fetches what this partial clone lacks of HEAD)'
+
 const commandOf = (args: readonly string[]): string =>
   args.find((arg, i) => !arg.startsWith('-') && args[i - 1] !== '-c') ?? ''
 
@@ -313,6 +317,7 @@ export function gitFailure(args: readonly string[], result: GitResult, { store }
   const hints: [boolean, string][] = [
     [crowded, MORE_PROCESSES],
     [isIndex, NEW_INDEX],
+    [!store && isUnfetched(result), FETCHING],
     [mendable, 'ckpt doctor --fix'],
     [damaged && store === false, 'git fsck   (the repository itself is damaged, not what ckpt keeps)'],
     [damaged, 'ckpt verify'],

@@ -449,6 +449,28 @@ test('environments: shallow, partial and single-branch clones need nothing that 
   }
 })
 
+test.each([
+  ['blob:none', 'reset', '-q', '--soft', 'HEAD~1'],
+  ['tree:0', 'reset', '-q', '--soft', 'HEAD~1'],
+  ['tree:0', 'update-ref', '-d', 'refs/remotes/origin/HEAD'],
+])('environments: a partial clone (%s, then %s) whose HEAD is not here whole', (filter, ...command) => {
+  const scratch = new Scratch('origin').init({ 'a.txt': 'one\n', 'package.json': '{"version":"1"}\n' })
+  scratch.write({ 'a.txt': 'two\n', 'package.json': '{"version":"2"}\n' })
+  scratch.git('commit', '-qam', 'second')
+  scratch.git('config', 'uploadpack.allowFilter', 'true')
+  const clone = `${scratch.base}/clone`
+  const bare = command[0] === 'reset' ? [] : ['--no-checkout']
+  scratch.git('clone', '-q', `--filter=${filter}`, ...bare, `file://${scratch.root}`, clone)
+  scratch.git('-C', clone, ...command)
+  scratch.git('-C', clone, 'remote', 'set-url', 'origin', 'file:///nonexistent')
+  const here = at(scratch, clone)
+  roundTrip(scratch, clone, () => here.write('a.txt', 'three\n'))
+  for (const line of [['snapshot'], ['list'], ['status'], ['show', '1'], ['diff', '1'], ['doctor'], ['prune']])
+    expect(here.json(...line), line.join(' ')).toMatchObject({ ok: true })
+  const { stderr } = scratch.run(['diff', '--uncommitted'], { cwd: clone })
+  expect(stderr).toMatch(/Nothing was changed\.\n {2}→ git diff HEAD {3}\(fetches/)
+})
+
 test('environments: a umask of one’s own keeps the modes that files have'.replace('’', "'"), () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', 'run.sh': 'echo\n' })
   fs.chmodSync(scratch.at('run.sh'), 0o755)
