@@ -7,14 +7,18 @@ const PROGRAM = 'ckpt-hook'
 const PATIENCE = 25_000
 const HEARD = new Set(['session.created', 'session.idle', 'session.error'])
 
-// Never fails and never blocks OpenCode for longer than that; a ckpt that is not there is nothing.
-const run = (event, payload, cwd) =>
+const inTime = (begin) =>
   new Promise((resolve) => {
     const timer = setTimeout(resolve, PATIENCE)
-    const done = () => {
+    begin(() => {
       clearTimeout(timer)
       resolve()
-    }
+    })
+  })
+
+// Never fails and never blocks OpenCode for longer than that; a ckpt that is not there is nothing.
+const run = (event, payload, cwd) =>
+  inTime((done) => {
     try {
       // Detached: `opencode run` ends with the turn, the marker of its end must not end with it.
       const child = spawn(PROGRAM, ['opencode', event], {
@@ -48,7 +52,7 @@ export const CkptPlugin = async ({ directory }) => {
       if (queue === mine) queue = null
     })
     queue = mine
-    return mine
+    return inTime((done) => mine.then(done)) // behind others, too
   }
   // Sessions at work: whether a turn runs, and prompts that were given meanwhile. OpenCode goes on with the call that runs,
   // and answers them after it: each is a turn from then on.

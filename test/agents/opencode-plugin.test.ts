@@ -279,3 +279,30 @@ process.exitCode = 7
   })
   expect([done.stdout, done.status]).toEqual(['', 7])
 })
+
+test('calls at the same time wait together for a ckpt that does not answer, not one after the other', () => {
+  const scratch = new Scratch().init()
+  const bin = path.join(scratch.base, 'bin')
+  fs.mkdirSync(bin)
+  fs.writeFileSync(`${bin}/ckpt-hook`, '#!/bin/sh\nwhile [ -d "$HOME" ]; do sleep 0.1; done\n', { mode: 0o755 })
+  const plugin = path.resolve(import.meta.dirname, '../../plugins/opencode.js')
+  const host = `
+const alarms = []
+globalThis.setTimeout = (alarm) => alarms.push(alarm)
+globalThis.clearTimeout = () => undefined
+const { CkptPlugin } = await import(${JSON.stringify(plugin)})
+const hooks = await CkptPlugin({ directory: process.cwd() })
+const begin = (callID) => hooks['tool.execute.before']({ tool: 'bash', sessionID: 's', callID }, { args: {} })
+const calls = ['a', 'b', 'c'].map(begin)
+for (const alarm of alarms.splice(0)) alarm()
+await Promise.all(calls)
+process.exit(7)
+`
+  fs.writeFileSync(path.join(scratch.base, 'host.mjs'), host)
+  const done = spawnSync(process.execPath, [path.join(scratch.base, 'host.mjs')], {
+    cwd: scratch.root,
+    env: { ...scratch.vars, PATH: `${bin}:${scratch.vars.PATH}` },
+    timeout: 60_000,
+  })
+  expect(done.status).toBe(7)
+})
