@@ -21,12 +21,15 @@ export function requireFile(env: Env, file: string): void {
 /** @throws CkptError NOT_FOUND, USAGE; DAMAGED when it does not begin as a bundle of this store's kind */
 export function requireBundle(env: Env, file: string, hash: HashName): void {
   requireFile(env, file)
-  const damaged = (why: string) => new CkptError('DAMAGED', `${file} ${why} Nothing was changed.`, { hints: FROM })
+  const damaged = (why: string, hints: readonly string[] = FROM) =>
+    new CkptError('DAMAGED', `${file} ${why} Nothing was changed.`, { hints })
   if (env.files.statSync(file).size === 0) throw damaged('is empty.')
   const header = readBundleHeader(env, file)
   if (!header) throw damaged('does not begin as a bundle.')
   if (header.hash !== hash)
-    throw damaged(`holds ${words[header.hash]} objects, and those of this repository are ${words[hash]}.`)
+    throw damaged(`holds ${words[header.hash]} objects, and those of this repository are ${words[hash]}.`, [
+      `git init --object-format=${header.hash} DIRECTORY   (a repository that can take it in)`,
+    ])
 }
 
 /** An older bundle may go, and an empty file holds nothing. @throws CkptError NOT_FOUND, USAGE for any other file */
