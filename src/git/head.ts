@@ -10,7 +10,7 @@ import { LineProcess } from './line-process.ts'
 import { readSmall } from './loose.ts'
 import { askGit, gitFailure, isUnfetched, runGit, tryGit } from './process.ts'
 import { hasTables, plainHead } from './ref-files.ts'
-import type { Repository } from './repository.ts'
+import { findRepository, type Repository } from './repository.ts'
 
 /** What a checkpoint records of the user's HEAD. */
 export interface HeadState {
@@ -48,8 +48,17 @@ export class HeadReader {
     this.#process = new LineProcess(env, { args: BATCH_CHECK, cwd: repository.root })
   }
 
-  /** @throws CkptError like `runGit` */
+  /** @throws CkptError BAD_ROOT when git cannot use the repository any more; like `runGit` */
   async read(): Promise<HeadState> {
+    try {
+      return await this.#read()
+    } catch (error) {
+      await findRepository(this.#env, this.#repository.root)
+      throw error
+    }
+  }
+
+  async #read(): Promise<HeadState> {
     const plain = OTHER_HEADS.some((name) => this.#isThere(name)) ? null : this.#plain()
     const [[head, tree, ...others], branch] = await Promise.all([
       plain ? [plain.head, plain.tree] : this.#ask(['HEAD', 'HEAD^{tree}', ...OTHER_HEADS]),
@@ -92,7 +101,7 @@ export class HeadReader {
   }
 
   /** The object, if it is a small one in a file of its own. */
-  #read(oid: Oid, type: string): Buffer | null {
+  #object(oid: Oid, type: string): Buffer | null {
     const { commonDir, hash } = this.#repository
     const object = readSmall(this.#env, `${commonDir}/objects`, { oid, hash })
     return object?.type === type ? object.bytes : null
@@ -102,9 +111,9 @@ export class HeadReader {
   #plain(): { head: { oid: Oid }; tree: { oid: Oid; bytes: Buffer } } | null {
     const { gitDir, commonDir, hash } = this.#repository
     const head = plainHead(this.#env, { gitDir: commonDir, hash }, gitDir)
-    const commit = head && this.#read(head, 'commit')
+    const commit = head && this.#object(head, 'commit')
     const tree = /^tree ([0-9a-f]+)\n/.exec(commit?.toString('latin1') ?? '')?.[1] ?? ''
-    const bytes = isOid(tree) ? this.#read(tree, 'tree') : null
+    const bytes = isOid(tree) ? this.#object(tree, 'tree') : null
     return head && isOid(tree) && bytes ? { head: { oid: head }, tree: { oid: tree, bytes } } : null
   }
 
@@ -116,7 +125,7 @@ export class HeadReader {
     const found = new Map<string, string>()
     for (const { name, mode, oid } of entries) {
       if (!names.includes(name) || !mode.startsWith('100')) continue
-      const bytes = this.#read(oid, 'blob')
+      const bytes = this.#object(oid, 'blob')
       if (!bytes) return null
       const text = bytes.toString('utf8')
       if (bytes.length <= MOST && isMeant(name, text)) found.set(name, text)

@@ -471,6 +471,23 @@ test.each([
   expect(stderr).toMatch(/Nothing was changed\.\n {2}→ git diff HEAD {3}\(fetches/)
 })
 
+test('environments: a repository that git cannot use any more is named as that, by a daemon too', async () => {
+  const scratch = new Scratch().init()
+  await startDaemon(scratch)
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const head = fs.readFileSync(scratch.at('.git/HEAD'))
+  scratch.write({ '.git/HEAD': '' })
+  for (const where of [[], ['--no-daemon']]) {
+    const { code, document } = scratch.tryCkpt('mark', 'prompt', '--session', 's', ...where)
+    expect([code, document.error]).toMatchObject([
+      9,
+      { code: 'BAD_ROOT', message: expect.stringMatching(/There is a \.git at/) },
+    ])
+  }
+  fs.writeFileSync(scratch.at('.git/HEAD'), head)
+  expect(scratch.ckpt('mark', 'prompt', '--session', 's')).toMatchObject({ turn: 2 })
+})
+
 test('environments: a umask of one’s own keeps the modes that files have'.replace('’', "'"), () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', 'run.sh': 'echo\n' })
   fs.chmodSync(scratch.at('run.sh'), 0o755)
