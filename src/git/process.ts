@@ -292,7 +292,7 @@ export function fullDisk(
 
 /** It wanted an object that a partial clone has not fetched; for us nothing is fetched. */
 export const isUnfetched = ({ stderr }: Pick<GitResult, 'stderr'>): boolean => /from promisor remote/.test(stderr)
-const FETCHING = 'git diff HEAD   (fetches what this partial clone lacks of HEAD)'
+export const FETCHING = 'git diff HEAD   (fetches what this partial clone lacks of HEAD)'
 
 const commandOf = (args: readonly string[]): string =>
   args.find((arg, i) => !arg.startsWith('-') && args[i - 1] !== '-c') ?? ''

@@ -5,7 +5,7 @@ import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import { type HashName, isOid, type Oid } from '../core/ids.ts'
 import { type Env, errno, lstatIfThere } from '../env.ts'
-import { askGit, gitFailure, runGit, scrubbed, tryGit } from './process.ts'
+import { askGit, FETCHING, gitFailure, runGit, scrubbed, tryGit } from './process.ts'
 
 export interface Repository {
   /** Absolute path of the worktree's top directory. */
@@ -185,14 +185,19 @@ export async function commitsBetween(
   }
 }
 
-/** The tree of HEAD; null only when HEAD is unborn. @throws CkptError DAMAGED when it is missing */
+/** The tree of HEAD; null only when HEAD is unborn. @throws CkptError DAMAGED when it is missing; INTERNAL in a partial clone */
 export async function committedTree(env: Env, { root }: Repository): Promise<Oid | null> {
   const args = ['cat-file', '--batch-check=%(objectname)']
   const tree = (await runGit(env, { args, cwd: root, input: 'HEAD^{tree}\n' })).toString('latin1').trim()
   if (isOid(tree)) return tree
   // What HEAD names may be missing: git knows the name all the same.
   const named = await askGit(env, { args: ['rev-parse', '-q', '--verify', 'HEAD'], cwd: root })
-  if (named) await runGit(env, { args: ['cat-file', '-e', 'HEAD^{tree}'], cwd: root })
+  if (!named) return null
+  if (await askGit(env, { args: ['config', '--get-regexp', String.raw`^remote\..*\.promisor$`], cwd: root }))
+    throw new CkptError('INTERNAL', 'This partial clone lacks the tree of HEAD. Nothing was changed.', {
+      hints: [FETCHING],
+    })
+  await runGit(env, { args: ['cat-file', '-e', 'HEAD^{tree}'], cwd: root })
   return null
 }
 
