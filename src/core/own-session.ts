@@ -84,7 +84,7 @@ export const nothingToUndo = (why: string, hints: readonly string[] = []): CkptE
     hints: [...hints, 'ckpt list', 'ckpt list --sessions'],
   })
 
-const nothingToRedo = (why: string): CkptError =>
+export const nothingToRedo = (why: string): CkptError =>
   new CkptError('NOTHING_TO_REDO', `${why} Nothing was changed.`, {
     hints: ['ckpt list --sessions'],
   })

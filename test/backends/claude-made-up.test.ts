@@ -158,3 +158,14 @@ test('who leaves a query does not wait for a prompt that never comes', { timeout
   expect(agent.getQueryInstance()).toBe(null)
   expect(await agent.undo()).toMatchObject({ restoredPrompt: 'first' })
 })
+
+test('an agent without a prompt has nothing to undo or redo, whatever other sessions have', async () => {
+  const { scratch, agent } = await stage()
+  scratch.ckpt('mark', 'prompt', '--session', 'other')
+  scratch.write({ 'other.txt': 'of another session' })
+  scratch.ckpt('mark', 'stop', '--session', 'other')
+  scratch.ckpt('undo', '--session', 'other')
+  await expect(agent.undo()).rejects.toMatchObject({ code: 'NOTHING_TO_UNDO' })
+  await expect(agent.redo()).rejects.toMatchObject({ code: 'NOTHING_TO_REDO' })
+  expect([await agent.reverted(), await agent.checkpoints(), scratch.exists('other.txt')]).toEqual([null, [], false])
+})

@@ -4,7 +4,7 @@
  */
 import type { Backend } from '../../backends/backend.ts'
 import { CkptError } from '../../core/errors.ts'
-import { nothingToUndo } from '../../core/own-session.ts'
+import { nothingToRedo, nothingToUndo } from '../../core/own-session.ts'
 import { libraryEnv, openWorktree, type Worktree } from '../../library/worktree.ts'
 import type { ChangeInfo } from '../../results/shapes.ts'
 import { countsIn } from '../patch.ts'
@@ -141,8 +141,10 @@ export class ClaudeAgent<S extends AgentSdk = AgentSdk> {
   }
 
   /** @throws CkptError UNSUPPORTED without ckpt's own checkpoints, NOTHING_TO_REDO */
-  redo(options: { turns?: number | undefined; all?: boolean | undefined } = {}): Promise<ChangeInfo> {
-    return this.#worktree.sessions.redo({ ...options, ...(this.sessionId === null ? {} : { session: this.sessionId }) })
+  async redo(options: { turns?: number | undefined; all?: boolean | undefined } = {}): Promise<ChangeInfo> {
+    const session = this.#conversation.session
+    if (session === null) throw nothingToRedo('There is no prompt yet.')
+    return this.#worktree.sessions.redo({ ...options, session })
   }
 
   on<E extends keyof ClaudeAgentEvents>(event: E, listener: (...given: ClaudeAgentEvents[E]) => void): this {
