@@ -86,7 +86,8 @@ export class ClaudeAgent<S extends AgentSdk = AgentSdk> {
 
   /**
    * The SDK's own `query()`, in the conversation of this object: it goes on with its session unless `resume` names another.
-   * After an undo the next prompt opens a fork (or, where the very first prompt was undone, a fresh session).
+   * After an undo the next prompt opens a fork (or, where the very first prompt was undone, a fresh session). While another
+   * query is at work the stream throws CkptError TURN_RUNNING, and nothing is sent.
    */
   query(given: GivenTo<S>): QueryOf<S> {
     const { prompt, options } = given as { prompt: string | AsyncIterable<UserMessage>; options?: KnownOptions }

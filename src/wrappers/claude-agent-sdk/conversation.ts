@@ -170,6 +170,7 @@ export class Conversation {
   /** A prompt is about to be sent: what was undone is left behind. */
   async begin({ uuid, message }: UserMessage, plan: Plan): Promise<void> {
     const session = this.session
+    this.#prompts.send(uuid!, promptOf({ type: 'user', uuid: uuid!, message })?.text ?? '')
     if (session !== null && plan.undone !== null) {
       const { undone } = plan
       await this.within(async (context) => {
@@ -185,7 +186,6 @@ export class Conversation {
     }
     if (plan.resume === null || plan.anchor !== null) this.#parent = plan.resume
     this.#stopHeard = false
-    this.#prompts.send(uuid!, promptOf({ type: 'user', uuid: uuid!, message })?.text ?? '')
   }
 
   /** A message of the SDK's. */
@@ -228,16 +228,19 @@ export class Conversation {
     return work.finally(() => this.#hearing.delete(work))
   }
 
-  /** The query is over, in whatever way. One after the other: the second to say so waits for what the first set going. */
-  over(): Promise<void> {
-    const work = this.#leaving.then(() => this.#end())
+  /**
+   * The query is over, in whatever way; `run`: if it is that one which goes on with the conversation. One after the other:
+   * the second to say so waits for what the first set going.
+   */
+  over(run?: object): Promise<void> {
+    const work = this.#leaving.then(() => (!run || this.life.isHeldBy(run) ? this.#end() : undefined))
     this.#leaving = work.catch(() => undefined)
     return work
   }
 
-  /** Resolves when what was left is over. */
-  left(): Promise<void> {
-    return this.#leaving
+  /** Resolves when what was left is over, also what is left meanwhile. */
+  async left(): Promise<void> {
+    for (let seen: Promise<void> | null = null; seen !== this.#leaving; await seen) seen = this.#leaving
   }
 
   async #end(): Promise<void> {

@@ -1,4 +1,5 @@
 /** How long the SDK's query is held open: through its input it is asked to interrupt and to rewind, until the caller goes on. */
+import { CkptError } from '../../core/errors.ts'
 import type { AgentQuery } from './sdk.ts'
 
 /** Milliseconds that the end of a query is waited for. */
@@ -8,6 +9,8 @@ export class QueryLife {
   /** The query that can be asked; null when idle. */
   live: AgentQuery | null = null
   readonly #isRunning: () => boolean
+  /** The caller's query that goes on with the conversation. */
+  #holder: object | null = null
   #atRest: (() => void)[] = []
   #asking = 0
   #due = false
@@ -18,11 +21,24 @@ export class QueryLife {
     this.#isRunning = isRunning
   }
 
+  /** A query of the caller's goes on with the conversation, and no other one any more. @throws CkptError TURN_RUNNING */
+  take(run: object): void {
+    if (this.#isRunning())
+      throw new CkptError('TURN_RUNNING', 'Another query of this agent is at work. No prompt was sent.', {
+        hints: ['read it to its end, or close it: query.close()'],
+      })
+    this.#holder = run
+  }
+
+  isHeldBy(run: object): boolean {
+    return this.#holder === run
+  }
+
   /** Resolves when every prompt that was sent has its result, and the caller has seen it. From then on there is no query. */
-  settled(): Promise<void> {
+  settled(query: AgentQuery): Promise<void> {
     return new Promise((resolve) => {
       this.#atRest.push(() => {
-        this.live = null
+        if (this.live === query) this.live = null
         this.#ending = new Promise((done) => {
           this.#isOver = done
         })
@@ -56,6 +72,7 @@ export class QueryLife {
   /** The query is gone, in whatever way. */
   over(): void {
     this.live = null
+    this.#holder = null
     this.goOn()
     this.#isOver()
     this.#ending = null

@@ -14,6 +14,13 @@ interface Segment {
   again: boolean
 }
 
+/** A query of the caller's. */
+interface Run {
+  input: Input
+  options: KnownOptions
+  isOver: () => boolean
+}
+
 export function runQuery<S extends AgentSdk>(
   conversation: Conversation,
   sdk: S,
@@ -22,8 +29,9 @@ export function runQuery<S extends AgentSdk>(
   const input = new Input(prompt)
   let isOver = false
   let segment: Segment | null = null
+  const run: Run = { input, options, isOver: () => isOver }
   const opening = async () => {
-    segment = await begin(conversation, sdk, { input, options, isOver: () => isOver })
+    segment = await begin(conversation, sdk, run)
     return segment
   }
   /** Once: another query may run by the time that somebody reads the end of this one. Whoever comes second waits for the first. */
@@ -32,7 +40,7 @@ export function runQuery<S extends AgentSdk>(
     const isFirst = ending === null
     isOver = true
     aborting?.removeEventListener('abort', aborted)
-    ending ??= conversation.over()
+    ending ??= conversation.over(run)
     await ending
     if (isFirst) await input.close()
   }
@@ -44,21 +52,22 @@ export function runQuery<S extends AgentSdk>(
   const aborted = () => void over().catch((error) => conversation.warn(error))
   const aborting = options.abortController?.signal
   aborting?.addEventListener('abort', aborted)
-  let first: Promise<Segment | null> | null = opening()
-  first.catch(() => undefined) // told to whoever reads the stream
+  const isHeard = () => !isOver && conversation.life.isHeldBy(run)
+  let opened = opening()
+  opened.catch(() => undefined) // told to whoever reads the stream
   const messages = (async function* (): AsyncGenerator<AgentMessage, void> {
     try {
-      for (let again = true; again && !isOver; ) {
-        const current = await (first ?? opening())
-        first = null
+      while (!isOver) {
+        const current = await opened
         if (!current) return
         for await (const message of current.query) {
-          if (!isOver) await conversation.hearing(conversation.hear(message))
+          if (isHeard()) await conversation.hearing(conversation.hear(message))
           yield message
-          if (!isOver) conversation.life.goOn()
+          if (isHeard()) conversation.life.goOn()
         }
-        again = current.again
-        if (again && !isOver) await conversation.over()
+        if (!current.again || isOver) return
+        await conversation.over(run)
+        opened = opening()
       }
     } finally {
       await over()
@@ -79,7 +88,7 @@ export function runQuery<S extends AgentSdk>(
       await messages.return()
     },
   }
-  const live = async () => conversation.life.live ?? (await first)?.query
+  const live = async () => conversation.life.live ?? (await opened)?.query
   return new Proxy(messages, {
     get(target, key) {
       const mine: unknown = Object.hasOwn(own, key) ? own[key] : Reflect.get(target, key, target)
@@ -94,13 +103,12 @@ export function runQuery<S extends AgentSdk>(
   }) as unknown as QueryOf<S>
 }
 
-/** Null: it was left before it began. */
-async function begin(
-  conversation: Conversation,
-  sdk: AgentSdk,
-  { input, options, isOver }: { input: Input; options: KnownOptions; isOver: () => boolean },
-): Promise<Segment | null> {
+/** Null: it was left before it began. @throws CkptError TURN_RUNNING */
+async function begin(conversation: Conversation, sdk: AgentSdk, run: Run): Promise<Segment | null> {
+  const { input, options, isOver } = run
   await conversation.left()
+  if (isOver()) return null
+  conversation.life.take(run)
   if (options.resume !== undefined) await conversation.adopt(options.resume)
   else if (options.continue) conversation.continues()
   const plan = await conversation.plan()
@@ -111,11 +119,13 @@ async function begin(
       const message = await input.next()
       if (isOver()) return
       // The end of the prompts would close the way by which a query is asked to interrupt or rewind.
-      if (!message) return conversation.life.settled()
+      if (!message) return conversation.life.settled(segment.query)
       await conversation.left() // another query may have been left since this one was asked for
       const now = await conversation.plan()
       if (isOver()) return
-      if (sent ? now.undone !== null : !isSame(now, plan)) {
+      // Where another query went on with the conversation, this one knows nothing of that.
+      const goesOn = conversation.life.isHeldBy(run) && (sent ? now.undone === null : isSame(now, plan))
+      if (!goesOn) {
         input.putBack(message)
         segment.again = true
         // Who was never asked anything waits for a first prompt, and would never end by itself.
