@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { openWorktree } from '../../src/library/worktree.ts'
 import { type ClaudeAgent, openClaudeAgent } from '../../src/wrappers/claude-agent-sdk/agent.ts'
-import type { AgentMessage } from '../../src/wrappers/claude-agent-sdk/sdk.ts'
+import type { AgentMessage, AgentQuery } from '../../src/wrappers/claude-agent-sdk/sdk.ts'
 import { say } from '../support/claude-sdk.ts'
 import { madeUpSdk } from '../support/made-up-sdk.ts'
 import { Scratch } from '../support/scratch.ts'
@@ -126,4 +126,22 @@ test('a query that is left while it waits ends no other one', async () => {
     ['one', 'completed'],
     ['long', 'completed'],
   ])
+})
+
+test('what a query is asked for is asked of it, and not of the one that is live', async () => {
+  const { sdk, agent, done } = await stage()
+  const first = agent.query({ prompt: 'first' }) as AgentQuery
+  await readTo(first, 'none')
+  const never = agent.query({ prompt: 'never' }) as AgentQuery
+  await never.return()
+  const long = agent.query({ prompt: 'long' }) as AgentQuery
+  await readTo(long, 'user')
+  await expect(first.interrupt()).rejects.toThrow('Query closed')
+  await expect(first.rewindFiles('any', { dryRun: true })).rejects.toThrow('Query closed')
+  await refused(never.interrupt(), 'NOT_FOUND')
+  const before = sdk.interrupted
+  await long.interrupt()
+  expect(sdk.interrupted).toBe(before + 1)
+  done()
+  await readTo(long, 'none')
 })

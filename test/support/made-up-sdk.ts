@@ -59,7 +59,10 @@ export function madeUpSdk(work: (prompt: string) => unknown): MadeUpSdk {
           sdk.interrupted++
           if (said.isClosed) throw new Error('Query closed before response received')
         },
-        rewindFiles: async () => ({ canRewind: true, filesChanged: [] }),
+        rewindFiles: async () => {
+          if (said.isClosed) throw new Error('Query closed before response received')
+          return { canRewind: true, filesChanged: [] }
+        },
       }
       return query as AgentQuery
     },

@@ -3,6 +3,7 @@
  * opens another one: a fork, or a fresh session. The caller sees one stream.
  */
 import { randomUUID } from 'node:crypto'
+import { CkptError } from '../../core/errors.ts'
 import type { Conversation, Plan } from './conversation.ts'
 import { Input } from './input.ts'
 import { withHooks } from './own-checkpoints.ts'
@@ -88,16 +89,16 @@ export function runQuery<S extends AgentSdk>(
       await messages.return()
     },
   }
-  const live = async () => conversation.life.live ?? (await opened)?.query
   return new Proxy(messages, {
     get(target, key) {
       const mine: unknown = Object.hasOwn(own, key) ? own[key] : Reflect.get(target, key, target)
       if (typeof mine === 'function') return mine.bind(target)
       if (mine !== undefined || typeof key === 'symbol' || key === 'then') return mine
-      // Whatever else a query of the SDK's can be asked.
+      // Whatever else a query of the SDK's can be asked: its own one, also when that is over and another one is live.
       return async (...given: unknown[]) => {
-        const query = (await live()) as unknown as Record<string, (...given: unknown[]) => unknown> | undefined
-        return query?.[key]?.(...given)
+        const query = (await opened)?.query as unknown as Record<string, (...given: unknown[]) => unknown> | undefined
+        if (!query) throw new CkptError('NOT_FOUND', 'The query was closed before it began. Nothing was changed.')
+        return query[key]?.(...given)
       }
     },
   }) as unknown as QueryOf<S>
