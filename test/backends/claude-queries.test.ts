@@ -145,3 +145,30 @@ test('what a query is asked for is asked of it, and not of the one that is live'
   done()
   await readTo(long, 'none')
 })
+
+test.each([
+  { forkSession: true },
+  { resume: 'another', forkSession: true },
+  { resumeSessionAt: 'a-message' },
+  { resumeDropsTurn: 'a-message' },
+  { sessionId: 'a-new-one' },
+])('a query that would go on elsewhere, %j, is refused', async (options) => {
+  const { sdk, agent } = await stage()
+  await say(agent, 'first')
+  expect(() => agent.query({ prompt: 'second', options })).toThrow(expect.objectContaining({ code: 'USAGE' }))
+  expect(sdk.queries.length).toBe(1)
+})
+
+test('the first session has the id that it is given; every query of an agent has no session to go back to', async () => {
+  const { scratch, sdk, agent } = await stage()
+  const sessionId = '11111111-1111-4111-8111-111111111111'
+  await say(agent, 'first', { sessionId, forkSession: false })
+  expect([sdk.queries.at(-1)!.sessionId, agent.sessionId]).toEqual([sessionId, sessionId])
+  await say(agent, 'second', { sessionId })
+  expect(sdk.queries.at(-1)).toMatchObject({ resume: sessionId })
+  const opened = (options: object, session?: string) =>
+    openClaudeAgent(scratch.root, { sdk, options, session, vars: scratch.vars })
+  await refused(opened({ resume: sessionId }), 'USAGE')
+  await refused(opened({ forkSession: true }), 'USAGE')
+  await refused(opened({ sessionId: 'another' }, sessionId), 'USAGE')
+})

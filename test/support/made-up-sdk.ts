@@ -23,7 +23,7 @@ export function madeUpSdk(work: (prompt: string) => unknown): MadeUpSdk {
     query: ({ prompt, options = {} }) => {
       const given = options as KnownOptions
       sdk.queries.push(given)
-      const session = (given.forkSession ? undefined : given.resume) ?? randomUUID()
+      const session = (given.forkSession ? undefined : given.resume) ?? given.sessionId ?? randomUUID()
       const said = new Said()
       const hook = async (event: string, more: object) => {
         const input = { hook_event_name: event, session_id: session, cwd: given.cwd, ...more }

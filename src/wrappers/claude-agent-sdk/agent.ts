@@ -10,6 +10,7 @@ import type { ChangeInfo } from '../../results/shapes.ts'
 import { countsIn } from '../patch.ts'
 import { claudeBackend } from './backend.ts'
 import { type ClaudeAgentEvents, Conversation } from './conversation.ts'
+import { refuseOtherConversation } from './given.ts'
 import { type ClaudeCheckpoint, checkpointOf, type Summary, visibleIn } from './record.ts'
 import { resumed } from './resumed.ts'
 import { optionsFor, runQuery } from './run.ts'
@@ -18,7 +19,7 @@ import type { AgentMessage, AgentSdk, GivenTo, KnownOptions, OptionsOf, QueryOf,
 export interface ClaudeAgentOptions<S extends AgentSdk> {
   /** `import * as sdk from '@anthropic-ai/claude-agent-sdk'`; loaded by that name unless told. */
   sdk?: S | undefined
-  /** Of every query; those of a single one win. */
+  /** Of every query; those of a single one win. Which session is `session`'s to say, and not `resume`'s. */
   options?: OptionsOf<S> | undefined
   /** A session to go on with; a new one unless told. */
   session?: string | undefined
@@ -88,9 +89,11 @@ export class ClaudeAgent<S extends AgentSdk = AgentSdk> {
    * The SDK's own `query()`, in the conversation of this object: it goes on with its session unless `resume` names another.
    * After an undo the next prompt opens a fork (or, where the very first prompt was undone, a fresh session). While another
    * query is at work the stream throws CkptError TURN_RUNNING, and nothing is sent.
+   * @throws CkptError USAGE (`forkSession`, `resumeSessionAt`, `sessionId` of another session)
    */
   query(given: GivenTo<S>): QueryOf<S> {
-    const { prompt, options } = given as { prompt: string | AsyncIterable<UserMessage>; options?: KnownOptions }
+    const { prompt, options = {} } = given as { prompt: string | AsyncIterable<UserMessage>; options?: KnownOptions }
+    refuseOtherConversation(options, options.resume ?? this.sessionId)
     return runQuery(this.#conversation, this.#sdk, { prompt, options: { ...this.#options, ...options } })
   }
 
@@ -167,16 +170,23 @@ export class ClaudeAgent<S extends AgentSdk = AgentSdk> {
 
 /**
  * A conversation of the Claude Agent SDK in the worktree that a directory lies in.
- * @throws CkptError BAD_ROOT, NOT_INITIALIZED, CONFIG, UNSUPPORTED (the SDK is not installed)
+ * @throws CkptError BAD_ROOT, NOT_INITIALIZED, CONFIG, USAGE, UNSUPPORTED (the SDK is not installed)
  */
 export async function openClaudeAgent<S extends AgentSdk = AgentSdk>(
   directory: string,
   { sdk, options, session, checkpoints = false, init = false, vars }: ClaudeAgentOptions<S> = {},
 ): Promise<ClaudeAgent<S>> {
+  const own = (options ?? {}) as KnownOptions
+  // With every query it would lead back to it, also from a fork.
+  if (own.resume !== undefined)
+    throw new CkptError(
+      'USAGE',
+      'options.resume: the session to go on with is given as `session`. Nothing was changed.',
+    )
+  refuseOtherConversation(own, session ?? null)
   const env = libraryEnv(vars)
   const { root } = await openWorktree(directory, { vars, init })
   const conversation = new Conversation(env, { root, recorded: checkpoints })
-  const own = (options ?? {}) as KnownOptions
   const loaded = sdk ?? ((await loadSdk()) as S)
   const backend = claudeBackend(conversation, async (asked, ask) => {
     if (conversation.session === asked) await conversation.life.ended()

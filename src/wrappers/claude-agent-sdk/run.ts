@@ -152,9 +152,9 @@ export function optionsFor(
   options: KnownOptions,
   next: { plan: Plan; isOver: () => boolean } | null,
 ): KnownOptions {
-  const { resume: _, forkSession: __, resumeSessionAt: ___, ...given } = options
+  const { resume: _, ...given } = options
   // They choose a session, and this conversation has one.
-  const { continue: ____, sessionId: _____, ...rest } = given
+  const { continue: __, sessionId: ___, ...rest } = given
   const own = conversation.session === null ? given : rest
   return {
     cwd: conversation.root,

@@ -65,6 +65,7 @@ export interface KnownOptions {
   sessionId?: string
   forkSession?: boolean
   resumeSessionAt?: string
+  resumeDropsTurn?: string
   abortController?: AbortController
   hooks?: Record<string, { matcher?: string; hooks: ((input: unknown) => Promise<unknown>)[]; timeout?: number }[]>
 }
