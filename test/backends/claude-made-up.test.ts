@@ -169,3 +169,37 @@ test('an agent without a prompt has nothing to undo or redo, whatever other sess
   await expect(agent.redo()).rejects.toMatchObject({ code: 'NOTHING_TO_REDO' })
   expect([await agent.reverted(), await agent.checkpoints(), scratch.exists('other.txt')]).toEqual([null, [], false])
 })
+
+/** What ruins the wrapper's part of a store; whom it concerns: an agent whose session is known, or one that begins another. */
+type Ruin = [string, 'known' | 'fresh', (directory: string, session: string) => void]
+const ruins: Ruin[] = [
+  ['no directory', 'known', (directory) => fs.writeFileSync(directory, '')],
+  ['no directory', 'fresh', (directory) => fs.writeFileSync(directory, '')],
+  ['damaged backends', 'fresh', (directory) => fs.writeFileSync(path.join(directory, '../backends.json'), '{')],
+  [
+    'a damaged record',
+    'known',
+    (directory, session) => {
+      fs.mkdirSync(directory)
+      fs.writeFileSync(path.join(directory, `${Buffer.from(session).toString('base64url')}.json`), '{')
+    },
+  ],
+]
+
+test.each(ruins.flatMap((ruin) => [[...ruin, true] as const, [...ruin, false] as const]))(
+  'what cannot be recorded is a warning, and the agent goes on: %s, %s',
+  async (_, whose, ruin, checkpoints) => {
+    const { scratch, open, agent: first } = await stage(checkpoints)
+    await say(first, 'first')
+    const agent = whose === 'known' ? first : await open()
+    const warnings: string[] = []
+    agent.on('warning', (warning) => warnings.push(warning))
+    const directory = scratch.at('.git/ckpt/worktrees/@main/claude-agent-sdk')
+    fs.rmSync(directory, { recursive: true })
+    ruin(directory, first.sessionId!)
+    expect(await say(agent, 'second')).toBe('done')
+    expect(warnings).not.toEqual([])
+    expect([scratch.exists('second.txt'), agent.getQueryInstance()]).toEqual([true, null])
+    expect(agent.sessionId === first.sessionId).toBe(whose === 'known')
+  },
+)

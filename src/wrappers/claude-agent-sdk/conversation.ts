@@ -10,6 +10,7 @@ import { mark } from '../../ops/mark.ts'
 import { setSessionBackend } from '../../ops/session-backends.ts'
 import { type Context, closeContext, openContext } from '../../ops/worktree/context.ts'
 import { loadTimeline, readRefs } from '../../ops/worktree/sessions.ts'
+import { toCkptError } from '../../results/errors.ts'
 import { QueryLife } from './life.ts'
 import { Prompts } from './prompts.ts'
 import {
@@ -103,6 +104,14 @@ export class Conversation {
     return work(context).finally(() => closeContext(context))
   }
 
+  /** What cannot be read or recorded does not stop the agent. */
+  #orWarn<T>(work: (context: Context) => Promise<T>): Promise<T | undefined> {
+    return this.within(work).catch((error: unknown) => {
+      this.warn(toCkptError(error))
+      return undefined
+    })
+  }
+
   /** To the listeners; whether there is any. */
   tell<E extends keyof ClaudeAgentEvents>(event: E, ...given: ClaudeAgentEvents[E]): boolean {
     const listeners = this.events.listeners(event) as ((...given: ClaudeAgentEvents[E]) => void)[]
@@ -153,10 +162,11 @@ export class Conversation {
 
   async plan(): Promise<Plan> {
     const session = this.session
-    if (session === null) return { resume: null, anchor: null, undone: null, lost: false }
-    return this.within(async (context) => {
+    const onwards: Plan = { resume: session, anchor: null, undone: null, lost: false }
+    if (session === null) return onwards
+    const plan = await this.#orWarn(async (context): Promise<Plan> => {
       const undone = await this.undoneIn(context, session)
-      if (undone === null) return { resume: session, anchor: null, undone, lost: false }
+      if (undone === null) return onwards
       const isIt = ({ id }: { id: string }) => id === undone
       const found =
         (await this.recordOf(context, session)).anchors.find(isIt) ??
@@ -165,6 +175,7 @@ export class Conversation {
       const anchor = found?.anchor ?? null
       return { resume: anchor === null ? null : session, anchor, undone, lost: !found }
     })
+    return plan ?? onwards
   }
 
   /** A prompt is about to be sent: what was undone is left behind. */
@@ -173,7 +184,7 @@ export class Conversation {
     this.#prompts.send(uuid!, promptOf({ type: 'user', uuid: uuid!, message })?.text ?? '')
     if (session !== null && plan.undone !== null) {
       const { undone } = plan
-      await this.within(async (context) => {
+      await this.#orWarn(async (context) => {
         if (await this.isRecorded(context, session)) await ckptBackend.accept!(context, session)
         writeRecord(context, withoutUndone({ ...(await this.recordOf(context, session)), undone }))
       })
@@ -259,8 +270,8 @@ export class Conversation {
     const session = parseSessionId(given)
     if (session !== this.session) await this.#become(session, { known: false })
     const messageId = this.#prompts.heard(text)
-    const parent = await this.within(async (context) => (await this.recordOf(context, session)).parent)
-    return { ...(messageId === null ? {} : { messageId }), ...(parent === null ? {} : { parent }) }
+    const parent = await this.#orWarn(async (context) => (await this.recordOf(context, session)).parent)
+    return { ...(messageId === null ? {} : { messageId }), ...(parent ? { parent } : {}) }
   }
 
   stopHeard(): void {
@@ -274,15 +285,15 @@ export class Conversation {
       if (session === old) return
       const parent = known ? null : this.#parent
       const isNew = !known && (parent !== null || this.#parent === null)
-      await this.within(async (context) => {
+      const earlier = known || this.#continues
+      this.#continues = false
+      await this.#orWarn(async (context) => {
+        await setSessionBackend(context, session, NAME)
         const kept = readRecord(context, session)
-        const earlier = known || this.#continues
         const fresh = { ...emptyRecord(session, parent), last: parent === null ? null : this.#last }
         const record = kept ?? (earlier ? this.#unsent(await this.recordOf(context, session)) : fresh)
         if (!kept) writeRecord(context, record)
         if (earlier) this.#last = record.last
-        this.#continues = false
-        await setSessionBackend(context, session, NAME)
       })
       this.session = session
       this.#parent = null
@@ -305,7 +316,7 @@ export class Conversation {
   async #capture(id: string, text: string): Promise<void> {
     const session = this.session
     if (session === null) return
-    await this.within(async (context) => {
+    await this.#orWarn(async (context) => {
       const record = { ...(await this.recordOf(context, session)), last: this.#last }
       const keep = context.config.checkpointKeepCount
       const next = withPrompt(record, { id, text, time: new Date(this.env.now()).toISOString(), keep })
@@ -329,16 +340,12 @@ export class Conversation {
   async #turnEnded(status: Exclude<OwnTurn['status'], 'running'>): Promise<void> {
     const session = this.session
     if (session === null) return
-    try {
-      await this.within(async (context) => {
-        const record = await this.recordOf(context, session)
-        writeRecord(context, { ...withStatus(record, status), last: this.#last })
-        // The agent's own word that it stopped came already, unless it was interrupted or failed.
-        if (this.recorded && !this.#stopHeard && !this.#prompts.running && (await this.isRecorded(context, session)))
-          await mark(context, { event: 'stop', session, status, onlyRunning: true }, this.env.monotonic())
-      })
-    } catch (error) {
-      this.warn(error)
-    }
+    await this.#orWarn(async (context) => {
+      const record = await this.recordOf(context, session)
+      writeRecord(context, { ...withStatus(record, status), last: this.#last })
+      // The agent's own word that it stopped came already, unless it was interrupted or failed.
+      if (this.recorded && !this.#stopHeard && !this.#prompts.running && (await this.isRecorded(context, session)))
+        await mark(context, { event: 'stop', session, status, onlyRunning: true }, this.env.monotonic())
+    })
   }
 }
