@@ -170,6 +170,26 @@ test('an agent without a prompt has nothing to undo or redo, whatever other sess
   expect([await agent.reverted(), await agent.checkpoints(), scratch.exists('other.txt')]).toEqual([null, [], false])
 })
 
+test('of a session that goes on elsewhere too, what is undone is not among the checkpoints, and all the rest is', async () => {
+  const { scratch, open } = await stage()
+  const session = '22222222-2222-4222-8222-222222222222'
+  const elsewhere = (id: string) => {
+    scratch.ckpt('mark', 'prompt', '--session', session, '--message-id', id, '--agent', 'claude')
+    scratch.write({ [`${id}.txt`]: id })
+    scratch.ckpt('mark', 'stop', '--session', session)
+  }
+  elsewhere('before')
+  const agent = await open(session)
+  for (const text of ['one', 'two']) await say(agent, text)
+  elsewhere('after')
+  await agent.undo()
+  expect(await described(agent)).toEqual(['two', 'one'])
+  await agent.undo({ turns: 3 })
+  expect(await described(agent)).toEqual([])
+  await agent.redo({ turns: 2 })
+  expect(await described(agent)).toEqual(['one'])
+})
+
 /** What ruins the wrapper's part of a store; whom it concerns: an agent whose session is known, or one that begins another. */
 type Ruin = [string, 'known' | 'fresh', (directory: string, session: string) => void]
 const ruins: Ruin[] = [

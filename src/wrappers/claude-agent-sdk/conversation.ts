@@ -19,6 +19,7 @@ import {
   emptyRecord,
   readRecord,
   type SessionRecord,
+  undoneOf,
   withoutUndone,
   withPrompt,
   withStatus,
@@ -138,15 +139,15 @@ export class Conversation {
     return Boolean((await readRefs(context)).sessions.get(session)?.live)
   }
 
-  /** The first prompt of a session that is undone. */
-  async undoneIn(context: Context, session: SessionId): Promise<string | null> {
+  /** The prompts of a session that are undone, oldest first. */
+  async undoneIn(context: Context, session: SessionId): Promise<string[]> {
     const refs = await readRefs(context)
     const own = refs.sessions.get(session)
-    if (!own?.live) return (await this.recordOf(context, session)).undone
-    if (!own.boundary) return null
+    if (!own?.live) return undoneOf(await this.recordOf(context, session))
+    if (!own.boundary) return []
     const { boundary, turns } = await loadTimeline(context, refs, { session })
-    const first = turns.find((turn) => turn.number === boundary?.turn)
-    return boundary && first && boundary.step === null ? messageIdOf(first) : null
+    if (!boundary || boundary.step !== null) return []
+    return turns.flatMap((turn) => (turn.hidden ? (messageIdOf(turn) ?? []) : []))
   }
 
   /** A session that the caller names, or the one of another process. */
@@ -165,8 +166,8 @@ export class Conversation {
     const onwards: Plan = { resume: session, anchor: null, undone: null, lost: false }
     if (session === null) return onwards
     const plan = await this.#orWarn(async (context): Promise<Plan> => {
-      const undone = await this.undoneIn(context, session)
-      if (undone === null) return onwards
+      const [undone] = await this.undoneIn(context, session)
+      if (undone === undefined) return onwards
       const isIt = ({ id }: { id: string }) => id === undone
       const found =
         (await this.recordOf(context, session)).anchors.find(isIt) ??
@@ -185,8 +186,9 @@ export class Conversation {
     if (session !== null && plan.undone !== null) {
       const { undone } = plan
       await this.#orWarn(async (context) => {
+        const left = await this.undoneIn(context, session)
         if (await this.isRecorded(context, session)) await ckptBackend.accept!(context, session)
-        writeRecord(context, withoutUndone({ ...(await this.recordOf(context, session)), undone }))
+        writeRecord(context, withoutUndone(await this.recordOf(context, session), left))
       })
       const cut = this.messages.findIndex((one) => one.uuid === undone)
       if (cut >= 0) this.messages.length = cut

@@ -117,19 +117,26 @@ export function withPrompt(
   }
 }
 
-/** Those before what is undone; none where that is older than all of them. */
-export function visibleIn({ checkpoints, anchors }: SessionRecord, undone: string | null): Kept[] {
+/** The prompts that the SDK's own undo took back, oldest first. */
+export function undoneOf({ anchors, undone }: SessionRecord): string[] {
+  if (undone === null) return []
   const first = anchors.findIndex(({ id }) => id === undone)
-  const visible = new Set(anchors.slice(first + 1).map(({ id }) => id))
-  return checkpoints.filter(({ id }) => visible.has(id))
+  const since = first < 0 ? anchors : anchors.slice(0, first) // what is older than all of them is before all of them
+  return [undone, ...since.map(({ id }) => id).reverse()]
 }
 
+/** Without the prompts that are undone. */
+export const visibleIn = ({ checkpoints }: SessionRecord, undone: readonly string[]): Kept[] =>
+  checkpoints.filter(({ id }) => !undone.includes(id))
+
 /** Without what is undone: the conversation went on elsewhere. */
-export function withoutUndone(record: SessionRecord): SessionRecord {
-  const first = record.anchors.findIndex(({ id }) => id === record.undone)
-  const anchors = record.anchors.slice(first + 1)
-  return { ...record, checkpoints: visibleIn(record, record.undone), anchors, undone: null, summary: null }
-}
+export const withoutUndone = (record: SessionRecord, undone: readonly string[]): SessionRecord => ({
+  ...record,
+  checkpoints: visibleIn(record, undone),
+  anchors: record.anchors.filter(({ id }) => !undone.includes(id)),
+  undone: null,
+  summary: null,
+})
 
 export const withStatus = (record: SessionRecord, status: OwnTurn['status']): SessionRecord => ({
   ...record,
