@@ -190,6 +190,35 @@ test('of a session that goes on elsewhere too, what is undone is not among the c
   expect(await described(agent)).toEqual(['one'])
 })
 
+test('what a rewind will write and what delete the SDK does not say beforehand, and neither does a dry run', async () => {
+  const scratch = new Scratch().init({ 'changed.txt': 'old', 'deleted.txt': 'old' })
+  const work = () => {
+    scratch.write({ 'changed.txt': 'new', 'made.txt': 'new' })
+    scratch.remove('deleted.txt')
+  }
+  const sdk = madeUpSdk(work, ({ dryRun }) => {
+    if (!dryRun) {
+      scratch.write({ 'changed.txt': 'old', 'deleted.txt': 'old' })
+      scratch.remove('made.txt')
+    }
+    return ['changed.txt', 'deleted.txt', 'made.txt'].map((name) => scratch.at(name))
+  })
+  const agent = await openClaudeAgent(scratch.root, { sdk, vars: scratch.vars })
+  await say(agent, 'first')
+  const dry = await agent.undo({ dryRun: true })
+  expect([dry.change.files, dry.summary.files]).toEqual([[], 3])
+  expect(dry.change.warnings).toEqual([
+    'The SDK does not say beforehand what it would write and what delete: changed.txt, deleted.txt, made.txt.',
+  ])
+  const { change } = await agent.undo()
+  expect(change.files).toEqual([
+    { path: 'changed.txt', action: 'write' },
+    { path: 'deleted.txt', action: 'write' },
+    { path: 'made.txt', action: 'delete' },
+  ])
+  expect(change.warnings).toEqual([])
+})
+
 /** What ruins the wrapper's part of a store; whom it concerns: an agent whose session is known, or one that begins another. */
 type Ruin = [string, 'known' | 'fresh', (directory: string, session: string) => void]
 const ruins: Ruin[] = [

@@ -8,6 +8,8 @@ import type {
   UserMessage,
 } from '../../src/wrappers/claude-agent-sdk/sdk.ts'
 
+type Rewind = (how: { dryRun?: boolean }) => string[]
+
 export interface MadeUpSdk extends AgentSdk {
   /** The options of each query. */
   queries: KnownOptions[]
@@ -15,8 +17,11 @@ export interface MadeUpSdk extends AgentSdk {
   interrupted: number
 }
 
-/** `work` is what the agent does for a prompt; it says nothing more until that is done. */
-export function madeUpSdk(work: (prompt: string) => unknown): MadeUpSdk {
+/**
+ * `work` is what the agent does for a prompt; it says nothing more until that is done. `rewind` is what it does to go back
+ * before one, and gives the files.
+ */
+export function madeUpSdk(work: (prompt: string) => unknown, rewind: Rewind = () => []): MadeUpSdk {
   const sdk: MadeUpSdk = {
     queries: [],
     interrupted: 0,
@@ -59,9 +64,9 @@ export function madeUpSdk(work: (prompt: string) => unknown): MadeUpSdk {
           sdk.interrupted++
           if (said.isClosed) throw new Error('Query closed before response received')
         },
-        rewindFiles: async () => {
+        rewindFiles: async (_, how = {}) => {
           if (said.isClosed) throw new Error('Query closed before response received')
-          return { canRewind: true, filesChanged: [] }
+          return { canRewind: true, filesChanged: rewind(how) }
         },
       }
       return query as AgentQuery

@@ -1,4 +1,5 @@
 /** The undo of an SDK session: by ckpt's own checkpoints where there are some, else by the SDK's copies of files. */
+import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Backend, How } from '../../backends/backend.ts'
 import { ckptBackend } from '../../backends/ckpt.ts'
@@ -6,7 +7,7 @@ import { withCapabilities } from '../../core/capabilities.ts'
 import { CkptError } from '../../core/errors.ts'
 import type { SessionId } from '../../core/ids.ts'
 import { nothingToUndo, placeToUndo } from '../../core/own-session.ts'
-import { printable } from '../../core/paths.ts'
+import { pathToText, printable, shortList } from '../../core/paths.ts'
 import type { ToldAction } from '../../core/plan.ts'
 import type { ChangeResult } from '../../ops/change/change.ts'
 import type { UndoOptions } from '../../ops/change/undo.ts'
@@ -72,15 +73,17 @@ export function claudeBackend(conversation: Conversation, ask: AskQuery): Backen
     const { filesChanged = [], insertions = 0, deletions = 0 } = outcome.dry
     const summary = { files: filesChanged.length, insertions, deletions }
     const next = { ...record, undone: turn.messageId, summary }
+    const paths = filesChanged.map((file) => pathIn(context, file))
     if (!options.dryRun) {
       writeRecord(context, next)
       told(session, turn.messageId)
-    }
+    } else if (paths.length > 0)
+      context.warnings.push(`The SDK does not say beforehand what it would write and what delete: ${shortList(paths)}.`)
     return ownChange(context, {
       before,
       after: ownSession(next, false),
       dryRun: options.dryRun ?? false,
-      files: filesChanged.map((file) => actionOf(context, file)),
+      files: options.dryRun ? [] : paths.map((path) => actionOf(context, path)),
       summary,
       restoredPrompt: turn.text,
       messageId: turn.messageId,
@@ -162,8 +165,14 @@ async function rewound(query: AgentQuery, id: string, options: { dryRun?: boolea
   )
 }
 
-function actionOf({ env, worktree }: Context, file: string): ToldAction {
-  const absolute = file.startsWith('/') ? file : `${worktree.root}/${file}`
-  const path = absolute.startsWith(`${worktree.root}/`) ? absolute.slice(worktree.root.length + 1) : absolute
-  return { path: toldPath(path), action: env.files.existsSync(absolute) ? 'write' : 'delete' }
+/** Relative to the worktree, where it lies in it. */
+function pathIn({ worktree }: Context, file: string): string {
+  const inside = `${worktree.root}/`
+  return toldPath(file.startsWith(inside) ? file.slice(inside.length) : file)
+}
+
+/** What has been done to a file. */
+function actionOf({ env, worktree }: Context, path: string): ToldAction {
+  const isThere = env.files.existsSync(resolve(worktree.root, pathToText(path)))
+  return { path, action: isThere ? 'write' : 'delete' }
 }
