@@ -190,6 +190,20 @@ test('of a session that goes on elsewhere too, what is undone is not among the c
   expect(await described(agent)).toEqual(['one'])
 })
 
+test('an undo that goes forward says which prompt is now the first that is undone', async () => {
+  const { agent } = await stage()
+  for (const text of ['one', 'two', 'three']) await say(agent, text)
+  const [, two] = await agent.checkpoints()
+  await agent.undo({ turns: 3 })
+  const to = two!.id
+  await expect(agent.undo({ to, turns: 2 })).rejects.toMatchObject({ code: 'USAGE' })
+  await expect(agent.undo({ to: '2', turns: 2 })).rejects.toMatchObject({ code: 'USAGE' })
+  expect(await agent.undo({ to, dryRun: true })).toMatchObject({ revertMessageID: to })
+  const summary = { files: 2, insertions: 0, deletions: 2 }
+  expect(await agent.undo({ to })).toMatchObject({ revertMessageID: to, restoredPrompt: 'two', summary })
+  expect(await agent.reverted()).toEqual({ revertMessageID: to, restoredPrompt: 'two', summary })
+})
+
 test('what a rewind will write and what delete the SDK does not say beforehand, and neither does a dry run', async () => {
   const scratch = new Scratch().init({ 'changed.txt': 'old', 'deleted.txt': 'old' })
   const work = () => {

@@ -113,23 +113,28 @@ export class ClaudeAgent<S extends AgentSdk = AgentSdk> {
   }
 
   /**
-   * Takes the last prompt back, or more; walks on past those that are undone already.
-   * @throws CkptError NOTHING_TO_UNDO, CONFLICT (the SDK cannot rewind, or files differ), NOT_FOUND (no query, and none could
+   * Takes the last prompt back, or more; walks on past those that are undone already. `to` a prompt that is undone together
+   * with earlier ones goes forward to it, where there is redo.
+   * @throws CkptError USAGE, NOTHING_TO_UNDO, CONFLICT (the SDK cannot rewind, or files differ), NOT_FOUND (no query, and none could
    * be resumed), TURN_RUNNING
    */
   async undo(options: ClaudeUndoOptions = {}): Promise<ClaudeUndo> {
+    const { to, turns, ...rest } = options
+    const isPrompt = to !== undefined && !/^\d+$/.test(to)
+    if (to !== undefined && turns !== undefined)
+      throw new CkptError('USAGE', '`to` and `turns` do not go together. Nothing was changed.')
     const session = this.#conversation.session
     if (session === null) throw nothingToUndo('There is no prompt yet.')
     const { sessions } = this.#worktree
-    const { to, turns: _, ...rest } = options
-    const isId = to !== undefined && !/^\d+$/.test(to)
-    const change = isId
+    const change = isPrompt
       ? await sessions.revert(to, undefined, { ...rest, session })
       : await sessions.undo({ ...options, session })
+    const info = change.dryRun || change.summary ? null : await sessions.getSessionInfo(session)
     return {
-      revertMessageID: change.messageId ?? '',
-      restoredPrompt: change.restoredPrompt,
-      summary: change.summary ?? (await this.#summary(session, change)),
+      // Where more than that was undone it went forward, and the change is a redo.
+      revertMessageID: change.messageId ?? change.boundary?.messageId ?? '',
+      restoredPrompt: change.restoredPrompt ?? info?.restoredPrompt ?? null,
+      summary: change.summary ?? (info ? countsIn(info.revertDiff) : filesOf(change)),
       change,
     }
   }
@@ -159,12 +164,6 @@ export class ClaudeAgent<S extends AgentSdk = AgentSdk> {
   off<E extends keyof ClaudeAgentEvents>(event: E, listener: (...given: ClaudeAgentEvents[E]) => void): this {
     this.#conversation.events.off(event, listener as never)
     return this
-  }
-
-  /** Of ckpt's own undo: its boundary's diff. A dry run has none. */
-  async #summary(session: string, { files, dryRun }: ChangeInfo): Promise<Summary> {
-    if (dryRun) return { files: files.length, insertions: 0, deletions: 0 }
-    return countsIn((await this.#worktree.sessions.getSessionInfo(session)).revertDiff)
   }
 }
 
@@ -198,6 +197,9 @@ export async function openClaudeAgent<S extends AgentSdk = AgentSdk>(
   if (session !== undefined) await conversation.adopt(session)
   return new ClaudeAgent({ sdk: loaded, options: own, conversation, backend, worktree })
 }
+
+/** Of a dry run of ckpt's own undo: it has no diff. */
+const filesOf = ({ files }: ChangeInfo): Summary => ({ files: files.length, insertions: 0, deletions: 0 })
 
 /** An optional peer: a program that does not use it need not have it. */
 async function loadSdk(): Promise<AgentSdk> {
