@@ -1,16 +1,22 @@
-/** Options to open a worktree or a connection with: what plain JavaScript gives may be anything. */
+/** Options to open a worktree, a connection or an agent with: what plain JavaScript gives may be anything. */
 import type { Backend } from '../backends/backend.ts'
 import { CkptError } from '../core/errors.ts'
 import { optionsOf } from './facade.ts'
 
 /** What a value is to be, in words; null: it is. */
-type Check = (value: unknown) => string | null
+export type Check = (value: unknown) => string | null
 
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export const isText: Check = (value) => (typeof value === 'string' && value !== '' ? null : 'a text that is not empty')
 export const isSwitch: Check = (value) => (typeof value === 'boolean' ? null : 'true or false')
+export const isCount: Check = (value) =>
+  Number.isSafeInteger(value) && (value as number) > 0 ? null : 'a whole number from 1 on'
+export const isFunction: Check = (value) => (typeof value === 'function' ? null : 'a function')
+export const isOptions: Check = (value) => (isObject(value) ? null : 'an object')
+export const areTexts: Check = (value) =>
+  Array.isArray(value) && value.every((one) => isText(one) === null) ? null : 'a list of texts that are not empty'
 export const isVars: Check = (value) =>
   isObject(value) && Object.values(value).every((one) => one === undefined || typeof one === 'string')
     ? null

@@ -2,10 +2,12 @@
 import fs from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { CkptError } from '../../src/core/errors.ts'
 import type { CkptEvent } from '../../src/daemon/protocol.ts'
 import { openWorktree, type Worktree } from '../../src/library/worktree.ts'
+import type { FollowOptions } from '../../src/wrappers/opencode/events.ts'
 import { OpenCode, type OpenCodeOptions, openCode } from '../../src/wrappers/opencode/opencode.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
@@ -50,7 +52,7 @@ async function stage() {
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const opencode = new OpenCode({ url, directory: scratch.root, vars: scratch.vars })
-  return { scratch, table, send, opencode }
+  return { scratch, url, table, send, opencode }
 }
 
 const failure = (work: Promise<unknown>) =>
@@ -202,10 +204,10 @@ test.each<[string, Json]>([
   table[asked] = (response: ServerResponse) => response.end(JSON.stringify(answer))
   const worktree = await openWorktree(scratch.root, { vars: scratch.vars, backends: [opencode.backend], session: 's' })
   const { code, message } = await failure(worktree.snapshots.diff('1'))
-  const path = asked.slice('GET '.length)
+  const at = asked.slice('GET '.length)
   expect([code, message]).toEqual([
     'INTERNAL',
-    expect.stringContaining(`is no OpenCode server: to ${path} it said ${JSON.stringify(JSON.stringify(answer))}.`),
+    expect.stringContaining(`is no OpenCode server: to ${at} it said ${JSON.stringify(JSON.stringify(answer))}.`),
   ])
 })
 
@@ -225,6 +227,31 @@ test.each([
   { url: 'http://127.0.0.1:9', directory: '.', header: {} },
 ])('a server that is not told of as it is to be, %j, is refused', (given) => {
   expect(() => openCode(given as unknown as OpenCodeOptions)).toThrow(expect.objectContaining({ code: 'USAGE' }))
+})
+
+test.each<unknown>([
+  undefined,
+  {},
+  { listener: 5 },
+  { listener: () => undefined, session: ['s'] },
+  { listener: () => undefined, sessions: 's' },
+  { listener: () => undefined, onError: true },
+])('who would not hear what is meant, %j, is refused', async (given) => {
+  const { opencode } = await stage()
+  expect((await failure(opencode.subscribe(given as unknown as FollowOptions))).code).toBe('USAGE')
+})
+
+test('the server is told the whole path of a directory that is given from here', async () => {
+  const { scratch, url, table } = await stage()
+  const told: (string | null)[] = []
+  table['GET /session/s'] = (answer: ServerResponse, { url: asked }: IncomingMessage) => {
+    told.push(new URL(asked!, url).searchParams.get('directory'))
+    answer.end(JSON.stringify({ id: 's' }))
+  }
+  const opencode = openCode({ url, directory: path.relative(process.cwd(), scratch.root), vars: scratch.vars })
+  const follower = await opencode.subscribe({ listener: () => undefined, sessions: ['s'] })
+  follower.close()
+  expect(told).toContain(scratch.root)
 })
 
 test('a server that is not there, or is another one, is an error of ckpt’s', async () => {

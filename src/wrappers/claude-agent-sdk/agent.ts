@@ -5,16 +5,17 @@
 import type { Backend } from '../../backends/backend.ts'
 import { CkptError } from '../../core/errors.ts'
 import { nothingToRedo, nothingToUndo } from '../../core/own-session.ts'
+import { checkedOptions } from '../../library/options.ts'
 import { libraryEnv, openWorktree, type Worktree } from '../../library/worktree.ts'
 import type { ChangeInfo } from '../../results/shapes.ts'
 import { countsIn } from '../patch.ts'
 import { claudeBackend } from './backend.ts'
 import { type ClaudeAgentEvents, Conversation } from './conversation.ts'
-import { refuseOtherConversation } from './given.ts'
+import { AGENT, checkedQuery, REDO, refuseOtherConversation, UNDO } from './given.ts'
 import { type ClaudeCheckpoint, checkpointOf, type Summary, visibleIn } from './record.ts'
 import { resumed } from './resumed.ts'
 import { optionsFor, runQuery } from './run.ts'
-import type { AgentMessage, AgentSdk, GivenTo, KnownOptions, OptionsOf, QueryOf, UserMessage } from './sdk.ts'
+import type { AgentMessage, AgentSdk, GivenTo, KnownOptions, OptionsOf, QueryOf } from './sdk.ts'
 
 export interface ClaudeAgentOptions<S extends AgentSdk> {
   /** `import * as sdk from '@anthropic-ai/claude-agent-sdk'`; loaded by that name unless told. */
@@ -89,11 +90,10 @@ export class ClaudeAgent<S extends AgentSdk = AgentSdk> {
    * The SDK's own `query()`, in the conversation of this object: it goes on with its session unless `resume` names another.
    * After an undo the next prompt opens a fork (or, where the very first prompt was undone, a fresh session). While another
    * query is at work the stream throws CkptError TURN_RUNNING, and nothing is sent.
-   * @throws CkptError USAGE (`forkSession`, `resumeSessionAt`, `sessionId` of another session)
+   * @throws CkptError USAGE (no prompt; `forkSession`, `resumeSessionAt`, `sessionId` of another session)
    */
   query(given: GivenTo<S>): QueryOf<S> {
-    const { prompt, options = {} } = given as { prompt: string | AsyncIterable<UserMessage>; options?: KnownOptions }
-    refuseOtherConversation(options, options.resume ?? this.sessionId)
+    const { prompt, options } = checkedQuery(given, this.sessionId)
     return runQuery(this.#conversation, this.#sdk, { prompt, options: { ...this.#options, ...options } })
   }
 
@@ -119,7 +119,8 @@ export class ClaudeAgent<S extends AgentSdk = AgentSdk> {
    * be resumed), TURN_RUNNING
    */
   async undo(options: ClaudeUndoOptions = {}): Promise<ClaudeUndo> {
-    const { to, turns, ...rest } = options
+    const given = checkedOptions(options, UNDO)
+    const { to, turns, ...rest } = given
     const isPrompt = to !== undefined && !/^\d+$/.test(to)
     if (to !== undefined && turns !== undefined)
       throw new CkptError('USAGE', '`to` and `turns` do not go together. Nothing was changed.')
@@ -128,7 +129,7 @@ export class ClaudeAgent<S extends AgentSdk = AgentSdk> {
     const { sessions } = this.#worktree
     const change = isPrompt
       ? await sessions.revert(to, undefined, { ...rest, session })
-      : await sessions.undo({ ...options, session })
+      : await sessions.undo({ ...given, session })
     const info = change.dryRun || change.summary ? null : await sessions.getSessionInfo(session)
     return {
       // Where more than that was undone it went forward, and the change is a redo.
@@ -149,11 +150,12 @@ export class ClaudeAgent<S extends AgentSdk = AgentSdk> {
     return { revertMessageID, restoredPrompt, summary: kept.summary ?? countsIn(revertDiff) }
   }
 
-  /** @throws CkptError UNSUPPORTED without ckpt's own checkpoints, NOTHING_TO_REDO */
+  /** @throws CkptError UNSUPPORTED without ckpt's own checkpoints, NOTHING_TO_REDO, USAGE */
   async redo(options: { turns?: number | undefined; all?: boolean | undefined } = {}): Promise<ChangeInfo> {
+    const given = checkedOptions(options, REDO)
     const session = this.#conversation.session
     if (session === null) throw nothingToRedo('There is no prompt yet.')
-    return this.#worktree.sessions.redo({ ...options, session })
+    return this.#worktree.sessions.redo({ ...given, session })
   }
 
   on<E extends keyof ClaudeAgentEvents>(event: E, listener: (...given: ClaudeAgentEvents[E]) => void): this {
@@ -173,8 +175,9 @@ export class ClaudeAgent<S extends AgentSdk = AgentSdk> {
  */
 export async function openClaudeAgent<S extends AgentSdk = AgentSdk>(
   directory: string,
-  { sdk, options, session, checkpoints = false, init = false, vars }: ClaudeAgentOptions<S> = {},
+  given: ClaudeAgentOptions<S> = {},
 ): Promise<ClaudeAgent<S>> {
+  const { sdk, options, session, checkpoints = false, init = false, vars } = checkedOptions(given, AGENT)
   const own = (options ?? {}) as KnownOptions
   // With every query it would lead back to it, also from a fork.
   if (own.resume !== undefined)

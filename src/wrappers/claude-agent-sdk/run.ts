@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { CkptError } from '../../core/errors.ts'
 import type { Conversation, Plan } from './conversation.ts'
+import type { Asked } from './given.ts'
 import { Input } from './input.ts'
 import { withHooks } from './own-checkpoints.ts'
 import type { AgentMessage, AgentQuery, AgentSdk, GivenTo, KnownOptions, QueryOf, UserMessage } from './sdk.ts'
@@ -25,7 +26,7 @@ interface Run {
 export function runQuery<S extends AgentSdk>(
   conversation: Conversation,
   sdk: S,
-  { prompt, options }: { prompt: string | AsyncIterable<UserMessage>; options: KnownOptions },
+  { prompt, options }: Asked,
 ): QueryOf<S> {
   const input = new Input(prompt)
   let isOver = false

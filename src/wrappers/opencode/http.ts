@@ -66,7 +66,7 @@ const eventShape = z.looseObject({ type: z.string(), properties: z.optional(z.lo
 export interface ServerPlace {
   /** Where it listens: `http://127.0.0.1:4096`. */
   url: string
-  /** The worktree, absolute: which of the server's projects is meant. */
+  /** The worktree, absolute or from where this process is: which of the server's projects is meant. */
   directory: string
   /** Beside the usual ones, for a server with a password. */
   headers?: Readonly<Record<string, string>> | undefined

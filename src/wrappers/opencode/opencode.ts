@@ -18,8 +18,8 @@ import {
 } from '../../core/own-session.ts'
 import { pathToText, printable, shown } from '../../core/paths.ts'
 import type { ToldAction } from '../../core/plan.ts'
-import { checkedOptions, isText, isVars } from '../../library/options.ts'
-import { openWorktree } from '../../library/worktree.ts'
+import { areTexts, checkedOptions, isFunction, isText, isVars } from '../../library/options.ts'
+import { absolute, libraryEnv, openWorktree } from '../../library/worktree.ts'
 import type { ChangeResult } from '../../ops/change/change.ts'
 import type { RedoOptions } from '../../ops/change/redo.ts'
 import type { UndoOptions } from '../../ops/change/undo.ts'
@@ -61,6 +61,7 @@ const isAddress = (value: unknown) =>
     ? null
     : 'an address: http://127.0.0.1:4096'
 const OPTIONS = { url: isAddress, directory: isText, headers: isVars, vars: isVars }
+const FOLLOW = { listener: isFunction, sessions: areTexts, onError: isFunction, worktree: isText }
 
 /** One worktree on one OpenCode server. */
 export class OpenCode {
@@ -77,8 +78,8 @@ export class OpenCode {
         'USAGE',
         'Which server, and for which directory? url and directory say so. Nothing was changed.',
       )
-    this.#options = options
-    this.#server = new Server(options)
+    this.#options = { ...options, directory: absolute(libraryEnv(options.vars), options.directory) }
+    this.#server = new Server(this.#options)
     this.backend = {
       name: 'opencode',
       capabilities: () => CAN,
@@ -96,8 +97,14 @@ export class OpenCode {
     await worktree.sessions.setBackend(session, this.backend.name)
   }
 
-  /** Hears of what happens in the directory's sessions as ckpt's own events, whoever did it. To be closed. */
-  subscribe(options: FollowOptions): Promise<Follower> {
+  /**
+   * Hears of what happens in the directory's sessions as ckpt's own events, whoever did it. To be closed.
+   * @throws CkptError USAGE, INTERNAL (the server does not answer), NOT_FOUND (it has no such session)
+   */
+  async subscribe(given: FollowOptions): Promise<Follower> {
+    const options = checkedOptions(given, FOLLOW)
+    if (options.listener === undefined)
+      throw new CkptError('USAGE', 'Who listens? `listener` is told of the events. Nothing was changed.')
     return follow(this.#server, (session) => readFrom(this.#server, session as SessionId), options)
   }
 
