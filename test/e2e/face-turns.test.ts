@@ -143,9 +143,23 @@ test('turns three: what reads', () => {
 
     $ ckpt completion
     _ckpt() {
-      local IFS=$'\\n' line
+      local IFS=$'\\n' line word quote=\${COMP_WORDS[COMP_CWORD]:0:1} typed=()
       COMPREPLY=()
-      while IFS= read -r line; do COMPREPLY+=("\${line%%$'\\t'*}"); done < <(ckpt completion --words -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+      for word in "\${COMP_WORDS[@]:1:COMP_CWORD}"; do
+        case $word in
+          [\\'\\"]*) word=\${word:1} && typed+=("\${word%[\\'\\"]}") ;;
+          *) typed+=("\${word//\\\\/}") ;;
+        esac
+      done
+      while IFS= read -r line; do
+        word=\${line%%$'\\t'*}
+        case $quote in
+          \\') [[ $word == *\\'* ]] && continue ;;
+          \\") [[ $word == *[\\$\\\`\\"\\\\!]* ]] && continue ;;
+          *) printf -v word %q "$word" ;;
+        esac
+        COMPREPLY+=("$word")
+      done < <(ckpt completion --words -- "\${typed[@]}" 2>/dev/null)
     }
     complete -o default -F _ckpt ckpt
 
