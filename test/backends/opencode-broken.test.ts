@@ -118,7 +118,7 @@ test('what is undone between the first look and the connection is told', async (
   expect((await all()).map(({ type }) => type)).toEqual(['turn.removed', 'boundary.changed', 'session.updated'])
 })
 
-test('what was undone before is not; nor is a word of subagents, or of what was deleted', async () => {
+test('what was undone before is not; nor is a word of subagents', async () => {
   const here = await stage()
   const reverted = { id: 'other', revert: { messageID: 'other1' } }
   here.table['GET /session'] = [{ id: 's' }, reverted]
@@ -126,11 +126,30 @@ test('what was undone before is not; nor is a word of subagents, or of what was 
   const { all, errors } = await heard(here)
   here.send('session.updated', { info: { id: 'other', title: 'a title' } })
   here.send('session.diff', { sessionID: 'child', diff: [{ file: 'a.txt', additions: 1, deletions: 0 }] })
-  expect(await all()).toEqual([])
-  delete here.table['GET /session/other']
-  here.send('message.removed', { sessionID: 'other', messageID: 'other1' })
-  here.send('session.deleted', { info: { id: 'other' } })
   expect([await all(), errors]).toEqual([[], []])
+})
+
+test.each<[string, string[]]>([
+  ['the server says so', ['session.deleted']],
+  ['it is looked at again', ['message.removed']],
+  ['both', ['message.removed', 'session.deleted']],
+])('of a session that was deleted the end is told, once, when %s', async (_, types) => {
+  const here = await stage()
+  here.table['GET /session/other'] = { id: 'other', revert: { messageID: 'other1' } }
+  const { all, errors } = await heard(here, ['s', 'other'])
+  await all()
+  delete here.table['GET /session/other']
+  for (const type of types) here.send(type, { sessionID: 'other', info: { id: 'other' } })
+  expect([await all(), errors]).toEqual([
+    [
+      { type: 'turn.removed', session: 'other', turn: 1, id: 'other1', why: 'left' },
+      { type: 'boundary.changed', session: 'other', boundary: null },
+      { type: 'session.updated', session: 'other', info: expect.objectContaining({ turns: 0, boundary: null }) },
+    ],
+    [],
+  ])
+  here.send('session.deleted', { info: { id: 'never-seen' } })
+  expect(await all()).toEqual([])
 })
 
 test('after `close()` nothing is told, what is under way included', async () => {

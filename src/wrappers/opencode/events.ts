@@ -75,7 +75,7 @@ class Followed {
   hear({ type, properties = {} }: ServerEvent): void {
     const session = sessionOf(properties)
     if (session === null) return
-    if (type === 'session.deleted') this.#known.delete(session)
+    if (type === 'session.deleted') this.#work(async () => this.#gone(session))
     else if (type === 'session.diff') {
       const files = ((properties.diff ?? []) as ServerFileDiff[]).map(diffJson)
       this.#work(async () => {
@@ -100,8 +100,19 @@ class Followed {
       const first = { since: this.#since, undone: this.#undone.has(session) }
       const before = this.#known.get(session) ?? earlier(after, first)
       this.#known.set(session, after)
-      for (const event of changesOf(before, after, this.#options.worktree ?? '@main')) this.#say(event)
+      this.#tell(before, after)
     })
+  }
+
+  /** A session was deleted: nothing is left of it. */
+  #gone(session: string): void {
+    const before = this.#known.get(session)
+    this.#known.delete(session)
+    if (before) this.#tell(before, { ...before, state: 'idle', turns: [], boundary: null, diff: '' })
+  }
+
+  #tell(before: OwnSession, after: OwnSession): void {
+    for (const event of changesOf(before, after, this.#options.worktree ?? '@main')) this.#say(event)
   }
 
   /** Null: a subagent's, or deleted meanwhile. */
@@ -113,7 +124,7 @@ class Followed {
       this.#subagents.add(session)
     } catch (error) {
       if (!(error instanceof CkptError) || error.code !== 'NOT_FOUND') throw error
-      this.#known.delete(session)
+      this.#gone(session)
     }
     return null
   }
