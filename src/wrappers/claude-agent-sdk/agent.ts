@@ -115,8 +115,8 @@ export class ClaudeAgent<S extends AgentSdk = AgentSdk> {
   /**
    * Takes the last prompt back, or more; walks on past those that are undone already. `to` a prompt that is undone together
    * with earlier ones goes forward to it, where there is redo.
-   * @throws CkptError USAGE, NOTHING_TO_UNDO, CONFLICT (the SDK cannot rewind, or files differ), NOT_FOUND (no query, and none could
-   * be resumed), TURN_RUNNING
+   * @throws CkptError USAGE, NOTHING_TO_UNDO, CONFLICT (the SDK cannot rewind, or files differ), NOT_FOUND (no query, and
+   * none could be resumed), TURN_RUNNING
    */
   async undo(options: ClaudeUndoOptions = {}): Promise<ClaudeUndo> {
     const given = checkedOptions(options, UNDO)
