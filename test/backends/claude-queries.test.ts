@@ -128,6 +128,29 @@ test('a query that is left while it waits ends no other one', async () => {
   ])
 })
 
+test('a query that resumed a session goes on in the fork of an undo, and not in that session again', async () => {
+  const { scratch, sdk, agent } = await stage()
+  await say(agent, 'first')
+  const resume = agent.sessionId!
+  const other = await openClaudeAgent(scratch.root, { sdk, vars: scratch.vars })
+  const { prompts, prompt } = spoken()
+  const chat = other.query({ prompt: prompts, options: { resume } })
+  prompt('one')
+  await readTo(chat, 'result')
+  await other.undo()
+  prompt('two')
+  await readTo(chat, 'result')
+  const fork = other.sessionId!
+  prompt('three')
+  await readTo(chat, 'result')
+  await other.undo()
+  prompt('four')
+  await readTo(chat, 'result')
+  expect(fork).not.toBe(resume)
+  expect(sdk.queries.at(-1)).toMatchObject({ resume: fork, forkSession: true })
+  await chat.return()
+})
+
 test('what a query is asked for is asked of it, and not of the one that is live', async () => {
   const { sdk, agent, done } = await stage()
   const first = agent.query({ prompt: 'first' }) as AgentQuery

@@ -20,6 +20,8 @@ interface Segment {
 interface Run {
   input: Input
   options: KnownOptions
+  /** The session that it begins with; from there on the conversation says which. */
+  resume: string | undefined
   isOver: () => boolean
 }
 
@@ -31,7 +33,7 @@ export function runQuery<S extends AgentSdk>(
   const input = new Input(prompt)
   let isOver = false
   let segment: Segment | null = null
-  const run: Run = { input, options, isOver: () => isOver }
+  const run: Run = { input, options, resume: options.resume, isOver: () => isOver }
   const opening = async () => {
     segment = await begin(conversation, sdk, run)
     return segment
@@ -111,8 +113,9 @@ async function begin(conversation: Conversation, sdk: AgentSdk, run: Run): Promi
   await conversation.left()
   if (isOver()) return null
   conversation.life.take(run)
-  if (options.resume !== undefined) await conversation.adopt(options.resume)
+  if (run.resume !== undefined) await conversation.adopt(run.resume)
   else if (options.continue) conversation.continues()
+  run.resume = undefined
   const plan = await conversation.plan()
   if (isOver()) return null
   const segment = { again: false } as Segment
