@@ -5,6 +5,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     testTimeout: 120_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 30_000 } }, // what is waited for comes in its own time on a busy machine
     pool: 'forks',
     // A process for each file: it forks for each git, and the less it holds, the less is copied.
     execArgv: ['--max-semi-space-size=2', '--max-old-space-size=512'],
