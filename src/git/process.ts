@@ -123,13 +123,21 @@ export function configVariables(config: readonly ConfigValue[]): Record<string, 
   return { GIT_CONFIG_COUNT: String(config.length), ...Object.fromEntries(pairs) }
 }
 
+/** Of the calls that add nothing of their own, which are nearly all. */
+const overridden = configVariables(overrides)
+
+function configurationFor({ transport, config = [] }: GitCall): Record<string, string> {
+  if (transport) {
+    const always = overrides.filter(([key]) => !allowedForTransport.has(key))
+    return configVariables([...always, ...transports, ...config])
+  }
+  return config.length > 0 ? configVariables([...overrides, ...config]) : overridden
+}
+
 function environmentFor(env: Env, call: GitCall): Record<string, string> {
-  const always = call.transport
-    ? [...overrides.filter(([key]) => !allowedForTransport.has(key)), ...transports]
-    : overrides
   return {
     ...scrubbed(env.vars),
-    ...configVariables([...always, ...(call.config ?? [])]),
+    ...configurationFor(call),
     GIT_OPTIONAL_LOCKS: '0', // a person's rebase may hold index.lock: never compete for it
     GIT_NO_LAZY_FETCH: '1', // what is not here is uncovered
     GIT_NO_REPLACE_OBJECTS: '1', // refs/replace must not change what an id means
