@@ -1,4 +1,9 @@
+import path from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { vfork } from './test/support/vfork.ts'
+
+// For the processes that run test files alone: none of what they start inherits it.
+process.env.LD_PRELOAD ??= vfork(path.join(import.meta.dirname, 'node_modules/.cache/ckpt-test')) ?? ''
 
 export default defineConfig({
   test: {
