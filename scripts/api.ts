@@ -85,7 +85,7 @@ export function libraryPage(): string {
     "Results (`Shapes.…` in the signatures) are what `--json` prints. Times are ISO 8601 in UTC. Paths are relative to the worktree's root and `/`-separated; where a path is not UTF-8, `pathBase64` beside it holds its bytes.",
     declarationsOf('src/results/shapes.ts'),
     '## The daemon',
-    `The same functions, carried out by the worktree's daemon, and events. The protocol is JSON-RPC 2.0 on a unix socket, version ${PROTOCOL}; [its schema](protocol.schema.json) is \`ckpt/protocol.schema.json\`. The socket's path and the token that \`hello\` wants are in \`daemon/info.json\` of the worktree's directory in the store.`,
+    `The same functions, carried out by the worktree's daemon, and events. The protocol is JSON-RPC 2.0 on a unix socket, each message after a \`Content-Length\` header and an empty line, as editors' language servers have it, version ${PROTOCOL}; [its schema](protocol.schema.json) is \`ckpt/protocol.schema.json\`. The socket's path and the token that \`hello\` wants are in \`daemon/info.json\` of the worktree's directory in the store. Who closes his side of the connection is answered what he asked before.`,
     functionsOf('src/library/client.ts'),
     '## The rewind menu',
     'For front ends on a terminal. `ckpt watch` uses the same.',

@@ -71,6 +71,11 @@ export function serveClient(socket: Socket, { call, closed, log }: Handler): Cli
     const body = JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } })
     socket.end(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`, () => socket.destroy())
   }
+  /** Ends it with the answer to the last of what was asked. */
+  const endOnceAnswered = () => {
+    finishing = true
+    if (busy === 0) socket.end()
+  }
   socket.on('data', (chunk: Buffer) => {
     unread += chunk.length
     const most = client.known ? MAX_MESSAGE : MAX_FIRST
@@ -104,9 +109,8 @@ export function serveClient(socket: Socket, { call, closed, log }: Handler): Cli
         clearTimeout(late)
         resolve()
       })
-      finishing = true
       if (socket.closed) resolve()
-      else if (busy === 0) socket.end()
+      endOnceAnswered()
     })
   const client: Client = { connection, known: false, end, finish }
   const stranger = setTimeout(() => client.known || drop('no token was shown'), PATIENCE)
@@ -123,6 +127,7 @@ export function serveClient(socket: Socket, { call, closed, log }: Handler): Cli
     held = socket.isPaused()
   })
   connection.onError(([error]) => log('connection', { error: String(error) }))
+  socket.on('end', endOnceAnswered) // it asks no more, and may still read, as `nc -N` does
   socket.on('close', () => {
     clearTimeout(stranger)
     connection.dispose()

@@ -135,7 +135,7 @@ export class Daemon {
   async run(): Promise<string | null> {
     const { store, worktree } = this.#context
     const socket = await socketPath(this.#env, store.worktreeDir, { temporary: tmpdir(), root: worktree.root })
-    const server = createServer((one) => this.#dispatcher.serve(one))
+    const server = createServer({ allowHalfOpen: true }, (one) => this.#dispatcher.serve(one))
     let deaf = () => {}
     try {
       await this.#open(server, socket)

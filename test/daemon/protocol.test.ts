@@ -198,6 +198,27 @@ test('handshake: the version is agreed on first; unknown methods and bad paramet
   expect(by.get(8)?.result.turns).toEqual([])
 })
 
+test('who asks, and closes his side, is answered all of it before the connection ends', async () => {
+  const scratch = stage('work')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  startDaemon(scratch)
+  const info = infoOf(scratch)
+  const bare = new Bare(info).ask('hello', { token: info.token, protocol: PROTOCOL }, 1)
+  bare.ask('sessions.undo', {}, 2).ask('turns', {}, 3).ask('no.such', {}, 4).socket.end()
+  await until(() => bare.closed)
+  const by = new Map(bare.messages.map((message) => [message.id, message]))
+  expect([...by.keys()].sort()).toEqual([1, 2, 3, 4])
+  expect(by.get(2)?.result).toMatchObject({ turns: [1] })
+  expect(scratch.read('a.txt')).toBe('one\n')
+  // What was only begun has no answer, and who asked nothing none either: the connection ends all the same.
+  for (const begun of ['', 'Content-Length: 100\r\n\r\n{']) {
+    const none = new Bare(info).send(begun)
+    none.socket.end()
+    await until(() => none.closed)
+    expect(none.messages).toEqual([])
+  }
+})
+
 test('a client finds no daemon, or starts one', async () => {
   const scratch = stage('work')
   const { vars } = scratch
