@@ -48,10 +48,12 @@ export class Parcel {
   readonly objects: ObjectStore
   readonly trees: Trees
   readonly #env: Env
+  readonly #hash: HashName
   readonly #vars: Record<string, string>
 
   private constructor(env: Env, gitDir: string, hash: HashName) {
     this.#env = env
+    this.#hash = hash
     this.gitDir = gitDir
     this.#vars = { GIT_DIR: gitDir, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' }
     this.objects = new ObjectStore(env, { gitDir, hash, vars: this.#vars })
@@ -141,7 +143,15 @@ export class Parcel {
     const specs = refs.map(({ ref }) => `+${ref}:${ref}`)
     const flags = ['-q', '--no-tags', '--no-write-fetch-head', '--end-of-options']
     const result = await this.#speak(['fetch', ...flags, url, ...specs])
-    if (result.code !== 0) throw fullDisk(['fetch'], hereOnly(result)) ?? unreachable(url, result)
+    if (result.code === 0) return
+    if (isOtherFormat(result)) {
+      const theirs = this.#hash === 'sha1' ? 'sha256' : 'sha1'
+      throw otherFormat(
+        this.#hash,
+        `git init --object-format=${theirs} DIRECTORY   (a repository that can take them in)`,
+      )
+    }
+    throw fullDisk(['fetch'], hereOnly(result)) ?? unreachable(url, result)
   }
 
   /** `expected`: what the remote's refs are now; another value there refuses. `local`: nobody's hooks run for it. */
@@ -151,8 +161,13 @@ export class Parcel {
     const specs = refs.map(({ ref }) => `${ref}:${ref}`)
     const flags = ['-q', '--no-verify', '--porcelain', ...receiver, ...lease, '--end-of-options']
     const result = await this.#speak(['push', ...flags, url, ...specs])
-    if (result.code !== 0)
-      throw isOvertaken(result) ? overtaken(result) : (rejected(result) ?? unreachable(url, result))
+    if (result.code === 0) return
+    if (isOtherFormat(result))
+      throw otherFormat(
+        this.#hash,
+        `git init --bare --object-format=${this.#hash} DIRECTORY   (a remote that takes them)`,
+      )
+    throw isOvertaken(result) ? overtaken(result) : (rejected(result) ?? unreachable(url, result))
   }
 
   /** Moves what was fetched into a store. */
@@ -190,6 +205,16 @@ const unreachable = (url: string, result: GitResult) =>
   new CkptError('INTERNAL', `git could not speak to the remote: ${said(result)} Nothing was changed here.`, {
     hints: [`git ls-remote ${quoted(withoutPassword(url))}`],
   })
+
+/** It was reached, and its objects have names that this repository's cannot have (git-init(1), `--object-format`). */
+const isOtherFormat = ({ stderr }: GitResult) => /mismatched algorithms|support this repository's hash/.test(stderr)
+
+const otherFormat = (ours: HashName, hint: string) =>
+  new CkptError(
+    'INTERNAL',
+    `The remote has another object format than this repository, whose objects are ${ours}: neither takes the other's. Nothing was changed here.`,
+    { hints: [hint] },
+  )
 
 /** It was reached, and has something else by now than it had a moment before (git-push(1), `--porcelain`). */
 const isOvertaken = ({ stdout, stderr }: GitResult) =>

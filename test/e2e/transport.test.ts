@@ -461,6 +461,29 @@ test('what is no bundle, or one of another kind, is named as what it is', () => 
   expect(there.ckpt('list', '--sessions').sessions).toEqual([])
 })
 
+test('a remote of the other object format is named as that, and what can take the checkpoints', () => {
+  const here = twoTurns()
+  const other = new Scratch()
+  other.git('init', '-q', '--object-format=sha256')
+  other.turn('one', () => other.write({ 'a.txt': 'a\n' }))
+  const remote = path.join(here.base, 'sha256.git')
+  execFileSync('git', ['init', '-q', '--bare', '--object-format=sha256', remote], { env: here.vars })
+  const refused = (verb: string, hint: string) => {
+    const { code, document } = here.tryCkpt(verb, remote, ...(verb === 'push' ? ['--yes'] : []))
+    const message = expect.stringMatching(
+      /another object format than this repository.* sha1.*Nothing was changed here\.$/,
+    )
+    expect([code, document.error]).toEqual([
+      1,
+      expect.objectContaining({ message, hints: [expect.stringMatching(hint)] }),
+    ])
+  }
+  refused('push', '^git init --bare --object-format=sha1 ')
+  other.ckpt('push', remote, '--yes')
+  refused('pull', '^git init --object-format=sha256 ')
+  expect(here.ckpt('list').turns).toHaveLength(2)
+})
+
 test("promise 6: only the user's own programs may run, and a URL that names one is refused", () => {
   const here = twoTurns()
   const ran = path.join(here.base, 'ran')
