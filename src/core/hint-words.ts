@@ -31,3 +31,9 @@ export const pendingHints = (session: string): string[] => [
   `ckpt redo --all ${sessionOption(session)}`,
   `ckpt accept ${sessionOption(session)}`,
 ]
+
+/** What to look at where a file would be larger than may be written (EFBIG). */
+export const FILE_LIMIT: readonly string[] = [
+  'ulimit -f   (how large a file may be; the file system may have a limit of its own)',
+  'ckpt daemon stop   (if it was started with that limit)',
+]

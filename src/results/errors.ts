@@ -1,5 +1,6 @@
 /** Errors as others see them: one class, one shape, paths as text. */
 import { CkptError } from '../core/errors.ts'
+import { FILE_LIMIT } from '../core/hint-words.ts'
 import { showPath } from '../core/paths.ts'
 import type { FileAction } from '../core/plan.ts'
 import { errno, isFull } from '../env.ts'
@@ -29,8 +30,7 @@ export function toCkptError(error: unknown): CkptError {
   }
   if (code === 'EFBIG') {
     const said = `A file would be larger than may be written (${message}). Your files were not touched unless said above.`
-    const hints = ['ulimit -f   (how large a file may be; the file system may have a limit of its own)']
-    return new CkptError('INTERNAL', said, { cause: error, hints })
+    return new CkptError('INTERNAL', said, { cause: error, hints: FILE_LIMIT })
   }
   if (code === 'EACCES' || code === 'EROFS' || code === 'EPERM') {
     const said = STORES.test(message)

@@ -167,27 +167,54 @@ test.skipIf(!canMount)(
   },
 )
 
+/** In a shell that lets no file grow beyond so many blocks of 512 bytes. */
+function limitedTo(blocks: number, scratch: Scratch, command: string) {
+  const ran = spawnSync(
+    'sh',
+    ['-c', `ulimit -f ${blocks}; exec "$0" "$@"`, process.execPath, PROGRAM, command, '--json'],
+    { cwd: scratch.root, env: scratch.vars, encoding: 'utf8' },
+  )
+  return { code: ran.status, error: JSON.parse(ran.stdout).error }
+}
+const LIMITED = [expect.stringContaining('ulimit -f'), expect.stringContaining('ckpt daemon stop')]
+
 test('where no file may be as large as what is to be written, nothing is changed, and the limit is named', () => {
   const scratch = new Scratch().init()
   scratch.turn('one', () => scratch.write({ 'a.txt': randomBytes(100_000) }))
   scratch.write({ 'b.txt': randomBytes(100_000) })
   const before = scratch.manifest()
   for (const command of ['snapshot', 'undo']) {
-    const limited = `ulimit -f 16; exec "$0" "$@"`
-    const ran = spawnSync('sh', ['-c', limited, process.execPath, PROGRAM, command, '--json'], {
-      cwd: scratch.root,
-      env: scratch.vars,
-      encoding: 'utf8',
-    })
-    expect(ran.status).toBe(1)
-    expect(JSON.parse(ran.stdout).error).toMatchObject({
-      message: expect.stringContaining('larger than may be written'),
-      hints: [expect.stringContaining('ulimit -f')],
-    })
+    const { code, error } = limitedTo(16, scratch, command)
+    expect(code).toBe(1)
+    expect(error).toMatchObject({ message: expect.stringContaining('larger than may be written'), hints: LIMITED })
     expect(scratch.manifest()).toEqual(before)
   }
   expect(scratch.run(['verify']).code).toBe(0)
   scratch.ckpt('undo')
+})
+
+test('where what was written cannot be taken back under such a limit either, that is named, until it is lifted', () => {
+  const scratch = new Scratch().init({ 'a-large': randomBytes(200_000), 'small.txt': 'one\n' })
+  scratch.turn('one', () => {
+    scratch.remove('a-large')
+    scratch.write({ new: randomBytes(200_000), 'small.txt': 'two\n' })
+  })
+  const after = scratch.manifest()
+  scratch.ckpt('undo')
+  const failed = limitedTo(200, scratch, 'redo')
+  expect([failed.code, failed.error.message, failed.error.hints]).toEqual([
+    1,
+    expect.stringContaining('cannot be taken back now (EFBIG)'),
+    LIMITED,
+  ])
+  const again = limitedTo(200, scratch, 'redo')
+  expect([again.code, again.error.message, again.error.hints]).toEqual([
+    1,
+    expect.stringContaining('cannot be finished now'),
+    LIMITED,
+  ])
+  scratch.run(['status'])
+  expect(scratch.manifest()).toEqual(after)
 })
 
 test('read-only: the message names what could not be written, not what could not be cleaned up after that', async () => {

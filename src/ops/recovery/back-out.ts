@@ -3,7 +3,7 @@
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, reasonOf } from '../../core/errors.ts'
 import { shown } from '../../core/paths.ts'
-import { errno, isFull } from '../../env.ts'
+import { errno } from '../../env.ts'
 import { orderEntries, Stopped, takeBack } from '../../snapshot/apply.ts'
 import type { ApplyInput } from '../../snapshot/apply-entry.ts'
 import { sweepTemporary } from '../../snapshot/aside.ts'
@@ -12,6 +12,7 @@ import { writeMarker } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
 import { removeJournal } from '../worktree/journal.ts'
 import { keepSafety } from './rescue.ts'
+import { unwrittenHints } from './unwritten.ts'
 
 export interface HalfDone {
   op: string
@@ -56,7 +57,7 @@ export async function backOut(
     return new CkptError(
       'INTERNAL',
       `Writing failed${at} (${code ?? why}), and what had been written cannot be taken back now (${why}). Nothing is lost: the next command finishes this ${op}, and ${before} holds the files as they were.`,
-      { cause: reason, hints: [isFull(why) ? 'free some disk space, then: ckpt status' : 'ckpt status'] },
+      { cause: reason, hints: unwrittenHints(why, { afterwards: ': ckpt status', otherwise: 'ckpt status' }) },
     )
   }
   removeJournal(env, store)
@@ -69,8 +70,9 @@ export async function backOut(
   if (code === undefined) return reason
   return new CkptError('INTERNAL', `Writing failed${at} (${code}). ${back}`, {
     cause: reason,
-    hints: [
-      isFull(code) ? 'free some disk space, then run the command again' : 'look at it, then run the command again',
-    ],
+    hints: unwrittenHints(code, {
+      afterwards: ' run the command again',
+      otherwise: 'look at it, then run the command again',
+    }),
   })
 }

@@ -4,7 +4,7 @@ import { parseCheckpoint } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { quotedName } from '../../core/hint-words.ts'
 import { printable, shown } from '../../core/paths.ts'
-import { type Env, errno, isFull } from '../../env.ts'
+import { type Env, errno } from '../../env.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import type { Store } from '../../git/store.ts'
 import { worktreeOf } from '../../git/tips.ts'
@@ -16,6 +16,7 @@ import { readForgetting } from '../store/forgetting.ts'
 import { writeMarker } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
 import { type Journal, readJournal, removeJournal } from '../worktree/journal.ts'
+import { unwrittenHints } from './unwritten.ts'
 
 /** Returns what to tell the person. The caller holds the worktree's lock. @throws CkptError DAMAGED */
 export async function recover(context: Context): Promise<string[]> {
@@ -93,7 +94,7 @@ async function goOn(env: Env, { op }: Journal, input: ApplyInput): Promise<Apply
     throw new CkptError(
       'INTERNAL',
       `The ${op} that was cut short cannot be finished now: writing failed${at} (${code}). Nothing is lost: it is finished by the next command that can write.`,
-      { cause: error, hints: [isFull(code) ? 'free some disk space, then: ckpt status' : 'ckpt status'] },
+      { cause: error, hints: unwrittenHints(code, { afterwards: ': ckpt status', otherwise: 'ckpt status' }) },
     )
   }
 }

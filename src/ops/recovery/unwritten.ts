@@ -1,0 +1,12 @@
+/** What to do where the system lets something not be written. */
+import { FILE_LIMIT } from '../../core/hint-words.ts'
+import { isFull } from '../../env.ts'
+
+/** Hints for an error of the system; `afterwards`: what to do once it is mended, `otherwise`: where it is none of those known here. */
+export function unwrittenHints(
+  code: string | undefined,
+  { afterwards, otherwise }: { afterwards: string; otherwise: string },
+): readonly string[] {
+  if (isFull(code)) return [`free some disk space, then${afterwards}`]
+  return code === 'EFBIG' ? FILE_LIMIT : [otherwise]
+}
