@@ -8,12 +8,14 @@ import {
   ErrorCodes,
   type Message,
   type MessageConnection,
+  type RequestMessage,
   ResponseError,
+  type ResponseMessage,
   type SocketMessageReader,
   SocketMessageWriter,
 } from 'vscode-jsonrpc/node'
 import type * as z from 'zod'
-import { messageReader } from './message-reader.ts'
+import { handedOn, messageReader } from './message-reader.ts'
 import { MAX_FIRST, MAX_MESSAGE } from './protocol.ts'
 
 /** Milliseconds until a client has to have shown the token, and within which a message that was begun has to come. */
@@ -53,6 +55,8 @@ export function serveClient(socket: Socket, { call, closed, log }: Handler): Cli
   let [ending, finishing] = [false, false]
   /** We did not read on since the last look: a message that is not whole yet is our doing. */
   let held = false
+  /** Ids of requests without an answer: of two with one id vscode-jsonrpc would carry out one, and 1 is "1" to it. */
+  const asked = new Set<string>()
   /** A request counts until its answer was handed to the kernel: who does not read is not read from. */
   const count = (by: number) => {
     busy += by
@@ -86,17 +90,25 @@ export function serveClient(socket: Socket, { call, closed, log }: Handler): Cli
       reader.listen((message) => {
         unread = 0
         if (!isMessage(message)) return reject(ErrorCodes.InvalidRequest, 'That is no JSON-RPC message.')
-        if (isRequest(message)) count(1)
+        if (isRequest(message)) {
+          const id = String(message.id)
+          if (asked.has(id))
+            return reject(ErrorCodes.InvalidRequest, `There is a request ${id} that is not answered yet.`)
+          asked.add(id)
+          count(1)
+        }
         callback(message)
       }),
   })
   const counting = Object.assign(Object.create(writer) as SocketMessageWriter, {
-    write: (message: Message) =>
-      writer.write(message).finally(() => {
+    write: (message: Message) => {
+      if (isAnswer(message)) asked.delete(String(message.id))
+      return writer.write(message).finally(() => {
         if (!isAnswer(message)) return
         count(-1)
         if (ending || (finishing && busy === 0)) socket.end()
-      }),
+      })
+    },
   })
   const connection = createMessageConnection(checked, counting)
   const end = () => {
@@ -123,11 +135,11 @@ export function serveClient(socket: Socket, { call, closed, log }: Handler): Cli
   })
   reader.onError((error) => reject(ErrorCodes.ParseError, error.message.split('\n')[0]!.slice(0, 200)))
   reader.onPartialMessage(() => {
-    if (!held) drop('a message was begun and not ended')
+    if (!held && !finishing) drop('a message was begun and not ended')
     held = socket.isPaused()
   })
   connection.onError(([error]) => log('connection', { error: String(error) }))
-  socket.on('end', endOnceAnswered) // it asks no more, and may still read, as `nc -N` does
+  socket.on('end', () => handedOn(reader).then(endOnceAnswered)) // it asks no more, and may still read, as `nc -N` does
   socket.on('close', () => {
     clearTimeout(stranger)
     connection.dispose()
@@ -137,8 +149,8 @@ export function serveClient(socket: Socket, { call, closed, log }: Handler): Cli
   return client
 }
 
-const isRequest = (message: Message) => 'method' in message && 'id' in message
-const isAnswer = (message: Message) => !('method' in message) && 'id' in message
+const isRequest = (message: Message): message is RequestMessage => 'method' in message && 'id' in message
+const isAnswer = (message: Message): message is ResponseMessage => !('method' in message) && 'id' in message
 
 /** A request, a notification, or an answer: vscode-jsonrpc passes over what is none. */
 function isMessage(message: unknown): message is Message {

@@ -10,7 +10,7 @@ import { connectDaemon } from '../../src/library/client.ts'
 import { withLock } from '../../src/ops/worktree/lock.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { byCall, byCommand, Steady, stage, story } from '../support/equivalence.ts'
-import { Bare, clientOf, infoOf, ofType, typesOf, until, watchEvents } from '../support/protocol.ts'
+import { Bare, clientOf, frame, infoOf, ofType, typesOf, until, watchEvents } from '../support/protocol.ts'
 import type { Json } from '../support/scratch.ts'
 import { uncaught } from '../support/uncaught.ts'
 
@@ -216,6 +216,46 @@ test('who asks, and closes his side, is answered all of it before the connection
     none.socket.end()
     await until(() => none.closed)
     expect(none.messages).toEqual([])
+  }
+})
+
+test('what comes together with the end of a client, and fills a piece of 64 KiB, is carried out and answered', async () => {
+  const scratch = stage('work')
+  startDaemon(scratch)
+  const info = infoOf(scratch)
+  const bare = new Bare(info).ask('hello', { token: info.token, protocol: PROTOCOL }, 1)
+  await until(() => bare.messages.length === 1)
+  const mark = (length: number) => {
+    const params = { event: 'prompt', session: 's', text: 'x'.repeat(length) }
+    return frame(JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'mark', params }))
+  }
+  const piece = mark(60_000 + 65_536 - mark(60_000).length)
+  expect(piece).toHaveLength(65_536)
+  process.kill(info.pid, 'SIGSTOP')
+  try {
+    bare.send(piece).socket.end()
+    await new Promise((resolve) => bare.socket.once('finish', resolve))
+  } finally {
+    process.kill(info.pid, 'SIGCONT')
+  }
+  await until(() => bare.closed)
+  expect(bare.messages.map(({ id }) => id)).toEqual([1, 2])
+  expect(scratch.ckpt('list').turns).toHaveLength(1)
+})
+
+test('an id that is not answered yet is refused, and its client keeps no place', async () => {
+  const scratch = stage('work')
+  startDaemon(scratch)
+  const info = infoOf(scratch)
+  for (const other of [1, '1']) {
+    const bare = new Bare(info).ask('hello', { token: info.token, protocol: PROTOCOL }, 0)
+    await until(() => bare.messages.length === 1)
+    bare.ask('state', {}, 1).ask('state', {}, other).socket.end()
+    await until(() => bare.closed)
+    expect(bare.messages.at(-1)).toMatchObject({
+      id: null,
+      error: { code: -32600, message: expect.stringMatching(/^There is a request 1 /) },
+    })
   }
 })
 
