@@ -92,8 +92,7 @@ export function serveClient(socket: Socket, { call, closed, log }: Handler): Cli
         if (!isMessage(message)) return reject(ErrorCodes.InvalidRequest, 'That is no JSON-RPC message.')
         if (isRequest(message)) {
           const id = String(message.id)
-          if (asked.has(id))
-            return reject(ErrorCodes.InvalidRequest, `There is a request ${id} that is not answered yet.`)
+          if (asked.has(id)) return reject(ErrorCodes.InvalidRequest, 'A request of that id is not answered yet.')
           asked.add(id)
           count(1)
         }
