@@ -1,5 +1,6 @@
 /** git as the user would run it, in the user's repository: their configuration, filters, hooks and signing. For `ckpt commit` alone. */
 import type { Writable } from 'node:stream'
+import { setTimeout as pause } from 'node:timers/promises'
 import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
 import { fullDisk, lackedRoom, notStarted } from './process.ts'
@@ -25,7 +26,10 @@ const ELSEWHERE =
 /** A shell that becomes git with one more argument, which it reads; an x keeps the line ends at its end. */
 const WITH_LAST = ['-c', `last=$(cat <&3 && echo x) && exec git "$@" "\${last%x}" 3<&-`, 'git']
 
-/** Runs it to its end. A non-zero exit code is a result. @throws CkptError INTERNAL if git cannot be started */
+/** Milliseconds for the signal that ended git to come to this process too: a terminal sends it to both, in no order. */
+const HEARD_WITHIN = 500
+
+/** Runs it to its end. A non-zero exit code is a result, 128 where a signal ended it. @throws CkptError INTERNAL if git cannot be started */
 export function tryUsersGit(env: Env, call: UsersCall): Promise<{ code: number; stdout: Buffer; stderr: string }> {
   const vars: Record<string, string> = {}
   for (const [key, value] of Object.entries(env.vars))
@@ -44,9 +48,10 @@ export function tryUsersGit(env: Env, call: UsersCall): Promise<{ code: number; 
     child.stderr?.on('data', (chunk: Buffer) => err.push(chunk))
     child.stdin?.on('error', () => undefined) // a child that ended early says so by its exit code
     child.on('error', (cause) => reject(notStarted(cause, 'Nothing was committed.')))
-    child.on('close', (code) =>
-      resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString('utf8') }),
-    )
+    child.on('close', async (code, signal) => {
+      if (signal && env.signal) await pause(HEARD_WITHIN, null, { signal: env.signal }).catch(() => null)
+      resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString('utf8') })
+    })
     child.stdin?.end(call.input ?? '')
   })
 }

@@ -210,6 +210,18 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   },
 )
 
+/** The PATH of a git that does this, in a shell, when it is to read HEAD into the commit's index. */
+function withGit(scratch: Scratch, script: string): string {
+  const bin = path.join(scratch.base, 'bin')
+  fs.mkdirSync(bin)
+  const git = `#!/bin/sh
+case "$1" in read-tree) touch '${scratch.base}/asked'; ${script} ;; esac
+PATH='${scratch.vars.PATH}' exec git "$@"
+`
+  fs.writeFileSync(path.join(bin, 'git'), git, { mode: 0o755 })
+  return `${bin}:${scratch.vars.PATH}`
+}
+
 test.each([
   ['all of it', -1],
   ['ckpt alone', 1],
@@ -217,15 +229,8 @@ test.each([
   'SIGINT to %s while git is asked, before the message is made: nothing is committed, and ckpt ends of it',
   async (_, who) => {
     const scratch = withConfig({ commit: { messageCommand: 'touch ../made; echo message' } })
-    const bin = path.join(scratch.base, 'bin')
-    fs.mkdirSync(bin)
-    const git = `#!/bin/sh
-case "$1" in read-tree) touch '${scratch.base}/asked'; sleep 1 ;; esac
-PATH='${scratch.vars.PATH}' exec git "$@"
-`
-    fs.writeFileSync(path.join(bin, 'git'), git, { mode: 0o755 })
+    const PATH = withGit(scratch, 'sleep 1')
     scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
-    const PATH = `${bin}:${scratch.vars.PATH}`
     const ended = await committing(scratch, (child) => process.kill(who * child.pid!, 'SIGINT'), { PATH })
     expect(ended).toEqual({ code: null, signal: 'SIGINT', document: null })
     expect([scratch.git('status', '--porcelain'), fs.existsSync(path.join(scratch.base, 'made'))]).toEqual([
@@ -234,6 +239,14 @@ PATH='${scratch.vars.PATH}' exec git "$@"
     ])
   },
 )
+
+test('SIGINT that comes to git first, and to ckpt when that has ended: ckpt ends of it', async () => {
+  const scratch = new Scratch().init()
+  const PATH = withGit(scratch, '(sleep 0.1; kill -INT $PPID) <&- >&- 2>&- & kill -INT $$')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const ended = await committing(scratch, () => undefined, { PATH })
+  expect(ended).toEqual({ code: null, signal: 'SIGINT', document: null })
+})
 
 test('SIGINT while git commits: what git began is ended, and ckpt ends of it', async () => {
   const scratch = new Scratch().init()
