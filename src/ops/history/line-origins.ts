@@ -57,8 +57,8 @@ interface Change {
 /** Whose a line is, from 0. */
 type Owners = (line: number) => Turn | null
 
-/** Insertions and deletions between two states; what differs in more is taken for written anew. */
-const MOST_EDITS = 5000
+/** Insertions and deletions of lines that two states both have; what differs in more is taken for written anew. */
+const MOST_EDITS = 2000
 
 const NOBODY: Owners = () => null
 
@@ -249,14 +249,25 @@ interface Place extends Around {
 
 /** What was said of each line, carried from one state to the next, where `fresh` is said of the new lines. */
 function carried({ from, to }: { from: string[]; to: string[] }, said: readonly number[], fresh: number): number[] {
-  const parts = diffArrays(from, to, { maxEditLength: MOST_EDITS })
+  // A line that only one of them has is in no match: without those the rest is found as well, and sooner.
+  const [old, kept] = [linesAlsoIn(to, from), linesAlsoIn(from, to)]
+  const lines = [old.map((line) => from[line]!), kept.map((line) => to[line]!)] as const
+  const parts = diffArrays(...lines, { maxEditLength: MOST_EDITS })
   if (!parts) return carriedAround({ from, to }, said, fresh)
-  let at = 0
-  return parts.flatMap(({ added, removed, count }) => {
-    if (added) return Array.from({ length: count }, () => fresh)
-    at += count
-    return removed ? [] : said.slice(at - count, at)
-  })
+  const carry = to.map(() => fresh)
+  let [at, place] = [0, 0]
+  for (const { added, removed, count } of parts) {
+    if (!added && !removed) for (let i = 0; i < count; i++) carry[kept[place + i]!] = said[old[at + i]!]!
+    if (!added) at += count
+    if (!removed) place += count
+  }
+  return carry
+}
+
+/** The places of those lines that others have, too. */
+function linesAlsoIn(others: readonly string[], lines: readonly string[]): number[] {
+  const known = new Set(others)
+  return [...lines.keys()].filter((line) => known.has(lines[line]!))
 }
 
 /** The same for states that differ in much: what begins and ends both is the same. */
