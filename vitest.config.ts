@@ -12,8 +12,11 @@ export default defineConfig({
     hookTimeout: 60_000,
     expect: { poll: { timeout: 30_000 } }, // what is waited for comes in its own time on a busy machine
     pool: 'forks',
-    // A process for each file: it forks for each git, and the less it holds, the less is copied.
-    execArgv: ['--max-semi-space-size=2', '--max-old-space-size=512'],
+    // Where a start of git copies what its parent holds, that is little, and a process for each file; else the program is
+    // loaded, and compiled, once for each worker.
+    ...(process.env.LD_PRELOAD
+      ? { isolate: false }
+      : { execArgv: ['--max-semi-space-size=2', '--max-old-space-size=512'] }),
     maxWorkers: 3, // on two cores too: a part of each test is waiting
     setupFiles: ['test/support/seed.ts'],
     env: {

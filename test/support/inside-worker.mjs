@@ -18,9 +18,11 @@ runAsWorker(async ({ command, ...given }) => {
   if (!command) return run(given)
   if (theirs?.connected !== true) theirs = processOf(command)
   const ended = new AbortController()
-  theirs.once('exit', () => ended.abort())
+  const end = () => ended.abort()
+  theirs.once('exit', end)
   theirs.send(given)
   const [{ ran, error }] = await once(theirs, 'message', { signal: ended.signal })
+  theirs.off('exit', end)
   if (error) throw new Error(error)
   return ran
 })
