@@ -129,9 +129,14 @@ export function readPath(env: Env, { root, path }: { root: string; path: string 
       if (REPLACED.has(code)) continue
       return { kind: 'unreadable', code }
     }
-    // What fails here is the store's failure, and no word about the file.
+    // What fails here is the store's failure, and no word about the file: but for one that nobody may write as large.
     const { type, bytes, stats: read } = content
-    return { kind: 'read', type, oid: objects.write('blob', bytes), stats: read }
+    try {
+      return { kind: 'read', type, oid: objects.write('blob', bytes), stats: read }
+    } catch (error) {
+      if (errno(error) !== 'EFBIG') throw error
+      return { kind: 'unreadable', code: 'EFBIG' }
+    }
   }
   return { kind: 'unreadable', code: 'EAGAIN' }
 }

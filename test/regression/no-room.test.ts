@@ -168,13 +168,13 @@ test.skipIf(!canMount)(
 )
 
 /** In a shell that lets no file grow beyond so many blocks of 512 bytes. */
-function limitedTo(blocks: number, scratch: Scratch, command: string) {
+function limitedTo(blocks: number, scratch: Scratch, command: string): Json {
   const ran = spawnSync(
     'sh',
     ['-c', `ulimit -f ${blocks}; exec "$0" "$@"`, process.execPath, PROGRAM, command, '--json'],
     { cwd: scratch.root, env: scratch.vars, encoding: 'utf8' },
   )
-  return { code: ran.status, error: JSON.parse(ran.stdout).error }
+  return { code: ran.status, ...JSON.parse(ran.stdout) }
 }
 const LIMITED = [expect.stringContaining('ulimit -f'), expect.stringContaining('ckpt daemon stop')]
 
@@ -191,6 +191,19 @@ test('where no file may be as large as what is to be written, nothing is changed
   }
   expect(scratch.run(['verify']).code).toBe(0)
   scratch.ckpt('undo')
+})
+
+test('promise 10: a file larger than may be written is not covered, and the rest is captured', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.write({ 'a.txt': 'three\n', large: randomBytes(1_500_000) })
+  const { code, checkpoint } = limitedTo(2048, scratch, 'snapshot')
+  expect([code, checkpoint.degraded, checkpoint.uncovered]).toEqual([
+    0,
+    true,
+    [{ path: 'large', reason: 'unreadable' }],
+  ])
+  expect(scratch.ckpt('diff', '1:after', checkpoint.id).files.map(({ path }: Json) => path)).toEqual(['a.txt'])
 })
 
 test('where what was written cannot be taken back under such a limit either, that is named, until it is lifted', () => {
