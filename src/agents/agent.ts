@@ -24,6 +24,8 @@ export interface Heard {
 /** A prompt as the agent's own record has it. */
 export interface SaidPrompt {
   session: SessionId
+  /** Of a prompt that a fork took along, where the record tells: the session that it was given in. */
+  original: SessionId | null
   /** What its marker would be called, had a hook told of it. */
   marker: string
   /** By which of its ids a turn may be known. */
@@ -38,7 +40,7 @@ export interface SaidPrompt {
   time: string | null
   cwd: string | null
   /** Null: it goes on, as far as the record tells. */
-  end: 'completed' | 'interrupted' | null
+  end: 'completed' | 'interrupted' | 'failed' | null
 }
 
 /** Takes a transcript in pieces, as it grows. */

@@ -185,6 +185,9 @@ function switchedOff(env: Env, places: Places): SwitchedOff | null {
   return settingThatIs(env, files, { keys: [['disableAllHooks'], ['allowManagedHooksOnly']] })
 }
 
+/** Characters of a place in its directory's name; of a longer one a hash follows them (2.1.330). */
+const LONGEST_NAME = 200
+
 const seconds = (event: string | undefined) => (event === 'SessionEnd' ? END_TIMEOUT : TIMEOUT)
 
 export const claude: Agent = {
@@ -198,7 +201,7 @@ export const claude: Agent = {
   forks: true,
   transcripts: {
     directory: (places) => `${configDirectory(places)}/projects`,
-    prefix: (root) => root.replaceAll(/[^A-Za-z0-9]/g, '-'),
+    prefix: (root) => root.replaceAll(/[^A-Za-z0-9]/g, '-').slice(0, LONGEST_NAME),
     reader: () => new ClaudeTranscript(),
   },
   goBack: ({ session }) =>

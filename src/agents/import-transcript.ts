@@ -11,8 +11,8 @@ import { AT_REST } from './transcript.ts'
 
 /**
  * known: it is recorded. described: it was recorded without its text, and has it now. recorded: it is a turn now, of which
- * no files are known. passed-over: turns that came after it are recorded, and their order stays. of-parent: a turn of the
- * session that this one was forked from. at-work: left out, for it would close a turn that its hooks still tell of.
+ * no files are known; where a fork took it along, one of the session that it was forked from. passed-over: turns that came
+ * after it are recorded, and their order stays. of-parent: a turn of the session that this one was forked from. at-work: left out, for it would close a turn that its hooks still tell of.
  * pending: left out, for it would clear the session's boundary. switched-off: checkpoints are, here. elsewhere: left out, for
  * it was given in another place.
  */
@@ -58,13 +58,13 @@ export async function importTranscript(
     await env.progress(`importing: prompt ${i + 1} of ${persons.length}`)
     const directory = directoryOf(prompt, prompts)
     const place = directory === null ? 'here' : await placeOf(env, { directory, root }, { transcripts, path, prompts })
-    const later = persons.slice(i + 1).filter(({ session }) => session === prompt.session)
+    const later = persons.slice(i + 1).filter((one) => sessionOf(one) === sessionOf(prompt))
     const mayGoOn = prompt.end === null && later.length === 0 && env.now() - written < AT_REST
-    const { outcome, turn, original }: Imported =
+    const { outcome, turn, found }: Imported =
       place === 'elsewhere'
         ? leftOut('elsewhere')
         : await importPrompt(context, prompt, { agent: agent.name, later, mayGoOn, forkedFrom })
-    if (original) forkedFrom = original
+    if (turn !== null) forkedFrom = found ?? sessionOf(prompt)
     const isGone = place === 'gone' && !directory?.startsWith(`${root}/`)
     done.push({ ...prompt, outcome, turn, directory, isGone })
   }
@@ -74,9 +74,12 @@ export async function importTranscript(
 interface Imported {
   outcome: Outcome
   turn: TurnNumber | null
-  /** The session that this one was forked from, where that has the turn. */
-  original?: SessionId
+  /** The session that has the turn, where that is another one than the prompt's. */
+  found?: SessionId
 }
+
+/** What a fork took along are turns of the session that it was forked from. */
+const sessionOf = ({ original, session }: SaidPrompt): SessionId => original ?? session
 
 const wasImported = ({ before }: Turn) => (before.imported === undefined ? {} : { imported: true })
 
@@ -87,11 +90,13 @@ interface Around {
   /** The prompts of its session that came after it. */
   later: readonly SaidPrompt[]
   mayGoOn: boolean
+  /** The session of the turn before it in the record. */
   forkedFrom: SessionId | null
 }
 
 async function importPrompt(context: Context, prompt: SaidPrompt, around: Around): Promise<Imported> {
-  const { session, marker, ids, text, messageId } = prompt
+  const { marker, ids, text, messageId } = prompt
+  const session = sessionOf(prompt)
   const { agent, later, mayGoOn, forkedFrom } = around
   const now = () => context.env.monotonic() // a deadline for each marker: the command as a whole has none
   const timeline = await timelineOf(context, session)
@@ -112,16 +117,18 @@ async function importPrompt(context: Context, prompt: SaidPrompt, around: Around
     const hasEnded = prompt.end !== null || (turn.before.imported !== undefined && !mayGoOn)
     if (hasEnded && turn === runningTurn(timeline) && turn.before.messageId === messageId)
       await mark(context, { ...ended, ...wasImported(turn), turn: turn.before.marker ?? marker }, now())
-    return { outcome: added ? 'described' : 'known', turn: turn.number }
+    const known = prompt.original === null ? 'known' : 'of-parent'
+    return { outcome: added ? 'described' : known, turn: turn.number }
   }
+  const elsewhere = await turnElsewhere(context, { but: session, ids: names })
+  if (elsewhere) return { outcome: 'of-parent', turn: elsewhere.number, found: elsewhere.session }
   if (later.some((one) => turnKnownBy(timeline, [one.marker, ...one.ids]))) return leftOut('passed-over')
-  const original = await turnElsewhere(context, { but: session, ids: names })
-  if (original) return { outcome: 'of-parent', turn: original.number, original: original.session }
   if (!context.config.enableFileCheckpointing) return leftOut('switched-off')
   if (timeline.boundary) return leftOut('pending')
   if (mayGoOn || runningTurn(timeline)) return leftOut('at-work')
   // What was there before and after it is not known any more: it owns nothing, for both are what is there now.
-  const parent = forkedFrom !== null && timeline.turns.length === 0 ? { parent: forkedFrom } : {}
+  const isFork = forkedFrom !== null && forkedFrom !== session && timeline.turns.length === 0
+  const parent = isFork ? { parent: forkedFrom } : {}
   const imported = { late: true, imported: true } as const
   const prompted = { event: 'prompt', session, agent, text, messageId, marker, ...imported } as const
   const { turn: number } = await mark(context, { ...prompted, ...parent }, now())

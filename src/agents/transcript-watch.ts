@@ -204,7 +204,7 @@ export class TranscriptWatch {
     } else if (!notice) await notePrompt(context, { before: turn.before.id, text }) // one that no hook told of
     // A turn that hooks began is theirs to end, but no hook tells of an interrupt. They do not know this message id then.
     const isOurs = turn?.before.messageId === messageId
-    if (end === null || !turn || turn.after || (end === 'completed' && !isOurs)) return
+    if (end === null || !turn || turn.after || (end !== 'interrupted' && !isOurs)) return
     const stop = markerId(marker, 'stop')
     const known = {
       ...(notice ? {} : { messageId }),

@@ -241,6 +241,29 @@ test('a fork that gives what it took along the id of its own prompt (Claude Code
   const { sessions } = scratch.ckpt('list', '--sessions')
   expect(sessions.find((one: Json) => one.id === own.sessionId)).toMatchObject({ parent: session, turns: 1 })
   expect(scratch.ckpt('list', '--session', own.sessionId).turns[0].messageId).toBe(own.uuid)
+  // The fork first: what it took along are turns of its parent all the same.
+  const turned = new Scratch().init()
+  const both = (...names: string[]) => names.map((name) => outcomes(turned, transcript(turned, `2.1.330-${name}`)))
+  expect(both('fork', 'two-turns', 'fork')).toEqual([
+    [
+      [1, 'recorded'],
+      [2, 'recorded'],
+      [1, 'recorded'],
+    ],
+    [
+      [1, 'known'],
+      [2, 'known'],
+    ],
+    [
+      [1, 'of-parent'],
+      [2, 'of-parent'],
+      [1, 'known'],
+    ],
+  ])
+  expect(turned.ckpt('list', '--sessions').sessions).toMatchObject([
+    { id: own.sessionId, parent: session, turns: 1 },
+    { id: session, parent: null, turns: 2 },
+  ])
   // The same from its hooks, of which only the first knows that it is a fork, and the transcript is not there yet.
   const other = new Scratch().init()
   other.ckpt('init')
@@ -340,6 +363,51 @@ test('the summary that a compaction leaves is no prompt', async () => {
   const { promptId, uuid } = JSON.parse(lines.find((line) => line.includes('"isCompactSummary":true'))!)
   const { messageIdIn } = (await findAgent('claude'))!
   expect(messageIdIn!(lines, promptId)).not.toBe(uuid)
+})
+
+test.each([
+  ['that names the last line', (last: string) => ({ logicalParentUuid: last })],
+  ['that names a line which was not written down', () => ({ logicalParentUuid: 'nowhere' })],
+  ['of an older kind', () => ({})],
+])('a turn goes on behind a compaction amid it %s', (_, more) => {
+  const line = (uuid: string, parentUuid: string | null, rest: Json) =>
+    `${JSON.stringify({ uuid, parentUuid, sessionId: SESSION, ...rest })}\n`
+  const user = (promptId: string, content: string, rest: Json = {}) => ({
+    type: 'user',
+    promptId,
+    message: { content },
+    ...rest,
+  })
+  const answer = (stop_reason: string) => ({ type: 'assistant', message: { stop_reason, content: [] } })
+  const reader = new ClaudeTranscript()
+  reader.add(line('u1', null, user('p1', 'one')) + line('a1', 'u1', answer('tool_use')))
+  reader.add(line('c1', null, { type: 'system', subtype: 'compact_boundary', ...more('a1') }))
+  reader.add(line('s1', 'c1', user('p1', 'This session is being continued', { isCompactSummary: true })))
+  reader.add(line('a2', 's1', answer('end_turn')))
+  const seen = () => reader.prompts.map(({ text, parent, end }) => [text, parent, end])
+  expect(seen()).toEqual([['one', null, 'completed']])
+  reader.add(line('u2', 'a2', user('p2', 'Caveat: leave the tests alone')))
+  reader.add(line('i2', 'u2', user('p2', '[Request interrupted by user]')))
+  reader.add(line('u3', 'i2', user('p3', '<command-line> flags, please')))
+  reader.add(line('a3', 'u3', { ...answer('stop_sequence'), isApiErrorMessage: true }))
+  expect(seen()).toEqual([
+    ['one', null, 'completed'],
+    ['Caveat: leave the tests alone', 'u1', 'interrupted'],
+    ['<command-line> flags, please', 'u2', 'failed'],
+  ])
+})
+
+test('a record of an older version, which names no prompts, has them; a time that is none is left out', () => {
+  const scratch = new Scratch().init()
+  const file = transcript(scratch, 'two-turns')
+  const old = fs.readFileSync(file, 'utf8').replaceAll(/"promptId":"[^"]*",/g, '')
+  fs.writeFileSync(file, old.replace(/"timestamp":"[^"]*"/g, '"timestamp":"yesterday"'))
+  const read = () => scratch.ckpt('import-transcript', 'claude', file).prompts
+  expect(read()).toMatchObject([
+    { turn: 1, outcome: 'recorded', messageId: ONE, end: 'completed', time: null },
+    { turn: 2, outcome: 'recorded', messageId: TWO, end: 'completed', time: null },
+  ])
+  expect(read()).toMatchObject([{ outcome: 'known' }, { outcome: 'known' }])
 })
 
 test("a command of the person's own is a prompt, one of Claude Code's is none", async () => {
@@ -634,6 +702,11 @@ function writing(scratch: Scratch) {
 const asked = (promptId: string, content: string) => ({ type: 'user', promptId, message: { content } })
 const ended = { type: 'assistant', message: { content: [], stop_reason: 'end_turn' } }
 const standing = () => new Promise((resolve) => setTimeout(resolve, 1000))
+
+test('transcripts of a place with a long name lie where Claude Code cuts it off (2.1.330)', async () => {
+  const { transcripts } = (await findAgent('claude'))!
+  expect(transcripts!.prefix(`/${'x/'.repeat(150)}`)).toBe('-x'.repeat(100))
+})
 
 test('the place of transcripts may be a link, and may go and come again', async () => {
   const scratch = new Scratch().init()
