@@ -397,6 +397,12 @@ test.each([
   ])
 })
 
+test('a turn that Claude Code compacted amid its work ends where it ended (2.1.332)', () => {
+  const scratch = new Scratch().init()
+  const { prompts } = scratch.ckpt('import-transcript', 'claude', transcript(scratch, '2.1.332-compacted'))
+  expect(prompts).toMatchObject([{ text: '[turn 1] Create files.', outcome: 'recorded', end: 'completed' }])
+})
+
 test('a record of an older version, which names no prompts, has them; a time that is none is left out', () => {
   const scratch = new Scratch().init()
   const file = transcript(scratch, 'two-turns')
