@@ -37,3 +37,9 @@ export const FILE_LIMIT: readonly string[] = [
   'ulimit -f   (how large a file may be; the file system may have a limit of its own)',
   'ckpt daemon stop   (if it was started with that limit)',
 ]
+
+/** What to look at where no more files may be opened (EMFILE, ENFILE). */
+export const OPEN_LIMIT: readonly string[] = [
+  'ulimit -n   (how many files a process may have open)',
+  'ckpt daemon stop   (if it was started with that limit)',
+]

@@ -6,7 +6,7 @@ import type { Backends } from '../backends/backends.ts'
 import { CkptError } from '../core/errors.ts'
 import { commandFirst, ownWords } from '../core/own-words.ts'
 import { type Env, inputOf, telling } from '../env.ts'
-import { toCkptError } from '../results/errors.ts'
+import { isOfLimits, toCkptError } from '../results/errors.ts'
 import { ROUTED } from './client.ts'
 import { collector } from './collector.ts'
 import { type Asked, type Client, checkParams, serveClient } from './connection.ts'
@@ -52,6 +52,8 @@ interface Parts {
 
 /** They belong to a terminal, or stay. */
 const NOT_HERE = new Set(['watch', 'daemon', 'run', 'bisect', 'rewind'])
+/** Done again by who asked they are one all the same, or do no harm. */
+const DONE_AGAIN = new Set(['mark', 'snapshot'])
 /** They may be the first on a connection. */
 const WITH_TOKEN = new Set(['hello', 'cli', 'state', 'stop', 'notice'])
 /** Connections at once; a client that gets none does its work itself. */
@@ -245,6 +247,7 @@ export class Dispatcher {
     this.#refuseWhenOver()
     const refused = this.#daemon.events.refused(named)
     let cancelled: CkptError | null = null
+    let isShort = false
     this.#daemon.held.begin()
     const { cli } = this.#options.program
     await this.#loaded(cli.load(argv))
@@ -262,7 +265,8 @@ export class Dispatcher {
       signal,
       refused: (error) => {
         if (error instanceof CkptError && error.code === 'CANCELLED') cancelled = error
-        refused(error)
+        isShort = DONE_AGAIN.has(named) && isOfLimits(error)
+        if (!isShort) refused(error)
       },
       onSignal: () => () => undefined,
       exit: () => undefined, // a hook that gives up leaves us here
@@ -273,6 +277,7 @@ export class Dispatcher {
       ? this.#daemon.enqueue(() => cli.run(argv, { ...env, held: this.#daemon.held }))
       : cli.run(alone, env))
     if (cancelled) throw (await import('./methods.ts')).refusal(cancelled) // like any other call
+    if (isShort) throw new ResponseError(ErrorCodes.InternalError, 'This daemon may not have what that takes.')
     return { code, stdout: out.text(), stderr: err.text() }
   }
 }

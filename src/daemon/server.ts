@@ -188,9 +188,7 @@ export class Daemon {
     const { worktreeDir } = this.#context.store
     this.#isEnding = true
     const atRest = () => this.#queue.catch(() => undefined)
-    // Another daemon may be at work by now, in another store in the place of ours.
-    const known = readInfo(this.#env, worktreeDir)
-    const isAlone = this.held.isStoreThere && (known === null || known.token === this.#dispatcher.token)
+    const isAlone = this.#isAlone()
     const parts = [
       () => this.stop(),
       () => isAlone && removeIfThere(this.#env, infoFile(worktreeDir)),
@@ -214,6 +212,17 @@ export class Daemon {
       }
     }
     log.info({}, 'stopped')
+  }
+
+  /** Another daemon may be at work by now, in another store in the place of ours. False: there is one, or that cannot be told. */
+  #isAlone(): boolean {
+    try {
+      const known = readInfo(this.#env, this.#context.store.worktreeDir)
+      return this.held.isStoreThere && (known === null || known.token === this.#dispatcher.token)
+    } catch (error) {
+      this.#options.log.warn({ error: String(error) }, 'stopping')
+      return false
+    }
   }
 
   stop(): void {

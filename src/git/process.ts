@@ -1,6 +1,7 @@
 /** Starting git: one place that decides which variables a child sees. */
 import type { ChildProcess } from 'node:child_process'
 import { CkptError } from '../core/errors.ts'
+import { OPEN_LIMIT } from '../core/hint-words.ts'
 import { type Env, errno } from '../env.ts'
 
 export interface GitCall {
@@ -194,7 +195,7 @@ export function notStarted(cause: Error, outcome = 'Nothing was changed.'): Ckpt
       hints: ['install git, or put its directory in PATH'],
       cause,
     })
-  const hints = code === 'EAGAIN' ? [MORE_PROCESSES] : []
+  const hints = code === 'EAGAIN' ? [MORE_PROCESSES] : code === 'EMFILE' || code === 'ENFILE' ? OPEN_LIMIT : []
   return new CkptError('INTERNAL', `git could not be run: ${cause.message}. ${outcome}`, { hints, cause })
 }
 

@@ -1,6 +1,6 @@
 /** Errors as others see them: one class, one shape, paths as text. */
 import { CkptError } from '../core/errors.ts'
-import { FILE_LIMIT } from '../core/hint-words.ts'
+import { FILE_LIMIT, OPEN_LIMIT } from '../core/hint-words.ts'
 import { showPath } from '../core/paths.ts'
 import type { FileAction } from '../core/plan.ts'
 import { errno, isFull } from '../env.ts'
@@ -32,6 +32,10 @@ export function toCkptError(error: unknown): CkptError {
     const said = `A file would be larger than may be written (${message}). Your files were not touched unless said above.`
     return new CkptError('INTERNAL', said, { cause: error, hints: FILE_LIMIT })
   }
+  if (code === 'EMFILE' || code === 'ENFILE') {
+    const said = `No more files may be opened here (${message}). Your files were not touched unless said above.`
+    return new CkptError('INTERNAL', said, { cause: error, hints: OPEN_LIMIT })
+  }
   if (code === 'EACCES' || code === 'EROFS' || code === 'EPERM') {
     const said = STORES.test(message)
       ? `The store cannot be written (${message}). Your files were not touched.`
@@ -49,6 +53,14 @@ export function toCkptError(error: unknown): CkptError {
     cause: error,
     hints: ['ckpt doctor', 'ckpt verify'],
   })
+}
+
+/** Files to open, the size of a file, processes: setrlimit(2). */
+const LIMITS: ReadonlySet<string | undefined> = new Set(['EMFILE', 'ENFILE', 'EFBIG', 'EAGAIN'])
+
+/** Whether this process may not have what it wanted. Another one may have more. */
+export function isOfLimits(error: unknown): boolean {
+  return error instanceof Error && (LIMITS.has(errno(error)) || isOfLimits(error.cause))
 }
 
 export function errorJson({ code, message, paths, hints }: CkptError): ErrorInfo {

@@ -567,3 +567,21 @@ test('where nothing tells when a process started, a number that somebody else ha
     false,
   ])
 })
+
+test('promise 14: what a daemon may not do, for it has too few files to open, who asked does itself', ({ skip }) => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const { pid } = startDaemon(scratch)
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const allow = (most: number) => spawnSync('prlimit', ['--pid', `${pid}`, `--nofile=${most}:`]).status === 0
+  skip(!allow(1000), 'prlimit is not there')
+  const open = new Set(fs.readdirSync(`/proc/${pid}/fd`).map(Number))
+  const next = [...open].findIndex((_, fd) => !open.has(fd))
+  for (let more = 0; more < 8; more++) {
+    allow(next + more)
+    for (const event of ['prompt', 'stop']) {
+      const { code, stderr } = scratch.run(['mark', event, '--session', `s${more}`, '--quiet'])
+      expect([more, event, code, stderr]).toEqual([more, event, 0, ''])
+    }
+  }
+  allow(1000)
+})
