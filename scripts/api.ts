@@ -72,7 +72,7 @@ export function libraryPage(): string {
     '# The library',
     'This page is made by `npm run docs` from the source; a test compares the two, and runs the examples.',
     "```ts\nimport { openWorktree } from 'ckpt'\n```",
-    'Undo and redo of a session for programs: the same engine, results and refusals as the command line. Every error is a `CkptError`: `code` is one of [these](exit-codes.md), `message` says what was left untouched, `hints` are commands to run next, `paths` are relative to the root, `warnings` tell of what was done or passed over before.',
+    'Undo and redo of a session for programs: the same engine, results and refusals as the command line. Every error of a worktree is a `CkptError`: `code` is one of [these](exit-codes.md), `message` says what was left untouched, `hints` are commands to run next, `paths` are relative to the root, `warnings` tell of what was done or passed over before.',
     ...examples.flatMap((name) => [`## Example: ${name}`, `\`\`\`ts\n${read(`docs/examples/${name}`).trim()}\n\`\`\``]),
     '## Opening a worktree',
     functionsOf('src/library/worktree.ts'),

@@ -34,8 +34,17 @@ type Ask = <M extends MethodName, P extends keyof Methods[M]['takes'] = never>(
 function asker(call: Caller, session: string | undefined): Ask {
   return async (name, options, placed) => {
     const { signal, ...given } = optionsOf<CallOptions>(options)
-    const request = { ...given, ...placed } as Methods[typeof name]['takes']
+    const request = taken({ ...given, ...placed }) as Methods[typeof name]['takes']
     return call(name, session === undefined ? request : withSession(name, request, session), { signal })
+  }
+}
+
+/** As it is now: what a list is changed to after the call is none of it. What cannot be copied is refused where it is looked at. */
+function taken<T>(request: T): T {
+  try {
+    return structuredClone(request)
+  } catch {
+    return request
   }
 }
 

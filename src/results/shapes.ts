@@ -185,7 +185,7 @@ export interface ChangeInfo {
   files: FileActionInfo[]
   /** Lines and files, from a backend that counts them. */
   summary?: StatInfo | undefined
-  /** The checkpoint with what was there before; null: nothing was written. */
+  /** The checkpoint with what was there before; null: nothing was recorded. */
   safety: string | null
   /** With `dryRun`: `apply` carries out exactly this plan, or refuses. */
   token?: string | undefined

@@ -212,6 +212,21 @@ test('options that are none, or no options at all, as plain JavaScript can give 
   expect((await openWorktree(scratch.root, null as never)).root).toBe(worktree.root)
 })
 
+test.each(['in this process', 'by the daemon'])('%s a call is what it was when it was made', async (who) => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n', 'b.txt': 'b\n' })
+  const isDaemon = who === 'by the daemon'
+  if (isDaemon) startDaemon(scratch)
+  const client = isDaemon ? await connectDaemon(scratch.root, { vars: scratch.vars }) : null
+  onTestFinished(() => client?.close())
+  const worktree = client ?? (await openWorktree(scratch.root, { vars: scratch.vars }))
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'changed\n', 'b.txt': 'changed\n' }))
+  const paths = ['a.txt']
+  const undone = worktree.sessions.undo({ paths })
+  paths[0] = 'b.txt'
+  expect((await undone).files.map(({ path }) => path)).toEqual(['a.txt'])
+  expect([scratch.read('a.txt'), scratch.read('b.txt')]).toEqual(['a\n', 'changed\n'])
+})
+
 test('a message id that looks like a number of a turn is the message', async () => {
   const scratch = new Scratch().init()
   const worktree = await openWorktree(scratch.root, { vars: scratch.vars, session: 's' })
