@@ -39,10 +39,14 @@ const command: Command = async ({ env, args, cwd }) => {
     }
     if (action === 'start') {
       const { started, info } = await startDaemon(context, { command: byNode(env.program), version: VERSION })
+      const { state } = await daemonStatus(env, worktreeDir)
+      const why = state?.watching === false ? state.why : null
+      const does = why === null ? 'watches' : 'is at work in'
       const text = started
-        ? `The daemon watches ${printable(info.root)} (process ${info.pid}).`
+        ? `The daemon ${does} ${printable(info.root)} (process ${info.pid}).`
         : `A daemon is at work here already (process ${info.pid}).`
-      return { json: { started, pid: info.pid, running: true }, text }
+      const warnings = why === null ? [] : [`It does not watch, and each snapshot is a scan: ${printable(why)}.`]
+      return { json: { started, pid: info.pid, running: true, warnings }, text, warnings }
     }
     if (action === 'stop') {
       const stopped = await stopDaemon(env, worktreeDir)
