@@ -372,6 +372,17 @@ test('--ref: which commits recorded turns account for', async () => {
   expect(scratch.tryCkpt('verify', '--ref', 'nowhere..HEAD').code).toBe(3)
   const nope = scratch.tryCkpt('verify', '--ref', 'nope')
   expect([nope.code, nope.document.error.message]).toEqual([3, expect.stringMatching(/nope.*'nope'\)\. Nothing/)])
+  for (const none of ['HEAD:a.txt', 'HEAD^{tree}', 'HEAD..HEAD:a.txt', 'HEAD:a.txt..HEAD', '^HEAD']) {
+    const { code, document } = scratch.tryCkpt('verify', '--ref', none, '--covered')
+    expect([code, document.error?.message]).toEqual([
+      3,
+      `"${none}" is no range of commits here (it names no commit). Nothing was changed.`,
+    ])
+  }
+  scratch.git('tag', '-a', '-m', 'a tag', 'tagged', 'HEAD~1')
+  expect(scratch.ckpt('verify', '--ref', 'tagged', '--covered').commits).toEqual([commits[1]])
+  for (const empty of ['HEAD..HEAD', 'HEAD...HEAD', '..tagged'])
+    expect(scratch.ckpt('verify', '--ref', empty, '--covered').commits).toEqual([])
   expect(scratch.tryCkpt('verify', '--covered').code).toBe(2)
 })
 

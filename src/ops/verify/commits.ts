@@ -150,10 +150,12 @@ async function commitsOf(context: Context, repository: Repository, range: string
   ]
   const input = named ? { input: `${named.join('\n')}\n` } : {}
   const result = await tryGit(env, { args, cwd: repository.root, ...input })
-  if (result.code !== 0) {
+  const isRange = result.code === 0 && (named !== null || (await namesCommits(context, repository, range)))
+  if (!isRange) {
+    const why = result.code === 0 ? 'it names no commit' : (result.stderr.trim().split('\n')[0] ?? '')
     throw new CkptError(
       'NOT_FOUND',
-      `${JSON.stringify(range)} is no range of commits here (${result.stderr.trim().split('\n')[0] ?? ''}). Nothing was changed.`,
+      `${JSON.stringify(range)} is no range of commits here (${why}). Nothing was changed.`,
       { hints: ['git branch --all   (what there is)', SHALLOW] },
     )
   }
@@ -165,6 +167,16 @@ async function commitsOf(context: Context, repository: Repository, range: string
       const [id = '', ...parents] = row.slice(0, Math.max(0, end)).trim().split(' ')
       return isOid(id) ? [{ id, parents: parents as Oid[], subject: row.slice(end + 1) }] : []
     })
+}
+
+/** Whether a range is from commits and to at least one: git log says nothing of files and trees (`HEAD:f`), and fails at none. */
+async function namesCommits({ env }: Context, { root }: Repository, range: string): Promise<boolean> {
+  const args = ['rev-parse', '--revs-only', '--end-of-options', range]
+  const rows = (await runGit(env, { args, cwd: root })).toString('latin1').split('\n').filter(Boolean)
+  const input = rows.map((row) => `${row.replace('^', '')}^{commit}\n`).join('')
+  const found = await runGit(env, { args: ['cat-file', '--batch-check=%(objectname)'], cwd: root, input })
+  const ids = found.toString('latin1').split('\n')
+  return rows.some((row) => !row.startsWith('^')) && rows.every((_, i) => isOid(ids[i] ?? ''))
 }
 
 /** Of a commit without parents here: whether a shallow clone ends with it. What it changed cannot be told then. */
