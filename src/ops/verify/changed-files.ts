@@ -18,17 +18,11 @@ interface Disk {
 type NamesOf = (oid: Oid) => Promise<ReadonlySet<string>>
 
 export class ChangedFiles {
-  readonly #context: Context
   readonly #entries: ReadonlyMap<string, Entry>
   readonly #disk: Disk
   readonly #namesOf: NamesOf
 
-  constructor(
-    context: Context,
-    entries: ReadonlyMap<string, Entry>,
-    { disk, namesOf }: { disk: Disk; namesOf: NamesOf },
-  ) {
-    this.#context = context
+  constructor(entries: ReadonlyMap<string, Entry>, { disk, namesOf }: { disk: Disk; namesOf: NamesOf }) {
     this.#entries = entries
     this.#disk = disk
     this.#namesOf = namesOf
@@ -38,24 +32,22 @@ export class ChangedFiles {
     return [...this.#entries.keys()]
   }
 
-  /** Whether git, from a disk with this tree, would commit a path as the commit has it; a filter is not run for it. */
-  async isAsIn(tree: Oid, path: string): Promise<boolean> {
-    const wanted = this.#entries.get(path) ?? null
-    const entry = await this.#at(tree, path)
+  /** What the commit has at a path; null: nothing. */
+  entry(path: string): Entry {
+    return this.#entries.get(path) ?? null
+  }
+
+  /** Whether git, from a disk with this at a path, would commit it as the commit has it; a filter is not run for it. */
+  async isAs(path: string, entry: Entry): Promise<boolean> {
+    const wanted = this.entry(path)
     if (!entry || !wanted) return entry === wanted
     if (this.#kindOf(entry) !== this.#kindOf(wanted)) return false
     return entry.oid === wanted.oid || (await this.#namesOf(entry.oid)).has(wanted.oid)
   }
 
-  /** Whether a path is the same in two trees. */
-  async isSame(path: string, trees: readonly [Oid, Oid]): Promise<boolean> {
-    const [a, b] = [await this.#at(trees[0], path), await this.#at(trees[1], path)]
+  /** Whether the disk held the same. */
+  isSame(a: Entry, b: Entry): boolean {
     return !a || !b ? a === b : a.oid === b.oid && this.#kindOf(a) === this.#kindOf(b)
-  }
-
-  async #at(tree: Oid, path: string): Promise<FileEntry | null> {
-    const found = await this.#context.store.trees.lookup(tree, path)
-    return found?.mode === '40000' ? null : (found as FileEntry | null)
   }
 
   /** What the disk tells of a mode. */
@@ -76,7 +68,7 @@ export async function changedFilesReader(
     const args = ['diff-tree', '--root', '-r', '-z', '-c', '--name-only', '--no-commit-id', '--no-renames', commit]
     const paths = splitNul(await runGit(env, { args, cwd: repository.root }))
     const there: ReadonlyMap<string, Entry> = paths.length === 0 ? new Map() : await readHeadEntries(context, commit)
-    return new ChangedFiles(context, new Map(paths.map((path) => [path, there.get(path) ?? null])), shared)
+    return new ChangedFiles(new Map(paths.map((path) => [path, there.get(path) ?? null])), shared)
   }
 }
 
@@ -89,7 +81,8 @@ function naming({ store }: Context, { hash }: Repository): NamesOf {
   const nameOf = (bytes: Buffer) => createHash(hash).update(`blob ${bytes.length}\0`).update(bytes).digest('hex')
   const read = async (oid: Oid) => {
     const bytes = await store.objects.get(oid, 'blob')
-    return new Set([bytes, ...(bytes.includes(0) ? [] : [withLf(bytes)])].map(nameOf))
+    const name = store.objects.hash === hash ? oid : nameOf(bytes)
+    return new Set([name, ...(bytes.includes('\r\n') && !bytes.includes(0) ? [nameOf(withLf(bytes))] : [])])
   }
   return (oid) => {
     const names = known.get(oid) ?? read(oid)

@@ -5,15 +5,15 @@
  * of turns it wrote down.
  */
 import { text } from 'node:stream/consumers'
-import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
+import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { isOid, type Oid } from '../../core/ids.ts'
-import { shown } from '../../core/paths.ts'
 import { runGit, tryGit } from '../../git/process.ts'
 import type { Repository } from '../../git/repository.ts'
 import { commitsOfTurns } from '../committed/origins.ts'
 import type { Context } from '../worktree/context.ts'
 import { type ChangedFiles, changedFilesReader } from './changed-files.ts'
+import { by, inTime, isWork, none, TurnsWork, type Verdict } from './turns-work.ts'
 
 const SHALLOW = 'git fetch --unshallow   (in CI, where history is cut)'
 
@@ -36,35 +36,51 @@ export async function coverCommits(
   const { repository } = context
   if (!repository) throw new CkptError('USAGE', 'This is a plain directory: it has no commits. Nothing was changed.')
   const commits = await commitsOf(context, repository, range)
-  const told = chains.map((chain) => chain.filter(isNews))
+  const told = chains.map((chain) => chain.filter(isNews).sort((a, b) => a.seq - b.seq))
   const known = new Map(told.flat().map((one) => [one.id, one]))
   const inOrder = [...known.values()].sort(inTime)
   const heads = await commitsUnder(context, repository, { commits, checkpoints: inOrder })
   const before = predecessors(told)
   const byCkpt = commitsOfTurns(context)
   const changedBy = await changedFilesReader(context, repository)
-  const covered: CommitCoverage[] = []
-  for (const { id, parents, subject } of commits) {
+  const looks: (Verdict | Look)[] = []
+  for (const { id, parents } of commits) {
     const took = (byCkpt.get(id) ?? []).flatMap((one) => known.get(one) ?? []).at(-1)
-    const maker = makerOf(inOrder, { before, isHeld: (one) => isHeldBy(one, { id, heads }), heads })
-    const isCut = parents.length === 0 && (await namesParent(context, repository, id))
+    const isHeld = (one: Checkpoint) => isHeldBy(one, { id, heads })
+    const maker = makerOf(inOrder, { before, isHeld, heads })
     // What HEAD had already when it was recorded is no turn's that came later.
-    const since = inOrder.filter((one) => !isHeldBy(one, { id, heads }) && (!maker || one.time <= maker.before.time))
-    const found = took
-      ? by(took, 'made by ckpt commit')
-      : maker && isWork(maker.after)
-        ? by(maker.after, 'made in the turn')
-        : await coverOne(since, { isCut, changed: () => changedBy(id) })
-    covered.push({ id, subject, ...found })
+    const isBefore = (one: Checkpoint) => !isHeld(one) && (!maker || one.time <= maker.before.time)
+    if (took) looks.push(by(took, 'made by ckpt commit'))
+    else if (maker && isWork(maker.after)) looks.push(by(maker.after, 'made in the turn'))
+    else if (!inOrder.some((one) => isWork(one) && isBefore(one))) looks.push(none('no turn was recorded before it'))
+    else if (parents.length === 0 && (await namesParent(context, repository, id)))
+      looks.push(none('its parent is not here: git fetch --unshallow'))
+    else {
+      const changed = await changedBy(id)
+      looks.push({ changed, paths: changed.paths, isBefore })
+    }
+  }
+  const open = looks.filter((look) => 'changed' in look)
+  const paths = new Set(open.flatMap((look) => look.paths))
+  const work = await TurnsWork.read(context, open.length > 0 ? told : [], paths)
+  const covered: CommitCoverage[] = []
+  for (const [i, { id, subject }] of commits.entries()) {
+    const look = looks[i]!
+    covered.push({ id, subject, ...('changed' in look ? await work.covers(look.changed, look) : look) })
   }
   return covered
 }
 
+/** Of a commit that was made between turns: it is held against what they made and left. */
+interface Look {
+  changed: ChangedFiles
+  paths: readonly string[]
+  /** Whether a checkpoint tells of the time before the commit. */
+  isBefore: (one: Checkpoint) => boolean
+}
+
 /** Told of when it happened, and no way back of an operation. */
 const isNews = (one: Checkpoint) => one.imported === undefined && !(one.kind === 'safety' && !one.result)
-
-/** A worktree numbers its own; between worktrees there are the times. */
-const inTime = (a: Checkpoint, b: Checkpoint) => (a.time < b.time ? -1 : a.time > b.time ? 1 : a.seq - b.seq)
 
 /** For each head that checkpoints have: the commits of the range that it holds; null: it cannot be walked any more. */
 type Heads = ReadonlyMap<Oid, ReadonlySet<Oid> | null>
@@ -191,10 +207,9 @@ interface Maker {
   after: Checkpoint
 }
 
-/** For each checkpoint the one before it in its worktree. */
+/** For each checkpoint the one before it in its worktree. `chains`: in order. */
 function predecessors(chains: readonly Checkpoint[][]): Map<Oid, Checkpoint> {
-  const inOrder = chains.map((chain) => chain.toSorted((a, b) => a.seq - b.seq))
-  return new Map(inOrder.flatMap((chain) => chain.slice(1).map(({ id }, i) => [id, chain[i]!])))
+  return new Map(chains.flatMap((chain) => chain.slice(1).map(({ id }, i) => [id, chain[i]!])))
 }
 
 /** Undefined: no checkpoint has the commit, or the one before the first that has it tells nothing. */
@@ -210,67 +225,3 @@ function makerOf(
   const last = after && before.get(after.id)
   return last && (last.head === undefined || heads.get(last.head)) ? { before: last, after } : undefined
 }
-
-type Verdict = Omit<CommitCoverage, 'id' | 'subject'>
-
-/** Of a commit that was made between turns. `inOrder`: the checkpoints before it. */
-async function coverOne(
-  inOrder: readonly Checkpoint[],
-  { isCut, changed: read }: { isCut: boolean; changed: () => Promise<ChangedFiles> },
-): Promise<Verdict> {
-  const none = (why: string): Verdict => ({ covered: false, session: null, turn: null, why })
-  // Newest first: a commit mostly holds what the last turns left.
-  const ended = inOrder.filter(isWork).reverse()
-  if (ended.length === 0) return none('no turn was recorded before it')
-  if (isCut) return none('its parent is not here: git fetch --unshallow')
-  const changed = await read()
-  let foreign = ''
-  for (const [i, one] of ended.slice(0, MOST).entries()) {
-    const other = await firstForeign(one, changed)
-    foreign ||= other ?? ''
-    if (other !== null) continue
-    const unmade = await firstUnmade(changed, { inOrder, ended: ended.slice(i) })
-    // Those before this one are made by fewer turns still.
-    return unmade === null ? by(one, 'holds what the turn left') : none(`${shown(unmade)} is not what a turn left`)
-  }
-  return none(`${shown(foreign)} is not what a turn left`)
-}
-
-/** So many checkpoints are looked at for one commit. */
-const MOST = 50
-
-/** The first changed path that was there as it is when each turn began: no turn made it so. */
-async function firstUnmade(
-  changed: ChangedFiles,
-  { inOrder, ended }: { inOrder: readonly Checkpoint[]; ended: readonly Checkpoint[] },
-): Promise<string | null> {
-  const open = new Set(changed.paths)
-  const turnOf = ({ session, turn }: Checkpoint) => `${turn} ${session}`
-  const begins = new Map(inOrder.flatMap((one) => (one.kind === 'before' ? [[turnOf(one), one]] : [])))
-  for (const after of ended.slice(0, MOST * 4)) {
-    if (open.size === 0) break
-    const before = begins.get(turnOf(after))
-    if (!before) continue
-    for (const path of open)
-      if ((await changed.isAsIn(after.tree, path)) && !(await changed.isSame(path, [before.tree, after.tree])))
-        open.delete(path)
-  }
-  const [path] = open
-  return path ?? null
-}
-
-/** The first changed path that a checkpoint has otherwise; null: it has them all. */
-async function firstForeign({ tree }: Checkpoint, changed: ChangedFiles): Promise<string | null> {
-  for (const path of changed.paths) if (!(await changed.isAsIn(tree, path))) return path
-  return null
-}
-
-/** A turn at work: what lies before this checkpoint is the turn's own. */
-const isWork = (one: Checkpoint) => (one.kind === 'step' || one.kind === 'after') && !isOutside(one)
-
-const by = ({ session, turn }: Checkpoint, why: string): Verdict => ({
-  covered: true,
-  session,
-  turn: turn ?? null,
-  why,
-})

@@ -1,0 +1,102 @@
+// `ckpt verify --ref`: a commit between turns is covered by what they made, however many steps they took.
+import fs from 'node:fs'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import { openWorktree } from '../../src/library/worktree.ts'
+import { Scratch } from '../support/scratch.ts'
+
+/** A turn of so many steps, each of which does its own work. */
+async function longTurn(
+  scratch: Scratch,
+  step: (n: number) => void,
+  { steps, root = scratch.root, session = 's' }: { steps: number; root?: string; session?: string },
+): Promise<void> {
+  const worktree = await openWorktree(root, { vars: scratch.vars })
+  await worktree.mark({ event: 'prompt', session })
+  for (let n = 1; n <= steps; n++) {
+    step(n)
+    await worktree.mark({ event: 'step', session })
+  }
+  await worktree.mark({ event: 'stop', session })
+}
+
+/** Of each commit of a range, oldest first: its subject, whether recorded turns account for it, and how that is known. */
+const told = (scratch: Scratch, range: string) =>
+  scratch.ckpt('verify', '--ref', range).commits.map((one: any) => [one.subject, one.covered, one.turn, one.why])
+
+const LEFT = 'holds what the turn left'
+
+test('a turn of hundreds of steps hides nothing of the one before it', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'one\n', 'mine.txt': 'one\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.write({ 'mine.txt': 'by hand\n' })
+  await longTurn(scratch, (n) => scratch.write({ 'b.txt': `${n}\n` }), { steps: 201 })
+  scratch.git('commit', '-q', '-m', 'of both', 'a.txt', 'b.txt')
+  scratch.git('commit', '-q', '-m', 'by hand', 'mine.txt')
+  scratch.write({ 'b.txt': '100\n', 'c.txt': 'by hand\n' })
+  scratch.git('commit', '-q', '-m', 'a state amid the turn', 'b.txt')
+  scratch.git('add', 'c.txt')
+  scratch.git('commit', '-q', '-m', 'never seen')
+  scratch.write({ 'a.txt': 'one\n', 'b.txt': '50\n' })
+  scratch.git('commit', '-q', '-m', 'not at once', 'a.txt', 'b.txt')
+  expect(told(scratch, 'HEAD~5..HEAD')).toEqual([
+    ['of both', true, 2, LEFT],
+    ['by hand', false, null, 'no turn made mine.txt what it is'],
+    ['a state amid the turn', true, 2, LEFT],
+    ['never seen', false, null, 'c.txt is not what a turn left'],
+    ['not at once', false, null, 'a.txt is not what a turn left'],
+  ])
+})
+
+test('files that turns left, but none of them at once, are told as that', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'one\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.turn('two', () => scratch.write({ 'a.txt': 'three\n', 'b.txt': 'three\n' }))
+  scratch.write({ 'a.txt': 'two\n' })
+  scratch.git('commit', '-qam', 'of two states')
+  expect(told(scratch, 'HEAD')).toEqual([['of two states', false, null, 'no turn left all its files as they are in it']])
+})
+
+test('steps of another worktree meanwhile hide nothing', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'one\n' })
+  scratch.git('worktree', 'add', '-q', '-b', 'other', '../linked')
+  const root = scratch.at('../linked')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const step = (n: number) => fs.writeFileSync(path.join(root, 'b.txt'), `${n}\n`)
+  await longTurn(scratch, step, { steps: 51, root, session: 'other' })
+  scratch.git('commit', '-qam', 'of the turn here')
+  expect(told(scratch, 'HEAD')).toEqual([['of the turn here', true, 1, LEFT]])
+})
+
+test('what a turn of another worktree found there is not what it made, though its session has a turn of that number here', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'one\n' })
+  scratch.git('worktree', 'add', '-q', '-b', 'other', '../linked')
+  scratch.write({ 'a.txt': 'by hand\n' })
+  scratch.turn('one', () => scratch.write({ 'b.txt': 'two\n' }))
+  for (const event of ['prompt', 'stop']) scratch.ckpt('mark', event, '--session', 's', '--cwd', scratch.at('../linked'))
+  scratch.git('commit', '-q', '-m', 'by hand', 'a.txt')
+  expect(told(scratch, 'HEAD')).toEqual([['by hand', false, null, 'no turn made a.txt what it is']])
+})
+
+test('commits of earlier turns stay covered when they are rebased after a long one', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'dir/b.txt': 'one\n', 'c.txt': 'one\n' })
+  scratch.git('checkout', '-q', '-b', 'topic')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.git('commit', '-qam', 'of turn one')
+  scratch.turn('two', () => scratch.remove('dir/b.txt'))
+  scratch.git('commit', '-qam', 'of turn two')
+  await longTurn(scratch, (n) => scratch.write({ 'c.txt': `${n}\n` }), { steps: 201 })
+  scratch.git('commit', '-qam', 'of turn three')
+  scratch.git('checkout', '-q', 'main')
+  scratch.write({ 'mine.txt': 'by hand\n' })
+  scratch.git('add', 'mine.txt')
+  scratch.git('commit', '-qm', 'by hand')
+  scratch.git('checkout', '-q', 'topic')
+  scratch.git('rebase', '-q', 'main')
+  expect(told(scratch, 'main~1..HEAD')).toEqual([
+    ['by hand', false, null, 'mine.txt is not what a turn left'],
+    ['of turn one', true, 3, LEFT],
+    ['of turn two', true, 3, LEFT],
+    ['of turn three', true, 3, LEFT],
+  ])
+})
