@@ -54,7 +54,9 @@ test('files that turns left, but none of them at once, are told as that', () => 
   scratch.turn('two', () => scratch.write({ 'a.txt': 'three\n', 'b.txt': 'three\n' }))
   scratch.write({ 'a.txt': 'two\n' })
   scratch.git('commit', '-qam', 'of two states')
-  expect(told(scratch, 'HEAD')).toEqual([['of two states', false, null, 'no turn left all its files as they are in it']])
+  expect(told(scratch, 'HEAD')).toEqual([
+    ['of two states', false, null, 'no turn left all its files as they are in it'],
+  ])
 })
 
 test('steps of another worktree meanwhile hide nothing', async () => {
@@ -73,7 +75,8 @@ test('what a turn of another worktree found there is not what it made, though it
   scratch.git('worktree', 'add', '-q', '-b', 'other', '../linked')
   scratch.write({ 'a.txt': 'by hand\n' })
   scratch.turn('one', () => scratch.write({ 'b.txt': 'two\n' }))
-  for (const event of ['prompt', 'stop']) scratch.ckpt('mark', event, '--session', 's', '--cwd', scratch.at('../linked'))
+  for (const event of ['prompt', 'stop'])
+    scratch.ckpt('mark', event, '--session', 's', '--cwd', scratch.at('../linked'))
   scratch.git('commit', '-q', '-m', 'by hand', 'a.txt')
   expect(told(scratch, 'HEAD')).toEqual([['by hand', false, null, 'no turn made a.txt what it is']])
 })
@@ -99,4 +102,80 @@ test('commits of earlier turns stay covered when they are rebased after a long o
     ['of turn two', true, 3, LEFT],
     ['of turn three', true, 3, LEFT],
   ])
+})
+
+const MERGED = 'merged from its parents without a conflict'
+const LINES = Array.from({ length: 30 }, (_, i) => `${i + 1}\n`)
+
+/** A branch on which a turn changed line 20 of a file, and main, where one changed line 28. */
+function parted(): { scratch: Scratch; texts: (...changed: number[]) => string } {
+  const scratch = new Scratch().init({ f: LINES.join('') })
+  const texts = (...changed: number[]) =>
+    LINES.map((line, i) => (changed.includes(i + 1) ? `new ${line}` : line)).join('')
+  scratch.git('checkout', '-q', '-b', 'p')
+  scratch.turn('one', () => scratch.write({ f: texts(20) }))
+  scratch.git('commit', '-qam', 'of turn one')
+  scratch.git('checkout', '-q', 'main')
+  scratch.turn('two', () => scratch.write({ f: texts(28) }))
+  scratch.git('commit', '-qam', 'of turn two')
+  return { scratch, texts }
+}
+
+test('a merge that git made without a conflict is covered, and one that was edited is not', () => {
+  const { scratch, texts } = parted()
+  scratch.git('merge', '-q', '--no-edit', 'p')
+  expect(scratch.read('f')).toBe(texts(20, 28))
+  const merge = ["Merge branch 'p'", true, null, MERGED]
+  expect(told(scratch, 'HEAD~1..HEAD')).toEqual([['of turn one', true, 1, LEFT], merge])
+  expect(scratch.ckpt('verify', '--ref', 'HEAD~2..HEAD', '--covered').problems).toEqual([])
+  expect(scratch.run(['verify', '--ref', 'HEAD']).stdout).toMatch(/^covered +\w+ +Merge branch 'p' +merged from/m)
+  const amended = (subject: string, change: () => void) => {
+    change()
+    scratch.git('add', '-A')
+    scratch.git('commit', '-q', '--amend', '-m', subject)
+    return told(scratch, 'HEAD').flat()
+  }
+  const not = (subject: string, name: string) => [subject, false, null, `${name} is not what a turn left`]
+  expect(amended('edited', () => scratch.write({ f: texts(3, 20, 28) }))).toEqual(not('edited', 'f'))
+  expect(
+    amended('executable', () => {
+      scratch.write({ f: texts(20, 28) })
+      fs.chmodSync(scratch.at('f'), 0o755)
+    }),
+  ).toEqual(not('executable', 'f'))
+  expect(amended('deleted', () => scratch.remove('f'))).toEqual(['deleted', false, null, 'f is not what a turn left'])
+  expect(amended('a file more', () => scratch.write({ f: texts(20, 28), g: 'by hand\n' }))).toEqual(
+    not('a file more', 'g'),
+  )
+})
+
+test('a merge with more than one merge base, or of more than two parents, is held against turns alone', () => {
+  const { scratch, texts } = parted()
+  const [one, two] = [scratch.git('rev-parse', 'p').trim(), scratch.git('rev-parse', 'main').trim()]
+  scratch.git('merge', '-q', '--no-edit', one)
+  scratch.git('checkout', '-q', 'p')
+  scratch.git('merge', '-q', '--no-edit', two)
+  const change = (...lines: number[]) => {
+    scratch.turn('more', () => scratch.write({ f: texts(20, 28, ...lines) }))
+    scratch.git('commit', '-qam', 'of a turn')
+  }
+  change(4)
+  scratch.git('checkout', '-q', 'main')
+  change(12)
+  scratch.git('merge', '-q', '--no-edit', 'p')
+  expect(scratch.git('merge-base', '--all', 'HEAD^1', 'HEAD^2').trim().split('\n')).toHaveLength(2)
+  const not = [expect.any(String), false, null, 'f is not what a turn left']
+  expect(told(scratch, 'HEAD')).toEqual([not])
+
+  const parents = [one, two, 'HEAD^1'].flatMap((id) => ['-p', id])
+  const ofThree = scratch.git('commit-tree', 'HEAD^{tree}', ...parents, '-m', 'of three').trim()
+  expect(told(scratch, ofThree)).toEqual([not])
+})
+
+test('a merge whose contents are not all here says so', () => {
+  const { scratch } = parted()
+  const base = scratch.git('rev-parse', 'HEAD~1:f').trim()
+  scratch.git('merge', '-q', '--no-edit', 'p')
+  fs.rmSync(scratch.at(`.git/objects/${base.slice(0, 2)}/${base.slice(2)}`))
+  expect(told(scratch, 'HEAD').flat().at(-1)).toBe('f cannot be merged again: its contents are not here')
 })

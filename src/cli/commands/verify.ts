@@ -20,7 +20,7 @@ function verifyText({ checks, commits }: VerifyResult, colors: Colors): string {
     covered ? colors.green('covered') : colors.yellow('not'),
     id.slice(0, 10),
     printable(subject),
-    covered ? `turn ${turn} of ${printable(session ?? '')}: ${why}` : why,
+    session === null ? why : `turn ${turn} of ${printable(session)}: ${why}`,
   ])
   return `${table(rows)}\n\n${table(list)}`
 }

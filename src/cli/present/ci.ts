@@ -47,7 +47,7 @@ function summaryText({ checks, commits, problems, checkpoints }: VerifyResult): 
   if (commits && commits.length > 0) {
     lines.push('', row(['commit', 'turn', 'covered']), row(['---', '---', '---']))
     for (const { id, subject, covered, session, turn, why } of commits) {
-      const by = covered ? `${turn ?? ''} of ${cell(session ?? '')}` : ''
+      const by = session === null ? '' : `${turn ?? ''} of ${cell(session)}`
       lines.push(row([`${id.slice(0, 10)} ${cell(subject)}`, by, `${covered ? 'yes' : '**no**'}: ${cell(why)}`]))
     }
   }

@@ -1,6 +1,6 @@
 /** What a commit changed, held against what lay on disk when a checkpoint was taken. */
 import { createHash } from 'node:crypto'
-import type { Oid } from '../../core/ids.ts'
+import type { HashName, Oid } from '../../core/ids.ts'
 import { splitNul } from '../../core/paths.ts'
 import { runGit, tryGit } from '../../git/process.ts'
 import type { Repository } from '../../git/repository.ts'
@@ -78,7 +78,7 @@ export async function changedFilesReader(
  */
 function naming({ store }: Context, { hash }: Repository): NamesOf {
   const known = new Map<Oid, Promise<ReadonlySet<string>>>()
-  const nameOf = (bytes: Buffer) => createHash(hash).update(`blob ${bytes.length}\0`).update(bytes).digest('hex')
+  const nameOf = (bytes: Buffer) => blobName(hash, bytes)
   const read = async (oid: Oid) => {
     const bytes = await store.objects.get(oid, 'blob')
     const name = store.objects.hash === hash ? oid : nameOf(bytes)
@@ -90,6 +90,10 @@ function naming({ store }: Context, { hash }: Repository): NamesOf {
     return names
   }
 }
+
+/** What a repository calls a content. */
+export const blobName = (hash: HashName, bytes: Buffer): string =>
+  createHash(hash).update(`blob ${bytes.length}\0`).update(bytes).digest('hex')
 
 const withLf = (bytes: Buffer): Buffer => Buffer.from(bytes.toString('latin1').replaceAll('\r\n', '\n'), 'latin1')
 

@@ -1,18 +1,20 @@
 /**
  * Verify, a range of the user's commits: which of them recorded turns account for. A commit that was made while a turn was
  * at work is that turn's. One that was made between turns is covered if every file it changed has, in it, the very bytes
- * that a turn before it made, and that the last of them left: then nothing in it came from elsewhere. What `ckpt commit` made
- * of turns it wrote down.
+ * that a turn before it made, and that the last of them left, or of a merge those that git makes of its parents: then nothing
+ * in it came from elsewhere. What `ckpt commit` made of turns it wrote down.
  */
 import { text } from 'node:stream/consumers'
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { isOid, type Oid } from '../../core/ids.ts'
+import { shown } from '../../core/paths.ts'
 import { runGit, tryGit } from '../../git/process.ts'
 import type { Repository } from '../../git/repository.ts'
 import { commitsOfTurns } from '../committed/origins.ts'
 import type { Context } from '../worktree/context.ts'
 import { type ChangedFiles, changedFilesReader } from './changed-files.ts'
+import { mergedPaths } from './merged.ts'
 import { by, inTime, isWork, none, TurnsWork, type Verdict } from './turns-work.ts'
 
 const SHALLOW = 'git fetch --unshallow   (in CI, where history is cut)'
@@ -57,7 +59,10 @@ export async function coverCommits(
       looks.push(none('its parent is not here: git fetch --unshallow'))
     else {
       const changed = await changedBy(id)
-      looks.push({ changed, paths: changed.paths, isBefore })
+      const merged = await mergedPaths(context, repository, { parents, changed })
+      const paths = changed.paths.filter((path) => !merged.paths.has(path))
+      if (merged.paths.size > 0 && paths.length === 0) looks.push(MERGED)
+      else looks.push({ changed, paths, unread: merged.unread, isBefore })
     }
   }
   const open = looks.filter((look) => 'changed' in look)
@@ -66,15 +71,27 @@ export async function coverCommits(
   const covered: CommitCoverage[] = []
   for (const [i, { id, subject }] of commits.entries()) {
     const look = looks[i]!
-    covered.push({ id, subject, ...('changed' in look ? await work.covers(look.changed, look) : look) })
+    covered.push({ id, subject, ...('changed' in look ? await heldAgainst(work, look) : look) })
   }
   return covered
 }
 
+async function heldAgainst(work: TurnsWork, look: Look): Promise<Verdict> {
+  const found = await work.covers(look.changed, look)
+  if (found.covered || look.unread === null) return found
+  return none(`${shown(look.unread)} cannot be merged again: its contents are not here`)
+}
+
+/** Nobody's, and yet nothing in it came from elsewhere. */
+const MERGED: Verdict = { covered: true, session: null, turn: null, why: 'merged from its parents without a conflict' }
+
 /** Of a commit that was made between turns: it is held against what they made and left. */
 interface Look {
   changed: ChangedFiles
+  /** Those that it does not have from its parents. */
   paths: readonly string[]
+  /** Of a merge: one that may be from its parents. */
+  unread: string | null
   /** Whether a checkpoint tells of the time before the commit. */
   isBefore: (one: Checkpoint) => boolean
 }

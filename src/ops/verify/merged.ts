@@ -1,0 +1,85 @@
+/**
+ * What a merge changed by itself, though nothing in it came from elsewhere: a file that both parents changed since the commit
+ * where they parted, and that holds what a merge without a conflict gives. git takes another diff for it (merge-ort:
+ * histogram; git-merge-file(1): myers), so that now and then one is not known again.
+ */
+import { isOid, type Oid } from '../../core/ids.ts'
+import { temporaryDirectory } from '../../env.ts'
+import { tryGit } from '../../git/process.ts'
+import type { Repository } from '../../git/repository.ts'
+import type { FileEntry } from '../../git/trees.ts'
+import { removeTree } from '../../git/whole-file.ts'
+import { type Entry, readHeadEntries } from '../committed/entries.ts'
+import { mergeContents, type Sides } from '../store/merge-texts.ts'
+import type { Context } from '../worktree/context.ts'
+import { blobName, type ChangedFiles } from './changed-files.ts'
+
+export interface Merged {
+  paths: ReadonlySet<string>
+  /** One that cannot be merged again: its contents are not here, as in a partial clone. */
+  unread: string | null
+}
+
+type Files = readonly [ours: FileEntry, base: FileEntry, theirs: FileEntry]
+
+/** Of a merge of two parents that parted at one commit; of any other there are none. */
+export async function mergedPaths(
+  context: Context,
+  repository: Repository,
+  { parents, changed }: { parents: readonly Oid[]; changed: ChangedFiles },
+): Promise<Merged> {
+  const { env } = context
+  const paths = new Set<string>()
+  let unread: string | null = null
+  const base = parents.length === 2 && changed.paths.length > 0 ? await baseOf(context, repository, parents) : null
+  if (base === null) return { paths, unread }
+  const sides = await Promise.all([parents[0]!, base, parents[1]!].map((id) => readHeadEntries(context, id)))
+  const directory = `${temporaryDirectory(env)}/ckpt-verify-${env.random(8)}`
+  env.files.mkdirSync(directory, { mode: 0o700 })
+  try {
+    for (const path of changed.paths) {
+      const wanted = changed.entry(path)
+      const files = filesOf(sides.map((entries) => entries.get(path) ?? null))
+      if (!wanted || !files || wanted.mode !== taken(files.map(({ mode }) => mode))) continue
+      const oid = taken(files.map((one) => one.oid)) ?? (await mergedName(context, repository, { files, directory }))
+      if (oid === undefined) unread ??= path
+      else if (oid === wanted.oid) paths.add(path)
+    }
+  } finally {
+    removeTree(env, directory)
+  }
+  return { paths, unread }
+}
+
+/** Null: there is none, or more than one. */
+async function baseOf({ env }: Context, { root }: Repository, parents: readonly Oid[]): Promise<Oid | null> {
+  const { stdout } = await tryGit(env, { args: ['merge-base', '--all', ...parents], cwd: root })
+  const [base, ...others] = stdout.toString('latin1').split('\n').filter(isOid)
+  return base !== undefined && others.length === 0 ? base : null
+}
+
+const filesOf = (entries: readonly Entry[]): Files | null =>
+  entries.every((one) => one?.mode.startsWith('100')) ? (entries as unknown as Files) : null
+
+/** What one side alone changed, or both alike; undefined: each has its own. */
+function taken<T>([ours, base, theirs]: readonly T[]): T | undefined {
+  if (ours === base) return theirs
+  return theirs === base || theirs === ours ? ours : undefined
+}
+
+/** What git calls the merged text. Null: they conflict, or are no texts; undefined: one of them is not here. */
+async function mergedName(
+  context: Context,
+  { root, hash }: Repository,
+  { files, directory }: { files: Files; directory: string },
+): Promise<string | null | undefined> {
+  const contents: Buffer[] = []
+  for (const { oid } of files) {
+    const { code, stdout } = await tryGit(context.env, { args: ['cat-file', 'blob', oid], cwd: root })
+    if (code !== 0) return undefined
+    contents.push(stdout)
+  }
+  const labels = ['ours', 'base', 'theirs']
+  const merged = await mergeContents(context, contents as unknown as Sides, { directory, labels })
+  return merged?.isClean ? blobName(hash, merged.bytes) : null
+}
