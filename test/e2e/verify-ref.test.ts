@@ -41,7 +41,7 @@ test('a turn of hundreds of steps hides nothing of the one before it', async () 
   scratch.git('commit', '-q', '-m', 'not at once', 'a.txt', 'b.txt')
   expect(told(scratch, 'HEAD~5..HEAD')).toEqual([
     ['of both', true, 2, LEFT],
-    ['by hand', false, null, 'no turn made mine.txt what it is'],
+    ['by hand', false, null, 'mine.txt is as a turn left it, and none is known to have made it so'],
     ['a state amid the turn', true, 2, LEFT],
     ['never seen', false, null, 'c.txt is not what a turn left'],
     ['not at once', false, null, 'a.txt is not what a turn left'],
@@ -78,7 +78,9 @@ test('what a turn of another worktree found there is not what it made, though it
   for (const event of ['prompt', 'stop'])
     scratch.ckpt('mark', event, '--session', 's', '--cwd', scratch.at('../linked'))
   scratch.git('commit', '-q', '-m', 'by hand', 'a.txt')
-  expect(told(scratch, 'HEAD')).toEqual([['by hand', false, null, 'no turn made a.txt what it is']])
+  expect(told(scratch, 'HEAD')).toEqual([
+    ['by hand', false, null, 'a.txt is as a turn left it, and none is known to have made it so'],
+  ])
 })
 
 test('commits of earlier turns stay covered when they are rebased after a long one', async () => {

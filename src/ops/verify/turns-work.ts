@@ -91,7 +91,9 @@ export class TurnsWork {
     const until = (one: Checkpoint) => isBefore(one) && inTime(one, end) <= 0
     const made = past.map((row) => madeIn(row, until))
     const unmade = paths.find((path) => !made.some((isMade) => isMade(changed, path)))
-    return unmade === undefined ? by(end, 'holds what the turn left') : none(`no turn made ${shown(unmade)} what it is`)
+    return unmade === undefined
+      ? by(end, 'holds what the turn left')
+      : none(`${shown(unmade)} is as a turn left it, and none is known to have made it so`)
   }
 }
 
