@@ -70,9 +70,91 @@ test('what a hook adds to the commit is in the index, too', async () => {
   scratch.write({ 'mine.txt': 'mine\n' })
   scratch.git('add', 'mine.txt')
   scratch.turn('work', () => scratch.write({ 'a.txt': '2\n' }))
-  expect((await commit(scratch)).commit).not.toBe(null)
+  const { warnings, ...done } = await commit(scratch)
+  expect([files(done), warnings]).toEqual([['a.txt', 'made.txt'], [beyond(done, 'made.txt')]])
   expect(scratch.git('show', '--name-only', '--format=', 'HEAD')).toBe('a.txt\nmade.txt\n')
   expect(scratch.git('status', '--porcelain')).toBe('M  mine.txt\n')
+})
+
+const withHook = (scratch: Scratch, name: string, script: string) =>
+  fs.writeFileSync(scratch.at(`.git/hooks/${name}`), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+const beyond = ({ commit }: Json, paths: string) =>
+  `Commit ${commit.slice(0, 10)} also holds what the session did not change (a hook can do that): ${paths}.`
+const lacks = ({ commit }: Json, paths: string) =>
+  `Commit ${commit.slice(0, 10)} lacks what the session changed (a hook can do that), and the next ckpt commit takes it: ${paths}.`
+
+test('what a hook leaves out of the commit is in a later one, with what the turns did there since', async () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n', 'b.txt': '1\n' })
+  withHook(scratch, 'pre-commit', 'git reset -q -- big.bin')
+  scratch.turn('one', () => {
+    scratch.write({ 'a.txt': '2\n', 'big.bin': 'one\n' })
+    scratch.git('add', 'big.bin')
+  })
+  const { warnings, ...first } = await commit(scratch)
+  expect([files(first), warnings]).toEqual([['a.txt'], [lacks(first, 'big.bin')]])
+  expect(scratch.git('status', '--porcelain')).toBe('A  big.bin\n')
+  scratch.turn('two', () => scratch.write({ 'big.bin': 'one\ntwo\n', 'b.txt': '2\n' }))
+  scratch.write({ 'a.txt': 'by hand\n' })
+  scratch.git('commit', '-q', '-m', 'by hand', 'a.txt')
+  const second = await commit(scratch)
+  expect([files(second), second.turns, second.warnings]).toEqual([['b.txt'], [1, 2], [lacks(second, 'big.bin')]])
+  fs.rmSync(scratch.at('.git/hooks/pre-commit'))
+  const third = await commit(scratch)
+  expect([files(third), third.turns, third.warnings]).toEqual([['big.bin'], [1, 2], []])
+  expect(scratch.git('show', 'HEAD:big.bin', 'HEAD:a.txt')).toBe('one\ntwo\nby hand\n')
+  expect(scratch.git('status', '--porcelain')).toBe('')
+  expect(await commit(scratch)).toMatchObject({ commit: null, warnings: [] })
+})
+
+test('what a hook left out of a commit that was taken back, and made again with it, is in that one', async () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n' })
+  const leaveOut = () => withHook(scratch, 'pre-commit', 'git reset -q -- b.txt')
+  leaveOut()
+  scratch.turn('one', () => scratch.write({ 'a.txt': '2\n', 'b.txt': '1\n' }))
+  await commit(scratch)
+  scratch.git('reset', '-q', 'HEAD~1')
+  expect(files(await commit(scratch))).toEqual(['a.txt'])
+  scratch.git('reset', '-q', 'HEAD~1')
+  fs.rmSync(scratch.at('.git/hooks/pre-commit'))
+  expect(files(await commit(scratch))).toEqual(['a.txt', 'b.txt'])
+  expect(await commit(scratch)).toMatchObject({ commit: null, warnings: [] })
+})
+
+test('a hook that formats what is committed puts nothing in and leaves nothing out, though it be as it was in HEAD', async () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n', 'b.txt': '1\n' })
+  withHook(scratch, 'pre-commit', 'for f in a.txt b.txt; do tr -d " " <$f >t; cat t >$f; rm t; git add $f; done')
+  scratch.turn('one', () => scratch.write({ 'a.txt': ' 2\n', 'b.txt': ' 1\n' }))
+  const { warnings, ...done } = await commit(scratch)
+  expect([files(done), warnings, scratch.git('show', 'HEAD:a.txt')]).toEqual([['a.txt'], [], '2\n'])
+  expect(scratch.git('status', '--porcelain')).toBe('')
+  expect(scratch.ckpt('verify', '--ref', 'HEAD', '--covered').commits).toMatchObject([{ covered: true }])
+  expect(await commit(scratch)).toMatchObject({ commit: null, warnings: [] })
+})
+
+test.each([
+  ['pre-commit', 'git add -A'],
+  ['post-commit', 'test -e ../done && exit; touch ../done; git add -A; git commit -q --amend --no-edit'],
+])('what a %s hook puts into the commit is named, and no turn accounts for it', async (hook, script) => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n', 'hand.txt': '1\n' })
+  for (const one of ['name', 'email']) scratch.git('config', `user.${one}`, 'a@example.com')
+  withHook(scratch, hook, script)
+  scratch.write({ 'hand.txt': 'by hand\n', 'line\nend.txt': 'by hand\n' })
+  scratch.turn('work', () => scratch.write({ 'a.txt': '2\n' }), 'other')
+  scratch.turn('work', () => scratch.write({ 'b.txt': '2\n' }))
+  const { warnings, ...done } = await commit(scratch)
+  expect(done.commit).toBe(scratch.git('rev-parse', 'HEAD').trim())
+  expect([files(done).length, warnings.length]).toEqual([4, 1])
+  expect(warnings[0]).toContain('hand.txt')
+  const { code, document } = scratch.tryCkpt('verify', '--ref', 'HEAD', '--covered')
+  expect([code, document.error.message]).toEqual([7, expect.stringMatching(/hand.txt is not what a turn left/)])
+  // What another session's turn left is accounted for.
+  scratch.git('reset', '-q', '--soft', 'HEAD~1')
+  scratch.git('reset', '-q')
+  fs.rmSync(scratch.at(`.git/hooks/${hook}`), { force: true })
+  withHook(scratch, 'pre-commit', 'git add a.txt')
+  const again = await commit(scratch)
+  expect([files(again), again.warnings]).toEqual([['a.txt', 'b.txt'], [beyond(again, 'a.txt')]])
+  expect(scratch.ckpt('verify', '--ref', 'HEAD', '--covered').commits).toMatchObject([{ covered: true }])
 })
 
 test('what an agent staged on its way does not stay staged: it would take the commit back', async () => {

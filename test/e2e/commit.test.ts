@@ -705,6 +705,28 @@ test.each([
   },
 )
 
+test('of a commit that was killed, what hooks left out and put in is told by the next command, as by itself', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n', 'hand.txt': 'one\n' })
+  scratch.write({ 'hand.txt': 'by hand\n' })
+  scratch.turn('work', () => scratch.write({ 'a.txt': ' agent\n', 'b.txt': 'new\n' }))
+  const hook = 'git reset -q -- b.txt; echo agent >a.txt; git add a.txt hand.txt'
+  fs.writeFileSync(scratch.at('.git/hooks/pre-commit'), `#!/bin/sh\n${hook}\n`, { mode: 0o755 })
+  await (await heldUp(scratch, 'post-commit')).kill('SIGKILL')
+  fs.rmSync(scratch.at('.git/hooks/pre-commit'))
+  const id = scratch.git('rev-parse', '--short=10', 'HEAD').trim()
+  expect(scratch.ckpt('status').warnings).toEqual(
+    expect.arrayContaining([
+      `A commit that was cut short is finished: your index follows ${id}.`,
+      expect.stringMatching(`^Commit ${id} lacks what .*: b.txt.$`),
+      expect.stringMatching(`^Commit ${id} also holds what .*: hand.txt.$`),
+    ]),
+  )
+  expect(scratch.git('status', '--porcelain')).toBe('?? b.txt\n')
+  expect(scratch.tryCkpt('verify', '--ref', 'HEAD', '--covered').code).toBe(7)
+  expect(commit(scratch).json).toMatchObject({ files: [{ path: 'b.txt' }], warnings: [] })
+  expect(commit(scratch).json.commit).toBe(null)
+})
+
 test('a kill before the commit was made leaves nothing behind', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'a\n' })
   scratch.turn('work', () => scratch.write({ 'b.txt': 'new\n' }))

@@ -12,6 +12,7 @@ import type { Repository } from '../../git/repository.ts'
 import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
 import { removeDrafts } from '../../git/whole-file.ts'
 import { refuseWhilePending } from '../change/boundary.ts'
+import { type Compared, compare } from '../committed/compared.ts'
 import { indexInfo, readMarkedPaths } from '../committed/entries.ts'
 import { dropNote, follow, isUnderWay, leaveNote, madeOn, noteCommit, notFollowed } from '../committed/under-way.ts'
 import { setMarks, untilIndexIsFree } from '../committed/users-index.ts'
@@ -37,7 +38,7 @@ export interface CommitResult {
   commit: Oid | null
   message: string | null
   turns: TurnNumber[]
-  /** Worktree paths (bytes). */
+  /** Worktree paths (bytes), as the commit changes them. */
   files: string[]
   warnings: string[]
 }
@@ -54,11 +55,12 @@ export async function commit(context: Context, options: CommitOptions): Promise<
   if (planned.entries.size === 0) {
     return { session: planned.session, commit: null, message: null, turns: [], files: [], warnings }
   }
-  const { session, turns, entries } = planned
-  const { made, message } = await undisturbed(context, async (cancellable) => {
+  const { session, turns } = planned
+  const { made, message, compared } = await undisturbed(context, async (cancellable) => {
     const done = await commitNoted(cancellable, repository, { planned, options })
-    await settle(context, planned, done.made)
-    return done
+    const compared = await compare(context, planned, done.made)
+    await settle(context, planned, { made: done.made, compared })
+    return { ...done, compared }
   })
   const gone = await undoneMeanwhile(context, planned).catch(passedOver)
   if (gone && gone.length > 0)
@@ -70,7 +72,7 @@ export async function commit(context: Context, options: CommitOptions): Promise<
     commit: made,
     message: await asCommitted(context, made, message),
     turns: turns.map((turn) => turn.number),
-    files: [...entries.keys()].sort(),
+    files: compared.changed.sort(),
     warnings,
   }
 }
@@ -183,11 +185,11 @@ function passedOver(error: unknown): null {
 }
 
 /** What follows a commit. It stands by now, so that what fails here is a warning. */
-async function settle(context: Context, planned: Planned, made: Oid): Promise<void> {
+async function settle(context: Context, planned: Planned, done: { made: Oid; compared: Compared }): Promise<void> {
   try {
-    await locked(context, { command: 'commit' }, () => follow(context, planned, { made }))
+    await locked(context, { command: 'commit' }, () => follow(context, planned, done))
   } catch (error) {
-    context.warnings.push(notFollowed(made, error))
+    context.warnings.push(notFollowed(done.made, error))
     leaveNote(context)
   }
 }
@@ -237,6 +239,7 @@ async function commitEntries(
     const patch = () => runUsersGit(env, { args: ['diff', '--cached', ...PLAIN_PATCH], cwd, vars })
     const message = options.message ?? (await commitMessage(context, { session, turns: prompts, patch }))
     env.files.writeFileSync(file, message, { mode: 0o600, flag: 'wx' })
+    noteCommit(context, { ...planned, message })
     await refuseOvertaken(context, planned)
     const shown = !options.quiet
     const { code, stderr } = await tryUsersGit(env, { args: [...COMMIT, file], cwd, vars, shown })

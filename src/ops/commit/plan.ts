@@ -13,14 +13,15 @@ import { behindSymlink } from '../../snapshot/disk.ts'
 import { refuseWhilePending } from '../change/boundary.ts'
 import { refuseRunning } from '../change/refuse.ts'
 import { CommitBlobs } from '../committed/blobs.ts'
-import { type LastCommit, lastCommit } from '../committed/commits-file.ts'
+import { lastCommit, type Taken, takenAt } from '../committed/commits-file.ts'
 import { type Entry, readHeadEntries, readIndexEntries } from '../committed/entries.ts'
 import { isNoted } from '../committed/note.ts'
+import { settledPaths } from '../committed/uncommitted.ts'
 import { type Following, finishCommit } from '../committed/under-way.ts'
 import { ChangeReader, type Part } from '../history/turn-changes.ts'
 import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
-import { settledPaths, uncoveredAndUncommitted, undoneSince } from './settled.ts'
+import { uncoveredAndUncommitted, undoneSince } from './settled.ts'
 import { foldChanges } from './tree.ts'
 
 /** What is known before git commits: the lock is not held while the user's hooks run, for they may call ckpt. */
@@ -58,16 +59,15 @@ export async function plan(context: Context, options: { session?: string }): Pro
   const reader = new ChangeReader(context, refs, timeline)
   const before = await readHeadEntries(context, head.head)
   const visible = visibleTurns(timeline)
-  // One that its agent went on with is not all in HEAD.
-  const isIn = (turn: Turn) => last !== null && (last.turns[turn.number] ?? -1) >= lastOf(turn).seq
-  const since = visible.filter((turn) => !isIn(turn))
+  const since = last ? await notAllIn(visible, { reader, taken: last }) : visible
   let turns = last?.isInHead ? since : visible
+  let taken: Taken = last?.isInHead ? last : { turns: {} }
   const where = { reader, head: head.head, before }
-  let folded = await foldTurns(context, { ...where, turns, committed: last?.isInHead ? last.turns : {} })
+  let folded = await foldTurns(context, { ...where, turns, taken })
   if (folded.conflicts.size > 0 && last && !last.isInHead) {
-    const newer = await foldTurns(context, { ...where, turns: since, committed: last.turns })
+    const newer = await foldTurns(context, { ...where, turns: since, taken: last })
     if (newer.conflicts.size === 0) {
-      ;[turns, folded] = [since, newer]
+      ;[turns, folded, taken] = [since, newer, last]
       context.warnings.push(
         `Commit ${last.commit.slice(0, 10)} is no part of HEAD any more: what turns up to ${Math.max(...Object.keys(last.turns).map(Number))} did is taken to be there as you have changed it.`,
       )
@@ -107,8 +107,29 @@ export async function plan(context: Context, options: { session?: string }): Pro
     entries,
     before,
     passed,
+    taken: { turns: taken.turns, leftOut: taken.leftOut ?? [] },
     blobs,
   }
+}
+
+/** Whether a part of a turn is not in HEAD. */
+function openIn(taken: Taken, { number }: Turn): (part: Part) => boolean {
+  const at = takenAt(taken)
+  return ({ path, unclaimed, seq }) => !unclaimed && seq > (at(path)[number] ?? 0)
+}
+
+/** Turns that are not all in HEAD: their agents went on with them since, or a hook left something out. */
+async function notAllIn(
+  visible: readonly Turn[],
+  { reader, taken }: { reader: ChangeReader; taken: Taken },
+): Promise<Turn[]> {
+  const open: Turn[] = []
+  for (const turn of visible) {
+    const isIn = (taken.turns[turn.number] ?? -1) >= lastOf(turn).seq
+    const mayLack = isIn && (taken.leftOut ?? []).length > 0
+    if (!isIn || (mayLack && (await reader.changesOf(turn)).parts.some(openIn(taken, turn)))) open.push(turn)
+  }
+  return open
 }
 
 interface Folded {
@@ -124,14 +145,14 @@ async function foldTurns(
   given: Context,
   {
     turns,
-    committed: taken,
+    taken,
     reader,
     head,
     before,
   }: {
     turns: readonly Turn[]
-    /** Of a turn that was committed and went on: how far it was. */
-    committed: LastCommit['turns']
+    /** Of turns that are in part in HEAD: how far. */
+    taken: Taken
     reader: ChangeReader
     head: Oid | null
     before: Map<string, Entry>
@@ -154,8 +175,7 @@ async function foldTurns(
     // Where HEAD moved amid the turn, what it did before and after that is carried over one after the other.
     const { number, before, checkpoints } = turns[i]!
     const hasMoved = checkpoints.some(({ head }) => head !== before.head)
-    const isOpen = ({ unclaimed, seq }: Part) => !unclaimed && seq > (taken[number] ?? 0)
-    const own = hasMoved || number in taken ? one.parts.filter(isOpen) : one.claimed
+    const own = hasMoved || number in taken.turns ? one.parts.filter(openIn(taken, turns[i]!)) : one.claimed
     for (const change of own) {
       bySince.set(change, committed)
       changes.push(change)

@@ -1,15 +1,14 @@
-/** What a commit does not take in: what was undone since, what is committed already, and what no checkpoint holds. */
+/** What a commit does not take in: what was undone since, and what no checkpoint holds. */
 import type { UncoveredReason } from '../../core/beside.ts'
 import type { SessionId } from '../../core/ids.ts'
-import { barePath, isWithin, splitNul } from '../../core/paths.ts'
+import { barePath, isWithin } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
 import type { Turn } from '../../core/timeline.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
-import { runUsersGit } from '../../git/users-git.ts'
-import { look } from '../../snapshot/disk.ts'
 import { isAncestor, type LastCommit } from '../committed/commits-file.ts'
-import { type Entry, readMarkedPaths } from '../committed/entries.ts'
+import type { Entry } from '../committed/entries.ts'
 import { commitsOfTurns } from '../committed/origins.ts'
+import { uncommittedPaths } from '../committed/uncommitted.ts'
 import { ChangeReader, type TurnChanges } from '../history/turn-changes.ts'
 import type { Context } from '../worktree/context.ts'
 import { loadTimeline } from '../worktree/sessions.ts'
@@ -40,8 +39,8 @@ export async function undoneSince(
   const numbers = held.map((turn) => turn.number)
   const which = held.length === 1 ? `Turn ${numbers[0]} was` : `Turns ${numbers.join(', ')} were`
   const there = new Set(held.flatMap(({ checkpoints }) => checkpoints.map(({ id }) => id)))
-  const made = [...commitsOfTurns(context)].flatMap(([commit, from]) =>
-    from.some((id) => there.has(id)) ? commit : [],
+  const made = [...commitsOfTurns(context)].flatMap(([commit, { turns }]) =>
+    turns.some((id) => there.has(id)) ? commit : [],
   )
   const isInHead = await Promise.all(made.map((commit) => isAncestor(context, commit)))
   // The newest first, as git reverts them.
@@ -51,22 +50,6 @@ export async function undoneSince(
   return [
     `${which} committed and undone since, and HEAD still has what was done: commit what is on disk by hand${commits.length > 0 ? way : ''}.`,
   ]
-}
-
-/** Of these paths those with nothing to commit: on disk is what is in HEAD, or they are in neither. */
-export async function settledPaths(
-  context: Context,
-  paths: readonly string[],
-  head: ReadonlyMap<string, Entry>,
-): Promise<string[]> {
-  const { env, worktree } = context
-  const changed = new Set(await uncommittedPaths(context, '--untracked-files=no', '--ignore-submodules'))
-  // Of what bears a mark git tells nothing, whatever is on disk.
-  const marked = await readMarkedPaths(context)
-  const isTold = (path: string) => !marked.some(([, bearing]) => bearing.has(path))
-  return paths.filter(
-    (path) => !changed.has(path) && isTold(path) && (head.has(path) || look(env, worktree.root, path) === null),
-  )
 }
 
 /** What no checkpoint holds though a commit could: what is ignored nobody means to commit, and git has no fifos. */
@@ -88,11 +71,4 @@ export async function uncoveredAndUncommitted(
   const open = (await uncommittedPaths(context, '--untracked-files=all')).filter((path) => !captured.has(path))
   const once = new Map(uncovered.map((entry) => [entry.path, entry]))
   return [...once.values()].filter(({ path }) => open.some((one) => isWithin(barePath(one), barePath(path))))
-}
-
-async function uncommittedPaths({ env, worktree }: Context, ...flags: string[]): Promise<string[]> {
-  const args = ['status', '--porcelain', '-z', '--no-renames', ...flags]
-  const vars = { GIT_OPTIONAL_LOCKS: '0' } // it would write the index
-  const out = await runUsersGit(env, { args, cwd: worktree.root, vars })
-  return splitNul(out).map((row) => row.slice(3))
 }

@@ -6,13 +6,25 @@ import type { Context } from '../worktree/context.ts'
 
 const commitsFile = ({ store }: Context) => `${store.worktreeDir}/commits.json`
 
-interface Committed {
+/** With the place in the order of the last checkpoint that is in HEAD: an agent may go on with a turn after that. */
+type Turns = Readonly<Record<TurnNumber, number>>
+
+/** What commits took in of a session. */
+export interface Taken {
+  turns: Turns
+  /** Paths that were left out of them (by a hook), each with the turns that are in HEAD there all the same. */
+  leftOut?: readonly (readonly [path: string, turns: Turns])[]
+}
+
+/** All that is in HEAD by this commit and those before it. */
+interface Committed extends Taken {
   commit: string
-  /**
-   * All turns that are in HEAD by this commit and those before it, with the place in the order of the last checkpoint that
-   * is: an agent may go on with a turn after that.
-   */
-  turns: Readonly<Record<TurnNumber, number>>
+}
+
+/** How far the turns are in HEAD at each path. */
+export function takenAt({ turns, leftOut = [] }: Taken): (path: string) => Turns {
+  const apart = new Map(leftOut)
+  return (path) => apart.get(path) ?? turns
 }
 
 /** A file that is damaged says nothing: then what is in HEAD is told from HEAD alone. */
@@ -31,21 +43,40 @@ function readCommits(context: Context): Map<string, Committed> {
 const isCommitted = (value: Partial<Committed> | null): value is Committed =>
   typeof value?.commit === 'string' &&
   isOid(value.commit) &&
-  typeof value.turns === 'object' &&
-  value.turns !== null &&
-  !Array.isArray(value.turns) &&
+  areTurns(value.turns) &&
   Object.entries(value.turns).length > 0 &&
-  Object.entries(value.turns).flat().map(Number).every(Number.isSafeInteger)
+  (value.leftOut === undefined || (Array.isArray(value.leftOut) && value.leftOut.every((row) => areTurns(row?.[1]))))
 
-/** The commit holds these turns, and all that were committed before it. */
+const areTurns = (value: unknown): value is Turns =>
+  typeof value === 'object' &&
+  value !== null &&
+  !Array.isArray(value) &&
+  Object.entries(value).flat().map(Number).every(Number.isSafeInteger)
+
+/** The commit holds these turns but for what was left out, and all that were committed before it (`taken`). */
 export function rememberCommit(
   context: Context,
   session: SessionId,
-  { commit, turns }: { commit: Oid; turns: readonly { number: TurnNumber; seq: number }[] },
+  {
+    commit,
+    turns,
+    taken,
+    leftOut,
+  }: {
+    commit: Oid
+    turns: readonly { number: TurnNumber; seq: number }[]
+    taken: Taken
+    leftOut: readonly string[]
+  },
 ): void {
   const known = readCommits(context)
   const added = Object.fromEntries(turns.map(({ number, seq }) => [number, seq]))
-  known.set(session, { commit, turns: { ...known.get(session)?.turns, ...added } })
+  const before = takenAt(taken)
+  known.set(session, {
+    commit,
+    turns: { ...known.get(session)?.turns, ...added },
+    leftOut: leftOut.map((path) => [path, before(path)]),
+  })
   writeFileWhole(context.env, commitsFile(context), { content: JSON.stringify(Object.fromEntries(known)) })
 }
 

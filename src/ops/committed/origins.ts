@@ -30,16 +30,23 @@ interface Made {
   from: Oid[]
   /** Of `from`, what `ckpt commit` took in: the last checkpoints of the turns. */
   turns: Oid[]
+  /** Paths that are in it beyond what `ckpt commit` had planned. */
+  beyond: string[]
 }
 
 const fileOf = (directory: string) => `${directory}/made`
 
-/** Writes down what a commit came from. */
-export function recordOrigin(context: Context, commit: Oid, checkpoints: readonly Oid[]): void {
+/** Writes down what a commit came from, and what in it did not. */
+export function recordOrigin(
+  context: Context,
+  commit: Oid,
+  { checkpoints, beyond }: { checkpoints: readonly Oid[]; beyond: readonly string[] },
+): void {
   const { now } = context.env
   const lines = [
     `commit ${commit} ${new Date(now()).toISOString()} clean`,
     ...checkpoints.map((id) => `from ${id} turn`),
+    ...beyond.map((path) => `beyond ${Buffer.from(path, 'latin1').toString('hex')}`), // a name may hold a line end
   ]
   appendTo(context.env, fileOf(context.store.worktreeDir), { text: `${lines.join('\n')}\n` })
 }
@@ -59,11 +66,14 @@ function readOrigins(env: Env, directory: string): { made: Map<string, Made>; re
         pending: before?.pending || third === 'pending',
         from: before?.from ?? [],
         turns: before?.turns ?? [],
+        beyond: before?.beyond ?? [],
       }
       made.set(first, last)
     } else if (word === 'from' && isOid(first ?? '') && last) {
       if (!last.from.includes(first as Oid)) last.from.push(first as Oid)
       if (second === 'turn') last.turns.push(first as Oid)
+    } else if (word === 'beyond' && first && last) {
+      last.beyond.push(Buffer.from(first, 'hex').toString('latin1'))
     } else if (word === 'rewrite' && first && second) rewritten.set(second, [...(rewritten.get(second) ?? []), first])
   }
   return { made, rewritten }
@@ -76,14 +86,21 @@ function presentIds({ env, store }: Context): (id: Oid) => Oid {
   return since
 }
 
-/** Commits that `ckpt commit` made, in any worktree of the store, and the last checkpoints of the turns that they took in. */
-export function commitsOfTurns(context: Context): Map<string, Oid[]> {
+/**
+ * Commits that `ckpt commit` made, in any worktree of the store, with the last checkpoints of the turns that they took in, and
+ * the paths in them that are not the turns'.
+ */
+export function commitsOfTurns(context: Context): Map<string, Pick<Made, 'turns' | 'beyond'>> {
   const { env, place } = context
   const since = presentIds(context)
   const made = worktreeNames(env, place).flatMap((name) => [
     ...readOrigins(env, `${place.directory}/worktrees/${name}`).made,
   ])
-  return new Map(made.flatMap(([commit, { turns }]) => (turns.length > 0 ? [[commit, turns.map(since)]] : [])))
+  return new Map(
+    made.flatMap(([commit, { turns, beyond }]) =>
+      turns.length > 0 ? [[commit, { turns: turns.map(since), beyond }]] : [],
+    ),
+  )
 }
 
 /** Null: that is no commit here. @throws CkptError NOT_FOUND when nothing was written down */

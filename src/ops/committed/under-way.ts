@@ -5,7 +5,6 @@
 
 import { CkptError, reasonOf } from '../../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
-import { splitNul } from '../../core/paths.ts'
 import { errno } from '../../env.ts'
 import { tryGit } from '../../git/process.ts'
 import { readIfThere, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
@@ -13,7 +12,8 @@ import { type Context, headOf } from '../worktree/context.ts'
 import { removeLeftovers } from '../worktree/leftovers.ts'
 import { isRunning, startOf } from '../worktree/processes.ts'
 import { CommitBlobs } from './blobs.ts'
-import { rememberCommit } from './commits-file.ts'
+import { rememberCommit, type Taken } from './commits-file.ts'
+import { type Compared, changedPaths, compare, toldOf } from './compared.ts'
 import type { Entry } from './entries.ts'
 import { isNoted, noteFile } from './note.ts'
 import { recordOrigin } from './origins.ts'
@@ -32,9 +32,14 @@ export interface Following {
   before: ReadonlyMap<string, Entry>
   /** What the turns left at these paths at any time. */
   passed: ReadonlyMap<string, readonly Entry[]>
+  /** What it goes on from. */
+  taken: Taken
+  /** What git is given for it; undefined: not made yet. */
+  message?: string
 }
 
-interface Note extends Omit<Following, 'entries' | 'before' | 'passed'> {
+interface Note extends Omit<Following, 'entries' | 'before' | 'passed' | 'taken'> {
+  taken?: Taken
   pid: number
   started: string
   /** Milliseconds since 1970, UTC. */
@@ -47,14 +52,19 @@ const STILL = 600_000
 
 const NOBODY = 0
 
-export function noteCommit(context: Context, { entries, before, passed, session, head, turns }: Following): void {
+export function noteCommit(context: Context, following: Following): void {
   const { env } = context
+  const { entries, before, passed, session, head, turns, taken, message } = following
   const paths = [...entries].map(([path, entry]): Note['paths'][number] => {
     return [path, before.get(path) ?? null, entry, passed.get(path) ?? []]
   })
   const who = { pid: env.pid, started: startOf(env, env.pid), time: env.now() }
   writeFileWhole(env, noteFile(context), {
-    content: JSON.stringify({ ...who, session, head, turns, paths } satisfies Note),
+    content: JSON.stringify({
+      ...who,
+      ...{ session, head, turns, taken, paths },
+      ...(message === undefined ? {} : { message }),
+    } satisfies Note),
   })
 }
 
@@ -82,20 +92,21 @@ export async function madeOn(context: Context, head: Oid | null): Promise<Oid | 
   return (code === 0 ? stdout.toString('latin1').trim() : null) === head ? now : null
 }
 
-/** The caller holds the worktree's lock. @throws CkptError GIT_BUSY, INTERNAL */
+/**
+ * `compared`: the commit with what was planned; null: it is not of ours.
+ * The caller holds the worktree's lock. @throws CkptError GIT_BUSY, INTERNAL
+ */
 export async function follow(
   context: Context,
   following: Following & { blobs: CommitBlobs },
-  { made, patience, isWhole = true }: { made: Oid; patience?: number; isWhole?: boolean },
+  { made, patience, compared }: { made: Oid; patience?: number; compared: Compared | null },
 ): Promise<void> {
-  const { session, turns } = following
-  if (isWhole) {
-    rememberCommit(context, session, { commit: made, turns })
-    recordOrigin(
-      context,
-      made,
-      turns.map(({ checkpoint }) => checkpoint),
-    )
+  const { session, turns, taken } = following
+  if (compared) {
+    const { leftOut, beyond } = compared
+    rememberCommit(context, session, { commit: made, turns, taken, leftOut })
+    recordOrigin(context, made, { checkpoints: turns.map(({ checkpoint }) => checkpoint), beyond })
+    context.warnings.push(...toldOf(compared, made))
   }
   await untilIndexIsFree(context, context.repository!, patience)
   await refreshIndex(context, following, made)
@@ -125,17 +136,26 @@ export async function notFollowedYet(context: Context): Promise<Oid | null> {
 }
 
 /**
- * The commit that HEAD is, if it is on what that one was to be made on, and changes any of the same paths. `isWhole`: all of
- * them, so that it is not one that a person made of a part.
+ * The commit that HEAD is, if it is on what that one was to be made on, and changes any of the same paths. `isOurs`: all of
+ * them, or it has the same message, so that it is not one that a person made of a part.
  */
-async function madeAfter(context: Context, note: Note | null): Promise<{ made: Oid; isWhole: boolean } | null> {
+async function madeAfter(context: Context, note: Note | null): Promise<{ made: Oid; isOurs: boolean } | null> {
   const made = note && context.repository ? await madeOn(context, note.head) : null
   if (!note || made === null) return null
-  const args = ['diff-tree', '--root', '--no-commit-id', '--name-only', '-r', '-z', made]
-  const { code, stdout } = await tryGit(context.env, { args, cwd: context.worktree.root })
-  const changed = new Set<string>(splitNul(stdout))
-  const isIn = ([path]: Note['paths'][number]) => changed.has(path)
-  return code !== 0 || note.paths.some(isIn) ? { made, isWhole: code !== 0 || note.paths.every(isIn) } : null
+  const changed = await changedPaths(context, note.head, made)
+  if (changed === null) return { made, isOurs: true }
+  const there = new Set(changed)
+  const isIn = ([path]: Note['paths'][number]) => there.has(path)
+  if (!note.paths.some(isIn)) return null
+  return { made, isOurs: note.paths.every(isIn) || (await isNamed(context, made, note)) }
+}
+
+/** Whether a commit has the first line of that message; a hook may have added others. */
+async function isNamed({ env, worktree }: Context, made: Oid, { message = '' }: Note): Promise<boolean> {
+  const [name] = message.trim().split('\n')
+  const args = ['show', '-s', '--no-show-signature', '--format=%B', '--encoding=UTF-8', made]
+  const { code, stdout } = await tryGit(env, { args, cwd: worktree.root })
+  return code === 0 && name !== '' && stdout.toString('utf8').split('\n').includes(name!)
 }
 
 /**
@@ -152,19 +172,21 @@ export async function finishCommit(context: Context, { isBeside = false } = {}):
     if (isOver) dropNote(context)
     return []
   }
-  const { made, isWhole } = found
+  const { made, isOurs } = found
   const entries = new Map(note.paths.map(([path, , entry]) => [path, entry]))
   const passed = new Map(note.paths.map(([path, , , passed]) => [path, passed ?? []]))
   const before = new Map(note.paths.map(([path, entry]) => [path, entry]))
   try {
     const blobs = await CommitBlobs.open(context, { paths: [...entries.keys()], head: before })
     const patience = isBeside ? { patience: 0 } : {}
-    await follow(context, { ...note, entries, before, passed, blobs }, { made, isWhole, ...patience })
+    const compared = isOurs ? await compare(context, { head: note.head, entries }, made) : null
+    const taken = note.taken ?? { turns: {} }
+    await follow(context, { ...note, entries, before, passed, taken, blobs }, { made, compared, ...patience })
   } catch (error) {
     if (!isBeside) throw error
     return [notFollowed(made, error)]
   }
-  return !isWhole ? [] : [`A commit that was cut short is finished: your index follows ${made.slice(0, 10)}.`]
+  return !isOurs ? [] : [`A commit that was cut short is finished: your index follows ${made.slice(0, 10)}.`]
 }
 
 /** Null: it is damaged, and says nothing. */

@@ -23,7 +23,6 @@ import {
 export interface Committed {
   /** What the commit was made on; null: nothing. */
   head: Oid | null
-  entries: ReadonlyMap<string, Entry>
   /** What the turns left at these paths at any time. */
   passed: ReadonlyMap<string, readonly Entry[]>
   blobs: CommitBlobs
@@ -52,15 +51,11 @@ export async function untilIndexIsFree(
 }
 
 /**
- * The user's index follows HEAD on the committed paths, those that a hook of theirs added to the commit too, and only there.
+ * The user's index follows HEAD on the committed paths, as their hooks left the commit, and only there.
  * What they had staged in such a file stays staged, on top of the commit: not what a turn had left there on its way, which
  * would take the commit back.
  */
-export async function refreshIndex(
-  context: Context,
-  { head, entries, passed, blobs }: Committed,
-  made: Oid,
-): Promise<void> {
+export async function refreshIndex(context: Context, { head, passed, blobs }: Committed, made: Oid): Promise<void> {
   const { env, worktree, warnings } = context
   const cwd = worktree.root
   const [staged, intended, before, after] = await Promise.all([
@@ -69,13 +64,13 @@ export async function refreshIndex(
     readHeadEntries(context, head),
     readHeadEntries(context, made),
   ])
-  const byHooks = [...new Set([...before.keys(), ...after.keys()])].filter(
+  const changed = [...new Set([...before.keys(), ...after.keys()])].filter(
     (path) => !sameEntry(before.get(path) ?? null, after.get(path) ?? null),
   )
   // What `git mv` put into the index is at its new path as HEAD has it at the one that goes.
-  const moved = byHooks.flatMap((path) => (after.has(path) ? [] : [before.get(path) ?? null]))
+  const moved = changed.flatMap((path) => (after.has(path) ? [] : [before.get(path) ?? null]))
   const edits = new Map<string, Entry>()
-  for (const path of new Set([...entries.keys(), ...byHooks])) {
+  for (const path of changed) {
     const [was, now, own] = [before.get(path) ?? null, after.get(path) ?? null, staged.get(path) ?? null]
     if (intended.has(path)) {
       edits.set(path, now)

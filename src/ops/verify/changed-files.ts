@@ -57,16 +57,18 @@ export class ChangedFiles {
   }
 }
 
-/** Reads what commits changed; of a merge what it changed by itself. */
+/** Reads what commits changed, or of that these paths alone; of a merge what it changed by itself. */
 export async function changedFilesReader(
   context: Context,
   repository: Repository,
-): Promise<(commit: Oid) => Promise<ChangedFiles>> {
+): Promise<(commit: Oid, among?: readonly string[]) => Promise<ChangedFiles>> {
   const { env } = context
   const shared = { disk: await readDisk(context, repository), namesOf: naming(context, repository) }
-  return async (commit) => {
+  return async (commit, among) => {
     const args = ['diff-tree', '--root', '-r', '-z', '-c', '--name-only', '--no-commit-id', '--no-renames', commit]
-    const paths = splitNul(await runGit(env, { args, cwd: repository.root }))
+    const all = splitNul(await runGit(env, { args, cwd: repository.root }))
+    const meant = among && new Set(among)
+    const paths = meant ? all.filter((path) => meant.has(path)) : all
     const there: ReadonlyMap<string, Entry> = paths.length === 0 ? new Map() : await readHeadEntries(context, commit)
     return new ChangedFiles(new Map(paths.map((path) => [path, there.get(path) ?? null])), shared)
   }

@@ -2,7 +2,7 @@
  * Verify, a range of the user's commits: which of them recorded turns account for. A commit that was made while a turn was
  * at work is that turn's. One that was made between turns is covered if every file it changed has, in it, the very bytes
  * that a turn before it made, and that the last of them left, or of a merge those that git makes of its parents: then nothing
- * in it came from elsewhere. What `ckpt commit` made of turns it wrote down.
+ * in it came from elsewhere. What `ckpt commit` made of turns it wrote down, and what a hook put into it beside that.
  */
 import { text } from 'node:stream/consumers'
 import type { Checkpoint } from '../../core/checkpoint.ts'
@@ -47,22 +47,24 @@ export async function coverCommits(
   const changedBy = await changedFilesReader(context, repository)
   const looks: (Verdict | Look)[] = []
   for (const { id, parents } of commits) {
-    const took = (byCkpt.get(id) ?? []).flatMap((one) => known.get(one) ?? []).at(-1)
+    const { turns = [], beyond = [] } = byCkpt.get(id) ?? {}
+    const took = turns.flatMap((one) => known.get(one) ?? []).at(-1)
+    const planned = took ? by(took, 'made by ckpt commit') : null
     const isHeld = (one: Checkpoint) => isHeldBy(one, { id, heads })
     const maker = makerOf(inOrder, { before, isHeld, heads })
     // What HEAD had already when it was recorded is no turn's that came later.
     const isBefore = (one: Checkpoint) => !isHeld(one) && (!maker || one.time <= maker.before.time)
-    if (took) looks.push(by(took, 'made by ckpt commit'))
+    if (planned && beyond.length === 0) looks.push(planned)
     else if (maker && isWork(maker.after)) looks.push(by(maker.after, 'made in the turn'))
     else if (!inOrder.some((one) => isWork(one) && isBefore(one))) looks.push(none('no turn was recorded before it'))
     else if (parents.length === 0 && (await namesParent(context, repository, id)))
       looks.push(none('its parent is not here: git fetch --unshallow'))
     else {
-      const changed = await changedBy(id)
+      const changed = await changedBy(id, planned ? beyond : undefined)
       const merged = await mergedPaths(context, repository, { parents, changed })
       const paths = changed.paths.filter((path) => !merged.paths.has(path))
       if (merged.paths.size > 0 && paths.length === 0) looks.push(MERGED)
-      else looks.push({ changed, paths, unread: merged.unread, isBefore })
+      else looks.push({ changed, paths, unread: merged.unread, isBefore, planned })
     }
   }
   const open = looks.filter((look) => 'changed' in look)
@@ -78,6 +80,7 @@ export async function coverCommits(
 
 async function heldAgainst(work: TurnsWork, look: Look): Promise<Verdict> {
   const found = await work.covers(look.changed, look)
+  if (found.covered && look.planned) return look.planned
   if (found.covered || look.unread === null) return found
   return none(`${shown(look.unread)} cannot be merged again: its contents are not here`)
 }
@@ -94,6 +97,8 @@ interface Look {
   unread: string | null
   /** Whether a checkpoint tells of the time before the commit. */
   isBefore: (one: Checkpoint) => boolean
+  /** Of one that `ckpt commit` made: these paths are what a hook put into it beside the plan. */
+  planned: Verdict | null
 }
 
 /** Told of when it happened, and no way back of an operation. */

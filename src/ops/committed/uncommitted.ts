@@ -1,0 +1,29 @@
+/** What git, asked as the user would ask it, has still to commit. */
+import { splitNul } from '../../core/paths.ts'
+import { runUsersGit } from '../../git/users-git.ts'
+import { look } from '../../snapshot/disk.ts'
+import type { Context } from '../worktree/context.ts'
+import { type Entry, readMarkedPaths } from './entries.ts'
+
+/** Of these paths those with nothing to commit: on disk is what is in HEAD, or they are in neither. */
+export async function settledPaths(
+  context: Context,
+  paths: readonly string[],
+  head: ReadonlyMap<string, Entry>,
+): Promise<string[]> {
+  const { env, worktree } = context
+  const changed = new Set(await uncommittedPaths(context, '--untracked-files=no', '--ignore-submodules'))
+  // Of what bears a mark git tells nothing, whatever is on disk.
+  const marked = await readMarkedPaths(context)
+  const isTold = (path: string) => !marked.some(([, bearing]) => bearing.has(path))
+  return paths.filter(
+    (path) => !changed.has(path) && isTold(path) && (head.has(path) || look(env, worktree.root, path) === null),
+  )
+}
+
+export async function uncommittedPaths({ env, worktree }: Context, ...flags: string[]): Promise<string[]> {
+  const args = ['status', '--porcelain', '-z', '--no-renames', ...flags]
+  const vars = { GIT_OPTIONAL_LOCKS: '0' } // it would write the index
+  const out = await runUsersGit(env, { args, cwd: worktree.root, vars })
+  return splitNul(out).map((row) => row.slice(3))
+}
