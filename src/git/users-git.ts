@@ -1,4 +1,5 @@
 /** git as the user would run it, in the user's repository: their configuration, filters, hooks and signing. For `ckpt commit` alone. */
+import type { ChildProcess } from 'node:child_process'
 import type { Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CkptError } from '../core/errors.ts'
@@ -14,6 +15,8 @@ export interface UsersCall {
   last?: Buffer
   /** What it prints is for the person (a hook's words): it goes to standard error as it comes. */
   shown?: boolean
+  /** Hears of the process that git is. */
+  begun?: (git: ChildProcess) => void
 }
 
 /**
@@ -52,6 +55,7 @@ export function tryUsersGit(env: Env, call: UsersCall): Promise<{ code: number; 
       if (signal && env.signal) await pause(HEARD_WITHIN, null, { signal: env.signal }).catch(() => null)
       resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString('utf8') })
     })
+    call.begun?.(child)
     child.stdin?.end(call.input ?? '')
   })
 }

@@ -201,9 +201,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
     const ended = await committing(scratch, (child) => child.kill(signal))
     expect(ended).toEqual({ code: null, signal, document: null })
     const asked = Number(fs.readFileSync(path.join(scratch.base, 'asked'), 'utf8'))
-    await until(
-      () => !fs.existsSync(`/proc/${asked}`) || /^State:\s+Z/m.test(fs.readFileSync(`/proc/${asked}/status`, 'utf8')),
-    )
+    await until(() => !isAtWork(asked))
     expect([scratch.git('rev-parse', 'HEAD'), scratch.git('status', '--porcelain')]).toEqual([head, ' M a.txt\n'])
     expect(scratch.ckpt('verify').problems).toEqual([])
     expect(fs.readdirSync(scratch.at('.git/ckpt')).join()).not.toContain('commit.json')
@@ -262,6 +260,49 @@ test('SIGINT while git commits: what git began is ended, and ckpt ends of it', a
   })
   expect(ended).toEqual({ code: null, signal: 'SIGINT', document: null })
   expect([scratch.git('rev-parse', 'HEAD'), scratch.git('status', '--porcelain')]).toEqual([head, ' M a.txt\n'])
+})
+
+/** A hook that is at work until its process is ended. */
+function withHook(scratch: Scratch, name: string): () => Promise<void> {
+  const hook = '#!/bin/sh\necho $$ >../asked; exec sleep 4711\n'
+  fs.writeFileSync(scratch.at(`.git/hooks/${name}`), hook, { mode: 0o755 })
+  return () => until(() => !isAtWork(Number(fs.readFileSync(path.join(scratch.base, 'asked'), 'utf8'))))
+}
+const isAtWork = (pid: number): boolean =>
+  fs.existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))
+
+test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+  '%s to ckpt alone while git runs a hook: both are ended, nothing is committed, and ckpt ends of it',
+  async (signal) => {
+    const scratch = new Scratch().init()
+    const ended = withHook(scratch, 'pre-commit')
+    const head = scratch.git('rev-parse', 'HEAD')
+    scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+    expect(await committing(scratch, (child) => child.kill(signal))).toEqual({ code: null, signal, document: null })
+    await ended()
+    expect([scratch.git('rev-parse', 'HEAD'), scratch.git('status', '--porcelain')]).toEqual([head, ' M a.txt\n'])
+    expect(fs.readdirSync(scratch.at('.git/ckpt/worktrees/@main')).join()).not.toContain('commit.json')
+  },
+)
+
+test('SIGTERM to ckpt alone while a hook after the commit runs: the commit stands, and the index follows it', async () => {
+  const scratch = new Scratch().init()
+  const ended = withHook(scratch, 'post-commit')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const { code, document } = await committing(scratch, (child) => child.kill('SIGTERM'))
+  await ended()
+  expect([code, document]).toMatchObject([0, { files: [{ path: 'a.txt' }], warnings: [] }])
+  expect([scratch.git('rev-parse', 'HEAD').trim(), scratch.git('status', '--porcelain')]).toEqual([document.commit, ''])
+})
+
+test('SIGTERM to a commit that nobody waits for: what does not end of it is not waited for', async () => {
+  const scratch = new Scratch().init()
+  const hook = '#!/bin/sh\n(trap "" TERM; exec sleep 4711) & echo $! >../left; touch ../asked; wait\n'
+  fs.writeFileSync(scratch.at('.git/hooks/pre-commit'), hook, { mode: 0o755 })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const ended = await committing(scratch, (child) => child.kill('SIGTERM'), { CKPT_COMMIT_BEHIND: '1' })
+  expect(ended).toEqual({ code: null, signal: 'SIGTERM', document: null })
+  process.kill(Number(fs.readFileSync(path.join(scratch.base, 'left'), 'utf8')), 'SIGKILL')
 })
 
 test('a message command that prints without end is ended; one that leaves something at work is not waited for', () => {

@@ -21,6 +21,7 @@ import { type Context, headOf } from '../worktree/context.ts'
 import { loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { commitMessage } from './message.ts'
 import { type Planned, plan } from './plan.ts'
+import { passOn, SIGNALS } from './signals.ts'
 
 /** Set for a commit that nobody waits for: what goes wrong is written to the hook log. */
 export const BEHIND = 'CKPT_COMMIT_BEHIND'
@@ -115,10 +116,8 @@ async function commitNoted(
   }
 }
 
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-
 /**
- * Until git begins a signal cancels, and this process ends of it. While git commits it ends what git does, and its hooks; what
+ * Until git begins a signal cancels, and this process ends of it. While git commits it ends git, and its hooks; what
  * follows the commit, if it was made, is done all the same.
  */
 async function undisturbed<T>(context: Context, work: (cancellable: Context) => Promise<T>): Promise<T> {
@@ -242,7 +241,13 @@ async function commitEntries(
     noteCommit(context, { ...planned, message })
     await refuseOvertaken(context, planned)
     const shown = !options.quiet
-    const { code, stderr } = await tryUsersGit(env, { args: [...COMMIT, file], cwd, vars, shown })
+    const { code, stderr } = await tryUsersGit(env, {
+      args: [...COMMIT, file],
+      cwd,
+      vars,
+      shown,
+      begun: (git) => passOn(env, git),
+    })
     const made = code === 0 ? (await headOf(context)).head : await madeOn(context, head) // a hook after it was cut short
     if (made === null) {
       refuseCancelled(env.signal)

@@ -22,12 +22,38 @@ export function readText(env: Env, path: string): string {
   }
 }
 
-/** State letter and start time from /proc/PID/stat, whose second field may hold spaces and brackets. */
-export function processStat(env: Env, pid: number): { state: string; started: string } | null {
+interface Stat {
+  /** A letter. */
+  state: string
+  started: string
+  /** Process ids. */
+  parent: number
+  group: number
+}
+
+/** From /proc/PID/stat, whose second field may hold spaces and brackets. */
+export function processStat(env: Env, pid: number): Stat | null {
   const text = readText(env, `/proc/${pid}/stat`)
   if (text === '') return null
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  return { state: fields[0] ?? '', started: fields[19] ?? '' }
+  return {
+    state: fields[0] ?? '',
+    started: fields[19] ?? '',
+    parent: Number(fields[1]),
+    group: Number(fields[2]),
+  }
+}
+
+/** What a process has at work below it in its own process group, which is what a terminal reaches; none where the system does not say. */
+export function groupBelow(env: Env, pid: number): number[] {
+  const group = processStat(env, pid)?.group
+  if (group === undefined) return []
+  const all = env.files.readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  const stats = all.map((name) => ({ pid: Number(name), ...processStat(env, Number(name)) }))
+  const found = [pid]
+  for (const above of found)
+    found.push(...stats.flatMap((one) => (one.parent === above && one.group === group ? [one.pid] : [])))
+  return found.slice(1)
 }
 
 function namespaceOf(env: Env): string {
