@@ -250,12 +250,15 @@ test('an id that is not answered yet is refused, and its client keeps no place',
   for (const other of [1, '1']) {
     const bare = new Bare(info).ask('hello', { token: info.token, protocol: PROTOCOL }, 0)
     await until(() => bare.messages.length === 1)
-    bare.ask('state', {}, 1).ask('state', {}, other).socket.end()
+    bare.socket.cork() // both come together, and the first takes its time
+    bare.ask('snapshots.track', {}, 1).ask('state', {}, other).socket.end()
     await until(() => bare.closed)
-    expect(bare.messages.at(-1)).toMatchObject({
-      id: null,
-      error: { code: -32600, message: 'A request of that id is not answered yet.' },
-    })
+    expect(bare.messages).toContainEqual(
+      expect.objectContaining({
+        id: null,
+        error: { code: -32600, message: 'A request of that id is not answered yet.' },
+      }),
+    )
   }
 })
 
