@@ -47,6 +47,17 @@ export function abandonedName(seq: number, time: string): string {
   return `abandoned/${seq}-${Math.floor(Date.parse(time) / 1000)}`
 }
 
+/** The ref of a branch that is abandoned now; none of the session has it, though there be several in one second. */
+export function abandonedRef(
+  store: Store,
+  { session, abandoned }: { session: SessionId; abandoned: readonly { ref: string }[] },
+  { seq, time }: { seq: number; time: string },
+): string {
+  const ref = sessionRef(store, session, abandonedName(seq, time))
+  const isTaken = abandoned.some((one) => one.ref === ref)
+  return isTaken ? abandonedRef(store, { session, abandoned }, { seq: seq + 1, time }) : ref
+}
+
 /** Milliseconds since 1970 when a branch was abandoned. */
 export function abandonedAt(ref: string): number {
   return Number(/-(\d+)$/.exec(ref)?.[1] ?? 0) * 1000

@@ -4,9 +4,9 @@ import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { undo } from '../../src/ops/change/undo.ts'
 import { closeContext, openContext } from '../../src/ops/worktree/context.ts'
-import { envOf } from '../support/in-process.ts'
+import { answer, envOf } from '../support/in-process.ts'
 import { killedAt } from '../support/kill-at.ts'
-import { Scratch } from '../support/scratch.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
 
 const S = ['--session', 's']
 
@@ -456,6 +456,19 @@ test('a turn that went on from one of its steps is what that branch did: nothing
   expect(scratch.ckpt('commit', '-m', 'done').files).toMatchObject([{ path: 'a.txt' }, { path: 'b.txt' }])
   scratch.ckpt('undo')
   expect([scratch.read('a.txt'), scratch.exists('b.txt'), scratch.exists('left.txt')]).toEqual(['one\n', false, false])
+})
+
+test('branches that are left in one moment have names of their own', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.turn('two', () => scratch.write({ two: '\n' }))
+  const now = Date.now()
+  const env = { ...envOf(scratch), now: () => now }
+  for (const argv of [['undo'], ['accept'], ['switch', '2'], ['undo', '--turns', '2'], ['accept'], ['switch', '1']])
+    expect([argv, (await answer(env, ...argv)).document.error]).toEqual([argv, undefined])
+  expect(scratch.ckpt('verify').problems).toEqual([])
+  scratch.turn('three', () => scratch.write({ 'a.txt': 'three\n' }))
+  expect(scratch.ckpt('list').turns.map(({ n }: Json) => n)).toEqual([3, 1])
 })
 
 test('what another session did between such a step and the switch is its own', () => {

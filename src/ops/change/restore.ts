@@ -8,7 +8,7 @@ import { barePath, isWithin, printable, reasonedList, shortList } from '../../co
 import type { ConflictMode, FileAction } from '../../core/plan.ts'
 import type { Transition } from '../../core/state.ts'
 import { endOf } from '../../core/timeline.ts'
-import { abandonedName, readChain, type SessionRefs, sessionRef, type WorktreeRefs } from '../../git/history.ts'
+import { abandonedRef, readChain, type SessionRefs, sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import { look } from '../../snapshot/disk.ts'
 import { type SnapshotView, transitionsBetween, viewOf } from '../../snapshot/view.ts'
@@ -233,8 +233,9 @@ async function branchMove(
     if (live === checkpoint.id) return []
     // The branch that is switched to is the live one now; the one that is left is kept.
     const taken = one.abandoned.filter(({ tip }) => tip.id === checkpoint.id)
+    const { abandoned } = one
     return [
-      ...(live ? [{ ref: sessionRef(store, session, abandonedName(seq, time)), from: null, to: live }] : []),
+      ...(live ? [{ ref: abandonedRef(store, { session, abandoned }, { seq, time }), from: null, to: live }] : []),
       ...taken.map(({ ref, tip }) => ({ ref, from: tip.id, to: null })),
       { ref: sessionRef(store, session, 'live'), from: live, to: checkpoint.id },
     ]

@@ -2,7 +2,7 @@
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import type { Oid } from '../../core/ids.ts'
 import { lastVisible, type Timeline, type Turn } from '../../core/timeline.ts'
-import { abandonedName, sessionRef, type WorktreeRefs } from '../../git/history.ts'
+import { abandonedRef, sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import type { Captured } from '../../snapshot/capture.ts'
 import { markerAfter, writeMarker } from '../worktree/boundary-marker.ts'
@@ -63,7 +63,7 @@ export function abandonHidden(scene: Scene): {
   const edits: RefEdit[] = [{ ref: sessionRef(store, session, 'boundary'), from: own.boundary!.id, to: null }]
   if (own.live)
     edits.push({
-      ref: sessionRef(store, session, abandonedName(refs.lastSeq + 1, recorder.time)),
+      ref: abandonedRef(store, { session, abandoned: own.abandoned }, { seq: refs.lastSeq + 1, time: recorder.time }),
       from: null,
       to: own.live.id,
     })
