@@ -190,12 +190,14 @@ export class TranscriptWatch {
   async #record(context: Context, said: SaidPrompt, { begin, late }: { begin: boolean; late: boolean }): Promise<void> {
     const { session, marker, ids, text, messageId, notice, end } = said
     const { agent } = this.#options
+    // Hooks that name no prompt tell of it in other words, it may be: what no record names (older versions) is for an import.
+    const isNamed = ids.length > 1
     const say = (one: Marker) => mark(context, one, context.env.monotonic())
     const names = [marker, ...ids]
     const timeline = await timelineOf(context, session)
     let turn = turnKnownBy(timeline, names) ?? (await turnWithoutId(context, timeline, said))
     if (!turn) {
-      if (!begin) return
+      if (!begin || !isNamed) return
       // Nobody's words clear no boundary, and a fork's first are not those that it took along.
       if ((notice && timeline.boundary) || (await turnElsewhere(context, { but: session, ids: names }))) return
       const parent = timeline.turns.length === 0 ? await this.#parentOf(context, said) : {}

@@ -795,6 +795,20 @@ test('hooks without ids: their turns are those of the transcript, with a daemon 
   expect(turns()).toEqual([[1, 'completed', 1]])
 })
 
+test('where neither hooks nor the record name a prompt, other words of it are no turn of their own', async () => {
+  const scratch = new Scratch().init()
+  const { write } = writing(scratch)
+  startDaemon(scratch)
+  await standing()
+  await say(scratch, 'UserPromptSubmit', { prompt: 'one' })
+  const { promptId: _, ...old } = asked('p1', '<ide_opened_file>a.txt</ide_opened_file>\none')
+  write('u1', null, old)
+  await standing()
+  scratch.write({ 'a.txt': 'a\n' })
+  await say(scratch, 'Stop')
+  expect(scratch.ckpt('list').turns).toMatchObject([{ n: 1, status: 'completed', stat: { files: 1 } }])
+})
+
 test('an interrupt of the turn whose hook started the daemon is found', async () => {
   const scratch = new Scratch().init()
   const { write } = writing(scratch)
