@@ -160,6 +160,44 @@ test.each([
   expect(scratch.ckpt('verify', '--ref', 'HEAD', '--covered').commits).toMatchObject([{ covered: true }])
 })
 
+test('turns of a commit that was taken back are committed again, one of them by `switch`', async () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': '2\n' }))
+  scratch.turn('two', () => scratch.write({ 'two.txt': '2\n' }))
+  await commit(scratch)
+  scratch.git('reset', '-q', 'HEAD^')
+  scratch.ckpt('undo')
+  scratch.ckpt('accept')
+  expect(files(await commit(scratch))).toEqual(['a.txt'])
+  scratch.ckpt('switch', '2')
+  expect(files(await commit(scratch))).toEqual(['two.txt'])
+})
+
+test('a commit that a post-commit hook takes back is none, and the one below it stays the person’s', async () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n', 'b.txt': '1\n' })
+  scratch.turn('zero', () => scratch.write({ zero: '\n' }))
+  scratch.write({ 'b.txt': 'by hand\n' })
+  scratch.git('commit', '-qm', 'by hand', 'b.txt')
+  withHook(scratch, 'post-commit', 'git reset -q --soft HEAD^')
+  scratch.turn('one', () => scratch.write({ 'a.txt': '2\n' }))
+  const { error } = await commit(scratch)
+  expect(error.message).toMatch(/HEAD has it no more/)
+  expect(scratch.tryCkpt('verify', '--ref', 'HEAD', '--covered').code).toBe(7)
+  fs.rmSync(scratch.at('.git/hooks/post-commit'))
+  expect(files(await commit(scratch))).toEqual(['a.txt', 'zero'])
+})
+
+test('of commits that a hook made after it ckpt tells nothing', async () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n', 'b.txt': '1\n' })
+  withHook(scratch, 'post-commit', 'test -e ../done && exit; touch ../done; echo 2 >b.txt; git commit -qm bump b.txt')
+  scratch.turn('one', () => scratch.write({ 'a.txt': '2\n' }))
+  const done = await commit(scratch)
+  expect([files(done), done.commit]).toEqual([['a.txt'], scratch.git('rev-parse', 'HEAD^').trim()])
+  const { document } = scratch.tryCkpt('verify', '--ref', 'HEAD~2..HEAD', '--covered')
+  expect(document.error.message).toContain('1 of 2 commits are covered')
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
 test('what an agent staged on its way does not stay staged: it would take the commit back', async () => {
   const scratch = new Scratch().init({ 'a.txt': '1\n', 'mine.txt': '1\n' })
   scratch.turn('one', () => {

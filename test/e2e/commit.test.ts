@@ -759,6 +759,22 @@ test('a commit by hand of a part of it is not taken for the whole', async () => 
   expect(scratch.git('status', '--porcelain')).toBe('')
 })
 
+test.each([
+  ['a part of its file', '1\n2\n3\nagent\n', ['a.txt']],
+  ['something else in its file', 'hand\n', []],
+])('a commit by hand of %s is not taken for it', async (_, content, left) => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n2\n3\n4\n' })
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'agent\n2\n3\nagent\n' }))
+  await (await heldUp(scratch, 'pre-commit')).kill('SIGKILL')
+  const disk = scratch.read('a.txt')
+  scratch.write({ 'a.txt': content })
+  scratch.git('commit', '-qam', 'by hand')
+  if (left.length > 0) scratch.write({ 'a.txt': disk })
+  expect(scratch.ckpt('status').warnings).toEqual([])
+  expect((commit(scratch).json.files ?? []).map(({ path }: Json) => path)).toEqual(left)
+  expect(scratch.tryCkpt('verify', '--ref', 'HEAD', '--covered').code).toBe(left.length > 0 ? 0 : 7)
+})
+
 test('an undo that is killed while a hook runs takes nothing of the commit along', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'a\n' })
   scratch.turn('work', () => scratch.write({ 'a.txt': 'agent\n' }))

@@ -14,7 +14,16 @@ import { removeDrafts } from '../../git/whole-file.ts'
 import { refuseWhilePending } from '../change/boundary.ts'
 import { type Compared, compare } from '../committed/compared.ts'
 import { indexInfo, readMarkedPaths } from '../committed/entries.ts'
-import { dropNote, follow, isUnderWay, leaveNote, madeOn, noteCommit, notFollowed } from '../committed/under-way.ts'
+import {
+  dropNote,
+  firstOn,
+  follow,
+  isUnderWay,
+  leaveNote,
+  madeOn,
+  noteCommit,
+  notFollowed,
+} from '../committed/under-way.ts'
 import { setMarks, untilIndexIsFree } from '../committed/users-index.ts'
 import { locked } from '../recovery/locked.ts'
 import { type Context, headOf } from '../worktree/context.ts'
@@ -248,7 +257,13 @@ async function commitEntries(
       shown,
       begun: (git) => passOn(env, git),
     })
-    const made = code === 0 ? (await headOf(context)).head : await madeOn(context, head) // a hook after it was cut short
+    const made = await (code === 0 ? firstOn : madeOn)(context, head) // it stands, where a hook after it was cut short
+    if (made === null && code === 0)
+      throw new CkptError(
+        'INTERNAL',
+        'git made the commit, and HEAD has it no more (a hook can do that). Your index and your files were left as they are.',
+        { hints: ['git reflog   (what HEAD was)', 'git status'] },
+      )
     if (made === null) {
       refuseCancelled(env.signal)
       await refuseWhilePending(context, await readRefs(context)) // as the gate did

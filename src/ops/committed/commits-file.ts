@@ -74,7 +74,7 @@ export function rememberCommit(
   const before = takenAt(taken)
   known.set(session, {
     commit,
-    turns: { ...known.get(session)?.turns, ...added },
+    turns: { ...taken.turns, ...added },
     leftOut: leftOut.map((path) => [path, before(path)]),
   })
   writeFileWhole(context.env, commitsFile(context), { content: JSON.stringify(Object.fromEntries(known)) })

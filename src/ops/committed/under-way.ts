@@ -14,7 +14,7 @@ import { isRunning, startOf } from '../worktree/processes.ts'
 import { CommitBlobs } from './blobs.ts'
 import { rememberCommit, type Taken } from './commits-file.ts'
 import { type Compared, changedPaths, compare, toldOf } from './compared.ts'
-import type { Entry } from './entries.ts'
+import { type Entry, readHeadEntries, sameEntry } from './entries.ts'
 import { isNoted, noteFile } from './note.ts'
 import { recordOrigin } from './origins.ts'
 import { refreshIndex, untilIndexIsFree } from './users-index.ts'
@@ -83,6 +83,15 @@ export function leaveNote(context: Context): void {
   }
 }
 
+/** Of what HEAD has beyond `head` the commit that was made on it: others may have come after it. */
+export async function firstOn({ env, worktree }: Context, head: Oid | null): Promise<Oid | null> {
+  const range = head === null ? ['HEAD'] : [`${head}..HEAD`]
+  const args = ['rev-list', '--first-parent', '--parents', ...range]
+  const { code, stdout } = await tryGit(env, { args, cwd: worktree.root })
+  const [made, parent = null] = stdout.toString('latin1').trim().split('\n').at(-1)!.split(' ')
+  return code === 0 && made !== '' && parent === head ? (made as Oid) : null
+}
+
 /** The commit that HEAD is, if it was made on `head`. */
 export async function madeOn(context: Context, head: Oid | null): Promise<Oid | null> {
   const now = (await headOf(context)).head
@@ -109,7 +118,7 @@ export async function follow(
     context.warnings.push(...toldOf(compared, made))
   }
   await untilIndexIsFree(context, context.repository!, patience)
-  await refreshIndex(context, following, made)
+  await refreshIndex(context, following, (await headOf(context)).head ?? made) // a hook may have committed more
   dropNote(context)
   removeLeftovers(context)
 }
@@ -136,8 +145,8 @@ export async function notFollowedYet(context: Context): Promise<Oid | null> {
 }
 
 /**
- * The commit that HEAD is, if it is on what that one was to be made on, and changes any of the same paths. `isOurs`: all of
- * them, or it has the same message, so that it is not one that a person made of a part.
+ * The commit that HEAD is, if it is on what that one was to be made on, and changes any of the same paths. `isOurs`: it has
+ * the same message, or all that was planned, so that it is not one that a person made meanwhile.
  */
 async function madeAfter(context: Context, note: Note | null): Promise<{ made: Oid; isOurs: boolean } | null> {
   const made = note && context.repository ? await madeOn(context, note.head) : null
@@ -147,7 +156,15 @@ async function madeAfter(context: Context, note: Note | null): Promise<{ made: O
   const there = new Set(changed)
   const isIn = ([path]: Note['paths'][number]) => there.has(path)
   if (!note.paths.some(isIn)) return null
-  return { made, isOurs: note.paths.every(isIn) || (await isNamed(context, made, note)) }
+  if (note.taken === undefined) return { made, isOurs: note.paths.every(isIn) } // of a version that noted no message
+  return { made, isOurs: (await isNamed(context, made, note)) || (await holdsAll(context, made, note)) }
+}
+
+/** Whether git, with hooks that change nothing, would have made that commit. */
+async function holdsAll(context: Context, made: Oid, { paths, message }: Note): Promise<boolean> {
+  if (message === undefined) return false // it had not come to that
+  const there = await readHeadEntries(context, made)
+  return paths.every(([path, , entry]) => sameEntry(there.get(path) ?? null, entry))
 }
 
 /** Whether a commit has the first line of that message; a hook may have added others. */
