@@ -1,11 +1,13 @@
 /** `ckpt commit` where git moves while a turn is at work, and where others have a hand in the commit or the index. */
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
+import type { Env } from '../../src/env.ts'
 import { answer, envOf } from '../support/in-process.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
-async function commit(scratch: Scratch): Promise<Json> {
-  const env = envOf(scratch)
+async function commit(scratch: Scratch, through = (spawn: Env['spawn']) => spawn): Promise<Json> {
+  const given = envOf(scratch)
+  const env = { ...given, spawn: through(given.spawn) }
   const me = Object.fromEntries(
     ['AUTHOR', 'COMMITTER'].flatMap((who) => [
       [`GIT_${who}_NAME`, 'A U Thor'],
@@ -185,6 +187,19 @@ test('a commit that a post-commit hook takes back is none, and the one below it 
   expect(scratch.tryCkpt('verify', '--ref', 'HEAD', '--covered').code).toBe(7)
   fs.rmSync(scratch.at('.git/hooks/post-commit'))
   expect(files(await commit(scratch))).toEqual(['a.txt', 'zero'])
+})
+
+test('a commit that git made, and cannot be asked for then, is not said to be gone: the next command finishes it', async () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': '2\n' }))
+  const { error } = await commit(scratch, (spawn) => (file, args, options) => {
+    const isAsked = args[0] === 'rev-list' && args.includes('--first-parent')
+    return isAsked ? spawn('false', [], options) : spawn(file, args, options)
+  })
+  expect(error.message).toMatch(/^git rev-list failed/)
+  expect(scratch.git('show', 'HEAD:a.txt')).toBe('2\n')
+  expect(scratch.ckpt('status').warnings.join()).toContain('A commit that was cut short is finished')
+  expect(scratch.git('status', '--porcelain')).toBe('')
 })
 
 test('of commits that a hook made after it ckpt tells nothing', async () => {

@@ -121,6 +121,7 @@ async function commitNoted(
     return await commitEntries(context, planned, options)
   } catch (error) {
     if ((await madeOn(context, planned.head)) === null) dropNote(context)
+    else leaveNote(context)
     throw error
   }
 }

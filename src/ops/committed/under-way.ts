@@ -6,7 +6,7 @@
 import { CkptError, reasonOf } from '../../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
 import { errno } from '../../env.ts'
-import { tryGit } from '../../git/process.ts'
+import { runGit, tryGit } from '../../git/process.ts'
 import { readIfThere, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
 import { type Context, headOf } from '../worktree/context.ts'
 import { removeLeftovers } from '../worktree/leftovers.ts'
@@ -83,13 +83,14 @@ export function leaveNote(context: Context): void {
   }
 }
 
-/** Of what HEAD has beyond `head` the commit that was made on it: others may have come after it. */
-export async function firstOn({ env, worktree }: Context, head: Oid | null): Promise<Oid | null> {
-  const range = head === null ? ['HEAD'] : [`${head}..HEAD`]
-  const args = ['rev-list', '--first-parent', '--parents', ...range]
-  const { code, stdout } = await tryGit(env, { args, cwd: worktree.root })
-  const [made, parent = null] = stdout.toString('latin1').trim().split('\n').at(-1)!.split(' ')
-  return code === 0 && made !== '' && parent === head ? (made as Oid) : null
+/** Of what HEAD has beyond `head` the commit that was made on it: others may have come after it. @throws CkptError where git fails */
+export async function firstOn(context: Context, head: Oid | null): Promise<Oid | null> {
+  const now = (await headOf(context)).head
+  if (now === null || now === head) return null
+  const args = ['rev-list', '--first-parent', '--parents', head === null ? now : `${head}..${now}`]
+  const rows = (await runGit(context.env, { args, cwd: context.worktree.root })).toString('latin1').trim()
+  const [made, parent = null] = rows.split('\n').at(-1)!.split(' ')
+  return made !== '' && parent === head ? (made as Oid) : null
 }
 
 /** The commit that HEAD is, if it was made on `head`. */
