@@ -12,9 +12,9 @@ import { AT_REST } from './transcript.ts'
 /**
  * known: it is recorded. described: it was recorded without its text, and has it now. recorded: it is a turn now, of which
  * no files are known; where a fork took it along, one of the session that it was forked from. passed-over: turns that came
- * after it are recorded, and their order stays. of-parent: a turn of the session that this one was forked from. at-work: left out, for it would close a turn that its hooks still tell of.
- * pending: left out, for it would clear the session's boundary. switched-off: checkpoints are, here. elsewhere: left out, for
- * it was given in another place.
+ * after it are recorded, and their order stays. of-parent: a turn of the session that this one was forked from. at-work:
+ * left out, for it would close a turn that its hooks still tell of. pending: left out, for it would clear the session's
+ * boundary. switched-off: checkpoints are, here. elsewhere: left out, for it was given in another place.
  */
 export type Outcome =
   | 'known'
