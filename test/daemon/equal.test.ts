@@ -292,9 +292,9 @@ test('promise 13: where the kernel keeps few events, few of them at once are dou
     await held.start()
     const modes: string[] = []
     for (const [from, to] of [
-      [0, 5],
-      [5, 40],
-      [40, 45],
+      [0, 2], // each makes some events, and a busy machine takes them all at once
+      [2, 40],
+      [40, 42],
     ] as const) {
       for (let i = from; i < to; i++) fs.writeFileSync(scratch.at(`f${i}`), '')
       modes.push((await compare(held, scratch, {})).mode)
