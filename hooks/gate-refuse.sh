@@ -190,6 +190,6 @@ ckpt_left() {
     case $ckpt_during in am) ckpt_article=an ;; *) ckpt_article=a ;; esac
     printf '%s\n' "git is in the middle of $ckpt_article $ckpt_during. Give it up: git $ckpt_during --abort   Go on later: git $ckpt_during --continue"
   elif [ "$ckpt_op" = revert ]; then
-    printf '%s\n' "git revert leaves its changes in the index and the files. Take them out: git reset --merge   Or commit them later: git commit"
+    printf '%s\n' "git revert leaves its changes in the index and the files. Take them out, before it is tried again too: git reset --merge   Or commit them later: git commit"
   fi
 }

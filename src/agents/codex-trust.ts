@@ -5,7 +5,7 @@
 import { createInterface } from 'node:readline'
 import * as z from 'zod/mini'
 import { CkptError } from '../core/errors.ts'
-import type { Env } from '../env.ts'
+import { type Env, errno } from '../env.ts'
 import type { Trust } from './agent.ts'
 import { isHookOf } from './program.ts'
 
@@ -43,7 +43,7 @@ async function codexHooks(env: Env, root: string, give: boolean): Promise<CodexH
     for (const { reject } of waiting.values()) reject(notAnswered(why))
     waiting.clear()
   }
-  child.on('error', (error) => fail(error.message))
+  child.on('error', (error) => fail(errno(error) === 'ENOENT' ? 'no `codex` is in PATH here' : error.message))
   child.on('close', () => fail('it ended'))
   child.stdin?.on('error', () => undefined) // `close` says so
   createInterface({ input: child.stdout! }).on('line', (line) => {

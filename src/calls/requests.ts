@@ -48,7 +48,10 @@ export interface RevertPatchRequest {
   dryRun?: boolean | undefined
 }
 
-/** Without `from`: what the session's last turn did. With `from` alone: what that turn or checkpoint did. */
+/**
+ * Without `from`: with a `session`, of the request or of the worktree, all that it did, with its checkpoints; without one what
+ * the last turn did. With `from` alone: what that turn or checkpoint did.
+ */
 export interface DiffRequest extends SessionRequest {
   from?: string | undefined
   /** A checkpoint or turn, or `worktree`. */

@@ -50,9 +50,9 @@ export function flag(args: Arguments, name: string): boolean {
 export function count(args: Arguments, name: string): number | undefined {
   const value = text(args, name)
   if (value === undefined) return undefined
-  if (!/^[1-9]\d{0,8}$/.test(value))
+  if (!/^[1-9]\d*$/.test(value))
     throw usage(`--${name} wants a whole number of at least 1, not ${JSON.stringify(value)}.`)
-  return Number(value)
+  return Math.min(Number(value), Number.MAX_SAFE_INTEGER)
 }
 
 export function oneOf<T extends string>(args: Arguments, name: string, allowed: readonly T[]): T | undefined {

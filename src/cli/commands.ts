@@ -73,7 +73,7 @@ export const commands: CommandEntry[] = [
   },
   {
     usage: 'snapshot',
-    describe: 'take a checkpoint by hand, in session `manual`',
+    describe: 'take a checkpoint by hand, in session `manual` (`ckpt list --session manual` shows them)',
     options: { message: { ...string('what to call it'), alias: 'm', freeText: true } },
     load: async () => (await import('./commands/snapshot.ts')).default,
   },
@@ -86,7 +86,7 @@ export const commands: CommandEntry[] = [
       hidden: boolean('undone turns too'),
       abandoned: boolean('abandoned turns too'),
       'all-sessions': boolean('turns of every session'),
-      'all-worktrees': boolean('sessions of every worktree of the repository'),
+      'all-worktrees': boolean('those of every worktree of the repository'),
       limit: { ...string('at most this many'), alias: 'n' },
     },
     load: async () => (await import('./commands/list.ts')).default,

@@ -13,7 +13,7 @@ export function noneVisible(
   if (abandoned > 0)
     return [
       `All turns of session ${name} are abandoned.`,
-      [`ckpt list --abandoned ${same}   (ckpt switch TURN goes back to one)`],
+      [`ckpt list --abandoned ${same}   (ckpt switch TURN ${same} goes back to one)`],
     ]
   return [`Session ${name} has no visible turn.`, []]
 }

@@ -111,8 +111,9 @@ export function groupRefs(prefix: string, tips: readonly RefTip[]): WorktreeRefs
  */
 export function latestSession(refs: WorktreeRefs): SessionId | null {
   let best: { session: SessionId; told: number; seq: number } | null = null
-  for (const { session, live, abandoned } of refs.sessions.values()) {
-    const tips = [...(live ? [live] : []), ...abandoned.map(({ tip }) => tip)]
+  for (const { session, live, abandoned, others } of refs.sessions.values()) {
+    const late = others.filter(({ ref }) => /\/late\/\d+$/.test(ref)) // told while its turn was undone
+    const tips = [...(live ? [live] : []), ...[...abandoned, ...late].map(({ tip }) => tip)]
     const told = Math.max(0, ...tips.map(({ seq, imported }) => imported ?? seq))
     const seq = Math.max(0, ...tips.map((tip) => tip.seq))
     if (session === 'manual' || seq === 0) continue

@@ -299,6 +299,6 @@ export interface ErrorInfo {
   /** What is wrong, and what was left untouched. */
   message: string
   paths?: string[] | undefined
-  /** Commands to run next. */
+  /** What to do next, mostly commands. `…` in one stands for the arguments of the call. */
   hints?: string[] | undefined
 }

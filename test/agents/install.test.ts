@@ -502,8 +502,8 @@ test('doctor says which hooks will really run, and what stands in the way', () =
   expect(finding(installed)).toMatchObject({ ok: true })
 })
 
-test('doctor does not say that hooks run which want trust where their agent cannot be asked for it', () => {
-  const scratch = new Scratch().init()
+/** Git, node and ckpt-hook are in PATH, and no agent. */
+function withoutAgents(scratch: Scratch): { PATH: string } {
   const bin = path.join(scratch.base, 'bin')
   fs.mkdirSync(bin)
   for (const program of ['git', 'node', 'ckpt-hook'])
@@ -511,7 +511,26 @@ test('doctor does not say that hooks run which want trust where their agent cann
       execFileSync('sh', ['-c', `command -v ${program} || command -v true`], { encoding: 'utf8' }).trim(),
       path.join(bin, program),
     )
-  const vars = { PATH: bin } // and no codex
+  return { PATH: bin }
+}
+
+test('where trust cannot be given the hooks are installed, which is said, and so is what is missing', () => {
+  const scratch = new Scratch().init()
+  const install = ['agent', 'install', 'codex', '--trust']
+  const { code, stdout, stderr } = scratch.run(install, { vars: withoutAgents(scratch) })
+  expect([code, stdout.split('\n')[0]]).toEqual([1, expect.stringMatching(/^Installed the hooks for Codex: /)])
+  expect(stderr).toContain('no `codex` is in PATH here. Its hooks are installed')
+  const document = JSON.parse(scratch.run([...install, '--json'], { vars: { PATH: `${scratch.base}/bin` } }).stdout)
+  expect(document).toMatchObject({
+    ok: false,
+    agents: [{ name: 'codex', installed: true }],
+    error: { code: 'INTERNAL' },
+  })
+})
+
+test('doctor does not say that hooks run which want trust where their agent cannot be asked for it', () => {
+  const scratch = new Scratch().init()
+  const vars = withoutAgents(scratch)
   expect(scratch.run(['agent', 'install', 'codex'], { vars }).code).toBe(0)
   const { findings } = JSON.parse(scratch.run(['doctor', '--json'], { vars }).stdout)
   expect(findings.find(({ name }: Json) => name === 'agent codex')).toMatchObject({

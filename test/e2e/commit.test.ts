@@ -54,6 +54,24 @@ test('what a turn staged on its way to something else stays staged, and how to s
   expect(scratch.git('status', '--porcelain')).toBe('')
 })
 
+test('turns that nothing in the commit is of name it neither in its message nor as its origin', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('What does this repository do?', () => {})
+  scratch.turn('Add login', () => scratch.write({ 'login.txt': 'x\n' }))
+  scratch.git('add', 'login.txt')
+  scratch.git('commit', '-q', '-m', 'by hand')
+  scratch.turn('Add a draft', () => scratch.write({ 'draft.txt': 'x\n' }))
+  scratch.turn('Take the draft away', () => scratch.remove('draft.txt'))
+  scratch.turn('Add a cart', () => scratch.write({ 'cart.txt': 'x\n' }))
+  const { json } = commit(scratch)
+  expect(json).toMatchObject({ message: 'feat: add a cart\n', turns: [5], files: [{ path: 'cart.txt' }] })
+  expect(scratch.git('show', '-s', '--format=%B', 'HEAD').trim()).toBe('feat: add a cart')
+  expect(scratch.ckpt('show', 'HEAD').commit.checkpoints).toHaveLength(1)
+  scratch.turn('Add tax', () => scratch.write({ 'cart.txt': 'x\ntax\n' }))
+  expect(commit(scratch).json).toMatchObject({ message: 'feat: add tax\n', turns: [6] })
+  expect(scratch.ckpt('verify', '--ref', 'HEAD~2..HEAD', '--covered').problems).toEqual([])
+})
+
 test("show 5: staged, unstaged and untracked edits of the person's own are all still there, byte for byte", () => {
   const scratch = new Scratch().init({
     'agent.txt': 'one\n',

@@ -74,6 +74,17 @@ test('what is still undone is told with each answer: after a redo of a part, and
   expect(scratch.ckpt('redo', '--session', 's').boundary).toBe(null)
 })
 
+test('what is told of an undone turn makes its session the latest, as of any other', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }), 's')
+  scratch.turn('two', () => scratch.write({ 'b.txt': 'two\n' }), 'z')
+  scratch.ckpt('undo', '--session', 's')
+  expect(scratch.ckpt('list').session).toBe('z')
+  expect(scratch.ckpt('mark', 'stop', '--session', 's').checkpoint).toMatchObject({ late: true })
+  expect(scratch.ckpt('list').session).toBe('s')
+  expect(scratch.ckpt('redo').turns).toEqual([1])
+})
+
 test('where all turns are undone, undo names the way back; a session called latest is meant by its name', () => {
   const scratch = new Scratch().init()
   scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }), 'latest')

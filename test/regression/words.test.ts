@@ -550,6 +550,51 @@ test('of a turn that is undone from a step on, no word says that the whole turn 
   expect(scratch.ckpt('restore', safety.slice(0, 10)).files).toEqual([{ path: 'a.txt', action: 'write' }])
 })
 
+test('a list of all worktrees says which each turn and session is of', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('here', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.git('worktree', 'add', '-q', '../other')
+  fs.writeFileSync(path.join(scratch.base, 'other/a.txt'), 'three\n')
+  scratch.run(['run', '--text', 'there', '--', 'true'], { cwd: path.join(scratch.base, 'other') })
+  const rows = (...more: string[]) =>
+    scratch
+      .run(['list', '--all-worktrees', ...more])
+      .stdout.trim()
+      .split('\n')
+  expect(rows()).toEqual([
+    expect.stringMatching(/^other-\S+ +run .* there$/),
+    expect.stringMatching(/^@main +s .* here$/),
+  ])
+  expect(rows('--sessions').map((row) => row.split(/ +/).slice(0, 2))).toEqual(
+    expect.arrayContaining([
+      ['@main', 's'],
+      [expect.stringMatching(/^other-/), 'run'],
+    ]),
+  )
+  expect(scratch.run(['list', '--sessions']).stdout).toMatch(/^s /)
+})
+
+test('checkpoints by hand are listed with what they were called', () => {
+  const scratch = new Scratch().init()
+  for (const message of ['before it', 'second']) scratch.ckpt('snapshot', '-m', message)
+  scratch.ckpt('snapshot')
+  const { turns, checkpoints } = scratch.ckpt('list', '--session', 'manual')
+  expect([turns, checkpoints.map((one: Json) => one.message)]).toEqual([[], [null, 'second', 'before it']])
+  const [, , row] = scratch.run(['list', '--session', 'manual']).stdout.trimEnd().split('\n')
+  expect(row).toMatch(/^ {2}[0-9a-f]{10} {2}\d\d:\d\d {2}second$/)
+  const asked = scratch.ckpt('list', '--session', 'manual', '-n', '1')
+  expect(asked.checkpoints).toEqual([{ ...checkpoints[0], message: null }])
+  scratch.write({ 'a.txt': 'two\n' })
+  scratch.ckpt('restore', checkpoints[2].id, '--force')
+  expect(scratch.read('a.txt')).toBe('one\n')
+})
+
+test('a count of any size is one', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  expect(scratch.ckpt('undo', '--turns', '9'.repeat(30)).turns).toEqual([1])
+})
+
 test('a list of all sessions without a visible turn names the way to the undone ones', () => {
   const scratch = new Scratch().init()
   const listed = () => scratch.run(['list', '--all-sessions']).stdout
@@ -619,7 +664,7 @@ test('where all turns of a session are abandoned, each command says so, with the
   scratch.ckpt('mark', 'stop', '--session', 'gone')
   scratch.ckpt('undo')
   scratch.ckpt('accept')
-  const way = 'ckpt list --abandoned --session gone   (ckpt switch TURN goes back to one)'
+  const way = 'ckpt list --abandoned --session gone   (ckpt switch TURN --session gone goes back to one)'
   for (const args of [['undo'], ['diff'], ['redo'], ['blame', 'a.txt'], ['rewind']]) {
     if (args[0] === 'rewind' && !hasPython) continue
     const said =

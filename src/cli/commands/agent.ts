@@ -13,6 +13,7 @@ import { agentChangeText, agentStatusText, changeOf } from '../present/agent.ts'
 import { askYesNo } from '../question.ts'
 
 const ACTIONS = ['install', 'uninstall', 'status'] as const
+const NOT_ASKED = { trusts: [], failed: [] }
 /** Lines of a change that are shown before it is asked about. */
 const SHOWN = 30
 
@@ -43,7 +44,10 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     const none = `No agent has left its directory here: nothing was changed. By name: ckpt agent ${action} ${names}`
     return { json: { dryRun, agents: [] }, text: none }
   }
-  const trusts = dryRun || action === 'uninstall' ? [] : await trust(env, args, { agents, root })
+  const {
+    trusts,
+    failed: [failed],
+  } = dryRun || action === 'uninstall' ? NOT_ASKED : await trust(env, args, { agents, root })
   const changed = plans.map((one) => changeJson(one, action === 'install'))
   return {
     json: { dryRun, agents: changed.map((one) => ({ ...one, ...trusts.find(({ name }) => name === one.name)?.json })) },
@@ -51,23 +55,34 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       ...plans.map((one) => agentChangeText(one, { action, dryRun, colors })),
       ...trusts.map(({ line }) => line),
     ].join('\n\n'),
+    ...(failed ? { ok: false, exitCode: failed.exitCode, error: asFailed(failed) } : {}),
   }
 }
 
+const asFailed = ({ code, message, hints }: CkptError) => ({
+  ...{ code, hints },
+  message: `${message} Its hooks are installed, and wait for that: it runs none before.`,
+})
+
 /** Asked of a person, or told with `--trust`: nobody else's consent is given by the way. */
 async function trust(env: Env, args: Arguments, { agents, root }: { agents: readonly Agent[]; root: string }) {
-  const done: { name: string; json: { trust: Trust }; line: string }[] = []
+  const trusts: { name: string; json: { trust: Trust }; line: string }[] = []
+  const failed: CkptError[] = []
   for (const agent of agents) {
     if (!agent.trust) continue
     const told = flag(args, 'trust')
     const asked = !told && !flag(args, 'yes') && env.stdin.isTTY
     const question = `${agent.title} runs hooks only once you trust them. Have it trust these?`
     if (!told && !(asked && (await askYesNo(env, question)))) continue
-    const result = await agent.trust(env, { root, give: true })
+    const result = await agent.trust(env, { root, give: true }).catch((error: unknown) => {
+      if (!(error instanceof CkptError)) throw error
+      failed.push(error) // what was installed is said all the same
+    })
+    if (!result) continue
     const line = `${agent.title} trusts ${result.trusted} hooks of ckpt${result.waiting > 0 ? `, and not ${result.waiting}` : ''}.`
-    done.push({ name: agent.name, json: { trust: result }, line })
+    trusts.push({ name: agent.name, json: { trust: result }, line })
   }
-  return done
+  return { trusts, failed }
 }
 
 function changeJson(plan: Plan, installed: boolean) {

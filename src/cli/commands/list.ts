@@ -1,5 +1,5 @@
 import { printable } from '../../core/paths.ts'
-import { listAllTurns, listSessions, listTurns, type TurnView } from '../../ops/history/history.ts'
+import { listAllTurns, listSessions, listTurns } from '../../ops/history/history.ts'
 import { openForReading } from '../../ops/recovery/reading.ts'
 import { closeContext } from '../../ops/worktree/context.ts'
 import { sessionJson, timelineBoundary, turnJson } from '../../results/json.ts'
@@ -16,24 +16,25 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     ...(session === undefined ? {} : { session }),
     ...(limit === undefined ? {} : { limit }),
   }
+  const worktrees = flag(args, 'all-worktrees')
   const context = await openForReading(env, cwd)
   try {
     const { warnings } = context
     const how = { c: colors, now: env.now(), columns: columnsIn(env) }
     if (flag(args, 'sessions')) {
-      const sessions = await listSessions(context, { ...chosen, worktrees: flag(args, 'all-worktrees') })
+      const sessions = await listSessions(context, { ...chosen, worktrees })
       return {
         json: { sessions: sessions.map(sessionJson), warnings },
-        text: sessionsText(sessions, colors),
+        text: sessionsText(sessions, { c: colors, worktrees }),
         warnings,
         paged: true,
       }
     }
-    if (flag(args, 'all-sessions') || flag(args, 'all-worktrees')) {
-      const worktrees = flag(args, 'all-worktrees')
+    if (flag(args, 'all-sessions') || worktrees) {
       const asked = { hidden: flag(args, 'hidden'), abandoned: flag(args, 'abandoned') }
       const views = await listAllTurns(context, { ...chosen, ...asked, worktrees })
-      const lead = (view: TurnView) => colors.dim(printable(view.turn.session))
+      const lead = ({ worktree, turn }: (typeof views)[number]) =>
+        [...(worktrees ? [worktree] : []), turn.session].map((name) => colors.dim(printable(name)))
       const shown =
         views.length > 0
           ? turnLines(views, { ...how, lead }).join('\n')
@@ -53,10 +54,17 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       hidden: flag(args, 'hidden'),
       abandoned: flag(args, 'abandoned'),
     })
+    const byHand = result.byHand.map(({ checkpoint: { id, time }, message }) => ({ id, time, message }))
     const boundary = result.timeline ? timelineBoundary(result.timeline) : null
     const turns = result.turns.map((view) => turnJson(view, context.place.worktreeId))
     return {
-      json: { session: result.session, turns, boundary, warnings },
+      json: {
+        session: result.session,
+        turns,
+        boundary,
+        ...(byHand.length > 0 ? { checkpoints: byHand } : {}),
+        warnings,
+      },
       text: listText(result, { ...how, same: sameAs({ session, cwd: args.cwd }) }),
       warnings,
       paged: true,

@@ -1,5 +1,6 @@
 /** Turns, sessions and checkpoints as short, aligned text. Pure; text from elsewhere is printed without control characters. */
 
+import { describePrompt } from '../../core/checkpoint.ts'
 import { clipped, columnsOf } from '../../core/columns.ts'
 import { FIRST_TURN } from '../../core/errors.ts'
 import type { MarkResult } from '../../core/marker.ts'
@@ -7,7 +8,7 @@ import { printable, reasonedList, shown } from '../../core/paths.ts'
 import { visibleTurns } from '../../core/timeline.ts'
 import { when } from '../../library/local-time.ts'
 import type { CommitOrigin } from '../../ops/committed/origins.ts'
-import type { ListResult, SessionView, ShowResult, TurnView } from '../../ops/history/history.ts'
+import type { ByHand, ListResult, SessionView, ShowResult, TurnView } from '../../ops/history/history.ts'
 import type { Colors } from '../command.ts'
 import { diffFilesText } from './changes.ts'
 import { beginning, plural, short, statText, table } from './text.ts'
@@ -59,18 +60,21 @@ export function fitted(rows: readonly string[][], columns: number | undefined): 
   return rows.map((row) => row.with(description, clipped(row[description]!, room)))
 }
 
-/** How turns are shown. `columns` where a terminal has so many; `lead`: a cell before the others. */
-export interface TurnsShown {
+/** How turns are shown. `columns` where a terminal has so many; `lead`: cells before the others. */
+export interface TurnsShown<View extends TurnView = TurnView> {
   c: Colors
   now: number
   columns: number | undefined
-  lead?: (view: TurnView) => string
+  lead?: (view: View) => readonly string[]
 }
 
 /** A line for each turn, none wider than the terminal. */
-export function turnLines(views: readonly TurnView[], { c, now, columns, lead }: TurnsShown): string[] {
+export function turnLines<View extends TurnView>(
+  views: readonly View[],
+  { c, now, columns, lead }: TurnsShown<View>,
+): string[] {
   if (views.length === 0) return []
-  const rows = views.map((view) => [...(lead ? [lead(view)] : []), ...turnRow(view, { c, now })])
+  const rows = views.map((view) => [...(lead?.(view) ?? []), ...turnRow(view, { c, now })])
   return table(fitted(rows, columns)).split('\n')
 }
 
@@ -78,8 +82,9 @@ export function listText(
   result: ListResult,
   { c, now, columns, same = '' }: Omit<TurnsShown, 'lead'> & { same?: string },
 ): string {
-  const { timeline, turns } = result
+  const { timeline, turns, byHand } = result
   if (!timeline) return NO_TURNS
+  if (byHand.length > 0) return byHandText(byHand, { c, now, columns })
   const head = `Session ${c.bold(printable(timeline.session))}${timeline.agent ? ` (${printable(timeline.agent)})` : ''}`
   if (turns.length === 0)
     return `${head}: no turns to show.${timeline.boundary ? ` See the undone ones: ckpt list --hidden${same}` : timeline.branches > 0 ? ` See the abandoned ones: ckpt list --abandoned${same}` : ''}`
@@ -92,12 +97,32 @@ export function listText(
   return lines.join('\n')
 }
 
+function byHandText(byHand: readonly ByHand[], { c, now, columns }: Omit<TurnsShown, 'lead'>): string {
+  const rows = byHand.map(({ checkpoint: { id, time, degraded }, message }) => [
+    c.bold(short(id)),
+    c.dim(when(time, now)),
+    printable(describePrompt(message, time)),
+    degraded ? c.yellow('degraded') : '',
+  ])
+  return [
+    'Checkpoints by hand',
+    ...table(fitted(rows, columns))
+      .split('\n')
+      .map((row) => `  ${row}`),
+  ].join('\n')
+}
+
 export const forkedFrom = (parent: string): string => `forked from ${printable(parent)}`
 
-export function sessionsText(sessions: readonly SessionView[], c: Colors): string {
+/** `worktrees`: of more than this one, so that it is said which. */
+export function sessionsText(
+  sessions: readonly SessionView[],
+  { c, worktrees }: { c: Colors; worktrees: boolean },
+): string {
   if (sessions.length === 0) return 'No sessions yet.'
   return table(
-    sessions.map(({ timeline, state }) => [
+    sessions.map(({ timeline, worktree, state }) => [
+      ...(worktrees ? [c.dim(printable(worktree))] : []),
       c.bold(printable(timeline.session)),
       printable(timeline.agent ?? ''),
       plural(visibleTurns(timeline).length, 'turn'),

@@ -23,6 +23,7 @@ import {
   madeOn,
   noteCommit,
   notFollowed,
+  turnsIn,
 } from '../committed/under-way.ts'
 import { setMarks, untilIndexIsFree } from '../committed/users-index.ts'
 import { locked } from '../recovery/locked.ts'
@@ -65,7 +66,7 @@ export async function commit(context: Context, options: CommitOptions): Promise<
   if (planned.entries.size === 0) {
     return { session: planned.session, commit: null, message: null, turns: [], files: [], warnings }
   }
-  const { session, turns } = planned
+  const { session } = planned
   const { made, message, compared } = await undisturbed(context, async (cancellable) => {
     const done = await commitNoted(cancellable, repository, { planned, options })
     const compared = await compare(context, planned, done.made)
@@ -81,7 +82,7 @@ export async function commit(context: Context, options: CommitOptions): Promise<
     session,
     commit: made,
     message: await asCommitted(context, made, message),
-    turns: turns.map((turn) => turn.number),
+    turns: turnsIn(planned).map((turn) => turn.number),
     files: compared.changed.sort(),
     warnings,
   }
@@ -155,12 +156,15 @@ async function undisturbed<T>(context: Context, work: (cancellable: Context) => 
 }
 
 /** Turns that are in the commit, or are to be, and were undone since it was planned, in part at least. */
-async function undoneMeanwhile(context: Context, { session, turns }: Planned): Promise<TurnNumber[]> {
+async function undoneMeanwhile(context: Context, planned: Planned): Promise<TurnNumber[]> {
+  const { session } = planned
   const refs = await readRefs(context)
   const visible = refs.sessions.has(session) ? visibleTurns(await loadTimeline(context, refs, { session })) : []
   const whole = visible.filter(({ hiddenFromStep }) => hiddenFromStep === null)
   const there = new Set(whole.flatMap(({ checkpoints }) => checkpoints.map(({ id }) => id)))
-  return turns.filter(({ checkpoint }) => !there.has(checkpoint)).map(({ number }) => number)
+  return turnsIn(planned)
+    .filter(({ checkpoint }) => !there.has(checkpoint))
+    .map(({ number }) => number)
 }
 
 /** Making the message takes its time, and the lock is not held. @throws CkptError CONFLICT, BOUNDARY_PENDING, CANCELLED */

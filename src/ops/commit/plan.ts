@@ -2,7 +2,7 @@
 import type { ClaimedTransition } from '../../core/claims.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
-import type { Oid, SessionId } from '../../core/ids.ts'
+import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
 import { reasonedList, shortList } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
 import { endOf, lastOf, type Turn, visibleTurns } from '../../core/timeline.ts'
@@ -26,6 +26,7 @@ import { foldChanges } from './tree.ts'
 
 /** What is known before git commits: the lock is not held while the user's hooks run, for they may call ckpt. */
 export interface Planned extends Following {
+  /** Of the turns that something in the commit is of. */
   prompts: { number: number; prompt: string | null }[]
   blobs: CommitBlobs
 }
@@ -93,15 +94,16 @@ export async function plan(context: Context, options: { session?: string }): Pro
     })
   }
   const prompts = await promptReader(store, refs.notes)
+  const isIn = ({ number }: Turn) => folded.turns.has(number)
   const told = await Promise.all(
-    turns.map(async ({ number, before }) => ({ number, prompt: await prompts(before.id) })),
+    turns.filter(isIn).map(async ({ number, before }) => ({ number, prompt: await prompts(before.id) })),
   )
   await blobs.publish(entries.values())
   return {
     session,
     head: head.head,
     turns: turns.map((turn) => {
-      return { number: turn.number, checkpoint: endOf(turn).id, seq: lastOf(turn).seq }
+      return { number: turn.number, checkpoint: endOf(turn).id, seq: lastOf(turn).seq, isIn: isIn(turn) }
     }),
     prompts: told,
     entries,
@@ -135,6 +137,8 @@ async function notAllIn(
 interface Folded {
   entries: Map<string, Entry>
   conflicts: Map<string, string>
+  /** Those that something in the entries is of. */
+  turns: Set<TurnNumber>
   passed: Map<string, Entry[]>
   blobs: CommitBlobs
   warnings: string[]
@@ -164,7 +168,7 @@ async function foldTurns(
   const bases = [...new Set(turns.map((turn) => turn.before.head ?? null))]
   const sinceBase = new Map<Oid | null, CommittedSince>()
   for (const base of bases) sinceBase.set(base, await committedSince(context, base, head))
-  const bySince = new Map<ClaimedTransition, CommittedSince>()
+  const about = new Map<ClaimedTransition, { turn: TurnNumber; committed: CommittedSince }>()
   const changes: ClaimedTransition[] = []
   for (const [i, one] of read.entries()) {
     if (one.unclaimed.length > 0)
@@ -177,7 +181,7 @@ async function foldTurns(
     const hasMoved = checkpoints.some(({ head }) => head !== before.head)
     const own = hasMoved || number in taken.turns ? one.parts.filter(openIn(taken, turns[i]!)) : one.claimed
     for (const change of own) {
-      bySince.set(change, committed)
+      about.set(change, { turn: number, committed })
       changes.push(change)
     }
   }
@@ -190,14 +194,15 @@ async function foldTurns(
     changes: changes.filter(({ path }) => kept.has(path)),
     head: before,
     blobs,
-    committed: (change, to) => bySince.get(change)!(change.path, to),
+    committed: (change, to) => about.get(change)!.committed(change.path, to),
   })
   const passed = new Map<string, Entry[]>()
   for (const { path, to, unclaimed } of read.flatMap(({ parts }) => parts)) {
     const entry = unclaimed || !folded.entries.has(path) ? undefined : await blobs.entryOf(path, to)
     if (entry !== undefined) passed.set(path, [...(passed.get(path) ?? []), entry])
   }
-  return { ...folded, passed, blobs, warnings }
+  const madeOf = new Set([...folded.made].map((change) => about.get(change)!.turn))
+  return { ...folded, turns: madeOf, passed, blobs, warnings }
 }
 
 /**

@@ -13,6 +13,8 @@ export interface Folded {
   /** Paths that the commit changes, with what it holds. */
   entries: Map<string, Entry>
   conflicts: Map<string, string>
+  /** What the entries are made of: what was undone again, or is committed already, is not among it. */
+  made: Set<ClaimedTransition>
 }
 
 export interface FoldInput {
@@ -29,15 +31,20 @@ const NOT_CAPTURED = 'was not captured'
 export async function foldChanges({ changes, head, blobs, committed }: FoldInput): Promise<Folded> {
   const entries = new Map<string, Entry>()
   const conflicts = new Map<string, string>()
+  const madeOf = new Map<string, ClaimedTransition[]>()
   const changed = new Set(changes.map(({ path }) => path))
   for (const change of changes) {
     const { path } = change
     if (path.endsWith('/')) continue // git keeps no directories
+    const enter = (entry: Entry) => {
+      entries.set(path, entry)
+      madeOf.set(path, [...(madeOf.get(path) ?? []), change])
+    }
     const ours = entries.get(path) ?? (entries.has(path) ? null : (head.get(path) ?? null))
     const [from, to] = [await blobs.entryOf(path, change.from), await blobs.entryOf(path, change.to)]
     if (from !== undefined && to !== undefined && (sameEntry(ours, to) || committed(change, to))) {
       conflicts.delete(path) // whosever it was, and however it came to be: it is committed
-      if (!sameEntry(ours, to)) entries.delete(path) // and what was made of it since is in HEAD
+      if (!sameEntry(ours, to) && entries.delete(path)) madeOf.delete(path) // and what was made of it since is in HEAD
       continue
     }
     if (change.ambiguousWith !== undefined) {
@@ -50,21 +57,21 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
     }
     if (sameEntry(from, to)) continue
     if (sameEntry(ours, from) || sameEntry(ours, unconverted(from, change.from))) {
-      entries.set(path, to)
+      enter(to)
       continue
     }
     const merged = await mergeEntries(blobs, { base: from, ours, theirs: to })
     // Attributes that a person changed, and did not commit, are none of the commit's.
     const given = { state: change.from, committedToo: attributesOf(path).some((file) => changed.has(file)) }
     if (merged === undefined && ours && from && (await blobs.isCheckedOut(path, ours, given)))
-      entries.set(path, to && to.mode === from.mode ? { ...to, mode: ours.mode } : to)
+      enter(to && to.mode === from.mode ? { ...to, mode: ours.mode } : to)
     else if (merged === undefined)
       conflicts.set(path, "changes of yours, or of another session, overlap with this session's")
-    else entries.set(path, merged)
+    else enter(merged)
   }
   for (const [path, entry] of entries) if (sameEntry(entry, head.get(path) ?? null)) entries.delete(path)
   for (const [path, reason] of clashes(entries, head)) conflicts.set(path, reason)
-  return { entries, conflicts }
+  return { entries, conflicts, made: new Set([...entries.keys()].flatMap((path) => madeOf.get(path) ?? [])) }
 }
 
 /** The files that may say how this one is converted (gitattributes(5)). */

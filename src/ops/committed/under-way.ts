@@ -24,8 +24,11 @@ export interface Following {
   session: SessionId
   /** What the commit is made on; null: nothing yet. */
   head: Oid | null
-  /** `seq`: the place in the order of the last checkpoint of the turn that the commit holds. */
-  turns: readonly { number: TurnNumber; checkpoint: Oid; seq: number }[]
+  /**
+   * What is in HEAD with the commit, and so in no later one. `seq`: the place in the order of the last checkpoint of the turn
+   * that the commit holds. `isIn`: false where nothing in the commit is of it: it changed nothing, or somebody committed it.
+   */
+  turns: readonly { number: TurnNumber; checkpoint: Oid; seq: number; isIn?: boolean }[]
   /** Paths that it changes. */
   entries: ReadonlyMap<string, Entry>
   /** As HEAD had them; more of them may be here. */
@@ -46,6 +49,9 @@ interface Note extends Omit<Following, 'entries' | 'before' | 'passed' | 'taken'
   time: number
   paths: [path: string, before: Entry, entry: Entry, passed?: readonly Entry[]][]
 }
+
+/** Those that something in the commit is of. */
+export const turnsIn = ({ turns }: Pick<Following, 'turns'>) => turns.filter(({ isIn }) => isIn !== false)
 
 /** Milliseconds for which a git that outlives a killed `ckpt commit` may still make the commit: hooks take their time. */
 const STILL = 600_000
@@ -115,7 +121,7 @@ export async function follow(
   if (compared) {
     const { leftOut, beyond } = compared
     rememberCommit(context, session, { commit: made, turns, taken, leftOut })
-    recordOrigin(context, made, { checkpoints: turns.map(({ checkpoint }) => checkpoint), beyond })
+    recordOrigin(context, made, { checkpoints: turnsIn(following).map(({ checkpoint }) => checkpoint), beyond })
     context.warnings.push(...toldOf(compared, made))
   }
   await untilIndexIsFree(context, context.repository!, patience)

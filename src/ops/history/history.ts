@@ -7,7 +7,7 @@ import type { SessionId } from '../../core/ids.ts'
 import type { RelativePath } from '../../core/paths.ts'
 import { endOf, runningTurn, type Timeline, type Turn } from '../../core/timeline.ts'
 import { diffTrees, type FileDiff, type Stat, statTrees } from '../../git/diff.ts'
-import { learnSessions, readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
+import { learnSessions, readChain, readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
 import { promptReader } from '../../git/side-refs.ts'
 import { tellingLost } from '../record/prompts.ts'
 import { besideOf } from '../record/record.ts'
@@ -30,10 +30,18 @@ export interface TurnView {
   unclaimed: string[]
 }
 
+/** A checkpoint by hand, with what it was called. */
+export interface ByHand {
+  checkpoint: Checkpoint
+  message: string | null
+}
+
 export interface ListResult {
   session: SessionId | null
   timeline: Timeline | null
   turns: TurnView[]
+  /** Of session `manual`, which has no turns. */
+  byHand: ByHand[]
   warnings: string[]
 }
 
@@ -53,15 +61,27 @@ function timelineOptions({ abandoned = false, limit }: ListOptions): TimelineOpt
 export async function listTurns(context: Context, options: ListOptions): Promise<ListResult> {
   const refs = await readRefs(context)
   const session = chooseSession(refs, options.session)
-  if (session === null) return { session, timeline: null, turns: [], warnings: context.warnings }
+  if (session === null) return { session, timeline: null, turns: [], byHand: [], warnings: context.warnings }
   const timeline = await loadTimeline(context, refs, { session, ...timelineOptions(options) })
   const shown = shownTurns(timeline, options).slice(0, options.limit)
   return {
     session,
     timeline,
     turns: await viewTurns(context, refs, [{ timeline, turns: shown }]),
+    byHand: session === 'manual' ? await takenByHand(context, refs, options.limit) : [],
     warnings: context.warnings,
   }
+}
+
+/** Newest first. */
+async function takenByHand(context: Context, refs: WorktreeRefs, limit?: number): Promise<ByHand[]> {
+  const { store } = context
+  const tip = refs.sessions.get('manual' as SessionId)?.live
+  if (!tip) return []
+  const chain = await readChain(store, tip.id, limit === undefined ? {} : { limit })
+  const prompts = await promptReader(store, refs.notes, tellingLost(context))
+  const own = chain.filter(({ kind }) => kind === 'manual').reverse()
+  return Promise.all(own.map(async (checkpoint) => ({ checkpoint, message: await prompts(checkpoint.id) })))
 }
 
 /** Turns of one session. */

@@ -1,6 +1,7 @@
 /** From what a person wrote to a checkpoint or a turn. */
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
+import { sessionOption } from '../../core/hint-words.ts'
 import { type Oid, type Place, parsePlace, parseTarget } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
 import { endOf, type Timeline, type Turn } from '../../core/timeline.ts'
@@ -45,7 +46,10 @@ export async function resolveCheckpoint(
     case 'step': {
       const step = turnOf(target.turn).steps.find((one) => one.number === target.step)
       const checkpoint = step?.end ?? step?.start
-      if (!checkpoint) throw missing(`step ${target.turn}.${target.step}`)
+      if (!checkpoint)
+        throw missing(`step ${target.turn}.${target.step}`, [
+          `ckpt show ${target.turn} ${sessionOption(timeline.session)}`,
+        ])
       return checkpoint
     }
     case 'turn-id': {

@@ -52,9 +52,10 @@ export function realDirectory(env: Env, cwd: string, outcome: string): string {
     const code = errno(cause)
     // Node gives such a name with U+FFFD in it.
     const why = code === 'ENOENT' && cwd.includes('\ufffd') ? 'its name is not UTF-8' : (code ?? 'unknown')
+    const there = nearestAbove(env, cwd)
     throw new CkptError('BAD_ROOT', `${cwd} is not a directory that can be used (${why}). ${outcome}`, {
       cause,
-      hints: [`cd ${quotedPath(nearestAbove(env, cwd))} && ckpt status   (what is left above it)`],
+      hints: there === '/' ? [] : [`cd ${quotedPath(there)} && ckpt status   (what is left above it)`],
     })
   }
   if (env.files.statSync(real).isDirectory()) return real
