@@ -28,7 +28,7 @@ export default defineConfig({
     ...(process.env.LD_PRELOAD
       ? { isolate: false }
       : { execArgv: ['--max-semi-space-size=2', '--max-old-space-size=512'] }),
-    maxWorkers: 4, // on two cores too: a part of each test is waiting
+    maxWorkers: 3, // on two cores too: a part of each test is waiting
     setupFiles: ['test/support/seed.ts'],
     env: {
       TZ: 'UTC',

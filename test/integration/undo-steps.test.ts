@@ -26,6 +26,27 @@ test('two steps changed the same file: undo --step takes the second alone, redo 
   expect(scratch.read('a.txt')).toBe('three\n')
 })
 
+test('undo --step goes over turns that nothing is left of to the last step that changed something', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  for (const text of ['two\n', 'three\n']) {
+    scratch.ckpt('mark', 'prompt', ...S)
+    scratch.write({ 'a.txt': text })
+    scratch.ckpt('mark', 'step', ...S)
+    scratch.ckpt('mark', 'stop', ...S)
+    scratch.turn('a question', () => {})
+  }
+  expect(scratch.ckpt('undo', '--step').turns).toEqual([3, 4])
+  expect(scratch.read('a.txt')).toBe('two\n')
+  expect(scratch.ckpt('undo', '--step').boundary).toMatchObject({ turn: 1 })
+  expect(scratch.read('a.txt')).toBe('one\n')
+  expect(scratch.tryCkpt('undo', '--step')).toMatchObject({ code: 3, document: { error: { code: 'NOTHING_TO_UNDO' } } })
+  scratch.ckpt('redo', '--all')
+  expect(scratch.read('a.txt')).toBe('three\n')
+  scratch.turn('without steps', () => scratch.write({ 'b.txt': 'b\n' }))
+  scratch.turn('another question', () => {})
+  expect(scratch.tryCkpt('undo', '--step').document.error.message).toContain('`ckpt undo --to 5` takes the whole turn')
+})
+
 test('a change before any step window, then a step on the same file: undo --unclaimed goes all the way back', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   scratch.ckpt('mark', 'prompt', ...S)

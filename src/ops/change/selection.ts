@@ -9,7 +9,7 @@ import { printable } from '../../core/paths.ts'
 import { lastOf, type Timeline, type Turn, visibleTurns } from '../../core/timeline.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
 import { resolveCheckpoint, resolvePlace } from '../history/resolve.ts'
-import { ChangeReader } from '../history/turn-changes.ts'
+import { ChangeReader, type Part } from '../history/turn-changes.ts'
 import type { Context } from '../worktree/context.ts'
 import { turnIds } from '../worktree/replaced.ts'
 
@@ -40,7 +40,7 @@ export async function select(
   if (visible.length === 0) throw nothingToUndo(...noneVisibleIn(timeline))
   const newestFirst = [...visible].reverse()
   if (options.only !== undefined) return { turns: [onlyTurn(context, options.only, timeline)], cut: null }
-  if (options.step) return { turns: [], cut: await lastChangingStep(newestFirst[0]!, reader) }
+  if (options.step) return lastChangingStep(newestFirst, reader)
   if (options.to === undefined) return { turns: newestFirst.slice(0, options.turns ?? 1), cut: null }
   const target = parsePlace(options.to)
   let first: { turn: Turn; step: number | null } | null
@@ -152,15 +152,26 @@ function firstSince(visible: readonly Turn[], { seq }: Checkpoint): { turn: Turn
   return null
 }
 
-async function lastChangingStep(turn: Turn, reader: ChangeReader): Promise<{ turn: Turn; step: number }> {
-  const changes = await reader.changesOf(turn)
-  const steps = visibleSteps(turn).filter((step) => ChangeReader.ofStep(changes, step.number).length > 0)
-  const last = steps.at(-1)
-  if (!last)
-    throw nothingToUndo(
-      `Turn ${turn.number} has no step${turn.hiddenFromStep === null ? '' : ' left'} that changed something: \`ckpt undo\` takes the whole turn.`,
-    )
-  return { turn, step: last.number }
+/** With later turns that nothing is left of, or was: they hold nothing up. */
+async function lastChangingStep(newestFirst: readonly Turn[], reader: ChangeReader): Promise<Selection> {
+  const later: Turn[] = []
+  let whole = newestFirst[0]!
+  for (const turn of newestFirst) {
+    const changes = await reader.changesOf(turn)
+    const steps = visibleSteps(turn).filter((step) => ChangeReader.ofStep(changes, step.number).length > 0)
+    const last = steps.at(-1)
+    if (last) return { turns: later, cut: { turn, step: last.number } }
+    const isUndone = ({ step }: Part) => step !== null && turn.hiddenFromStep !== null && step >= turn.hiddenFromStep
+    if (!changes.parts.every(isUndone)) {
+      whole = turn
+      break
+    }
+    later.push(turn)
+  }
+  const undo = whole === newestFirst[0] ? 'ckpt undo' : `ckpt undo --to ${whole.number}`
+  throw nothingToUndo(
+    `Turn ${whole.number} has no step${whole.hiddenFromStep === null ? '' : ' left'} that changed something: \`${undo}\` takes the whole turn.`,
+  )
 }
 
 /** The checkpoint whose state the worktree goes back to. */
