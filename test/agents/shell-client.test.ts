@@ -494,12 +494,13 @@ test.each(CLIENTS)('after more than the fifos that are ready, %s gets its answer
   const { scratch } = prompted()
   const bin = withoutNode(scratch)
   const plain = client.client ? client : { client: `${bin}/ckpt-hook`, vars: { PATH: bin } }
-  for (let round = 0; round < 4; round++) {
+  const rounds = client.client ? 2 : 4
+  for (let round = 0; round < rounds; round++) {
     const ids = Array.from({ length: 20 }, (_, i) => `r${round}-${i}`)
     const ran = await Promise.all(ids.map((id) => later(scratch, call(scratch, id), plain)))
     expect(ran.filter(({ code, stdout, stderr }) => code !== 0 || stdout + stderr !== '')).toEqual([])
   }
-  expect(calls(scratch)).toHaveLength(80)
+  expect(calls(scratch)).toHaveLength(rounds * 20)
   expect(left(scratch)).toEqual([])
   expect(fs.readdirSync(`${door(scratch)}/free`).length).toBeGreaterThan(0)
 })
