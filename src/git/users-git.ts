@@ -32,8 +32,14 @@ const WITH_LAST = ['-c', `last=$(cat <&3 && echo x) && exec git "$@" "\${last%x}
 /** Milliseconds for the signal that ended git to come to this process too: a terminal sends it to both, in no order. */
 const HEARD_WITHIN = 500
 
+export interface UsersResult {
+  code: number
+  stdout: Buffer
+  stderr: string
+}
+
 /** Runs it to its end. A non-zero exit code is a result, 128 where a signal ended it. @throws CkptError INTERNAL if git cannot be started */
-export function tryUsersGit(env: Env, call: UsersCall): Promise<{ code: number; stdout: Buffer; stderr: string }> {
+export function tryUsersGit(env: Env, call: UsersCall): Promise<UsersResult> {
   const vars: Record<string, string> = {}
   for (const [key, value] of Object.entries(env.vars))
     if (value !== undefined && !ELSEWHERE.test(key)) vars[key] = value
@@ -62,13 +68,13 @@ export function tryUsersGit(env: Env, call: UsersCall): Promise<{ code: number; 
 
 /** Its output. @throws CkptError INTERNAL on a non-zero exit code */
 export async function runUsersGit(env: Env, call: UsersCall): Promise<Buffer> {
-  return (await doneByUsersGit(env, call)).stdout
+  return done(env, call, await tryUsersGit(env, call)).stdout
 }
 
-/** The same, with what it printed on standard error. @throws CkptError INTERNAL on a non-zero exit code */
-export async function doneByUsersGit(env: Env, call: UsersCall): Promise<{ stdout: Buffer; stderr: string }> {
-  const { code, stdout, stderr } = await tryUsersGit(env, call)
-  if (code === 0) return { stdout, stderr }
+/** What a call gave. @throws CkptError INTERNAL on a non-zero exit code */
+export function done(env: Env, call: UsersCall, result: UsersResult): UsersResult {
+  const { code, stderr } = result
+  if (code === 0) return result
   const noRoom = lackedRoom(env, call.cwd, stderr)
   const full = fullDisk(call.args, { stderr, noRoom }, 'Nothing was committed.')
   if (full) throw full

@@ -72,6 +72,92 @@ test('turns that nothing in the commit is of name it neither in its message nor 
   expect(scratch.ckpt('verify', '--ref', 'HEAD~2..HEAD', '--covered').problems).toEqual([])
 })
 
+const S = ['--session', 's']
+
+test('what was committed amid a turn, and is in HEAD no more, does not hold back what the turn left', () => {
+  const scratch = new Scratch().init({ f: 'v0\n', gone: 'x\n' })
+  const step = (work: () => void) => {
+    work()
+    scratch.ckpt('mark', 'step', ...S)
+  }
+  const committing = (text: string) => () => {
+    scratch.write({ f: text })
+    scratch.git('commit', '-qam', text)
+  }
+  scratch.ckpt('mark', 'prompt', ...S)
+  step(committing('v1\n'))
+  step(committing('v2\n'))
+  step(() => {
+    scratch.git('rm', '-q', 'gone')
+    scratch.git('commit', '-qm', 'gone')
+  })
+  step(() => scratch.git('revert', '--no-edit', 'HEAD'))
+  step(() => scratch.remove('gone'))
+  step(() => scratch.write({ f: 'v1\n' }))
+  scratch.ckpt('mark', 'stop', ...S)
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'f' }, { path: 'gone' }], warnings: [] } })
+  expect(scratch.git('status', '--porcelain')).toBe('')
+  scratch.turn('at once', () => {
+    committing('v3\n')()
+    scratch.git('revert', '--no-edit', 'HEAD')
+    scratch.write({ f: 'v3\n' })
+  })
+  expect(commit(scratch).json.files).toEqual([{ path: 'f' }])
+  // What a person took back by a commit of their own stays so.
+  scratch.git('revert', '--no-edit', 'HEAD')
+  scratch.turn('more', () => scratch.write({ n: 'n\n' }))
+  expect(commit(scratch).json.files).toEqual([{ path: 'n' }])
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
+test("a file of the person's that a turn made no longer ignored is left out, and said; the rest is committed", () => {
+  const scratch = new Scratch().init({ '.gitignore': '*.log\n', f: 'v0\n' })
+  scratch.write({ 'x.log': 'mine\n' })
+  scratch.turn('one', () => {
+    scratch.remove('.gitignore')
+    scratch.write({ f: 'v1\n' })
+  })
+  const { code, json } = commit(scratch)
+  expect([code, json.files]).toEqual([0, [{ path: '.gitignore' }, { path: 'f' }]])
+  expect(json.warnings).toEqual(['Not captured, and left out of the commit: x.log (not captured before it changed).'])
+  scratch.turn('two', () => scratch.write({ f: 'v2\n' }))
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'f' }], warnings: [] } })
+  expect(scratch.git('status', '--porcelain')).toBe('?? x.log\n')
+})
+
+test('a content that git cannot convert holds nothing up once a later turn mended it; at the end it is named', () => {
+  const scratch = new Scratch().init({ '.gitattributes': '*.f filter=f\n*.u16 text working-tree-encoding=UTF-16LE\n' })
+  scratch.git('config', 'filter.f.clean', 'grep OK')
+  scratch.git('config', 'filter.f.required', 'true')
+  scratch.turn('bad', () => scratch.write({ 'x.f': 'BAD\n', 'b.u16': 'x' }))
+  const { code, json } = commit(scratch)
+  expect([code, json.error.code, json.error.paths]).toEqual([4, 'CONFLICT', ['b.u16', 'x.f']])
+  expect(json.error.message).toContain("x.f (git cannot convert it: x.f: clean filter 'f' failed)")
+  scratch.turn('mended', () => scratch.write({ 'x.f': 'OK\n', 'b.u16': Buffer.from('x\n', 'utf16le') }))
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'b.u16' }, { path: 'x.f' }] } })
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
+test('what a sparse checkout left out for a while is committed as it was changed afterwards', () => {
+  const scratch = new Scratch().init({ 'q/q': 'q\n', f: 'v0\n' })
+  const narrowed = () => scratch.git('sparse-checkout', 'set', 'other')
+  const changed = (text: string) => () => {
+    scratch.git('sparse-checkout', 'disable')
+    scratch.write({ 'q/q': text })
+  }
+  scratch.turn('narrower', narrowed)
+  scratch.turn('wider', changed('q2\n'))
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'q/q' }] } })
+  scratch.turn('narrower', () => {
+    narrowed()
+    scratch.write({ f: 'v1\n' })
+  })
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'f' }] } })
+  scratch.turn('wider', changed('q3\n'))
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'q/q' }] } })
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
 test("show 5: staged, unstaged and untracked edits of the person's own are all still there, byte for byte", () => {
   const scratch = new Scratch().init({
     'agent.txt': 'one\n',

@@ -14,7 +14,7 @@ import { refuseWhilePending } from '../change/boundary.ts'
 import { refuseRunning } from '../change/refuse.ts'
 import { CommitBlobs } from '../committed/blobs.ts'
 import { lastCommit, type Taken, takenAt } from '../committed/commits-file.ts'
-import { type Entry, readHeadEntries, readIndexEntries } from '../committed/entries.ts'
+import { type Entry, readHeadEntries, readIndexEntries, sameEntry } from '../committed/entries.ts'
 import { isNoted } from '../committed/note.ts'
 import { settledPaths } from '../committed/uncommitted.ts'
 import { type Following, finishCommit } from '../committed/under-way.ts'
@@ -152,7 +152,7 @@ async function foldTurns(
     taken,
     reader,
     head,
-    before,
+    before: headEntries,
   }: {
     turns: readonly Turn[]
     /** Of turns that are in part in HEAD: how far. */
@@ -165,9 +165,7 @@ async function foldTurns(
   const warnings: string[] = []
   const context = { ...given, warnings }
   const read = await Promise.all(turns.map((turn) => reader.changesOf(turn)))
-  const bases = [...new Set(turns.map((turn) => turn.before.head ?? null))]
-  const sinceBase = new Map<Oid | null, CommittedSince>()
-  for (const base of bases) sinceBase.set(base, await committedSince(context, base, head))
+  const since = new Map<Oid | null, CommittedSince>()
   const about = new Map<ClaimedTransition, { turn: TurnNumber; committed: CommittedSince }>()
   const changes: ClaimedTransition[] = []
   for (const [i, one] of read.entries()) {
@@ -175,27 +173,35 @@ async function foldTurns(
       warnings.push(
         `Turn ${one.turn.number} also saw changes outside its steps, which are not committed: ${shortList(one.unclaimed.map(({ path }) => path))}.`,
       )
-    const committed = sinceBase.get(turns[i]!.before.head ?? null)!
     // Where HEAD moved amid the turn, what it did before and after that is carried over one after the other.
     const { number, before, checkpoints } = turns[i]!
     const hasMoved = checkpoints.some(({ head }) => head !== before.head)
-    const own = hasMoved || number in taken.turns ? one.parts.filter(openIn(taken, turns[i]!)) : one.claimed
+    const isInParts = hasMoved || number in taken.turns
+    const own: (ClaimedTransition & Partial<Part>)[] = isInParts
+      ? one.parts.filter(openIn(taken, turns[i]!))
+      : one.claimed
     for (const change of own) {
-      about.set(change, { turn: number, committed })
+      const then = change.head ?? before.head ?? null // where it was not moved, that is what it was at the end, too
+      if (!since.has(then)) since.set(then, await committedSince(context, then, { head, entries: headEntries }))
+      about.set(change, { turn: number, committed: since.get(then)! })
       changes.push(change)
     }
   }
   const left = new Map(changes.filter(({ path }) => !path.endsWith('/')).map(({ path, to }) => [path, to]))
-  const kept = new Set(await withoutIgnored(context, left, before))
+  const kept = new Set(await withoutIgnored(context, left, headEntries))
   const missed = await uncoveredAndUncommitted(context, { turns: read, captured: left })
-  if (missed.length > 0) warnings.push(`Not captured, and left out of the commit: ${reasonedList(missed)}.`)
-  const blobs = await CommitBlobs.open(context, { paths: [...kept], head: before })
+  const blobs = await CommitBlobs.open(context, { paths: [...kept], head: headEntries })
   const folded = await foldChanges({
     changes: changes.filter(({ path }) => kept.has(path)),
-    head: before,
+    head: headEntries,
     blobs,
     committed: (change, to) => about.get(change)!.committed(change.path, to),
   })
+  const missing = [
+    ...missed,
+    ...[...folded.leftOut].map((path) => ({ path, reason: 'not captured before it changed' })),
+  ]
+  if (missing.length > 0) warnings.push(`Not captured, and left out of the commit: ${reasonedList(missing)}.`)
   const passed = new Map<string, Entry[]>()
   for (const { path, to, unclaimed } of read.flatMap(({ parts }) => parts)) {
     const entry = unclaimed || !folded.entries.has(path) ? undefined : await blobs.entryOf(path, to)
@@ -247,12 +253,20 @@ async function ignoredAmong(context: Context, paths: readonly string[]): Promise
 
 type CommittedSince = (path: string, entry: Entry) => boolean
 
-/** What the commits since a turn made of each path: a person may have committed the turn's work by hand. */
-async function committedSince({ env, worktree }: Context, from: Oid | null, to: Oid | null): Promise<CommittedSince> {
+/**
+ * Whether a content is committed where a checkpoint shows it with HEAD at `from`: HEAD had it then, or a commit since made it
+ * so: a person may have committed the turn's work by hand. What was committed before it, and is in HEAD no more, is not.
+ */
+async function committedSince(
+  context: Context,
+  from: Oid | null,
+  { head, entries }: { head: Oid | null; entries: ReadonlyMap<string, Entry> },
+): Promise<CommittedSince> {
+  const { env, worktree } = context
   const seen = new Set<string>()
-  if (from !== null && to !== null && from !== to) {
+  if (from !== null && head !== null && from !== head) {
     const { code, stdout } = await tryGit(env, {
-      args: ['log', '--format=', '--raw', '--no-abbrev', '--no-renames', '-m', '-z', `${from}..${to}`],
+      args: ['log', '--format=', '--raw', '--no-abbrev', '--no-renames', '-m', '-z', `${from}..${head}`],
       cwd: worktree.root,
     })
     const fields = code === 0 ? stdout.toString('latin1').split('\0') : []
@@ -261,6 +275,14 @@ async function committedSince({ env, worktree }: Context, from: Oid | null, to: 
       if (mode !== undefined) seen.add(`${mode} ${oid}\0${fields[++i]}`)
     }
   }
+  const then = from === head ? entries : await readHeadEntries(context, from).catch(ofNoCommit)
   return (path, entry) =>
-    seen.has(entry ? `${entry.mode} ${entry.oid}\0${path}` : `000000 ${'0'.repeat(to?.length ?? 40)}\0${path}`)
+    (then !== null && sameEntry(then.get(path) ?? null, entry)) ||
+    seen.has(entry ? `${entry.mode} ${entry.oid}\0${path}` : `000000 ${'0'.repeat(head?.length ?? 40)}\0${path}`)
+}
+
+/** One that was dropped by a rebase or an amend may be gone. */
+function ofNoCommit(error: unknown): null {
+  if (!(error instanceof CkptError)) throw error
+  return null
 }

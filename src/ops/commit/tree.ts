@@ -5,7 +5,7 @@
  */
 import { type ClaimedTransition, toldRival } from '../../core/claims.ts'
 import { ancestorsOf } from '../../core/paths.ts'
-import type { PathState } from '../../core/state.ts'
+import { type PathState, sameState } from '../../core/state.ts'
 import { type CommitBlobs, mergeEntries } from '../committed/blobs.ts'
 import { clashes, type Entry, sameEntry } from '../committed/entries.ts'
 
@@ -13,6 +13,8 @@ export interface Folded {
   /** Paths that the commit changes, with what it holds. */
   entries: Map<string, Entry>
   conflicts: Map<string, string>
+  /** New to git, and not captured before the session changed it: whose it was nobody knows. */
+  leftOut: Set<string>
   /** What the entries are made of: what was undone again, or is committed already, is not among it. */
   made: Set<ClaimedTransition>
 }
@@ -26,12 +28,31 @@ export interface FoldInput {
   committed: (change: ClaimedTransition, to: Entry) => boolean
 }
 
-const NOT_CAPTURED = 'was not captured'
+/** Where a path is not known any more: what it was before, and what it is. */
+interface Gap {
+  from: Entry | undefined
+  to: PathState
+  /** Why it could not be committed before that. */
+  conflict: string | undefined
+}
+
+const isNotHere = (state: PathState) => state.kind === 'unknown' && state.reason === 'not-here'
+
+/** Whether nobody changed it between the two: a content that git cannot convert, or what a sparse checkout leaves out. */
+const goesOn = (to: PathState, from: PathState) => sameState(to, from) || (isNotHere(to) && isNotHere(from))
+
+/** What a path was before a change, where no snapshot holds it: what is only not here is as git has it. */
+function before(state: PathState, { gap, ours }: { gap: Gap | undefined; ours: Entry }): Entry | undefined {
+  if (gap && gap.from !== undefined) return gap.from
+  return isNotHere(state) && ours !== null ? ours : undefined
+}
 
 export async function foldChanges({ changes, head, blobs, committed }: FoldInput): Promise<Folded> {
   const entries = new Map<string, Entry>()
   const conflicts = new Map<string, string>()
   const madeOf = new Map<string, ClaimedTransition[]>()
+  const leftOut = new Set<string>()
+  const gaps = new Map<string, Gap>()
   const changed = new Set(changes.map(({ path }) => path))
   for (const change of changes) {
     const { path } = change
@@ -41,8 +62,24 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
       madeOf.set(path, [...(madeOf.get(path) ?? []), change])
     }
     const ours = entries.get(path) ?? (entries.has(path) ? null : (head.get(path) ?? null))
-    const [from, to] = [await blobs.entryOf(path, change.from), await blobs.entryOf(path, change.to)]
-    if (from !== undefined && to !== undefined && (sameEntry(ours, to) || committed(change, to))) {
+    const gap = gaps.get(path)
+    const isContinued = gap !== undefined && goesOn(gap.to, change.from)
+    const known = await blobs.entryOf(path, change.from)
+    const from = known === undefined ? before(change.from, { gap: isContinued ? gap : undefined, ours }) : known
+    const to = await blobs.entryOf(path, change.to)
+    if (to === undefined) {
+      gaps.set(path, { from, to: change.to, conflict: isContinued ? gap.conflict : conflicts.get(path) })
+      if (from === undefined && ours === null) leftOut.add(path)
+      else if (!isNotHere(change.to) || from === undefined || !sameEntry(ours, from))
+        conflicts.set(path, await blobs.whyNot(path, change.to))
+      continue
+    }
+    gaps.delete(path)
+    if (isContinued) {
+      if (gap.conflict === undefined) conflicts.delete(path)
+      else conflicts.set(path, gap.conflict)
+    }
+    if (sameEntry(ours, to) || committed(change, to)) {
       conflicts.delete(path) // whosever it was, and however it came to be: it is committed
       if (!sameEntry(ours, to) && entries.delete(path)) madeOf.delete(path) // and what was made of it since is in HEAD
       continue
@@ -51,8 +88,9 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
       conflicts.set(path, toldRival(change.ambiguousWith))
       continue
     }
-    if (from === undefined || to === undefined || conflicts.get(path) === NOT_CAPTURED) {
-      conflicts.set(path, NOT_CAPTURED)
+    if (from === undefined) {
+      if (ours === null) leftOut.add(path)
+      else conflicts.set(path, await blobs.whyNot(path, change.from))
       continue
     }
     if (sameEntry(from, to)) continue
@@ -71,7 +109,8 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
   }
   for (const [path, entry] of entries) if (sameEntry(entry, head.get(path) ?? null)) entries.delete(path)
   for (const [path, reason] of clashes(entries, head)) conflicts.set(path, reason)
-  return { entries, conflicts, made: new Set([...entries.keys()].flatMap((path) => madeOf.get(path) ?? [])) }
+  for (const path of [...entries.keys(), ...conflicts.keys()]) leftOut.delete(path)
+  return { entries, conflicts, leftOut, made: new Set([...entries.keys()].flatMap((path) => madeOf.get(path) ?? [])) }
 }
 
 /** The files that may say how this one is converted (gitattributes(5)). */

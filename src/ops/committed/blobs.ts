@@ -1,9 +1,9 @@
 /** Files on their way between the store, which holds the bytes on disk, and the user's repository. */
-import type { Oid } from '../../core/ids.ts'
+import { isOid, type Oid } from '../../core/ids.ts'
 import { isText, pathToText, printable, shown } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
 import { runGit } from '../../git/process.ts'
-import { doneByUsersGit, runUsersGit, tryUsersGit, type UsersCall } from '../../git/users-git.ts'
+import { done, runUsersGit, tryUsersGit, type UsersCall } from '../../git/users-git.ts'
 import { removeDrafts, removeTree } from '../../git/whole-file.ts'
 import { mergeTexts } from '../store/merge-texts.ts'
 import type { Context } from '../worktree/context.ts'
@@ -12,13 +12,16 @@ import { type Entry, indexInfo, readIndexEntries } from './entries.ts'
 /** Attributes by which a file is more than text with line ends of one kind or another (gitattributes(5)). */
 const BEYOND_LINE_ENDS = ['filter', 'ident', 'working-tree-encoding']
 
+/** convert.c of git */
+const CANNOT_CONVERT = /^fatal: (.*(?: filter .* failed|failed to encode | would be replaced by ).*)$/m
+
 /** Blobs between the store, which holds the bytes on disk, and the user's repository, which holds what its filters make of them. */
 export class CommitBlobs {
   readonly #context: Context
   readonly #filtered: ReadonlySet<string>
   /** Where the disk says less than a mode of git's (core.fileMode, core.symlinks): what the index has. */
   readonly #index: { entries: ReadonlyMap<string, Entry>; programs: boolean; links: boolean } | null
-  readonly #clean = new Map<string, Promise<Oid>>()
+  readonly #clean = new Map<string, Promise<Oid | string>>()
   /** What the commit has of attributes. */
   readonly #attributes: ReadonlyMap<string, Entry>
   /** The store of what once was a plain directory may name objects by another hash than the repository. */
@@ -78,7 +81,7 @@ export class CommitBlobs {
     return new CommitBlobs(context, { filtered, index, attributes })
   }
 
-  /** What the repository holds for a state of the worktree; undefined: nothing that can be committed. */
+  /** What the repository holds for a state of the worktree; undefined: nothing that can be committed, {@link whyNot} says why. */
   async entryOf(path: string, state: PathState): Promise<Entry | undefined> {
     if (state.kind === 'absent' || state.kind === 'directory') return null
     if (state.kind === 'unknown') return undefined
@@ -88,7 +91,14 @@ export class CommitBlobs {
     const isProgram = this.#index?.programs ? known === '100755' : (state.mode & 0o100) !== 0
     const mode = isProgram ? '100755' : '100644'
     if (!this.#filtered.has(path)) return { mode, oid: await this.#asItIs(state.oid) }
-    return { mode, oid: await this.#written(state.oid, path) }
+    const oid = await this.#written(state.oid, path)
+    return isOid(oid) ? { mode, oid } : undefined
+  }
+
+  /** Why a state has no entry: it was not captured, or git cannot convert it. */
+  async whyNot(path: string, state: PathState): Promise<string> {
+    if (state.kind !== 'present') return 'was not captured'
+    return `git cannot convert it: ${await this.#written(state.oid, path)}`
   }
 
   /**
@@ -135,24 +145,28 @@ export class CommitBlobs {
 
   /** The name in the repository of a blob of the store. */
   async #asItIs(oid: Oid): Promise<Oid> {
-    return this.#isAlike ? oid : this.#written(oid, null)
+    return this.#isAlike ? oid : ((await this.#written(oid, null)) as Oid)
   }
 
-  /** Written to the repository, once for each path that it is converted for; null: as it is. */
-  #written(oid: Oid, path: string | null): Promise<Oid> {
+  /** Written to the repository, once for each path that it is converted for (null: as it is); git's words where it cannot be. */
+  #written(oid: Oid, path: string | null): Promise<Oid | string> {
     const key = `${path ?? ''}\0${oid}`
     const known = this.#clean.get(key) ?? this.#write(oid, path)
     this.#clean.set(key, known)
     return known
   }
 
-  async #write(oid: Oid, path: string | null): Promise<Oid> {
+  async #write(oid: Oid, path: string | null): Promise<Oid | string> {
     const { env, store, worktree, warnings } = this.#context
     const input = await store.objects.get(oid, 'blob')
     const args = ['hash-object', '-w', '--stdin']
     const asItIs = { args: [...args, '--no-filters'], cwd: worktree.root }
     const call = path === null ? asItIs : { ...this.#asFor(path, args), vars: { LANGUAGE: 'en' } }
-    const { stdout, stderr } = await doneByUsersGit(env, { ...call, input })
+    const asked = await tryUsersGit(env, { ...call, input })
+    // A content that a filter, an encoding or core.safecrlf does not let pass: a later one may, and the person may mend it.
+    const refused = asked.code === 0 ? undefined : CANNOT_CONVERT.exec(asked.stderr)?.[1]
+    if (refused !== undefined) return printable(refused)
+    const { stdout, stderr } = done(env, call, asked)
     // A filter that is not required fails with a word of git's alone, and the file is then as it is on disk.
     const failed = path === null ? undefined : /^error: .*filter.*$/m.exec(stderr)?.[0]
     if (failed) warnings.push(`${shown(path!)} is committed as it is on disk: git says ${printable(failed)}.`)

@@ -12,6 +12,7 @@ import {
   windowsOf,
   withoutTold,
 } from '../../core/claims.ts'
+import type { Oid } from '../../core/ids.ts'
 import type { RelativePath } from '../../core/paths.ts'
 import type { Transition } from '../../core/state.ts'
 import { lastOf, type Timeline, type Turn } from '../../core/timeline.ts'
@@ -20,8 +21,8 @@ import { type SnapshotView, transitionsBetween, viewOf } from '../../snapshot/vi
 import type { Context } from '../worktree/context.ts'
 import { type Activity, readActivity } from '../worktree/sessions.ts'
 
-/** `seq`: the place in the order of the checkpoint that shows it first. */
-export type Part = ClaimedTransition & { seq: number }
+/** `seq`: the place in the order of the checkpoint that shows it first. `head`: what HEAD was there; null: nothing yet, or no git. */
+export type Part = ClaimedTransition & { seq: number; head: Oid | null }
 
 export interface TurnChanges {
   turn: Turn
@@ -87,7 +88,7 @@ export class ChangeReader {
       }
       // One by one: a call takes some 100,000 arguments, and a turn may change more paths.
       for (const part of [...found, ...(await this.#impliedBy(found, segment))])
-        parts.push({ ...part, seq: segment.to.seq })
+        parts.push({ ...part, seq: segment.to.seq, head: segment.to.head ?? null })
     }
     const [from, to] = [await this.view(turn.before), await this.view(end)]
     return {
