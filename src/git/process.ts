@@ -141,7 +141,8 @@ function environmentFor(env: Env, call: GitCall): Record<string, string> {
     ...configurationFor(call),
     GIT_OPTIONAL_LOCKS: '0', // a person's rebase may hold index.lock: never compete for it
     GIT_NO_LAZY_FETCH: '1', // what is not here is uncovered
-    GIT_NO_REPLACE_OBJECTS: '1', // refs/replace must not change what an id means
+    GIT_NO_REPLACE_OBJECTS: '1', // refs/replace must not change what an id means,
+    GIT_GRAFT_FILE: '/dev/null/none', // nor info/grafts whose child a commit is; of one that is there git complains
     GIT_LITERAL_PATHSPECS: '1',
     GIT_TERMINAL_PROMPT: '0',
     GIT_ATTR_NOSYSTEM: '1',

@@ -55,9 +55,10 @@ export async function forget(context: Context, path: RelativePath | ''): Promise
     const forgetting = readForgetting(env, store)
     const cutShort = forgetting ? forgetting.get(path) : new Set<Oid>()
     if (held === null && !cutShort) {
-      throw new CkptError('NOT_FOUND', `No checkpoint holds ${shown(path)}. Nothing was changed.`, {
-        hints: ['ckpt list'],
-      })
+      // Packs that were linked hold the history of the person's repository, also what was purged there.
+      await collect(context)
+      const swept = 'Contents that no checkpoint holds are gone from the store; no checkpoint was changed.'
+      throw new CkptError('NOT_FOUND', `No checkpoint holds ${shown(path)}. ${swept}`, { hints: ['ckpt list'] })
     }
     const blobs = new Set([...(held ?? []), ...(cutShort ?? [])])
     const replaced = held === null ? new Map<Oid, Oid>() : await rewriteAll(context, path, commits)

@@ -1,4 +1,5 @@
 // `ckpt verify --ref`: a commit between turns is covered by what they made, however many steps they took.
+import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
@@ -149,6 +150,62 @@ test('a merge that git made without a conflict is covered, and one that was edit
   expect(amended('a file more', () => scratch.write({ f: texts(20, 28), g: 'by hand\n' }))).toEqual(
     not('a file more', 'g'),
   )
+})
+
+test('what a person dropped in a merge is the merge’s own, and no turn’s', () => {
+  const { scratch } = parted()
+  const merged = (subject: string, settle: () => void, ...how: string[]) => {
+    scratch.git('merge', '-q', '--no-commit', ...how, 'p')
+    settle()
+    scratch.git('commit', '-q', '-m', subject)
+    const [row] = told(scratch, 'HEAD')
+    scratch.git('reset', '-q', '--hard', 'HEAD^1')
+    return row
+  }
+  const one = ['checkout', 'HEAD', '--', 'f']
+  expect(merged('plain', () => undefined)).toEqual(['plain', true, null, MERGED])
+  scratch.git('checkout', '-q', '-B', 'other', 'main~1')
+  scratch.write({ mine: 'by hand\n' })
+  scratch.git('add', '-A')
+  scratch.git('commit', '-qm', 'by hand')
+  expect(merged('a plain one', () => undefined)).toEqual(['a plain one', true, null, MERGED])
+  const foreign = (subject: string) => [subject, false, null, 'f is not what a turn left']
+  expect(merged('without it', () => scratch.git(...one))).toEqual(foreign('without it'))
+  expect(merged('of ours', () => undefined, '-s', 'ours')).toEqual(foreign('of ours'))
+  expect(merged('removed', () => scratch.git('rm', '-qf', 'f'))).toEqual(foreign('removed'))
+})
+
+test('a commit that changes no file is of no turn', () => {
+  const scratch = new Scratch().init({ f: 'one\n' })
+  scratch.turn('one', () => scratch.write({ f: 'two\n' }))
+  scratch.git('commit', '-q', '--allow-empty', '-m', 'empty')
+  expect(told(scratch, 'HEAD')).toEqual([['empty', true, null, 'changes no file']])
+})
+
+test('what a turn’s snapshot did not cover is unknown: who deletes it is not that turn', () => {
+  const scratch = new Scratch().init({ f: 'one\n' })
+  const config = path.join(scratch.home, '.config/ckpt/.checkpointrc')
+  fs.mkdirSync(path.dirname(config), { recursive: true })
+  fs.writeFileSync(config, '{"snapshot":{"maxBytes":"20KiB"}}')
+  scratch.turn('one', () => scratch.write({ x: 'x\n' }))
+  scratch.turn('too large', () => scratch.write({ f: randomBytes(60_000) }))
+  expect(scratch.ckpt('show', '2').uncovered).toMatchObject([{ path: 'f', reason: 'budget' }])
+  scratch.git('rm', '-qf', 'f')
+  scratch.git('commit', '-qm', 'deleted by hand')
+  expect(told(scratch, 'HEAD')).toEqual([['deleted by hand', false, null, 'f is not what a turn left']])
+})
+
+test('a graft says nothing of whose child a commit is', () => {
+  const scratch = new Scratch().init({ f: 'one\n' })
+  scratch.turn('one', () => scratch.write({ g: 'x\n' }))
+  scratch.write({ f: 'by hand\n' })
+  scratch.git('commit', '-qm', 'by hand', 'f')
+  const [head, root] = [
+    scratch.git('rev-parse', 'HEAD').trim(),
+    scratch.git('commit-tree', '-m', 'r', 'HEAD^{tree}').trim(),
+  ]
+  scratch.write({ '.git/info/grafts': `${head} ${root}\n` })
+  expect(told(scratch, 'HEAD')).toEqual([['by hand', false, null, 'f is not what a turn left']])
 })
 
 test('a merge with more than one merge base, or of more than two parents, is held against turns alone', () => {

@@ -1,6 +1,7 @@
 // What is forgotten stays so, though the user's own repository has it.
+import fs from 'node:fs'
 import { expect, test } from 'vitest'
-import { Scratch } from '../support/scratch.ts'
+import { type Json, Scratch } from '../support/scratch.ts'
 import { inStore } from '../support/store-surgery.ts'
 
 const SECRET = 'the-words-of-a-secret'
@@ -22,6 +23,60 @@ test.each(['loose', 'packed'])('%s, and excluded from then on, or removed', (how
     expect([scratch.read('a.txt'), scratch.exists('key.pem')]).toEqual(['one\n', keep])
     expect(scratch.ckpt('verify').problems).toEqual([])
   }
+})
+
+test('what no checkpoint holds goes, too: of a linked pack what was purged from the history since, of a refused marker what it saw', () => {
+  const scratch = withSecret()
+  scratch.git('rm', '-q', 'key.pem')
+  scratch.git('commit', '-qm', 'gone')
+  scratch.git('gc', '-q')
+  scratch.turn('links the pack', () => scratch.write({ 'a.txt': 'two\n' }))
+  expect(holds(scratch)).toBe(true)
+  const forgotten = () => scratch.tryCkpt('forget', 'key.pem')
+  expect(forgotten()).toMatchObject({ code: 3, document: { error: { code: 'NOT_FOUND' } } })
+  expect(holds(scratch)).toBe(false)
+  scratch.write({ 'key.pem': `${SECRET}\n` })
+  expect(scratch.tryCkpt('mark', 'step', '--session', 'nobody').code).toBe(3)
+  scratch.remove('key.pem')
+  expect(forgotten().document.error.message).toContain('gone from the store')
+  expect(holds(scratch)).toBe(false)
+  expect(scratch.ckpt('undo').turns).toEqual([1])
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
+test('a lock that a killed git left of the list of cuts holds up no prune and no forget', () => {
+  const scratch = withSecret()
+  for (const text of ['two', 'three']) scratch.turn(text, () => scratch.write({ 'a.txt': `${text}\n` }))
+  scratch.ckpt('prune', '--keep', '1')
+  const lock = scratch.at('.git/ckpt/store.git/shallow.lock')
+  for (const args of [
+    ['prune', '--keep', '1'],
+    ['forget', 'key.pem'],
+  ]) {
+    fs.writeFileSync(lock, '')
+    scratch.ckpt(...args)
+    expect(fs.existsSync(lock)).toBe(false)
+  }
+  expect(holds(scratch)).toBe(false)
+})
+
+test('a damaged list of the ids that forget changed is named by doctor, and mended: the others resolve as before', () => {
+  const scratch = withSecret()
+  const first = scratch.ckpt('snapshot').checkpoint.id
+  for (const text of ['two', 'three']) scratch.turn(text, () => scratch.write({ 'a.txt': `${text}\n` }))
+  scratch.ckpt('forget', 'key.pem')
+  const list = scratch.at('.git/ckpt/replaced')
+  const whole = fs.readFileSync(list)
+  fs.writeFileSync(list, whole.subarray(0, whole.length - 30))
+  expect(scratch.tryCkpt('verify').code).toBe(7)
+  const finding = (document: Json) => document.findings.find((one: Json) => one.name === 'replaced')
+  expect(finding(scratch.tryCkpt('doctor').document)).toMatchObject({
+    ok: false,
+    mend: expect.stringContaining('--fix'),
+  })
+  expect(finding(scratch.ckpt('doctor', '--fix'))).toMatchObject({ ok: true, fixed: true })
+  expect([scratch.ckpt('verify').problems, finding(scratch.ckpt('doctor'))]).toEqual([[], undefined])
+  expect(scratch.ckpt('show', first).checkpoint.kind).toBe('manual')
 })
 
 test('what no checkpoint would hold never comes in', () => {

@@ -7,7 +7,7 @@ import { type Env, errno } from '../../env.ts'
 import { runGit, tryGit } from '../../git/process.ts'
 import { notFollowedYet } from '../committed/under-way.ts'
 import { besideOf, newestCheckpoint } from '../record/record.ts'
-import { locked } from '../recovery/locked.ts'
+import { locked, lockedStore } from '../recovery/locked.ts'
 import { recoverRemoved, requireContents } from '../recovery/recover.ts'
 import { rescueSafety } from '../recovery/rescue.ts'
 import { unfinishedOperations } from '../recovery/unfinished.ts'
@@ -18,6 +18,7 @@ import { remoteFileSystem } from '../worktree/file-systems.ts'
 import { journalExists, readJournal, setJournalAside } from '../worktree/journal.ts'
 import { isAtWork } from '../worktree/lock.ts'
 import { nearestAbove } from '../worktree/place.ts'
+import { readReplaced, unreadReplaced, writeReplaced } from '../worktree/replaced.ts'
 import { readRefs } from '../worktree/sessions.ts'
 import { FIX, type Finding } from './finding.ts'
 import { checkLocks } from './locks.ts'
@@ -50,6 +51,7 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
   if (packs.mend && refs.mend) refs.mend = packs.mend
   findings.push(packs, refs, ...(await checkJournals(context, options.fix && packs.ok)))
   findings.push(...(await checkCommit(context, options.fix && packs.ok)), ...checkForgetting(context))
+  findings.push(...(await checkReplaced(context, options.fix)))
   let contents: Finding | null = null
   if (packs.ok && refs.ok) {
     // Of a history that was mended a turn may be gone that was hidden.
@@ -208,6 +210,18 @@ function checkForgetting({ env, store, place }: Context): Finding[] {
   const what = paths.length === 0 ? 'something' : shortList(paths)
   const mend = `ckpt forget ${paths.length === 0 ? 'PATH' : quotedName(paths[0]!)}   (again, until it says that it is done)`
   return [{ name: 'forget', ok: false, detail: `forgetting ${what} was cut short: it may be in the store still`, mend }]
+}
+
+/** The ids that `forget` changed: what of them is unreadable is lost, and old ids that stood there name nothing any more. */
+async function checkReplaced(context: Context, fix: boolean): Promise<Finding[]> {
+  const { env, store } = context
+  const lost = unreadReplaced(env, store)
+  if (lost === 0) return []
+  const name = 'replaced'
+  const what = `${lost} of the ids that ckpt forget changed cannot be read`
+  if (!fix) return [{ name, ok: false, detail: what, mend: `${FIX}   (keeps the others)` }]
+  await lockedStore(context, { command: 'doctor' }, async () => writeReplaced(env, store, readReplaced(env, store)))
+  return [{ name, ok: true, fixed: true, detail: `${what}: old ids that stood there name nothing any more` }]
 }
 
 /** `open`: what lets us write there, if its mode is what stands in the way. */

@@ -59,6 +59,7 @@ function sweepLeftovers(env: Env, gitDir: string): void {
   const { files } = env
   const [objects, packs] = [`${gitDir}/objects`, packsDirectory(gitDir)]
   const inPacks = packFiles(files, gitDir)
+  removeIfThere(env, `${gitDir}/shallow.lock`) // git writes it under the store's lock alone, which is ours
   // Before the indexes that tell of them.
   for (const name of unseenPacks(inPacks)) removeIfThere(env, `${packs}/${name}.pack`)
   for (const [directory, names] of [

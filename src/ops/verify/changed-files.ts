@@ -57,16 +57,22 @@ export class ChangedFiles {
   }
 }
 
-/** Reads what commits changed, or of that these paths alone; of a merge what it changed by itself. */
+/** `among`: these paths alone. `more`: what a merge has as a parent does, and should not. */
+interface Asked {
+  among: readonly string[] | undefined
+  more: readonly string[]
+}
+
+/** Reads what commits changed; of a merge what it changed by itself. */
 export async function changedFilesReader(
   context: Context,
   repository: Repository,
-): Promise<(commit: Oid, among?: readonly string[]) => Promise<ChangedFiles>> {
+): Promise<(commit: Oid, asked: Asked) => Promise<ChangedFiles>> {
   const { env } = context
   const shared = { disk: await readDisk(context, repository), namesOf: naming(context, repository) }
-  return async (commit, among) => {
+  return async (commit, { among, more }) => {
     const args = ['diff-tree', '--root', '-r', '-z', '-c', '--name-only', '--no-commit-id', '--no-renames', commit]
-    const all = splitNul(await runGit(env, { args, cwd: repository.root }))
+    const all = [...splitNul(await runGit(env, { args, cwd: repository.root })), ...more]
     const meant = among && new Set(among)
     const paths = meant ? all.filter((path) => meant.has(path)) : all
     const there: ReadonlyMap<string, Entry> = paths.length === 0 ? new Map() : await readHeadEntries(context, commit)

@@ -14,7 +14,7 @@ import type { Repository } from '../../git/repository.ts'
 import { commitsOfTurns } from '../committed/origins.ts'
 import type { Context } from '../worktree/context.ts'
 import { type ChangedFiles, changedFilesReader } from './changed-files.ts'
-import { mergedPaths } from './merged.ts'
+import { droppedPaths, mergedPaths } from './merged.ts'
 import { by, inTime, isWork, none, TurnsWork, type Verdict } from './turns-work.ts'
 
 const SHALLOW = 'git fetch --unshallow   (in CI, where history is cut)'
@@ -60,10 +60,11 @@ export async function coverCommits(
     else if (parents.length === 0 && (await namesParent(context, repository, id)))
       looks.push(none('its parent is not here: git fetch --unshallow'))
     else {
-      const changed = await changedBy(id, planned ? beyond : undefined)
+      const more = await droppedPaths(context, repository, { id, parents })
+      const changed = await changedBy(id, { among: planned ? beyond : undefined, more })
       const merged = await mergedPaths(context, repository, { parents, changed })
       const paths = changed.paths.filter((path) => !merged.paths.has(path))
-      if (merged.paths.size > 0 && paths.length === 0) looks.push(MERGED)
+      if (paths.length === 0) looks.push(planned ?? (parents.length > 1 ? MERGED : EMPTY))
       else looks.push({ changed, paths, unread: merged.unread, isBefore, planned })
     }
   }
@@ -85,7 +86,8 @@ async function heldAgainst(work: TurnsWork, look: Look): Promise<Verdict> {
   return none(`${shown(look.unread)} cannot be merged again: its contents are not here`)
 }
 
-/** Nobody's, and yet nothing in it came from elsewhere. */
+/** Nobody's, and yet nothing in them came from elsewhere. */
+const EMPTY: Verdict = { covered: true, session: null, turn: null, why: 'changes no file' }
 const MERGED: Verdict = { covered: true, session: null, turn: null, why: 'merged from its parents without a conflict' }
 
 /** Of a commit that was made between turns: it is held against what they made and left. */

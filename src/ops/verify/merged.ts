@@ -4,8 +4,9 @@
  * histogram; git-merge-file(1): myers), so that now and then one is not known again.
  */
 import { isOid, type Oid } from '../../core/ids.ts'
+import { splitNul } from '../../core/paths.ts'
 import { temporaryDirectory } from '../../env.ts'
-import { tryGit } from '../../git/process.ts'
+import { runGit, tryGit } from '../../git/process.ts'
 import type { Repository } from '../../git/repository.ts'
 import type { FileEntry } from '../../git/trees.ts'
 import { removeTree } from '../../git/whole-file.ts'
@@ -49,6 +50,47 @@ export async function mergedPaths(
     removeTree(env, directory)
   }
   return { paths, unread }
+}
+
+/**
+ * Paths at which a merge is as one parent, though the other one changed them since they parted: git would not have made that
+ * by itself, so that it is the merge's own. Of a merge of two parents that parted at one commit.
+ */
+export async function droppedPaths(
+  context: Context,
+  repository: Repository,
+  { id, parents }: { id: Oid; parents: readonly Oid[] },
+): Promise<string[]> {
+  const base = parents.length === 2 ? await baseOf(context, repository, parents) : null
+  if (base === null) return []
+  const [first, second] = parents as [Oid, Oid]
+  const ours = await changesBetween(context, repository, [base, first])
+  const theirs = await changesBetween(context, repository, [base, second])
+  const made = await changesBetween(context, repository, [first, id])
+  return [...new Set([...ours.keys(), ...theirs.keys()])].filter((path) => {
+    const before = (ours.get(path) ?? theirs.get(path))![0]
+    const one = ours.get(path)?.[1] ?? before
+    const two = theirs.get(path)?.[1] ?? before
+    const is = made.get(path)?.[1] ?? one
+    if (one === two) return false
+    return is === one ? two !== before : is === two && one !== before
+  })
+}
+
+/** Mode and name of each path that changed, before and after; nothing has the mode 000000. */
+async function changesBetween(
+  { env }: Context,
+  { root }: Repository,
+  between: readonly [Oid, Oid],
+): Promise<Map<string, [before: string, after: string]>> {
+  const args = ['diff-tree', '-r', '-z', '--raw', '--no-abbrev', '--no-renames', ...between]
+  const fields = splitNul(await runGit(env, { args, cwd: root }))
+  const found = new Map<string, [string, string]>()
+  for (let i = 0; i + 1 < fields.length; i += 2) {
+    const [mode = '', after = '', oid = '', then = ''] = fields[i]!.slice(1).split(' ')
+    found.set(fields[i + 1]!, [`${mode} ${oid}`, `${after} ${then}`])
+  }
+  return found
 }
 
 /** Null: there is none, or more than one. */

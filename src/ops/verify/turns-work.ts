@@ -3,7 +3,8 @@
  * checkpoint, so that a turn may have any number of steps.
  */
 import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
-import { shown } from '../../core/paths.ts'
+import { barePath, isWithin, shown } from '../../core/paths.ts'
+import { besideOf } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
 import type { ChangedFiles } from './changed-files.ts'
 import type { CommitCoverage } from './commits.ts'
@@ -45,24 +46,27 @@ interface Past extends Row {
 type Span = Pick<Run, 'from' | 'to'>
 
 export class TurnsWork {
+  readonly #context: Context
   readonly #rows: readonly Row[]
 
-  private constructor(rows: readonly Row[]) {
+  private constructor(context: Context, rows: readonly Row[]) {
+    this.#context = context
     this.#rows = rows
   }
 
   /** `chains`: the checkpoints of each worktree, in its order. */
   static async read(
-    { store }: Context,
+    context: Context,
     chains: readonly (readonly Checkpoint[])[],
     paths: ReadonlySet<string>,
   ): Promise<TurnsWork> {
+    const { store } = context
     const rows: Row[] = []
     for (const checkpoints of chains) {
       const trees = checkpoints.map(({ tree }) => tree)
       rows.push({ checkpoints, begins: beginsOf(checkpoints), runs: await readRuns(store.trees, trees, paths) })
     }
-    return new TurnsWork(rows)
+    return new TurnsWork(context, rows)
   }
 
   /** `isBefore`: whether a checkpoint tells of the time before the commit. */
@@ -74,7 +78,7 @@ export class TurnsWork {
     for (const one of this.#rows) {
       const held = new Map<string, readonly Run[]>()
       const row = { ...one, last: lastWork(one, isBefore), held }
-      for (const path of paths) held.set(path, await heldRuns(row, changed, path))
+      for (const path of paths) held.set(path, await this.#heldRuns(row, changed, path))
       past.push(row)
     }
     const ends = past.flatMap((row) => lastTogether(row, paths) ?? [])
@@ -94,6 +98,22 @@ export class TurnsWork {
     return unmade === undefined
       ? by(end, 'holds what the turn left')
       : none(`${shown(unmade)} is as a turn left it, and none is known to have made it so`)
+  }
+
+  async #heldRuns(row: Past, changed: ChangedFiles, path: string): Promise<Run[]> {
+    const found: Run[] = []
+    for (const run of row.runs.get(path)!) {
+      const at = placeIn(row, run)
+      if (at < 0 || !(await changed.isAs(path, run.entry))) continue
+      if (run.entry !== null || (await this.#isAbsent(row.checkpoints[at]!, path))) found.push(run)
+    }
+    return found
+  }
+
+  /** What a snapshot did not cover is unknown: it may be there. */
+  async #isAbsent(checkpoint: Checkpoint, path: string): Promise<boolean> {
+    const { uncovered } = await besideOf(this.#context, checkpoint)
+    return !uncovered.some((one) => isWithin(path, barePath(one.path)))
   }
 }
 
@@ -116,13 +136,6 @@ function lastWork({ checkpoints }: Row, isBefore: (one: Checkpoint) => boolean):
 
 /** The last place in a span where a turn was at work; -1: none was. */
 const placeIn = ({ last }: Past, { from, to }: Span): number => (last[to]! >= from ? last[to]! : -1)
-
-async function heldRuns(row: Past, changed: ChangedFiles, path: string): Promise<Run[]> {
-  const found: Run[] = []
-  for (const run of row.runs.get(path)!)
-    if (placeIn(row, run) >= 0 && (await changed.isAs(path, run.entry))) found.push(run)
-  return found
-}
 
 /** The last checkpoint of a turn at work that has all the paths as in the commit. */
 function lastTogether(row: Past, paths: readonly string[]): Checkpoint | undefined {

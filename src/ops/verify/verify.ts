@@ -2,13 +2,12 @@
 
 import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
-import { readIfThere } from '../../git/whole-file.ts'
 import { unfinishedOperations } from '../recovery/unfinished.ts'
 import { steadily, untilQuiet } from '../store/steadily.ts'
 import { verifyDurable, verifyLoose, verifyObjects, verifyPacks } from '../store/verify-objects.ts'
 import type { Context } from '../worktree/context.ts'
 import { readJournal } from '../worktree/journal.ts'
-import { readReplaced } from '../worktree/replaced.ts'
+import { unreadReplaced } from '../worktree/replaced.ts'
 import type { CommitCoverage } from './commits.ts'
 import { type TimelineResult, verifyBoundaries, verifyChains, verifyTips } from './timeline.ts'
 
@@ -124,10 +123,8 @@ function verifyUnfinished(context: Context): string {
 }
 
 /** What `forget` wrote of old and new ids can be read. */
-function verifyReplaced({ env, store, place }: Context): void {
-  const rows = (readIfThere(env, `${place.directory}/replaced`)?.toString('latin1') ?? '').split('\n').filter(Boolean)
-  if (readReplaced(env, store).size !== rows.length)
-    throw failed('the list of ids that `ckpt forget` changed cannot be read')
+function verifyReplaced({ env, store }: Context): void {
+  if (unreadReplaced(env, store) > 0) throw failed('the list of ids that `ckpt forget` changed cannot be read')
 }
 
 function verifyCovered(commits: readonly CommitCoverage[], strict: boolean): string {

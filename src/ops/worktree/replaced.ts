@@ -8,10 +8,16 @@ import { readIfThere, writeFileWhole } from '../../git/whole-file.ts'
 const fileOf = (store: Store) => `${store.place.directory}/replaced`
 
 export function readReplaced(env: Env, store: Store): Map<Oid, Oid> {
-  const text = readIfThere(env, fileOf(store))?.toString('latin1') ?? ''
-  const pairs = text.split('\n').map((line) => line.split(' '))
+  const pairs = linesOf(env, store).map((line) => line.split(' '))
   return new Map(pairs.filter(([old = '', now = '']) => isOid(old) && isOid(now)) as [Oid, Oid][])
 }
+
+/** How many of its lines say nothing. */
+export const unreadReplaced = (env: Env, store: Store): number =>
+  linesOf(env, store).length - readReplaced(env, store).size
+
+const linesOf = (env: Env, store: Store): string[] =>
+  (readIfThere(env, fileOf(store))?.toString('latin1') ?? '').split('\n').filter(Boolean)
 
 export function writeReplaced(env: Env, store: Store, replaced: ReadonlyMap<Oid, Oid>): void {
   const text = [...replaced].map(([old, now]) => `${old} ${now}\n`).join('')
