@@ -195,6 +195,26 @@ test('what a turn’s snapshot did not cover is unknown: who deletes it is not t
   expect(told(scratch, 'HEAD')).toEqual([['deleted by hand', false, null, 'f is not what a turn left']])
 })
 
+test('in a clone without trees it is said of each commit that what it changed is not here, and how it gets here', () => {
+  const scratch = new Scratch().init({ f: 'one\n', 'd/g': 'one\n' })
+  for (const n of [1, 2]) {
+    scratch.turn(`${n}`, () => scratch.write({ f: `${n}\n` }))
+    scratch.git('commit', '-qam', `${n}`)
+  }
+  scratch.git('config', 'uploadpack.allowFilter', 'true')
+  scratch.git('init', '-q', '--bare', '../hub.git')
+  scratch.ckpt('push', '../hub.git')
+  const clone = scratch.at('../clone')
+  scratch.git('clone', '-q', '--filter=tree:0', `file://${scratch.root}`, clone)
+  scratch.ckpt('pull', '../hub.git', '--cwd', clone)
+  const { commits } = scratch.ckpt('verify', '--ref', 'HEAD~1..HEAD', '--cwd', clone)
+  expect(commits.map((one: any) => [one.subject, one.covered, one.why])).toEqual([
+    ['2', false, 'what it changed is not here: git fetch --refetch --no-filter'],
+  ])
+  scratch.git('-C', clone, 'fetch', '-q', '--refetch', '--no-filter')
+  expect(scratch.ckpt('verify', '--ref', 'HEAD~1..HEAD', '--covered', '--cwd', clone).problems).toEqual([])
+})
+
 test('a graft says nothing of whose child a commit is', () => {
   const scratch = new Scratch().init({ f: 'one\n' })
   scratch.turn('one', () => scratch.write({ g: 'x\n' }))

@@ -9,7 +9,7 @@ import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { isOid, type Oid } from '../../core/ids.ts'
 import { shown } from '../../core/paths.ts'
-import { runGit, tryGit } from '../../git/process.ts'
+import { FETCHING, runGit, tryGit } from '../../git/process.ts'
 import type { Repository } from '../../git/repository.ts'
 import { commitsOfTurns } from '../committed/origins.ts'
 import type { Context } from '../worktree/context.ts'
@@ -60,12 +60,15 @@ export async function coverCommits(
     else if (parents.length === 0 && (await namesParent(context, repository, id)))
       looks.push(none('its parent is not here: git fetch --unshallow'))
     else {
-      const more = await droppedPaths(context, repository, { id, parents })
-      const changed = await changedBy(id, { among: planned ? beyond : undefined, more })
-      const merged = await mergedPaths(context, repository, { parents, changed })
-      const paths = changed.paths.filter((path) => !merged.paths.has(path))
-      if (paths.length === 0) looks.push(planned ?? (parents.length > 1 ? MERGED : EMPTY))
-      else looks.push({ changed, paths, unread: merged.unread, isBefore, planned })
+      const look = async (): Promise<Verdict | Look> => {
+        const more = await droppedPaths(context, repository, { id, parents })
+        const changed = await changedBy(id, { among: planned ? beyond : undefined, more })
+        const merged = await mergedPaths(context, repository, { parents, changed })
+        const paths = changed.paths.filter((path) => !merged.paths.has(path))
+        if (paths.length === 0) return planned ?? (parents.length > 1 ? MERGED : EMPTY)
+        return { changed, paths, unread: merged.unread, isBefore, planned }
+      }
+      looks.push(await look().catch(ifUnfetched))
     }
   }
   const open = looks.filter((look) => 'changed' in look)
@@ -84,6 +87,12 @@ async function heldAgainst(work: TurnsWork, look: Look): Promise<Verdict> {
   if (found.covered && look.planned) return look.planned
   if (found.covered || look.unread === null) return found
   return none(`${shown(look.unread)} cannot be merged again: its contents are not here`)
+}
+
+/** A partial clone may lack the trees that say what a commit changed (`git clone --filter=tree:0`). */
+function ifUnfetched(error: unknown): Verdict {
+  if (!(error instanceof CkptError) || !error.hints.includes(FETCHING)) throw error
+  return none('what it changed is not here: git fetch --refetch --no-filter')
 }
 
 /** Nobody's, and yet nothing in them came from elsewhere. */
