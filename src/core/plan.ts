@@ -182,6 +182,9 @@ function settle(
     if (input.unchangedUncovered(path, base)) return { post }
     // Gone from an ignored directory, which is listed as one: nothing is there that could be lost.
     if (ours.kind === 'absent' && base.reason === 'ignored') return { post }
+    // Left out by a sparse checkout: the turn did nothing to its content.
+    if (base.reason === 'not-here' && input.mergeable !== false && input.mode !== 'force')
+      return { post: ours, skip: 'was only not here after the turn' }
     return { post, conflict: `was not captured after the turn (${base.reason})` }
   }
   if (ours.kind === 'unknown')

@@ -47,6 +47,25 @@ test('undo --step goes over turns that nothing is left of to the last step that 
   expect(scratch.tryCkpt('undo', '--step').document.error.message).toContain('`ckpt undo --to 5` takes the whole turn')
 })
 
+test('what a turn only left out by a sparse checkout holds up no undo, of turns one by one as of all at once', () => {
+  const scratch = new Scratch().init({ 'q/q': 'q\n', f: 'one\n' })
+  scratch.turn('narrower', () => {
+    scratch.git('sparse-checkout', 'set', 'other')
+    scratch.write({ f: 'two\n' })
+  })
+  scratch.turn('wider', () => {
+    scratch.git('sparse-checkout', 'disable')
+    scratch.write({ 'q/q': 'q2\n' })
+  })
+  for (const turns of [['1', '1'], ['2']]) {
+    for (const count of turns) scratch.ckpt('undo', '--turns', count)
+    expect([scratch.read('f'), scratch.read('q/q')]).toEqual(['one\n', 'q2\n'])
+    scratch.ckpt('redo', '--all')
+    expect([scratch.read('f'), scratch.read('q/q')]).toEqual(['two\n', 'q2\n'])
+  }
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
 test('a change before any step window, then a step on the same file: undo --unclaimed goes all the way back', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   scratch.ckpt('mark', 'prompt', ...S)
