@@ -233,12 +233,12 @@ test('fresh store: what writes', () => {
     No turn is past its time; 0 kept, <size> freed.
 
     $ ckpt forget a.txt
-    ! ckpt: No checkpoint holds a.txt. Nothing was changed.
+    ! ckpt: No checkpoint holds a.txt. Contents that no checkpoint holds are gone from the store; no checkpoint was changed.
     !   → ckpt list
     exit 3
 
     $ ckpt forget nowhere.txt
-    ! ckpt: No checkpoint holds nowhere.txt. Nothing was changed.
+    ! ckpt: No checkpoint holds nowhere.txt. Contents that no checkpoint holds are gone from the store; no checkpoint was changed.
     !   → ckpt list
     exit 3
 

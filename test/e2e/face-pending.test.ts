@@ -279,7 +279,7 @@ test('pending boundary: what writes', () => {
     ! ckpt: It is on disk still: the next snapshot takes it again, unless snapshot.exclude names it.
 
     $ ckpt forget nowhere.txt
-    ! ckpt: No checkpoint holds nowhere.txt. Nothing was changed.
+    ! ckpt: No checkpoint holds nowhere.txt. Contents that no checkpoint holds are gone from the store; no checkpoint was changed.
     !   → ckpt list
     exit 3
 
