@@ -22,7 +22,7 @@ const CALLS = [
   'writeFileSync',
 ] as const
 /** Every one with `npm run test:fault`. */
-const STEP = STRIDE === 1 ? 1 : 37
+const STEP = STRIDE === 1 ? 1 : 53
 
 /** The Nth such call fails. (Not one that lets a lock go: its holder, this process, lives on.) */
 function failing(call: keyof Files & keyof typeof fs, nth: number): { files: Files; failed: () => boolean } {

@@ -22,7 +22,7 @@ const budget = (checkpoint: Json) =>
   checkpoint.uncovered.filter(({ reason }: Json) => reason === 'budget').map(({ path }: Json) => path)
 
 test.each([
-  ['without a daemon', { daemon: false, count: 14, size: 100 * KIB }],
+  ['without a daemon', { daemon: false, count: 10, size: 100 * KIB }],
   ['with one that has no quiet times', { daemon: true, count: 30, size: 24 * KIB }],
 ])(
   'the oldest turns go when it is over its limit, and no checkpoint is degraded for it: %s',
