@@ -121,8 +121,8 @@ export class Snapshots {
 
   /**
    * What lies between two states, as a list and as a unified patch: `ckpt diff FROM TO`. Without ids: what the last turn
-   * did, or with a session, also that of `openWorktree`, all that it did, with its checkpoints; with one: what that turn did, or a checkpoint against its
-   * parent. `to` may be `worktree`.
+   * did, or with a session, also that of `openWorktree`, all that it did, with its checkpoints; with one: what that turn
+   * did, or a checkpoint against its parent. `to` may be `worktree`.
    * @throws CkptError NOT_FOUND, USAGE, UNSUPPORTED
    */
   diff(

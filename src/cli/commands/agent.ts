@@ -60,8 +60,9 @@ const command: Command = async ({ env, args, cwd, colors }) => {
 }
 
 const asFailed = ({ code, message, hints }: CkptError) => ({
-  ...{ code, hints },
+  code,
   message: `${message} Its hooks are installed, and wait for that: it runs none before.`,
+  hints,
 })
 
 /** Asked of a person, or told with `--trust`: nobody else's consent is given by the way. */
