@@ -264,6 +264,8 @@ async function committedSince(
 ): Promise<CommittedSince> {
   const { env, worktree } = context
   const seen = new Set<string>()
+  // What HEAD had; null: that commit is not here any more, dropped by a rebase or an amend.
+  let then: ReadonlyMap<string, Entry> | null = from === head ? entries : from === null ? new Map() : null
   if (from !== null && head !== null && from !== head) {
     const { code, stdout } = await tryGit(env, {
       args: ['log', '--format=', '--raw', '--no-abbrev', '--no-renames', '-m', '-z', `${from}..${head}`],
@@ -274,15 +276,9 @@ async function committedSince(
       const [, mode, oid] = /^\n?:\d+ (\d+) [0-9a-f]+ ([0-9a-f]+) [A-Z]/.exec(fields[i]!) ?? []
       if (mode !== undefined) seen.add(`${mode} ${oid}\0${fields[++i]}`)
     }
+    if (code === 0) then = await readHeadEntries(context, from)
   }
-  const then = from === head ? entries : await readHeadEntries(context, from).catch(ofNoCommit)
   return (path, entry) =>
     (then !== null && sameEntry(then.get(path) ?? null, entry)) ||
     seen.has(entry ? `${entry.mode} ${entry.oid}\0${path}` : `000000 ${'0'.repeat(head?.length ?? 40)}\0${path}`)
-}
-
-/** One that was dropped by a rebase or an amend may be gone. */
-function ofNoCommit(error: unknown): null {
-  if (!(error instanceof CkptError)) throw error
-  return null
 }
