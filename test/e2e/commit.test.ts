@@ -125,6 +125,29 @@ test("a file of the person's that a turn made no longer ignored is left out, and
   expect(scratch.git('status', '--porcelain')).toBe('?? x.log\n')
 })
 
+test('a new file that was too large for a while is left out, and said; what was captured of it is not committed', () => {
+  const scratch = new Scratch().init({ '.checkpointrc': '{"snapshot":{"maxFileSize":100}}', f: 'v0\n' })
+  const large = 'x'.repeat(200)
+  const out = (reason: string) => ({
+    code: 0,
+    json: { files: [{ path: 'f' }], warnings: [`Not captured, and left out of the commit: data (${reason}).`] },
+  })
+  scratch.turn('small', () => scratch.write({ data: '1', f: 'v1\n' }))
+  scratch.turn('large', () => scratch.write({ data: large }))
+  expect(commit(scratch)).toMatchObject(out('too-large'))
+  scratch.turn('small', () => scratch.write({ data: '2', f: 'v2\n' }))
+  expect(commit(scratch)).toMatchObject(out('not captured before it changed'))
+  scratch.turn('small', () => scratch.write({ data: '3', f: 'v3\n' }))
+  const { code, json } = commit(scratch)
+  const { error } = json
+  expect([code, error.paths]).toEqual([4, ['data']])
+  expect(error.hints[0]).toBe('git add -N -- :/data && git add -p && git commit   (choose by hand)')
+  scratch.git('add', '-N', '--', ':/data')
+  scratch.git('commit', '-qm', 'by hand', 'data')
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'f' }] } })
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
 test('a content that git cannot convert holds nothing up once a later turn mended it; at the end it is named', () => {
   const scratch = new Scratch().init({ '.gitattributes': '*.f filter=f\n*.u16 text working-tree-encoding=UTF-16LE\n' })
   scratch.git('config', 'filter.f.clean', 'grep OK')

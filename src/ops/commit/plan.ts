@@ -1,7 +1,7 @@
 /** What a commit is to hold: what a session's visible turns changed, on top of HEAD, and nothing else. */
 import type { ClaimedTransition } from '../../core/claims.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
-import { sessionOption } from '../../core/hint-words.ts'
+import { quotedName, sessionOption } from '../../core/hint-words.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
 import { reasonedList, shortList } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
@@ -9,7 +9,7 @@ import { endOf, lastOf, type Turn, visibleTurns } from '../../core/timeline.ts'
 import { tryGit } from '../../git/process.ts'
 import { promptReader } from '../../git/side-refs.ts'
 import { tryUsersGit } from '../../git/users-git.ts'
-import { behindSymlink } from '../../snapshot/disk.ts'
+import { behindSymlink, isStats, look } from '../../snapshot/disk.ts'
 import { refuseWhilePending } from '../change/boundary.ts'
 import { refuseRunning } from '../change/refuse.ts'
 import { CommitBlobs } from '../committed/blobs.ts'
@@ -90,7 +90,10 @@ export async function plan(context: Context, options: { session?: string }): Pro
     const shown = reasonedList([...conflicts].map(([path, reason]) => ({ path, reason })))
     throw new CkptError('CONFLICT', `Refused, nothing was committed: ${shown}.`, {
       paths: [...conflicts.keys()],
-      hints: ['git add -p && git commit   (choose by hand)', `ckpt diff ${sessionOption(session)}`],
+      hints: [
+        `${byHand(context, { paths: [...conflicts.keys()], before })}   (choose by hand)`,
+        `ckpt diff ${sessionOption(session)}`,
+      ],
     })
   }
   const prompts = await promptReader(store, refs.notes)
@@ -112,6 +115,21 @@ export async function plan(context: Context, options: { session?: string }): Pro
     taken: { turns: taken.turns, leftOut: taken.leftOut ?? [] },
     blobs,
   }
+}
+
+/** How what is in conflict is committed by hand. */
+function byHand(
+  { env, worktree }: Context,
+  { paths, before }: { paths: readonly string[]; before: ReadonlyMap<string, Entry> },
+): string {
+  const isFile = (path: string) => {
+    const found = look(env, worktree.root, path)
+    return isStats(found) && !found.isDirectory()
+  }
+  const untracked = paths.filter((path) => !before.has(path) && isFile(path)) // `git add -p` passes them over
+  if (untracked.length === 0) return 'git add -p && git commit'
+  const named = untracked.length > 10 ? [':/'] : untracked.map((path) => quotedName(`:/${path}`))
+  return `git add -N -- ${named.join(' ')} && git add -p && git commit`
 }
 
 /** Whether a part of a turn is not in HEAD. */
@@ -197,10 +215,7 @@ async function foldTurns(
     blobs,
     committed: (change, to) => about.get(change)!.committed(change.path, to),
   })
-  const missing = [
-    ...missed,
-    ...[...folded.leftOut].map((path) => ({ path, reason: 'not captured before it changed' })),
-  ]
+  const missing = [...missed, ...[...folded.leftOut].map(([path, reason]) => ({ path, reason }))]
   if (missing.length > 0) warnings.push(`Not captured, and left out of the commit: ${reasonedList(missing)}.`)
   const passed = new Map<string, Entry[]>()
   for (const { path, to, unclaimed } of read.flatMap(({ parts }) => parts)) {

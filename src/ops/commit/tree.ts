@@ -13,8 +13,8 @@ export interface Folded {
   /** Paths that the commit changes, with what it holds. */
   entries: Map<string, Entry>
   conflicts: Map<string, string>
-  /** New to git, and not captured before the session changed it: whose it was nobody knows. */
-  leftOut: Set<string>
+  /** New to git, and not captured before the session changed it, or for a while: whose it was nobody knows. With the reason. */
+  leftOut: Map<string, string>
   /** What the entries are made of: what was undone again, or is committed already, is not among it. */
   made: Set<ClaimedTransition>
 }
@@ -51,7 +51,12 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
   const entries = new Map<string, Entry>()
   const conflicts = new Map<string, string>()
   const madeOf = new Map<string, ClaimedTransition[]>()
-  const leftOut = new Set<string>()
+  const leftOut = new Map<string, string>()
+  const leaveOut = (path: string, { to }: ClaimedTransition) => {
+    leftOut.set(path, to.kind === 'unknown' ? to.reason : 'not captured before it changed')
+    conflicts.delete(path)
+    if (entries.delete(path)) madeOf.delete(path)
+  }
   const gaps = new Map<string, Gap>()
   const changed = new Set(changes.map(({ path }) => path))
   for (const change of changes) {
@@ -62,6 +67,7 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
       madeOf.set(path, [...(madeOf.get(path) ?? []), change])
     }
     const ours = entries.get(path) ?? (entries.has(path) ? null : (head.get(path) ?? null))
+    const isNew = (state: PathState) => !head.has(path) && state.kind === 'unknown' && !isNotHere(state)
     const gap = gaps.get(path)
     const isContinued = gap !== undefined && goesOn(gap.to, change.from)
     const known = await blobs.entryOf(path, change.from)
@@ -69,7 +75,7 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
     const to = await blobs.entryOf(path, change.to)
     if (to === undefined) {
       gaps.set(path, { from, to: change.to, conflict: isContinued ? gap.conflict : conflicts.get(path) })
-      if (from === undefined && ours === null) leftOut.add(path)
+      if ((from === undefined && ours === null) || isNew(change.to)) leaveOut(path, change)
       else if (!isNotHere(change.to) || from === undefined || !sameEntry(ours, from))
         conflicts.set(path, await blobs.whyNot(path, change.to))
       continue
@@ -89,7 +95,7 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
       continue
     }
     if (from === undefined) {
-      if (ours === null) leftOut.add(path)
+      if (ours === null || isNew(change.from)) leaveOut(path, change)
       else conflicts.set(path, await blobs.whyNot(path, change.from))
       continue
     }
