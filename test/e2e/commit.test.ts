@@ -74,6 +74,33 @@ test('turns that nothing in the commit is of name it neither in its message nor 
 
 const S = ['--session', 's']
 
+test.each([0, 1])(
+  'a commit that another one makes while git is at work is none of ours: the hook ends with %i',
+  (code) => {
+    const scratch = new Scratch().init({ f: lines() })
+    scratch.turn('one', () => scratch.write({ f: lines([15, 'agent']) }))
+    scratch.write({ '.git/theirs': lines([2, 'theirs']) })
+    fs.writeFileSync(
+      scratch.at('.git/hooks/pre-commit'),
+      `#!/bin/sh
+[ -e .git/done ] && exit 0; touch .git/done; export GIT_INDEX_FILE=.git/other-index; git read-tree HEAD
+git update-index --cacheinfo "100644,$(git hash-object -w .git/theirs),f"
+git update-ref HEAD "$(git commit-tree -p HEAD -m theirs "$(git write-tree)")"; exit ${code}
+`,
+      { mode: 0o755 },
+    )
+    const refused = commit(scratch)
+    expect([refused.code, refused.json.error.code]).toEqual([4, 'CONFLICT'])
+    expect(refused.json.error.message).toMatch(
+      /^HEAD moved meanwhile, and git refused the commit \(exit \d+\)\. Nothing was/,
+    )
+    expect(scratch.ckpt('verify', '--ref', 'HEAD').commits).toMatchObject([{ covered: false }])
+    expect(scratch.run(['show', 'HEAD']).code).toBe(3)
+    expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'f' }], turns: [1] } })
+    expect(scratch.git('show', 'HEAD:f')).toBe(lines([2, 'theirs'], [15, 'agent']))
+  },
+)
+
 test('what was committed amid a turn, and is in HEAD no more, does not hold back what the turn left', () => {
   const scratch = new Scratch().init({ f: 'v0\n', gone: 'x\n' })
   const step = (work: () => void) => {

@@ -20,8 +20,8 @@ import {
   follow,
   isUnderWay,
   leaveNote,
-  madeOn,
   noteCommit,
+  noted,
   notFollowed,
   turnsIn,
 } from '../committed/under-way.ts'
@@ -121,7 +121,7 @@ async function commitNoted(
     await untilIndexIsFree(context, repository)
     return await commitEntries(context, planned, options)
   } catch (error) {
-    if ((await madeOn(context, planned.head)) === null) dropNote(context)
+    if ((await noted(context)) === null) dropNote(context)
     else leaveNote(context)
     throw error
   }
@@ -262,7 +262,7 @@ async function commitEntries(
       shown,
       begun: (git) => passOn(env, git),
     })
-    const made = await (code === 0 ? firstOn : madeOn)(context, head) // it stands, where a hook after it was cut short
+    const made = code === 0 ? await firstOn(context, head) : await noted(context) // it stands, where a hook after it was cut short
     if (made === null && code === 0)
       throw new CkptError(
         'INTERNAL',
@@ -272,10 +272,17 @@ async function commitEntries(
     if (made === null) {
       refuseCancelled(env.signal)
       await refuseWhilePending(context, await readRefs(context)) // as the gate did
+      const said = shown ? '' : ` It said: ${printable(stderr.trim().slice(0, 500))}`
+      if ((await headOf(context)).head !== head)
+        throw new CkptError(
+          'CONFLICT',
+          `HEAD moved meanwhile, and git refused the commit (exit ${code}). Nothing was committed; your index and your files are as they were.${said}`,
+          { hints: ['git log -1   (what HEAD is now)', 'ckpt commit'] },
+        )
       const why = isNearlyFull(env, cwd) ? 'the disk is full, it seems' : 'a hook, signing, or a missing name'
       throw new CkptError(
         'INTERNAL',
-        `git refused the commit (exit ${code}): ${why}. Nothing was committed; your index and your files are as they were.${shown ? '' : ` It said: ${printable(stderr.trim().slice(0, 500))}`}`,
+        `git refused the commit (exit ${code}): ${why}. Nothing was committed; your index and your files are as they were.${said}`,
         { hints: ['ckpt commit   (once what git said is mended)'] },
       )
     }

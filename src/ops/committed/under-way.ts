@@ -100,7 +100,7 @@ export async function firstOn(context: Context, head: Oid | null): Promise<Oid |
 }
 
 /** The commit that HEAD is, if it was made on `head`. */
-export async function madeOn(context: Context, head: Oid | null): Promise<Oid | null> {
+async function madeOn(context: Context, head: Oid | null): Promise<Oid | null> {
   const now = (await headOf(context)).head
   if (now === null || now === head) return null
   const args = ['rev-parse', '--verify', '-q', `${now}^`]
@@ -149,6 +149,12 @@ const isAlive = ({ env }: Context, note: Note | null): boolean =>
 export async function notFollowedYet(context: Context): Promise<Oid | null> {
   if (!isCutShort(context)) return null
   return (await madeAfter(context, readNote(context)))?.made ?? null
+}
+
+/** The commit that HEAD is, if it is the one that is noted: a git that failed may have made it, or somebody another one meanwhile. */
+export async function noted(context: Context): Promise<Oid | null> {
+  const found = await madeAfter(context, readNote(context))
+  return found?.isOurs ? found.made : null
 }
 
 /**
