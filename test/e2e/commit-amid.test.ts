@@ -250,7 +250,7 @@ test('a submodule in the place of a file of the session is left as it is, and no
   scratch.remove('f')
   scratch.git('init', '-q', 'f')
   scratch.git('-C', 'f', 'commit', '-q', '--allow-empty', '-m', 'x')
-  scratch.git('add', 'f')
+  scratch.atPresent().git('add', 'f')
   scratch.git('commit', '-qm', 'submodule')
   const { ok, commit: made, warnings } = await commit(scratch)
   expect([ok, made, warnings]).toEqual([true, null, ['Left as you have committed it: f.']])

@@ -655,7 +655,7 @@ test('what a person has changed and committed by hand holds up no commit; what i
   scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n', 'gone.txt': 'two\n', 'new.txt': 'two\n' }))
   scratch.write({ 'a.txt': 'mine\n', 'new.txt': 'mine\n' })
   scratch.remove('gone.txt')
-  scratch.git('add', '-A')
+  scratch.atPresent().git('add', '-A')
   scratch.git('commit', '-qm', 'by hand')
   scratch.turn('two', () => scratch.write({ 'b.txt': 'b\n' }))
   scratch.write({ 'a.txt': 'mine, again\n' })

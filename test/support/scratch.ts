@@ -146,6 +146,12 @@ export class Scratch {
     })
   }
 
+  /** From here on the dates of `git` are after all that was recorded. */
+  atPresent(): this {
+    this.#date = Date.now()
+    return this
+  }
+
   /** Makes the worktree a repository with one commit of these files. */
   init(files: Record<string, string | Buffer> = { 'a.txt': 'one\n' }): this {
     this.git('init', '-q', '-b', 'main')

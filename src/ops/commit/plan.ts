@@ -1,27 +1,27 @@
 /** What a commit is to hold: what a session's visible turns changed, on top of HEAD, and nothing else. */
 import type { ClaimedTransition } from '../../core/claims.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
-import { quotedName, sessionOption } from '../../core/hint-words.ts'
+import { sessionOption } from '../../core/hint-words.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
 import { reasonedList, shortList } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
 import { endOf, lastOf, type Turn, visibleTurns } from '../../core/timeline.ts'
-import { tryGit } from '../../git/process.ts'
 import { promptReader } from '../../git/side-refs.ts'
 import { tryUsersGit } from '../../git/users-git.ts'
-import { behindSymlink, isStats, look } from '../../snapshot/disk.ts'
+import { behindSymlink } from '../../snapshot/disk.ts'
 import { refuseWhilePending } from '../change/boundary.ts'
 import { refuseRunning } from '../change/refuse.ts'
 import { CommitBlobs } from '../committed/blobs.ts'
 import { lastCommit, type Taken, takenAt } from '../committed/commits-file.ts'
 import { type Entry, readHeadEntries, readIndexEntries, sameEntry } from '../committed/entries.ts'
 import { isNoted } from '../committed/note.ts'
-import { settledPaths } from '../committed/uncommitted.ts'
 import { type Following, finishCommit } from '../committed/under-way.ts'
 import { ChangeReader, type Part } from '../history/turn-changes.ts'
 import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
+import { byHand, chosenByHand, type Last } from './by-hand.ts'
 import { uncoveredAndUncommitted, undoneSince } from './settled.ts'
+import { readSince, type Since } from './since.ts'
 import { foldChanges } from './tree.ts'
 
 /** What is known before git commits: the lock is not held while the user's hooks run, for they may call ckpt. */
@@ -77,23 +77,28 @@ export async function plan(context: Context, options: { session?: string }): Pro
   const { entries, conflicts, passed, blobs } = folded
   context.warnings.push(...folded.warnings)
   if (last?.isInHead) context.warnings.push(...(await undoneSince(context, { refs, session, last, before })))
+  const open: string[] = []
   if (conflicts.size > 0 && head.head !== null) {
-    // Chosen by hand, as the refusal says: there is nothing left to choose.
-    const settled = await settledPaths(context, [...conflicts.keys()], before)
-    for (const path of settled) {
+    const asked = new Map([...conflicts.keys()].map((path) => [path, folded.last.get(path)!]))
+    const choice = await chosenByHand(context, { session, head: head.head, entries: before, conflicts: asked })
+    const { chosen, open: notThere } = choice
+    for (const path of [...chosen, ...notThere]) {
       conflicts.delete(path)
       entries.delete(path)
     }
-    if (settled.length > 0) context.warnings.push(`Left as you have committed it: ${shortList(settled)}.`)
+    open.push(...notThere)
+    if (chosen.length > 0) context.warnings.push(`Left as you have committed it: ${shortList(chosen)}.`)
+    if (notThere.length > 0)
+      context.warnings.push(
+        `Otherwise in HEAD, and on disk as in HEAD (stashed, it may be), left out of this commit and looked at again by the next: ${shortList(notThere)}.`,
+      )
   }
   if (conflicts.size > 0) {
+    const paths = [...conflicts.keys()]
     const shown = reasonedList([...conflicts].map(([path, reason]) => ({ path, reason })))
     throw new CkptError('CONFLICT', `Refused, nothing was committed: ${shown}.`, {
-      paths: [...conflicts.keys()],
-      hints: [
-        `${byHand(context, { paths: [...conflicts.keys()], before })}   (choose by hand)`,
-        `ckpt diff ${sessionOption(session)}`,
-      ],
+      paths,
+      hints: [`${byHand(context, paths, before)}   (choose by hand)`, `ckpt diff ${sessionOption(session)}`],
     })
   }
   const prompts = await promptReader(store, refs.notes)
@@ -112,24 +117,10 @@ export async function plan(context: Context, options: { session?: string }): Pro
     entries,
     before,
     passed,
+    open,
     taken: { turns: taken.turns, leftOut: taken.leftOut ?? [] },
     blobs,
   }
-}
-
-/** How what is in conflict is committed by hand. */
-function byHand(
-  { env, worktree }: Context,
-  { paths, before }: { paths: readonly string[]; before: ReadonlyMap<string, Entry> },
-): string {
-  const isFile = (path: string) => {
-    const found = look(env, worktree.root, path)
-    return isStats(found) && !found.isDirectory()
-  }
-  const untracked = paths.filter((path) => !before.has(path) && isFile(path)) // `git add -p` passes them over
-  if (untracked.length === 0) return 'git add -p && git commit'
-  const named = untracked.length > 10 ? [':/'] : untracked.map((path) => quotedName(`:/${path}`))
-  return `git add -N -- ${named.join(' ')} && git add -p && git commit`
 }
 
 /** Whether a part of a turn is not in HEAD. */
@@ -158,6 +149,8 @@ interface Folded {
   /** Those that something in the entries is of. */
   turns: Set<TurnNumber>
   passed: Map<string, Entry[]>
+  /** By path. */
+  last: Map<string, Last>
   blobs: CommitBlobs
   warnings: string[]
 }
@@ -183,8 +176,9 @@ async function foldTurns(
   const warnings: string[] = []
   const context = { ...given, warnings }
   const read = await Promise.all(turns.map((turn) => reader.changesOf(turn)))
-  const since = new Map<Oid | null, CommittedSince>()
-  const about = new Map<ClaimedTransition, { turn: TurnNumber; committed: CommittedSince }>()
+  const known = new Map<Oid | null, Since>()
+  const about = new Map<ClaimedTransition, { turn: TurnNumber; since: Since }>()
+  const last = new Map<string, Last>()
   const changes: ClaimedTransition[] = []
   for (const [i, one] of read.entries()) {
     if (one.unclaimed.length > 0)
@@ -193,6 +187,7 @@ async function foldTurns(
       )
     // Where HEAD moved amid the turn, what it did before and after that is carried over one after the other.
     const { number, before, checkpoints } = turns[i]!
+    const { seq, time } = lastOf(turns[i]!)
     const hasMoved = checkpoints.some(({ head }) => head !== before.head)
     const isInParts = hasMoved || number in taken.turns
     const own: (ClaimedTransition & Partial<Part>)[] = isInParts
@@ -200,8 +195,10 @@ async function foldTurns(
       : one.claimed
     for (const change of own) {
       const then = change.head ?? before.head ?? null // where it was not moved, that is what it was at the end, too
-      if (!since.has(then)) since.set(then, await committedSince(context, then, { head, entries: headEntries }))
-      about.set(change, { turn: number, committed: since.get(then)! })
+      if (!known.has(then)) known.set(then, await readSince(context, then, { head, entries: headEntries }))
+      const since = known.get(then)!
+      about.set(change, { turn: number, since })
+      last.set(change.path, { seq, time: Date.parse(time), since })
       changes.push(change)
     }
   }
@@ -209,21 +206,34 @@ async function foldTurns(
   const kept = new Set(await withoutIgnored(context, left, headEntries))
   const missed = await uncoveredAndUncommitted(context, { turns: read, captured: left })
   const blobs = await CommitBlobs.open(context, { paths: [...kept], head: headEntries })
+  const elsewhere = new Map<string, Entry>()
   const folded = await foldChanges({
     changes: changes.filter(({ path }) => kept.has(path)),
     head: headEntries,
     blobs,
-    committed: (change, to) => about.get(change)!.committed(change.path, to),
+    committed(change, to) {
+      const at = about.get(change)!.since.committed(change.path, to)
+      if (at === 'elsewhere') elsewhere.set(change.path, to)
+      return at !== null
+    },
   })
   const missing = [...missed, ...[...folded.leftOut].map(([path, reason]) => ({ path, reason }))]
   if (missing.length > 0) warnings.push(`Not captured, and left out of the commit: ${reasonedList(missing)}.`)
+  const onOthers: string[] = []
+  for (const [path, entry] of elsewhere) {
+    const isOpen = !folded.entries.has(path) && !folded.conflicts.has(path)
+    const end = isOpen ? await blobs.entryOf(path, left.get(path)!) : undefined
+    if (end !== undefined && sameEntry(end, entry)) onOthers.push(path)
+  }
+  if (onOthers.length > 0)
+    warnings.push(`Committed on another branch, and left out of the commit: ${shortList(onOthers)}.`)
   const passed = new Map<string, Entry[]>()
   for (const { path, to, unclaimed } of read.flatMap(({ parts }) => parts)) {
     const entry = unclaimed || !folded.entries.has(path) ? undefined : await blobs.entryOf(path, to)
     if (entry !== undefined) passed.set(path, [...(passed.get(path) ?? []), entry])
   }
   const madeOf = new Set([...folded.made].map((change) => about.get(change)!.turn))
-  return { ...folded, turns: madeOf, passed, blobs, warnings }
+  return { ...folded, turns: madeOf, passed, last, blobs, warnings }
 }
 
 /**
@@ -264,36 +274,4 @@ async function ignoredAmong(context: Context, paths: readonly string[]): Promise
   if (code > 1) throw new CkptError('INTERNAL', 'git check-ignore failed. Nothing was committed.')
   const answers = stdout.toString('latin1').split('\0').filter(Boolean)
   return new Set(answers.map((path) => path.replace(/^\.\//, '')))
-}
-
-type CommittedSince = (path: string, entry: Entry) => boolean
-
-/**
- * Whether a content is committed where a checkpoint shows it with HEAD at `from`: HEAD had it then, or a commit since made it
- * so: a person may have committed the turn's work by hand. What was committed before it, and is in HEAD no more, is not.
- */
-async function committedSince(
-  context: Context,
-  from: Oid | null,
-  { head, entries }: { head: Oid | null; entries: ReadonlyMap<string, Entry> },
-): Promise<CommittedSince> {
-  const { env, worktree } = context
-  const seen = new Set<string>()
-  // What HEAD had; null: that commit is not here any more, dropped by a rebase or an amend.
-  let then: ReadonlyMap<string, Entry> | null = from === head ? entries : from === null ? new Map() : null
-  if (from !== null && head !== null && from !== head) {
-    const { code, stdout } = await tryGit(env, {
-      args: ['log', '--format=', '--raw', '--no-abbrev', '--no-renames', '-m', '-z', `${from}..${head}`],
-      cwd: worktree.root,
-    })
-    const fields = code === 0 ? stdout.toString('latin1').split('\0') : []
-    for (let i = 0; i + 1 < fields.length; i++) {
-      const [, mode, oid] = /^\n?:\d+ (\d+) [0-9a-f]+ ([0-9a-f]+) [A-Z]/.exec(fields[i]!) ?? []
-      if (mode !== undefined) seen.add(`${mode} ${oid}\0${fields[++i]}`)
-    }
-    if (code === 0) then = await readHeadEntries(context, from)
-  }
-  return (path, entry) =>
-    (then !== null && sameEntry(then.get(path) ?? null, entry)) ||
-    seen.has(entry ? `${entry.mode} ${entry.oid}\0${path}` : `000000 ${'0'.repeat(head?.length ?? 40)}\0${path}`)
 }

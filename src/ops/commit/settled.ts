@@ -68,7 +68,8 @@ export async function uncoveredAndUncommitted(
 ): Promise<TurnChanges['uncovered']> {
   const uncovered = turns.flatMap((turn) => turn.uncovered).filter(({ reason }) => COULD_BE_COMMITTED.has(reason))
   if (uncovered.length === 0) return []
-  const open = (await uncommittedPaths(context, '--untracked-files=all')).filter((path) => !captured.has(path))
+  const uncommitted = await uncommittedPaths(context, '--untracked-files=all')
+  const open = uncommitted?.filter((path) => !captured.has(path))
   const once = new Map(uncovered.map((entry) => [entry.path, entry]))
-  return [...once.values()].filter(({ path }) => open.some((one) => isWithin(barePath(one), barePath(path))))
+  return [...once.values()].filter(({ path }) => !open || open.some((one) => isWithin(barePath(one), barePath(path))))
 }

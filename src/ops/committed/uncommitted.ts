@@ -1,18 +1,20 @@
 /** What git, asked as the user would ask it, has still to commit. */
 import { splitNul } from '../../core/paths.ts'
-import { runUsersGit } from '../../git/users-git.ts'
+import { tryUsersGit } from '../../git/users-git.ts'
 import { look } from '../../snapshot/disk.ts'
 import type { Context } from '../worktree/context.ts'
 import { type Entry, readMarkedPaths } from './entries.ts'
 
-/** Of these paths those with nothing to commit: on disk is what is in HEAD, or they are in neither. */
+/** Of these paths those with nothing to commit: on disk is what is in HEAD, or they are in neither. None where git cannot say. */
 export async function settledPaths(
   context: Context,
   paths: readonly string[],
   head: ReadonlyMap<string, Entry>,
 ): Promise<string[]> {
   const { env, worktree } = context
-  const changed = new Set(await uncommittedPaths(context, '--untracked-files=no', '--ignore-submodules'))
+  const uncommitted = await uncommittedPaths(context, '--untracked-files=no', '--ignore-submodules')
+  if (uncommitted === null) return []
+  const changed = new Set(uncommitted)
   // Of what bears a mark git tells nothing, whatever is on disk.
   const marked = await readMarkedPaths(context)
   const isTold = (path: string) => !marked.some(([, bearing]) => bearing.has(path))
@@ -21,9 +23,10 @@ export async function settledPaths(
   )
 }
 
-export async function uncommittedPaths({ env, worktree }: Context, ...flags: string[]): Promise<string[]> {
+/** Null: git cannot say, as where a filter that is required fails. */
+export async function uncommittedPaths({ env, worktree }: Context, ...flags: string[]): Promise<string[] | null> {
   const args = ['status', '--porcelain', '-z', '--no-renames', ...flags]
   const vars = { GIT_OPTIONAL_LOCKS: '0' } // it would write the index
-  const out = await runUsersGit(env, { args, cwd: worktree.root, vars })
-  return splitNul(out).map((row) => row.slice(3))
+  const { code, stdout } = await tryUsersGit(env, { args, cwd: worktree.root, vars })
+  return code === 0 ? splitNul(stdout).map((row) => row.slice(3)) : null
 }

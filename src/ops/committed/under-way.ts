@@ -17,6 +17,7 @@ import { type Compared, changedPaths, compare, toldOf } from './compared.ts'
 import { type Entry, readHeadEntries, sameEntry } from './entries.ts'
 import { isNoted, noteFile } from './note.ts'
 import { recordOrigin } from './origins.ts'
+import { rememberRefused } from './refused-file.ts'
 import { refreshIndex, untilIndexIsFree } from './users-index.ts'
 
 /** What follows a commit. */
@@ -35,13 +36,16 @@ export interface Following {
   before: ReadonlyMap<string, Entry>
   /** What the turns left at these paths at any time. */
   passed: ReadonlyMap<string, readonly Entry[]>
+  /** Of the turns, and neither planned nor in HEAD: for a later commit. */
+  open: readonly string[]
   /** What it goes on from. */
   taken: Taken
   /** What git is given for it; undefined: not made yet. */
   message?: string
 }
 
-interface Note extends Omit<Following, 'entries' | 'before' | 'passed' | 'taken'> {
+interface Note extends Omit<Following, 'entries' | 'before' | 'passed' | 'taken' | 'open'> {
+  open?: readonly string[]
   taken?: Taken
   pid: number
   started: string
@@ -60,7 +64,7 @@ const NOBODY = 0
 
 export function noteCommit(context: Context, following: Following): void {
   const { env } = context
-  const { entries, before, passed, session, head, turns, taken, message } = following
+  const { entries, before, passed, session, head, turns, open, taken, message } = following
   const paths = [...entries].map(([path, entry]): Note['paths'][number] => {
     return [path, before.get(path) ?? null, entry, passed.get(path) ?? []]
   })
@@ -68,7 +72,7 @@ export function noteCommit(context: Context, following: Following): void {
   writeFileWhole(env, noteFile(context), {
     content: JSON.stringify({
       ...who,
-      ...{ session, head, turns, taken, paths },
+      ...{ session, head, turns, open, taken, paths },
       ...(message === undefined ? {} : { message }),
     } satisfies Note),
   })
@@ -117,10 +121,11 @@ export async function follow(
   following: Following & { blobs: CommitBlobs },
   { made, patience, compared }: { made: Oid; patience?: number; compared: Compared | null },
 ): Promise<void> {
-  const { session, turns, taken } = following
+  const { session, turns, open, taken } = following
   if (compared) {
     const { leftOut, beyond } = compared
-    rememberCommit(context, session, { commit: made, turns, taken, leftOut })
+    rememberCommit(context, session, { commit: made, turns, taken, leftOut: [...leftOut, ...open] })
+    rememberRefused(context, session, new Map())
     recordOrigin(context, made, { checkpoints: turnsIn(following).map(({ checkpoint }) => checkpoint), beyond })
     context.warnings.push(...toldOf(compared, made))
   }
@@ -210,8 +215,8 @@ export async function finishCommit(context: Context, { isBeside = false } = {}):
     const blobs = await CommitBlobs.open(context, { paths: [...entries.keys()], head: before })
     const patience = isBeside ? { patience: 0 } : {}
     const compared = isOurs ? await compare(context, { head: note.head, entries }, made) : null
-    const taken = note.taken ?? { turns: {} }
-    await follow(context, { ...note, entries, before, passed, taken, blobs }, { made, compared, ...patience })
+    const { taken = { turns: {} }, open = [] } = note
+    await follow(context, { ...note, entries, before, passed, open, taken, blobs }, { made, compared, ...patience })
   } catch (error) {
     if (!isBeside) throw error
     return [notFollowed(made, error)]

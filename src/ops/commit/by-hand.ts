@@ -1,0 +1,68 @@
+/** What a commit cannot carry over by itself is a person's to choose: how that is done, and what of it was. */
+import { quotedName } from '../../core/hint-words.ts'
+import type { Oid, SessionId } from '../../core/ids.ts'
+import { isStats, look } from '../../snapshot/disk.ts'
+import type { Entry } from '../committed/entries.ts'
+import { readRefused, rememberRefused } from '../committed/refused-file.ts'
+import { settledPaths } from '../committed/uncommitted.ts'
+import type { Context } from '../worktree/context.ts'
+import { readSince, type Since } from './since.ts'
+
+/** The last that a session did at a path in conflict. */
+export interface Last {
+  /** The place in the order of the last checkpoint of its turn. */
+  seq: number
+  /** When that was taken: milliseconds since 1970, UTC. */
+  time: number
+  since: Since
+}
+
+interface Asked {
+  session: SessionId
+  head: Oid
+  /** What HEAD has. */
+  entries: ReadonlyMap<string, Entry>
+  /** By path. */
+  conflicts: ReadonlyMap<string, Last>
+}
+
+interface Choice {
+  /** They were refused, and a commit since changed them; or one did since the turn, and nothing is left to choose. */
+  chosen: string[]
+  /** Nothing is left to choose, and nobody chose: what the turn did is not on disk, as where it is stashed. */
+  open: string[]
+}
+
+/** What a person made of paths in conflict. The others are written down as refused. */
+export async function chosenByHand(context: Context, { session, head, entries, conflicts }: Asked): Promise<Choice> {
+  const refused = readRefused(context, session)
+  const since = new Map<Oid, Since>()
+  const settled = new Set(await settledPaths(context, [...conflicts.keys()], entries))
+  const [chosen, open]: [string[], string[]] = [[], []]
+  for (const [path, last] of conflicts) {
+    const row = refused.get(path)
+    const isTold = row !== undefined && row.seq >= last.seq
+    if (isTold && !since.has(row.head)) since.set(row.head, await readSince(context, row.head, { head, entries }))
+    if (isTold && since.get(row.head)!.isGoneOver(path, 0)) chosen.push(path)
+    else if (settled.has(path)) (last.since.isGoneOver(path, last.time) ? chosen : open).push(path)
+    else if (!isTold) refused.set(path, { head, seq: last.seq })
+  }
+  rememberRefused(context, session, refused)
+  return { chosen, open }
+}
+
+/** How what is in conflict is committed by hand. */
+export function byHand(
+  { env, worktree }: Context,
+  paths: readonly string[],
+  entries: ReadonlyMap<string, Entry>,
+): string {
+  const isFile = (path: string) => {
+    const found = look(env, worktree.root, path)
+    return isStats(found) && !found.isDirectory()
+  }
+  const untracked = paths.filter((path) => !entries.has(path) && isFile(path)) // `git add -p` passes them over
+  if (untracked.length === 0) return 'git add -p && git commit'
+  const named = untracked.length > 10 ? [':/'] : untracked.map((path) => quotedName(`:/${path}`))
+  return `git add -N -- ${named.join(' ')} && git add -p && git commit`
+}

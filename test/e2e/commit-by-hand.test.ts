@@ -1,0 +1,130 @@
+/** `ckpt commit` beside commits made by hand, and taken back: what counts as committed, and what a person chose. */
+import { expect, test } from 'vitest'
+import { Scratch } from '../support/scratch.ts'
+
+const commit = (scratch: Scratch) => scratch.tryCkpt('commit')
+const lines = (first: string, last: string) => `${first}\n${'line\n'.repeat(20)}${last}\n`
+function begun(files?: Record<string, string>): Scratch {
+  const scratch = new Scratch()
+  if (files) scratch.init(files)
+  else scratch.git('init', '-q', '-b', 'main')
+  scratch.git('config', 'user.name', 'A U Thor')
+  scratch.git('config', 'user.email', 'author@example.com')
+  return scratch
+}
+const FIRST = { f: lines('1', '30') }
+
+test.each([
+  ['reset', (scratch: Scratch) => scratch.git('reset', '-q', 'HEAD^')],
+  ['reset, and kept in the index', (scratch: Scratch) => scratch.git('reset', '-q', '--soft', 'HEAD^')],
+  [
+    'amended, without one of its files',
+    (scratch: Scratch) => {
+      scratch.git('reset', '-q', 'HEAD^', '--', 'f')
+      scratch.git('commit', '-q', '--amend', '-m', 'less')
+    },
+  ],
+])('what an agent committed in its turn is committed by ckpt where that commit was %s', (_, takeBack) => {
+  const scratch = begun(FIRST)
+  scratch.turn('one', () => {
+    scratch.write({ f: lines('one', '30'), g: 'g\n' })
+    scratch.git('add', '-A')
+    scratch.git('commit', '-qm', 'wip')
+  })
+  scratch.turn('two', () => scratch.write({ f: lines('one', 'thirty') }))
+  takeBack(scratch)
+  const { code, document } = commit(scratch)
+  expect([code, document.warnings]).toEqual([0, []])
+  expect(scratch.git('show', 'HEAD:f')).toBe(lines('one', 'thirty'))
+  expect(scratch.git('status', '--porcelain')).toBe('')
+  expect(scratch.ckpt('verify', '--ref', 'HEAD', '--covered').problems).toEqual([])
+})
+
+test('what is committed on another branch is left out, and that is said', () => {
+  const scratch = begun(FIRST)
+  scratch.git('checkout', '-qb', 'other')
+  scratch.turn('one', () => {
+    scratch.write({ f: lines('one', '30') })
+    scratch.git('commit', '-qam', 'wip')
+  })
+  scratch.turn('two', () => scratch.write({ g: 'g\n' }))
+  scratch.git('checkout', '-q', 'main')
+  const { code, document } = commit(scratch)
+  expect([code, document.files, document.warnings]).toEqual([
+    0,
+    [{ path: 'g' }],
+    ['Committed on another branch, and left out of the commit: f.'],
+  ])
+})
+
+test('what was stashed, and is otherwise where HEAD went, waits for a later commit', () => {
+  const scratch = begun(FIRST)
+  scratch.git('branch', 'other')
+  scratch.write({ f: lines('uno', '30') })
+  scratch.git('commit', '-qam', 'uno')
+  scratch.git('checkout', '-q', 'other')
+  scratch.turn('one', () => scratch.write({ f: lines('one', 'thirty'), n: 'n\n' }))
+  scratch.git('stash', '-qu')
+  scratch.git('checkout', '-q', 'main')
+  const first = commit(scratch)
+  expect([first.code, first.document.files]).toEqual([0, [{ path: 'n' }]])
+  expect(first.document.warnings).toEqual([
+    'Otherwise in HEAD, and on disk as in HEAD (stashed, it may be), left out of this commit and looked at again by the next: f.',
+  ])
+  scratch.git('checkout', '-q', 'stash@{0}', '--', 'f')
+  const refused = commit(scratch)
+  expect([refused.code, refused.document.error.paths]).toEqual([4, ['f']])
+  scratch.git('commit', '-qm', 'by hand')
+  expect(commit(scratch).document).toMatchObject({ commit: null, warnings: [] })
+})
+
+test('a part that was chosen by hand, as a refusal says, is all that is chosen; of later turns it says nothing', () => {
+  const scratch = begun(FIRST)
+  scratch.turn('one', () => scratch.write({ f: lines('one', 'thirty') }))
+  scratch.write({ f: lines('uno', '30') })
+  scratch.git('commit', '-qam', 'uno')
+  scratch.write({ f: lines('one', 'thirty') })
+  const isRefused = () => {
+    const { code, document } = commit(scratch)
+    expect([code, document.error.paths]).toEqual([4, ['f']])
+  }
+  isRefused()
+  scratch.git('commit', '-q', '--allow-empty', '-m', 'of nothing')
+  isRefused()
+  scratch.write({ f: lines('uno', 'thirty') })
+  scratch.git('commit', '-qam', 'a part')
+  scratch.write({ f: lines('one', 'thirty') })
+  scratch.turn('two', () => scratch.write({ g: 'g\n' }))
+  expect(commit(scratch).document).toMatchObject({
+    files: [{ path: 'g' }],
+    warnings: ['Left as you have committed it: f.'],
+  })
+  expect(scratch.git('status', '--porcelain')).toBe(' M f\n')
+  scratch.turn('three', () => scratch.write({ f: lines('eins', 'thirty') }))
+  isRefused()
+})
+
+test('with nothing committed when the turn began, what a person committed of it since is known', () => {
+  const scratch = begun()
+  scratch.turn('one', () => scratch.write(FIRST))
+  for (const first of ['a', 'b', 'c']) {
+    scratch.git('add', '-A')
+    scratch.git('commit', '-q', '--allow-empty', '-m', 'by hand')
+    scratch.write({ f: lines(first, '30') })
+  }
+  scratch.turn('two', () => scratch.write({ g: 'g\n' }))
+  const { code, document } = commit(scratch)
+  expect([code, document.files, document.warnings]).toEqual([0, [{ path: 'g' }], []])
+})
+
+test('where git cannot say what is changed, for a required filter fails, the refusal names the file', () => {
+  const scratch = begun({ 'x.f': 'OK\n', '.gitattributes': '*.f filter=f\n' })
+  scratch.git('config', 'filter.f.clean', 'grep OK')
+  scratch.git('config', 'filter.f.required', 'true')
+  scratch.turn('one', () => scratch.write({ 'x.f': 'BAD\n' }))
+  const { code, document } = commit(scratch)
+  expect([code, document.error.message]).toEqual([
+    4,
+    expect.stringContaining("x.f (git cannot convert it: x.f: clean filter 'f' failed)"),
+  ])
+})
