@@ -2,7 +2,7 @@
 
 import { constants } from 'node:fs'
 import { CkptError, isDamage, unlessDamaged } from '../core/errors.ts'
-import type { Oid } from '../core/ids.ts'
+import type { HashName, Oid } from '../core/ids.ts'
 import { lostContent } from '../core/lost-content.ts'
 import { pathToText, type RelativePath, splitNul } from '../core/paths.ts'
 import { type Env, temporaryDirectory } from '../env.ts'
@@ -66,6 +66,9 @@ async function lostBetween(store: Store, from: Oid, to: Oid): Promise<CkptError 
   return lostContent(paths.map(({ path }) => path))
 }
 
+/** A submodule is a change like any other, also where `submodule.<name>.ignore` hides it. */
+export const WITH_SUBMODULES = '--ignore-submodules=none'
+
 /** A patch as programs expect it, whatever a person likes to see (git-config(1): color.ui, diff.noprefix, diff.external). */
 export const PLAIN_PATCH = ['--no-ext-diff', '--no-color', '--no-relative', '--src-prefix=a/', '--dst-prefix=b/']
 
@@ -78,7 +81,7 @@ export async function diffWorktree(
   repository: Repository,
   { paths, whole = false }: { paths: readonly string[]; whole?: boolean },
 ): Promise<{ files: FileDiff[]; patch: string }> {
-  const head = (await committedTree(env, repository)) ?? (repository.hash === 'sha1' ? EMPTY_SHA1 : EMPTY_SHA256)
+  const head = (await committedTree(env, repository)) ?? emptyTree(repository.hash)
   const config = await filtersOff(env, repository)
   const copied = copyIndex(env, repository)
   const run = (flags: string[]) =>
@@ -135,8 +138,11 @@ function copyIndex(env: Env, { gitDir }: Repository): string | null {
   }
 }
 
-const EMPTY_SHA1 = '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
-const EMPTY_SHA256 = '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321'
+/** Every repository has it. */
+export const emptyTree = (hash: HashName): Oid =>
+  (hash === 'sha1'
+    ? '4b825dc642cb6eb9a060e54bf8d69288fbee4904'
+    : '6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321') as Oid
 
 type Counts = Map<string, { insertions: number; deletions: number; binary: boolean }>
 

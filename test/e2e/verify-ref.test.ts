@@ -175,6 +175,77 @@ test('what a person dropped in a merge is the merge’s own, and no turn’s', (
   expect(merged('removed', () => scratch.git('rm', '-qf', 'f'))).toEqual(foreign('removed'))
 })
 
+test('a merge that drops a history it has nothing in common with is the merge’s own', () => {
+  const scratch = new Scratch().init({ f: 'one\n' })
+  scratch.turn('one', () => scratch.write({ t: 't\n' }))
+  scratch.git('checkout', '-q', '--orphan', 'other')
+  scratch.git('rm', '-rfq', '--cached', '.')
+  scratch.write({ u: 'u\n' })
+  scratch.git('add', 'u')
+  scratch.git('commit', '-qm', 'unrelated')
+  scratch.git('checkout', '-qf', 'main')
+  scratch.git('merge', '-q', '--allow-unrelated-histories', '-s', 'ours', '-m', 'of ours', 'other')
+  expect(told(scratch, 'HEAD').flat().slice(0, 2)).toEqual(['of ours', false])
+})
+
+test('a submodule that git took forward in a merge is from its parents; one that is hidden is a change like any other', () => {
+  const scratch = new Scratch().init({ f: 'one\n' })
+  scratch.git('init', '-q', 'm')
+  for (const name of ['0', '1', '2']) scratch.git('-C', 'm', 'commit', '-q', '--allow-empty', '-m', name)
+  const at = (name: string, message: string) => {
+    scratch.git('-C', 'm', 'checkout', '-q', `:/^${name}`)
+    scratch.git('add', '-f', 'm')
+    scratch.git('commit', '-qm', message)
+  }
+  at('0', 'base')
+  scratch.turn('one', () => scratch.write({ t: 't\n' }))
+  scratch.git('-C', 'm', 'branch', 'all', ':/^2')
+  at('1', 'first')
+  scratch.git('checkout', '-q', '-b', 'other', 'HEAD~1')
+  scratch.git('-C', 'm', 'checkout', '-q', 'all')
+  at('2', 'second')
+  scratch.git('merge', '-q', '-m', 'merged', 'main')
+  const second = ['second', false, null, 'm is not what a turn left']
+  expect(told(scratch, 'HEAD^1^..HEAD')).toEqual([
+    ['first', ...second.slice(1)],
+    second,
+    ['merged', true, null, MERGED],
+  ])
+  scratch.git('config', 'submodule.m.ignore', 'all')
+  expect(told(scratch, 'HEAD^1')).toEqual([second])
+})
+
+test('what ckpt commit made stays so with another message, on another commit, and once its turns are pruned', () => {
+  const { scratch, texts } = parted()
+  scratch.git('config', 'user.name', 'A U Thor')
+  scratch.git('config', 'user.email', 'author@example.com')
+  scratch.write({ f: texts(3, 28) }) // the person's, and in no commit
+  scratch.turn('three', () => scratch.write({ f: texts(3, 12, 28), n: 'n\n' }))
+  const id = scratch.ckpt('commit', '-m', 'ours').commit.slice(0, 10)
+  const tree = scratch.git('rev-parse', 'HEAD^{tree}')
+  scratch.git('checkout', '-q', '--', 'f')
+  scratch.git('commit', '-q', '--amend', '-m', 'other words')
+  expect(scratch.git('rev-parse', 'HEAD^{tree}')).toBe(tree)
+  const as = `made by ckpt commit, as ${id}`
+  expect(told(scratch, 'HEAD')).toEqual([['other words', true, 3, as]])
+  const amended = scratch.git('rev-parse', 'HEAD').trim()
+  const picked = (subject: string, more: () => void) => {
+    scratch.git('checkout', '-q', '-B', 'picked', 'p')
+    scratch.git('cherry-pick', amended)
+    more()
+    scratch.git('add', '-A')
+    scratch.git('commit', '-q', '--amend', '-m', subject)
+    return told(scratch, 'HEAD').flat()
+  }
+  expect(picked('picked', () => undefined)).toEqual(['picked', true, 3, as])
+  expect(picked('edited', () => scratch.write({ f: texts(12, 20, 25) })).slice(0, 2)).toEqual(['edited', false])
+  expect(picked('a file more', () => scratch.write({ g: 'mine\n' })).slice(0, 2)).toEqual(['a file more', false])
+  scratch.git('checkout', '-q', 'main')
+  scratch.turn('four', () => scratch.write({ o: 'o\n' }))
+  scratch.ckpt('prune', '--keep', '1')
+  expect(told(scratch, 'HEAD')).toEqual([['other words', true, null, `${as}; its turns were pruned since`]])
+})
+
 test('a commit that changes no file is of no turn', () => {
   const scratch = new Scratch().init({ f: 'one\n' })
   scratch.turn('one', () => scratch.write({ f: 'two\n' }))

@@ -2,6 +2,7 @@
 import { CkptError } from '../../core/errors.ts'
 import type { Oid } from '../../core/ids.ts'
 import { shortList, splitNul } from '../../core/paths.ts'
+import { WITH_SUBMODULES } from '../../git/diff.ts'
 import { tryGit } from '../../git/process.ts'
 import type { Context } from '../worktree/context.ts'
 import { type Entry, readHeadEntries } from './entries.ts'
@@ -47,7 +48,9 @@ async function settledIn(context: Context, paths: readonly string[], made: Oid):
 export async function changedPaths({ env, worktree }: Context, from: Oid | null, to: Oid): Promise<string[] | null> {
   const names = ['-r', '-z', '--name-only']
   const args =
-    from === null ? ['ls-tree', ...names, '--full-tree', to] : ['diff-tree', ...names, '--no-renames', from, to]
+    from === null
+      ? ['ls-tree', ...names, '--full-tree', to]
+      : ['diff-tree', ...names, '--no-renames', WITH_SUBMODULES, from, to]
   const { code, stdout } = await tryGit(env, { args, cwd: worktree.root })
   return code === 0 ? splitNul(stdout) : null
 }

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { HashName, Oid } from '../../core/ids.ts'
 import { splitNul } from '../../core/paths.ts'
+import { WITH_SUBMODULES } from '../../git/diff.ts'
 import { runGit, tryGit } from '../../git/process.ts'
 import type { Repository } from '../../git/repository.ts'
 import type { FileEntry } from '../../git/trees.ts'
@@ -59,19 +60,20 @@ export class ChangedFiles {
 
 /** `among`: these paths alone. `more`: what a merge has as a parent does, and should not. */
 interface Asked {
-  among: readonly string[] | undefined
-  more: readonly string[]
+  among?: readonly string[] | undefined
+  more?: readonly string[]
 }
 
 /** Reads what commits changed; of a merge what it changed by itself. */
 export async function changedFilesReader(
   context: Context,
   repository: Repository,
-): Promise<(commit: Oid, asked: Asked) => Promise<ChangedFiles>> {
+): Promise<(commit: Oid, asked?: Asked) => Promise<ChangedFiles>> {
   const { env } = context
   const shared = { disk: await readDisk(context, repository), namesOf: naming(context, repository) }
-  return async (commit, { among, more }) => {
-    const args = ['diff-tree', '--root', '-r', '-z', '-c', '--name-only', '--no-commit-id', '--no-renames', commit]
+  return async (commit, { among, more = [] } = {}) => {
+    const shown = ['--root', '-r', '-z', '-c', '--name-only', '--no-commit-id', '--no-renames', WITH_SUBMODULES]
+    const args = ['diff-tree', ...shown, commit]
     const all = [...splitNul(await runGit(env, { args, cwd: repository.root })), ...more]
     const meant = among && new Set(among)
     const paths = meant ? all.filter((path) => meant.has(path)) : all

@@ -11,8 +11,8 @@ import { isOid, type Oid } from '../../core/ids.ts'
 import { shown } from '../../core/paths.ts'
 import { FETCHING, runGit, tryGit } from '../../git/process.ts'
 import type { Repository } from '../../git/repository.ts'
-import { commitsOfTurns } from '../committed/origins.ts'
 import type { Context } from '../worktree/context.ts'
+import { type Made, MadeByCkpt } from './carried.ts'
 import { type ChangedFiles, changedFilesReader } from './changed-files.ts'
 import { droppedPaths, mergedPaths } from './merged.ts'
 import { by, inTime, isWork, none, TurnsWork, type Verdict } from './turns-work.ts'
@@ -43,34 +43,31 @@ export async function coverCommits(
   const inOrder = [...known.values()].sort(inTime)
   const heads = await commitsUnder(context, repository, { commits, checkpoints: inOrder })
   const before = predecessors(told)
-  const byCkpt = commitsOfTurns(context)
+  const byCkpt = new MadeByCkpt(context, repository)
   const changedBy = await changedFilesReader(context, repository)
-  const looks: (Verdict | Look)[] = []
-  for (const { id, parents } of commits) {
-    const { turns = [], beyond = [] } = byCkpt.get(id) ?? {}
-    const took = turns.flatMap((one) => known.get(one) ?? []).at(-1)
-    const planned = took ? by(took, 'made by ckpt commit') : null
+  const lookAt = async ({ id, parents }: Commit): Promise<Verdict | Look> => {
+    let made = byCkpt.itself(id)
+    if (made?.beyond.length === 0) return plannedBy(made, { id, known })
     const isHeld = (one: Checkpoint) => isHeldBy(one, { id, heads })
     const maker = makerOf(inOrder, { before, isHeld, heads })
+    if (maker && isWork(maker.after)) return by(maker.after, 'made in the turn')
+    made ??= await byCkpt.carried(id, () => changedBy(id))
+    const planned = made && plannedBy(made, { id, known })
+    if (planned && made?.beyond.length === 0) return planned
     // What HEAD had already when it was recorded is no turn's that came later.
     const isBefore = (one: Checkpoint) => !isHeld(one) && (!maker || one.time <= maker.before.time)
-    if (planned && beyond.length === 0) looks.push(planned)
-    else if (maker && isWork(maker.after)) looks.push(by(maker.after, 'made in the turn'))
-    else if (!inOrder.some((one) => isWork(one) && isBefore(one))) looks.push(none('no turn was recorded before it'))
-    else if (parents.length === 0 && (await namesParent(context, repository, id)))
-      looks.push(none('its parent is not here: git fetch --unshallow'))
-    else {
-      const look = async (): Promise<Verdict | Look> => {
-        const more = await droppedPaths(context, repository, { id, parents })
-        const changed = await changedBy(id, { among: planned ? beyond : undefined, more })
-        const merged = await mergedPaths(context, repository, { parents, changed })
-        const paths = changed.paths.filter((path) => !merged.paths.has(path))
-        if (paths.length === 0) return planned ?? (parents.length > 1 ? MERGED : EMPTY)
-        return { changed, paths, unread: merged.unread, isBefore, planned }
-      }
-      looks.push(await look().catch(ifUnfetched))
-    }
+    if (!inOrder.some((one) => isWork(one) && isBefore(one))) return none('no turn was recorded before it')
+    if (parents.length === 0 && (await namesParent(context, repository, id)))
+      return none('its parent is not here: git fetch --unshallow')
+    const more = await droppedPaths(context, repository, { id, parents })
+    const changed = await changedBy(id, { among: made?.beyond, more })
+    const merged = await mergedPaths(context, repository, { parents, changed })
+    const paths = changed.paths.filter((path) => !merged.paths.has(path))
+    if (paths.length === 0) return planned ?? (parents.length > 1 ? MERGED : EMPTY)
+    return { changed, paths, unread: merged.unread, isBefore, planned }
   }
+  const looks: (Verdict | Look)[] = []
+  for (const commit of commits) looks.push(await lookAt(commit).catch(ifUnfetched))
   const open = looks.filter((look) => 'changed' in look)
   const paths = new Set(open.flatMap((look) => look.paths))
   const work = await TurnsWork.read(context, open.length > 0 ? told : [], paths)
@@ -80,6 +77,13 @@ export async function coverCommits(
     covered.push({ id, subject, ...('changed' in look ? await heldAgainst(work, look) : look) })
   }
   return covered
+}
+
+function plannedBy({ commit, turns }: Made, { id, known }: { id: Oid; known: ReadonlyMap<Oid, Checkpoint> }): Verdict {
+  const as = commit === id ? '' : `, as ${commit.slice(0, 10)}`
+  const took = turns.flatMap((one) => known.get(one) ?? []).at(-1)
+  if (took) return by(took, `made by ckpt commit${as}`)
+  return { covered: true, session: null, turn: null, why: `made by ckpt commit${as}; its turns were pruned since` }
 }
 
 async function heldAgainst(work: TurnsWork, look: Look): Promise<Verdict> {

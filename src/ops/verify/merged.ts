@@ -4,8 +4,9 @@
  * histogram; git-merge-file(1): myers), so that now and then one is not known again.
  */
 import { isOid, type Oid } from '../../core/ids.ts'
-import { splitNul } from '../../core/paths.ts'
+import { pathToText, splitNul } from '../../core/paths.ts'
 import { temporaryDirectory } from '../../env.ts'
+import { emptyTree, WITH_SUBMODULES } from '../../git/diff.ts'
 import { runGit, tryGit } from '../../git/process.ts'
 import type { Repository } from '../../git/repository.ts'
 import type { FileEntry } from '../../git/trees.ts'
@@ -23,16 +24,17 @@ export interface Merged {
 
 type Files = readonly [ours: FileEntry, base: FileEntry, theirs: FileEntry]
 
-/** Of a merge of two parents that parted at one commit; of any other there are none. */
+/** Of a merge of two parents that parted at one commit (`base`, if that is known); of any other there are none. */
 export async function mergedPaths(
   context: Context,
   repository: Repository,
-  { parents, changed }: { parents: readonly Oid[]; changed: ChangedFiles },
+  { parents, changed, base: given }: { parents: readonly Oid[]; changed: ChangedFiles; base?: Oid },
 ): Promise<Merged> {
   const { env } = context
   const paths = new Set<string>()
   let unread: string | null = null
-  const base = parents.length === 2 && changed.paths.length > 0 ? await baseOf(context, repository, parents) : null
+  const isMerged = parents.length === 2 && changed.paths.length > 0
+  const base = isMerged ? (given ?? (await baseOf(context, repository, parents))) : null
   if (base === null) return { paths, unread }
   const sides = await Promise.all([parents[0]!, base, parents[1]!].map((id) => readHeadEntries(context, id)))
   const directory = `${temporaryDirectory(env)}/ckpt-verify-${env.random(8)}`
@@ -40,7 +42,12 @@ export async function mergedPaths(
   try {
     for (const path of changed.paths) {
       const wanted = changed.entry(path)
-      const files = filesOf(sides.map((entries) => entries.get(path) ?? null))
+      const there = sides.map((entries) => entries.get(path) ?? null)
+      if (taken(there.map(named)) === named(wanted) || (await isForwarded(context, path, { wanted, there }))) {
+        paths.add(path)
+        continue
+      }
+      const files = filesOf(there)
       if (!wanted || !files || wanted.mode !== taken(files.map(({ mode }) => mode))) continue
       const oid = taken(files.map((one) => one.oid)) ?? (await mergedName(context, repository, { files, directory }))
       if (oid === undefined) unread ??= path
@@ -83,7 +90,7 @@ async function changesBetween(
   { root }: Repository,
   between: readonly [Oid, Oid],
 ): Promise<Map<string, [before: string, after: string]>> {
-  const args = ['diff-tree', '-r', '-z', '--raw', '--no-abbrev', '--no-renames', ...between]
+  const args = ['diff-tree', '-r', '-z', '--raw', '--no-abbrev', '--no-renames', WITH_SUBMODULES, ...between]
   const fields = splitNul(await runGit(env, { args, cwd: root }))
   const found = new Map<string, [string, string]>()
   for (let i = 0; i + 1 < fields.length; i += 2) {
@@ -93,12 +100,31 @@ async function changesBetween(
   return found
 }
 
-/** Null: there is none, or more than one. */
-async function baseOf({ env }: Context, { root }: Repository, parents: readonly Oid[]): Promise<Oid | null> {
-  const { stdout } = await tryGit(env, { args: ['merge-base', '--all', ...parents], cwd: root })
+/** Of histories that have nothing in common: the empty tree. Null: there is more than one, or it is not here. */
+async function baseOf({ env }: Context, { root, hash }: Repository, parents: readonly Oid[]): Promise<Oid | null> {
+  const { code, stdout } = await tryGit(env, { args: ['merge-base', '--all', ...parents], cwd: root })
   const [base, ...others] = stdout.toString('latin1').split('\n').filter(isOid)
-  return base !== undefined && others.length === 0 ? base : null
+  if (base !== undefined) return others.length === 0 ? base : null
+  const cut = await tryGit(env, { args: ['rev-parse', '--is-shallow-repository'], cwd: root })
+  return code === 1 && cut.stdout.toString('latin1').trim() === 'false' ? emptyTree(hash) : null
 }
+
+/** Whether git took a submodule from one side to the commit of the other one, which is made on it (git-merge(1)). */
+async function isForwarded(
+  { env, worktree }: Context,
+  path: string,
+  { wanted, there }: { wanted: Entry; there: readonly Entry[] },
+): Promise<boolean> {
+  const [ours, , theirs] = there
+  if (!wanted || !there.every((one) => one?.mode === '160000')) return false
+  const other = wanted.oid === theirs!.oid ? ours! : theirs!
+  if (![ours!.oid, theirs!.oid].includes(wanted.oid)) return false
+  const args = ['-C', pathToText(path), 'merge-base', '--is-ancestor', other.oid, wanted.oid]
+  return (await tryGit(env, { args, cwd: worktree.root })).code === 0
+}
+
+/** Two of them are the same where their names are. */
+const named = (entry: Entry): string => (entry ? `${entry.mode} ${entry.oid}` : '')
 
 const filesOf = (entries: readonly Entry[]): Files | null =>
   entries.every((one) => one?.mode.startsWith('100')) ? (entries as unknown as Files) : null
