@@ -171,6 +171,20 @@ test.each([
   expect([scratch.git('rev-parse', 'HEAD'), scratch.git('status', '--porcelain')]).toEqual([head, ' M a.txt\n'])
 })
 
+test('what is forgotten, or pruned, while git is at work is not told as undone', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', z: 'z\n' })
+  const hook = '#!/bin/sh\ntouch ../asked; while test ! -e ../go; do sleep 0.05; done\n'
+  fs.writeFileSync(scratch.at('.git/hooks/pre-commit'), hook, { mode: 0o755 })
+  scratch.turn('one', () => scratch.write({ 'b.txt': 'new\n' }))
+  scratch.turn('two', () => scratch.write({ 'a.txt': 'two\n' }))
+  const { code, document } = await committing(scratch, () => {
+    scratch.ckpt('forget', 'z')
+    scratch.ckpt('prune', '--keep', '1')
+    fs.writeFileSync(path.join(scratch.base, 'go'), '')
+  })
+  expect([code, document.turns, document.warnings]).toEqual([0, [1, 2], []])
+})
+
 test('a turn that is undone in part while git is at work is in the commit: that is said', async () => {
   const scratch = new Scratch().init()
   const hook = '#!/bin/sh\ntouch ../asked; while test ! -e ../go; do sleep 0.05; done\n'

@@ -1,4 +1,5 @@
 /** `ckpt commit` beside commits made by hand, and taken back: what counts as committed, and what a person chose. */
+import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { Scratch } from '../support/scratch.ts'
 
@@ -115,6 +116,14 @@ test('with nothing committed when the turn began, what a person committed of it 
   scratch.turn('two', () => scratch.write({ g: 'g\n' }))
   const { code, document } = commit(scratch)
   expect([code, document.files, document.warnings]).toEqual([0, [{ path: 'g' }], []])
+})
+
+test('what git mv put into the index on its way is gone from there once it is committed', () => {
+  const scratch = begun({ f: lines('1', '30'), keep: 'k\n' })
+  scratch.turn('one', () => scratch.git('mv', 'f', 'g'))
+  scratch.turn('two', () => fs.renameSync(scratch.at('g'), scratch.at('h')))
+  expect(commit(scratch)).toMatchObject({ code: 0, document: { warnings: [] } })
+  expect(scratch.git('status', '--porcelain')).toBe('')
 })
 
 test('where git cannot say what is changed, for a required filter fails, the refusal names the file', () => {

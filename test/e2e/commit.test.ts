@@ -695,7 +695,7 @@ test('what was committed, undone and kept so is still in HEAD, and that is said 
   scratch.ckpt('undo')
   scratch.ckpt('accept')
   const said = [
-    `Turn 2 was committed and undone since, and HEAD still has what was done: commit what is on disk by hand, or take the commit back (git revert ${made.slice(0, 10)}).`,
+    `Turn 2 was committed and undone since, and HEAD still has what was done: commit what is on disk by hand (git add -p && git commit), or take the commit back (git revert ${made.slice(0, 10)}).`,
   ]
   expect(commit(scratch).json).toMatchObject({ commit: null, warnings: said })
   scratch.turn('three', () => scratch.write({ 'good.txt': 'good\n' }))
@@ -703,6 +703,11 @@ test('what was committed, undone and kept so is still in HEAD, and that is said 
   scratch.git('commit', '-qam', 'without it')
   scratch.turn('four', () => scratch.write({ 'more.txt': 'more\n' }))
   expect(commit(scratch).json).toMatchObject({ turns: [4], warnings: [] })
+  scratch.turn('five', () => scratch.write({ 'a.txt': 'three\n' }))
+  commit(scratch)
+  scratch.ckpt('undo')
+  scratch.ckpt('accept')
+  expect(commit(scratch).json.warnings.join()).toMatch(/ by hand \(git add -p && git commit\)\.$/) // git refuses to revert over it
 })
 
 test('of several commits that one is named which has the turn that was undone, and each where turns of several were', () => {
@@ -736,7 +741,7 @@ test('a commit that is no part of HEAD any more is not named as one to revert', 
   const warnings = () => commit(scratch).json.warnings.join()
   expect(warnings()).toContain(`or take the commit back (git revert ${again.slice(0, 10)}).`)
   fs.rmSync(scratch.at('.git/ckpt/worktrees/@main/made'))
-  expect(warnings()).toMatch(/commit what is on disk by hand\.$/)
+  expect(warnings()).toMatch(/commit what is on disk by hand \(git add -p && git commit\)\.$/)
 })
 
 test('a commit that was amended, and one by hand: what was made of a path since is not committed over it', () => {

@@ -44,7 +44,9 @@ test('undo --step goes over turns that nothing is left of to the last step that 
   expect(scratch.read('a.txt')).toBe('three\n')
   scratch.turn('without steps', () => scratch.write({ 'b.txt': 'b\n' }))
   scratch.turn('another question', () => {})
-  expect(scratch.tryCkpt('undo', '--step').document.error.message).toContain('`ckpt undo --to 5` takes the whole turn')
+  expect(scratch.tryCkpt('undo', '--step').document.error.message).toContain(
+    '`ckpt undo --to 5 --session s` takes the whole turn',
+  )
 })
 
 test('what a turn only left out by a sparse checkout holds up no undo, of turns one by one as of all at once', () => {

@@ -587,6 +587,11 @@ test('checkpoints by hand are listed with what they were called', () => {
   scratch.write({ 'a.txt': 'two\n' })
   scratch.ckpt('restore', checkpoints[2].id, '--force')
   expect(scratch.read('a.txt')).toBe('one\n')
+  // With turns that are recorded in a session of that name: both.
+  scratch.turn('in it', () => scratch.write({ 'a.txt': 'two\n' }), 'manual')
+  scratch.ckpt('undo', '--session', 'manual')
+  const { stdout } = scratch.run(['list', '--session', 'manual'])
+  expect(stdout).toMatch(/^Session manual: no turns to show\. See the undone ones: .*\n\nCheckpoints by hand\n/)
 })
 
 test('a count of any size is one', () => {

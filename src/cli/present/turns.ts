@@ -84,17 +84,19 @@ export function listText(
 ): string {
   const { timeline, turns, byHand } = result
   if (!timeline) return NO_TURNS
-  if (byHand.length > 0) return byHandText(byHand, { c, now, columns })
+  const ownTurns = turns.length > 0 || timeline.boundary || timeline.branches > 0
+  if (byHand.length > 0 && !ownTurns) return byHandText(byHand, { c, now, columns })
+  const more = byHand.length > 0 ? `\n\n${byHandText(byHand, { c, now, columns })}` : ''
   const head = `Session ${c.bold(printable(timeline.session))}${timeline.agent ? ` (${printable(timeline.agent)})` : ''}`
   if (turns.length === 0)
-    return `${head}: no turns to show.${timeline.boundary ? ` See the undone ones: ckpt list --hidden${same}` : timeline.branches > 0 ? ` See the abandoned ones: ckpt list --abandoned${same}` : ''}`
+    return `${head}: no turns to show.${timeline.boundary ? ` See the undone ones: ckpt list --hidden${same}` : timeline.branches > 0 ? ` See the abandoned ones: ckpt list --abandoned${same}` : ''}${more}`
   const lines = [head, ...turnLines(turns, { c, now, columns })]
   if (timeline.boundary) {
     lines.push(
       `Undone from ${beginning(timeline.boundary)} on. Bring it back: ckpt redo --all${same}   Keep it: ckpt accept${same}`,
     )
   }
-  return lines.join('\n')
+  return lines.join('\n') + more
 }
 
 function byHandText(byHand: readonly ByHand[], { c, now, columns }: Omit<TurnsShown, 'lead'>): string {

@@ -2,6 +2,7 @@
 
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
+import { sessionOption } from '../../core/hint-words.ts'
 import { parsePlace, type SessionId } from '../../core/ids.ts'
 import { noneVisibleIn } from '../../core/none-visible.ts'
 import { nothingToUndo } from '../../core/own-session.ts'
@@ -168,7 +169,8 @@ async function lastChangingStep(newestFirst: readonly Turn[], reader: ChangeRead
     }
     later.push(turn)
   }
-  const undo = whole === newestFirst[0] ? 'ckpt undo' : `ckpt undo --to ${whole.number}`
+  const to = whole === newestFirst[0] ? '' : ` --to ${whole.number}`
+  const undo = `ckpt undo${to} ${sessionOption(whole.session)}`
   throw nothingToUndo(
     `Turn ${whole.number} has no step${whole.hiddenFromStep === null ? '' : ' left'} that changed something: \`${undo}\` takes the whole turn.`,
   )

@@ -4,7 +4,7 @@ import { refuseCancelled } from '../../core/cancel.ts'
 import { CkptError, reasonOf } from '../../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
-import { visibleTurns } from '../../core/timeline.ts'
+import { type Turn, visibleTurns } from '../../core/timeline.ts'
 import { errno } from '../../env.ts'
 import { PLAIN_PATCH } from '../../git/diff.ts'
 import { isNearlyFull } from '../../git/process.ts'
@@ -28,6 +28,7 @@ import {
 import { setMarks, untilIndexIsFree } from '../committed/users-index.ts'
 import { locked } from '../recovery/locked.ts'
 import { type Context, headOf } from '../worktree/context.ts'
+import { presentIds } from '../worktree/replaced.ts'
 import { loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { commitMessage } from './message.ts'
 import { type Planned, plan } from './plan.ts'
@@ -74,9 +75,10 @@ export async function commit(context: Context, options: CommitOptions): Promise<
     return { ...done, compared }
   })
   const gone = await undoneMeanwhile(context, planned).catch(passedOver)
+  const back = planned.head === null ? 'git update-ref -d HEAD' : `git reset --soft ${made.slice(0, 10)}^`
   if (gone && gone.length > 0)
     warnings.push(
-      `Turn ${gone.join(', ')} was undone while git was at work, and is in the commit: git reset --soft ${made.slice(0, 10)}^ takes the commit back.`,
+      `Turn ${gone.join(', ')} was undone while git was at work, and is in the commit: ${back} takes the commit back.`,
     )
   return {
     session,
@@ -155,16 +157,34 @@ async function undisturbed<T>(context: Context, work: (cancellable: Context) => 
   }
 }
 
-/** Turns that are in the commit, or are to be, and were undone since it was planned, in part at least. */
-async function undoneMeanwhile(context: Context, planned: Planned): Promise<TurnNumber[]> {
-  const { session } = planned
-  const refs = await readRefs(context)
-  const visible = refs.sessions.has(session) ? visibleTurns(await loadTimeline(context, refs, { session })) : []
-  const whole = visible.filter(({ hiddenFromStep }) => hiddenFromStep === null)
-  const there = new Set(whole.flatMap(({ checkpoints }) => checkpoints.map(({ id }) => id)))
+/** Turns that are in the commit, or are to be, and not visible as they were planned: undone in part at least, pruned or rewritten. */
+async function overtaken(context: Context, planned: Planned): Promise<TurnNumber[]> {
+  const { whole } = await turnsNow(context, planned)
   return turnsIn(planned)
-    .filter(({ checkpoint }) => !there.has(checkpoint))
+    .filter(({ checkpoint }) => !whole.has(checkpoint))
     .map(({ number }) => number)
+}
+
+/** Of them those that were undone, in part at least: what was pruned was not, nor what has another id since a `ckpt forget`. */
+async function undoneMeanwhile(context: Context, planned: Planned): Promise<TurnNumber[]> {
+  const { whole, known } = await turnsNow(context, planned)
+  const now = presentIds(context.env, context.store)
+  const isUndone = (id: Oid) => known.has(id) && !whole.has(id)
+  return turnsIn(planned)
+    .filter(({ checkpoint }) => isUndone(now(checkpoint)))
+    .map(({ number }) => number)
+}
+
+/** Checkpoints of the session's turns: of all, and of those of which nothing is undone. */
+async function turnsNow(context: Context, { session }: Planned): Promise<{ known: Set<Oid>; whole: Set<Oid> }> {
+  const refs = await readRefs(context)
+  if (!refs.sessions.has(session)) return { known: new Set(), whole: new Set() }
+  const timeline = await loadTimeline(context, refs, { session, abandoned: true })
+  const idsOf = (turns: readonly Turn[]) => new Set(turns.flatMap(({ checkpoints }) => checkpoints.map(({ id }) => id)))
+  return {
+    known: idsOf([...timeline.turns, ...timeline.abandoned]),
+    whole: idsOf(visibleTurns(timeline).filter(({ hiddenFromStep }) => hiddenFromStep === null)),
+  }
 }
 
 /** Making the message takes its time, and the lock is not held. @throws CkptError CONFLICT, BOUNDARY_PENDING, CANCELLED */
@@ -173,7 +193,7 @@ async function refuseOvertaken(context: Context, planned: Planned): Promise<void
   if ((await headOf(context)).head !== planned.head)
     throw new CkptError('CONFLICT', 'HEAD moved meanwhile. Nothing was committed.', { hints })
   await refuseWhilePending(context, await readRefs(context))
-  const gone = await undoneMeanwhile(context, planned)
+  const gone = await overtaken(context, planned)
   if (gone.length > 0)
     throw new CkptError(
       'CONFLICT',

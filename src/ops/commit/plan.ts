@@ -228,8 +228,10 @@ async function foldTurns(
   if (onOthers.length > 0)
     warnings.push(`Committed on another branch, and left out of the commit: ${shortList(onOthers)}.`)
   const passed = new Map<string, Entry[]>()
+  const isGone = (path: string) => left.get(path)?.kind === 'absent' && !headEntries.has(path)
   for (const { path, to, unclaimed } of read.flatMap(({ parts }) => parts)) {
-    const entry = unclaimed || !folded.entries.has(path) ? undefined : await blobs.entryOf(path, to)
+    const isMeant = !unclaimed && (folded.entries.has(path) || isGone(path))
+    const entry = isMeant ? await blobs.entryOf(path, to) : undefined
     if (entry !== undefined) passed.set(path, [...(passed.get(path) ?? []), entry])
   }
   const madeOf = new Set([...folded.made].map((change) => about.get(change)!.turn))

@@ -5,10 +5,11 @@ import { barePath, isWithin } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
 import type { Turn } from '../../core/timeline.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
+import { look } from '../../snapshot/disk.ts'
 import { isAncestor, type LastCommit } from '../committed/commits-file.ts'
 import type { Entry } from '../committed/entries.ts'
 import { commitsOfTurns } from '../committed/origins.ts'
-import { uncommittedPaths } from '../committed/uncommitted.ts'
+import { settledPaths, uncommittedPaths } from '../committed/uncommitted.ts'
 import { ChangeReader, type TurnChanges } from '../history/turn-changes.ts'
 import type { Context } from '../worktree/context.ts'
 import { loadTimeline } from '../worktree/sessions.ts'
@@ -26,14 +27,16 @@ export async function undoneSince(
   const timeline = await loadTimeline(context, refs, { session, abandoned: true })
   const reader = new ChangeReader(context, refs, timeline)
   const held: Turn[] = []
+  const paths = new Set<string>()
   for (const turn of timeline.abandoned) {
     if (!(turn.number in last.turns)) continue
     const { claimed } = await reader.changesOf(turn)
-    const isHeld = claimed.some(
+    const there = claimed.filter(
       ({ path, to }) =>
         !path.endsWith('/') && (to.kind === 'present' ? before.get(path)?.oid === to.oid : !before.has(path)),
     )
-    if (isHeld) held.push(turn)
+    if (there.length > 0) held.push(turn)
+    for (const { path } of there) paths.add(path)
   }
   if (held.length === 0) return []
   const numbers = held.map((turn) => turn.number)
@@ -47,8 +50,12 @@ export async function undoneSince(
   const commits = made.filter((_, i) => isInHead[i]).reverse()
   const words = ['git revert', ...commits.map((commit) => commit.slice(0, 10))].join(' ')
   const way = `, or take the ${commits.length > 1 ? 'commits' : 'commit'} back (${words})`
+  // What git reverts may be missing on disk, and must not be changed there.
+  const settled = new Set(commits.length > 0 ? await settledPaths(context, [...paths], before) : [])
+  const isFree = (path: string) => settled.has(path) || look(context.env, context.worktree.root, path) === null
+  const canRevert = commits.length > 0 && [...paths].every(isFree)
   return [
-    `${which} committed and undone since, and HEAD still has what was done: commit what is on disk by hand${commits.length > 0 ? way : ''}.`,
+    `${which} committed and undone since, and HEAD still has what was done: commit what is on disk by hand (git add -p && git commit)${canRevert ? way : ''}.`,
   ]
 }
 

@@ -11,7 +11,7 @@ import { readCheckpoint } from '../../git/history.ts'
 import { tryGit } from '../../git/process.ts'
 import { appendTo, readIfThere } from '../../git/whole-file.ts'
 import type { Context } from '../worktree/context.ts'
-import { readReplaced } from '../worktree/replaced.ts'
+import { presentIds } from '../worktree/replaced.ts'
 
 export interface CommitOrigin {
   commit: Oid
@@ -79,20 +79,13 @@ function readOrigins(env: Env, directory: string): { made: Map<string, Made>; re
   return { made, rewritten }
 }
 
-/** An id, or the one that it has since `ckpt forget` changed it. */
-function presentIds({ env, store }: Context): (id: Oid) => Oid {
-  const replaced = readReplaced(env, store)
-  const since = (id: Oid): Oid => (replaced.has(id) ? since(replaced.get(id)!) : id)
-  return since
-}
-
 /**
  * Commits that `ckpt commit` made, in any worktree of the store, with the last checkpoints of the turns that they took in, and
  * the paths in them that are not the turns'.
  */
 export function commitsOfTurns(context: Context): Map<string, Pick<Made, 'turns' | 'beyond'>> {
   const { env, place } = context
-  const since = presentIds(context)
+  const since = presentIds(context.env, context.store)
   const made = worktreeNames(env, place).flatMap((name) => [
     ...readOrigins(env, `${place.directory}/worktrees/${name}`).made,
   ])
@@ -129,7 +122,7 @@ export async function originOf(context: Context, rev: string): Promise<CommitOri
     )
   }
   const checkpoints: Checkpoint[] = []
-  const since = presentIds(context)
+  const since = presentIds(context.env, context.store)
   for (const id of new Set(ids.flatMap((one) => made.get(one)!.from.map(since))))
     if (await store.objects.read(id)) checkpoints.push(await readCheckpoint(store, id)) // else it was pruned
   const records = [...seen].flatMap((id) => made.get(id) ?? [])

@@ -7,6 +7,7 @@ import type { Oid } from '../../core/ids.ts'
 import { printable, shown } from '../../core/paths.ts'
 import type { Repository } from '../../git/repository.ts'
 import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
+import { look } from '../../snapshot/disk.ts'
 import type { Context } from '../worktree/context.ts'
 import { type CommitBlobs, mergeEntries } from './blobs.ts'
 import {
@@ -64,9 +65,8 @@ export async function refreshIndex(context: Context, { head, passed, blobs }: Co
     readHeadEntries(context, head),
     readHeadEntries(context, made),
   ])
-  const changed = [...new Set([...before.keys(), ...after.keys()])].filter(
-    (path) => !sameEntry(before.get(path) ?? null, after.get(path) ?? null),
-  )
+  const isChanged = (path: string) => !sameEntry(before.get(path) ?? null, after.get(path) ?? null)
+  const changed = [...new Set([...before.keys(), ...after.keys()])].filter(isChanged)
   // What `git mv` put into the index is at its new path as HEAD has it at the one that goes.
   const moved = changed.flatMap((path) => (after.has(path) ? [] : [before.get(path) ?? null]))
   const edits = new Map<string, Entry>()
@@ -87,6 +87,12 @@ export async function refreshIndex(context: Context, { head, passed, blobs }: Co
           `${shown(path)} stays staged as it was, on top of the commit, which holds something else: git restore --staged ${quotedName(path)}   (stages what the commit holds)`,
         )
     }
+  }
+  // Where it was moved on since, what `git mv` put there is left, and nothing else.
+  for (const path of passed.keys()) {
+    const isNowhere = !before.has(path) && !after.has(path) && look(env, cwd, path) === null
+    const own = isNowhere ? staged.get(path) : undefined
+    if (own && [...passed.get(path)!, ...moved].some((one) => sameEntry(own, one))) edits.set(path, null)
   }
   for (const [path, reason] of clashes(edits, staged)) {
     edits.delete(path)

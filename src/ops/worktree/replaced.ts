@@ -12,6 +12,13 @@ export function readReplaced(env: Env, store: Store): Map<Oid, Oid> {
   return new Map(pairs.filter(([old = '', now = '']) => isOid(old) && isOid(now)) as [Oid, Oid][])
 }
 
+/** An id, or the one that it has since `ckpt forget` changed it. */
+export function presentIds(env: Env, store: Store): (id: Oid) => Oid {
+  const replaced = readReplaced(env, store)
+  const since = (id: Oid): Oid => (replaced.has(id) ? since(replaced.get(id)!) : id)
+  return since
+}
+
 /** How many of its lines say nothing. */
 export const unreadReplaced = (env: Env, store: Store): number =>
   linesOf(env, store).length - readReplaced(env, store).size
