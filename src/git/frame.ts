@@ -4,6 +4,7 @@ import { quotedPath } from '../core/hint-words.ts'
 import type { HashName } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, errno, lstatIfThere } from '../env.ts'
+import { closedIn, opening } from './closed.ts'
 import { runGit, tryGit } from './process.ts'
 import { Store, type StorePlace } from './store.ts'
 import { makeDirectories, readIfThere, removeIfThere, removeTree, syncIfThere } from './whole-file.ts'
@@ -47,7 +48,8 @@ const ATTRIBUTES = '* -text -filter -ident -working-tree-encoding\n'
  * A damaged one too: without its HEAD git takes it for none.
  * @throws CkptError where its directory is there and what lies in it cannot be known
  */
-export function storeExists({ files }: Env, { directory }: StorePlace): boolean {
+export function storeExists(env: Env, { directory }: StorePlace): boolean {
+  const { files } = env
   if (['HEAD', 'objects'].some((name) => files.existsSync(`${directory}/store.git/${name}`))) return true
   if (!files.existsSync(directory)) return false
   try {
@@ -61,7 +63,7 @@ export function storeExists({ files }: Env, { directory }: StorePlace): boolean 
         cause,
         hints: [
           `ls -ld ${where}   (whose it is)`,
-          `sudo chown -R "$(id -u)" ${where}   (makes it yours)`,
+          `${opening(directory, closedIn(env, directory))}   (lets you in)`,
           'store.location in your own .checkpointrc   (a store of your own, where several people share a repository)',
         ],
       },

@@ -176,6 +176,11 @@ export class ObjectStore {
     return oid
   }
 
+  /** Whether anything is held back: the next git would want it written first. */
+  get holds(): boolean {
+    return this.#held.size > 0
+  }
+
   /** What was held back is on disk, where others see it. */
   flush(): void {
     if (this.#held.size === 0) return

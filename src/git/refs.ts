@@ -1,10 +1,10 @@
 /** Refs of the store: read as files or with for-each-ref, moved by `git update-ref --stdin` transactions that name the old values. */
-import { constants } from 'node:fs'
+import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CkptError } from '../core/errors.ts'
-import { quotedPath } from '../core/hint-words.ts'
 import { type Oid, parseOid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
+import { closedAt, notReadable } from './closed.ts'
 import { ageOf } from './file-clock.ts'
 import type { FoundObject } from './object-reader.ts'
 import type { ObjectStore } from './objects.ts'
@@ -94,22 +94,12 @@ export async function listRefs(
 }
 
 /** What this user may not read is not broken. `names`: of files in the git directory. @throws CkptError INTERNAL */
-export function refuseUnreadable({ files }: Env, gitDir: string, names: readonly string[]): void {
+export function refuseUnreadable(env: Env, gitDir: string, names: readonly string[]): void {
   for (const name of names) {
-    try {
-      files.accessSync(`${gitDir}/${name}`, constants.R_OK)
-    } catch (error) {
-      if (errno(error) === 'EACCES') throw notOurs(`${gitDir}/${name}`, error)
-    }
+    const closed = closedAt(env, `${gitDir}/${name}`)
+    if (closed) throw notReadable(dirname(gitDir), [closed])
   }
 }
-
-/** What somebody else, root for one, wrote into the store. */
-const notOurs = (path: string, cause: unknown) =>
-  new CkptError('INTERNAL', `The store cannot be read: ${path} belongs to another user. Nothing was changed.`, {
-    cause,
-    hints: [`sudo chown -R "$(id -u)" ${quotedPath(path.replace(/\/store\.git\/.*$/, ''))}`],
-  })
 
 /** Somebody else moved a ref between reading and writing. */
 const refMoved = (detail: string) =>

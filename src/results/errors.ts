@@ -10,6 +10,9 @@ import type { ErrorInfo, FileActionInfo } from './shapes.ts'
 /** A system's message that names a path in a store, or where one is made. */
 const STORES = /\/(store\.\w+|worktrees|ckpt)(\/|')/
 
+/** Calls of the system that only look, as its message ends with them. */
+const READING = /, (scandir|l?stat|readlink|access|opendir) '/
+
 /** What Node says of an error that it has no name for. */
 const NAMELESS_TWICE = /^(Unknown system error -\d+): \1/
 
@@ -38,7 +41,7 @@ export function toCkptError(error: unknown): CkptError {
   }
   if (code === 'EACCES' || code === 'EROFS' || code === 'EPERM') {
     const said = STORES.test(message)
-      ? `The store cannot be written (${message}). Your files were not touched.`
+      ? `The store cannot be ${READING.test(message) ? 'read' : 'written'} (${message}). Your files were not touched.`
       : `Not permitted: ${message}. Your files were not touched unless said above.`
     return new CkptError('INTERNAL', said, {
       cause: error,

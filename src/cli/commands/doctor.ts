@@ -11,7 +11,7 @@ import { table } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, colors }) => {
   const fix = flag(args, 'fix')
-  const context = await openContext(env, cwd, { reading: true, mend: fix })
+  const context = await openContext(env, cwd, { reading: true, mend: fix, whole: true })
   try {
     const findings = await doctor(context, { fix, breakLock: flag(args, 'break-lock') })
     if (context.repository) findings.push(await hooksFinding(context))

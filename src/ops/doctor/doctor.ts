@@ -4,6 +4,7 @@ import { CkptError, isDamage, reasonOf, unlessDamaged } from '../../core/errors.
 import { quotedName, quotedPath } from '../../core/hint-words.ts'
 import { printable, shortList } from '../../core/paths.ts'
 import { type Env, errno } from '../../env.ts'
+import { closedIn, opening, toldOf } from '../../git/closed.ts'
 import { runGit, tryGit } from '../../git/process.ts'
 import { notFollowedYet } from '../committed/under-way.ts'
 import { besideOf, newestCheckpoint } from '../record/record.ts'
@@ -33,13 +34,15 @@ export interface DoctorOptions {
 /** The oldest git that has all that is used here. */
 const OLDEST_GIT = [2, 34] as const
 
-export async function doctor(context: Context, options: DoctorOptions): Promise<Finding[]> {
+export async function doctor(context: Context, asked: DoctorOptions): Promise<Finding[]> {
   const findings = [await checkGit(context.env), ...(await checkIndex(context)), ...checkSwitch(context)]
   if (!context.exists) {
     const above = nearestAbove(context.env, context.place.directory)
     const none: Finding = { name: 'store', ok: true, detail: 'nothing was recorded here yet' }
     return [...findings, unwritable(context.env, above, `chmod u+rwx ${quotedPath(above)}`) ?? none]
   }
+  const place = checkFileSystem(context)
+  const options = place.ok ? asked : { fix: false, breakLock: false }
   findings.push(checkLocks(context, options.breakLock))
   await untilQuiet(context)
   // Who mends looks again under the lock.
@@ -62,12 +65,7 @@ export async function doctor(context: Context, options: DoctorOptions): Promise<
   }
   const newest = await seen(() => checkNewest(context))
   if (newest.mend && contents?.mend) newest.mend = contents.mend
-  findings.push(
-    checkFileSystem(context),
-    ...checkMode(context, options.fix),
-    newest,
-    ...(await checkImportant(context)),
-  )
+  findings.push(place, ...checkMode(context, options.fix), newest, ...(await checkImportant(context)))
   const { durable } = context.store
   findings.push({
     name: 'durable',
@@ -241,8 +239,12 @@ function unwritable(env: Env, directory: string, open: string): Finding | null {
 
 function checkFileSystem({ env, store, place }: Context): Finding {
   const directory = env.files.existsSync(store.worktreeDir) ? store.worktreeDir : place.directory
-  const closed = unwritable(env, directory, `chmod -R u+rwX ${quotedPath(directory)}`)
-  if (closed) return closed
+  const closed = closedIn(env, place.directory)
+  const mend = opening(place.directory, closed)
+  const readOnly = unwritable(env, directory, mend)
+  if (readOnly) return readOnly
+  if (closed.length > 0)
+    return { name: 'store', ok: false, detail: `the store cannot be written: ${toldOf(closed)}`, mend }
   const remote = remoteFileSystem(env, directory)
   if (remote)
     return {

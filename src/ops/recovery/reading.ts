@@ -23,7 +23,7 @@ async function recovered(env: Env, cwd: string, context: Context): Promise<Conte
   if (!exists) return context
   const journal = journalExists(env, store)
   const commit = await isCommitCutShort(context)
-  const waiting = waitingMarkers(env, store).length > 0
+  const waiting = hasMarkers(context)
   if (!journal && !commit && !waiting && tornPacks(context).length === 0) return context
   try {
     await locked(context, { command: 'recover', wait: 2000 }, async () => undefined)
@@ -31,16 +31,34 @@ async function recovered(env: Env, cwd: string, context: Context): Promise<Conte
     const cannot = ['EACCES', 'EROFS', 'EPERM', 'ENOSPC', 'EDQUOT'].includes(errno(error) ?? '')
     const notNow = error instanceof CkptError && (error.code === 'LOCKED' || error.code === 'INTERNAL')
     if (!cannot && !notNow) throw error
-    // What it could not write it holds back, and the next git would want it written first.
-    closeContext(context)
-    const again = await openContext(env, cwd, { reading: true })
+    const again = await openedAgain(env, cwd, context)
     if (journal) again.warnings.push('An operation is unfinished here: what is shown may be half of it.')
     else if (commit) again.warnings.push('A commit was cut short here, and your index does not follow it yet.')
     else if (waiting) again.warnings.push('Markers wait to be recorded: what is shown lacks them.')
     if (error instanceof CkptError && error.code === 'INTERNAL') again.warnings.push(error.message)
     return again
   }
-  return context
+  if (!store.objects.holds) return context
+  const again = await openedAgain(env, cwd, context) // a marker could not be taken up
+  again.warnings.push(...context.warnings.filter((one) => !again.warnings.includes(one)))
+  return again
+}
+
+/** Without what could not be written. */
+async function openedAgain(env: Env, cwd: string, context: Context): Promise<Context> {
+  closeContext(context)
+  return openContext(env, cwd, { reading: true })
+}
+
+/** A directory that this user may not read keeps nobody from looking at what is recorded. */
+function hasMarkers({ env, store, warnings }: Context): boolean {
+  try {
+    return waitingMarkers(env, store).length > 0
+  } catch (error) {
+    if (errno(error) !== 'EACCES') throw error
+    warnings.push('Whether markers wait to be recorded cannot be seen: ckpt doctor says what keeps you out.')
+    return false
+  }
 }
 
 async function isCommitCutShort(context: Context): Promise<boolean> {

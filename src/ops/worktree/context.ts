@@ -4,6 +4,7 @@ import { CkptError, isDamage } from '../../core/errors.ts'
 import { quotedPath, withArticle } from '../../core/hint-words.ts'
 import { printable } from '../../core/paths.ts'
 import { type Env, errno } from '../../env.ts'
+import { closedIn, notReadable } from '../../git/closed.ts'
 import { brokenFrame, createStore, isStoreLost, mendFrame, storeExists } from '../../git/frame.ts'
 import { endings, HeadReader, type HeadState, NO_HEAD } from '../../git/head.ts'
 import type { KeptProcess } from '../../git/line-process.ts'
@@ -77,6 +78,8 @@ export interface OpenOptions {
   forgiving?: boolean
   /** Puts right what keeps git from opening the store. */
   mend?: boolean
+  /** All of the store is to be read: nothing is to be told from what this user may not read of it. */
+  whole?: boolean
 }
 
 /** @throws CkptError BAD_ROOT, NOT_INITIALIZED, CONFIG */
@@ -107,6 +110,8 @@ async function openFound(
   const { config, warnings } = await loadConfig(env, { ...found, forgiving: options.forgiving ?? false })
   let place = placeStore(env, found, { config, outcome })
   let exists = storeExists(env, place)
+  const closed = exists && options.whole ? closedIn(env, place.directory).filter(({ to }) => to === 'read') : []
+  if (closed.length > 0) throw notReadable(place.directory, closed)
   const off = options.create === 'unless-off' && !config.enableFileCheckpointing
   const wants = (options.create && !off) || options.init === true
   const makes = wants || (!exists && config.enableFileCheckpointing && isAwaited(env, found, place))

@@ -1,0 +1,86 @@
+// A store that its owner may not read, or not write, in part: nothing in it is gone for that, and doctor says what helps.
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { isRoot, type Json, Scratch } from '../support/scratch.ts'
+import { inStore } from '../support/store-surgery.ts'
+
+/** Three turns, in a worktree that is another user's. */
+function begun() {
+  const scratch = new Scratch().init()
+  for (const name of ['one', 'two', 'three']) scratch.turn(name, () => scratch.write({ 'a.txt': `${name}\n` }))
+  const uid = scratch.handOver()
+  const run = (...args: string[]): { code: number; document: Json } => {
+    const { code, stdout } = scratch.run([...args, '--json'], { uid })
+    return { code, document: JSON.parse(stdout) }
+  }
+  const store = scratch.at('.git/ckpt')
+  /** As the person who follows a hint does it. */
+  const follow = (command: string) =>
+    execFileSync('setpriv', [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', 'sh', '-c', command])
+  return { scratch, uid, run, store, follow }
+}
+
+test.skipIf(!isRoot)(
+  'what cannot be read is not missing: doctor mends nothing, and names what lets its owner in',
+  () => {
+    const { scratch, run, store, follow } = begun()
+    const oid = inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live~2').trim()
+    const object = `${store}/store.git/objects/${oid.slice(0, 2)}/${oid.slice(2)}`
+    const ref = `${store}/store.git/refs/ckpt/@main/s/live`
+    for (const path of [object, ref, `${store}/store.git/objects`, `${store}/worktrees`, `${store}/store.git/config`]) {
+      const { mode } = fs.statSync(path)
+      fs.chmodSync(path, 0)
+      for (const command of [['doctor'], ['doctor', '--fix']]) {
+        const { code, document } = run(...command)
+        const why = `The store cannot be read: ${path} is yours, and of a mode that keeps you out. Nothing was changed.`
+        const hints = [`chmod -R u+rwX ${store}`]
+        expect([path, code, document.error]).toEqual([path, 1, { code: 'INTERNAL', message: why, hints }])
+      }
+      follow(`chmod -R u+rwX ${store}`)
+      expect(run('list').document.turns).toHaveLength(3)
+      fs.chmodSync(path, mode & 0o7777)
+    }
+    expect(run('doctor').code).toBe(0)
+  },
+)
+
+test.skipIf(!isRoot)('where nothing can be written, doctor says so, and what is recorded is shown all the same', () => {
+  const { scratch, uid, run, store, follow } = begun()
+  const closed = `find ${store}/store.git/objects -type d -exec chmod`
+  follow(`${closed} a-w {} +`)
+  const payload = { hook_event_name: 'UserPromptSubmit', session_id: 'h', cwd: scratch.root, prompt: 'x' }
+  expect(scratch.runApart(['hook', 'claude'], { uid, input: JSON.stringify(payload) }).code).toBe(0)
+  for (const command of ['list --session s', 'status', 'diff', 'show 1 --session s']) {
+    const { code, document } = run(...command.split(' '))
+    expect([command, code, document.warnings.join()]).toEqual([
+      command,
+      0,
+      expect.stringContaining('A marker that waited cannot be taken up yet'),
+    ])
+  }
+  for (const command of [['doctor'], ['doctor', '--fix']]) {
+    const { code, document } = run(...command)
+    const found = document.findings.find((one: Json) => one.name === 'store' && !one.ok)
+    expect([code, found.mend]).toEqual([7, `chmod -R u+rwX ${store}`])
+  }
+  follow(`chmod -R u+rwX ${store}`)
+  expect(run('list').document).toMatchObject({ session: 'h', warnings: ['A marker that waited: recorded late.'] })
+})
+
+test.skipIf(!isRoot)('what root left there keeps nobody from looking, and doctor says whose it is', () => {
+  const { scratch, run, store } = begun()
+  const markers = `${store}/worktrees/@main/markers`
+  fs.mkdirSync(markers, { recursive: true, mode: 0o700 })
+  fs.chownSync(markers, 0, 0)
+  fs.chmodSync(markers, 0o700)
+  expect(run('list')).toMatchObject({
+    code: 0,
+    document: { turns: { length: 3 }, warnings: [expect.stringContaining('cannot be seen: ckpt doctor')] },
+  })
+  const { error } = run('doctor').document
+  expect(error.message).toBe(`The store cannot be read: ${markers} belongs to another user. Nothing was changed.`)
+  expect(error.hints).toEqual([`sudo chown -R "$(id -u)" ${store}`])
+  scratch.handOver()
+  expect(run('doctor').code).toBe(0)
+})
