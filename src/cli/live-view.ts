@@ -106,7 +106,16 @@ class Screen implements View {
     }, REDRAW)
     this.#listen()
     env.stdout.write(ENTER)
-    this.#unheed = env.onSignal('SIGCONT', () => this.#takeBack())
+    const heeded = [
+      env.onSignal('SIGCONT', () => this.#takeBack()),
+      env.onSignal('SIGQUIT', () => {
+        this.end()
+        env.kill(env.pid, 'SIGQUIT')
+      }),
+    ]
+    this.#unheed = () => {
+      for (const off of heeded) off()
+    }
   }
 
   changed(path: string): void {
@@ -180,7 +189,7 @@ class Screen implements View {
   }
 
   #paint(what: Pick<Live, 'heads' | 'turns' | 'count' | 'message' | 'keys'>): void {
-    if (this.#asking) return
+    if (this.#asking || this.#ended) return
     const [columns, rows] = sizeOf(this.#env)
     const lines = liveLines({ ...what, files: this.#all ? [] : this.#recent, rows, columns })
     // One write, line by line over what is there: no flicker.

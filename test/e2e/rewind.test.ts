@@ -1,6 +1,6 @@
 // The picker, on a terminal with somebody at the keys.
 import { describe, expect, test } from 'vitest'
-import { Scratch } from '../support/scratch.ts'
+import { PROGRAM, Scratch } from '../support/scratch.ts'
 import { hasPython, KEYS, onTerminal, type Step } from '../support/terminal.ts'
 
 function prepared(): Scratch {
@@ -49,6 +49,27 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
     })
     expect(text).toContain('Still undone: from turn 3')
     expect([scratch.read('a.txt'), scratch.read('plan.md')]).toEqual(['two\n', 'a plan\n'])
+  })
+
+  test('Ctrl-Z and a signal give the terminal back; where it goes on, so does the question', () => {
+    const shell = 'require("node:child_process").spawnSync("bash", ["--norc", "-i"], { stdio: "inherit" })'
+    const rewind = `${process.execPath} ${PROGRAM} rewind\r`
+    const { raw } = onTerminal(prepared(), [shell], {
+      program: '-e',
+      vars: { PS1: 'ready> ' },
+      steps: [
+        ['ready> ', rewind],
+        ['Which turn?', '\x1a'],
+        ['Stopped', 'fg\r'],
+        ['Which turn?', ctrlC],
+        ['Nothing was changed.', rewind],
+        ['Which turn?', '\x1a'],
+        ['Stopped', 'kill %1; until jobs %1 | grep T[e]rm; do sleep 0.1; done\r'],
+        ['Terminated', 'exit\r'],
+      ],
+    })
+    for (const before of raw.split(/Stopped|Nothing was changed|Terminated/).slice(0, -1))
+      expect(before.lastIndexOf('\x1b[?25h')).toBeGreaterThan(before.lastIndexOf('\x1b[?25l'))
   })
 
   test.each<[string, Step[]]>([

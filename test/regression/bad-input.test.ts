@@ -448,7 +448,9 @@ test.skipIf(!isRoot)(
       expect([command, code, error.message]).toEqual([
         command,
         1,
-        expect.stringMatching(/^The store cannot be read: .* belongs to another user( \(and 3 more\))?\. Nothing was changed\.$/),
+        expect.stringMatching(
+          /^The store cannot be read: .* belongs to another user( \(and 3 more\))?\. Nothing was changed\.$/,
+        ),
       ])
       expect(error.hints[0]).toMatch(/^sudo chown -R "\$\(id -u\)" .*\.git\/ckpt$/)
     }

@@ -16,19 +16,30 @@ import type { Colors, Command, Output } from '../command.ts'
 import { changeText, filesText } from '../present/changes.ts'
 import { plural } from '../present/text.ts'
 import { turnLines } from '../present/turns.ts'
+import { heedSignals } from '../terminal.ts'
 
 /** Turns that are offered; older ones have `ckpt list` and `ckpt undo --to`. */
 const OFFERED = 200
 
 const NOTHING: Output = { json: { picked: null }, text: 'Nothing was changed.' }
 
-const command: Command = async ({ env, args, cwd, colors, backends }) => {
+const command: Command = async (call) => {
+  const { env, args } = call
   if (args.json || !env.stdin.isTTY || !env.stderr.isTTY) {
     const why = args.json ? 'with --json nobody is asked' : 'there is no terminal to ask on'
     throw new CkptError('USAGE', `\`ckpt rewind\` asks, and ${why}. Nothing was changed.`, {
       hints: ['ckpt list', 'ckpt undo --to TURN --dry-run', 'ckpt restore TURN --dry-run'],
     })
   }
+  const release = heedSignals(env)
+  try {
+    return await pickAndDo(call)
+  } finally {
+    release()
+  }
+}
+
+async function pickAndDo({ env, args, cwd, colors, backends }: Parameters<Command>[0]): Promise<Output> {
   const ask = await asking(env, colors)
   const session = text(args, 'session')
   const within = async <T>(work: (context: Context) => Promise<T>): Promise<T> => {

@@ -52,7 +52,9 @@ export async function doctor(context: Context, asked: DoctorOptions): Promise<Fi
   // What a damaged pack held may be what a ref names: nothing is decided on what is left.
   const refs = await seen(() => checkRefs(context, options.fix && packs.ok))
   if (packs.mend && refs.mend) refs.mend = packs.mend
-  findings.push(packs, refs, ...(await checkJournals(context, options.fix && packs.ok)))
+  const journals = await checkJournals(context, options.fix && packs.ok)
+  if (!place.ok && place.mend) for (const one of journals) if (one.mend) one.mend = place.mend // nothing is finished before
+  findings.push(packs, refs, ...journals)
   findings.push(...(await checkCommit(context, options.fix && packs.ok)), ...checkForgetting(context))
   findings.push(...(await checkReplaced(context, options.fix)))
   let contents: Finding | null = null
