@@ -93,7 +93,7 @@ test('a part that was chosen by hand, as a refusal says, is all that is chosen; 
   scratch.git('commit', '-q', '--allow-empty', '-m', 'of nothing')
   isRefused()
   scratch.write({ f: lines('uno', 'thirty') })
-  scratch.git('commit', '-qam', 'a part')
+  scratch.atPresent().git('commit', '-qam', 'a part')
   scratch.write({ f: lines('one', 'thirty') })
   scratch.turn('two', () => scratch.write({ g: 'g\n' }))
   expect(commit(scratch).document).toMatchObject({
@@ -136,4 +136,96 @@ test('where git cannot say what is changed, for a required filter fails, the ref
     4,
     expect.stringContaining("x.f (git cannot convert it: x.f: clean filter 'f' failed)"),
   ])
+})
+
+test('a session that removes what another one committed, or puts it back, commits that', () => {
+  const scratch = begun(FIRST)
+  scratch.turn('one', () => scratch.write({ f: lines('one', '30'), h: 'h\n' }), 'first')
+  scratch.turn('two', () => {
+    scratch.write({ ...FIRST, k: 'k\n' })
+    scratch.remove('h')
+  })
+  expect(scratch.tryCkpt('commit', '--session', 'first').document.files).toEqual([{ path: 'f' }, { path: 'h' }])
+  expect(commit(scratch).document.files).toEqual([{ path: 'f' }, { path: 'h' }, { path: 'k' }])
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
+test('what a person took out of a commit of ckpt by an amend is not put back by the next one', () => {
+  const scratch = begun(FIRST)
+  scratch.turn('one', () => scratch.write({ f: lines('one', 'thirty'), b: 'b\n' }))
+  const first = commit(scratch).document.commit.slice(0, 10)
+  scratch.write({ f: lines('one', '30') })
+  scratch.remove('b')
+  scratch.git('commit', '-qa', '--amend', '--no-edit')
+  scratch.turn('two', () => scratch.write({ k: 'k\n' }))
+  const { document } = commit(scratch)
+  expect([document.files, document.warnings]).toEqual([
+    [{ path: 'k' }],
+    [expect.stringContaining(`Commit ${first} is no part of HEAD any more`)],
+  ])
+  scratch.git('commit', '-q', '--amend', '-m', 'other words')
+  scratch.turn('three', () => scratch.write({ l: 'l\n' }))
+  expect(commit(scratch).document).toMatchObject({ files: [{ path: 'l' }], warnings: [] })
+})
+
+test('a commit by hand under the subject of one that was refused is none of ckpt’s', () => {
+  const scratch = begun(FIRST)
+  scratch.turn('one', () => scratch.write({ f: lines('one', '30') }))
+  fs.writeFileSync(
+    scratch.at('.git/hooks/pre-commit'),
+    `#!/bin/sh
+[ -e .git/done ] && exit 0; touch .git/done; unset GIT_INDEX_FILE
+sed -i s/^30$/mine/ f; git commit -qam 'the same words'; exit 1
+`,
+    { mode: 0o755 },
+  )
+  expect(scratch.tryCkpt('commit', '-m', 'the same words').code).toBe(4)
+  expect(scratch.ckpt('verify', '--ref', 'HEAD').commits).toMatchObject([{ covered: false }])
+  scratch.git('rm', '-q', '--cached', 'f')
+  const staged = scratch.git('status', '--porcelain')
+  scratch.ckpt('status')
+  expect(scratch.git('status', '--porcelain')).toBe(staged)
+})
+
+test('a conflict is not settled by an amend of the message', () => {
+  const scratch = begun(FIRST)
+  scratch.turn('one', () => scratch.write({ f: lines('one', '30') }))
+  scratch.write({ f: lines('uno', '30') })
+  scratch.git('commit', '-qam', 'uno')
+  scratch.write({ f: lines('one', '30') })
+  expect(commit(scratch).code).toBe(4)
+  scratch.atPresent().git('commit', '-q', '--amend', '-m', 'better words')
+  expect(commit(scratch).code).toBe(4)
+  expect(commit(scratch).code).toBe(4)
+})
+
+test('what an agent committed on a branch between its steps is not committed on another one too', () => {
+  const scratch = begun(FIRST)
+  scratch.ckpt('mark', 'prompt', '--session', 's', '--text', 'one')
+  scratch.write({ f: lines('one', '30'), h: 'h\n' })
+  scratch.ckpt('mark', 'step', '--session', 's')
+  scratch.git('checkout', '-qb', 'other')
+  scratch.git('add', '-A')
+  scratch.git('commit', '-qm', 'wip')
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  scratch.git('checkout', '-q', 'main')
+  const said = ['Committed on another branch, and left out of the commit: f, h.']
+  expect(commit(scratch).document).toMatchObject({ commit: null, warnings: said })
+  scratch.turn('two', () => scratch.write({ k: 'k\n' }))
+  expect(commit(scratch).document).toMatchObject({ files: [{ path: 'k' }], warnings: said })
+  // Once that branch is gone it is nowhere.
+  scratch.git('branch', '-qD', 'other')
+  expect(commit(scratch).document.files).toEqual([{ path: 'f' }, { path: 'h' }])
+})
+
+test('what a person staged of a file that is nowhere now stays staged', () => {
+  const scratch = begun(FIRST)
+  scratch.turn('one', () => scratch.write({ x: 'x\n' }))
+  scratch.git('add', 'x')
+  scratch.turn('two', () => {
+    scratch.remove('x')
+    scratch.write({ k: 'k\n' })
+  })
+  expect(commit(scratch).document.files).toEqual([{ path: 'k' }])
+  expect(scratch.git('status', '--porcelain')).toBe('AD x\n')
 })

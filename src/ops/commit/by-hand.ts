@@ -43,9 +43,10 @@ export async function chosenByHand(context: Context, { session, head, entries, c
     const row = refused.get(path)
     const isTold = row !== undefined && row.seq >= last.seq
     if (isTold && !since.has(row.head)) since.set(row.head, await readSince(context, row.head, { head, entries }))
-    if (isTold && since.get(row.head)!.isGoneOver(path, 0)) chosen.push(path)
+    const after = isTold ? since.get(row.head)! : null
+    if (after?.isGoneOver(path, row!.time)) chosen.push(path)
     else if (settled.has(path)) (last.since.isGoneOver(path, last.time) ? chosen : open).push(path)
-    else if (!isTold) refused.set(path, { head, seq: last.seq })
+    else if (!after?.isHere) refused.set(path, { head, seq: last.seq, time: context.env.now() })
   }
   rememberRefused(context, session, refused)
   return { chosen, open }
@@ -63,6 +64,9 @@ export function byHand(
   }
   const untracked = paths.filter((path) => !entries.has(path) && isFile(path)) // `git add -p` passes them over
   if (untracked.length === 0) return 'git add -p && git commit'
-  const named = untracked.length > 10 ? [':/'] : untracked.map((path) => quotedName(`:/${path}`))
+  const named =
+    untracked.length > 10
+      ? [':/']
+      : untracked.map((path) => quotedName(`${/^\w/.test(path) ? ':/' : ':(top,literal)'}${path}`))
   return `git add -N -- ${named.join(' ')} && git add -p && git commit`
 }

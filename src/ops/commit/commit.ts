@@ -282,7 +282,9 @@ async function commitEntries(
       shown,
       begun: (git) => passOn(env, git),
     })
-    const made = code === 0 ? await firstOn(context, head) : await noted(context) // it stands, where a hook after it was cut short
+    // It stands, where a hook after it was cut short.
+    const found = code === 0 ? null : await noted(context)
+    const made = code === 0 ? await firstOn(context, head) : found?.isSure ? found.made : null
     if (made === null && code === 0)
       throw new CkptError(
         'INTERNAL',

@@ -12,7 +12,7 @@ import { behindSymlink } from '../../snapshot/disk.ts'
 import { refuseWhilePending } from '../change/boundary.ts'
 import { refuseRunning } from '../change/refuse.ts'
 import { CommitBlobs } from '../committed/blobs.ts'
-import { lastCommit, type Taken, takenAt } from '../committed/commits-file.ts'
+import { type LastCommit, lastCommit, type Taken, takenAt } from '../committed/commits-file.ts'
 import { type Entry, readHeadEntries, readIndexEntries, sameEntry } from '../committed/entries.ts'
 import { isNoted } from '../committed/note.ts'
 import { type Following, finishCommit } from '../committed/under-way.ts'
@@ -21,7 +21,7 @@ import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { byHand, chosenByHand, type Last } from './by-hand.ts'
 import { uncoveredAndUncommitted, undoneSince } from './settled.ts'
-import { readSince, type Since } from './since.ts'
+import { type About, committedAt, type Later, readMade, readSince, type Since } from './since.ts'
 import { foldChanges } from './tree.ts'
 
 /** What is known before git commits: the lock is not held while the user's hooks run, for they may call ckpt. */
@@ -61,23 +61,25 @@ export async function plan(context: Context, options: { session?: string }): Pro
   const before = await readHeadEntries(context, head.head)
   const visible = visibleTurns(timeline)
   const since = last ? await notAllIn(visible, { reader, taken: last }) : visible
-  let turns = last?.isInHead ? since : visible
-  let taken: Taken = last?.isInHead ? last : { turns: {} }
+  const isTaken = last !== null && (last.isInHead || last.successor !== null)
+  let turns = isTaken ? since : visible
+  let taken: Taken = isTaken ? last : { turns: {} }
+  const asChanged = ({ commit, turns }: LastCommit) =>
+    `Commit ${commit.slice(0, 10)} is no part of HEAD any more: what turns up to ${Math.max(...Object.keys(turns).map(Number))} did is taken to be there as you have changed it.`
+  if (last?.successor?.isSame === false) context.warnings.push(asChanged(last))
   const where = { reader, head: head.head, before }
   let folded = await foldTurns(context, { ...where, turns, taken })
-  if (folded.conflicts.size > 0 && last && !last.isInHead) {
+  if (folded.conflicts.size > 0 && last && !isTaken) {
     const newer = await foldTurns(context, { ...where, turns: since, taken: last })
     if (newer.conflicts.size === 0) {
       ;[turns, folded, taken] = [since, newer, last]
-      context.warnings.push(
-        `Commit ${last.commit.slice(0, 10)} is no part of HEAD any more: what turns up to ${Math.max(...Object.keys(last.turns).map(Number))} did is taken to be there as you have changed it.`,
-      )
+      context.warnings.push(asChanged(last))
     }
   }
   const { entries, conflicts, passed, blobs } = folded
   context.warnings.push(...folded.warnings)
-  if (last?.isInHead) context.warnings.push(...(await undoneSince(context, { refs, session, last, before })))
-  const open: string[] = []
+  if (last && isTaken) context.warnings.push(...(await undoneSince(context, { refs, session, last, before })))
+  const open = [...folded.open]
   if (conflicts.size > 0 && head.head !== null) {
     const asked = new Map([...conflicts.keys()].map((path) => [path, folded.last.get(path)!]))
     const choice = await chosenByHand(context, { session, head: head.head, entries: before, conflicts: asked })
@@ -151,6 +153,8 @@ interface Folded {
   passed: Map<string, Entry[]>
   /** By path. */
   last: Map<string, Last>
+  /** Left out, for they are committed on another branch: that may go. */
+  open: string[]
   blobs: CommitBlobs
   warnings: string[]
 }
@@ -177,7 +181,11 @@ async function foldTurns(
   const context = { ...given, warnings }
   const read = await Promise.all(turns.map((turn) => reader.changesOf(turn)))
   const known = new Map<Oid | null, Since>()
-  const about = new Map<ClaimedTransition, { turn: TurnNumber; since: Since }>()
+  const about = new Map<ClaimedTransition, About & { turn: TurnNumber }>()
+  const sinceOf = async (from: Oid | null) => {
+    if (!known.has(from)) known.set(from, await readSince(context, from, { head, entries: headEntries }))
+    return known.get(from)!
+  }
   const last = new Map<string, Last>()
   const changes: ClaimedTransition[] = []
   for (const [i, one] of read.entries()) {
@@ -195,9 +203,12 @@ async function foldTurns(
       : one.claimed
     for (const change of own) {
       const then = change.head ?? before.head ?? null // where it was not moved, that is what it was at the end, too
-      if (!known.has(then)) known.set(then, await readSince(context, then, { head, entries: headEntries }))
-      const since = known.get(then)!
-      about.set(change, { turn: number, since })
+      const since = await sinceOf(then)
+      const later: Later[] = []
+      if (hasMoved)
+        for (const to of headsAfter(turns[i]!, change))
+          later.push({ since: await sinceOf(to), made: await readMade(context, then, to) })
+      about.set(change, { turn: number, since, begun: await sinceOf(before.head ?? null), later })
       last.set(change.path, { seq, time: Date.parse(time), since })
       changes.push(change)
     }
@@ -211,8 +222,8 @@ async function foldTurns(
     changes: changes.filter(({ path }) => kept.has(path)),
     head: headEntries,
     blobs,
-    committed(change, to) {
-      const at = about.get(change)!.since.committed(change.path, to)
+    committed(change, to, applies) {
+      const at = committedAt(about.get(change)!, { path: change.path, to, applies })
       if (at === 'elsewhere') elsewhere.set(change.path, to)
       return at !== null
     },
@@ -235,7 +246,13 @@ async function foldTurns(
     if (entry !== undefined) passed.set(path, [...(passed.get(path) ?? []), entry])
   }
   const madeOf = new Set([...folded.made].map((change) => about.get(change)!.turn))
-  return { ...folded, turns: madeOf, passed, last, blobs, warnings }
+  return { ...folded, turns: madeOf, passed, last, open: onOthers, blobs, warnings }
+}
+
+/** What HEAD was in a turn, from a change of it on, beside what it was at the change. */
+function headsAfter({ checkpoints }: Turn, { seq, head }: Partial<Part>): Set<Oid> {
+  const after = checkpoints.filter((one) => one.seq >= (seq ?? 0)).flatMap((one) => one.head ?? [])
+  return new Set(after.filter((one) => one !== head))
 }
 
 /**

@@ -1,4 +1,5 @@
 /** What became of a worktree's paths in git, between HEAD when a checkpoint was taken and HEAD now. */
+import { CkptError } from '../../core/errors.ts'
 import type { Oid } from '../../core/ids.ts'
 import { tryGit } from '../../git/process.ts'
 import { isAncestor } from '../committed/commits-file.ts'
@@ -6,17 +7,15 @@ import { type Entry, readHeadEntries, sameEntry } from '../committed/entries.ts'
 import type { Context } from '../worktree/context.ts'
 
 export interface Since {
-  /**
-   * Whether a content is committed where a checkpoint shows it: HEAD had it then, or a commit since made it so: a person may
-   * have committed the turn's work by hand. What was committed before it, and is in HEAD no more, is not. `elsewhere`: on a
-   * branch that is not part of HEAD.
-   */
-  committed: (path: string, entry: Entry) => 'here' | 'elsewhere' | null
-  /**
-   * Whether a commit that HEAD is made on, and that was made since then (milliseconds since 1970, UTC; by git's own word),
-   * changed a path; or what HEAD was is on no branch any more, as after a rebase.
-   */
-  isGoneOver: (path: string, then: number) => boolean
+  /** Whether what HEAD was is part of HEAD, and whether it is part of that or of another branch. */
+  isHere: boolean
+  isKept: boolean
+  /** Whether HEAD had a content then. */
+  had: (path: string, entry: Entry) => boolean
+  /** Whether a commit since, that HEAD is made on, made it so: a person may have committed a turn's work by hand. */
+  made: (path: string, entry: Entry) => boolean
+  /** Whether HEAD has a path otherwise than then, by a commit that was made since `time` (milliseconds since 1970, UTC; by git's own word). */
+  isGoneOver: (path: string, time: number) => boolean
 }
 
 /** `from`: null: there was no commit. */
@@ -26,23 +25,64 @@ export async function readSince(
   { head, entries }: { head: Oid | null; entries: ReadonlyMap<string, Entry> },
 ): Promise<Since> {
   const isHere = from === null || from === head || (head !== null && (await isAncestor(context, from, head)))
-  const isKept = isHere || (await isOnBranch(context, from))
-  const then =
-    from === null ? new Map() : from === head ? entries : isKept ? await readHeadEntries(context, from) : null
+  const then = from === head ? entries : await readHeadEntries(context, from).catch(ifGone)
   const made = new Set<string>()
   const changed = new Map<string, number>()
   for (const { path, entry, time } of from === head ? [] : await readChanges(context, from, head)) {
     made.add(entryKey(path, entry))
     changed.set(path, Math.max(time, changed.get(path) ?? 0))
   }
+  const had = (path: string, entry: Entry) => then !== null && sameEntry(then.get(path) ?? null, entry)
   return {
-    committed(path, entry) {
-      const was: boolean = then !== null && sameEntry(then.get(path) ?? null, entry)
-      if (made.has(entryKey(path, entry)) || (was && isHere)) return 'here'
-      return was ? 'elsewhere' : null
-    },
-    isGoneOver: (path, then) => !isKept || (isHere && (changed.get(path) ?? Number.NEGATIVE_INFINITY) > then - SECOND),
+    isHere,
+    isKept: isHere || (await isOnBranch(context, from)),
+    had,
+    made: (path, entry) => made.has(entryKey(path, entry)),
+    isGoneOver: (path, time) =>
+      then !== null && !had(path, entries.get(path) ?? null) && (changed.get(path) ?? 0) > time - SECOND,
   }
+}
+
+/** What a turn did at a path, where git is asked about it. */
+export interface About {
+  /** Of HEAD where a checkpoint shows it, and when the turn began. */
+  since: Since
+  begun: Since
+  /** Of what HEAD was later in the turn. */
+  later: readonly Later[]
+}
+
+export interface Later {
+  since: Since
+  /** Whether a commit between the two made it so. */
+  made: (path: string, entry: Entry) => boolean
+}
+
+/**
+ * Where a content is committed that a turn left. `elsewhere`: on a branch that is not part of HEAD. What was committed before
+ * it, and is in HEAD no more, is not; nor what the turn only went back to, where HEAD has what it went back from (`applies`).
+ */
+export function committedAt(
+  { since, begun, later }: About,
+  { path, to, applies }: { path: string; to: Entry; applies: boolean },
+): 'here' | 'elsewhere' | null {
+  if (since.made(path, to)) return 'here'
+  if (since.isHere && since.had(path, to)) return applies && begun.had(path, to) ? null : 'here'
+  const isElsewhere = (one: Since) => one.isKept && !one.isHere
+  if (isElsewhere(since) && since.had(path, to)) return 'elsewhere'
+  return later.some((one) => isElsewhere(one.since) && one.made(path, to)) ? 'elsewhere' : null
+}
+
+/** What commits between two made of a path. */
+export async function readMade(context: Context, from: Oid | null, to: Oid): Promise<Later['made']> {
+  const made = new Set((await readChanges(context, from, to)).map(({ path, entry }) => entryKey(path, entry)))
+  return (path, entry) => made.has(entryKey(path, entry))
+}
+
+/** A commit that no branch holds goes in time. */
+function ifGone(error: unknown): null {
+  if (!(error instanceof CkptError)) throw error
+  return null
 }
 
 /** git tells its times by the second; in milliseconds. */
@@ -79,7 +119,8 @@ async function readChanges({ env, worktree }: Context, from: Oid | null, head: O
 }
 
 /** Whether a commit is part of any branch, here or of a remote, or of a tag. */
-async function isOnBranch({ env, worktree }: Context, commit: Oid): Promise<boolean> {
+async function isOnBranch({ env, worktree }: Context, commit: Oid | null): Promise<boolean> {
+  if (commit === null) return false
   const args = ['for-each-ref', '--count=1', `--contains=${commit}`, 'refs/heads', 'refs/remotes', 'refs/tags']
   const { code, stdout } = await tryGit(env, { args, cwd: worktree.root })
   return code === 0 && stdout.length > 0

@@ -24,8 +24,8 @@ export interface FoldInput {
   changes: readonly ClaimedTransition[]
   head: ReadonlyMap<string, Entry>
   blobs: CommitBlobs
-  /** Whether a commit since the change's turn holds exactly what the change left: the person has committed it. */
-  committed: (change: ClaimedTransition, to: Entry) => boolean
+  /** Whether what the change left is committed: the person has, or the agent. `applies`: what it changed is in the commit so far. */
+  committed: (change: ClaimedTransition, to: Entry, applies: boolean) => boolean
 }
 
 /** Where a path is not known any more: what it was before, and what it is. */
@@ -85,7 +85,8 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
       if (gap.conflict === undefined) conflicts.delete(path)
       else conflicts.set(path, gap.conflict)
     }
-    if (sameEntry(ours, to) || committed(change, to)) {
+    const applies = from !== undefined && sameEntry(ours, from)
+    if (sameEntry(ours, to) || committed(change, to, applies)) {
       conflicts.delete(path) // whosever it was, and however it came to be: it is committed
       if (!sameEntry(ours, to) && entries.delete(path)) madeOf.delete(path) // and what was made of it since is in HEAD
       continue

@@ -82,13 +82,37 @@ export function rememberCommit(
 
 export interface LastCommit extends Committed {
   isInHead: boolean
+  /** What HEAD has in its place: amended, or rebased; null: nothing, as after a reset. `isSame`: it makes the very same of the same files. */
+  successor: { commit: string; isSame: boolean } | null
 }
 
 /** What an earlier `ckpt commit` took in. */
 export async function lastCommit(context: Context, session: SessionId, head: Oid | null): Promise<LastCommit | null> {
   const last = readCommits(context).get(session)
   if (!last || head === null) return null
-  return { ...last, isInHead: await isAncestor(context, last.commit, head) }
+  const isInHead = await isAncestor(context, last.commit, head)
+  return { ...last, isInHead, successor: isInHead ? null : await successorOf(context, last.commit, head) }
+}
+
+/** git keeps the author and their time where it makes a commit again. */
+async function successorOf({ env, worktree }: Context, commit: string, head: Oid): Promise<LastCommit['successor']> {
+  const git = async (...args: string[]) => {
+    const { code, stdout } = await tryGit(env, { args, cwd: worktree.root })
+    return code === 0 ? stdout.toString('latin1') : ''
+  }
+  const log = async (range: string) =>
+    (await git('log', '--no-show-signature', '--format=%H%x00%at %an <%ae>', ...range.split(' '))).split('\n')
+  const author = (await log(`-1 ${commit}`))[0]!.split('\0')[1]
+  if (author === undefined) return null // it is gone
+  const found = (await log(`${commit}..${head}`)).find((row) => row.endsWith(`\0${author}`))
+  if (found === undefined) return null
+  const [successor = ''] = found.split('\0')
+  const made = async (id: string) =>
+    (await git('diff-tree', '--root', '-r', '-z', '--no-commit-id', '--no-renames', id)).replace(
+      /:\d+ (\d+) \w+ (\w+)/g,
+      '$1 $2',
+    )
+  return { commit: successor, isSame: (await made(commit)) === (await made(successor)) }
 }
 
 /** Whether a commit is part of another one's history; one that is gone is not. */

@@ -6,6 +6,8 @@ import type { Context } from '../worktree/context.ts'
 export interface Refused {
   /** What HEAD was. */
   head: Oid
+  /** When: milliseconds since 1970, UTC. */
+  time: number
   /** The place in the order of the last checkpoint that was refused. */
   seq: number
 }
@@ -29,7 +31,9 @@ function readAll(context: Context): Sessions {
 export function readRefused(context: Context, session: SessionId): Map<string, Refused> {
   const rows = Object.entries(readAll(context)[session] ?? {})
   return new Map(
-    rows.filter(([, row]) => typeof row?.head === 'string' && isOid(row.head) && Number.isInteger(row.seq)),
+    rows.filter(
+      ([, row]) => typeof row?.head === 'string' && isOid(row.head) && [row.seq, row.time].every(Number.isInteger),
+    ),
   )
 }
 

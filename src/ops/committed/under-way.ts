@@ -113,22 +113,21 @@ async function madeOn(context: Context, head: Oid | null): Promise<Oid | null> {
 }
 
 /**
- * `compared`: the commit with what was planned; null: it is not of ours.
+ * `compared`: the commit with what was planned. `isSure`: false: a person may have made it, so that nobody is told whose it is.
  * The caller holds the worktree's lock. @throws CkptError GIT_BUSY, INTERNAL
  */
 export async function follow(
   context: Context,
   following: Following & { blobs: CommitBlobs },
-  { made, patience, compared }: { made: Oid; patience?: number; compared: Compared | null },
+  { made, patience, compared, isSure = true }: { made: Oid; patience?: number; compared: Compared; isSure?: boolean },
 ): Promise<void> {
   const { session, turns, open, taken } = following
-  if (compared) {
-    const { leftOut, beyond } = compared
-    rememberCommit(context, session, { commit: made, turns, taken, leftOut: [...leftOut, ...open] })
-    rememberRefused(context, session, new Map())
+  const { leftOut, beyond } = compared
+  rememberCommit(context, session, { commit: made, turns, taken, leftOut: [...leftOut, ...open] })
+  rememberRefused(context, session, new Map())
+  if (isSure)
     recordOrigin(context, made, { checkpoints: turnsIn(following).map(({ checkpoint }) => checkpoint), beyond })
-    context.warnings.push(...toldOf(compared, made))
-  }
+  context.warnings.push(...toldOf(compared, made))
   await untilIndexIsFree(context, context.repository!, patience)
   await refreshIndex(context, following, (await headOf(context)).head ?? made) // a hook may have committed more
   dropNote(context)
@@ -156,26 +155,30 @@ export async function notFollowedYet(context: Context): Promise<Oid | null> {
   return (await madeAfter(context, readNote(context)))?.made ?? null
 }
 
-/** The commit that HEAD is, if it is the one that is noted: a git that failed may have made it, or somebody another one meanwhile. */
-export async function noted(context: Context): Promise<Oid | null> {
+/** The commit that HEAD is, if it may be the one that is noted, and whether it surely is: a git that failed may have made it, or somebody another one meanwhile. */
+export async function noted(context: Context): Promise<{ made: Oid; isSure: boolean } | null> {
   const found = await madeAfter(context, readNote(context))
-  return found?.isOurs ? found.made : null
+  return found?.isOurs ? found : null
 }
 
 /**
- * The commit that HEAD is, if it is on what that one was to be made on, and changes any of the same paths. `isOurs`: it has
- * the same message, or all that was planned, so that it is not one that a person made meanwhile.
+ * The commit that HEAD is, if it is on what that one was to be made on, and changes any of the same paths. `isSure`: it holds
+ * all that was planned. `isOurs`: or it has the same message: a hook may have changed its files, or a person, who made it.
  */
-async function madeAfter(context: Context, note: Note | null): Promise<{ made: Oid; isOurs: boolean } | null> {
+async function madeAfter(
+  context: Context,
+  note: Note | null,
+): Promise<{ made: Oid; isOurs: boolean; isSure: boolean } | null> {
   const made = note && context.repository ? await madeOn(context, note.head) : null
   if (!note || made === null) return null
   const changed = await changedPaths(context, note.head, made)
-  if (changed === null) return { made, isOurs: true }
+  if (changed === null) return { made, isOurs: true, isSure: false }
   const there = new Set(changed)
   const isIn = ([path]: Note['paths'][number]) => there.has(path)
   if (!note.paths.some(isIn)) return null
-  if (note.taken === undefined) return { made, isOurs: note.paths.every(isIn) } // of a version that noted no message
-  return { made, isOurs: (await isNamed(context, made, note)) || (await holdsAll(context, made, note)) }
+  const isSure = await holdsAll(context, made, note)
+  if (note.taken === undefined) return { made, isOurs: note.paths.every(isIn), isSure } // of a version that noted no message
+  return { made, isOurs: isSure || (await isNamed(context, made, note)), isSure }
 }
 
 /** Whether git, with hooks that change nothing, would have made that commit. */
@@ -207,21 +210,30 @@ export async function finishCommit(context: Context, { isBeside = false } = {}):
     if (isOver) dropNote(context)
     return []
   }
-  const { made, isOurs } = found
+  const { made, isOurs, isSure } = found
+  if (!isOurs) {
+    dropNote(context) // theirs, from their own index
+    removeLeftovers(context)
+    return []
+  }
   const entries = new Map(note.paths.map(([path, , entry]) => [path, entry]))
   const passed = new Map(note.paths.map(([path, , , passed]) => [path, passed ?? []]))
   const before = new Map(note.paths.map(([path, entry]) => [path, entry]))
   try {
     const blobs = await CommitBlobs.open(context, { paths: [...entries.keys()], head: before })
     const patience = isBeside ? { patience: 0 } : {}
-    const compared = isOurs ? await compare(context, { head: note.head, entries }, made) : null
+    const compared = await compare(context, { head: note.head, entries }, made)
     const { taken = { turns: {} }, open = [] } = note
-    await follow(context, { ...note, entries, before, passed, open, taken, blobs }, { made, compared, ...patience })
+    await follow(
+      context,
+      { ...note, entries, before, passed, open, taken, blobs },
+      { made, compared, isSure, ...patience },
+    )
   } catch (error) {
     if (!isBeside) throw error
     return [notFollowed(made, error)]
   }
-  return !isOurs ? [] : [`A commit that was cut short is finished: your index follows ${made.slice(0, 10)}.`]
+  return [`A commit that was cut short is finished: your index follows ${made.slice(0, 10)}.`]
 }
 
 /** Null: it is damaged, and says nothing. */

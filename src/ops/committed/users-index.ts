@@ -92,7 +92,7 @@ export async function refreshIndex(context: Context, { head, passed, blobs }: Co
   for (const path of passed.keys()) {
     const isNowhere = !before.has(path) && !after.has(path) && look(env, cwd, path) === null
     const own = isNowhere ? staged.get(path) : undefined
-    if (own && [...passed.get(path)!, ...moved].some((one) => sameEntry(own, one))) edits.set(path, null)
+    if (own && moved.some((one) => sameEntry(own, one))) edits.set(path, null)
   }
   for (const [path, reason] of clashes(edits, staged)) {
     edits.delete(path)
