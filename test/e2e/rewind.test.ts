@@ -64,11 +64,11 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
         ['Which turn?', ctrlC],
         ['Nothing was changed.', rewind],
         ['Which turn?', '\x1a'],
-        ['Stopped', 'kill %1; until jobs %1 | grep T[e]rm; do sleep 0.1; done\r'],
-        ['Terminated', 'exit\r'],
+        ['Stopped', 'p=$(jobs -p); kill %1; while kill -0 $p 2>/dev/null; do sleep 0.1; done; echo go""ne\r'],
+        ['gone', 'exit\r'],
       ],
     })
-    for (const before of raw.split(/Stopped|Nothing was changed|Terminated/).slice(0, -1))
+    for (const before of raw.split(/Stopped|Nothing was changed|gone/).slice(0, -1))
       expect(before.lastIndexOf('\x1b[?25h')).toBeGreaterThan(before.lastIndexOf('\x1b[?25l'))
   })
 
