@@ -14,7 +14,7 @@ import { isRunning, startOf } from '../worktree/processes.ts'
 import { CommitBlobs } from './blobs.ts'
 import { rememberCommit, type Taken } from './commits-file.ts'
 import { type Compared, changedPaths, compare, toldOf } from './compared.ts'
-import { type Entry, readHeadEntries, sameEntry } from './entries.ts'
+import { type Entry, readHeadEntries, readIndexEntries, sameEntry } from './entries.ts'
 import { isNoted, noteFile } from './note.ts'
 import { recordOrigin } from './origins.ts'
 import { rememberRefused } from './refused-file.ts'
@@ -113,21 +113,28 @@ async function madeOn(context: Context, head: Oid | null): Promise<Oid | null> {
 }
 
 /**
- * `compared`: the commit with what was planned. `isSure`: false: a person may have made it, so that nobody is told whose it is.
+ * `compared`: the commit with what was planned; null: it is not known as ours. `isSure`: false: a person may have made it, so that nobody is told whose it is.
  * The caller holds the worktree's lock. @throws CkptError GIT_BUSY, INTERNAL
  */
 export async function follow(
   context: Context,
   following: Following & { blobs: CommitBlobs },
-  { made, patience, compared, isSure = true }: { made: Oid; patience?: number; compared: Compared; isSure?: boolean },
+  {
+    made,
+    patience,
+    compared,
+    isSure = true,
+  }: { made: Oid; patience?: number; compared: Compared | null; isSure?: boolean },
 ): Promise<void> {
   const { session, turns, open, taken } = following
-  const { leftOut, beyond } = compared
-  rememberCommit(context, session, { commit: made, turns, taken, leftOut: [...leftOut, ...open] })
-  rememberRefused(context, session, new Map())
-  if (isSure)
-    recordOrigin(context, made, { checkpoints: turnsIn(following).map(({ checkpoint }) => checkpoint), beyond })
-  context.warnings.push(...toldOf(compared, made))
+  if (compared) {
+    const { leftOut, beyond } = compared
+    rememberCommit(context, session, { commit: made, turns, taken, leftOut: [...leftOut, ...open] })
+    rememberRefused(context, session, new Map())
+    if (isSure)
+      recordOrigin(context, made, { checkpoints: turnsIn(following).map(({ checkpoint }) => checkpoint), beyond })
+    context.warnings.push(...toldOf(compared, made))
+  }
   await untilIndexIsFree(context, context.repository!, patience)
   await refreshIndex(context, following, (await headOf(context)).head ?? made) // a hook may have committed more
   dropNote(context)
@@ -211,8 +218,8 @@ export async function finishCommit(context: Context, { isBeside = false } = {}):
     return []
   }
   const { made, isOurs, isSure } = found
-  if (!isOurs) {
-    dropNote(context) // theirs, from their own index
+  if (!isOurs && (await isOfTheirIndex(context, note.head, made))) {
+    dropNote(context)
     removeLeftovers(context)
     return []
   }
@@ -222,7 +229,7 @@ export async function finishCommit(context: Context, { isBeside = false } = {}):
   try {
     const blobs = await CommitBlobs.open(context, { paths: [...entries.keys()], head: before })
     const patience = isBeside ? { patience: 0 } : {}
-    const compared = await compare(context, { head: note.head, entries }, made)
+    const compared = isOurs ? await compare(context, { head: note.head, entries }, made) : null
     const { taken = { turns: {} }, open = [] } = note
     await follow(
       context,
@@ -233,7 +240,14 @@ export async function finishCommit(context: Context, { isBeside = false } = {}):
     if (!isBeside) throw error
     return [notFollowed(made, error)]
   }
-  return [`A commit that was cut short is finished: your index follows ${made.slice(0, 10)}.`]
+  return isOurs ? [`A commit that was cut short is finished: your index follows ${made.slice(0, 10)}.`] : []
+}
+
+/** Whether a commit was made from the person's own index: that has something of it. */
+async function isOfTheirIndex(context: Context, head: Oid | null, made: Oid): Promise<boolean> {
+  const changed = (await changedPaths(context, head, made)) ?? []
+  const [staged, after] = await Promise.all([readIndexEntries(context), readHeadEntries(context, made)])
+  return changed.some((path) => sameEntry(staged.get(path) ?? null, after.get(path) ?? null))
 }
 
 /** Null: it is damaged, and says nothing. */
