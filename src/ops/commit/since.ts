@@ -1,5 +1,4 @@
 /** What became of a worktree's paths in git, between HEAD when a checkpoint was taken and HEAD now. */
-import { CkptError } from '../../core/errors.ts'
 import type { Oid } from '../../core/ids.ts'
 import { tryGit } from '../../git/process.ts'
 import { isAncestor } from '../committed/commits-file.ts'
@@ -25,7 +24,8 @@ export async function readSince(
   { head, entries }: { head: Oid | null; entries: ReadonlyMap<string, Entry> },
 ): Promise<Since> {
   const isHere = from === null || from === head || (head !== null && (await isAncestor(context, from, head)))
-  const then = from === head ? entries : await readHeadEntries(context, from).catch(ifGone)
+  const isThere = from === null || from === head || (await isCommit(context, from))
+  const then = from === head ? entries : isThere ? await readHeadEntries(context, from) : null
   const made = new Set<string>()
   const changed = new Map<string, number>()
   for (const { path, entry, time } of from === head ? [] : await readChanges(context, from, head)) {
@@ -79,10 +79,9 @@ export async function readMade(context: Context, from: Oid | null, to: Oid): Pro
   return (path, entry) => made.has(entryKey(path, entry))
 }
 
-/** A commit that no branch holds goes in time. */
-function ifGone(error: unknown): null {
-  if (!(error instanceof CkptError)) throw error
-  return null
+/** One that no branch holds goes in time. */
+async function isCommit({ env, worktree }: Context, id: Oid): Promise<boolean> {
+  return (await tryGit(env, { args: ['cat-file', '-e', `${id}^{commit}`], cwd: worktree.root })).code === 0
 }
 
 /** git tells its times by the second; in milliseconds. */
