@@ -349,7 +349,8 @@ const CLIENTS: [string, Options][] = [
 
 test.each(CLIENTS)('many at once, by %s: each is recorded once', async (_, client) => {
   const { scratch } = prompted()
-  const ids = Array.from({ length: 24 }, (_, i) => `t${String(i).padStart(2, '0')}`)
+  const length = client.client ? 10 : 24 // a start of Node is slow, and they come one after the other
+  const ids = Array.from({ length }, (_, i) => `t${String(i).padStart(2, '0')}`)
   const ran = await Promise.all(
     ids.flatMap((id) => [later(scratch, call(scratch, id), client), later(scratch, call(scratch, id), client)]),
   )
@@ -490,17 +491,17 @@ test.each(ENDING)('where no process can be started, %s hands the marker over and
   expect(left(scratch)).toEqual([])
 })
 
-test.each(CLIENTS)('after more than the fifos that are ready, %s gets its answer each time', async (_, client) => {
+test('after more than the fifos that are ready, each client gets its answer', async () => {
   const { scratch } = prompted()
   const bin = withoutNode(scratch)
-  const plain = client.client ? client : { client: `${bin}/ckpt-hook`, vars: { PATH: bin } }
-  const rounds = client.client ? 2 : 4
-  for (let round = 0; round < rounds; round++) {
+  const shell = { client: `${bin}/ckpt-hook`, vars: { PATH: bin } }
+  const node = CLIENTS[1]![1]
+  for (let round = 0; round < 4; round++) {
     const ids = Array.from({ length: 20 }, (_, i) => `r${round}-${i}`)
-    const ran = await Promise.all(ids.map((id) => later(scratch, call(scratch, id), plain)))
+    const ran = await Promise.all(ids.map((id, i) => later(scratch, call(scratch, id), i % 5 === 0 ? node : shell)))
     expect(ran.filter(({ code, stdout, stderr }) => code !== 0 || stdout + stderr !== '')).toEqual([])
   }
-  expect(calls(scratch)).toHaveLength(rounds * 20)
+  expect(calls(scratch)).toHaveLength(80)
   expect(left(scratch)).toEqual([])
   expect(fs.readdirSync(`${door(scratch)}/free`).length).toBeGreaterThan(0)
 })

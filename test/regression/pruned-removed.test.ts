@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { type Json, Scratch } from '../support/scratch.ts'
 
-const FILES = 1500
+const FILES = 600
 
 /** A turn here, and one in each of three linked worktrees, which are removed. */
 function withRemoved(): { scratch: Scratch; directories: string[] } {

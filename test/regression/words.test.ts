@@ -183,7 +183,9 @@ test.skipIf(!hasBash)('bash is offered what it takes for one word, as it is', ()
     execFileSync('bash', ['-c', script, 'bash', ...words], { cwd: scratch.root, env: vars, encoding: 'utf8' })
       .split('\0')
       .slice(0, -1)
-  const complete = String.raw`source <(ckpt completion bash); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ckpt; printf '%s\0' "${'$'}{COMPREPLY[@]}"`
+  const script = path.join(scratch.base, 'completion')
+  fs.writeFileSync(script, scratch.run(['completion', 'bash']).stdout)
+  const complete = String.raw`source '${script}'; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ckpt; printf '%s\0' "${'$'}{COMPREPLY[@]}"`
   // Words as they are typed; what is offered for the last one is then read as a command line.
   const taken = (...line: string[]): string[] => {
     const quote = /^['"]/.exec(line.at(-1)!)?.[0] ?? ''
