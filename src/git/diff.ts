@@ -5,11 +5,12 @@ import { CkptError, isDamage, unlessDamaged } from '../core/errors.ts'
 import type { HashName, Oid } from '../core/ids.ts'
 import { lostContent } from '../core/lost-content.ts'
 import { pathToText, type RelativePath, splitNul } from '../core/paths.ts'
-import { type Env, temporaryDirectory } from '../env.ts'
-import { argumentPieces, gitFailure, runGit } from './process.ts'
+import type { Env } from '../env.ts'
+import { gitFailure } from './failure.ts'
+import { argumentPieces, runGit } from './process.ts'
 import { committedTree, filtersOff, type Repository } from './repository.ts'
 import type { Store } from './store.ts'
-import { removeTree } from './whole-file.ts'
+import { withTemporary } from './temporary.ts'
 
 export interface FileDiff {
   path: RelativePath
@@ -83,59 +84,53 @@ export async function diffWorktree(
 ): Promise<{ files: FileDiff[]; patch: string }> {
   const head = (await committedTree(env, repository)) ?? emptyTree(repository.hash)
   const config = await filtersOff(env, repository)
-  const copied = copyIndex(env, repository)
-  const run = (flags: string[]) =>
-    runGit(env, {
-      args: [
-        'diff',
-        ...PLAIN_PATCH,
-        '--no-textconv',
-        '--ignore-submodules',
-        '-M',
-        ...flags,
-        head,
-        '--',
-        ...paths.map(pathToText),
-      ],
-      cwd: repository.root,
-      vars: copied ? { GIT_INDEX_FILE: `${copied}/index` } : {},
-      config,
-    })
-  const running = [
-    run(['-z', '--raw', '--full-index', '--no-abbrev']),
-    run(['-z', '--numstat']),
-    run(['-p', ...(whole ? [EVERY_LINE] : [])]),
-  ] as const
-  try {
-    const [raw, numbers, patch] = await Promise.all(running)
-    return { files: parseRaw(raw, parseNumstat(numbers)), patch: patch.toString('utf8') }
-  } finally {
-    await Promise.allSettled(running)
-    if (copied) removeTree(env, copied)
-  }
+  return withTemporary(env, 'ckpt-diff', async (within) => {
+    const copied = copyIndex(env, repository, within)
+    const run = (flags: string[]) =>
+      runGit(env, {
+        args: [
+          'diff',
+          ...PLAIN_PATCH,
+          '--no-textconv',
+          '--ignore-submodules',
+          '-M',
+          ...flags,
+          head,
+          '--',
+          ...paths.map(pathToText),
+        ],
+        cwd: repository.root,
+        vars: copied === null ? {} : { GIT_INDEX_FILE: copied },
+        config,
+      })
+    const running = [
+      run(['-z', '--raw', '--full-index', '--no-abbrev']),
+      run(['-z', '--numstat']),
+      run(['-p', ...(whole ? [EVERY_LINE] : [])]),
+    ] as const
+    try {
+      const [raw, numbers, patch] = await Promise.all(running)
+      return { files: parseRaw(raw, parseNumstat(numbers)), patch: patch.toString('utf8') }
+    } finally {
+      await Promise.allSettled(running)
+    }
+  })
 }
 
 /**
  * git-diff(1) locks the index and writes into it what it learns of touched files, whatever GIT_OPTIONAL_LOCKS says: it gets
- * a copy, in a directory of its own. Null: there is no index.
+ * a copy. Null: there is no index.
  */
-function copyIndex(env: Env, { gitDir }: Repository): string | null {
-  const { files } = env
+function copyIndex({ files }: Env, { gitDir }: Repository, within: string): string | null {
   const index = `${gitDir}/index`
   if (!files.existsSync(index)) return null
   const { mtimeMs } = files.statSync(index)
-  const within = `${temporaryDirectory(env)}/ckpt-diff-${env.random(8)}`
-  files.mkdirSync(within, { mode: 0o700 })
-  try {
-    files.copyFileSync(index, `${within}/index`, constants.COPYFILE_FICLONE)
-    // Not newer: what is as young as the index git compares by content (its racy entries).
-    const time = Math.floor(mtimeMs / 1000)
-    files.utimesSync(`${within}/index`, time, time)
-    return within
-  } catch (error) {
-    removeTree(env, within)
-    throw error
-  }
+  const copy = `${within}/index`
+  files.copyFileSync(index, copy, constants.COPYFILE_FICLONE)
+  // Not newer: what is as young as the index git compares by content (its racy entries).
+  const time = Math.floor(mtimeMs / 1000)
+  files.utimesSync(copy, time, time)
+  return copy
 }
 
 /** Every repository has it. */

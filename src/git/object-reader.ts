@@ -3,7 +3,8 @@ import type { ChildProcess } from 'node:child_process'
 import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import type { Env } from '../env.ts'
-import { FROM_OUTSIDE, notStarted, startGit } from './process.ts'
+import { notStarted } from './failure.ts'
+import { FROM_OUTSIDE, startGit } from './process.ts'
 
 export interface FoundObject {
   type: string

@@ -6,8 +6,9 @@ import { CkptError } from '../core/errors.ts'
 import { quoted } from '../core/hint-words.ts'
 import { type HashName, isOid, type Oid } from '../core/ids.ts'
 import type { Env } from '../env.ts'
+import { fullDisk, machineFailure } from './failure.ts'
 import { ObjectStore } from './objects.ts'
-import { fullDisk, type GitCall, type GitResult, runGit, tryGit } from './process.ts'
+import { type GitCall, type GitResult, runGit, tryGit } from './process.ts'
 import type { Store } from './store.ts'
 import { Trees } from './trees.ts'
 import { movePack } from './unsynced.ts'
@@ -115,8 +116,8 @@ export class Parcel {
     const args = ['fetch', '-q', '--no-tags', '--no-write-fetch-head', file, `+${PREFIX}*:${PREFIX}*`]
     const result = await tryGit(this.#env, { args, cwd: this.gitDir, vars: this.#vars, config })
     if (result.code === 0) return
-    const full = fullDisk(args, result)
-    if (full) throw full
+    const machine = machineFailure(args, result)
+    if (machine) throw machine
     throw new CkptError('DAMAGED', `${file} is not a whole bundle: ${said(result)} Nothing was changed.`, {
       hints: ['ckpt export FILE   (on the machine it came from)'],
     })

@@ -1,8 +1,8 @@
 /** Starting git: one place that decides which variables a child sees. */
 import type { ChildProcess } from 'node:child_process'
 import { CkptError } from '../core/errors.ts'
-import { OPEN_LIMIT } from '../core/hint-words.ts'
 import { type Env, errno } from '../env.ts'
+import { gitFailure, lackedRoom, notStarted } from './failure.ts'
 
 export interface GitCall {
   args: readonly string[]
@@ -30,6 +30,8 @@ export interface GitResult {
   stderr: string
   /** The signal that ended it, if it was its own doing (SIGABRT, SIGSEGV, SIGBUS): it met what it could not cope with. */
   crash: NodeJS.Signals | null
+  /** The signal of somebody else's that ended it. */
+  ended?: NodeJS.Signals | null
   /** It could not write, and there is no room: it need not have said so. */
   noRoom?: boolean
 }
@@ -185,21 +187,6 @@ export function startGit(env: Env, call: GitCall): ChildProcess {
   return child
 }
 
-/** What to look at where the system lets nobody start another process or thread (setrlimit(2), RLIMIT_NPROC; cgroups). */
-const MORE_PROCESSES = 'ulimit -u   (how many processes you may have; end some, then run the command again)'
-
-/** Of a git that could not be started; `outcome`: what was not done. */
-export function notStarted(cause: Error, outcome = 'Nothing was changed.'): CkptError {
-  const code = errno(cause)
-  if (code === 'ENOENT')
-    return new CkptError('INTERNAL', `git is not installed, or not in PATH. ${outcome}`, {
-      hints: ['install git, or put its directory in PATH'],
-      cause,
-    })
-  const hints = code === 'EAGAIN' ? [MORE_PROCESSES] : code === 'EMFILE' || code === 'ENFILE' ? OPEN_LIMIT : []
-  return new CkptError('INTERNAL', `git could not be run: ${cause.message}. ${outcome}`, { hints, cause })
-}
-
 /**
  * Runs git to its end, or to the call's signal. A non-zero exit code is a result, not an error: 128 where a signal ended it.
  * @throws CkptError INTERNAL if git cannot be started.
@@ -232,10 +219,10 @@ export function tryGit(env: Env, call: GitCall): Promise<GitResult> {
         reject(new CkptError('INTERNAL', message, { hints: ['ckpt doctor'], cause: unsaid }))
         return
       }
-      const crash = signal && !FROM_OUTSIDE.has(signal) ? signal : null
+      const [crash, ended] = signal && !FROM_OUTSIDE.has(signal) ? [signal, null] : [null, signal]
       const stderr = Buffer.concat(err).toString('utf8')
       const noRoom = code !== 0 && lackedRoom(env, call.vars?.GIT_DIR ?? call.cwd ?? env.cwd, stderr)
-      resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr, crash, noRoom })
+      resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr, crash, ended, noRoom })
     })
     child.stdin?.end(call.input ?? '')
   })
@@ -246,98 +233,6 @@ export async function runGit(env: Env, call: GitCall): Promise<Buffer> {
   const result = await tryGit(env, call)
   if (result.code !== 0) throw gitFailure(call.args, result, { store: call.vars?.GIT_DIR !== undefined })
   return result.stdout
-}
-
-/** What git says of files of a repository that it cannot read (packed-refs, shallow, config, packs), and of refs to nothing. */
-const UNREADABLE =
-  /(unexpected|unterminated) line in|bad shallow line|bad (boolean |numeric )?config|missing object [0-9a-f]+ for refs|pack-[0-9a-f]+\.(pack|idx)/
-
-/** What it says of an index that it cannot read. */
-const BAD_INDEX =
-  /index file (smaller than expected|corrupt)|bad (signature 0x|index version)|bad index file sha1|corrupt index file/
-const NEW_INDEX =
-  'rm "$(git rev-parse --git-dir)/index" && git reset   (git makes its index anew: nothing is staged then)'
-
-const FULL = /no space left on device|disk quota exceeded|out of diskspace/i
-
-/** Not each of git's messages about a write that failed says why: of lock files and configuration it does not. */
-const UNWRITTEN = /(could not|couldn't|failed to|unable to) (write|set)\b/i
-const NOT_ALLOWED = /permission denied|read-only file system/i
-
-/** So little that git may have failed for want of more, in bytes and in files: its drafts are gone by now. */
-const NEARLY_NONE = { bytes: 2 ** 20, files: 16 } as const
-
-/** As statfs(2) says. Some file systems do not count their blocks or their files. */
-export function isNearlyFull(env: Env, directory: string): boolean {
-  try {
-    const { bavail, bsize, blocks, files, ffree } = env.files.statfsSync(directory)
-    return (blocks > 0 && bavail * bsize < NEARLY_NONE.bytes) || (files > 0 && ffree < NEARLY_NONE.files)
-  } catch {
-    return false
-  }
-}
-
-/** Whether a git that failed had no room in a directory. */
-export function lackedRoom(env: Env, directory: string, stderr: string): boolean {
-  if (FULL.test(stderr)) return true
-  return UNWRITTEN.test(stderr) && !NOT_ALLOWED.test(stderr) && isNearlyFull(env, directory)
-}
-
-/** What it says where it could start no process or thread of its own. */
-const CROWDED = /(fork|thread|exec)\b.*resource temporarily unavailable/i
-
-/** The disk was full where git wrote: no file and no repository is to blame for it. Null: it was something else. */
-export function fullDisk(
-  args: readonly string[],
-  { stderr, noRoom }: Pick<GitResult, 'stderr' | 'noRoom'>,
-  outcome?: string,
-): CkptError | null {
-  if (!noRoom && !FULL.test(stderr)) return null
-  const said = `The disk is full: git ${commandOf(args)} could not write (${beginning(stderr)}).`
-  return new CkptError('INTERNAL', outcome === undefined ? said : `${said} ${outcome}`, {
-    hints: ['free some space, then run the command again'],
-    cause: Object.assign(new Error(beginning(stderr)), { code: 'ENOSPC' }),
-  })
-}
-
-/** It wanted an object that a partial clone has not fetched; for us nothing is fetched. */
-export const isUnfetched = ({ stderr }: Pick<GitResult, 'stderr'>): boolean => /from promisor remote/.test(stderr)
-export const FETCHING = 'git diff HEAD   (fetches what this partial clone lacks of HEAD)'
-
-const commandOf = (args: readonly string[]): string =>
-  args.find((arg, i) => !arg.startsWith('-') && args[i - 1] !== '-c') ?? ''
-
-const beginning = (stderr: string): string => stderr.trim().split('\n').slice(0, 3).join(' ').slice(0, 500)
-
-/** `store`: it is a repository of ours, whose damage `doctor` mends; false: it is the user's. */
-export function gitFailure(args: readonly string[], result: GitResult, { store }: { store?: boolean } = {}): CkptError {
-  const said = beginning(result.stderr)
-  const crowded = CROWDED.test(said)
-  const isTheSystems = crowded || /permission denied/i.test(said)
-  const isIndex = !store && BAD_INDEX.test(said)
-  const damaged =
-    !isTheSystems &&
-    !isIndex &&
-    /corrupt|unable to read (?!current working directory)|could not read [0-9a-f]{40}|cannot read (blob|tree|object)|missing (blob|tree|commit|object)|bad (tree |blob |commit )?object|not a valid object|broken|inflate/i.test(
-      said,
-    )
-  const mendable = store === true && !isTheSystems && (result.crash !== null || UNREADABLE.test(said))
-  const full = damaged ? null : fullDisk(args, result)
-  if (full) return full
-  const hints: [boolean, string][] = [
-    [crowded, MORE_PROCESSES],
-    [isIndex, NEW_INDEX],
-    [!store && isUnfetched(result), FETCHING],
-    [mendable, 'ckpt doctor --fix'],
-    [damaged && store === false, 'git fsck   (the repository itself is damaged, not what ckpt keeps)'],
-    [damaged, 'ckpt verify'],
-    [true, 'ckpt doctor'],
-  ]
-  return new CkptError(
-    damaged || mendable ? 'DAMAGED' : 'INTERNAL',
-    `git ${commandOf(args)} failed (${result.crash ?? `exit ${result.code}`}): ${said || 'no message'}. Nothing was changed.`,
-    { hints: [hints.find(([holds]) => holds)![1]] },
-  )
 }
 
 /** git's answer to a question that some have none to: its exit code is 1 then. @throws CkptError like `runGit` on any other. */

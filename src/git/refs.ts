@@ -5,10 +5,11 @@ import { CkptError } from '../core/errors.ts'
 import { type Oid, parseOid } from '../core/ids.ts'
 import { type Env, errno } from '../env.ts'
 import { closedAt, notReadable } from './closed.ts'
+import { gitFailure } from './failure.ts'
 import { ageOf } from './file-clock.ts'
 import type { FoundObject } from './object-reader.ts'
 import type { ObjectStore } from './objects.ts'
-import { gitFailure, tryGit } from './process.ts'
+import { tryGit } from './process.ts'
 import { plainRefs } from './ref-files.ts'
 
 export interface RefEdit {

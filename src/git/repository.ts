@@ -5,7 +5,8 @@ import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import { type HashName, isOid, type Oid } from '../core/ids.ts'
 import { type Env, errno, lstatIfThere } from '../env.ts'
-import { askGit, FETCHING, gitFailure, runGit, scrubbed, tryGit } from './process.ts'
+import { FETCHING, gitFailure } from './failure.ts'
+import { askGit, runGit, scrubbed, tryGit } from './process.ts'
 
 export interface Repository {
   /** Absolute path of the worktree's top directory. */

@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
-import { fullDisk, lackedRoom, notStarted } from './process.ts'
+import { fullDisk, lackedRoom, notStarted } from './failure.ts'
 
 export interface UsersCall {
   args: readonly string[]

@@ -1,7 +1,8 @@
 /** Which hooks directory git uses in this worktree, whether it is ours to write, and whose it is. */
 import { constants } from 'node:fs'
 import { type Env, errno, statIfThere } from '../env.ts'
-import { type ConfigValue, configVariables, gitFailure, tryGit } from '../git/process.ts'
+import { gitFailure } from '../git/failure.ts'
+import { type ConfigValue, configVariables, tryGit } from '../git/process.ts'
 import type { Repository } from '../git/repository.ts'
 import { nearestAbove } from '../ops/worktree/place.ts'
 

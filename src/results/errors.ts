@@ -58,14 +58,6 @@ export function toCkptError(error: unknown): CkptError {
   })
 }
 
-/** Files to open, the size of a file, processes: setrlimit(2). */
-const LIMITS: ReadonlySet<string | undefined> = new Set(['EMFILE', 'ENFILE', 'EFBIG', 'EAGAIN'])
-
-/** Whether this process may not have what it wanted. Another one may have more. */
-export function isOfLimits(error: unknown): boolean {
-  return error instanceof Error && (LIMITS.has(errno(error)) || isOfLimits(error.cause))
-}
-
 export function errorJson({ code, message, paths, hints }: CkptError): ErrorInfo {
   return {
     code,

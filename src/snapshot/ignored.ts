@@ -1,8 +1,9 @@
 /** Which names an ignore rule leaves out: git-check-ignore(1). */
 import { MovedMeanwhile } from '../core/errors.ts'
 import { directoryKey, type RelativePath, splitNul } from '../core/paths.ts'
+import { gitFailure } from '../git/failure.ts'
 import { LineProcess } from '../git/line-process.ts'
-import { type GitCall, gitFailure, tryGit } from '../git/process.ts'
+import { type GitCall, tryGit } from '../git/process.ts'
 import type { SnapshotCache } from './cache.ts'
 import { SPELLING } from './listing.ts'
 import type { Scan } from './scan.ts'

@@ -84,3 +84,29 @@ test.skipIf(!isRoot)('what root left there keeps nobody from looking, and doctor
   scratch.handOver()
   expect(run('doctor').code).toBe(0)
 })
+
+test.skipIf(!isRoot)('verify says of what it may not read that it may not: a store, and a bundle', () => {
+  const { scratch, run, store, follow } = begun()
+  const bundle = `${scratch.base}/made.bundle`
+  expect(run('export', bundle).code).toBe(0)
+  const objects = `${store}/store.git/objects`
+  fs.chmodSync(objects, 0)
+  const closed = run('verify')
+  expect([closed.code, closed.document.error]).toMatchObject([1, { code: 'INTERNAL' }])
+  expect(closed.document.error.message).toContain(`The store cannot be read: ${objects} is yours`)
+  follow(closed.document.error.hints[0])
+  expect(run('verify').code).toBe(0)
+  fs.chmodSync(bundle, 0)
+  for (const args of [
+    ['verify', '--bundle', bundle],
+    ['import', bundle],
+  ]) {
+    const { code, document } = run(...args)
+    const message = `The bundle cannot be read: ${bundle} is yours, and of a mode that keeps you out. Nothing was changed.`
+    expect([args[0], code, document.error]).toEqual([
+      args[0],
+      1,
+      { code: 'INTERNAL', message, hints: [`chmod u+r ${bundle}`] },
+    ])
+  }
+})

@@ -5,7 +5,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Env } from '../../src/env.ts'
-import { gitFailure } from '../../src/git/process.ts'
+import { gitFailure } from '../../src/git/failure.ts'
 import { answer, envOf } from '../support/in-process.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
@@ -158,14 +158,57 @@ test.skipIf(!canMount)(
       expect([args, answered(...args)]).toMatchObject([args, full])
       expect(answered('list', '--sessions')).toMatchObject({ sessions: [] })
     }
-    const verified = scratch.run(['verify', '--bundle', bundle, '--json'], { ...there, vars: { TMPDIR: small } })
-    expect(JSON.parse(verified.stdout).error.hints).not.toContain('ckpt doctor')
+    // Where a bundle is unpacked, or a state laid out, for a moment: it is that directory that is named.
+    for (const args of [
+      ['verify', '--bundle', bundle, '--json'],
+      ['bisect', '--json', '--', 'true'],
+    ]) {
+      const { code, stdout } = scratch.run(args, { vars: { TMPDIR: small } })
+      const message = expect.stringContaining(`There is no room below ${small}: `)
+      const hints = ['free some space there', expect.stringContaining('TMPDIR=DIRECTORY')]
+      expect([args[0], code, JSON.parse(stdout).error]).toEqual([args[0], 1, { code: 'INTERNAL', message, hints }])
+    }
     execFileSync('mount', ['-o', 'remount,size=40m', small])
     expect(answered('import', bundle)).toMatchObject({ code: 0 })
     expect(answered('pull', remote)).toMatchObject({ code: 0 })
     expect(answered('verify').problems).toEqual([])
   },
 )
+
+test('a bundle is not to blame for what this process may not do, or for who ends git: it is no verdict', () => {
+  const scratch = new Scratch('origin').init()
+  scratch.turn('one', () => scratch.write({ 'big.bin': randomBytes(300_000) }))
+  const bundle = `${scratch.base}/made.bundle`
+  scratch.ckpt('export', bundle)
+  const other = new Scratch().init()
+  const bin = `${scratch.base}/bin`
+  fs.mkdirSync(bin)
+  const git = execFileSync('sh', ['-c', 'command -v git']).toString().trim()
+  const script = `#!/bin/sh\ncase "$*" in *fetch*) kill -9 $$ ;; esac\nexec '${git}' "$@"\n`
+  fs.writeFileSync(`${bin}/git`, script, { mode: 0o755 })
+  const ran = (line: string, args: string[], PATH = scratch.vars.PATH) => {
+    const command = ['-c', `${line}exec "$0" "$@"`, process.execPath, PROGRAM, ...args, '--json']
+    const { status, stdout } = spawnSync('sh', command, {
+      cwd: other.root,
+      env: { ...other.vars, PATH },
+      encoding: 'utf8',
+    })
+    return { code: status, error: JSON.parse(stdout).error }
+  }
+  for (const args of [
+    ['verify', '--bundle', bundle],
+    ['import', bundle],
+  ]) {
+    const limited = ran('ulimit -f 100; ', args)
+    expect([args[0], limited]).toMatchObject([args[0], { code: 1, error: { code: 'INTERNAL' } }])
+    expect(limited.error.hints[0]).toContain('ulimit -f')
+    expect([args[0], ran('', args, `${bin}:${scratch.vars.PATH}`)]).toMatchObject([
+      args[0],
+      { code: 1, error: { message: 'git fetch was ended by somebody (SIGKILL). Nothing was changed.' } },
+    ])
+  }
+  expect(other.ckpt('verify', '--bundle', bundle).problems).toEqual([])
+})
 
 /** In a shell that lets no file grow beyond so many blocks of 512 bytes. */
 function limitedTo(blocks: number, scratch: Scratch, command: string): Json {

@@ -53,7 +53,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     throw new CkptError('USAGE', '--covered speaks of the commits of --ref, which is missing. Nothing was changed.', {
       hints: ['ckpt verify --ref origin/main..HEAD --covered'],
     })
-  const context = await openContext(env, cwd, { reading: true })
+  const context = await openContext(env, cwd, { reading: true, whole: true })
   try {
     const result = await verify(context, {
       worktree: flag(args, 'worktree'),

@@ -12,6 +12,7 @@ import { CkptError } from '../../core/errors.ts'
 import { barePath, parentOf, printable } from '../../core/paths.ts'
 import { type Env, errno, lstatIfThere, temporaryDirectory } from '../../env.ts'
 import { scrubbed } from '../../git/process.ts'
+import { withoutRoom } from '../../git/temporary.ts'
 import { behindSymlink, entriesIn, mountsWithin, native, permissions } from '../../snapshot/disk.ts'
 import { viewOf } from '../../snapshot/view.ts'
 import type { Context } from '../worktree/context.ts'
@@ -46,7 +47,9 @@ export async function tryAt(context: Context, checkpoint: Checkpoint, command: r
   try {
     env.files.mkdirSync(directory, { mode: 0o700 })
     made = env.files.lstatSync(directory)
-    const missing = await layOut(context, checkpoint, directory)
+    const missing = await layOut(context, checkpoint, directory).catch((error: unknown) => {
+      throw withoutRoom(env, error)
+    })
     const started = (one: ChildProcess) => {
       child = one
     }

@@ -5,14 +5,20 @@ import { quotedPath } from '../../core/hint-words.ts'
 import type { HashName } from '../../core/ids.ts'
 import { type Env, errno, statIfThere } from '../../env.ts'
 import { readBundleHeader } from '../../git/bundle.ts'
+import { closedAt, toldOf } from '../../git/closed.ts'
 
 const FROM = ['ckpt export FILE   (on the machine it comes from)']
 const words = { sha1: 'SHA-1', sha256: 'SHA-256' } as const
 
-/** @throws CkptError NOT_FOUND, USAGE for what is no file: a directory, a fifo */
+/** @throws CkptError NOT_FOUND, USAGE for what is no file: a directory, a fifo; INTERNAL where it may not be read */
 export function requireFile(env: Env, file: string): void {
   const found = statIfThere(env.files, file)
   if (!found) throw new CkptError('NOT_FOUND', `There is no file ${file}. Nothing was changed.`, { hints: FROM })
+  const closed = found.isFile() ? closedAt(env, file) : null
+  if (closed)
+    throw new CkptError('INTERNAL', `The bundle cannot be read: ${toldOf([closed])}. Nothing was changed.`, {
+      hints: [`${closed.isOurs ? 'chmod u+r' : 'ls -l'} ${quotedPath(file)}`],
+    })
   if (found.isFile()) return
   const what = found.isDirectory() ? 'a directory' : 'no regular file'
   throw new CkptError('USAGE', `${file} is ${what}, and no bundle. Nothing was changed.`, { hints: FROM })

@@ -4,10 +4,11 @@ import { createHash } from 'node:crypto'
 import { CkptError } from '../../core/errors.ts'
 import { isOid, type Oid } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
-import { errno, temporaryDirectory } from '../../env.ts'
+import { errno } from '../../env.ts'
 import type { Parcel, ParcelRef } from '../../git/parcel.ts'
 import { remoteUrl } from '../../git/repository.ts'
-import { readIfThere, removeTree, writeFileWhole } from '../../git/whole-file.ts'
+import { withTemporary } from '../../git/temporary.ts'
+import { readIfThere, writeFileWhole } from '../../git/whole-file.ts'
 import type { Context } from '../worktree/context.ts'
 import { allWorktrees, foreignWorktree } from '../worktree/worktrees.ts'
 import { refuseToReplace, requireBundle } from './bundle-file.ts'
@@ -95,23 +96,21 @@ async function receiving(
 export async function verifyBundle(context: Context, file: string): Promise<string> {
   const { env, place } = context
   requireBundle(env, file, place.hash)
-  const within = `${temporaryDirectory(env)}/ckpt-verify-${env.random(8)}`
-  env.files.mkdirSync(within, { mode: 0o700 })
-  let parcel: Parcel | null = null
-  try {
-    parcel = await makeParcel(env, { within, hash: place.hash, borrow: [] })
-    await parcel.fetchBundle(file)
-    const refs = await parcel.refs()
-    if (refs.length === 0) throw new CkptError('DAMAGED', `${file} holds no checkpoints.`)
-    const { verifyReachable } = await import('../store/verify-objects.ts')
-    const objects = await verifyReachable(env, parcel)
-    let checkpoints = 0
-    for (const ref of refs) checkpoints += (await readIncoming(parcel, ref)).checkpoints.size
-    return `${checkpoints} checkpoints of ${refs.length} worktree${refs.length === 1 ? '' : 's'}, ${objects} objects read and hashed`
-  } finally {
-    parcel?.close()
-    removeTree(env, within)
-  }
+  return withTemporary(env, 'ckpt-verify', async (within) => {
+    const parcel = await makeParcel(env, { within, hash: place.hash, borrow: [] })
+    try {
+      await parcel.fetchBundle(file)
+      const refs = await parcel.refs()
+      if (refs.length === 0) throw new CkptError('DAMAGED', `${file} holds no checkpoints.`)
+      const { verifyReachable } = await import('../store/verify-objects.ts')
+      const objects = await verifyReachable(env, parcel)
+      let checkpoints = 0
+      for (const ref of refs) checkpoints += (await readIncoming(parcel, ref)).checkpoints.size
+      return `${checkpoints} checkpoints of ${refs.length} worktree${refs.length === 1 ? '' : 's'}, ${objects} objects read and hashed`
+    } finally {
+      parcel.close()
+    }
+  })
 }
 
 /** Sends to a remote: refs/ckpt/ only, and only this store's own. @throws CkptError NOT_FOUND, INTERNAL */

@@ -5,12 +5,11 @@
  */
 import { isOid, type Oid } from '../../core/ids.ts'
 import { pathToText, splitNul } from '../../core/paths.ts'
-import { temporaryDirectory } from '../../env.ts'
 import { emptyTree, WITH_SUBMODULES } from '../../git/diff.ts'
 import { runGit, tryGit } from '../../git/process.ts'
 import type { Repository } from '../../git/repository.ts'
+import { withTemporary } from '../../git/temporary.ts'
 import type { FileEntry } from '../../git/trees.ts'
-import { removeTree } from '../../git/whole-file.ts'
 import { type Entry, readHeadEntries } from '../committed/entries.ts'
 import { mergeContents, type Sides } from '../store/merge-texts.ts'
 import type { Context } from '../worktree/context.ts'
@@ -37,9 +36,7 @@ export async function mergedPaths(
   const base = isMerged ? (given ?? (await baseOf(context, repository, parents))) : null
   if (base === null) return { paths, unread }
   const sides = await Promise.all([parents[0]!, base, parents[1]!].map((id) => readHeadEntries(context, id)))
-  const directory = `${temporaryDirectory(env)}/ckpt-verify-${env.random(8)}`
-  env.files.mkdirSync(directory, { mode: 0o700 })
-  try {
+  await withTemporary(env, 'ckpt-verify', async (directory) => {
     for (const path of changed.paths) {
       const wanted = changed.entry(path)
       const there = sides.map((entries) => entries.get(path) ?? null)
@@ -53,9 +50,7 @@ export async function mergedPaths(
       if (oid === undefined) unread ??= path
       else if (oid === wanted.oid) paths.add(path)
     }
-  } finally {
-    removeTree(env, directory)
-  }
+  })
   return { paths, unread }
 }
 

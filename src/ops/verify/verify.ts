@@ -2,6 +2,7 @@
 
 import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
+import { isOfMachine } from '../../env.ts'
 import { unfinishedOperations } from '../recovery/unfinished.ts'
 import { steadily, untilQuiet } from '../store/steadily.ts'
 import { verifyDurable, verifyLoose, verifyObjects, verifyPacks } from '../store/verify-objects.ts'
@@ -53,7 +54,10 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
     const look = () =>
       work().then(
         (detail) => ({ name, ok: true, detail }),
-        (error: unknown) => ({ name, ok: false, detail: message(error) }),
+        (error: unknown) => {
+          if (isOfMachine(error)) throw error
+          return { name, ok: false, detail: message(error) }
+        },
       )
     const found = context.exists && moves ? await steadily(context, look, ({ ok }) => ok) : await look()
     checks.push(found)
