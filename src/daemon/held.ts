@@ -18,7 +18,7 @@ import { fingerprint } from '../snapshot/disk.ts'
 import { asSpelled } from '../snapshot/spelling.ts'
 import { Barrier } from './barrier.ts'
 import { HeldPlace } from './held-place.ts'
-import { Watcher } from './watcher.ts'
+import { limitOf, Watcher } from './watcher.ts'
 
 /** Milliseconds that a barrier may take before a scan decides instead. */
 const BARRIER_TIMEOUT = 500
@@ -111,16 +111,27 @@ export class Held implements LiveScan, HeldWorktree {
   /** Scans once, so that what is ignored is known, and then watches. */
   async start(): Promise<void> {
     await this.scan('start')
-    this.#fastOff = whyUnwatchable(this.#context)
+    this.#fastOff = whyUnwatchable(this.#context) ?? this.#whyNoBarrier()
     if (this.#fastOff !== null) {
       this.state.why = this.#fastOff
       return
     }
-    this.#barrier.start()
     await this.#watcher.start()
     this.state.watching = this.#watcher.failure === null
     this.#watcher.distrust('watching just began')
     await this.scan('watching')
+  }
+
+  /** Starts it; null: it stands. */
+  #whyNoBarrier(): string | null {
+    try {
+      this.#barrier.start()
+      return null
+    } catch (error) {
+      const limit = limitOf(error)
+      if (limit === null) throw error
+      return limit
+    }
   }
 
   async stop(): Promise<void> {

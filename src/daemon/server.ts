@@ -225,6 +225,18 @@ export class Daemon {
     }
   }
 
+  /** Why nobody can ask it any more; null: who looks for it finds it, or that cannot be told. */
+  #whyLost(): string | null {
+    const { worktreeDir } = this.#context.store
+    try {
+      const isTold = readInfo(this.#env, worktreeDir)?.token === this.#dispatcher.token
+      return isTold ? null : `${infoFile(worktreeDir)} is gone, or tells of another daemon`
+    } catch (error) {
+      this.#options.log.warn({ error: String(error) }, 'heartbeat')
+      return null
+    }
+  }
+
   stop(): void {
     this.#end?.()
   }
@@ -256,7 +268,7 @@ export class Daemon {
   /** Stops by itself when the worktree, its store or the program went away, or nobody called for long. */
   #heartbeat(): void {
     const { quiet } = this.#dispatcher
-    const { whyOver } = this
+    const whyOver = this.whyOver ?? this.#whyLost()
     if (whyOver !== null) this.#options.log.info({}, `${whyOver}: this daemon ends`)
     if (whyOver !== null || quiet > this.#options.idleStop) {
       this.stop()

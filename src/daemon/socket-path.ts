@@ -4,10 +4,11 @@ import { constants } from 'node:fs'
 import { connect } from 'node:net'
 import { dirname, isAbsolute } from 'node:path'
 import { CkptError } from '../core/errors.ts'
-import { quotedPath } from '../core/hint-words.ts'
+import { printable } from '../core/paths.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
 import { ageByOurs } from '../git/file-clock.ts'
 import { removeIfThere } from '../git/whole-file.ts'
+import { stateDirectory } from '../ops/worktree/state-directory.ts'
 
 /** Bytes of a path; more are cut off without a word where the daemon listens (unix(7) allows 108, macOS 104). */
 const MOST = 99
@@ -17,8 +18,8 @@ const YOUNG = 60_000
 
 /**
  * A path for a socket, in a directory that only this user can enter: the first that can be used, for some systems have such a
- * directory far down, some programs are told of one that is another user's, and some of one in the worktree (`root`), where
- * it would be in the way of snapshots. No other daemon gets the same path: a
+ * directory far down, some programs are told of one that is another user's (in a container whose /tmp is shared, as root is),
+ * and some of one in the worktree (`root`), where it would be in the way of snapshots. No other daemon gets the same path: a
  * socket's name goes when its server closes, and the server of a worktree that was replaced closes late.
  * @throws CkptError INTERNAL when there is no such directory
  */
@@ -31,12 +32,25 @@ export async function socketPath(
   const name = `${prefix}${env.random(4)}.sock`
   const runtime = env.vars.XDG_RUNTIME_DIR
   const own = [...new Set([temporary, '/tmp'])].map((one) => `${one}/ckpt-${env.uid}`)
-  const directories = (runtime ? [`${runtime}/ckpt`, ...own] : own).filter((one) => isApart(env, one, root))
-  const directory = directories.find((one) => Buffer.byteLength(`${one}/${name}`) <= MOST && isOurs(env, one))
-  if (directory === undefined) {
-    const said = `None of these is a directory of your own that others cannot enter, or can be: ${directories.join(', ')}. The daemon was not started.`
-    throw new CkptError('INTERNAL', said, { hints: [`rm -r ${quotedPath(directories.at(-1)!)}`] })
+  const directories = [...(runtime ? [`${runtime}/ckpt`] : []), ...own, `${stateDirectory(env)}/run`]
+  let directory: string | null = null
+  const told: string[] = []
+  for (const one of directories.filter((one) => isApart(env, one, root))) {
+    const why = Buffer.byteLength(`${one}/${name}`) > MOST ? 'is too long a path for a socket' : whyUnusable(env, one)
+    if (why === null) {
+      directory = one
+      break
+    }
+    told.push(`${printable(one)} ${why}`)
   }
+  if (directory === null)
+    throw new CkptError(
+      'INTERNAL',
+      `The daemon has no directory to listen in: ${told.join(', ')}. It was not started.`,
+      {
+        hints: ['XDG_RUNTIME_DIR=DIRECTORY ckpt daemon start   (one of your own that others cannot enter)'],
+      },
+    )
   for (const other of env.files.readdirSync(directory)) {
     const path = `${directory}/${other}`
     // Of daemons that were killed. One of another worktree may be about to listen.
@@ -54,16 +68,20 @@ function isApart({ files }: Env, directory: string, root: string): boolean {
   return ![directory, real].some((one) => one === root || one.startsWith(`${root}/`))
 }
 
-/** It is made where it is not there. */
-function isOurs({ files, uid }: Env, directory: string): boolean {
+/** It is made where it is not there. Null: only this user can enter it. */
+function whyUnusable({ files, uid }: Env, directory: string): string | null {
   try {
     files.mkdirSync(directory, { recursive: true, mode: 0o700 })
     const stats = files.lstatSync(directory)
+    if (!stats.isDirectory()) return 'is no directory'
+    if (stats.uid !== uid) return "is another user's"
+    if ((stats.mode & 0o077) !== 0) return 'can be entered by others'
     files.accessSync(directory, constants.W_OK)
-    return stats.isDirectory() && stats.uid === uid && (stats.mode & 0o077) === 0
+    return null
   } catch (error) {
-    if (errno(error) === undefined) throw error
-    return false
+    const code = errno(error)
+    if (code === undefined) throw error
+    return `cannot be used (${code})`
   }
 }
 

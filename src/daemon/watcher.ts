@@ -10,6 +10,15 @@ import { DirectoryWatcher } from './directory-watcher.ts'
 /** Changes that are kept by name. */
 const MOST_NAMES = 50_000
 
+/** Which of its limits keeps the system from watching, and what raises it (inotify(7)); null: it is something else. */
+export function limitOf(error: unknown): string | null {
+  if ((error as NodeJS.ErrnoException).syscall !== 'watch') return null
+  const code = errno(error)
+  if (code === 'ENOSPC') return 'the limit of watches is reached: raise fs.inotify.max_user_watches'
+  if (code !== 'EMFILE') return null
+  return 'too many programs watch files, or too many files are open: raise fs.inotify.max_user_instances, or ulimit -n'
+}
+
 export interface WatcherInput {
   root: string
   /** Directories (absolute) that are not watched. */
@@ -45,10 +54,7 @@ export class Watcher {
       onStray: () => this.#count(),
       onNew: (directory) => this.#begins(this.#relative(directory)),
       onGone: (directory) => this.#ends(this.#relative(directory)),
-      onError: (error) => {
-        const isFull = errno(error) === 'ENOSPC'
-        this.#fail(isFull ? 'the limit of watches is reached: raise fs.inotify.max_user_watches' : String(error))
-      },
+      onError: (error) => this.#fail(limitOf(error) ?? String(error)),
     })
   }
 

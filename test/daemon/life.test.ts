@@ -259,6 +259,19 @@ test('sockets of daemons that were killed go, of other worktrees too, and nothin
   expect(fs.readdirSync(sockets).sort()).toEqual(['file.sock', killedJustNow, 'live.sock', socket].sort())
 })
 
+test('one that nobody finds any more ends by itself, and another one is at work', async () => {
+  const scratch = new Scratch().init()
+  const { pid } = startDaemon(scratch)
+  onTestFinished(() => void scratch.run(['daemon', 'stop']))
+  fs.rmSync(path.dirname(infoOf(scratch)), { recursive: true })
+  const { pid: second } = startDaemon(scratch)
+  await until(() => !alive(pid))
+  expect([alive(second), scratch.ckpt('daemon', 'status')]).toMatchObject([true, { running: true, pid: second }])
+  scratch.turn('first', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.ckpt('undo')
+  expect(scratch.read('a.txt')).toBe('one\n')
+})
+
 test('one that cannot be asked from here is left alone, told apart from one that hangs, and can be stopped', () => {
   const scratch = new Scratch().init()
   const runtime = `${scratch.base}/runtime`

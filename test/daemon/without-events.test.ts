@@ -47,6 +47,25 @@ test.skipIf(!canLimit)('watches run out: every marker is right, and status names
   expect(scratch.run(['status']).stdout).toContain('max_user_watches')
 })
 
+test.skipIf(!canLimit)(
+  'not one watch is to be had: it is at work all the same, and says which setting to raise',
+  () => {
+    const scratch = new Scratch().init()
+    onTestFinished(() => void scratch.ckpt('daemon', 'stop'))
+    const start = `echo 0 > /proc/sys/user/max_inotify_instances && exec "${process.execPath}" "${PROGRAM}" daemon start`
+    const { stdout, stderr } = spawnSync('unshare', [...NAMESPACE, start], { cwd: scratch.root, env: scratch.vars })
+    expect(String(stdout)).toMatch(/^The daemon is at work in /)
+    expect(String(stderr)).toContain('It does not watch, and each snapshot is a scan: too many programs watch files')
+    expect(statusOf(scratch).state?.why).toContain('fs.inotify.max_user_instances')
+    scratch.ckpt('mark', 'prompt', '--session', 's')
+    scratch.write({ 'a.txt': 'changed\n', new: 'new\n' })
+    const { ours, gits, mode } = bothTrees(scratch, 'stop')
+    expect([ours, mode]).toEqual([gits, 'scan'])
+    scratch.ckpt('undo')
+    expect([scratch.read('a.txt'), scratch.exists('new')]).toEqual(['one\n', false])
+  },
+)
+
 test('a backslash is a character like any other, in the path of the worktree and below it', () => {
   const scratch = new Scratch('back\\slash').init({ 'a.txt': 'one\n', 'd\\e/b.txt': 'one\n', 'd/e/c.txt': 'one\n' })
   startDaemon(scratch)
