@@ -19,6 +19,7 @@ import { type Live, liveLines } from './present/live.ts'
 import { plural } from './present/text.ts'
 import { listText } from './present/turns.ts'
 import { refusalText, runProgram } from './program.ts'
+import { setRaw } from './terminal.ts'
 
 /** Another screen of the terminal, without a cursor. */
 const ENTER = '\x1b[?1049h\x1b[?25l'
@@ -130,7 +131,7 @@ class Screen implements View {
     this.#unheed()
     clearInterval(this.#timer)
     this.#unlisten()
-    this.#stdin.setRawMode?.(false)
+    setRaw(this.#stdin, false)
     this.#stdin.pause()
     this.#env.stdout.write('\x1b[?25h\x1b[?1049l')
   }
@@ -259,7 +260,7 @@ class Screen implements View {
   }
 
   #listen(): void {
-    this.#stdin.setRawMode?.(true)
+    setRaw(this.#stdin, true)
     this.#stdin.on('data', this.#onKey)
     const stop = onDoubleEscape(this.#stdin, DOUBLE, () => void this.#rewind())
     this.#unlisten = () => {
@@ -273,8 +274,8 @@ class Screen implements View {
   /** Who stopped us and lets us go on has had the screen and the keys meanwhile. */
   #takeBack(): void {
     if (this.#asking) return
-    this.#stdin.setRawMode?.(false) // or it would be taken for raw still
-    this.#stdin.setRawMode?.(true)
+    setRaw(this.#stdin, false) // or it would be taken for raw still
+    setRaw(this.#stdin, true)
     this.#env.stdout.write(ENTER)
     this.#redraw()
   }
