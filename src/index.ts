@@ -15,7 +15,13 @@ export type {
   TurnSummary,
   Welcome,
 } from './daemon/protocol.ts'
-export { type ConnectOptions, connectDaemon, DaemonClient, type SubscribeOptions } from './library/client.ts'
+export {
+  type CommandOptions,
+  type ConnectOptions,
+  connectDaemon,
+  DaemonClient,
+  type SubscribeOptions,
+} from './library/client.ts'
 export { type KeyStream, onDoubleEscape } from './library/double-escape.ts'
 export {
   type CallOptions,

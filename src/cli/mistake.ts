@@ -92,8 +92,14 @@ function instead({ usage, rest = '', options = {} }: CommandEntry, word: string)
 function nearest(word: string, names: readonly string[]): string | null {
   let [best, least] = [null as string | null, Math.min(3, Math.ceil(word.length / 2))]
   for (const name of names) {
-    const far = name.startsWith(word) && word.length > 1 ? 0.5 : leven(word, name)
+    const far = name.startsWith(word) && word.length > 1 ? 0.5 : isSwapped(word, name) ? 1 : leven(word, name)
     if (far < least) [best, least] = [name, far]
   }
   return best
+}
+
+/** Two letters that stand side by side, the other way round. */
+function isSwapped(word: string, name: string): boolean {
+  const at = [...word].findIndex((letter, i) => letter !== name[i])
+  return `${word.slice(0, at)}${word[at + 1]}${word[at]}${word.slice(at + 2)}` === name
 }

@@ -1,4 +1,5 @@
 /** What a session's backend may be able to do. Whoever shows a session asks for these, never for the backend's name. */
+import { CkptError } from './errors.ts'
 
 /** Every capability, with what it lets a person do. */
 export const CAPABILITIES = {
@@ -23,7 +24,10 @@ export type Capabilities = Readonly<Record<Capability, boolean>>
 
 const NAMES = Object.keys(CAPABILITIES) as Capability[]
 
-/** Each capability, true or false: true are those named. */
+/** Each capability, true or false: true are those named. @throws CkptError USAGE for a name that is none */
 export function withCapabilities(there: readonly Capability[]): Capabilities {
+  const other = Array.isArray(there) ? there.find((name) => !NAMES.includes(name)) : there
+  if (!Array.isArray(there) || other !== undefined)
+    throw new CkptError('USAGE', `${JSON.stringify(other)} is none of these capabilities: ${NAMES.join(', ')}.`)
   return Object.fromEntries(NAMES.map((name) => [name, there.includes(name)])) as Capabilities
 }

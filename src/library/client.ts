@@ -20,9 +20,9 @@ import {
 import { type Env, errno, programInPath } from '../env.ts'
 import { closeContext, openContext } from '../ops/worktree/context.ts'
 import { toCkptError } from '../results/errors.ts'
-import { type Caller, type CallOptions, optionsOf, WorktreeFunctions } from './facade.ts'
+import { type Caller, type CallOptions, WorktreeFunctions } from './facade.ts'
 import { ask, FIRST_ANSWER, type Link, refusal, unreached } from './link.ts'
-import { checkedOptions, isSignal, isSwitch, isText, isVars } from './options.ts'
+import { checkedOptions, isFunction, isOptions, isSignal, isSwitch, isText, isVars } from './options.ts'
 import { absolute, libraryEnv, type OpenWorktreeOptions } from './worktree.ts'
 
 export interface ConnectOptions extends Pick<OpenWorktreeOptions, 'session' | 'vars' | 'signal'> {
@@ -38,6 +38,15 @@ export interface SubscribeOptions {
   /** Events were missed: what is shown has to be read again. Later events follow. */
   onGap?: ((at: Position) => void) | undefined
 }
+
+/** Of {@link DaemonClient.command}. */
+export interface CommandOptions {
+  cwd?: string | undefined
+  vars?: Readonly<Record<string, string | undefined>> | undefined
+}
+
+const textsOf = (vars: Env['vars']): Record<string, string> =>
+  Object.fromEntries(Object.entries(vars).filter((one): one is [string, string] => one[1] !== undefined))
 
 const OPTIONS = { session: isText, start: isSwitch, client: isText, vars: isVars, signal: isSignal }
 
@@ -73,8 +82,7 @@ export class DaemonClient extends WorktreeFunctions {
     this.daemon = daemon
     this.#link = link
     this.#socket = socket
-    const told = Object.entries(vars).filter((one): one is [string, string] => one[1] !== undefined)
-    this.#vars = Object.fromEntries(told)
+    this.#vars = textsOf(vars)
   }
 
   /**
@@ -85,9 +93,8 @@ export class DaemonClient extends WorktreeFunctions {
    * @throws CkptError USAGE, INTERNAL when the connection ended
    */
   async subscribe(listener: (message: EventMessage) => void, options: SubscribeOptions = {}): Promise<Subscribed> {
-    const { after, onGap } = optionsOf(options)
+    const { after, onGap } = checkedOptions(options, { after: isOptions, onGap: isFunction })
     refuseNoFunction(listener, 'listener')
-    if (onGap !== undefined) refuseNoFunction(onGap, 'onGap')
     // Each follows the one before it. What does not was on its way to the subscription whose place this one takes.
     let next: number | null = null
     const early: EventMessage[] = []
@@ -136,15 +143,13 @@ export class DaemonClient extends WorktreeFunctions {
   /**
    * Any command line of `ckpt`, with what it prints and its exit code: for what has no function here. Commands that belong
    * to a terminal (`watch`, `run`, `bisect`, `rewind`, `daemon`) are refused. `vars`: all environment variables that it is to
-   * see; those of this connection unless told.
+   * see; those of this connection unless told. `cwd`: where it runs; the root of the worktree unless told.
    * @throws CkptError USAGE, CANCELLED, INTERNAL
    */
-  async command(
-    argv: readonly string[],
-    options: { cwd?: string; vars?: Record<string, string> } & CallOptions = {},
-  ): Promise<CliAnswer> {
-    const { cwd = this.root, vars = this.#vars, signal } = optionsOf(options)
-    const params = { token: this.#link.token, argv, cwd, vars, terminal: false, columns: 80 }
+  async command(argv: readonly string[], options: CommandOptions & CallOptions = {}): Promise<CliAnswer> {
+    const { cwd = this.root, vars, signal } = checkedOptions(options, { cwd: isText, vars: isVars, signal: isSignal })
+    const seen = vars ? textsOf(vars) : this.#vars
+    const params = { token: this.#link.token, argv, cwd, vars: seen, terminal: false, columns: 80 }
     return ask<CliAnswer>(this.#link, 'cli', { params, signal })
   }
 

@@ -4,7 +4,7 @@ import type * as Requests from '../calls/requests.ts'
 import { CkptError } from '../core/errors.ts'
 import type * as Shapes from '../results/shapes.ts'
 
-/** What every function takes beside its own options. */
+/** What every function takes beside its own options, but for a subscription, which `unsubscribe` ends, and the rewind menu, which a person leaves. */
 export interface CallOptions {
   /**
    * Cancels the call until it begins to write; then it goes on to its end, for half of it would be worse. A cancelled call

@@ -8,6 +8,7 @@ import type { ChangeInfo, TurnInfo } from '../results/shapes.ts'
 import { answered } from './answered.ts'
 import type { WorktreeFunctions } from './facade.ts'
 import { when } from './local-time.ts'
+import { checkedOptions, isFunction, isSwitch, isText } from './options.ts'
 import { roomIn, screen } from './screen.ts'
 
 export interface RewindMenuOptions {
@@ -22,7 +23,7 @@ export interface RewindMenuOptions {
   log?: ((error: CkptError) => void) | undefined
 }
 
-/** What came of it. `refused`: checkpoints are off, or there are none. */
+/** What came of it. `refused`: checkpoints are off, there are none, or nobody can be asked. */
 export type RewindOutcome =
   | { kind: 'restored'; turn: number; change: ChangeInfo }
   | { kind: 'failed'; error: CkptError }
@@ -34,12 +35,37 @@ const OFFERED = 200
 
 type Colors = ReturnType<typeof pc.createColors>
 
+const CHECKS = {
+  session: isText,
+  input: (value: unknown) => (isCalled(value, 'on') ? null : 'a stream of keys'),
+  output: (value: unknown) => (isCalled(value, 'write') ? null : 'a stream to write to'),
+  colors: isSwitch,
+  log: isFunction,
+}
+
+const isCalled = (value: unknown, name: string): boolean =>
+  typeof (value as Record<string, unknown> | null)?.[name] === 'function'
+
 /**
  * Lists the turns of a session, asks for one, and goes back to before it: list → pick → restore. Says in green what was
- * restored, in red what failed. Nothing is thrown: what went wrong is in the result, and told to `log`.
+ * restored, in red what failed. Nothing is thrown: what went wrong is in the result, and told to `log`. Where no `input` is
+ * given and standard input is no terminal nobody is asked: refused.
  */
 export async function rewindMenu(worktree: WorktreeFunctions, options: RewindMenuOptions = {}): Promise<RewindOutcome> {
-  const output = options.output ?? process.stdout
+  try {
+    if (!isCalled(worktree?.sessions, 'undo') || !isCalled(worktree, 'turns'))
+      throw new CkptError('USAGE', 'rewindMenu takes what openWorktree or connectDaemon gives. Nothing was changed.')
+    return await menu(worktree, checkedOptions<RewindMenuOptions>(options, CHECKS))
+  } catch (thrown) {
+    return { kind: 'failed', error: asError(thrown) }
+  }
+}
+
+const asError = (thrown: unknown): CkptError =>
+  thrown instanceof CkptError ? thrown : new CkptError('INTERNAL', String(thrown), { cause: thrown })
+
+async function menu(worktree: WorktreeFunctions, options: RewindMenuOptions): Promise<RewindOutcome> {
+  const { input = process.stdin, output = process.stdout } = options
   const colored = options.colors ?? ((output as { isTTY?: boolean }).isTTY === true && !process.env.NO_COLOR)
   const colors = (await import('picocolors')).default.createColors(colored)
   const told = (outcome: RewindOutcome): RewindOutcome => {
@@ -51,12 +77,17 @@ export async function rewindMenu(worktree: WorktreeFunctions, options: RewindMen
     const turns = await offered(worktree, options.session)
     if (!turns) return told({ kind: 'refused', message: 'Checkpoint feature not enabled' })
     if (turns.length === 0) return told({ kind: 'refused', message: 'No checkpoints available' })
-    const turn = await pick(turns, { input: options.input ?? process.stdin, output, colored })
+    if (options.input === undefined && !process.stdin.isTTY)
+      return told({
+        kind: 'refused',
+        message: 'Standard input is no terminal: nobody was asked, and nothing was changed',
+      })
+    const turn = await pick(turns, { input, output, colored })
     if (!turn) return { kind: 'cancelled' }
     const change = await worktree.sessions.undo({ session: turn.session, to: String(turn.n) })
     return told({ kind: 'restored', turn: turn.n, change })
   } catch (thrown) {
-    const error = thrown instanceof CkptError ? thrown : new CkptError('INTERNAL', String(thrown), { cause: thrown })
+    const error = asError(thrown)
     options.log?.(error)
     return told({ kind: 'failed', error })
   }

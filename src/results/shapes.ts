@@ -289,7 +289,10 @@ export interface CapabilitiesInfo {
   session: string | null
   backend: string
   capabilities: Capabilities
-  /** False: checkpoints are switched off here, by the configuration, or by `CKPT_DISABLED` for hooks and wrappers; what a marker or `snapshot` then asks for is recorded all the same. */
+  /**
+   * False: checkpoints are switched off here. By the configuration: markers and `snapshot` record nothing. By `CKPT_DISABLED`: hooks and
+   * wrappers do nothing, and what a marker or `snapshot` asks for is recorded all the same.
+   */
   enabled: boolean
 }
 

@@ -1,17 +1,20 @@
 // The library does what the command line does, is the same after it was opened again, and can be cancelled.
+import { execFileSync } from 'node:child_process'
 import { getEventListeners } from 'node:events'
 import fs from 'node:fs'
 import { PassThrough } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Backend } from '../../src/backends/backend.ts'
 import { methods } from '../../src/calls/table.ts'
+import { withCapabilities } from '../../src/core/capabilities.ts'
 import { CkptError } from '../../src/core/errors.ts'
 import { connectDaemon } from '../../src/library/client.ts'
+import { onDoubleEscape } from '../../src/library/double-escape.ts'
 import { rewindMenu } from '../../src/library/rewind-menu.ts'
 import { openWorktree } from '../../src/library/worktree.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { byCall, byCommand, called, Steady, stage, story } from '../support/equivalence.ts'
-import { Scratch } from '../support/scratch.ts'
+import { PACKAGE, Scratch } from '../support/scratch.ts'
 import { toyBackend } from '../support/toy-backend.ts'
 
 const codeOf = (work: Promise<unknown>) =>
@@ -202,6 +205,62 @@ test('what is opened with is looked at: a name that is misspelled would mean ano
   expect(scratch.exists('.git/ckpt')).toBe(false)
   const none = { session: undefined, init: undefined, backends: undefined, signal: undefined }
   expect((await openWorktree(scratch.root, { vars, ...none })).root).toBe(scratch.root)
+})
+
+test('what a connection is asked with is looked at, too', async () => {
+  const scratch = stage('work')
+  const { vars } = scratch
+  startDaemon(scratch)
+  const client = await connectDaemon(scratch.root, { vars })
+  onTestFinished(() => client.close())
+  const hear = () => undefined
+  for (const wrong of [{ afterr: { epoch: 'x', seq: 1 } }, { onGap: 1 }, { signal: AbortSignal.abort() }])
+    expect([wrong, await codeOf(client.subscribe(hear, wrong as never))]).toEqual([wrong, 'USAGE'])
+  for (const wrong of [{ cwdd: scratch.base }, { cwd: 5 }, { vars: { HOME: 1 } }, { signal: {} }])
+    expect([wrong, await codeOf(client.command(['list'], wrong as never))]).toEqual([wrong, 'USAGE'])
+  const told = await client.command(['status', '--json'], { cwd: undefined, vars: { ...vars, NONE: undefined } })
+  expect([told.code, JSON.parse(told.stdout).root]).toEqual([0, scratch.root])
+})
+
+test('the menu, its keys and capabilities: wrong calls are USAGE, where they are made', async () => {
+  const scratch = stage('work')
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars })
+  for (const [given, options] of [
+    [undefined],
+    [5],
+    [{}],
+    [worktree, 5],
+    [worktree, { input: 5 }],
+    [worktree, { sesion: 's' }],
+  ])
+    expect(await rewindMenu(given as never, options as never)).toMatchObject({
+      kind: 'failed',
+      error: { code: 'USAGE' },
+    })
+  const keys = new PassThrough()
+  const refused = expect.objectContaining({ code: 'USAGE' })
+  for (const wrong of [
+    [],
+    [null, 300, () => undefined],
+    [keys, 300],
+    [keys, -1, () => undefined],
+    [keys, 'x', () => undefined],
+  ])
+    expect(() => onDoubleEscape(...(wrong as unknown as Parameters<typeof onDoubleEscape>))).toThrow(refused)
+  for (const wrong of [null, 5, {}, ['nope']]) expect(() => withCapabilities(wrong as never)).toThrow(refused)
+})
+
+test('nobody is asked where standard input is no terminal: the menu refuses, and nothing is undone', async () => {
+  const scratch = new Scratch().init()
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  const { base, vars } = scratch
+  const script = `import { openWorktree, rewindMenu } from '${PACKAGE}/dist/index.js'
+    console.log(JSON.stringify(await rewindMenu(await openWorktree('.'))))`
+  fs.writeFileSync(`${base}/ask.mjs`, script)
+  const said = execFileSync(process.execPath, [`${base}/ask.mjs`], { cwd: scratch.root, env: vars, input: '\r' })
+  const message = 'Standard input is no terminal: nobody was asked, and nothing was changed'
+  expect(said.toString()).toBe(`${message}\n${JSON.stringify({ kind: 'refused', message })}\n`)
+  expect(scratch.read('a.txt')).toBe('two\n')
 })
 
 test('options that are none, or no options at all, as plain JavaScript can give them', async () => {

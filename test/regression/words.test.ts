@@ -110,6 +110,8 @@ test.each<[line: string, said: string, ...hints: string[]]>([
   ['undo a.txt', '"a.txt" cannot stand there.', 'ckpt undo -- a.txt', 'ckpt undo --help'],
   ['run npm test', '"npm" and "test" cannot stand there.', 'ckpt run -- COMMAND…', 'ckpt run --help'],
   ['run ls -l', 'There is no option -l here.', 'ckpt run -- COMMAND…', 'ckpt run --help'],
+  ['lits', 'There is no command "lits".', 'ckpt list', 'ckpt --help   (every command)'],
+  ['statsu', 'There is no command "statsu".', 'ckpt status', 'ckpt --help   (every command)'],
 ])('ckpt %s: what is wrong is said in words of ours, and what may be meant', (line, said, ...hints) => {
   const { code, stderr } = new Scratch().run(line.split(' '))
   expect(code).toBe(2)
@@ -136,6 +138,8 @@ test('completion offers what may stand there, and leaves files to the shell', ()
   const offered = (...line: string[]) =>
     scratch.ckpt('completion', '--words', '--', ...line).words.map(({ word }: Json) => word)
   expect(offered('sho')).toEqual(['show'])
+  expect(offered('he')).toEqual(['help'])
+  expect(offered('help', 'sho')).toEqual(['show'])
   expect(offered('--json', 'sho')).toEqual(['show'])
   expect(offered('--cwd', '.', 'sho')).toEqual(['show'])
   expect(offered('undo', '--no')).toEqual(['--no-color', '--no-daemon'])
@@ -317,6 +321,20 @@ test('a git that a damaged store makes end by a signal of its own is damage, and
     hints: ['ckpt doctor --fix'],
   })
   expect([failed('SIGABRT', false).code, failed(null, true).code]).toEqual(['INTERNAL', 'INTERNAL'])
+})
+
+test('a turn that runs while checkpoints are switched off: its end is not recorded, and the hint says what helps', () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  const own = `${scratch.home}/.config/ckpt/.checkpointrc`
+  fs.mkdirSync(path.dirname(own), { recursive: true })
+  fs.writeFileSync(own, '{"enableFileCheckpointing":false}')
+  expect(scratch.tryCkpt('redo').document.error).toMatchObject({
+    code: 'TURN_RUNNING',
+    hints: ['set enableFileCheckpointing to true, then: ckpt mark stop --session s'],
+  })
+  fs.rmSync(own)
+  expect(scratch.tryCkpt('redo').document.error.hints).toEqual(['ckpt mark stop --session s'])
 })
 
 test('a worktree that goes away while git works is no damage of a store', () => {

@@ -60,6 +60,8 @@ const OF_EVERY_COMMAND: [string, string][] = [
   ['--help', 'help'],
 ]
 
+const HELP: [string, string] = ['help', 'of one command']
+
 /** bash takes `--option=value` for three words. */
 function withValues(typed: readonly string[]): string[] {
   const joined: string[] = []
@@ -81,10 +83,9 @@ async function wordsFor(invocation: Invocation, given: readonly string[]): Promi
   const fits = (rows: [string, string][]) => rows.filter(([word]) => word.startsWith(last))
   if (line.slice(0, -1).includes('--')) return [] // paths, or another program's words
   const commands = shownCommands(await capabilitiesHere(env, { cwd, words: typed, backends }))
-  if (line.length <= 1) {
-    const names = commands.map(({ usage, describe }): [string, string] => [usage.split(' ')[0]!, describe])
-    return fits(last.startsWith('-') ? OF_EVERY_COMMAND : names)
-  }
+  const names = commands.map(({ usage, describe }): [string, string] => [usage.split(' ')[0]!, describe])
+  if (line.length <= 1) return fits(last.startsWith('-') ? OF_EVERY_COMMAND : [...names, HELP])
+  if (line[0] === HELP[0]) return line.length === 2 ? fits(names) : []
   const entry = commands.find(({ usage }) => usage.split(' ')[0] === line[0])
   if (!entry) return []
   const options = Object.entries(entry.options ?? {})

@@ -140,7 +140,7 @@ async function undoneIn(
   const session = chooseSession(refs, wanted)
   if (session === null) throw nothingRecorded('NOTHING_TO_REDO')
   const timeline = await loadTimeline(context, refs, { session })
-  refuseRunning(timeline)
+  refuseRunning(context, timeline)
   if ((await clearStaleBoundary(context, refs, timeline)) !== null)
     throw nothing('The revert boundary pointed at a turn that is no longer there: it was cleared.')
   const { boundary } = timeline

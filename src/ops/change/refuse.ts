@@ -5,6 +5,7 @@ import { sessionOption } from '../../core/hint-words.ts'
 import { printable, reasonedList } from '../../core/paths.ts'
 import { type ConflictMode, canBeMarked, type FileAction } from '../../core/plan.ts'
 import { inBackground, runningTurn, type Timeline } from '../../core/timeline.ts'
+import type { Context } from '../worktree/context.ts'
 
 /** @throws CkptError CONFLICT when any path conflicts: then nothing at all is written */
 export function refuseConflicts(
@@ -50,15 +51,18 @@ export function refuseInBackground(timeline: Timeline): void {
 
 /** @throws CkptError TURN_RUNNING; with a boundary pending none runs. `more`: other ways out than to end it. */
 export function refuseRunning(
+  { config }: Pick<Context, 'config'>,
   timeline: Timeline,
   { outcome = 'Nothing was changed.', more = [] as string[] } = {},
 ): void {
   const running = timeline.boundary ? null : runningTurn(timeline)
   if (!running) return
   const { session } = timeline
+  // A marker records nothing while checkpoints are switched off.
+  const first = config.enableFileCheckpointing ? '' : 'set enableFileCheckpointing to true, then: '
   throw new CkptError(
     'TURN_RUNNING',
     `Turn ${running.number} of session ${printable(session)} is still running. ${outcome}`,
-    { hints: [`ckpt mark stop ${sessionOption(session)}`, ...more] },
+    { hints: [`${first}ckpt mark stop ${sessionOption(session)}`, ...more] },
   )
 }

@@ -252,7 +252,7 @@ async function isOnBranch({ store }: Context, one: SessionRefs, { id }: Checkpoi
 /** @throws CkptError TURN_RUNNING */
 async function refuseAtWork(context: Context, refs: WorktreeRefs, wanted: string | undefined): Promise<void> {
   const session = wanted === undefined || refs.sessions.has(wanted as never) ? chooseSession(refs, wanted) : null
-  if (session !== null) refuseRunning(await loadTimeline(context, refs, { session }))
+  if (session !== null) refuseRunning(context, await loadTimeline(context, refs, { session }))
 }
 
 async function requireKnownPaths(

@@ -233,7 +233,7 @@ interface Closing {
 
 /** Null: no turn runs. @throws CkptError TURN_RUNNING unless it is to be closed */
 async function closeRunning(
-  { store }: Context,
+  context: Context,
   {
     refs,
     timeline,
@@ -255,12 +255,12 @@ async function closeRunning(
   }
   const { session } = timeline
   if (!options.interrupt)
-    refuseRunning(timeline, { more: ['ckpt undo … --interrupt   (closes the turn as interrupted)'] })
+    refuseRunning(context, timeline, { more: ['ckpt undo … --interrupt   (closes the turn as interrupted)'] })
   const after = closeInterrupted({ timeline, snapshot: await scanning, recorder }, running)
   const own = refs.sessions.get(session)!
   return {
     turn: running.number,
-    edit: { ref: sessionRef(store, session, 'live'), from: timeline.tip!.id, to: after.id },
+    edit: { ref: sessionRef(context.store, session, 'live'), from: timeline.tip!.id, to: after.id },
     refs: { ...refs, sessions: new Map(refs.sessions).set(session, { ...own, live: after }), lastSeq: after.seq },
   }
 }

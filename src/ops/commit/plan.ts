@@ -54,7 +54,7 @@ export async function plan(context: Context, options: { session?: string }): Pro
     })
   }
   const timeline = await loadTimeline(context, refs, { session })
-  refuseRunning(timeline, { outcome: 'Nothing was committed.' })
+  refuseRunning(context, timeline, { outcome: 'Nothing was committed.' })
   await refuseWhilePending(context, refs)
   const last = await lastCommit(context, session, head.head)
   const reader = new ChangeReader(context, refs, timeline)
