@@ -111,7 +111,7 @@ export function realEnv(givenUmask: number = process.umask()): Env {
       withUmask(umask, () => process.getBuiltinModule('node:child_process').spawn(command, [...args], options)),
     vars: process.env,
     cwd: currentDirectory(),
-    home: process.env.HOME || homeOfUser(),
+    home: homeIn(process.env) ?? homeOfUser(),
     now: () => Date.now(),
     // performance.now() would load a module for it.
     monotonic: () => Number(process.hrtime.bigint()) / 1e6,
@@ -255,7 +255,12 @@ export function inputOf(given: Buffer | Stream): Input {
 
 type Stream = Readable & { isTTY?: boolean; unref?: () => unknown }
 
-/** Where no name, or an empty one, is in the environment. A user that the system does not know has none of his own. */
+/** Null: none is named, or by a relative path, which would be another place in each directory. */
+export function homeIn({ HOME = '' }: Env['vars']): string | null {
+  return HOME.startsWith('/') ? HOME : null
+}
+
+/** Where none is in the environment. A user that the system does not know has none of his own. */
 function homeOfUser(): string {
   try {
     return process.getBuiltinModule('node:os').userInfo().homedir

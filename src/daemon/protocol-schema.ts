@@ -13,7 +13,10 @@ export const helloRequest: z.ZodType<Hello> = z.object({
 export const cliRequest: z.ZodType<CliCall> = z.object({
   token: z.string(),
   argv: z.array(z.string()).min(1).max(100_000),
-  cwd: z.string().startsWith('/'),
+  cwd: z
+    .string()
+    .startsWith('/')
+    .refine((at) => !at.includes('\0')),
   vars: z.record(z.string(), z.string()),
   input: z.string().optional(),
   terminal: z.boolean().default(false),

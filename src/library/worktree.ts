@@ -8,7 +8,7 @@ import type { MethodName } from '../calls/methods.ts'
 import { onAbort, refuseCancelled } from '../core/cancel.ts'
 import { CkptError } from '../core/errors.ts'
 import { showPath } from '../core/paths.ts'
-import { type Env, realEnv } from '../env.ts'
+import { type Env, homeIn, realEnv } from '../env.ts'
 import { closeContext, openContext } from '../ops/worktree/context.ts'
 import { besideError, toCkptError } from '../results/errors.ts'
 import { type Caller, type CallOptions, WorktreeFunctions } from './facade.ts'
@@ -106,7 +106,7 @@ export function absolute(env: Env, directory: string): string {
 
 export function libraryEnv(vars: OpenWorktreeOptions['vars']): Env {
   const env = realEnv()
-  return vars ? { ...env, vars, home: vars.HOME ?? env.home } : env
+  return vars ? { ...env, vars, home: homeIn(vars) ?? env.home } : env
 }
 
 const cancellable = (env: Env, { signal }: CallOptions): Env => (signal === undefined ? env : { ...env, signal })

@@ -1,14 +1,14 @@
 /** Errors as others see them: one class, one shape, paths as text. */
 import { CkptError } from '../core/errors.ts'
-import { FILE_LIMIT, OPEN_LIMIT } from '../core/hint-words.ts'
+import { FILE_LIMIT, OPEN_LIMIT, quotedPath } from '../core/hint-words.ts'
 import { showPath } from '../core/paths.ts'
 import type { FileAction } from '../core/plan.ts'
 import { errno, isFull } from '../env.ts'
 import { actionJson } from './json.ts'
 import type { ErrorInfo, FileActionInfo } from './shapes.ts'
 
-/** A system's message that names a path in a store, or where one is made. */
-const STORES = /\/(store\.\w+|worktrees|ckpt)(\/|')/
+/** A system's message that names a path in a store, or where one is made; what belongs to no store lies beside those. */
+const STORES = /\/(store\.\w+|worktrees|ckpt)(\/(?!agents|by-path|run)|')/
 
 /** Calls of the system that only look, as its message ends with them. */
 const READING = /, (scandir|l?stat|readlink|access|opendir) '/
@@ -43,10 +43,10 @@ export function toCkptError(error: unknown): CkptError {
     const said = STORES.test(message)
       ? `The store cannot be ${READING.test(message) ? 'read' : 'written'} (${message}). Your files were not touched.`
       : `Not permitted: ${message}. Your files were not touched unless said above.`
-    return new CkptError('INTERNAL', said, {
-      cause: error,
-      hints: ['ckpt doctor'],
-    })
+    const { path } = error as NodeJS.ErrnoException
+    const hint =
+      STORES.test(message) || !path ? 'ckpt doctor' : `namei -l ${quotedPath(path)}   (whose each part of it is)`
+    return new CkptError('INTERNAL', said, { cause: error, hints: [hint] })
   }
   if (STORES.test(message) && (code === 'EISDIR' || code === 'ENOTDIR' || code === 'ELOOP')) {
     const said = `Something else lies where a file of the store belongs (${message}). Your files were not touched unless said above.`

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { homeIn } from '../../src/env.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { tryGit } from '../support/gate.ts'
 import { answer, envOf } from '../support/in-process.ts'
@@ -567,6 +568,20 @@ test('a state directory that is relative is refused where it would count, and no
   expect(init({ XDG_STATE_HOME: 'state' })).toEqual([0, `${plain.home}/.local/state/ckpt`])
   const repository = new Scratch().init()
   expect(repository.run(['snapshot'], { vars: { CKPT_STATE_DIR: 'state' } }).code).toBe(0)
+})
+
+test('a HOME that is relative is none', () => {
+  expect([{}, { HOME: '' }, { HOME: 'rel' }, { HOME: '/home/a' }].map(homeIn)).toEqual([null, null, null, '/home/a'])
+})
+
+test.skipIf(!isRoot)('what may not be written beside all stores is no store: it is shown whose it is', () => {
+  const scratch = new Scratch().init()
+  const uid = scratch.handOver()
+  fs.chmodSync(scratch.home, 0o555)
+  const { code, stdout } = scratch.run(['agent', 'install', 'claude', '--yes', '--json'], { uid })
+  const { message, hints } = JSON.parse(stdout).error
+  expect([code, message]).toEqual([1, expect.stringContaining('Not permitted: EACCES')])
+  expect(hints).toEqual([`namei -l ${scratch.home}/state/ckpt/agents   (whose each part of it is)`])
 })
 
 test('environments: where GIT_CONFIG_GLOBAL names it, the user’s configuration counts as it does for git', () => {
