@@ -4,6 +4,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { hook, type Row, recorded } from '../support/agents.ts'
+import { startDaemon } from '../support/daemon.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 /** Hooks are awaited by OpenCode, events of the bus are not; at the end the process goes, whatever is under way. */
@@ -93,6 +94,7 @@ const called = (
 
 test('calls that a model gives the same id are calls of their own: in a turn, and in the next', async () => {
   const scratch = new Scratch().init()
+  startDaemon(scratch)
   const whole = (name: string) =>
     (['before', 'after'] as const).map((when) => called(scratch, name, { when, callID: 'write:0' }))
   const idle = bus('session.idle', { sessionID: 's' })
@@ -128,6 +130,7 @@ const byHand = (scratch: Scratch, name: string) =>
 
 test('two sessions at once whose models give the same id: the call that fails is the one of its session', async () => {
   const scratch = new Scratch().init()
+  startDaemon(scratch)
   const part = { type: 'tool', sessionID: 's', callID: 'call_0', state: { status: 'error' } }
   const rows = [
     ...[said('msg_1', 's'), said('msg_2', 't'), shell('before', 's'), byHand(scratch, 's.txt'), shell('before', 't')],
@@ -148,6 +151,7 @@ test('two sessions at once whose models give the same id: the call that fails is
 
 test('subagents at the same time whose calls have the same id: each is a step', async () => {
   const scratch = new Scratch().init()
+  startDaemon(scratch)
   const child = (id: string) => bus('session.created', { info: { id, parentID: 's', directory: scratch.root } })
   const rows = [
     ...[said('msg_1'), child('c1'), child('c2')],
@@ -161,6 +165,7 @@ test('subagents at the same time whose calls have the same id: each is a step', 
 
 test('a prompt that is given while OpenCode works is a turn from where its own work begins', async () => {
   const scratch = new Scratch().init()
+  startDaemon(scratch)
   const rows = [
     ...[said('msg_1'), answers('msg_1'), called(scratch, 'b.txt', { when: 'before' })],
     ...[said('msg_2'), said('msg_3'), answers('msg_1'), called(scratch, 'b.txt', { when: 'after' })],
@@ -197,6 +202,7 @@ test('a prompt that was given meanwhile and never answered is nothing; the next 
 
 test('a context that is too large ends no turn: OpenCode makes it smaller, and goes on', async () => {
   const scratch = new Scratch().init()
+  startDaemon(scratch)
   const overflow = bus('session.error', { sessionID: 's', error: { name: 'ContextOverflowError' } })
   const rows = [
     ...[
