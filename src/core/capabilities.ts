@@ -26,8 +26,10 @@ const NAMES = Object.keys(CAPABILITIES) as Capability[]
 
 /** Each capability, true or false: true are those named. @throws CkptError USAGE for a name that is none */
 export function withCapabilities(there: readonly Capability[]): Capabilities {
-  const other = Array.isArray(there) ? there.find((name) => !NAMES.includes(name)) : there
-  if (!Array.isArray(there) || other !== undefined)
-    throw new CkptError('USAGE', `${JSON.stringify(other)} is none of these capabilities: ${NAMES.join(', ')}.`)
+  const isNone = (name: unknown) => !NAMES.includes(name as Capability)
+  if (!Array.isArray(there) || there.some(isNone)) {
+    const other = Array.isArray(there) ? there.find(isNone) : there
+    throw new CkptError('USAGE', `${String(other)} is none of these capabilities: ${NAMES.join(', ')}.`)
+  }
   return Object.fromEntries(NAMES.map((name) => [name, there.includes(name)])) as Capabilities
 }

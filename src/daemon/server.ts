@@ -82,6 +82,8 @@ export class Daemon {
   readonly #seesNode: boolean
   #end: (() => void) | null = null
   #isEnding = false
+  /** See {@link #whyLost}. */
+  #lost: string | null = null
   #isWhole = false
 
   constructor(context: Context, options: DaemonOptions) {
@@ -144,7 +146,7 @@ export class Daemon {
       deaf = told.deaf
       this.#tell(socket)
       await told.ended
-      return this.whyOver
+      return this.whyOver ?? this.#lost
     } finally {
       await this.#close(server)
       deaf()
@@ -268,7 +270,8 @@ export class Daemon {
   /** Stops by itself when the worktree, its store or the program went away, or nobody called for long. */
   #heartbeat(): void {
     const { quiet } = this.#dispatcher
-    const whyOver = this.whyOver ?? this.#whyLost()
+    this.#lost = this.#whyLost()
+    const whyOver = this.whyOver ?? this.#lost
     if (whyOver !== null) this.#options.log.info({}, `${whyOver}: this daemon ends`)
     if (whyOver !== null || quiet > this.#options.idleStop) {
       this.stop()

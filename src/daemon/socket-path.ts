@@ -35,8 +35,9 @@ export async function socketPath(
   const directories = [...(runtime ? [`${runtime}/ckpt`] : []), ...own, `${stateDirectory(env)}/run`]
   let directory: string | null = null
   const told: string[] = []
-  for (const one of directories.filter((one) => isApart(env, one, root))) {
-    const why = Buffer.byteLength(`${one}/${name}`) > MOST ? 'is too long a path for a socket' : whyUnusable(env, one)
+  for (const one of directories) {
+    const isLong = Buffer.byteLength(`${one}/${name}`) > MOST
+    const why = isLong ? 'is too long a path for a socket' : whyUnusable(env, one, root)
     if (why === null) {
       directory = one
       break
@@ -60,17 +61,13 @@ export async function socketPath(
   return `${directory}/${name}`
 }
 
-/** Whether a directory means the same from everywhere, and lies outside the worktree, whatever links lead to it. */
-function isApart({ files }: Env, directory: string, root: string): boolean {
-  if (!isAbsolute(directory)) return false
-  const above = dirname(directory)
-  const real = statIfThere(files, above) ? files.realpathSync(above) : above
-  return ![directory, real].some((one) => one === root || one.startsWith(`${root}/`))
-}
-
-/** It is made where it is not there. Null: only this user can enter it. */
-function whyUnusable({ files, uid }: Env, directory: string): string | null {
+/** It is made where it is not there. Null: only this user can enter it, and it does not lie in the worktree (`root`). */
+function whyUnusable({ files, uid }: Env, directory: string, root: string): string | null {
+  if (!isAbsolute(directory)) return 'is another place in each directory'
   try {
+    const above = dirname(directory)
+    const real = statIfThere(files, above) ? files.realpathSync(above) : above // whatever links lead to it
+    if ([directory, real].some((one) => one === root || one.startsWith(`${root}/`))) return 'lies in the worktree'
     files.mkdirSync(directory, { recursive: true, mode: 0o700 })
     const stats = files.lstatSync(directory)
     if (!stats.isDirectory()) return 'is no directory'

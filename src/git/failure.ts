@@ -7,6 +7,8 @@ import type { GitResult } from './process.ts'
 /** What to look at where the system lets nobody start another process or thread (setrlimit(2), RLIMIT_NPROC; cgroups). */
 const MORE_PROCESSES = 'ulimit -u   (how many processes you may have; end some, then run the command again)'
 
+const MORE_TIME = 'ulimit -t   (for how many seconds a program may be at work)'
+
 /** Of a git that could not be started; `outcome`: what was not done. */
 export function notStarted(cause: Error, outcome = 'Nothing was changed.'): CkptError {
   const code = errno(cause)
@@ -55,7 +57,7 @@ export function lackedRoom(env: Env, directory: string, stderr: string): boolean
 }
 
 /** What it says where it could start no process or thread of its own. */
-const CROWDED = /(fork|thread|exec)\b.*resource temporarily unavailable/i
+const CROWDED = /(fork|thread|exec)\b.*resource temporarily unavailable$/im
 
 /** The disk was full where git wrote: no file and no repository is to blame for it. Null: it was something else. */
 export function fullDisk(
@@ -74,12 +76,14 @@ export function fullDisk(
 /** What the limits of a process deny git, as it says it or what its child died of (setrlimit(2)). */
 const DENIED: readonly { says: RegExp; code: string; hints: readonly string[] }[] = [
   { says: CROWDED, code: 'EAGAIN', hints: [MORE_PROCESSES] },
-  { says: /too many open files/i, code: 'EMFILE', hints: OPEN_LIMIT },
-  { says: /file too large|died of signal 25\b|^SIGXFSZ$/i, code: 'EFBIG', hints: FILE_LIMIT },
+  // At the end of a line: git names paths before it.
+  { says: /: Too many open files$/m, code: 'EMFILE', hints: OPEN_LIMIT },
+  { says: /: File too large$|^error: .* died of signal 25$|^SIGXFSZ$/m, code: 'EFBIG', hints: FILE_LIMIT },
+  { says: /^error: .* died of signal 24$|^SIGXCPU$/m, code: 'EAGAIN', hints: [MORE_TIME] },
 ]
 
 /** A program that git started says so of one: SIGHUP, SIGINT, SIGKILL, SIGTERM. */
-const ENDED = /died of signal (1|2|9|15)\b/
+const ENDED = /^error: .* (died of signal (?:1|2|9|15))$/m
 
 /** What the limits of this process denied git, or somebody who ended it: nothing that it read is to blame. Null: it was something else. */
 function notLet(args: readonly string[], { code, stderr, crash, ended }: GitResult): CkptError | null {
@@ -90,7 +94,7 @@ function notLet(args: readonly string[], { code, stderr, crash, ended }: GitResu
     const failed = `git ${commandOf(args)} failed (${crash ?? `exit ${code}`}): ${said || 'no message'}. Nothing was changed.`
     return new CkptError('INTERNAL', failed, { hints: denied.hints, cause: cause(denied.code) })
   }
-  const signal = ended ?? ENDED.exec(stderr)?.[0]
+  const signal = ended ?? ENDED.exec(stderr)?.[1]
   if (!signal) return null
   const by = `git ${commandOf(args)} was ended by somebody (${signal}). Nothing was changed.`
   return new CkptError('INTERNAL', by, { hints: ['run the command again'], cause: cause('EINTR') })

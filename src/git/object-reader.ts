@@ -3,8 +3,8 @@ import type { ChildProcess } from 'node:child_process'
 import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import type { Env } from '../env.ts'
-import { notStarted } from './failure.ts'
-import { FROM_OUTSIDE, startGit } from './process.ts'
+import { machineFailure, notStarted } from './failure.ts'
+import { endOf, startGit } from './process.ts'
 
 export interface FoundObject {
   type: string
@@ -96,14 +96,17 @@ export class ObjectReader {
       if (this.#child === child) this.#child = null // the next question starts another
       this.#fail(notStarted(cause))
     })
-    child.on('close', (_, signal) => {
+    child.on('close', (code, signal) => {
       if (this.#child !== child) return
       this.#child = null
       this.#chunks = []
       this.#buffered = 0
-      // Any other signal is its own doing: a pack that was cut short under it, for one.
-      if (signal && FROM_OUTSIDE.has(signal)) this.#wasKilled(signal)
+      const result = { code: code ?? 128, stdout: Buffer.alloc(0), stderr: said, ...endOf(signal) }
+      const notOurs = machineFailure(['cat-file'], result)
+      if (signal && result.crash === null && !this.#killed) this.#askAgain()
+      else if (notOurs) this.#fail(notOurs)
       else {
+        // Any other signal is its own doing: a pack that was cut short under it, for one.
         const why = said.trim() || signal || 'no message'
         this.#fail(
           new CkptError('DAMAGED', `git cat-file ended early: ${why}. Nothing was changed.`, {
@@ -117,12 +120,8 @@ export class ObjectReader {
   }
 
   /** It was killed, and did not fail: another one is asked the same, once. */
-  #wasKilled(signal: string): void {
+  #askAgain(): void {
     if (!this.#isWaiting) return
-    if (this.#killed) {
-      this.#fail(new CkptError('INTERNAL', `git cat-file was killed (${signal}). Nothing was changed.`))
-      return
-    }
     this.#killed = true
     const child = this.#process()
     for (const { oid } of this.#waiting.slice(this.#answered)) child.stdin?.write(`${oid}\n`)

@@ -154,8 +154,14 @@ function environmentFor(env: Env, call: GitCall): Record<string, string> {
   }
 }
 
-/** Somebody else sends these. */
-export const FROM_OUTSIDE: ReadonlySet<NodeJS.Signals> = new Set(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGPIPE'])
+/** Somebody else sends these; SIGPIPE comes of who reads what it says, which may have failed itself. */
+const FROM_OUTSIDE: ReadonlySet<NodeJS.Signals> = new Set(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP'])
+
+/** Whose doing the signal was that ended a git. */
+export const endOf = (signal: NodeJS.Signals | null): Pick<GitResult, 'crash' | 'ended'> => ({
+  crash: signal && !FROM_OUTSIDE.has(signal) && signal !== 'SIGPIPE' ? signal : null,
+  ended: signal && FROM_OUTSIDE.has(signal) ? signal : null,
+})
 
 /** A shell that becomes git once it is told a line; where there is none it ends. */
 const WHEN_TOLD = ['-c', 'read -r told && exec git "$@"', 'git']
@@ -219,10 +225,9 @@ export function tryGit(env: Env, call: GitCall): Promise<GitResult> {
         reject(new CkptError('INTERNAL', message, { hints: ['ckpt doctor'], cause: unsaid }))
         return
       }
-      const [crash, ended] = signal && !FROM_OUTSIDE.has(signal) ? [signal, null] : [null, signal]
       const stderr = Buffer.concat(err).toString('utf8')
       const noRoom = code !== 0 && lackedRoom(env, call.vars?.GIT_DIR ?? call.cwd ?? env.cwd, stderr)
-      resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr, crash, ended, noRoom })
+      resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr, ...endOf(signal), noRoom })
     })
     child.stdin?.end(call.input ?? '')
   })

@@ -1,7 +1,7 @@
 /** What is only needed for a moment: a directory of its own below the temporary one. */
 import { CkptError, reasonOf } from '../core/errors.ts'
 import { printable } from '../core/paths.ts'
-import { type Env, isOutOfRoom, temporaryDirectory } from '../env.ts'
+import { type Env, errno, isOutOfRoom, temporaryDirectory } from '../env.ts'
 import { removeTree } from './whole-file.ts'
 
 /** The directory is there while `work` is at it. @throws CkptError INTERNAL where there is no room: see {@link withoutRoom} */
@@ -13,7 +13,7 @@ export async function withTemporary<T>(env: Env, name: string, work: (directory:
   } catch (error) {
     throw withoutRoom(env, error)
   } finally {
-    removeTree(env, directory)
+    removeQuietly(env, directory)
   }
 }
 
@@ -25,4 +25,13 @@ export function withoutRoom(env: Env, error: unknown): unknown {
     hints: ['free some space there', 'TMPDIR=DIRECTORY ckpt COMMAND   (another one, with more room)'],
     cause: error,
   })
+}
+
+/** What stays there is nobody's loss, and hides no other failure. */
+function removeQuietly(env: Env, directory: string): void {
+  try {
+    removeTree(env, directory)
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+  }
 }

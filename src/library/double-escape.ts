@@ -14,7 +14,7 @@ export interface KeyStream {
  */
 export function onDoubleEscape(stdin: KeyStream, within: number, listener: () => void): () => void {
   const isStream = typeof stdin?.on === 'function' && typeof stdin.off === 'function'
-  if (!isStream || !(within > 0) || typeof listener !== 'function')
+  if (!isStream || typeof within !== 'number' || !(within > 0) || typeof listener !== 'function')
     throw new CkptError('USAGE', 'onDoubleEscape takes a stream of keys, milliseconds above 0, and a function to call.')
   let last = Number.NEGATIVE_INFINITY
   const hear = (chunk: Buffer | string) => {

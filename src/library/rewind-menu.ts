@@ -57,7 +57,9 @@ export async function rewindMenu(worktree: WorktreeFunctions, options: RewindMen
       throw new CkptError('USAGE', 'rewindMenu takes what openWorktree or connectDaemon gives. Nothing was changed.')
     return await menu(worktree, checkedOptions<RewindMenuOptions>(options, CHECKS))
   } catch (thrown) {
-    return { kind: 'failed', error: asError(thrown) }
+    const error = asError(thrown)
+    if (typeof options?.log === 'function') options.log(error)
+    return { kind: 'failed', error }
   }
 }
 

@@ -8,7 +8,10 @@ import { actionJson } from './json.ts'
 import type { ErrorInfo, FileActionInfo } from './shapes.ts'
 
 /** A system's message that names a path in a store, or where one is made; what belongs to no store lies beside those. */
-const STORES = /\/(store\.\w+|worktrees|ckpt)(\/(?!agents|by-path|run)|')/
+const STORES = /\/(store\.\w+|worktrees|ckpt)(\/(?!(agents|by-path|owners|run)(\/|'))|')/
+
+/** Shows who may do what with a path: on Linux, with each directory on its way. */
+const LOOK = process.platform === 'linux' ? 'namei -l' : 'ls -ld'
 
 /** Calls of the system that only look, as its message ends with them. */
 const READING = /, (scandir|l?stat|readlink|access|opendir) '/
@@ -44,8 +47,7 @@ export function toCkptError(error: unknown): CkptError {
       ? `The store cannot be ${READING.test(message) ? 'read' : 'written'} (${message}). Your files were not touched.`
       : `Not permitted: ${message}. Your files were not touched unless said above.`
     const { path } = error as NodeJS.ErrnoException
-    const hint =
-      STORES.test(message) || !path ? 'ckpt doctor' : `namei -l ${quotedPath(path)}   (whose each part of it is)`
+    const hint = STORES.test(message) || !path ? 'ckpt doctor' : `${LOOK} ${quotedPath(path)}   (whose it is)`
     return new CkptError('INTERNAL', said, { cause: error, hints: [hint] })
   }
   if (STORES.test(message) && (code === 'EISDIR' || code === 'ENOTDIR' || code === 'ELOOP')) {

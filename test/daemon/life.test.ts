@@ -259,7 +259,11 @@ test('sockets of daemons that were killed go, of other worktrees too, and nothin
   expect(fs.readdirSync(sockets).sort()).toEqual(['file.sock', killedJustNow, 'live.sock', socket].sort())
 })
 
-test('one that nobody finds any more ends by itself, and another one is at work', async () => {
+test('one that nobody finds any more ends by itself, says why, and another one is at work', async () => {
+  const watched = new Scratch().init()
+  const ended = runLater(watched, ['watch'])
+  await until(() => fs.existsSync(infoOf(watched)))
+  fs.unlinkSync(infoOf(watched))
   const scratch = new Scratch().init()
   const { pid } = startDaemon(scratch)
   onTestFinished(() => void scratch.run(['daemon', 'stop']))
@@ -270,6 +274,10 @@ test('one that nobody finds any more ends by itself, and another one is at work'
   scratch.turn('first', () => scratch.write({ 'a.txt': 'two\n' }))
   scratch.ckpt('undo')
   expect(scratch.read('a.txt')).toBe('one\n')
+  expect(await ended).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining(`${infoOf(watched)} is gone, or tells of another daemon: watching has ended.`),
+  })
 })
 
 test('one that cannot be asked from here is left alone, told apart from one that hangs, and can be stopped', () => {

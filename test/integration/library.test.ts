@@ -237,6 +237,9 @@ test('the menu, its keys and capabilities: wrong calls are USAGE, where they are
       kind: 'failed',
       error: { code: 'USAGE' },
     })
+  const heard: CkptError[] = []
+  await rewindMenu(worktree, { log: (error: CkptError) => heard.push(error), colors: 1 } as never)
+  expect(heard.map(({ message }) => message)).toEqual(['colors is to be true or false. Nothing was changed.'])
   const keys = new PassThrough()
   const refused = expect.objectContaining({ code: 'USAGE' })
   for (const wrong of [
@@ -244,10 +247,11 @@ test('the menu, its keys and capabilities: wrong calls are USAGE, where they are
     [null, 300, () => undefined],
     [keys, 300],
     [keys, -1, () => undefined],
-    [keys, 'x', () => undefined],
+    [keys, '500', () => undefined],
   ])
     expect(() => onDoubleEscape(...(wrong as unknown as Parameters<typeof onDoubleEscape>))).toThrow(refused)
-  for (const wrong of [null, 5, {}, ['nope']]) expect(() => withCapabilities(wrong as never)).toThrow(refused)
+  for (const wrong of [null, 5, {}, ['nope'], [undefined], [10n]])
+    expect(() => withCapabilities(wrong as never)).toThrow(refused)
 })
 
 test('nobody is asked where standard input is no terminal: the menu refuses, and nothing is undone', async () => {

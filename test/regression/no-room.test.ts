@@ -8,6 +8,7 @@ import type { Env } from '../../src/env.ts'
 import { gitFailure } from '../../src/git/failure.ts'
 import { answer, envOf } from '../support/in-process.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
+import { removeObject } from '../support/store-surgery.ts'
 
 test('on a full disk prune drops what nothing needs first, and so makes the room that it needs to pack', async () => {
   const scratch = new Scratch().init()
@@ -208,6 +209,28 @@ test('a bundle is not to blame for what this process may not do, or for who ends
     ])
   }
   expect(other.ckpt('verify', '--bundle', bundle).problems).toEqual([])
+  // The program that objects are read with is asked once more; ended again, it is no verdict either.
+  fs.writeFileSync(`${bin}/git`, script.replace('*fetch*', '*cat-file*--batch*'))
+  expect(ran('', ['verify', '--bundle', bundle], `${bin}:${scratch.vars.PATH}`)).toMatchObject({
+    code: 1,
+    error: { message: 'git cat-file was ended by somebody (SIGKILL). Nothing was changed.' },
+  })
+  // What was found bad before it is said all the same.
+  fs.writeFileSync(`${bin}/git`, script)
+  scratch.turn('two', () => scratch.write({ 'a.txt': 'two\n' }))
+  removeObject(scratch, `${scratch.ckpt('show', '2:after').checkpoint.id}:a.txt`)
+  const damaged = ran('', ['verify', '--bundle', bundle, '--cwd', scratch.root], `${bin}:${scratch.vars.PATH}`)
+  expect([damaged.code, damaged.error.code]).toEqual([7, 'VERIFY_FAILED'])
+})
+
+test('what the machine denies is told by the end of a line, wherever a repository lies', () => {
+  const code = (stderr: string, crash: NodeJS.Signals | null = null) =>
+    gitFailure(['rev-list'], { code: 128, stdout: Buffer.alloc(0), stderr, crash }, { store: true }).code
+  for (const path of ['File too large', 'x: Too many open files', 'error: y died of signal 9'])
+    expect([path, code(`fatal: loose object ab (stored in /${path}/ab) is corrupt\n`)]).toEqual([path, 'DAMAGED'])
+  for (const said of ['fatal: open: Too many open files', 'error: x: File too large', 'error: a b died of signal 9'])
+    expect([said, code(`error: bad object ab\n${said}\n`)]).toEqual([said, 'INTERNAL'])
+  expect([code('', 'SIGXFSZ'), code('', 'SIGXCPU'), code('', 'SIGSEGV')]).toEqual(['INTERNAL', 'INTERNAL', 'DAMAGED'])
 })
 
 /** In a shell that lets no file grow beyond so many blocks of 512 bytes. */

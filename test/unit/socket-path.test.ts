@@ -41,3 +41,17 @@ test('where there is none, each is named with what is wrong with it, and what he
     hints: [expect.stringContaining('XDG_RUNTIME_DIR=DIRECTORY ckpt daemon start')],
   })
 })
+
+test('one that is to be had is taken, whatever comes behind it', async () => {
+  const scratch = new Scratch()
+  const env = envOf(scratch)
+  const statSync = (at: fs.PathLike, options?: object) => {
+    if (String(at).startsWith('/nobody')) throw Object.assign(new Error('EACCES'), { code: 'EACCES' })
+    return fs.statSync(at, options)
+  }
+  const files = { ...env.files, statSync } as unknown as typeof env.files
+  const temporary = `${scratch.base}/tmp`
+  const vars = { ...env.vars, CKPT_STATE_DIR: '/nobody/state' }
+  const path = await socketPath({ ...env, files, vars }, scratch.base, { temporary, root: scratch.root })
+  expect(path.startsWith(`${temporary}/ckpt-${env.uid}/`)).toBe(true)
+})

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { CkptError, isDamage } from '../../core/errors.ts'
 import type { Oid } from '../../core/ids.ts'
-import { type Env, errno } from '../../env.ts'
+import { type Env, errno, isOfMachine } from '../../env.ts'
 import { type End, endOf } from '../../git/checksum.ts'
 import { type Inflated, inflate, parseLoose } from '../../git/loose.ts'
 import type { FoundObject } from '../../git/object-reader.ts'
@@ -113,6 +113,7 @@ export function readLoose({ env, store }: Context): LooseObjects {
         packed = files.readFileSync(`${directory}/${fan}/${name}`)
       } catch (error) {
         if (errno(error) === 'ENOENT') continue // packed meanwhile
+        if (isOfMachine(error)) throw error
         damaged.set(oid, 'cannot be read')
         continue
       }

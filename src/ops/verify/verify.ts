@@ -49,7 +49,13 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   if (bundle !== undefined) (await import('../transport/bundle-file.ts')).requireFile(env, bundle)
   const checks: Check[] = []
   const problems: string[] = []
+  const told = (one: Check) => {
+    checks.push(one)
+    if (!one.ok) problems.push(`${one.name}: ${one.detail}`)
+  }
+  let at = ''
   const check = async (name: string, work: () => Promise<string>, { moves = true } = {}) => {
+    at = name
     await env.progress(`verifying: ${name}`)
     const look = () =>
       work().then(
@@ -59,12 +65,10 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
           return { name, ok: false, detail: message(error) }
         },
       )
-    const found = context.exists && moves ? await steadily(context, look, ({ ok }) => ok) : await look()
-    checks.push(found)
-    if (!found.ok) problems.push(`${name}: ${found.detail}`)
+    told(context.exists && moves ? await steadily(context, look, ({ ok }) => ok) : await look())
   }
   let found: TimelineResult = { checkpoints: new Map(), chains: [], pending: [] }
-  if (context.exists) {
+  const checkStore = async () => {
     await untilQuiet(context)
     await check('unfinished', async () => verifyUnfinished(context))
     await check('objects', async () => `${await verifyObjects(context)} objects read and hashed`)
@@ -87,20 +91,33 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
     })
     await check('refs', () => verifyTips(context))
     await check('durable', () => verifyDurable(context))
-  } else checks.push({ name: 'store', ok: true, detail: 'nothing was recorded here yet' })
-  if (options.worktree) {
-    const { verifyWorktree } = await import('./worktree.ts')
-    await check('worktree', () => verifyWorktree(context))
   }
   let commits: CommitCoverage[] | null = null
-  if (ref !== undefined) {
-    const { coverCommits } = await import('./commits.ts')
-    commits = await coverCommits(context, ref, found.chains)
-    await check('commits', async () => verifyCovered(commits!, options.covered ?? false), { moves: false })
+  const checkAll = async () => {
+    if (context.exists) await checkStore()
+    else told({ name: 'store', ok: true, detail: 'nothing was recorded here yet' })
+    if (options.worktree) {
+      const { verifyWorktree } = await import('./worktree.ts')
+      await check('worktree', () => verifyWorktree(context))
+    }
+    if (ref !== undefined) {
+      const { coverCommits } = await import('./commits.ts')
+      at = 'commits'
+      const covered = await coverCommits(context, ref, found.chains)
+      commits = covered
+      await check('commits', async () => verifyCovered(covered, options.covered ?? false), { moves: false })
+    }
+    if (bundle !== undefined) {
+      const { verifyBundle } = await import('../transport/transport.ts')
+      await check('bundle', () => verifyBundle(context, bundle), { moves: false })
+    }
   }
-  if (bundle !== undefined) {
-    const { verifyBundle } = await import('../transport/transport.ts')
-    await check('bundle', () => verifyBundle(context, bundle), { moves: false })
+  try {
+    await checkAll()
+  } catch (error) {
+    // That the machine does not let us go on is no verdict; what was found before it is one.
+    if (!isOfMachine(error) || problems.length === 0) throw error
+    told({ name: at, ok: false, detail: message(error) })
   }
   const pending = found.pending.filter(({ worktree }) => worktree === place.worktreeId).map(({ session }) => session)
   return { checks, checkpoints: found.checkpoints.size, problems, pending, commits, warnings }
