@@ -1,5 +1,5 @@
 /** What this user may not read in a store, or may not write: another user's (root's, after sudo), or of a mode that was taken away. */
-import { constants } from 'node:fs'
+import { constants, type Dirent } from 'node:fs'
 import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import { printable } from '../core/paths.ts'
@@ -26,7 +26,7 @@ export function closedIn(env: Env, directory: string): Closed[] {
     const closed = closedAt(env, at, READ | constants.X_OK) ?? closedAt(env, at, WRITE | constants.X_OK)
     if (closed) found.push(closed)
     if (closed?.to === 'read') continue
-    for (const entry of env.files.readdirSync(at, { withFileTypes: true })) {
+    for (const entry of entriesIn(env, at)) {
       const path = `${at}/${entry.name}`
       if (entry.isDirectory()) open.push(path)
       if (!entry.isFile() || OF_THE_WORKTREE.test(path.slice(directory.length))) continue
@@ -36,6 +36,16 @@ export function closedIn(env: Env, directory: string): Closed[] {
     }
   }
   return found
+}
+
+/** None where the directory went meanwhile: others are at work in a store. */
+function entriesIn({ files }: Env, directory: string): Dirent[] {
+  try {
+    return files.readdirSync(directory, { withFileTypes: true })
+  } catch (error) {
+    if (errno(error) === 'ENOENT') return []
+    throw error
+  }
 }
 
 const { R_OK: READ, W_OK: WRITE } = constants

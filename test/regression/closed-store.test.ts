@@ -2,6 +2,8 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
+import { closedIn } from '../../src/git/closed.ts'
+import { envOf } from '../support/in-process.ts'
 import { isRoot, type Json, Scratch } from '../support/scratch.ts'
 import { inStore } from '../support/store-surgery.ts'
 
@@ -109,4 +111,19 @@ test.skipIf(!isRoot)('verify says of what it may not read that it may not: a sto
       { code: 'INTERNAL', message, hints: [`chmod u+r ${bundle}`] },
     ])
   }
+})
+
+test('what goes while a store is looked through is not closed: others are at work in it', async () => {
+  const scratch = new Scratch().init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const env = envOf(scratch)
+  const gone: string[] = []
+  const readdirSync = (at: fs.PathLike, options?: { withFileTypes: true }) => {
+    if (!options || !/objects\/[0-9a-f]{2}$/.test(String(at))) return fs.readdirSync(at, options as never)
+    gone.push(String(at))
+    throw Object.assign(new Error('ENOENT'), { code: 'ENOENT' })
+  }
+  const files = { ...env.files, readdirSync } as unknown as typeof env.files
+  expect(closedIn({ ...env, files }, scratch.at('.git/ckpt'))).toEqual([])
+  expect(gone.length).toBeGreaterThan(3)
 })
