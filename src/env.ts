@@ -303,25 +303,6 @@ export function errno(error: unknown): string | undefined {
   return Object.entries(names).find(([, value]) => value === Number(number))?.[0] ?? `E${number}`
 }
 
-/** No room, on the disk or of what this user may have of it. */
-export const isFull = (code: string | undefined): boolean => code === 'ENOSPC' || code === 'EDQUOT'
-
-/** Whether an error is for want of room, whoever met it. */
-export const isOutOfRoom = (error: unknown): boolean =>
-  isFull(errno(error)) || (error instanceof Error && error.cause !== undefined && isOutOfRoom(error.cause))
-
-/** Files to open, the size of a file, processes: setrlimit(2). */
-const LIMITS: ReadonlySet<string | undefined> = new Set(['EMFILE', 'ENFILE', 'EFBIG', 'EAGAIN'])
-
-const isOf = (codes: ReadonlySet<string | undefined>, error: unknown): boolean =>
-  error instanceof Error && (codes.has(errno(error)) || isOf(codes, error.cause))
-
-/** Whether this process may not have what it wanted. Another one may have more. */
-export const isOfLimits = (error: unknown): boolean => isOf(LIMITS, error)
-
-/** Whether the machine is to blame for an error, or who ended a program of ours (EINTR): no verdict on what was read. */
-export const isOfMachine = (error: unknown): boolean => isOutOfRoom(error) || isOf(new Set([...LIMITS, 'EINTR']), error)
-
 /** What lstat says; null: nothing is there, for no such name is, or a file or a circle of links is where a directory above it would be. */
 export function lstatIfThere({ lstatSync }: Pick<Files, 'lstatSync'>, path: PathLike): Stats | null {
   return ifThere(() => lstatSync(path, { throwIfNoEntry: false }))

@@ -1,7 +1,8 @@
 /** What is only needed for a moment: a directory of its own below the temporary one. */
 import { CkptError, reasonOf } from '../core/errors.ts'
 import { printable } from '../core/paths.ts'
-import { type Env, errno, isOutOfRoom, temporaryDirectory } from '../env.ts'
+import { type Env, errno, temporaryDirectory } from '../env.ts'
+import { isOutOfRoom } from './denied.ts'
 import { removeTree } from './whole-file.ts'
 
 /** The directory is there while `work` is at it. @throws CkptError INTERNAL where there is no room: see {@link withoutRoom} */

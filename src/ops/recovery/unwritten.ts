@@ -1,6 +1,6 @@
 /** What to do where the system lets something not be written. */
 import { FILE_LIMIT } from '../../core/hint-words.ts'
-import { isFull } from '../../env.ts'
+import { isFull } from '../../git/denied.ts'
 
 /** Hints for an error of the system; `afterwards`: what to do once it is mended, `otherwise`: where it is none of those known here. */
 export function unwrittenHints(

@@ -2,7 +2,7 @@
 
 import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
-import { isOfMachine } from '../../env.ts'
+import { isOfMachine } from '../../git/denied.ts'
 import { unfinishedOperations } from '../recovery/unfinished.ts'
 import { steadily, untilQuiet } from '../store/steadily.ts'
 import { verifyDurable, verifyLoose, verifyObjects, verifyPacks } from '../store/verify-objects.ts'
