@@ -13,7 +13,7 @@ import { canContain } from '../support/container.ts'
 import { alive, runLater, startDaemon } from '../support/daemon.ts'
 import { Bare, frame } from '../support/protocol.ts'
 import { type Json, PACKAGE, PROGRAM, Scratch } from '../support/scratch.ts'
-import { hasPython } from '../support/terminal.ts'
+import { hasPython, hungUp } from '../support/terminal.ts'
 
 const until = async (holds: () => boolean) => {
   for (let i = 0; i < 200 && !holds(); i++) await new Promise((resolve) => setTimeout(resolve, 50))
@@ -81,22 +81,8 @@ test('in the foreground it ends once nobody reads it, and with its terminal', as
   clearInterval(timer)
   expect(code).toBe(0)
   if (!hasPython) return
-  const script = `
-import os, pty, sys
-pid, terminal = pty.fork()
-if pid == 0: os.execv(sys.argv[1], sys.argv[1:])
-shown = b''
-while b'q quit' not in shown: shown += os.read(terminal, 65536)
-os.close(terminal)
-print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-`
-  const closed = spawnSync('python3', ['-c', script, process.execPath, PROGRAM, 'watch'], {
-    cwd: scratch.root,
-    env: { ...scratch.vars, TERM: 'xterm' },
-    encoding: 'utf8',
-    timeout: 30_000,
-  })
-  expect([closed.stdout, scratch.ckpt('status').daemon.running]).toEqual(['-1\n', false]) // SIGHUP
+  const closed = hungUp([process.execPath, PROGRAM, 'watch'], 'q quit', { cwd: scratch.root, env: scratch.vars })
+  expect([closed, scratch.ckpt('status').daemon.running]).toEqual([-1, false]) // SIGHUP
 })
 
 test('told to stop it finishes what it does: exit 0, no lock, its last word in the log; and who called is answered', async () => {

@@ -11,6 +11,15 @@ import { isRoot, PROGRAM, Scratch } from '../support/scratch.ts'
 const NAMESPACE = ['--user', '--map-current-user', '--keep-caps', 'sh', '-c']
 const canLimit = spawnSync('unshare', [...NAMESPACE, 'echo 30 > /proc/sys/user/max_inotify_watches']).status === 0
 
+/** Starts a daemon where a limit is this low; what it says beside that it is at work. */
+function startLimited(scratch: Scratch, limit: string, most: number): string {
+  onTestFinished(() => void scratch.ckpt('daemon', 'stop'))
+  const line = `echo ${most} > /proc/sys/user/${limit} && exec "${process.execPath}" "${PROGRAM}" daemon start`
+  const { stdout, stderr } = spawnSync('unshare', [...NAMESPACE, line], { cwd: scratch.root, env: scratch.vars })
+  expect(String(stdout)).toMatch(/^The daemon is at work in /)
+  return String(stderr)
+}
+
 interface Marked {
   mode: string
   checkpoint: { tree: string; degraded: boolean }
@@ -31,11 +40,8 @@ const statusOf = (scratch: Scratch) => scratch.ckpt('daemon', 'status') as unkno
 test.skipIf(!canLimit)('watches run out: every marker is right, and status names the setting to raise', () => {
   const scratch = new Scratch().init()
   for (let i = 0; i < 60; i++) scratch.write({ [`d${i}/e/file`]: `${i}\n` })
-  onTestFinished(() => void scratch.ckpt('daemon', 'stop'))
-  const start = `echo 30 > /proc/sys/user/max_inotify_watches && exec "${process.execPath}" "${PROGRAM}" daemon start`
-  const { stdout, stderr } = spawnSync('unshare', [...NAMESPACE, start], { cwd: scratch.root, env: scratch.vars })
-  expect(String(stdout)).toMatch(/^The daemon is at work in /)
-  expect(String(stderr)).toContain('It does not watch, and each snapshot is a scan: the limit of watches is reached')
+  const stderr = startLimited(scratch, 'max_inotify_watches', 30)
+  expect(stderr).toContain('It does not watch, and each snapshot is a scan: the limit of watches is reached')
   expect(statusOf(scratch).state?.why).toContain('fs.inotify.max_user_watches')
   scratch.ckpt('mark', 'prompt', '--session', 's')
   for (let i = 0; i < 60; i += 7) {
@@ -51,11 +57,8 @@ test.skipIf(!canLimit)(
   'not one watch is to be had: it is at work all the same, and says which setting to raise',
   () => {
     const scratch = new Scratch().init()
-    onTestFinished(() => void scratch.ckpt('daemon', 'stop'))
-    const start = `echo 0 > /proc/sys/user/max_inotify_instances && exec "${process.execPath}" "${PROGRAM}" daemon start`
-    const { stdout, stderr } = spawnSync('unshare', [...NAMESPACE, start], { cwd: scratch.root, env: scratch.vars })
-    expect(String(stdout)).toMatch(/^The daemon is at work in /)
-    expect(String(stderr)).toContain('It does not watch, and each snapshot is a scan: too many programs watch files')
+    const stderr = startLimited(scratch, 'max_inotify_instances', 0)
+    expect(stderr).toContain('It does not watch, and each snapshot is a scan: too many programs watch files')
     expect(statusOf(scratch).state?.why).toContain('fs.inotify.max_user_instances')
     scratch.ckpt('mark', 'prompt', '--session', 's')
     scratch.write({ 'a.txt': 'changed\n', new: 'new\n' })

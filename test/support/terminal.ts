@@ -43,6 +43,22 @@ export async function laterOnTerminal(scratch: Scratch, args: string[], stage: S
   return read(await text(child.stdout))
 }
 
+const HANG_UP = `
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0: os.execv(sys.argv[2], sys.argv[2:])
+shown = b''
+while sys.argv[1].encode() not in shown: shown += os.read(terminal, 65536)
+os.close(terminal)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+`
+
+/** How a program ended whose terminal was closed once it had shown a text: minus a signal's number. */
+export function hungUp(command: string[], text: string, given: { cwd: string; env: Record<string, string> }): number {
+  const options = { ...given, env: { ...given.env, TERM: 'xterm' }, encoding: 'utf8', timeout: 30_000 } as const
+  return Number(spawnSync('python3', ['-c', HANG_UP, text, ...command], options).stdout)
+}
+
 const PYTHON = ['python3', path.join(import.meta.dirname, 'terminal.py')] as const
 
 function described(
