@@ -449,7 +449,7 @@ test.skipIf(!isRoot)(
         command,
         1,
         expect.stringMatching(
-          /^The store cannot be read: .* belongs to another user( \(and 3 more\))?\. Nothing was changed\.$/,
+          /^The store cannot be read: .* belongs to another user( \(and \d more\))?\. Nothing was changed\.$/,
         ),
       ])
       expect(error.hints[0]).toMatch(/^sudo chown -R "\$\(id -u\)" .*\.git\/ckpt$/)
