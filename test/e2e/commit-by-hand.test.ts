@@ -1,6 +1,8 @@
 /** `ckpt commit` beside commits made by hand, and taken back: what counts as committed, and what a person chose. */
+import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
+import { answer, envOf } from '../support/in-process.ts'
 import { Scratch } from '../support/scratch.ts'
 
 const commit = (scratch: Scratch) => scratch.tryCkpt('commit')
@@ -228,4 +230,24 @@ test('what a person staged of a file that is nowhere now stays staged', () => {
   })
   expect(commit(scratch).document.files).toEqual([{ path: 'k' }])
   expect(scratch.git('status', '--porcelain')).toBe('AD x\n')
+})
+
+test('a git that is killed while what HEAD was is looked up does not make it gone: nothing is committed, and then it is', async () => {
+  const scratch = begun({ 'a.txt': 'one\n', 'b.txt': 'one\n' }).atPresent()
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.write({ 'b.txt': 'mine\n' })
+  scratch.git('commit', '-q', '-m', 'mine', 'b.txt')
+  const env = envOf(scratch)
+  const killed = ((file: string, args: string[], options: object) =>
+    args.includes('cat-file') && args.includes('-e')
+      ? spawn('sh', ['-c', 'kill -9 $$'], options)
+      : spawn(file, args, options)) as typeof env.spawn
+  const { code, document } = await answer({ ...env, spawn: killed }, 'commit', '-m', 'theirs')
+  expect([code, document.error?.message]).toEqual([
+    1,
+    'git cat-file was ended by somebody (SIGKILL). Nothing was changed.',
+  ])
+  expect(scratch.git('log', '--format=%s')).toBe('mine\nfirst\n')
+  scratch.ckpt('commit', '-m', 'theirs')
+  expect(scratch.git('show', '--format=%s', '--name-only')).toBe('theirs\n\na.txt\n')
 })

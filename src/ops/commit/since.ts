@@ -1,5 +1,6 @@
 /** What became of a worktree's paths in git, between HEAD when a checkpoint was taken and HEAD now. */
 import type { Oid } from '../../core/ids.ts'
+import { machineFailure } from '../../git/failure.ts'
 import { tryGit } from '../../git/process.ts'
 import { isAncestor } from '../committed/commits-file.ts'
 import { type Entry, readHeadEntries, sameEntry } from '../committed/entries.ts'
@@ -79,9 +80,13 @@ export async function readMade(context: Context, from: Oid | null, to: Oid): Pro
   return (path, entry) => made.has(entryKey(path, entry))
 }
 
-/** One that no branch holds goes in time. */
+/** One that no branch holds goes in time. A git that was not let do its work says nothing of that. */
 async function isCommit({ env, worktree }: Context, id: Oid): Promise<boolean> {
-  return (await tryGit(env, { args: ['cat-file', '-e', `${id}^{commit}`], cwd: worktree.root })).code === 0
+  const args = ['cat-file', '-e', `${id}^{commit}`]
+  const result = await tryGit(env, { args, cwd: worktree.root })
+  const denied = result.code === 0 ? null : machineFailure(args, result)
+  if (denied) throw denied
+  return result.code === 0
 }
 
 /** git tells its times by the second; in milliseconds. */
