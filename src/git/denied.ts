@@ -4,8 +4,8 @@ import { errno } from '../env.ts'
 /** No room, on the disk or of what this user may have of it. */
 const ROOM: ReadonlySet<string | undefined> = new Set(['ENOSPC', 'EDQUOT'])
 
-/** Files to open, the size of a file, processes: setrlimit(2). */
-const LIMITS: ReadonlySet<string | undefined> = new Set(['EMFILE', 'ENFILE', 'EFBIG', 'EAGAIN'])
+/** Files to open, the size of a file, processes, memory: setrlimit(2). */
+const LIMITS: ReadonlySet<string | undefined> = new Set(['EMFILE', 'ENFILE', 'EFBIG', 'EAGAIN', 'ENOMEM'])
 
 /** Those, and EINTR: a program of ours that somebody ended. */
 const MACHINE: ReadonlySet<string | undefined> = new Set([...ROOM, ...LIMITS, 'EINTR'])

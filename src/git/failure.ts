@@ -7,6 +7,8 @@ import type { GitResult } from './process.ts'
 /** What to look at where the system lets nobody start another process or thread (setrlimit(2), RLIMIT_NPROC; cgroups). */
 const MORE_PROCESSES = 'ulimit -u   (how many processes you may have; end some, then run the command again)'
 
+const MORE_MEMORY = 'ulimit -v   (how much memory a program may have; end what takes it, then run the command again)'
+
 const MORE_TIME = 'ulimit -t   (for how many seconds a program may be at work)'
 
 /** Of a git that could not be started; `outcome`: what was not done. */
@@ -17,8 +19,16 @@ export function notStarted(cause: Error, outcome = 'Nothing was changed.'): Ckpt
       hints: ['install git, or put its directory in PATH'],
       cause,
     })
-  const hints = code === 'EAGAIN' ? [MORE_PROCESSES] : code === 'EMFILE' || code === 'ENFILE' ? OPEN_LIMIT : []
-  return new CkptError('INTERNAL', `git could not be run: ${cause.message}. ${outcome}`, { hints, cause })
+  const hints: Partial<Record<string, readonly string[]>> = {
+    EAGAIN: [MORE_PROCESSES],
+    ENOMEM: [MORE_MEMORY],
+    EMFILE: OPEN_LIMIT,
+    ENFILE: OPEN_LIMIT,
+  }
+  return new CkptError('INTERNAL', `git could not be run: ${cause.message}. ${outcome}`, {
+    hints: hints[code ?? ''] ?? [],
+    cause,
+  })
 }
 
 /** What git says of files of a repository that it cannot read (packed-refs, shallow, config, packs), and of refs to nothing. */
@@ -76,8 +86,13 @@ export function fullDisk(
 /** What the limits of a process deny git, as it says it or what its child died of (setrlimit(2)). */
 const DENIED: readonly { says: RegExp; code: string; hints: readonly string[] }[] = [
   { says: CROWDED, code: 'EAGAIN', hints: [MORE_PROCESSES] },
-  // At the end of a line: git names paths before it.
+  // At the end of a line, or the beginning: git names paths between.
   { says: /: Too many open files$/m, code: 'EMFILE', hints: OPEN_LIMIT },
+  {
+    says: /: (Cannot allocate memory|failed to map segment from shared object)$|^(error|fatal): Out of memory, \w+ failed \(/m,
+    code: 'ENOMEM',
+    hints: [MORE_MEMORY],
+  },
   { says: /: File too large$|^error: .* died of signal 25$|^SIGXFSZ$/m, code: 'EFBIG', hints: FILE_LIMIT },
   { says: /^error: .* died of signal 24$|^SIGXCPU$/m, code: 'EAGAIN', hints: [MORE_TIME] },
 ]

@@ -228,7 +228,14 @@ test('what the machine denies is told by the end of a line, wherever a repositor
     gitFailure(['rev-list'], { code: 128, stdout: Buffer.alloc(0), stderr, crash }, { store: true }).code
   for (const path of ['File too large', 'x: Too many open files', 'error: y died of signal 9'])
     expect([path, code(`fatal: loose object ab (stored in /${path}/ab) is corrupt\n`)]).toEqual([path, 'DAMAGED'])
-  for (const said of ['fatal: open: Too many open files', 'error: x: File too large', 'error: a b died of signal 9'])
+  for (const said of [
+    'fatal: open: Too many open files',
+    'error: x: File too large',
+    'error: a b died of signal 9',
+    'error: Out of memory, malloc failed (tried to allocate 9000001 bytes)',
+    'fatal: mmap failed, check sys.vm.max_map_count and/or RLIMIT_DATA: Cannot allocate memory',
+    'git: error while loading shared libraries: libc.so.6: failed to map segment from shared object',
+  ])
     expect([said, code(`error: bad object ab\n${said}\n`)]).toEqual([said, 'INTERNAL'])
   expect([code('', 'SIGXFSZ'), code('', 'SIGXCPU'), code('', 'SIGSEGV')]).toEqual(['INTERNAL', 'INTERNAL', 'DAMAGED'])
 })
