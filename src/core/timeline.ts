@@ -189,6 +189,10 @@ export function lastOf({ checkpoints, after }: Turn): Checkpoint {
   return checkpoints.at(after?.cut ? -2 : -1)!
 }
 
+/** The last checkpoint of a turn before a step of it, whose number is given: what goes back to before that step keeps it. */
+export const lastBefore = ({ checkpoints }: Turn, number: number): Checkpoint =>
+  checkpoints.findLast(({ kind, step }) => kind === 'before' || (kind === 'step' && step! < number))!
+
 /** What a turn is shown by: its end, or while it runs its newest checkpoint. */
 export const endOf = ({ after, checkpoints }: Pick<Turn, 'after' | 'checkpoints'>): Checkpoint =>
   after ?? checkpoints.at(-1)!

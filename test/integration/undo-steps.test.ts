@@ -125,6 +125,52 @@ test('the words on what is unclaimed take it back where they are followed: befor
   expect(there()).toEqual(['second.txt'])
 })
 
+test('a part of a turn is taken back with what came outside its steps since, where it is asked for, and else that is named', () => {
+  const scratch = new Scratch().init()
+  scratch.write({ '.gitignore': '*.log\n' })
+  scratch.ckpt('mark', 'prompt', ...S)
+  for (const name of ['1', '2']) {
+    scratch.write({ [`before-${name}`]: '', [`${name}.log`]: name })
+    scratch.ckpt('mark', 'step', '--start', ...S)
+    scratch.write({ [`step-${name}`]: '' })
+    scratch.ckpt('mark', 'step', ...S)
+  }
+  scratch.write({ after: '' })
+  scratch.ckpt('mark', 'stop', ...S)
+  const whole = scratch.manifest()
+  const undone = (...args: string[]) => {
+    const { files, warnings } = scratch.ckpt('undo', ...args)
+    return [files.map(({ path }: { path: string }) => path).sort(), warnings]
+  }
+  const left = (paths: string, how: string) =>
+    `Left as they are, changed during turn 1 outside its steps: ${paths} (${how}).`
+  const again = (id: string) =>
+    `to take them too: ckpt redo --turns 1 --session s, then ckpt undo --to ${id} --unclaimed --session s`
+  const uncovered = (names: string) =>
+    `Turn 1 also changed what checkpoints do not cover, and that cannot be undone: ${names}.`
+  expect(undone('--step', '--dry-run')).toEqual([
+    ['step-2'],
+    [left('after', '--unclaimed takes them too'), uncovered('2.log')],
+  ])
+  expect(undone('--step')).toEqual([['step-2'], [left('after', again('1.2')), uncovered('2.log')]])
+  scratch.ckpt('redo', '--turns', '1')
+  expect(undone('--to', '1.2', '--unclaimed')).toEqual([['after', 'step-2'], [uncovered('2.log')]])
+  // What is back already is no conflict.
+  expect(undone('--unclaimed')[0]).toEqual(['before-1', 'before-2', 'step-1'])
+  scratch.ckpt('redo', '--all')
+  expect(scratch.manifest()).toEqual(whole)
+  expect(undone('--to', '1.1')).toEqual([
+    ['step-1', 'step-2'],
+    [left('before-2, after', again('1.1')), uncovered('1.log, 2.log')],
+  ])
+  scratch.ckpt('redo')
+  expect(scratch.tryCkpt('undo', '--to', '1.2', '--', 'step-1').document.error.code).toBe('NOTHING_TO_UNDO')
+  expect(undone('--step', '--unclaimed')[0]).toEqual(['after', 'step-2'])
+  scratch.ckpt('accept')
+  expect(scratch.ckpt('show', '1').turn.unclaimed).toEqual(['before-1'])
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
 test('a dry run of undo --interrupt shows the plan and leaves the turn running; its token does exactly that', () => {
   const scratch = new Scratch().init({ 'a.txt': '1\n' })
   scratch.ckpt('mark', 'prompt', ...S)

@@ -7,7 +7,7 @@ import { parsePlace, type SessionId } from '../../core/ids.ts'
 import { noneVisibleIn } from '../../core/none-visible.ts'
 import { nothingToUndo } from '../../core/own-session.ts'
 import { printable } from '../../core/paths.ts'
-import { lastOf, type Timeline, type Turn, visibleTurns } from '../../core/timeline.ts'
+import { lastBefore, lastOf, type Timeline, type Turn, visibleTurns } from '../../core/timeline.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
 import { resolveCheckpoint, resolvePlace } from '../history/resolve.ts'
 import { ChangeReader, type Part } from '../history/turn-changes.ts'
@@ -177,10 +177,5 @@ async function lastChangingStep(newestFirst: readonly Turn[], reader: ChangeRead
 }
 
 /** The checkpoint whose state the worktree goes back to. */
-export function targetCheckpoint({ turns, cut }: Selection) {
-  if (!cut) return turns.at(-1)!.before
-  const kept = cut.turn.checkpoints.filter(
-    (one) => one.kind === 'before' || (one.kind === 'step' && one.step! < cut.step),
-  )
-  return kept.at(-1)!
-}
+export const targetCheckpoint = ({ turns, cut }: Selection): Checkpoint =>
+  cut ? lastBefore(cut.turn, cut.step) : turns.at(-1)!.before

@@ -83,9 +83,9 @@ export async function unitsOf(
     units.push({ turn: turn.number, step: null, changes: scoped(joinTransitions(wanted)) })
   }
   if (cut) {
-    const changes = await reader.changesOf(cut.turn)
-    const hiddenFrom = cut.turn.hiddenFromStep ?? Number.POSITIVE_INFINITY
-    const own = changes.parts.filter(({ step }) => step !== null && step >= cut.step && step < hiddenFrom)
+    const changes = await reader.changesFrom(cut)
+    tell(changes)
+    const own = changes.parts.filter(({ unclaimed }) => !unclaimed || options.unclaimed)
     units.push({ turn: cut.turn.number, step: cut.step, changes: scoped(joinTransitions(own)) })
     touched ||= inScope(changes)
   }

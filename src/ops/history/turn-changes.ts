@@ -15,7 +15,7 @@ import {
 import type { Oid } from '../../core/ids.ts'
 import type { RelativePath } from '../../core/paths.ts'
 import type { Transition } from '../../core/state.ts'
-import { lastOf, type Timeline, type Turn } from '../../core/timeline.ts'
+import { lastBefore, lastOf, type Timeline, type Turn } from '../../core/timeline.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
 import { type SnapshotView, transitionsBetween, viewOf } from '../../snapshot/view.ts'
 import type { Context } from '../worktree/context.ts'
@@ -90,7 +90,24 @@ export class ChangeReader {
       for (const part of [...found, ...(await this.#impliedBy(found, segment))])
         parts.push({ ...part, seq: segment.to.seq, head: segment.to.head ?? null })
     }
-    const [from, to] = [await this.view(turn.before), await this.view(end)]
+    return this.#joined(turn, parts, turn.before)
+  }
+
+  /** Of these, what the steps from one on changed that are not undone yet, and what came outside of steps since that one began. */
+  async changesFrom({ turn, step: first }: { turn: Turn; step: number }): Promise<TurnChanges> {
+    const { parts } = await this.changesOf(turn)
+    const kept = lastBefore(turn, first)
+    const begun = turn.steps.find(({ number }) => number === first)?.start ?? kept
+    const undone = turn.hiddenFromStep ?? Number.POSITIVE_INFINITY
+    const later = parts.filter(({ step, unclaimed, seq }) =>
+      unclaimed ? seq > begun.seq : step !== null && step >= first && step < undone,
+    )
+    return this.#joined(turn, later, kept)
+  }
+
+  /** `since`: from where on uncovered paths are compared. */
+  async #joined(turn: Turn, parts: Part[], since: Checkpoint): Promise<TurnChanges> {
+    const [from, to] = [await this.view(since), await this.view(lastOf(turn))]
     return {
       turn,
       claimed: withoutTold(joinTransitions(parts.filter((part) => !part.unclaimed))),
