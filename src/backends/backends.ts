@@ -10,7 +10,7 @@ import type { AcceptResult } from '../ops/change/accept.ts'
 import type { ChangeResult } from '../ops/change/change.ts'
 import type { RedoOptions } from '../ops/change/redo.ts'
 import type { RestoreOptions } from '../ops/change/restore.ts'
-import type { Token } from '../ops/change/token.ts'
+import { type Token, whenApplied } from '../ops/change/token.ts'
 import type { UndoOptions } from '../ops/change/undo.ts'
 import type { DiffOptions, DiffResult } from '../ops/history/diff.ts'
 import type { RevertTarget } from '../ops/history/session-details.ts'
@@ -130,7 +130,15 @@ export class Backends {
   }
 
   /** Carries out what a dry run planned. @throws CkptError UNSUPPORTED, CONFLICT when its plan no longer holds */
-  async apply(context: Context, { op, options, hash }: Token, { arrived }: How): Promise<ChangeResult> {
+  async apply(context: Context, token: Token, how: How): Promise<ChangeResult> {
+    try {
+      return await this.#apply(context, token, how)
+    } catch (error) {
+      throw whenApplied(error)
+    }
+  }
+
+  async #apply(context: Context, { op, options, hash }: Token, { arrived }: How): Promise<ChangeResult> {
     const how = { arrived, expected: hash }
     const wanted = { ...options, dryRun: false }
     if (op === 'undo') return this.undo(context, wanted as UndoOptions, how)

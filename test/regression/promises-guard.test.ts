@@ -217,6 +217,14 @@ test('promise 1: a dry run writes nothing, and its token does exactly that or is
   const { token, files } = scratch.ckpt('undo', '--dry-run')
   expect(scratch.ckpt('apply', token).files).toEqual(files)
   expect(scratch.read('a.txt')).toBe('one\n')
+  // Done already: what it would take back is not there any more.
+  const { code, document } = scratch.tryCkpt('apply', token)
+  expect([code, document.error.code]).toEqual([4, 'CONFLICT'])
+  expect(scratch.read('a.txt')).toBe('one\n')
+  const redo = scratch.ckpt('redo', '--dry-run')
+  scratch.ckpt('redo')
+  expect(scratch.tryCkpt('apply', redo.token)).toMatchObject({ code: 4, document: { error: { code: 'CONFLICT' } } })
+  expect(scratch.tryCkpt('apply', `${redo.token}x`).code).toBe(2)
 })
 
 test('promise 1: a change made by hand while undo is at work is not eaten', () => {

@@ -29,8 +29,15 @@ export function makeToken(token: Token): string {
 /** @throws CkptError USAGE */
 export function readToken(text: string): Token {
   try {
-    const token = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Token & { v: number }
-    if (token.v === 1 && typeof token.hash === 'string' && typeof token.options === 'object') return token
+    const read = Buffer.from(text, 'base64url') // which passes over what is no such text
+    const token = JSON.parse(read.toString('utf8')) as Token & { v: number }
+    if (
+      read.toString('base64url') === text &&
+      token.v === 1 &&
+      typeof token.hash === 'string' &&
+      typeof token.options === 'object'
+    )
+      return token
   } catch {
     // falls through to the one error for every unreadable token
   }
@@ -44,12 +51,16 @@ export function sessionOf({ options }: Token): string | undefined {
   return 'session' in options ? String(options.session) : undefined
 }
 
-export function staleToken(): CkptError {
+export function staleToken(cause?: CkptError): CkptError {
   return new CkptError(
     'CONFLICT',
     'Something changed since that dry run: its plan no longer holds. Nothing was written.',
-    {
-      hints: ['run the dry run again'],
-    },
+    { hints: ['run the dry run again'], cause },
   )
 }
+
+const GONE: ReadonlySet<string> = new Set(['NOTHING_TO_UNDO', 'NOTHING_TO_REDO', 'NOT_FOUND'])
+
+/** Of an error met on the way to a plan that a dry run has made before: what is not there any more was there then. */
+export const whenApplied = (error: unknown): unknown =>
+  error instanceof CkptError && GONE.has(error.code) ? staleToken(error) : error
