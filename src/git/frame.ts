@@ -3,7 +3,7 @@ import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import type { HashName } from '../core/ids.ts'
 import { printable } from '../core/paths.ts'
-import { type Env, errno, lstatIfThere } from '../env.ts'
+import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
 import { closedIn, opening } from './closed.ts'
 import { runGit, tryGit } from './process.ts'
 import { Store, type StorePlace } from './store.ts'
@@ -46,15 +46,21 @@ const ATTRIBUTES = '* -text -filter -ident -working-tree-encoding\n'
 
 /**
  * A damaged one too: without its HEAD git takes it for none.
- * @throws CkptError where its directory is there and what lies in it cannot be known
+ * @throws CkptError where its directory is there and what lies in it cannot be known; DAMAGED where something else lies there
  */
-export function storeExists(env: Env, { directory }: StorePlace): boolean {
+export function storeExists(env: Env, place: StorePlace): boolean {
   const { files } = env
+  const { directory } = place
   if (['HEAD', 'objects'].some((name) => files.existsSync(`${directory}/store.git/${name}`))) return true
-  if (!files.existsSync(directory)) return false
   try {
-    return lstatIfThere(files, `${directory}/store.git/HEAD`) !== null
+    const store = `${directory}/store.git`
+    for (const one of [directory, store]) if (isInTheWay(env, one)) throw notAStore(one)
+    if (lstatIfThere(files, `${store}/HEAD`)) return true
+    if (!isStoreLost(env, place) && lstatIfThere(files, store) && files.readdirSync(store).length > 0)
+      throw notAStore(store)
+    return false
   } catch (cause) {
+    if (cause instanceof CkptError) throw cause
     const where = quotedPath(directory)
     throw new CkptError(
       'INTERNAL',
@@ -70,6 +76,17 @@ export function storeExists(env: Env, { directory }: StorePlace): boolean {
     )
   }
 }
+
+/** Whether there is something that is no directory. */
+const isInTheWay = ({ files }: Env, path: string): boolean =>
+  lstatIfThere(files, path) !== null && !statIfThere(files, path)?.isDirectory()
+
+const notAStore = (place: string): CkptError =>
+  new CkptError(
+    'DAMAGED',
+    `Something that is no store lies where the store belongs: ${printable(place)}. Nothing was read, and nothing changed.`,
+    { hints: [`ls -ld ${quotedPath(place)}   (what it is; move it away, then: ckpt doctor)`] },
+  )
 
 /** The object format of a store that is there, as its own configuration says (git-config(1), `extensions.objectFormat`). */
 export function hashOfStore(env: Env, { directory }: StorePlace): HashName {

@@ -158,3 +158,21 @@ test('a store that a backup brought back without its empty directories serves ev
     expect(scratch.ckpt('verify').problems).toEqual([])
   }
 })
+
+test.each<[string, (scratch: Scratch) => void]>([
+  ['.git/ckpt', (scratch) => scratch.write({ '.git/ckpt': 'junk\n' })],
+  ['.git/ckpt', (scratch) => fs.symlinkSync('nowhere', scratch.at('.git/ckpt'))],
+  ['.git/ckpt/store.git', (scratch) => scratch.write({ '.git/ckpt/store.git': 'junk\n' })],
+  ['.git/ckpt/store.git', (scratch) => scratch.write({ '.git/ckpt/store.git/refs/x': 'junk\n' })],
+])('what lies in the place of a store that never was is no store without turns: it is named (%s)', (name, put) => {
+  const scratch = new Scratch().init()
+  put(scratch)
+  for (const args of [['verify'], ['doctor', '--fix'], ['list'], ['mark', 'prompt', '--session', 's']]) {
+    const { code, document } = scratch.tryCkpt(...args)
+    expect([args[0], code, document.error.code]).toEqual([args[0], 7, 'DAMAGED'])
+    expect(document.error.hints[0]).toContain(`ls -ld ${scratch.at(name)} `)
+  }
+  fs.renameSync(scratch.at(name), `${scratch.base}/aside`)
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'a\n' }))
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
