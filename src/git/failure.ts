@@ -89,7 +89,7 @@ const DENIED: readonly { says: RegExp; code: string; hints: readonly string[] }[
   // At the end of a line, or the beginning: git names paths between.
   { says: /: Too many open files$/m, code: 'EMFILE', hints: OPEN_LIMIT },
   {
-    says: /: (Cannot allocate memory|failed to map segment from shared object)$|^(error|fatal): Out of memory, \w+ failed \(/m,
+    says: /: (Cannot allocate memory|failed to map segment from shared object)$|^(error|fatal): (Out of memory[,?] \w+ failed|\w+: out of memory)/m,
     code: 'ENOMEM',
     hints: [MORE_MEMORY],
   },

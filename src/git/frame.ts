@@ -46,21 +46,15 @@ const ATTRIBUTES = '* -text -filter -ident -working-tree-encoding\n'
 
 /**
  * A damaged one too: without its HEAD git takes it for none.
- * @throws CkptError where its directory is there and what lies in it cannot be known; DAMAGED where something else lies there
+ * @throws CkptError where its directory is there and what lies in it cannot be known
  */
-export function storeExists(env: Env, place: StorePlace): boolean {
+export function storeExists(env: Env, { directory }: StorePlace): boolean {
   const { files } = env
-  const { directory } = place
   if (['HEAD', 'objects'].some((name) => files.existsSync(`${directory}/store.git/${name}`))) return true
+  if (!files.existsSync(directory)) return false
   try {
-    const store = `${directory}/store.git`
-    for (const one of [directory, store]) if (isInTheWay(env, one)) throw notAStore(one)
-    if (lstatIfThere(files, `${store}/HEAD`)) return true
-    if (!isStoreLost(env, place) && lstatIfThere(files, store) && files.readdirSync(store).length > 0)
-      throw notAStore(store)
-    return false
+    return lstatIfThere(files, `${directory}/store.git/HEAD`) !== null
   } catch (cause) {
-    if (cause instanceof CkptError) throw cause
     const where = quotedPath(directory)
     throw new CkptError(
       'INTERNAL',
@@ -77,16 +71,38 @@ export function storeExists(env: Env, place: StorePlace): boolean {
   }
 }
 
-/** Whether there is something that is no directory. */
-const isInTheWay = ({ files }: Env, path: string): boolean =>
-  lstatIfThere(files, path) !== null && !statIfThere(files, path)?.isDirectory()
+/**
+ * Where there is no store: what lies in its place has to be moved first, be it no directory, or one of other things.
+ * @throws CkptError DAMAGED
+ */
+export function refuseOther(env: Env, place: StorePlace, outcome: string): void {
+  const store = `${place.directory}/store.git`
+  const inTheWay = [place.directory, store].find((at) => isNoDirectory(env, at))
+  const found = inTheWay ?? (isFilled(env, store) && !isStoreLost(env, place) ? store : null)
+  // It may have been made in this very moment.
+  if (found === null || storeExists(env, place)) return
+  const message = `Something that is no store lies where the store belongs: ${printable(found)}. ${outcome}`
+  throw new CkptError('DAMAGED', message, {
+    hints: [`ls -ld ${quotedPath(found)}   (what it is; move it away, then: ckpt doctor)`],
+  })
+}
 
-const notAStore = (place: string): CkptError =>
-  new CkptError(
-    'DAMAGED',
-    `Something that is no store lies where the store belongs: ${printable(place)}. Nothing was read, and nothing changed.`,
-    { hints: [`ls -ld ${quotedPath(place)}   (what it is; move it away, then: ckpt doctor)`] },
-  )
+/** False also where it cannot be known. */
+function isNoDirectory({ files }: Env, path: string): boolean {
+  try {
+    return lstatIfThere(files, path) !== null && !statIfThere(files, path)?.isDirectory()
+  } catch {
+    return false
+  }
+}
+
+function isFilled({ files }: Env, directory: string): boolean {
+  try {
+    return files.readdirSync(directory).length > 0
+  } catch {
+    return false
+  }
+}
 
 /** The object format of a store that is there, as its own configuration says (git-config(1), `extensions.objectFormat`). */
 export function hashOfStore(env: Env, { directory }: StorePlace): HashName {

@@ -5,7 +5,7 @@ import { CkptError } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import { type HashName, isOid, type Oid } from '../core/ids.ts'
 import { type Env, errno, lstatIfThere } from '../env.ts'
-import { FETCHING, gitFailure } from './failure.ts'
+import { FETCHING, gitFailure, machineFailure } from './failure.ts'
 import { askGit, runGit, scrubbed, tryGit } from './process.ts'
 
 export interface Repository {
@@ -84,6 +84,8 @@ export async function findRepository(
       { hints: [`git config --global --add safe.directory ${quotedPath(at)}`] },
     )
   }
+  const denied = machineFailure(['rev-parse'], asked)
+  if (denied) throw denied
   throw new CkptError(
     'BAD_ROOT',
     `There is a .git at ${at}, but git cannot use it: ${gitFailure(['rev-parse'], asked).message}`,

@@ -233,6 +233,9 @@ test('what the machine denies is told by the end of a line, wherever a repositor
     'error: x: File too large',
     'error: a b died of signal 9',
     'error: Out of memory, malloc failed (tried to allocate 9000001 bytes)',
+    'fatal: Out of memory, calloc failed',
+    'fatal: Out of memory? fdopen failed: No such device',
+    'fatal: inflate: out of memory',
     'fatal: mmap failed, check sys.vm.max_map_count and/or RLIMIT_DATA: Cannot allocate memory',
     'git: error while loading shared libraries: libc.so.6: failed to map segment from shared object',
   ])

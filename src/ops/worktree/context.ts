@@ -5,7 +5,7 @@ import { quotedPath, withArticle } from '../../core/hint-words.ts'
 import { printable } from '../../core/paths.ts'
 import { type Env, errno } from '../../env.ts'
 import { closedIn, notReadable } from '../../git/closed.ts'
-import { brokenFrame, createStore, isStoreLost, mendFrame, storeExists } from '../../git/frame.ts'
+import { brokenFrame, createStore, isStoreLost, mendFrame, refuseOther, storeExists } from '../../git/frame.ts'
 import { endings, HeadReader, type HeadState, NO_HEAD } from '../../git/head.ts'
 import type { KeptProcess } from '../../git/line-process.ts'
 import { ignoreFiles, type Repository } from '../../git/repository.ts'
@@ -110,6 +110,7 @@ async function openFound(
   const { config, warnings } = await loadConfig(env, { ...found, forgiving: options.forgiving ?? false })
   let place = placeStore(env, found, { config, outcome })
   let exists = storeExists(env, place)
+  if (!exists) refuseOther(env, place, outcome)
   const closed = exists && options.whole ? closedIn(env, place.directory).filter(({ to }) => to === 'read') : []
   if (closed.length > 0) throw notReadable(place.directory, closed)
   const off = options.create === 'unless-off' && !config.enableFileCheckpointing
