@@ -151,7 +151,7 @@ export const commands: CommandEntry[] = [
     describe: 'bring the next undone turn back',
     needs: 'supportsRedo',
     options: {
-      turns: string('how many turns (1)'),
+      turns: string('how many turns (1), each with all of its undone steps'),
       all: boolean('everything that is undone'),
       session,
       ...conflicts,

@@ -9,6 +9,8 @@ export interface UndoneUnit {
   step: number | null
   /** What undoing it did, per path; redo does the inverse. */
   changes: Transition[]
+  /** With what came outside the turn's steps since `step` began. */
+  unclaimed?: true
 }
 
 export interface BoundaryRecord {
@@ -35,7 +37,7 @@ interface StoredRecord {
   step: number | null
   messageId: string | null
   baseline: string
-  units: { turn: number; step: number | null; changes: StoredChange[] }[]
+  units: { turn: number; step: number | null; changes: StoredChange[]; unclaimed?: true }[]
 }
 
 export function formatRecord(record: BoundaryRecord): Buffer {
@@ -52,6 +54,7 @@ export function formatRecord(record: BoundaryRecord): Buffer {
       changes: unit.changes.map(({ path, from, to, implied }) =>
         implied ? [path, from, to, implied] : [path, from, to],
       ),
+      ...(unit.unclaimed ? { unclaimed: true } : {}),
     })),
   }
   return Buffer.from(`${JSON.stringify(stored)}\n`, 'utf8')
@@ -87,6 +90,7 @@ export function parseRecord(bytes: Buffer): BoundaryRecord {
           if (typeof path !== 'string' || !isState(from) || !isState(to)) throw new Error('a change of no path')
           return { path, from, to, ...(implied ? { implied } : {}) }
         }),
+        ...(unit.unclaimed ? { unclaimed: true } : {}),
       })),
     }
   } catch (cause) {

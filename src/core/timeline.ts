@@ -35,6 +35,8 @@ export interface Turn {
   hidden: boolean
   /** Steps at or after the boundary, when it lies inside this turn. */
   hiddenFromStep: number | null
+  /** The one of these since whose beginning what came outside of steps is undone as well. */
+  takenFromStep: number | null
   abandoned: boolean
 }
 
@@ -66,6 +68,11 @@ export interface TimelineInput {
   boundary: { record: BoundaryRecord; checkpoint: Checkpoint } | null
 }
 
+function takenFrom({ turn, units }: BoundaryRecord): number | null {
+  const steps = units.flatMap((unit) => (unit.turn === turn && unit.unclaimed && unit.step !== null ? [unit.step] : []))
+  return steps.length > 0 ? Math.min(...steps) : null
+}
+
 export function readTimeline(input: TimelineInput): Timeline {
   const turns = turnsOf(input.live)
   const seen = new Set(turns.map((turn) => turn.id))
@@ -82,7 +89,10 @@ export function readTimeline(input: TimelineInput): Timeline {
   if (record && known) {
     for (const turn of turns) {
       if (turn.number > record.turn || (turn.number === record.turn && record.step === null)) turn.hidden = true
-      else if (turn.number === record.turn) turn.hiddenFromStep = record.step
+      else if (turn.number === record.turn) {
+        turn.hiddenFromStep = record.step
+        turn.takenFromStep = takenFrom(record)
+      }
     }
   }
   const last = input.live.at(-1) ?? null
@@ -128,6 +138,7 @@ export function turnsOf(chain: readonly Checkpoint[]): Turn[] {
         disturbed: false,
         hidden: false,
         hiddenFromStep: null,
+        takenFromStep: null,
         abandoned: false,
       }
       turns.push(turn)
@@ -192,6 +203,10 @@ export function lastOf({ checkpoints, after }: Turn): Checkpoint {
 /** The last checkpoint of a turn before a step of it, whose number is given: what goes back to before that step keeps it. */
 export const lastBefore = ({ checkpoints }: Turn, number: number): Checkpoint =>
   checkpoints.findLast(({ kind, step }) => kind === 'before' || (kind === 'step' && step! < number))!
+
+/** Where a step of a turn begins, as far as it is known. */
+export const beginningOf = (turn: Turn, number: number): Checkpoint =>
+  turn.steps.find((step) => step.number === number)?.start ?? lastBefore(turn, number)
 
 /** What a turn is shown by: its end, or while it runs its newest checkpoint. */
 export const endOf = ({ after, checkpoints }: Pick<Turn, 'after' | 'checkpoints'>): Checkpoint =>

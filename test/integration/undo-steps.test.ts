@@ -164,11 +164,51 @@ test('a part of a turn is taken back with what came outside its steps since, whe
     [left('before-2, after', again('1.1')), uncovered('1.log, 2.log')],
   ])
   scratch.ckpt('redo')
-  expect(scratch.tryCkpt('undo', '--to', '1.2', '--', 'step-1').document.error.code).toBe('NOTHING_TO_UNDO')
+  expect(scratch.tryCkpt('undo', '--to', '1.2', '--', 'step-1').document.error).toMatchObject({
+    code: 'NOTHING_TO_UNDO',
+    message: 'Turn 1 from 1.2 on changed none of these paths. Nothing was changed.',
+  })
+  expect(undone('--to', '1.2', '--', 'after')).toEqual([
+    [],
+    [left('after', 'to take them too: ckpt undo --to 1.2 --unclaimed --session s -- PATH')],
+  ])
   expect(undone('--step', '--unclaimed')[0]).toEqual(['after', 'step-2'])
   scratch.ckpt('accept')
   expect(scratch.ckpt('show', '1').turn.unclaimed).toEqual(['before-1'])
   expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
+test('what came outside the steps and went with a part of a turn is undone: no later undo plans it again, or names it', () => {
+  const scratch = new Scratch().init({ f: 'a\n' })
+  scratch.ckpt('mark', 'prompt', ...S)
+  for (const content of ['b\n', 'c\n']) {
+    scratch.ckpt('mark', 'step', '--start', ...S)
+    scratch.write({ f: content, [`step-${content[0]}`]: '' })
+    scratch.ckpt('mark', 'step', ...S)
+  }
+  scratch.write({ f: 'd\n', u: '' })
+  scratch.ckpt('mark', 'stop', ...S)
+  const paths = (...args: string[]) => {
+    const { files, warnings } = scratch.ckpt('undo', ...args)
+    expect(warnings).toEqual([])
+    return files.map(({ path }: { path: string }) => path)
+  }
+  expect([paths('--step', '--unclaimed'), scratch.read('f')]).toEqual([['f', 'step-c', 'u'], 'b\n'])
+  for (const args of [['--dry-run'], ['--dry-run', '--unclaimed'], ['--step', '--unclaimed']])
+    expect([args, paths(...args)]).toEqual([args, ['f', 'step-b']])
+  expect(scratch.read('f')).toBe('a\n')
+  scratch.ckpt('redo', '--all')
+  expect([scratch.read('f'), scratch.exists('u'), scratch.exists('step-b')]).toEqual(['d\n', true, true])
+})
+
+test('of calls that overlapped, what the later one changed and is not covered is named, where it alone is undone', () => {
+  const scratch = new Scratch().init({ '.gitignore': '*.log\n' })
+  scratch.ckpt('mark', 'prompt', ...S)
+  for (const id of ['A', 'B']) scratch.ckpt('mark', 'step', '--start', '--call-id', id, ...S)
+  scratch.write({ 'x.log': 'x\n', b: 'b\n' })
+  for (const id of ['B', 'A']) scratch.ckpt('mark', 'step', '--call-id', id, ...S)
+  scratch.ckpt('mark', 'stop', ...S)
+  expect(scratch.ckpt('undo', '--step').warnings).toEqual([expect.stringContaining('cannot be undone: x.log')])
 })
 
 test('a dry run of undo --interrupt shows the plan and leaves the turn running; its token does exactly that', () => {

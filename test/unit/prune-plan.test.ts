@@ -21,6 +21,7 @@ function turn(number: number, more: Partial<Turn> = {}): Turn {
     disturbed: false,
     hidden: false,
     hiddenFromStep: null,
+    takenFromStep: null,
     abandoned: false,
     ...more,
   }

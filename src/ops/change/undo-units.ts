@@ -21,7 +21,10 @@ function unclaimedToo({ number, session }: Turn, { turns, cut }: Selection, opti
   const { paths = [], only, dryRun } = options
   if (dryRun) return '--unclaimed takes them too'
   const of = sessionOption(session)
-  if (paths.length > 0) return `to take them too: ckpt undo --only ${number} --unclaimed ${of} -- PATH`
+  if (paths.length > 0) {
+    const from = cut?.turn.number === number ? `--to ${number}.${cut.step}` : `--only ${number}`
+    return `to take them too: ckpt undo ${from} --unclaimed ${of} -- PATH`
+  }
   if (only !== undefined) return `to take them too: ckpt undo --only ${number} --unclaimed ${of}`
   const [count, first] = cut
     ? [turns.length + 1, `${cut.turn.number}.${cut.step}`]
@@ -71,27 +74,18 @@ export async function unitsOf(
       warnings.push(`Turn ${number} also changed what checkpoints do not cover, and that cannot be undone: ${named}.`)
     }
   }
-  for (const turn of turns) {
-    const changes = await reader.changesOf(turn)
+  for (const one of [...turns.map((turn) => ({ turn, step: null })), ...(cut ? [cut] : [])]) {
+    const changes = await reader.changesLeft(one)
     tell(changes)
     touched ||= inScope(changes)
-    const { hiddenFromStep } = turn
     // Joined only now: what is hidden or not asked for is no part of what is taken back.
-    const wanted = changes.parts.filter(({ step, unclaimed }) =>
-      unclaimed ? options.unclaimed : hiddenFromStep === null || (step !== null && step < hiddenFromStep),
-    )
-    units.push({ turn: turn.number, step: null, changes: scoped(joinTransitions(wanted)) })
-  }
-  if (cut) {
-    const changes = await reader.changesFrom(cut)
-    tell(changes)
-    const own = changes.parts.filter(({ unclaimed }) => !unclaimed || options.unclaimed)
-    units.push({ turn: cut.turn.number, step: cut.step, changes: scoped(joinTransitions(own)) })
-    touched ||= inScope(changes)
+    const wanted = changes.parts.filter(({ unclaimed }) => !unclaimed || options.unclaimed)
+    units.push({ turn: one.turn.number, step: one.step, changes: scoped(joinTransitions(wanted)) })
   }
   if (options.paths?.length && !touched) {
     const numbers = units.map(({ turn }) => turn)
-    const what = numbers.length === 1 ? `Turn ${numbers[0]} changed` : `Turns ${numbers.join(', ')} changed`
+    const since = cut ? ` from ${cut.turn.number}.${cut.step} on` : ''
+    const what = `Turn${numbers.length === 1 ? '' : 's'} ${numbers.join(', ')}${since} changed`
     throw new CkptError('NOTHING_TO_UNDO', `${what} none of these paths. Nothing was changed.`, {
       paths: options.paths,
       hints: [`ckpt show ${numbers[0]}   (what it changed)`, 'ckpt undo --only ID -- PATH   (of another turn)'],

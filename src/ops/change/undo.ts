@@ -128,7 +128,7 @@ async function undoScanned(
   const left = await reader.view(newest.checkpoints.at(-1)!)
   const prepared = await prepare(context, snapshot, { units, mode, targetBeside: left.beside, target, left })
   const prompts = await promptReader(store, refs.notes, tellingLost({ warnings }))
-  const record = alone ? null : nextRecord(timeline, selection, prepared.plan.units)
+  const record = alone ? null : nextRecord(timeline, selection, marked(prepared.plan.units, options))
   const hidden = record ? hiddenBy(timeline, record) : []
   const told = {
     session,
@@ -264,6 +264,9 @@ async function closeRunning(
     refs: { ...refs, sessions: new Map(refs.sessions).set(session, { ...own, live: after }), lastSeq: after.seq },
   }
 }
+
+const marked = (units: readonly UndoneUnit[], { unclaimed }: UndoOptions): UndoneUnit[] =>
+  units.map((unit) => (unclaimed && unit.step !== null ? { ...unit, unclaimed } : unit))
 
 /** The boundary's record after this undo. */
 function nextRecord(timeline: Timeline, { turns, cut }: Selection, units: readonly UndoneUnit[]): BoundaryRecord {

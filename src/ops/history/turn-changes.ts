@@ -15,7 +15,7 @@ import {
 import type { Oid } from '../../core/ids.ts'
 import type { RelativePath } from '../../core/paths.ts'
 import type { Transition } from '../../core/state.ts'
-import { lastBefore, lastOf, type Timeline, type Turn } from '../../core/timeline.ts'
+import { beginningOf, lastBefore, lastOf, type Timeline, type Turn } from '../../core/timeline.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
 import { type SnapshotView, transitionsBetween, viewOf } from '../../snapshot/view.ts'
 import type { Context } from '../worktree/context.ts'
@@ -93,16 +93,20 @@ export class ChangeReader {
     return this.#joined(turn, parts, turn.before)
   }
 
-  /** Of these, what the steps from one on changed that are not undone yet, and what came outside of steps since that one began. */
-  async changesFrom({ turn, step: first }: { turn: Turn; step: number }): Promise<TurnChanges> {
+  /** What is not undone yet of a turn: all of it, or what its steps from one on changed and what came outside of them since. */
+  async changesLeft({ turn, step: first }: { turn: Turn; step: number | null }): Promise<TurnChanges> {
     const { parts } = await this.changesOf(turn)
-    const kept = lastBefore(turn, first)
-    const begun = turn.steps.find(({ number }) => number === first)?.start ?? kept
-    const undone = turn.hiddenFromStep ?? Number.POSITIVE_INFINITY
-    const later = parts.filter(({ step, unclaimed, seq }) =>
-      unclaimed ? seq > begun.seq : step !== null && step >= first && step < undone,
+    const begun = first === null ? turn.before : beginningOf(turn, first)
+    const kept = first === null ? turn.before : lastBefore(turn, first)
+    const taken = turn.takenFromStep === null ? Number.POSITIVE_INFINITY : beginningOf(turn, turn.takenFromStep).seq
+    const isLeft = (step: number | null) =>
+      step === null
+        ? first === null && turn.hiddenFromStep === null
+        : step >= (first ?? step) && step < (turn.hiddenFromStep ?? Number.POSITIVE_INFINITY)
+    const left = parts.filter(({ step, unclaimed, seq }) =>
+      unclaimed ? seq > begun.seq && seq <= taken : isLeft(step),
     )
-    return this.#joined(turn, later, kept)
+    return this.#joined(turn, left, begun.seq < kept.seq ? begun : kept)
   }
 
   /** `since`: from where on uncovered paths are compared. */
