@@ -89,9 +89,10 @@ const DENIED: readonly { says: RegExp; code: string; hints: readonly string[] }[
   // At the end of a line, or the beginning: git names paths between.
   { says: /: Too many open files$/m, code: 'EMFILE', hints: OPEN_LIMIT },
   {
-    says: /: (Cannot allocate memory|failed to map segment from shared object)$|^(error|fatal): (Out of memory[,?] \w+ failed|\w+: out of memory)/m,
+    // What asks for so many bytes is a damaged size: no object is so large.
+    says: /: (Cannot allocate memory|failed to map segment from shared object)$|^(error|fatal): (Out of memory[,?] \w+ failed(?! \(tried to allocate \d{11})|\w+: out of memory)/m,
     code: 'ENOMEM',
-    hints: [MORE_MEMORY],
+    hints: [MORE_MEMORY, 'ckpt verify   (whether what git had no room for is damaged)'],
   },
   { says: /: File too large$|^error: .* died of signal 25$|^SIGXFSZ$/m, code: 'EFBIG', hints: FILE_LIMIT },
   { says: /^error: .* died of signal 24$|^SIGXCPU$/m, code: 'EAGAIN', hints: [MORE_TIME] },

@@ -240,6 +240,9 @@ test('what the machine denies is told by the end of a line, wherever a repositor
     'git: error while loading shared libraries: libc.so.6: failed to map segment from shared object',
   ])
     expect([said, code(`error: bad object ab\n${said}\n`)]).toEqual([said, 'INTERNAL'])
+  // A size that no object has is a damaged one.
+  const giant = 'error: Out of memory, malloc failed (tried to allocate 70368744177664 bytes)'
+  expect(code(`${giant}\nfatal: packed object ab (stored in x.pack) is corrupt`)).toBe('DAMAGED')
   expect([code('', 'SIGXFSZ'), code('', 'SIGXCPU'), code('', 'SIGSEGV')]).toEqual(['INTERNAL', 'INTERNAL', 'DAMAGED'])
 })
 

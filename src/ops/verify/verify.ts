@@ -71,9 +71,17 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   const checkStore = async () => {
     await untilQuiet(context)
     await check('unfinished', async () => verifyUnfinished(context))
-    await check('objects', async () => `${await verifyObjects(context)} objects read and hashed`)
+    const unread = await check('objects', async () => `${await verifyObjects(context)} objects read and hashed`).then(
+      () => null,
+      (error: unknown) => ({ error }),
+    )
     await check('loose', async () => `${verifyLoose(context)} loose objects whole`)
     await check('packs', async () => `${verifyPacks(context)} packs whole`)
+    // Only now: a damaged one may have asked for more memory than there is, and these tell it without git.
+    if (unread) {
+      at = 'objects'
+      throw unread.error
+    }
     const readChains = () => {
       found = { checkpoints: new Map(), chains: [], pending: [] }
       return verifyChains(context, found)
