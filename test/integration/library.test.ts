@@ -412,7 +412,7 @@ test('whatever keeps it from being opened is a CkptError', async () => {
     () => openWorktree(5 as never, { vars: null as never, backends: null as never }),
   ])
     codes.push(await codeOf(open()))
-  expect(codes).toEqual(['INTERNAL', 'INTERNAL', 'USAGE'])
+  expect(codes).toEqual(['DAMAGED', 'DAMAGED', 'USAGE'])
 })
 
 test('the menu is cancelled when nobody can pick any more', async () => {
