@@ -253,7 +253,5 @@ export function lastVisible(timeline: Timeline): Checkpoint | null {
   const turn = visible.at(-1)
   if (!turn) return null
   const from = turn.hiddenFromStep
-  if (from === null) return endOf(turn)
-  const kept = turn.checkpoints.filter((c) => c.kind === 'before' || (c.kind === 'step' && c.step! < from))
-  return kept.at(-1)!
+  return from === null ? endOf(turn) : lastBefore(turn, from)
 }

@@ -95,16 +95,14 @@ export class ChangeReader {
 
   /** What is not undone yet of a turn: all of it, or what its steps from one on changed and what came outside of them since. */
   async changesLeft({ turn, step: first }: { turn: Turn; step: number | null }): Promise<TurnChanges> {
-    const { parts } = await this.changesOf(turn)
+    const all = await this.changesOf(turn)
+    if (first === null && turn.hiddenFromStep === null) return all
     const begun = first === null ? turn.before : beginningOf(turn, first)
     const kept = first === null ? turn.before : lastBefore(turn, first)
     const taken = turn.takenFromStep === null ? Number.POSITIVE_INFINITY : beginningOf(turn, turn.takenFromStep).seq
-    const isLeft = (step: number | null) =>
-      step === null
-        ? first === null && turn.hiddenFromStep === null
-        : step >= (first ?? step) && step < (turn.hiddenFromStep ?? Number.POSITIVE_INFINITY)
-    const left = parts.filter(({ step, unclaimed, seq }) =>
-      unclaimed ? seq > begun.seq && seq <= taken : isLeft(step),
+    const undone = turn.hiddenFromStep ?? Number.POSITIVE_INFINITY
+    const left = all.parts.filter(({ step, unclaimed, seq }) =>
+      unclaimed ? seq > begun.seq && seq <= taken : step !== null && step >= (first ?? step) && step < undone,
     )
     return this.#joined(turn, left, begun.seq < kept.seq ? begun : kept)
   }
