@@ -6,9 +6,10 @@ import { run } from './inside.mjs'
 
 let theirs
 
-/** `command` starts inside-process.mjs as that user. */
+/** `command` starts inside-process.mjs as that user: without what a thread here is started with, which that one may not read. */
 function processOf([file, ...args]) {
-  const started = spawn(file, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const { NODE_OPTIONS: _, ...env } = process.env
+  const started = spawn(file, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], env })
   started.unref()
   started.channel.unref()
   return started
