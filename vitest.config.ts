@@ -29,6 +29,7 @@ export default defineConfig({
       ? { isolate: false }
       : { execArgv: ['--max-semi-space-size=2', '--max-old-space-size=512'] }),
     maxWorkers: 3, // on two cores too: a part of each test is waiting
+    globalSetup: ['test/support/reachable.ts'],
     setupFiles: ['test/support/seed.ts'],
     env: {
       TZ: 'UTC',

@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { killedAt } from '../support/kill-at.ts'
-import { isRoot, type Json, PROGRAM, Scratch } from '../support/scratch.ts'
+import { isRoot, type Json, OTHER_USER, PROGRAM, Scratch } from '../support/scratch.ts'
 import { corruptObject, inStore, ownDirectory, removeObject, storeOf } from '../support/store-surgery.ts'
 
 test('bad input: where standard output cannot be written that is said in a line, and what was done is done', () => {
@@ -463,7 +463,7 @@ test.skipIf(!isRoot)(
 test.skipIf(!isRoot)('bad input: a repository of another user is refused, with the way to allow it', () => {
   const scratch = new Scratch().init()
   fs.chmodSync(scratch.base, 0o755)
-  const { code, stdout } = scratch.run(['snapshot', '--json'], { uid: 4321, vars: { HOME: '/nonexistent' } })
+  const { code, stdout } = scratch.run(['snapshot', '--json'], { uid: OTHER_USER, vars: { HOME: '/nonexistent' } })
   const { error } = JSON.parse(stdout)
   expect([code, error.code]).toEqual([9, 'BAD_ROOT'])
   expect(error.hints.join()).toContain('safe.directory')

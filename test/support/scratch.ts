@@ -9,7 +9,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { createSyncFn } from 'synckit'
-import { onTestFinished } from 'vitest'
+import { inject, onTestFinished } from 'vitest'
 import type { Env } from '../../src/env.ts'
 
 export const PACKAGE = path.resolve(import.meta.dirname, '../..')
@@ -50,6 +50,12 @@ export interface RunOptions {
 /** Whether this user may do anything: what an ordinary one may not do is then tried as another user. */
 export const isRoot = process.getuid?.() === 0
 
+/** Whom root is then: nobody's number, as a rule. */
+export const OTHER_USER = 4321
+
+/** What starts a command as that user. */
+export const asUser = (uid: number): string[] => ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups']
+
 /** Where a user finds what is run, and what starts a command as that user. */
 interface Place {
   as: readonly string[]
@@ -66,26 +72,14 @@ const OURS: Place = {
   inside: path.join(import.meta.dirname, 'inside-process.mjs'),
 }
 
-let reachable: Omit<Place, 'as'> | undefined
-
-/** Another user needs Node and the program where they can be reached: ours may lie in a closed directory, such as root's own. */
+/** Another user may not reach ours: then there is a copy (reachable.ts). */
 function placeFor(uid = process.getuid!()): Place {
   if (uid === process.getuid!()) return OURS
-  const as = ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups']
-  reachable ??= spawnSync(as[0]!, [...as.slice(1), OURS.node, PROGRAM, '--version']).status === 0 ? OURS : copied()
-  return { ...reachable, as }
-}
-
-function copied(): Omit<Place, 'as'> {
-  const there = fs.mkdtempSync(path.join(os.tmpdir(), 'ckpt-reachable-'))
-  process.once('exit', () => fs.rmSync(there, { recursive: true, force: true }))
-  fs.chmodSync(there, 0o755)
-  copyProgram(there)
-  const node = path.join(there, 'node')
-  fs.copyFileSync(process.execPath, node)
-  for (const name of ['inside.mjs', 'inside-process.mjs'])
-    fs.copyFileSync(path.join(import.meta.dirname, name), path.join(there, name))
-  return { node, program: path.join(there, 'bin/ckpt.js'), inside: path.join(there, 'inside-process.mjs') }
+  const as = asUser(uid)
+  const copy = inject('reachable')
+  if (copy === null) return { ...OURS, as }
+  const at = (name: string) => path.join(copy, name)
+  return { as, node: at('node'), program: at('bin/ckpt.js'), inside: at('inside-process.mjs') }
 }
 
 /** A JSON document of the contract: its fields differ from command to command. */
@@ -166,8 +160,8 @@ export class Scratch {
   /** Gives all of this to an ordinary user, whom permissions bind, and says who that is: ourselves, if we are one. */
   handOver(): number {
     if (!isRoot) return process.getuid!()
-    execFileSync('chown', ['-R', '4321:4321', this.base])
-    return 4321
+    execFileSync('chown', ['-R', `${OTHER_USER}:${OTHER_USER}`, this.base])
+    return OTHER_USER
   }
 
   at(name: string): string {
