@@ -8,7 +8,8 @@ import { Scratch } from '../support/scratch.ts'
 function placed(scratch: Scratch, vars: Record<string, string> = {}) {
   const env = envOf(scratch)
   const temporary = `${scratch.base}/tmp`
-  const isTheirs = (at: fs.PathLike) => new RegExp(`^(/tmp|${temporary})/ckpt-`).test(String(at))
+  const theirs = new Set(['/tmp', temporary].map((one) => `${one}/ckpt-${env.uid}`))
+  const isTheirs = (at: fs.PathLike) => theirs.has(String(at))
   const files = {
     ...env.files,
     mkdirSync: (at: fs.PathLike, options: object) => (isTheirs(at) ? undefined : fs.mkdirSync(at, options)),
