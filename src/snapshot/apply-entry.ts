@@ -13,6 +13,11 @@ export interface ApplyInput {
   store: Store
   nonce: string
   entries: readonly ApplyEntry[]
+  /**
+   * All entries of the operation, as its journal has them, where `entries` are only some or turned round: by its place
+   * there each path's temporary files have their number, whoever looks for them later.
+   */
+  whole?: readonly ApplyEntry[]
   /** Deepest first. */
   removable: readonly string[]
   directoryMode: number

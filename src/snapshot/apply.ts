@@ -58,6 +58,7 @@ export function orderEntries(entries: readonly ApplyEntry[]): ApplyEntry[] {
 export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyResult> {
   const result: ApplyResult = nothingDone()
   const ordered = orderEntries(input.entries)
+  const numbers = new Map(orderEntries(input.whole ?? input.entries).map(({ path }, number) => [path, number]))
   let removed = false
   let at: string | null = null
   const removeDirectories = () => {
@@ -69,9 +70,9 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
     }
   }
   try {
-    for (const [number, entry] of ordered.entries()) {
+    for (const [index, entry] of ordered.entries()) {
       at = entry.path
-      if (number % 100 === 99) await env.progress(`writing: ${number + 1} of ${ordered.length} paths`)
+      if (index % 100 === 99) await env.progress(`writing: ${index + 1} of ${ordered.length} paths`)
       if (entry.post.kind !== 'absent') removeDirectories()
       // What nobody planned for now may have been closed since.
       if (!input.expected) openAbove(env, { root: input.root, path: entry.path }, result)
@@ -86,6 +87,7 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
         result.left.push(entry.path)
         continue
       }
+      const number = numbers.get(entry.path)!
       if (await applied(env, input, { entry, number, result, before })) result.done.push(entry)
       else result.left.push(entry.path)
     }
@@ -125,7 +127,7 @@ async function applied(env: Env, input: ApplyInput, one: One): Promise<boolean> 
 export async function takeBack(env: Env, input: ApplyInput, { done, made }: ApplyResult): Promise<string[]> {
   const { expected: _, ...rest } = input
   const entries = done.map(({ path, pre, post }) => ({ path, pre: post, post: pre }))
-  return (await applyEntries(env, { ...rest, entries, removable: made.toReversed() })).left
+  return (await applyEntries(env, { ...rest, entries, whole: input.entries, removable: made.toReversed() })).left
 }
 
 /** `before` is what lstat said before the path was compared: what it still has to say when the path is replaced. */

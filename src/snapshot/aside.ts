@@ -174,9 +174,7 @@ async function settle(
     files.unlinkSync(old) // its name in the worktree is still there
     return null
   }
-  const oid = oidAt(files, store, { at: old, stats })
-  const isSaved = entry ? entry.pre.kind === 'present' && entry.pre.oid === oid : await store.objects.read(oid)
-  if (isSaved) {
+  if (await isSaved({ files, store }, { old, stats, entry })) {
     files.unlinkSync(old)
     return null
   }
@@ -194,6 +192,18 @@ async function settle(
   moveTo(env, old, to)
   const name = entry ? shown(entry.path) : 'a file'
   return `What was written to ${name} at that very moment is in ${to}.`
+}
+
+/** What is neither a file nor a link took a file's place right before that went aside: nobody has it. */
+async function isSaved(
+  { files, store }: Pick<Env, 'files'> & Pick<Sweep, 'store'>,
+  { old, stats, entry }: { old: string | Buffer; stats: Stats; entry: ApplyEntry | null },
+): Promise<boolean> {
+  if (!stats.isFile() && !stats.isSymbolicLink()) return false
+  const oid = oidAt(files, store, { at: old, stats })
+  if (!entry) return (await store.objects.read(oid)) !== null
+  // On its way back it was what the operation had put there.
+  return [entry.pre, entry.post].some((state) => state.kind === 'present' && state.oid === oid)
 }
 
 /** Also to another file system, or mount. */
