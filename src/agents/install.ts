@@ -7,6 +7,7 @@ import { CkptError, isDamage } from '../core/errors.ts'
 import { singleQuoted } from '../core/hint-words.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
 import { readIfThere, removeIfEmpty, removeIfThere, writeFileWhole } from '../git/whole-file.ts'
+import { sweepDraftsOf } from '../ops/worktree/half-made.ts'
 import { stateDirectory } from '../ops/worktree/state-directory.ts'
 import { packageFile } from '../package-file.ts'
 import type { Agent, Places, Scope } from './agent.ts'
@@ -251,6 +252,7 @@ export const changes = ({ before, after }: Plan): boolean => before !== after
 export function carryOut(env: Env, plan: Plan, action: 'install' | 'uninstall'): void {
   const { files } = env
   const { target, before, after, record } = plan
+  sweepDraftsOf(env, target)
   if (!changes(plan)) return
   const now = readIfThere(env, target)?.toString('utf8') ?? null
   if (now !== before) {

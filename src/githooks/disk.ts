@@ -3,6 +3,7 @@ import { CkptError } from '../core/errors.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
 import { type Draft, draftFile, removeIfEmpty, removeIfThere } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
+import { sweepDrafts } from '../ops/worktree/half-made.ts'
 import type { HookName, Templates } from './hook-file.ts'
 
 export interface HookOnDisk {
@@ -124,6 +125,7 @@ export function removeGate(context: Context): void {
   const directory = gateDirectory(context)
   for (const name of ['gate.sh', 'gate-refuse.sh', 'gate-more.sh', LEDGER])
     removeIfThere(context.env, `${directory}/${name}`)
+  sweepDrafts(context.env, directory)
   removeIfEmpty(context.env, directory)
   removeIfEmpty(context.env, directory.slice(0, directory.lastIndexOf('/')))
 }

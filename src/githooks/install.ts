@@ -5,6 +5,7 @@ import type { Env } from '../env.ts'
 import type { Draft } from '../git/whole-file.ts'
 import { locked } from '../ops/recovery/locked.ts'
 import type { Context } from '../ops/worktree/context.ts'
+import { sweepDrafts, sweepDraftsOf } from '../ops/worktree/half-made.ts'
 import {
   draftHook,
   gateDirectory,
@@ -69,6 +70,7 @@ async function install(context: Context): Promise<HooksResult> {
   // All of them or none: what would stop one is found before the first is written.
   for (const { hook, disk } of todo)
     if (givesWay(hook, disk)) refuseIfKept(env, { directory: place.directory, hook }, disk)
+  for (const hook of ALL_HOOKS) sweepDraftsOf(env, `${place.directory}/${hook}`)
   const made = makeDirectory(env, place.directory)
   const ledger = await readLedger(context)
   const add = (list: string[], one: string, when = true) => (when ? [...new Set([...list, one])] : list)
@@ -101,6 +103,7 @@ function placeGate(context: Context, templates: Templates): void {
   const { env } = context
   const directory = gateDirectory(context)
   env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
+  sweepDrafts(env, directory)
   for (const [name, text] of gateFiles(templates)) writeHook(env, `${directory}/${name}`, { text, mode: 0o600 })
 }
 

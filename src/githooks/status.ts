@@ -70,7 +70,7 @@ async function replaced(context: Context, { directory }: HooksPlace): Promise<st
   if (directories.length === 0) return []
   return [
     directories.includes(directory)
-      ? `The gate was installed in ${directory}, and something took it out again.`
+      ? `The gate is not in ${directory}, where it was to be: something took it out again, or its install was cut short.`
       : `The gate is installed in ${directories.join(', ')}, but git now runs the hooks in ${directory}.`,
   ]
 }

@@ -2,6 +2,7 @@
 import type { Env } from '../env.ts'
 import { removeIfEmpty } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
+import { sweepDraftsOf } from '../ops/worktree/half-made.ts'
 import { giveBack, readHook, removeGate, writeHook } from './disk.ts'
 import { ALL_HOOKS, type HookName, hasLine, ourPart, withoutOurs } from './hook-file.ts'
 import { readLedger } from './ledger.ts'
@@ -30,6 +31,7 @@ export async function uninstallHooks(context: Context): Promise<HooksResult> {
 }
 
 export function uninstallOne(env: Env, directory: string, hook: HookName): void {
+  sweepDraftsOf(env, `${directory}/${hook}`)
   const disk = readHook(env, directory, hook)
   const part = disk.kind === 'file' ? ourPart(disk.text) : null
   if (part === null) return

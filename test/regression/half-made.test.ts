@@ -56,23 +56,61 @@ test('one that names nobody goes when it is old; a file of such a name, and one 
 test('drafts of files that were never put in their place go when they are old', () => {
   const scratch = new Scratch().init()
   scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
-  const [store, own] = ['.git/ckpt', '.git/ckpt/worktrees/@main']
+  const [store, git, own] = ['.git/ckpt', '.git/ckpt/store.git', '.git/ckpt/worktrees/@main']
   killedAt(scratch, ['writeFileSync', '.0.tmp'], 'undo')
   const drafts = () =>
-    [store, own].flatMap((at) => fs.readdirSync(scratch.at(at)).filter((name) => name.endsWith('.tmp')))
+    [store, git, own].flatMap((at) => fs.readdirSync(scratch.at(at)).filter((name) => name.endsWith('.tmp')))
   expect(drafts()).toEqual([expect.stringMatching(/^lock\.[0-9a-f]{16}\.0\.tmp$/)])
   const made = ['forgetting.json.0123456789ab.tmp', 'bytes.0123456789ab.tmp', 'lock.0123456789ab.git.tmp']
   for (const name of made) scratch.write({ [`${store}/${name}`]: 'x', [`${own}/${name}`]: 'x' })
+  scratch.write({ [`${git}/shallow.0123456789ab.tmp`]: 'x' })
   scratch.ckpt('snapshot')
-  expect(drafts()).toHaveLength(7)
+  expect(drafts()).toHaveLength(8)
   for (const [at, time] of [
     [own, 1e9],
+    [git, 1e9],
     [store, 4e9], // made while the clock was ahead
   ] as const)
     for (const name of fs.readdirSync(scratch.at(at))) fs.utimesSync(scratch.at(`${at}/${name}`), time, time)
   scratch.ckpt('snapshot')
   expect(drafts()).toEqual([])
   expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
+test("drafts of hooks and of agents' settings go with the next install or uninstall, when they are old; others stay", () => {
+  const scratch = new Scratch().init()
+  const hex = '0123456789ab'
+  const ours = [
+    `.git/hooks/pre-commit.${hex}.tmp`,
+    `.git/ckpt/hooks/gate-more.sh.${hex}.tmp`,
+    `.claude/settings.json.${hex}.tmp`,
+  ]
+  const others = [`.git/hooks/other.${hex}.tmp`, '.git/hooks/pre-commit.tmp', `.claude/other.json.${hex}.tmp`]
+  const put = (when: number) => {
+    for (const name of [...ours, ...others]) {
+      scratch.write({ [name]: 'x' })
+      fs.utimesSync(scratch.at(name), when, when)
+    }
+  }
+  const left = () => [...ours, ...others].filter((name) => fs.existsSync(scratch.at(name)))
+  for (const action of ['install', 'uninstall']) {
+    for (const [when, stay] of [
+      [Date.now() / 1000, [...ours, ...others]],
+      [1e9, others],
+    ] as const) {
+      put(when)
+      scratch.ckpt('hooks', action)
+      scratch.ckpt('agent', action, 'claude', '--scope', 'project', '--yes')
+      expect([action, left()]).toEqual([action, stay])
+    }
+  }
+})
+
+test('an install of the hooks that was cut short is told as that, and the next one ends it', () => {
+  const scratch = new Scratch().init()
+  killedAt(scratch, ['renameSync', '/installed.json'], 'hooks', 'install')
+  expect(scratch.ckpt('hooks', 'status').warnings.join()).toContain('its install was cut short')
+  expect(scratch.ckpt('hooks', 'install').warnings).toEqual([])
 })
 
 test('a git that is killed, and the second of two that make the store, leave nothing', async () => {

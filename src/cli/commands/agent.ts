@@ -38,7 +38,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
   if (!dryRun && wanted.length > 0 && !(await agreed(env, args, wanted))) {
     return { json: { dryRun, agents: plans.map((one) => changeJson(one, false)) }, text: 'Nothing was changed.' }
   }
-  if (!dryRun) for (const one of wanted) carryOut(env, one, action)
+  if (!dryRun) for (const one of plans) carryOut(env, one, action)
   if (plans.length === 0) {
     const names = AGENT_NAMES.join('|')
     const none = `No agent has left its directory here: nothing was changed. By name: ckpt agent ${action} ${names}`

@@ -154,7 +154,7 @@ async function openFound(
   const store = Store.open(env, place)
   if (exists && (options.create || options.init || options.mend)) {
     sweepHalfMade(env, place.directory)
-    for (const directory of [place.directory, store.worktreeDir]) sweepDrafts(env, directory)
+    for (const directory of [place.directory, store.gitDir, store.worktreeDir]) sweepDrafts(env, directory)
   }
   if (makes) linkByPath(env, found.root, place.owner === undefined ? null : store.worktreeDir)
   // Only other worktrees may have been recorded in it, or this one's directory is lost.

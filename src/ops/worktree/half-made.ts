@@ -2,6 +2,7 @@
  * What killed commands leave beside a store: directories that were being put together there (the store itself, parcels of
  * exports, imports, pushes and pulls), which bear the name of who is at work in them, and drafts of files.
  */
+import path from 'node:path'
 import { isDamage } from '../../core/errors.ts'
 import { type Env, errno, lstatIfThere } from '../../env.ts'
 import { ageByOurs } from '../../git/file-clock.ts'
@@ -10,7 +11,7 @@ import { holderState, readHolder, writeHolder } from './lock.ts'
 
 const HALF_MADE = /^(parcel-|store\.)[0-9a-f]+\.tmp$/
 /** As whole-file.ts and lock.ts call them. */
-const DRAFT = /^(?!parcel-|store\.)[a-z.]+\.[0-9a-f]{12,16}(\.\d+|\.git)?\.tmp$/
+const DRAFT = /^(?!parcel-|store\.)[a-z.-]+\.[0-9a-f]{12,16}(\.\d+|\.git)?\.tmp$/
 const OWNER = 'ckpt-owner'
 /** Milliseconds: one that names nobody is being made, or was left by somebody long ago. */
 const ABANDONED = 3600 * 1000
@@ -39,10 +40,22 @@ export function sweepHalfMade(env: Env, within: string): void {
   }, undefined)
 }
 
-/** The same of files that were never put in their place. */
-export function sweepDrafts(env: Env, within: string): void {
+/** The same of files that were never put in their place, in a directory of ours. */
+export const sweepDrafts = (env: Env, within: string): void => sweepNamed(env, within, (name) => DRAFT.test(name))
+
+/** The same of one file, in a directory that others write into as well. */
+export function sweepDraftsOf(env: Env, file: string): void {
+  const name = path.basename(file)
+  sweepNamed(
+    env,
+    path.dirname(file),
+    (one) => one.startsWith(`${name}.`) && /^[0-9a-f]{12}\.tmp$/.test(one.slice(name.length + 1)),
+  )
+}
+
+function sweepNamed(env: Env, within: string, isDraft: (name: string) => boolean): void {
   for (const name of tried(() => env.files.readdirSync(within), [])) {
-    if (!DRAFT.test(name)) continue
+    if (!isDraft(name)) continue
     tried(() => {
       const stats = lstatIfThere(env.files, `${within}/${name}`)
       if (stats?.isFile() && ageByOurs(env, stats) > ABANDONED) removeIfThere(env, `${within}/${name}`)
