@@ -108,6 +108,14 @@ test('markers wait in the order in which they were left, though the clock was se
   ])
 })
 
+test('none is left where the repository was taken away meanwhile', () => {
+  const { base } = new Scratch()
+  const store = { worktreeDir: `${base}/gone/.git/ckpt/worktrees/@main` }
+  const marker = { event: 'stop', session: 's' as SessionId } as const
+  leaveMarker(realEnv(), store, { version: 1, id: 'a', client: 'mine', time: '2026-01-31T12:00:03.000Z', marker })
+  expect(fs.existsSync(`${base}/gone`)).toBe(false)
+})
+
 test.each(['list', 'status'])('the first marker of all, left before there is a store, is taken up by %s', (command) => {
   const scratch = new Scratch().init()
   const agent = new FileAgent(scratch)

@@ -29,9 +29,10 @@ export function waitingMarkers(env: Env, store: Pick<Store, 'worktreeDir'>): str
   return names.filter((name) => name.endsWith('.json') && !isOther(name)).sort()
 }
 
-/** Leaves a marker; when this returns it survives a kill, and a crash of the machine. */
+/** Leaves a marker; when this returns it survives a kill, and a crash of the machine. None where the store is gone by now. */
 export function leaveMarker(env: Env, store: Pick<Store, 'worktreeDir'>, waiting: WaitingMarker): void {
   const directory = markersDirectory(store)
+  if (!env.files.existsSync(store.worktreeDir)) return // taken away with its repository, which is not to come back for this
   env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
   // Behind all that wait, though the clock was set back meanwhile: an end before its prompt would be of no turn.
   const places = namesIfThere(env.files, directory).flatMap((name) => /^\d{15}(?=-.*\.json$)/.exec(name) ?? [])
