@@ -4,12 +4,12 @@
  */
 import type { Stats } from 'node:fs'
 import type { Oid } from '../core/ids.ts'
-import { parentOf, shown } from '../core/paths.ts'
-import { type PathState, sameContent, sameState } from '../core/state.ts'
-import { type Env, errno, type Files, namesIfThere } from '../env.ts'
+import { parentOf } from '../core/paths.ts'
+import type { PathState } from '../core/state.ts'
+import { type Env, errno, type Files } from '../env.ts'
 import type { Store } from '../git/store.ts'
-import type { ApplyEntry, ApplyInput } from './apply-entry.ts'
-import { behindSymlink, isSameButCtime, isStats, look, native, observe } from './disk.ts'
+import type { ApplyInput } from './apply-entry.ts'
+import { behindSymlink, isSameButCtime, isStats, look, native } from './disk.ts'
 import { ApplyConflict, CHANGED, MOVED_AWAY } from './fresh.ts'
 import { reservedName } from './worktree.ts'
 
@@ -27,7 +27,7 @@ export function temporaryPath(
   return native(root, besidePath(path, nonce, suffix))
 }
 
-function besidePath(path: string, nonce: string, suffix: string): string {
+export function besidePath(path: string, nonce: string, suffix: string): string {
   const parent = parentOf(path)
   return `${parent === '' ? '' : `${parent}/`}${reservedName(nonce, suffix)}`
 }
@@ -81,7 +81,7 @@ export function withdraw({ files }: Env, at: string | Buffer, put: Stats): void 
   }
 }
 
-const isSameInode = (a: Stats, b: Stats): boolean => a.ino === b.ino && a.dev === b.dev
+export const isSameInode = (a: Stats, b: Stats): boolean => a.ino === b.ino && a.dev === b.dev
 
 /** Removes an old inode that is as it was when we looked; its content is in the store. False: it is not, or it is gone. */
 export function dropAside({ files }: Env, old: string | Buffer, before: Stats): boolean {
@@ -125,107 +125,13 @@ export function isStillSaved(
   }
 }
 
-function oidAt(files: Files, { objects }: Store, { at, stats }: { at: string | Buffer; stats: Stats }): Oid {
+export function oidAt(files: Files, { objects }: Store, { at, stats }: { at: string | Buffer; stats: Stats }): Oid {
   const bytes = stats.isSymbolicLink() ? files.readlinkSync(at, { encoding: 'buffer' }) : files.readFileSync(at)
   return objects.oidOf('blob', bytes)
 }
 
-type Sweep = Pick<ApplyInput, 'root' | 'store' | 'nonce'>
-
-/**
- * Removes what an operation that did not end left of its temporary files. An old inode that was written to while it was
- * on its way out holds somebody's only copy: it goes back to its place or, where something else is by now, to a file
- * that is named.
- * @param ordered the operation's entries in the order in which they were carried out
- * @returns a sentence for each such file
- */
-export async function sweepTemporary(env: Env, sweep: Sweep, ordered: readonly ApplyEntry[]): Promise<string[]> {
-  const own = `${sweep.store.worktreeDir}/tmp`
-  const said: (string | null)[] = []
-  for (const [number, entry] of ordered.entries()) {
-    const beside = (suffix: string) => native(sweep.root, besidePath(entry.path, sweep.nonce, `${number}.${suffix}`))
-    said.push(await settle(env, sweep, { old: `${own}/${sweep.nonce}-${number}.old`, entry }))
-    said.push(await settle(env, sweep, { old: beside('old'), entry }))
-    remove(env, beside('new'))
-  }
-  for (const name of namesIfThere(env.files, own)) {
-    if (name.endsWith('.old')) said.push(await settle(env, sweep, { old: `${own}/${name}`, entry: null }))
-    else if (name.startsWith(`${sweep.nonce}-`)) remove(env, `${own}/${name}`) // what others have there is theirs
-  }
-  return said.filter((word) => word !== null)
-}
-
-/** What to do with one old inode; null: it is gone, and nothing with it. */
-async function settle(
-  env: Env,
-  { root, store }: Sweep,
-  { old, entry }: { old: string | Buffer; entry: ApplyEntry | null },
-): Promise<string | null> {
-  const { files } = env
-  let stats: Stats
-  try {
-    stats = files.lstatSync(old)
-  } catch (error) {
-    if (isOutOfReach(error)) return null
-    throw error
-  }
-  const now = entry ? look(env, root, entry.path) : null
-  if (isStats(now) && isSameInode(now, stats)) {
-    files.unlinkSync(old) // its name in the worktree is still there
-    return null
-  }
-  if (await isSaved({ files, store }, { old, stats, entry })) {
-    files.unlinkSync(old)
-    return null
-  }
-  if (entry && isOurs(env, { root, store }, entry)) {
-    try {
-      files.renameSync(old, native(root, entry.path))
-      return `${shown(entry.path)} was written to at that very moment; it holds that now.`
-    } catch (error) {
-      if (errno(error) === undefined) throw error // its directory is gone or closed: below
-    }
-  }
-  const kept = `${store.worktreeDir}/kept`
-  files.mkdirSync(kept, { recursive: true, mode: 0o700 })
-  const to = `${kept}/${env.random(6)}`
-  moveTo(env, old, to)
-  const name = entry ? shown(entry.path) : 'a file'
-  return `What was written to ${name} at that very moment is in ${to}.`
-}
-
-/** What is neither a file nor a link took a file's place right before that went aside: nobody has it. */
-async function isSaved(
-  { files, store }: Pick<Env, 'files'> & Pick<Sweep, 'store'>,
-  { old, stats, entry }: { old: string | Buffer; stats: Stats; entry: ApplyEntry | null },
-): Promise<boolean> {
-  if (!stats.isFile() && !stats.isSymbolicLink()) return false
-  const oid = oidAt(files, store, { at: old, stats })
-  if (!entry) return (await store.objects.read(oid)) !== null
-  // On its way back it was what the operation had put there.
-  return [entry.pre, entry.post].some((state) => state.kind === 'present' && state.oid === oid)
-}
-
-/** Also to another file system, or mount. */
-function moveTo({ files }: Env, old: string | Buffer, to: string): void {
-  try {
-    files.renameSync(old, to)
-  } catch (error) {
-    if (errno(error) !== 'EXDEV') throw error
-    if (files.lstatSync(old).isSymbolicLink()) files.symlinkSync(files.readlinkSync(old, { encoding: 'buffer' }), to)
-    else files.copyFileSync(old, to)
-    files.unlinkSync(old)
-  }
-}
-
-/** Nothing that only the worktree holds is at the path. */
-function isOurs(env: Env, { root, store }: Pick<Sweep, 'root' | 'store'>, { path, pre, post }: ApplyEntry): boolean {
-  const now = observe(env, { root, path }, store.objects)
-  return now.kind === 'absent' || sameContent(now, pre) || sameState(now, post)
-}
-
 /** Nothing is there, or its directory is closed: one odd path holds up nothing else. */
-const isOutOfReach = (error: unknown): boolean => ['ENOENT', 'ENOTDIR', 'EACCES'].includes(errno(error) ?? '')
+export const isOutOfReach = (error: unknown): boolean => ['ENOENT', 'ENOTDIR', 'EACCES'].includes(errno(error) ?? '')
 
 export function remove(env: Env, at: string | Buffer): void {
   try {
