@@ -3,9 +3,10 @@ import type { Stats } from 'node:fs'
 import { shown } from '../core/paths.ts'
 import { sameContent, sameState } from '../core/state.ts'
 import { type Env, errno, namesIfThere } from '../env.ts'
+import { isLinkless } from '../git/whole-file.ts'
 import type { ApplyEntry, ApplyInput } from './apply-entry.ts'
 import { besidePath, isOutOfReach, isSameInode, oidAt, remove } from './aside.ts'
-import { isStats, look, native, observe } from './disk.ts'
+import { isSameButCtime, isStats, look, native, observe } from './disk.ts'
 
 type Sweep = Pick<ApplyInput, 'root' | 'store' | 'nonce'>
 
@@ -55,20 +56,69 @@ async function settle(
     files.unlinkSync(old)
     return null
   }
-  if (entry && isOurs(env, { root, store }, entry)) {
-    try {
-      files.renameSync(old, native(root, entry.path))
-      return `${shown(entry.path)} was written to at that very moment; it holds that now.`
-    } catch (error) {
-      if (errno(error) === undefined) throw error // its directory is gone or closed: below
-    }
+  const to = `${keptDirectory(store)}/${env.random(6)}`
+  const back = entry && putBack(env, { root, store }, { old, entry, spare: to })
+  if (back === 'whole') return `${shown(entry!.path)} was written to at that very moment; it holds that now.`
+  if (back === null) {
+    files.mkdirSync(keptDirectory(store), { recursive: true, mode: 0o700 })
+    moveTo(env, old, to)
   }
-  const kept = `${store.worktreeDir}/kept`
-  files.mkdirSync(kept, { recursive: true, mode: 0o700 })
-  const to = `${kept}/${env.random(6)}`
-  moveTo(env, old, to)
   const name = entry ? shown(entry.path) : 'a file'
   return `What was written to ${name} at that very moment is in ${to}.`
+}
+
+const keptDirectory = ({ worktreeDir }: Pick<Sweep['store'], 'worktreeDir'>): string => `${worktreeDir}/kept`
+
+/**
+ * Puts an old inode back by its name, unless something that only the worktree holds is there (null). What it takes the
+ * place of is looked at once more afterwards: `spare` is that, where it was written to right then.
+ */
+function putBack(
+  env: Env,
+  { root, store }: Pick<Sweep, 'root' | 'store'>,
+  { old, entry, spare }: { old: string | Buffer; entry: ApplyEntry; spare: string },
+): 'whole' | 'spare' | null {
+  const { files } = env
+  const at = native(root, entry.path)
+  const before = look(env, root, entry.path)
+  if (!isOurs(env, { root, store }, entry)) return null
+  try {
+    if (!isStats(before)) {
+      putWhereNothingIs(env, old, at)
+      return 'whole'
+    }
+    files.mkdirSync(keptDirectory(store), { recursive: true, mode: 0o700 })
+    files.linkSync(at, spare)
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return null // its directory is gone or closed, or on another mount, or something came
+  }
+  const isAsItWas = () => isSameButCtime(files.lstatSync(spare), before)
+  try {
+    const now = look(env, root, entry.path)
+    if (isAsItWas() && isStats(now) && isSameInode(now, before)) {
+      files.renameSync(old, at)
+      if (!isAsItWas()) return 'spare'
+      files.unlinkSync(spare)
+      return 'whole'
+    }
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+  }
+  files.unlinkSync(spare)
+  return null
+}
+
+/** A link fails if something came meanwhile, a rename would not. */
+function putWhereNothingIs({ files }: Env, old: string | Buffer, at: string | Buffer): void {
+  try {
+    files.linkSync(old, at)
+  } catch (error) {
+    if (!isLinkless(error)) throw error
+    files.renameSync(old, at)
+    return
+  }
+  files.unlinkSync(old)
 }
 
 /** What is neither a file nor a link took a file's place right before that went aside: nobody has it. */

@@ -76,7 +76,7 @@ test.each(['undo', 'redo'])('promise 1: %s while directories move', async (comma
         attempt(() => act(place.root, outside))
         was = contents(outside)
       }
-      const { came, code, document } = await place.interfered(at, interfere, [command])
+      const { came, code, document } = await place.interfered({ at }, interfere, [command])
       const seen = `${command}: ${what} before call ${at}: ${JSON.stringify(document)}`
       if (came) {
         ends.add(code)

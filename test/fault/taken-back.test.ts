@@ -66,3 +66,35 @@ test.each([
   expect([fs.readdirSync(`${own}/tmp`), fs.existsSync(`${own}/kept`)]).toEqual([[], false])
   expect((await place.try('verify')).document.problems).toEqual([])
 })
+
+test('what was written to what went aside goes back over nothing that is written to right then', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'one\n' })
+  scratch.turn('both', () => scratch.write({ 'a.txt': 'two\n', 'b.txt': 'two\n' }))
+  const start = new Place(scratch, scratch.root)
+  const own = '.git/ckpt/worktrees/@main'
+  expect(await start.aside({ mode: 'aside-alone-killed', at: 1, amid: 'b.txt', mount: false }, ['undo'])).toBe(null)
+  const old = `${own}/tmp/${fs.readdirSync(scratch.at(`${own}/tmp`)).find((name) => name.endsWith('.old'))}`
+  scratch.remove(old)
+  scratch.write({ [old]: 'mine\n' })
+  for (const gone of [false, true]) {
+    if (gone) scratch.remove('a.txt')
+    for (let at = 1; ; at++) {
+      const place = start.copy(`late-${gone}-${at}`)
+      const { came } = await place.interfered(
+        { at, of: /\/a\.txt$|\.old$|\/kept\// },
+        () => fs.appendFileSync(`${place.root}/a.txt`, 'late\n'),
+        ['status'],
+      )
+      if (!came) break
+      const texts = [...textsIn(place.root), ...textsIn(`${place.root}/${own}/kept`)]
+      const seen = `gone: ${gone}, before call ${at}: ${JSON.stringify(texts)}`
+      for (const word of ['mine\n', 'late\n'])
+        expect(
+          texts.some(([, text]) => text.includes(word)),
+          seen,
+        ).toBe(true)
+      expect(fs.readdirSync(`${place.root}/${own}/tmp`), seen).toEqual([])
+      place.remove()
+    }
+  }
+})

@@ -81,14 +81,22 @@ export class Place {
     return this.#run(argv)
   }
 
-  /** Somebody does something right before the Nth call that is made while the journal is there; `came`: there was one. */
-  async interfered(at: number, act: () => void, argv: readonly string[]): Promise<Said & { came: boolean }> {
+  /**
+   * Somebody does something right before the Nth call that is made while the journal is there (`of`: and that names such a
+   * path); `came`: there was one.
+   */
+  async interfered(
+    { at, of }: { at: number; of?: RegExp },
+    act: () => void,
+    argv: readonly string[],
+  ): Promise<Said & { came: boolean }> {
     let calls = 0
-    let hasJournal = false
+    let hasJournal = fs.existsSync(`${this.root}/.git/ckpt/worktrees/@main/journal.json`)
     const files = new Proxy(realEnv().files, {
       get(target, name: keyof Files) {
         return (...args: unknown[]) => {
-          if (hasJournal && ++calls === at) act()
+          const counts = hasJournal && (of === undefined || args.some((arg) => of.test(String(arg))))
+          if (counts && ++calls === at) act()
           const result = Reflect.apply(target[name], target, args)
           if (name === 'renameSync' && String(args[1]).endsWith('/journal.json')) hasJournal = true
           if (name === 'unlinkSync' && String(args[0]).endsWith('/journal.json')) hasJournal = false
