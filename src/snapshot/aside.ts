@@ -8,6 +8,7 @@ import { parentOf } from '../core/paths.ts'
 import type { PathState } from '../core/state.ts'
 import { type Env, errno, type Files } from '../env.ts'
 import type { Store } from '../git/store.ts'
+import { isLinkless } from '../git/whole-file.ts'
 import type { ApplyInput } from './apply-entry.ts'
 import { behindSymlink, isSameButCtime, isStats, look, native } from './disk.ts'
 import { ApplyConflict, CHANGED, MOVED_AWAY } from './fresh.ts'
@@ -132,6 +133,21 @@ export function oidAt(files: Files, { objects }: Store, { at, stats }: { at: str
 
 /** Nothing is there, or its directory is closed: one odd path holds up nothing else. */
 export const isOutOfReach = (error: unknown): boolean => ['ENOENT', 'ENOTDIR', 'EACCES'].includes(errno(error) ?? '')
+
+/**
+ * Gives a file another name where nothing is: a link fails if something came meanwhile, a rename would not. True: it has
+ * both names now. @throws EEXIST
+ */
+export function putWhereNothingIs({ files }: Env, from: string | Buffer, at: string | Buffer): boolean {
+  try {
+    files.linkSync(from, at)
+    return true
+  } catch (error) {
+    if (!isLinkless(error)) throw error
+    files.renameSync(from, at)
+    return false
+  }
+}
 
 export function remove(env: Env, at: string | Buffer): void {
   try {

@@ -8,7 +8,7 @@ import type { PathState } from '../core/state.ts'
 import { type Env, errno } from '../env.ts'
 import { isLinkless } from '../git/whole-file.ts'
 import type { ApplyEntry, ApplyInput, ApplyResult } from './apply-entry.ts'
-import { dropAside, isStillSaved, remove, temporaryPath, verifyAside, withdraw } from './aside.ts'
+import { dropAside, isStillSaved, putWhereNothingIs, remove, temporaryPath, verifyAside, withdraw } from './aside.ts'
 import {
   behindSymlink,
   directoryAbove,
@@ -227,14 +227,7 @@ function putInPlace(env: Env, input: ApplyInput, { fresh, old, at, path, pre, be
   if (!isAsExpected(look(env, root, path), before && fingerprint(before), new Set()))
     throw new ApplyConflict(path, CHANGED)
   if (before === null) {
-    // Nothing is there: a link fails if something came meanwhile, a rename would not.
-    try {
-      files.linkSync(fresh, at)
-    } catch (error) {
-      if (!isLinkless(error)) throw error
-      files.renameSync(fresh, at)
-      return
-    }
+    if (!putWhereNothingIs(env, fresh, at)) return
     if (behindSymlink(env, root, path)) {
       files.unlinkSync(at)
       throw new ApplyConflict(path, MOVED_AWAY)

@@ -3,9 +3,8 @@ import type { Stats } from 'node:fs'
 import { shown } from '../core/paths.ts'
 import { sameContent, sameState } from '../core/state.ts'
 import { type Env, errno, namesIfThere } from '../env.ts'
-import { isLinkless } from '../git/whole-file.ts'
 import type { ApplyEntry, ApplyInput } from './apply-entry.ts'
-import { besidePath, isOutOfReach, isSameInode, oidAt, remove } from './aside.ts'
+import { besidePath, isOutOfReach, isSameInode, oidAt, putWhereNothingIs, remove } from './aside.ts'
 import { isSameButCtime, isStats, look, native, observe } from './disk.ts'
 
 type Sweep = Pick<ApplyInput, 'root' | 'store' | 'nonce'>
@@ -84,7 +83,7 @@ function putBack(
   if (!isOurs(env, { root, store }, entry)) return null
   try {
     if (!isStats(before)) {
-      putWhereNothingIs(env, old, at)
+      if (putWhereNothingIs(env, old, at)) files.unlinkSync(old)
       return 'whole'
     }
     files.mkdirSync(keptDirectory(store), { recursive: true, mode: 0o700 })
@@ -107,18 +106,6 @@ function putBack(
   }
   files.unlinkSync(spare)
   return null
-}
-
-/** A link fails if something came meanwhile, a rename would not. */
-function putWhereNothingIs({ files }: Env, old: string | Buffer, at: string | Buffer): void {
-  try {
-    files.linkSync(old, at)
-  } catch (error) {
-    if (!isLinkless(error)) throw error
-    files.renameSync(old, at)
-    return
-  }
-  files.unlinkSync(old)
 }
 
 /** What is neither a file nor a link took a file's place right before that went aside: nobody has it. */
