@@ -4,9 +4,12 @@
  */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
-import { expect, test } from 'vitest'
-import { ASIDE_MODES, Place } from '../support/fault.ts'
+import { describe, expect, test } from 'vitest'
+import { type Amid, amid } from '../support/amid.ts'
+import { Place } from '../support/fault.ts'
 import { Scratch } from '../support/scratch.ts'
+
+const OWN = '.git/ckpt/worktrees/@main'
 
 const textsIn = (directory: string): [path: string, text: string][] =>
   (fs.existsSync(directory) ? fs.readdirSync(directory, { withFileTypes: true, recursive: true }) : [])
@@ -14,66 +17,85 @@ const textsIn = (directory: string): [path: string, text: string][] =>
     .map((one) => `${one.parentPath}/${one.name}`)
     .map((at) => [at.slice(directory.length + 1), fs.readFileSync(at, 'utf8')])
 
-test.each(
-  ASIDE_MODES.flatMap((mode) => [
-    [mode, 'beside the worktree', false] as const,
-    [mode, 'on another mount', true] as const,
-  ]),
-)('promise 1: %s, with the store %s', async (mode, _, mount) => {
-  const scratch = new Scratch().init({ 'a/1': 'a/1 one\n', 'a/gone': 'a/gone\n', 'b/1': 'b/1\n', 'c/z': 'c/z one\n' })
-  scratch.turn('all four', () => {
-    scratch.write({ 'a/1': 'a/1 two\n', 'b/2': 'b/2 two\n', 'c/z': 'c/z two\n' })
-    scratch.remove('a/gone')
+const JOURNAL = { call: 'renameSync', on: '/journal\\.json$', when: 'after' } as const
+/** Calls that put an old inode aside. */
+const ASIDE = { on: '\\.old$', when: 'after' } as const
+
+const WAYS: Record<string, Pick<Amid, 'run' | 'kill'>> = {
+  'somebody writes to it': { run: 'echo mine >>"$SEEN"' },
+  'somebody writes to it, and the undo is killed': { run: 'echo mine >>"$SEEN"', kill: true },
+  'the undo is killed': { kill: true },
+}
+
+describe.each([
+  ['beside the worktree', false],
+  ['on another mount', true],
+])('with the store %s', (_, mount) => {
+  test.each(Object.entries(WAYS))('promise 1: right after an inode went aside %s', async (_, way) => {
+    const scratch = new Scratch().init({ 'a/1': 'a/1 one\n', 'a/gone': 'a/gone\n', 'b/1': 'b/1\n', 'c/z': 'c/z one\n' })
+    scratch.turn('all four', () => {
+      scratch.write({ 'a/1': 'a/1 two\n', 'b/2': 'b/2 two\n', 'c/z': 'c/z two\n' })
+      scratch.remove('a/gone')
+    })
+    const start = new Place(scratch, scratch.root)
+    const refused = { ...JOURNAL, run: 'echo theirs >>c/z' }
+    // b/2 and a/1 while it undoes, a/gone and a/1 while it takes that back
+    for (const [call, nth] of [
+      ['renameSync', 1],
+      ['linkSync', 1],
+      ['renameSync', 2],
+      ['linkSync', 2],
+    ] as const) {
+      const place = start.copy(`${mount}-${call}-${nth}`)
+      const vars = amid(scratch, [refused, { ...ASIDE, call, nth, ...way }], { mount })
+      expect(scratch.runApart(['undo'], { cwd: place.root, vars }).code).toBe(way.kill ? 128 : 4)
+      await place.ckpt('snapshot')
+      const own = `${place.root}/${OWN}`
+      const texts = textsIn(place.root)
+      const kept = textsIn(`${own}/kept`)
+      const seen = `${call} ${nth}: ${JSON.stringify([...texts, ...kept])}`
+      for (const [path, text] of texts) expect([path, text.startsWith(path)], seen).toEqual([path, true])
+      expect(texts.find(([path]) => path === 'c/z')?.[1], seen).toBe('c/z two\ntheirs\n')
+      expect(
+        [...texts, ...kept].some(([, text]) => text.endsWith('mine\n')),
+        seen,
+      ).toBe(way.run !== undefined)
+      for (const [, text] of kept) expect(text, seen).toMatch(/mine\n$/)
+      expect(fs.readdirSync(`${own}/tmp`), seen).toEqual([])
+      expect((await place.try('verify')).document.problems, seen).toEqual([])
+      place.remove()
+    }
   })
-  const start = new Place(scratch, scratch.root)
-  let killed = 0
-  for (let at = 1; ; at++) {
-    const place = start.copy(`${mode}-${mount}-${at}`)
-    const calls = await place.aside({ mode, at, amid: 'c/z', mount }, ['undo'])
-    if (calls !== null && at > calls) break
-    if (calls === null) killed++
-    await place.ckpt('snapshot')
-    const own = `${place.root}/.git/ckpt/worktrees/@main`
-    const texts = textsIn(place.root)
-    const seen = `${at}: ${JSON.stringify(texts)}`
-    for (const [path, text] of texts) expect([path, text.startsWith(path)], seen).toEqual([path, true])
-    expect(texts.find(([path]) => path === 'c/z')?.[1], seen).toBe('c/z two\ntheirs\n')
-    const mine = [...texts, ...textsIn(`${own}/kept`)].filter(([, text]) => text.endsWith('mine\n'))
-    expect(mine.length > 0, seen).toBe(mode !== 'aside-alone-killed')
-    for (const [, text] of textsIn(`${own}/kept`)) expect(text, seen).toMatch(/mine\n$/)
-    expect(fs.readdirSync(`${own}/tmp`), seen).toEqual([])
-    expect((await place.try('verify')).document.problems, seen).toEqual([])
-    place.remove()
-  }
-  expect(killed > 0).toBe(mode !== 'aside')
 })
+
+/** An undo of a turn that changed a.txt and b.txt, killed right after it put a.txt aside; the name of what it put there. */
+function killedWithAside(scratch: Scratch): string {
+  scratch.turn('both', () => scratch.write({ 'a.txt': 'two\n', 'b.txt': 'two\n' }))
+  const vars = amid(scratch, [{ ...ASIDE, call: 'linkSync', kill: true }])
+  expect(scratch.runApart(['undo'], { vars }).code).toBe(128)
+  const name = fs.readdirSync(scratch.at(`${OWN}/tmp`)).find((one) => one.endsWith('.old'))
+  return `${OWN}/tmp/${name}`
+}
 
 test.each([
   ['a directory', (at: string) => fs.mkdirSync(at)],
   ['a named pipe', (at: string) => execFileSync('mkfifo', [at])],
 ])('%s that took the place of a file right before that went aside goes back', async (_, make) => {
-  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
-  scratch.turn('one more', () => scratch.write({ 'b.txt': 'two\n' }))
-  const place = new Place(scratch, scratch.root)
-  const own = scratch.at('.git/ckpt/worktrees/@main')
-  expect(await place.aside({ mode: 'aside-alone-killed', at: 1, amid: 'a.txt', mount: false }, ['undo'])).toBe(null)
-  const [name] = fs.readdirSync(`${own}/tmp`)
-  fs.unlinkSync(`${own}/tmp/${name}`)
-  make(`${own}/tmp/${name}`)
-  const { warnings } = await place.ckpt('status')
-  expect(warnings).toContain('b.txt was written to at that very moment; it holds that now.')
-  expect(fs.lstatSync(scratch.at('b.txt')).isFile()).toBe(false)
-  expect([fs.readdirSync(`${own}/tmp`), fs.existsSync(`${own}/kept`)]).toEqual([[], false])
-  expect((await place.try('verify')).document.problems).toEqual([])
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'one\n' })
+  const old = killedWithAside(scratch)
+  for (const name of [old, 'a.txt']) scratch.remove(name)
+  make(scratch.at(old))
+  const { warnings } = scratch.ckpt('status')
+  expect(warnings).toContain('a.txt was written to at that very moment; it holds that now.')
+  expect(fs.lstatSync(scratch.at('a.txt')).isFile()).toBe(false)
+  expect([fs.readdirSync(scratch.at(`${OWN}/tmp`)), scratch.exists(`${OWN}/kept`)]).toEqual([[], false])
+  expect(scratch.ckpt('verify').problems).toEqual([])
 })
 
 test('what was written to what went aside goes back over nothing that is written to right then', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b.txt': 'one\n' })
-  scratch.turn('both', () => scratch.write({ 'a.txt': 'two\n', 'b.txt': 'two\n' }))
+  const old = killedWithAside(scratch)
   const start = new Place(scratch, scratch.root)
-  const own = '.git/ckpt/worktrees/@main'
-  expect(await start.aside({ mode: 'aside-alone-killed', at: 1, amid: 'b.txt', mount: false }, ['undo'])).toBe(null)
-  const old = `${own}/tmp/${fs.readdirSync(scratch.at(`${own}/tmp`)).find((name) => name.endsWith('.old'))}`
   scratch.remove(old)
   scratch.write({ [old]: 'mine\n' })
   for (const gone of [false, true]) {
@@ -86,14 +108,14 @@ test('what was written to what went aside goes back over nothing that is written
         ['status'],
       )
       if (!came) break
-      const texts = [...textsIn(place.root), ...textsIn(`${place.root}/${own}/kept`)]
+      const texts = [...textsIn(place.root), ...textsIn(`${place.root}/${OWN}/kept`)]
       const seen = `gone: ${gone}, before call ${at}: ${JSON.stringify(texts)}`
       for (const word of ['mine\n', 'late\n'])
         expect(
           texts.some(([, text]) => text.includes(word)),
           seen,
         ).toBe(true)
-      expect(fs.readdirSync(`${place.root}/${own}/tmp`), seen).toEqual([])
+      expect(fs.readdirSync(`${place.root}/${OWN}/tmp`), seen).toEqual([])
       place.remove()
     }
   }

@@ -4,8 +4,8 @@ import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { undo } from '../../src/ops/change/undo.ts'
 import { closeContext, openContext } from '../../src/ops/worktree/context.ts'
+import { killedAt } from '../support/amid.ts'
 import { answer, envOf } from '../support/in-process.ts'
-import { killedAt } from '../support/kill-at.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
 const S = ['--session', 's']

@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { killedAt } from '../support/kill-at.ts'
+import { killedAt } from '../support/amid.ts'
 import { isRoot, type Json, OTHER_USER, PROGRAM, Scratch } from '../support/scratch.ts'
 import { corruptObject, inStore, ownDirectory, removeObject, storeOf } from '../support/store-surgery.ts'
 

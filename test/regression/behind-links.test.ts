@@ -1,8 +1,8 @@
 // What lies behind a symlink that took the place of a directory is not in the worktree: not read, not written, not made.
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
+import { killedAt } from '../support/amid.ts'
 import { startDaemon } from '../support/daemon.ts'
-import { killedAt } from '../support/kill-at.ts'
 import { Scratch } from '../support/scratch.ts'
 
 /** Moves a directory out of the worktree, and leaves a link to it. */

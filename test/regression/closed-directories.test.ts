@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
-import { killAt } from '../support/kill-at.ts'
+import { killAt } from '../support/amid.ts'
 import { isRoot, type Json, Scratch } from '../support/scratch.ts'
 
 /** A worktree of a user who is not root, and what that user does there. */

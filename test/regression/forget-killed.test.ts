@@ -1,7 +1,7 @@
 // A forget that is killed, or fails, between any two of its steps: nobody's turns are lost, and run again it ends what it began.
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
-import { killedAt } from '../support/kill-at.ts'
+import { killedAt } from '../support/amid.ts'
 import { Scratch } from '../support/scratch.ts'
 import { inStore, looseFile } from '../support/store-surgery.ts'
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { realEnv } from '../../src/env.ts'
 import { createStore } from '../../src/git/frame.ts'
 import { claimHalfMade } from '../../src/ops/worktree/half-made.ts'
-import { killedAt } from '../support/kill-at.ts'
+import { killedAt } from '../support/amid.ts'
 import { isRoot, Scratch } from '../support/scratch.ts'
 
 const left = (scratch: Scratch) => fs.readdirSync(scratch.at('.git/ckpt')).filter((name) => name.endsWith('.tmp'))
@@ -13,11 +13,11 @@ const left = (scratch: Scratch) => fs.readdirSync(scratch.at('.git/ckpt')).filte
 test('a store whose maker was killed goes with the next command that makes it, or opens it to write', () => {
   const scratch = new Scratch().init()
   const mark = ['mark', 'prompt', '--session', 's']
-  const moments: [string, string][] = [
+  const moments = [
     ['writeFileSync', '/ckpt-owner'],
     ['chmodSync', '/config'],
     ['chmodSync', '/refs'],
-  ]
+  ] as const
   for (const moment of moments) killedAt(scratch, moment, ...mark)
   expect([scratch.exists('.git/ckpt/store.git'), left(scratch).length]).toEqual([false, 3])
   expect(scratch.run(['status']).code).toBe(0)

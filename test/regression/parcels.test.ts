@@ -1,7 +1,7 @@
 // What an export, import, push or pull leaves that is killed: it is no part of the store, costs no turn, and goes.
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
-import { killedAt } from '../support/kill-at.ts'
+import { killedAt } from '../support/amid.ts'
 import { Scratch } from '../support/scratch.ts'
 
 const parcels = (scratch: Scratch) =>

@@ -1,7 +1,7 @@
 // An operation that was cut short in a linked worktree which was removed since: nobody finishes it there, and it is in nobody's way.
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
-import { killedAt } from '../support/kill-at.ts'
+import { killedAt } from '../support/amid.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
 /** A turn, recorded in a linked worktree, whose undo was killed once its journal was written. */

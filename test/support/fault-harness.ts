@@ -14,15 +14,6 @@
  * written         and let it run on
  * written-killed  and kill it, children too, right after that call
  *
- * Three do it to an inode right after the Nth call that put one aside (`.old`), as somebody would who has it open:
- *
- * aside               and let it run on
- * aside-killed        and kill it
- * aside-alone-killed  only kill it
- *
- * With them $CKPT_TEST_AMID is written to as soon as the journal is there, and with $CKPT_TEST_MOUNT the store is on
- * another mount than the worktree.
- *
  * One, `power`, cuts the power right after the Nth call that changes something, or at the end of a run that ends before.
  *
  * And `full`: from the Nth call on that is made while the journal is there, the disk has no room for anything new.
@@ -63,7 +54,6 @@ function counted<T>(call: () => T): T {
 
 const isWriting = mode === 'written' || mode === 'written-killed' || mode === 'full'
 const NEEDS_ROOM = new Set(['linkSync', 'mkdirSync', 'symlinkSync', 'writeFileSync', 'writeSync'])
-const isAside = mode?.startsWith('aside')
 let hasJournal = false
 let isFull = false
 
@@ -79,35 +69,18 @@ function watched<T>(name: string, args: readonly unknown[], call: () => T): T {
   return result
 }
 
-/** What is moved or linked to where an old inode goes: between two mounts only with a failure. */
-function moved(args: readonly unknown[], call: () => unknown): unknown {
-  const isOwn = (at: unknown) => String(at).includes('/.git/')
-  if (process.env.CKPT_TEST_MOUNT && isOwn(args[0]) !== isOwn(args[1]))
-    throw Object.assign(new Error('cross-device link'), { code: 'EXDEV' })
-  const result = call()
-  if (String(args[1]).endsWith('/journal.json')) fs.appendFileSync(process.env.CKPT_TEST_AMID!, 'theirs\n')
-  if (!String(args[1]).endsWith('.old') || ++calls !== last) return result
-  if (mode !== 'aside-alone-killed') fs.appendFileSync(String(args[1]), 'mine\n')
-  if (mode !== 'aside') die()
-  return result
-}
-
 const real = realEnv()
 const files = new Proxy(power?.watched(real.files) ?? real.files, {
   get(target, name: keyof Files) {
     const own = target[name]
     if (isWriting) return (...args: unknown[]) => watched(name, args, () => Reflect.apply(own, target, args))
-    if (isAside) {
-      if (name !== 'linkSync' && name !== 'renameSync') return own
-      return (...args: unknown[]) => moved(args, () => Reflect.apply(own, target, args))
-    }
     if (!CHANGING.has(name) || mode === 'amid') return own
     return (...args: unknown[]) => counted(() => Reflect.apply(own, target, args))
   },
 })
 const start = power?.spawn(real.spawn) ?? real.spawn
 const spawn: Env['spawn'] = (command, args, options) => {
-  if (isWriting || isAside) return real.spawn(command, args, options)
+  if (isWriting) return real.spawn(command, args, options)
   if (mode !== 'amid') return counted(() => start(command, args, options))
   const child = real.spawn(command, args, options)
   if (++calls === last) setTimeout(die, 1 + (last % 4))

@@ -11,9 +11,6 @@ import { type Json, Scratch } from './scratch.ts'
 export const MODES = ['before', 'after', 'group', 'amid'] as const
 export type FaultMode = (typeof MODES)[number]
 
-export const ASIDE_MODES = ['aside', 'aside-killed', 'aside-alone-killed'] as const
-type AsideMode = (typeof ASIDE_MODES)[number]
-
 let built: Promise<string> | null = null
 
 /** The harness, compiled once in a process, so that each of hundreds of runs starts quickly. */
@@ -148,18 +145,6 @@ export class Place {
     argv: readonly string[],
   ): Promise<number | null> {
     return this.#harnessed([mode, String(at)], argv, { CKPT_TEST_WRITE: path.join(this.root, file) })
-  }
-
-  /**
-   * An undo that is refused in the middle, for somebody writes to `amid`; and what happens to the inode that its Nth call
-   * put aside, going forth or back. `mount`: the store is on another one.
-   */
-  aside(
-    { mode, at, amid, mount }: { mode: AsideMode; at: number; amid: string; mount: boolean },
-    argv: readonly string[],
-  ): Promise<number | null> {
-    const vars = { CKPT_TEST_AMID: path.join(this.root, amid), ...(mount && { CKPT_TEST_MOUNT: '1' }) }
-    return this.#harnessed([mode, String(at)], argv, vars)
   }
 
   /** Likewise, with a power cut there, or at the end of a run that ends before: what it did not sync has lost its bytes. */
