@@ -1,6 +1,7 @@
 /** What is to be put on disk, and what came of it. */
 import type { PathState } from '../core/state.ts'
 import type { Store } from '../git/store.ts'
+import type { Opened } from './opening.ts'
 
 export interface ApplyEntry {
   path: string
@@ -39,7 +40,7 @@ export interface ApplyResult {
   /** Directories that were made for the files in them, outermost first. */
   made: string[]
   /** Directories of our own that were opened to write into them: the modes they had, and get back at the end. */
-  opened: Map<string, number>
+  opened: Opened
   /** Our own directory is on another mount, even where it is one file system: temporary files lie beside their targets. */
   beside: boolean
 }

@@ -3,9 +3,10 @@ import type { Stats } from 'node:fs'
 import { type PathState, sameState } from '../core/state.ts'
 import type { Env } from '../env.ts'
 import type { ApplyEntry, ApplyInput, ApplyResult } from './apply-entry.ts'
-import { behindSymlink, isStats, look, native, observe, permissions } from './disk.ts'
+import { behindSymlink, isStats, look, observe } from './disk.ts'
 import { ApplyConflict } from './fresh.ts'
-import { isAsExpected, type One, openAbove, putOne, removeIfEmpty } from './put.ts'
+import { closeOpened, openAbove } from './opening.ts'
+import { isAsExpected, type One, putOne, removeIfEmpty } from './put.ts'
 
 /** Carrying out stopped in the middle: why, at which path, and what was done until then. */
 export class Stopped extends Error {
@@ -61,11 +62,12 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
   const numbers = new Map(orderEntries(input.whole ?? input.entries).map(({ path }, number) => [path, number]))
   let removed = false
   let at: string | null = null
+  let stopped: Stopped | null = null
   const removeDirectories = () => {
     if (removed) return
     removed = true
     for (const directory of input.removable) {
-      openAbove(env, { root: input.root, path: directory }, result)
+      openAbove(env, { root: input.root, path: directory }, result.opened)
       removeIfEmpty(env, input.root, directory)
     }
   }
@@ -75,7 +77,7 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
       if (index % 100 === 99) await env.progress(`writing: ${index + 1} of ${ordered.length} paths`)
       if (entry.post.kind !== 'absent') removeDirectories()
       // What nobody planned for now may have been closed since.
-      if (!input.expected) openAbove(env, { root: input.root, path: entry.path }, result)
+      if (!input.expected) openAbove(env, { root: input.root, path: entry.path }, result.opened)
       const { state, before } = check(env, input, { entry, unlinked: result.unlinked })
       if (state === 'post') {
         // Opened, it may have the mode that it is to get.
@@ -92,21 +94,13 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
       else result.left.push(entry.path)
     }
     removeDirectories()
-    return result
   } catch (error) {
-    throw new Stopped(error, at, result)
-  } finally {
-    closeOpened(env, input.root, result)
+    stopped = new Stopped(error, at, result)
   }
-}
-
-/** Back to their modes, but for those that have another one by now. */
-function closeOpened(env: Env, root: string, { opened }: ApplyResult): void {
-  for (const [directory, mode] of [...opened].reverse()) {
-    const stats = behindSymlink(env, root, directory) ? null : look(env, root, directory)
-    if (isStats(stats) && stats.isDirectory() && permissions(stats) === (mode | 0o700))
-      env.files.chmodSync(native(root, directory), mode)
-  }
+  const failed = closeOpened(env, input.root, result.opened)
+  if (failed) stopped ??= new Stopped(failed.reason, failed.path, result)
+  if (stopped) throw stopped
+  return result
 }
 
 /** False, in recovery only: something else is in the way, and stays. */
@@ -145,8 +139,11 @@ function check(
   if (sameState(now, entry.post)) return { state: 'post', before }
   if (sameState(now, entry.pre)) return { state: 'pre', before }
   if (isDirectory) return { state: isSoft(now, entry) ? 'pre' : 'other', before }
+  const isTaken = now.kind === 'unknown' && now.reason === 'directory'
+  // A directory is no file that is to go.
+  if (isTaken && entry.post.kind === 'absent') return { state: 'post', before }
   // A directory where a file is to come is empty by now, or the rename will say so.
-  const makesRoom = now.kind === 'unknown' && now.reason === 'directory' && entry.pre.kind === 'absent'
+  const makesRoom = isTaken && entry.pre.kind === 'absent'
   return { state: makesRoom ? 'pre' : 'other', before }
 }
 

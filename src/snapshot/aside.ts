@@ -3,16 +3,17 @@
  * inode of each path after it was moved out (`.old`). An old inode goes only when the store has its bytes.
  */
 import type { Stats } from 'node:fs'
+import path from 'node:path'
 import type { Oid } from '../core/ids.ts'
 import { parentOf } from '../core/paths.ts'
 import type { PathState } from '../core/state.ts'
-import { type Env, errno, type Files } from '../env.ts'
+import { type Env, errno, type Files, lstatIfThere } from '../env.ts'
 import type { Store } from '../git/store.ts'
 import { isLinkless } from '../git/whole-file.ts'
 import type { ApplyInput } from './apply-entry.ts'
 import { behindSymlink, isSameButCtime, isStats, look, native } from './disk.ts'
 import { ApplyConflict, CHANGED, MOVED_AWAY } from './fresh.ts'
-import { reservedName } from './worktree.ts'
+import { isReserved, reservedName } from './worktree.ts'
 
 /** Where a temporary file lies: in our own directory, or beside its target where that is told, or on another file system. */
 export function temporaryPath(
@@ -55,15 +56,28 @@ export function verifyAside(env: Env, { root, store }: Pick<ApplyInput, 'root' |
   const isLinked = behindSymlink(env, root, path)
   if (!isLinked && (dropAside(env, old, before) || dropSaved(env, store, aside))) return
   const isBegun = !isBack(env, root, aside)
-  throw new ApplyConflict(path, isLinked ? MOVED_AWAY : CHANGED, { isBegun })
+  const name = isBegun ? wentAlong(env, old) : null
+  const reason = name !== null || isLinked ? MOVED_AWAY : CHANGED
+  throw new ApplyConflict(path, name === null ? reason : `${reason}; what it held went along as ${name}`, { isBegun })
 }
 
-/** Back by its name, if that leads to where it was; else the sweep finds it, and what was put elsewhere goes. */
+/** The name of one that lay beside its path, and is there no more: it is wherever their directory went. */
+function wentAlong({ files }: Env, old: string | Buffer): string | null {
+  const name = path.basename(old.toString())
+  return isReserved(name) && lstatIfThere(files, old) === null ? name : null
+}
+
+/**
+ * Back by its name, if that leads to where it was, and nobody has put or written something else there since; else the sweep
+ * finds it, and what was put elsewhere goes.
+ */
 function isBack(env: Env, root: string, { old, at, path, directory, put }: Aside): boolean {
   const { files } = env
   try {
     if (isSameInode(files.statSync(native(root, parentOf(path))), directory)) {
-      files.renameSync(old, at)
+      if (put === null) moveWhereNothingIs(env, old, at)
+      else if (isSameButCtime(files.lstatSync(at), put)) files.renameSync(old, at)
+      else return false
       return true
     }
   } catch (error) {
@@ -73,10 +87,10 @@ function isBack(env: Env, root: string, { old, at, path, directory, put }: Aside
   return false
 }
 
-/** Removes what was put somewhere, if it is still there. */
+/** Removes what was put somewhere, if it is still there as it was put. */
 export function withdraw({ files }: Env, at: string | Buffer, put: Stats): void {
   try {
-    if (isSameInode(files.lstatSync(at), put)) files.unlinkSync(at)
+    if (isSameButCtime(files.lstatSync(at), put)) files.unlinkSync(at)
   } catch (error) {
     if (errno(error) === undefined) throw error
   }
@@ -134,19 +148,18 @@ export function oidAt(files: Files, { objects }: Store, { at, stats }: { at: str
 /** Nothing is there, or its directory is closed: one odd path holds up nothing else. */
 export const isOutOfReach = (error: unknown): boolean => ['ENOENT', 'ENOTDIR', 'EACCES'].includes(errno(error) ?? '')
 
-/**
- * Gives a file another name where nothing is: a link fails if something came meanwhile, a rename would not. True: it has
- * both names now. @throws EEXIST
- */
-export function putWhereNothingIs({ files }: Env, from: string | Buffer, at: string | Buffer): boolean {
+/** Moves a file to where nothing is: a link fails if something came meanwhile, a rename would not. @throws EEXIST */
+export function moveWhereNothingIs({ files }: Env, from: string | Buffer, at: string | Buffer): void {
   try {
-    files.linkSync(from, at)
-    return true
+    // Of a symlink some systems (macOS) link what it leads to.
+    if (files.lstatSync(from).isSymbolicLink()) files.symlinkSync(files.readlinkSync(from, { encoding: 'buffer' }), at)
+    else files.linkSync(from, at)
   } catch (error) {
     if (!isLinkless(error)) throw error
     files.renameSync(from, at)
-    return false
+    return
   }
+  files.unlinkSync(from)
 }
 
 export function remove(env: Env, at: string | Buffer): void {

@@ -8,28 +8,10 @@ import type { PathState } from '../core/state.ts'
 import { type Env, errno } from '../env.ts'
 import { isLinkless } from '../git/whole-file.ts'
 import type { ApplyEntry, ApplyInput, ApplyResult } from './apply-entry.ts'
-import { dropAside, isStillSaved, putWhereNothingIs, remove, temporaryPath, verifyAside, withdraw } from './aside.ts'
-import {
-  behindSymlink,
-  directoryAbove,
-  fingerprint,
-  isSameButCtime,
-  isStats,
-  look,
-  native,
-  needsOpening,
-  permissions,
-  withoutCtime,
-} from './disk.ts'
+import { dropAside, isStillSaved, moveWhereNothingIs, remove, temporaryPath, verifyAside, withdraw } from './aside.ts'
+import { behindSymlink, fingerprint, isSameButCtime, isStats, look, native, withoutCtime } from './disk.ts'
 import { ApplyConflict, CHANGED, MOVED_AWAY, writeFresh, writeLink } from './fresh.ts'
-
-/** Gives ourselves permission to change what the nearest directory above a path holds, if it is ours. */
-export function openAbove(env: Env, { root, path }: { root: string; path: string }, { opened }: ApplyResult): void {
-  const above = directoryAbove(env, root, path)
-  if (!above || !needsOpening(env, above.stats)) return
-  opened.set(above.at, permissions(above.stats))
-  env.files.chmodSync(native(root, above.at), permissions(above.stats) | 0o700)
-}
+import { openAbove } from './opening.ts'
 
 /** Whether lstat says what it said when the plan was made. */
 export function isAsExpected(
@@ -80,7 +62,7 @@ async function putFrom(env: Env, input: ApplyInput, { entry, number, result, bef
   const { beside } = result
   const { path, pre, post } = entry
   const at = native(root, path)
-  openAbove(env, { root, path }, result)
+  openAbove(env, { root, path }, result.opened)
   if (path.endsWith('/')) {
     putDirectory(env, input, { entry, result })
     return
@@ -226,16 +208,13 @@ function putInPlace(env: Env, input: ApplyInput, { fresh, old, at, path, pre, be
   const directory = directoryOf(env, root, path)
   if (!isAsExpected(look(env, root, path), before && fingerprint(before), new Set()))
     throw new ApplyConflict(path, CHANGED)
-  if (before === null) {
-    if (!putWhereNothingIs(env, fresh, at)) return
-    if (behindSymlink(env, root, path)) {
-      files.unlinkSync(at)
-      throw new ApplyConflict(path, MOVED_AWAY)
-    }
-    files.unlinkSync(fresh)
-    return
-  }
   const put = files.lstatSync(fresh)
+  if (before === null) {
+    moveWhereNothingIs(env, fresh, at)
+    if (!behindSymlink(env, root, path)) return
+    withdraw(env, at, put)
+    throw new ApplyConflict(path, MOVED_AWAY)
+  }
   // Of a symlink some systems (macOS) link what it leads to. Nobody writes into one, so that there is nothing to look at afterwards.
   let linked = !before.isSymbolicLink()
   try {

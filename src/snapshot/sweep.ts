@@ -1,11 +1,14 @@
 /** What an operation that did not end left of its temporary files. */
 import type { Stats } from 'node:fs'
+import path from 'node:path'
 import { shown } from '../core/paths.ts'
 import { sameContent, sameState } from '../core/state.ts'
 import { type Env, errno, namesIfThere } from '../env.ts'
+import { syncIfThere } from '../git/whole-file.ts'
 import type { ApplyEntry, ApplyInput } from './apply-entry.ts'
-import { besidePath, isOutOfReach, isSameInode, oidAt, putWhereNothingIs, remove } from './aside.ts'
-import { isSameButCtime, isStats, look, native, observe } from './disk.ts'
+import { besidePath, isOutOfReach, isSameInode, moveWhereNothingIs, oidAt, remove } from './aside.ts'
+import { behindSymlink, isSameButCtime, isStats, look, native, observe } from './disk.ts'
+import { closeOpened, type Opened, openAbove } from './opening.ts'
 
 type Sweep = Pick<ApplyInput, 'root' | 'store' | 'nonce'>
 
@@ -17,28 +20,60 @@ type Sweep = Pick<ApplyInput, 'root' | 'store' | 'nonce'>
  * @returns a sentence for each such file
  */
 export async function sweepTemporary(env: Env, sweep: Sweep, ordered: readonly ApplyEntry[]): Promise<string[]> {
-  const own = `${sweep.store.worktreeDir}/tmp`
+  const { root, store, nonce } = sweep
+  const own = `${store.worktreeDir}/tmp`
+  const opened: Opened = new Map()
   const said: (string | null)[] = []
-  for (const [number, entry] of ordered.entries()) {
-    const beside = (suffix: string) => native(sweep.root, besidePath(entry.path, sweep.nonce, `${number}.${suffix}`))
-    said.push(await settle(env, sweep, { old: `${own}/${sweep.nonce}-${number}.old`, entry }))
-    said.push(await settle(env, sweep, { old: beside('old'), entry }))
-    remove(env, beside('new'))
-  }
-  for (const name of namesIfThere(env.files, own)) {
-    if (name.endsWith('.old')) said.push(await settle(env, sweep, { old: `${own}/${name}`, entry: null }))
-    else if (name.startsWith(`${sweep.nonce}-`)) remove(env, `${own}/${name}`) // what others have there is theirs
+  try {
+    for (const [number, entry] of ordered.entries()) {
+      const beside = (suffix: string) => native(root, besidePath(entry.path, nonce, `${number}.${suffix}`))
+      const olds = [`${own}/${nonce}-${number}.old`, beside('old')].filter((old) => mayBeThere(env, old))
+      const isHalf = mayBeThere(env, beside('new'))
+      if (isHalf || olds.length > 0) openAbove(env, { root, path: entry.path }, opened)
+      for (const old of olds) said.push(await settled(env, sweep, { old, entry }))
+      if (isHalf) remove(env, beside('new'))
+    }
+    for (const name of namesIfThere(env.files, own)) {
+      if (name.endsWith('.old')) said.push(await settle(env, sweep, { old: `${own}/${name}`, entry: null }))
+      else if (name.startsWith(`${nonce}-`)) remove(env, `${own}/${name}`) // what others have there is theirs
+    }
+  } finally {
+    closeOpened(env, root, opened)
   }
   return said.filter((word) => word !== null)
 }
 
+/** True too where its directory is closed. */
+function mayBeThere({ files }: Env, at: string | Buffer): boolean {
+  try {
+    files.lstatSync(at)
+    return true
+  } catch (error) {
+    if (!isOutOfReach(error)) throw error
+    return errno(error) === 'EACCES'
+  }
+}
+
+interface Old {
+  old: string | Buffer
+  entry: ApplyEntry | null
+}
+
+/** One that cannot be taken away holds up nothing else. */
+async function settled(env: Env, sweep: Sweep, one: Old): Promise<string | null> {
+  try {
+    return await settle(env, sweep, one)
+  } catch (error) {
+    const code = errno(error)
+    if (!one.entry || (code !== 'EACCES' && code !== 'EPERM')) throw error
+    return `What was at ${shown(one.entry.path)} lies in a file beside it that cannot be taken away (${code}).`
+  }
+}
+
 /** What to do with one old inode; null: it is gone, and nothing with it. */
-async function settle(
-  env: Env,
-  { root, store }: Sweep,
-  { old, entry }: { old: string | Buffer; entry: ApplyEntry | null },
-): Promise<string | null> {
+async function settle(env: Env, sweep: Sweep, { old, entry }: Old): Promise<string | null> {
   const { files } = env
+  const { root, store } = sweep
   let stats: Stats
   try {
     stats = files.lstatSync(old)
@@ -55,18 +90,14 @@ async function settle(
     files.unlinkSync(old)
     return null
   }
-  const to = `${keptDirectory(store)}/${env.random(6)}`
-  const back = entry && putBack(env, { root, store }, { old, entry, spare: to })
+  const kept = `${store.worktreeDir}/kept`
+  const spare = `${kept}/${env.random(6)}`
+  const back = entry && putBack(env, sweep, { old, entry, spare })
   if (back === 'whole') return `${shown(entry!.path)} was written to at that very moment; it holds that now.`
-  if (back === null) {
-    files.mkdirSync(keptDirectory(store), { recursive: true, mode: 0o700 })
-    moveTo(env, old, to)
-  }
-  const name = entry ? shown(entry.path) : 'a file'
-  return `What was written to ${name} at that very moment is in ${to}.`
+  files.mkdirSync(kept, { recursive: true, mode: 0o700 })
+  const to = back === 'spare' ? spare : setAside(env, sweep, { old, entry, spare })
+  return `What was written to ${entry ? shown(entry.path) : 'a file'} at that very moment is in ${to}.`
 }
-
-const keptDirectory = ({ worktreeDir }: Pick<Sweep['store'], 'worktreeDir'>): string => `${worktreeDir}/kept`
 
 /**
  * Puts an old inode back by its name, unless something that only the worktree holds is there (null). What it takes the
@@ -74,19 +105,19 @@ const keptDirectory = ({ worktreeDir }: Pick<Sweep['store'], 'worktreeDir'>): st
  */
 function putBack(
   env: Env,
-  { root, store }: Pick<Sweep, 'root' | 'store'>,
-  { old, entry, spare }: { old: string | Buffer; entry: ApplyEntry; spare: string },
+  { root, store }: Sweep,
+  { old, entry, spare }: Old & { entry: ApplyEntry; spare: string },
 ): 'whole' | 'spare' | null {
   const { files } = env
   const at = native(root, entry.path)
   const before = look(env, root, entry.path)
-  if (!isOurs(env, { root, store }, entry)) return null
+  if (behindSymlink(env, root, entry.path) || !isOurs(env, { root, store }, entry)) return null
   try {
     if (!isStats(before)) {
-      if (putWhereNothingIs(env, old, at)) files.unlinkSync(old)
+      moveWhereNothingIs(env, old, at)
       return 'whole'
     }
-    files.mkdirSync(keptDirectory(store), { recursive: true, mode: 0o700 })
+    files.mkdirSync(path.dirname(spare), { recursive: true, mode: 0o700 })
     files.linkSync(at, spare)
   } catch (error) {
     if (errno(error) === undefined) throw error
@@ -120,16 +151,31 @@ async function isSaved(
   return [entry.pre, entry.post].some((state) => state.kind === 'present' && state.oid === oid)
 }
 
-/** Also to another file system, or mount. */
-function moveTo({ files }: Env, old: string | Buffer, to: string): void {
+/**
+ * Also to another file system, or mount. What is no file and no link cannot be copied there: it stays where people see it.
+ * Returns where it is.
+ */
+function setAside(env: Env, { root }: Sweep, { old, entry, spare: to }: Old & { spare: string }): string {
+  const { files } = env
   try {
     files.renameSync(old, to)
+    return to
   } catch (error) {
     if (errno(error) !== 'EXDEV') throw error
-    if (files.lstatSync(old).isSymbolicLink()) files.symlinkSync(files.readlinkSync(old, { encoding: 'buffer' }), to)
-    else files.copyFileSync(old, to)
-    files.unlinkSync(old)
   }
+  const stats = files.lstatSync(old)
+  if (entry && !stats.isFile() && !stats.isSymbolicLink()) {
+    const beside = `${entry.path}~${env.random(6)}`
+    files.renameSync(old, native(root, beside))
+    return shown(beside)
+  }
+  if (stats.isSymbolicLink()) files.symlinkSync(files.readlinkSync(old, { encoding: 'buffer' }), to)
+  else {
+    files.copyFileSync(old, to)
+    syncIfThere(env, to)
+  }
+  files.unlinkSync(old)
+  return to
 }
 
 /** Nothing that only the worktree holds is at the path. */

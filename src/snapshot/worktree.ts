@@ -33,9 +33,11 @@ export const reservedName = (nonce: string, suffix: string): string => `.ckpt-${
 
 const RESERVED = /(^|\/)\.ckpt-[0-9a-f]{12}-\d+\.(new|old)$/
 
+export const isReserved = (path: string): boolean => path.includes('.ckpt-') && RESERVED.test(path)
+
 /** Whether a path is ours, or lies in a directory of ours or of git's: never part of a snapshot. */
 export function isOurs(worktree: Worktree, path: string): boolean {
-  if (path.includes('.ckpt-') && RESERVED.test(path)) return true
+  if (isReserved(path)) return true
   return worktree.ours.some((own) => path === own || path.startsWith(`${own}/`))
 }
 
