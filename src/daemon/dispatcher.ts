@@ -255,7 +255,7 @@ export class Dispatcher {
     await this.#daemon.idle.interrupt()
     const out = collector(terminal, columns)
     const err = collector(false, columns)
-    const tell = (what: string) => tellProgress(client, { what })
+    const tell = (what: string) => void tellProgress(client, { what })
     const env: Env = {
       ...(call.progress ? telling(this.#env, tell) : this.#env),
       cwd,
@@ -283,9 +283,13 @@ export class Dispatcher {
   }
 }
 
-/** Nobody waits for who does not read, or is gone. */
-function tellProgress({ connection }: Client, message: protocol.ProgressMessage): void {
-  connection.sendNotification('progress', message).catch(() => undefined)
+/** Nobody waits for who does not read; of who is gone the call itself throws, and the work goes on all the same. */
+async function tellProgress({ connection }: Client, message: protocol.ProgressMessage): Promise<void> {
+  try {
+    await connection.sendNotification('progress', message)
+  } catch {
+    // gone
+  }
 }
 
 /** A command line's command. Behind an option of its own, which may take a value, it is the first word that is one's name. */

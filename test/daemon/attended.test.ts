@@ -144,3 +144,15 @@ test('a marker is recorded even where whoever brought it was told to go', async 
   })
   await until(() => scratch.ckpt('list').turns.length === 2)
 })
+
+test('what was begun is carried out to its end where whoever asked for it is gone, though there is much to tell', async () => {
+  const { scratch } = worked(300)
+  await locked(scratch, async () => {
+    const { child, ended } = await ask(scratch, 'undo')
+    await sleep(1100) // from then on it is told how far it is
+    child.kill('SIGKILL')
+    await ended
+  })
+  await until(() => !scratch.exists('d/0.txt') && scratch.ckpt('status').boundary !== null)
+  expect(scratch.manifest()).not.toHaveProperty('d/')
+})
