@@ -6,6 +6,7 @@ import { steadily } from '../../src/ops/store/steadily.ts'
 import { verify } from '../../src/ops/verify/verify.ts'
 import { closeContext, openContext } from '../../src/ops/worktree/context.ts'
 import { withLock } from '../../src/ops/worktree/lock.ts'
+import { killedAt } from '../support/amid.ts'
 import { envOf } from '../support/in-process.ts'
 import { Scratch } from '../support/scratch.ts'
 import { inStore } from '../support/store-surgery.ts'
@@ -85,4 +86,19 @@ test('what was read while somebody was at work is read again, though that has en
   expect(await steadily(context, look([true, false]), fine)).toBe(true)
   expect(seen).toHaveLength(5)
   closeContext(context)
+})
+
+test('status calls what is under way in its own worktree at work, and not killed', async () => {
+  const scratch = new Scratch().init()
+  scratch.turn('here', () => scratch.write({ 'a.txt': 'two\n' }))
+  killedAt(scratch, ['renameSync', 'journal.json'], 'undo')
+  const lock = scratch.at('.git/ckpt/worktrees/@main/lock')
+  const said = await withLock(envOf(scratch), { path: lock, command: 'undo', wait: 0 }, async () => ({
+    json: scratch.ckpt('status'),
+    text: scratch.run(['status']),
+  }))
+  expect(said.json.unfinished).toBe(false)
+  expect(said.json.warnings).toEqual(['An operation is at work here: what is shown may be half of it.'])
+  expect(`${said.text.stdout}${said.text.stderr}`).not.toMatch(/killed|unfinished/)
+  expect(scratch.ckpt('status').warnings).toEqual(['A killed undo was finished.'])
 })

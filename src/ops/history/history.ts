@@ -13,6 +13,7 @@ import { tellingLost } from '../record/prompts.ts'
 import { besideOf } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
 import { journalExists } from '../worktree/journal.ts'
+import { isAtWork } from '../worktree/lock.ts'
 import { chooseSession, loadTimeline, readRefs, type TimelineOptions } from '../worktree/sessions.ts'
 import { allWorktrees } from '../worktree/worktrees.ts'
 import { diffViews, isHere, soFar } from './diff.ts'
@@ -300,7 +301,7 @@ export async function show(context: Context, id: string, session: string | undef
   return { turn: null, checkpoint, beside, files, uncovered, prompt, warnings }
 }
 
-/** Whether a killed command left something for the next one that can write. */
-export function unfinished(context: Context): boolean {
-  return context.exists && journalExists(context.env, context.store)
+/** Whether a killed command left something for the next one that can write. What a living one has there is not left. */
+export function unfinished({ env, exists, store }: Context): boolean {
+  return exists && journalExists(env, store) && !isAtWork(env, `${store.worktreeDir}/lock`)
 }

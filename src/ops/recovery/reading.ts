@@ -5,6 +5,7 @@ import { isNoted } from '../committed/note.ts'
 import { tornPacks } from '../store/torn-packs.ts'
 import { type Context, closeContext, openContext } from '../worktree/context.ts'
 import { journalExists } from '../worktree/journal.ts'
+import { isAtWork } from '../worktree/lock.ts'
 import { waitingMarkers } from '../worktree/marker-files.ts'
 import { locked } from './locked.ts'
 
@@ -32,7 +33,11 @@ async function recovered(env: Env, cwd: string, context: Context): Promise<Conte
     const notNow = error instanceof CkptError && (error.code === 'LOCKED' || error.code === 'INTERNAL')
     if (!cannot && !notNow) throw error
     const again = await openedAgain(env, cwd, context)
-    if (journal) again.warnings.push('An operation is unfinished here: what is shown may be half of it.')
+    const isAlive = isAtWork(env, `${store.worktreeDir}/lock`)
+    if (journal)
+      again.warnings.push(
+        `An operation is ${isAlive ? 'at work' : 'unfinished'} here: what is shown may be half of it.`,
+      )
     else if (commit) again.warnings.push('A commit was cut short here, and your index does not follow it yet.')
     else if (waiting) again.warnings.push('Markers wait to be recorded: what is shown lacks them.')
     if (error instanceof CkptError && error.code === 'INTERNAL') again.warnings.push(error.message)
