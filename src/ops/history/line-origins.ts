@@ -114,7 +114,7 @@ export class LineOrigins {
   /** @throws CkptError DAMAGED */
   async linesAt({ session, checkpoint: { id }, path }: Recorded): Promise<WrittenLine[]> {
     const { store } = this.#context
-    const out = await store.git(['blame', '--first-parent', '--line-porcelain', id, '--', pathToText(path)])
+    const out = await store.git(['blame', '--first-parent', '--porcelain', id, '--', pathToText(path)])
     const origins = readOrigins(out.toString('utf8'), path)
     const timeline = await this.timeline(session)
     const came = new Map<Oid, Checkpoint>()
@@ -295,15 +295,16 @@ function unquoted(name: string): string {
   })
 }
 
-/** The porcelain form of git-blame(1). */
+/** The porcelain form of git-blame(1): what it says of a commit stands before the first of its lines only. */
 function readOrigins(text: string, path: RelativePath): Origin[] {
   const origins: Origin[] = []
-  let at: Omit<Origin, 'text'> | null = null
+  const paths = new Map<Oid, RelativePath>()
+  let at: Pick<Origin, 'id' | 'line'> | null = null
   for (const row of text.split('\n')) {
     const [, id, line] = /^([0-9a-f]{40,64}) (\d+) \d+/.exec(row) ?? []
-    if (id !== undefined) at = { id: parseOid(id), path, line: Number(line) - 1 }
-    else if (row.startsWith('filename ') && at) at.path = pathFromText(unquoted(row.slice(9)))
-    else if (row.startsWith('\t') && at) origins.push({ ...at, text: row.slice(1) })
+    if (id !== undefined) at = { id: parseOid(id), line: Number(line) - 1 }
+    else if (row.startsWith('filename ') && at) paths.set(at.id, pathFromText(unquoted(row.slice(9))))
+    else if (row.startsWith('\t') && at) origins.push({ ...at, path: paths.get(at.id) ?? path, text: row.slice(1) })
   }
   return origins
 }
