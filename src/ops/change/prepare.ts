@@ -95,7 +95,8 @@ export async function prepare(
   }
   let plan = planChanges(full)
   while (plan.needed.length > 0) {
-    for (const request of plan.needed) {
+    for (const [number, request] of plan.needed.entries()) {
+      if (number % 20 === 19) await env.progress(`merging: ${number + 1} of ${plan.needed.length} texts`)
       const merging = () => mergeTexts(context, request, { isForward: input.isForward ?? false })
       const merge = await merging().catch(async (error: unknown) => {
         if (!isDamage(error)) throw error
