@@ -95,16 +95,14 @@ export async function prepare(
   }
   let plan = planChanges(full)
   while (plan.needed.length > 0) {
-    for (const [number, request] of plan.needed.entries()) {
-      if (number % 20 === 19) await env.progress(`merging: ${number + 1} of ${plan.needed.length} texts`)
-      const merging = () => mergeTexts(context, request, { isForward: input.isForward ?? false })
-      const merge = await merging().catch(async (error: unknown) => {
-        if (!isDamage(error)) throw error
-        await mendObjects(context, new Set(Object.values(request)), disk)
-        return merging()
-      })
-      merges.set(mergeKey(request), merge)
-    }
+    const { needed } = plan
+    const merging = () => mergeTexts(context, needed, { isForward: input.isForward ?? false })
+    const merged = await merging().catch(async (error: unknown) => {
+      if (!isDamage(error)) throw error
+      await mendObjects(context, new Set(needed.flatMap((one) => Object.values(one))), disk)
+      return merging()
+    })
+    for (const [i, request] of needed.entries()) merges.set(mergeKey(request), merged[i]!)
     plan = planChanges(full)
   }
   const settled = await settleClashes(context, snapshot, { plan, input, paths, foreign, lookAt })

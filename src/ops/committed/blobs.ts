@@ -177,12 +177,13 @@ export class CommitBlobs {
   async merge(base: Oid, ours: Oid, theirs: Oid): Promise<Oid | null> {
     if (ours === base || ours === theirs) return theirs
     if (base === theirs) return ours
-    const result = await mergeTexts(this.#context, {
+    const request = {
       base: await this.#inStore(base),
       ours: await this.#inStore(ours),
       theirs: await this.#inStore(theirs),
-    })
-    return result.kind === 'clean' ? this.#asItIs(result.oid) : null
+    }
+    const [result] = await mergeTexts(this.#context, [request])
+    return result?.kind === 'clean' ? this.#asItIs(result.oid) : null
   }
 
   /** The name in the store of a blob of the repository, which the store then has. */

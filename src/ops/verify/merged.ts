@@ -143,6 +143,6 @@ async function mergedName(
     contents.push(stdout)
   }
   const labels = ['ours', 'base', 'theirs']
-  const merged = await mergeContents(context, contents as unknown as Sides, { directory, labels })
+  const [merged] = await mergeContents(context, [contents as unknown as Sides], { directory, labels })
   return merged?.isClean ? blobName(hash, merged.bytes) : null
 }
