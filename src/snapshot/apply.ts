@@ -81,7 +81,7 @@ export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyRe
       const { state, before } = check(env, input, { entry, unlinked: result.unlinked })
       if (state === 'post') {
         // Opened, it may have the mode that it is to get.
-        if (result.opened.delete(entry.path.slice(0, -1))) result.done.push(entry)
+        if (entry.path.endsWith('/') && result.opened.delete(entry.path.slice(0, -1))) result.done.push(entry)
         continue
       }
       if (state === 'other') {
@@ -137,7 +137,8 @@ function check(
     return { state: isAsExpected(stats, expected.get(entry.path) ?? null, unlinked) ? 'pre' : 'other', before }
   const now = observe(env, { root, path: entry.path }, store.objects)
   if (sameState(now, entry.post)) return { state: 'post', before }
-  if (sameState(now, entry.pre)) return { state: 'pre', before }
+  // What came between the two looks is not looked at yet.
+  if (sameState(now, entry.pre)) return { state: now.kind === 'present' && before === null ? 'other' : 'pre', before }
   if (isDirectory) return { state: isSoft(now, entry) ? 'pre' : 'other', before }
   const isTaken = now.kind === 'unknown' && now.reason === 'directory'
   // A directory is no file that is to go.

@@ -145,8 +145,10 @@ export function oidAt(files: Files, { objects }: Store, { at, stats }: { at: str
   return objects.oidOf('blob', bytes)
 }
 
-/** Nothing is there, or its directory is closed: one odd path holds up nothing else. */
-export const isOutOfReach = (error: unknown): boolean => ['ENOENT', 'ENOTDIR', 'EACCES'].includes(errno(error) ?? '')
+const OUT_OF_REACH: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP', 'ENAMETOOLONG'])
+
+/** Nothing is there, or can be, or its directory is closed: one odd path holds up nothing else. */
+export const isOutOfReach = (error: unknown): boolean => OUT_OF_REACH.has(errno(error) ?? '')
 
 /** Moves a file to where nothing is: a link fails if something came meanwhile, a rename would not. @throws EEXIST */
 export function moveWhereNothingIs({ files }: Env, from: string | Buffer, at: string | Buffer): void {
@@ -156,6 +158,9 @@ export function moveWhereNothingIs({ files }: Env, from: string | Buffer, at: st
     else files.linkSync(from, at)
   } catch (error) {
     if (!isLinkless(error)) throw error
+    // The look right before is all there is.
+    if (lstatIfThere(files, at))
+      throw Object.assign(new Error('something is there', { cause: error }), { code: 'EEXIST' })
     files.renameSync(from, at)
     return
   }

@@ -5,12 +5,15 @@ import { behindSymlink, directoryAbove, isStats, look, native, needsOpening, per
 /** By directory, the mode that it had, and gets back at the end. */
 export type Opened = Map<string, number>
 
-/** Gives ourselves permission to change what the nearest directory above a path holds, if it is ours. */
+/** Gives ourselves permission to change what the nearest directory above a path holds, if it is ours; and to see those below it. */
 export function openAbove(env: Env, { root, path }: { root: string; path: string }, opened: Opened): void {
-  const above = directoryAbove(env, root, path)
-  if (!above || !needsOpening(env, above.stats)) return
-  opened.set(above.at, permissions(above.stats))
-  env.files.chmodSync(native(root, above.at), permissions(above.stats) | 0o700)
+  for (let last: string | null = null; ; ) {
+    const above = directoryAbove(env, root, path)
+    if (!above || above.at === last || !needsOpening(env, above.stats)) return
+    opened.set(above.at, permissions(above.stats))
+    env.files.chmodSync(native(root, above.at), permissions(above.stats) | 0o700)
+    last = above.at
+  }
 }
 
 /**

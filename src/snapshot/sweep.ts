@@ -1,6 +1,7 @@
 /** What an operation that did not end left of its temporary files. */
 import type { Stats } from 'node:fs'
 import path from 'node:path'
+import type { Oid } from '../core/ids.ts'
 import { shown } from '../core/paths.ts'
 import { sameContent, sameState } from '../core/state.ts'
 import { type Env, errno, namesIfThere } from '../env.ts'
@@ -26,16 +27,21 @@ export async function sweepTemporary(env: Env, sweep: Sweep, ordered: readonly A
   const said: (string | null)[] = []
   try {
     for (const [number, entry] of ordered.entries()) {
-      const beside = (suffix: string) => native(root, besidePath(entry.path, nonce, `${number}.${suffix}`))
-      const olds = [`${own}/${nonce}-${number}.old`, beside('old')].filter((old) => mayBeThere(env, old))
-      const isHalf = mayBeThere(env, beside('new'))
+      const [old, half] = ['old', 'new'].map((suffix) => besidePath(entry.path, nonce, `${number}.${suffix}`))
+      const inOwn = `${own}/${nonce}-${number}.old`
+      const olds = [
+        { old: inOwn, name: inOwn, entry },
+        { old: native(root, old!), name: shown(old!), entry },
+      ].filter((one) => mayBeThere(env, one.old))
+      const isHalf = mayBeThere(env, native(root, half!))
       if (isHalf || olds.length > 0) openAbove(env, { root, path: entry.path }, opened)
-      for (const old of olds) said.push(await settled(env, sweep, { old, entry }))
-      if (isHalf) remove(env, beside('new'))
+      for (const one of olds) said.push(await settled(env, sweep, one))
+      if (isHalf) remove(env, native(root, half!))
     }
-    for (const name of namesIfThere(env.files, own)) {
-      if (name.endsWith('.old')) said.push(await settle(env, sweep, { old: `${own}/${name}`, entry: null }))
-      else if (name.startsWith(`${nonce}-`)) remove(env, `${own}/${name}`) // what others have there is theirs
+    for (const file of namesIfThere(env.files, own)) {
+      const at = `${own}/${file}`
+      if (file.endsWith('.old')) said.push(await settled(env, sweep, { old: at, name: at, entry: null }))
+      else if (file.startsWith(`${nonce}-`)) remove(env, at) // what others have there is theirs
     }
   } finally {
     closeOpened(env, root, opened)
@@ -54,31 +60,46 @@ function mayBeThere({ files }: Env, at: string | Buffer): boolean {
   }
 }
 
+interface Spared {
+  old: string | Buffer
+  entry: ApplyEntry | null
+  /** A free place, for a person to look into. */
+  spare: string
+}
+
 interface Old {
   old: string | Buffer
+  /** As people are told. */
+  name: string
   entry: ApplyEntry | null
 }
 
-/** One that cannot be taken away holds up nothing else. */
+/** What waiting helps against: the next command tries again. */
+const PASSES: ReadonlySet<string> = new Set(['EIO', 'EROFS', 'ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'ENOMEM'])
+
+/** One that cannot be taken away holds up nothing else: it is named. */
 async function settled(env: Env, sweep: Sweep, one: Old): Promise<string | null> {
   try {
     return await settle(env, sweep, one)
   } catch (error) {
     const code = errno(error)
-    if (!one.entry || (code !== 'EACCES' && code !== 'EPERM')) throw error
-    return `What was at ${shown(one.entry.path)} lies in a file beside it that cannot be taken away (${code}).`
+    if (code === undefined || PASSES.has(code)) throw error
+    const whose = one.entry ? `What was at ${shown(one.entry.path)}` : 'What was at a path'
+    return `${whose} lies in ${one.name}, which cannot be taken away (${code}).`
   }
 }
 
 /** What to do with one old inode; null: it is gone, and nothing with it. */
-async function settle(env: Env, sweep: Sweep, { old, entry }: Old): Promise<string | null> {
+async function settle(env: Env, sweep: Sweep, one: Old): Promise<string | null> {
   const { files } = env
   const { root, store } = sweep
+  const { old, entry } = one
   let stats: Stats
   try {
     stats = files.lstatSync(old)
   } catch (error) {
-    if (isOutOfReach(error)) return null
+    if (errno(error) !== 'EACCES' && isOutOfReach(error)) return null
+    if (errno(error) === 'EACCES' && !liesElsewhere(env, sweep)) return null
     throw error
   }
   const now = entry ? look(env, root, entry.path) : null
@@ -86,7 +107,7 @@ async function settle(env: Env, sweep: Sweep, { old, entry }: Old): Promise<stri
     files.unlinkSync(old) // its name in the worktree is still there
     return null
   }
-  if (await isSaved({ files, store }, { old, stats, entry })) {
+  if (await isSaved({ files, store }, one, stats)) {
     files.unlinkSync(old)
     return null
   }
@@ -99,6 +120,11 @@ async function settle(env: Env, sweep: Sweep, { old, entry }: Old): Promise<stri
   return `What was written to ${entry ? shown(entry.path) : 'a file'} at that very moment is in ${to}.`
 }
 
+/** Whether old inodes lie beside their paths, for the store is on another file system. */
+function liesElsewhere({ files }: Env, { root, store }: Sweep): boolean {
+  return files.lstatSync(root).dev !== files.lstatSync(store.worktreeDir).dev
+}
+
 /**
  * Puts an old inode back by its name, unless something that only the worktree holds is there (null). What it takes the
  * place of is looked at once more afterwards: `spare` is that, where it was written to right then.
@@ -106,7 +132,7 @@ async function settle(env: Env, sweep: Sweep, { old, entry }: Old): Promise<stri
 function putBack(
   env: Env,
   { root, store }: Sweep,
-  { old, entry, spare }: Old & { entry: ApplyEntry; spare: string },
+  { old, entry, spare }: Spared & { entry: ApplyEntry },
 ): 'whole' | 'spare' | null {
   const { files } = env
   const at = native(root, entry.path)
@@ -142,10 +168,17 @@ function putBack(
 /** What is neither a file nor a link took a file's place right before that went aside: nobody has it. */
 async function isSaved(
   { files, store }: Pick<Env, 'files'> & Pick<Sweep, 'store'>,
-  { old, stats, entry }: { old: string | Buffer; stats: Stats; entry: ApplyEntry | null },
+  { old, entry }: Old,
+  stats: Stats,
 ): Promise<boolean> {
   if (!stats.isFile() && !stats.isSymbolicLink()) return false
-  const oid = oidAt(files, store, { at: old, stats })
+  let oid: Oid
+  try {
+    oid = oidAt(files, store, { at: old, stats })
+  } catch (error) {
+    if (errno(error) === undefined || PASSES.has(errno(error)!)) throw error
+    return false // closed, or too large to be read
+  }
   if (!entry) return (await store.objects.read(oid)) !== null
   // On its way back it was what the operation had put there.
   return [entry.pre, entry.post].some((state) => state.kind === 'present' && state.oid === oid)
@@ -155,7 +188,7 @@ async function isSaved(
  * Also to another file system, or mount. What is no file and no link cannot be copied there: it stays where people see it.
  * Returns where it is.
  */
-function setAside(env: Env, { root }: Sweep, { old, entry, spare: to }: Old & { spare: string }): string {
+function setAside(env: Env, { root }: Sweep, { old, entry, spare: to }: Spared): string {
   const { files } = env
   try {
     files.renameSync(old, to)
@@ -165,7 +198,7 @@ function setAside(env: Env, { root }: Sweep, { old, entry, spare: to }: Old & { 
   }
   const stats = files.lstatSync(old)
   if (entry && !stats.isFile() && !stats.isSymbolicLink()) {
-    const beside = `${entry.path}~${env.random(6)}`
+    const beside = besideOf(entry.path, env.random(6))
     files.renameSync(old, native(root, beside))
     return shown(beside)
   }
@@ -176,6 +209,15 @@ function setAside(env: Env, { root }: Sweep, { old, entry, spare: to }: Old & { 
   }
   files.unlinkSync(old)
   return to
+}
+
+/** NAME_MAX */
+const LONGEST_NAME = 255
+
+/** One character a byte. */
+function besideOf(at: string, hex: string): string {
+  const name = path.posix.basename(at)
+  return `${at.slice(0, at.length - name.length)}${name.slice(0, LONGEST_NAME - hex.length - 1)}~${hex}`
 }
 
 /** Nothing that only the worktree holds is at the path. */

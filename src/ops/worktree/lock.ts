@@ -160,13 +160,20 @@ function drop(env: Env, path: string): void {
   }
 }
 
-/** What was done under a lock is done, also where that cannot be removed: it is taken over once this process has ended. */
+/** Milliseconds */
+const AGAIN = 1000
+
+/**
+ * What was done under a lock is done, also where that cannot be removed: it is taken over once this process has ended, and
+ * one that lives on tries again.
+ */
 function giveBack(env: Env, path: string, nonce: string): void {
   try {
     const holder = readHolder(env, path)
     if (holder !== null && holder !== 'unreadable' && holder.nonce === nonce) env.files.unlinkSync(path)
   } catch (error) {
     if (errno(error) === undefined) throw error
+    setTimeout(() => giveBack(env, path, nonce), AGAIN).unref()
   }
 }
 
