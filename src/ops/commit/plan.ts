@@ -16,6 +16,7 @@ import { type LastCommit, lastCommit, type Taken, takenAt } from '../committed/c
 import { type Entry, readHeadEntries, readIndexEntries, sameEntry } from '../committed/entries.ts'
 import { isNoted } from '../committed/note.ts'
 import { type Following, finishCommit } from '../committed/under-way.ts'
+import type { Passed } from '../committed/users-index.ts'
 import { ChangeReader, type Part } from '../history/turn-changes.ts'
 import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
@@ -150,7 +151,7 @@ interface Folded {
   conflicts: Map<string, string>
   /** Those that something in the entries is of. */
   turns: Set<TurnNumber>
-  passed: Map<string, Entry[]>
+  passed: Map<string, Passed[]>
   /** By path. */
   last: Map<string, Last>
   /** Left out, for they are committed on another branch: that may go. */
@@ -238,12 +239,15 @@ async function foldTurns(
   }
   if (onOthers.length > 0)
     warnings.push(`Committed on another branch, and left out of the commit: ${shortList(onOthers)}.`)
-  const passed = new Map<string, Entry[]>()
+  const passed = new Map<string, Passed[]>()
   const isGone = (path: string) => left.get(path)?.kind === 'absent' && !headEntries.has(path)
-  for (const { path, to, unclaimed } of read.flatMap(({ parts }) => parts)) {
-    const isMeant = !unclaimed && (folded.entries.has(path) || isGone(path))
-    const entry = isMeant ? await blobs.entryOf(path, to) : undefined
-    if (entry !== undefined) passed.set(path, [...(passed.get(path) ?? []), entry])
+  for (const { path, from, to, unclaimed } of read.flatMap(({ parts }) => parts)) {
+    if (unclaimed || !(folded.entries.has(path) || isGone(path))) continue
+    const [was, entry] = [await blobs.entryOf(path, from), await blobs.entryOf(path, to)]
+    if (entry === undefined) continue
+    // Of what was not captured nothing can be carried further.
+    const earlier = was === undefined ? [] : (passed.get(path) ?? [])
+    passed.set(path, [...earlier, [was === undefined ? entry : was, entry]])
   }
   const madeOf = new Set([...folded.made].map((change) => about.get(change)!.turn))
   return { ...folded, turns: madeOf, passed, last, open: onOthers, blobs, warnings }

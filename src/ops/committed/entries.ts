@@ -22,6 +22,12 @@ export async function readIndexEntries({ env, worktree }: Context): Promise<Map<
   return readRows(out.toString('latin1'), /^(\d+) ([0-9a-f]+) 0\t/)
 }
 
+/** Paths with a conflict in the index: nothing is staged there, and what is to be only a person knows. */
+export async function readUnmergedPaths({ env, worktree }: Context): Promise<Set<string>> {
+  const out = await runGit(env, { args: ['ls-files', '-u', '-z'], cwd: worktree.root })
+  return new Set(readRows(out.toString('latin1'), /^(\d+) ([0-9a-f]+) [123]\t/).keys())
+}
+
 /** Entries of the index of which nothing is staged (git-add(1) --intent-to-add): git takes their files for new ones. */
 export async function readIntendedPaths({ env, worktree }: Context): Promise<Set<string>> {
   const args = ['diff-files', '--name-only', '-z', '--diff-filter=A', '--ita-invisible-in-index', '--ignore-submodules']

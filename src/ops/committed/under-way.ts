@@ -18,7 +18,7 @@ import { type Entry, readHeadEntries, readIndexEntries, sameEntry } from './entr
 import { isNoted, noteFile } from './note.ts'
 import { recordOrigin } from './origins.ts'
 import { rememberRefused } from './refused-file.ts'
-import { refreshIndex, untilIndexIsFree } from './users-index.ts'
+import { type Passed, refreshIndex, untilIndexIsFree } from './users-index.ts'
 
 /** What follows a commit. */
 export interface Following {
@@ -34,8 +34,8 @@ export interface Following {
   entries: ReadonlyMap<string, Entry>
   /** As HEAD had them; more of them may be here. */
   before: ReadonlyMap<string, Entry>
-  /** What the turns left at these paths at any time. */
-  passed: ReadonlyMap<string, readonly Entry[]>
+  /** What the turns did at these paths, one after the other. */
+  passed: ReadonlyMap<string, readonly Passed[]>
   /** Of the turns, and neither planned nor in HEAD: for a later commit. */
   open: readonly string[]
   /** What it goes on from. */
@@ -51,7 +51,7 @@ interface Note extends Omit<Following, 'entries' | 'before' | 'passed' | 'taken'
   started: string
   /** Milliseconds since 1970, UTC. */
   time: number
-  paths: [path: string, before: Entry, entry: Entry, passed?: readonly Entry[]][]
+  paths: [path: string, before: Entry, entry: Entry, passed?: readonly Passed[]][]
 }
 
 /** Those that something in the commit is of. */
@@ -224,7 +224,10 @@ export async function finishCommit(context: Context, { isBeside = false } = {}):
     return []
   }
   const entries = new Map(note.paths.map(([path, , entry]) => [path, entry]))
-  const passed = new Map(note.paths.map(([path, , , passed]) => [path, passed ?? []]))
+  // An older ckpt noted only what each of them left.
+  const passed = new Map(
+    note.paths.map(([path, , , passed]) => [path, (passed ?? []).filter((one) => Array.isArray(one))]),
+  )
   const before = new Map(note.paths.map(([path, entry]) => [path, entry]))
   try {
     const blobs = await CommitBlobs.open(context, { paths: [...entries.keys()], head: before })

@@ -18,14 +18,20 @@ import {
   readIndexEntries,
   readIntendedPaths,
   readMarkedPaths,
+  readUnmergedPaths,
   sameEntry,
 } from './entries.ts'
+
+/** One change of a path by a turn, as files are on disk: edits of the person's may be in both. */
+export type Passed = readonly [from: Entry, to: Entry]
 
 export interface Committed {
   /** What the commit was made on; null: nothing. */
   head: Oid | null
-  /** What the turns left at these paths at any time. */
-  passed: ReadonlyMap<string, readonly Entry[]>
+  /** What it was to hold, before hooks. */
+  entries: ReadonlyMap<string, Entry>
+  /** What the turns did at these paths, one after the other. */
+  passed: ReadonlyMap<string, readonly Passed[]>
   blobs: CommitBlobs
 }
 
@@ -52,16 +58,18 @@ export async function untilIndexIsFree(
 }
 
 /**
- * The user's index follows HEAD on the committed paths, as their hooks left the commit, and only there.
- * What they had staged in such a file stays staged, on top of the commit: not what a turn had left there on its way, which
- * would take the commit back.
+ * The user's index follows HEAD on the committed paths, as their hooks left the commit, and only there. What they had staged
+ * in such a file stays staged, on top of the commit; what a turn had left there on its way does not, for it would take the
+ * commit back.
  */
-export async function refreshIndex(context: Context, { head, passed, blobs }: Committed, made: Oid): Promise<void> {
+export async function refreshIndex(context: Context, committed: Committed, made: Oid): Promise<void> {
+  const { head, passed, blobs } = committed
   const { env, worktree, warnings } = context
   const cwd = worktree.root
-  const [staged, intended, before, after] = await Promise.all([
+  const [staged, intended, unmerged, before, after] = await Promise.all([
     readIndexEntries(context),
     readIntendedPaths(context),
+    readUnmergedPaths(context),
     readHeadEntries(context, head),
     readHeadEntries(context, made),
   ])
@@ -72,21 +80,22 @@ export async function refreshIndex(context: Context, { head, passed, blobs }: Co
   const edits = new Map<string, Entry>()
   for (const path of changed) {
     const [was, now, own] = [before.get(path) ?? null, after.get(path) ?? null, staged.get(path) ?? null]
+    if (unmerged.has(path)) {
+      warnings.push(`${shown(path)} is committed, and not in your index: it has a conflict there.`)
+      continue
+    }
     if (intended.has(path)) {
       edits.set(path, now)
       continue
     }
     if (sameEntry(own, now)) continue
-    const isPassed = [was, ...(passed.get(path) ?? []), ...(was ? [] : moved)].some((one) => sameEntry(own, one))
-    if (isPassed) edits.set(path, now)
-    else {
-      const merged = await mergeEntries(blobs, { base: was, ours: own, theirs: now })
-      if (merged) edits.set(path, merged)
-      else
-        warnings.push(
-          `${shown(path)} stays staged as it was, on top of the commit, which holds something else: git restore --staged ${quotedName(path)}   (stages what the commit holds)`,
-        )
-    }
+    const isUntouched = [was, ...(was ? [] : moved)].some((one) => sameEntry(own, one))
+    const next = isUntouched ? now : await onTop(committed, { path, was, now, own })
+    if (next !== undefined) edits.set(path, next)
+    else
+      warnings.push(
+        `${shown(path)} stays staged as it was, on top of the commit, which holds something else: git restore --staged ${quotedName(path)}   (stages what the commit holds)`,
+      )
   }
   // Where it was moved on since, what `git mv` put there is left, and nothing else.
   for (const path of passed.keys()) {
@@ -101,6 +110,26 @@ export async function refreshIndex(context: Context, { head, passed, blobs }: Co
   await blobs.publish(edits.values())
   if (edits.size > 0) await setEntries(context, edits, made)
   await tryUsersGit(env, { args: ['update-index', '-q', '--refresh'], cwd }) // exits 1 where files differ
+}
+
+/** What is staged, with what the commit brought; undefined: they overlap. */
+async function onTop(
+  { entries, passed, blobs }: Committed,
+  { path, was, now, own }: { path: string; was: Entry; now: Entry; own: Entry },
+): Promise<Entry | undefined> {
+  const parts = passed.get(path) ?? []
+  const at = parts.findLastIndex(([, to]) => sameEntry(own, to))
+  if (at < 0) return mergeEntries(blobs, { base: was, ours: own, theirs: now })
+  // All that turns had done until then is in it, with edits of the person's, or without.
+  let next: Entry | undefined = own
+  for (const [from, to] of parts.slice(at + 1)) next = await carried(blobs, next, [from, to])
+  return carried(blobs, next, [entries.has(path) ? (entries.get(path) ?? null) : now, now])
+}
+
+/** A change made to an entry that need not be what it was made to. */
+async function carried(blobs: CommitBlobs, entry: Entry | undefined, [from, to]: Passed): Promise<Entry | undefined> {
+  if (entry === undefined || sameEntry(from, to)) return entry
+  return sameEntry(entry, from) ? to : mergeEntries(blobs, { base: from, ours: entry, theirs: to })
 }
 
 /** An entry that is set anew loses its marks; those that stay get them back. */

@@ -1,0 +1,114 @@
+// What a person has staged stays staged beside `ckpt commit`, also where it is what a turn left on disk on its way.
+import { execFileSync } from 'node:child_process'
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { amid } from '../support/amid.ts'
+import { Scratch } from '../support/scratch.ts'
+
+const LINES = Array.from({ length: 20 }, (_, i) => `${i + 1}\n`)
+/** The lines 1 to 20, but for some. */
+const text = (changes: Record<number, string> = {}) =>
+  LINES.map((line, i) => (changes[i + 1] === undefined ? line : `${changes[i + 1]}\n`)).join('')
+
+function place(): Scratch {
+  const scratch = new Scratch().init({ 'a.txt': text() })
+  scratch.git('config', 'user.name', 'A U Thor')
+  scratch.git('config', 'user.email', 'author@example.com')
+  return scratch
+}
+const staged = (scratch: Scratch) => scratch.git('show', ':a.txt')
+const committed = (scratch: Scratch) => scratch.git('show', 'HEAD:a.txt')
+const write = (scratch: Scratch, changes: Record<number, string>) => scratch.write({ 'a.txt': text(changes) })
+const turn = (scratch: Scratch, changes: Record<number, string>) => scratch.turn('work', () => write(scratch, changes))
+
+test('staged before the session, whose turns come back to it on their way', () => {
+  const scratch = place()
+  write(scratch, { 2: 'mine' })
+  scratch.git('add', 'a.txt')
+  turn(scratch, { 2: 'mine', 15: 'tried' })
+  turn(scratch, { 2: 'mine' })
+  turn(scratch, { 2: 'mine', 15: 'agent' })
+  write(scratch, { 2: 'other', 15: 'agent' })
+  expect(scratch.ckpt('commit').warnings).toEqual([])
+  expect(committed(scratch)).toBe(text({ 15: 'agent' }))
+  expect(staged(scratch)).toBe(text({ 2: 'mine', 15: 'agent' }))
+  expect(scratch.git('status', '--porcelain')).toBe('MM a.txt\n')
+})
+
+test('committed, taken back with `git reset --soft`, and committed anew', () => {
+  const scratch = place()
+  write(scratch, { 2: 'mine' })
+  scratch.git('add', 'a.txt')
+  turn(scratch, { 2: 'mine', 15: 'agent' })
+  scratch.ckpt('commit')
+  expect(scratch.git('status', '--porcelain')).toBe('M  a.txt\n')
+  scratch.git('reset', '--soft', 'HEAD^')
+  scratch.ckpt('commit', '-m', 'better')
+  expect([committed(scratch), staged(scratch)]).toEqual([text({ 15: 'agent' }), text({ 2: 'mine', 15: 'agent' })])
+})
+
+test('staged after the turn, with what the turn did', () => {
+  const scratch = place()
+  write(scratch, { 2: 'mine' })
+  turn(scratch, { 2: 'mine', 15: 'agent' })
+  scratch.git('add', 'a.txt')
+  write(scratch, { 2: 'other', 15: 'agent' })
+  scratch.ckpt('commit')
+  expect([committed(scratch), staged(scratch)]).toEqual([text({ 15: 'agent' }), text({ 2: 'mine', 15: 'agent' })])
+})
+
+test('staged between two turns: the second one’s part is in the index too, and what the first tried is not', () => {
+  const scratch = place()
+  write(scratch, { 2: 'mine' })
+  turn(scratch, { 2: 'mine', 10: 'kept', 15: 'tried' })
+  scratch.git('add', 'a.txt')
+  write(scratch, { 2: 'other', 10: 'kept', 15: 'tried' })
+  turn(scratch, { 2: 'other', 10: 'kept', 18: 'agent' })
+  scratch.ckpt('commit')
+  expect(committed(scratch)).toBe(text({ 10: 'kept', 18: 'agent' }))
+  expect(staged(scratch)).toBe(text({ 2: 'mine', 10: 'kept', 18: 'agent' }))
+})
+
+test('what a turn staged of its own, and the next one took back, is not staged after the commit', () => {
+  const scratch = place()
+  turn(scratch, { 10: 'kept', 15: 'tried' })
+  scratch.git('add', 'a.txt')
+  turn(scratch, { 10: 'kept' })
+  scratch.ckpt('commit')
+  expect([committed(scratch), staged(scratch)]).toEqual([text({ 10: 'kept' }), text({ 10: 'kept' })])
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
+test('a mode that a turn gave: what was staged of the text stays', () => {
+  const scratch = place()
+  write(scratch, { 2: 'mine' })
+  scratch.turn('work', () => fs.chmodSync(scratch.at('a.txt'), 0o755))
+  scratch.git('add', 'a.txt')
+  scratch.ckpt('commit')
+  expect([committed(scratch), staged(scratch)]).toEqual([text(), text({ 2: 'mine' })])
+  expect(scratch.git('ls-files', '-s')).toMatch(/^100755 /)
+})
+
+test('a commit that was killed once the index followed it: the next command leaves the index so', () => {
+  const scratch = place()
+  write(scratch, { 2: 'mine' })
+  scratch.git('add', 'a.txt')
+  turn(scratch, { 2: 'mine', 15: 'agent' })
+  const note = '/commit\\.json$'
+  const vars = amid(scratch, [{ call: 'unlinkSync', on: note, when: 'before', kill: true }])
+  expect(scratch.runApart(['commit'], { vars }).code).toBe(128)
+  expect(scratch.git('status', '--porcelain')).toBe('M  a.txt\n')
+  expect(scratch.ckpt('status').warnings.join()).toContain('A commit that was cut short is finished')
+  expect([committed(scratch), staged(scratch)]).toEqual([text({ 15: 'agent' }), text({ 2: 'mine', 15: 'agent' })])
+})
+
+test('a path with a conflict in the index is left as it is there, and said so', () => {
+  const scratch = place()
+  scratch.turn('new', () => scratch.write({ new: 'agent\n' }))
+  const oid = scratch.git('hash-object', '-w', 'a.txt').trim()
+  const input = [2, 3].map((stage) => `100644 ${oid} ${stage}\tnew\n`).join('')
+  execFileSync('git', ['update-index', '--index-info'], { cwd: scratch.root, env: scratch.vars, input })
+  const { warnings } = scratch.ckpt('commit')
+  expect(warnings.join()).toContain('new is committed, and not in your index: it has a conflict there')
+  expect(scratch.git('ls-files', '-u').split('\n')).toHaveLength(3)
+})
