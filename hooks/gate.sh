@@ -57,6 +57,11 @@ ckpt_in() {
   return 1
 }
 
+# Some programs start git with next to nothing in PATH.
+ckpt_tools() {
+  command -v tr >/dev/null 2>&1 || PATH=${PATH:+$PATH:}/usr/bin:/bin
+}
+
 ckpt_gate() {
   if [ -z "${CKPT_GATE_PROBE-}" ]; then
     case $ckpt_hook in
@@ -64,6 +69,7 @@ ckpt_gate() {
         [ "${CKPT_DISABLED-}" != 1 ] || return 0
         ckpt_find
         [ -n "$ckpt_dir" ] || return 0
+        ckpt_tools
         . "${ckpt_file%/*}/gate-more.sh"
         ckpt_more "$@"
         return
@@ -73,6 +79,7 @@ ckpt_gate() {
     ckpt_find
     [ -n "$ckpt_dir" ] || return 0
     if [ ! -f "$ckpt_dir/boundary" ] && [ ! -f "$ckpt_dir/journal.json" ]; then return 0; fi
+    ckpt_tools
     . "${ckpt_file%/*}/gate-refuse.sh"
     ckpt_refuses "$@" || return 0
     # Session names come from elsewhere: no control characters reach a terminal.

@@ -271,3 +271,27 @@ test('row 32: outside of a repository there are no git hooks: exit 9', () => {
   for (const action of ['install', 'uninstall', 'status']) expect(scratch.tryCkpt('hooks', action).code).toBe(9)
   expect(scratch.tryCkpt('hooks', 'dance').code).toBe(2)
 })
+
+test('where PATH is empty it refuses all the same, and says why', () => {
+  const scratch = gateScratch()
+  scratch.ckpt('hooks', 'install')
+  makePending(scratch)
+  const git = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim()
+  const before = head(scratch)
+  for (const args of [
+    ['commit', '--allow-empty', '-m', 'x'],
+    ['revert', '--no-edit', 'HEAD'],
+    ['cherry-pick', 'side'],
+  ]) {
+    const { status, stderr } = spawnSync(git, ['-c', 'user.name=n', '-c', 'user.email=n@example.com', ...args], {
+      cwd: scratch.root,
+      env: { PATH: '', HOME: scratch.home },
+      encoding: 'utf8',
+    })
+    expect([args[0], status]).not.toEqual([args[0], 0])
+    expect(stderr).toContain(`ckpt: git ${args[0]} refused: a revert boundary is pending`)
+    expect(stderr).not.toContain('not found')
+    spawnSync(git, ['reset', '-q', '--merge'], { cwd: scratch.root })
+  }
+  expect(head(scratch)).toBe(before)
+})

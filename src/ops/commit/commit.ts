@@ -284,7 +284,7 @@ async function commitEntries(
     })
     // It stands, where a hook after it was cut short.
     const found = code === 0 ? null : await noted(context)
-    const made = code === 0 ? await firstOn(context, head) : found?.isSure ? found.made : null
+    const made = code === 0 ? await firstOn(context, head).catch(unseen) : found?.isSure ? found.made : null
     if (made === null && code === 0)
       throw new CkptError(
         'INTERNAL',
@@ -312,4 +312,13 @@ async function commitEntries(
   } finally {
     removeDrafts(env, [index, `${index}.lock`, file])
   }
+}
+
+/** git made the commit, and a look at it fails (too many processes, no room): that is for the next command. @throws CkptError INTERNAL */
+function unseen(cause: unknown): never {
+  throw new CkptError(
+    'INTERNAL',
+    `git made the commit, and then could not be asked for it: ${reasonOf(cause)} The next command finishes this one: your index follows the commit then.`,
+    { cause, hints: ['git log -1   (the commit)', 'ckpt status'] },
+  )
 }
