@@ -196,7 +196,7 @@ test('a commit that git made, and cannot be asked for then, is not said to be go
     const isAsked = args[0] === 'rev-list' && args.includes('--first-parent')
     return isAsked ? spawn('false', [], options) : spawn(file, args, options)
   })
-  expect(error.message).toMatch(/^git rev-list failed/)
+  expect(error.message).toMatch(/^git made the commit, and then could not be asked for it: git rev-list failed/)
   expect(scratch.git('show', 'HEAD:a.txt')).toBe('2\n')
   expect(scratch.ckpt('status').warnings.join()).toContain('A commit that was cut short is finished')
   expect(scratch.git('status', '--porcelain')).toBe('')

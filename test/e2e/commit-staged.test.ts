@@ -112,23 +112,3 @@ test('a path with a conflict in the index is left as it is there, and said so', 
   expect(warnings.join()).toContain('new is committed, and not in your index: it has a conflict there')
   expect(scratch.git('ls-files', '-u').split('\n')).toHaveLength(3)
 })
-
-test('a commit that git made, and that cannot be looked at then, is called made, and the next command finishes it', () => {
-  const scratch = place()
-  turn(scratch, { 15: 'agent' })
-  const bin = `${scratch.base}/bin`
-  const once = `${bin}/asked`
-  fs.mkdirSync(bin)
-  const fails = `case "$*" in *rev-list*--parents*) [ -e '${once}' ] || { : >'${once}'; echo no room >&2; exit 128; };; esac`
-  fs.writeFileSync(`${bin}/git`, `#!/bin/sh\n${fails}\nPATH=\${PATH#*:} exec git "$@"\n`, { mode: 0o755 })
-  const before = scratch.git('rev-parse', 'HEAD')
-  const { code, stdout } = scratch.run(['commit', '--json'], { vars: { PATH: `${bin}:${process.env.PATH}` } })
-  expect(fs.existsSync(once)).toBe(true)
-  expect([code, JSON.parse(stdout).error.message]).toEqual([
-    1,
-    expect.stringMatching(/^git made the commit, .*no room/),
-  ])
-  expect(scratch.git('rev-parse', 'HEAD^')).toBe(before)
-  expect(scratch.ckpt('status').warnings.join()).toContain('A commit that was cut short is finished')
-  expect(scratch.git('status', '--porcelain')).toBe('')
-})
