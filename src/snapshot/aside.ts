@@ -43,8 +43,8 @@ export interface Aside {
   /** What lstat said of the path, and of its directory, when we looked. */
   before: Stats
   directory: Stats
-  /** What was put there; null: nothing was. */
-  put: Stats | null
+  /** What was put there, with what the store has of it; null: nothing was. */
+  put: { stats: Stats; state: PathState } | null
 }
 
 /**
@@ -55,7 +55,7 @@ export function verifyAside(env: Env, { root, store }: Pick<ApplyInput, 'root' |
   const { old, path, before } = aside
   const isLinked = behindSymlink(env, root, path)
   if (!isLinked && (dropAside(env, old, before) || dropSaved(env, store, aside))) return
-  const isBegun = !isBack(env, root, aside)
+  const isBegun = !isBack(env, { root, store }, aside)
   const name = isBegun ? wentAlong(env, old) : null
   const reason = name !== null || isLinked ? MOVED_AWAY : CHANGED
   throw new ApplyConflict(path, name === null ? reason : `${reason}; what it held went along as ${name}`, { isBegun })
@@ -71,19 +71,23 @@ function wentAlong({ files }: Env, old: string | Buffer): string | null {
  * Back by its name, if that leads to where it was, and nobody has put or written something else there since; else the sweep
  * finds it, and what was put elsewhere goes.
  */
-function isBack(env: Env, root: string, { old, at, path, directory, put }: Aside): boolean {
+function isBack(
+  env: Env,
+  { root, store }: Pick<ApplyInput, 'root' | 'store'>,
+  { old, at, path, directory, put }: Aside,
+): boolean {
   const { files } = env
   try {
     if (isSameInode(files.statSync(native(root, parentOf(path))), directory)) {
       if (put === null) moveWhereNothingIs(env, old, at)
-      else if (isSameButCtime(files.lstatSync(at), put)) files.renameSync(old, at)
+      else if (isStill(env, store, { at, before: put.stats, states: [put.state] })) files.renameSync(old, at)
       else return false
       return true
     }
   } catch (error) {
     if (errno(error) === undefined) throw error
   }
-  if (put) withdraw(env, at, put)
+  if (put) withdraw(env, at, put.stats)
   return false
 }
 
@@ -138,6 +142,16 @@ export function isStillSaved(
     if (isOutOfReach(error)) return false
     throw error
   }
+}
+
+/** Whether what lies there is as it was when we looked: by its number, or by what the store has. @throws where nothing is there */
+export function isStill(
+  env: Env,
+  store: Store,
+  { at, before, states }: { at: string | Buffer; before: Stats; states: readonly PathState[] },
+): boolean {
+  if (isSameButCtime(env.files.lstatSync(at), before)) return true
+  return states.some((pre) => isStillSaved(env, store, { at, before, pre }))
 }
 
 export function oidAt(files: Files, { objects }: Store, { at, stats }: { at: string | Buffer; stats: Stats }): Oid {

@@ -101,7 +101,7 @@ async function putFrom(env: Env, input: ApplyInput, { entry, number, result, bef
     result.syncMs += writeFresh(env, fresh, { bytes, mode: post.mode, owner: before, group, path })
   }
   const old = temporaryPath(env, input, { path, suffix: `${number}.old`, beside })
-  putInPlace(env, input, { fresh, old, at, path, pre, before })
+  putInPlace(env, input, { fresh, old, at, path, pre, post, before })
   if (before && before.nlink > 1) result.unlinked.add(before.ino)
 }
 
@@ -199,10 +199,11 @@ interface Placing {
   at: string | Buffer
   path: string
   pre: PathState
+  post: PathState
   before: Stats | null
 }
 
-function putInPlace(env: Env, input: ApplyInput, { fresh, old, at, path, pre, before }: Placing): void {
+function putInPlace(env: Env, input: ApplyInput, { fresh, old, at, path, pre, post, before }: Placing): void {
   const { files } = env
   const { root } = input
   const directory = directoryOf(env, root, path)
@@ -230,7 +231,7 @@ function putInPlace(env: Env, input: ApplyInput, { fresh, old, at, path, pre, be
     throw new ApplyConflict(path, CHANGED)
   }
   files.renameSync(fresh, at)
-  if (linked) verifyAside(env, input, { old, at, path, pre, before, directory, put })
+  if (linked) verifyAside(env, input, { old, at, path, pre, before, directory, put: { stats: put, state: post } })
   else if (behindSymlink(env, root, path)) {
     withdraw(env, at, put)
     throw new ApplyConflict(path, MOVED_AWAY, { isBegun: true })

@@ -7,8 +7,8 @@ import { sameContent, sameState } from '../core/state.ts'
 import { type Env, errno, namesIfThere } from '../env.ts'
 import { syncIfThere } from '../git/whole-file.ts'
 import type { ApplyEntry, ApplyInput } from './apply-entry.ts'
-import { besidePath, isOutOfReach, isSameInode, moveWhereNothingIs, oidAt, remove } from './aside.ts'
-import { behindSymlink, isSameButCtime, isStats, look, native, observe } from './disk.ts'
+import { besidePath, isOutOfReach, isSameInode, isStill, moveWhereNothingIs, oidAt, remove } from './aside.ts'
+import { behindSymlink, isStats, look, native, observe } from './disk.ts'
 import { closeOpened, type Opened, openAbove } from './opening.ts'
 
 type Sweep = Pick<ApplyInput, 'root' | 'store' | 'nonce'>
@@ -149,7 +149,7 @@ function putBack(
     if (errno(error) === undefined) throw error
     return null // its directory is gone or closed, or on another mount, or something came
   }
-  const isAsItWas = () => isSameButCtime(files.lstatSync(spare), before)
+  const isAsItWas = () => isStill(env, store, { at: spare, before, states: [entry.pre, entry.post] })
   try {
     const now = look(env, root, entry.path)
     if (isAsItWas() && isStats(now) && isSameInode(now, before)) {
