@@ -19,7 +19,7 @@ import { type Live, liveLines } from './present/live.ts'
 import { plural } from './present/text.ts'
 import { listText } from './present/turns.ts'
 import { refusalText, runProgram } from './program.ts'
-import { setRaw } from './terminal.ts'
+import { onlyInFront, setRaw } from './terminal.ts'
 
 /** Another screen of the terminal, without a cursor. */
 const ENTER = '\x1b[?1049h\x1b[?25l'
@@ -108,6 +108,7 @@ class Screen implements View {
     this.#listen()
     env.stdout.write(ENTER)
     const heeded = [
+      onlyInFront(env, this.#stdin),
       env.onSignal('SIGCONT', () => this.#takeBack()),
       env.onSignal('SIGQUIT', () => {
         this.end()

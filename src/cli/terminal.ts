@@ -1,5 +1,5 @@
 /** The terminal while questions are asked on it: it is given back when this process is stopped, or ended by a signal. */
-import type { Env } from '../env.ts'
+import { type Env, errno } from '../env.ts'
 
 /** Signals that end a process which does not heed them. */
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
@@ -12,6 +12,24 @@ export function setRaw(keys: NodeJS.ReadStream, isRaw: boolean): void {
   keys.off('error', hush)
 }
 
+/** Milliseconds between two looks. */
+const LOOK = 100
+
+/** Whether the terminal is ours: in the background whoever changes its modes is stopped for it (tcsetattr(3)). True where nothing tells. */
+function isInFront({ files }: Env): boolean {
+  try {
+    const fields = files
+      .readFileSync('/proc/self/stat', 'latin1')
+      .replace(/^.*\) /s, '')
+      .split(' ')
+    const [, , group, , , front] = fields // proc(5)
+    return front === '-1' || front === group
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return true
+  }
+}
+
 /** Until the result is called. */
 export function heedSignals(env: Env): () => void {
   const keys = env.stdin.stream as NodeJS.ReadStream
@@ -19,7 +37,7 @@ export function heedSignals(env: Env): () => void {
     setRaw(keys, false)
     env.stderr.write('\x1b[?25h') // the cursor
   }
-  const heeded: (() => void)[] = []
+  const heeded: (() => void)[] = [onlyInFront(env, keys)]
   const release = () => {
     for (const off of heeded.splice(0)) off()
   }
@@ -29,7 +47,7 @@ export function heedSignals(env: Env): () => void {
     giveBack()
     env.kill(env.pid, 'SIGTSTP') // goes on behind this; at once, and without a signal, where nobody could let it go on
     stop = env.onSignal('SIGTSTP', stopped)
-    // Not before what was sent meanwhile is heard: who is in the background, and is to end, would be stopped for it (tcsetattr(3)).
+    // Not before what was sent meanwhile is heard: that may be the end.
     setImmediate(() => setImmediate(() => heeded.length > 0 && setRaw(keys, true)))
   }
   stop = env.onSignal('SIGTSTP', stopped)
@@ -40,4 +58,26 @@ export function heedSignals(env: Env): () => void {
   }
   heeded.push(() => stop(), ...ENDING.map((signal) => env.onSignal(signal, end(signal))))
   return release
+}
+
+/**
+ * Until the result is called the terminal is made raw, by whomever (`readline` does it by itself on SIGCONT), only once it is
+ * ours: in the background a process is stopped for it, and hears of no end.
+ */
+export function onlyInFront(env: Env, keys: NodeJS.ReadStream): () => void {
+  const own = keys.setRawMode?.bind(keys)
+  if (!own) return () => undefined
+  const before = Object.getOwnPropertyDescriptor(keys, 'setRawMode')
+  let timer: NodeJS.Timeout | undefined
+  keys.setRawMode = (isRaw) => {
+    clearTimeout(timer)
+    if (!isRaw || isInFront(env)) return own(isRaw)
+    timer = setTimeout(() => setRaw(keys, true), LOOK)
+    return keys
+  }
+  return () => {
+    clearTimeout(timer)
+    if (before) Object.defineProperty(keys, 'setRawMode', before)
+    else Reflect.deleteProperty(keys, 'setRawMode') // then it is the class's again
+  }
 }

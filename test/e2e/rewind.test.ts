@@ -65,10 +65,17 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
         ['Nothing was changed.', rewind],
         ['Which turn?', '\x1a'],
         ['Stopped', 'p=$(jobs -p); kill %1; while kill -0 $p 2>/dev/null; do sleep 0.1; done; echo go""ne\r'],
-        ['gone', 'exit\r'],
+        ['gone', rewind],
+        // Let go on in the background, it leaves the terminal alone: it would be stopped for touching it, and could not end.
+        ['Which turn?', '\x1a'],
+        [
+          'Stopped',
+          'p=$(jobs -p); kill -CONT $p; sleep 0.5; kill $p; while kill -0 $p 2>/dev/null; do sleep 0.1; done; echo ov""er\r',
+        ],
+        ['over', 'exit\r'],
       ],
     })
-    for (const before of raw.split(/Stopped|Nothing was changed|gone/).slice(0, -1))
+    for (const before of raw.split(/Stopped|Nothing was changed|gone|over/).slice(0, -1))
       expect(before.lastIndexOf('\x1b[?25h')).toBeGreaterThan(before.lastIndexOf('\x1b[?25l'))
   })
 
