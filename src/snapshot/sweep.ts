@@ -25,10 +25,12 @@ export async function sweepTemporary(env: Env, sweep: Sweep, ordered: readonly A
   const own = `${store.worktreeDir}/tmp`
   const opened: Opened = new Map()
   const said: (string | null)[] = []
+  const seen = new Set<string>()
   try {
     for (const [number, entry] of ordered.entries()) {
       const [old, half] = ['old', 'new'].map((suffix) => besidePath(entry.path, nonce, `${number}.${suffix}`))
       const inOwn = `${own}/${nonce}-${number}.old`
+      seen.add(inOwn)
       const olds = [
         { old: inOwn, name: inOwn, entry },
         { old: native(root, old!), name: shown(old!), entry },
@@ -40,6 +42,7 @@ export async function sweepTemporary(env: Env, sweep: Sweep, ordered: readonly A
     }
     for (const file of namesIfThere(env.files, own)) {
       const at = `${own}/${file}`
+      if (seen.has(at)) continue
       if (file.endsWith('.old')) said.push(await settled(env, sweep, { old: at, name: at, entry: null }))
       else if (file.startsWith(`${nonce}-`)) remove(env, at) // what others have there is theirs
     }

@@ -79,6 +79,43 @@ test('what a turn staged of its own, and the next one took back, is not staged a
   expect(scratch.git('status', '--porcelain')).toBe('')
 })
 
+test.each<[string, boolean]>([
+  ['as the next turn found it', false],
+  ['and changed once more before the next turn', true],
+])('a turn’s change staged with an edit, %s: what the next turn takes back is not staged any more', (_, isChanged) => {
+  const scratch = place()
+  turn(scratch, { 2: 'tried' })
+  write(scratch, { 2: 'tried', 15: 'mine' })
+  scratch.git('add', 'a.txt')
+  const more: Record<number, string> = isChanged ? { 18: 'later' } : {}
+  write(scratch, { 2: 'tried', 15: 'mine', ...more })
+  turn(scratch, { 8: 'agent', 15: 'mine', ...more })
+  expect(scratch.ckpt('commit').warnings).toEqual([])
+  expect([committed(scratch), staged(scratch)]).toEqual([text({ 8: 'agent' }), text({ 8: 'agent', 15: 'mine' })])
+})
+
+test('what a person staged without a part of a turn’s stays without it', () => {
+  const scratch = place()
+  turn(scratch, { 2: 'agent', 12: 'unwanted' })
+  write(scratch, { 2: 'agent' })
+  scratch.git('add', 'a.txt')
+  turn(scratch, { 2: 'agent', 8: 'more' })
+  scratch.ckpt('commit')
+  expect(committed(scratch)).toBe(text({ 2: 'agent', 8: 'more', 12: 'unwanted' }))
+  expect(staged(scratch)).toBe(text({ 2: 'agent', 8: 'more' }))
+})
+
+test('a new file of a turn’s, staged with an edit: the next turn’s part comes to it', () => {
+  const scratch = place()
+  scratch.turn('new', () => scratch.write({ new: text({ 2: 'agent' }) }))
+  scratch.write({ new: text({ 2: 'agent', 15: 'mine' }) })
+  scratch.git('add', 'new')
+  scratch.turn('more', () => scratch.write({ new: text({ 2: 'agent', 8: 'more', 15: 'mine' }) }))
+  expect(scratch.ckpt('commit').warnings).toEqual([])
+  expect(scratch.git('show', 'HEAD:new')).toBe(text({ 2: 'agent', 8: 'more' }))
+  expect(scratch.git('show', ':new')).toBe(text({ 2: 'agent', 8: 'more', 15: 'mine' }))
+})
+
 test('a mode that a turn gave: what was staged of the text stays', () => {
   const scratch = place()
   write(scratch, { 2: 'mine' })

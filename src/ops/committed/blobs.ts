@@ -186,6 +186,12 @@ export class CommitBlobs {
     return result?.kind === 'clean' ? this.#asItIs(result.oid) : null
   }
 
+  /** Of a blob of the repository; one character a byte. */
+  async linesOf(oid: Oid): Promise<string[]> {
+    const bytes = await this.#context.store.objects.get(await this.#inStore(oid), 'blob')
+    return bytes.toString('latin1').split('\n')
+  }
+
   /** The name in the store of a blob of the repository, which the store then has. */
   async #inStore(oid: Oid): Promise<Oid> {
     const { env, store, worktree } = this.#context

@@ -1,5 +1,6 @@
 /** The user's index, beside a commit that was made on one of its own. */
 import { setTimeout as pause } from 'node:timers/promises'
+import { diffArrays } from 'diff'
 import { refuseCancelled } from '../../core/cancel.ts'
 import { CkptError } from '../../core/errors.ts'
 import { quotedName, quotedPath } from '../../core/hint-words.ts'
@@ -28,8 +29,6 @@ export type Passed = readonly [from: Entry, to: Entry]
 export interface Committed {
   /** What the commit was made on; null: nothing. */
   head: Oid | null
-  /** What it was to hold, before hooks. */
-  entries: ReadonlyMap<string, Entry>
   /** What the turns did at these paths, one after the other. */
   passed: ReadonlyMap<string, readonly Passed[]>
   blobs: CommitBlobs
@@ -112,24 +111,42 @@ export async function refreshIndex(context: Context, committed: Committed, made:
   await tryUsersGit(env, { args: ['update-index', '-q', '--refresh'], cwd }) // exits 1 where files differ
 }
 
-/** What is staged, with what the commit brought; undefined: they overlap. */
+/**
+ * What is staged, with what the commit brought; undefined: they overlap. What was staged rests on HEAD, or on what the turns
+ * had made of it at some time: on the newest of those that it is nearest to. The rest is the person's.
+ */
 async function onTop(
-  { entries, passed, blobs }: Committed,
+  { passed, blobs }: Committed,
   { path, was, now, own }: { path: string; was: Entry; now: Entry; own: Entry },
 ): Promise<Entry | undefined> {
-  const parts = passed.get(path) ?? []
-  const at = parts.findLastIndex(([, to]) => sameEntry(own, to))
-  if (at < 0) return mergeEntries(blobs, { base: was, ours: own, theirs: now })
-  // All that turns had done until then is in it, with edits of the person's, or without.
-  let next: Entry | undefined = own
-  for (const [from, to] of parts.slice(at + 1)) next = await carried(blobs, next, [from, to])
-  return carried(blobs, next, [entries.has(path) ? (entries.get(path) ?? null) : now, now])
+  let [base, least] = [was, await distance(blobs, was, own)]
+  let made = was
+  for (const part of passed.get(path) ?? []) {
+    made = (await carried(blobs, made, part)) ?? made
+    const far = await distance(blobs, made, own)
+    if (far <= least) [base, least] = [made, far]
+  }
+  return carried(blobs, own, [base, now])
 }
 
-/** A change made to an entry that need not be what it was made to. */
-async function carried(blobs: CommitBlobs, entry: Entry | undefined, [from, to]: Passed): Promise<Entry | undefined> {
-  if (entry === undefined || sameEntry(from, to)) return entry
+/** A change made to an entry that need not be what it was made to; undefined: they overlap. */
+async function carried(blobs: CommitBlobs, entry: Entry, [from, to]: Passed): Promise<Entry | undefined> {
+  if (sameEntry(from, to)) return entry
   return sameEntry(entry, from) ? to : mergeEntries(blobs, { base: from, ours: entry, theirs: to })
+}
+
+/** Lines that one of them has more are as far as any. */
+const FAR = 2000
+
+/** How many lines, and modes, tell two entries apart. */
+async function distance(blobs: CommitBlobs, a: Entry, b: Entry): Promise<number> {
+  if (sameEntry(a, b)) return 0
+  if (!a || !b) return FAR
+  const modes = a.mode === b.mode ? 0 : 1
+  if (a.oid === b.oid) return modes
+  const [one, other] = [await blobs.linesOf(a.oid), await blobs.linesOf(b.oid)]
+  const parts = diffArrays(one, other, { maxEditLength: FAR })
+  return modes + (parts?.reduce((sum, part) => sum + (part.added || part.removed ? part.count : 0), 0) ?? FAR)
 }
 
 /** An entry that is set anew loses its marks; those that stay get them back. */

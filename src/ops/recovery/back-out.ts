@@ -61,7 +61,7 @@ export async function backOut(
     )
   }
   removeJournal(env, store)
-  const back = ['What had been written was taken back.', ...kept].join(' ')
+  const back = ['What had been written was taken back.', ...new Set(kept)].join(' ')
   if (reason instanceof ApplyConflict)
     return new CkptError('CONFLICT', `${op} refused: ${shown(reason.path)} ${reason.reason}. ${back}`, {
       paths: [reason.path],

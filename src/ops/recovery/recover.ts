@@ -38,7 +38,7 @@ export async function recover(context: Context): Promise<string[]> {
         `A killed ${journal.op} was finished, but for what changed since or is out of reach (left as it is): ${paths}.`,
       )
     } else warnings.push(`A killed ${journal.op} was finished.`)
-    warnings.push(...kept)
+    warnings.push(...new Set(kept))
   }
   return [...warnings, ...(await finishRefs(context, journal))]
 }
