@@ -119,14 +119,20 @@ async function onTop(
   { passed, blobs }: Committed,
   { path, was, now, own }: { path: string; was: Entry; now: Entry; own: Entry },
 ): Promise<Entry | undefined> {
-  let [base, least] = [was, await distance(blobs, was, own)]
+  let [bases, least] = [[was], await distance(blobs, was, own)]
   let made = was
   for (const part of passed.get(path) ?? []) {
     made = (await carried(blobs, made, part)) ?? made
     const far = await distance(blobs, made, own)
-    if (far <= least) [base, least] = [made, far]
+    if (far === least) bases.push(made)
+    else if (far < least) [bases, least] = [[made], far]
   }
-  return carried(blobs, own, [base, now])
+  let next: Entry | undefined
+  for (const base of bases) {
+    next = await carried(blobs, own, [base, now])
+    if (next === undefined) return undefined // as near to one as to the other, and not to be told from it
+  }
+  return next
 }
 
 /** A change made to an entry that need not be what it was made to; undefined: they overlap. */
