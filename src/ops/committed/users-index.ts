@@ -141,7 +141,7 @@ async function carried(blobs: CommitBlobs, entry: Entry, [from, to]: Passed): Pr
   return sameEntry(entry, from) ? to : mergeEntries(blobs, { base: from, ours: entry, theirs: to })
 }
 
-/** Lines that one of them has more are as far as any. */
+/** Lines: what differs in more is as far as any, for finding how far takes its time. */
 const FAR = 2000
 
 /** How many lines, and modes, tell two entries apart. */

@@ -53,10 +53,13 @@ export async function mergeTexts(
   return results
 }
 
-/** Arguments: three labels, then names to which `.ours`, `.base` and `.theirs` are added, and `.merged` for what comes of them. */
+/**
+ * Arguments: three labels, then names to which `.ours`, `.base` and `.theirs` are added, and `.merged` for what comes of them.
+ * Prints how each ended; nothing of one whose result could not be opened.
+ */
 const MERGE_EACH = `f() { ours=$1 base=$2 theirs=$3; shift 3
 for name; do
-git merge-file -p -L "$ours" -L "$base" -L "$theirs" "$name.ours" "$name.base" "$name.theirs" >"$name.merged"; echo $?
+{ git merge-file -p -L "$ours" -L "$base" -L "$theirs" "$name.ours" "$name.base" "$name.theirs"; echo $? >&3; } 3>&1 >"$name.merged"
 done; }; f`
 
 /**
