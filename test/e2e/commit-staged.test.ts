@@ -149,3 +149,13 @@ test('a path with a conflict in the index is left as it is there, and said so', 
   expect(warnings.join()).toContain('new is committed, and not in your index: it has a conflict there')
   expect(scratch.git('ls-files', '-u').split('\n')).toHaveLength(3)
 })
+
+test('a submodule that a person staged in the place of a committed file stays, and is said', () => {
+  const scratch = place()
+  turn(scratch, { 15: 'agent' })
+  const id = '1'.repeat(40) // of no commit that is here, as a submodule's
+  scratch.git('update-index', '--cacheinfo', `160000,${id},a.txt`)
+  expect(scratch.ckpt('commit').warnings.join()).toContain('a.txt stays staged as it was')
+  expect(committed(scratch)).toBe(text({ 15: 'agent' }))
+  expect(scratch.git('ls-files', '-s')).toBe(`160000 ${id} 0\ta.txt\n`)
+})

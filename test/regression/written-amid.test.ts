@@ -104,42 +104,17 @@ describe.each([
   ['beside the worktree', false],
   ['on another mount', true],
 ])('a file is written to before and after it goes, with the store %s', (_, mount) => {
-  const line = (n: number, file: string) => `echo line-${n} >>${file}`
-  const anew = 'echo line-2 >saved; mv saved'
-  test.each<[string, string, Amid[]]>([
-    [
-      'replaced',
-      'f',
-      [
-        { call: 'renameSync', on: '/f$', when: 'before', run: line(1, 'f') },
-        { call: 'renameSync', on: '/f$', when: 'after', run: line(2, 'f') },
-      ],
-    ],
-    [
-      'replaced, and saved anew',
-      'f',
-      [
-        { call: 'renameSync', on: '/f$', when: 'before', run: line(1, 'f') },
-        { call: 'renameSync', on: '/f$', when: 'after', run: `${anew} f` },
-      ],
-    ],
-    [
-      'deleted',
-      'new',
-      [
-        { call: 'renameSync', on: '\\.old$', when: 'before', run: line(1, 'new') },
-        { call: 'renameSync', on: '\\.old$', when: 'after', run: line(2, 'new') },
-      ],
-    ],
-    [
-      'deleted, and saved anew',
-      'new',
-      [
-        { call: 'renameSync', on: '\\.old$', when: 'before', run: line(1, 'new') },
-        { call: 'renameSync', on: '\\.old$', when: 'after', run: `${anew} new` },
-      ],
-    ],
-  ])('%s', (_, file, specs) => {
+  test.each([
+    ['replaced', 'f', '/f$', 'echo line-2 >>f'],
+    ['replaced, and saved anew', 'f', '/f$', 'echo line-2 >saved; mv saved f'],
+    ['deleted', 'new', '\\.old$', 'echo line-2 >>new'],
+    ['deleted, and saved anew', 'new', '\\.old$', 'echo line-2 >saved; mv saved new'],
+  ])('%s', (_, file, on, afterwards) => {
+    const moved = { call: 'renameSync', on } as const
+    const specs: Amid[] = [
+      { ...moved, when: 'before', run: `echo line-1 >>${file}` },
+      { ...moved, when: 'after', run: afterwards },
+    ]
     const scratch = new Scratch().init({ f: 'one\n', 'a.txt': 'one\n' })
     scratch.turn('all', () =>
       scratch.write({ 'a.txt': 'two\n', ...(file === 'f' ? { f: 'two\n' } : { new: 'two\n' }) }),
