@@ -2,12 +2,18 @@
 import { MovedMeanwhile } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import { type RelativePath, shown } from '../core/paths.ts'
+import type { PathState } from '../core/state.ts'
 import { formatTree, type PlacedEntry, parseTree, type TreeEntry, type TreeMode } from '../core/tree-object.ts'
 import type { ObjectStore } from './objects.ts'
 
 export interface FileEntry {
   mode: Exclude<TreeMode, '40000'>
   oid: Oid
+}
+
+/** What a tree holds for a file or link: of its permissions only whether its owner may run it. */
+export function fileEntry({ type, mode, oid }: Extract<PathState, { kind: 'present' }>): FileEntry {
+  return { mode: type === 'link' ? '120000' : (mode & 0o100) === 0 ? '100644' : '100755', oid }
 }
 
 /** Null removes the path. */

@@ -7,6 +7,7 @@ import type { Asked, ChangeResult } from './change.ts'
 import { type Carried, lostPaths } from './operation.ts'
 import type { Prepared } from './prepare.ts'
 import { refuseConflicts } from './refuse.ts'
+import { stillStaged } from './still-staged.ts'
 import { makeToken, planHash, staleToken, type Token } from './token.ts'
 
 /** A change that is planned and not decided on yet. */
@@ -56,7 +57,9 @@ export async function conclude(
   }
   if (expected !== undefined && expected !== hash) throw staleToken()
   refuseConflicts(files, { verb, mode }, { files, session })
-  const carried = await carry()
+  const staged = stillStaged(context, op, files)
+  const carried = await carry().finally(() => staged)
+  told.warnings.push(...(await staged))
   return result(carried ? { safety: carried.safety.id, syncMs: carried.syncMs } : {})
 }
 

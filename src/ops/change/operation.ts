@@ -9,7 +9,7 @@ import type { FileAction } from '../../core/plan.ts'
 import type { PathState } from '../../core/state.ts'
 import { errno } from '../../env.ts'
 import type { RefEdit } from '../../git/refs.ts'
-import type { FileEntry } from '../../git/trees.ts'
+import { type FileEntry, fileEntry } from '../../git/trees.ts'
 import { applyEntries, asStopped } from '../../snapshot/apply.ts'
 import type { ApplyEntry } from '../../snapshot/apply-entry.ts'
 import { directoryAbove, needsOpening, permissions } from '../../snapshot/disk.ts'
@@ -207,9 +207,9 @@ function setState(
     edits.set(path, null)
     return
   }
-  const executable = state.type === 'file' && (state.mode & 0o100) !== 0
-  edits.set(path, { mode: state.type === 'link' ? '120000' : executable ? '100755' : '100644', oid: state.oid })
-  if (state.type === 'file' && state.mode !== (executable ? beside.defaults.exec : beside.defaults.file))
+  const entry = fileEntry(state)
+  edits.set(path, entry)
+  if (state.type === 'file' && state.mode !== (entry.mode === '100755' ? beside.defaults.exec : beside.defaults.file))
     beside.modes.set(key, state.mode)
 }
 
