@@ -329,3 +329,100 @@ test('a merge whose contents are not all here says so', () => {
   fs.rmSync(scratch.at(`.git/objects/${base.slice(0, 2)}/${base.slice(2)}`))
   expect(told(scratch, 'HEAD').flat().at(-1)).toBe('f cannot be merged again: its contents are not here')
 })
+
+test('what lay in a file, uncommitted, when a turn began is not the turn’s, and stays so after an undo of that turn alone', () => {
+  const lines = (changed: Record<number, string> = {}) =>
+    Array.from({ length: 30 }, (_, i) => `${changed[i + 1] ?? i + 1}\n`).join('')
+  const scratch = new Scratch().init({ 'a.txt': lines() })
+  scratch.write({ 'a.txt': lines({ 3: 'by hand' }), 'new.txt': lines() })
+  scratch.turn('one', () =>
+    scratch.write({ 'a.txt': lines({ 3: 'by hand', 20: 'agent' }), 'new.txt': lines({ 5: 'agent' }) }),
+  )
+  const not = (name: string) => `${name} has in it what no turn made: it was there, uncommitted, before one`
+  scratch.git('commit', '-qm', 'mostly by hand', 'a.txt')
+  scratch.git('add', 'new.txt')
+  scratch.git('commit', '-qm', 'new, by hand')
+  scratch.turn('two', () => scratch.write({ 'a.txt': lines({ 3: 'by hand', 20: 'agent', 25: 'agent' }) }))
+  scratch.git('commit', '-qam', 'of turn two')
+  scratch.turn('three', () =>
+    scratch.write({ 'a.txt': lines({ 3: 'by hand', 20: 'agent', 25: 'agent', 29: 'agent' }) }),
+  )
+  scratch.write({ 'a.txt': lines({ 3: 'by hand', 12: 'by hand', 20: 'agent', 25: 'agent', 29: 'agent' }) })
+  scratch.ckpt('undo', '--only', '3')
+  scratch.git('commit', '-qam', 'by hand alone')
+  expect(told(scratch, 'HEAD~4..HEAD')).toEqual([
+    ['mostly by hand', false, null, not('a.txt')],
+    ['new, by hand', false, null, not('new.txt')],
+    ['of turn two', true, 2, LEFT],
+    ['by hand alone', false, null, not('a.txt')],
+  ])
+})
+
+test('what turns made one after the other is theirs, also where a part was committed, taken back and brought back amid it', () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n2\n3\n4\n5\n', 'b.txt': 'one\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'one\n2\n3\n4\none\n' }))
+  scratch.write({ 'a.txt': 'one\n2\n3\n4\n5\n' })
+  scratch.git('commit', '-qam', 'a part')
+  scratch.write({ 'a.txt': 'one\n2\n3\n4\none\n' })
+  scratch.turn('two', () => scratch.write({ 'a.txt': 'one\n2\ntwo\n4\none\n', 'b.txt': 'two\n' }))
+  scratch.ckpt('undo')
+  scratch.ckpt('redo')
+  scratch.git('stash', '-q')
+  scratch.turn('three', () => scratch.write({ 'c.txt': 'three\n' }))
+  scratch.git('stash', 'pop', '-q')
+  scratch.turn('four', () => scratch.write({ 'a.txt': 'one\n2\ntwo\n4\nfour\n' }))
+  scratch.turn('five', () => scratch.write({ 'b.txt': 'five\n' }))
+  scratch.ckpt('undo', '--only', '2', '--', 'a.txt')
+  scratch.git('add', '-A')
+  scratch.git('commit', '-qm', 'the rest')
+  expect(told(scratch, 'HEAD')).toEqual([['the rest', true, 6, LEFT]])
+})
+
+test('a commit by hand that is squashed with a turn’s makes it one that no turn accounts for', () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n2\n3\n' })
+  scratch.write({ 'a.txt': 'by hand\n2\n3\n' })
+  scratch.git('commit', '-qam', 'by hand')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'by hand\n2\nagent\n' }))
+  scratch.git('commit', '-qam', 'of the turn')
+  expect(told(scratch, 'HEAD')).toEqual([['of the turn', true, 1, LEFT]])
+  scratch.git('reset', '-q', '--soft', 'HEAD~2')
+  scratch.git('commit', '-qm', 'of both')
+  expect(told(scratch, 'HEAD')).toMatchObject([['of both', false, null, expect.stringContaining('a.txt has in it')]])
+})
+
+test('what a turn committed is its own, also where somebody else’s checkpoint is the first to show it', () => {
+  const scratch = new Scratch().init()
+  const mark = (...args: string[]) => scratch.ckpt('mark', ...args)
+  const commit = (subject: string) => {
+    scratch.write({ 'own.txt': subject })
+    scratch.git('add', 'own.txt')
+    scratch.git('commit', '-q', '-m', subject)
+  }
+  mark('prompt', '--session', 'A')
+  commit('seen by hand')
+  scratch.ckpt('snapshot')
+  mark('stop', '--session', 'A')
+  mark('prompt', '--session', 'A')
+  commit('seen by a prompt')
+  mark('prompt', '--session', 'B')
+  const step = (session: string, ...args: string[]) =>
+    mark('step', '--session', session, '--tool', 'Bash', '--call-id', session, ...args)
+  step('A', '--start')
+  commit('seen by a step’s beginning')
+  step('B', '--start')
+  step('B')
+  step('A')
+  for (const session of ['A', 'B']) mark('stop', '--session', session)
+  commit('by hand')
+  scratch.ckpt('snapshot')
+  mark('prompt', '--session', 'C')
+  commit('of a turn that never ended, or by hand')
+  scratch.ckpt('snapshot')
+  expect(told(scratch, 'HEAD~5..HEAD').map((one: unknown[]) => one.slice(0, 3))).toEqual([
+    ['seen by hand', true, 1],
+    ['seen by a prompt', true, 2],
+    ['seen by a step’s beginning', true, 2],
+    ['by hand', false, null],
+    ['of a turn that never ended, or by hand', false, null],
+  ])
+})

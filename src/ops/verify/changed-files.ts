@@ -18,29 +18,44 @@ interface Disk {
 /** What git may call a content of the store. */
 type NamesOf = (oid: Oid) => Promise<ReadonlySet<string>>
 
+/** One path of a commit: what it has there, and what each of its parents has; none has it of the first commit of all. */
+interface Changed {
+  now: Entry
+  was: readonly Entry[]
+}
+
 export class ChangedFiles {
-  readonly #entries: ReadonlyMap<string, Entry>
+  readonly #rows: ReadonlyMap<string, Changed>
   readonly #disk: Disk
   readonly #namesOf: NamesOf
 
-  constructor(entries: ReadonlyMap<string, Entry>, { disk, namesOf }: { disk: Disk; namesOf: NamesOf }) {
-    this.#entries = entries
+  constructor(rows: ReadonlyMap<string, Changed>, { disk, namesOf }: { disk: Disk; namesOf: NamesOf }) {
+    this.#rows = rows
     this.#disk = disk
     this.#namesOf = namesOf
   }
 
   get paths(): string[] {
-    return [...this.#entries.keys()]
+    return [...this.#rows.keys()]
   }
 
   /** What the commit has at a path; null: nothing. */
   entry(path: string): Entry {
-    return this.#entries.get(path) ?? null
+    return this.#rows.get(path)?.now ?? null
   }
 
-  /** Whether git, from a disk with this at a path, would commit it as the commit has it; a filter is not run for it. */
-  async isAs(path: string, entry: Entry): Promise<boolean> {
-    const wanted = this.entry(path)
+  /** What the commit's parents have at a path. */
+  entriesBefore(path: string): readonly Entry[] {
+    return this.#rows.get(path)?.was ?? []
+  }
+
+  /** Whether git, from a disk with this at a path, would commit it as the commit has it. */
+  isAs(path: string, entry: Entry): Promise<boolean> {
+    return this.isCommittedAs(entry, this.entry(path))
+  }
+
+  /** Whether git would commit what was on disk as another commit has it; a filter is not run for it. */
+  async isCommittedAs(entry: Entry, wanted: Entry): Promise<boolean> {
     if (!entry || !wanted) return entry === wanted
     if (this.#kindOf(entry) !== this.#kindOf(wanted)) return false
     return entry.oid === wanted.oid || (await this.#namesOf(entry.oid)).has(wanted.oid)
@@ -72,14 +87,45 @@ export async function changedFilesReader(
   const { env } = context
   const shared = { disk: await readDisk(context, repository), namesOf: naming(context, repository) }
   return async (commit, { among, more = [] } = {}) => {
-    const shown = ['--root', '-r', '-z', '-c', '--name-only', '--no-commit-id', '--no-renames', WITH_SUBMODULES]
+    const shown = [
+      '--root',
+      '-r',
+      '-z',
+      '-c',
+      '--raw',
+      '--no-abbrev',
+      '--no-commit-id',
+      '--no-renames',
+      WITH_SUBMODULES,
+    ]
     const args = ['diff-tree', ...shown, commit]
-    const all = [...splitNul(await runGit(env, { args, cwd: repository.root })), ...more]
+    const rows = readChanged(splitNul(await runGit(env, { args, cwd: repository.root })))
+    if (more.length > 0) {
+      const there = await readHeadEntries(context, commit)
+      for (const path of more) {
+        const now = there.get(path) ?? null
+        rows.set(path, { now, was: [now] })
+      }
+    }
     const meant = among && new Set(among)
-    const paths = meant ? all.filter((path) => meant.has(path)) : all
-    const there: ReadonlyMap<string, Entry> = paths.length === 0 ? new Map() : await readHeadEntries(context, commit)
-    return new ChangedFiles(new Map(paths.map((path) => [path, there.get(path) ?? null])), shared)
+    if (meant) for (const path of rows.keys()) if (!meant.has(path)) rows.delete(path)
+    return new ChangedFiles(rows, shared)
   }
+}
+
+/** `git diff-tree -c --raw -z`: a colon, a mode and an object for each parent, and then those of the commit itself. */
+function readChanged(fields: readonly string[]): Map<string, Changed> {
+  const rows = new Map<string, Changed>()
+  for (let i = 0; i + 1 < fields.length; i += 2) {
+    const [colons = ''] = /^:+/.exec(fields[i]!) ?? []
+    const words = fields[i]!.slice(colons.length).split(' ')
+    const all = Array.from({ length: colons.length + 1 }, (_, at): Entry => {
+      const [mode, oid] = [words[at], words[colons.length + 1 + at]]
+      return mode === '000000' ? null : { mode: mode as FileEntry['mode'], oid: oid as Oid }
+    })
+    rows.set(fields[i + 1]!, { now: all.at(-1)!, was: all.slice(0, -1) })
+  }
+  return rows
 }
 
 /**

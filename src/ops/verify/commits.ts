@@ -5,7 +5,7 @@
  * in it came from elsewhere. What `ckpt commit` made of turns it wrote down, and what a hook put into it beside that.
  */
 import { text } from 'node:stream/consumers'
-import type { Checkpoint } from '../../core/checkpoint.ts'
+import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { isOid, type Oid } from '../../core/ids.ts'
 import { shown } from '../../core/paths.ts'
@@ -43,7 +43,8 @@ export async function coverCommits(
   const known = new Map(told.flat().map((one) => [one.id, one]))
   const inOrder = [...known.values()].sort(inTime)
   const heads = await commitsUnder(context, repository, { commits, checkpoints: inOrder })
-  const before = predecessors(told)
+  const placed = placesIn(told)
+  const before = (one: Checkpoint) => placed.get(one.id)?.chain[placed.get(one.id)!.at - 1]
   const byCkpt = new MadeByCkpt(context, repository)
   const changedBy = await changedFilesReader(context, repository)
   const lookAt = async ({ id, parents }: Commit): Promise<Verdict | Look> => {
@@ -51,7 +52,8 @@ export async function coverCommits(
     if (made?.beyond.length === 0) return plannedBy(made, { id, known })
     const isHeld = (one: Checkpoint) => isHeldBy(one, { id, heads })
     const maker = makerOf(inOrder, { before, isHeld, heads })
-    if (maker && isWork(maker.after)) return by(maker.after, 'made in the turn')
+    const own = maker && madeAmid(placed.get(maker.after.id)!)
+    if (own) return by(own, 'made in the turn')
     made ??= await byCkpt.carried(id, () => changedBy(id))
     const planned = made && plannedBy(made, { id, known })
     if (planned && made?.beyond.length === 0) return planned
@@ -65,7 +67,7 @@ export async function coverCommits(
     const merged = await mergedPaths(context, repository, { parents, changed })
     const paths = changed.paths.filter((path) => !merged.paths.has(path))
     if (paths.length === 0) return planned ?? (parents.length > 1 ? MERGED : EMPTY)
-    return { changed, paths, unread: merged.unread, isBefore, planned }
+    return { changed, paths, parents, unread: merged.unread, isBefore, planned }
   }
   const looks: (Verdict | Look)[] = []
   for (const commit of commits) looks.push(await lookAt(commit).catch(ifUnfetched))
@@ -109,6 +111,7 @@ interface Look {
   changed: ChangedFiles
   /** Those that it does not have from its parents. */
   paths: readonly string[]
+  parents: readonly Oid[]
   /** Of a merge: one that may be from its parents. */
   unread: string | null
   /** Whether a checkpoint tells of the time before the commit. */
@@ -245,9 +248,39 @@ interface Maker {
   after: Checkpoint
 }
 
-/** For each checkpoint the one before it in its worktree. `chains`: in order. */
-function predecessors(chains: readonly Checkpoint[][]): Map<Oid, Checkpoint> {
-  return new Map(chains.flatMap((chain) => chain.slice(1).map(({ id }, i) => [id, chain[i]!])))
+/** Where a checkpoint is among those of its worktree, in their order. */
+interface Place {
+  chain: readonly Checkpoint[]
+  at: number
+}
+
+const placesIn = (chains: readonly Checkpoint[][]): ReadonlyMap<Oid, Place> =>
+  new Map(chains.flatMap((chain) => chain.map(({ id }, at) => [id, { chain, at }])))
+
+/**
+ * The checkpoint of the turn that was at work when HEAD moved to what this one is the first to show. This one may be of
+ * another turn, or of none: then it is the next of a turn that had begun, and of one amid a step rather than of one that is
+ * not. Undefined: no turn is known to have been at work.
+ */
+function madeAmid({ chain, at }: Place): Checkpoint | undefined {
+  const here = chain[at]!
+  const begun = new Map<string, { turn: Checkpoint['turn']; inStep: boolean }>()
+  for (const one of chain.slice(0, at)) {
+    if (one.kind === 'before') begun.set(one.session, { turn: one.turn, inStep: false })
+    else if (one.kind === 'after' && !isOutside(one)) begun.delete(one.session)
+    else if (one.kind === 'step' && begun.has(one.session))
+      begun.set(one.session, { turn: one.turn, inStep: one.start === true })
+  }
+  const isOwn =
+    isWork(here) && (!here.start || ![...begun].some(([session, { inStep }]) => inStep && session !== here.session))
+  if (isOwn) return here
+  const next = [...begun]
+    .sort(([, a], [, b]) => Number(b.inStep) - Number(a.inStep))
+    .flatMap(([session, { turn }]) => {
+      const isNext = (one: Checkpoint) => one.session === session && one.turn === turn && isWork(one) && !one.inferred
+      return chain.slice(at + 1).find(isNext) ?? []
+    })
+  return next[0] ?? (isWork(here) ? here : undefined)
 }
 
 /** Undefined: no checkpoint has the commit, or the one before the first that has it tells nothing. */
@@ -257,9 +290,13 @@ function makerOf(
     before,
     isHeld,
     heads,
-  }: { before: ReadonlyMap<Oid, Checkpoint>; isHeld: (one: Checkpoint) => boolean; heads: Heads },
+  }: {
+    before: (one: Checkpoint) => Checkpoint | undefined
+    isHeld: (one: Checkpoint) => boolean
+    heads: Heads
+  },
 ): Maker | undefined {
   const after = inOrder.find(isHeld)
-  const last = after && before.get(after.id)
+  const last = after && before(after)
   return last && (last.head === undefined || heads.get(last.head)) ? { before: last, after } : undefined
 }

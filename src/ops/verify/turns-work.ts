@@ -3,11 +3,13 @@
  * checkpoint, so that a turn may have any number of steps.
  */
 import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
+import type { Oid } from '../../core/ids.ts'
 import { barePath, isWithin, shown } from '../../core/paths.ts'
 import { besideOf } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
 import type { ChangedFiles } from './changed-files.ts'
 import type { CommitCoverage } from './commits.ts'
+import { Lineage } from './lineage.ts'
 import { type Run, readRuns } from './path-runs.ts'
 
 export type Verdict = Omit<CommitCoverage, 'id' | 'subject'>
@@ -48,10 +50,12 @@ type Span = Pick<Run, 'from' | 'to'>
 export class TurnsWork {
   readonly #context: Context
   readonly #rows: readonly Row[]
+  readonly #lineage: Lineage
 
   private constructor(context: Context, rows: readonly Row[]) {
     this.#context = context
     this.#rows = rows
+    this.#lineage = new Lineage(context)
   }
 
   /** `chains`: the checkpoints of each worktree, in its order. */
@@ -72,7 +76,11 @@ export class TurnsWork {
   /** `isBefore`: whether a checkpoint tells of the time before the commit. */
   async covers(
     changed: ChangedFiles,
-    { paths, isBefore }: { paths: readonly string[]; isBefore: (one: Checkpoint) => boolean },
+    {
+      paths,
+      parents,
+      isBefore,
+    }: { paths: readonly string[]; parents: readonly Oid[]; isBefore: (one: Checkpoint) => boolean },
   ): Promise<Verdict> {
     const past: Past[] = []
     for (const one of this.#rows) {
@@ -95,9 +103,24 @@ export class TurnsWork {
     const until = (one: Checkpoint) => isBefore(one) && inTime(one, end) <= 0
     const made = past.map((row) => madeIn(row, until))
     const unmade = paths.find((path) => !made.some((isMade) => isMade(changed, path)))
-    return unmade === undefined
-      ? by(end, 'holds what the turn left')
-      : none(`${shown(unmade)} is as a turn left it, and none is known to have made it so`)
+    if (unmade !== undefined) return none(`${shown(unmade)} is as a turn left it, and none is known to have made it so`)
+    for (const path of paths)
+      if (!(await this.#isOfTurns(past, { changed, parents }, path)))
+        return none(`${shown(path)} has in it what no turn made: it was there, uncommitted, before one`)
+    return by(end, 'holds what the turn left')
+  }
+
+  /** Whether nothing of what the commit has at a path lay there when a turn began, and was not committed. */
+  async #isOfTurns(
+    past: readonly Past[],
+    rest: { changed: ChangedFiles; parents: readonly Oid[] },
+    path: string,
+  ): Promise<boolean> {
+    for (const { checkpoints, runs, held } of past) {
+      const course = { path, checkpoints, runs: runs.get(path)!, isWork }
+      for (const run of held.get(path)!) if (await this.#lineage.isOfTurns(rest, course, run)) return true
+    }
+    return false
   }
 
   async #heldRuns(row: Past, changed: ChangedFiles, path: string): Promise<Run[]> {
