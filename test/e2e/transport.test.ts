@@ -347,6 +347,35 @@ test('what is pending elsewhere is beside what is here: no git hook reads it, an
   }
 })
 
+test.each([
+  ['redone', ['redo']],
+  ['kept so', ['accept']],
+])('what was pending elsewhere, and is %s there, does not keep what came beside from going on', (_, [then = '']) => {
+  const there = twoTurns()
+  const here = cloneOf(there)
+  here.turn('of its own', () => here.write({ 'b.txt': 'b\n' }), 'own')
+  const file = path.join(there.base, 'on.bundle')
+  there.ckpt('undo')
+  there.ckpt('export', file)
+  const [{ worktree }] = here.ckpt('import', file).worktrees
+  there.ckpt(then)
+  there.turn('it goes on', () => there.write({ 'c.txt': 'c\n' }))
+  there.turn('of another', () => there.write({ 'd.txt': 'd\n' }), 'other')
+  there.ckpt('export', file)
+  expect(here.ckpt('import', file).worktrees).toMatchObject([{ worktree }])
+  expect(here.ckpt('import', file).worktrees).toMatchObject([{ checkpoints: 0 }])
+  here.ckpt('prune')
+  const visible = (scratch: Scratch, ...more: string[]) => {
+    const { turns } = scratch.ckpt('list', '--all-sessions', ...more)
+    return turns
+      .flatMap((turn: any) => (turn.session === 'own' ? [] : [`${turn.session} ${turn.n} ${turn.after}`]))
+      .sort()
+  }
+  expect(visible(here, '--all-worktrees')).toEqual(visible(there))
+  for (const { after } of there.ckpt('list', '--all-sessions').turns) here.ckpt('restore', after, '--dry-run')
+  expect(here.ckpt('verify', '--no-pending').problems).toEqual([])
+})
+
 test('what is pending here stays so when its session went on elsewhere', () => {
   const here = twoTurns()
   const bare = path.join(here.base, 'bare.git')
@@ -398,7 +427,7 @@ test('a byte flipped anywhere in a bundle is found, and nothing of it is taken i
   expect(there.tryCkpt('import', path.join(here.base, 'none')).code).toBe(3)
 })
 
-test('export replaces a bundle of ours, and nothing else', () => {
+test('export replaces a bundle of this store, and nothing else', () => {
   const here = twoTurns()
   const at = (name: string) => path.join(here.base, name)
   const refused = (file: string) => {
@@ -423,6 +452,20 @@ test('export replaces a bundle of ours, and nothing else', () => {
     here.ckpt('export', at('x.bundle'))
   }
   expect(cloneOf(here).ckpt('import', at('x.bundle')).worktrees[0].checkpoints).toBe(8)
+  const other = twoTurns()
+  fs.symlinkSync('not here yet', path.join(other.base, 'link'))
+  for (const file of [at('x.bundle'), path.join(other.base, 'link')]) {
+    for (let times = 0; times < 2; times++) {
+      const { code, document } = other.tryCkpt('export', file)
+      expect([code, document.error.message]).toEqual([
+        2,
+        expect.stringContaining(file.endsWith('link') ? 'leads nowhere' : 'another store'),
+      ])
+      if (times === 0) other.ckpt('export', path.join(other.base, 'x.bundle')) // from then on it has a name of its own
+    }
+  }
+  expect(cloneOf(here).ckpt('import', at('x.bundle')).worktrees[0].checkpoints).toBe(8)
+  expect(fs.readlinkSync(path.join(other.base, 'link'))).toBe('not here yet')
 })
 
 test('what is no bundle, or one of another kind, is named as what it is', () => {

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { CkptError } from '../../core/errors.ts'
 import { quotedPath } from '../../core/hint-words.ts'
 import type { HashName } from '../../core/ids.ts'
-import { type Env, errno, statIfThere } from '../../env.ts'
+import { type Env, errno, lstatIfThere, statIfThere } from '../../env.ts'
 import { readBundleHeader } from '../../git/bundle.ts'
 import { closedAt, toldOf } from '../../git/closed.ts'
 
@@ -38,12 +38,17 @@ export function requireBundle(env: Env, file: string, hash: HashName): void {
     ])
 }
 
-/** An older bundle may go, and an empty file holds nothing. @throws CkptError NOT_FOUND, USAGE for any other file */
-export function refuseToReplace(env: Env, file: string): void {
+/**
+ * An older bundle of the store that goes by `origin` may go, and an empty file holds nothing.
+ * @throws CkptError NOT_FOUND, USAGE for any other file, and for a link that leads nowhere
+ */
+export function refuseToReplace(env: Env, file: string, origin: string | null): void {
   const refused = (why: string, hint: string) =>
     new CkptError('USAGE', `${file} ${why} Nothing was changed.`, { hints: [hint] })
   const found = statIfThere(env.files, file)
   const directory = dirname(file)
+  if (!found && lstatIfThere(env.files, file))
+    throw refused('is a link that leads nowhere.', `ls -l ${quotedPath(file)}`)
   if (!found && !statIfThere(env.files, directory)?.isDirectory())
     throw new CkptError('NOT_FOUND', `There is no directory ${directory}. Nothing was changed.`, {
       hints: [`mkdir -p ${quotedPath(directory)}`],
@@ -52,15 +57,18 @@ export function refuseToReplace(env: Env, file: string): void {
   if (found.isDirectory()) throw refused('is a directory.', `ckpt export ${quotedPath(`${file}/NAME`)}`)
   const another = `ckpt export ${quotedPath(`${file}.ckpt`)}`
   if (!found.isFile()) throw refused('is no regular file.', another)
-  if (!isOurs(env, file)) throw refused('is there already, and no bundle of checkpoints: it stays.', another)
+  const refs = refsOf(env, file)
+  const isOf = (prefix: string) => refs.length > 0 && refs.every((ref) => ref.startsWith(prefix))
+  if (!isOf('refs/ckpt/')) throw refused('is there already, and no bundle of checkpoints: it stays.', another)
+  if (origin === null || !isOf(`refs/ckpt/${origin}/`))
+    throw refused('is there already, and holds the checkpoints of another store: it stays.', another)
 }
 
-function isOurs(env: Env, file: string): boolean {
+function refsOf(env: Env, file: string): readonly string[] {
   try {
-    const refs = readBundleHeader(env, file)?.refs ?? []
-    return refs.length > 0 && refs.every((ref) => ref.startsWith('refs/ckpt/'))
+    return readBundleHeader(env, file)?.refs ?? []
   } catch (error) {
-    if (errno(error) === 'EACCES') return false
+    if (errno(error) === 'EACCES') return []
     throw error
   }
 }

@@ -54,7 +54,7 @@ const departure = (to: string, { sessions, checkpoints, prompts, secrets }: Outg
 
 /** Writes a bundle. `file` is absolute. @throws CkptError NOT_FOUND, DAMAGED, USAGE when it would replace what is no bundle of ours */
 export async function exportBundle(context: Context, file: string, options: SendOptions): Promise<Sent> {
-  refuseToReplace(context.env, file)
+  refuseToReplace(context.env, file, storeOrigin(context))
   const out = await packParcel(context, { ...options, remembered: false })
   try {
     const told = departure(file, out)

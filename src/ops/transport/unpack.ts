@@ -74,8 +74,9 @@ async function unpackOne(context: Context, incoming: Incoming): Promise<Unpacked
   await joinHistory(store, incoming)
   const { notes, added } = await joinPrompts(store, refs.notes, incoming)
   // First what is kept, so that no ref names a checkpoint whose companions could be lost.
-  const edits = [...notes, ...(await refEdits(store, refs, incoming))]
-  if (edits.length > 0) await move(context, store, { edits, refs, foreign: target !== place.worktreeId })
+  const foreign = target !== place.worktreeId
+  const edits = [...notes, ...(await refEdits(store, { refs, foreign }, incoming))]
+  if (edits.length > 0) await move(context, store, { edits, refs, foreign })
   const result: Unpacked = {
     from: manifest.worktree,
     worktree: target,
@@ -155,14 +156,21 @@ async function joinHistory(store: Store, { checkpoints, manifest }: Incoming): P
     store.writeShallow(shallow)
 }
 
-/** The refs as they came. What is here and did not come stays: as it is, or as an abandoned branch where its name is taken. */
-async function refEdits(store: Store, refs: WorktreeRefs, incoming: Incoming): Promise<RefEdit[]> {
+/**
+ * The refs as they came. What is here and did not come stays: as it is, or as an abandoned branch where its name is taken.
+ * In a place that is nobody's worktree here (`foreign`) nothing can be redone, and what is pending there is as it came last.
+ */
+async function refEdits(
+  store: Store,
+  { refs, foreign }: { refs: WorktreeRefs; foreign: boolean },
+  incoming: Incoming,
+): Promise<RefEdit[]> {
   const { checkpoints, manifest, beside } = incoming
   const now = new Map((await store.refs(store.refPrefix)).map(({ ref, oid }) => [ref, oid]))
   const here = await reachable(store, refs)
   const older =
     [...checkpoints.keys()].every((id) => here.has(id)) && ownTips(refs).some(({ tip }) => !checkpoints.has(tip.id))
-  if (older || !keepsPending(refs, manifest)) return []
+  if (older || (!foreign && !keepsPending(refs, manifest))) return []
   const wanted = new Map<string, Oid>()
   for (const { leaf, id } of manifest.refs) wanted.set(sessionRef(store, checkpoints.get(id)!.session, leaf), id)
   const edits: RefEdit[] = []
