@@ -19,8 +19,8 @@ async function commit(scratch: Scratch, through = (spawn: Env['spawn']) => spawn
 
 const files = ({ files }: Json): string[] => files.map(({ path }: Json) => path)
 
-test('what an agent does in a turn that is committed already, for it goes on, is in the next commit', async () => {
-  const scratch = new Scratch().init({ 'a.txt': '1\n', 'b.txt': '1\n' })
+/** An agent that tells of its turn and of its calls. */
+function agentIn(scratch: Scratch) {
   const told = (hook_event_name: string, more: object = {}) => {
     const payload = { session_id: 's', prompt_id: 'p', cwd: scratch.root, hook_event_name, ...more }
     scratch.run(['hook', 'claude'], { input: JSON.stringify(payload) })
@@ -31,6 +31,28 @@ test('what an agent does in a turn that is committed already, for it goes on, is
     work()
     told('PostToolUse', { ...more, tool_response: {} })
   }
+  return { told, call }
+}
+
+test('of a turn that ckpt committed on one branch, what its agent did then is committed on another one', async () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n', 'b.txt': '1\n' })
+  const { told, call } = agentIn(scratch)
+  scratch.git('checkout', '-qb', 'other')
+  told('UserPromptSubmit', { prompt: 'go' })
+  call('one', () => scratch.write({ 'a.txt': '2\n' }))
+  told('Stop')
+  expect(files(await commit(scratch))).toEqual(['a.txt'])
+  scratch.git('checkout', '-q', 'main')
+  call('two', () => scratch.write({ 'b.txt': '2\n' }))
+  told('Stop')
+  const { warnings, ...done } = await commit(scratch)
+  expect(files(done)).toEqual(['b.txt'])
+  expect(warnings).toContain('Committed on another branch, and left out of the commit: a.txt.')
+})
+
+test('what an agent does in a turn that is committed already, for it goes on, is in the next commit', async () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n', 'b.txt': '1\n' })
+  const { told, call } = agentIn(scratch)
   told('UserPromptSubmit', { prompt: 'go' })
   call('one', () => scratch.write({ 'a.txt': '2\n' }))
   call('two', () => scratch.write({ 'a.txt': '3\n', 'new.txt': 'new\n' }))

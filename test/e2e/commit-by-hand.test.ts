@@ -220,6 +220,34 @@ test('what an agent committed on a branch between its steps is not committed on 
   expect(commit(scratch).document.files).toEqual([{ path: 'f' }, { path: 'h' }])
 })
 
+test('what ckpt committed on one branch is not committed on another one too, and is once it is nowhere', () => {
+  const scratch = begun({ ...FIRST, g: 'g\n' })
+  // An author and a second are what an amended commit is known by.
+  let second = 0
+  const dated = () => {
+    const vars = { GIT_AUTHOR_DATE: `2026-01-01T00:00:${10 + second++}Z` }
+    return JSON.parse(scratch.run(['commit', '--json'], { vars }).stdout)
+  }
+  scratch.git('checkout', '-qb', 'other')
+  scratch.turn('one', () => scratch.write({ f: lines('one', '30'), n: 'n\n' }))
+  expect(dated().files).toEqual([{ path: 'f' }, { path: 'n' }])
+  scratch.git('checkout', '-q', 'main')
+  const said = 'Committed on another branch, and left out of the commit: f, n.'
+  scratch.turn('two', () => scratch.write({ g: 'two\n' }))
+  expect(dated()).toMatchObject({ files: [{ path: 'g' }], warnings: [said] })
+  expect(scratch.git('status', '--porcelain')).toBe('')
+  scratch.turn('three', () => scratch.write({ k: 'k\n' }))
+  expect(dated()).toMatchObject({ files: [{ path: 'k' }], warnings: [said] })
+  scratch.git('checkout', '-q', 'other')
+  expect(dated()).toMatchObject({
+    commit: null,
+    warnings: ['Committed on another branch, and left out of the commit: g, k.'],
+  })
+  scratch.git('checkout', '-q', 'main')
+  scratch.git('branch', '-qD', 'other')
+  expect(dated()).toMatchObject({ files: [{ path: 'f' }, { path: 'n' }], warnings: [] })
+})
+
 test('what a person staged of a file that is nowhere now stays staged', () => {
   const scratch = begun(FIRST)
   scratch.turn('one', () => scratch.write({ x: 'x\n' }))

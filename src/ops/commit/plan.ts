@@ -22,7 +22,16 @@ import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { byHand, chosenByHand, type Last } from './by-hand.ts'
 import { uncoveredAndUncommitted, undoneSince } from './settled.ts'
-import { type About, committedAt, type Later, readMade, readSince, type Since } from './since.ts'
+import {
+  type About,
+  commitsApart,
+  committedAt,
+  isElsewhere,
+  type Later,
+  readMade,
+  readSince,
+  type Since,
+} from './since.ts'
 import { foldChanges } from './tree.ts'
 
 /** What is known before git commits: the lock is not held while the user's hooks run, for they may call ckpt. */
@@ -187,6 +196,7 @@ async function foldTurns(
     if (!known.has(from)) known.set(from, await readSince(context, from, { head, entries: headEntries }))
     return known.get(from)!
   }
+  const apart = await commitsApart(context, head)
   const last = new Map<string, Last>()
   const changes: ClaimedTransition[] = []
   for (const [i, one] of read.entries()) {
@@ -198,7 +208,8 @@ async function foldTurns(
     const { number, before, checkpoints } = turns[i]!
     const { seq, time } = lastOf(turns[i]!)
     const hasMoved = checkpoints.some(({ head }) => head !== before.head)
-    const isInParts = hasMoved || number in taken.turns
+    const ofCkpt = checkpoints.flatMap(({ id, seq }) => (apart.of.get(id) ?? []).map((commit) => ({ commit, seq })))
+    const isInParts = hasMoved || number in taken.turns || ofCkpt.some((one) => one.seq < seq)
     const own: (ClaimedTransition & Partial<Part>)[] = isInParts
       ? one.parts.filter(openIn(taken, turns[i]!))
       : one.claimed
@@ -208,7 +219,8 @@ async function foldTurns(
       const later: Later[] = []
       if (hasMoved)
         for (const to of headsAfter(turns[i]!, change))
-          later.push({ since: await sinceOf(to), made: await readMade(context, then, to) })
+          later.push({ isElsewhere: isElsewhere(await sinceOf(to)), made: await readMade(context, then, to) })
+      for (const { commit, seq } of ofCkpt) if ((change.seq ?? 0) <= seq) later.push(await apart.laterOf(commit))
       about.set(change, { turn: number, since, begun: await sinceOf(before.head ?? null), later })
       last.set(change.path, { seq, time: Date.parse(time), since })
       changes.push(change)

@@ -1,9 +1,12 @@
 /** What became of a worktree's paths in git, between HEAD when a checkpoint was taken and HEAD now. */
 import type { Oid } from '../../core/ids.ts'
+import { splitNul } from '../../core/paths.ts'
+import { WITH_SUBMODULES } from '../../git/diff.ts'
 import { machineFailure } from '../../git/failure.ts'
 import { tryGit } from '../../git/process.ts'
 import { isAncestor } from '../committed/commits-file.ts'
 import { type Entry, readHeadEntries, sameEntry } from '../committed/entries.ts'
+import { commitsOfTurns } from '../committed/origins.ts'
 import type { Context } from '../worktree/context.ts'
 
 export interface Since {
@@ -54,10 +57,14 @@ export interface About {
 }
 
 export interface Later {
-  since: Since
+  /** Whether it is on a branch that is not part of HEAD. */
+  isElsewhere: boolean
   /** Whether a commit between the two made it so. */
   made: (path: string, entry: Entry) => boolean
 }
+
+/** Whether what HEAD was is on a branch that is not part of HEAD. */
+export const isElsewhere = ({ isKept, isHere }: Since): boolean => isKept && !isHere
 
 /**
  * Where a content is committed that a turn left. `elsewhere`: on a branch that is not part of HEAD. What was committed before
@@ -69,15 +76,41 @@ export function committedAt(
 ): 'here' | 'elsewhere' | null {
   if (since.made(path, to)) return 'here'
   if (since.isHere && since.had(path, to)) return applies && begun.had(path, to) ? null : 'here'
-  const isElsewhere = (one: Since) => one.isKept && !one.isHere
   if (isElsewhere(since) && since.had(path, to)) return 'elsewhere'
-  return later.some((one) => isElsewhere(one.since) && one.made(path, to)) ? 'elsewhere' : null
+  return later.some((one) => one.isElsewhere && one.made(path, to)) ? 'elsewhere' : null
 }
 
 /** What commits between two made of a path. */
 export async function readMade(context: Context, from: Oid | null, to: Oid): Promise<Later['made']> {
   const made = new Set((await readChanges(context, from, to)).map(({ path, entry }) => entryKey(path, entry)))
   return (path, entry) => made.has(entryKey(path, entry))
+}
+
+/**
+ * Commits that `ckpt commit` made and that are not in HEAD, but on another branch here, by the last checkpoints of the turns
+ * in them: no checkpoint need have had them in HEAD. One that is on a remote alone was taken back here.
+ */
+export async function commitsApart(
+  context: Context,
+  head: Oid | null,
+): Promise<{ of: ReadonlyMap<Oid, readonly Oid[]>; laterOf: (commit: Oid) => Promise<Later> }> {
+  const made = commitsOfTurns(context)
+  const input = [...(head === null ? [] : [`^${head}`]), ...made.keys(), ''].join('\n')
+  const { env, worktree } = context
+  const ask = (args: string[], more = {}) => tryGit(env, { args, cwd: worktree.root, ...more })
+  const found = made.size === 0 ? null : await ask(['rev-list', '--ignore-missing', '--stdin'], { input })
+  const beyond = new Set(found?.code === 0 ? found.stdout.toString('latin1').split('\n') : [])
+  const of = new Map<Oid, Oid[]>()
+  for (const [commit, { turns }] of made)
+    if (beyond.has(commit)) for (const one of turns) of.set(one, [...(of.get(one) ?? []), commit as Oid])
+  return { of, laterOf }
+
+  async function laterOf(commit: Oid): Promise<Later> {
+    const onBranch = await ask(['for-each-ref', '--count=1', `--contains=${commit}`, 'refs/heads'])
+    const shown = ['--root', '-r', '-z', '--name-only', '--no-commit-id', '--no-renames', WITH_SUBMODULES]
+    const changed = new Set<string>(splitNul((await ask(['diff-tree', ...shown, commit])).stdout))
+    return { isElsewhere: onBranch.code === 0 && onBranch.stdout.length > 0, made: (path) => changed.has(path) }
+  }
 }
 
 /** One that no branch holds goes in time. A git that was not let do its work says nothing of that. */
