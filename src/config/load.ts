@@ -1,5 +1,6 @@
 /** Where configuration comes from, and which file may say what. */
 import type { Loader } from 'cosmiconfig'
+import { holdsConfig } from '../core/config-file.ts'
 import { CkptError, reasonOf } from '../core/errors.ts'
 import { quotedPath } from '../core/hint-words.ts'
 import { printable } from '../core/paths.ts'
@@ -134,7 +135,7 @@ function readDirectory(
     if (!stats?.isFile() || stats.size > 2 ** 20) continue
     try {
       const text = files.readFileSync(path, 'utf8')
-      if (name !== 'package.json' || text.includes('"checkpoint"')) found.set(name, text)
+      if (holdsConfig(name, text)) found.set(name, text)
     } catch (cause) {
       const code = errno(cause)
       if (code === undefined) throw cause

@@ -2,6 +2,7 @@
  * HEAD of the user's repository: read here where it and what it names are plain files, else asked of one git process that
  * stays. Both resolve its refs anew for each question.
  */
+import { holdsConfig } from '../core/config-file.ts'
 import { isDamage } from '../core/errors.ts'
 import { isOid, type Oid } from '../core/ids.ts'
 import { parseTree, type TreeEntry } from '../core/tree-object.ts'
@@ -75,7 +76,7 @@ export class HeadReader {
     return { head: head?.oid ?? null, tree: tree?.oid ?? null, branch, busy }
   }
 
-  /** Files as committed at HEAD, by name; those that are not there are left out. `package.json` only if it speaks of checkpoints. */
+  /** Files as committed at HEAD, by name; those that are not there are left out. `package.json` only if it has our key. */
   async committed(names: readonly string[]): Promise<Map<string, string>> {
     const plain = this.#plainlyCommitted(names)
     if (plain) return plain
@@ -86,7 +87,7 @@ export class HeadReader {
       const answer = answers[i]
       if (answer?.type !== 'blob' || answer.size > MOST) continue
       const text = (await runGit(this.#env, { args: ['cat-file', 'blob', answer.oid], cwd })).toString('utf8')
-      if (isMeant(name, text)) found.set(name, text)
+      if (holdsConfig(name, text)) found.set(name, text)
     }
     if (found.size === 0) return found
     for (const link of await committedLinks(this.#env, this.#repository, [...found.keys()])) found.delete(link)
@@ -129,7 +130,7 @@ export class HeadReader {
       const bytes = this.#object(oid, 'blob')
       if (!bytes) return null
       const text = bytes.toString('utf8')
-      if (bytes.length <= MOST && isMeant(name, text)) found.set(name, text)
+      if (bytes.length <= MOST && holdsConfig(name, text)) found.set(name, text)
     }
     return found
   }
@@ -154,9 +155,6 @@ export class HeadReader {
     return (await Promise.all(names.map((name) => this.#askAnother([name])))).map(([line]) => line!)
   }
 }
-
-/** `package.json` only if it speaks of checkpoints. */
-const isMeant = (name: string, text: string): boolean => name !== 'package.json' || text.includes('"checkpoint"')
 
 /** Null: git may know it better. */
 function entriesOf({ oid, bytes }: { oid: Oid; bytes: Buffer }): TreeEntry[] | null {
