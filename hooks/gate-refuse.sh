@@ -81,9 +81,22 @@ ckpt_busy() {
   fi
 }
 
+# Whether a `ckpt commit` was killed after git had made its commit: the index is still as before it, and a commit made of that
+# takes the other one's files out again. Its note begins with its process (0: none), and says what HEAD was.
+ckpt_cut_short() {
+  [ -f "$ckpt_dir/commit.json" ] || return 1
+  ckpt_note=$(sed -n 's/^{"pid":\([0-9]*\),.*,"head":\([^,]*\),"turns":.*/\1 \2/p' "$ckpt_dir/commit.json")
+  case $ckpt_note in '' | *[!0-9a-z\"\ ]*) return 1 ;; esac
+  ckpt_pid=${ckpt_note%% *}
+  [ "$ckpt_pid" -eq 0 ] || ! kill -0 "$ckpt_pid" 2>/dev/null || return 1
+  ckpt_now=$(git rev-parse -q --verify HEAD) || return 1
+  [ "${ckpt_note#* }" != "\"$ckpt_now\"" ]
+}
+
 # Whether this hook is one that has to refuse. The others have seen to it already, or --no-verify passed them by.
 # $1: the message file, in prepare-commit-msg.
 ckpt_refuses() {
+  [ -f "$ckpt_dir/boundary" ] || [ -f "$ckpt_dir/journal.json" ] || ckpt_cut_short || return 1
   ckpt_during=$(ckpt_busy)
   [ "$ckpt_hook" != pre-merge-commit ] || ckpt_during=merge
   case $ckpt_hook in
@@ -154,6 +167,11 @@ ckpt_say() {
       printf '%s\n' "  -> git $ckpt_during --abort    gives the $ckpt_during up; after it:"
       ckpt_each 'ckpt redo --all' 'brings the hidden turns back'
     fi
+  elif [ ! -f "$ckpt_dir/journal.json" ]; then
+    printf '%s\n' "ckpt: $ckpt_what refused: a ckpt commit was cut short, and your index is as it was before it: this would take what it committed out again. Nothing was committed."
+    printf '%s\n' "Ways out:"
+    ckpt_autostash
+    printf '%s\n' "  -> ckpt status    finishes it: your index follows that commit"
   else
     printf '%s\n' "ckpt: $ckpt_what refused: an undo or redo is half done in this worktree. Nothing was committed."
     printf '%s\n' "Ways out:"
@@ -170,8 +188,10 @@ ckpt_say() {
     'merge in it') ckpt_unverified='git commit --no-verify' ;;
   esac
   [ -z "$ckpt_unverified" ] || printf '%s\n' "  -> $ckpt_unverified    the same, for every hook"
+  ckpt_marker=boundary
+  [ -f "$ckpt_dir/boundary" ] || [ -f "$ckpt_dir/journal.json" ] || ckpt_marker=commit.json
   command -v ckpt >/dev/null 2>&1 ||
-    printf '%s\n' "  ckpt is not in PATH here. Without it: CKPT_ALLOW_PENDING=1, or remove $(ckpt_quoted "$ckpt_dir/boundary")"
+    printf '%s\n' "  ckpt is not in PATH here. Without it: CKPT_ALLOW_PENDING=1, or remove $(ckpt_quoted "$ckpt_dir/$ckpt_marker")"
   ckpt_left
 }
 

@@ -1,9 +1,10 @@
 #!/bin/sh
-# The gate of ckpt: while a revert boundary is pending in this worktree, or an undo is half done, a commit is refused.
+# The gate of ckpt: while a revert boundary is pending in this worktree, or an undo or a `ckpt commit` is half done, a commit
+# is refused.
 #
 #   sh gate.sh HOOK [ARGUMENT...]     or sourced by a hook that has set ckpt_hook and ckpt_file (where this file is)
 #
-# It looks for one marker file and starts no process (but to keep what pre-push and post-rewrite are told); only when that is
+# It looks for marker files and starts no process (but to keep what pre-push and post-rewrite are told); only when one is
 # there does gate-refuse.sh beside it decide and speak (githooks(5), gitrepository-layout(5)).
 # Nothing here may wait or ask, and standard input is there for the hooks that run after it.
 
@@ -78,7 +79,7 @@ ckpt_gate() {
     if [ "${CKPT_ALLOW_PENDING-}" = 1 ] || [ "${CKPT_DISABLED-}" = 1 ]; then return 0; fi
     ckpt_find
     [ -n "$ckpt_dir" ] || return 0
-    if [ ! -f "$ckpt_dir/boundary" ] && [ ! -f "$ckpt_dir/journal.json" ]; then return 0; fi
+    if [ ! -f "$ckpt_dir/boundary" ] && [ ! -f "$ckpt_dir/journal.json" ] && [ ! -f "$ckpt_dir/commit.json" ]; then return 0; fi
     ckpt_tools
     . "${ckpt_file%/*}/gate-refuse.sh"
     ckpt_refuses "$@" || return 0

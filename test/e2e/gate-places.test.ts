@@ -217,6 +217,54 @@ test('row 32: a half-done undo is refused as well, and finishing it opens the ga
   expect(tryGit(scratch, commit).code).toBe(0)
 })
 
+test('row 32: amid a ckpt commit that was killed once git had made it a commit would take it out again: refused, until it is finished', () => {
+  const scratch = gateScratch()
+  scratch.ckpt('hooks', 'install')
+  const me = { GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@b', GIT_COMMITTER_NAME: 'C', GIT_COMMITTER_EMAIL: 'c@d' }
+  scratch.turn('it\'s "one"', () => {
+    scratch.write({ 'new.txt': 'new\n' })
+    scratch.remove('b.txt')
+  })
+  const killing = '#!/bin/sh\nkill -9 "$(sed -n \'s/^PPid:[[:space:]]*//p\' /proc/$PPID/status)"\n'
+  fs.writeFileSync(scratch.at('.git/hooks/post-commit'), killing, { mode: 0o755 })
+  expect(scratch.runApart(['commit', '-m', 'x "head":null,"turns":'], { vars: me }).code).toBe(128)
+  scratch.remove('.git/hooks/post-commit')
+  const made = head(scratch)
+  expect(scratch.git('show', '--name-only', '--format=', 'HEAD')).toBe('b.txt\nnew.txt\n')
+  scratch.write({ 'mine.txt': 'mine\n' })
+  scratch.git('add', 'mine.txt')
+  for (const args of [
+    ['commit', '-m', 'mine'],
+    ['commit', '-am', 'mine'],
+    ['commit', '--amend', '--no-edit'],
+  ]) {
+    const { code, stderr } = tryGit(scratch, args)
+    expect([code, head(scratch)]).toEqual([1, made])
+    expect(stderr).toMatch(/a ckpt commit was cut short.*\n.*\n {2}-> ckpt status/)
+  }
+  expect(scratch.run(['status']).stderr).toContain('is finished: your index follows')
+  expect(tryGit(scratch, ['commit', '-q', '-m', 'mine'])).toMatchObject({ code: 0, stderr: '' })
+  expect(scratch.git('show', '--name-only', '--format=', 'HEAD')).toBe('mine.txt\n')
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
+test('row 32: one that was killed before git made it, and one that is at work, refuse nothing', () => {
+  const scratch = gateScratch()
+  scratch.ckpt('hooks', 'install')
+  scratch.turn('one', () => scratch.write({ 'new.txt': 'new\n' }))
+  const note = (pid: number, was: string | null) => {
+    const file = scratch.at('.git/ckpt/worktrees/@main/commit.json')
+    fs.writeFileSync(
+      file,
+      JSON.stringify({ pid, started: null, time: Date.now(), session: 's', head: was, turns: [], paths: [] }),
+    )
+    return tryGit(scratch, commit).code
+  }
+  expect(note(0, head(scratch))).toBe(0)
+  expect(note(process.pid, head(scratch).replace(/^./, 'f'))).toBe(0)
+  expect(note(0, null)).toBe(1)
+})
+
 test('row 32: several sessions are all named, each with its own way out; control characters reach no terminal', () => {
   const scratch = gateScratch()
   scratch.ckpt('hooks', 'install')

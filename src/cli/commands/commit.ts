@@ -17,7 +17,7 @@ const command: Command = async ({ env, args, cwd }) => {
     const { commit: made, files, turns, warnings } = result
     const said =
       made === null
-        ? `Nothing to commit: what the visible turns of the session changed is in HEAD${warnings.length > 0 ? ', or is left out' : ''}.`
+        ? `Nothing to commit: what the visible turns of the session changed was committed${warnings.length > 0 ? ', or is left out' : ''}.`
         : [
             `Committed ${made.slice(0, 10)}: ${printable(result.message!.split('\n')[0]!)}`,
             ...files.map((path) => `  ${shown(path)}`),
