@@ -87,6 +87,27 @@ test('what an agent commits itself in its turn is where the rest of the turn goe
   expect(scratch.git('status', '--porcelain')).toBe('')
 })
 
+test('what an agent commits itself in a turn without steps is where the rest of it goes on, in the same lines too', async () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n', 'b.txt': '1\n', 'c.txt': '1\n' })
+  scratch.write({ 'b.txt': '1\nmine\n' })
+  scratch.turn('go', () => {
+    scratch.write({ 'a.txt': '1\n2\n', 'c.txt': '2\n' })
+    scratch.git('commit', '-qm', 'the agent', 'a.txt', 'c.txt')
+    scratch.write({ 'a.txt': '1\n2\n3\n', 'c.txt': '3\n' })
+  })
+  const { warnings, ...done } = await commit(scratch)
+  expect([files(done), warnings]).toEqual([['a.txt', 'c.txt'], []])
+  expect(scratch.git('status', '--porcelain')).toBe(' M b.txt\n')
+  // What a person had there before, and did not commit, is in what the turn left: it stays theirs.
+  scratch.turn('more', () => {
+    scratch.write({ 'b.txt': '1\nmine\n2\n' })
+    scratch.git('commit', '-qm', 'the agent', 'b.txt')
+    scratch.write({ 'b.txt': '1\nmine\n2\n3\n' })
+  })
+  const refused = await commit(scratch)
+  expect(refused.error).toMatchObject({ code: 'CONFLICT', paths: ['b.txt'] })
+})
+
 test('what a hook adds to the commit is in the index, too', async () => {
   const scratch = new Scratch().init({ 'a.txt': '1\n', 'mine.txt': '1\n' })
   const hook = '#!/bin/sh\necho made >made.txt\ngit add -A . :!mine.txt\n'

@@ -31,6 +31,7 @@ import {
   readMade,
   readSince,
   type Since,
+  wentOnFrom,
 } from './since.ts'
 import { foldChanges } from './tree.ts'
 
@@ -196,6 +197,13 @@ async function foldTurns(
     if (!known.has(from)) known.set(from, await readSince(context, from, { head, entries: headEntries }))
     return known.get(from)!
   }
+  const between = new Map<string, Promise<Later['made']>>()
+  const madeBetween = (from: Oid | null, to: Oid) => {
+    const key = `${from} ${to}`
+    const known = between.get(key) ?? readMade(context, from, to)
+    between.set(key, known)
+    return known
+  }
   const apart = await commitsApart(context, head)
   const last = new Map<string, Last>()
   const changes: ClaimedTransition[] = []
@@ -219,9 +227,16 @@ async function foldTurns(
       const later: Later[] = []
       if (hasMoved)
         for (const to of headsAfter(turns[i]!, change))
-          later.push({ isElsewhere: isElsewhere(await sinceOf(to)), made: await readMade(context, then, to) })
-      for (const { commit, seq } of ofCkpt) if ((change.seq ?? 0) <= seq) later.push(await apart.laterOf(commit))
-      about.set(change, { turn: number, since, begun: await sinceOf(before.head ?? null), later })
+          later.push({ isElsewhere: isElsewhere(await sinceOf(to)), made: await madeBetween(then, to) })
+      const others: Later[] = []
+      for (const { commit, seq } of ofCkpt) if ((change.seq ?? 0) <= seq) others.push(await apart.laterOf(commit))
+      const { head: start } = checkpoints.findLast((one) => one.seq < (change.seq ?? seq)) ?? before
+      const amid =
+        then === null || (start ?? null) === then
+          ? null
+          : { since: await sinceOf(start ?? null), made: await madeBetween(start ?? null, then) }
+      const begun = await sinceOf(before.head ?? null)
+      about.set(change, { turn: number, since, begun, later, apart: others, amid })
       last.set(change.path, { seq, time: Date.parse(time), since })
       changes.push(change)
     }
@@ -240,6 +255,7 @@ async function foldTurns(
       if (at === 'elsewhere') elsewhere.set(change.path, to)
       return at !== null
     },
+    wentOnFrom: (change, entries) => wentOnFrom(about.get(change)!, { path: change.path, ...entries }),
   })
   const missing = [...missed, ...[...folded.leftOut].map(([path, reason]) => ({ path, reason }))]
   if (missing.length > 0) warnings.push(`Not captured, and left out of the commit: ${reasonedList(missing)}.`)

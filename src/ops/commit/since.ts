@@ -54,6 +54,10 @@ export interface About {
   begun: Since
   /** Of what HEAD was later in the turn. */
   later: readonly Later[]
+  /** Of what `ckpt commit` made of the turn on another branch. */
+  apart: readonly Later[]
+  /** Of HEAD at the checkpoint before the one that shows it, and of the commits between the two; null: there are none. */
+  amid: { since: Since; made: Later['made'] } | null
 }
 
 export interface Later {
@@ -71,14 +75,23 @@ export const isElsewhere = ({ isKept, isHere }: Since): boolean => isKept && !is
  * it, and is in HEAD no more, is not; nor what the turn only went back to, where HEAD has what it went back from (`applies`).
  */
 export function committedAt(
-  { since, begun, later }: About,
+  { since, begun, later, apart }: About,
   { path, to, applies }: { path: string; to: Entry; applies: boolean },
 ): 'here' | 'elsewhere' | null {
   if (since.made(path, to)) return 'here'
   if (since.isHere && since.had(path, to)) return applies && begun.had(path, to) ? null : 'here'
   if (isElsewhere(since) && since.had(path, to)) return 'elsewhere'
-  return later.some((one) => one.isElsewhere && one.made(path, to)) ? 'elsewhere' : null
+  return [...later, ...apart].some((one) => one.isElsewhere && one.made(path, to)) ? 'elsewhere' : null
 }
+
+/**
+ * Whether what is committed (`ours`) was made by a commit between two checkpoints of the turn, where the first one found what
+ * HEAD had (`from`): the turn went on from that commit, and what it left is on top of it.
+ */
+export const wentOnFrom = (
+  { amid }: About,
+  { path, from, ours }: { path: string; from: Entry; ours: Entry },
+): boolean => amid?.since.had(path, from) === true && amid.made(path, ours)
 
 /** What commits between two made of a path. */
 export async function readMade(context: Context, from: Oid | null, to: Oid): Promise<Later['made']> {

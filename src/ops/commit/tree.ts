@@ -26,6 +26,8 @@ export interface FoldInput {
   blobs: CommitBlobs
   /** Whether what the change left is committed: the person has, or the agent. `applies`: what it changed is in the commit so far. */
   committed: (change: ClaimedTransition, to: Entry, applies: boolean) => boolean
+  /** Whether its turn went on from what is committed (`ours`), which a commit amid it made. */
+  wentOnFrom: (change: ClaimedTransition, entries: { from: Entry; ours: Entry }) => boolean
 }
 
 /** Where a path is not known any more: what it was before, and what it is. */
@@ -47,7 +49,7 @@ function before(state: PathState, { gap, ours }: { gap: Gap | undefined; ours: E
   return isNotHere(state) && ours !== null ? ours : undefined
 }
 
-export async function foldChanges({ changes, head, blobs, committed }: FoldInput): Promise<Folded> {
+export async function foldChanges({ changes, head, blobs, committed, wentOnFrom }: FoldInput): Promise<Folded> {
   const entries = new Map<string, Entry>()
   const conflicts = new Map<string, string>()
   const madeOf = new Map<string, ClaimedTransition[]>()
@@ -105,7 +107,9 @@ export async function foldChanges({ changes, head, blobs, committed }: FoldInput
       enter(to)
       continue
     }
-    const merged = await mergeEntries(blobs, { base: from, ours, theirs: to })
+    const merged =
+      (await mergeEntries(blobs, { base: from, ours, theirs: to })) ??
+      (wentOnFrom(change, { from, ours }) ? to : undefined)
     // Attributes that a person changed, and did not commit, are none of the commit's.
     const given = { state: change.from, committedToo: attributesOf(path).some((file) => changed.has(file)) }
     if (merged === undefined && ours && from && (await blobs.isCheckedOut(path, ours, given)))
