@@ -438,3 +438,18 @@ test.skipIf(!hasConfigured)(
     expect(fs.readFileSync(notes, 'utf8')).toContain('pre-commit\n')
   },
 )
+
+test('what was moved aside, and another took the place of since, is named by uninstall and stays', () => {
+  const scratch = gateScratch()
+  const hook = (text: string) => fs.writeFileSync(scratch.at('.git/hooks/pre-commit'), text, { mode: 0o755 })
+  hook('#!/usr/bin/env node\nconsole.log("mine")\n')
+  scratch.ckpt('hooks', 'install')
+  hook('#!/bin/sh\necho another\n')
+  scratch.ckpt('hooks', 'install')
+  const kept = scratch.at('.git/hooks/pre-commit.ckpt-kept')
+  expect(scratch.ckpt('hooks', 'uninstall').warnings).toEqual([
+    `${kept} was your pre-commit before ckpt: another took its place since, and git does not run it.`,
+  ])
+  expect(fs.readFileSync(kept, 'utf8')).toContain('mine')
+  expect(scratch.read('.git/hooks/pre-commit')).toBe('#!/bin/sh\necho another\n')
+})
