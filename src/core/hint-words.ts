@@ -13,6 +13,10 @@ export const quotedPath = (path: string): string => quoted(printable(path))
 /** A name in the worktree, as it is shown and as a shell takes it. */
 export const quotedName = (path: string): string => quoted(shown(path))
 
+/** A name in the worktree as a pathspec that means it alone, from any directory in there (gitglossary(7)). */
+export const quotedPathspec = (path: string): string =>
+  quoted(`${/^\w[\w./ -]*$/.test(path) ? ':/' : ':(top,literal)'}${shown(path)}`)
+
 /** `a merge`, `an am`. */
 export const withArticle = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`
 

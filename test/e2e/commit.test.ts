@@ -49,7 +49,7 @@ test('what a turn staged on its way to something else stays staged, and how to s
   })
   const { code, json } = commit(scratch)
   expect([code, json.warnings]).toEqual([0, [expect.stringContaining('a.txt stays staged as it was')]])
-  expect(json.warnings[0]).toContain('git restore --staged a.txt')
+  expect(json.warnings[0]).toContain('git restore --staged :/a.txt')
   scratch.git('restore', '--staged', 'a.txt')
   expect(scratch.git('status', '--porcelain')).toBe('')
 })

@@ -1,4 +1,5 @@
 // What is staged of a turn stays staged when the turn is undone: git's index is the user's. So it is said, for the next commit would take it.
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { type Json, Scratch } from '../support/scratch.ts'
@@ -18,12 +19,17 @@ test('what an agent staged and an undo took back is named, with what takes it ou
   const index = scratch.git('ls-files', '-s')
   expect(about(scratch.ckpt('undo', '--dry-run'))).toEqual([])
   expect(about(scratch.ckpt('undo'))).toEqual([
-    "What is staged stays as it was before this undo, and git commit would take it: a.txt, b.txt, c.txt, new file.txt. git restore --staged a.txt b.txt c.txt 'new file.txt'   (takes it out of the index)",
+    "What is staged stays as it was before this undo, and git commit would take it: a.txt, b.txt, c.txt, new file.txt. git restore --staged :/a.txt :/b.txt :/c.txt ':/new file.txt'   (takes it out of the index)",
   ])
   expect(scratch.git('ls-files', '-s')).toBe(index)
   expect(about(scratch.ckpt('redo'))).toEqual([])
-  expect(about(scratch.ckpt('undo'))).toHaveLength(1)
-  scratch.git('restore', '--staged', 'a.txt', 'b.txt', 'c.txt', 'new file.txt')
+  const [line = ''] = about(scratch.ckpt('undo'))
+  // From any directory in there.
+  fs.mkdirSync(scratch.at('below'))
+  execFileSync('sh', ['-c', /git restore .*(?= {3}\()/.exec(line)![0]], {
+    cwd: scratch.at('below'),
+    env: scratch.vars,
+  })
   expect(scratch.git('status', '--porcelain')).toBe('')
 })
 
@@ -58,7 +64,7 @@ test('before the first commit git has another command for it', () => {
     scratch.git('add', '-A')
   })
   const [line] = about(scratch.ckpt('undo'))
-  expect(line).toContain('a.txt. git rm --cached a.txt   (')
+  expect(line).toContain('a.txt. git rm --cached :/a.txt   (')
   scratch.git('rm', '-q', '--cached', 'a.txt')
   expect(scratch.git('status', '--porcelain')).toBe('')
 })

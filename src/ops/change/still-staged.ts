@@ -1,5 +1,5 @@
 /** What stays staged when its file goes back: the user's index is left alone, and git commits what it holds. */
-import { quotedName } from '../../core/hint-words.ts'
+import { quotedPathspec } from '../../core/hint-words.ts'
 import type { Oid } from '../../core/ids.ts'
 import { shortList, splitNul } from '../../core/paths.ts'
 import { type FileAction, isHeld } from '../../core/plan.ts'
@@ -33,7 +33,7 @@ export async function stillStaged(context: Context, verb: string, files: readonl
   const next =
     paths.length > MOST_NAMED
       ? 'git diff --cached   (shows it)'
-      : `${out} ${paths.map(quotedName).join(' ')}   (takes it out of the index)`
+      : `${out} ${paths.map(quotedPathspec).join(' ')}   (takes it out of the index)`
   return [
     `What is staged stays as it was before this ${verb}, and git commit would take it: ${shortList(paths)}. ${next}`,
   ]

@@ -1,5 +1,5 @@
 /** What a commit cannot carry over by itself is a person's to choose: how that is done, and what of it was. */
-import { quotedName } from '../../core/hint-words.ts'
+import { quotedPathspec } from '../../core/hint-words.ts'
 import type { Oid, SessionId } from '../../core/ids.ts'
 import { isStats, look } from '../../snapshot/disk.ts'
 import type { Entry } from '../committed/entries.ts'
@@ -64,9 +64,6 @@ export function byHand(
   }
   const untracked = paths.filter((path) => !entries.has(path) && isFile(path)) // `git add -p` passes them over
   if (untracked.length === 0) return 'git add -p && git commit'
-  const named =
-    untracked.length > 10
-      ? [':/']
-      : untracked.map((path) => quotedName(`${/^\w/.test(path) ? ':/' : ':(top,literal)'}${path}`))
+  const named = untracked.length > 10 ? [':/'] : untracked.map(quotedPathspec)
   return `git add -N -- ${named.join(' ')} && git add -p && git commit`
 }

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { diffArrays } from 'diff'
 import { refuseCancelled } from '../../core/cancel.ts'
 import { CkptError } from '../../core/errors.ts'
-import { quotedName, quotedPath } from '../../core/hint-words.ts'
+import { quotedPath, quotedPathspec } from '../../core/hint-words.ts'
 import type { Oid } from '../../core/ids.ts'
 import { printable, shown } from '../../core/paths.ts'
 import type { Repository } from '../../git/repository.ts'
@@ -93,7 +93,7 @@ export async function refreshIndex(context: Context, committed: Committed, made:
     if (next !== undefined) edits.set(path, next)
     else
       warnings.push(
-        `${shown(path)} stays staged as it was, on top of the commit, which holds something else: git restore --staged ${quotedName(path)}   (stages what the commit holds)`,
+        `${shown(path)} stays staged as it was, on top of the commit, which holds something else: git restore --staged ${quotedPathspec(path)}   (stages what the commit holds)`,
       )
   }
   // Where it was moved on since, what `git mv` put there is left, and nothing else.
