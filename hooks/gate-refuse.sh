@@ -82,15 +82,22 @@ ckpt_busy() {
 }
 
 # Whether a `ckpt commit` was killed after git had made its commit: the index is still as before it, and a commit made of that
-# takes the other one's files out again. Its note begins with its process (0: none), and says what HEAD was.
+# takes the other one's files out again. Its note begins with its process (0: none), and says what HEAD was and with which
+# message the commit was to be made; one whose message cannot be told from this, up to where it is escaped, refuses nothing.
 ckpt_cut_short() {
   [ -f "$ckpt_dir/commit.json" ] || return 1
-  ckpt_note=$(sed -n 's/^{"pid":\([0-9]*\),.*,"head":\([^,]*\),"turns":.*/\1 \2/p' "$ckpt_dir/commit.json")
-  case $ckpt_note in '' | *[!0-9a-z\"\ ]*) return 1 ;; esac
-  ckpt_pid=${ckpt_note%% *}
+  ckpt_note=$(sed -n 's/^{"pid":\([0-9]*\),.*,"head":"\{0,1\}\([0-9a-z]*\)"\{0,1\},"turns":.*/\1 \2/p' "$ckpt_dir/commit.json")
+  ckpt_pid=${ckpt_note%% *} ckpt_was=${ckpt_note#* }
+  case $ckpt_pid in '' | *[!0-9]*) return 1 ;; esac
   [ "$ckpt_pid" -eq 0 ] || ! kill -0 "$ckpt_pid" 2>/dev/null || return 1
-  ckpt_now=$(git rev-parse -q --verify HEAD) || return 1
-  [ "${ckpt_note#* }" != "\"$ckpt_now\"" ]
+  ckpt_name=$(sed -n 's/.*,"message":"\([^"\\]*\).*/\1/p' "$ckpt_dir/commit.json")
+  [ -n "$ckpt_name" ] || return 1
+  ckpt_first=HEAD
+  [ "$ckpt_was" = null ] || ckpt_first=$ckpt_was..HEAD
+  ckpt_first=$(git rev-list --first-parent --reverse "$ckpt_first" 2>/dev/null | sed -n 1p)
+  [ -n "$ckpt_first" ] || return 1
+  [ "$(git rev-parse -q --verify "$ckpt_first^" || echo null)" = "$ckpt_was" ] || return 1
+  case $(git show -s --no-show-signature --format=%B --encoding=UTF-8 "$ckpt_first") in "$ckpt_name"*) ;; *) return 1 ;; esac
 }
 
 # Whether this hook is one that has to refuse. The others have seen to it already, or --no-verify passed them by.

@@ -248,21 +248,25 @@ test('row 32: amid a ckpt commit that was killed once git had made it a commit w
   expect(scratch.git('status', '--porcelain')).toBe('')
 })
 
-test('row 32: one that was killed before git made it, and one that is at work, refuse nothing', () => {
+test('row 32: one that was killed before git made it, and one that is at work, refuse nothing, whatever came since', () => {
   const scratch = gateScratch()
   scratch.ckpt('hooks', 'install')
   scratch.turn('one', () => scratch.write({ 'new.txt': 'new\n' }))
-  const note = (pid: number, was: string | null) => {
+  const note = (pid: number, was: string | null, message: string) => {
     const file = scratch.at('.git/ckpt/worktrees/@main/commit.json')
-    fs.writeFileSync(
-      file,
-      JSON.stringify({ pid, started: null, time: Date.now(), session: 's', head: was, turns: [], paths: [] }),
-    )
+    const of = { session: 's', head: was, turns: [], open: [], taken: {}, paths: [], message }
+    fs.writeFileSync(file, JSON.stringify({ pid, started: null, time: Date.now(), ...of }))
     return tryGit(scratch, commit).code
   }
-  expect(note(0, head(scratch))).toBe(0)
-  expect(note(process.pid, head(scratch).replace(/^./, 'f'))).toBe(0)
-  expect(note(0, null)).toBe(1)
+  const was = head(scratch)
+  expect(note(0, was, 'x')).toBe(0)
+  expect(note(0, was, 'another')).toBe(0)
+  expect(note(0, was, '"x"')).toBe(0)
+  expect(note(process.pid, was, 'x')).toBe(0)
+  expect(note(0, was.replace(/^./, 'f'), 'x')).toBe(0)
+  expect(note(0, null, 'x')).toBe(0)
+  expect(note(0, was, 'x')).toBe(1)
+  expect(note(0, null, 'first')).toBe(1)
 })
 
 test('row 32: several sessions are all named, each with its own way out; control characters reach no terminal', () => {

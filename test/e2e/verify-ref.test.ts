@@ -426,3 +426,69 @@ test('what a turn committed is its own, also where somebody else’s checkpoint 
     ['of a turn that never ended, or by hand', false, null],
   ])
 })
+
+test('a change is of the turn at work also where a checkpoint of nobody’s, or of another session, is the first to show it', () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n2\n3\n4\n5\n', 'b.txt': 'b\n' })
+  const mark = (event: string, session: string) => scratch.ckpt('mark', event, '--session', session)
+  mark('prompt', 'A')
+  scratch.write({ 'new.txt': 'new\n' })
+  scratch.ckpt('snapshot')
+  mark('stop', 'A')
+  scratch.git('add', '-A')
+  scratch.git('commit', '-qm', 'seen by hand')
+  mark('prompt', 'A')
+  scratch.write({ 'a.txt': 'one\n2\n3\n4\n5\n' })
+  mark('prompt', 'B')
+  scratch.write({ 'b.txt': 'of B\n', 'a.txt': 'one\n2\n3\n4\nfive\n' })
+  mark('stop', 'A')
+  mark('stop', 'B')
+  scratch.git('commit', '-qm', 'of one', 'a.txt')
+  scratch.git('commit', '-qam', 'of the other')
+  mark('prompt', 'C') // it never ends
+  scratch.write({ 'b.txt': 'by hand\n' })
+  scratch.ckpt('snapshot')
+  scratch.turn('more', () => scratch.write({ 'b.txt': 'by hand\nmore\n' }), 'D')
+  scratch.git('commit', '-qam', 'by hand, and more')
+  expect(told(scratch, 'HEAD~4..HEAD').map((one: unknown[]) => one.slice(0, 2))).toEqual([
+    ['seen by hand', true],
+    ['of one', true],
+    ['of the other', true],
+    ['by hand, and more', false],
+  ])
+})
+
+test('what no snapshot held before a turn may have lain there: a file that was ignored is not the turn’s, but for what it wrote anew', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': 'ignored.txt\n' })
+  scratch.write({ 'ignored.txt': 'by hand\n' })
+  scratch.turn('one', () => scratch.write({ '.gitignore': '', 'ignored.txt': 'by hand\nagent\n' }))
+  scratch.git('add', '-A')
+  scratch.git('commit', '-qm', 'mostly by hand')
+  scratch.turn('two', () => scratch.write({ 'new.txt': 'new\n' }))
+  scratch.git('add', '-A')
+  scratch.git('commit', '-qm', 'new')
+  expect(told(scratch, 'HEAD~2..HEAD').map((one: unknown[]) => one.slice(0, 2))).toEqual([
+    ['mostly by hand', false],
+    ['new', true],
+  ])
+})
+
+test('what was committed below stays so when that commit is made anew; where history is cut, that is said', () => {
+  const scratch = new Scratch().init({ 'a.txt': '1\n2\n3\n4\n5\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'one\n2\n3\n4\nfive\n' }))
+  scratch.git('commit', '-q', '--amend', '-m', 'reworded')
+  scratch.write({ 'a.txt': 'one\n2\n3\n4\n5\n' })
+  scratch.git('commit', '-qam', 'a part')
+  scratch.write({ 'a.txt': 'one\n2\n3\n4\nfive\n' })
+  scratch.git('commit', '-qam', 'the rest')
+  expect(told(scratch, 'HEAD')).toEqual([['the rest', true, 1, LEFT]])
+  const remote = path.join(scratch.base, 'remote.git')
+  scratch.git('clone', '-q', '--bare', scratch.root, remote)
+  scratch.ckpt('push', remote)
+  const there = new Scratch()
+  fs.rmdirSync(there.root)
+  scratch.git('clone', '-q', '--depth', '2', `file://${remote}`, there.root)
+  there.ckpt('pull', remote)
+  expect(told(there, 'HEAD')).toEqual([
+    ['the rest', false, null, 'a.txt came from what is not here: git fetch --unshallow'],
+  ])
+})

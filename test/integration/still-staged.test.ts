@@ -59,14 +59,16 @@ test('what the person staged before, and what nobody staged, is nothing to tell 
 
 test('before the first commit git has another command for it', () => {
   const scratch = new Scratch().init({})
+  scratch.write({ 'a.txt': 'mine\n' })
+  scratch.git('add', '-A')
   scratch.turn('work', () => {
     scratch.write({ 'a.txt': 'one\n' })
     scratch.git('add', '-A')
   })
   const [line] = about(scratch.ckpt('undo'))
-  expect(line).toContain('a.txt. git rm --cached :/a.txt   (')
-  scratch.git('rm', '-q', '--cached', 'a.txt')
-  expect(scratch.git('status', '--porcelain')).toBe('')
+  expect(line).toContain('a.txt. git rm --cached -f :/a.txt   (')
+  scratch.git('rm', '-q', '--cached', '-f', ':/a.txt')
+  expect(scratch.git('status', '--porcelain')).toBe('?? a.txt\n')
 })
 
 test('a restore says it of what is staged as the file was', () => {
@@ -77,4 +79,23 @@ test('a restore says it of what is staged as the file was', () => {
     scratch.git('add', '-A')
   })
   expect(about(scratch.ckpt('restore', '1:after', '--', 'a.txt'))[0]).toMatch(/before this restore.*: a\.txt\. /)
+})
+
+test('a name is taken as it is, and one that cannot be typed is in no command', () => {
+  const scratch = new Scratch().init({ 'app/[i]/p': '1\n', 'app/i/p': '1\n' })
+  scratch.turn('work', () => {
+    scratch.write({ 'app/[i]/p': '2\n' })
+    scratch.git('add', '-A')
+  })
+  scratch.write({ 'app/i/p': 'mine\n' })
+  scratch.git('add', '-A')
+  const [line = ''] = about(scratch.ckpt('undo'))
+  const { 0: command } = /git restore .*(?= {3}\()/.exec(line)!
+  execFileSync('sh', ['-c', command], { cwd: scratch.at('app'), env: scratch.vars })
+  expect(scratch.git('status', '--porcelain')).toBe('M  app/i/p\n')
+  scratch.turn('more', () => {
+    scratch.write({ 'new\nline': '1\n' })
+    scratch.git('add', '-A')
+  })
+  expect(about(scratch.ckpt('undo'))).toEqual([expect.stringContaining('git diff --cached')])
 })

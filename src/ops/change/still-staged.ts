@@ -1,7 +1,7 @@
 /** What stays staged when its file goes back: the user's index is left alone, and git commits what it holds. */
 import { quotedPathspec } from '../../core/hint-words.ts'
 import type { Oid } from '../../core/ids.ts'
-import { shortList, splitNul } from '../../core/paths.ts'
+import { isText, shortList, splitNul } from '../../core/paths.ts'
 import { type FileAction, isHeld } from '../../core/plan.ts'
 import type { PathState } from '../../core/state.ts'
 import { emptyTree } from '../../git/diff.ts'
@@ -9,6 +9,9 @@ import { tryGit } from '../../git/process.ts'
 import { type FileEntry, fileEntry } from '../../git/trees.ts'
 import { type Entry, sameEntry } from '../committed/entries.ts'
 import type { Context } from '../worktree/context.ts'
+
+/** No control characters, which are shown otherwise, and can be read as text. */
+const isPlain = (path: string) => isText(path) && !/[\0-\x1f\x7f]/.test(path)
 
 /** With more names than these no command is proposed that has them all. */
 const MOST_NAMED = 5
@@ -29,9 +32,9 @@ export async function stillStaged(context: Context, verb: string, files: readonl
   }
   const paths = written.filter(isStaged).map(({ path }) => path)
   if (paths.length === 0) return []
-  const out = found ? 'git restore --staged' : 'git rm --cached' // without a commit nothing can be restored from it
+  const out = found ? 'git restore --staged' : 'git rm --cached -f' // without a commit nothing can be restored from it
   const next =
-    paths.length > MOST_NAMED
+    paths.length > MOST_NAMED || !paths.every(isPlain)
       ? 'git diff --cached   (shows it)'
       : `${out} ${paths.map(quotedPathspec).join(' ')}   (takes it out of the index)`
   return [

@@ -13,9 +13,12 @@ export const sameEntry = (a: Entry, b: Entry): boolean =>
 
 export async function readHeadEntries({ env, worktree }: Context, head: Oid | null): Promise<Map<string, Entry>> {
   if (head === null) return new Map()
-  const out = await runGit(env, { args: ['ls-tree', '-r', '-z', '--full-tree', head], cwd: worktree.root })
-  return readRows(out.toString('latin1'), /^(\d+) \w+ ([0-9a-f]+)\t/)
+  return readEntries(await runGit(env, { args: ['ls-tree', '-r', '-z', '--full-tree', head], cwd: worktree.root }))
 }
+
+/** What `git ls-tree -z` prints. */
+export const readEntries = (out: Buffer): Map<string, Entry> =>
+  readRows(out.toString('latin1'), /^(\d+) \w+ ([0-9a-f]+)\t/)
 
 export async function readIndexEntries({ env, worktree }: Context): Promise<Map<string, Entry>> {
   const out = await runGit(env, { args: ['ls-files', '-s', '-z'], cwd: worktree.root })

@@ -1,29 +1,34 @@
 /** Where what lay on disk at a path came from: from turns at work, change by change, or from elsewhere. */
+import { uncoveredAt } from '../../core/beside.ts'
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import type { Oid } from '../../core/ids.ts'
+import { pathToText } from '../../core/paths.ts'
+import { tryGit } from '../../git/process.ts'
 import { isAncestor } from '../committed/commits-file.ts'
-import { type Entry, readHeadEntries } from '../committed/entries.ts'
+import { type Entry, readEntries } from '../committed/entries.ts'
+import { besideOf } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
 import type { ChangedFiles } from './changed-files.ts'
 import type { Run } from './path-runs.ts'
 
 /** One path through the checkpoints of one worktree. */
-interface Course {
+export interface Course {
   path: string
   checkpoints: readonly Checkpoint[]
   runs: readonly Run[]
-  isWork: (one: Checkpoint) => boolean
+  /** For each checkpoint whether a turn was at work before it. */
+  atWork: readonly boolean[]
 }
 
 /** A commit that was made between turns. */
-interface Rest {
+export interface Rest {
   changed: ChangedFiles
   parents: readonly Oid[]
 }
 
 export class Lineage {
   readonly #context: Context
-  readonly #entries = new Map<Oid, Promise<ReadonlyMap<string, Entry>>>()
+  readonly #entries = new Map<string, Promise<readonly Entry[]>>()
   readonly #ancestors = new Map<string, Promise<boolean>>()
 
   constructor(context: Context) {
@@ -35,22 +40,30 @@ export class Lineage {
    * have, or of what was committed below them when it lay on disk. What comes back (by redo, by git) is as it was.
    */
   async isOfTurns(rest: Rest, course: Course, run: Run): Promise<boolean> {
-    const { path, checkpoints, runs, isWork } = course
+    const { path, runs, atWork } = course
     for (let at = runs.indexOf(run); ; at--) {
       const { entry } = runs[at]!
       at = runs.findIndex((one) => rest.changed.isSame(one.entry, entry))
+      if (entry === null && (await this.#isUnknown(course, runs[at]!))) return false
       if (await isAmong(rest, entry, rest.changed.entriesBefore(path))) return true
-      if (at > 0 && isWork(checkpoints[runs[at]!.from]!)) continue
-      return this.#wasCommitted(rest, course, runs[at]!)
+      if (at === 0 || !atWork[runs[at]!.from]) return this.#wasCommitted(rest, course, runs[at]!)
     }
   }
 
-  /** Whether HEAD had it at a checkpoint, and is below the commit. */
+  /** Whether something may have been there that no snapshot holds. What a sparse checkout leaves out is as git has it. */
+  async #isUnknown({ path, checkpoints }: Course, { to }: Run): Promise<boolean> {
+    const left = uncoveredAt(await besideOf(this.#context, checkpoints[to]!), path)
+    return left !== null && left.reason !== 'not-here'
+  }
+
+  /** Whether HEAD had it at a checkpoint, and it is committed below: by that commit, or by what was made of it since. */
   async #wasCommitted(rest: Rest, { path, checkpoints }: Course, { from, to, entry }: Run): Promise<boolean> {
     const heads = new Set(checkpoints.slice(from, to + 1).flatMap(({ head }) => head ?? []))
     for (const head of heads) {
-      if (!(await this.#isBelow(head, rest.parents))) continue
-      if (await isAmong(rest, entry, [(await this.#entriesOf(head)).get(path) ?? null])) return true
+      if (!(await isAmong(rest, entry, await this.#entriesOf(head, path)))) continue
+      if (await this.#isBelow(head, rest.parents)) return true
+      if (await isAmong(rest, entry, (await Promise.all(rest.parents.map((one) => this.#historyOf(one, path)))).flat()))
+        return true
     }
     return heads.size === 0 && entry === null // before the first commit
   }
@@ -65,9 +78,35 @@ export class Lineage {
     return false
   }
 
-  #entriesOf(head: Oid): Promise<ReadonlyMap<string, Entry>> {
-    const known = this.#entries.get(head) ?? readHeadEntries(this.#context, head)
-    this.#entries.set(head, known)
+  /** What a commit has at a path; nothing where it is gone. */
+  #entriesOf(head: Oid, path: string): Promise<readonly Entry[]> {
+    return this.#asked(`${head} ${path}`, async () => {
+      const args = ['ls-tree', '-r', '-z', '--full-tree', head, '--', pathToText(path)]
+      const { code, stdout } = await this.#git(args)
+      return code === 0 ? [readEntries(stdout).get(path) ?? null] : []
+    })
+  }
+
+  /** What any commit below one made of a path. */
+  #historyOf(commit: Oid, path: string): Promise<readonly Entry[]> {
+    return this.#asked(`${commit}.. ${path}`, async () => {
+      const shown = ['--format=', '--raw', '--no-abbrev', '--no-renames', '-m', '--root', '-z']
+      const { code, stdout } = await this.#git(['log', '--no-show-signature', ...shown, commit, '--', pathToText(path)])
+      if (code !== 0) return []
+      return [...stdout.toString('latin1').matchAll(/:\d+ (\d+) [0-9a-f]+ ([0-9a-f]+) [A-Z]/g)].map(([, mode, oid]) =>
+        mode === '000000' ? null : ({ mode, oid } as Entry),
+      )
+    })
+  }
+
+  #git(args: string[]) {
+    const { env, worktree } = this.#context
+    return tryGit(env, { args, cwd: worktree.root, vars: { GIT_LITERAL_PATHSPECS: '1' } })
+  }
+
+  #asked(key: string, ask: () => Promise<readonly Entry[]>): Promise<readonly Entry[]> {
+    const known = this.#entries.get(key) ?? ask()
+    this.#entries.set(key, known)
     return known
   }
 }

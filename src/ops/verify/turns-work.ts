@@ -34,6 +34,8 @@ interface Row {
   checkpoints: readonly Checkpoint[]
   /** For each checkpoint the place where its turn began; undefined: it is not there. */
   begins: readonly (number | undefined)[]
+  /** For each checkpoint whether a turn was at work before it: its own, or one that goes on after it. */
+  atWork: readonly boolean[]
   runs: ReadonlyMap<string, readonly Run[]>
 }
 
@@ -68,7 +70,9 @@ export class TurnsWork {
     const rows: Row[] = []
     for (const checkpoints of chains) {
       const trees = checkpoints.map(({ tree }) => tree)
-      rows.push({ checkpoints, begins: beginsOf(checkpoints), runs: await readRuns(store.trees, trees, paths) })
+      const begins = beginsOf(checkpoints)
+      const atWork = workBefore(checkpoints, begins)
+      rows.push({ checkpoints, begins, atWork, runs: await readRuns(store.trees, trees, paths) })
     }
     return new TurnsWork(context, rows)
   }
@@ -106,8 +110,17 @@ export class TurnsWork {
     if (unmade !== undefined) return none(`${shown(unmade)} is as a turn left it, and none is known to have made it so`)
     for (const path of paths)
       if (!(await this.#isOfTurns(past, { changed, parents }, path)))
-        return none(`${shown(path)} has in it what no turn made: it was there, uncommitted, before one`)
+        return none(
+          this.#isShallow()
+            ? `${shown(path)} came from what is not here: git fetch --unshallow`
+            : `${shown(path)} has in it what no turn made: it was there, uncommitted, before one`,
+        )
     return by(end, 'holds what the turn left')
+  }
+
+  #isShallow(): boolean {
+    const { env, repository } = this.#context
+    return repository !== null && env.files.existsSync(`${repository.commonDir}/shallow`)
   }
 
   /** Whether nothing of what the commit has at a path lay there when a turn began, and was not committed. */
@@ -116,8 +129,8 @@ export class TurnsWork {
     rest: { changed: ChangedFiles; parents: readonly Oid[] },
     path: string,
   ): Promise<boolean> {
-    for (const { checkpoints, runs, held } of past) {
-      const course = { path, checkpoints, runs: runs.get(path)!, isWork }
+    for (const { checkpoints, atWork, runs, held } of past) {
+      const course = { path, checkpoints, atWork, runs: runs.get(path)! }
       for (const run of held.get(path)!) if (await this.#lineage.isOfTurns(rest, course, run)) return true
     }
     return false
@@ -146,6 +159,22 @@ function beginsOf(checkpoints: readonly Checkpoint[]): (number | undefined)[] {
   return checkpoints.map(({ kind, session, turn }, at) => {
     if (kind === 'before') begun.set(`${turn} ${session}`, at)
     return begun.get(`${turn} ${session}`)
+  })
+}
+
+/** One that is not told to have ended may have been over long before it was closed: it counts up to its last step. */
+function workBefore(checkpoints: readonly Checkpoint[], begins: Row['begins']): boolean[] {
+  const changes = checkpoints.map(() => 0)
+  for (const [at, one] of checkpoints.entries()) {
+    const begin = isWork(one) && !one.inferred ? begins[at] : undefined
+    if (begin === undefined || begin === at) continue
+    changes[begin + 1]! += 1
+    if (at + 1 < changes.length) changes[at + 1]! -= 1
+  }
+  let open = 0
+  return checkpoints.map((one, at) => {
+    open += changes[at]!
+    return open > 0 || isWork(one)
   })
 }
 
