@@ -1,5 +1,5 @@
 /** Where what lay on disk at a path came from: from turns at work, change by change, or from elsewhere. */
-import { uncoveredAt } from '../../core/beside.ts'
+import { type Beside, uncoveredAt } from '../../core/beside.ts'
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import type { Oid } from '../../core/ids.ts'
 import { pathToText } from '../../core/paths.ts'
@@ -30,6 +30,7 @@ export class Lineage {
   readonly #context: Context
   readonly #entries = new Map<string, Promise<readonly Entry[]>>()
   readonly #ancestors = new Map<string, Promise<boolean>>()
+  #last: { oid: Oid; read: Promise<Beside> } | null = null
 
   constructor(context: Context) {
     this.#context = context
@@ -52,7 +53,10 @@ export class Lineage {
 
   /** Whether something may have been there that no snapshot holds. What a sparse checkout leaves out is as git has it. */
   async #isUnknown({ path, checkpoints }: Course, { to }: Run): Promise<boolean> {
-    const left = uncoveredAt(await besideOf(this.#context, checkpoints[to]!), path)
+    const { beside } = checkpoints[to]!
+    // The files of one commit are asked about one after the other, and most of them at one checkpoint.
+    if (this.#last?.oid !== beside) this.#last = { oid: beside, read: besideOf(this.#context, { beside }) }
+    const left = uncoveredAt(await this.#last.read, path)
     return left !== null && left.reason !== 'not-here'
   }
 
