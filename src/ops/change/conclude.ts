@@ -57,9 +57,10 @@ export async function conclude(
   }
   if (expected !== undefined && expected !== hash) throw staleToken()
   refuseConflicts(files, { verb, mode }, { files, session })
-  const staged = await stillStaged(context, op, files)
-  const carried = await carry()
-  told.warnings.push(...staged)
+  // It reads the index alone, which no operation writes.
+  const staged = stillStaged(context, op, files)
+  const carried = await carry().finally(() => staged)
+  told.warnings.push(...(await staged))
   return result(carried ? { safety: carried.safety.id, syncMs: carried.syncMs } : {})
 }
 

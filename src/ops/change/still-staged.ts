@@ -17,8 +17,8 @@ const isPlain = (path: string) => isText(path) && !/[\0-\x1f\x7f]/.test(path)
 const MOST_NAMED = 5
 
 /**
- * What is staged as its file was on disk before the plan is carried out: agents run `git add`, and a commit would take what
- * was undone. `verb`: what the user calls the operation. Nothing where git cannot say.
+ * What is staged as its file was on disk when the plan was made: agents run `git add`, and a commit would take what was
+ * undone. `verb`: what the user calls the operation. Nothing where git cannot say.
  */
 export async function stillStaged(context: Context, verb: string, files: readonly FileAction[]): Promise<string[]> {
   const { repository } = context.worktree
