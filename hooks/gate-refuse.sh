@@ -81,16 +81,15 @@ ckpt_busy() {
   fi
 }
 
-# Whether a `ckpt commit` was killed after git had made its commit: the index is still as before it, and a commit made of that
+# Whether a `ckpt commit` was killed after git had made its commit: the index is still as before it, and a commit made of it
 # takes the other one's files out again. Its note begins with its process (0: none), and says what HEAD was and with which
 # message the commit was to be made; one whose message cannot be told from this, up to where it is escaped, refuses nothing.
 ckpt_cut_short() {
-  [ -f "$ckpt_dir/commit.json" ] || return 1
-  ckpt_note=$(sed -n 's/^{"pid":\([0-9]*\),.*,"head":"\{0,1\}\([0-9a-z]*\)"\{0,1\},"turns":.*/\1 \2/p' "$ckpt_dir/commit.json")
+  ckpt_note=$(sed -n 's/^{"pid":\([0-9]*\),.*,"head":"\{0,1\}\([0-9a-z]*\)"\{0,1\},"turns":.*/\1 \2/p' "$ckpt_dir/commit.json" 2>/dev/null)
   ckpt_pid=${ckpt_note%% *} ckpt_was=${ckpt_note#* }
   case $ckpt_pid in '' | *[!0-9]*) return 1 ;; esac
   [ "$ckpt_pid" -eq 0 ] || ! kill -0 "$ckpt_pid" 2>/dev/null || return 1
-  ckpt_name=$(sed -n 's/.*,"message":"\([^"\\]*\).*/\1/p' "$ckpt_dir/commit.json")
+  ckpt_name=$(sed -n 's/.*,"message":"\([^"\\]*\).*/\1/p' "$ckpt_dir/commit.json" 2>/dev/null)
   [ -n "$ckpt_name" ] || return 1
   ckpt_first=HEAD
   [ "$ckpt_was" = null ] || ckpt_first=$ckpt_was..HEAD
@@ -101,9 +100,13 @@ ckpt_cut_short() {
 }
 
 # Whether this hook is one that has to refuse. The others have seen to it already, or --no-verify passed them by.
-# $1: the message file, in prepare-commit-msg.
+# $1: the message file, in prepare-commit-msg. Sets ckpt_marker, the file that is there.
 ckpt_refuses() {
-  [ -f "$ckpt_dir/boundary" ] || [ -f "$ckpt_dir/journal.json" ] || ckpt_cut_short || return 1
+  if [ -f "$ckpt_dir/boundary" ]; then ckpt_marker=boundary
+  elif [ -f "$ckpt_dir/journal.json" ]; then ckpt_marker=journal.json
+  elif ckpt_cut_short; then ckpt_marker=commit.json
+  else return 1
+  fi
   ckpt_during=$(ckpt_busy)
   [ "$ckpt_hook" != pre-merge-commit ] || ckpt_during=merge
   case $ckpt_hook in
@@ -152,7 +155,7 @@ ckpt_each() {
 ckpt_say() {
   ckpt_tab=$(printf '\t')
   case $ckpt_op in am) ckpt_what='git am' ;; *) ckpt_what="git ${ckpt_op:-commit}" ;; esac
-  if [ -f "$ckpt_dir/boundary" ]; then
+  if [ "$ckpt_marker" = boundary ]; then
     printf '%s\n' "ckpt: $ckpt_what refused: a revert boundary is pending in this worktree. Nothing was committed."
     while IFS= read -r ckpt_line || [ -n "$ckpt_line" ]; do
       ckpt_session=${ckpt_line%%"$ckpt_tab"*}
@@ -174,7 +177,7 @@ ckpt_say() {
       printf '%s\n' "  -> git $ckpt_during --abort    gives the $ckpt_during up; after it:"
       ckpt_each 'ckpt redo --all' 'brings the hidden turns back'
     fi
-  elif [ ! -f "$ckpt_dir/journal.json" ]; then
+  elif [ "$ckpt_marker" = commit.json ]; then
     printf '%s\n' "ckpt: $ckpt_what refused: a ckpt commit was cut short, and your index is as it was before it: this would take what it committed out again. Nothing was committed."
     printf '%s\n' "Ways out:"
     ckpt_autostash
@@ -195,10 +198,11 @@ ckpt_say() {
     'merge in it') ckpt_unverified='git commit --no-verify' ;;
   esac
   [ -z "$ckpt_unverified" ] || printf '%s\n' "  -> $ckpt_unverified    the same, for every hook"
-  ckpt_marker=boundary
-  [ -f "$ckpt_dir/boundary" ] || [ -f "$ckpt_dir/journal.json" ] || ckpt_marker=commit.json
-  command -v ckpt >/dev/null 2>&1 ||
-    printf '%s\n' "  ckpt is not in PATH here. Without it: CKPT_ALLOW_PENDING=1, or remove $(ckpt_quoted "$ckpt_dir/$ckpt_marker")"
+  # What is half done a journal alone can finish: it is not to be removed.
+  command -v ckpt >/dev/null 2>&1 || case $ckpt_marker in
+    journal.json) printf '%s\n' "  ckpt is not in PATH here. Without it: CKPT_ALLOW_PENDING=1" ;;
+    *) printf '%s\n' "  ckpt is not in PATH here. Without it: CKPT_ALLOW_PENDING=1, or remove $(ckpt_quoted "$ckpt_dir/$ckpt_marker")" ;;
+  esac
   ckpt_left
 }
 

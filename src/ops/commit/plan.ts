@@ -28,6 +28,7 @@ import {
   committedAt,
   isElsewhere,
   type Later,
+  readApart,
   readMade,
   readSince,
   type Since,
@@ -216,7 +217,11 @@ async function foldTurns(
     const { number, before, checkpoints } = turns[i]!
     const { seq, time } = lastOf(turns[i]!)
     const hasMoved = checkpoints.some(({ head }) => head !== before.head)
-    const ofCkpt = checkpoints.flatMap(({ id, seq }) => (apart.of.get(id) ?? []).map((commit) => ({ commit, seq })))
+    const ofCkpt = await Promise.all(
+      checkpoints.flatMap(({ id, seq }) =>
+        (apart.get(id) ?? []).map(async (commit) => ({ seq, later: await readApart(context, commit) })),
+      ),
+    )
     const isInParts = hasMoved || number in taken.turns || ofCkpt.some((one) => one.seq < seq)
     const own: (ClaimedTransition & Partial<Part>)[] = isInParts
       ? one.parts.filter(openIn(taken, turns[i]!))
@@ -228,8 +233,7 @@ async function foldTurns(
       if (hasMoved)
         for (const to of headsAfter(turns[i]!, change))
           later.push({ isElsewhere: isElsewhere(await sinceOf(to)), made: await madeBetween(then, to) })
-      const others: Later[] = []
-      for (const { commit, seq } of ofCkpt) if ((change.seq ?? 0) <= seq) others.push(await apart.laterOf(commit))
+      const others = ofCkpt.flatMap((one) => ((change.seq ?? 0) <= one.seq ? [one.later] : []))
       const { head: start } = checkpoints.findLast((one) => one.seq < (change.seq ?? seq)) ?? before
       const amid =
         then === null || (start ?? null) === then

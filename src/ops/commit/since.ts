@@ -1,9 +1,8 @@
 /** What became of a worktree's paths in git, between HEAD when a checkpoint was taken and HEAD now. */
 import type { Oid } from '../../core/ids.ts'
-import { splitNul } from '../../core/paths.ts'
-import { WITH_SUBMODULES } from '../../git/diff.ts'
 import { machineFailure } from '../../git/failure.ts'
 import { tryGit } from '../../git/process.ts'
+import { type CommittedChange, readChanges, SECOND } from '../committed/changes.ts'
 import { isAncestor } from '../committed/commits-file.ts'
 import { type Entry, readHeadEntries, sameEntry } from '../committed/entries.ts'
 import { commitsOfTurns } from '../committed/origins.ts'
@@ -32,7 +31,7 @@ export async function readSince(
   const then = from === head ? entries : isThere ? await readHeadEntries(context, from) : null
   const made = new Set<string>()
   const changed = new Map<string, number>()
-  for (const { path, entry, time } of from === head ? [] : await readChanges(context, from, head)) {
+  for (const { path, entry, time } of from === head ? [] : await readBetween(context, from, head)) {
     made.add(entryKey(path, entry))
     changed.set(path, Math.max(time, changed.get(path) ?? 0))
   }
@@ -95,36 +94,33 @@ export const wentOnFrom = (
 
 /** What commits between two made of a path. */
 export async function readMade(context: Context, from: Oid | null, to: Oid): Promise<Later['made']> {
-  const made = new Set((await readChanges(context, from, to)).map(({ path, entry }) => entryKey(path, entry)))
+  const made = new Set((await readBetween(context, from, to)).map(({ path, entry }) => entryKey(path, entry)))
   return (path, entry) => made.has(entryKey(path, entry))
 }
 
-/**
- * Commits that `ckpt commit` made and that are not in HEAD, but on another branch here, by the last checkpoints of the turns
- * in them: no checkpoint need have had them in HEAD. One that is on a remote alone was taken back here.
- */
-export async function commitsApart(
-  context: Context,
-  head: Oid | null,
-): Promise<{ of: ReadonlyMap<Oid, readonly Oid[]>; laterOf: (commit: Oid) => Promise<Later> }> {
-  const made = commitsOfTurns(context)
-  const input = [...(head === null ? [] : [`^${head}`]), ...made.keys(), ''].join('\n')
+/** Commits that `ckpt commit` made and that are not in HEAD, by the last checkpoints of the turns in them: no checkpoint need have had them in HEAD. */
+export async function commitsApart(context: Context, head: Oid | null): Promise<ReadonlyMap<Oid, readonly Oid[]>> {
   const { env, worktree } = context
-  const ask = (args: string[], more = {}) => tryGit(env, { args, cwd: worktree.root, ...more })
-  const found = made.size === 0 ? null : await ask(['rev-list', '--ignore-missing', '--stdin'], { input })
-  const beyond = new Set(found?.code === 0 ? found.stdout.toString('latin1').split('\n') : [])
-  const of = new Map<Oid, Oid[]>()
+  const made = commitsOfTurns(context)
+  const apart = new Map<Oid, Oid[]>()
+  if (made.size === 0) return apart
+  const input = [...(head === null ? [] : [`^${head}`]), ...made.keys(), ''].join('\n')
+  const args = ['rev-list', '--ignore-missing', '--stdin']
+  const { code, stdout } = await tryGit(env, { args, cwd: worktree.root, input })
+  const beyond = new Set(code === 0 ? stdout.toString('latin1').split('\n') : [])
   for (const [commit, { turns }] of made)
-    if (beyond.has(commit)) for (const one of turns) of.set(one, [...(of.get(one) ?? []), commit as Oid])
-  return { of, laterOf }
-
-  async function laterOf(commit: Oid): Promise<Later> {
-    const onBranch = await ask(['for-each-ref', '--count=1', `--contains=${commit}`, 'refs/heads'])
-    const shown = ['--root', '-r', '-z', '--name-only', '--no-commit-id', '--no-renames', WITH_SUBMODULES]
-    const changed = new Set<string>(splitNul((await ask(['diff-tree', ...shown, commit])).stdout))
-    return { isElsewhere: onBranch.code === 0 && onBranch.stdout.length > 0, made: (path) => changed.has(path) }
-  }
+    if (beyond.has(commit)) for (const one of turns) apart.set(one, [...(apart.get(one) ?? []), commit as Oid])
+  return apart
 }
+
+/** What such a commit took in. One that is on a remote alone was taken back here. */
+export async function readApart(context: Context, commit: Oid): Promise<Later> {
+  const paths = new Set((await readChanges(context, ['-1', commit])).map(({ path }) => path))
+  return { isElsewhere: await isOnBranch(context, commit, ['refs/heads']), made: (path) => paths.has(path) }
+}
+
+const readBetween = async (context: Context, from: Oid | null, to: Oid | null): Promise<CommittedChange[]> =>
+  to === null ? [] : readChanges(context, [from === null ? to : `${from}..${to}`])
 
 /** One that no branch holds goes in time. A git that was not let do its work says nothing of that. */
 async function isCommit({ env, worktree }: Context, id: Oid): Promise<boolean> {
@@ -135,43 +131,16 @@ async function isCommit({ env, worktree }: Context, id: Oid): Promise<boolean> {
   return result.code === 0
 }
 
-/** git tells its times by the second; in milliseconds. */
-const SECOND = 1000
-
 const entryKey = (path: string, entry: Entry) => `${entry ? `${entry.mode} ${entry.oid}` : ''}\0${path}`
 
-/** A path that a commit changed. */
-interface Change {
-  path: string
-  /** What it made of it. */
-  entry: Entry
-  /** Of the commit: milliseconds since 1970, UTC. */
-  time: number
-}
-
-/** Nothing where git cannot say. */
-async function readChanges({ env, worktree }: Context, from: Oid | null, head: Oid | null): Promise<Change[]> {
-  if (head === null) return []
-  const shown = ['--format=%x01%ct', '--root', '--raw', '--no-abbrev', '--no-renames', '-m', '-z']
-  const args = ['log', '--no-show-signature', ...shown, from === null ? head : `${from}..${head}`]
-  const { code, stdout } = await tryGit(env, { args, cwd: worktree.root })
-  const fields = code === 0 ? stdout.toString('latin1').split('\0') : []
-  const found: Change[] = []
-  let time = 0
-  for (let i = 0; i < fields.length; i++) {
-    if (fields[i]!.startsWith('\x01')) time = Number(fields[i]!.slice(1)) * SECOND
-    const [, mode, oid] = /^\n?:\d+ (\d+) [0-9a-f]+ ([0-9a-f]+) [A-Z]/.exec(fields[i]!) ?? []
-    if (mode === undefined) continue
-    const entry = mode === '000000' ? null : { mode: mode as '100644', oid: oid as Oid }
-    found.push({ path: fields[++i]!, entry, time })
-  }
-  return found
-}
-
 /** Whether a commit is part of any branch, here or of a remote, or of a tag. */
-async function isOnBranch({ env, worktree }: Context, commit: Oid | null): Promise<boolean> {
+async function isOnBranch(
+  { env, worktree }: Context,
+  commit: Oid | null,
+  among = ['refs/heads', 'refs/remotes', 'refs/tags'],
+): Promise<boolean> {
   if (commit === null) return false
-  const args = ['for-each-ref', '--count=1', `--contains=${commit}`, 'refs/heads', 'refs/remotes', 'refs/tags']
+  const args = ['for-each-ref', '--count=1', `--contains=${commit}`, ...among]
   const { code, stdout } = await tryGit(env, { args, cwd: worktree.root })
   return code === 0 && stdout.length > 0
 }

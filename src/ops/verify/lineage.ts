@@ -2,8 +2,9 @@
 import { type Beside, uncoveredAt } from '../../core/beside.ts'
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import type { Oid } from '../../core/ids.ts'
-import { pathToText } from '../../core/paths.ts'
+import { isText, pathToText } from '../../core/paths.ts'
 import { tryGit } from '../../git/process.ts'
+import { readChanges } from '../committed/changes.ts'
 import { isAncestor } from '../committed/commits-file.ts'
 import { type Entry, readEntries } from '../committed/entries.ts'
 import { besideOf } from '../record/record.ts'
@@ -82,30 +83,21 @@ export class Lineage {
     return false
   }
 
-  /** What a commit has at a path; nothing where it is gone. */
+  /** What a commit has at a path; nothing where it is gone, or git cannot be asked by such a name. */
   #entriesOf(head: Oid, path: string): Promise<readonly Entry[]> {
     return this.#asked(`${head} ${path}`, async () => {
+      const { env, worktree } = this.#context
       const args = ['ls-tree', '-r', '-z', '--full-tree', head, '--', pathToText(path)]
-      const { code, stdout } = await this.#git(args)
-      return code === 0 ? [readEntries(stdout).get(path) ?? null] : []
+      const result = isText(path) ? await tryGit(env, { args, cwd: worktree.root }) : null
+      return result?.code === 0 ? [readEntries(result.stdout).get(path) ?? null] : []
     })
   }
 
   /** What any commit below one made of a path. */
   #historyOf(commit: Oid, path: string): Promise<readonly Entry[]> {
-    return this.#asked(`${commit}.. ${path}`, async () => {
-      const shown = ['--format=', '--raw', '--no-abbrev', '--no-renames', '-m', '--root', '-z']
-      const { code, stdout } = await this.#git(['log', '--no-show-signature', ...shown, commit, '--', pathToText(path)])
-      if (code !== 0) return []
-      return [...stdout.toString('latin1').matchAll(/:\d+ (\d+) [0-9a-f]+ ([0-9a-f]+) [A-Z]/g)].map(([, mode, oid]) =>
-        mode === '000000' ? null : ({ mode, oid } as Entry),
-      )
-    })
-  }
-
-  #git(args: string[]) {
-    const { env, worktree } = this.#context
-    return tryGit(env, { args, cwd: worktree.root, vars: { GIT_LITERAL_PATHSPECS: '1' } })
+    return this.#asked(`${commit}.. ${path}`, async () =>
+      (await readChanges(this.#context, [commit], path)).map(({ entry }) => entry),
+    )
   }
 
   #asked(key: string, ask: () => Promise<readonly Entry[]>): Promise<readonly Entry[]> {
