@@ -159,3 +159,28 @@ test('a submodule that a person staged in the place of a committed file stays, a
   expect(committed(scratch)).toBe(text({ 15: 'agent' }))
   expect(scratch.git('ls-files', '-s')).toBe(`160000 ${id} 0\ta.txt\n`)
 })
+
+test.each<[string, (scratch: Scratch) => void]>([
+  ['a later turn', (scratch) => turn(scratch, {})],
+  ['the turn itself', () => {}],
+])('what a turn staged, and %s took back wholly, stays staged, and is told with its way out', (who, later) => {
+  const scratch = place()
+  scratch.turn('work', () => {
+    write(scratch, { 2: 'tried' })
+    scratch.write({ 'b.txt': 'b\n' })
+    scratch.ckpt('mark', 'step', '--session', 's')
+    scratch.git('add', 'a.txt')
+    if (who === 'the turn itself') write(scratch, {})
+    scratch.ckpt('mark', 'step', '--session', 's')
+  })
+  later(scratch)
+  const { files, warnings } = scratch.ckpt('commit')
+  expect(files).toHaveLength(1)
+  expect(warnings).toEqual([
+    'Taken back since, and still staged, so that git commit would take it: a.txt. git restore --staged :/a.txt   (takes it out of the index)',
+  ])
+  expect(staged(scratch)).toBe(text({ 2: 'tried' }))
+  execFileSync('sh', ['-c', 'git restore --staged :/a.txt'], { cwd: scratch.root })
+  expect(scratch.git('status', '--porcelain')).toBe('')
+  expect(scratch.ckpt('commit').warnings).toEqual([])
+})

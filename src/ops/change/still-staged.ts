@@ -32,14 +32,16 @@ export async function stillStaged(context: Context, verb: string, files: readonl
   }
   const paths = written.filter(isStaged).map(({ path }) => path)
   if (paths.length === 0) return []
-  const out = found ? 'git restore --staged' : 'git rm --cached -f' // without a commit nothing can be restored from it
-  const next =
-    paths.length > MOST_NAMED || !paths.every(isPlain)
-      ? 'git diff --cached   (shows it)'
-      : `${out} ${paths.map(quotedPathspec).join(' ')}   (takes it out of the index)`
   return [
-    `What is staged stays as it was before this ${verb}, and git commit would take it: ${shortList(paths)}. ${next}`,
+    `What is staged stays as it was before this ${verb}, and git commit would take it: ${shortList(paths)}. ${unstaging(paths, found !== null)}`,
   ]
+}
+
+/** The command that takes paths out of the index. Without a commit nothing can be restored from it. */
+export function unstaging(paths: readonly string[], hasCommit: boolean): string {
+  if (paths.length > MOST_NAMED || !paths.every(isPlain)) return 'git diff --cached   (shows it)'
+  const out = hasCommit ? 'git restore --staged' : 'git rm --cached -f'
+  return `${out} ${paths.map(quotedPathspec).join(' ')}   (takes it out of the index)`
 }
 
 /** What is staged at the paths that differ from a commit. Null: git cannot say, as where there is no such commit. */

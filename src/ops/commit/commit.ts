@@ -32,6 +32,7 @@ import { presentIds } from '../worktree/replaced.ts'
 import { loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { commitMessage } from './message.ts'
 import { type Planned, plan } from './plan.ts'
+import { stillStagedOf } from './settled.ts'
 import { passOn, SIGNALS } from './signals.ts'
 
 /** Set for a commit that nobody waits for: what goes wrong is written to the hook log. */
@@ -65,6 +66,7 @@ export async function commit(context: Context, options: CommitOptions): Promise<
   }
   const planned = await planAlone(context, options)
   if (planned.entries.size === 0) {
+    warnings.push(...(await stillStagedOf(context, planned)))
     return { session: planned.session, commit: null, message: null, turns: [], files: [], warnings }
   }
   const { session } = planned
@@ -75,6 +77,7 @@ export async function commit(context: Context, options: CommitOptions): Promise<
     return { ...done, compared }
   })
   const gone = await undoneMeanwhile(context, planned).catch(passedOver)
+  warnings.push(...((await stillStagedOf(context, planned).catch(passedOver)) ?? []))
   const back = planned.head === null ? 'git update-ref -d HEAD' : `git reset --soft ${made.slice(0, 10)}^`
   if (gone && gone.length > 0)
     warnings.push(

@@ -21,7 +21,7 @@ import { ChangeReader, type Part } from '../history/turn-changes.ts'
 import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { byHand, chosenByHand, type Last } from './by-hand.ts'
-import { uncoveredAndUncommitted, undoneSince } from './settled.ts'
+import { takenBackAndStaged, uncoveredAndUncommitted, undoneSince } from './settled.ts'
 import {
   type About,
   commitsApart,
@@ -40,6 +40,8 @@ import { foldChanges } from './tree.ts'
 export interface Planned extends Following {
   /** Of the turns that something in the commit is of. */
   prompts: { number: number; prompt: string | null }[]
+  /** Staged, though the turns took it back, with what is staged. */
+  takenBack: ReadonlyMap<string, Entry>
   blobs: CommitBlobs
 }
 
@@ -88,7 +90,7 @@ export async function plan(context: Context, options: { session?: string }): Pro
       context.warnings.push(asChanged(last))
     }
   }
-  const { entries, conflicts, passed, blobs } = folded
+  const { entries, conflicts, passed, takenBack, blobs } = folded
   context.warnings.push(...folded.warnings)
   if (last && isTaken) context.warnings.push(...(await undoneSince(context, { refs, session, last, before })))
   const open = [...folded.open]
@@ -133,6 +135,7 @@ export async function plan(context: Context, options: { session?: string }): Pro
     passed,
     open,
     taken: { turns: taken.turns, leftOut: taken.leftOut ?? [] },
+    takenBack,
     blobs,
   }
 }
@@ -167,6 +170,7 @@ interface Folded {
   last: Map<string, Last>
   /** Left out, for they are committed on another branch: that may go. */
   open: string[]
+  takenBack: Map<string, Entry>
   blobs: CommitBlobs
   warnings: string[]
 }
@@ -271,6 +275,8 @@ async function foldTurns(
   }
   if (onOthers.length > 0)
     warnings.push(`Committed on another branch, and left out of the commit: ${shortList(onOthers)}.`)
+  const isIn = (path: string) => folded.entries.has(path) || folded.conflicts.has(path) || folded.leftOut.has(path)
+  const takenBack = await takenBackAndStaged(context, { turns: read, head: headEntries, blobs, isIn })
   const passed = new Map<string, Passed[]>()
   const isGone = (path: string) => left.get(path)?.kind === 'absent' && !headEntries.has(path)
   for (const { path, from, to, unclaimed } of read.flatMap(({ parts }) => parts)) {
@@ -282,7 +288,7 @@ async function foldTurns(
     passed.set(path, [...earlier, [was === undefined ? entry : was, entry]])
   }
   const madeOf = new Set([...folded.made].map((change) => about.get(change)!.turn))
-  return { ...folded, turns: madeOf, passed, last, open: onOthers, blobs, warnings }
+  return { ...folded, turns: madeOf, passed, last, open: onOthers, takenBack, blobs, warnings }
 }
 
 /** What HEAD was in a turn, from a change of it on, beside what it was at the change. */

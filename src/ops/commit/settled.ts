@@ -1,13 +1,15 @@
-/** What a commit does not take in: what was undone since, and what no checkpoint holds. */
+/** What a commit does not take in: what was undone or taken back since, and what no checkpoint holds. */
 import type { UncoveredReason } from '../../core/beside.ts'
-import type { SessionId } from '../../core/ids.ts'
-import { barePath, isWithin } from '../../core/paths.ts'
+import type { Oid, SessionId } from '../../core/ids.ts'
+import { barePath, isWithin, shortList } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
 import type { Turn } from '../../core/timeline.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
 import { look } from '../../snapshot/disk.ts'
+import { unstaging } from '../change/still-staged.ts'
+import type { CommitBlobs } from '../committed/blobs.ts'
 import { isAncestor, type LastCommit } from '../committed/commits-file.ts'
-import type { Entry } from '../committed/entries.ts'
+import { type Entry, readIndexEntries, sameEntry } from '../committed/entries.ts'
 import { commitsOfTurns } from '../committed/origins.ts'
 import { settledPaths, uncommittedPaths } from '../committed/uncommitted.ts'
 import { ChangeReader, type TurnChanges } from '../history/turn-changes.ts'
@@ -79,4 +81,53 @@ export async function uncoveredAndUncommitted(
   const open = uncommitted?.filter((path) => !captured.has(path))
   const once = new Map(uncovered.map((entry) => [entry.path, entry]))
   return [...once.values()].filter(({ path }) => !open || open.some((one) => isWithin(barePath(one), barePath(path))))
+}
+
+/**
+ * What a turn did that is staged, and that it or a later one took back: it is not in this commit, and may be in the next one by
+ * hand. `isIn`: whether the commit changes the path, or has a conflict there.
+ */
+export async function takenBackAndStaged(
+  context: Context,
+  {
+    turns,
+    head,
+    blobs,
+    isIn,
+  }: {
+    /** Oldest first. */
+    turns: readonly TurnChanges[]
+    head: ReadonlyMap<string, Entry>
+    blobs: CommitBlobs
+    isIn: (path: string) => boolean
+  },
+): Promise<Map<string, Entry>> {
+  const found = new Map<string, Entry>()
+  const did = new Map<string, PathState[]>()
+  for (const { path, to, unclaimed } of turns.flatMap(({ parts }) => parts))
+    if (!unclaimed && !path.endsWith('/') && !isIn(path)) did.set(path, [...(did.get(path) ?? []), to])
+  if (did.size === 0) return found
+  const index = await readIndexEntries(context)
+  for (const [path, states] of did) {
+    const [staged, committed] = [index.get(path) ?? null, head.get(path) ?? null]
+    if (sameEntry(staged, committed)) continue
+    const entries = await Promise.all(states.map((state) => blobs.entryOf(path, state)))
+    const isBack = entries.at(-1) !== undefined && sameEntry(entries.at(-1)!, committed)
+    if (isBack && entries.some((entry) => entry !== undefined && sameEntry(entry, staged))) found.set(path, staged)
+  }
+  return found
+}
+
+/** What is so to the end: a file that was moved on from there does not stay staged beside the commit. */
+export async function stillStagedOf(
+  context: Context,
+  { takenBack, head }: { takenBack: ReadonlyMap<string, Entry>; head: Oid | null },
+): Promise<string[]> {
+  if (takenBack.size === 0) return []
+  const index = await readIndexEntries(context)
+  const paths = [...takenBack].flatMap(([path, entry]) => (sameEntry(index.get(path) ?? null, entry) ? [path] : []))
+  if (paths.length === 0) return []
+  return [
+    `Taken back since, and still staged, so that git commit would take it: ${shortList(paths)}. ${unstaging(paths, head !== null)}`,
+  ]
 }
