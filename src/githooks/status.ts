@@ -1,12 +1,13 @@
 /** Which of the gate's hooks are in place, and whether git runs them: proved by a dry run. */
 import { CkptError } from '../core/errors.ts'
-import type { Env } from '../env.ts'
+import { printable } from '../core/paths.ts'
+import { type Env, lstatIfThere } from '../env.ts'
 import { tryGit } from '../git/process.ts'
 import type { Repository } from '../git/repository.ts'
 import { readIfThere } from '../git/whole-file.ts'
 import type { Finding } from '../ops/doctor/finding.ts'
 import type { Context } from '../ops/worktree/context.ts'
-import { gateDirectory, gateFiles, readHook } from './disk.ts'
+import { gateDirectory, gateFiles, keptNames, readHook } from './disk.ts'
 import { ALL_HOOKS, type HookName, hasLine, lineComesFirst, ourPart, oursComesFirst, wantedHooks } from './hook-file.ts'
 import { readLedger } from './ledger.ts'
 import { findHooksPlace, type HooksPlace, realPath, usersConfig } from './place.ts'
@@ -51,9 +52,22 @@ export async function hooksStatus(context: Context): Promise<HooksResult> {
     ...off,
     ...hidden.map(({ path }) => `${path} cannot be read: whether the gate is in it cannot be told.`),
     ...(hidden.length + off.length > 0 || hooks.some((hook) => hook.installed) ? [] : await replaced(context, place)),
+    ...ALL_HOOKS.flatMap((name) => asideAndNotRun(context.env, place.directory, name)),
     ...(outdated ? [`${OLD} Renew it: ckpt hooks install`] : []),
   ]
   return { hooks, place, outdated, warnings: [...context.warnings, ...warnings] }
+}
+
+/** What was moved aside for ours, which would run it or give it back, and something took the place of ours since. */
+export function asideAndNotRun(env: Env, directory: string, name: HookName): string[] {
+  const { kind, text } = readHook(env, directory, name)
+  const part = kind === 'file' ? ourPart(text) : null
+  const { file, link, disabled } = keptNames(name)
+  const lost = part === 'before' ? [] : part === 'own' ? [file, link] : [file, link, disabled]
+  return lost
+    .map((kept) => `${directory}/${kept}`)
+    .filter((kept) => lstatIfThere(env.files, kept) !== null)
+    .map((kept) => `${printable(kept)} was your ${name} before ckpt, and git does not run it any more.`)
 }
 
 const OLD = 'The gate in place is of another version of ckpt, or of another configuration.'

@@ -1,14 +1,13 @@
 /** Takes the gate out again: every other hook is as it was, byte for byte, with its mode. */
-import { printable } from '../core/paths.ts'
-import { type Env, lstatIfThere } from '../env.ts'
+import type { Env } from '../env.ts'
 import { removeIfEmpty } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import { sweepDraftsOf } from '../ops/worktree/half-made.ts'
-import { giveBack, keptNames, readHook, removeGate, writeHook } from './disk.ts'
+import { giveBack, readHook, removeGate, writeHook } from './disk.ts'
 import { ALL_HOOKS, type HookName, hasLine, ourPart, withoutOurs } from './hook-file.ts'
 import { readLedger } from './ledger.ts'
 import { findHooksPlace } from './place.ts'
-import { type HooksResult, hooksStatus, projectHook, repositoryOf } from './status.ts'
+import { asideAndNotRun, type HooksResult, hooksStatus, projectHook, repositoryOf } from './status.ts'
 
 export async function uninstallHooks(context: Context): Promise<HooksResult> {
   const { env } = context
@@ -20,7 +19,7 @@ export async function uninstallHooks(context: Context): Promise<HooksResult> {
   for (const directory of new Set([...ledger.directories, ...ours, `${repository.commonDir}/hooks`])) {
     for (const hook of ALL_HOOKS) {
       uninstallOne(env, directory, hook)
-      warnings.push(...stillAside(env, directory, hook))
+      if (directory !== place.directory) warnings.push(...asideAndNotRun(env, directory, hook))
     }
   }
   for (const directory of ledger.made) removeIfEmpty(env, directory)
@@ -32,17 +31,6 @@ export async function uninstallHooks(context: Context): Promise<HooksResult> {
   removeGate(context)
   const result = await hooksStatus(context)
   return { ...result, warnings: [...result.warnings, ...warnings] }
-}
-
-/** What was moved aside for ours, and cannot be given back: something put another hook in its place since. */
-function stillAside(env: Env, directory: string, hook: HookName): string[] {
-  const kept = Object.values(keptNames(hook)).map((name) => `${directory}/${name}`)
-  return kept
-    .filter((file) => lstatIfThere(env.files, file) !== null)
-    .map(
-      (file) =>
-        `${printable(file)} was your ${hook} before ckpt: another took its place since, and git does not run it.`,
-    )
 }
 
 export function uninstallOne(env: Env, directory: string, hook: HookName): void {

@@ -439,17 +439,15 @@ test.skipIf(!hasConfigured)(
   },
 )
 
-test('what was moved aside, and another took the place of since, is named by uninstall and stays', () => {
+test('what was moved aside, and another took the place of since, is named and stays', () => {
   const scratch = gateScratch()
   const hook = (text: string) => fs.writeFileSync(scratch.at('.git/hooks/pre-commit'), text, { mode: 0o755 })
   hook('#!/usr/bin/env node\nconsole.log("mine")\n')
   scratch.ckpt('hooks', 'install')
   hook('#!/bin/sh\necho another\n')
-  scratch.ckpt('hooks', 'install')
   const kept = scratch.at('.git/hooks/pre-commit.ckpt-kept')
-  expect(scratch.ckpt('hooks', 'uninstall').warnings).toEqual([
-    `${kept} was your pre-commit before ckpt: another took its place since, and git does not run it.`,
-  ])
+  const told = `${kept} was your pre-commit before ckpt, and git does not run it any more.`
+  for (const what of ['install', 'status', 'uninstall']) expect(scratch.ckpt('hooks', what).warnings).toEqual([told])
   expect(fs.readFileSync(kept, 'utf8')).toContain('mine')
   expect(scratch.read('.git/hooks/pre-commit')).toBe('#!/bin/sh\necho another\n')
 })
