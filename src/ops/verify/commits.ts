@@ -20,14 +20,9 @@ import { by, inTime, isWork, none, TurnsWork, type Verdict } from './turns-work.
 
 const SHALLOW = 'git fetch --unshallow   (in CI, where history is cut)'
 
-export interface CommitCoverage {
+export interface CommitCoverage extends Verdict {
   id: Oid
   subject: string
-  covered: boolean
-  session: string | null
-  turn: number | null
-  /** The checkpoint that shows it, or why none does. */
-  why: string
 }
 
 /** `chains`: the checkpoints of each worktree. Oldest first. @throws CkptError USAGE, NOT_FOUND */

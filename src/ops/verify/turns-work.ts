@@ -8,11 +8,16 @@ import { barePath, isWithin, shown } from '../../core/paths.ts'
 import { besideOf } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
 import type { ChangedFiles } from './changed-files.ts'
-import type { CommitCoverage } from './commits.ts'
 import { Lineage } from './lineage.ts'
 import { type Run, readRuns } from './path-runs.ts'
 
-export type Verdict = Omit<CommitCoverage, 'id' | 'subject'>
+export interface Verdict {
+  covered: boolean
+  session: string | null
+  turn: number | null
+  /** The checkpoint that shows it, or why none does. */
+  why: string
+}
 
 /** A worktree numbers its own; between worktrees there are the times. */
 export const inTime = (a: Checkpoint, b: Checkpoint) => (a.time < b.time ? -1 : a.time > b.time ? 1 : a.seq - b.seq)
