@@ -12,7 +12,7 @@ import { loosePath, readSmall } from './loose.ts'
 import { type FoundObject, ObjectReader } from './object-reader.ts'
 import { formatPack, type ObjectType, type PackObject } from './pack.ts'
 import { makePacksDirectory } from './packs.ts'
-import { movePack, syncPacks } from './unsynced.ts'
+import { movePack, syncPacks } from './unsynced-packs.ts'
 import { syncDirectory, syncIfThere, withDrafts } from './whole-file.ts'
 
 /** Bytes up to which a process that packs when it is idle does not compress what it writes. */

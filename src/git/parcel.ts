@@ -11,7 +11,7 @@ import { ObjectStore } from './objects.ts'
 import { type GitCall, type GitResult, runGit, tryGit } from './process.ts'
 import type { Store } from './store.ts'
 import { Trees } from './trees.ts'
-import { movePack } from './unsynced.ts'
+import { movePack } from './unsynced-packs.ts'
 import { moveFile, removeTree } from './whole-file.ts'
 
 /** What is in a parcel, one for each worktree: `refs/ckpt/<origin>/<worktree>`. */

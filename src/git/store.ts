@@ -21,7 +21,7 @@ import {
 } from './refs.ts'
 import { goneRef, noteMoves, writtenTips } from './tips.ts'
 import { Trees } from './trees.ts'
-import { UnsyncedRefs } from './unsynced.ts'
+import { UnsyncedRefs } from './unsynced-refs.ts'
 import { readIfThere, writeFileWhole } from './whole-file.ts'
 
 /** Where a worktree's checkpoints are. */

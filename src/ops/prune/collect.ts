@@ -2,7 +2,7 @@
 import { CkptError } from '../../core/errors.ts'
 import type { Env } from '../../env.ts'
 import { packFiles, packsDirectory } from '../../git/packs.ts'
-import { sweepUnsynced, unsyncedPacks } from '../../git/unsynced.ts'
+import { sweepUnsynced, unsyncedPacks } from '../../git/unsynced-packs.ts'
 import { removeIfThere, syncIfThere } from '../../git/whole-file.ts'
 import { damagedPackFiles, unseenPacks, withoutSuffix } from '../store/verify-objects.ts'
 import type { Context } from '../worktree/context.ts'

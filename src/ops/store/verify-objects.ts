@@ -10,7 +10,7 @@ import type { FoundObject } from '../../git/object-reader.ts'
 import { packFiles, packsDirectory } from '../../git/packs.ts'
 import { refuseUnreadable } from '../../git/refs.ts'
 import type { Store } from '../../git/store.ts'
-import { unsyncedPacks } from '../../git/unsynced.ts'
+import { unsyncedPacks } from '../../git/unsynced-packs.ts'
 import type { Context } from '../worktree/context.ts'
 import { describeLost, findLost } from './lost.ts'
 

@@ -1,12 +1,10 @@
 /**
- * What is in the store and not synced yet. Packs on their way into it: an entry for each beside the objects, made before the
- * pack is there and removed once it is synced; one whose index never came was cut short. And refs that were moved.
+ * Packs on their way into the store, not synced yet: an entry for each beside the objects, made before the pack is there and
+ * removed once it is synced; one whose index never came was cut short.
  */
 import { type Env, errno, type Files, namesIfThere } from '../env.ts'
 import { isWholePack, type Sums } from './checksum.ts'
 import { makePacksDirectory } from './packs.ts'
-import type { RefEdit } from './refs.ts'
-import { tipsFile, worktreeOf } from './tips.ts'
 import { removeIfThere, syncDirectory, syncIfThere } from './whole-file.ts'
 
 /** Entries that this process made: what it wrote itself is whole. */
@@ -83,27 +81,5 @@ export function sweepUnsynced(env: Env, gitDir: string, sums: Sums): void {
     if (isWholePack(env.files, `${packs}/${name}`, sums)) continue
     for (const suffix of ['.idx', '.rev', '.pack']) removeIfThere(env, `${packs}/${name}${suffix}`)
     forgetUnsynced(env, gitDir, name)
-  }
-}
-
-/** Refs that were moved and not synced, and with them what is written down of where they were moved to. */
-export class UnsyncedRefs {
-  readonly #refs = new Set<string>()
-
-  add(edits: readonly RefEdit[]): void {
-    for (const { ref } of edits) this.#refs.add(ref)
-  }
-
-  /** What they name is to be synced before. `directory`: the store's. */
-  sync(env: Env, directory: string): void {
-    if (this.#refs.size === 0) return
-    const files = [...this.#refs].flatMap((ref) => {
-      const worktree = worktreeOf(ref)
-      const file = `${directory}/store.git/${ref}`
-      return worktree === null ? [file] : [file, tipsFile(directory, worktree)]
-    })
-    this.#refs.clear()
-    const there = [...new Set(files)].filter((file) => syncIfThere(env, file))
-    for (const parent of new Set(there.map((file) => file.slice(0, file.lastIndexOf('/'))))) syncDirectory(env, parent)
   }
 }
