@@ -25,6 +25,10 @@ export interface BoundaryRecord {
   baseline: Oid
 }
 
+/** How many turns a redo brings back to be at the end of `last`. */
+export const turnsToRedo = ({ units }: BoundaryRecord, last: number): number =>
+  new Set(units.map(({ turn }) => turn).filter((turn) => turn <= last)).size
+
 /** What is told of a boundary; a backend that keeps its sessions itself has no record behind it. */
 export type BoundaryHead = Omit<BoundaryRecord, 'units' | 'baseline'> & { baseline: Oid | null }
 

@@ -51,6 +51,15 @@ test('what the command does to ignored files, and to a repository, is done to a 
   expect(places.filter((place) => fs.existsSync(place))).toEqual([])
 })
 
+test('what is ignored now, and was not there then, comes along; a file in the place of its directory stays', () => {
+  const scratch = new Scratch().init({ '.gitignore': 'node_modules/\nplace/in\n', place: 'a file\n' })
+  for (const turn of [1, 2, 3]) scratch.turn(`turn ${turn}`, () => scratch.write({ [`f${turn}.txt`]: 'x\n' }))
+  scratch.remove('place')
+  scratch.write({ 'node_modules/dep/x': 'x\n', 'place/in': 'in\n' })
+  const script = 'test -e node_modules/dep/x && test -f place && ! test -e f2.txt'
+  expect(scratch.ckpt('bisect', '--', 'sh', '-c', script)).toMatchObject({ turn: 2, warnings: [] })
+})
+
 test('what a person changed between two turns is no turn’s', () => {
   const scratch = new Scratch().init({ 'n.txt': 'good\n' })
   scratch.turn('first', () => scratch.write({ 'a.txt': 'a\n' }))

@@ -51,6 +51,33 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
     expect([scratch.read('a.txt'), scratch.read('plan.md')]).toEqual(['two\n', 'a plan\n'])
   })
 
+  test('where a step is undone too, the turns are redone to the end of the one that was picked', () => {
+    const scratch = new Scratch().init()
+    for (const turn of [1, 2, 3, 4]) {
+      scratch.ckpt('mark', 'prompt', '--session', 's', '--text', `turn ${turn}`)
+      for (const step of [1, 2]) {
+        scratch.write({ 'a.txt': `${turn}.${step}\n` })
+        scratch.ckpt('mark', 'step', '--session', 's')
+      }
+      scratch.ckpt('mark', 'stop', '--session', 's')
+    }
+    scratch.ckpt('undo', '--to', '2.2')
+    const done = (label: string): Step[] => [
+      [label, enter],
+      ['Do this?', enter],
+    ]
+    const { text } = onTerminal(scratch, ['rewind'], { steps: [...second, ...done('Redo: up to the end of turn 3')] })
+    expect(text).toContain('Redid turns 2 to 3: 1 file.')
+    expect(scratch.read('a.txt')).toBe('3.2\n')
+    scratch.ckpt('undo', '--to', '2.2')
+    const third: Step[] = [second[0]!, ['● ', down], ['● ', enter]]
+    // Undone in part: it goes either way.
+    onTerminal(scratch, ['rewind'], {
+      steps: [...third, ['Undo: back to before turn 2', down], ...done('● Redo: up to the end of turn 2')],
+    })
+    expect(scratch.read('a.txt')).toBe('2.2\n')
+  })
+
   test('Ctrl-Z and a signal give the terminal back; where it goes on, so does the question', () => {
     const shell = 'require("node:child_process").spawnSync("bash", ["--norc", "-i"], { stdio: "inherit" })'
     const rewind = `${process.execPath} ${PROGRAM} rewind\r`
@@ -122,6 +149,12 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
     expect(list.match(/^│ {2}[○●] .*\d:\d.*$/gm)).toHaveLength(4)
     expect(list.match(/^│ {2}.*…$/gm)).toHaveLength(3)
     expect(list.match(/^│ +\S/gm)).toHaveLength(5) // and the keys
+  })
+
+  test('on a narrow one the prompts are told, and no counts', () => {
+    const { text } = onTerminal(prepared(), ['rewind'], { steps: [['Which turn?', ctrlC]], size: [24, 40] })
+    for (const prompt of ['write a p', 'change a', 'tidy up']) expect(text).toContain(prompt)
+    expect(text).not.toContain('1 file')
   })
 
   test('a terminal that does not know its size', () => {

@@ -58,9 +58,7 @@ async function pickAndDo({ env, args, cwd, colors, backends }: Parameters<Comman
   }
   const view = await ask.turn(list, env.now())
   if (!view) return NOTHING
-  const { number } = view.turn
-  const undone = view.turn.hidden ? list.turns.filter(({ turn }) => turn.hidden && turn.number <= number).length : 0
-  const ways = await within((context) => waysTo(context, { session: view.turn.session, number, undone }, backends))
+  const ways = await within((context) => waysTo(context, view.turn, backends))
   const way = await ask.way(view, ways)
   if (!way) return NOTHING
   if (way.plan instanceof CkptError) throw way.plan

@@ -27,13 +27,16 @@ function standing(turn: TurnView['turn'], c: Colors): string {
   return turn.status === 'running' ? c.cyan('running') : c.red(turn.status)
 }
 
+/** On a terminal with fewer columns the counts give way to the prompt, by which a person knows the turn. */
+const COUNTED_FROM = 60
+
 /** Number, time, counts, description, and what is special about it. */
-function turnRow(view: TurnView, { c, now }: { c: Colors; now: number }): string[] {
+function turnRow(view: TurnView, { c, now, columns }: Omit<TurnsShown, 'lead'>): string[] {
   const { turn, stat, description } = view
   return [
     c.bold(String(turn.number).padStart(3)),
     c.dim(when(turn.before.time, now)),
-    statText(stat, c),
+    ...(columns && columns < COUNTED_FROM ? [] : [statText(stat, c)]),
     printable(description),
     mark(view, c),
   ]
@@ -74,7 +77,7 @@ export function turnLines<View extends TurnView>(
   { c, now, columns, lead }: TurnsShown<View>,
 ): string[] {
   if (views.length === 0) return []
-  const rows = views.map((view) => [...(lead?.(view) ?? []), ...turnRow(view, { c, now })])
+  const rows = views.map((view) => [...(lead?.(view) ?? []), ...turnRow(view, { c, now, columns })])
   return table(fitted(rows, columns)).split('\n')
 }
 

@@ -1,7 +1,9 @@
 /** Rewind: from a turn that a person picked to what can be done about it, each as the plan of a dry run. */
+import { turnsToRedo } from '../../core/boundary.ts'
 import { CkptError } from '../../core/errors.ts'
-import type { SessionId, TurnNumber } from '../../core/ids.ts'
+import type { Turn } from '../../core/timeline.ts'
 import type { Context } from '../worktree/context.ts'
+import { loadTimeline, readRefs } from '../worktree/sessions.ts'
 import type { ChangeResult } from './change.ts'
 import type { RedoOptions } from './redo.ts'
 import { restore } from './restore.ts'
@@ -15,13 +17,6 @@ export interface Way {
   plan: ChangeResult | CkptError
 }
 
-export interface Picked {
-  session: SessionId
-  number: TurnNumber
-  /** Undone turns up to it, itself included; 0: it is not undone. */
-  undone: number
-}
-
 /** What undoes and redoes the session. */
 export interface Undoing {
   undo: (context: Context, options: UndoOptions, how: { arrived: number }) => Promise<ChangeResult>
@@ -29,18 +24,27 @@ export interface Undoing {
 }
 
 /**
- * Nothing is changed. Undo goes back to before the turn, redo and restore to how it left the files. What the session cannot
- * do is no way.
+ * Nothing is changed. Undo goes back to before the turn, redo and restore to how it left the files; one that is undone in part
+ * goes either way. What the session cannot do is no way.
  */
-export async function waysTo(context: Context, { session, number, undone }: Picked, by: Undoing): Promise<Way[]> {
+export async function waysTo(
+  context: Context,
+  { session, number, hidden, hiddenFromStep }: Turn,
+  by: Undoing,
+): Promise<Way[]> {
   const how = { arrived: context.env.monotonic() }
   const dry = { session, mode: 'refuse', dryRun: true } as const
-  const first: Way =
-    undone > 0
-      ? { verb: 'redo', plan: await planned(by.redo(context, { ...dry, turns: undone }, how)) }
-      : { verb: 'undo', plan: await planned(by.undo(context, { ...dry, to: String(number) }, how)) }
-  const files = restore(context, { session, id: String(number), exact: true, dryRun: true }, how)
-  const ways: Way[] = [first, { verb: 'restore', plan: await planned(files) }]
+  const ways: Way[] = []
+  const offer = async (verb: WayVerb, plan: Promise<ChangeResult>) => {
+    ways.push({ verb, plan: await planned(plan) })
+  }
+  if (!hidden) await offer('undo', by.undo(context, { ...dry, to: String(number) }, how))
+  if (hidden || hiddenFromStep !== null) {
+    const { boundary } = await loadTimeline(context, await readRefs(context), { session })
+    const turns = boundary ? turnsToRedo(boundary, number) : 0
+    if (turns > 0) await offer('redo', by.redo(context, { ...dry, turns }, how))
+  }
+  await offer('restore', restore(context, { session, id: String(number), exact: true, dryRun: true }, how))
   return ways.filter(({ plan }) => !(plan instanceof CkptError && plan.code === 'UNSUPPORTED'))
 }
 

@@ -1,7 +1,7 @@
 /**
  * A state laid out in a directory of its own, below the temporary directory: a command may do there what it likes. What
  * no checkpoint holds (dependencies that are ignored, what is too large, nested repositories) comes along as a copy, as it is
- * in the worktree now.
+ * in the worktree now. Of what is ignored all comes that is there now: dependencies may have been installed since.
  */
 import type { ChildProcess } from 'node:child_process'
 import type { Stats } from 'node:fs'
@@ -9,7 +9,7 @@ import { constants } from 'node:fs'
 import { type UncoveredReason, uncoveredAt, uncoveredPaths } from '../../core/beside.ts'
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
-import { barePath, parentOf, printable } from '../../core/paths.ts'
+import { ancestorsOf, barePath, parentOf, printable, type RelativePath } from '../../core/paths.ts'
 import { type Env, errno, lstatIfThere, temporaryDirectory } from '../../env.ts'
 import { scrubbed } from '../../git/process.ts'
 import { withoutRoom } from '../../git/temporary.ts'
@@ -28,8 +28,14 @@ export interface Missing {
   reason: UncoveredReason
 }
 
+export interface State {
+  checkpoint: Checkpoint
+  /** What is ignored in the worktree now. */
+  ignored: readonly RelativePath[]
+}
+
 /** What the command says of that state. @throws CkptError USAGE when it cannot be run at all */
-export async function tryAt(context: Context, checkpoint: Checkpoint, command: readonly string[]): Promise<Tried> {
+export async function tryAt(context: Context, state: State, command: readonly string[]): Promise<Tried> {
   const { env } = context
   const within = env.files.realpathSync(temporaryDirectory(env)) // as the mounts are told
   const directory = `${within}/ckpt-bisect-${env.random(8)}`
@@ -47,7 +53,7 @@ export async function tryAt(context: Context, checkpoint: Checkpoint, command: r
   try {
     env.files.mkdirSync(directory, { mode: 0o700 })
     made = env.files.lstatSync(directory)
-    const missing = await layOut(context, checkpoint, directory).catch((error: unknown) => {
+    const missing = await layOut(context, state, directory).catch((error: unknown) => {
       throw withoutRoom(env, error)
     })
     const started = (one: ChildProcess) => {
@@ -63,7 +69,7 @@ export async function tryAt(context: Context, checkpoint: Checkpoint, command: r
   }
 }
 
-async function layOut(context: Context, checkpoint: Checkpoint, directory: string): Promise<Missing[]> {
+async function layOut(context: Context, { checkpoint, ignored }: State, directory: string): Promise<Missing[]> {
   const { env, store, worktree } = context
   const { files } = env
   const view = await viewOf(store, checkpoint)
@@ -80,8 +86,10 @@ async function layOut(context: Context, checkpoint: Checkpoint, directory: strin
   }
   for (const path of view.beside.emptyDirectories) files.mkdirSync(native(directory, path), { recursive: true })
   const missing: Missing[] = []
-  for (const path of uncoveredPaths(view.beside)) {
+  for (const path of new Set([...uncoveredPaths(view.beside), ...ignored])) {
     const bare = barePath(path)
+    if (ancestorsOf(bare).some((above) => lstatIfThere(files, native(directory, above))?.isDirectory() === false))
+      continue
     files.mkdirSync(native(directory, parentOf(bare)), { recursive: true })
     const isNew = !lstatIfThere(files, native(directory, bare)) && !behindSymlink(env, worktree.root, bare)
     if (isNew) await env.progress(`copying ${printable(bare)}`)

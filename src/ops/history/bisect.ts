@@ -4,6 +4,7 @@ import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import type { SessionId, TurnNumber } from '../../core/ids.ts'
 import { printable, reasonedList } from '../../core/paths.ts'
 import { type Turn, visibleTurns } from '../../core/timeline.ts'
+import { takeSnapshot } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { type Missing, tryAt } from './bisect-state.ts'
@@ -27,12 +28,14 @@ export async function bisect(
     throw new CkptError('NOT_FOUND', 'There is no finished turn to look at.', {
       hints: session ? ['ckpt list'] : FIRST_TURN,
     })
+  const { beside } = await takeSnapshot(context, refs, { publish: false })
+  const ignored = [...beside.ignored.keys()]
   let runs = 0
   const missing = new Map<string, Missing>()
   const fails = async (checkpoint: Checkpoint) => {
     runs++
     await context.env.progress(`bisecting: run ${runs}`)
-    const tried = await tryAt(context, checkpoint, command)
+    const tried = await tryAt(context, { checkpoint, ignored }, command)
     for (const one of tried.missing) missing.set(one.path, one)
     return tried.exitCode !== 0
   }

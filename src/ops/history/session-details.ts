@@ -1,4 +1,5 @@
 /** One session with all that is undone in it: what a front end shows, the same before and after it was closed. */
+import { turnsToRedo } from '../../core/boundary.ts'
 import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
 import { hiddenTurns, messageIdOf, runningTurn, type Timeline, type Turn } from '../../core/timeline.ts'
@@ -86,9 +87,8 @@ export async function revertTarget(
   if (!turn) throw missing(`message ${printable(messageId)} in session ${printable(session)}`)
   if (partId === undefined) {
     if (!turn.hidden) return { kind: 'undo', to: turn.id }
-    const hidden = [...new Set(timeline.boundary!.units.map((unit) => unit.turn))].sort((a, b) => a - b)
-    const turns = hidden.indexOf(turn.number)
-    if (turns <= 0) throw undone()
+    const turns = turnsToRedo(timeline.boundary!, turn.number - 1)
+    if (turns === 0) throw undone()
     return { kind: 'redo', turns }
   }
   const step =
