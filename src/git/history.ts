@@ -275,21 +275,24 @@ export function writeCheckpoint(
   return { ...meta, id, tree, parents: [...parents] }
 }
 
-/** The checkpoint that a client's marker made, on whatever branch of its session. */
-export async function findByMarker(store: Store, marker: string): Promise<Checkpoint | null> {
-  const out = await store.git([
-    'rev-list',
-    '--fixed-strings',
-    `--grep=${markerTrailer(marker)}`,
-    `--glob=${store.refPrefix}*`,
-  ])
+/** The checkpoints that clients' markers made, on whatever branch of their sessions. All of history is read for it, once. */
+export async function findByMarkers(store: Store, markers: readonly string[]): Promise<Map<string, Checkpoint>> {
+  const asked = new Set(markers)
+  const found = new Map<string, Checkpoint>()
+  const trailers = [...asked].map((marker) => `--grep=${markerTrailer(marker)}`)
+  if (trailers.length === 0) return found
+  const out = await store.git(['rev-list', '--fixed-strings', ...trailers, `--glob=${store.refPrefix}*`])
   for (const id of out.toString('latin1').split('\n')) {
     if (id === '') continue
     const checkpoint = await readCheckpoint(store, id as Oid)
-    if (checkpoint.marker === marker) return checkpoint
+    const { marker } = checkpoint
+    if (marker !== undefined && asked.has(marker) && !found.has(marker)) found.set(marker, checkpoint)
   }
-  return null
+  return found
 }
+
+export const findByMarker = async (store: Store, marker: string): Promise<Checkpoint | null> =>
+  (await findByMarkers(store, [marker])).get(marker) ?? null
 
 /** The turn's first checkpoint with that message id, back from a tip. One that remembers reads each checkpoint once. */
 export async function findPrompt(store: Store, tip: Checkpoint, messageId: string): Promise<Checkpoint | null> {

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { realEnv } from '../../src/env.ts'
 import { withLock } from '../../src/ops/worktree/lock.ts'
 import { hook, hookLog, storeOf } from '../support/agents.ts'
+import { answer, envOf } from '../support/in-process.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
 const waiting = (scratch: Scratch): string[] => {
@@ -199,10 +200,56 @@ test('a fifo among the markers that wait is nobody’s marker, and no command wa
   const scratch = impatient()
   fs.mkdirSync(`${storeOf(scratch)}/markers`)
   execFileSync('mkfifo', [`${storeOf(scratch)}/markers/0.json`])
+  fs.symlinkSync('somebody@host.1:2', `${storeOf(scratch)}/markers/.#edited.json`) // an editor's lock
   await say(scratch, 'UserPromptSubmit', { prompt: 'go' })
   expect(scratch.ckpt('snapshot').ok).toBe(true)
   expect(scratch.ckpt('list').turns).toMatchObject([{ n: 1, prompt: 'go' }])
-  expect(waiting(scratch)).toEqual(['0.json'])
+  expect(waiting(scratch)).toEqual(['.#edited.json', '0.json'])
+})
+
+/** Leaves markers as a program does that can only write files. */
+function leave(scratch: Scratch, markers: Record<string, Json>): void {
+  const directory = `${storeOf(scratch)}/markers`
+  fs.mkdirSync(directory, { recursive: true })
+  for (const [name, { id = name, ...marker }] of Object.entries(markers)) {
+    const whole = { version: 1, id, client: 'mine', time: '2026-01-31T12:00:00.000Z', marker }
+    fs.writeFileSync(`${directory}/${name}.json`, JSON.stringify(whole))
+  }
+}
+
+test('one that cannot be read waits, is told, and lets those behind it pass', async () => {
+  const scratch = impatient()
+  leave(scratch, { a: { event: 'prompt', session: 'a' }, b: { event: 'prompt', session: 'b' } })
+  const env = envOf(scratch)
+  const readFileSync = ((...args: Parameters<typeof fs.readFileSync>) => {
+    if (String(args[0]).endsWith('/markers/a.json')) throw Object.assign(new Error('not allowed'), { code: 'EACCES' })
+    return env.files.readFileSync(...args)
+  }) as typeof fs.readFileSync
+  const { document } = await answer({ ...env, files: { ...env.files, readFileSync } }, 'snapshot')
+  expect(document.warnings).toEqual([
+    'A marker that waited: recorded late.',
+    'A marker that waited cannot be taken up yet: ckpt status says why.',
+  ])
+  expect(waiting(scratch)).toEqual(['a.json'])
+  expect(scratch.ckpt('list', '--sessions').sessions.map(({ id }: Json) => id)).toEqual(['a', 'manual', 'b'])
+})
+
+test('more than are looked for at once, of which two have one id and most are nothing', () => {
+  const scratch = impatient()
+  const ends = Array.from({ length: 105 }, (_, i) => [`m${100 + i}`, { event: 'stop', session: 'none' }] as const)
+  leave(scratch, {
+    ...Object.fromEntries(ends),
+    m150: { event: 'prompt', session: 's', id: 'once' },
+    m151: { event: 'prompt', session: 's', id: 'once' },
+    m204: { event: 'prompt', session: 's', id: 'again' },
+    m205: { event: 'stop', session: 's' },
+  })
+  expect(scratch.ckpt('snapshot').warnings).toEqual(['3 markers that waited: recorded late.'])
+  expect(waiting(scratch)).toEqual([])
+  expect(recordedIn(scratch)).toHaveLength(4)
+  leave(scratch, { m150: { event: 'prompt', session: 's', id: 'once' } })
+  expect(scratch.ckpt('snapshot').warnings).toEqual([])
+  expect(scratch.ckpt('list').turns).toHaveLength(2)
 })
 
 const kept = (scratch: Scratch): string[] => {

@@ -5,12 +5,12 @@ import { parseSessionId } from '../../core/ids.ts'
 import type { Marker } from '../../core/marker.ts'
 import { errno } from '../../env.ts'
 import { ageOf } from '../../git/file-clock.ts'
-import { findByMarker } from '../../git/history.ts'
+import { findByMarkers } from '../../git/history.ts'
 import { logHookError } from '../hook/log.ts'
 import type { Context } from '../worktree/context.ts'
 import { markersDirectory, type WaitingMarker, waitingMarkers } from '../worktree/marker-files.ts'
 import { readRefs } from '../worktree/sessions.ts'
-import { takeSnapshot } from './record.ts'
+import { type Snapshot, takeSnapshot } from './record.ts'
 import { recordMarker } from './record-marker.ts'
 
 /** Milliseconds: what a killed client began to write and never renamed goes after this. */
@@ -77,51 +77,117 @@ function parseWaiting(json: string): WaitingMarker {
   return { ...rest, marker: { ...marker, session: parseSessionId(marker.session) } as Marker }
 }
 
+/** How many are looked for in history at once: their ids are words of one command line. */
+const AT_ONCE = 100
+
 /** Returns what to tell the person. The caller holds the worktree's lock. */
 export async function takeUpMarkers(context: Context): Promise<string[]> {
   const { env, store, config } = context
   if (!config.enableFileCheckpointing) return []
-  const directory = markersDirectory(store)
-  sweep(context, directory)
+  sweep(context, markersDirectory(store))
   const names = waitingMarkers(env, store)
   if (names.length === 0) return []
   // They are all as late as each other: one snapshot serves them all.
   const scanning = takeSnapshot(context, readRefs(context))
   scanning.catch(() => undefined) // whoever awaits it gets the failure
+  const told = new Set<string>()
   let taken = 0
-  let isUnsaid = false
   try {
-    for (const name of names) {
-      const path = `${directory}/${name}`
-      try {
-        const { id, marker } = parseWaiting(env.files.readFileSync(path, 'utf8'))
-        if (!(await findByMarker(store, id))) {
-          const recording = { arrived: env.monotonic(), reading: readRefs(context), scanning }
-          await recordMarker(context, { ...marker, marker: id, late: true }, recording)
-          taken++
-        }
-      } catch (error) {
-        if (!(error instanceof CkptError) || (error.code !== 'BAD_MARKER' && error.code !== 'NOT_FOUND')) {
-          const isLogged = logHookError(env, store.worktreeDir, { where: `marker ${name}`, error })
-          const why = isLogged ? 'ckpt status says why.' : String(error)
-          return [`A marker that waited cannot be taken up yet: ${why}`]
-        }
-        // A step or an end in a session without a turn is nothing, as in a hook.
-        const payload = error.code === 'BAD_MARKER' ? env.files.readFileSync(path) : null
-        if (payload && !logHookError(env, store.worktreeDir, { where: `marker ${name}`, error, payload })) {
-          isUnsaid = true
-          continue
-        }
-      }
-      env.files.unlinkSync(path)
+    for (let from = 0; from < names.length; from += AT_ONCE) {
+      if (names.length > AT_ONCE) await env.progress(`recording markers that waited: ${from} of ${names.length}`)
+      const some = names.slice(from, from + AT_ONCE)
+      const result = await takeUpSome(context, some, { scanning, told })
+      taken += result.taken
+      if (result.isStopped) break
     }
   } finally {
     await scanning.catch(() => undefined)
   }
   return [
     ...(taken === 0 ? [] : [`${taken === 1 ? 'A marker' : `${taken} markers`} that waited: recorded late.`]),
-    ...(isUnsaid ? ['A marker that waited is not understood, and that cannot be logged: it goes on waiting.'] : []),
+    ...told,
   ]
+}
+
+/** `told`: what to tell the person. Stopped: those behind would fail as this one did, or come before it. */
+async function takeUpSome(
+  context: Context,
+  names: readonly string[],
+  { scanning, told }: { scanning: Promise<Snapshot>; told: Set<string> },
+): Promise<{ taken: number; isStopped: boolean }> {
+  const { env, store } = context
+  const fileOf = (name: string) => `${markersDirectory(store)}/${name}`
+  let [taken, now] = [0, names[0]!]
+  try {
+    const read = names.flatMap((name) => {
+      now = name
+      const waiting = readWaiting(context, name, told)
+      return waiting ? [{ name, waiting }] : []
+    })
+    const known = new Set(
+      (
+        await findByMarkers(
+          store,
+          read.map(({ waiting }) => waiting.id),
+        )
+      ).keys(),
+    )
+    for (const { name, waiting } of read) {
+      now = name
+      if (!known.has(waiting.id) && (await isRecorded(context, waiting, scanning))) {
+        known.add(waiting.id)
+        taken++
+      }
+      env.files.unlinkSync(fileOf(name))
+    }
+    return { taken, isStopped: false }
+  } catch (error) {
+    told.add(notYet(context, now, error))
+    return { taken, isStopped: true }
+  }
+}
+
+/** Null: it is not understood, which is logged, or cannot be read, and goes on waiting. */
+function readWaiting(context: Context, name: string, told: Set<string>): WaitingMarker | null {
+  const { env, store } = context
+  const path = `${markersDirectory(store)}/${name}`
+  let payload: Buffer
+  try {
+    payload = env.files.readFileSync(path)
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    if (errno(error) !== 'ENOENT') told.add(notYet(context, name, error))
+    return null
+  }
+  try {
+    return parseWaiting(payload.toString('utf8'))
+  } catch (error) {
+    if (!(error instanceof CkptError) || error.code !== 'BAD_MARKER') throw error
+    if (logHookError(env, store.worktreeDir, { where: `marker ${name}`, error, payload })) env.files.unlinkSync(path)
+    else told.add('A marker that waited is not understood, and that cannot be logged: it goes on waiting.')
+    return null
+  }
+}
+
+/** False: a step or an end in a session without a turn is nothing, as in a hook. */
+async function isRecorded(
+  context: Context,
+  { id, marker }: WaitingMarker,
+  scanning: Promise<Snapshot>,
+): Promise<boolean> {
+  const recording = { arrived: context.env.monotonic(), reading: readRefs(context), scanning }
+  try {
+    await recordMarker(context, { ...marker, marker: id, late: true }, recording)
+    return true
+  } catch (error) {
+    if (error instanceof CkptError && error.code === 'NOT_FOUND') return false
+    throw error
+  }
+}
+
+function notYet({ env, store }: Context, name: string, error: unknown): string {
+  const isLogged = logHookError(env, store.worktreeDir, { where: `marker ${name}`, error })
+  return `A marker that waited cannot be taken up yet: ${isLogged ? 'ckpt status says why.' : String(error)}`
 }
 
 function sweep({ env, store }: Context, directory: string): void {

@@ -23,10 +23,10 @@ export const markersDirectory = ({ worktreeDir }: Pick<Store, 'worktreeDir'>): s
 
 /** Names of the markers that wait, oldest first. */
 export function waitingMarkers(env: Env, store: Pick<Store, 'worktreeDir'>): string[] {
-  // To read a fifo would be to wait for its writer, and a directory is nobody's marker.
-  const isOther = (name: string) => statIfThere(env.files, `${markersDirectory(store)}/${name}`)?.isFile() === false
+  // To read a fifo would be to wait for its writer; a directory, or a link that leads nowhere (an editor's lock), is nobody's marker.
+  const isFile = (name: string) => statIfThere(env.files, `${markersDirectory(store)}/${name}`)?.isFile() === true
   const names = namesIfThere(env.files, markersDirectory(store))
-  return names.filter((name) => name.endsWith('.json') && !isOther(name)).sort()
+  return names.filter((name) => name.endsWith('.json') && isFile(name)).sort()
 }
 
 /** Leaves a marker; when this returns it survives a kill, and a crash of the machine. None where the store is gone by now. */
