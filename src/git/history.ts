@@ -42,6 +42,10 @@ export function sessionRef(store: Store, session: SessionId, name: string): stri
   return `${store.refPrefix}${encodeSession(session, digest)}/${name}`
 }
 
+/** Whether a ref is of a session, in whichever worktree. */
+export const isRefOf = (session: SessionId, ref: string): boolean =>
+  ref.split('/')[3] === encodeSession(session, digest)
+
 /** An abandoned branch's name says when it was abandoned: its grace begins then. */
 export function abandonedName(seq: number, time: string): string {
   return `abandoned/${seq}-${Math.floor(Date.parse(time) / 1000)}`

@@ -151,6 +151,63 @@ describe('a ref that was cut short', () => {
     expect(scratch.read('a.txt')).toBe('3\n')
   })
 
+  test.each([
+    ['a tree', 's/live', 's/live^{tree}'],
+    ['a file', 's/live', 's/live:a.txt'],
+    ['a checkpoint of another session', 's/live', 'other/live'],
+    ['a checkpoint', '@meta', 's/live'],
+  ])('a ref that names %s: it is set right, with what is written down of it and without', (_name, ref, named) => {
+    const scratch = threeTurns()
+    scratch.turn('another', () => scratch.write({ 'b.txt': 'b\n' }), 'other')
+    const [was, other] = [`refs/ckpt/@main/${ref}`, `refs/ckpt/@main/${named}`].map((one) =>
+      inStore(scratch, 'rev-parse', one),
+    )
+    for (const written of [true, false]) {
+      fs.writeFileSync(fileOf(scratch, `ckpt/@main/${ref}`), `${other}\n`)
+      if (written) expect(scratch.tryCkpt('prune').code).toBe(7)
+      mended(scratch, `ckpt/@main/${ref}`, { written })
+      expect(inStore(scratch, 'rev-parse', `refs/ckpt/@main/${ref}`)).toBe(was)
+    }
+  })
+
+  test('a ref of the wrong kind that names no session goes aside, and the session can begin', () => {
+    const scratch = threeTurns()
+    inStore(scratch, 'update-ref', 'refs/ckpt/@main/zz/live', 'refs/ckpt/@main/s/live^{tree}')
+    mended(scratch, 'ckpt/@main/zz/live', { written: true })
+    scratch.turn('begins', () => undefined, 'zz')
+  })
+
+  test.each([
+    ['a session’s refs', 'refs/ckpt/@main/s'],
+    ['all refs', 'refs'],
+  ])(
+    '%s and what is written down of them are gone: nothing is removed, and what the objects tell is back',
+    (_name, what) => {
+      const scratch = threeTurns()
+      scratch.turn('another', () => scratch.write({ 'b.txt': 'b\n' }), 'other')
+      const live = inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live')
+      fs.rmSync(path.join(storeOf(scratch), what), { recursive: true })
+      fs.rmSync(path.join(ownDirectory(scratch), 'tips'))
+      if (what !== 'refs')
+        expect(scratch.tryCkpt('prune').document.error).toMatchObject({
+          code: 'DAMAGED',
+          hints: ['ckpt doctor --fix   (puts it back)'],
+        })
+      expect(scratch.tryCkpt('verify').code).toBe(7)
+      expect(scratch.tryCkpt('doctor').code).toBe(7)
+      expect(finding(scratch.ckpt('doctor', '--fix'), 'refs').detail).toContain(
+        'refs/ckpt/@main/s/live is set to checkpoint',
+      )
+      expect(scratch.ckpt('verify').problems).toEqual([])
+      expect(inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live')).toBe(live)
+      expect(scratch.ckpt('list', '--session', 's').turns.map(({ prompt }: Json) => prompt)).toEqual([
+        'work 3',
+        'work 2',
+        'work 1',
+      ])
+    },
+  )
+
   test('a live branch beside an undo, and one after accept, end where they did', () => {
     const scratch = threeTurns()
     scratch.ckpt('undo')
@@ -227,7 +284,9 @@ describe('a ref that is gone, though nobody of us removed it', () => {
     const scratch = threeTurns()
     removeObject(scratch, 'refs/ckpt/@main/s/live')
     fs.rmSync(fileOf(scratch, 'ckpt/@main/s/live'))
-    expect(mended(scratch, 'ckpt/@main/s/live', { written: true })).toContain('turn 3')
+    expect(mended(scratch, 'ckpt/@main/s/live', { written: true })).toMatch(
+      /turn 3, the newest that is left: what came after it is lost/,
+    )
     expect(turns(scratch)).toEqual(['3', '2', '1'])
   })
 

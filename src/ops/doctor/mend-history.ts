@@ -3,8 +3,8 @@ import type { Checkpoint } from '../../core/checkpoint.ts'
 import type { Oid } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
 import { abandonedName, sessionRef } from '../../git/history.ts'
+import { comesFromSafety, type Known, reachable, readKnown } from '../store/known.ts'
 import type { Context } from '../worktree/context.ts'
-import { comesFromSafety, type Known, reachable, readKnown } from './mend-refs.ts'
 
 interface Ends {
   known: Known

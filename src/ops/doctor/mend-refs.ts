@@ -1,19 +1,19 @@
 /** Refs of this worktree that were cut short, lost or name what is not there, and what they are set to: where they were last moved to, or the newest that the store's objects tell of. */
 import { parseRecord } from '../../core/boundary.ts'
-import { type Checkpoint, parseCheckpoint } from '../../core/checkpoint.ts'
+import type { Checkpoint } from '../../core/checkpoint.ts'
 import { unlessDamaged } from '../../core/errors.ts'
-import { isOid, type Oid } from '../../core/ids.ts'
+import { isOid, type Oid, type SessionId } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
 import { errno } from '../../env.ts'
 import { gitFailure } from '../../git/failure.ts'
-import { abandonedName, readCheckpoint, sessionRef } from '../../git/history.ts'
+import { abandonedName, isRefOf, metaRef, readCheckpoint, sessionRef } from '../../git/history.ts'
 import { refuseUnreadable } from '../../git/refs.ts'
 import { fanout, metaTree, oidOfFanned, promptsTree } from '../../git/side-refs.ts'
 import type { Store } from '../../git/store.ts'
 import { resetTips } from '../../git/tips.ts'
 import { syncDirectory, syncOpen } from '../../git/whole-file.ts'
-import { believable, type Strayed, strayedRefs } from '../store/strayed.ts'
-import { readLoose } from '../store/verify-objects.ts'
+import { comesFromSafety, type Known, reachable, readKnown } from '../store/known.ts'
+import { believable, type Strayed, strayedRefs, unledSessions } from '../store/strayed.ts'
 import type { Context } from '../worktree/context.ts'
 
 interface Refs {
@@ -25,6 +25,8 @@ interface Refs {
   strayed: Strayed[]
   /** Nothing says where this worktree's refs were last moved to. */
   unwritten: boolean
+  /** With that, sessions of it to which no ref leads. */
+  unled: SessionId[]
 }
 
 export async function readAnyRefs(context: Context): Promise<Refs> {
@@ -51,23 +53,32 @@ export async function readAnyRefs(context: Context): Promise<Refs> {
   const now = new Map([...whole].filter(([ref]) => own(ref)))
   const tips = believable(context, place.worktreeId)
   const strayed = tips ? await strayedRefs(context, tips, now) : []
+  const unled = tips ? [] : await unledSessions(context, place.worktreeId, whole)
   return {
     whole,
     broken: broken.filter(own).sort(),
     strayed: strayed.filter(({ ref }) => !broken.includes(ref)),
-    unwritten: tips === null && now.size > 0,
+    unwritten: tips === null && now.size + unled.length > 0,
+    unled,
   }
 }
 
-/** What it names is there; of a tree of rows that only we read, all of it; of a boundary, what was undone. */
+/** What it names is there, and of its kind; of a tree of rows that only we read, all of it; of a boundary, what was undone. */
 function isWhole(store: Store, ref: string, oid: Oid): Promise<boolean> {
   return unlessDamaged(async () => {
-    if ((await store.objects.read(oid)) === null) return false
+    const there = await store.objects.read(oid)
+    if (there === null) return false
+    if (ref.endsWith('/@scan')) return true
     if (ref.endsWith('/@meta')) await store.trees.files(oid)
-    if (ref.startsWith('refs/notes/')) await store.trees.files(await promptsTree(store, oid))
-    if (ref.endsWith('/boundary')) {
+    else if (ref.startsWith('refs/notes/')) await store.trees.files(await promptsTree(store, oid))
+    else if (there.type !== 'commit') return false
+    else if (ref.endsWith('/boundary')) {
       const { record } = await readCheckpoint(store, oid)
       if (record) parseRecord(await store.objects.get(record, 'blob'))
+    } else {
+      // One that we cannot read may be a later ckpt's.
+      const checkpoint = await unlessDamaged(() => readCheckpoint(store, oid), null)
+      return checkpoint === null || isRefOf(checkpoint.session, ref)
     }
     return true
   }, false)
@@ -88,24 +99,26 @@ export function setFileAside({ env, place, store }: Context, name: string): stri
   return aside
 }
 
-/** What the objects tell, whether a ref leads to them or not. */
-export interface Known {
-  checkpoints: Map<Oid, Checkpoint>
-  /** Commits of prompts. */
-  prompts: Oid[]
-  whole: Refs['whole']
-}
-
 /**
  * Sets each ref right, or sets its file aside where nothing is left of what it named; what a branch lost is kept as an
  * abandoned one. Returns one sentence for each. The caller holds the worktree's lock.
  */
-export async function mendRefs(context: Context, { whole, broken, strayed, unwritten }: Refs): Promise<string[]> {
+export async function mendRefs(
+  context: Context,
+  { whole, broken, strayed, unwritten, unled }: Refs,
+): Promise<string[]> {
   const { env, place, store } = context
   const known = await readKnown(context, whole)
+  const tips = believable(context, place.worktreeId)
   const said: string[] = []
   const left = strayed.flatMap(({ lost }) => lost ?? [])
-  const gone = strayed.flatMap(({ ref, lost }) => (lost ? [] : [ref]))
+  const gone = [
+    ...strayed.flatMap(({ ref, lost }) => (lost ? [] : [ref])),
+    ...unled.map((session) => sessionRef(store, session, 'live')),
+    ...(unled.length === 0
+      ? []
+      : [...(known.prompts.length > 0 ? [store.notesRef] : []), metaRef(store)].filter((ref) => !whole.has(ref))),
+  ]
   // A session's live branch first: what it reaches is not taken for an abandoned branch.
   const order = (ref: string) => (ref.endsWith('/live') ? 0 : ref.endsWith('/@meta') ? 2 : 1)
   for (const ref of [...broken, ...gone].sort((a, b) => order(a) - order(b))) {
@@ -121,7 +134,12 @@ export async function mendRefs(context: Context, { whole, broken, strayed, unwri
     known.whole.set(ref, to)
     const checkpoint = known.checkpoints.get(to)
     const turn = checkpoint?.turn === undefined ? '' : `, turn ${checkpoint.turn}`
-    said.push(`${printable(ref)} is set to ${checkpoint ? `checkpoint ${to.slice(0, 10)}${turn}` : to.slice(0, 10)}`)
+    const last = [...(tips?.refs.get(ref) ?? [])].filter((one) => one !== null)
+    const lost =
+      checkpoint && last.length > 0 && !last.includes(to) ? ', the newest that is left: what came after it is lost' : ''
+    said.push(
+      `${printable(ref)} is set to ${checkpoint ? `checkpoint ${to.slice(0, 10)}${turn}${lost}` : to.slice(0, 10)}`,
+    )
   }
   for (const id of left) {
     const checkpoint = known.checkpoints.get(id)
@@ -141,47 +159,6 @@ export async function mendRefs(context: Context, { whole, broken, strayed, unwri
   )
   await store.moveRefs([]) // whoever keeps refs in memory reads them again
   return said.length === 0 && unwritten ? ['the refs are believed as they are'] : said
-}
-
-export async function readKnown(context: Context, whole: Refs['whole']): Promise<Known> {
-  const known: Known = { checkpoints: new Map(), prompts: [], whole: new Map(whole) }
-  for (const commit of await everyCommit(context)) await learn(context.store, commit, known)
-  return known
-}
-
-const TYPES = '--batch-check=%(objectname) %(objecttype)'
-
-/** All commits of the store, whether or not a ref reaches them, and what may be one: git-cat-file(1). */
-async function everyCommit(context: Context): Promise<Oid[]> {
-  const { store } = context
-  const commits = (out: Buffer) =>
-    lines(out).flatMap((row) => (row.endsWith(' commit') ? [row.slice(0, row.indexOf(' ')) as Oid] : []))
-  const all = await store.tryGit(['cat-file', '--batch-all-objects', TYPES])
-  if (all.code === 0) return commits(all.stdout)
-  // It ends at an object whose type is garbled. Names alone are told without a look at what they name.
-  const damaged = readLoose(context).damaged
-  const names = lines(await store.git(['cat-file', '--batch-all-objects', '--batch-check=%(objectname)']))
-  const whole = names.filter((name) => !damaged.has(name as Oid))
-  return [...commits(await store.git(['cat-file', TYPES], { input: `${whole.join('\n')}\n` })), ...damaged.keys()]
-}
-
-const lines = (out: Buffer): string[] => out.toString('latin1').split('\n').filter(Boolean)
-
-/** A commit that cannot be read, or is no checkpoint that we would write, tells nothing. */
-async function learn(store: Store, commit: Oid, known: Known): Promise<void> {
-  await unlessDamaged(async () => {
-    const text = (await store.objects.get(commit, 'commit')).toString('utf8')
-    if (text.endsWith('\n\nprompts\n')) known.prompts.push(commit)
-    else if (text.includes('\nCkpt-Kind: ')) known.checkpoints.set(commit, parseCheckpoint(commit, text))
-  }, undefined)
-}
-
-/** First-parent ancestors, with the tips. */
-export function reachable({ checkpoints }: Known, tips: Iterable<Oid>): Set<Oid> {
-  const seen = new Set<Oid>()
-  for (const tip of tips)
-    for (let id: Oid | undefined = tip; id && !seen.has(id); id = checkpoints.get(id)?.parents[0]) seen.add(id)
-  return seen
 }
 
 /** Where it was last moved to, as was written down beside the refs; null where that is not known for sure. */
@@ -221,12 +198,6 @@ const tipsOf = ({ whole }: Known, wanted: (ref: string) => boolean): Oid[] =>
   [...whole].filter(([ref]) => wanted(ref)).map(([, oid]) => oid)
 
 const branches = (known: Known): Oid[] => tipsOf(known, (ref) => /\/(live|abandoned\/[^/]+)$/.test(ref))
-
-/** What was saved around an undo, and what came late while one was pending, is on no branch of turns. */
-export function comesFromSafety(known: Known, { kind, late, parents }: Checkpoint): boolean {
-  const parent = parents[0] && known.checkpoints.get(parents[0])
-  return kind === 'safety' || (late === true && !!parent && comesFromSafety(known, parent))
-}
 
 /** `ours` newest first. What came before the session went on from there is pending no more. */
 async function boundaryOf(

@@ -9,6 +9,7 @@ import { unsyncedPacks } from '../../git/unsynced-packs.ts'
 import { clearStaleBoundary, staleTurn } from '../change/boundary.ts'
 import { sweepAlone } from '../prune/collect.ts'
 import { clearRefLocks } from '../recovery/recover.ts'
+import { toldUnled } from '../store/strayed.ts'
 import { indexAnew, setPackAside } from '../store/torn-packs.ts'
 import { damagedPackFiles, withoutSuffix } from '../store/verify-objects.ts'
 import { isMarkerOf, markerAfter, readMarker, writeMarker } from '../worktree/boundary-marker.ts'
@@ -77,6 +78,7 @@ export async function checkRefs(context: Context, fix: boolean): Promise<Finding
     const wrong = refs.strayed.map((ref) => ref.said)
     if (refs.broken.length > 0) wrong.unshift(`cannot be read: ${refs.broken.map(printable).join(', ')}`)
     if (refs.unwritten) wrong.push(`nothing says where the refs of worktree ${worktreeId} were last moved to`)
+    wrong.push(...toldUnled(refs.unled))
     bad.push(...wrong)
     if (wrong.length > 0 && fix) said.push(...(await mendWorktree(one)))
   }

@@ -1,12 +1,15 @@
 /** Refs that are not where they were last moved to, though no command of ours moved them. */
-import { CkptError, isDamage } from '../../core/errors.ts'
-import type { Oid } from '../../core/ids.ts'
+import { CkptError, isDamage, unlessDamaged } from '../../core/errors.ts'
+import type { Oid, SessionId } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
+import { worktreeNames } from '../../git/frame.ts'
+import { isRefOf } from '../../git/history.ts'
 import { refuseUnreadable } from '../../git/refs.ts'
 import { promptsTree } from '../../git/side-refs.ts'
-import { readTips, type Tips } from '../../git/tips.ts'
+import { readTips, type Tips, worktreeOf } from '../../git/tips.ts'
 import type { Context } from '../worktree/context.ts'
 import { refsByWorktree } from '../worktree/worktrees.ts'
+import { comesFromSafety, reachable, readKnown } from './known.ts'
 
 export interface Strayed {
   ref: string
@@ -37,15 +40,45 @@ export async function strayedRefs(context: Context, tips: Tips, now: ReadonlyMap
 
 /** What a ref led to that somebody else moved or removed would go for good. @throws CkptError DAMAGED */
 export async function refuseStrayed(context: Context): Promise<void> {
-  for (const [worktree, now] of await refsByWorktree(context)) {
+  const all = await refsByWorktree(context)
+  for (const [worktree, now] of all) {
     const tips = believable(context, worktree)
-    const [strayed] = tips ? await strayedRefs(context, tips, now) : []
-    if (strayed)
-      throw new CkptError('DAMAGED', `The store's ref ${strayed.said}. Nothing was removed.`, {
+    const whole = new Map([...all.values()].flatMap((refs) => [...refs]))
+    const said = tips
+      ? (await strayedRefs(context, tips, now)).map((one) => `The store's ref ${one.said}.`)
+      : toldUnled(await unledSessions(context, worktree, whole)).map((one) => `In the store ${one}.`)
+    if (said[0] !== undefined)
+      throw new CkptError('DAMAGED', `${said[0]} Nothing was removed.`, {
         hints: ['ckpt doctor --fix   (puts it back)'],
       })
   }
 }
+
+/**
+ * Sessions to whose checkpoints no ref leads, though they are there, in a worktree of which nothing says where its refs were
+ * moved to. `whole`: the refs of every worktree.
+ */
+export async function unledSessions(
+  context: Context,
+  worktree: string,
+  whole: ReadonlyMap<string, Oid>,
+): Promise<SessionId[]> {
+  const { env, place } = context
+  const known = await readKnown(context, whole)
+  const others = worktreeNames(env, place).filter((name) => name !== worktree)
+  const written = others.flatMap((name) =>
+    [...(believable(context, name)?.refs.values() ?? [])].flatMap((to) => [...to]),
+  )
+  const led = reachable(known, [...whole.values(), ...written.filter((oid) => oid !== null)])
+  const unled = [...known.checkpoints.values()].filter((one) => !led.has(one.id) && !comesFromSafety(known, one))
+  const isThere = (session: SessionId) =>
+    [...whole.keys()].some((ref) => worktreeOf(ref) === worktree && isRefOf(session, ref))
+  return [...new Set(unled.map(({ session }) => session))].filter((session) => !isThere(session))
+}
+
+/** One sentence for each. */
+export const toldUnled = (sessions: readonly SessionId[]): string[] =>
+  sessions.map((session) => `no ref leads to the checkpoints of session ${printable(session)}, which are there`)
 
 /** Null: nothing is known of where refs were moved to, and they are believed as they are. */
 export function believable({ env, place }: Context, worktree: string): Tips | null {
@@ -65,19 +98,22 @@ interface Moved {
 
 /** Whether a ref still has all that it was moved to: its history, or its rows. */
 async function isAhead({ store }: Context, { ref, actual, values }: Moved): Promise<boolean> {
-  const type = (await store.objects.read(actual))?.type
+  const notes = ref.startsWith('refs/notes/')
+  const isOfRows = notes || /\/@(meta|scan)$/.test(ref)
+  if (!isOfRows && (await store.objects.read(actual))?.type !== 'commit') return false
   for (const was of values) {
     if (was === null) continue
     if ((await store.objects.read(was)) === null) continue
-    const notes = ref.startsWith('refs/notes/')
-    if (type === 'commit' && !notes) {
+    if (!isOfRows) {
       const args = ['merge-base', '--is-ancestor', was, actual]
       if ((await store.tryGit(args)).code === 0) return true
       continue
     }
-    const [before, after] = notes ? [await promptsTree(store, was), await promptsTree(store, actual)] : [was, actual]
-    const left = await store.trees.compare(before, after)
-    if (!ref.endsWith('/@scan') && left.every(({ from }) => from === null)) return true
+    const left = await unlessDamaged(async () => {
+      const [before, after] = notes ? [await promptsTree(store, was), await promptsTree(store, actual)] : [was, actual]
+      return store.trees.compare(before, after)
+    }, null)
+    if (left && !ref.endsWith('/@scan') && left.every(({ from }) => from === null)) return true
   }
   return false
 }

@@ -1,18 +1,17 @@
 /** Verify, what the refs say: chains of checkpoints, boundaries, and whether any ref was moved by somebody else. */
 
-import { createHash } from 'node:crypto'
 import { parseBeside } from '../../core/beside.ts'
 import { lostTurn, parseRecord, recordObjects } from '../../core/boundary.ts'
 import { type Checkpoint, turnsBegun } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
-import { encodeSession, type Oid, type SessionId } from '../../core/ids.ts'
+import type { Oid, SessionId } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
 import { worktreeNames } from '../../git/frame.ts'
-import { groupRefs, readCheckpoint } from '../../git/history.ts'
+import { groupRefs, isRefOf, readCheckpoint } from '../../git/history.ts'
 import type { RefTip } from '../../git/refs.ts'
 import { fanout } from '../../git/side-refs.ts'
 import { readTips, worktreeOf } from '../../git/tips.ts'
-import { strayedRefs } from '../store/strayed.ts'
+import { strayedRefs, toldUnled, unledSessions } from '../store/strayed.ts'
 import { readAll } from '../store/verify-objects.ts'
 import { isMarkerOf, readMarker } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
@@ -29,8 +28,6 @@ export interface TimelineResult {
   pending: { session: SessionId; worktree: string }[]
 }
 
-const digest = (text: string) => createHash('sha256').update(text).digest('hex')
-
 /** Every chain from its tip to its root: commits readable, order rising, what lies beside them there. */
 export async function verifyChains({ env, store }: Context, found: TimelineResult): Promise<void> {
   const tips = await store.refs('refs/ckpt/')
@@ -45,7 +42,7 @@ export async function verifyChains({ env, store }: Context, found: TimelineResul
       if (leaf === '@meta' || leaf === '@scan') continue
       if (tip.type !== 'commit') throw wrong(`${printable(tip.ref)} names no checkpoint`)
       const { session } = await readCheckpoint(store, tip.oid)
-      if (!leaf.startsWith(`${encodeSession(session, digest)}/`))
+      if (!isRefOf(session, tip.ref))
         throw wrong(`${printable(tip.ref)} names a checkpoint of session ${printable(session)}`)
       if (leaf.endsWith('/boundary')) found.pending.push({ session, worktree: prefix.split('/')[2]! })
       await walk(tip.oid, chain)
@@ -124,9 +121,12 @@ export async function verifyTips(context: Context): Promise<string> {
   const { env, place } = context
   const bad: string[] = []
   let count = 0
-  for (const [worktree, own] of await refsByWorktree(context)) {
+  const all = await refsByWorktree(context)
+  const whole = new Map([...all.values()].flatMap((refs) => [...refs]))
+  for (const [worktree, own] of all) {
     const tips = readTips(env, place.directory, worktree)
     if (tips === null) {
+      bad.push(...toldUnled(await unledSessions(context, worktree, whole)))
       if (own.size > 0) bad.push(`nothing says where the refs of worktree ${worktree} were last moved to`)
       continue
     }
