@@ -321,7 +321,14 @@ test('damaged store: what writes', () => {
     exit 2
 
     $ ckpt bisect -- true
+    ! ckpt: The command does not fail after turn 3 of session s.
+    !   → ckpt list
+    exit 3
+
     $ ckpt bisect -- grep -q one a.txt
+    Turn 2 of session s is the first after which it fails (4 runs): change a
+    What it did: ckpt diff 2   Take it back alone: ckpt undo --only 2
+
     $ ckpt export ../out.bundle
     ! ckpt: The store lacks tree <id>. Nothing was changed.
     !   → ckpt verify

@@ -1,4 +1,5 @@
 /** Refs that are not where they were last moved to, though no command of ours moved them. */
+import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, isDamage, unlessDamaged } from '../../core/errors.ts'
 import type { Oid, SessionId } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
@@ -70,7 +71,9 @@ export async function unledSessions(
     [...(believable(context, name)?.refs.values() ?? [])].flatMap((to) => [...to]),
   )
   const led = reachable(known, [...whole.values(), ...written.filter((oid) => oid !== null)])
-  const unled = [...known.checkpoints.values()].filter((one) => !led.has(one.id) && !comesFromSafety(known, one))
+  // The very first of a store may have been cut short before its ref was made: nobody was told of it.
+  const isUnled = (one: Checkpoint) => one.parents.length > 0 && !led.has(one.id) && !comesFromSafety(known, one)
+  const unled = [...known.checkpoints.values()].filter(isUnled)
   const isThere = (session: SessionId) =>
     [...whole.keys()].some((ref) => worktreeOf(ref) === worktree && isRefOf(session, ref))
   return [...new Set(unled.map(({ session }) => session))].filter((session) => !isThere(session))
