@@ -4,6 +4,7 @@ import { type Env, errno, programInPath } from '../env.ts'
 import type { Finding } from '../ops/doctor/finding.ts'
 import { type Agent, type Places, SCOPES } from './agent.ts'
 import { agentCommand, type Standing, standing } from './install.ts'
+import { clientIn } from './program.ts'
 
 /** Nothing for agents that have no hook of ours. */
 export async function agentFindings(env: Env, agents: readonly Agent[], places: Places): Promise<Finding[]> {
@@ -48,7 +49,7 @@ async function inTheWay(
   { there, places }: { there: readonly Standing[]; places: Places },
 ): Promise<{ why: string; mend: string } | null> {
   for (const one of there) {
-    const program = one.commands.find((command) => !canStart(env, command))
+    const program = one.commands.find((command) => !canStart(env, clientIn(command, agent.name)))
     if (program === undefined) continue
     // What goes into the repository names no directory of this machine.
     const wantsPath = one.scope === 'project' && !programInPath(env, 'ckpt-hook')
@@ -70,12 +71,12 @@ async function inTheWay(
   }
 }
 
-/** Whether the first word of a command line is a program, as our installer writes it. */
-function canStart(env: Env, command: string): boolean {
-  const word = /^'((?:[^']|'\\'')*)'/.exec(command)?.[1]?.replaceAll("'\\''", "'") ?? command.split(' ')[0]!
-  if (!word.startsWith('/')) return programInPath(env, word) !== null
+/** Whether what a command line starts is there; of what only a shell can tell it is believed. */
+function canStart(env: Env, client: string | null): boolean {
+  if (client === null) return true
+  if (!client.startsWith('/')) return programInPath(env, client) !== null
   try {
-    env.files.accessSync(word, 1) // X_OK: access(2)
+    env.files.accessSync(client, client.endsWith('.js') ? 4 : 1) // R_OK, X_OK: access(2)
     return true
   } catch (error) {
     if (errno(error) === undefined) throw error

@@ -13,23 +13,50 @@ export function hookWord(env: Env, scope: Scope): string {
   return quoted(packageFile(env, 'bin/ckpt-hook'))
 }
 
+/** What of a command line is in quotes, and what is a comment. */
+const QUOTED_OR_COMMENT = /'[^']*'|"(?:\\.|[^"\\])*"|\\.|(^|[\s;&|()])#[^\n]*/gs
+
+const withoutComments = (command: string): string =>
+  command.replace(QUOTED_OR_COMMENT, (all: string, before?: string) => before ?? all)
+
 /** Whether a command line runs our hook for an agent, however it is started, and whatever else it does. */
 export function isHookOf(agent: string): (command: string) => boolean {
   const pattern = new RegExp(`(?:^|[\\s/'";&|(])(?:ckpt(?:\\.js)?['"]?\\s+hook|ckpt-hook['"]?)\\s+${agent}(?![\\w-])`)
-  return (command) => pattern.test(command)
+  return (command) => pattern.test(withoutComments(command))
 }
 
 /** A word of a shell in which nothing is expanded, and no character that ends a command. */
 const WORD = /(?:[^\s'"\\;&|<>()$`*?]|'[^']*'|"[^"\\$`]*"|\\.)+/g
+
+const unquoted = (word: string): string => word.replace(/'([^']*)'|"([^"]*)"|\\(.)/g, '$1$2$3')
+
+const lastName = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
 
 /** Whether it does nothing else: a person may have made it do more. */
 export function isNothingButHookOf(agent: string): (command: string) => boolean {
   const pattern = new RegExp(`^(?:ckpt-hook|(?:(?:node|npx) )?ckpt(?:\\.js)? hook) ${agent}(?: \\w+)?$`)
   return (command) => {
     if (command.replace(WORD, '').trim() !== '' || command.includes('\n')) return false
-    const words = [...command.matchAll(WORD)].map(([word]) => word.replace(/'([^']*)'|"([^"]*)"|\\(.)/g, '$1$2$3'))
-    return pattern.test(words.map((word) => word.slice(word.lastIndexOf('/') + 1)).join(' '))
+    const words = [...command.matchAll(WORD)].map(([word]) => unquoted(word))
+    return pattern.test(words.map(lastName).join(' '))
   }
+}
+
+/** The program of ours that a command line starts, as it is named there; null: only a shell can tell. */
+export function clientIn(command: string, agent: string): string | null {
+  const words = [...withoutComments(command).matchAll(WORD)].map(({ 0: word, index, input }) => {
+    const isWhole = /^$|[\s;&|(]/.test(input[index - 1] ?? '') // else it goes on from what is expanded
+    return { word: unquoted(word), isWhole }
+  })
+  const isOurs = (i: number) => {
+    const [name, next, last] = words.slice(i, i + 3).map(({ word }) => lastName(word))
+    return (
+      (name === 'ckpt-hook' && next === agent) || (/^ckpt(\.js)?$/.test(name!) && next === 'hook' && last === agent)
+    )
+  }
+  const found = words.length === 1 ? words[0] : words.find((_, i) => isOurs(i))
+  const isTold = found?.isWhole && (found.word.startsWith('/') || !found.word.includes('/'))
+  return isTold ? found.word : null
 }
 
 /** A command line that does more, with the client where it lies now; as it is, where one of the two would need quotes. */

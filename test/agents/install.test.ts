@@ -5,7 +5,7 @@ import path from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { append, applyEdits, dataOf, parseJsonc, take } from '../../src/agents/jsonc.ts'
-import { isHookOf, isNothingButHookOf, withClientAt } from '../../src/agents/program.ts'
+import { clientIn, isHookOf, isNothingButHookOf, withClientAt } from '../../src/agents/program.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 const FILES: Record<string, string> = {
@@ -238,7 +238,35 @@ test('which commands run our hook, and which do nothing else', () => {
   ]
   expect(whole.filter((command) => !runs(command) || !only(command))).toEqual([])
   expect(more.filter((command) => !runs(command) || only(command))).toEqual([])
-  expect(['ckpt-hook claude-notify', 'ckpt-hook codex', 'my-ckpt-hook claude'].filter(runs)).toEqual([])
+  const none = ['ckpt-hook claude-notify', 'ckpt-hook codex', 'my-ckpt-hook claude']
+  const comments = ['# ckpt-hook claude', 'say # ckpt-hook claude', 'say;#ckpt-hook claude\nsay']
+  expect([...none, ...comments].filter(runs)).toEqual([])
+  const quoted = [
+    `say '#'; ckpt-hook claude`,
+    `say "# it's"; ckpt-hook claude`,
+    'say \\#; ckpt-hook claude',
+    'say a#b; ckpt-hook claude',
+  ]
+  expect(quoted.filter((command) => !runs(command))).toEqual([])
+  expect(whole.map((command) => clientIn(command, 'claude'))).toEqual([
+    'ckpt-hook',
+    '/a/b/ckpt-hook',
+    "/a b/it's/ckpt-hook",
+    '/a b/ckpt-hook',
+    '/a b/ckpt-hook',
+    'ckpt',
+    'ckpt',
+    '/a b/bin/ckpt.js',
+  ])
+  const clients = [...more, ...quoted].map((command) => clientIn(command, 'claude'))
+  expect(clients).toEqual(clients.map((_, i) => (more[i]?.includes('$HOME') ? null : 'ckpt-hook')))
+  for (const command of [
+    '~/bin/ckpt-hook claude',
+    '"$(say)/ckpt-hook" claude',
+    '$(say)/ckpt-hook claude',
+    '`say`/ckpt-hook claude',
+  ])
+    expect([command, clientIn(command, 'claude')]).toEqual([command, null])
   const at = (command: string) => withClientAt(command, { agent: 'claude', word: '/new/ckpt-hook' })
   expect(at('say;/old/ckpt-hook claude')).toBe('say;/new/ckpt-hook claude')
   for (const command of ['"$HOME/bin/ckpt-hook" claude', "say; '/a b/ckpt-hook' claude", 'say; ckpt hook claude'])
@@ -494,6 +522,17 @@ test('doctor says which hooks will really run, and what stands in the way', () =
     detail: expect.stringMatching(/^they cannot be started: \/nowhere\/ckpt-hook claude/),
     mend: 'ckpt agent install claude',
   })
+  const as = (command: string) =>
+    installed.replaceAll(/"command": ".*?"/g, () => JSON.stringify({ command }).slice(1, -1))
+  for (const [command, ok] of [
+    ['CKPT_X=1 true; cd . ; (/nowhere/ckpt-hook claude)', false],
+    ['A=1 $HOME/ckpt-hook claude', true],
+  ] as const)
+    expect(finding(as(command))).toMatchObject({ ok })
+  expect(finding(as('# ckpt-hook claude'))).toBeUndefined()
+  fs.writeFileSync(settings, as('A=1 /nowhere/ckpt-hook claude'))
+  scratch.ckpt('agent', 'install', 'claude')
+  expect(findings().find(({ name }) => name === 'agent claude')).toMatchObject({ ok: true })
   expect(finding(installed.replace('{', '{ "disableAllHooks": true,'))).toMatchObject({
     ok: false,
     detail: expect.stringMatching(/^they are switched off by disableAllHooks/),
