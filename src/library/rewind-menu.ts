@@ -4,6 +4,7 @@ import type pc from 'picocolors'
 import { clipped } from '../core/columns.ts'
 import { CkptError } from '../core/errors.ts'
 import { printable } from '../core/paths.ts'
+import { tell } from '../core/tell.ts'
 import type { ChangeInfo, TurnInfo } from '../results/shapes.ts'
 import { answered } from './answered.ts'
 import type { WorktreeFunctions } from './facade.ts'
@@ -58,7 +59,7 @@ export async function rewindMenu(worktree: WorktreeFunctions, options: RewindMen
     return await menu(worktree, checkedOptions<RewindMenuOptions>(options, CHECKS))
   } catch (thrown) {
     const error = asError(thrown)
-    if (typeof options?.log === 'function') options.log(error)
+    if (typeof options?.log === 'function') tell(options.log, error)
     return { kind: 'failed', error }
   }
 }
@@ -90,7 +91,7 @@ async function menu(worktree: WorktreeFunctions, options: RewindMenuOptions): Pr
     return told({ kind: 'restored', turn: turn.n, change })
   } catch (thrown) {
     const error = asError(thrown)
-    options.log?.(error)
+    if (options.log) tell(options.log, error)
     return told({ kind: 'failed', error })
   }
 }

@@ -12,6 +12,7 @@ import { openWorktree } from '../../src/library/worktree.ts'
 import { Scratch } from '../support/scratch.ts'
 import { corruptObject, looseFile } from '../support/store-surgery.ts'
 import { hasPython, KEYS, laterOnTerminal, onTerminal, type Step } from '../support/terminal.ts'
+import { uncaught } from '../support/uncaught.ts'
 
 const program = path.resolve(import.meta.dirname, '../support/front-end.mjs')
 const { enter, down, ctrlC, ctrlD, escape: esc } = KEYS
@@ -190,6 +191,19 @@ test('a turn that somebody undid while the menu stood open is a failure, told li
   expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'NOT_FOUND' } })
   expect(logged).toEqual(['NOT_FOUND'])
   expect(shown).toContain('Turn 2 is undone already. Nothing was changed.')
+})
+
+test('a log that throws is an uncaught exception of the front end, and the outcome is told all the same', async () => {
+  const scratch = prepared()
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars })
+  const log = () => {
+    throw new Error('from log')
+  }
+  const met = await uncaught(async () => {
+    const outcome = await rewindMenu(worktree, { session: 5, log } as never)
+    expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'USAGE' } })
+  })
+  expect(met).toEqual([new Error('from log')])
 })
 
 const rowsOf = (frame: string[], columns: number): number =>

@@ -62,6 +62,17 @@ test('a plain directory is found from below, and keeps its store when it becomes
   expect(stores()).toEqual(made)
 })
 
+test('a place inside the worktree is refused, with what to change', () => {
+  const { scratch } = apart()
+  scratch.write({ '../home/.config/ckpt/.checkpointrc': JSON.stringify({ store: { location: scratch.at('stores') } }) })
+  scratch.git('init', '-q', '-b', 'main')
+  expect(scratch.tryCkpt('snapshot').document.error).toMatchObject({
+    code: 'BAD_ROOT',
+    hints: [`set store.location to a directory outside of ${scratch.root}`],
+  })
+  expect(scratch.exists('stores')).toBe(false)
+})
+
 test('a file of the user that is invalid is said, wherever the command was started', () => {
   const { scratch } = apart()
   scratch.write({ '../home/.config/ckpt/.checkpointrc': '{"store":{"location":"here"}}', 'sub/b.txt': 'b\n' })
@@ -183,6 +194,25 @@ testMoves(
     expect(numbers(scratch, to)).toEqual([1])
     expect(run(scratch, to, 'undo').code).toBe(0)
     expect(fs.readFileSync(path.join(to, 'b.txt'), 'utf8')).toBe('b\n')
+  },
+)
+
+testMoves(
+  'a repository that was moved, and whose .git was deleted then, has its store still, and after git init',
+  () => {
+    const { scratch, stores } = apart()
+    scratch.init()
+    scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+    const [made, to] = [stores(), moved(scratch, 'elsewhere')]
+    expect(run(scratch, to, 'snapshot').code).toBe(0)
+    fs.rmSync(path.join(to, '.git'), { recursive: true })
+    expect(numbers(scratch, to)).toEqual([1])
+    expect(run(scratch, to, 'undo').code).toBe(0)
+    expect(fs.readFileSync(path.join(to, 'a.txt'), 'utf8')).toBe('one\n')
+    execFileSync('git', ['init', '-q', '-b', 'main'], { cwd: to, env: scratch.vars })
+    expect(run(scratch, to, 'redo')).toMatchObject({ code: 0, document: { warnings: [] } })
+    expect(numbers(scratch, to)).toEqual([1])
+    expect(stores()).toEqual(made)
   },
 )
 

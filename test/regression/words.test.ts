@@ -302,6 +302,11 @@ test('a path that is not UTF-8 is named as that, and nothing is made of it', () 
     const { status, stderr } = run(...args)
     expect([status, stderr]).toEqual([9, expect.stringMatching(`its name is not UTF-8\\). Nothing was ${untouched}`)])
   }
+  fs.symlinkSync(odd, `${scratch.base}/link`)
+  const linked = scratch.tryCkpt('status', '--cwd', `${scratch.base}/link`).document.error
+  expect(linked.message).toContain('its name is not UTF-8')
+  expect(linked.hints[0]).toContain(`cd ${scratch.base} && `)
+  fs.unlinkSync(`${scratch.base}/link`)
   expect(fs.readdirSync(odd)).toEqual([])
   // A git directory elsewhere: the store would be made beside it.
   scratch.write({ '.git.path': Buffer.concat([Buffer.from('gitdir: '), odd, Buffer.from('/git\n')]) })

@@ -24,6 +24,11 @@ export function storeApart(env: Env, base: string, path: string): string {
   if (known !== null && isName(known) && readOwner(env, `${base}/${known}`)?.id === id) return `${base}/${known}`
   const usual = named(base, path)
   const owner = readOwner(env, usual)
+  if (!owner && !env.files.existsSync(usual)) {
+    // It came here from elsewhere, and is gone, or made anew: `.git` can be.
+    const last = namesIn(env, base).find((name) => readOwner(env, `${base}/${name}`)?.path === path)
+    if (last !== undefined) return `${base}/${last}`
+  }
   // One that was here before and is elsewhere now has it.
   return owner && owner.id !== id && owner.path !== path && isThere(env, owner) ? `${usual}-${id}` : usual
 }

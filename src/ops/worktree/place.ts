@@ -51,8 +51,9 @@ export function realDirectory(env: Env, cwd: string, outcome: string): string {
   } catch (cause) {
     const code = errno(cause)
     // Node gives such a name with U+FFFD in it.
-    const why = code === 'ENOENT' && cwd.includes('\ufffd') ? 'its name is not UTF-8' : (code ?? 'unknown')
-    const there = nearestAbove(env, cwd)
+    const isOddName = code === 'ENOENT' && (cwd.includes('\ufffd') || env.files.existsSync(cwd))
+    const why = isOddName ? 'its name is not UTF-8' : (code ?? 'unknown')
+    const there = nearestAbove(env, isOddName ? dirname(cwd) : cwd)
     throw new CkptError('BAD_ROOT', `${cwd} is not a directory that can be used (${why}). ${outcome}`, {
       cause,
       hints: there === '/' ? [] : [`cd ${quotedPath(there)} && ckpt status   (what is left above it)`],
@@ -98,10 +99,8 @@ export function placeStore(
   { root, repository }: Found,
   { config, outcome }: { config: Config; outcome: string },
 ): StorePlace {
-  const refuse = (why: string) =>
-    new CkptError('BAD_ROOT', `${root} cannot be checkpointed: ${why}. ${outcome}`, {
-      hints: ['git init a directory of its own below it, and run ckpt there'],
-    })
+  const refuse = (why: string, hint = 'git init a directory of its own below it, and run ckpt there') =>
+    new CkptError('BAD_ROOT', `${root} cannot be checkpointed: ${why}. ${outcome}`, { hints: [hint] })
   if (root === '/') throw refuse('it is the root of the file system')
   let home = env.home
   try {
@@ -118,7 +117,9 @@ export function placeStore(
     place = placeInRepository(env, { root, repository }, location)
   }
   if (place.directory.startsWith(`${root}/`) && !insideGit(repository, place.directory)) {
-    throw refuse(`it contains the store (${place.directory})`)
+    const elsewhere =
+      location === 'git' ? undefined : `set store.location to a directory outside of ${quotedPath(root)}`
+    throw refuse(`it contains the store (${place.directory})`, elsewhere)
   }
   return place
 }
