@@ -160,6 +160,10 @@ test('completion offers what may stand there, and leaves files to the shell', ()
   expect(offered('show', '--session', 'chat-1', '')).toEqual(['1'])
   expect(offered('undo', '--to', '')).toEqual(['2', '1'])
   expect(offered('diff', '1', '')).toEqual(['2', '1'])
+  expect(offered('diff', '1:')).toEqual(['1:before', '1:after']) // zsh, fish
+  expect(offered('diff', '1', ':')).toEqual(['before', 'after']) // bash
+  expect(offered('diff', '2', ':', 'a')).toEqual(['after'])
+  expect(offered('diff', '2', ':', 'after', '1', ':', 'a')).toEqual(['after'])
   expect(offered('daemon', 'st')).toEqual(['start', 'stop', 'status'])
   expect(offered('agent', 'install', 'c')).toEqual(['claude', 'codex', 'cursor'])
   expect(offered('mark', '')).toEqual(['prompt', 'step', 'stop'])
@@ -177,7 +181,7 @@ test('completion offers what may stand there, and leaves files to the shell', ()
 
 test.skipIf(!hasBash)('bash is offered what it takes for one word, as it is', () => {
   const scratch = new Scratch().init()
-  const odd = ["it's mine", '$(touch here)', 'a"b;c', 'back\\slash', '`x`', '!!', 'plain']
+  const odd = ["it's mine", 'a:b c:d', '$(touch here)', 'a"b;c', 'back\\slash', '`x`', '!!', 'plain']
   for (const session of odd) scratch.ckpt('mark', 'prompt', '--session', session, '--text', 'go')
   const bin = path.join(scratch.base, 'bin')
   fs.mkdirSync(bin)
@@ -199,8 +203,11 @@ test.skipIf(!hasBash)('bash is offered what it takes for one word, as it is', ()
   expect(taken('undo', '--session', '')).toEqual(odd.toSorted())
   expect(taken('undo', '--session', "it\\'s\\ m")).toEqual(["it's mine"])
   expect(taken('undo', '--session', '"it')).toEqual(["it's mine"])
+  expect(taken('undo', '--session', 'a', ':')).toEqual(['b c:d'])
+  expect(taken('undo', '--session', 'a', ':', 'b\\ c', ':')).toEqual(['d'])
+  expect(taken('undo', '--session', '=', 'a', ':')).toEqual(['b c:d'])
   expect(taken('undo', '--session', "'")).toEqual(odd.slice(1).toSorted())
-  expect(taken('undo', '--session', '"')).toEqual(["it's mine", 'plain'])
+  expect(taken('undo', '--session', '"')).toEqual(['a:b c:d', "it's mine", 'plain'])
   expect(taken('show', '--session', "it\\'s\\ mine", '')).toEqual(['1'])
   expect(scratch.exists('here')).toBe(false)
 })

@@ -62,12 +62,14 @@ const OF_EVERY_COMMAND: [string, string][] = [
 
 const HELP: [string, string] = ['help', 'of one command']
 
-/** bash takes `--option=value` for three words. */
-function withValues(typed: readonly string[]): string[] {
+/** bash takes `--option=value` for three words, and `a:b` too. */
+function asMeant(typed: readonly string[]): string[] {
   const joined: string[] = []
-  for (const word of typed) {
+  for (const [i, word] of typed.entries()) {
     const before = joined.at(-1) ?? ''
-    if (word === '=' ? /^--[a-z-]+$/.test(before) : /^--[a-z-]+=$/.test(before)) joined[joined.length - 1] += word
+    const isValue = word === '=' ? /^--[a-z-]+$/.test(before) : /^--[a-z-]+=$/.test(before)
+    const isBehindColon = i > 0 && (word === ':' || typed[i - 1] === ':')
+    if (isValue || isBehindColon) joined[joined.length - 1] += word
     else joined.push(word)
   }
   return joined
@@ -75,12 +77,18 @@ function withValues(typed: readonly string[]): string[] {
 
 /** What fits the last word: `<word>\t<what it is>`. None: the shell offers files. Never writes. */
 async function wordsFor(invocation: Invocation, given: readonly string[]): Promise<[string, string][]> {
-  const typed = withValues(given)
+  const typed = asMeant(given)
   if (typed.at(-2) === '--cwd') return []
   const { env, cwd, backends } = invocation
   const line = typed.slice(wordsBefore(typed.slice(0, -1)))
   const last = line.at(-1) ?? ''
-  const fits = (rows: [string, string][]) => rows.filter(([word]) => word.startsWith(last))
+  const isWhole = given.at(-1) === last // else the shell completes what is behind the `=`, or the last colon
+  const behind = (begun: string) => (isWhole ? 0 : begun.lastIndexOf(':') + 1)
+  const fitting = (rows: [string, string][], begun: string) =>
+    rows.flatMap(([word, what]): [string, string][] =>
+      word.startsWith(begun) ? [[word.slice(behind(begun)), what]] : [],
+    )
+  const fits = (rows: [string, string][]) => fitting(rows, last)
   if (line.slice(0, -1).includes('--')) return [] // paths, or another program's words
   const commands = shownCommands(await capabilitiesHere(env, { cwd, words: typed, backends }))
   const names = commands.map(({ usage, describe }): [string, string] => [usage.split(' ')[0]!, describe])
@@ -97,10 +105,7 @@ async function wordsFor(invocation: Invocation, given: readonly string[]): Promi
   if (asked?.[1].type === 'string') {
     const values = await valuesOf(invocation, line, [before, asked[1]])
     if (begun === undefined) return fits(values)
-    const isWhole = given.at(-1) === last // else the shell completes what is behind the `=`
-    return values.flatMap(([word, what]): [string, string][] =>
-      word.startsWith(begun) ? [[isWhole ? `${named}=${word}` : word, what]] : [],
-    )
+    return fitting(values, begun).map(([word, what]) => [isWhole ? `${named}=${word}` : word, what])
   }
   if (last.startsWith('-')) {
     const own = options.filter(([, option]) => !option.positional && !option.hidden)
@@ -146,7 +151,10 @@ const turnsHere = (invocation: Invocation, line: readonly string[]): Promise<[st
   reading(invocation, async (context) => {
     const session = sessionIn(line.slice(0, -1))
     const { turns } = await listTurns(context, { limit: 30, hidden: true, ...(session ? { session } : {}) })
-    return turns.map(({ turn, description }) => [String(turn.number), printable(description)])
+    const sides = line.at(-1)?.includes(':') ? [':before', ':after'] : ['']
+    return turns.flatMap(({ turn, description }) =>
+      sides.map((side): [string, string] => [`${turn.number}${side}`, printable(description)]),
+    )
   })
 
 const sessionsHere = (invocation: Invocation): Promise<[string, string][]> =>
