@@ -16,14 +16,9 @@ export function hookWord(env: Env, scope: Scope): string {
 /** What of a command line is in quotes, and what is a comment. */
 const QUOTED_OR_COMMENT = /'[^']*'|"(?:\\.|[^"\\])*"|\\.|(^|[\s;&|()])#[^\n]*/gs
 
+/** With blanks in their place. */
 const withoutComments = (command: string): string =>
-  command.replace(QUOTED_OR_COMMENT, (all: string, before?: string) => before ?? all)
-
-/** Whether a command line runs our hook for an agent, however it is started, and whatever else it does. */
-export function isHookOf(agent: string): (command: string) => boolean {
-  const pattern = new RegExp(`(?:^|[\\s/'";&|(])(?:ckpt(?:\\.js)?['"]?\\s+hook|ckpt-hook['"]?)\\s+${agent}(?![\\w-])`)
-  return (command) => pattern.test(withoutComments(command))
-}
+  command.replace(QUOTED_OR_COMMENT, (all: string, before?: string) => (before ?? all).padEnd(all.length))
 
 /** A word of a shell in which nothing is expanded, and no character that ends a command. */
 const WORD = /(?:[^\s'"\\;&|<>()$`*?]|'[^']*'|"[^"\\$`]*"|\\.)+/g
@@ -42,26 +37,54 @@ export function isNothingButHookOf(agent: string): (command: string) => boolean 
   }
 }
 
-/** The program of ours that a command line starts, as it is named there; null: only a shell can tell. */
-export function clientIn(command: string, agent: string): string | null {
-  const words = [...withoutComments(command).matchAll(WORD)].map(({ 0: word, index, input }) => {
-    const isWhole = /^$|[\s;&|(]/.test(input[index - 1] ?? '') // else it goes on from what is expanded
-    return { word: unquoted(word), isWhole }
+interface Word {
+  /** As it is written. */
+  text: string
+  index: number
+  /** As the shell takes it. */
+  word: string
+  /** Whole: else it goes on from what is expanded. */
+  isWhole: boolean
+}
+
+function wordsOf(command: string): Word[] {
+  return [...withoutComments(command).matchAll(WORD)].map(({ 0: text, index, input }) => {
+    const isWhole = /^$|[\s;&|(]/.test(input[index - 1] ?? '')
+    return { text, index, word: unquoted(text), isWhole }
   })
-  const isOurs = (i: number) => {
+}
+
+function clientAt(command: string, agent: string): Word | undefined {
+  const words = wordsOf(command)
+  return words.find((_, i) => {
     const [name, next, last] = words.slice(i, i + 3).map(({ word }) => lastName(word))
     return (
       (name === 'ckpt-hook' && next === agent) || (/^ckpt(\.js)?$/.test(name!) && next === 'hook' && last === agent)
     )
-  }
-  const found = words.length === 1 ? words[0] : words.find((_, i) => isOurs(i))
+  })
+}
+
+/** The program of ours that a command line starts, as it is named there; null: only a shell can tell. */
+export function clientIn(command: string, agent: string): string | null {
+  const words = wordsOf(command)
+  const found = words.length === 1 ? words[0] : clientAt(command, agent)
   const isTold = found?.isWhole && (found.word.startsWith('/') || !found.word.includes('/'))
   return isTold ? found.word : null
 }
 
-/** A command line that does more, with the client where it lies now; as it is, where one of the two would need quotes. */
+/** Whether a command line runs our hook for an agent, however it is started, and whatever else it does. */
+export function isHookOf(agent: string): (command: string) => boolean {
+  const pattern = new RegExp(`(?:^|[\\s/'";&|(])(?:ckpt(?:\\.js)?['"]?\\s+hook|ckpt-hook['"]?)\\s+${agent}(?![\\w-])`)
+  return (command) => pattern.test(withoutComments(command)) || clientAt(command, agent) !== undefined
+}
+
+/** A command line that does more, with the client (`word`, of a shell) where it lies now; as it is, where that cannot be told. */
 export function withClientAt(command: string, { agent, word }: { agent: string; word: string }): string {
-  if (!/^[\w./-]+$/.test(word)) return command
-  const client = new RegExp(`(^|[\\s;&|(]['"]?)[\\w./~+-]*?ckpt-hook(?=\\s+${agent}(?![\\w-]))`, 'g')
-  return command.replace(client, (_, before: string) => before + word)
+  const client = clientAt(command, agent)
+  if (client?.isWhole && lastName(client.word) === 'ckpt-hook')
+    return command.slice(0, client.index) + word + command.slice(client.index + client.text.length)
+  // Inside of what another shell is told it must need no quotes.
+  if (client || !/^[\w./-]+$/.test(word)) return command
+  const told = new RegExp(`(^|[\\s;&|(]['"]?)[\\w./~+-]*?ckpt-hook(?=\\s+${agent}(?![\\w-]))`, 'g')
+  return command.replace(told, (_, before: string) => before + word)
 }

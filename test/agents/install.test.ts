@@ -235,6 +235,8 @@ test('which commands run our hook, and which do nothing else', () => {
     '"$HOME/bin/ckpt-hook" claude',
     'A=1 ckpt-hook claude',
     'ckpt-hook claude &',
+    'say; ckpt-hook "claude"',
+    "A='it is' '/a b/ckpt-hook' 'claude' || true",
   ]
   expect(whole.filter((command) => !runs(command) || !only(command))).toEqual([])
   expect(more.filter((command) => !runs(command) || only(command))).toEqual([])
@@ -259,7 +261,9 @@ test('which commands run our hook, and which do nothing else', () => {
     '/a b/bin/ckpt.js',
   ])
   const clients = [...more, ...quoted].map((command) => clientIn(command, 'claude'))
-  expect(clients).toEqual(clients.map((_, i) => (more[i]?.includes('$HOME') ? null : 'ckpt-hook')))
+  const told = (command = '') =>
+    command.includes('$HOME') ? null : command.includes('/a b') ? '/a b/ckpt-hook' : 'ckpt-hook'
+  expect(clients).toEqual(clients.map((_, i) => told(more[i])))
   for (const command of [
     '~/bin/ckpt-hook claude',
     '"$(say)/ckpt-hook" claude',
@@ -269,8 +273,11 @@ test('which commands run our hook, and which do nothing else', () => {
     expect([command, clientIn(command, 'claude')]).toEqual([command, null])
   const at = (command: string) => withClientAt(command, { agent: 'claude', word: '/new/ckpt-hook' })
   expect(at('say;/old/ckpt-hook claude')).toBe('say;/new/ckpt-hook claude')
-  for (const command of ['"$HOME/bin/ckpt-hook" claude', "say; '/a b/ckpt-hook' claude", 'say; ckpt hook claude'])
-    expect(at(command)).toBe(command)
+  expect(at(`say; '/a b/ckpt-hook' "claude" || true # '/a b/ckpt-hook' claude`)).toBe(
+    `say; /new/ckpt-hook "claude" || true # '/a b/ckpt-hook' claude`,
+  )
+  expect(at('# say\nA="it is" "/a b/ckpt-hook" claude')).toBe('# say\nA="it is" /new/ckpt-hook claude')
+  for (const command of ['"$HOME/bin/ckpt-hook" claude', 'say; ckpt hook claude']) expect(at(command)).toBe(command)
 })
 
 test.each([

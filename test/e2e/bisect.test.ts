@@ -60,6 +60,24 @@ test('what is ignored now, and was not there then, comes along; a file in the pl
   expect(scratch.ckpt('bisect', '--', 'sh', '-c', script)).toMatchObject({ turn: 2, warnings: [] })
 })
 
+test('what is ignored beside files that are not, comes along, and no file of another state', () => {
+  const scratch = new Scratch().init({ '.gitignore': 'vendor/\n', 'vendor/README': 'r\n', n: 'good\n' })
+  scratch.git('add', '-f', 'vendor')
+  scratch.git('commit', '-qm', 'vendor')
+  scratch.turn('first', () => scratch.write({ n: 'still good\n' }))
+  scratch.turn('second', () => {
+    scratch.write({ n: 'bad\n', 'vendor/more': 'more\n', 'vendor/README': 'changed\n' })
+    scratch.git('add', '-f', 'vendor')
+  })
+  scratch.write({ 'vendor/dep/x': 'x\n', 'vendor/y': 'y\n' })
+  const script = [
+    'test -e vendor/dep/x && test -e vendor/y || exit 9',
+    'grep -q bad n || { grep -q r vendor/README && ! test -e vendor/more || exit 9; }',
+    '! grep -q bad n',
+  ].join('\n')
+  expect(scratch.ckpt('bisect', '--', 'sh', '-c', script)).toMatchObject({ turn: 2, warnings: [] })
+})
+
 test('what a person changed between two turns is no turn’s', () => {
   const scratch = new Scratch().init({ 'n.txt': 'good\n' })
   scratch.turn('first', () => scratch.write({ 'a.txt': 'a\n' }))

@@ -176,9 +176,10 @@ test.each<[string, (scratch: Scratch) => void]>([
   later(scratch)
   const { files, warnings } = scratch.ckpt('commit')
   expect(files).toHaveLength(1)
-  expect(warnings).toEqual([
-    'Taken back since, and still staged, so that git commit would take it: a.txt. git restore --staged :/a.txt   (takes it out of the index)',
-  ])
+  const told =
+    'Taken back since, and still staged, so that git commit would take it: a.txt. git restore --staged :/a.txt   (takes it out of the index)'
+  expect(warnings).toEqual([told])
+  expect(scratch.ckpt('commit')).toMatchObject({ commit: null, warnings: [told] })
   expect(staged(scratch)).toBe(text({ 2: 'tried' }))
   execFileSync('sh', ['-c', 'git restore --staged :/a.txt'], { cwd: scratch.root })
   expect(scratch.git('status', '--porcelain')).toBe('')

@@ -216,6 +216,46 @@ testMoves(
   },
 )
 
+testMoves('one that comes into the old place has none of it, though the .git of the one that was moved is gone', () => {
+  const { scratch, stores } = apart()
+  scratch.init()
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  const to = moved(scratch, 'elsewhere')
+  expect(run(scratch, to, 'snapshot').code).toBe(0)
+  fs.rmSync(path.join(to, '.git'), { recursive: true })
+  fs.mkdirSync(scratch.root)
+  scratch.init()
+  expect(scratch.ckpt('list').turns).toEqual([])
+  scratch.turn('another', () => scratch.write({ 'a.txt': 'three\n' }))
+  expect(stores().filter((name) => name !== 'owners')).toHaveLength(2)
+  expect(run(scratch, to, 'list').document.turns.map(({ prompt }: { prompt: string }) => prompt)).toEqual(['one'])
+  expect(scratch.ckpt('list').turns.map(({ prompt }: { prompt: string }) => prompt)).toEqual(['another'])
+})
+
+testMoves('two that change places keep each its own, with and without their .git', () => {
+  const { scratch } = apart()
+  scratch.init()
+  scratch.turn('of the first', () => scratch.write({ 'a.txt': 'two\n' }))
+  const second = path.join(scratch.base, 'second')
+  fs.cpSync(scratch.root, second, { recursive: true })
+  expect(run(scratch, second, 'mark', 'prompt', '--session', 's', '--text', 'of the second').code).toBe(0)
+  fs.renameSync(second, `${second}-away`)
+  fs.renameSync(scratch.root, second)
+  fs.renameSync(`${second}-away`, scratch.root)
+  const prompts = (at: string) =>
+    run(scratch, at, 'list').document.turns.map(({ prompt }: { prompt: string }) => prompt)
+  const each = () => [prompts(scratch.root), prompts(second)]
+  const expected = [['of the second'], ['of the first']]
+  for (const at of [scratch.root, second]) expect(run(scratch, at, 'snapshot').code).toBe(0)
+  expect(each()).toEqual(expected)
+  fs.rmSync(path.join(second, '.git'), { recursive: true })
+  expect(each()).toEqual(expected)
+  fs.rmSync(scratch.at('.git'), { recursive: true })
+  expect(each()).toEqual(expected)
+  for (const at of [scratch.root, second]) execFileSync('git', ['init', '-q'], { cwd: at, env: scratch.vars })
+  expect(each()).toEqual(expected)
+})
+
 testMoves('so is that of a repository, whether or not it has begun anew', () => {
   const { scratch, stores } = apart()
   scratch.init()

@@ -208,6 +208,39 @@ describe('a ref that was cut short', () => {
     },
   )
 
+  test.each(['s/live', 'other/boundary'])('a boundary that names %s is pending as it was', (named) => {
+    const scratch = threeTurns()
+    scratch.turn('another', () => scratch.write({ 'b.txt': 'b\n' }), 'other')
+    for (const session of ['other', 's']) scratch.ckpt('undo', '--session', session)
+    const ref = 'ckpt/@main/s/boundary'
+    const was = inStore(scratch, 'rev-parse', `refs/${ref}`)
+    inStore(scratch, 'update-ref', `refs/${ref}`, `refs/ckpt/@main/${named}`)
+    mended(scratch, ref)
+    expect(inStore(scratch, 'rev-parse', `refs/${ref}`)).toBe(was)
+    scratch.ckpt('redo', '--session', 's')
+  })
+
+  test('a checkpoint whose ref was never moved to it is no lost session, also beside a worktree without any', () => {
+    const scratch = threeTurns()
+    scratch.git('worktree', 'add', '-q', '../linked')
+    expect(scratch.run(['init'], { cwd: `${scratch.base}/linked` }).code).toBe(0)
+    const file = path.join(scratch.base, 'commit')
+    for (const session of ['s', 'new']) {
+      const tip = inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live')
+      const text = `${inStore(scratch, 'cat-file', 'commit', tip)}\n`.replace(
+        /Ckpt-Session: .*/,
+        `Ckpt-Session: ${session}`,
+      )
+      fs.writeFileSync(
+        file,
+        session === 's' ? text.replace(/parent .*/, `parent ${tip}`) : text.replace(/parent .*\n/, ''),
+      )
+      inStore(scratch, 'hash-object', '-t', 'commit', '-w', file)
+    }
+    for (const command of ['verify', 'doctor', 'prune'])
+      expect([command, scratch.run([command]).code]).toEqual([command, 0])
+  })
+
   test('a live branch beside an undo, and one after accept, end where they did', () => {
     const scratch = threeTurns()
     scratch.ckpt('undo')

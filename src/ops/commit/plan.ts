@@ -90,7 +90,7 @@ export async function plan(context: Context, options: { session?: string }): Pro
       context.warnings.push(asChanged(last))
     }
   }
-  const { entries, conflicts, passed, takenBack, blobs } = folded
+  const { entries, conflicts, passed, blobs } = folded
   context.warnings.push(...folded.warnings)
   if (last && isTaken) context.warnings.push(...(await undoneSince(context, { refs, session, last, before })))
   const open = [...folded.open]
@@ -117,6 +117,12 @@ export async function plan(context: Context, options: { session?: string }): Pro
       hints: [`${byHand(context, paths, before)}   (choose by hand)`, `ckpt diff ${sessionOption(session)}`],
     })
   }
+  const takenBack = await takenBackAndStaged(context, {
+    turns: () => Promise.all(visible.map((turn) => reader.changesOf(turn))),
+    head: before,
+    blobs,
+    isIn: (path) => entries.has(path),
+  })
   const prompts = await promptReader(store, refs.notes)
   const isIn = ({ number }: Turn) => folded.turns.has(number)
   const told = await Promise.all(
@@ -170,7 +176,6 @@ interface Folded {
   last: Map<string, Last>
   /** Left out, for they are committed on another branch: that may go. */
   open: string[]
-  takenBack: Map<string, Entry>
   blobs: CommitBlobs
   warnings: string[]
 }
@@ -275,8 +280,6 @@ async function foldTurns(
   }
   if (onOthers.length > 0)
     warnings.push(`Committed on another branch, and left out of the commit: ${shortList(onOthers)}.`)
-  const isIn = (path: string) => folded.entries.has(path) || folded.conflicts.has(path) || folded.leftOut.has(path)
-  const takenBack = await takenBackAndStaged(context, { turns: read, head: headEntries, blobs, isIn })
   const passed = new Map<string, Passed[]>()
   const isGone = (path: string) => left.get(path)?.kind === 'absent' && !headEntries.has(path)
   for (const { path, from, to, unclaimed } of read.flatMap(({ parts }) => parts)) {
@@ -288,7 +291,7 @@ async function foldTurns(
     passed.set(path, [...earlier, [was === undefined ? entry : was, entry]])
   }
   const madeOf = new Set([...folded.made].map((change) => about.get(change)!.turn))
-  return { ...folded, turns: madeOf, passed, last, open: onOthers, takenBack, blobs, warnings }
+  return { ...folded, turns: madeOf, passed, last, open: onOthers, blobs, warnings }
 }
 
 /** What HEAD was in a turn, from a change of it on, beside what it was at the change. */

@@ -85,7 +85,7 @@ export async function uncoveredAndUncommitted(
 
 /**
  * What a turn did that is staged, and that it or a later one took back: it is not in this commit, and may be in the next one by
- * hand. `isIn`: whether the commit changes the path, or has a conflict there.
+ * hand. `isIn`: whether the commit changes the path, or has a conflict there. `turns`: oldest first, read where anything is staged.
  */
 export async function takenBackAndStaged(
   context: Context,
@@ -95,25 +95,26 @@ export async function takenBackAndStaged(
     blobs,
     isIn,
   }: {
-    /** Oldest first. */
-    turns: readonly TurnChanges[]
+    turns: () => Promise<readonly TurnChanges[]>
     head: ReadonlyMap<string, Entry>
     blobs: CommitBlobs
     isIn: (path: string) => boolean
   },
 ): Promise<Map<string, Entry>> {
-  const found = new Map<string, Entry>()
-  const did = new Map<string, PathState[]>()
-  for (const { path, to, unclaimed } of turns.flatMap(({ parts }) => parts))
-    if (!unclaimed && !path.endsWith('/') && !isIn(path)) did.set(path, [...(did.get(path) ?? []), to])
-  if (did.size === 0) return found
   const index = await readIndexEntries(context)
-  for (const [path, states] of did) {
-    const [staged, committed] = [index.get(path) ?? null, head.get(path) ?? null]
-    if (sameEntry(staged, committed)) continue
-    const entries = await Promise.all(states.map((state) => blobs.entryOf(path, state)))
-    const isBack = entries.at(-1) !== undefined && sameEntry(entries.at(-1)!, committed)
-    if (isBack && entries.some((entry) => entry !== undefined && sameEntry(entry, staged))) found.set(path, staged)
+  const entryIn = (entries: ReadonlyMap<string, Entry>, path: string) => entries.get(path) ?? null
+  const isStaged = (path: string) => !sameEntry(entryIn(index, path), entryIn(head, path))
+  const open = new Set([...index.keys(), ...head.keys()].filter((path) => isStaged(path) && !isIn(path)))
+  const did = new Map<string, Entry[]>()
+  for (const { path, to, unclaimed } of open.size === 0 ? [] : (await turns()).flatMap(({ parts }) => parts)) {
+    const entry = unclaimed || !open.has(path) ? undefined : await blobs.entryOf(path, to)
+    if (entry !== undefined) did.set(path, [...(did.get(path) ?? []), entry])
+  }
+  const found = new Map<string, Entry>()
+  for (const [path, entries] of did) {
+    const staged = entryIn(index, path)
+    const isBack = sameEntry(entries.at(-1)!, entryIn(head, path))
+    if (isBack && entries.some((entry) => sameEntry(entry, staged))) found.set(path, staged)
   }
   return found
 }

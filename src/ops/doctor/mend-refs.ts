@@ -73,8 +73,9 @@ function isWhole(store: Store, ref: string, oid: Oid): Promise<boolean> {
     else if (ref.startsWith('refs/notes/')) await store.trees.files(await promptsTree(store, oid))
     else if (there.type !== 'commit') return false
     else if (ref.endsWith('/boundary')) {
-      const { record } = await readCheckpoint(store, oid)
-      if (record) parseRecord(await store.objects.get(record, 'blob'))
+      const { record, session } = await readCheckpoint(store, oid)
+      if (!record || !isRefOf(session, ref)) return false
+      parseRecord(await store.objects.get(record, 'blob'))
     } else {
       // One that we cannot read may be a later ckpt's.
       const checkpoint = await unlessDamaged(() => readCheckpoint(store, oid), null)

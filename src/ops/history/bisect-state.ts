@@ -30,8 +30,14 @@ export interface Missing {
 
 export interface State {
   checkpoint: Checkpoint
-  /** What is ignored in the worktree now. */
+  now: Now
+}
+
+/** The worktree, from which comes what no checkpoint holds. */
+export interface Now {
   ignored: readonly RelativePath[]
+  /** Whether a checkpoint of now would hold it: to a state without it, it does not come. */
+  isHeld: (path: string) => boolean
 }
 
 /** What the command says of that state. @throws CkptError USAGE when it cannot be run at all */
@@ -69,7 +75,7 @@ export async function tryAt(context: Context, state: State, command: readonly st
   }
 }
 
-async function layOut(context: Context, { checkpoint, ignored }: State, directory: string): Promise<Missing[]> {
+async function layOut(context: Context, { checkpoint, now }: State, directory: string): Promise<Missing[]> {
   const { env, store, worktree } = context
   const { files } = env
   const view = await viewOf(store, checkpoint)
@@ -86,14 +92,14 @@ async function layOut(context: Context, { checkpoint, ignored }: State, director
   }
   for (const path of view.beside.emptyDirectories) files.mkdirSync(native(directory, path), { recursive: true })
   const missing: Missing[] = []
-  for (const path of new Set([...uncoveredPaths(view.beside), ...ignored])) {
+  for (const path of new Set([...uncoveredPaths(view.beside), ...now.ignored])) {
     const bare = barePath(path)
     if (ancestorsOf(bare).some((above) => lstatIfThere(files, native(directory, above))?.isDirectory() === false))
       continue
     files.mkdirSync(native(directory, parentOf(bare)), { recursive: true })
-    const isNew = !lstatIfThere(files, native(directory, bare)) && !behindSymlink(env, worktree.root, bare)
-    if (isNew) await env.progress(`copying ${printable(bare)}`)
-    const isCopied = isNew && copyTree(env, { from: worktree.root, to: directory }, bare)
+    const isBehind = behindSymlink(env, worktree.root, bare)
+    if (!isBehind) await env.progress(`copying ${printable(bare)}`)
+    const isCopied = !isBehind && copyTree(env, { from: worktree.root, to: directory, isHeld: now.isHeld }, bare)
     const { reason = 'ignored' } = uncoveredAt(view.beside, path) ?? {}
     if (!isCopied && reason !== 'ignored') missing.push({ path, reason })
   }
@@ -110,20 +116,31 @@ async function layOut(context: Context, { checkpoint, ignored }: State, director
 
 /**
  * Copies with times, for build tools go by them, and says whether it could. What goes meanwhile, may not be read or is no
- * file is left out, and so is every `.git`: it may lead to the user's own repository, or to its files.
+ * file is left out, and so is every `.git`: it may lead to the user's own repository, or to its files. What is of the state
+ * stays, and a directory that is there gets the rest.
  */
-function copyTree(env: Env, places: { from: string; to: string }, path: string): boolean {
+function copyTree(env: Env, places: { from: string; to: string; isHeld: Now['isHeld'] }, path: string): boolean {
   const { files } = env
-  const { from, to } = places
+  const { from, to, isHeld } = places
   const [source, target] = [native(from, path), native(to, path)]
   const stats = lstatIfThere(files, source)
   if (!stats || String(source) === to) return false // the temporary directory may lie in the worktree
+  const there = lstatIfThere(files, target)
+  if (there && !(there.isDirectory() && stats.isDirectory())) return false
+  const copyBelow = () => {
+    for (const { name } of entriesIn(env, source))
+      if (name !== '.git' && !isHeld(`${path}/${name}`)) copyTree(env, places, `${path}/${name}`)
+  }
   try {
+    if (there) {
+      copyBelow()
+      return true
+    }
     if (stats.isSymbolicLink()) files.symlinkSync(files.readlinkSync(source, 'buffer'), target)
     else if (stats.isFile()) files.copyFileSync(source, target, constants.COPYFILE_FICLONE)
     else if (stats.isDirectory()) {
       files.mkdirSync(target)
-      for (const { name } of entriesIn(env, source)) if (name !== '.git') copyTree(env, places, `${path}/${name}`)
+      copyBelow()
       files.chmodSync(target, permissions(stats) | 0o700)
     } else return false
   } catch (error) {

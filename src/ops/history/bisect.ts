@@ -2,7 +2,7 @@
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import type { SessionId, TurnNumber } from '../../core/ids.ts'
-import { printable, reasonedList } from '../../core/paths.ts'
+import { printable, type RelativePath, reasonedList } from '../../core/paths.ts'
 import { type Turn, visibleTurns } from '../../core/timeline.ts'
 import { takeSnapshot } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
@@ -28,14 +28,15 @@ export async function bisect(
     throw new CkptError('NOT_FOUND', 'There is no finished turn to look at.', {
       hints: session ? ['ckpt list'] : FIRST_TURN,
     })
-  const { beside } = await takeSnapshot(context, refs, { publish: false })
-  const ignored = [...beside.ignored.keys()]
+  const { beside, tree } = await takeSnapshot(context, refs, { publish: false })
+  const held = await context.store.trees.files(tree)
+  const now = { ignored: [...beside.ignored.keys()], isHeld: (path: string) => held.has(path as RelativePath) }
   let runs = 0
   const missing = new Map<string, Missing>()
   const fails = async (checkpoint: Checkpoint) => {
     runs++
     await context.env.progress(`bisecting: run ${runs}`)
-    const tried = await tryAt(context, { checkpoint, ignored }, command)
+    const tried = await tryAt(context, { checkpoint, now }, command)
     for (const one of tried.missing) missing.set(one.path, one)
     return tried.exitCode !== 0
   }

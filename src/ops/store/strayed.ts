@@ -7,8 +7,9 @@ import { worktreeNames } from '../../git/frame.ts'
 import { isRefOf } from '../../git/history.ts'
 import { refuseUnreadable } from '../../git/refs.ts'
 import { promptsTree } from '../../git/side-refs.ts'
-import { readTips, type Tips, worktreeOf } from '../../git/tips.ts'
+import { readTips, type Tips } from '../../git/tips.ts'
 import type { Context } from '../worktree/context.ts'
+import { journalExists } from '../worktree/journal.ts'
 import { refsByWorktree } from '../worktree/worktrees.ts'
 import { comesFromSafety, reachable, readKnown } from './known.ts'
 
@@ -56,17 +57,19 @@ export async function refuseStrayed(context: Context): Promise<void> {
 }
 
 /**
- * Sessions to whose checkpoints no ref leads, though they are there, in a worktree of which nothing says where its refs were
- * moved to. `whole`: the refs of every worktree.
+ * Sessions of which no ref is left in any worktree, though their checkpoints are there, while nothing says where this
+ * worktree's refs were moved to. `whole`: the refs of every worktree.
  */
 export async function unledSessions(
   context: Context,
   worktree: string,
   whole: ReadonlyMap<string, Oid>,
 ): Promise<SessionId[]> {
-  const { env, place } = context
+  const { env, place, store } = context
+  const names = worktreeNames(env, place)
+  if (names.some((name) => journalExists(env, store.of(name)))) return [] // what is on its way has no refs yet
   const known = await readKnown(context, whole)
-  const others = worktreeNames(env, place).filter((name) => name !== worktree)
+  const others = names.filter((name) => name !== worktree)
   const written = others.flatMap((name) =>
     [...(believable(context, name)?.refs.values() ?? [])].flatMap((to) => [...to]),
   )
@@ -74,8 +77,7 @@ export async function unledSessions(
   // The very first of a store may have been cut short before its ref was made: nobody was told of it.
   const isUnled = (one: Checkpoint) => one.parents.length > 0 && !led.has(one.id) && !comesFromSafety(known, one)
   const unled = [...known.checkpoints.values()].filter(isUnled)
-  const isThere = (session: SessionId) =>
-    [...whole.keys()].some((ref) => worktreeOf(ref) === worktree && isRefOf(session, ref))
+  const isThere = (session: SessionId) => [...whole.keys()].some((ref) => isRefOf(session, ref))
   return [...new Set(unled.map(({ session }) => session))].filter((session) => !isThere(session))
 }
 

@@ -24,13 +24,14 @@ export function storeApart(env: Env, base: string, path: string): string {
   if (known !== null && isName(known) && readOwner(env, `${base}/${known}`)?.id === id) return `${base}/${known}`
   const usual = named(base, path)
   const owner = readOwner(env, usual)
-  if (!owner && !env.files.existsSync(usual)) {
-    // It came here from elsewhere, and is gone, or made anew: `.git` can be.
-    const last = namesIn(env, base).find((name) => readOwner(env, `${base}/${name}`)?.path === path)
+  if (owner ? owner.path !== path : !env.files.existsSync(usual)) {
+    // What came here from elsewhere, and is gone, or was made anew: `.git` can be.
+    const last = namesIn(env, base).find((name) => isLastAt(env, { base, name }, path))
     if (last !== undefined) return `${base}/${last}`
   }
-  // One that was here before and is elsewhere now has it.
-  return owner && owner.id !== id && owner.path !== path && isThere(env, owner) ? `${usual}-${id}` : usual
+  // One that was here before and is elsewhere now has it, its `.git` or not.
+  const isElsewhere = owner && owner.id !== id && owner.path !== path
+  return isElsewhere && (isThere(env, owner) || env.files.existsSync(rootOf(owner.path))) ? `${usual}-${id}` : usual
 }
 
 /** Keeps in a store whose it is, for when that directory is moved. Where that cannot be written nothing else fails for it. */
@@ -108,6 +109,12 @@ function isThere(env: Env, { id, path }: Owner): boolean {
     if (errno(error) === undefined) throw error
     return true // it cannot be seen from here
   }
+}
+
+/** Whether a store's directory was there last; one that was set aside, or is a copy, is nobody's. */
+function isLastAt(env: Env, { base, name }: { base: string; name: string }, path: string): boolean {
+  const owner = readOwner(env, `${base}/${name}`)
+  return owner?.path === path && read(env, indexFile(base, owner.id)) === name
 }
 
 function readOwner(env: Env, directory: string): Owner | null {
