@@ -1,6 +1,6 @@
 /** Hints that say "the same once more, with another option", or "the help of this command", as lines that can be run. Pure. */
 import { cwdOption, quoted, sessionOption } from '../core/hint-words.ts'
-import { ownWords } from '../core/own-words.ts'
+import { ownWords, valueIn } from '../core/own-words.ts'
 
 /** Options that say nothing about what is done. */
 const DROPPED = new Set(['--json', '--quiet', '--no-daemon'])
@@ -16,12 +16,6 @@ const OF_A_SESSION =
 
 /** Any line of ours but those that ask for help, up to where an option of every command belongs. */
 const OF_A_PLACE = /^ckpt \S+(?: (?!--help|-- )\S+)*(?= -- | {3}\(|$)/
-
-/** What an option was given, the last time. */
-function valueIn(own: readonly string[], name: string): string | undefined {
-  const at = own.findLastIndex((word) => word === `--${name}` || word.startsWith(`--${name}=`))
-  return own[at]?.startsWith(`--${name}=`) ? own[at].slice(name.length + 3) : at < 0 ? undefined : own[at + 1]
-}
 
 /** The words that name a session again, where one was named. */
 const ofSession = (session: string | undefined): string => (session === undefined ? '' : ` ${sessionOption(session)}`)

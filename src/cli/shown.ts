@@ -1,6 +1,7 @@
 /** What help, completion and the live view show: what the session meant can do, and nothing else. */
 import type { Backends } from '../backends/backends.ts'
 import type { Capability } from '../core/capabilities.ts'
+import { valueIn } from '../core/own-words.ts'
 import type { Env } from '../env.ts'
 import { closeContext, openContext } from '../ops/worktree/context.ts'
 import type { CommandEntry } from './command-entry.ts'
@@ -26,7 +27,7 @@ export async function capabilitiesHere(
   try {
     const context = await openContext(env, cwd, { reading: true })
     try {
-      const { capabilities } = await backends.capabilitiesOf(context, sessionIn(words))
+      const { capabilities } = await backends.capabilitiesOf(context, valueIn(words, 'session'))
       return (need) => capabilities[need]
     } finally {
       closeContext(context)
@@ -34,9 +35,4 @@ export async function capabilitiesHere(
   } catch {
     return () => true // help is given everywhere; what is wrong here is for the command itself to say
   }
-}
-
-export function sessionIn(words: readonly string[]): string | undefined {
-  const at = words.indexOf('--session')
-  return at >= 0 ? words[at + 1] : words.find((word) => word.startsWith('--session='))?.slice('--session='.length)
 }

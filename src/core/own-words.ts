@@ -28,3 +28,9 @@ export function isOn(own: readonly string[], name: string): boolean {
   const last = own.findLast((word) => word === `--no-${name}` || word.split('=')[0] === `--${name}`)
   return last === `--${name}` || last === `--${name}=true`
 }
+
+/** What an option was given, the last time. */
+export function valueIn(own: readonly string[], name: string): string | undefined {
+  const at = own.findLastIndex((word) => word === `--${name}` || word.startsWith(`--${name}=`))
+  return own[at]?.startsWith(`--${name}=`) ? own[at].slice(name.length + 3) : at < 0 ? undefined : own[at + 1]
+}

@@ -104,13 +104,13 @@ test('fresh store: what reads', () => {
     No log yet.
 
     $ ckpt blame a.txt
-    ! ckpt: There is no turn yet to ask about a.txt.
+    ! ckpt: There is no turn yet to ask about a.txt. Nothing was changed.
     !   → ckpt agent install NAME   (an agent tells of its turns)
     !   → ckpt run -- COMMAND   (one command as a turn)
     exit 3
 
     $ ckpt blame nowhere.txt
-    ! ckpt: There is no turn yet to ask about nowhere.txt.
+    ! ckpt: There is no turn yet to ask about nowhere.txt. Nothing was changed.
     !   → ckpt agent install NAME   (an agent tells of its turns)
     !   → ckpt run -- COMMAND   (one command as a turn)
     exit 3

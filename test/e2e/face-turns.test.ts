@@ -122,7 +122,7 @@ test('turns three: what reads', () => {
     2  change a  1  two
 
     $ ckpt blame nowhere.txt
-    ! ckpt: The newest checkpoint of session s has no file nowhere.txt.
+    ! ckpt: The newest checkpoint of session s has no file nowhere.txt. Nothing was changed.
     !   → ckpt status   (what is not covered)
     !   → ckpt list --sessions
     exit 3

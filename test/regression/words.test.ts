@@ -164,6 +164,9 @@ test('completion offers what may stand there, and leaves files to the shell', ()
   expect(offered('diff', '1', ':')).toEqual(['before', 'after']) // bash
   expect(offered('diff', '2', ':', 'a')).toEqual(['after'])
   expect(offered('diff', '2', ':', 'after', '1', ':', 'a')).toEqual(['after'])
+  const elsewhere = new Scratch().init().root
+  expect(offered('--cwd', elsewhere, 'undo', '--session', '')).toEqual([])
+  expect(offered('show', '--cwd', elsewhere, '')).toEqual([])
   expect(offered('daemon', 'st')).toEqual(['start', 'stop', 'status'])
   expect(offered('agent', 'install', 'c')).toEqual(['claude', 'codex', 'cursor'])
   expect(offered('mark', '')).toEqual(['prompt', 'step', 'stop'])

@@ -1,11 +1,12 @@
+import { resolve } from 'node:path'
 import { CkptError } from '../../core/errors.ts'
-import { wordsBefore } from '../../core/own-words.ts'
+import { valueIn, wordsBefore } from '../../core/own-words.ts'
 import { printable } from '../../core/paths.ts'
 import { listSessions, listTurns } from '../../ops/history/history.ts'
 import { type Context, closeContext, openContext } from '../../ops/worktree/context.ts'
 import type { Command, Invocation } from '../command.ts'
 import type { Option } from '../command-entry.ts'
-import { capabilitiesHere, sessionIn, shownCommands } from '../shown.ts'
+import { capabilitiesHere, shownCommands } from '../shown.ts'
 
 const scripts: Record<string, string> = {
   // What is offered goes into the command line as it stands: a session's id may hold anything that a shell would act on.
@@ -76,10 +77,12 @@ function asMeant(typed: readonly string[]): string[] {
 }
 
 /** What fits the last word: `<word>\t<what it is>`. None: the shell offers files. Never writes. */
-async function wordsFor(invocation: Invocation, given: readonly string[]): Promise<[string, string][]> {
+async function wordsFor(call: Invocation, given: readonly string[]): Promise<[string, string][]> {
   const typed = asMeant(given)
   if (typed.at(-2) === '--cwd') return []
-  const { env, cwd, backends } = invocation
+  const { env, backends } = call
+  const cwd = resolve(call.cwd, valueIn(typed, 'cwd') ?? '.')
+  const invocation = { ...call, cwd }
   const line = typed.slice(wordsBefore(typed.slice(0, -1)))
   const last = line.at(-1) ?? ''
   const isWhole = given.at(-1) === last // else the shell completes what is behind the `=`, or the last colon
@@ -149,7 +152,7 @@ async function reading<T>({ env, cwd }: Invocation, work: (context: Context) => 
 /** Of the session that is meant. */
 const turnsHere = (invocation: Invocation, line: readonly string[]): Promise<[string, string][]> =>
   reading(invocation, async (context) => {
-    const session = sessionIn(line.slice(0, -1))
+    const session = valueIn(line.slice(0, -1), 'session')
     const { turns } = await listTurns(context, { limit: 30, hidden: true, ...(session ? { session } : {}) })
     const sides = line.at(-1)?.includes(':') ? [':before', ':after'] : ['']
     return turns.flatMap(({ turn, description }) =>

@@ -34,7 +34,7 @@ export interface State {
 }
 
 /** The worktree, from which comes what no checkpoint holds. */
-export interface Now {
+interface Now {
   ignored: readonly RelativePath[]
   /** Whether a checkpoint of now would hold it: to a state without it, it does not come. */
   isHeld: (path: string) => boolean

@@ -35,7 +35,10 @@ export async function blame(context: Context, path: RelativePath, wanted: string
   const chosen = chooseSession(refs, wanted)
   const origins = new LineOrigins(context, refs)
   const name = shown(path)
-  if (!chosen) throw new CkptError('NOT_FOUND', `There is no turn yet to ask about ${name}.`, { hints: FIRST_TURN })
+  if (!chosen)
+    throw new CkptError('NOT_FOUND', `There is no turn yet to ask about ${name}. Nothing was changed.`, {
+      hints: FIRST_TURN,
+    })
   const own = await origins.timeline(chosen)
   const isNone = visibleTurns(own).length === 0
   const other = isNone && wanted === undefined ? await origins.newestBeside(chosen, Number.POSITIVE_INFINITY) : null
@@ -45,15 +48,21 @@ export async function blame(context: Context, path: RelativePath, wanted: string
   const tip = last && endOf(last)
   if (!tip) {
     const [why, hints] = noneVisibleIn(timeline)
-    throw new CkptError('NOT_FOUND', `${why} Nothing to say of ${name}.`, { hints: [...hints, 'ckpt list --sessions'] })
+    throw new CkptError('NOT_FOUND', `${why} Nothing to say of ${name}, and nothing was changed.`, {
+      hints: [...hints, 'ckpt list --sessions'],
+    })
   }
   const entry = await store.trees.lookup(tip.tree, path)
   const isRecorded = entry !== null && entry.mode !== '40000'
   const now = readNow(context, path)
   const notFound = () =>
-    new CkptError('NOT_FOUND', `The newest checkpoint of session ${printable(session)} has no file ${name}.`, {
-      hints: ['ckpt status   (what is not covered)', 'ckpt list --sessions'],
-    })
+    new CkptError(
+      'NOT_FOUND',
+      `The newest checkpoint of session ${printable(session)} has no file ${name}. Nothing was changed.`,
+      {
+        hints: ['ckpt status   (what is not covered)', 'ckpt list --sessions'],
+      },
+    )
   let lines: WrittenLine[]
   if (Buffer.isBuffer(now)) {
     const from = isRecorded ? path : await cameFrom(context, refs, { tip, path })

@@ -56,7 +56,11 @@ export function realDirectory(env: Env, cwd: string, outcome: string): string {
     const there = nearestAbove(env, isOddName ? dirname(cwd) : cwd)
     throw new CkptError('BAD_ROOT', `${cwd} is not a directory that can be used (${why}). ${outcome}`, {
       cause,
-      hints: there === '/' ? [] : [`cd ${quotedPath(there)} && ckpt status   (what is left above it)`],
+      hints: [
+        there === '/'
+          ? 'cd DIRECTORY && ckpt status   (one that is there)'
+          : `cd ${quotedPath(there)} && ckpt status   (what is left above it)`,
+      ],
     })
   }
   if (env.files.statSync(real).isDirectory()) return real
