@@ -287,7 +287,7 @@ export async function findByMarkers(store: Store, markers: readonly string[]): P
   if (trailers.length === 0) return found
   const out = await store.git(['rev-list', '--fixed-strings', ...trailers, `--glob=${store.refPrefix}*`])
   for (const id of out.toString('latin1').split('\n')) {
-    if (id === '') continue
+    if (id === '' || found.size === asked.size) continue
     const checkpoint = await readCheckpoint(store, id as Oid)
     const { marker } = checkpoint
     if (marker !== undefined && asked.has(marker) && !found.has(marker)) found.set(marker, checkpoint)

@@ -239,6 +239,13 @@ describe('a ref that was cut short', () => {
     }
     for (const command of ['verify', 'doctor', 'prune'])
       expect([command, scratch.run([command]).code]).toEqual([command, 0])
+    // As a prune leaves it that is killed before it removed what no ref leads to any more.
+    scratch.turn('gone', () => scratch.write({ 'b.txt': 'b\n' }), 'pruned')
+    const refs = inStore(scratch, 'for-each-ref', '--format=%(refname)', 'refs/ckpt/@main/pruned').split('\n')
+    for (const ref of refs) inStore(scratch, 'update-ref', '-d', ref)
+    writtenDown(scratch)
+    for (const command of ['verify', 'doctor', 'prune'])
+      expect([command, scratch.run([command]).code]).toEqual([command, 0])
   })
 
   test('a live branch beside an undo, and one after accept, end where they did', () => {

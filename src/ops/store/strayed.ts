@@ -7,7 +7,7 @@ import { worktreeNames } from '../../git/frame.ts'
 import { isRefOf } from '../../git/history.ts'
 import { refuseUnreadable } from '../../git/refs.ts'
 import { promptsTree } from '../../git/side-refs.ts'
-import { readTips, type Tips } from '../../git/tips.ts'
+import { readTips, type Tips, worktreeOf } from '../../git/tips.ts'
 import type { Context } from '../worktree/context.ts'
 import { journalExists } from '../worktree/journal.ts'
 import { refsByWorktree } from '../worktree/worktrees.ts'
@@ -68,6 +68,8 @@ export async function unledSessions(
   const { env, place, store } = context
   const names = worktreeNames(env, place)
   if (names.some((name) => journalExists(env, store.of(name)))) return [] // what is on its way has no refs yet
+  // A worktree without any ref, beside others that have some, never had one.
+  if (whole.size > 0 && ![...whole.keys()].some((ref) => worktreeOf(ref) === worktree)) return []
   const known = await readKnown(context, whole)
   const others = names.filter((name) => name !== worktree)
   const written = others.flatMap((name) =>
