@@ -1,8 +1,8 @@
 /** Turns whose hooks did not run, taken from the agent's own record. The record is only read. */
 import type { SessionId, TurnNumber } from '../core/ids.ts'
-import { runningTurn, type Turn } from '../core/timeline.ts'
+import { runningTurn, type Timeline, type Turn } from '../core/timeline.ts'
 import { mark } from '../ops/mark.ts'
-import { notePrompt, timelineOf, turnElsewhere, turnKnownBy, turnWithoutId } from '../ops/said.ts'
+import { notePrompt, promptsNow, timelineOf, turnElsewhere, turnKnownBy, turnWithoutId } from '../ops/said.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import type { Agent, SaidPrompt, Transcripts } from './agent.ts'
 import { markerId } from './payload.ts'
@@ -54,6 +54,7 @@ export async function importTranscript(
   const done: ImportedPrompt[] = []
   let forkedFrom: SessionId | null = null
   const persons = prompts.filter(({ notice }) => !notice)
+  const reader = new Reader(context)
   for (const [i, prompt] of persons.entries()) {
     await env.progress(`importing: prompt ${i + 1} of ${persons.length}`)
     const directory = directoryOf(prompt, prompts)
@@ -63,7 +64,7 @@ export async function importTranscript(
     const { outcome, turn, found }: Imported =
       place === 'elsewhere'
         ? leftOut('elsewhere')
-        : await importPrompt(context, prompt, { agent: agent.name, later, mayGoOn, forkedFrom })
+        : await importPrompt(context, prompt, { agent: agent.name, later, mayGoOn, forkedFrom, reader })
     if (turn !== null) forkedFrom = found ?? sessionOf(prompt)
     const isGone = place === 'gone' && !directory?.startsWith(`${root}/`)
     done.push({ ...prompt, outcome, turn, directory, isGone })
@@ -85,7 +86,42 @@ const wasImported = ({ before }: Turn) => (before.imported === undefined ? {} : 
 
 const leftOut = (outcome: Outcome): Imported => ({ outcome, turn: null })
 
+/** What is recorded already: of a long record most may be known, for which it need not be read again each time. */
+class Reader {
+  readonly #context: Context
+  readonly #timelines = new Map<SessionId, Timeline>()
+  #prompts: ReturnType<typeof promptsNow> | null = null
+
+  constructor(context: Context) {
+    this.#context = context
+  }
+
+  /** The turn of a prompt; where there is none the timeline is as it is now, for hooks and people go on meanwhile. */
+  async find(prompt: SaidPrompt, session: SessionId): Promise<{ timeline: Timeline; turn: Turn | null }> {
+    const find = async (timeline: Timeline) =>
+      turnKnownBy(timeline, [prompt.marker, ...prompt.ids]) ?? (await turnWithoutId(this.#context, timeline, prompt))
+    const before = this.#timelines.get(session)
+    const known = before && (await find(before))
+    if (known) return { timeline: before, turn: known }
+    const timeline = await timelineOf(this.#context, session)
+    this.#timelines.set(session, timeline)
+    return { timeline, turn: await find(timeline) }
+  }
+
+  async prompt({ before }: Turn): Promise<string | null> {
+    this.#prompts ??= promptsNow(this.#context)
+    return (await this.#prompts)(before.id)
+  }
+
+  /** Something was added. */
+  forget(): void {
+    this.#timelines.clear()
+    this.#prompts = null
+  }
+}
+
 interface Around {
+  reader: Reader
   agent: string
   /** The prompts of its session that came after it. */
   later: readonly SaidPrompt[]
@@ -97,11 +133,9 @@ interface Around {
 async function importPrompt(context: Context, prompt: SaidPrompt, around: Around): Promise<Imported> {
   const { marker, ids, text, messageId } = prompt
   const session = sessionOf(prompt)
-  const { agent, later, mayGoOn, forkedFrom } = around
+  const { agent, later, mayGoOn, forkedFrom, reader } = around
   const now = () => context.env.monotonic() // a deadline for each marker: the command as a whole has none
-  const timeline = await timelineOf(context, session)
-  const names = [marker, ...ids]
-  const turn = turnKnownBy(timeline, names) ?? (await turnWithoutId(context, timeline, prompt))
+  const { timeline, turn } = await reader.find(prompt, session)
   const stop = markerId(marker, 'stop')
   const ended = {
     event: 'stop',
@@ -112,15 +146,17 @@ async function importPrompt(context: Context, prompt: SaidPrompt, around: Around
     ...(stop === undefined ? {} : { marker: stop }),
   } as const
   if (turn) {
-    const added = await notePrompt(context, { before: turn.before.id, text })
+    const isTold = (await reader.prompt(turn)) !== null
+    const added = !isTold && (await notePrompt(context, { before: turn.before.id, text }))
     // Begun from the transcript: by a daemon that was gone when it ended, or by an import that was killed.
     const hasEnded = prompt.end !== null || (turn.before.imported !== undefined && !mayGoOn)
-    if (hasEnded && turn === runningTurn(timeline) && turn.before.messageId === messageId)
-      await mark(context, { ...ended, ...wasImported(turn), turn: turn.before.marker ?? marker }, now())
+    const ends = hasEnded && turn === runningTurn(timeline) && turn.before.messageId === messageId
+    if (ends) await mark(context, { ...ended, ...wasImported(turn), turn: turn.before.marker ?? marker }, now())
+    if (ends || added) reader.forget()
     const known = prompt.original === null ? 'known' : 'of-parent'
     return { outcome: added ? 'described' : known, turn: turn.number }
   }
-  const elsewhere = await turnElsewhere(context, { but: session, ids: names })
+  const elsewhere = await turnElsewhere(context, { but: session, ids: [marker, ...ids] })
   if (elsewhere) return { outcome: 'of-parent', turn: elsewhere.number, found: elsewhere.session }
   if (later.some((one) => turnKnownBy(timeline, [one.marker, ...one.ids]))) return leftOut('passed-over')
   if (!context.config.enableFileCheckpointing) return leftOut('switched-off')
@@ -133,5 +169,6 @@ async function importPrompt(context: Context, prompt: SaidPrompt, around: Around
   const prompted = { event: 'prompt', session, agent, text, messageId, marker, ...imported } as const
   const { turn: number } = await mark(context, { ...prompted, ...parent }, now())
   await mark(context, { ...ended, imported: true }, now())
+  reader.forget()
   return number === null ? leftOut('passed-over') : { outcome: 'recorded', turn: number }
 }

@@ -52,7 +52,7 @@ export async function turnWithoutId(
     ({ before }) => before.messageId === undefined && Math.abs(Date.parse(before.time) - said) < NEAR,
   )
   if (near.length === 0) return null
-  const prompts = await promptReader(context.store, (await readRefs(context)).notes)
+  const prompts = await promptsNow(context)
   for (const turn of near) if ((await prompts(turn.before.id)) === text) return turn
   return null
 }
@@ -75,6 +75,11 @@ export async function turnElsewhere(
 /** The whole timeline of a session, as it is now. */
 export async function timelineOf(context: Context, session: SessionId): Promise<Timeline> {
   return loadTimeline(context, await readRefs(context), { session, abandoned: true })
+}
+
+/** The texts of prompts, by their checkpoints, as they are now. */
+export async function promptsNow(context: Context): Promise<(before: Oid) => Promise<string | null>> {
+  return promptReader(context.store, (await readRefs(context)).notes)
 }
 
 /** Attaches the text of a prompt to a turn that was opened without one. Returns false when it has one, or cannot be given one. */

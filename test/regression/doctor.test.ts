@@ -178,21 +178,21 @@ describe('a ref that was cut short', () => {
   })
 
   test.each([
-    ['a session’s refs', 'refs/ckpt/@main/s'],
-    ['all refs', 'refs'],
+    ['a session’s refs', 'refs/ckpt/@main/s', 'tips'],
+    ['all refs', 'refs/ckpt', 'tips'],
+    ['all refs, with the store’s part of each worktree,', 'refs/ckpt', '../@main'],
   ])(
     '%s and what is written down of them are gone: nothing is removed, and what the objects tell is back',
-    (_name, what) => {
+    (_name, what, written) => {
       const scratch = threeTurns()
       scratch.turn('another', () => scratch.write({ 'b.txt': 'b\n' }), 'other')
       const live = inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live')
       fs.rmSync(path.join(storeOf(scratch), what), { recursive: true })
-      fs.rmSync(path.join(ownDirectory(scratch), 'tips'))
-      if (what !== 'refs')
-        expect(scratch.tryCkpt('prune').document.error).toMatchObject({
-          code: 'DAMAGED',
-          hints: ['ckpt doctor --fix   (puts it back)'],
-        })
+      fs.rmSync(path.join(ownDirectory(scratch), written), { recursive: true })
+      expect(scratch.tryCkpt('prune').document.error).toMatchObject({
+        code: 'DAMAGED',
+        hints: ['ckpt doctor --fix   (puts it back)'],
+      })
       expect(scratch.tryCkpt('verify').code).toBe(7)
       expect(scratch.tryCkpt('doctor').code).toBe(7)
       expect(finding(scratch.ckpt('doctor', '--fix'), 'refs').detail).toContain(

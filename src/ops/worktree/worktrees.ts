@@ -27,10 +27,10 @@ export function isRemoved({ env, repository }: Context, id: string): boolean {
   return !known.has(id) && !known.has(id.replace(/-[0-9a-f]{12}$/, '-new'))
 }
 
-/** The refs of each worktree of the store, by its id; none, where only its directory is left. */
+/** The refs of each worktree of the store, of this one in any case, by its id; none, where only its directory is left. */
 export async function refsByWorktree({ env, place, store }: Context): Promise<Map<string, Map<string, Oid>>> {
-  const ids = worktreeNames(env, place)
-  const found = new Map(ids.map((id) => [id, new Map<string, Oid>()]))
+  const ids = new Set([...worktreeNames(env, place), place.worktreeId])
+  const found = new Map([...ids].map((id) => [id, new Map<string, Oid>()]))
   for (const { ref, oid } of await store.refs('refs/ckpt/', 'refs/notes/ckpt/')) {
     const id = worktreeOf(ref)!
     found.set(id, (found.get(id) ?? new Map<string, Oid>()).set(ref, oid))
