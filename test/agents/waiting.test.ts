@@ -217,12 +217,16 @@ function leave(scratch: Scratch, markers: Record<string, Json>): void {
   }
 }
 
-test('one that cannot be read waits, is told, and lets those behind it pass', async () => {
+test('one that cannot be read is told, and waits with those behind it, which may be of its turn', async () => {
   const scratch = impatient()
-  leave(scratch, { a: { event: 'prompt', session: 'a' }, b: { event: 'prompt', session: 'b' } })
+  leave(scratch, {
+    a: { event: 'prompt', session: 'a' },
+    b: { event: 'prompt', session: 'b' },
+    c: { event: 'stop', session: 'b' },
+  })
   const env = envOf(scratch)
   const readFileSync = ((...args: Parameters<typeof fs.readFileSync>) => {
-    if (String(args[0]).endsWith('/markers/a.json')) throw Object.assign(new Error('not allowed'), { code: 'EACCES' })
+    if (String(args[0]).endsWith('/markers/b.json')) throw Object.assign(new Error('not allowed'), { code: 'EACCES' })
     return env.files.readFileSync(...args)
   }) as typeof fs.readFileSync
   const { document } = await answer({ ...env, files: { ...env.files, readFileSync } }, 'snapshot')
@@ -230,8 +234,9 @@ test('one that cannot be read waits, is told, and lets those behind it pass', as
     'A marker that waited: recorded late.',
     'A marker that waited cannot be taken up yet: ckpt status says why.',
   ])
-  expect(waiting(scratch)).toEqual(['a.json'])
-  expect(scratch.ckpt('list', '--sessions').sessions.map(({ id }: Json) => id)).toEqual(['a', 'manual', 'b'])
+  expect(waiting(scratch)).toEqual(['b.json', 'c.json'])
+  expect(scratch.ckpt('list', '--session', 'b').turns).toMatchObject([{ n: 1, status: 'completed' }])
+  expect(waiting(scratch)).toEqual([])
 })
 
 test('more than are looked for at once, of which two have one id and most are nothing', () => {

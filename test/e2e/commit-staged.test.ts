@@ -4,6 +4,7 @@ import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { amid } from '../support/amid.ts'
 import { Scratch } from '../support/scratch.ts'
+import { removeObject } from '../support/store-surgery.ts'
 
 const LINES = Array.from({ length: 20 }, (_, i) => `${i + 1}\n`)
 /** The lines 1 to 20, but for some. */
@@ -184,4 +185,16 @@ test.each<[string, (scratch: Scratch) => void]>([
   execFileSync('sh', ['-c', 'git restore --staged :/a.txt'], { cwd: scratch.root })
   expect(scratch.git('status', '--porcelain')).toBe('')
   expect(scratch.ckpt('commit').warnings).toEqual([])
+})
+
+test('where what an earlier turn did cannot be read any more, a commit of the later ones says nothing of it', () => {
+  const scratch = place()
+  turn(scratch, { 2: 'first' })
+  scratch.ckpt('commit')
+  const { before } = scratch.ckpt('show', '1').turn
+  turn(scratch, { 2: 'first', 12: 'second' })
+  scratch.write({ 'mine.txt': 'mine\n' })
+  scratch.git('add', 'mine.txt')
+  removeObject(scratch, `${before}^{tree}`)
+  expect(scratch.ckpt('commit')).toMatchObject({ files: [{ path: 'a.txt' }], warnings: [] })
 })

@@ -1,6 +1,6 @@
 /** What a commit is to hold: what a session's visible turns changed, on top of HEAD, and nothing else. */
 import type { ClaimedTransition } from '../../core/claims.ts'
-import { CkptError, FIRST_TURN } from '../../core/errors.ts'
+import { CkptError, FIRST_TURN, unlessDamaged } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
 import { reasonedList, shortList } from '../../core/paths.ts'
@@ -117,12 +117,14 @@ export async function plan(context: Context, options: { session?: string }): Pro
       hints: [`${byHand(context, paths, before)}   (choose by hand)`, `ckpt diff ${sessionOption(session)}`],
     })
   }
-  const takenBack = await takenBackAndStaged(context, {
+  const asked = {
     turns: () => Promise.all(visible.map((turn) => reader.changesOf(turn))),
     head: before,
     blobs,
-    isIn: (path) => entries.has(path),
-  })
+    isIn: (path: string) => entries.has(path),
+  }
+  // What turns did that are committed long since need not be readable for this commit.
+  const takenBack = await unlessDamaged(() => takenBackAndStaged(context, asked), new Map<string, Entry>())
   const prompts = await promptReader(store, refs.notes)
   const isIn = ({ number }: Turn) => folded.turns.has(number)
   const told = await Promise.all(

@@ -109,56 +109,57 @@ export async function takeUpMarkers(context: Context): Promise<string[]> {
   ]
 }
 
-/** `told`: what to tell the person. Stopped: those behind would fail as this one did, or come before it. */
+/** `told`: what to tell the person. Stopped: what is behind a marker that cannot be taken up may be of its turn. */
 async function takeUpSome(
   context: Context,
   names: readonly string[],
   { scanning, told }: { scanning: Promise<Snapshot>; told: Set<string> },
 ): Promise<{ taken: number; isStopped: boolean }> {
   const { env, store } = context
-  const fileOf = (name: string) => `${markersDirectory(store)}/${name}`
-  let [taken, now] = [0, names[0]!]
+  const { read, failed } = readSome(context, names, told)
+  let taken = 0
+  let now = read[0]?.name ?? ''
   try {
-    const read = names.flatMap((name) => {
-      now = name
-      const waiting = readWaiting(context, name, told)
-      return waiting ? [{ name, waiting }] : []
-    })
-    const known = new Set(
-      (
-        await findByMarkers(
-          store,
-          read.map(({ waiting }) => waiting.id),
-        )
-      ).keys(),
-    )
+    const ids = read.map(({ waiting }) => waiting.id)
+    const known = new Set((await findByMarkers(store, ids)).keys())
     for (const { name, waiting } of read) {
       now = name
       if (!known.has(waiting.id) && (await isRecorded(context, waiting, scanning))) {
         known.add(waiting.id)
         taken++
       }
-      env.files.unlinkSync(fileOf(name))
+      env.files.unlinkSync(`${markersDirectory(store)}/${name}`)
     }
-    return { taken, isStopped: false }
+    if (failed) told.add(notYet(context, failed.name, failed.error))
+    return { taken, isStopped: failed !== null }
   } catch (error) {
     told.add(notYet(context, now, error))
     return { taken, isStopped: true }
   }
 }
 
-/** Null: it is not understood, which is logged, or cannot be read, and goes on waiting. */
-function readWaiting(context: Context, name: string, told: Set<string>): WaitingMarker | null {
-  const { env, store } = context
-  const path = `${markersDirectory(store)}/${name}`
-  let payload: Buffer
-  try {
-    payload = env.files.readFileSync(path)
-  } catch (error) {
-    if (errno(error) === undefined) throw error
-    if (errno(error) !== 'ENOENT') told.add(notYet(context, name, error))
-    return null
+/** As far as they can be read. */
+function readSome(
+  context: Context,
+  names: readonly string[],
+  told: Set<string>,
+): { read: { name: string; waiting: WaitingMarker }[]; failed: { name: string; error: unknown } | null } {
+  const read: { name: string; waiting: WaitingMarker }[] = []
+  for (const name of names) {
+    try {
+      const waiting = readWaiting(context, name, told)
+      if (waiting) read.push({ name, waiting })
+    } catch (error) {
+      return { read, failed: { name, error } }
+    }
   }
+  return { read, failed: null }
+}
+
+/** Null: it is not understood, which is logged. */
+function readWaiting({ env, store }: Context, name: string, told: Set<string>): WaitingMarker | null {
+  const path = `${markersDirectory(store)}/${name}`
+  const payload = env.files.readFileSync(path)
   try {
     return parseWaiting(payload.toString('utf8'))
   } catch (error) {
