@@ -1,6 +1,9 @@
 /** Hints that say "the same once more, with another option", or "the help of this command", as lines that can be run. Pure. */
+import { CkptError } from '../core/errors.ts'
 import { cwdOption, quoted, sessionOption } from '../core/hint-words.ts'
 import { ownWords, valueIn } from '../core/own-words.ts'
+import { pathToText, printable } from '../core/paths.ts'
+import { ONCE_MORE, type Token } from '../ops/change/token.ts'
 
 /** Options that say nothing about what is done. */
 const DROPPED = new Set(['--json', '--quiet', '--no-daemon'])
@@ -48,4 +51,27 @@ export function again(hint: string, argv: readonly string[]): string {
   const words = own.filter((word) => !isReplaced(word.split('=')[0]!)).map(quoted)
   const rest = argv.slice(own.length).map((word) => ` ${quoted(word)}`)
   return `ckpt ${words.join(' ')}${added}${rest.join('')}${why}`
+}
+
+const MODE_OF: Readonly<Record<string, string>> = { merge: '--merge', force: '--force', skip: '--skip-conflicts' }
+
+/** The command line that made a token, without its `--dry-run`; of the worktree at `root`. */
+function lineOf({ op, options }: Token, root: string): string[] {
+  const { id, mode, paths, move, dryRun: _, ...rest } = options as Record<string, unknown>
+  const words = [move === true ? 'switch' : op, ...(id === undefined ? [] : [String(id)])]
+  for (const [name, value] of Object.entries(rest)) {
+    if (value === true) words.push(`--${name}`)
+    else if (typeof value === 'string' || typeof value === 'number') words.push(`--${name}=${value}`)
+  }
+  const own = MODE_OF[String(mode)]
+  if (own !== undefined) words.push(own)
+  const names = Array.isArray(paths) ? paths.map((path) => printable(`${root}/${pathToText(String(path))}`)) : []
+  return names.length > 0 ? [...words, '--', ...names] : words
+}
+
+/** What was refused of a token, with hints in the words of its dry run. */
+export function asAsked(error: CkptError, { token, root }: { token: Token; root: string }): CkptError {
+  const line = lineOf(token, root)
+  const inWords = (hint: string) => again(hint === ONCE_MORE ? `ckpt ${line[0]} … --dry-run` : hint, line)
+  return new CkptError(error.code, error.message, { ...error, hints: error.hints.map(inWords), cause: error.cause })
 }

@@ -49,7 +49,7 @@ export class CkptError extends Error {
       paths?: readonly string[]
       warnings?: readonly string[]
       cause?: unknown
-      detail?: Record<string, unknown>
+      detail?: Record<string, unknown> | undefined
     } = {},
   ) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause })

@@ -485,6 +485,27 @@ test('what is proposed instead is the same command with one option more', () => 
   expect(hints('undo', '--turns', '2')[0]).toBe("git switch 'it'\\''s;new'")
 })
 
+test('what is refused of a token is said in the words of its dry run', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'b c.txt': 'one\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n', 'b c.txt': 'two\n' }), 's1')
+  const at = ['--cwd', scratch.root]
+  const hints = (...args: string[]) => scratch.tryCkpt(...args).document.error.hints
+  const dry = (command: string, ...args: string[]) => scratch.ckpt(command, '--dry-run', ...args).token
+  const [whole, some] = [dry('undo', '--to', '1', '--session', 's1'), dry('undo', '--force', '--', 'b c.txt')]
+  const back = dry('restore', '1', '--exact')
+  scratch.write({ 'a.txt': 'hand\n', 'b c.txt': 'hand\n' })
+  expect(hints('apply', whole)).toEqual(['ckpt undo --session=s1 --to=1 --dry-run'])
+  expect(hints('apply', some, ...at)).toEqual([
+    `ckpt undo --force --dry-run --cwd ${scratch.root} -- '${scratch.at('b c.txt')}'`,
+  ])
+  expect(hints('apply', back)).toEqual(['ckpt restore 1 --exact --dry-run'])
+  const refused = dry('undo', '--session', 's1')
+  expect(hints('apply', refused)[0]).toBe('ckpt undo --session=s1 --dry-run   (the whole plan)')
+  for (const hint of hints('apply', refused)) expect(hint).not.toContain('…')
+  scratch.ckpt('undo', '--session', 's1', '--skip-conflicts')
+  expect(hints('apply', whole)[0]).toBe('ckpt undo --session=s1 --to=1 --dry-run')
+})
+
 test('a path with a space in it is one word of a line to run', () => {
   const scratch = new Scratch('my work')
   fs.writeFileSync(scratch.at('.git'), 'gitdir: /nonexistent\n')

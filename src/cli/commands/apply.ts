@@ -1,6 +1,8 @@
+import { CkptError } from '../../core/errors.ts'
 import { readToken, sessionOf } from '../../ops/change/token.ts'
 import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import { changeJson } from '../../results/json.ts'
+import { asAsked } from '../again.ts'
 import type { Command } from '../command.ts'
 import { changeText } from '../present/changes.ts'
 
@@ -15,6 +17,8 @@ const command: Command = async ({ env, args, cwd, colors, arrived, backends }) =
       text: changeText(verb, result, { colors, said: { session: sessionOf(token), cwd: args.cwd } }),
       warnings: result.warnings,
     }
+  } catch (error) {
+    throw error instanceof CkptError ? asAsked(error, { token, root: context.worktree.root }) : error
   } finally {
     closeContext(context)
   }

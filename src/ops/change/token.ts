@@ -51,11 +51,14 @@ export function sessionOf({ options }: Token): string | undefined {
   return 'session' in options ? String(options.session) : undefined
 }
 
+/** Where nobody knows in which words it was asked. */
+export const ONCE_MORE = 'run the dry run again'
+
 export function staleToken(cause?: CkptError): CkptError {
   return new CkptError(
     'CONFLICT',
     'Something changed since that dry run: its plan no longer holds. Nothing was written.',
-    { hints: ['run the dry run again'], cause },
+    { hints: [ONCE_MORE], cause },
   )
 }
 
