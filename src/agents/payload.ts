@@ -75,7 +75,7 @@ export function pathsIn(input: unknown, names: readonly string[]): string[] {
 
 /** The files that a patch of the `apply_patch` form names. */
 export function patchedFiles(patch: string): string[] {
-  const headers = /^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$/gm
+  const headers = /^\*\*\* (?:Add File|Update File|Delete File|Move to): ([^\r\n]+)$/gm
   return [...patch.matchAll(headers)].map((match) => match[1]!.trim())
 }
 

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import type { CkptError } from '../../src/core/errors.ts'
 import { openClaudeAgent } from '../../src/wrappers/claude-agent-sdk/agent.ts'
 import { say } from '../support/claude-sdk.ts'
 import { madeUpSdk } from '../support/made-up-sdk.ts'
@@ -232,6 +233,38 @@ test('what a rewind will write and what delete the SDK does not say beforehand, 
   ])
   expect(change.warnings).toEqual([])
 })
+
+test.each(['EACCES: permission denied, open b.txt', 'Claude Code process exited with code 137'])(
+  'a rewind that writes, and then fails (%s): what may have happened is said, with the way back',
+  async (why) => {
+    const scratch = new Scratch().init()
+    const sdk = madeUpSdk(
+      () => scratch.write({ 'a.txt': 'new\n' }),
+      ({ dryRun }) => {
+        if (dryRun) return [scratch.at('a.txt')]
+        scratch.write({ 'a.txt': 'half of it\n' })
+        throw new Error(why)
+      },
+    )
+    const agent = await openClaudeAgent(scratch.root, { sdk, vars: scratch.vars })
+    await say(agent, 'first')
+    scratch.write({ 'a.txt': 'mine, in no commit\n' })
+    const disk = scratch.manifest()
+    const { code, message, hints } = await agent.undo().then(
+      () => expect.unreachable(),
+      (error: CkptError) => error,
+    )
+    expect([code, message]).toEqual(['INTERNAL', expect.stringContaining(why)])
+    expect(message).not.toContain('Nothing was')
+    const [, saved] = /The SDK may have changed files by then\. They are as they were in checkpoint (\w+)\.$/.exec(
+      message,
+    )!
+    expect(hints[0]).toBe(`ckpt restore ${saved} --exact --force`)
+    scratch.ckpt('restore', saved!, '--exact', '--force')
+    expect(scratch.manifest()).toEqual(disk)
+    expect(await agent.reverted()).toBe(null)
+  },
+)
 
 /** What ruins the wrapper's part of a store; whom it concerns: an agent whose session is known, or one that begins another. */
 type Ruin = [string, 'known' | 'fresh', (directory: string, session: string) => void]

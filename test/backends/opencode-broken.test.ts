@@ -68,6 +68,7 @@ test.each<[string, string, (answer: ServerResponse) => void]>([
   ['breaks the connection off', 'does not answer', (answer) => answer.destroy()],
   ['fails', 'half of it', (answer) => answer.writeHead(500).end('half of it')],
   ['answers with a page', 'is no OpenCode server', (answer) => answer.end('<html>')],
+  ['shows nothing undone', 'nothing undone in session s', (answer) => answer.end('{}')],
 ])('a revert that writes, and then %s: what may have happened is said, with the way back', async (_, why, then) => {
   const { scratch, table, opencode } = await stage()
   await opencode.attach('s')
@@ -116,6 +117,23 @@ test('what is undone between the first look and the connection is told', async (
   }
   const { all } = await heard(here, ['s'])
   expect((await all()).map(({ type }) => type)).toEqual(['turn.removed', 'boundary.changed', 'session.updated'])
+})
+
+test('a text with any line end of Unicode in it is told', async () => {
+  const here = await stage()
+  const { all, errors, told } = await heard(here, ['s'])
+  const file = 'a\u2028b\u2029c\u0085.txt'
+  here.send('session.diff', { sessionID: 's', diff: [{ file, additions: 1, deletions: 0 }] })
+  await expect.poll(() => told).toMatchObject([{ type: 'session.diff', files: [{ path: file }] }])
+  expect([(await all()).length, errors]).toEqual([1, []])
+})
+
+test('a time that no clock has is no OpenCode server\u2019s', async () => {
+  const { scratch, table, opencode } = await stage()
+  await opencode.attach('s')
+  table['GET /session/s/message'] = [{ info: { id: 's1', role: 'user', time: { created: 1e20 } }, parts: [] }]
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars, backends: [opencode.backend], session: 's' })
+  expect((await failure(worktree.sessions.undo())).message).toContain('is no OpenCode server')
 })
 
 test('what was undone before is not; nor is a word of subagents', async () => {

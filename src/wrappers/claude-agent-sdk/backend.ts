@@ -13,7 +13,7 @@ import type { ChangeResult } from '../../ops/change/change.ts'
 import type { UndoOptions } from '../../ops/change/undo.ts'
 import type { Context } from '../../ops/worktree/context.ts'
 import { ownChange, toldPath } from '../own-change.ts'
-import { saveFirst } from '../safety.ts'
+import { maybeChanged, saveFirst } from '../safety.ts'
 import { type Conversation, NAME } from './conversation.ts'
 import { ownSession, writeRecord } from './record.ts'
 import type { AgentQuery, RewindResult } from './sdk.ts'
@@ -62,15 +62,20 @@ export function claudeBackend(conversation: Conversation, ask: AskQuery): Backen
     }
     if (isRunning(session)) await interrupt(session, options, find)
     const { record, before, turn } = await find()
-    const outcome = await ask(session, async (query) => {
-      const dry = await rewound(query, turn.messageId, { dryRun: true })
-      if (options.dryRun) return { dry, safety: null }
-      const safety = await saveFirst(context, `before the undo of ${session}`)
+    let safety: string | null = null
+    let begun = false
+    const dry = await ask(session, async (query) => {
+      const planned = await rewound(query, turn.messageId, { dryRun: true })
+      if (options.dryRun) return planned
+      safety = await saveFirst(context, `before the undo of ${session}`)
+      begun = true
       const { skippedLinks = 0 } = await rewound(query, turn.messageId, {})
       if (skippedLinks > 0) context.warnings.push(`${skippedLinks} of the files are behind links: the SDK left them.`)
-      return { dry, safety }
+      return planned
+    }).catch((error: unknown) => {
+      throw begun ? maybeChanged(error, 'The SDK', safety) : error
     })
-    const { filesChanged = [], insertions = 0, deletions = 0 } = outcome.dry
+    const { filesChanged = [], insertions = 0, deletions = 0 } = dry
     const summary = { files: filesChanged.length, insertions, deletions }
     const next = { ...record, undone: turn.messageId, summary }
     const paths = filesChanged.map((file) => pathIn(context, file))
@@ -87,7 +92,7 @@ export function claudeBackend(conversation: Conversation, ask: AskQuery): Backen
       summary,
       restoredPrompt: turn.text,
       messageId: turn.messageId,
-      safety: outcome.safety,
+      safety,
       arrived,
     })
   }

@@ -50,12 +50,13 @@ export interface ServerEvent {
 
 /** Without these an answer is no OpenCode server's. */
 const id = z.string()
+const time = z.number().check(z.gte(0), z.lte(8.64e15)) // what a Date holds
 const sessionShape = z.looseObject({ id, revert: z.nullish(z.looseObject({ diff: z.optional(z.string()) })) })
 const messageShape = z.looseObject({
   info: z.looseObject({
     id,
     role: z.string(),
-    time: z.looseObject({ created: z.number(), completed: z.nullish(z.number()) }),
+    time: z.looseObject({ created: time, completed: z.nullish(time) }),
   }),
   parts: z.array(z.looseObject({ type: z.string() })),
 })
@@ -135,7 +136,7 @@ export class Server {
       const events = text.split(/\r?\n\r?\n/)
       text = events.pop()!
       for (const event of events) {
-        const data = event.split(/\r?\n/).flatMap((line) => /^data: ?(.*)$/.exec(line)?.[1] ?? [])
+        const data = event.split(/\r?\n/).flatMap((line) => /^data: ?(.*)$/s.exec(line)?.[1] ?? [])
         if (data.length > 0) yield this.#understood<ServerEvent>('/event', data.join('\n'), eventShape)
       }
     }

@@ -5,10 +5,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Backend, How } from '../../backends/backend.ts'
 import { withCapabilities } from '../../core/capabilities.ts'
-import { CkptError, reasonOf } from '../../core/errors.ts'
+import { CkptError } from '../../core/errors.ts'
 import type { SessionId } from '../../core/ids.ts'
 import {
-  nothingToUndo,
   type OwnSession,
   type OwnStep,
   type OwnTurn,
@@ -27,7 +26,7 @@ import type { DiffResult } from '../../ops/history/diff.ts'
 import { type Context, uncancelled } from '../../ops/worktree/context.ts'
 import { ownChange, toldPath } from '../own-change.ts'
 import { actionsBetween } from '../patch.ts'
-import { saveFirst } from '../safety.ts'
+import { maybeChanged, saveFirst } from '../safety.ts'
 import { type Follower, type FollowOptions, follow } from './events.ts'
 import { isBinary, Server, type ServerFileDiff, type ServerPlace } from './http.ts'
 import { changedOnTheWay, ownSession } from './own.ts'
@@ -135,7 +134,8 @@ export class OpenCode {
     const safety = await saveFirst(context, `before OpenCode's undo of turn ${turn.number}`)
     const to = step ? { messageID: step.messageId, partID: step.id } : { messageID: turn.messageId }
     const after = await this.#after(before.session, safety, () => this.#server.revert(before.session, to))
-    if (!after.boundary) throw nothingToUndo(`OpenCode did not revert session ${printable(before.session)}.`)
+    if (!after.boundary)
+      throw maybeChanged(`OpenCode shows nothing undone in session ${printable(before.session)}.`, 'OpenCode', safety)
     return ownChange(context, { ...told, ...changeOf(context, before, after), after, safety })
   }
 
@@ -156,22 +156,13 @@ export class OpenCode {
     return ownChange(context, { ...told, ...changeOf(context, before, after), after, safety })
   }
 
-  /**
-   * The session once the server has changed files. Where that fails nobody knows what it did by then, and edits that nobody
-   * recorded may be gone: the way back is named.
-   */
+  /** The session once the server has changed files. */
   async #after(session: SessionId, safety: string | null, change: () => Promise<unknown>): Promise<OwnSession> {
     try {
       await change()
       return await readFrom(this.#server, session)
     } catch (error) {
-      const { code, hints } = error instanceof CkptError ? error : { code: 'INTERNAL' as const, hints: [] }
-      const saved = safety ? ` They are as they were in checkpoint ${safety.slice(0, 10)}.` : ''
-      const back = safety ? [`ckpt restore ${safety.slice(0, 10)} --exact --force`] : []
-      throw new CkptError(code, `${reasonOf(error)} OpenCode may have changed files by then.${saved}`, {
-        hints: [...back, ...hints],
-        cause: error,
-      })
+      throw maybeChanged(error, 'OpenCode', safety)
     }
   }
 
