@@ -44,6 +44,11 @@ async function isReadable(env: Env, place: StorePlace): Promise<boolean> {
 /** gitattributes(5): what the store's info/attributes says wins over every file of the worktree. */
 const ATTRIBUTES = '* -text -filter -ident -working-tree-encoding\n'
 
+/** Whether a git directory is the store of some place. */
+export const isStore = (env: Env, gitDir: string): boolean =>
+  readIfThere(env, `${gitDir}/info/attributes`)?.toString('latin1') === ATTRIBUTES &&
+  FRAME.config.test(readIfThere(env, `${gitDir}/config`)?.toString('latin1') ?? '')
+
 /**
  * A damaged one too: without its HEAD git takes it for none.
  * @throws CkptError where its directory is there and what lies in it cannot be known

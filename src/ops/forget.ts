@@ -25,6 +25,7 @@ import { lockedStore } from './recovery/locked.ts'
 import { settleUnfinished } from './recovery/unfinished.ts'
 import { noteForgetting, readForgetting } from './store/forgetting.ts'
 import { refuseStrayed } from './store/strayed.ts'
+import { wasSent } from './transport/remembered.ts'
 import { readMarker } from './worktree/boundary-marker.ts'
 import type { Context } from './worktree/context.ts'
 import { notYet, refsJournal, removeJournal, writeJournal } from './worktree/journal.ts'
@@ -79,6 +80,11 @@ export async function forget(context: Context, path: RelativePath | ''): Promise
     }
     if (look(env, context.worktree.root, path) !== null) {
       context.warnings.push(`It is on disk still: the next snapshot takes it again, unless snapshot.exclude names it.`)
+    }
+    if (wasSent(context)) {
+      context.warnings.push(
+        'Checkpoints were sent to a remote, which has what it was sent until `ckpt push REMOTE` is run again, and then until its own gc.',
+      )
     }
     return { path, replaced: [...replaced], blobs: blobs.size - left.length, warnings: context.warnings }
   })

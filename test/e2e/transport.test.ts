@@ -145,6 +145,63 @@ test('push to and pull from a bare repository: refs/ckpt/ and nothing else', () 
   expect(there.ckpt('verify').problems).toEqual([])
 })
 
+test('a store is no remote, and neither is the repository itself', () => {
+  const [here, other] = [twoTurns(), twoTurns()]
+  here.git('worktree', 'add', '-q', here.at('../linked'))
+  here.git('remote', 'add', 'self', '.')
+  const store = other.at('.git/ckpt/store.git')
+  const before = [other.gitState(), here.gitState()]
+  const ways = [/^git init --bare DIRECTORY/, /^ckpt export FILE/]
+  const own = [here.root, '.', '.git', 'self', here.at('../linked'), `file://${here.root}`]
+  for (const remote of [store, `file://${store}`, '.git/ckpt/store.git', ...own]) {
+    const { code, document } = here.tryCkpt('push', remote, '--yes')
+    expect([remote, code, document.error.code]).toEqual([remote, 2, 'USAGE'])
+    expect(document.error.hints).toEqual(ways.map((way) => expect.stringMatching(way)))
+  }
+  expect([other.gitState(), here.gitState()]).toEqual(before)
+  expect(other.ckpt('verify').problems).toEqual([])
+  // A directory in the worktree may be one.
+  here.git('init', '-q', '--bare', here.at('remote.git'))
+  here.ckpt('push', 'remote.git', '--yes')
+})
+
+test('what was pushed to a store all the same doctor takes out again', () => {
+  const [scratch, other] = [twoTurns(), twoTurns()]
+  const remote = bareRemote(other)
+  other.ckpt('push', remote, '--yes')
+  const [ref = ''] = inRemote(other, remote, 'for-each-ref', '--format=%(refname)').split('\n')
+  const turns = turnsOf(scratch)
+  inRemote(other, remote, 'push', '-q', scratch.at('.git/ckpt/store.git'), 'refs/ckpt/*:refs/ckpt/*')
+  const bad = scratch.tryCkpt('verify')
+  expect([bad.code, bad.document.error.hints.join()]).toEqual([7, expect.stringMatching(/^ckpt doctor/)])
+  expect(scratch.tryCkpt('forget', 'a.txt').code).toBe(7)
+  const finding = ({ document }: ReturnType<typeof scratch.tryCkpt>) =>
+    document.findings.find(({ name }: { name: string }) => name === 'refs')
+  expect(finding(scratch.tryCkpt('doctor'))).toMatchObject({ ok: false, detail: expect.stringContaining(ref) })
+  expect(finding(scratch.tryCkpt('doctor', '--fix'))).toMatchObject({ ok: true, fixed: true })
+  expect(scratch.ckpt('verify').problems).toEqual([])
+  expect(finding(scratch.tryCkpt('doctor'))).toMatchObject({ ok: true })
+  expect(turnsOf(scratch)).toEqual(turns)
+  scratch.ckpt('forget', 'a.txt')
+})
+
+test('what a remote was sent it has until the next push: forget says so', () => {
+  const here = twoTurns()
+  const remote = bareRemote(here)
+  const forget = (name: string) => here.ckpt('forget', name).warnings.join(' ')
+  here.turn('a key', () => here.write({ 'key.txt': 'secret\n', 'other.txt': 'other\n' }))
+  expect(forget('other.txt')).not.toContain('remote')
+  here.ckpt('push', remote, '--yes')
+  expect(forget('key.txt')).toContain('ckpt push REMOTE')
+  const isThere = () => {
+    inRemote(here, remote, 'gc', '-q', '--prune=now')
+    return inRemote(here, remote, 'cat-file', '--batch-all-objects', '--batch').includes('secret\n')
+  }
+  expect(isThere()).toBe(true)
+  here.ckpt('push', remote, '--yes')
+  expect(isThere()).toBe(false)
+})
+
 test('two clones with different sessions do not lose any', () => {
   const one = new Scratch().init()
   const two = cloneOf(one)

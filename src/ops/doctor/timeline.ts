@@ -21,6 +21,7 @@ import { foreignWorktree } from '../worktree/worktrees.ts'
 import { FIX, type Finding } from './finding.ts'
 import { findEnds, mendEnds } from './mend-history.ts'
 import { mendRefs, readAnyRefs, setFileAside, unreadableFile } from './mend-refs.ts'
+import { pushedRefs, takeOut, toldPushed } from './pushed-refs.ts'
 
 /** Runs work under the worktree's lock, with nothing finished first: what is damaged would be in the way. */
 export function alone<T>({ env, store }: Context, work: () => Promise<T>): Promise<T> {
@@ -71,6 +72,9 @@ export async function checkRefs(context: Context, fix: boolean): Promise<Finding
     const aside = await alone(context, async () => setFileAside(context, file))
     said.push(`${file}, which git cannot read, is ${aside} now`)
   }
+  const pushed = await pushedRefs(context)
+  if (pushed.length > 0 && !fix) return damagedRefs(toldPushed(pushed))
+  if (pushed.length > 0) said.push(...(await alone(context, () => takeOut(context, pushed))))
   const bad: string[] = []
   for (const one of await everyWorktree(context)) {
     const refs = await readAnyRefs(one)

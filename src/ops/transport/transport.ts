@@ -1,20 +1,20 @@
 /** Checkpoints to another machine and from it: bundles, and remotes by git's own transport. */
 
-import { createHash } from 'node:crypto'
 import { CkptError } from '../../core/errors.ts'
-import { isOid, type Oid } from '../../core/ids.ts'
+import type { Oid } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
 import { errno } from '../../env.ts'
+import { isStore } from '../../git/frame.ts'
 import type { Parcel, ParcelRef } from '../../git/parcel.ts'
-import { remoteUrl } from '../../git/repository.ts'
+import { commonDirOf, type Repository, remoteUrl } from '../../git/repository.ts'
 import { withTemporary } from '../../git/temporary.ts'
-import { readIfThere, writeFileWhole } from '../../git/whole-file.ts'
 import type { Context } from '../worktree/context.ts'
 import { allWorktrees, foreignWorktree } from '../worktree/worktrees.ts'
 import { refuseToReplace, requireBundle } from './bundle-file.ts'
 import { readIncoming } from './incoming.ts'
 import { type Outgoing, packParcel, renewOrigin, storeOrigin } from './outgoing.ts'
 import { makeParcel } from './parcels.ts'
+import { memory, remember, remembered } from './remembered.ts'
 import { type Unpacked, unpackParcel } from './unpack.ts'
 
 export interface SendOptions {
@@ -116,6 +116,7 @@ export async function verifyBundle(context: Context, file: string): Promise<stri
 /** Sends to a remote: refs/ckpt/ only, and only this store's own. @throws CkptError NOT_FOUND, INTERNAL */
 export async function push(context: Context, remote: string, options: SendOptions): Promise<Sent> {
   const url = await urlOf(context, remote)
+  await refuseOwn(context, { remote, url })
   let told = false
   for (let attempt = 0; ; attempt++) {
     const out = await packParcel(context, { ...options, remembered: true })
@@ -247,35 +248,29 @@ async function urlOf({ env, repository, worktree }: Context, remote: string): Pr
 
 const isLocal = (url: string) => url.startsWith('/') || url.startsWith('file:')
 
-type Memory = 'sent' | 'got'
-
-function memory({ env, place }: Context, what: Memory): { key: string; ref: string; oid: Oid }[] {
-  const text = readIfThere(env, `${place.directory}/${what}`)?.toString('latin1') ?? ''
-  return text.split('\n').flatMap((line) => {
-    const [key = '', ref = '', oid = ''] = line.split(' ')
-    return isOid(oid) ? [{ key, ref, oid }] : []
+/**
+ * A store takes each ref in it for one of its own, and what is in the person's repository is in their log.
+ * @throws CkptError USAGE
+ */
+async function refuseOwn(
+  { env, repository }: Context,
+  { remote, url }: { remote: string; url: string },
+): Promise<void> {
+  if (!isLocal(url)) return
+  const path = url.startsWith('/') ? url : new URL(url).pathname
+  const isOf = async ({ commonDir, gitDir }: Repository) =>
+    [commonDir, gitDir].includes(path) ||
+    (env.files.existsSync(`${path}/.git`) && (await commonDirOf(env, path)) === commonDir)
+  const what = isStore(env, path)
+    ? "a store of ckpt's, which is no remote"
+    : repository && (await isOf(repository))
+      ? 'this repository itself, in which ckpt makes no refs'
+      : null
+  if (what === null) return
+  throw new CkptError('USAGE', `${printable(remote)} is ${what}. Nothing was sent.`, {
+    hints: [
+      'git init --bare DIRECTORY   (one that takes them)',
+      'ckpt export FILE   (a bundle, which `ckpt import` takes in)',
+    ],
   })
-}
-
-/** What a remote's refs were when we last spoke to it. A URL may hold a password: only its digest is kept. */
-function remembered(context: Context, what: Memory, url: string): Map<string, Oid> {
-  const rows = memory(context, what).filter(({ key }) => key === keyOf(url))
-  return new Map(rows.map(({ ref, oid }) => [ref, oid]))
-}
-
-const keyOf = (url: string) => createHash('sha256').update(url).digest('hex').slice(0, 16)
-
-/** `beside`: what it was stays remembered. */
-function remember(
-  context: Context,
-  what: Memory,
-  { url, refs, beside = false }: { url: string; refs: readonly ParcelRef[]; beside?: boolean },
-): void {
-  if (refs.length === 0) return
-  const key = keyOf(url)
-  const names = new Set(refs.map(({ ref }) => ref))
-  const kept = memory(context, what).filter((row) => beside || row.key !== key || !names.has(row.ref))
-  const rows = [...kept, ...refs.map(({ ref, oid }) => ({ key, ref, oid }))]
-  const lines = new Set(rows.map((row) => `${row.key} ${row.ref} ${row.oid}\n`)) // a push may be tried again and again
-  writeFileWhole(context.env, `${context.place.directory}/${what}`, { content: [...lines].join('') })
 }
