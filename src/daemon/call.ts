@@ -48,7 +48,8 @@ export function callDaemon<T>(
     const socket = process.getBuiltinModule('node:net').connect(info.socket) // an agent's hook needs none
     const messages = reader()
     let [connected, sent] = [false, false]
-    const timer = setTimeout(() => done(null), CONNECT)
+    // Of a process that was busy itself the clock runs out before what came meanwhile is seen.
+    const timer = setTimeout(() => setImmediate(() => connected || done(null)), CONNECT)
     const gone = () => done(sent ? { lost: true } : null)
     let [work, since, idle]: [Work, number, number] = [null, 0, 0]
     const look = () => {
@@ -63,7 +64,7 @@ export function callDaemon<T>(
     const begun = setTimeout(() => {
       work = workOf(env, info.pid)
     }, FIRST_LOOK)
-    const late = setInterval(patient ? look : gone, patient ? LOOK : timeout)
+    const late = setInterval(patient ? look : () => setImmediate(gone), patient ? LOOK : timeout)
     const done = (answer: Answer<T> | null) => {
       clearTimeout(timer)
       clearTimeout(begun)

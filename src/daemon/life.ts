@@ -10,7 +10,7 @@ import type { Context } from '../ops/worktree/context.ts'
 import { isHeld, readHolder } from '../ops/worktree/lock.ts'
 import { isRunning, ownIdentity } from '../ops/worktree/processes.ts'
 import { callDaemon } from './call.ts'
-import { type DaemonInfo, infoFile, isAlive, lockFile, readInfo } from './place.ts'
+import { askedFile, type DaemonInfo, infoFile, isAlive, lockFile, readInfo } from './place.ts'
 import type { CkptEvent, DaemonState } from './protocol.ts'
 
 /** Milliseconds for a daemon to stand: it scans and watches everything first. */
@@ -71,11 +71,13 @@ export async function startDaemon(
 ): Promise<{ started: boolean; info: DaemonInfo }> {
   const { env, store, worktree } = context
   const { worktreeDir } = store
+  const before = readInfo(env, worktreeDir)
   const running = await daemonStatus(env, worktreeDir, { timeout: SURELY })
   const known = readInfo(env, worktreeDir)
   const isOurs = running.state !== null && (version === null || running.state.version === version)
   if ((isOurs || running.barred !== null) && known) return { started: false, info: known }
-  if (running.running) await stopDaemon(env, worktreeDir) // of another version, or one that hangs or is to end
+  // Of another version, or one that hangs or is to end; another one that was started meanwhile stays.
+  if (running.running && running.pid === known?.pid) await stopDaemon(env, worktreeDir)
   // What would keep it even from its log.
   makeDirectories(env, `${worktreeDir}/daemon`)
   env.files.accessSync(`${worktreeDir}/daemon`, constants.W_OK)
@@ -90,7 +92,7 @@ export async function startDaemon(
   const end = env.monotonic() + START
   while (env.monotonic() < end) {
     const info = readInfo(env, worktreeDir)
-    if (info && isAlive(env, info) && info.pid !== known?.pid) return { started: info.pid === child.pid, info }
+    if (info && isAlive(env, info) && info.pid !== before?.pid) return { started: info.pid === child.pid, info }
     // Somebody may have started another one at the same time, which is about to stand; not one in another container.
     if (ended !== null && !isHeldHere(env, lockFile(worktreeDir))) break
     await env.progress('starting the daemon')
@@ -152,7 +154,7 @@ export function startOnDemand(
   if (info && isAlive(env, info)) return
   const lock = lockFile(store.worktreeDir)
   if (isHeld(env, lock) && !isHeldHere(env, lock)) return // another container's: ours would not come up
-  const asked = `${store.worktreeDir}/daemon/asked`
+  const asked = askedFile(store.worktreeDir)
   // One ends where its worktree is moved, its program replaced, or the system started anew: that is another's to be asked for.
   const whose = [worktree.root, statIfThere(files, env.program)?.ino, ownIdentity(env).boot].join('\n')
   const before = statIfThere(files, asked)

@@ -23,6 +23,9 @@ export const lockFile = (worktreeDir: string): string => `${worktreeDir}/daemon/
 
 export const infoFile = (worktreeDir: string): string => `${worktreeDir}/daemon/info.json`
 
+/** Its time says when one was last asked for that nobody waits for; it goes where that one ended because nobody called. */
+export const askedFile = (worktreeDir: string): string => `${worktreeDir}/daemon/asked`
+
 /** What the worktree's daemon says of itself; null when there is none, or what lies there came with a copy. */
 export function readInfo(env: Env, worktreeDir: string): DaemonInfo | null {
   const info = infoThere(env, worktreeDir)

@@ -18,7 +18,7 @@ import { HeldDirectory } from './held-directory.ts'
 import { HookDoor } from './hook-door.ts'
 import { IdleWork } from './idle.ts'
 import { LeftMarkers } from './left-markers.ts'
-import { type DaemonInfo, dropCopied, infoFile, lockFile, readInfo, whereIs } from './place.ts'
+import { askedFile, type DaemonInfo, dropCopied, infoFile, lockFile, readInfo, whereIs } from './place.ts'
 import type { DaemonState } from './protocol.ts'
 import { socketPath } from './socket-path.ts'
 
@@ -85,6 +85,8 @@ export class Daemon {
   /** See {@link #whyLost}. */
   #lost: string | null = null
   #isWhole = false
+  /** It ends for that alone. */
+  #isUncalled = false
 
   constructor(context: Context, options: DaemonOptions) {
     this.#context = context
@@ -194,6 +196,7 @@ export class Daemon {
     const parts = [
       () => this.stop(),
       () => isAlone && removeIfThere(this.#env, infoFile(worktreeDir)),
+      () => this.#isUncalled && removeIfThere(this.#env, askedFile(worktreeDir)), // the next hook asks for one again
       () => this.#door.close({ leave: !isAlone }),
       () => this.#left.stop(),
       () => server.close(),
@@ -274,6 +277,7 @@ export class Daemon {
     const whyOver = this.whyOver ?? this.#lost
     if (whyOver !== null) this.#options.log.info({}, `${whyOver}: this daemon ends`)
     if (whyOver !== null || quiet > this.#options.idleStop) {
+      this.#isUncalled = whyOver === null
       this.stop()
       return
     }

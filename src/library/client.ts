@@ -186,9 +186,14 @@ async function connected(
 ): Promise<DaemonClient> {
   const env = libraryEnv(vars)
   refuseCancelled(signal)
-  const found = findDaemon(env, absolute(env, directory), start)
-  const { token, socket: path, pid } = await orCancelled(found, signal)
-  const socket = await open(path)
+  const find = () => orCancelled(findDaemon(env, absolute(env, directory), start), signal)
+  let found = await find()
+  const socket = await open(found.socket).catch(async (error: unknown) => {
+    if (!start) throw error
+    found = await find() // one that ended in this very moment is there no more
+    return open(found.socket)
+  })
+  const { token, pid } = found
   const connection = createMessageConnection(messageReader(socket), new SocketMessageWriter(socket))
   connection.onError(() => socket.destroy())
   socket.on('close', () => connection.dispose())
@@ -266,9 +271,13 @@ function open(path: string): Promise<Socket> {
       socket.destroy()
       reject(unreached(cause))
     }
-    const timer = setTimeout(() => fail(new Error('it did not answer')), CONNECT)
+    let isConnected = false
+    const late = () => isConnected || fail(new Error('it did not answer'))
+    // Of a process that was busy itself the clock runs out before what came meanwhile is seen.
+    const timer = setTimeout(() => setImmediate(late), CONNECT)
     socket.once('error', fail)
     socket.once('connect', () => {
+      isConnected = true
       clearTimeout(timer)
       socket.off('error', fail)
       socket.on('error', () => socket.destroy())

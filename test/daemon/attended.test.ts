@@ -156,3 +156,21 @@ test('what was begun is carried out to its end where whoever asked for it is gon
   await until(() => !scratch.exists('d/0.txt') && scratch.ckpt('status').boundary !== null)
   expect(scratch.manifest()).not.toHaveProperty('d/')
 })
+
+test.skipIf(!hasPython)('what others ask of the daemon in a terminal is not painted over what that shows', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.turn('first', () =>
+    scratch.write(Object.fromEntries(Array.from({ length: FILES }, (_, i) => [`${i}.txt`, '']))),
+  )
+  const watch = laterOnTerminal(scratch, ['watch'], {
+    steps: [
+      ['q quit', ''],
+      ['Undone from turn 1', 'q'],
+    ],
+  })
+  await until(() => fs.existsSync(`${scratch.root}/.git/ckpt/worktrees/@main/daemon/info.json`))
+  await sleep(1100) // from then on a command would tell how far it is
+  expect((await runLater(scratch, ['undo', '--json'])).code).toBe(0)
+  const { code, raw } = await watch
+  expect([code, raw.includes('\r\x1b[2Kckpt: ')]).toEqual([0, false])
+})

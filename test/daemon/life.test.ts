@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import { connect, createServer } from 'node:net'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { stopDaemon } from '../../src/daemon/life.ts'
+import { daemonStatus, stopDaemon } from '../../src/daemon/life.ts'
 import { PROTOCOL } from '../../src/daemon/protocol.ts'
 import { realEnv } from '../../src/env.ts'
 import { takeAtOnce } from '../../src/ops/worktree/lock.ts'
@@ -591,4 +591,30 @@ test('promise 14: what a daemon may not do, for it has too few files to open, wh
     }
   }
   allow(1000)
+})
+
+test('one that ended because nobody called is asked for again by the next hook', async () => {
+  const scratch = new Scratch().init()
+  fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'watch:\n  idleStop: 1s\n')
+  const info = infoOf(scratch)
+  const hook = () => {
+    const input = JSON.stringify({ session_id: 'c', hook_event_name: 'UserPromptSubmit', prompt: 'go' })
+    scratch.runApart(['hook', '--shell', 'claude'], { input })
+    return until(() => fs.existsSync(info))
+  }
+  await hook()
+  const { pid } = JSON.parse(fs.readFileSync(info, 'utf8')) as { pid: number }
+  await until(() => !alive(pid))
+  await hook()
+  scratch.ckpt('daemon', 'stop')
+})
+
+test('one that answers is no one that hangs, however busy who asks is', async () => {
+  const scratch = new Scratch().init()
+  const { pid } = startDaemon(scratch)
+  const given = { env: realEnv(), worktreeDir: path.dirname(path.dirname(infoOf(scratch))) }
+  const asked = daemonStatus(given.env, given.worktreeDir, { timeout: 15_000 })
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2500) // longer than one is given to be reached
+  expect(await asked).toMatchObject({ running: true, pid, watching: true })
 })

@@ -106,7 +106,13 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
   const reader = background ? null : new Reader(env)
   let view: View | null = null
   let transcripts: TranscriptWatch[] = []
-  const why = await runDaemon(env, {
+  let stands = false
+  const daemonEnv: Env = {
+    ...env,
+    // Once it stands the screen is the view's, whatever others ask of it.
+    progress: (what) => (stands ? setImmediate() : env.progress(what)),
+  }
+  const why = await runDaemon(daemonEnv, {
     cwd,
     version: VERSION,
     backends,
@@ -123,6 +129,7 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
     // A person who looks on keeps it alive.
     idleStop: background ? idleStop : Number.POSITIVE_INFINITY,
     onReady: (daemon: Daemon) => {
+      stands = true
       // Who says so a second time, when all is done, does not make it a failure.
       env.onSignal('SIGTERM', () => undefined)
       view = startView?.(env, { daemon, colors, backends, log }) ?? null
