@@ -4,7 +4,8 @@ import { createHash } from 'node:crypto'
 import path from 'node:path'
 import * as z from 'zod/mini'
 import { CkptError, isDamage } from '../core/errors.ts'
-import { singleQuoted } from '../core/hint-words.ts'
+import { quotedPath, singleQuoted } from '../core/hint-words.ts'
+import { printable } from '../core/paths.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
 import { readIfThere, removeIfEmpty, removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { sweepDraftsOf } from '../ops/worktree/half-made.ts'
@@ -207,7 +208,7 @@ function missingAbove({ files }: Env, path: string): string[] {
 
 /** Of this file; or of one that is not there any more and was left as this one is: what it lies in was moved. */
 function readRecord(env: Env, target: string, text: string | null): Record | null {
-  const own = parseRecord(env, recordPath(env, target))
+  const own = atRecords(env, () => parseRecord(env, recordPath(env, target)))
   const directory = recordsOf(env)
   if (own || text === null || !env.files.existsSync(directory)) return own
   const left = digest(text)
@@ -221,6 +222,20 @@ function readRecord(env: Env, target: string, text: string | null): Record | nul
     return { ...record, made }
   }
   return null
+}
+
+/** @throws CkptError CONFIG: they are out of reach */
+function atRecords<T>(env: Env, work: () => T): T {
+  try {
+    return work()
+  } catch (cause) {
+    const { message } = cause instanceof CkptError && cause.cause instanceof Error ? cause.cause : (cause as Error)
+    throw new CkptError(
+      'CONFIG',
+      `What undoes this again is kept where nothing can be kept: ${printable(message)}. Nothing was changed.`,
+      { hints: [`ls -ld ${quotedPath(recordsOf(env))}   (XDG_STATE_HOME or HOME says where that is)`], cause },
+    )
+  }
 }
 
 /** One that cannot be read is of no file that is asked about. */
@@ -262,8 +277,10 @@ export function carryOut(env: Env, plan: Plan, action: 'install' | 'uninstall'):
   }
   const own = recordPath(env, target)
   if (action === 'install' && record) {
-    files.mkdirSync(own.slice(0, own.lastIndexOf('/')), { recursive: true, mode: 0o700 })
-    writeFileWhole(env, own, { content: `${JSON.stringify(record)}\n` })
+    atRecords(env, () => {
+      files.mkdirSync(recordsOf(env), { recursive: true, mode: 0o700 })
+      writeFileWhole(env, own, { content: `${JSON.stringify(record)}\n` })
+    })
   }
   if (after === null) files.unlinkSync(target)
   else {

@@ -463,6 +463,29 @@ test('a plugin of another version of ckpt is told, and installing again renews i
   expect([fs.readFileSync(file, 'utf8'), outdated()]).toEqual([now, [false, false]])
 })
 
+test('where the way back cannot be kept nothing is installed, nor taken out', () => {
+  const scratch = new Scratch().init()
+  const place = path.join(scratch.base, 'no-directory')
+  const file = path.join(scratch.home, FILES.claude!)
+  const refused = (action: string) => {
+    const vars = { XDG_STATE_HOME: place }
+    const { code, stdout } = scratch.run(['agent', action, 'claude', '--json'], { vars })
+    const { message, hints } = JSON.parse(stdout).error
+    expect([code, message]).toEqual([2, expect.stringMatching(/ENOTDIR.* Nothing was changed\.$/)])
+    expect(hints[0]).toContain(`ls -ld ${place}`)
+  }
+  fs.writeFileSync(place, '')
+  refused('install')
+  expect(fs.existsSync(file)).toBe(false)
+  scratch.ckpt('agent', 'install', 'claude')
+  const installed = fs.readFileSync(file, 'utf8')
+  refused('install')
+  refused('uninstall')
+  expect(fs.readFileSync(file, 'utf8')).toBe(installed)
+  scratch.ckpt('agent', 'uninstall', 'claude')
+  expect(fs.existsSync(file)).toBe(false)
+})
+
 test('a pipe in the place of settings is refused, and not waited for', () => {
   const scratch = new Scratch().init()
   scratch.ckpt('agent', 'install', 'cursor')
