@@ -149,10 +149,11 @@ test('a store is no remote, and neither is the repository itself', () => {
   const [here, other] = [twoTurns(), twoTurns()]
   here.git('worktree', 'add', '-q', here.at('../linked'))
   here.git('remote', 'add', 'self', '.')
+  fs.symlinkSync(here.root, here.at('../a link'))
   const store = other.at('.git/ckpt/store.git')
   const before = [other.gitState(), here.gitState()]
   const ways = [/^git init --bare DIRECTORY/, /^ckpt export FILE/]
-  const own = [here.root, '.', '.git', 'self', here.at('../linked'), `file://${here.root}`]
+  const own = [here.root, '.', '.git', 'self', here.at('../linked'), `file://${path.dirname(here.root)}/a%20link`]
   for (const remote of [store, `file://${store}`, '.git/ckpt/store.git', ...own]) {
     const { code, document } = here.tryCkpt('push', remote, '--yes')
     expect([remote, code, document.error.code]).toEqual([remote, 2, 'USAGE'])

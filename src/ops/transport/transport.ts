@@ -1,9 +1,9 @@
 /** Checkpoints to another machine and from it: bundles, and remotes by git's own transport. */
-
+import { fileURLToPath } from 'node:url'
 import { CkptError } from '../../core/errors.ts'
 import type { Oid } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
-import { errno } from '../../env.ts'
+import { type Env, errno } from '../../env.ts'
 import { isStore } from '../../git/frame.ts'
 import type { Parcel, ParcelRef } from '../../git/parcel.ts'
 import { commonDirOf, type Repository, remoteUrl } from '../../git/repository.ts'
@@ -248,6 +248,15 @@ async function urlOf({ env, repository, worktree }: Context, remote: string): Pr
 
 const isLocal = (url: string) => url.startsWith('/') || url.startsWith('file:')
 
+/** Null: what git says of it will be told. */
+function pathOf({ files }: Env, url: string): string | null {
+  try {
+    return files.realpathSync(url.startsWith('/') ? url : fileURLToPath(url))
+  } catch {
+    return null
+  }
+}
+
 /**
  * A store takes each ref in it for one of its own, and what is in the person's repository is in their log.
  * @throws CkptError USAGE
@@ -256,8 +265,8 @@ async function refuseOwn(
   { env, repository }: Context,
   { remote, url }: { remote: string; url: string },
 ): Promise<void> {
-  if (!isLocal(url)) return
-  const path = url.startsWith('/') ? url : new URL(url).pathname
+  const path = isLocal(url) ? pathOf(env, url) : null
+  if (path === null) return
   const isOf = async ({ commonDir, gitDir }: Repository) =>
     [commonDir, gitDir].includes(path) ||
     (env.files.existsSync(`${path}/.git`) && (await commonDirOf(env, path)) === commonDir)
