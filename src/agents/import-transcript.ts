@@ -1,7 +1,7 @@
 /** Turns whose hooks did not run, taken from the agent's own record. The record is only read. */
 import type { SessionId, TurnNumber } from '../core/ids.ts'
 import { runningTurn, type Timeline, type Turn } from '../core/timeline.ts'
-import { mark } from '../ops/mark.ts'
+import { mark, markOver } from '../ops/mark.ts'
 import { notePrompt, promptsNow, timelineOf, turnElsewhere, turnKnownBy, turnWithoutId } from '../ops/said.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import type { Agent, SaidPrompt, Transcripts } from './agent.ts'
@@ -167,8 +167,11 @@ async function importPrompt(context: Context, prompt: SaidPrompt, around: Around
   const parent = isFork ? { parent: forkedFrom } : {}
   const imported = { late: true, imported: true } as const
   const prompted = { event: 'prompt', session, agent, text, messageId, marker, ...imported } as const
-  const { turn: number } = await mark(context, { ...prompted, ...parent }, now())
-  await mark(context, { ...ended, imported: true }, now())
+  const ends = [
+    { ...prompted, ...parent },
+    { ...ended, imported: true },
+  ] as const
+  const { turn: number } = await markOver(context, ends, now())
   reader.forget()
   return number === null ? leftOut('passed-over') : { outcome: 'recorded', turn: number }
 }

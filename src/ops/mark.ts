@@ -1,5 +1,5 @@
 /** Markers: what an agent (or its adapter) tells ckpt, made a checkpoint. */
-import type { Marker, MarkResult } from '../core/marker.ts'
+import type { Marker, MarkResult, PromptMarker, StopMarker } from '../core/marker.ts'
 import { makeRoom } from './prune/by-itself.ts'
 import { whileScanning } from './record/record.ts'
 import { recordMarker, switchedOff } from './record/record-marker.ts'
@@ -11,7 +11,25 @@ import { readRefs } from './worktree/sessions.ts'
  * Records a marker. Returns when its checkpoint would survive a kill of this process.
  * @throws CkptError NOT_FOUND (a step or stop in a session without any turn), LOCKED, DAMAGED
  */
-export async function mark(context: Context, marker: Marker, arrived: number): Promise<MarkResult> {
+export function mark(context: Context, marker: Marker, arrived: number): Promise<MarkResult> {
+  return marked(context, [marker], arrived)
+}
+
+/** A turn of which no more is known than that it was: what is there now is at both its ends. Its beginning's result. */
+export function markOver(
+  context: Context,
+  ends: readonly [PromptMarker, StopMarker],
+  arrived: number,
+): Promise<MarkResult> {
+  return marked(context, ends, arrived)
+}
+
+/** One snapshot for all. The first one's result; where that made no turn the others are left. */
+async function marked(
+  context: Context,
+  [marker, ...others]: readonly [Marker, ...Marker[]],
+  arrived: number,
+): Promise<MarkResult> {
   const { env, config } = context
   const passed = () => env.monotonic() - arrived
   if (!config.enableFileCheckpointing) return switchedOff(context, arrived)
@@ -19,9 +37,12 @@ export async function mark(context: Context, marker: Marker, arrived: number): P
   const result = await locked(context, { command: `mark ${marker.event}`, wait: deadline }, async () => {
     const reading = readRefs(context)
     // The scan takes longest: it runs while the timeline is read, and is thrown away for a marker that came before.
-    return whileScanning(context, { refs: reading, deadline: deadline - passed() }, (scanning) =>
-      recordMarker(context, marker, { arrived, reading, scanning }),
-    )
+    return whileScanning(context, { refs: reading, deadline: deadline - passed() }, async (scanning) => {
+      const first = await recordMarker(context, marker, { arrived, reading, scanning })
+      if (first.turn === null) return first
+      for (const one of others) await recordMarker(context, one, { arrived, reading: readRefs(context), scanning })
+      return first
+    })
   })
   await makeRoom(context, deadline - passed())
   return result

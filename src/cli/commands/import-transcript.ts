@@ -51,7 +51,11 @@ const command: Command = async ({ env, args, cwd }) => {
   const context = await openContext(env, cwd, { create: true, forgiving: true })
   try {
     const transcript = { agent: { ...agent, transcripts }, path: file, prompts: said, written }
-    const prompts = await importTranscript(context, transcript)
+    // Each prompt is two checkpoints, of which nobody is told before the last: they go to disk together.
+    context.store.remember()
+    const prompts = await importTranscript(context, transcript).finally(() =>
+      context.store.syncInSteps(async () => undefined),
+    )
     const has = (wanted: Outcome) => prompts.some(({ outcome }) => outcome === wanted)
     const warnings = [
       ...context.warnings,
