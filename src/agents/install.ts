@@ -7,7 +7,7 @@ import { CkptError, isDamage } from '../core/errors.ts'
 import { quotedPath, singleQuoted } from '../core/hint-words.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
-import { readIfThere, removeIfEmpty, removeIfThere, writeFileWhole } from '../git/whole-file.ts'
+import { makeDirectories, readIfThere, removeIfEmpty, removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { sweepDraftsOf } from '../ops/worktree/half-made.ts'
 import { stateDirectory } from '../ops/worktree/state-directory.ts'
 import { packageFile } from '../package-file.ts'
@@ -278,7 +278,7 @@ export function carryOut(env: Env, plan: Plan, action: 'install' | 'uninstall'):
   const own = recordPath(env, target)
   if (action === 'install' && record) {
     atRecords(env, () => {
-      files.mkdirSync(recordsOf(env), { recursive: true, mode: 0o700 })
+      makeDirectories(env, recordsOf(env))
       writeFileWhole(env, own, { content: `${JSON.stringify(record)}\n` })
     })
   }

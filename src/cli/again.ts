@@ -65,13 +65,14 @@ function lineOf({ op, options }: Token, root: string): string[] {
   }
   const own = MODE_OF[String(mode)]
   if (own !== undefined) words.push(own)
-  const names = Array.isArray(paths) ? paths.map((path) => printable(`${root}/${pathToText(String(path))}`)) : []
+  const names = Array.isArray(paths) ? paths.map((path) => `${root}/${pathToText(String(path))}`) : []
   return names.length > 0 ? [...words, '--', ...names] : words
 }
 
 /** What was refused of a token, with hints in the words of its dry run. */
 export function asAsked(error: CkptError, { token, root }: { token: Token; root: string }): CkptError {
   const line = lineOf(token, root)
+  if (line.some((word) => word !== printable(word) || word.includes('\ufffd'))) return error // no line of text names it
   const inWords = (hint: string) => again(hint === ONCE_MORE ? `ckpt ${line[0]} … --dry-run` : hint, line)
   return new CkptError(error.code, error.message, { ...error, hints: error.hints.map(inWords), cause: error.cause })
 }

@@ -33,9 +33,16 @@ const NEVER = '"never" or a time like "30d", more than 0'
 /** Relative to what, and whose `~`, nobody could tell. */
 const LOCATION = '"git" or an absolute directory'
 
-const PATTERN = 'a gitignore pattern'
+/** What git is told on a command line: execve(2) takes no NUL in it, and not any length. */
+const WHOLE = /^[^\0]*$/
+const LONGEST = 4096
+const PATTERN = `a gitignore pattern of at most ${LONGEST} characters`
+const MOST = 1000
+const PATTERNS = `a list of at most ${MOST} gitignore patterns`
 
-const patterns = z.array(z.string(PATTERN).min(1, PATTERN), 'a list of gitignore patterns')
+const patterns = z
+  .array(z.string(PATTERN).min(1, PATTERN).max(LONGEST, PATTERN).regex(WHOLE, PATTERN), PATTERNS)
+  .max(MOST, PATTERNS)
 
 const COMMAND = 'a shell command, or false'
 const COUNT = 'a whole number, 0 for no limit'
@@ -59,7 +66,7 @@ export const configSchema = z.strictObject({
       maxBytes: limit.optional(),
       location: z
         .string(LOCATION)
-        .regex(/^(git$|\/)/, LOCATION)
+        .regex(/^(git$|\/[^\0]*$)/, LOCATION)
         .optional(),
     })
     .optional(),
@@ -80,7 +87,9 @@ export const configSchema = z.strictObject({
   commit: z
     .strictObject({
       auto: z.boolean('true or false').optional(),
-      messageCommand: z.union([z.string().min(1, COMMAND), z.literal(false).transform(() => null)], COMMAND).optional(),
+      messageCommand: z
+        .union([z.string().min(1, COMMAND).regex(WHOLE, COMMAND), z.literal(false).transform(() => null)], COMMAND)
+        .optional(),
     })
     .optional(),
   agents: z

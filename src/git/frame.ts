@@ -45,9 +45,17 @@ async function isReadable(env: Env, place: StorePlace): Promise<boolean> {
 const ATTRIBUTES = '* -text -filter -ident -working-tree-encoding\n'
 
 /** Whether a git directory is the store of some place. */
-export const isStore = (env: Env, gitDir: string): boolean =>
-  readIfThere(env, `${gitDir}/info/attributes`)?.toString('latin1') === ATTRIBUTES &&
-  FRAME.config.test(readIfThere(env, `${gitDir}/config`)?.toString('latin1') ?? '')
+export function isStore({ files }: Env, gitDir: string): boolean {
+  try {
+    const [attributes, config] = ['info/attributes', 'config'].map((name) =>
+      files.readFileSync(`${gitDir}/${name}`, 'latin1'),
+    )
+    return attributes === ATTRIBUTES && FRAME.config.test(config!)
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return false
+  }
+}
 
 /**
  * A damaged one too: without its HEAD git takes it for none.

@@ -18,9 +18,6 @@ import { moveFile, removeTree } from './whole-file.ts'
 const PREFIX = 'refs/ckpt/'
 const REF = /^refs\/ckpt\/([0-9a-f]{12})\/(@main|[a-z0-9_-]{1,80})$/
 
-/** None of a store's own looks like that. */
-export const isParcelRef = (ref: string): boolean => REF.test(ref)
-
 export interface ParcelRef {
   ref: string
   oid: Oid

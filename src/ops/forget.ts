@@ -24,6 +24,7 @@ import { collect, refuseDamagedPacks } from './prune/collect.ts'
 import { lockedStore } from './recovery/locked.ts'
 import { settleUnfinished } from './recovery/unfinished.ts'
 import { noteForgetting, readForgetting } from './store/forgetting.ts'
+import { refusePushed } from './store/pushed-refs.ts'
 import { refuseStrayed } from './store/strayed.ts'
 import { wasSent } from './transport/remembered.ts'
 import { readMarker } from './worktree/boundary-marker.ts'
@@ -51,6 +52,7 @@ export async function forget(context: Context, path: RelativePath | ''): Promise
     await settleUnfinished(context)
     refuseDamagedPacks(context)
     await refuseStrayed(context)
+    await refusePushed(context)
     const commits = await allCheckpoints(store)
     const held = await contentsOf(store, commits, path)
     const forgetting = readForgetting(env, store)

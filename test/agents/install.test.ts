@@ -39,10 +39,10 @@ const SETTINGS: [string, string][] = [
 const strip = (text: string) => dataOf(parseJsonc(text)) as Json
 
 /** The program, which is ended where it waits for something. */
-const inTime = (scratch: Scratch, line: string[]) =>
+const inTime = (scratch: Scratch, line: string[], vars: Record<string, string> = {}) =>
   spawnSync(process.execPath, [PROGRAM, ...line, '--json'], {
     cwd: scratch.root,
-    env: scratch.vars,
+    env: { ...scratch.vars, ...vars },
     encoding: 'utf8',
     timeout: 20_000,
   })
@@ -461,6 +461,12 @@ test('a plugin of another version of ckpt is told, and installing again renews i
   })
   scratch.ckpt(...renew.split(' ').slice(1))
   expect([fs.readFileSync(file, 'utf8'), outdated()]).toEqual([now, [false, false]])
+})
+
+test.runIf(process.platform === 'linux')('a place where no directory can be made is not tried for ever', () => {
+  const scratch = new Scratch().init()
+  const { status, stdout } = inTime(scratch, ['agent', 'install', 'claude'], { XDG_STATE_HOME: '/proc/none' })
+  expect([status, JSON.parse(stdout).error.code]).toEqual([2, 'CONFIG'])
 })
 
 test('where the way back cannot be kept nothing is installed, nor taken out', () => {

@@ -72,6 +72,19 @@ test('turns that nothing in the commit is of name it neither in its message nor 
   expect(scratch.ckpt('verify', '--ref', 'HEAD~2..HEAD', '--covered').problems).toEqual([])
 })
 
+test('a turn that a person committed together with an edit of theirs is no part of the next commit', () => {
+  const scratch = new Scratch().init({ 'a.txt': lines() })
+  const agents = lines([1, 'the first turn'])
+  scratch.turn('Add one', () => scratch.write({ 'a.txt': agents }))
+  const both = agents.replace('line 8\n', 'mine\n')
+  scratch.write({ 'a.txt': both })
+  scratch.git('commit', '-q', '-a', '-m', 'by hand')
+  scratch.turn('Add two', () => scratch.write({ 'a.txt': both.replace('line 3\n', 'the second turn\n') }))
+  expect(commit(scratch).json).toMatchObject({ message: 'feat: add two\n', turns: [2] })
+  expect(scratch.ckpt('show', 'HEAD').commit.checkpoints).toHaveLength(1)
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
 const S = ['--session', 's']
 
 test.each([0, 1])(

@@ -153,7 +153,17 @@ test('a store is no remote, and neither is the repository itself', () => {
   const store = other.at('.git/ckpt/store.git')
   const before = [other.gitState(), here.gitState()]
   const ways = [/^git init --bare DIRECTORY/, /^ckpt export FILE/]
-  const own = [here.root, '.', '.git', 'self', here.at('../linked'), `file://${path.dirname(here.root)}/a%20link`]
+  const linked = here.at('../linked/.git')
+  const own = [
+    linked,
+    '.git/worktrees/linked',
+    here.root,
+    '.',
+    '.git',
+    'self',
+    here.at('../linked'),
+    `file://${path.dirname(here.root)}/a%20link`,
+  ]
   for (const remote of [store, `file://${store}`, '.git/ckpt/store.git', ...own]) {
     const { code, document } = here.tryCkpt('push', remote, '--yes')
     expect([remote, code, document.error.code]).toEqual([remote, 2, 'USAGE'])
@@ -161,6 +171,7 @@ test('a store is no remote, and neither is the repository itself', () => {
   }
   expect([other.gitState(), here.gitState()]).toEqual(before)
   expect(other.ckpt('verify').problems).toEqual([])
+  expect(here.tryCkpt('push', 'a.txt', '--yes').document.error.message).toMatch(/^git could not speak to the remote/)
   // A directory in the worktree may be one.
   here.git('init', '-q', '--bare', here.at('remote.git'))
   here.ckpt('push', 'remote.git', '--yes')
@@ -185,6 +196,26 @@ test('what was pushed to a store all the same doctor takes out again', () => {
   expect(turnsOf(scratch)).toEqual(turns)
   scratch.ckpt('forget', 'a.txt')
 })
+
+test.each(['heads/x', 'tags/t', 'ckpt/zzz', 'ckpt/zzz/x', 'ckpt/zzz/live', 'ckpt/z/s/live'])(
+  'so it does with what git itself pushed to %s, and forget refuses until then',
+  (name) => {
+    const scratch = twoTurns()
+    scratch.turn('a key', () => scratch.write({ 'key.txt': 'secret\n' }))
+    scratch.git('add', 'key.txt')
+    scratch.git('commit', '-qm', 'the key')
+    const [turns, oid] = [turnsOf(scratch), scratch.git('rev-parse', 'HEAD:key.txt').trim()]
+    scratch.git('push', '-q', '.git/ckpt/store.git', `HEAD:refs/${name}`)
+    const refused = scratch.tryCkpt('forget', 'key.txt')
+    expect([refused.code, refused.document.error.hints[0]]).toEqual([7, 'ckpt doctor --fix   (takes it out)'])
+    expect(scratch.tryCkpt('doctor').code).toBe(7)
+    scratch.ckpt('doctor', '--fix')
+    expect([scratch.tryCkpt('doctor').code, scratch.ckpt('verify').problems]).toEqual([0, []])
+    expect(turnsOf(scratch)).toEqual(turns)
+    scratch.ckpt('forget', 'key.txt')
+    expect(() => scratch.git('--git-dir', '.git/ckpt/store.git', 'cat-file', '-e', oid)).toThrow()
+  },
+)
 
 test('what a remote was sent it has until the next push: forget says so', () => {
   const here = twoTurns()

@@ -118,6 +118,10 @@ test('a git that could not write and does not say why: the file system tells whe
   expect((await told(refused, 'commit', '-m', 'x'))[2]).toMatch(
     /^git refused the commit .*: the disk is full, it seems\. /,
   )
+  const { document } = await answer(lock, 'doctor')
+  expect(document.findings.filter(({ ok }: Json) => !ok)).toMatchObject([
+    { name: 'store', mend: expect.stringMatching(/^free some space/) },
+  ])
   const status = ['free some disk space, then: ckpt status']
   expect(await told(lock, 'undo')).toEqual(['undo', 1, isFull('update-ref'), status])
   scratch.ckpt('status')

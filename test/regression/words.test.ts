@@ -502,6 +502,10 @@ test('what is refused of a token is said in the words of its dry run', () => {
   const refused = dry('undo', '--session', 's1')
   expect(hints('apply', refused)[0]).toBe('ckpt undo --session=s1 --dry-run   (the whole plan)')
   for (const hint of hints('apply', refused)) expect(hint).not.toContain('…')
+  scratch.write({ 'new\nline': 'x', 'a.txt': 'two\n' })
+  const odd = dry('undo', '--session', 's1', '--', 'a.txt', 'new\nline')
+  scratch.write({ 'a.txt': 'hand\n' })
+  expect(hints('apply', odd)).toEqual(['run the dry run again']) // no line would name it
   scratch.ckpt('undo', '--session', 's1', '--skip-conflicts')
   expect(hints('apply', whole)[0]).toBe('ckpt undo --session=s1 --to=1 --dry-run')
 })

@@ -59,6 +59,9 @@ test.each([
   [{ snapshot: { include: ['.env'], exclude: ['*.log'] } }, true],
   [{ snapshot: { include: '.env' } }, false],
   [{ snapshot: { include: [''] } }, false],
+  [{ snapshot: { include: ['a\nb'] } }, true],
+  [{ snapshot: { include: ['a\0b'] } }, false],
+  [{ store: { location: '/a\0b' } }, false],
   [{ snapshot: { maxFileSize: 0, maxBytes: '1.5 GiB' } }, true],
   [{ snapshot: { maxFileSize: '10 apples' } }, false],
   [{ snapshot: { maxFileSize: '10i' } }, false],
@@ -78,6 +81,15 @@ test.each([
   [{ watch: { idleStop: 1000 } }, true],
 ])('the program and the schema agree on %j', (value, taken) => {
   expect({ program: isTaken(value), schema: fits(value) }).toEqual({ program: taken, schema: taken })
+})
+
+test('and on how long a pattern may be, and how many there may be', () => {
+  const both = (exclude: string[]) => [isTaken({ snapshot: { exclude } }), fits({ snapshot: { exclude } })]
+  expect([both(['x'.repeat(4096)]), both(['x'.repeat(4097)])]).toEqual([Array(2).fill(true), Array(2).fill(false)])
+  expect([both(Array(1000).fill('x')), both(Array(1001).fill('x'))]).toEqual([
+    Array(2).fill(true),
+    Array(2).fill(false),
+  ])
 })
 
 test('`$schema` says nothing to the program, and is not among the keys it names', () => {

@@ -25,17 +25,19 @@ function verifyText({ checks, commits }: VerifyResult, colors: Colors): string {
   return `${table(rows)}\n\n${table(list)}`
 }
 
-/** What to run of a check that the store is not to blame for. */
+/** What to run of a check that the store is not to blame for, beside `commits`. */
 const NEXT: Readonly<Record<string, string>> = {
   worktree: 'ckpt snapshot   (records it as it is now)',
-  commits: 'git show COMMIT   (what no recorded turn accounts for)',
   bundle: 'ckpt export FILE   (makes it anew, on the machine it came from)',
 }
 const DOCTOR = 'ckpt doctor   (what can be mended, and how)'
 
-const hintsFor = (checks: VerifyResult['checks']): string[] => [
-  ...new Set(checks.filter(({ ok }) => !ok).map(({ name }) => NEXT[name] ?? DOCTOR)),
-]
+function hintsFor({ checks, commits }: VerifyResult): string[] {
+  const open = commits?.find(({ covered }) => !covered)?.id.slice(0, 10)
+  const next = (name: string) =>
+    name === 'commits' && open ? `git show ${open}   (what no recorded turn accounts for)` : (NEXT[name] ?? DOCTOR)
+  return [...new Set(checks.filter(({ ok }) => !ok).map(({ name }) => next(name)))]
+}
 
 /** Null: it is written. */
 function appendSummary(env: Env, { file, text }: NonNullable<CiReport['summary']>): string | null {
@@ -92,7 +94,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
             error: {
               code,
               message: problems.join('; '),
-              hints: code === 'BOUNDARY_PENDING' ? pending.flatMap(pendingHints) : hintsFor(checks),
+              hints: code === 'BOUNDARY_PENDING' ? pending.flatMap(pendingHints) : hintsFor(result),
             },
           }),
     }

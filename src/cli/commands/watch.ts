@@ -132,7 +132,7 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
       stands = true
       // Who says so a second time, when all is done, does not make it a failure.
       env.onSignal('SIGTERM', () => undefined)
-      view = startView?.(env, { daemon, colors, backends, log }) ?? null
+      view = startView?.(daemonEnv, { daemon, colors, backends, log }) ?? null
       reader?.onGone(() => daemon.stop())
       transcripts = watches(env, { daemon, agents, log })
       for (const one of transcripts)

@@ -116,7 +116,7 @@ export async function foldChanges({ changes, head, blobs, committed, wentOnFrom 
       enter(to && to.mode === from.mode ? { ...to, mode: ours.mode } : to)
     else if (merged === undefined)
       conflicts.set(path, "changes of yours, or of another session, overlap with this session's")
-    else enter(merged)
+    else if (!sameEntry(merged, ours)) enter(merged) // else a person has committed it, beside something of theirs
   }
   for (const [path, entry] of entries) if (sameEntry(entry, head.get(path) ?? null)) entries.delete(path)
   for (const [path, reason] of clashes(entries, head)) conflicts.set(path, reason)

@@ -5,6 +5,7 @@ import { quotedName, quotedPath } from '../../core/hint-words.ts'
 import { printable, shortList } from '../../core/paths.ts'
 import { type Env, errno } from '../../env.ts'
 import { closedIn, opening, toldOf } from '../../git/closed.ts'
+import { isNearlyFull } from '../../git/failure.ts'
 import { runGit, tryGit } from '../../git/process.ts'
 import { notFollowedYet } from '../committed/under-way.ts'
 import { besideOf, newestCheckpoint } from '../record/record.ts'
@@ -245,6 +246,13 @@ function checkFileSystem({ env, store, place }: Context): Finding {
   const mend = opening(place.directory, closed)
   const readOnly = unwritable(env, directory, mend)
   if (readOnly) return readOnly
+  if (isNearlyFull(env, directory))
+    return {
+      name: 'store',
+      ok: false,
+      detail: 'hardly any room is left where the store is: nothing may be recorded until there is',
+      mend: `free some space on the file system of ${printable(directory)}`,
+    }
   if (closed.length > 0)
     return { name: 'store', ok: false, detail: `the store cannot be written: ${toldOf(closed)}`, mend }
   const remote = remoteFileSystem(env, directory)

@@ -9,6 +9,7 @@ import { unsyncedPacks } from '../../git/unsynced-packs.ts'
 import { clearStaleBoundary, staleTurn } from '../change/boundary.ts'
 import { sweepAlone } from '../prune/collect.ts'
 import { clearRefLocks } from '../recovery/recover.ts'
+import { pushedRefs, takeOut, toldPushed } from '../store/pushed-refs.ts'
 import { toldUnled } from '../store/strayed.ts'
 import { indexAnew, setPackAside } from '../store/torn-packs.ts'
 import { damagedPackFiles, withoutSuffix } from '../store/verify-objects.ts'
@@ -21,7 +22,6 @@ import { foreignWorktree } from '../worktree/worktrees.ts'
 import { FIX, type Finding } from './finding.ts'
 import { findEnds, mendEnds } from './mend-history.ts'
 import { mendRefs, readAnyRefs, setFileAside, unreadableFile } from './mend-refs.ts'
-import { pushedRefs, takeOut, toldPushed } from './pushed-refs.ts'
 
 /** Runs work under the worktree's lock, with nothing finished first: what is damaged would be in the way. */
 export function alone<T>({ env, store }: Context, work: () => Promise<T>): Promise<T> {

@@ -6,7 +6,8 @@ import { printable } from '../../core/paths.ts'
 import { type Env, errno } from '../../env.ts'
 import { isStore } from '../../git/frame.ts'
 import type { Parcel, ParcelRef } from '../../git/parcel.ts'
-import { commonDirOf, type Repository, remoteUrl } from '../../git/repository.ts'
+import { tryGit } from '../../git/process.ts'
+import { type Repository, remoteUrl } from '../../git/repository.ts'
 import { withTemporary } from '../../git/temporary.ts'
 import type { Context } from '../worktree/context.ts'
 import { allWorktrees, foreignWorktree } from '../worktree/worktrees.ts'
@@ -248,6 +249,16 @@ async function urlOf({ env, repository, worktree }: Context, remote: string): Pr
 
 const isLocal = (url: string) => url.startsWith('/') || url.startsWith('file:')
 
+/** Whether a path is of this repository: of its own directories, or of any worktree's (git-push(1): what git takes for a remote). */
+async function isIn(env: Env, { root, commonDir }: Repository, path: string): Promise<boolean> {
+  const args = ['rev-parse', '--path-format=absolute', '--git-common-dir']
+  for (const at of [`${path}/.git`, path]) {
+    const { code, stdout } = await tryGit(env, { args, cwd: root, vars: { GIT_DIR: at } })
+    if (code === 0) return stdout.toString('utf8').trimEnd() === commonDir
+  }
+  return false
+}
+
 /** Null: what git says of it will be told. */
 function pathOf({ files }: Env, url: string): string | null {
   try {
@@ -267,12 +278,9 @@ async function refuseOwn(
 ): Promise<void> {
   const path = isLocal(url) ? pathOf(env, url) : null
   if (path === null) return
-  const isOf = async ({ commonDir, gitDir }: Repository) =>
-    [commonDir, gitDir].includes(path) ||
-    (env.files.existsSync(`${path}/.git`) && (await commonDirOf(env, path)) === commonDir)
   const what = isStore(env, path)
     ? "a store of ckpt's, which is no remote"
-    : repository && (await isOf(repository))
+    : repository && (await isIn(env, repository, path))
       ? 'this repository itself, in which ckpt makes no refs'
       : null
   if (what === null) return
