@@ -224,12 +224,17 @@ function readRecord(env: Env, target: string, text: string | null): Record | nul
   return null
 }
 
-/** @throws CkptError CONFIG: they are out of reach */
+/** No directory is there, and none can be made. */
+const NO_PLACE: ReadonlySet<string | undefined> = new Set(['ENOTDIR', 'ENOENT', 'EEXIST', 'ELOOP'])
+
+/** @throws CkptError CONFIG: there is no place for them */
 function atRecords<T>(env: Env, work: () => T): T {
   try {
     return work()
   } catch (cause) {
-    const { message } = cause instanceof CkptError && cause.cause instanceof Error ? cause.cause : (cause as Error)
+    const own = cause instanceof CkptError ? cause.cause : cause
+    if (!NO_PLACE.has(errno(own))) throw cause
+    const { message } = own as Error
     throw new CkptError(
       'CONFIG',
       `What undoes this again is kept where nothing can be kept: ${printable(message)}. Nothing was changed.`,

@@ -36,7 +36,7 @@ const LOCATION = '"git" or an absolute directory'
 /** What git is told on a command line: execve(2) takes no NUL in it, and not any length. */
 const WHOLE = /^[^\0]*$/
 const LONGEST = 4096
-const PATTERN = `a gitignore pattern of at most ${LONGEST} characters`
+const PATTERN = `a gitignore pattern, without NUL, of at most ${LONGEST} characters`
 const MOST = 1000
 const PATTERNS = `a list of at most ${MOST} gitignore patterns`
 

@@ -581,7 +581,7 @@ test.skipIf(!isRoot)('what may not be written beside all stores is no store: it 
   const { code, stdout } = scratch.run(['agent', 'install', 'claude', '--yes', '--json'], { uid })
   const { message, hints } = JSON.parse(stdout).error
   expect([code, message]).toEqual([1, expect.stringContaining('Not permitted: EACCES')])
-  expect(hints).toEqual([`namei -l ${scratch.home}/state/ckpt/agents   (whose it is)`])
+  expect(hints).toEqual([`namei -l ${scratch.home}/state   (whose it is)`])
 })
 
 test('environments: where GIT_CONFIG_GLOBAL names it, the user’s configuration counts as it does for git', () => {
