@@ -1,5 +1,5 @@
 /** What somebody pushed to a store, which is no remote: refs that are not the store's own, and nobody reads. */
-import { CkptError } from '../../core/errors.ts'
+import { CkptError, unlessDamaged } from '../../core/errors.ts'
 import type { Oid } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
 import { tipsFile, worktreeOf } from '../../git/tips.ts'
@@ -26,7 +26,7 @@ export async function pushedRefs(context: Context): Promise<PushedRef[]> {
 async function isOwn({ store }: Context, { ref, oid }: PushedRef): Promise<boolean> {
   if (/^refs\/notes\/ckpt\/[^/]+$/.test(ref) || /^refs\/ckpt\/[^/]+\/@(?!main$)[^/]+$/.test(ref)) return true
   if (!/^refs\/ckpt\/[^/]+\/[^/]+\/./.test(ref)) return false
-  const object = await store.objects.read(oid)
+  const object = await unlessDamaged(() => store.objects.read(oid), null)
   return object?.type !== 'commit' || object.bytes.includes('\nCkpt-')
 }
 
