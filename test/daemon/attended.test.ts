@@ -61,7 +61,7 @@ async function ask(scratch: Scratch, ...args: string[]): Promise<Asked> {
 async function slowed<T>(scratch: Scratch, begin: () => Promise<T>): Promise<T> {
   const { begun } = await locked(scratch, async () => {
     const begun = begin()
-    await sleep(1500)
+    await sleep(3000) // on a busy machine its program takes its time to start
     return { begun } // its end is not waited for here
   })
   return begun

@@ -23,6 +23,8 @@ export class PowerCut {
   readonly #root: string
   /** Bytes that are left of each file that is not synced. */
   readonly #left = new Map<Inode, number>()
+  /** Of each process that is at work, what was written beside it meanwhile: that is told by the calls. */
+  readonly #beside = new Set<Set<Inode>>()
 
   /** `root`: a worktree. Its files are looked at, and the store's; what git syncs of the user's repository is the user's word. */
   constructor(root: string) {
@@ -31,7 +33,10 @@ export class PowerCut {
 
   /** The calls of the file system, watched. */
   watched(files: Files): Files {
-    const wrote = (inode: Inode, left: number) => this.#left.set(inode, Math.min(left, this.#left.get(inode) ?? left))
+    const wrote = (inode: Inode, left: number) => {
+      this.#left.set(inode, Math.min(left, this.#left.get(inode) ?? left))
+      for (const written of this.#beside) written.add(inode)
+    }
     const statOf = (file: number | fs.PathLike): BigIntStats =>
       typeof file === 'number' ? fs.fstatSync(file, { bigint: true }) : fs.statSync(file, { bigint: true })
     const after: { [Name in keyof Files]?: (args: Parameters<Files[Name]>, before: BigIntStats | null) => void } = {
@@ -60,10 +65,13 @@ export class PowerCut {
       const child = spawn(command, args, options)
       if (args.includes('cat-file') || args.includes('diff-index')) return child // they write nothing, whatever else does meanwhile
       const before = this.#list()
+      const ours = new Set<Inode>()
+      this.#beside.add(ours)
       child.once('exit', () => {
+        this.#beside.delete(ours)
         const told = args.flatMap((arg) => /^core\.fsync=(.*)$/.exec(arg)?.[1]?.split(',') ?? [])
         for (const [file, { inode, print }] of this.#list()) {
-          if (before.get(file)?.print === print) continue
+          if (before.get(file)?.print === print || ours.has(inode)) continue
           const component = COMPONENTS.find(([pattern]) => pattern.test(file))?.[1]
           if (component && told.includes(component)) this.#left.delete(inode)
           else this.#left.set(inode, 0)
