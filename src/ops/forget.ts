@@ -53,6 +53,7 @@ export async function forget(context: Context, path: RelativePath | ''): Promise
     refuseDamagedPacks(context)
     await refuseStrayed(context)
     await refusePushed(context)
+    const isSent = wasSent(context) // what cannot be read is said while nothing was changed
     const commits = await allCheckpoints(store)
     const held = await contentsOf(store, commits, path)
     const forgetting = readForgetting(env, store)
@@ -83,7 +84,7 @@ export async function forget(context: Context, path: RelativePath | ''): Promise
     if (look(env, context.worktree.root, path) !== null) {
       context.warnings.push(`It is on disk still: the next snapshot takes it again, unless snapshot.exclude names it.`)
     }
-    if (wasSent(context)) {
+    if (isSent) {
       context.warnings.push(
         'Checkpoints were sent to a remote, which has what it was sent until `ckpt push REMOTE` is run again, and then until its own gc.',
       )

@@ -12,9 +12,9 @@ export interface PushedRef {
 }
 
 export async function pushedRefs(context: Context): Promise<PushedRef[]> {
-  const { stdout } = await context.store.tryGit(['for-each-ref', '--format=%(refname) %(objectname)'])
+  const refs = await context.store.git(['for-each-ref', '--format=%(refname) %(objectname)'])
   const found: PushedRef[] = []
-  for (const row of stdout.toString('utf8').split('\n').filter(Boolean)) {
+  for (const row of refs.toString('utf8').split('\n').filter(Boolean)) {
     const [ref = '', oid] = row.split(' ')
     const one = { ref, oid: oid as Oid }
     if (!(await isOwn(context, one))) found.push(one)
