@@ -186,6 +186,31 @@ export function uncoveredChanges(from: Beside, to: Beside): { path: RelativePath
   return changed.sort((a, b) => byText(a.path, b.path))
 }
 
+/**
+ * What no tree tells of two snapshots, and differs in them or may: each path that is not covered and is not surely the same
+ * in both. What is ignored, and a directory that looks the same, count where one of `paths` is it or lies in it. Not what a
+ * sparse checkout leaves out.
+ */
+export function uncoveredBetween(
+  from: Beside,
+  to: Beside,
+  paths: readonly string[] = [],
+): { path: RelativePath; reason: UncoveredReason }[] {
+  const isIn = (path: string) => paths.some((scope) => isWithin(scope, barePath(path)))
+  const isAsked = (path: string) =>
+    paths.length === 0 || isIn(path) || paths.some((scope) => isWithin(barePath(path), scope))
+  const changed = uncoveredChanges(from, to).filter(({ reason, path }) => reason !== 'ignored' || isIn(path))
+  const named = new Set(changed.map(({ path }) => path))
+  // Of what lies in a directory, its own print says nothing.
+  const directories = [
+    ...to.uncovered,
+    ...[...to.ignored.keys()].map((path) => ({ path, reason: 'ignored' as const })),
+  ].filter(({ path }) => path.endsWith('/') && !named.has(path) && isIn(path))
+  return [...changed, ...directories.map(({ path, reason }) => ({ path, reason }))].filter(
+    ({ path, reason }) => path !== '' && reason !== 'not-here' && isAsked(path),
+  )
+}
+
 /** Whether the trees of two snapshots say all that a diff of the two says: what is ignored is in neither. */
 export function isCountedByTrees(from: Beside, to: Beside): boolean {
   // What both left out is in neither tree, however it changed.

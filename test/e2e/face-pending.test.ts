@@ -235,7 +235,7 @@ test('pending boundary: what writes', () => {
     Kept. Turns 2, 3 are abandoned now; the files can still be brought back: ckpt restore 3
 
     $ ckpt restore 1
-    Restored from turn 1: no files differ.
+    Restored from turn 1: no files to change.
     As it was before: ckpt restore <id> --exact
 
     $ ckpt switch 1

@@ -414,6 +414,50 @@ test('promise 11: an undo that cannot bring an uncovered path back says so', () 
   expect(stderr).toMatch(/cannot be undone: .*dist\/.*large\.bin/)
 })
 
+test('promise 11: what a checkpoint does not hold is no file that is the same: diff, restore and switch name it', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': '*.log\n' })
+  userConfig(scratch, { snapshot: { maxFileSize: '10KiB' } })
+  const large = (text: string) => ({ big: text.repeat(20_000) })
+  scratch.write({ ...large('x'), 'b.log': 'x\n', 'same/big': 'y'.repeat(20_000) })
+  scratch.git('init', '-q', scratch.at('nested'))
+  scratch.turn('one', () => scratch.write({ ...large('z'), 'b.log': 'zz\n', 'nested/x': 'z\n' }))
+  const left = 'Not compared, for checkpoints do not hold it: '
+  const compared = (...args: string[]) => {
+    const { files, warnings } = scratch.ckpt('diff', ...args)
+    return [files, warnings]
+  }
+  expect(compared('1')).toEqual([[], [`${left}big (too-large), nested/ (nested-repo).`]])
+  expect(compared('1:before', 'worktree')).toEqual([[], [`${left}big (too-large), nested/ (nested-repo).`]])
+  expect(compared('1', '--', 'big')).toEqual([[], [`${left}big (too-large).`]])
+  expect(compared('1', '--', 'b.log')).toEqual([[], [`${left}b.log (ignored).`]])
+  expect(compared('1', '--', 'nested/x')).toEqual([[], [`${left}nested/ (nested-repo).`]])
+  expect(compared('1', '--', 'same')).toEqual([[], []])
+  expect(scratch.run(['diff', '1']).stdout).toBe('No differences.\n')
+
+  const disk = scratch.manifest()
+  const not = 'Not brought back, for that checkpoint does not hold them: '
+  for (const command of [
+    ['restore', '1:before'],
+    ['restore', '1:before', '--exact'],
+  ]) {
+    const { files, warnings } = scratch.ckpt(...command)
+    expect([files, warnings]).toEqual([[], [`${not}big (too-large), nested/ (nested-repo).`]])
+  }
+  for (const [name, whole] of [
+    ['big', 'big (too-large)'],
+    ['b.log', 'b.log (ignored)'],
+    ['nested/x', 'nested/ (nested-repo)'],
+  ]) {
+    const { code, document } = scratch.tryCkpt('restore', '1:before', '--', name!)
+    expect([code, document.error.message]).toEqual([3, `That checkpoint does not hold ${whole}. Nothing was changed.`])
+  }
+  // What is as it was needs nothing brought back.
+  expect(scratch.ckpt('restore', '1:before', '--', 'same/big').warnings).toEqual([])
+  expect(scratch.ckpt('restore', '1:before', '--', 'a.txt', 'big').warnings).toEqual([`${not}big (too-large).`])
+  expect(scratch.ckpt('switch', '1:before').warnings).toEqual([`${not}big (too-large), nested/ (nested-repo).`])
+  expect(scratch.manifest()).toEqual(disk)
+})
+
 test('promise 11: where the deadline left nothing to look at, show, diff and undo say that they do not know', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   userConfig(scratch, { snapshot: { deadline: 1 } })

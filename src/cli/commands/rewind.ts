@@ -83,7 +83,7 @@ function wayLabel(verb: WayVerb, { turn }: TurnView): string {
 function wayHint({ plan }: Way): string {
   if (plan instanceof CkptError) return `refused: ${printable(plan.message)}`
   const conflicts = plan.files.filter(({ action }) => action === 'conflict').length
-  const count = plan.files.length === 0 ? 'no files differ' : plural(plan.files.length, 'file')
+  const count = plan.files.length === 0 ? 'no files to change' : plural(plan.files.length, 'file')
   return conflicts > 0 ? `${count}, ${plural(conflicts, 'conflict')}` : count
 }
 

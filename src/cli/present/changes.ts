@@ -70,7 +70,7 @@ export function changeText(
   if (verb === 'undo' && !dryRun && !boundary && !safety)
     return [`Nothing of ${what} is left to take back: nothing was recorded.`, ...filesText(files, c)].join('\n')
   const past = { undo: 'Undid', redo: 'Redid', restore: 'Restored from', switch: 'Switched to' }[verb]
-  const count = files.length === 0 ? 'no files differ' : plural(done.length, 'file')
+  const count = files.length === 0 ? 'no files to change' : plural(done.length, 'file')
   const lines = [dryRun ? `Would ${verb} ${what}: ${count}. Nothing was changed.` : `${past} ${what}: ${count}.`]
   lines.push(...filesText(files, c))
   const conflicts = files.filter((file) => file.action === 'conflict').length

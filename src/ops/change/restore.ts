@@ -1,5 +1,5 @@
 /** Restore: files of any checkpoint, brought back over what is there, guarded by the worktree's newest checkpoint. */
-import { type Beside, CUT_SHORT, isCutShort, uncoveredAt } from '../../core/beside.ts'
+import { type Beside, CUT_SHORT, isCutShort, uncoveredAt, uncoveredBetween } from '../../core/beside.ts'
 import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { quoted, sessionOption } from '../../core/hint-words.ts'
@@ -10,7 +10,6 @@ import type { Transition } from '../../core/state.ts'
 import { endOf } from '../../core/timeline.ts'
 import { abandonedRef, readChain, type SessionRefs, sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
-import { look } from '../../snapshot/disk.ts'
 import { type SnapshotView, transitionsBetween, viewOf } from '../../snapshot/view.ts'
 import { resolvePlace } from '../history/resolve.ts'
 import { newestCheckpoint, Recorder, takeSnapshot } from '../record/record.ts'
@@ -58,6 +57,7 @@ async function restoreLocked(context: Context, options: RestoreOptions, asked: A
   const snapshot = await takeSnapshot(context, refs, { publish: false })
   const known = newest ? await viewOf(store, newest) : null
   const changes = await changesFrom(context, options, { target, known, now: snapshot.view })
+  if (options.paths?.length && changes.length === 0) await requirePaths(options, target, snapshot.beside)
   const mode: ConflictMode = options.force ? 'force' : 'refuse'
   const units = [{ turn: 0 as never, step: null, changes }]
   const targetBeside = known?.beside ?? null
@@ -70,9 +70,7 @@ async function restoreLocked(context: Context, options: RestoreOptions, asked: A
   if (deletes(options) && isCutShort(snapshot.beside) && !isCutShort(target.beside))
     warnings.push(`What is known of the files now ${CUT_SHORT} What it lacks stays as it is.`)
   if (left.length > 0) warnings.push(`Left as they are, for they are not captured now: ${shortList(left)}.`)
-  warnings.push(
-    ...heldNowhere(context, options, { target: target.beside, now: snapshot.beside, actions: prepared.actions }),
-  )
+  warnings.push(...heldNowhere(options, { target: target.beside, now: snapshot.beside, actions: prepared.actions }))
   const told = {
     session,
     turns: checkpoint.turn === undefined ? [] : [checkpoint.turn],
@@ -133,7 +131,6 @@ const inScope = ({ paths }: RestoreOptions, path: string): boolean =>
 /**
  * What is asked for: from the target's states to what the disk should hold, which is what the newest checkpoint says;
  * anything else was changed since.
- * @throws CkptError NOT_FOUND when the target has none of the paths
  */
 async function changesFrom(
   { store }: Context,
@@ -147,7 +144,6 @@ async function changesFrom(
     if (!inScope(options, change.path) || (change.from.kind === 'absent' && !deletes(options))) continue
     changes.push({ ...change, to: known ? await known.state(change.path) : change.to })
   }
-  if (options.paths?.length && changes.length === 0) await requireKnownPaths(options, target)
   return changes
 }
 
@@ -164,18 +160,11 @@ async function overBudget(target: SnapshotView, { beside }: SnapshotView): Promi
 
 /** What cannot come back, and what only the safety checkpoint has once it is gone. */
 function heldNowhere(
-  { env, worktree }: Context,
-  options: RestoreOptions,
+  { paths }: RestoreOptions,
   { target, now, actions }: { target: Beside; now: Beside; actions: readonly FileAction[] },
 ): string[] {
-  const lacking = target.uncovered.filter(
-    ({ path, reason }) =>
-      path !== '' &&
-      reason !== 'not-here' &&
-      reason !== 'ignored' &&
-      inScope(options, path) &&
-      look(env, worktree.root, barePath(path)) === null,
-  )
+  const listed = new Set([...target.uncovered.map(({ path }) => path), ...target.ignored.keys()])
+  const lacking = uncoveredBetween(now, target, paths).filter(({ path }) => listed.has(path))
   const costly = new Set<string>(now.uncovered.flatMap(({ path, reason }) => (reason === 'budget' ? path : [])))
   const last = actions.filter(({ action, path }) => action === 'delete' && costly.has(path))
   return [
@@ -255,15 +244,21 @@ async function refuseAtWork(context: Context, refs: WorktreeRefs, wanted: string
   if (session !== null) refuseRunning(context, await loadTimeline(context, refs, { session }))
 }
 
-async function requireKnownPaths(
+/** @throws CkptError NOT_FOUND when the target holds none of the paths, and what it left out there is not surely as it was */
+async function requirePaths(
   { id, paths = [] }: Pick<RestoreOptions, 'id' | 'paths'>,
   target: SnapshotView,
+  now: Beside,
 ): Promise<void> {
   for (const path of paths) {
     const [file, directory] = [await target.state(path), await target.state(`${path}/`)]
-    if (file.kind !== 'absent' || directory.kind === 'directory') return
+    if (directory.kind === 'directory' || (file.kind !== 'absent' && file.kind !== 'unknown')) return
   }
-  throw new CkptError('NOT_FOUND', 'That checkpoint has none of these paths. Nothing was changed.', {
+  const left = paths.flatMap((path) => uncoveredAt(target.beside, path) ?? [])
+  const changed = uncoveredBetween(now, target.beside, paths)
+  if (left.length > 0 && changed.length === 0) return
+  const why = left.length > 0 ? `does not hold ${reasonedList(left)}` : 'has none of these paths'
+  throw new CkptError('NOT_FOUND', `That checkpoint ${why}. Nothing was changed.`, {
     paths,
     hints: [`ckpt show ${quoted(id)}`],
   })

@@ -1,12 +1,12 @@
 /** Differences: between checkpoints, with the worktree, and what is not committed. */
-import { type Beside, CUT_SHORT, emptyBeside, isCutShort } from '../../core/beside.ts'
+import { type Beside, CUT_SHORT, emptyBeside, isCutShort, uncoveredBetween } from '../../core/beside.ts'
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
 import { isOid, type Oid } from '../../core/ids.ts'
 import { noneVisibleIn } from '../../core/none-visible.ts'
 import { patchedTexts, patchSections } from '../../core/patch.ts'
-import { barePath, isWithin, type RelativePath } from '../../core/paths.ts'
+import { barePath, isWithin, type RelativePath, reasonedList } from '../../core/paths.ts'
 import { endOf, type Turn, visibleTurns } from '../../core/timeline.ts'
 import { diffTrees, diffWorktree, type FileDiff } from '../../git/diff.ts'
 import { readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
@@ -91,7 +91,7 @@ export async function diff(context: Context, options: DiffOptions): Promise<Diff
   const { files, patch } = await diffSnapshots(context, { from: a.view, to: b.view }, options.paths ?? [])
   const isSession = options.session !== undefined && options.a === undefined
   const checkpoints = isSession ? { checkpoints: await sessionCheckpoints(context, refs, options.session!) } : {}
-  const warnings = [...context.warnings, ...cutShort([a, b])]
+  const warnings = [...context.warnings, ...cutShort([a, b]), ...notCompared(a.view, b.view, options.paths)]
   return { from: a.name, to: b.name, files, patch, ...checkpoints, warnings }
 }
 
@@ -112,6 +112,12 @@ const cutShort = (sides: readonly { name: string; view: View }[]): string[] =>
   sides
     .filter(({ view }) => isCutShort(view.beside))
     .map(({ name }) => `${isOid(name) ? `Checkpoint ${name.slice(0, 10)}` : 'This look at the worktree'} ${CUT_SHORT}`)
+
+/** What differs, or may, and is in no tree. */
+function notCompared(from: View, to: View, paths?: readonly string[]): string[] {
+  const left = uncoveredBetween(from.beside, to.beside, paths)
+  return left.length > 0 ? [`Not compared, for checkpoints do not hold it: ${reasonedList(left)}.`] : []
+}
 
 async function sessionCheckpoints(context: Context, refs: WorktreeRefs, session: string) {
   const timeline = await loadTimeline(context, refs, { session: chooseSession(refs, session)! })
