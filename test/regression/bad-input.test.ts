@@ -122,6 +122,26 @@ test('bad input: wrong commands, flags and values are usage errors, and change n
   expect(inStore(scratch, 'for-each-ref')).toBe(refs)
 })
 
+test.each([
+  ['undo', null],
+  ['undo', { mode: 'refuse', turns: 'x' }],
+  ['undo', { mode: 'refuse', turns: -1 }],
+  ['undo', { mode: 'refuse', paths: 5 }],
+  ['undo', { mode: 'refuse', to: ['1'] }],
+  ['undo', { mode: 'all' }],
+  ['undo', { mode: 'refuse', ofAnotherVersion: true }],
+  ['redo', { mode: 'refuse', all: 'yes' }],
+  ['restore', { force: true }],
+  ['restore', { id: '1:before', session: 7 }],
+  ['prune', { id: '1:before' }],
+])('bad input: what no dry run makes is no token: %s of %j', (op, options) => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const token = Buffer.from(JSON.stringify({ v: 1, op, options, hash: 'x' })).toString('base64url')
+  const { code, document } = scratch.tryCkpt('apply', token)
+  expect([code, document.error.code]).toEqual([2, 'USAGE'])
+  expect(document.error.message).toBe('That is not a token of a dry run. Nothing was changed.')
+})
+
 test('bad input: where several refusals apply, wrong usage comes first, and a pending boundary before what is not there', () => {
   const codeOf = (scratch: Scratch, line: string) => {
     const { code, document } = scratch.tryCkpt(...line.split(' '))

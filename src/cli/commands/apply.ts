@@ -1,5 +1,6 @@
 import { CkptError } from '../../core/errors.ts'
-import { readToken, sessionOf } from '../../ops/change/token.ts'
+import { readToken } from '../../ops/change/read-token.ts'
+import { sessionOf } from '../../ops/change/token.ts'
 import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import { changeJson } from '../../results/json.ts'
 import { asAsked } from '../again.ts'

@@ -26,26 +26,6 @@ export function makeToken(token: Token): string {
   return Buffer.from(JSON.stringify({ v: 1, ...token }), 'utf8').toString('base64url')
 }
 
-/** @throws CkptError USAGE */
-export function readToken(text: string): Token {
-  try {
-    const read = Buffer.from(text, 'base64url') // which passes over what is no such text
-    const token = JSON.parse(read.toString('utf8')) as Token & { v: number }
-    if (
-      read.toString('base64url') === text &&
-      token.v === 1 &&
-      typeof token.hash === 'string' &&
-      typeof token.options === 'object'
-    )
-      return token
-  } catch {
-    // falls through to the one error for every unreadable token
-  }
-  throw new CkptError('USAGE', 'That is not a token of a dry run. Nothing was changed.', {
-    hints: ['ckpt undo --dry-run'],
-  })
-}
-
 /** The session that the dry run named; undefined: none, and the newest was meant. */
 export function sessionOf({ options }: Token): string | undefined {
   return 'session' in options ? String(options.session) : undefined
