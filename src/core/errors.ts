@@ -76,7 +76,7 @@ export class MovedMeanwhile extends CkptError {
 }
 
 /** Something in a store is missing or cannot be read. */
-export const isDamage = (error: unknown): boolean => error instanceof CkptError && error.code === 'DAMAGED'
+export const isDamage = (error: unknown): error is CkptError => error instanceof CkptError && error.code === 'DAMAGED'
 
 /** What work gives; `otherwise` where what it reads in a store is missing or damaged. */
 export async function unlessDamaged<T, U>(work: () => Promise<T>, otherwise: U): Promise<T | U> {

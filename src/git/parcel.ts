@@ -2,6 +2,7 @@
  * A parcel: a bare repository of its own, for one export, import, push or pull. Its refs are what travels; the store's
  * objects are borrowed. git's transports run there, where no configuration but ours and the user's own is read.
  */
+import type { ChildProcess } from 'node:child_process'
 import { CkptError } from '../core/errors.ts'
 import { quoted } from '../core/hint-words.ts'
 import { type HashName, isOid, type Oid } from '../core/ids.ts'
@@ -42,6 +43,8 @@ export interface ParcelOptions {
   borrow: readonly string[]
   /** Says in the directory who is at work in it. */
   claim: (directory: string) => void
+  /** Sees to signals while a git speaks to another machine, and tells of each. */
+  heed: (git: ChildProcess, told: (signal: NodeJS.Signals) => void) => void
 }
 
 export class Parcel {
@@ -51,20 +54,23 @@ export class Parcel {
   readonly #env: Env
   readonly #hash: HashName
   readonly #vars: Record<string, string>
+  readonly #heed: ParcelOptions['heed']
 
-  private constructor(env: Env, gitDir: string, hash: HashName) {
+  private constructor(env: Env, gitDir: string, { hash, heed }: ParcelOptions) {
     this.#env = env
     this.#hash = hash
+    this.#heed = heed
     this.gitDir = gitDir
     this.#vars = { GIT_DIR: gitDir, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' }
     this.objects = new ObjectStore(env, { gitDir, hash, vars: this.#vars })
     this.trees = new Trees(this.objects)
   }
 
-  static async make(env: Env, { within, hash, borrow, claim }: ParcelOptions): Promise<Parcel> {
+  static async make(env: Env, options: ParcelOptions): Promise<Parcel> {
+    const { within, hash, borrow, claim } = options
     const gitDir = `${within}/parcel-${env.random(6)}.tmp`
     env.files.mkdirSync(gitDir, { mode: 0o700 })
-    const parcel = new Parcel(env, gitDir, hash)
+    const parcel = new Parcel(env, gitDir, options)
     try {
       claim(gitDir)
       await runGit(env, {
@@ -93,10 +99,18 @@ export class Parcel {
     return runGit(this.#env, { args, cwd: this.gitDir, vars: this.#vars, ...more })
   }
 
-  /** git that speaks to another machine: the user's own configuration counts. */
-  #speak(args: readonly string[]): Promise<GitResult> {
+  /** git that speaks to another machine: the user's own configuration counts. A signal ends it, and then this process. */
+  async #speak(args: readonly string[]): Promise<GitResult> {
     this.objects.flush()
-    return tryGit(this.#env, { args, cwd: this.gitDir, vars: { GIT_DIR: this.gitDir }, transport: true })
+    const heard: NodeJS.Signals[] = []
+    const started = (git: ChildProcess) => this.#heed(git, (signal) => heard.push(signal))
+    const vars = { GIT_DIR: this.gitDir }
+    const result = await tryGit(this.#env, { args, cwd: this.gitDir, vars, transport: true, started })
+    if (heard[0]) {
+      this.close()
+      this.#env.kill(this.#env.pid, heard[0])
+    }
+    return result
   }
 
   async refs(): Promise<ParcelRef[]> {
@@ -185,17 +199,25 @@ export class Parcel {
   }
 }
 
-const withoutPassword = (text: string) => text.replace(/\/\/[^/@\s]+@/g, '//')
+/** Of a URL for ssh the name is left, which leads to another account without it; a name alone may be a token for others. */
+const withoutPassword = (text: string) =>
+  text.replace(/([\w+.-]*:)\/\/([^/\s]*)@/g, (_, scheme: string, user: string) =>
+    /ssh:$/.test(scheme) ? `${scheme}//${user.split(':')[0]}@` : `${scheme}//`,
+  )
+
+/** What git adds to every failure of ssh. */
+const ADVICE = /^(Please make sure you have the correct access rights|and the repository exists\.)$/
 
 /** What git said, on one line and with nothing of a password in a URL. */
 function said({ stderr, stdout }: GitResult): string {
   const text = stderr.trim() || stdout.toString('utf8').trim() || 'no message'
-  const line = withoutPassword(text)
-    .split('\n')
-    .filter((row) => row !== '')
-    .slice(0, 3)
-    .join(' ')
-    .slice(0, 500)
+  const rows = withoutPassword(text)
+    .split(/[\r\n]+/)
+    .map((row) => row.trim())
+    .filter((row) => /[\p{L}\p{N}]/u.test(row) && !ADVICE.test(row)) // ssh frames what it warns of
+  // What led to it comes first, and git's own word on it; what a failing helper says last is why.
+  const most = rows.length > 4 ? [rows[0]!, ...rows.slice(-3)] : rows
+  const line = most.join(' ').slice(0, 500)
   return line.endsWith('.') ? line : `${line}.`
 }
 

@@ -20,6 +20,8 @@ export interface GitCall {
    * does. For what goes on by itself when only we are killed.
    */
   begun?: (pid: number) => void
+  /** Hears of the process that git is. */
+  started?: (git: ChildProcess) => void
   /** For `push` and `pull` alone: the user's own ssh and credential helper may run, as their own configuration says. */
   transport?: boolean
 }
@@ -200,6 +202,7 @@ export function startGit(env: Env, call: GitCall): ChildProcess {
 export function tryGit(env: Env, call: GitCall): Promise<GitResult> {
   return new Promise((resolve, reject) => {
     const child = startGit(env, call)
+    call.started?.(child)
     const out: Buffer[] = []
     const err: Buffer[] = []
     child.stdout?.on('data', call.onOutput ?? ((chunk: Buffer) => out.push(chunk)))

@@ -1,13 +1,13 @@
 // Checkpoints on another machine: bundles, and remotes by git's own transport.
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { renewOrigin } from '../../src/ops/transport/outgoing.ts'
 import { closeContext, openContext } from '../../src/ops/worktree/context.ts'
-import { runLater } from '../support/daemon.ts'
+import { alive, runLater } from '../support/daemon.ts'
 import { envOf } from '../support/in-process.ts'
-import { Scratch } from '../support/scratch.ts'
+import { PROGRAM, Scratch } from '../support/scratch.ts'
 import { inStore, ownDirectory, storeOf } from '../support/store-surgery.ts'
 import { cloneOf, twoTurns } from '../support/transport.ts'
 
@@ -168,6 +168,8 @@ test('a store is no remote, and neither is the repository itself', () => {
     const { code, document } = here.tryCkpt('push', remote, '--yes')
     expect([remote, code, document.error.code]).toEqual([remote, 2, 'USAGE'])
     expect(document.error.hints).toEqual(ways.map((way) => expect.stringMatching(way)))
+    const pulled = here.tryCkpt('pull', remote)
+    expect([remote, pulled.code, pulled.document.error.code]).toEqual([remote, 2, 'USAGE'])
   }
   expect([other.gitState(), here.gitState()]).toEqual(before)
   expect(other.ckpt('verify').problems).toEqual([])
@@ -788,3 +790,98 @@ test('a remote that refuses is told apart from one that cannot be reached, with 
     'The remote refused it: pre-receive hook declined; only branches and tags. Nothing was changed here.',
   ])
 })
+
+test("a ref on a remote that is nothing of ckpt's is left out and named, by pull, and for its own place by push", () => {
+  const [here, other] = [twoTurns(), twoTurns()]
+  const remote = bareRemote(here)
+  other.ckpt('push', remote)
+  const ref = inRemote(here, remote, 'for-each-ref', '--format=%(refname)').trim()
+  here.ckpt('push', remote)
+  inRemote(here, remote, 'fetch', '-q', here.root, 'HEAD:refs/heads/main')
+  inRemote(here, remote, 'update-ref', ref, 'refs/heads/main')
+  const there = cloneOf(here)
+  const { worktrees, warnings } = there.ckpt('pull', remote)
+  expect(worktrees).toEqual([expect.objectContaining({ worktree: '@main', checkpoints: 4 })])
+  expect(warnings).toEqual([
+    `Left out: ${ref} of ${remote} cannot be read. What came is not what ckpt exports: it has no manifest. git push ${remote} :${ref}   (takes it out there, where nobody needs it)`,
+  ])
+  expect(there.ckpt('verify').problems).toEqual([])
+  expect(there.ckpt('pull', remote)).toMatchObject({ worktrees: [], warnings })
+  // Whose place it is.
+  const { code, document } = other.tryCkpt('push', remote)
+  expect([code, document.error.code]).toEqual([7, 'DAMAGED'])
+  expect(document.error.message).toMatch(new RegExp(`^${ref} of \\S+ cannot be read\\. .* Nothing was changed\\.$`))
+  const own = other.ckpt('pull', remote)
+  expect(own.worktrees).toEqual([expect.objectContaining({ checkpoints: 4 })])
+  expect(own.warnings).toEqual(warnings)
+  execFileSync('sh', ['-c', document.error.hints[0]!.replace(/ {3}.*/, '')], {
+    cwd: other.root,
+    env: other.vars,
+    stdio: 'pipe',
+  })
+  expect(other.ckpt('push', remote).sent).toBe(true)
+  expect(there.ckpt('pull', remote).warnings).toEqual([])
+  // Where nothing else is.
+  inRemote(here, remote, 'for-each-ref', '--format=%(refname)')
+    .trim()
+    .split('\n')
+    .filter((one) => one.startsWith('refs/ckpt/'))
+    .forEach((one) => {
+      inRemote(here, remote, 'update-ref', one, 'refs/heads/main')
+    })
+  expect(cloneOf(here).tryCkpt('pull', remote)).toMatchObject({ code: 7, document: { error: { code: 'DAMAGED' } } })
+})
+
+/** An ssh of its own kind. */
+function withSsh(scratch: Scratch, script: string): Record<string, string> {
+  const program = path.join(scratch.base, 'own-ssh')
+  fs.writeFileSync(program, `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+  return { GIT_SSH_COMMAND: program, GIT_SSH_VARIANT: 'ssh' }
+}
+
+test('what ssh says is passed on with the line that says why, and the hint leads to the same account', () => {
+  const here = twoTurns()
+  const frame = '@'.repeat(60)
+  const vars = withSsh(
+    here,
+    `printf '%s\\r\\n' '${frame}' '@    WARNING: IT HAS CHANGED!     @' '${frame}' 'IT IS POSSIBLE.' 'Somebody could listen.' 'Host key verification failed.' >&2; exit 255`,
+  )
+  const pull = (url: string) => JSON.parse(here.run(['pull', url, '--json'], { vars }).stdout).error
+  const { message, hints } = pull('ssh://git@host/x.git')
+  expect(message).toMatch(
+    /^git could not speak to the remote: @ +WARNING: IT HAS CHANGED! +@ .*Host key verification failed\. fatal: Could not read from remote repository\. Nothing was changed here\.$/,
+  )
+  expect(message).not.toMatch(/[\r\n]|@@/)
+  expect(hints).toEqual(['git ls-remote ssh://git@host/x.git'])
+  expect(pull('ssh://git:word@host/x.git').hints).toEqual(['git ls-remote ssh://git@host/x.git'])
+  for (const user of ['token', 'name:word', 'name:w@rd']) {
+    const said = JSON.stringify(pull(`http://${user}@127.0.0.1:1/x.git`))
+    expect(said).toContain('git ls-remote http://127.0.0.1:1/x.git')
+    expect(said).not.toMatch(/token|name|word|rd@/)
+  }
+})
+
+test.each(['push', 'pull'])(
+  'a signal to a %s alone ends what speaks to the other machine, and leaves nothing',
+  async (command) => {
+    const here = twoTurns()
+    const seen = path.join(here.base, 'seen')
+    const vars = withSsh(here, `echo $$ >'${seen}.new'; mv '${seen}.new' '${seen}'; exec sleep 60`)
+    const child = spawn(
+      process.execPath,
+      [PROGRAM, command, 'ssh://host/x.git', ...(command === 'push' ? ['--yes'] : [])],
+      {
+        cwd: here.root,
+        env: { ...here.vars, ...vars },
+        stdio: 'ignore',
+      },
+    )
+    const ended = new Promise((resolve) => child.on('close', (_, signal) => resolve(signal)))
+    await expect.poll(() => fs.existsSync(seen)).toBe(true)
+    const ssh = Number(fs.readFileSync(seen, 'utf8'))
+    child.kill('SIGTERM')
+    expect(await ended).toBe('SIGTERM')
+    await expect.poll(() => alive(ssh)).toBe(false)
+    expect(fs.readdirSync(here.at('.git/ckpt')).filter((name) => name.startsWith('parcel-'))).toEqual([])
+  },
+)

@@ -30,10 +30,10 @@ import { locked } from '../recovery/locked.ts'
 import { type Context, headOf } from '../worktree/context.ts'
 import { presentIds } from '../worktree/replaced.ts'
 import { loadTimeline, readRefs } from '../worktree/sessions.ts'
+import { passOn, SIGNALS } from '../worktree/signals.ts'
 import { commitMessage } from './message.ts'
 import { type Planned, plan } from './plan.ts'
 import { stillStagedOf } from './settled.ts'
-import { passOn, SIGNALS } from './signals.ts'
 
 /** Set for a commit that nobody waits for: what goes wrong is written to the hook log. */
 export const BEHIND = 'CKPT_COMMIT_BEHIND'

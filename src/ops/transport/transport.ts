@@ -1,6 +1,7 @@
 /** Checkpoints to another machine and from it: bundles, and remotes by git's own transport. */
 import { fileURLToPath } from 'node:url'
-import { CkptError } from '../../core/errors.ts'
+import { CkptError, isDamage, reasonOf } from '../../core/errors.ts'
+import { quoted } from '../../core/hint-words.ts'
 import type { Oid } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
 import { type Env, errno } from '../../env.ts'
@@ -73,7 +74,7 @@ export async function importBundle(context: Context, file: string): Promise<Rece
   // Nothing is borrowed: else git would not read what is here already, and a broken file would pass.
   return receiving(context, { from: file, borrow: [] }, async (parcel) => {
     await parcel.fetchBundle(file)
-    if ((await parcel.refs()).length > 0) return
+    if ((await parcel.refs()).length > 0) return undefined
     throw new CkptError('DAMAGED', `${file} holds no checkpoints. Nothing was changed.`)
   })
 }
@@ -81,13 +82,14 @@ export async function importBundle(context: Context, file: string): Promise<Rece
 async function receiving(
   context: Context,
   { from, borrow }: { from: string; borrow: readonly string[] },
-  fetch: (parcel: Parcel) => Promise<void>,
+  /** Gives a place for what may be left out, where something may. */
+  fetch: (parcel: Parcel) => Promise<Map<string, CkptError> | undefined>,
 ): Promise<Received> {
   const { env, place } = context
   const parcel = await makeParcel(env, { within: place.directory, hash: place.hash, borrow })
   try {
-    await fetch(parcel)
-    return { from, worktrees: await unpackParcel(context, parcel), warnings: context.warnings }
+    const unreadable = await fetch(parcel)
+    return { from, worktrees: await unpackParcel(context, parcel, unreadable), warnings: context.warnings }
   } finally {
     parcel.close()
   }
@@ -117,7 +119,17 @@ export async function verifyBundle(context: Context, file: string): Promise<stri
 /** Sends to a remote: refs/ckpt/ only, and only this store's own. @throws CkptError NOT_FOUND, INTERNAL */
 export async function push(context: Context, remote: string, options: SendOptions): Promise<Sent> {
   const url = await urlOf(context, remote)
-  await refuseOwn(context, { remote, url })
+  await refuseOwn(
+    context,
+    { remote, url },
+    {
+      untouched: 'Nothing was sent.',
+      hints: [
+        'git init --bare DIRECTORY   (one that takes them)',
+        'ckpt export FILE   (a bundle, which `ckpt import` takes in)',
+      ],
+    },
+  )
   let told = false
   for (let attempt = 0; ; attempt++) {
     const out = await packParcel(context, { ...options, remembered: true })
@@ -125,7 +137,7 @@ export async function push(context: Context, remote: string, options: SendOption
       const leaving = departure(remote, out)
       if (!told && !(await options.confirm(leaving))) return { ...leaving, sent: false, warnings: context.warnings }
       told = true
-      const expected = await remoteState(context, url, out)
+      const expected = await remoteState(context, { remote, url }, out)
       if (expected === null && attempt === 0) {
         // Somebody goes by the same name, and has what is not here: this store is a copy.
         await renewOrigin(context, out.origin)
@@ -146,7 +158,7 @@ export async function push(context: Context, remote: string, options: SendOption
 /** What the remote's refs of ours are now. Null: one of them has checkpoints that are not among those that go. */
 async function remoteState(
   context: Context,
-  url: string,
+  { remote, url }: { remote: string; url: string },
   { parcel, origin, refs }: Outgoing,
 ): Promise<Map<string, Oid> | null> {
   const there = await parcel.remoteRefs(url, `refs/ckpt/${origin}/*`)
@@ -162,7 +174,9 @@ async function remoteState(
       await other.fetchRemote(url, strange, [])
       for (const one of strange) {
         const own = refs.find(({ ref }) => ref === one.ref)?.checkpoints
-        const { checkpoints } = await readIncoming(other, one)
+        const { checkpoints } = await readIncoming(other, one).catch((error: unknown) => {
+          throw isDamage(error) ? notOurs(remote, [one.ref, error]) : error
+        })
         if (![...checkpoints.keys()].every((id) => own?.has(id))) return null
       }
     } finally {
@@ -171,6 +185,16 @@ async function remoteState(
   }
   return new Map(there.map(({ ref, oid }) => [ref, oid]))
 }
+
+/** How a ref of a remote goes that is none of ours. */
+const takenOut = (remote: string, ref: string) =>
+  `git push ${quoted(remote)} :${ref}   (takes it out there, where nobody needs it)`
+
+const notOurs = (remote: string, [ref, cause]: readonly [string, CkptError]) =>
+  new CkptError('DAMAGED', `${ref} of ${printable(remote)} cannot be read. ${cause.message}`, {
+    hints: [takenOut(remote, ref)],
+    cause,
+  })
 
 /** Of what goes by this store's name: whether it did not go from here, wherever it went. */
 function isStrange(context: Context): (one: { ref: string; oid: Oid }) => boolean {
@@ -181,21 +205,44 @@ function isStrange(context: Context): (one: { ref: string; oid: Oid }) => boolea
 /** Takes in what others sent to a remote. @throws CkptError NOT_FOUND, INTERNAL, DAMAGED, LOCKED */
 export async function pull(context: Context, remote: string): Promise<Received> {
   const url = await urlOf(context, remote)
-  const { store } = context
+  await refuseOwn(
+    context,
+    { remote, url },
+    {
+      untouched: 'Nothing was changed.',
+      hints: ['ckpt export FILE   (in another repository; `ckpt import FILE` takes it in here)'],
+    },
+  )
+  const { store, warnings } = context
+  const left = new Map<string, CkptError>()
+  let there: ParcelRef[] = []
   let fetched: ParcelRef[] = []
-  const result = await receiving(context, { from: remote, borrow: [`${store.gitDir}/objects`] }, async (parcel) => {
-    const all = await parcel.remoteRefs(url)
-    const before = storeOrigin(context)
-    if (await isCopy(context, url, { there: all, origin: before })) await renewOrigin(context, before)
-    const origin = storeOrigin(context)
-    const there = all.filter((one) => one.origin !== origin)
-    const got = remembered(context, 'got', url)
-    const here = await placesHere(context)
-    fetched = there.filter(({ ref, oid, origin: from }) => got.get(ref) !== oid || !here(from))
-    const have: Oid[] = []
-    for (const oid of got.values()) if (await store.objects.read(oid)) have.push(oid)
-    if (fetched.length > 0) await parcel.fetchRemote(url, fetched, have)
-  })
+  const receive = () =>
+    receiving(context, { from: remote, borrow: [`${store.gitDir}/objects`] }, async (parcel) => {
+      const all = await parcel.remoteRefs(url)
+      const before = storeOrigin(context)
+      if (await isCopy(context, { remote, url }, { there: all, origin: before })) await renewOrigin(context, before)
+      const origin = storeOrigin(context)
+      there = all.filter((one) => one.origin !== origin)
+      const got = remembered(context, 'got', url)
+      const here = await placesHere(context)
+      const wanted = there.filter(({ ref }) => !left.has(ref))
+      fetched = wanted.filter(({ ref, oid, origin: from }) => got.get(ref) !== oid || !here(from))
+      const have: Oid[] = []
+      for (const oid of got.values()) if (await store.objects.read(oid)) have.push(oid)
+      if (fetched.length > 0) await parcel.fetchRemote(url, fetched, have)
+      return left.size === 0 ? left : undefined
+    })
+  let result = await receive()
+  const [first] = left
+  if (first) {
+    if (there.every(({ ref }) => left.has(ref))) throw notOurs(remote, first)
+    result = await receive() // without those
+    for (const [ref, error] of left)
+      warnings.push(
+        `Left out: ${ref} of ${printable(remote)} cannot be read. ${reasonOf(error)} ${takenOut(remote, ref)}`,
+      )
+  }
   remember(context, 'got', { url, refs: fetched })
   return result
 }
@@ -203,15 +250,20 @@ export async function pull(context: Context, remote: string): Promise<Received> 
 /** Whether the remote has what is not here from somebody who goes by this store's own name. */
 async function isCopy(
   context: Context,
-  url: string,
+  at: { remote: string; url: string },
   { there, origin }: { there: readonly ParcelRef[]; origin: string | null },
 ): Promise<boolean> {
   const strange = there.filter((one) => one.origin === origin).filter(isStrange(context))
   if (strange.length === 0) return false
   const out = await packParcel(context, { withPrompts: false, remembered: true })
   try {
-    if ((await remoteState(context, url, out)) === null) return true
-    remember(context, 'sent', { url, refs: strange })
+    if ((await remoteState(context, at, out)) === null) return true
+    remember(context, 'sent', { url: at.url, refs: strange })
+    return false
+  } catch (error) {
+    if (!isDamage(error)) throw error
+    const said = ['Left out:', reasonOf(error), ...error.hints].join(' ')
+    if (!context.warnings.includes(said)) context.warnings.push(said)
     return false
   } finally {
     out.parcel.close()
@@ -275,6 +327,7 @@ function pathOf({ files }: Env, url: string): string | null {
 async function refuseOwn(
   { env, repository }: Context,
   { remote, url }: { remote: string; url: string },
+  { untouched, hints }: { untouched: string; hints: readonly string[] },
 ): Promise<void> {
   const path = isLocal(url) ? pathOf(env, url) : null
   if (path === null) return
@@ -284,10 +337,5 @@ async function refuseOwn(
       ? 'this repository itself, in which ckpt makes no refs'
       : null
   if (what === null) return
-  throw new CkptError('USAGE', `${printable(remote)} is ${what}. Nothing was sent.`, {
-    hints: [
-      'git init --bare DIRECTORY   (one that takes them)',
-      'ckpt export FILE   (a bundle, which `ckpt import` takes in)',
-    ],
-  })
+  throw new CkptError('USAGE', `${printable(remote)} is ${what}. ${untouched}`, { hints })
 }

@@ -3,6 +3,7 @@
  * checkpoint there is among those that came. Else it gets a place of its own, `from-<origin>-<worktree>`, beside it.
  */
 import type { Checkpoint } from '../../core/checkpoint.ts'
+import { type CkptError, isDamage } from '../../core/errors.ts'
 import type { Oid, SessionId } from '../../core/ids.ts'
 import { abandonedName, groupRefs, sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { Parcel } from '../../git/parcel.ts'
@@ -30,14 +31,29 @@ export interface Unpacked {
   prompts: number
 }
 
-/** @throws CkptError DAMAGED, LOCKED */
-export async function unpackParcel(context: Context, parcel: Parcel): Promise<Unpacked[]> {
+/**
+ * All of it or nothing. `unreadable`: the refs that cannot be read are put there, with the reason, and nothing is taken in.
+ * @throws CkptError DAMAGED, LOCKED
+ */
+export async function unpackParcel(
+  context: Context,
+  parcel: Parcel,
+  unreadable?: Map<string, CkptError>,
+): Promise<Unpacked[]> {
   return lockedStore(context, { command: 'import' }, async () => {
     await settleUnfinished(context)
     const refs = await parcel.refs()
     const seen = new Set<Oid>()
     const all: Incoming[] = []
-    for (const ref of refs) all.push(await readIncoming(parcel, ref, seen))
+    for (const ref of refs) {
+      try {
+        all.push(await readIncoming(parcel, ref, seen))
+      } catch (error) {
+        if (!unreadable || !isDamage(error)) throw error
+        unreadable.set(ref.ref, error)
+      }
+    }
+    if (unreadable?.size) return []
     if (all.length > 0) parcel.movePacks(context.store)
     const done: Unpacked[] = []
     for (const incoming of all) done.push(await unpackOne(context, incoming))

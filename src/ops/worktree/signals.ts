@@ -1,7 +1,7 @@
-/** Signals that come while the user's git is at work. */
+/** Signals that come while a git is at work that speaks for the user: to their hooks, or to another machine. */
 import type { ChildProcess } from 'node:child_process'
 import { type Env, errno } from '../../env.ts'
-import { groupBelow } from '../worktree/processes.ts'
+import { groupBelow } from './processes.ts'
 
 export const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
@@ -16,8 +16,8 @@ function tell(env: Env, pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** One that came to this process alone is passed on to git, and to what it runs, which git itself leaves at work. */
-export function passOn(env: Env, git: ChildProcess): void {
+/** One that came to this process alone is passed on to git, and to what it runs, which git itself leaves at work. `told`: hears of each. */
+export function passOn(env: Env, git: ChildProcess, told?: (signal: NodeJS.Signals) => void): void {
   let timer: NodeJS.Timeout | undefined
   let isPassedOn = false
   const pass = (signal: NodeJS.Signals) => {
@@ -29,6 +29,7 @@ export function passOn(env: Env, git: ChildProcess): void {
   }
   const deaf = SIGNALS.map((signal) =>
     env.onSignal(signal, () => {
+      told?.(signal)
       clearTimeout(timer)
       timer = setTimeout(() => pass(signal), BY_ITSELF)
     }),
