@@ -91,10 +91,12 @@ async function captureOnce(env: Env, input: CaptureInput, { ignoreFiles, end, is
     listing.catch(() => undefined) // awaited below; a failure before that must not end the process
     if (!scan.hint) scan.firstLook()
     const hot = checkHot(scan)
-    const known = whatIsKnown(scan)
+    const vain = new AbortController()
+    const known = whatIsKnown(scan, vain.signal)
     known.catch(() => undefined) // likewise
     const listed = await listing
     if (listed === null) {
+      vain.abort()
       await known
       return nothingListed(scan)
     }

@@ -50,7 +50,8 @@ export interface Known {
   user: UserIndex
 }
 
-export async function whatIsKnown(scan: Scan): Promise<Known> {
+/** `vain`: nobody waits for it any more but for its end. */
+export async function whatIsKnown(scan: Scan, vain: AbortSignal): Promise<Known> {
   const { env, store, cache, worktree } = scan
   const { root, repository } = worktree
   const user = readUserIndex(scan)
@@ -61,7 +62,7 @@ export async function whatIsKnown(scan: Scan): Promise<Known> {
   const seeds =
     asked !== null
       ? seedFromUserIndex(env, {
-          ...{ root, repository: asked, store, linked, excluded: scan.excluded },
+          ...{ root, repository: asked, store, linked, excluded: scan.excluded, vain },
           realParent: (path) => scan.isReal(parentOf(path)),
         })
       : new Map<RelativePath, Seed>()

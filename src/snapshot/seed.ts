@@ -30,6 +30,7 @@ export async function seedFromUserIndex(
     realParent,
     excluded,
     linked,
+    vain,
   }: {
     root: string
     repository: Repository
@@ -38,6 +39,8 @@ export async function seedFromUserIndex(
     excluded: (path: string) => boolean
     /** Null: no contents are taken over, and those that are here already are vouched for. */
     linked: ReturnType<typeof linkObjects> | null
+    /** Aborted: what is not done yet is not needed. */
+    vain: AbortSignal
   },
 ): Promise<Map<RelativePath, Seed>> {
   await new Promise(setImmediate) // git's listing starts first
@@ -56,6 +59,7 @@ export async function seedFromUserIndex(
   const candidates = new Map<RelativePath, Seed>()
   for (const [number, one] of rows.entries()) {
     if (number % 2000 === 0) await new Promise(setImmediate)
+    if (vain.aborted) break
     const stats = look(env, root, one.path)
     if (isStats(stats) && isAtRest(one, stats, indexSeconds) && realParent(one.path) && !excluded(one.path))
       candidates.set(one.path, { oid: one.oid, stats })
@@ -67,15 +71,17 @@ export async function seedFromUserIndex(
       linked: await linked,
       wanted: [...candidates.values()].map(({ oid }) => oid),
       sizes,
+      vain,
     })
   let looked = 0
   for (const [path, { oid, stats }] of candidates) {
+    if (vain.aborted) break
     const doubtful = isDoubtful(stats.size)
     if (doubtful && ++looked % 500 === 0) await new Promise(setImmediate)
     if (sizes.get(oid) !== stats.size || converted.has(path) || (doubtful && !holds(env, { root, store, path, oid })))
       candidates.delete(path)
   }
-  return candidates
+  return vain.aborted ? new Map() : candidates
 }
 
 /** The file is as the index says, and was so already when the index was written. */
@@ -162,11 +168,17 @@ async function takeObjects(
     linked: { directories, possible },
     wanted,
     sizes,
-  }: { linked: Linked; wanted: Iterable<Oid>; sizes: Map<Oid, number> },
+    vain,
+  }: { linked: Linked; wanted: Iterable<Oid>; sizes: Map<Oid, number>; vain: AbortSignal },
 ): Promise<void> {
   const missing = [...new Set(wanted)].filter((oid) => !sizes.has(oid))
-  if (missing.length === 0) return
-  const left = possible ? missing.filter((oid) => !linkLoose(env, store, { directories, oid })) : missing
+  const left: Oid[] = possible ? [] : missing
+  for (const [number, oid] of possible ? missing.entries() : []) {
+    if (number % 500 === 0) await new Promise(setImmediate)
+    if (vain.aborted) return
+    if (!linkLoose(env, store, { directories, oid })) left.push(oid)
+  }
+  if (missing.length === 0 || vain.aborted) return
   if (left.length > 0) await copyObjects(env, { store, directories, oids: left })
   for (const [oid, size] of await sizesIn(store, missing)) sizes.set(oid, size)
 }

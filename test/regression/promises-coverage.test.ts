@@ -497,6 +497,24 @@ test('promise 12: byte budgets hold before the work is done, and a deadline befo
   expect(inStore(scratch, 'show', `${checkpoint.id}:a.txt`)).toBe('one') // what was known goes first
 })
 
+test("promise 12: what the deadline left nothing of is not gone on with: the repository's contents are not taken over for it", () => {
+  const many = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`f${i}`, `${i}\n`]))
+  const scratch = new Scratch().init(many)
+  // Not so near to the files' times that it vouches for none of them.
+  const later = new Date(Date.now() + 10_000)
+  fs.utimesSync(scratch.at('.git/index'), later, later)
+  const objects = scratch.at('.git/objects')
+  const linked = () =>
+    fs
+      .readdirSync(objects, { recursive: true, encoding: 'utf8' })
+      .filter((name) => /^..\/[0-9a-f]{38}$/.test(name) && fs.statSync(`${objects}/${name}`).nlink > 1).length
+  const mark = () => scratch.ckpt('mark', 'prompt', '--session', 's').checkpoint.degraded
+  userConfig(scratch, { snapshot: { deadline: 1 } })
+  expect([mark(), linked()]).toEqual([true, 0])
+  userConfig(scratch, {})
+  expect([mark(), linked() >= 40]).toEqual([false, true])
+})
+
 test('promise 12: $HOME, / and a directory that contains the store are refused; nothing is made there', () => {
   const scratch = new Scratch()
   const refused = (cwd: string, vars: Record<string, string> = {}, command = ['init']) => {
