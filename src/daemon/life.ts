@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CkptError } from '../core/errors.ts'
-import { type Env, killIfThere, statIfThere } from '../env.ts'
+import { type Env, errno, killIfThere, statIfThere } from '../env.ts'
 import { ageOf } from '../git/file-clock.ts'
 import { makeDirectories, readIfThere, removeIfThere } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
@@ -184,17 +184,30 @@ export async function stopDaemon(env: Env, worktreeDir: string): Promise<'ended'
     removeIfThere(env, infoFile(worktreeDir))
     return null
   }
-  if (!answer || answer.lost || answer.barred) killIfThere(env, info.pid, 'SIGTERM')
+  if (!answer || answer.lost || answer.barred) signalDaemon(env, info.pid, 'SIGTERM')
   const isGone = async (patience: number) => {
     const end = env.monotonic() + patience
     while (isAlive(env, info) && env.monotonic() < end) await pause(20)
     return !isAlive(env, info)
   }
   if (await isGone(LAST_WORK)) return 'ended'
-  const killed = killIfThere(env, info.pid, 'SIGKILL')
+  const killed = signalDaemon(env, info.pid, 'SIGKILL')
   await isGone(KILLED)
   removeIfThere(env, infoFile(worktreeDir))
   return killed ? 'killed' : 'ended'
+}
+
+/** @throws CkptError INTERNAL for one that is another user's (kill(2), EPERM) */
+function signalDaemon(env: Env, pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    return killIfThere(env, pid, signal)
+  } catch (cause) {
+    if (errno(cause) !== 'EPERM') throw cause
+    throw new CkptError('INTERNAL', `The daemon (process ${pid}) is another user's. It was not stopped.`, {
+      hints: [`sudo kill ${pid}`],
+      cause,
+    })
+  }
 }
 
 /** Tells the daemon, if one runs, what was done without it: its subscribers want to know. */

@@ -35,6 +35,9 @@ export function notStarted(cause: Error, outcome = 'Nothing was changed.'): Ckpt
 const UNREADABLE =
   /(unexpected|unterminated) line in|bad shallow line|bad (boolean |numeric )?config|missing object [0-9a-f]+ for refs|pack-[0-9a-f]+\.(pack|idx)/
 
+/** What it says of a repository that is of another kind than it knows (gitrepository-layout(5)). */
+const NEWER = /Expected git repo version|unknown repository extensions? found|unknown repository hash/
+
 /** What it says of an index that it cannot read. */
 const BAD_INDEX =
   /index file (smaller than expected|corrupt)|bad (signature 0x|index version)|bad index file sha1|corrupt index file/
@@ -148,6 +151,7 @@ export function gitFailure(args: readonly string[], result: GitResult, { store }
   const hints: [boolean, string][] = [
     [isIndex, NEW_INDEX],
     [!store && isUnfetched(result), FETCHING],
+    [store === true && NEWER.test(said), 'ckpt --version   (made by a newer one, or by hand: its config says so)'],
     [mendable, 'ckpt doctor --fix'],
     [damaged && store === false, 'git fsck   (the repository itself is damaged, not what ckpt keeps)'],
     [damaged, 'ckpt verify'],

@@ -149,12 +149,13 @@ export function syncOpen({ files }: Env, fd: number): void {
   }
 }
 
-/** The file's content, or null when there is none. Any other failure is an error. */
+/** The file's content, or null when there is none. Any other failure is an error: of one that may not be read, the system's own. */
 export function readIfThere(env: Env, path: string): Buffer | null {
   try {
     return env.files.readFileSync(path)
   } catch (error) {
     if (errno(error) === 'ENOENT') return null
+    if (errno(error) === 'EACCES') throw error
     throw new CkptError(
       'DAMAGED',
       `${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`,

@@ -1,11 +1,14 @@
 // A store that its owner may not read, or not write, in part: nothing in it is gone for that, and doctor says what helps.
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
-import { expect, test } from 'vitest'
+import path from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
 import { closedIn } from '../../src/git/closed.ts'
 import { envOf } from '../support/in-process.ts'
 import { isRoot, type Json, Scratch } from '../support/scratch.ts'
 import { inStore } from '../support/store-surgery.ts'
+
+const CLIENT = path.resolve(import.meta.dirname, '../../bin/ckpt-hook')
 
 /** Three turns, in a worktree that is another user's. */
 function begun() {
@@ -86,6 +89,42 @@ test.skipIf(!isRoot)('what root left there keeps nobody from looking, and doctor
   scratch.handOver()
   expect(run('doctor').code).toBe(0)
 })
+
+test.skipIf(!isRoot)(
+  "another user's daemon is called that: it cannot be asked, nor stopped, and a hook says nothing",
+  () => {
+    const { scratch, uid, run } = begun()
+    fs.writeFileSync(path.join(scratch.home, '.gitconfig'), '[safe]\n\tdirectory = *\n')
+    expect(scratch.ckpt('daemon', 'start').started).toBe(true)
+    onTestFinished(() => void scratch.run(['daemon', 'stop']))
+    const hook = () =>
+      spawnSync('setpriv', [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', CLIENT, 'claude', 'Stop'], {
+        cwd: scratch.root,
+        env: scratch.vars,
+        input: '{}',
+        encoding: 'utf8',
+      })
+    expect(hook()).toMatchObject({ status: 0, stdout: '', stderr: '' })
+    expect(run('daemon', 'stop')).toMatchObject({
+      code: 1,
+      document: { error: { code: 'INTERNAL', hints: ['ckpt doctor'] } },
+    })
+    scratch.handOver()
+    const { pid } = run('daemon', 'status').document
+    expect(scratch.run(['daemon', 'status'], { uid }).stdout).toBe(
+      `Running (process ${pid}); it cannot be asked from here (EACCES).\n`,
+    )
+    const { code, document } = run('daemon', 'stop')
+    expect([code, document.error]).toEqual([
+      1,
+      {
+        code: 'INTERNAL',
+        message: `The daemon (process ${pid}) is another user's. It was not stopped.`,
+        hints: [`sudo kill ${pid}`],
+      },
+    ])
+  },
+)
 
 test.skipIf(!isRoot)('verify says of what it may not read that it may not: a store, and a bundle', () => {
   const { scratch, run, store, follow } = begun()

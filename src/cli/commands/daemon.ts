@@ -78,10 +78,13 @@ const command: Command = async ({ env, args, cwd }) => {
       state && state.version !== VERSION
         ? `\nIt is of version ${state.version}, and this is ${VERSION}: commands do their own work. The one of this version: ckpt daemon start`
         : ''
+    const watches = watching
+      ? `, watching ${plural(state?.watched ?? 0, 'directory', 'directories')}`
+      : ', not watching'
     const text = over
       ? `Running (process ${pid}), not watching. ${over}`
       : running
-        ? `Running (process ${pid}), ${watching ? `watching ${plural(state?.watched ?? 0, 'directory', 'directories')}` : 'not watching'}; ${how}.${other}`
+        ? `Running (process ${pid})${barred === null ? watches : ''}; ${how}.${other}`
         : 'Not running. Every command works without it; start it: ckpt daemon start'
     return { json: { running, pid, watching, state }, text, paged: true }
   } finally {
