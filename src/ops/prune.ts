@@ -4,6 +4,7 @@
  */
 import { CkptError, reasonOf } from '../core/errors.ts'
 import type { Oid, SessionId } from '../core/ids.ts'
+import { isOutOfRoom } from '../git/denied.ts'
 import { noteWithin } from './prune/by-itself.ts'
 import { collect, refuseDamagedPacks } from './prune/collect.ts'
 import { cut } from './prune/cut.ts'
@@ -13,6 +14,7 @@ import { leaveShared } from './prune/shared.ts'
 import { lockedStore } from './recovery/locked.ts'
 import { settleUnfinished } from './recovery/unfinished.ts'
 import { bytesOf, count } from './store/size.ts'
+import { releaseSpare } from './store/spare.ts'
 import { refuseStrayed } from './store/strayed.ts'
 import { countedWords, noteWent } from './store/went.ts'
 import type { Context } from './worktree/context.ts'
@@ -28,8 +30,24 @@ export interface PruneResult {
   warnings: string[]
 }
 
-/** @throws CkptError LOCKED, DAMAGED */
+/** On a full disk what is kept for that is given free first. @throws CkptError LOCKED, DAMAGED */
 export async function prune(context: Context, options: PruneOptions): Promise<PruneResult> {
+  const gone: Gone = { removed: [], byHand: [] }
+  const attempt = () => pruneOnce(context, { options, gone })
+  return attempt().catch((error: unknown) => {
+    const isHelped = !options.dryRun && isOutOfRoom(error) && releaseSpare(context.env, context.place.directory)
+    if (!isHelped) throw error
+    return attempt()
+  })
+}
+
+type Gone = Pick<PruneResult, 'removed' | 'byHand'>
+
+/** `gone`: what earlier attempts removed, and this one. */
+async function pruneOnce(
+  context: Context,
+  { options, gone }: { options: PruneOptions; gone: Gone },
+): Promise<PruneResult> {
   return lockedStore(context, { command: 'prune' }, async () => {
     await settleUnfinished(context, options)
     refuseDamagedPacks(context)
@@ -70,13 +88,15 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
     }
     await env.progress('pruning: choosing')
     await cut(context, plans)
+    gone.removed.push(...removed)
+    gone.byHand.push(...byHand)
     if (options.downTo !== undefined) {
       const turns = plans.flatMap(({ sessions }) => sessions.flatMap(({ visible }) => visible)).length
       noteWent(env, context.store.gitDir, { turns, byHand: byHand.length })
     }
     await env.progress('pruning: packing')
     await collect(context).catch((cause: unknown) => {
-      throw removed.length + byHand.length === 0 ? cause : notPacked({ removed, byHand }, cause)
+      throw gone.removed.length + gone.byHand.length === 0 ? cause : notPacked(gone, cause)
     })
     const after = count(context)
     const most = options.maxBytes ?? context.config.store.maxBytes
@@ -84,8 +104,7 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
     else context.warnings.push('The store is still over its limit of bytes: what is left is held by what stays.')
     return {
       dryRun: false,
-      removed,
-      byHand,
+      ...gone,
       bytesFreed: Math.max(0, before - after),
       kept,
       warnings: context.warnings,
@@ -93,10 +112,10 @@ export async function prune(context: Context, options: PruneOptions): Promise<Pr
   })
 }
 
-export const removedWords = ({ removed, byHand }: Pick<PruneResult, 'removed' | 'byHand'>): string =>
+export const removedWords = ({ removed, byHand }: Gone): string =>
   countedWords({ turns: removed.length, byHand: byHand.length })
 
-function notPacked(gone: Pick<PruneResult, 'removed' | 'byHand'>, cause: unknown): CkptError {
+function notPacked(gone: Gone, cause: unknown): CkptError {
   const what = `${removedWords(gone)} ${gone.removed.length + gone.byHand.length === 1 ? 'was' : 'were'}`
   return new CkptError(
     cause instanceof CkptError ? cause.code : 'INTERNAL',

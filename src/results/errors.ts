@@ -17,12 +17,12 @@ const LOOK = process.platform === 'linux' ? 'namei -l' : 'ls -ld'
 /** Calls of the system that only look, as its message ends with them. */
 const READING = /, (scandir|l?stat|readlink|access|opendir) '/
 
-/** One that may be for either. */
-const OPENING = /, open '/
+/** One for either, of which the system does not say which. */
+const OPENING = /^EACCES\b.*, open '/
 
-/** What a user may not do with the store, as a message of the system ends. */
-const denied = (message: string): string =>
-  READING.test(message) ? 'read' : OPENING.test(message) ? 'read, or not written' : 'written'
+/** What a user may not do with the store, as a message of the system says. */
+const deniedIn = (message: string): string =>
+  READING.test(message) ? 'read' : OPENING.test(message) ? 'read or written' : 'written'
 
 /** What Node says of an error that it has no name for. */
 const NAMELESS_TWICE = /^(Unknown system error -\d+): \1/
@@ -52,7 +52,7 @@ export function toCkptError(error: unknown): CkptError {
   }
   if (code === 'EACCES' || code === 'EROFS' || code === 'EPERM') {
     const said = STORES.test(message)
-      ? `The store cannot be ${denied(message)} (${message}). Your files were not touched.`
+      ? `The store cannot be ${deniedIn(message)} (${message}). Your files were not touched.`
       : `Not permitted: ${message}. Your files were not touched unless said above.`
     const { path } = error as NodeJS.ErrnoException
     const hint = STORES.test(message) || !path ? 'ckpt doctor' : `${LOOK} ${quotedPath(path)}   (whose it is)`

@@ -180,6 +180,38 @@ test.skipIf(!canMount)(
   },
 )
 
+test.skipIf(!canMount)('on a disk without any room nothing is recorded; a prune makes some, and it goes on', () => {
+  const scratch = new Scratch()
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'none', scratch.root])
+  onTestFinished(() => {
+    execFileSync('umount', ['-l', scratch.root])
+  })
+  scratch.init()
+  for (const n of [1, 2, 3, 4, 5]) scratch.turn(`${n}`, () => scratch.write({ 'big.bin': randomBytes(1_000_000) }))
+  const left = () => {
+    const { bavail, bsize } = fs.statfsSync(scratch.root)
+    return bavail * bsize
+  }
+  const spare = scratch.at('.git/ckpt/spare')
+  expect(fs.statSync(spare).size).toBe(262_144)
+  fs.writeFileSync(scratch.at('.git/filler'), Buffer.alloc(left()))
+  expect(left()).toBe(0)
+  expect(scratch.tryCkpt('mark', 'prompt', '--session', 's')).toMatchObject({ code: 1 })
+  const doctor = scratch.tryCkpt('doctor').document.findings.find(({ name }: Json) => name === 'store')
+  expect(doctor.mend).toMatch(/ckpt prune --keep N/)
+  const { removed, bytesFreed } = scratch.ckpt('prune', '--keep', '1')
+  expect(removed.map(({ turn }: Json) => turn)).toEqual([1, 2, 3, 4])
+  expect(bytesFreed).toBeGreaterThan(2_500_000)
+  expect(scratch.ckpt('verify').problems).toEqual([])
+  expect(scratch.ckpt('mark', 'prompt', '--session', 's').checkpoint.degraded).toBe(false)
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  // With room it is there for the next time.
+  expect(fs.existsSync(spare)).toBe(false)
+  fs.rmSync(scratch.at('.git/filler'))
+  scratch.ckpt('prune', '--keep', '1')
+  expect(fs.statSync(spare).size).toBe(262_144)
+})
+
 test('a bundle is not to blame for what this process may not do, or for who ends git: it is no verdict', () => {
   const scratch = new Scratch('origin').init()
   scratch.turn('one', () => scratch.write({ 'big.bin': randomBytes(300_000) }))

@@ -251,7 +251,7 @@ function checkFileSystem({ env, store, place }: Context): Finding {
       name: 'store',
       ok: false,
       detail: 'hardly any room is left where the store is: nothing may be recorded until there is',
-      mend: `free some space on the file system of ${printable(directory)}`,
+      mend: `free some space on the file system of ${printable(directory)}, or: ckpt prune --keep N`,
     }
   if (closed.length > 0)
     return { name: 'store', ok: false, detail: `the store cannot be written: ${toldOf(closed)}`, mend }

@@ -6,6 +6,7 @@ import { constants } from 'node:fs'
 import { type Env, errno, lstatIfThere } from '../../env.ts'
 import { readIfThere, writeFileWhole } from '../../git/whole-file.ts'
 import type { Context } from '../worktree/context.ts'
+import { keepSpare } from './spare.ts'
 
 /** Milliseconds after which they are counted again: a pack that was linked is ours alone once the user's gc dropped it. */
 const COUNT_HOLDS = 86_400_000
@@ -42,8 +43,9 @@ export function bytesOf(env: Env, directory: string): number {
   return bytes
 }
 
-/** Counts the store's files, and remembers how many bytes they take. */
-export function count({ env, place }: Pick<Context, 'env' | 'place'>): number {
+/** Counts the store's files, and remembers how many bytes they take. Sees to it that a prune will have room. */
+export function count({ env, place, config }: Sized): number {
+  unlessUnwritable(() => keepSpare(env, place.directory, config.store.maxBytes))
   const bytes = bytesOf(env, place.directory)
   unlessUnwritable(() => writeFileWhole(env, fileOf({ place }), { content: `${bytes} ${env.now()}\n`, sync: false }))
   return bytes
@@ -60,7 +62,7 @@ function sizeOf({ env, place, config }: Sized): number {
   const holds = at !== undefined && Math.abs(env.now() - at) < COUNT_HOLDS && text.length < MOST_LINES
   // Where it matters it is counted, but not each time that somebody asks in a store which stays over its limit.
   const matters = known > limit && (counted! <= limit || grown > limit / 64)
-  return holds && known >= 0 && !matters ? known : count({ env, place })
+  return holds && known >= 0 && !matters ? known : count({ env, place, config })
 }
 
 /** Says how much this process wrote. */
