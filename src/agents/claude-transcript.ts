@@ -238,7 +238,8 @@ interface Said {
 }
 
 function promptOf({ line, parent, text }: Said): SaidPrompt {
-  const { uuid, promptId, sessionId, timestamp, cwd = null } = line
+  const { uuid, promptId, sessionId, timestamp } = line
+  const cwd = line.cwd?.startsWith('/') ? line.cwd : null // any other says nothing of a place
   const notice = noticeIn(text)
   const said = timestamp === undefined ? Number.NaN : Date.parse(timestamp)
   return {

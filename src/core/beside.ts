@@ -186,10 +186,12 @@ export function uncoveredChanges(from: Beside, to: Beside): { path: RelativePath
   return changed.sort((a, b) => byText(a.path, b.path))
 }
 
+const isListed = ({ uncovered }: Beside, path: string): boolean => uncovered.some((one) => one.path === path)
+
 /**
  * What no tree tells of two snapshots, and differs in them or may: each path that is not covered and is not surely the same
  * in both. What is ignored, and a directory that looks the same, count where one of `paths` is it or lies in it. Not what a
- * sparse checkout leaves out.
+ * sparse checkout leaves out, nor a fifo or a socket that is in both: to use one changes its times.
  */
 export function uncoveredBetween(
   from: Beside,
@@ -199,7 +201,11 @@ export function uncoveredBetween(
   const isIn = (path: string) => paths.some((scope) => isWithin(scope, barePath(path)))
   const isAsked = (path: string) =>
     paths.length === 0 || isIn(path) || paths.some((scope) => isWithin(barePath(path), scope))
-  const changed = uncoveredChanges(from, to).filter(({ reason, path }) => reason !== 'ignored' || isIn(path))
+  const specials = new Set(from.uncovered.flatMap(({ path, reason }) => (reason === 'special' ? path : [])))
+  const changed = uncoveredChanges(from, to).filter(
+    ({ reason, path }) =>
+      (reason !== 'ignored' || isIn(path)) && !(reason === 'special' && specials.has(path) && isListed(to, path)),
+  )
   const named = new Set(changed.map(({ path }) => path))
   // Of what lies in a directory, its own print says nothing.
   const directories = [

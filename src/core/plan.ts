@@ -174,7 +174,10 @@ function settle(
 ): Verdict {
   const { path, from: theirs, to: base } = change
   const post = theirs
-  if (theirs.kind === 'unknown') return { post: ours, skip: `was not captured before the turn (${theirs.reason})` }
+  if (theirs.kind === 'unknown') {
+    const where = input.mergeable === false ? 'is not held by that checkpoint' : 'was not captured before the turn'
+    return { post: ours, skip: `${where} (${theirs.reason})` }
+  }
   if (sameState(ours, theirs)) return { post }
   if (path.endsWith('/')) return settleDirectory(change, ours, input)
   if (base.kind === 'unknown') {

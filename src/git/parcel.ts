@@ -41,8 +41,8 @@ export interface ParcelOptions {
   hash: HashName
   /** Object directories that are borrowed. */
   borrow: readonly string[]
-  /** Says in the directory who is at work in it. */
-  claim: (directory: string) => void
+  /** Says in the directory who is at work in it, by a file whose name it returns. */
+  claim: (directory: string) => string
   /** Sees to signals while a git speaks to another machine, and tells of each. */
   heed: (git: ChildProcess, told: (signal: NodeJS.Signals) => void) => void
 }
@@ -55,6 +55,7 @@ export class Parcel {
   readonly #hash: HashName
   readonly #vars: Record<string, string>
   readonly #heed: ParcelOptions['heed']
+  #claim: string | undefined
 
   private constructor(env: Env, gitDir: string, { hash, heed }: ParcelOptions) {
     this.#env = env
@@ -72,7 +73,7 @@ export class Parcel {
     env.files.mkdirSync(gitDir, { mode: 0o700 })
     const parcel = new Parcel(env, gitDir, options)
     try {
-      claim(gitDir)
+      parcel.#claim = claim(gitDir)
       await runGit(env, {
         args: ['init', '-q', '--bare', '--template=', `--object-format=${hash}`, '--shared=0600', gitDir],
         cwd: within,
@@ -90,7 +91,7 @@ export class Parcel {
   /** Ends its processes and removes it. */
   close(): void {
     this.objects.close()
-    removeTree(this.#env, this.gitDir)
+    removeTree(this.#env, this.gitDir, this.#claim)
   }
 
   /** git in the parcel, seeing no configuration but ours. */

@@ -248,8 +248,21 @@ export async function hasUncommittedChanges(
 /** git-remote(1), EXIT STATUS. */
 const NO_SUCH_REMOTE = 2
 
+/** The first line of what git printed, or null. */
+const firstLine = (bytes: Buffer | null): string | null => bytes?.toString('utf8').replace(/\n[\s\S]*$/, '') || null
+
 /** Where a remote of the user's lies (git-remote(1)); null: there is none of that name. Its URL alone is taken, nothing else. */
-export async function remoteUrl(env: Env, repository: Repository, remote: string): Promise<string | null> {
-  const asked = await askGit(env, { args: ['remote', 'get-url', '--', remote], cwd: repository.root }, NO_SUCH_REMOTE)
-  return asked?.toString('utf8').replace(/\n[\s\S]*$/, '') || null
+export async function remoteUrl(
+  env: Env,
+  repository: Repository,
+  { remote, isPush }: { remote: string; isPush: boolean },
+): Promise<string | null> {
+  const args = ['remote', 'get-url', ...(isPush ? ['--push'] : []), '--', remote]
+  return firstLine(await askGit(env, { args, cwd: repository.root }, NO_SUCH_REMOTE))
+}
+
+/** Where a URL leads by the user's own rules (git-config(1), `url.<base>.insteadOf`); nothing is asked there. */
+export async function rewrittenUrl(env: Env, url: string): Promise<string> {
+  const args = ['ls-remote', '--get-url', '--end-of-options', url]
+  return firstLine(await runGit(env, { args, cwd: '/' })) ?? url
 }

@@ -206,10 +206,11 @@ export function makeDirectories(env: Env, path: string): void {
   }
 }
 
-/** Removes a directory of ours and all below it. */
-export function removeTree(env: Env, path: string): void {
+/** Removes a directory of ours and all below it. `last`: the name of a file in it that goes when all else has. */
+export function removeTree(env: Env, path: string, last?: string): void {
   try {
-    for (const entry of env.files.readdirSync(path, { withFileTypes: true })) {
+    const entries = env.files.readdirSync(path, { withFileTypes: true })
+    for (const entry of entries.toSorted((a, b) => Number(a.name === last) - Number(b.name === last))) {
       if (entry.isDirectory()) removeTree(env, `${path}/${entry.name}`)
       else env.files.unlinkSync(`${path}/${entry.name}`)
     }

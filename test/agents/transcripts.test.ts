@@ -954,6 +954,16 @@ test('what was said in another place is left out, and how to record it there is 
   })
 })
 
+test.each(['', 'rel/dir'])('a place that is none (%j) is no place that is gone', (cwd) => {
+  const scratch = new Scratch().init()
+  const file = transcript(scratch, 'two-turns')
+  fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replaceAll(JSON.stringify(scratch.root), JSON.stringify(cwd)))
+  expect(scratch.ckpt('import-transcript', 'claude', file)).toMatchObject({
+    prompts: [{ outcome: 'recorded' }, { outcome: 'recorded' }],
+    warnings: [],
+  })
+})
+
 test('an import that was killed between a prompt and its end is finished by the next one', () => {
   const scratch = new Scratch().init()
   const file = transcript(scratch, 'two-turns')

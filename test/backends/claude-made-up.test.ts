@@ -8,6 +8,7 @@ import { openClaudeAgent } from '../../src/wrappers/claude-agent-sdk/agent.ts'
 import { say } from '../support/claude-sdk.ts'
 import { madeUpSdk } from '../support/made-up-sdk.ts'
 import { Scratch } from '../support/scratch.ts'
+import { ownDirectory } from '../support/store-surgery.ts'
 
 async function stage(checkpoints = true) {
   const scratch = new Scratch().init()
@@ -265,6 +266,51 @@ test.each(['EACCES: permission denied, open b.txt', 'Claude Code process exited 
     expect(await agent.reverted()).toBe(null)
   },
 )
+
+test('a rewind that was done, and cannot be written down: the way back is named all the same', async () => {
+  const scratch = new Scratch().init()
+  const kept = path.join(ownDirectory(scratch), 'claude-agent-sdk')
+  const sdk = madeUpSdk(
+    () => scratch.write({ 'a.txt': 'new\n' }),
+    ({ dryRun }) => {
+      if (!dryRun) {
+        scratch.remove('a.txt')
+        fs.rmSync(kept, { recursive: true })
+        fs.writeFileSync(kept, '')
+      }
+      return [scratch.at('a.txt')]
+    },
+  )
+  const agent = await openClaudeAgent(scratch.root, { sdk, vars: scratch.vars })
+  await say(agent, 'first')
+  const disk = scratch.manifest()
+  const { message, hints } = await agent.undo().then(
+    () => expect.unreachable(),
+    (error: CkptError) => error,
+  )
+  const [, saved] = /The SDK may have changed files by then\. They are as they were in checkpoint (\w+)\.$/.exec(
+    message,
+  )!
+  expect(hints[0]).toBe(`ckpt restore ${saved} --exact --force`)
+  scratch.ckpt('restore', saved!, '--exact', '--force')
+  expect(scratch.manifest()).toEqual(disk)
+})
+
+test.each([
+  ['no list', 'x'],
+  ['names that are none', ['a.txt', 7, null]],
+])('what the SDK says of a rewind is taken as far as it says anything: %s', async (_, told) => {
+  const scratch = new Scratch().init()
+  const sdk = madeUpSdk(
+    () => scratch.write({ 'a.txt': 'new\n' }),
+    () => told as string[],
+  )
+  const agent = await openClaudeAgent(scratch.root, { sdk, vars: scratch.vars })
+  await say(agent, 'first')
+  const { change } = await agent.undo()
+  expect(change.files).toEqual(Array.isArray(told) ? [{ path: 'a.txt', action: 'write' }] : [])
+  expect(await agent.reverted()).toMatchObject({ restoredPrompt: 'first' })
+})
 
 /** What ruins the wrapper's part of a store; whom it concerns: an agent whose session is known, or one that begins another. */
 type Ruin = [string, 'known' | 'fresh', (directory: string, session: string) => void]

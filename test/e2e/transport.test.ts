@@ -885,3 +885,27 @@ test.each(['push', 'pull'])(
     expect(fs.readdirSync(here.at('.git/ckpt')).filter((name) => name.startsWith('parcel-'))).toEqual([])
   },
 )
+
+test('a push goes where the user pushes to, and a rule of theirs leads nobody into the repository itself', () => {
+  const here = twoTurns()
+  const [fetching, pushing] = [bareRemote(here), `${here.base}/pushed.git`]
+  here.git('init', '-q', '--bare', pushing)
+  here.git('remote', 'add', 'both', fetching)
+  here.git('remote', 'set-url', '--push', 'both', pushing)
+  here.ckpt('push', 'both')
+  expect(inRemote(here, fetching, 'for-each-ref')).toBe('')
+  expect(inRemote(here, pushing, 'for-each-ref')).toMatch(/refs\/ckpt/)
+  here.git('remote', 'set-url', '--push', 'both', 'DISABLED')
+  expect(here.tryCkpt('push', 'both')).toMatchObject({ code: 3, document: { error: { code: 'NOT_FOUND' } } })
+  here.git('remote', 'set-url', '--push', 'both', here.root)
+  expect(here.tryCkpt('push', 'both')).toMatchObject({ code: 2, document: { error: { code: 'USAGE' } } })
+  const rule = `[url "${path.dirname(here.root)}/"]\n\tinsteadOf = own:\n`
+  fs.writeFileSync(path.join(here.home, '.gitconfig'), rule)
+  const before = here.gitState()
+  for (const command of ['push', 'pull'])
+    expect(here.tryCkpt(command, `own:${path.basename(here.root)}`)).toMatchObject({
+      code: 2,
+      document: { error: { code: 'USAGE' } },
+    })
+  expect(here.gitState()).toEqual(before)
+})

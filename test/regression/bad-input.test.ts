@@ -142,6 +142,30 @@ test.each([
   expect(document.error.message).toBe('That is not a token of a dry run. Nothing was changed.')
 })
 
+test.each([
+  ['undo', '--dry-run', '--', '.'],
+  ['restore', '1:before', '--dry-run', '--', '.'],
+  ['restore', '1:before', '--exact', '--dry-run', '--', '.'],
+])('a token may be of the worktree itself, by its name: %s %s', (...args) => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.ckpt('apply', scratch.ckpt(...args).token)
+  expect(scratch.read('a.txt')).toBe('one\n')
+})
+
+test('the worktree itself is a path that each checkpoint has', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'sub/b.txt': 'one\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  for (const [cwd, name] of [
+    [scratch.root, '.'],
+    [scratch.root, scratch.root],
+    [scratch.at('sub'), '..'],
+  ] as const) {
+    const { code, stdout } = scratch.run(['restore', '1', '--json', '--', name], { cwd })
+    expect([name, code, JSON.parse(stdout).files]).toEqual([name, 0, []])
+  }
+})
+
 test('bad input: where several refusals apply, wrong usage comes first, and a pending boundary before what is not there', () => {
   const codeOf = (scratch: Scratch, line: string) => {
     const { code, document } = scratch.tryCkpt(...line.split(' '))

@@ -4,8 +4,10 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { realEnv } from '../../src/env.ts'
 import { createStore } from '../../src/git/frame.ts'
+import { removeTree } from '../../src/git/whole-file.ts'
 import { claimHalfMade } from '../../src/ops/worktree/half-made.ts'
 import { killedAt } from '../support/amid.ts'
+import { envOf } from '../support/in-process.ts'
 import { isRoot, Scratch } from '../support/scratch.ts'
 
 const left = (scratch: Scratch) => fs.readdirSync(scratch.at('.git/ckpt')).filter((name) => name.endsWith('.tmp'))
@@ -51,6 +53,26 @@ test('one that names nobody goes when it is old; a file of such a name, and one 
   fs.mkdirSync(closed, { mode: 0o700 })
   expect(scratch.run(['snapshot'], { uid }).code).toBe(0)
   expect(fs.existsSync(closed)).toBe(true)
+})
+
+test('what a killed command was removing names it to the end, and goes with the next one', () => {
+  const scratch = new Scratch()
+  const env = envOf(scratch)
+  const parcel = scratch.at('parcel-00.tmp')
+  scratch.write({
+    'parcel-00.tmp/HEAD': 'x',
+    'parcel-00.tmp/refs/x': 'x',
+    'parcel-00.tmp/ckpt-owner': 'x',
+    'parcel-00.tmp/zz': 'x',
+  })
+  const gone: string[] = []
+  const unlinkSync = (at: fs.PathLike) => {
+    gone.push(path.relative(parcel, String(at)))
+    fs.unlinkSync(at)
+  }
+  removeTree({ ...env, files: { ...env.files, unlinkSync } }, parcel, 'ckpt-owner')
+  expect([gone.length, gone.at(-1)]).toEqual([4, 'ckpt-owner'])
+  expect(fs.existsSync(parcel)).toBe(false)
 })
 
 test('drafts of files that were never put in their place go when they are old', () => {

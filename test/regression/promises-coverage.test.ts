@@ -458,6 +458,32 @@ test('promise 11: what a checkpoint does not hold is no file that is the same: d
   expect(scratch.manifest()).toEqual(disk)
 })
 
+test('promise 11: what a checkpoint does not hold is not held by it where it is covered now, either', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  userConfig(scratch, { snapshot: { maxFileSize: '10KiB' } })
+  scratch.write({ big: 'x'.repeat(20_000) })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.write({ big: 'small by now\n' })
+  const { code, document } = scratch.tryCkpt('restore', '1', '--', 'big')
+  expect([code, document.error.message]).toEqual([
+    3,
+    'That checkpoint does not hold big (too-large). Nothing was changed.',
+  ])
+  expect(scratch.ckpt('restore', '1:before').files).toEqual([
+    { path: 'a.txt', action: 'write' },
+    { path: 'big', action: 'skip', reason: 'is not held by that checkpoint (too-large)' },
+  ])
+})
+
+test('promise 11: a fifo that is used differs in nothing', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  execFileSync('mkfifo', [scratch.at('fifo')])
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  execFileSync('sh', ['-c', 'cat <fifo >/dev/null & echo x >fifo; wait'], { cwd: scratch.root })
+  expect(scratch.ckpt('diff', '1', 'worktree')).toMatchObject({ files: [], warnings: [] })
+  expect(scratch.ckpt('restore', '1')).toMatchObject({ files: [], warnings: [] })
+})
+
 test('promise 11: where the deadline left nothing to look at, show, diff and undo say that they do not know', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   userConfig(scratch, { snapshot: { deadline: 1 } })

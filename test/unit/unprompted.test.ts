@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { Prompts } from '../../src/wrappers/claude-agent-sdk/prompts.ts'
 import type { AgentMessage } from '../../src/wrappers/claude-agent-sdk/sdk.ts'
 import { Unprompted } from '../../src/wrappers/claude-agent-sdk/unprompted.ts'
 
@@ -59,4 +60,15 @@ describe('what the agent does without a prompt', () => {
     unprompted.giveUp()
     expect([unprompted.onlyWaiting, unprompted.running]).toEqual([false, true])
   })
+})
+
+test('a prompt that is shown again after its result begins no turn; one that was given up may come late', () => {
+  const prompts = new Prompts()
+  prompts.send('a', 'one')
+  expect([prompts.takeUp('a'), prompts.running]).toEqual([true, true])
+  prompts.end()
+  expect([prompts.takeUp('a'), prompts.running]).toEqual([false, false])
+  prompts.send('b', 'two')
+  prompts.giveUp()
+  expect([prompts.running, prompts.takeUp('b'), prompts.running]).toEqual([false, true, true])
 })

@@ -6,7 +6,8 @@ import type { Token } from './token.ts'
 const text = z.string().check(z.minLength(1))
 const flag = z.optional(z.boolean())
 const count = z.optional(z.int().check(z.positive()))
-const paths = z.optional(z.array(text))
+/** As the worktree names them: itself is the empty one. */
+const paths = z.optional(z.array(z.string()))
 const mode = z.enum(['refuse', 'merge', 'force', 'skip'])
 const common = { session: z.optional(text), dryRun: flag }
 const made = { v: z.literal(1), hash: text }

@@ -57,7 +57,8 @@ async function restoreLocked(context: Context, options: RestoreOptions, asked: A
   const snapshot = await takeSnapshot(context, refs, { publish: false })
   const known = newest ? await viewOf(store, newest) : null
   const changes = await changesFrom(context, options, { target, known, now: snapshot.view })
-  if (options.paths?.length && changes.length === 0) await requirePaths(options, target, snapshot.beside)
+  if (options.paths?.length && changes.every(({ from }) => from.kind === 'unknown'))
+    await requirePaths(options, target, { now: snapshot.beside, changes })
   const mode: ConflictMode = options.force ? 'force' : 'refuse'
   const units = [{ turn: 0 as never, step: null, changes }]
   const targetBeside = known?.beside ?? null
@@ -248,15 +249,19 @@ async function refuseAtWork(context: Context, refs: WorktreeRefs, wanted: string
 async function requirePaths(
   { id, paths = [] }: Pick<RestoreOptions, 'id' | 'paths'>,
   target: SnapshotView,
-  now: Beside,
+  { now, changes }: { now: Beside; changes: readonly Transition[] },
 ): Promise<void> {
   for (const path of paths) {
+    if (path === '') return // the worktree itself
     const [file, directory] = [await target.state(path), await target.state(`${path}/`)]
     if (directory.kind === 'directory' || (file.kind !== 'absent' && file.kind !== 'unknown')) return
   }
-  const left = paths.flatMap((path) => uncoveredAt(target.beside, path) ?? [])
+  const left = paths.flatMap((path) => {
+    const at = uncoveredAt(target.beside, path)
+    return at ? [{ path: at.path || path, reason: at.reason }] : []
+  })
   const changed = uncoveredBetween(now, target.beside, paths)
-  if (left.length > 0 && changed.length === 0) return
+  if (left.length > 0 && changed.length === 0 && changes.length === 0) return
   const why = left.length > 0 ? `does not hold ${reasonedList(left)}` : 'has none of these paths'
   throw new CkptError('NOT_FOUND', `That checkpoint ${why}. Nothing was changed.`, {
     paths,

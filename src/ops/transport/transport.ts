@@ -8,7 +8,7 @@ import { type Env, errno } from '../../env.ts'
 import { isStore } from '../../git/frame.ts'
 import type { Parcel, ParcelRef } from '../../git/parcel.ts'
 import { tryGit } from '../../git/process.ts'
-import { type Repository, remoteUrl } from '../../git/repository.ts'
+import { type Repository, remoteUrl, rewrittenUrl } from '../../git/repository.ts'
 import { withTemporary } from '../../git/temporary.ts'
 import type { Context } from '../worktree/context.ts'
 import { allWorktrees, foreignWorktree } from '../worktree/worktrees.ts'
@@ -118,10 +118,11 @@ export async function verifyBundle(context: Context, file: string): Promise<stri
 
 /** Sends to a remote: refs/ckpt/ only, and only this store's own. @throws CkptError NOT_FOUND, INTERNAL */
 export async function push(context: Context, remote: string, options: SendOptions): Promise<Sent> {
-  const url = await urlOf(context, remote)
+  const url = await urlOf(context, { remote, isPush: true })
+  const at = await rewrittenUrl(context.env, url)
   await refuseOwn(
     context,
-    { remote, url },
+    { remote, url: at },
     {
       untouched: 'Nothing was sent.',
       hints: [
@@ -146,7 +147,7 @@ export async function push(context: Context, remote: string, options: SendOption
       const refs = out.refs.map(({ ref }) => ({ ref, expected: expected?.get(ref) ?? null }))
       const leave = await out.parcel.refs()
       remember(context, 'sent', { url, refs: leave, beside: true }) // where this is killed, the remote may have them
-      await out.parcel.push(url, refs, isLocal(url))
+      await out.parcel.push(url, refs, isLocal(at))
       remember(context, 'sent', { url, refs: leave })
       return { ...leaving, sent: true, warnings: context.warnings }
     } finally {
@@ -204,10 +205,11 @@ function isStrange(context: Context): (one: { ref: string; oid: Oid }) => boolea
 
 /** Takes in what others sent to a remote. @throws CkptError NOT_FOUND, INTERNAL, DAMAGED, LOCKED */
 export async function pull(context: Context, remote: string): Promise<Received> {
-  const url = await urlOf(context, remote)
+  const url = await urlOf(context, { remote, isPush: false })
+  const at = await rewrittenUrl(context.env, url)
   await refuseOwn(
     context,
-    { remote, url },
+    { remote, url: at },
     {
       untouched: 'Nothing was changed.',
       hints: ['ckpt export FILE   (in another repository; `ckpt import FILE` takes it in here)'],
@@ -278,11 +280,14 @@ async function placesHere(context: Context): Promise<(origin: string) => boolean
 }
 
 /** A remote's name, a URL, or a directory: as git would reach it from anywhere. */
-async function urlOf({ env, repository, worktree }: Context, remote: string): Promise<string> {
+async function urlOf(
+  { env, repository, worktree }: Context,
+  { remote, isPush }: { remote: string; isPush: boolean },
+): Promise<string> {
   const hints = repository ? ['git remote -v'] : []
   if (remote === '' || remote.startsWith('-'))
     throw new CkptError('USAGE', `${JSON.stringify(remote)} is no remote. Nothing was changed.`, { hints })
-  const known = repository ? await remoteUrl(env, repository, remote) : null
+  const known = repository ? await remoteUrl(env, repository, { remote, isPush }) : null
   const url = known ?? remote
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(url) || /^[^/]+:/.test(url)) return url
   const path = url.startsWith('/') ? url : `${known ? worktree.root : env.cwd}/${url}`

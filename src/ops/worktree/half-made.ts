@@ -29,7 +29,7 @@ export function sweepHalfMade(env: Env, within: string): void {
   for (const name of tried(() => env.files.readdirSync(within), [])) {
     if (!HALF_MADE.test(name)) continue
     tried(() => {
-      if (isLeft(env, `${within}/${name}`)) removeTree(env, `${within}/${name}`)
+      if (isLeft(env, `${within}/${name}`)) removeTree(env, `${within}/${name}`, OWNER)
     }, undefined)
   }
   // Killed between the store's last name and the end of it.

@@ -64,36 +64,40 @@ export function claudeBackend(conversation: Conversation, ask: AskQuery): Backen
     const { record, before, turn } = await find()
     let safety: string | null = null
     let begun = false
-    const dry = await ask(session, async (query) => {
-      const planned = await rewound(query, turn.messageId, { dryRun: true })
-      if (options.dryRun) return planned
-      safety = await saveFirst(context, `before the undo of ${session}`)
-      begun = true
-      const { skippedLinks = 0 } = await rewound(query, turn.messageId, {})
-      if (skippedLinks > 0) context.warnings.push(`${skippedLinks} of the files are behind links: the SDK left them.`)
-      return planned
-    }).catch((error: unknown) => {
+    const carriedOut = async (): Promise<ChangeResult> => {
+      const { filesChanged, insertions, deletions } = await ask(session, async (query) => {
+        const planned = await rewound(query, turn.messageId, { dryRun: true })
+        if (options.dryRun) return planned
+        safety = await saveFirst(context, `before the undo of ${session}`)
+        begun = true
+        const { skippedLinks } = await rewound(query, turn.messageId, {})
+        if (skippedLinks > 0) context.warnings.push(`${skippedLinks} of the files are behind links: the SDK left them.`)
+        return planned
+      })
+      const summary = { files: filesChanged.length, insertions, deletions }
+      const next = { ...record, undone: turn.messageId, summary }
+      const paths = filesChanged.map((file) => pathIn(context, file))
+      if (!options.dryRun) {
+        writeRecord(context, next)
+        told(session, turn.messageId)
+      } else if (paths.length > 0)
+        context.warnings.push(
+          `The SDK does not say beforehand what it would write and what delete: ${shortList(paths)}.`,
+        )
+      return ownChange(context, {
+        before,
+        after: ownSession(next, false),
+        dryRun: options.dryRun ?? false,
+        files: options.dryRun ? [] : paths.map((path) => actionOf(context, path)),
+        summary,
+        restoredPrompt: turn.text,
+        messageId: turn.messageId,
+        safety,
+        arrived,
+      })
+    }
+    return carriedOut().catch((error: unknown) => {
       throw begun ? maybeChanged(error, 'The SDK', safety) : error
-    })
-    const { filesChanged = [], insertions = 0, deletions = 0 } = dry
-    const summary = { files: filesChanged.length, insertions, deletions }
-    const next = { ...record, undone: turn.messageId, summary }
-    const paths = filesChanged.map((file) => pathIn(context, file))
-    if (!options.dryRun) {
-      writeRecord(context, next)
-      told(session, turn.messageId)
-    } else if (paths.length > 0)
-      context.warnings.push(`The SDK does not say beforehand what it would write and what delete: ${shortList(paths)}.`)
-    return ownChange(context, {
-      before,
-      after: ownSession(next, false),
-      dryRun: options.dryRun ?? false,
-      files: options.dryRun ? [] : paths.map((path) => actionOf(context, path)),
-      summary,
-      restoredPrompt: turn.text,
-      messageId: turn.messageId,
-      safety,
-      arrived,
     })
   }
 
@@ -155,19 +159,29 @@ export function claudeBackend(conversation: Conversation, ask: AskQuery): Backen
   }
 }
 
-/** @throws CkptError CONFLICT when the SDK cannot go back there */
-async function rewound(query: AgentQuery, id: string, options: { dryRun?: boolean }): Promise<RewindResult> {
+type Rewound = Required<Omit<RewindResult, 'canRewind' | 'error'>>
+
+/** What it says is looked at: it comes from another program. @throws CkptError CONFLICT when the SDK cannot go back there */
+async function rewound(query: AgentQuery, id: string, options: { dryRun?: boolean }): Promise<Rewound> {
   // A dry run answers with the reason, a real one throws it; a query that is over throws too.
-  const result = await query.rewindFiles(id, options).catch((error: Error): RewindResult => {
+  const answer: unknown = await query.rewindFiles(id, options).catch((error: Error): RewindResult => {
     if (GONE.test(error.message)) throw error
     return { canRewind: false, error: error.message }
   })
-  if (result.canRewind) return result
-  throw new CkptError(
-    'CONFLICT',
-    `The SDK cannot rewind to that prompt: ${printable(result.error?.replace(/\.$/, '') ?? 'it gave no reason')}. Nothing was changed.`,
-    { hints: ['ckpt list'] },
-  )
+  const told = (typeof answer === 'object' && answer !== null ? answer : {}) as Record<keyof RewindResult, unknown>
+  const number = (value: unknown): number => (typeof value === 'number' ? value : 0)
+  const files: unknown[] = Array.isArray(told.filesChanged) ? told.filesChanged : []
+  if (told.canRewind)
+    return {
+      filesChanged: files.filter((file) => typeof file === 'string'),
+      insertions: number(told.insertions),
+      deletions: number(told.deletions),
+      skippedLinks: number(told.skippedLinks),
+    }
+  const why = typeof told.error === 'string' ? told.error.replace(/\.$/, '') : 'it gave no reason'
+  throw new CkptError('CONFLICT', `The SDK cannot rewind to that prompt: ${printable(why)}. Nothing was changed.`, {
+    hints: ['ckpt list'],
+  })
 }
 
 /** Relative to the worktree, where it lies in it. */

@@ -7,6 +7,7 @@ export class Prompts {
   readonly #waiting = new Set<string>()
   /** Every one of this query. */
   readonly #sent = new Map<string, string>()
+  readonly #taken = new Set<string>()
   /** Not told to a hook yet. */
   readonly #unheard = new Set<string>()
   #open = false
@@ -31,8 +32,10 @@ export class Prompts {
     this.#sent.set(id, text)
   }
 
-  /** The agent shows a prompt. True: a turn begins with it. */
+  /** The agent shows a prompt. True: a turn begins with it. One that it shows again has had its own. */
   takeUp(id: string): boolean {
+    if (this.#taken.has(id)) return false
+    this.#taken.add(id)
     this.#waiting.delete(id)
     const begins = !this.#open
     this.#open = true
@@ -65,6 +68,7 @@ export class Prompts {
   clear(): void {
     this.#open = false
     this.#waiting.clear()
+    this.#taken.clear()
     this.#unheard.clear()
     this.#sent.clear()
   }

@@ -77,7 +77,8 @@ class Followed {
     if (session === null) return
     if (type === 'session.deleted') this.#work(async () => this.#gone(session))
     else if (type === 'session.diff') {
-      const files = ((properties.diff ?? []) as ServerFileDiff[]).map(diffJson)
+      const told = Array.isArray(properties.diff) ? (properties.diff as ServerFileDiff[]) : []
+      const files = told.map(diffJson)
       this.#work(async () => {
         if (this.#known.has(session) || (await this.#readOwn(session)))
           this.#say({ type: 'session.diff', session, files, total: files.length })
