@@ -6,7 +6,7 @@ import { constants } from 'node:fs'
 import { type Env, errno, lstatIfThere } from '../../env.ts'
 import { readIfThere, writeFileWhole } from '../../git/whole-file.ts'
 import type { Context } from '../worktree/context.ts'
-import { keepSpare } from './spare.ts'
+import { keepSpare, SPARE_NAME } from './spare.ts'
 
 /** Milliseconds after which they are counted again: a pack that was linked is ours alone once the user's gc dropped it. */
 const COUNT_HOLDS = 86_400_000
@@ -27,7 +27,7 @@ const fileOf = ({ place }: Pick<Context, 'place'>) => `${place.directory}/bytes`
 
 /**
  * What deleting the store would free: a file that is linked from elsewhere costs nothing here. What is being made, or was
- * when somebody was killed, is no part of it: no turn that went would free that.
+ * when somebody was killed, is no part of it, nor is what is kept for a prune: no turn that went would free that.
  */
 export function bytesOf(env: Env, directory: string): number {
   let bytes = 0
@@ -35,7 +35,7 @@ export function bytesOf(env: Env, directory: string): number {
     if (entry.isDirectory() && entry.name.endsWith('.tmp')) continue
     const path = `${directory}/${entry.name}`
     if (entry.isDirectory()) bytes += bytesOf(env, path)
-    else {
+    else if (entry.name !== SPARE_NAME) {
       const stats = lstatIfThere(env.files, path)
       if (stats && stats.nlink === 1) bytes += stats.blocks * 512
     }

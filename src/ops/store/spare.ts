@@ -5,17 +5,20 @@
 import type { Env } from '../../env.ts'
 import { removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
 
-/** Bytes: each ref that moves takes a block, for a moment. */
-const SPARE = 262_144
+/** Bytes: a lock, a journal and each ref that moves take a block, for a moment. */
+const SPARE = 65_536
 /** Bytes that are free, and that the store may take, where so much can be kept. */
 const PLENTY = 64 * SPARE
 
-/** `directory`: the store's own. */
-const fileIn = (directory: string): string => `${directory}/spare`
+/** Its name, in the store's own directory. */
+export const SPARE_NAME = 'spare'
 
-/** Does nothing where there is some, or where the disk has little room itself, or the store. `limit`: its bytes. */
+const fileIn = (directory: string): string => `${directory}/${SPARE_NAME}`
+
+/** Not where the store may take little itself (`limit`, bytes); nothing new where the disk has not much room. */
 export function keepSpare(env: Env, directory: string, limit: number): void {
   const { bsize, bavail } = env.files.statfsSync(directory)
+  if (limit < PLENTY) removeIfThere(env, fileIn(directory))
   if (Math.min(limit, bavail * bsize) < PLENTY || env.files.existsSync(fileIn(directory))) return
   // Nothing that a file system could store in fewer blocks.
   const content = Buffer.from(env.random(SPARE), 'hex')
