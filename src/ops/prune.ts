@@ -98,8 +98,8 @@ async function pruneOnce(
     await collect(context).catch((cause: unknown) => {
       throw gone.removed.length + gone.byHand.length === 0 ? cause : notPacked(gone, cause)
     })
-    const after = count(context)
     const most = options.maxBytes ?? context.config.store.maxBytes
+    const after = count(context, most)
     if (after <= most) noteWithin(env, context.store.gitDir)
     else context.warnings.push('The store is still over its limit of bytes: what is left is held by what stays.')
     return {

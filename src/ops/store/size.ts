@@ -43,9 +43,9 @@ export function bytesOf(env: Env, directory: string): number {
   return bytes
 }
 
-/** Counts the store's files, and remembers how many bytes they take. Sees to it that a prune will have room. */
-export function count({ env, place, config }: Sized): number {
-  unlessUnwritable(() => keepSpare(env, place.directory, config.store.maxBytes))
+/** Counts the store's files, and remembers how many bytes they take. Sees to it that a prune will have room. `limit`: bytes. */
+export function count({ env, place, config }: Sized, limit = config.store.maxBytes): number {
+  unlessUnwritable(() => keepSpare(env, place.directory, limit))
   const bytes = bytesOf(env, place.directory)
   unlessUnwritable(() => writeFileWhole(env, fileOf({ place }), { content: `${bytes} ${env.now()}\n`, sync: false }))
   return bytes
