@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { renewOrigin } from '../../src/ops/transport/outgoing.ts'
 import { closeContext, openContext } from '../../src/ops/worktree/context.ts'
 import { alive, runLater } from '../support/daemon.ts'
-import { envOf } from '../support/in-process.ts'
+import { answer, envOf } from '../support/in-process.ts'
 import { PROGRAM, Scratch } from '../support/scratch.ts'
 import { inStore, ownDirectory, storeOf } from '../support/store-surgery.ts'
 import { cloneOf, twoTurns } from '../support/transport.ts'
@@ -908,4 +908,23 @@ test('a push goes where the user pushes to, and a rule of theirs leads nobody in
       document: { error: { code: 'USAGE' } },
     })
   expect(here.gitState()).toEqual(before)
+})
+
+test('what cannot be read with what is here, and can be without it, is damage here: nothing there is to go for it', async () => {
+  const here = twoTurns()
+  const remote = bareRemote(here)
+  here.ckpt('push', remote)
+  const there = cloneOf(here)
+  const env = envOf(there)
+  let looks = 0
+  const damaged = ['-c', 'echo "fatal: bad tree object 0123" >&2; exit 128']
+  const spawned = ((command: string, args: string[], options: object) =>
+    args.includes('rev-list') && args.includes('--objects') && looks++ === 0
+      ? spawn('sh', damaged, options)
+      : spawn(command, args, options)) as typeof env.spawn
+  const { code, document } = await answer({ ...env, spawn: spawned }, 'pull', remote)
+  expect([code, document.error.code, looks]).toEqual([7, 'DAMAGED', 2])
+  expect(document.error.message).not.toContain('refs/ckpt/')
+  expect(document.error.hints.join()).not.toContain('git push')
+  expect(there.ckpt('pull', remote).worktrees).toEqual([expect.objectContaining({ checkpoints: 4 })])
 })

@@ -1,14 +1,10 @@
 /** Checkpoints to another machine and from it: bundles, and remotes by git's own transport. */
-import { fileURLToPath } from 'node:url'
-import { CkptError, isDamage, reasonOf } from '../../core/errors.ts'
+import { CkptError, isDamage, reasonOf, unlessDamaged } from '../../core/errors.ts'
 import { quoted } from '../../core/hint-words.ts'
 import type { Oid } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
-import { type Env, errno } from '../../env.ts'
-import { isStore } from '../../git/frame.ts'
 import type { Parcel, ParcelRef } from '../../git/parcel.ts'
-import { tryGit } from '../../git/process.ts'
-import { type Repository, remoteUrl, rewrittenUrl } from '../../git/repository.ts'
+import { rewrittenUrl } from '../../git/repository.ts'
 import { withTemporary } from '../../git/temporary.ts'
 import type { Context } from '../worktree/context.ts'
 import { allWorktrees, foreignWorktree } from '../worktree/worktrees.ts'
@@ -17,6 +13,7 @@ import { readIncoming } from './incoming.ts'
 import { type Outgoing, packParcel, renewOrigin, storeOrigin } from './outgoing.ts'
 import { makeParcel } from './parcels.ts'
 import { memory, remember, remembered } from './remembered.ts'
+import { isLocal, refuseOwn, urlOf } from './remotes.ts'
 import { type Unpacked, unpackParcel } from './unpack.ts'
 
 export interface SendOptions {
@@ -175,7 +172,8 @@ async function remoteState(
       await other.fetchRemote(url, strange, [])
       for (const one of strange) {
         const own = refs.find(({ ref }) => ref === one.ref)?.checkpoints
-        const { checkpoints } = await readIncoming(other, one).catch((error: unknown) => {
+        const { checkpoints } = await readIncoming(other, one).catch(async (error: unknown) => {
+          if (isDamage(error)) await refuseDamageHere(context, url, { refs: there, left: new Map([[one.ref, error]]) })
           throw isDamage(error) ? notOurs(remote, [one.ref, error]) : error
         })
         if (![...checkpoints.keys()].every((id) => own?.has(id))) return null
@@ -185,6 +183,26 @@ async function remoteState(
     }
   }
   return new Map(there.map(({ ref, oid }) => [ref, oid]))
+}
+
+/**
+ * What cannot be read with what is here can be where nothing of that is borrowed: then the damage is here, and nothing there
+ * is to go for it. @throws CkptError that damage
+ */
+async function refuseDamageHere(
+  context: Context,
+  url: string,
+  { refs, left }: { refs: readonly ParcelRef[]; left: ReadonlyMap<string, CkptError> },
+): Promise<void> {
+  const { env, place } = context
+  const wanted = refs.filter(({ ref }) => left.has(ref))
+  const parcel = await makeParcel(env, { within: place.directory, hash: place.hash, borrow: [] })
+  try {
+    await parcel.fetchRemote(url, wanted, [])
+    for (const one of wanted) if (await unlessDamaged(() => readIncoming(parcel, one), null)) throw left.get(one.ref)
+  } finally {
+    parcel.close()
+  }
 }
 
 /** How a ref of a remote goes that is none of ours. */
@@ -238,6 +256,7 @@ export async function pull(context: Context, remote: string): Promise<Received> 
   let result = await receive()
   const [first] = left
   if (first) {
+    await refuseDamageHere(context, url, { refs: there, left })
     if (there.every(({ ref }) => left.has(ref))) throw notOurs(remote, first)
     result = await receive() // without those
     for (const [ref, error] of left)
@@ -277,70 +296,4 @@ async function placesHere(context: Context): Promise<(origin: string) => boolean
   const ids = (await allWorktrees(context)).map((view) => view.context.place.worktreeId)
   const own = ids.some((id) => !foreignWorktree(id))
   return (origin) => own || ids.some((id) => id.startsWith(`from-${origin.slice(0, 8)}-`))
-}
-
-/** A remote's name, a URL, or a directory: as git would reach it from anywhere. */
-async function urlOf(
-  { env, repository, worktree }: Context,
-  { remote, isPush }: { remote: string; isPush: boolean },
-): Promise<string> {
-  const hints = repository ? ['git remote -v'] : []
-  if (remote === '' || remote.startsWith('-'))
-    throw new CkptError('USAGE', `${JSON.stringify(remote)} is no remote. Nothing was changed.`, { hints })
-  const known = repository ? await remoteUrl(env, repository, { remote, isPush }) : null
-  const url = known ?? remote
-  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(url) || /^[^/]+:/.test(url)) return url
-  const path = url.startsWith('/') ? url : `${known ? worktree.root : env.cwd}/${url}`
-  try {
-    return env.files.realpathSync(path)
-  } catch (error) {
-    if (errno(error) !== 'ENOENT' && errno(error) !== 'ENOTDIR') throw error
-    const why = known
-      ? `Remote ${JSON.stringify(remote)} is ${printable(path)}, and there is nothing.`
-      : repository
-        ? `There is no remote ${JSON.stringify(remote)}.`
-        : `There is no directory ${JSON.stringify(remote)}, and a plain directory has no remotes: a directory or a URL is wanted.`
-    throw new CkptError('NOT_FOUND', `${why} Nothing was changed.`, { hints })
-  }
-}
-
-const isLocal = (url: string) => url.startsWith('/') || url.startsWith('file:')
-
-/** Whether a path is of this repository: of its own directories, or of any worktree's (git-push(1): what git takes for a remote). */
-async function isIn(env: Env, { root, commonDir }: Repository, path: string): Promise<boolean> {
-  const args = ['rev-parse', '--path-format=absolute', '--git-common-dir']
-  for (const at of [`${path}/.git`, path]) {
-    const { code, stdout } = await tryGit(env, { args, cwd: root, vars: { GIT_DIR: at } })
-    if (code === 0) return stdout.toString('utf8').trimEnd() === commonDir
-  }
-  return false
-}
-
-/** Null: what git says of it will be told. */
-function pathOf({ files }: Env, url: string): string | null {
-  try {
-    return files.realpathSync(url.startsWith('/') ? url : fileURLToPath(url))
-  } catch {
-    return null
-  }
-}
-
-/**
- * A store takes each ref in it for one of its own, and what is in the person's repository is in their log.
- * @throws CkptError USAGE
- */
-async function refuseOwn(
-  { env, repository }: Context,
-  { remote, url }: { remote: string; url: string },
-  { untouched, hints }: { untouched: string; hints: readonly string[] },
-): Promise<void> {
-  const path = isLocal(url) ? pathOf(env, url) : null
-  if (path === null) return
-  const what = isStore(env, path)
-    ? "a store of ckpt's, which is no remote"
-    : repository && (await isIn(env, repository, path))
-      ? 'this repository itself, in which ckpt makes no refs'
-      : null
-  if (what === null) return
-  throw new CkptError('USAGE', `${printable(remote)} is ${what}. ${untouched}`, { hints })
 }
