@@ -910,21 +910,42 @@ test('a push goes where the user pushes to, and a rule of theirs leads nobody in
   expect(here.gitState()).toEqual(before)
 })
 
+/** The first look at what came meets an object that is damaged here. */
+function oneDamage({ spawn: own }: ReturnType<typeof envOf>) {
+  let looks = 0
+  const damaged = ['-c', 'echo "fatal: bad tree object 0123" >&2; exit 128']
+  const spawned = ((command, args, options) =>
+    args.includes('rev-list') && args.includes('--objects') && looks++ === 0
+      ? own('sh', damaged, options)
+      : own(command, args, options)) as typeof own
+  return { spawned, looks: () => looks }
+}
+
 test('what cannot be read with what is here, and can be without it, is damage here: nothing there is to go for it', async () => {
   const here = twoTurns()
   const remote = bareRemote(here)
   here.ckpt('push', remote)
   const there = cloneOf(here)
   const env = envOf(there)
-  let looks = 0
-  const damaged = ['-c', 'echo "fatal: bad tree object 0123" >&2; exit 128']
-  const spawned = ((command: string, args: string[], options: object) =>
-    args.includes('rev-list') && args.includes('--objects') && looks++ === 0
-      ? spawn('sh', damaged, options)
-      : spawn(command, args, options)) as typeof env.spawn
+  const { spawned, looks } = oneDamage(env)
   const { code, document } = await answer({ ...env, spawn: spawned }, 'pull', remote)
-  expect([code, document.error.code, looks]).toEqual([7, 'DAMAGED', 2])
+  expect([code, document.error.code, looks()]).toEqual([7, 'DAMAGED', 2])
   expect(document.error.message).not.toContain('refs/ckpt/')
   expect(document.error.hints.join()).not.toContain('git push')
   expect(there.ckpt('pull', remote).worktrees).toEqual([expect.objectContaining({ checkpoints: 4 })])
+})
+
+test('damage here is not passed over where a remote has what goes by the own name', async () => {
+  const here = twoTurns()
+  const remote = bareRemote(here)
+  here.ckpt('push', remote)
+  fs.rmSync(here.at('.git/ckpt/sent'))
+  const env = envOf(here)
+  for (const command of ['pull', 'push']) {
+    const { spawned, looks } = oneDamage(env)
+    const { code, document } = await answer({ ...env, spawn: spawned }, command, remote)
+    expect([command, code, document.error?.code, looks()]).toEqual([command, 7, 'DAMAGED', 2])
+    expect(document.error.message).not.toContain('refs/ckpt/')
+  }
+  expect(here.ckpt('pull', remote).warnings).toEqual([])
 })

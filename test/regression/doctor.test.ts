@@ -85,6 +85,15 @@ test('a store without its directory of refs, as a copy leaves it out once all ar
   expect(scratch.read('a.txt')).toBe('one\n')
 })
 
+test('a store of a newer format is named as that: no command leads to another one that fails of it, too', () => {
+  const scratch = threeTurns()
+  inStore(scratch, 'config', 'core.repositoryFormatVersion', '2')
+  for (const command of ['list', 'doctor']) {
+    const { code, document } = scratch.tryCkpt(command)
+    expect([command, code, document.error.hints]).toEqual([command, 1, [expect.stringMatching(/^ckpt --version /)]])
+  }
+})
+
 test('a configuration of the store that a newer git wrote, with its extensions first, is whole', () => {
   const scratch = threeTurns()
   const file = path.join(storeOf(scratch), 'config')

@@ -55,7 +55,7 @@ test('one that names nobody goes when it is old; a file of such a name, and one 
   expect(fs.existsSync(closed)).toBe(true)
 })
 
-test('what a killed command was removing names it to the end, and goes with the next one', () => {
+test('what is removed names who was at work in it to the end: where that is killed, the next command knows', () => {
   const scratch = new Scratch()
   const env = envOf(scratch)
   const parcel = scratch.at('parcel-00.tmp')

@@ -31,6 +31,7 @@ test('a listener that throws hears the next events all the same, and what it thr
   const events: ServerEvent[] = [
     { type: 'server.connected', properties: {} },
     { type: 'session.diff', properties: { sessionID: 's', diff: [] } },
+    { type: 'session.diff', properties: { sessionID: 's', diff: 'no list' } },
     { type: 'session.updated', properties: { sessionID: 's' } },
   ]
   const server = {
@@ -53,8 +54,8 @@ test('a listener that throws hears the next events all the same, and what it thr
     follower.close()
   })
   const look = ['turn.added', 'session.updated'] // one is taken once the connection stands
-  expect(told).toEqual([...look, 'session.diff', ...look])
-  expect(thrown).toEqual(Array(5).fill(wrong))
+  expect(told).toEqual([...look, 'session.diff', 'session.diff', ...look])
+  expect(thrown).toEqual(Array(6).fill(wrong))
   expect(failed).toEqual([])
 })
 

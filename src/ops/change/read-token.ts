@@ -1,7 +1,10 @@
 /** Reading the token of a dry run, which came through somebody's hands. */
 import * as z from 'zod/mini'
 import { CkptError } from '../../core/errors.ts'
+import type { RedoOptions } from './redo.ts'
+import type { RestoreOptions } from './restore.ts'
 import type { Token } from './token.ts'
+import type { UndoOptions } from './undo.ts'
 
 const text = z.string().check(z.minLength(1))
 const flag = z.optional(z.boolean())
@@ -27,17 +30,20 @@ const tokenSchema = z.discriminatedUnion('op', [
       unclaimed: flag,
       interrupt: flag,
       paths,
-    }),
+    } satisfies Record<keyof UndoOptions, unknown>),
   }),
   z.strictObject({
     ...made,
     op: z.literal('redo'),
-    options: z.strictObject({ ...common, turns: count, all: flag, mode }),
+    options: z.strictObject({ ...common, turns: count, all: flag, mode } satisfies Record<keyof RedoOptions, unknown>),
   }),
   z.strictObject({
     ...made,
     op: z.literal('restore'),
-    options: z.strictObject({ ...common, id: text, exact: flag, force: flag, move: flag, paths }),
+    options: z.strictObject({ ...common, id: text, exact: flag, force: flag, move: flag, paths } satisfies Record<
+      keyof RestoreOptions,
+      unknown
+    >),
   }),
 ])
 

@@ -5,11 +5,44 @@ import { printable } from '../../core/paths.ts'
 import { type Env, errno } from '../../env.ts'
 import { isStore } from '../../git/frame.ts'
 import { tryGit } from '../../git/process.ts'
-import { type Repository, remoteUrl } from '../../git/repository.ts'
+import { type Repository, remoteUrl, rewrittenUrl } from '../../git/repository.ts'
 import type { Context } from '../worktree/context.ts'
 
+export interface Remote {
+  /** As it was given. */
+  name: string
+  url: string
+  /** A directory of this machine, where git is asked to run nobody's hooks. */
+  isLocal: boolean
+}
+
+/** What is said of a place that is none, and what to do instead. */
+const REFUSED = {
+  push: {
+    untouched: 'Nothing was sent.',
+    hints: [
+      'git init --bare DIRECTORY   (one that takes them)',
+      'ckpt export FILE   (a bundle, which `ckpt import` takes in)',
+    ],
+  },
+  pull: {
+    untouched: 'Nothing was changed.',
+    hints: ['ckpt export FILE   (in another repository; `ckpt import FILE` takes it in here)'],
+  },
+} as const
+
+/** @throws CkptError USAGE, NOT_FOUND */
+export async function remoteFor(context: Context, name: string, verb: keyof typeof REFUSED): Promise<Remote> {
+  const url = await urlOf(context, { remote: name, isPush: verb === 'push' })
+  const at = await rewrittenUrl(context.env, url)
+  const what = await ownPlace(context, at)
+  if (what === null) return { name, url, isLocal: isLocal(at) }
+  const { untouched, hints } = REFUSED[verb]
+  throw new CkptError('USAGE', `${printable(name)} is ${what}. ${untouched}`, { hints })
+}
+
 /** A remote's name, a URL, or a directory: as git would reach it from anywhere. */
-export async function urlOf(
+async function urlOf(
   { env, repository, worktree }: Context,
   { remote, isPush }: { remote: string; isPush: boolean },
 ): Promise<string> {
@@ -33,7 +66,7 @@ export async function urlOf(
   }
 }
 
-export const isLocal = (url: string) => url.startsWith('/') || url.startsWith('file:')
+const isLocal = (url: string) => url.startsWith('/') || url.startsWith('file:')
 
 /** Whether a path is of this repository: of its own directories, or of any worktree's (git-push(1): what git takes for a remote). */
 async function isIn(env: Env, { root, commonDir }: Repository, path: string): Promise<boolean> {
@@ -54,22 +87,11 @@ function pathOf({ files }: Env, url: string): string | null {
   }
 }
 
-/**
- * A store takes each ref in it for one of its own, and what is in the person's repository is in their log.
- * @throws CkptError USAGE
- */
-export async function refuseOwn(
-  { env, repository }: Context,
-  { remote, url }: { remote: string; url: string },
-  { untouched, hints }: { untouched: string; hints: readonly string[] },
-): Promise<void> {
+/** A store takes each ref in it for one of its own, and what is in the person's repository is in their log. Null: it is neither. */
+async function ownPlace({ env, repository }: Context, url: string): Promise<string | null> {
   const path = isLocal(url) ? pathOf(env, url) : null
-  if (path === null) return
-  const what = isStore(env, path)
-    ? "a store of ckpt's, which is no remote"
-    : repository && (await isIn(env, repository, path))
-      ? 'this repository itself, in which ckpt makes no refs'
-      : null
-  if (what === null) return
-  throw new CkptError('USAGE', `${printable(remote)} is ${what}. ${untouched}`, { hints })
+  if (path === null) return null
+  if (isStore(env, path)) return "a store of ckpt's, which is no remote"
+  const isItself = repository && (await isIn(env, repository, path))
+  return isItself ? 'this repository itself, in which ckpt makes no refs' : null
 }

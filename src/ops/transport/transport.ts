@@ -4,7 +4,6 @@ import { quoted } from '../../core/hint-words.ts'
 import type { Oid } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
 import type { Parcel, ParcelRef } from '../../git/parcel.ts'
-import { rewrittenUrl } from '../../git/repository.ts'
 import { withTemporary } from '../../git/temporary.ts'
 import type { Context } from '../worktree/context.ts'
 import { allWorktrees, foreignWorktree } from '../worktree/worktrees.ts'
@@ -13,7 +12,7 @@ import { readIncoming } from './incoming.ts'
 import { type Outgoing, packParcel, renewOrigin, storeOrigin } from './outgoing.ts'
 import { makeParcel } from './parcels.ts'
 import { memory, remember, remembered } from './remembered.ts'
-import { isLocal, refuseOwn, urlOf } from './remotes.ts'
+import { type Remote, remoteFor } from './remotes.ts'
 import { type Unpacked, unpackParcel } from './unpack.ts'
 
 export interface SendOptions {
@@ -114,28 +113,17 @@ export async function verifyBundle(context: Context, file: string): Promise<stri
 }
 
 /** Sends to a remote: refs/ckpt/ only, and only this store's own. @throws CkptError NOT_FOUND, INTERNAL */
-export async function push(context: Context, remote: string, options: SendOptions): Promise<Sent> {
-  const url = await urlOf(context, { remote, isPush: true })
-  const at = await rewrittenUrl(context.env, url)
-  await refuseOwn(
-    context,
-    { remote, url: at },
-    {
-      untouched: 'Nothing was sent.',
-      hints: [
-        'git init --bare DIRECTORY   (one that takes them)',
-        'ckpt export FILE   (a bundle, which `ckpt import` takes in)',
-      ],
-    },
-  )
+export async function push(context: Context, name: string, options: SendOptions): Promise<Sent> {
+  const remote = await remoteFor(context, name, 'push')
+  const { url } = remote
   let told = false
   for (let attempt = 0; ; attempt++) {
     const out = await packParcel(context, { ...options, remembered: true })
     try {
-      const leaving = departure(remote, out)
+      const leaving = departure(name, out)
       if (!told && !(await options.confirm(leaving))) return { ...leaving, sent: false, warnings: context.warnings }
       told = true
-      const expected = await remoteState(context, { remote, url }, out)
+      const expected = await remoteState(context, remote, out)
       if (expected === null && attempt === 0) {
         // Somebody goes by the same name, and has what is not here: this store is a copy.
         await renewOrigin(context, out.origin)
@@ -144,7 +132,7 @@ export async function push(context: Context, remote: string, options: SendOption
       const refs = out.refs.map(({ ref }) => ({ ref, expected: expected?.get(ref) ?? null }))
       const leave = await out.parcel.refs()
       remember(context, 'sent', { url, refs: leave, beside: true }) // where this is killed, the remote may have them
-      await out.parcel.push(url, refs, isLocal(at))
+      await out.parcel.push(url, refs, remote.isLocal)
       remember(context, 'sent', { url, refs: leave })
       return { ...leaving, sent: true, warnings: context.warnings }
     } finally {
@@ -156,7 +144,7 @@ export async function push(context: Context, remote: string, options: SendOption
 /** What the remote's refs of ours are now. Null: one of them has checkpoints that are not among those that go. */
 async function remoteState(
   context: Context,
-  { remote, url }: { remote: string; url: string },
+  { name, url }: Remote,
   { parcel, origin, refs }: Outgoing,
 ): Promise<Map<string, Oid> | null> {
   const there = await parcel.remoteRefs(url, `refs/ckpt/${origin}/*`)
@@ -174,7 +162,7 @@ async function remoteState(
         const own = refs.find(({ ref }) => ref === one.ref)?.checkpoints
         const { checkpoints } = await readIncoming(other, one).catch(async (error: unknown) => {
           if (isDamage(error)) await refuseDamageHere(context, url, { refs: there, left: new Map([[one.ref, error]]) })
-          throw isDamage(error) ? notOurs(remote, [one.ref, error]) : error
+          throw isDamage(error) ? new NotOurs(name, one.ref, error) : error
         })
         if (![...checkpoints.keys()].every((id) => own?.has(id))) return null
       }
@@ -209,11 +197,15 @@ async function refuseDamageHere(
 const takenOut = (remote: string, ref: string) =>
   `git push ${quoted(remote)} :${ref}   (takes it out there, where nobody needs it)`
 
-const notOurs = (remote: string, [ref, cause]: readonly [string, CkptError]) =>
-  new CkptError('DAMAGED', `${ref} of ${printable(remote)} cannot be read. ${cause.message}`, {
-    hints: [takenOut(remote, ref)],
-    cause,
-  })
+/** A ref of a remote that cannot be read, also where nothing of what is here is borrowed. */
+class NotOurs extends CkptError {
+  constructor(remote: string, ref: string, cause: CkptError) {
+    const message = `${ref} of ${printable(remote)} cannot be read. ${cause.message}`
+    super('DAMAGED', message, { hints: [takenOut(remote, ref)], cause })
+  }
+}
+
+const leftOut = (error: NotOurs): string => ['Left out:', reasonOf(error), ...error.hints].join(' ')
 
 /** Of what goes by this store's name: whether it did not go from here, wherever it went. */
 function isStrange(context: Context): (one: { ref: string; oid: Oid }) => boolean {
@@ -222,26 +214,18 @@ function isStrange(context: Context): (one: { ref: string; oid: Oid }) => boolea
 }
 
 /** Takes in what others sent to a remote. @throws CkptError NOT_FOUND, INTERNAL, DAMAGED, LOCKED */
-export async function pull(context: Context, remote: string): Promise<Received> {
-  const url = await urlOf(context, { remote, isPush: false })
-  const at = await rewrittenUrl(context.env, url)
-  await refuseOwn(
-    context,
-    { remote, url: at },
-    {
-      untouched: 'Nothing was changed.',
-      hints: ['ckpt export FILE   (in another repository; `ckpt import FILE` takes it in here)'],
-    },
-  )
+export async function pull(context: Context, name: string): Promise<Received> {
+  const remote = await remoteFor(context, name, 'pull')
+  const { url } = remote
   const { store, warnings } = context
   const left = new Map<string, CkptError>()
   let there: ParcelRef[] = []
   let fetched: ParcelRef[] = []
   const receive = () =>
-    receiving(context, { from: remote, borrow: [`${store.gitDir}/objects`] }, async (parcel) => {
+    receiving(context, { from: name, borrow: [`${store.gitDir}/objects`] }, async (parcel) => {
       const all = await parcel.remoteRefs(url)
       const before = storeOrigin(context)
-      if (await isCopy(context, { remote, url }, { there: all, origin: before })) await renewOrigin(context, before)
+      if (await isCopy(context, remote, { there: all, origin: before })) await renewOrigin(context, before)
       const origin = storeOrigin(context)
       there = all.filter((one) => one.origin !== origin)
       const got = remembered(context, 'got', url)
@@ -257,12 +241,9 @@ export async function pull(context: Context, remote: string): Promise<Received> 
   const [first] = left
   if (first) {
     await refuseDamageHere(context, url, { refs: there, left })
-    if (there.every(({ ref }) => left.has(ref))) throw notOurs(remote, first)
+    if (there.every(({ ref }) => left.has(ref))) throw new NotOurs(name, ...first)
     result = await receive() // without those
-    for (const [ref, error] of left)
-      warnings.push(
-        `Left out: ${ref} of ${printable(remote)} cannot be read. ${reasonOf(error)} ${takenOut(remote, ref)}`,
-      )
+    for (const [ref, error] of left) warnings.push(leftOut(new NotOurs(name, ref, error)))
   }
   remember(context, 'got', { url, refs: fetched })
   return result
@@ -271,19 +252,19 @@ export async function pull(context: Context, remote: string): Promise<Received> 
 /** Whether the remote has what is not here from somebody who goes by this store's own name. */
 async function isCopy(
   context: Context,
-  at: { remote: string; url: string },
+  remote: Remote,
   { there, origin }: { there: readonly ParcelRef[]; origin: string | null },
 ): Promise<boolean> {
   const strange = there.filter((one) => one.origin === origin).filter(isStrange(context))
   if (strange.length === 0) return false
   const out = await packParcel(context, { withPrompts: false, remembered: true })
   try {
-    if ((await remoteState(context, at, out)) === null) return true
-    remember(context, 'sent', { url: at.url, refs: strange })
+    if ((await remoteState(context, remote, out)) === null) return true
+    remember(context, 'sent', { url: remote.url, refs: strange })
     return false
   } catch (error) {
-    if (!isDamage(error)) throw error
-    const said = ['Left out:', reasonOf(error), ...error.hints].join(' ')
+    if (!(error instanceof NotOurs)) throw error
+    const said = leftOut(error)
     if (!context.warnings.includes(said)) context.warnings.push(said)
     return false
   } finally {
