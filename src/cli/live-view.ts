@@ -10,6 +10,7 @@ import type { Daemon } from '../daemon/server.ts'
 import type { Env } from '../env.ts'
 import { onDoubleEscape } from '../library/double-escape.ts'
 import { type Caller, WorktreeFunctions } from '../library/facade.ts'
+import { setRaw } from '../library/raw-mode.ts'
 import { outcomeText, rewindMenu } from '../library/rewind-menu.ts'
 import { COLUMNS, ROWS } from '../library/screen.ts'
 import { listTurns } from '../ops/history/history.ts'
@@ -19,7 +20,7 @@ import { type Live, liveLines } from './present/live.ts'
 import { plural } from './present/text.ts'
 import { listText } from './present/turns.ts'
 import { refusalText, runProgram } from './program.ts'
-import { onlyInFront, setRaw } from './terminal.ts'
+import { movesItsCursor, onlyInFront } from './terminal.ts'
 
 /** Another screen of the terminal, without a cursor. */
 const ENTER = '\x1b[?1049h\x1b[?25l'
@@ -54,7 +55,7 @@ interface ViewOptions {
 }
 
 export function startView(env: Env, options: ViewOptions): View {
-  return env.stdout.isTTY ? new Screen(env, options) : plainView(env, options)
+  return env.stdout.isTTY && movesItsCursor(env) ? new Screen(env, options) : plainView(env, options)
 }
 
 function plainView(env: Env, { daemon }: ViewOptions): View {

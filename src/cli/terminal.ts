@@ -1,16 +1,12 @@
 /** The terminal while questions are asked on it: it is given back when this process is stopped, or ended by a signal. */
 import { type Env, errno } from '../env.ts'
+import { setRaw, settingRawBy } from '../library/raw-mode.ts'
+
+/** Whether a terminal does what moves its cursor, which menus and views want: a dumb one (terminfo(5)) shows it as text. */
+export const movesItsCursor = ({ vars }: Env): boolean => vars.TERM !== 'dumb'
 
 /** Signals that end a process which does not heed them. */
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
-
-/** Raw, or as it was. A terminal that is gone tells that in its own way (SIGHUP), and is no failure of who only asks it back. */
-export function setRaw(keys: NodeJS.ReadStream, isRaw: boolean): void {
-  const hush = () => undefined
-  keys.on('error', hush) // it emits one, rather than to throw it
-  keys.setRawMode?.(isRaw)
-  keys.off('error', hush)
-}
 
 /** Milliseconds between two looks. */
 const LOOK = 100
@@ -61,23 +57,26 @@ export function heedSignals(env: Env): () => void {
 }
 
 /**
+ * Ends of the hangup where the terminal of the keys is gone: Node, which gives back its settings when it exits, aborts then.
+ * Its signal may come behind the end of the keys.
+ */
+export function endIfHungUp(env: Env): void {
+  if (!env.stdin.isTTY) env.kill(env.pid, 'SIGHUP')
+}
+
+/**
  * Until the result is called the terminal is made raw, by whomever (`readline` does it by itself on SIGCONT), only once it is
  * ours: in the background a process is stopped for it, and hears of no end.
  */
 export function onlyInFront(env: Env, keys: NodeJS.ReadStream): () => void {
-  const own = keys.setRawMode?.bind(keys)
-  if (!own) return () => undefined
-  const before = Object.getOwnPropertyDescriptor(keys, 'setRawMode')
   let timer: NodeJS.Timeout | undefined
-  keys.setRawMode = (isRaw) => {
+  const asBefore = settingRawBy(keys, (isRaw, own) => {
     clearTimeout(timer)
-    if (!isRaw || isInFront(env)) return own(isRaw)
-    timer = setTimeout(() => setRaw(keys, true), LOOK)
-    return keys
-  }
+    if (!isRaw || isInFront(env)) own(isRaw)
+    else timer = setTimeout(() => setRaw(keys, true), LOOK)
+  })
   return () => {
     clearTimeout(timer)
-    if (before) Object.defineProperty(keys, 'setRawMode', before)
-    else Reflect.deleteProperty(keys, 'setRawMode') // then it is the class's again
+    asBefore()
   }
 }

@@ -9,9 +9,9 @@ import { columnsOf } from '../../src/core/columns.ts'
 import { type KeyStream, onDoubleEscape } from '../../src/library/double-escape.ts'
 import { rewindMenu } from '../../src/library/rewind-menu.ts'
 import { openWorktree } from '../../src/library/worktree.ts'
-import { Scratch } from '../support/scratch.ts'
+import { PROGRAM, Scratch } from '../support/scratch.ts'
 import { corruptObject, looseFile } from '../support/store-surgery.ts'
-import { hasPython, KEYS, laterOnTerminal, onTerminal, type Step } from '../support/terminal.ts'
+import { hasPython, hungUp, KEYS, laterOnTerminal, onTerminal, type Step } from '../support/terminal.ts'
 import { uncaught } from '../support/uncaught.ts'
 
 const program = path.resolve(import.meta.dirname, '../support/front-end.mjs')
@@ -96,6 +96,26 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
     expect(code).toBe(0)
     expect(text).toContain('a all turns')
     expect(scratch.read('a.txt')).toBe('two\n')
+  })
+
+  test('the live view ends of the hangup where its terminal goes amid the question', () => {
+    const scratch = prepared()
+    const given = { cwd: scratch.root, env: scratch.vars, steps: [['Esc Esc rewind', esc + esc] as Step] }
+    expect(hungUp([process.execPath, PROGRAM, 'watch'], 'Back to before which turn?', given)).toBe(-1) // SIGHUP
+    expect([scratch.read('a.txt'), scratch.ckpt('status').boundary]).toEqual(['two\n', null])
+  })
+
+  test('a front end of its own ends of the hangup, too', () => {
+    const scratch = prepared()
+    const given = { cwd: scratch.root, env: scratch.vars, steps: [['ready', esc + esc] as Step] }
+    const command = [process.execPath, program, scratch.root, 's']
+    expect(hungUp(command, 'Back to before which turn?', given)).toBe(-1)
+  })
+
+  test('the live view on a dumb terminal is plain lines', () => {
+    const scratch = prepared()
+    const later = onTerminal(scratch, ['watch'], { vars: { TERM: 'dumb' }, steps: [['watch', ctrlC]] })
+    expect(later.raw).not.toContain('\x1b')
   })
 
   test('the live view keeps the newest turns on the screen, each on one line', () => {

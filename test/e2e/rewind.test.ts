@@ -1,7 +1,7 @@
 // The picker, on a terminal with somebody at the keys.
 import { describe, expect, test } from 'vitest'
 import { PROGRAM, Scratch } from '../support/scratch.ts'
-import { hasPython, KEYS, onTerminal, type Step } from '../support/terminal.ts'
+import { hasPython, hungUp, KEYS, onTerminal, type Step } from '../support/terminal.ts'
 
 function prepared(): Scratch {
   const scratch = new Scratch().init()
@@ -168,6 +168,28 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
     scratch.turn('\x1b[31mred\x07', () => scratch.write({ 'b.txt': 'b\n' }))
     const { raw } = onTerminal(scratch, ['rewind'], { steps: [['Which turn?', ctrlC]], vars: { NO_COLOR: '1' } })
     expect(raw).not.toMatch(/\x1b\[[0-9;]*m|\x07/)
+  })
+
+  test('where the terminal goes it ends of the hangup, at each question, and nothing was changed', () => {
+    const scratch = prepared()
+    const asked: Step[] = [['Which turn?', enter]]
+    for (const [steps, question] of [
+      [[], 'Which turn?'],
+      [asked, 'What is to happen?'],
+      [[...asked, ['What is to happen?', enter] as Step], 'Do this?'],
+    ] as const) {
+      const given = { cwd: scratch.root, env: scratch.vars, steps: [...steps] }
+      expect(hungUp([process.execPath, PROGRAM, 'rewind'], question, given), question).toBe(-1) // SIGHUP
+    }
+    expect(scratch.ckpt('status').boundary).toBeNull()
+    expect([scratch.read('a.txt'), scratch.exists('plan.md')]).toEqual(['two\n', false])
+  })
+
+  test('a dumb one is shown no menu', () => {
+    const { code, raw } = onTerminal(prepared(), ['rewind'], { vars: { TERM: 'dumb' } })
+    expect(code).toBe(2)
+    expect(raw).toContain('this terminal cannot show a menu (TERM=dumb)')
+    expect(raw).not.toContain('\x1b')
   })
 })
 

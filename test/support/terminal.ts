@@ -44,19 +44,33 @@ export async function laterOnTerminal(scratch: Scratch, args: string[], stage: S
 }
 
 const HANG_UP = `
-import os, pty, sys
+import json, os, pty, sys
+steps, text = json.loads(sys.argv[1]), sys.argv[2].encode()
 pid, terminal = pty.fork()
-if pid == 0: os.execv(sys.argv[2], sys.argv[2:])
-shown = b''
-while sys.argv[1].encode() not in shown: shown += os.read(terminal, 65536)
+if pid == 0: os.execv(sys.argv[3], sys.argv[3:])
+def until(text):
+    shown = b''
+    while text not in shown: shown += os.read(terminal, 65536)
+for asked, keys in steps:
+    until(asked.encode())
+    os.write(terminal, keys.encode())
+until(text)
 os.close(terminal)
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `
 
-/** How a program ended whose terminal was closed once it had shown a text: minus a signal's number. */
-export function hungUp(command: string[], text: string, given: { cwd: string; env: Record<string, string> }): number {
+/**
+ * How a program ended whose terminal was closed once it had shown a text, behind `steps`: minus a signal's number.
+ * NaN: the text never came.
+ */
+export function hungUp(
+  command: string[],
+  text: string,
+  { steps = [], ...given }: { cwd: string; env: Record<string, string>; steps?: Step[] },
+): number {
   const options = { ...given, env: { ...given.env, TERM: 'xterm' }, encoding: 'utf8', timeout: 30_000 } as const
-  return Number(spawnSync('python3', ['-c', HANG_UP, text, ...command], options).stdout)
+  const { stdout } = spawnSync('python3', ['-c', HANG_UP, JSON.stringify(steps), text, ...command], options)
+  return stdout === '' ? Number.NaN : Number(stdout)
 }
 
 const PYTHON = ['python3', path.join(import.meta.dirname, 'terminal.py')] as const

@@ -5,7 +5,7 @@ import { PACKAGE } from '../support/scratch.ts'
 import { hasPython, hungUp } from '../support/terminal.ts'
 
 const PROGRAM = `
-  import { setRaw } from ${JSON.stringify(path.join(PACKAGE, 'src/cli/terminal.ts'))}
+  import { setRaw } from ${JSON.stringify(path.join(PACKAGE, 'src/library/raw-mode.ts'))}
   process.on('SIGHUP', () => {
     for (const isRaw of [false, true]) setRaw(process.stdin, isRaw)
     process.kill(process.pid, 'SIGKILL') // Node itself would abort when it exits

@@ -12,11 +12,11 @@ import { type ListResult, listTurns, type TurnView } from '../../ops/history/his
 import { type Context, closeContext, openContext } from '../../ops/worktree/context.ts'
 import { changeJson } from '../../results/json.ts'
 import { text } from '../arguments.ts'
-import type { Colors, Command, Output } from '../command.ts'
+import type { Arguments, Colors, Command, Output } from '../command.ts'
 import { changeText, filesText } from '../present/changes.ts'
 import { plural } from '../present/text.ts'
 import { turnLines } from '../present/turns.ts'
-import { heedSignals } from '../terminal.ts'
+import { endIfHungUp, heedSignals, movesItsCursor } from '../terminal.ts'
 
 /** Turns that are offered; older ones have `ckpt list` and `ckpt undo --to`. */
 const OFFERED = 200
@@ -25,8 +25,8 @@ const NOTHING: Output = { json: { picked: null }, text: 'Nothing was changed.' }
 
 const command: Command = async (call) => {
   const { env, args } = call
-  if (args.json || !env.stdin.isTTY || !env.stderr.isTTY) {
-    const why = args.json ? 'with --json nobody is asked' : 'there is no terminal to ask on'
+  const why = unasked(env, args)
+  if (why !== null) {
     throw new CkptError('USAGE', `\`ckpt rewind\` asks, and ${why}. Nothing was changed.`, {
       hints: ['ckpt list', 'ckpt undo --to TURN --dry-run', 'ckpt restore TURN --dry-run'],
     })
@@ -36,7 +36,15 @@ const command: Command = async (call) => {
     return await pickAndDo(call)
   } finally {
     release()
+    endIfHungUp(env)
   }
+}
+
+/** Why nobody can be asked; null: somebody can. */
+function unasked(env: Env, args: Arguments): string | null {
+  if (args.json) return 'with --json nobody is asked'
+  if (!env.stdin.isTTY || !env.stderr.isTTY) return 'there is no terminal to ask on'
+  return movesItsCursor(env) ? null : 'this terminal cannot show a menu (TERM=dumb)'
 }
 
 async function pickAndDo({ env, args, cwd, colors, backends }: Parameters<Command>[0]): Promise<Output> {
