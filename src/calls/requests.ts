@@ -40,7 +40,7 @@ export interface RestoreRequest extends SessionRequest {
   dryRun?: boolean | undefined
 }
 
-export interface RevertPatchRequest {
+export interface RevertPatchRequest extends SessionRequest {
   /** What `patch` gave. */
   patch: { from: string; files: { path: string; pathBase64?: string | undefined }[] }
   /** Over changes since the worktree's newest checkpoint too. */

@@ -41,6 +41,7 @@ export const restoreRequest: z.ZodType<Requests.RestoreRequest> = z.strictObject
   dryRun: flag,
 })
 export const revertPatchRequest: z.ZodType<Requests.RevertPatchRequest> = z.strictObject({
+  session,
   patch: z.strictObject({
     from: text,
     files: z.array(z.strictObject({ path, pathBase64: pathBase64.optional() })).max(100_000),

@@ -25,13 +25,13 @@ export const patch = (scope: Scope, { from, session }: Requests.PatchRequest): P
 /** Puts the paths of a patch back, and deletes those that the checkpoint provably does not have. */
 export const revertPatch = (
   scope: Scope,
-  { patch: { from, files }, force, dryRun }: Requests.RevertPatchRequest,
+  { session, patch: { from, files }, force, dryRun }: Requests.RevertPatchRequest,
 ): Promise<ChangeInfo> =>
   writing(scope, { forgiving: true }, async (context) => {
     const paths = files.map(({ path, pathBase64 }) =>
       barePath(pathBase64 === undefined ? pathFromText(path) : Buffer.from(pathBase64, 'base64').toString('latin1')),
     )
-    const options = { id: from, exact: true, paths, ...defined({ force, dryRun }) }
+    const options = { id: from, exact: true, paths, ...defined({ session, force, dryRun }) }
     return changeJson(await restore(context, options, { arrived: scope.arrived }))
   })
 

@@ -61,7 +61,6 @@ export function optionsOf<T extends object>(given: T): T {
 
 const SESSIONLESS: readonly MethodName[] = [
   'snapshots.track',
-  'snapshots.revert',
   'snapshots.cleanup',
   'sessions.list',
   'apply',

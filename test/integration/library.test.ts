@@ -183,6 +183,31 @@ test('no directory at all is a mistake that is named', async () => {
       await expect(open(none as unknown as string)).rejects.toMatchObject({ code: 'USAGE' })
 })
 
+test('a patch goes back to the turn of the session that is meant, and to any checkpoint', async () => {
+  const scratch = new Scratch().init()
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars, session: 'aa' })
+  const by = async (session: string, text: string) => {
+    await worktree.mark({ event: 'prompt', session, text })
+    scratch.write({ 'x.txt': text })
+    await worktree.mark({ event: 'stop', session })
+  }
+  for (const [session, text] of [
+    ['bb', 'by bb\n'],
+    ['aa', 'by aa\n'],
+    ['bb', 'by bb again\n'],
+  ] as const)
+    await by(session, text)
+  const { checkpoint } = await worktree.snapshots.track()
+  const files = [{ path: 'x.txt' }]
+  await worktree.snapshots.revert({ from: '1', files }, { force: true })
+  expect(scratch.read('x.txt')).toBe('by aa\n')
+  await worktree.snapshots.revert({ from: '1', files }, { force: true, session: 'bb' })
+  expect(scratch.read('x.txt')).toBe('by bb\n')
+  const patch = await worktree.snapshots.patch(checkpoint!.id)
+  await worktree.snapshots.revert(patch, { force: true })
+  expect(scratch.read('x.txt')).toBe('by bb again\n')
+})
+
 test('what is opened with is looked at: a name that is misspelled would mean another session', async () => {
   const scratch = stage('work')
   const { vars } = scratch
