@@ -9,6 +9,7 @@ import type { Oid } from '../../src/core/ids.ts'
 import { realEnv } from '../../src/env.ts'
 import { resetTips } from '../../src/git/tips.ts'
 import { withLock } from '../../src/ops/worktree/lock.ts'
+import { amid } from '../support/amid.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 import { corruptObject, inStore, looseFile, ownDirectory, removeObject, storeOf } from '../support/store-surgery.ts'
 
@@ -809,4 +810,26 @@ test('a prompt that is damaged is done without, and what is left of it is gone w
   expect(scratch.ckpt('doctor', '--fix').findings.filter(({ ok }: Json) => !ok)).toEqual([])
   expect([scratch.run(['doctor']).code, scratch.run(['verify']).code]).toEqual([0, 0])
   expect(turns(scratch)).toEqual(['3', '2', '1'])
+})
+
+test('what is at work is not cut short: doctor says so, and verify that it is busy', () => {
+  const scratch = threeTurns()
+  const ckpt = `exec '${process.execPath}' '${PROGRAM}'`
+  const looked = (name: string) => `{ (${ckpt} ${name} --json) >../${name}.json; echo $? >../${name}.code; } &`
+  // Amid its writing: the journal is there, and the undo waits for those that look.
+  const run = `${['verify', 'doctor', 'status'].map(looked).join(' ')} wait`
+  const vars = amid(scratch, [{ call: 'renameSync', on: 'a\\.txt$', when: 'before', run }])
+  expect(scratch.runApart(['undo'], { vars }).code).toBe(0)
+  const read = (name: string) => fs.readFileSync(scratch.at(`../${name}`), 'utf8')
+  const document = (name: string) => JSON.parse(read(`${name}.json`))
+  const { error } = document('verify')
+  expect([read('verify.code'), error.code, error.message]).toEqual(['8\n', 'LOCKED', expect.stringContaining('(undo')])
+  expect(read('doctor.code')).toBe('0\n')
+  expect(finding(document('doctor'), 'journal')).toEqual({
+    name: 'journal',
+    ok: true,
+    detail: 'an operation is at work',
+  })
+  expect(document('status')).toMatchObject({ unfinished: false })
+  expect(scratch.ckpt('verify').problems).toEqual([])
 })

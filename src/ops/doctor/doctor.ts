@@ -12,7 +12,7 @@ import { besideOf, newestCheckpoint } from '../record/record.ts'
 import { locked, lockedStore } from '../recovery/locked.ts'
 import { recoverRemoved, requireContents } from '../recovery/recover.ts'
 import { rescueSafety } from '../recovery/rescue.ts'
-import { unfinishedOperations } from '../recovery/unfinished.ts'
+import { isLeftOver, unfinishedOperations } from '../recovery/unfinished.ts'
 import { readForgetting } from '../store/forgetting.ts'
 import { steadily, untilQuiet } from '../store/steadily.ts'
 import type { Context } from '../worktree/context.ts'
@@ -124,6 +124,8 @@ async function checkJournals(context: Context, fix: boolean): Promise<Finding[]>
 async function checkJournal(context: Context, fix: boolean): Promise<Finding | null> {
   const { env, store } = context
   if (!journalExists(env, store)) return null
+  if (!fix && isAtWork(env, `${store.worktreeDir}/lock`))
+    return { name: 'journal', ok: true, detail: 'an operation is at work' }
   let damage: string | null = null
   try {
     const journal = readJournal(env, store)
@@ -169,10 +171,9 @@ async function checkRemoved(context: Context, fix: boolean): Promise<Finding | n
 
 /** What other worktrees have not finished, and nobody is at work at: `prune` and `forget` wait for it. */
 function checkElsewhere(context: Context): Finding[] {
-  const { env, store } = context
+  const { store } = context
   return unfinishedOperations(context)
-    .filter((one) => !one.removed && one.context.store.worktreeDir !== store.worktreeDir)
-    .filter(({ context: one }) => !isAtWork(env, `${one.store.worktreeDir}/lock`) && journalExists(env, one.store))
+    .filter((one) => !one.removed && one.context.store.worktreeDir !== store.worktreeDir && isLeftOver(one.context))
     .map(({ context: { place }, missing, ways }) => ({
       name: 'journal',
       ok: false,

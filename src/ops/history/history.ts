@@ -12,8 +12,6 @@ import { promptReader } from '../../git/side-refs.ts'
 import { tellingLost } from '../record/prompts.ts'
 import { besideOf } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
-import { journalExists } from '../worktree/journal.ts'
-import { isAtWork } from '../worktree/lock.ts'
 import { chooseSession, loadTimeline, readRefs, type TimelineOptions } from '../worktree/sessions.ts'
 import { allWorktrees } from '../worktree/worktrees.ts'
 import { diffViews, isHere, soFar } from './diff.ts'
@@ -299,9 +297,4 @@ export async function show(context: Context, id: string, session: string | undef
   const uncovered = from ? uncoveredChanges(await besideOf(context, from), beside) : []
   const prompt = await (await promptReader(store, refs.notes, tellingLost(context)))(checkpoint.id)
   return { turn: null, checkpoint, beside, files, uncovered, prompt, warnings }
-}
-
-/** Whether a killed command left something for the next one that can write. What a living one has there is not left. */
-export function unfinished({ env, exists, store }: Context): boolean {
-  return exists && journalExists(env, store) && !isAtWork(env, `${store.worktreeDir}/lock`)
 }

@@ -10,12 +10,13 @@ import { hasUncommittedChanges } from '../../git/repository.ts'
 import { type HookError, lastHookError, stateLog } from '../hook/log.ts'
 import { besideOf, newestCheckpoint } from '../record/record.ts'
 import { unlessUntold } from '../record/uncommitted.ts'
+import { isLeftOver } from '../recovery/unfinished.ts'
 import { bytesOf } from '../store/size.ts'
 import { countedWords, readWent } from '../store/went.ts'
 import { type Context, headOf } from '../worktree/context.ts'
 import { toldLeftBehind } from '../worktree/place.ts'
 import { readRefs } from '../worktree/sessions.ts'
-import { passingOver, type SessionView, unfinished, viewSessions } from './history.ts'
+import { passingOver, type SessionView, viewSessions } from './history.ts'
 
 export interface StatusResult {
   root: string
@@ -88,7 +89,7 @@ export async function status(context: Context): Promise<StatusResult> {
     ignoredCount: beside?.ignored.size ?? 0,
     dirty,
     head,
-    unfinished: unfinished(context),
+    unfinished: context.exists && isLeftOver(context),
     lastHookError: lastHookError(env, [store.worktreeDir, stateLog(env)], worktree.root),
     warnings: context.warnings,
   }

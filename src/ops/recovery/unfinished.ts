@@ -5,6 +5,7 @@ import { printable } from '../../core/paths.ts'
 import { worktreeNames } from '../../git/frame.ts'
 import type { Context } from '../worktree/context.ts'
 import { journalExists } from '../worktree/journal.ts'
+import { isAtWork } from '../worktree/lock.ts'
 import { linkedWorktrees, rootOfWorktree } from '../worktree/place.ts'
 import { isRemoved } from '../worktree/worktrees.ts'
 import { recoverRemoved } from './recover.ts'
@@ -28,6 +29,10 @@ export function unfinishedOperations(context: Context): Unfinished[] {
     .filter((one) => journalExists(env, one.store))
     .map((one) => ({ context: one, ...whereabouts(context, one.place.worktreeId) }))
 }
+
+/** Whether a killed command left something for the next one that can write. What a living one has there is not left. */
+export const isLeftOver = ({ env, store }: Context): boolean =>
+  !isAtWork(env, `${store.worktreeDir}/lock`) && journalExists(env, store)
 
 function whereabouts(context: Context, id: string): Omit<Unfinished, 'context'> {
   const { env, repository } = context

@@ -3,11 +3,12 @@
 import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
 import { isOfMachine } from '../../git/denied.ts'
-import { unfinishedOperations } from '../recovery/unfinished.ts'
+import { isLeftOver, unfinishedOperations } from '../recovery/unfinished.ts'
 import { steadily, untilQuiet } from '../store/steadily.ts'
 import { verifyDurable, verifyLoose, verifyObjects, verifyPacks } from '../store/verify-objects.ts'
 import type { Context } from '../worktree/context.ts'
 import { readJournal } from '../worktree/journal.ts'
+import { refuseAtWork } from '../worktree/lock.ts'
 import { unreadReplaced } from '../worktree/replaced.ts'
 import type { CommitCoverage } from './commits.ts'
 import { type TimelineResult, verifyBoundaries, verifyChains, verifyTips } from './timeline.ts'
@@ -40,6 +41,7 @@ export interface VerifyResult {
 }
 
 const message = (error: unknown) => (error instanceof Error ? error.message : String(error))
+const isLocked = (error: unknown) => error instanceof CkptError && error.code === 'LOCKED'
 const failed = (why: string) => new CkptError('VERIFY_FAILED', why)
 
 /** @throws CkptError NOT_FOUND, USAGE when `ref` or `bundle` is nothing that can be looked at */
@@ -61,7 +63,7 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
       work().then(
         (detail) => ({ name, ok: true, detail }),
         (error: unknown) => {
-          if (isOfMachine(error)) throw error
+          if (isOfMachine(error) || isLocked(error)) throw error
           return { name, ok: false, detail: message(error) }
         },
       )
@@ -69,8 +71,7 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   }
   let found: TimelineResult = { checkpoints: new Map(), chains: [], pending: [] }
   const checkStore = async () => {
-    await untilQuiet(context)
-    await check('unfinished', async () => verifyUnfinished(context))
+    await check('unfinished', () => verifyUnfinished(context))
     const unread = await check('objects', async () => `${await verifyObjects(context)} objects read and hashed`).then(
       () => null,
       (error: unknown) => ({ error }),
@@ -131,16 +132,19 @@ export async function verify(context: Context, options: VerifyOptions = {}): Pro
   return { checks, checkpoints: found.checkpoints.size, problems, pending, commits, warnings }
 }
 
-/** No journal, of this worktree or another. */
-function verifyUnfinished(context: Context): string {
-  const journal = readJournal(context.env, context.store)
+/** No journal, of this worktree or another, but of who is at work elsewhere. @throws CkptError LOCKED while somebody is here */
+async function verifyUnfinished(context: Context): Promise<string> {
+  const { env, store } = context
+  await untilQuiet(context)
+  const journal = readJournal(env, store)
   if (journal) {
+    refuseAtWork(env, `${store.worktreeDir}/lock`)
     const { op, session } = journal
     const what = op === 'refs' ? 'an operation' : `the ${op}` // a marker's, or accept's
     const whose = session === '' ? '' : ` of session ${printable(session)}` // import and forget are of several
     throw failed(`${what}${whose} was cut short; the next command that writes finishes it`)
   }
-  const others = unfinishedOperations(context)
+  const others = unfinishedOperations(context).filter(({ context: one }) => isLeftOver(one))
   if (others.length === 0) return 'no operation was cut short'
   const said = others.map(({ context: { place }, removed, missing }) => {
     const name = printable(place.worktreeId)

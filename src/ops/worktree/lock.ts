@@ -186,6 +186,16 @@ export function lockedBy(env: Env, holder: Holder | 'unreadable' | null): string
   return `process ${pid} (${command}, since ${since}${left})`
 }
 
+const lockedOut = (env: Env, holder: Holder | 'unreadable' | null): CkptError =>
+  new CkptError('LOCKED', `The worktree is locked by ${lockedBy(env, holder)}. Nothing was changed.`, {
+    hints: isUnseen(env, holder) ? BREAK_IT : ['wait for it, then run the command again'],
+  })
+
+/** For who only looks. @throws CkptError LOCKED while a lock is held by somebody who is there */
+export function refuseAtWork(env: Env, path: string): void {
+  if (isAtWork(env, path)) throw lockedOut(env, readHolder(env, path))
+}
+
 /** Says in our own lock that a git which we started holds it with us. Where that cannot be written, as on a full disk, it is done without. */
 export function holdTogether(env: Env, path: string, pid: number): void {
   const holder = readHolder(env, path)
@@ -243,9 +253,7 @@ export const withLock = <T>(
     for (let least = 5; !release; least = Math.min(60, least * 1.5)) {
       if (env.monotonic() >= end) {
         const holder = readHolder(env, path)
-        throw new CkptError('LOCKED', `The worktree is locked by ${lockedBy(env, holder)}. Nothing was changed.`, {
-          hints: isUnseen(env, holder) ? BREAK_IT : ['wait for it, then run the command again'],
-        })
+        throw lockedOut(env, holder)
       }
       await pause(least * (1 + Number.parseInt(env.random(1), 16) / 256))
       refuseCancelled(env.signal)
