@@ -381,8 +381,15 @@ test('--ref: which commits recorded turns account for', async () => {
   }
   scratch.git('tag', '-a', '-m', 'a tag', 'tagged', 'HEAD~1')
   expect(scratch.ckpt('verify', '--ref', 'tagged', '--covered').commits).toEqual([commits[1]])
-  for (const empty of ['HEAD..HEAD', 'HEAD...HEAD', '..tagged'])
+  for (const empty of ['HEAD..HEAD', 'HEAD...HEAD'])
     expect(scratch.ckpt('verify', '--ref', empty, '--covered').commits).toEqual([])
+  for (const unset of ['..tagged', '...HEAD']) {
+    const { code, document } = scratch.tryCkpt('verify', '--ref', unset, '--covered')
+    expect([code, document.error.message]).toEqual([
+      2,
+      `--ref ${unset} has no base before its dots. Nothing was changed.`,
+    ])
+  }
   expect(scratch.tryCkpt('verify', '--covered').code).toBe(2)
 })
 

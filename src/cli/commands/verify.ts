@@ -55,6 +55,11 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     throw new CkptError('USAGE', '--covered speaks of the commits of --ref, which is missing. Nothing was changed.', {
       hints: ['ckpt verify --ref origin/main..HEAD --covered'],
     })
+  // For git that is no commit at all: an empty variable would pass for all that was pushed.
+  if (ref?.startsWith('..'))
+    throw new CkptError('USAGE', `--ref ${printable(ref)} has no base before its dots. Nothing was changed.`, {
+      hints: ['ckpt verify --ref origin/main..HEAD   (from where the branch began)'],
+    })
   const context = await openContext(env, cwd, { reading: true, whole: true })
   try {
     const result = await verify(context, {
