@@ -18,11 +18,13 @@ export type Arguments = GlobalArguments & Record<string, unknown> & { '--'?: str
 export interface Output {
   /** Fields of the JSON document, beside schemaVersion and ok. */
   json: object
-  /** Standard output for a person. */
+  /** For a person, on standard output. */
   text: string
   warnings?: readonly string[]
   /** The text is data that was asked for: `--quiet` does not hide it. Long text goes through a pager on a terminal. */
   paged?: boolean
+  /** There is nothing of what was asked for, and the text says so: prose, for standard error, and not with `paged`. */
+  isNone?: boolean
   exitCode?: number
   /** False: the command failed, though it ran to its end (verify). */
   ok?: boolean

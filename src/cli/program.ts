@@ -81,14 +81,19 @@ async function print(
   { args, argv }: { args: Arguments; argv: readonly string[] },
   output: Output,
 ): Promise<number> {
-  const { json, text: shown, warnings = [], exitCode = 0, ok = true } = output
+  const { json, text, warnings = [], exitCode = 0, ok = true } = output
   const error = output.error && { ...output.error, ...hintsOf(output.error, argv) }
   if (args.json) env.stdout.write(`${JSON.stringify({ schemaVersion: 1, ok, ...json, ...(error ? { error } : {}) })}\n`)
-  else if (shown !== '' && (!args.quiet || output.paged) && !(output.paged && (await showPaged(env, shown))))
-    env.stdout.write(`${shown}\n`)
+  else if (text !== '') await show(env, output, args)
   if (!args.json && !args.quiet) writeWarnings(env, warnings)
   if (error && !args.json) env.stderr.write(refusalText(error.message, error.hints))
   return exitCode
+}
+
+async function show(env: Env, { text, paged = false, isNone }: Output, { quiet }: Arguments): Promise<void> {
+  if (quiet && !paged) return
+  if (isNone) env.stderr.write(`${text}\n`)
+  else if (!(paged && (await showPaged(env, text)))) env.stdout.write(`${text}\n`)
 }
 
 function report(env: Env, { error, argv }: { error: unknown; argv: readonly string[] }): number {

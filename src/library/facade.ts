@@ -59,12 +59,7 @@ export function optionsOf<T extends object>(given: T): T {
   return options
 }
 
-const SESSIONLESS: readonly MethodName[] = [
-  'snapshots.track',
-  'snapshots.cleanup',
-  'sessions.list',
-  'apply',
-]
+const SESSIONLESS: readonly MethodName[] = ['snapshots.track', 'snapshots.cleanup', 'sessions.list', 'apply']
 
 function withSession<T extends object>(name: MethodName, request: T, session: string): T {
   const named = 'session' in request && request.session !== undefined

@@ -18,19 +18,19 @@ test('empty repository: what reads', () => {
     Daemon    not running
 
     $ ckpt list
-    No turns yet. What makes some:
-      ckpt agent install NAME   (an agent tells of its turns)
-      ckpt run -- COMMAND   (one command as a turn)
+    ! No turns yet. What makes some:
+    !   ckpt agent install NAME   (an agent tells of its turns)
+    !   ckpt run -- COMMAND   (one command as a turn)
 
     $ ckpt list --sessions
-    No sessions yet.
+    ! No sessions yet.
 
     $ ckpt list --all-sessions
     $ ckpt log
     $ ckpt log --graph
-    No turns yet. What makes some:
-      ckpt agent install NAME   (an agent tells of its turns)
-      ckpt run -- COMMAND   (one command as a turn)
+    ! No turns yet. What makes some:
+    !   ckpt agent install NAME   (an agent tells of its turns)
+    !   ckpt run -- COMMAND   (one command as a turn)
 
     $ ckpt show 2
     ! ckpt: There is no turn 2: this worktree has no turns yet. Nothing was changed.

@@ -662,14 +662,21 @@ test('a count of any size is one', () => {
 
 test('a list of all sessions without a visible turn names the way to the undone ones', () => {
   const scratch = new Scratch().init()
-  const listed = () => scratch.run(['list', '--all-sessions']).stdout
+  // Prose: standard output has none of it, for whoever counts lines there.
+  const said = (...words: string[]) => {
+    const { stdout, stderr } = scratch.run(['list', ...words])
+    expect([stdout, scratch.run(['list', ...words, '--quiet']).stderr]).toEqual(['', ''])
+    return stderr
+  }
+  const listed = () => said('--all-sessions')
   expect(listed()).toMatch(/^No turns yet\./)
   scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
   scratch.ckpt('undo')
   expect(listed()).toBe('No turns to show. See the undone ones: ckpt list --hidden --all-sessions\n')
-  expect(scratch.run(['list', '--all-worktrees', '--session', 's']).stdout).toBe(
+  expect(said('--all-worktrees', '--session', 's')).toBe(
     'No turns to show. See the undone ones: ckpt list --hidden --session s --all-worktrees\n',
   )
+  expect(said()).toMatch(/^Session s: no turns to show\. See the undone ones: ckpt list --hidden\n$/)
   expect(scratch.run(['list', '--hidden', '--all-sessions']).stdout).toContain('undone')
   scratch.ckpt('accept')
   expect(listed()).toBe('No turns to show. See the abandoned ones: ckpt list --abandoned --all-sessions\n')
@@ -739,7 +746,7 @@ test('where all turns of a session are abandoned, each command says so, with the
     expect([args, said]).toEqual([args, expect.stringContaining(way)])
     expect([args, said]).not.toEqual([args, expect.stringContaining('--hidden')])
   }
-  expect(scratch.run(['list']).stdout).toContain('See the abandoned ones: ckpt list --abandoned')
+  expect(scratch.run(['list']).stderr).toContain('See the abandoned ones: ckpt list --abandoned')
   expect(scratch.run(['commit']).stdout).toContain('Nothing to commit: what the visible turns')
   expect(scratch.ckpt('list', '--sessions').sessions).toMatchObject([{ id: 'gone', agent: 'claude' }])
   expect(scratch.run(['list', '--abandoned']).stdout).toContain('work')

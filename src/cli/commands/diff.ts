@@ -41,8 +41,8 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
     } else output = patchText(result, colors)
     if (checkpoints && !flag(args, 'name-only') && !flag(args, 'stat'))
       output = `${checkpointsText(checkpoints, { c: colors, now: env.now() })}\n\n${output}`
-    const paged = files.length > 0 || checkpoints !== undefined
-    return { json: diffJson(result, context.store), text: output, warnings, paged }
+    const isNone = files.length === 0 && checkpoints === undefined
+    return { json: diffJson(result, context.store), text: output, warnings, paged: !isNone, isNone }
   } finally {
     closeContext(context)
   }

@@ -5,9 +5,13 @@ import { closeContext } from '../../ops/worktree/context.ts'
 import { sessionJson, timelineBoundary, turnJson } from '../../results/json.ts'
 import { sameAs } from '../again.ts'
 import { count, flag, text } from '../arguments.ts'
-import type { Command } from '../command.ts'
+import type { Command, Output } from '../command.ts'
 import { listText, noneText, sessionsText, turnLines } from '../present/turns.ts'
 import { columnsIn } from '../streams.ts'
+
+/** What is listed is data; that there is none is not. */
+const asData = (listed: readonly unknown[]): Pick<Output, 'paged' | 'isNone'> =>
+  listed.length > 0 ? { paged: true } : { isNone: true }
 
 const command: Command = async ({ env, args, cwd, colors }) => {
   const limit = count(args, 'limit')
@@ -27,7 +31,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
         json: { sessions: sessions.map(sessionJson), warnings },
         text: sessionsText(sessions, { c: colors, worktrees }),
         warnings,
-        paged: true,
+        ...asData(sessions),
       }
     }
     if (flag(args, 'all-sessions') || worktrees) {
@@ -46,7 +50,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
         json: { session: null, turns: views.map((view) => turnJson(view, view.worktree)), warnings },
         text: shown,
         warnings,
-        paged: true,
+        ...asData(views),
       }
     }
     const result = await listTurns(context, {
@@ -67,7 +71,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       },
       text: listText(result, { ...how, same: sameAs({ session, cwd: args.cwd }) }),
       warnings,
-      paged: true,
+      ...asData([...turns, ...byHand]),
     }
   } finally {
     closeContext(context)

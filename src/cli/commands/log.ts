@@ -40,8 +40,9 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       turns: nodes.map(({ view, parent }) => ({ ...turnJson(view, place.worktreeId), parent })),
     }))
     const how = { c: colors, now: env.now(), columns: columnsIn(env), graph: flag(args, 'graph') }
-    const shown = logs.length === 0 ? NO_TURNS : logs.map((log) => draw(log, how)).join('\n\n')
-    return { json: { sessions, warnings }, text: shown, warnings, paged: true }
+    const json = { sessions, warnings }
+    if (logs.length === 0) return { json, text: NO_TURNS, warnings, isNone: true }
+    return { json, text: logs.map((log) => draw(log, how)).join('\n\n'), warnings, paged: true }
   } finally {
     closeContext(context)
   }
