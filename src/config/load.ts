@@ -162,7 +162,7 @@ async function parseFirst(
 ): Promise<PartialConfig | null> {
   for (const name of CONFIG_NAMES) {
     const text = found.get(name)?.replace(/^\uFEFF/, '')
-    if (text === undefined) continue
+    if (text === undefined || text.trim() === '') continue // as cosmiconfig passes over an empty one
     const file = fileOf(name)
     const [cosmiconfig, { checkConfig }] = await Promise.all([import('cosmiconfig'), import('./schema.ts')])
     // CommonJS: once bundled it has a default export only, unless a loader such as tsx puts its exports in that place.

@@ -557,6 +557,16 @@ test('of a configuration file it is said what is wrong in it, and where it is to
   )
 })
 
+test('an empty configuration file is none, whatever its name, and the next one counts', () => {
+  const scratch = new Scratch().init()
+  for (const empty of ['', ' \n', '\uFEFF']) {
+    scratch.write({ '.checkpointrc': empty, '.checkpointrc.json': empty })
+    expect([empty, scratch.tryCkpt('list').code]).toEqual([empty, 0])
+  }
+  scratch.write({ '.checkpointrc.yaml': 'keep: 3\n' })
+  expect(scratch.tryCkpt('list').document.error.message).toContain('.checkpointrc.yaml: unknown key "keep"')
+})
+
 test('with --quiet what was asked for is printed still, and what was done is not told', () => {
   const scratch = new Scratch().init()
   scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
