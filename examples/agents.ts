@@ -1,5 +1,6 @@
 // What the chat talks to: a shell whose command lines are the prompts, the Claude Agent SDK, and an OpenCode server.
 import { spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { type Backend, openWorktree } from 'ckpt'
 import { openClaudeAgent } from 'ckpt/claude-agent-sdk'
 import { openCode } from 'ckpt/opencode'
@@ -14,7 +15,7 @@ interface Agent {
 }
 
 async function shell(directory: string): Promise<Agent> {
-  const session = 'chat'
+  const session = `shell-${randomUUID()}`
   const worktree = await openWorktree(directory)
   return {
     backends: [],
