@@ -34,8 +34,9 @@ export async function attended(
     if (quiet) return
     late = setTimeout(() => {
       line.clear()
+      const next = signal === 'SIGINT' ? 'Ctrl-C once more' : 'Another signal'
       env.stderr.write(
-        'ckpt: It is cancelled as soon as it can be; what is being written ends first. Ctrl-C once more leaves it to the daemon.\n',
+        `ckpt: It is cancelled as soon as it can be; what is being written ends first. ${next} leaves it to the daemon.\n`,
       )
     }, AT_ONCE)
   }

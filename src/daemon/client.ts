@@ -97,7 +97,10 @@ const onceOnly = ({ pid, now, monotonic }: Env) => `${pid}-${now().toString(36)}
 const lost = (argv: readonly string[]): Failure => ({
   code: 'INTERNAL',
   message: `The daemon took \`ckpt ${argv[0]}\` and went without an answer: it may have been carried out.`,
-  hints: ['ckpt status   (finishes what was begun, and says where you are)', `ckpt ${alone(argv)}`],
+  hints: [
+    'ckpt status   (finishes what was begun, and says where you are)',
+    `ckpt ${alone(argv)}   (only if it says that nothing was)`,
+  ],
 })
 
 /** The same command line for a shell, without the daemon. */

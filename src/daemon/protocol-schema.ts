@@ -4,6 +4,8 @@ import type { CkptEvent, CliCall, Hello, SubscribeRequest } from './protocol.ts'
 
 const id = z.string().max(1024)
 const natural = z.int().min(0)
+/** What the system ends where a NUL is: words, variables and paths (execve(2)). */
+const word = z.string().refine((text) => !text.includes('\0'))
 
 export const helloRequest: z.ZodType<Hello> = z.object({
   token: z.string(),
@@ -12,12 +14,9 @@ export const helloRequest: z.ZodType<Hello> = z.object({
 })
 export const cliRequest: z.ZodType<CliCall> = z.object({
   token: z.string(),
-  argv: z.array(z.string()).min(1).max(100_000),
-  cwd: z
-    .string()
-    .startsWith('/')
-    .refine((at) => !at.includes('\0')),
-  vars: z.record(z.string(), z.string()),
+  argv: z.array(word).min(1).max(100_000),
+  cwd: word.startsWith('/'),
+  vars: z.record(word, word),
   input: z.string().optional(),
   terminal: z.boolean().default(false),
   columns: natural.default(80),

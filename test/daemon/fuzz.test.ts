@@ -99,6 +99,7 @@ test('wrong types and wrong tokens get an error each', async () => {
     ['cli', { token: info.token, argv: [], cwd: '/', vars: {} }, -32602],
     ['cli', { token: info.token, argv: ['undo'], cwd: 'here', vars: {} }, -32602],
     ['cli', { token: info.token, argv: ['undo'], cwd: '/a\0b', vars: {} }, -32602],
+    ['cli', { token: info.token, argv: ['show', 'a\0b'], cwd: '/', vars: {} }, -32602],
     ['cli', { token: info.token, argv: ['undo'], cwd: '/', vars: { A: 1 } }, -32602],
     ['__proto__', {}, -32601],
     ['constructor', {}, -32601],
