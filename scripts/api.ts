@@ -38,8 +38,11 @@ function declaration(after: string): string {
     lines.push(line.trim())
     if (/[{;]$|^\}|[^,(|=]$/.test(line)) break
   }
-  return lines.join(' ').replace(/ ?\{$/, '').replace(/\( /g, '(').replace(/, \)/g, ')')
+  return inFlat(lines.join(' ').replace(/ ?\{$/, '').replace(/\( /g, '(').replace(/, \)/g, ')'))
 }
+
+/** The names of types as the package exports them: without the modules of ours that they are from. */
+const inFlat = (code: string) => code.replace(/\b(Requests|Shapes)\./g, '')
 
 const sentence = (words: string) => words.replace(/ ?@throws (.*)$/, '\n\nThrows $1').replace(/([^.`)])$/, '$1.')
 
@@ -58,12 +61,19 @@ function functionsOf(file: string): string {
   return parts.join('\n\n')
 }
 
-/** A file of types as it is, less what is none: who writes a program needs every name in it. */
+/** One type of a file, with what is said of it. */
+function typeOf(file: string, name: string): string {
+  const pattern = new RegExp(`/\\*\\* ([^\\n]*) \\*/\\n(export type ${name} =[\\s\\S]*?)\\n\\n`)
+  const [, words, code] = pattern.exec(read(file))!
+  return `${words}\n\n\`\`\`ts\n${code}\n\`\`\``
+}
+
+/** A file of types as it is, less its imports: who writes a program needs every name in it. */
 const declarationsOf = (file: string): string =>
   `\`\`\`ts\n${read(file)
     .replace(/^\/\*\*[\s\S]*?\*\/\n/, '')
     .replace(/^import .*\n/gm, '')
-    .replace(/^export /gm, '')
+    .replace(/^export (?=const )/gm, '')
     .trim()}\n\`\`\``
 
 export function libraryPage(): string {
@@ -79,22 +89,24 @@ export function libraryPage(): string {
     '## Functions',
     functionsOf('src/library/facade.ts'),
     '## What is asked for',
-    'The options of the functions above (`Requests.…` in their signatures), each with `CallOptions` besides.',
+    'The options of the functions above, each with `CallOptions` besides. What is marked `export` here and below can be imported from `ckpt` as a type of that name.',
     declarationsOf('src/calls/requests.ts'),
     '## What is given back',
-    "Results (`Shapes.…` in the signatures) are what `--json` prints. Times are ISO 8601 in UTC. Paths are relative to the worktree's root and `/`-separated; where a path is not UTF-8, `pathBase64` beside it holds its bytes.",
+    "Results are what `--json` prints. Times are ISO 8601 in UTC. Paths are relative to the worktree's root and `/`-separated; where a path is not UTF-8, `pathBase64` beside it holds its bytes.",
     declarationsOf('src/results/shapes.ts'),
     '## The daemon',
     `The same functions, carried out by the worktree's daemon, and events. The protocol is JSON-RPC 2.0 on a unix socket, each message after a \`Content-Length\` header and an empty line, as editors' language servers have it, version ${PROTOCOL}; [its schema](protocol.schema.json) is \`ckpt/protocol.schema.json\`. The socket's path and the token that \`hello\` wants are in \`daemon/info.json\` of the worktree's directory in the store. Who closes his side of the connection is answered what he asked before.`,
     functionsOf('src/library/client.ts'),
     '### On the wire',
-    'For clients without this library. The first request is `hello`, which answers `Welcome`; `cli` answers `CliAnswer`, `subscribe` answers `Subscribed`, and `unsubscribe` null. Each call of the library is a method: what it is called, what it takes (its `signal` less), and what it answers:',
-    `\`\`\`ts\n${/^export (interface Methods \{[\s\S]*?^\})/m.exec(read('src/calls/methods.ts'))![1]}\n\`\`\``,
+    'For clients without this library. The first request is `hello`, which answers `Welcome`; `cli` answers `CliAnswer`, `subscribe` answers `Subscribed`, `state` (with the token) `DaemonState`, and `unsubscribe` null. Each call of the library is a method: what it is called, what it takes (its `signal` less), and what it answers:',
+    `\`\`\`ts\n${inFlat(/^export (interface Methods \{[\s\S]*?^\})/m.exec(read('src/calls/methods.ts'))![1]!)}\n\`\`\``,
     `A refusal is an error with the code ${REFUSED}, whose \`data\` is \`ErrorInfo\` with an \`exitCode\`, and beside it what \`--json\` gives beside an error. What is sent, and what is told in the notifications \`event\` and \`progress\`:`,
     declarationsOf('src/daemon/protocol.ts'),
     '## The rewind menu',
     'For front ends on a terminal. `ckpt watch` uses the same.',
     functionsOf('src/library/rewind-menu.ts'),
+    '### type RewindOutcome',
+    typeOf('src/library/rewind-menu.ts', 'RewindOutcome'),
     functionsOf('src/library/double-escape.ts'),
     '## Other backends',
     'Sessions of agents that have an undo of their own: [backends.md](backends.md).',

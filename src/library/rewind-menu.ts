@@ -15,8 +15,9 @@ import { roomIn, screen } from './screen.ts'
 export interface RewindMenuOptions {
   /** The session; the one of the newest turn marker unless told. */
   session?: string | undefined
-  /** Where keys come from and the menu is shown: the terminal of the process unless told. */
+  /** Where keys come from: standard input unless told. */
   input?: NodeJS.ReadableStream | undefined
+  /** Where the menu is shown, and what came of it: standard output unless told. */
   output?: NodeJS.WritableStream | undefined
   /** Unless told, as the terminal and `NO_COLOR` say. */
   colors?: boolean | undefined
@@ -24,7 +25,7 @@ export interface RewindMenuOptions {
   log?: ((error: CkptError) => void) | undefined
 }
 
-/** What came of it. `refused`: checkpoints are off, there are none, or nobody can be asked. */
+/** What came of the menu. `refused`: checkpoints are off, there are none, or nobody can be asked; `cancelled`: the person left it. */
 export type RewindOutcome =
   | { kind: 'restored'; turn: number; change: ChangeInfo }
   | { kind: 'failed'; error: CkptError }

@@ -14,6 +14,14 @@ const examples = fs.readdirSync(path.join(root, 'docs/examples')).sort()
 /** They are run by test/backends/chat.test.ts. */
 const frontEnd = ['agents.ts', 'chat.ts']
 
+/** What the library's page marks as a type to import. */
+function documentedTypes(): string[] {
+  const page = fs.readFileSync(path.join(root, 'docs/library.md'), 'utf8')
+  const names = [...page.matchAll(/^export (?:interface|type) (\w+)/gm)].map(([, name]) => name!)
+  expect(names).toEqual(expect.arrayContaining(['UndoRequest', 'ChangeInfo', 'DaemonState', 'RewindOutcome']))
+  return names
+}
+
 /** A project with the packed package and nothing else but TypeScript, the types of Node, and what the package asks for. */
 function project(scratch: Scratch): string {
   const home = path.join(scratch.base, 'project')
@@ -45,9 +53,10 @@ function project(scratch: Scratch): string {
     rootDir: '.',
     rewriteRelativeImportExtensions: true,
   }
+  fs.writeFileSync(path.join(home, 'documented.ts'), `export type { ${documentedTypes().join(', ')} } from 'ckpt'\n`)
   fs.writeFileSync(
     path.join(home, 'tsconfig.json'),
-    JSON.stringify({ compilerOptions, files: [...examples, ...frontEnd] }),
+    JSON.stringify({ compilerOptions, files: [...examples, ...frontEnd, 'documented.ts'] }),
   )
   return home
 }
@@ -126,9 +135,7 @@ test.skipIf(!isThere('The Claude Agent SDK', sdkDirectory))(
     fs.symlinkSync(sdkDirectory!, sdk)
     const text = fs.readFileSync(path.join(root, 'docs/backends.md'), 'utf8')
     const files = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = ''], i) => {
-      // What the text around it has: a session of the server's.
-      const given = code.includes('(sessionID)') ? 'declare const sessionID: string\n' : ''
-      fs.writeFileSync(path.join(home, `backends-${i}.ts`), `${code}${given}`)
+      fs.writeFileSync(path.join(home, `backends-${i}.ts`), code)
       return `backends-${i}.ts`
     })
     expect(files.length).toBe(2)
