@@ -99,7 +99,7 @@ const lost = (argv: readonly string[]): Failure => ({
   message: `The daemon took \`ckpt ${argv[0]}\` and went without an answer: it may have been carried out.`,
   hints: [
     'ckpt status   (finishes what was begun, and says where you are)',
-    `ckpt ${alone(argv)}   (only if it says that nothing was)`,
+    `ckpt ${alone(argv)}   (only where that shows that it was not)`,
   ],
 })
 
