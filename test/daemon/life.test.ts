@@ -457,7 +457,7 @@ test('promise 1: a daemon that goes in the middle of an undo: nobody does it a s
   const { code, stdout } = await undo
   const { message, hints } = JSON.parse(stdout).error
   expect([code, message]).toEqual([1, expect.stringContaining('it may have been carried out')])
-  expect(hints[1]).toMatch(/^ckpt undo --json --turns 1 --no-daemon   \(only where/)
+  expect(hints[1]).toMatch(/^ckpt undo --json --turns 1 --no-daemon {3}\(only where/)
   expect(scratch.read('a.txt')).toBe('three\n')
   // A marker is sent again, and is one.
   expect((await step).code).toBe(0)
