@@ -165,6 +165,14 @@ test("a file of the person's that a turn made no longer ignored is left out, and
   expect(scratch.git('status', '--porcelain')).toBe('?? x.log\n')
 })
 
+test('where a person has staged that a file goes, the way to choose by hand takes it up first', () => {
+  const scratch = new Scratch().init({ a: 'one\n'.repeat(9) })
+  scratch.git('rm', '-q', 'a')
+  scratch.turn('again', () => scratch.write({ a: 'two\n' }))
+  const { code, json } = commit(scratch)
+  expect([code, json.error.hints[0]]).toEqual([4, 'git add -N -- :/a && git add -p && git commit   (choose by hand)'])
+})
+
 test('a new file that was too large for a while is left out, and said; what was captured of it is not committed', () => {
   const scratch = new Scratch().init({ '.checkpointrc': '{"snapshot":{"maxFileSize":100}}', f: 'v0\n' })
   const large = 'x'.repeat(200)
@@ -182,6 +190,11 @@ test('a new file that was too large for a while is left out, and said; what was 
   const { error } = json
   expect([code, error.paths]).toEqual([4, ['data']])
   expect(error.hints[0]).toBe('git add -N -- :/data && git add -p && git commit   (choose by hand)')
+  // What is staged is what git offers a choice of, not what HEAD has.
+  const hint = () => commit(scratch).json.error.hints[0]
+  scratch.git('add', 'data')
+  expect(hint()).toBe('git add -p && git commit   (choose by hand)')
+  scratch.git('rm', '-q', '--cached', 'data')
   scratch.git('add', '-N', '--', ':/data')
   scratch.git('commit', '-qm', 'by hand', 'data')
   expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'f' }] } })

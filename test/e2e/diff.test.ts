@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { type Json, Scratch } from '../support/scratch.ts'
+import { hasPython, onTerminal } from '../support/terminal.ts'
 
 /** A worktree where a file of more than a kilobyte is not taken. */
 function small(files: Record<string, string>): Scratch {
@@ -71,6 +72,24 @@ test('a patch is what git applies, where all of it is text', () => {
   scratch.ckpt('undo')
   execFileSync('git', ['apply'], { cwd: scratch.root, input: patch })
   expect([scratch.read('f'), scratch.read('new\tname')]).toEqual(['2\n', 'n\n'])
+})
+
+test('what is printed into a file is what git applies, with carriage returns and blank lines at its end', () => {
+  const before = { dos: 'a\r\nb\r\n', blank: 'a\nb\n\n\n' }
+  const after = { dos: 'a\r\nc\r\n', blank: 'a\nc\n\n\n', new: 'n\r\n' }
+  const scratch = small(before)
+  scratch.turn('one', () => scratch.write(after))
+  const { stdout } = scratch.run(['diff'])
+  const texts = () =>
+    Object.fromEntries(Object.keys(after).map((name) => [name, scratch.exists(name) && scratch.read(name)]))
+  for (const [way, left] of [
+    [['-R'], { ...before, new: false }],
+    [[], after],
+  ] as const) {
+    execFileSync('git', ['apply', ...way], { cwd: scratch.root, input: stdout })
+    expect(texts()).toEqual(left)
+  }
+  if (hasPython) expect(onTerminal(scratch, ['diff'], {}).text).toContain('+c\\x0d\n')
 })
 
 test('of a rename whose old name is not UTF-8 the exact one is told', () => {

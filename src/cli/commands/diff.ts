@@ -38,7 +38,7 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
       const isUncommitted = flag(args, 'uncommitted')
       const texts = await (isUncommitted ? uncommittedTexts(context, paths) : changedTexts(context, options))
       output = texts.map((one) => fileWordsText(one, colors)).join('\n')
-    } else output = patchText(result, colors)
+    } else output = patchText(result, { c: colors, raw: !env.stdout.isTTY })
     if (checkpoints && !flag(args, 'name-only') && !flag(args, 'stat'))
       output = `${checkpointsText(checkpoints, { c: colors, now: env.now() })}\n\n${output}`
     const isNone = files.length === 0 && checkpoints === undefined

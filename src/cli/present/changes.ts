@@ -134,13 +134,16 @@ export function checkpointsText(
   return [`${plural(checkpoints.length, 'checkpoint')}:`, table(rows)].join('\n')
 }
 
-export function patchText(result: DiffResult, c: Colors): string {
+/** `raw`: for a file or a pipe, where the end of a line stays as it is, and git-apply(1) finds it. A terminal shows it. */
+export function patchText(result: DiffResult, { c, raw }: { c: Colors; raw: boolean }): string {
   if (result.files.length === 0) return 'No differences.'
   const lines = result.patch.split('\n').map((line) => {
-    const safe = line
+    const end = raw && line.endsWith('\r') ? '\r' : ''
+    const safe = `${line
+      .slice(0, line.length - end.length)
       .split('\t')
       .map((part) => printable(part))
-      .join('\t')
+      .join('\t')}${end}`
     if (line.startsWith('index ')) return c.bold(safe.replace(/[0-9a-f]{11,}/g, short))
     if (/^(diff|---|\+\+\+|old mode|new mode|similarity|rename|new file|deleted file|Binary)/.test(line))
       return c.bold(safe)
@@ -150,5 +153,5 @@ export function patchText(result: DiffResult, c: Colors): string {
   })
   const modes = result.files.filter((file) => file.status === 'mode' || file.path.endsWith('/'))
   const extra = modes.length > 0 ? [table(modes.map((file) => fileDiffRow(file, c)))] : []
-  return [lines.join('\n').trimEnd(), ...extra].filter((text) => text !== '').join('\n')
+  return [lines.join('\n').replace(/\n+$/, ''), ...extra].filter((text) => text !== '').join('\n')
 }

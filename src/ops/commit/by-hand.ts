@@ -2,7 +2,7 @@
 import { quotedPathspec } from '../../core/hint-words.ts'
 import type { Oid, SessionId } from '../../core/ids.ts'
 import { isStats, look } from '../../snapshot/disk.ts'
-import type { Entry } from '../committed/entries.ts'
+import { type Entry, readIndexEntries } from '../committed/entries.ts'
 import { readRefused, rememberRefused } from '../committed/refused-file.ts'
 import { settledPaths } from '../committed/uncommitted.ts'
 import type { Context } from '../worktree/context.ts'
@@ -53,16 +53,14 @@ export async function chosenByHand(context: Context, { session, head, entries, c
 }
 
 /** How what is in conflict is committed by hand. */
-export function byHand(
-  { env, worktree }: Context,
-  paths: readonly string[],
-  entries: ReadonlyMap<string, Entry>,
-): string {
+export async function byHand(context: Context, paths: readonly string[]): Promise<string> {
+  const { env, worktree } = context
   const isFile = (path: string) => {
     const found = look(env, worktree.root, path)
     return isStats(found) && !found.isDirectory()
   }
-  const untracked = paths.filter((path) => !entries.has(path) && isFile(path)) // `git add -p` passes them over
+  const staged = await readIndexEntries(context)
+  const untracked = paths.filter((path) => !staged.has(path) && isFile(path)) // `git add -p` passes them over
   if (untracked.length === 0) return 'git add -p && git commit'
   const named = untracked.length > 10 ? [':/'] : untracked.map(quotedPathspec)
   return `git add -N -- ${named.join(' ')} && git add -p && git commit`

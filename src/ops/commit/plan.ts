@@ -114,7 +114,7 @@ export async function plan(context: Context, options: { session?: string }): Pro
     const shown = reasonedList([...conflicts].map(([path, reason]) => ({ path, reason })))
     throw new CkptError('CONFLICT', `Refused, nothing was committed: ${shown}.`, {
       paths,
-      hints: [`${byHand(context, paths, before)}   (choose by hand)`, `ckpt diff ${sessionOption(session)}`],
+      hints: [`${await byHand(context, paths)}   (choose by hand)`, `ckpt diff ${sessionOption(session)}`],
     })
   }
   const asked = {
