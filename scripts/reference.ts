@@ -126,7 +126,7 @@ export function exitCodesPage(): string {
   return `${[
     '# Exit codes',
     generated,
-    '`0` is done, also when nothing had to be done. `ckpt run` ends with the exit code of the command it ran, or 128 and the number of the signal that ended it. Any other command that a signal cancelled or ended ends of that signal, which a shell shows as 130 (Ctrl-C), 143 (SIGTERM) or 129 (SIGHUP). `ckpt watch` in the foreground is left by both: it finishes what it does, and ends with `0`; without a terminal (`nohup`) it does not heed SIGHUP. Where a question is asked on a terminal, Ctrl-C ends `[y/N]` like any other command, and leaves the menu of `ckpt rewind` with `0`: nothing was changed.',
+    '`0` is done, also when nothing had to be done. `ckpt run` ends with the exit code of the command it ran, or 128 and the number of the signal that ended it. Any other command that a signal cancelled or ended ends of that signal, which a shell shows as 130 (Ctrl-C), 143 (SIGTERM) or 129 (SIGHUP). `ckpt watch` in the foreground is left by Ctrl-C and SIGTERM: it finishes what it does, and ends with `0`; it ends of the hangup of its terminal, and without one (`nohup`) does not heed SIGHUP. Where a question is asked on a terminal, Ctrl-C ends `[y/N]` like any other command, and leaves the menu of `ckpt rewind` with `0`: nothing was changed.',
     table(
       ['exit code', '`error.code` in JSON', 'why'],
       codes.toSorted(([, a], [, b]) => a - b).map(([code, exit]) => [String(exit), `\`${code}\``, CAUSES[code]]),

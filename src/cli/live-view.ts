@@ -20,7 +20,8 @@ import { type Live, liveLines } from './present/live.ts'
 import { plural } from './present/text.ts'
 import { listText } from './present/turns.ts'
 import { refusalText, runProgram } from './program.ts'
-import { movesItsCursor, onlyInFront } from './terminal.ts'
+import { movesItsCursor } from './streams.ts'
+import { onlyInFront } from './terminal.ts'
 
 /** Another screen of the terminal, without a cursor. */
 const ENTER = '\x1b[?1049h\x1b[?25l'

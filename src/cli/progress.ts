@@ -1,6 +1,7 @@
 /** One line on a terminal for what takes longer than a second; it goes when the work is done. Nothing on a pipe. */
 import { type Env, telling } from '../env.ts'
 import type { Arguments } from './command.ts'
+import { movesItsCursor } from './streams.ts'
 
 export interface ProgressLine {
   show: (what: string) => void
@@ -12,7 +13,7 @@ export function progressLine(env: Env): ProgressLine {
   let shown = false
   return {
     show: (what) => {
-      if (!env.stderr.isTTY || env.vars.TERM === 'dumb') return
+      if (!env.stderr.isTTY || !movesItsCursor(env)) return
       shown = true
       const width = (env.stderr.columns ?? 80) - 1
       env.stderr.write(`\r\x1b[2K${`ckpt: ${what} …`.slice(0, width)}`)

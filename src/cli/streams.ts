@@ -4,6 +4,9 @@ import { type Env, errno } from '../env.ts'
 /** Of the terminal that is written to; undefined where it is none, or does not tell. */
 export const columnsIn = ({ stdout }: Env): number | undefined => (stdout.isTTY && stdout.columns) || undefined
 
+/** Whether a terminal does what moves its cursor, which menus and views want: a dumb one (terminfo(5)) shows it as text. */
+export const movesItsCursor = ({ vars }: Env): boolean => vars.TERM !== 'dumb'
+
 /** The first error of the two streams, once there is one. */
 export interface Unsaid {
   error: Error | null

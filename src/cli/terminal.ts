@@ -2,9 +2,6 @@
 import { type Env, errno } from '../env.ts'
 import { setRaw, settingRawBy } from '../library/raw-mode.ts'
 
-/** Whether a terminal does what moves its cursor, which menus and views want: a dumb one (terminfo(5)) shows it as text. */
-export const movesItsCursor = ({ vars }: Env): boolean => vars.TERM !== 'dumb'
-
 /** Signals that end a process which does not heed them. */
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
 

@@ -1,6 +1,6 @@
 /** Questions of the prompts library, which never settles them once no more keys come. */
 import type { Readable } from 'node:stream'
-import { setRaw, settingRawBy } from './raw-mode.ts'
+import { settingRawWhereThere } from './raw-mode.ts'
 
 /**
  * `ask` is given the signal that nobody is there any more: the keys have ended, or Ctrl-D said so. Null: not answered.
@@ -28,9 +28,7 @@ export async function answered<T>(
       })
     keys.once('end', end).once('close', end).on('keypress', onKey)
     process.once('SIGCONT', onResume)
-    const asBefore = settingRawBy(keys as NodeJS.ReadStream, (isRaw, own) =>
-      setRaw(keys as NodeJS.ReadStream, isRaw, own),
-    )
+    const asBefore = settingRawWhereThere(keys as NodeJS.ReadStream)
     try {
       const value = await ask(gone.signal)
       if (!isCancel(value)) return value as Exclude<T, symbol>

@@ -34,3 +34,7 @@ export function settingRawBy(keys: Keys, set: (isRaw: boolean, own: SetRawMode) 
     else Reflect.deleteProperty(keys, 'setRawMode') // then it is the class's again
   }
 }
+
+/** Until the result is called nobody who sets it, as Node's readline does, fails for a terminal that is gone. */
+export const settingRawWhereThere = (keys: Keys): (() => void) =>
+  settingRawBy(keys, (isRaw, own) => setRaw(keys, isRaw, own))

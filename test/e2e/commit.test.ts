@@ -366,7 +366,9 @@ test('a link in the place of a directory: what was in it is gone with the commit
   scratch.turn('three', () => scratch.write({ 'g/1': '1\n', k: 'k\n' }))
   fs.renameSync(scratch.at('g'), scratch.at('h'))
   fs.symlinkSync('h', scratch.at('g'))
-  expect(commit(scratch).json.warnings).toEqual(['Behind a symlink now, and left out of the commit: g/1.'])
+  expect(commit(scratch).json.warnings).toEqual([
+    'Left out of the commit, for a link or a file is where a directory was: g/1.',
+  ])
   expect(committed(scratch)).toBe('A\tk')
 })
 

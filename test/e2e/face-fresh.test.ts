@@ -101,7 +101,7 @@ test('fresh store: what reads', () => {
     Not running. Every command works without it; start it: ckpt daemon start
 
     $ ckpt daemon logs
-    No log yet.
+    ! No log yet.
 
     $ ckpt blame a.txt
     ! ckpt: There is no turn yet to ask about a.txt. Nothing was changed.

@@ -179,10 +179,20 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
       [[...asked, ['What is to happen?', enter] as Step], 'Do this?'],
     ] as const) {
       const given = { cwd: scratch.root, env: scratch.vars, steps: [...steps] }
-      expect(hungUp([process.execPath, PROGRAM, 'rewind'], question, given), question).toBe(-1) // SIGHUP
+      for (const keeps of [false, true])
+        expect(hungUp([process.execPath, PROGRAM, 'rewind'], question, { ...given, keeps }), question).toBe(-1) // SIGHUP
     }
     expect(scratch.ckpt('status').boundary).toBeNull()
     expect([scratch.read('a.txt'), scratch.exists('plan.md')]).toEqual(['two\n', false])
+  })
+
+  test('so does a question that wants a yes, and nothing was written', () => {
+    const scratch = prepared()
+    for (const keeps of [false, true]) {
+      const given = { cwd: scratch.root, env: scratch.vars, keeps }
+      expect(hungUp([process.execPath, PROGRAM, 'agent', 'install', 'claude'], '[y/N]', given)).toBe(-1)
+    }
+    expect(scratch.exists('../home/.claude')).toBe(false)
   })
 
   test('a dumb one is shown no menu', () => {

@@ -686,6 +686,8 @@ test('a list of all sessions without a visible turn names the way to the undone 
   expect(said('--all-worktrees', '--session', 's')).toBe(
     'No turns to show. See the undone ones: ckpt list --hidden --session s --all-worktrees\n',
   )
+  expect(scratch.run(['diff', '--session', 's', '--stat']).stdout).toBe('')
+  expect(scratch.run(['daemon', 'logs'])).toMatchObject({ stdout: '', stderr: 'No log yet.\n' })
   expect(said()).toMatch(/^Session s: no turns to show\. See the undone ones: ckpt list --hidden\n$/)
   expect(scratch.run(['list', '--hidden', '--all-sessions']).stdout).toContain('undone')
   scratch.ckpt('accept')

@@ -44,10 +44,16 @@ export async function laterOnTerminal(scratch: Scratch, args: string[], stage: S
 }
 
 const HANG_UP = `
-import json, os, pty, sys
-steps, text = json.loads(sys.argv[1]), sys.argv[2].encode()
+import json, os, pty, signal, subprocess, sys
+(steps, keeps), text, command = json.loads(sys.argv[1]), sys.argv[2].encode(), sys.argv[3:]
+ended, end = os.pipe()
 pid, terminal = pty.fork()
-if pid == 0: os.execv(sys.argv[3], sys.argv[3:])
+if pid == 0 and keeps:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    child = subprocess.Popen(command, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+    os.write(end, str(child.wait()).encode())
+    os._exit(0)
+if pid == 0: os.execv(command[0], command)
 def until(text):
     shown = b''
     while text not in shown: shown += os.read(terminal, 65536)
@@ -56,20 +62,23 @@ for asked, keys in steps:
     os.write(terminal, keys.encode())
 until(text)
 os.close(terminal)
-print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+_, status = os.waitpid(pid, 0)
+print(os.read(ended, 9).decode() if keeps else os.waitstatus_to_exitcode(status))
 `
 
-/**
- * How a program ended whose terminal was closed once it had shown a text, behind `steps`: minus a signal's number.
- * NaN: the text never came.
- */
-export function hungUp(
-  command: string[],
-  text: string,
-  { steps = [], ...given }: { cwd: string; env: Record<string, string>; steps?: Step[] },
-): number {
+interface HangUp {
+  cwd: string
+  env: Record<string, string>
+  /** What is done before. */
+  steps?: Step[]
+  /** Its shell keeps the signal to itself: only the end of the keys tells. */
+  keeps?: boolean
+}
+
+/** How a program ended whose terminal was closed once it had shown a text: minus a signal's number. NaN: the text never came. */
+export function hungUp(command: string[], text: string, { steps = [], keeps = false, ...given }: HangUp): number {
   const options = { ...given, env: { ...given.env, TERM: 'xterm' }, encoding: 'utf8', timeout: 30_000 } as const
-  const { stdout } = spawnSync('python3', ['-c', HANG_UP, JSON.stringify(steps), text, ...command], options)
+  const { stdout } = spawnSync('python3', ['-c', HANG_UP, JSON.stringify([steps, keeps]), text, ...command], options)
   return stdout === '' ? Number.NaN : Number(stdout)
 }
 

@@ -62,8 +62,9 @@ const command: Command = async ({ env, args, cwd }) => {
       const lines = log === '' ? [] : log.trimEnd().split('\n').slice(-LINES)
       return {
         json: { path: logFile(worktreeDir), lines },
-        text: log === '' ? 'No log yet.' : lines.map(printable).join('\n'),
-        paged: true,
+        ...(log === ''
+          ? { text: 'No log yet.', isNone: true }
+          : { text: lines.map(printable).join('\n'), paged: true }),
       }
     }
     const { running, pid, watching, state, over, barred } = await daemonStatus(env, worktreeDir)

@@ -30,6 +30,9 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
     }
     const result = flag(args, 'uncommitted') ? await diffUncommitted(context, paths) : await diff(context, options)
     const { files, checkpoints, warnings } = result
+    const listed = flag(args, 'name-only') || flag(args, 'stat') ? undefined : checkpoints
+    const json = diffJson(result, context.store)
+    if (files.length === 0 && !listed) return { json, text: 'No differences.', warnings, isNone: true }
     let output: string
     if (flag(args, 'name-only')) output = files.map((file) => shown(file.path)).join('\n')
     else if (flag(args, 'stat')) output = diffFilesText(files, colors)
@@ -39,10 +42,8 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
       const texts = await (isUncommitted ? uncommittedTexts(context, paths) : changedTexts(context, options))
       output = texts.map((one) => fileWordsText(one, colors)).join('\n')
     } else output = patchText(result, { c: colors, raw: !env.stdout.isTTY })
-    if (checkpoints && !flag(args, 'name-only') && !flag(args, 'stat'))
-      output = `${checkpointsText(checkpoints, { c: colors, now: env.now() })}\n\n${output}`
-    const isNone = files.length === 0 && checkpoints === undefined
-    return { json: diffJson(result, context.store), text: output, warnings, paged: !isNone, isNone }
+    const above = listed ? [checkpointsText(listed, { c: colors, now: env.now() })] : []
+    return { json, text: [...above, output].filter((part) => part !== '').join('\n\n'), warnings, paged: true }
   } finally {
     closeContext(context)
   }

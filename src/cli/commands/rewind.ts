@@ -16,7 +16,8 @@ import type { Arguments, Colors, Command, Output } from '../command.ts'
 import { changeText, filesText } from '../present/changes.ts'
 import { plural } from '../present/text.ts'
 import { turnLines } from '../present/turns.ts'
-import { endIfHungUp, heedSignals, movesItsCursor } from '../terminal.ts'
+import { movesItsCursor } from '../streams.ts'
+import { endIfHungUp, heedSignals } from '../terminal.ts'
 
 /** Turns that are offered; older ones have `ckpt list` and `ckpt undo --to`. */
 const OFFERED = 200

@@ -136,7 +136,6 @@ export function checkpointsText(
 
 /** `raw`: for a file or a pipe, where the end of a line stays as it is, and git-apply(1) finds it. A terminal shows it. */
 export function patchText(result: DiffResult, { c, raw }: { c: Colors; raw: boolean }): string {
-  if (result.files.length === 0) return 'No differences.'
   const lines = result.patch.split('\n').map((line) => {
     const end = raw && line.endsWith('\r') ? '\r' : ''
     const safe = `${line

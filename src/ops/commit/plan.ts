@@ -325,7 +325,9 @@ async function withoutIgnored(
   if (ignored.size > 0) context.warnings.push(`Ignored by git, and left out of the commit: ${shortList([...ignored])}.`)
   const missed = [...behind].filter((path) => left.get(path)?.kind !== 'absent')
   if (missed.length > 0)
-    context.warnings.push(`Behind a symlink now, and left out of the commit: ${shortList(missed)}.`)
+    context.warnings.push(
+      `Left out of the commit, for a link or a file is where a directory was: ${shortList(missed)}.`,
+    )
   return paths.filter((path) => !ignored.has(path) && !behind.has(path))
 }
 

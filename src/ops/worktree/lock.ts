@@ -186,14 +186,16 @@ export function lockedBy(env: Env, holder: Holder | 'unreadable' | null): string
   return `process ${pid} (${command}, since ${since}${left})`
 }
 
-const lockedOut = (env: Env, holder: Holder | 'unreadable' | null): CkptError =>
-  new CkptError('LOCKED', `The worktree is locked by ${lockedBy(env, holder)}. Nothing was changed.`, {
+function lockedOut(env: Env, path: string): CkptError {
+  const holder = readHolder(env, path)
+  return new CkptError('LOCKED', `The worktree is locked by ${lockedBy(env, holder)}. Nothing was changed.`, {
     hints: isUnseen(env, holder) ? BREAK_IT : ['wait for it, then run the command again'],
   })
+}
 
 /** For who only looks. @throws CkptError LOCKED while a lock is held by somebody who is there */
 export function refuseAtWork(env: Env, path: string): void {
-  if (isAtWork(env, path)) throw lockedOut(env, readHolder(env, path))
+  if (isAtWork(env, path)) throw lockedOut(env, path)
 }
 
 /** Says in our own lock that a git which we started holds it with us. Where that cannot be written, as on a full disk, it is done without. */
@@ -251,10 +253,7 @@ export const withLock = <T>(
     refuseCancelled(env.signal)
     let release = tryTake(env, path, { own })
     for (let least = 5; !release; least = Math.min(60, least * 1.5)) {
-      if (env.monotonic() >= end) {
-        const holder = readHolder(env, path)
-        throw lockedOut(env, holder)
-      }
+      if (env.monotonic() >= end) throw lockedOut(env, path)
       await pause(least * (1 + Number.parseInt(env.random(1), 16) / 256))
       refuseCancelled(env.signal)
       release = tryTake(env, path, { own })
