@@ -125,7 +125,7 @@ test('damaged store: what reads', () => {
     Not running. Every command works without it; start it: ckpt daemon start
 
     $ ckpt daemon logs
-    No log yet.
+    ! No log yet.
 
     $ ckpt blame a.txt
     $ ckpt blame nowhere.txt

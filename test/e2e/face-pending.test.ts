@@ -116,7 +116,7 @@ test('pending boundary: what reads', () => {
     Not running. Every command works without it; start it: ckpt daemon start
 
     $ ckpt daemon logs
-    No log yet.
+    ! No log yet.
 
     $ ckpt blame a.txt
     -    1  one

@@ -116,7 +116,7 @@ test('turns three: what reads', () => {
     Not running. Every command works without it; start it: ckpt daemon start
 
     $ ckpt daemon logs
-    No log yet.
+    ! No log yet.
 
     $ ckpt blame a.txt
     2  change a  1  two

@@ -116,6 +116,7 @@ export class Scratch {
       TZ: 'UTC',
       LC_ALL: 'C',
       XDG_STATE_HOME: path.join(this.home, 'state'),
+      GIT_CONFIG_NOSYSTEM: '1', // what is installed here (Git LFS, say) has its filters there
     }
   }
 
