@@ -10,8 +10,7 @@ import { listText, noneText, sessionsText, turnLines } from '../present/turns.ts
 import { columnsIn } from '../streams.ts'
 
 /** What is listed is data; that there is none is not. */
-const asData = (listed: readonly unknown[]): Pick<Output, 'paged' | 'isNone'> =>
-  listed.length > 0 ? { paged: true } : { isNone: true }
+const asData = (listed: number): Pick<Output, 'paged' | 'isNone'> => (listed > 0 ? { paged: true } : { isNone: true })
 
 const command: Command = async ({ env, args, cwd, colors }) => {
   const limit = count(args, 'limit')
@@ -31,7 +30,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
         json: { sessions: sessions.map(sessionJson), warnings },
         text: sessionsText(sessions, { c: colors, worktrees }),
         warnings,
-        ...asData(sessions),
+        ...asData(sessions.length),
       }
     }
     if (flag(args, 'all-sessions') || worktrees) {
@@ -50,7 +49,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
         json: { session: null, turns: views.map((view) => turnJson(view, view.worktree)), warnings },
         text: shown,
         warnings,
-        ...asData(views),
+        ...asData(views.length),
       }
     }
     const result = await listTurns(context, {
@@ -71,7 +70,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       },
       text: listText(result, { ...how, same: sameAs({ session, cwd: args.cwd }) }),
       warnings,
-      ...asData([...turns, ...byHand]),
+      ...asData(turns.length + byHand.length),
     }
   } finally {
     closeContext(context)

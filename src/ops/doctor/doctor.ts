@@ -124,8 +124,7 @@ async function checkJournals(context: Context, fix: boolean): Promise<Finding[]>
 async function checkJournal(context: Context, fix: boolean): Promise<Finding | null> {
   const { env, store } = context
   if (!journalExists(env, store)) return null
-  if (!fix && isAtWork(env, `${store.worktreeDir}/lock`))
-    return { name: 'journal', ok: true, detail: 'an operation is at work' }
+  if (!fix && !isLeftOver(context)) return { name: 'journal', ok: true, detail: 'an operation is at work' }
   let damage: string | null = null
   try {
     const journal = readJournal(env, store)
