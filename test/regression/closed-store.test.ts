@@ -2,13 +2,14 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, inject, onTestFinished, test } from 'vitest'
 import { closedIn } from '../../src/git/closed.ts'
 import { envOf } from '../support/in-process.ts'
-import { isRoot, type Json, Scratch } from '../support/scratch.ts'
+import { isRoot, type Json, PACKAGE, Scratch } from '../support/scratch.ts'
 import { inStore } from '../support/store-surgery.ts'
 
-const CLIENT = path.resolve(import.meta.dirname, '../../bin/ckpt-hook')
+/** Where another user reaches it (reachable.ts). */
+const client = () => path.join(inject('reachable') ?? PACKAGE, 'bin/ckpt-hook')
 
 /** Three turns, in a worktree that is another user's. */
 function begun() {
@@ -98,7 +99,7 @@ test.skipIf(!isRoot)(
     expect(scratch.ckpt('daemon', 'start').started).toBe(true)
     onTestFinished(() => void scratch.run(['daemon', 'stop']))
     const hook = () =>
-      spawnSync('setpriv', [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', CLIENT, 'claude', 'Stop'], {
+      spawnSync('setpriv', [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', client(), 'claude', 'Stop'], {
         cwd: scratch.root,
         env: scratch.vars,
         input: '{}',
