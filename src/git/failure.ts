@@ -2,7 +2,7 @@
 import { CkptError } from '../core/errors.ts'
 import { FILE_LIMIT, OPEN_LIMIT } from '../core/hint-words.ts'
 import { type Env, errno } from '../env.ts'
-import type { GitResult } from './process.ts'
+import type { GitResult } from './result.ts'
 
 /** What to look at where the system lets nobody start another process or thread (setrlimit(2), RLIMIT_NPROC; cgroups). */
 const MORE_PROCESSES = 'ulimit -u   (how many processes you may have; end some, then run the command again)'

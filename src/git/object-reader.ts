@@ -4,7 +4,8 @@ import { CkptError } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
 import type { Env } from '../env.ts'
 import { machineFailure, notStarted } from './failure.ts'
-import { endOf, startGit } from './process.ts'
+import { startGit } from './process.ts'
+import { endedBy } from './result.ts'
 
 export interface FoundObject {
   type: string
@@ -101,7 +102,7 @@ export class ObjectReader {
       this.#child = null
       this.#chunks = []
       this.#buffered = 0
-      const result = { code: code ?? 128, stdout: Buffer.alloc(0), stderr: said, ...endOf(signal) }
+      const result = { code: code ?? 128, stdout: Buffer.alloc(0), stderr: said, ...endedBy(signal) }
       const notOurs = machineFailure(['cat-file'], result)
       if (signal && result.crash === null && !this.#killed) this.#askAgain()
       else if (notOurs) this.#fail(notOurs)

@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno } from '../env.ts'
 import { gitFailure, lackedRoom, notStarted } from './failure.ts'
+import { endedBy, type GitResult } from './result.ts'
 
 export interface GitCall {
   args: readonly string[]
@@ -24,18 +25,6 @@ export interface GitCall {
   started?: (git: ChildProcess) => void
   /** For `push` and `pull` alone: the user's own ssh and credential helper may run, as their own configuration says. */
   transport?: boolean
-}
-
-export interface GitResult {
-  code: number
-  stdout: Buffer
-  stderr: string
-  /** The signal that ended it, if it was its own doing (SIGABRT, SIGSEGV, SIGBUS): it met what it could not cope with. */
-  crash: NodeJS.Signals | null
-  /** The signal of somebody else's that ended it. */
-  ended?: NodeJS.Signals | null
-  /** It could not write, and there is no room: it need not have said so. */
-  noRoom?: boolean
 }
 
 export type ConfigValue = readonly [key: string, value: string]
@@ -156,15 +145,6 @@ function environmentFor(env: Env, call: GitCall): Record<string, string> {
   }
 }
 
-/** Somebody else sends these; SIGPIPE comes of who reads what it says, which may have failed itself. */
-const FROM_OUTSIDE: ReadonlySet<NodeJS.Signals> = new Set(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP'])
-
-/** Whose doing the signal was that ended a git. */
-export const endOf = (signal: NodeJS.Signals | null): Pick<GitResult, 'crash' | 'ended'> => ({
-  crash: signal && !FROM_OUTSIDE.has(signal) && signal !== 'SIGPIPE' ? signal : null,
-  ended: signal && FROM_OUTSIDE.has(signal) ? signal : null,
-})
-
 /** A shell that becomes git once it is told a line; where there is none it ends. */
 const WHEN_TOLD = ['-c', 'read -r told && exec git "$@"', 'git']
 
@@ -230,7 +210,7 @@ export function tryGit(env: Env, call: GitCall): Promise<GitResult> {
       }
       const stderr = Buffer.concat(err).toString('utf8')
       const noRoom = code !== 0 && lackedRoom(env, call.vars?.GIT_DIR ?? call.cwd ?? env.cwd, stderr)
-      resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr, ...endOf(signal), noRoom })
+      resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr, ...endedBy(signal), noRoom })
     })
     child.stdin?.end(call.input ?? '')
   })

@@ -7,7 +7,7 @@ import { printable } from '../core/paths.ts'
 import { type Env, lstatIfThere } from '../env.ts'
 import { LineProcess } from './line-process.ts'
 import { ObjectStore } from './objects.ts'
-import { type GitCall, type GitResult, runGit, tryGit } from './process.ts'
+import { type GitCall, runGit, tryGit } from './process.ts'
 import {
   clearRefLock,
   listRefs,
@@ -19,6 +19,7 @@ import {
   refuseUnreadable,
   transaction,
 } from './refs.ts'
+import type { GitResult } from './result.ts'
 import { goneRef, noteMoves, writtenTips } from './tips.ts'
 import { Trees } from './trees.ts'
 import { UnsyncedRefs } from './unsynced-refs.ts'

@@ -6,17 +6,9 @@ import type { Stats } from 'node:fs'
 import { ancestorsOf, type RelativePath } from '../core/paths.ts'
 import type { Env } from '../env.ts'
 import { isStats, look } from './disk.ts'
-import type { Scan } from './scan.ts'
+import type { FirstLook, Scan } from './scan.ts'
 import type { Taken } from './take.ts'
 import type { WalkResult } from './walk.ts'
-
-/** What lstat says of directories. */
-export interface FirstLook {
-  /** Of those that are there. */
-  stats: Map<string, Stats>
-  /** One of them cannot be looked at. */
-  failed: boolean
-}
 
 export function lookAtDirectories(env: Env, root: string, directories: Iterable<string>): FirstLook {
   const found: FirstLook = { stats: new Map(), failed: false }

@@ -1,11 +1,11 @@
 /** What every part of one scan shares. */
+import type { Stats } from 'node:fs'
 import type { DefaultModes } from '../core/beside.ts'
 import type { Oid } from '../core/ids.ts'
 import type { Env } from '../env.ts'
 import type { KeptProcess } from '../git/line-process.ts'
 import type { Store } from '../git/store.ts'
 import type { SnapshotCache } from './cache.ts'
-import type { FirstLook } from './moved.ts'
 import type { SnapshotLimits, Worktree } from './worktree.ts'
 
 /** Paths that a watcher saw change: what they are now, and whether they still are, the scan finds out. */
@@ -32,6 +32,14 @@ export interface CaptureInput {
   hint?: Hint | undefined
   /** The git that has read the ignore rules, where one stays. */
   rules?: KeptProcess | undefined
+}
+
+/** What lstat says of directories. */
+export interface FirstLook {
+  /** Of those that are there. */
+  stats: Map<string, Stats>
+  /** One of them cannot be looked at. */
+  failed: boolean
 }
 
 export interface Scan extends CaptureInput {

@@ -99,6 +99,23 @@ test('in ops too: a room imports only from itself and from lower ones', () => {
   expect(within.filter((file) => floorOf(file) < 0)).toEqual([])
 })
 
+test('no file needs itself: imports make no circle, types included, but for what is imported when it runs', () => {
+  const direct = (file: string) =>
+    [...fs.readFileSync(file, 'utf8').matchAll(/^(?:import|export) [^;]*?from '(\.[^']+)'/gm)].map((match) =>
+      path.resolve(path.dirname(file), match[1]!),
+    )
+  const circles: string[] = []
+  const done = new Set<string>()
+  const enter = (file: string, above: readonly string[]) => {
+    if (above.includes(file))
+      circles.push([...above.slice(above.indexOf(file)), file].map((name) => path.relative(source, name)).join(' → '))
+    else if (!done.has(file)) for (const target of direct(file)) enter(target, [...above, file])
+    done.add(file)
+  }
+  for (const file of files) enter(file, [])
+  expect(circles).toEqual([])
+})
+
 test('core reaches for nothing: no file system, no process, no clock', () => {
   const reaching = files
     .filter((file) => layerOf(file) === 'core')
