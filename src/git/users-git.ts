@@ -15,7 +15,7 @@ export interface UsersCall {
   last?: Buffer
   /** What it prints is for the person (a hook's words): it goes to standard error as it comes. */
   shown?: boolean
-  /** Hears of the process that git is. */
+  /** Hears of the process that git is, before that is told anything; where this throws, it is told nothing, and waited for. */
   begun?: (git: ChildProcess) => void
 }
 
@@ -61,8 +61,13 @@ export function tryUsersGit(env: Env, call: UsersCall): Promise<UsersResult> {
       if (signal && env.signal) await pause(HEARD_WITHIN, null, { signal: env.signal }).catch(() => null)
       resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString('utf8') })
     })
-    call.begun?.(child)
-    child.stdin?.end(call.input ?? '')
+    try {
+      call.begun?.(child)
+      child.stdin?.end(call.input ?? '')
+    } catch (error) {
+      child.on('close', () => reject(error))
+      child.stdin?.destroy()
+    }
   })
 }
 

@@ -18,10 +18,12 @@ import {
   dropNote,
   firstOn,
   follow,
+  gitLeft,
   isUnderWay,
   leaveNote,
   noteCommit,
   noted,
+  noteGit,
   notFollowed,
   turnsIn,
 } from '../committed/under-way.ts'
@@ -108,10 +110,13 @@ async function planAlone(context: Context, options: CommitOptions): Promise<Plan
       return planned
     })
     if (planned) return planned
-    if (env.monotonic() >= end)
-      throw new CkptError('LOCKED', 'Another ckpt commit is at work in this worktree. Nothing was committed.', {
+    if (env.monotonic() >= end) {
+      const git = gitLeft(context)
+      const who = git === null ? 'Another ckpt commit' : `A git that a killed ckpt commit started, process ${git},`
+      throw new CkptError('LOCKED', `${who} is at work in this worktree. Nothing was committed.`, {
         hints: ['ckpt commit   (once that one is done)'],
       })
+    }
     await env.progress('waiting for another ckpt commit')
     await pause(100)
   }
@@ -126,7 +131,8 @@ async function commitNoted(
     await untilIndexIsFree(context, repository)
     return await commitEntries(context, planned, options)
   } catch (error) {
-    if ((await noted(context)) === null) dropNote(context)
+    const found = await noted(context).catch((failure: unknown) => passedOver(failure) ?? undefined)
+    if (found === null) dropNote(context)
     else leaveNote(context)
     throw error
   }
@@ -245,8 +251,8 @@ export async function commitAutomatically(context: Context, session: SessionId):
   }
 }
 
-/** The message is what the file says: UTF-8, and no line of it a comment. */
-const COMMIT = ['-c', 'i18n.commitEncoding=UTF-8', 'commit', '-q', '--cleanup=whitespace', '-F']
+/** The message is UTF-8, and no line of it a comment. For it git waits: until it is noted who that git is. */
+const COMMIT = ['-c', 'i18n.commitEncoding=UTF-8', 'commit', '-q', '--cleanup=whitespace', '-F', '-']
 
 /** The user's own `git commit`, with their hooks and signing, on an index of its own that holds HEAD and these paths. */
 async function commitEntries(
@@ -258,7 +264,6 @@ async function commitEntries(
   const { head, entries, before, session, prompts } = planned
   const cwd = worktree.root
   const index = `${store.worktreeDir}/tmp/commit-index-${env.random(6)}`
-  const file = `${index}.message`
   const vars = { GIT_INDEX_FILE: index }
   try {
     await runUsersGit(env, { args: ['read-tree', head ?? '--empty'], cwd, vars })
@@ -274,16 +279,19 @@ async function commitEntries(
     await tryUsersGit(env, { args: ['update-index', '-q', '--refresh'], cwd, vars })
     const patch = () => runUsersGit(env, { args: ['diff', '--cached', ...PLAIN_PATCH], cwd, vars })
     const message = options.message ?? (await commitMessage(context, { session, turns: prompts, patch }))
-    env.files.writeFileSync(file, message, { mode: 0o600, flag: 'wx' })
     noteCommit(context, { ...planned, message })
     await refuseOvertaken(context, planned)
     const shown = !options.quiet
     const { code, stderr } = await tryUsersGit(env, {
-      args: [...COMMIT, file],
+      args: COMMIT,
       cwd,
       vars,
       shown,
-      begun: (git) => passOn(env, git),
+      input: message,
+      begun: (git) => {
+        if (git.pid !== undefined) noteGit(context, git.pid)
+        passOn(env, git)
+      },
     })
     // It stands, where a hook after it was cut short.
     const found = code === 0 ? null : await noted(context)
@@ -313,7 +321,7 @@ async function commitEntries(
     }
     return { made, message }
   } finally {
-    removeDrafts(env, [index, `${index}.lock`, file])
+    removeDrafts(env, [index, `${index}.lock`])
   }
 }
 

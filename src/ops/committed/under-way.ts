@@ -5,7 +5,7 @@
 
 import { CkptError, reasonOf } from '../../core/errors.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
-import { errno } from '../../env.ts'
+import { type Env, errno } from '../../env.ts'
 import { runGit, tryGit } from '../../git/process.ts'
 import { readIfThere, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
 import { type Context, headOf } from '../worktree/context.ts'
@@ -18,7 +18,7 @@ import { type Entry, readHeadEntries, readIndexEntries, sameEntry } from './entr
 import { isNoted, noteFile } from './note.ts'
 import { recordOrigin } from './origins.ts'
 import { rememberRefused } from './refused-file.ts'
-import { type Passed, refreshIndex, untilIndexIsFree } from './users-index.ts'
+import { type Marked, type Passed, refreshIndex, untilIndexIsFree } from './users-index.ts'
 
 /** What follows a commit. */
 export interface Following {
@@ -44,20 +44,28 @@ export interface Following {
   message?: string
 }
 
-interface Note extends Omit<Following, 'entries' | 'before' | 'passed' | 'taken' | 'open'> {
-  open?: readonly string[]
-  taken?: Taken
+/** A process: its number, and its start as proc(5) says it. */
+interface AtWork {
   pid: number
   started: string
+}
+
+interface Note extends AtWork, Omit<Following, 'entries' | 'before' | 'passed' | 'taken' | 'open'> {
+  open?: readonly string[]
+  taken?: Taken
   /** Milliseconds since 1970, UTC. */
   time: number
+  /** The git that makes the commit: it lives on where this process alone is killed. */
+  git?: AtWork
+  /** Paths of the user's index whose marks may be gone while it follows. */
+  marked?: readonly Marked[]
   paths: [path: string, before: Entry, entry: Entry, passed?: readonly Passed[]][]
 }
 
 /** Those that something in the commit is of. */
 export const turnsIn = ({ turns }: Pick<Following, 'turns'>) => turns.filter(({ isIn }) => isIn !== false)
 
-/** Milliseconds for which a git that outlives a killed `ckpt commit` may still make the commit: hooks take their time. */
+/** Milliseconds for which one of another container, whose processes are not seen from here, may still make the commit. */
 const STILL = 600_000
 
 const NOBODY = 0
@@ -78,16 +86,23 @@ export function noteCommit(context: Context, following: Following): void {
   })
 }
 
+/** That this git is about to make the commit. */
+export function noteGit(context: Context, pid: number): void {
+  rewriteNote(context, { git: { pid, started: startOf(context.env, pid) } })
+}
+
+function rewriteNote(context: Context, more: Partial<Note>): void {
+  const note = readNote(context)
+  if (note)
+    writeFileWhole(context.env, noteFile(context), { content: JSON.stringify({ ...note, ...more } satisfies Note) })
+}
+
 export const dropNote = (context: Context): void => removeIfThere(context.env, noteFile(context))
 
 /** For the next command, though this process may live on. */
 export function leaveNote(context: Context): void {
-  const note = readNote(context)
   try {
-    if (note)
-      writeFileWhole(context.env, noteFile(context), {
-        content: JSON.stringify({ ...note, pid: NOBODY } satisfies Note),
-      })
+    rewriteNote(context, { pid: NOBODY })
   } catch (error) {
     if (errno(error) === undefined) throw error // then it is left once this process has ended
   }
@@ -101,15 +116,6 @@ export async function firstOn(context: Context, head: Oid | null): Promise<Oid |
   const rows = (await runGit(context.env, { args, cwd: context.worktree.root })).toString('latin1').trim()
   const [made, parent = null] = rows.split('\n').at(-1)!.split(' ')
   return made !== '' && parent === head ? (made as Oid) : null
-}
-
-/** The commit that HEAD is, if it was made on `head`. */
-async function madeOn(context: Context, head: Oid | null): Promise<Oid | null> {
-  const now = (await headOf(context)).head
-  if (now === null || now === head) return null
-  const args = ['rev-parse', '--verify', '-q', `${now}^`]
-  const { code, stdout } = await tryGit(context.env, { args, cwd: context.worktree.root })
-  return (code === 0 ? stdout.toString('latin1').trim() : null) === head ? now : null
 }
 
 /**
@@ -136,7 +142,9 @@ export async function follow(
     context.warnings.push(...toldOf(compared, made))
   }
   await untilIndexIsFree(context, context.repository!, patience)
-  await refreshIndex(context, following, (await headOf(context)).head ?? made) // a hook may have committed more
+  const keepMarks = (marked: readonly Marked[]) => rewriteNote(context, { marked })
+  const head = (await headOf(context)).head ?? made // a hook may have committed more
+  await refreshIndex(context, { ...following, marked: readNote(context)?.marked ?? [], keepMarks }, head)
   dropNote(context)
   removeLeftovers(context)
 }
@@ -154,7 +162,15 @@ export const isCutShort = (context: Context): boolean => isNoted(context) && !is
 export const isUnderWay = (context: Context): boolean => isNoted(context) && isAlive(context, readNote(context))
 
 const isAlive = ({ env }: Context, note: Note | null): boolean =>
-  note !== null && note.pid !== NOBODY && isRunning(env, note.pid, note.started)
+  note !== null && (isThere(env, note) || (note.git !== undefined && isThere(env, note.git)))
+
+const isThere = (env: Env, { pid, started }: AtWork): boolean => pid !== NOBODY && isRunning(env, pid, started)
+
+/** The process id of the git that a killed one started, and that is at work still; null: there is none. */
+export function gitLeft(context: Context): number | null {
+  const note = readNote(context)
+  return note?.git && !isThere(context.env, note) && isThere(context.env, note.git) ? note.git.pid : null
+}
 
 /** One that was made and cut short before the user's index followed it; null: there is none. */
 export async function notFollowedYet(context: Context): Promise<Oid | null> {
@@ -162,15 +178,16 @@ export async function notFollowedYet(context: Context): Promise<Oid | null> {
   return (await madeAfter(context, readNote(context)))?.made ?? null
 }
 
-/** The commit that HEAD is, if it may be the one that is noted, and whether it surely is: a git that failed may have made it, or somebody another one meanwhile. */
+/** The commit that may be the one that is noted, and whether it surely is: a git that failed may have made it, or somebody another one meanwhile. */
 export async function noted(context: Context): Promise<{ made: Oid; isSure: boolean } | null> {
   const found = await madeAfter(context, readNote(context))
   return found?.isOurs ? found : null
 }
 
 /**
- * The commit that HEAD is, if it is on what that one was to be made on, and changes any of the same paths. `isSure`: it holds
- * all that was planned. `isOurs`: or it has the same message: a hook may have changed its files, or a person, who made it.
+ * The commit that was made on what that one was to be made on, if it changes any of the same paths: HEAD, or one behind it, if
+ * it is ours. `isSure`: it holds all that was planned. `isOurs`: or it has the same message: a hook may have changed its
+ * files, or a person, who made it.
  */
 async function madeAfter(
   context: Context,
@@ -178,6 +195,20 @@ async function madeAfter(
 ): Promise<{ made: Oid; isOurs: boolean; isSure: boolean } | null> {
   const made = note && context.repository ? await madeOn(context, note.head) : null
   if (!note || made === null) return null
+  const found = await ofNote(context, note, made)
+  return found && (found.isOurs || (await headOf(context)).head === made) ? found : null
+}
+
+/** What was made on a commit, which may be there no more. */
+async function madeOn(context: Context, head: Oid | null): Promise<Oid | null> {
+  if (head !== null) {
+    const args = ['cat-file', '-e', head]
+    if ((await tryGit(context.env, { args, cwd: context.worktree.root })).code !== 0) return null
+  }
+  return firstOn(context, head)
+}
+
+async function ofNote(context: Context, note: Note, made: Oid): ReturnType<typeof madeAfter> {
   const changed = await changedPaths(context, note.head, made)
   if (changed === null) return { made, isOurs: true, isSure: false }
   const there = new Set(changed)

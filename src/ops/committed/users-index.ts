@@ -32,7 +32,14 @@ export interface Committed {
   /** What the turns did at these paths, one after the other. */
   passed: ReadonlyMap<string, readonly Passed[]>
   blobs: CommitBlobs
+  /** Of an earlier try that was killed: what may have lost its marks. */
+  marked: readonly Marked[]
+  /** Written down first: a kill may come between an entry that is set anew and its marks. */
+  keepMarks: (marked: readonly Marked[]) => void
 }
+
+/** Paths of an index (bytes) that have a mark, by the option of `git update-index` that sets it. */
+export type Marked = readonly [option: string, paths: readonly string[]]
 
 /** Milliseconds for another git to be done with the index. */
 const INDEX_PATIENCE = 3000
@@ -107,7 +114,7 @@ export async function refreshIndex(context: Context, committed: Committed, made:
     warnings.push(`${shown(path)} is committed, and not in your index: ${reason}.`)
   }
   await blobs.publish(edits.values())
-  if (edits.size > 0) await setEntries(context, edits, made)
+  await setEntries(context, committed, { edits, staged, made })
   await tryUsersGit(env, { args: ['update-index', '-q', '--refresh'], cwd }) // exits 1 where files differ
 }
 
@@ -156,18 +163,30 @@ async function distance(blobs: CommitBlobs, a: Entry, b: Entry): Promise<number>
 }
 
 /** An entry that is set anew loses its marks; those that stay get them back. */
-async function setEntries(context: Context, edits: ReadonlyMap<string, Entry>, made: Oid): Promise<void> {
+async function setEntries(
+  context: Context,
+  committed: Pick<Committed, 'marked' | 'keepMarks'>,
+  { edits, staged, made }: { edits: ReadonlyMap<string, Entry>; staged: ReadonlyMap<string, Entry>; made: Oid },
+): Promise<void> {
   const { env, worktree } = context
-  const cwd = worktree.root
-  const marked = await readMarkedPaths(context)
-  await runUsersGit(env, { args: ['update-index', '-z', '--index-info'], cwd, input: indexInfo(edits, made) })
-  await setMarks(context, marked, { isMeant: (path) => edits.get(path) != null })
+  let marked = committed.marked
+  if (edits.size > 0) {
+    const losing = [...(await readMarkedPaths(context))].map(([mark, paths]): Marked => {
+      return [mark, [...paths].filter((path) => edits.get(path) != null)]
+    })
+    marked = [...marked, ...losing.filter(([, paths]) => paths.length > 0)]
+    if (marked.length > 0) committed.keepMarks(marked)
+    const input = indexInfo(edits, made)
+    await runUsersGit(env, { args: ['update-index', '-z', '--index-info'], cwd: worktree.root, input })
+  }
+  const isMeant = (path: string) => (edits.has(path) ? edits.get(path) !== null : staged.has(path))
+  await setMarks(context, marked, { isMeant })
 }
 
 /** Gives entries of an index the marks that a person gave them in theirs. */
 export async function setMarks(
   { env, worktree }: Context,
-  marked: Awaited<ReturnType<typeof readMarkedPaths>>,
+  marked: readonly (readonly [option: string, paths: Iterable<string>])[],
   { isMeant, vars = {} }: { isMeant: (path: string) => boolean; vars?: Record<string, string> },
 ): Promise<void> {
   for (const [mark, paths] of marked) {
