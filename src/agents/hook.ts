@@ -5,7 +5,7 @@ import type { MarkResult } from '../core/marker.ts'
 import { type Env, errno, lstatIfThere } from '../env.ts'
 import { isHanded, keepHanded, readHanded, removeHanded } from '../ops/hook/handed.ts'
 import { readInput } from '../ops/hook/input.ts'
-import { logHookError, stateLog, writeHookError } from '../ops/hook/log.ts'
+import { logHookError, stateLog, writeHookErrorSomewhere } from '../ops/hook/log.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import { closeContext, openContext } from '../ops/worktree/context.ts'
 import type { Agent } from './agent.ts'
@@ -105,6 +105,7 @@ async function hear(
     if (env.vars.CKPT_DISABLED === '1') return { answer: (await findAgent(name))?.answer?.(event) ?? null }
     agent = await findAgent(agentIn(name))
     const notified = agentIn(name) !== name
+    if (event !== undefined && !notified) where = `${name} ${event.slice(0, 80)}`
     if (!agent) {
       throw new CkptError('USAGE', `There is no agent ${JSON.stringify(name)}: ${AGENT_NAMES.join(', ')} are known.`, {
         hints: ['ckpt agent status'],
@@ -190,10 +191,14 @@ interface Failure {
 }
 
 /** `first`: what is to be done before it, and may go wrong like it. */
-async function logError(env: Env, { directory, ...failure }: Failure, first?: () => void): Promise<void> {
+async function logError(env: Env, { directory, ...failure }: Failure, first = () => {}): Promise<void> {
+  const places = [await logPlace(env, { directory }), stateLog(env)]
   try {
-    first?.()
-    writeHookError(env, await logPlace(env, { directory }), failure)
+    try {
+      first()
+    } finally {
+      writeHookErrorSomewhere(env, places, failure)
+    }
   } catch (second) {
     // Nothing is left to write to: the agent's own log may keep it.
     env.stderr.write(`ckpt hook: ${String(failure.error)}; and it could not be logged: ${String(second)}\n`)

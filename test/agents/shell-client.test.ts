@@ -7,6 +7,7 @@ import { hookLog, storeOf } from '../support/agents.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { until } from '../support/protocol.ts'
 import { type Json, PROGRAM, type Ran, Scratch } from '../support/scratch.ts'
+import { canMount, mountSmall, roomIn } from '../support/small-disk.ts'
 import { foreignLock } from '../support/store-surgery.ts'
 
 const CLIENT = path.resolve(import.meta.dirname, '../../bin/ckpt-hook')
@@ -86,8 +87,10 @@ const door = (scratch: Scratch) => `${storeOf(scratch)}/daemon/hooks`
 /** What lies in the place of hooks and is no part of it. */
 const left = (scratch: Scratch) => fs.readdirSync(door(scratch)).filter((name) => !/^(door|ready|free)$/.test(name))
 
-function prompted(): { scratch: Scratch; pid: number } {
-  const scratch = new Scratch().init()
+function prompted({ small }: { small?: string } = {}): { scratch: Scratch; pid: number } {
+  const scratch = new Scratch()
+  if (small !== undefined) mountSmall(scratch.root, small)
+  scratch.init()
   // One in the background would outlive the test.
   fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
   fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'watch:\n  start: never\n')
@@ -581,6 +584,42 @@ test('Cursor hears its answer; a broken payload is logged whole; odd words go to
   expect(await later(scratch, '{}', { ...plain, agent: ['no body;x'] })).toEqual(SILENT)
   expect(await later(scratch, call(scratch, 't1'), { agent: ['nobody'] })).toEqual(SILENT)
   expect(spawnSync(CLIENT, [], { cwd: scratch.root, env: scratch.vars, input: '' }).status).toBe(0)
+})
+
+test.skipIf(!canMount).each([
+  ['nothing fits', 0, 'two'],
+  ['where it is for is all that fits', 4096, 'x'.repeat(20_000)],
+])('on a full disk Cursor hears its answer, and status tells what is not recorded: %s', async (_, room, prompt) => {
+  const { scratch } = prompted({ small: '12m' })
+  const before = scratch.ckpt('list').turns.length
+  const cursor = (event: string) =>
+    later(scratch, { ...told, hook_event_name: event, prompt }, { agent: ['cursor', event] })
+  const told = { conversation_id: 'c', generation_id: 'g', workspace_roots: [scratch.root], status: 'completed' }
+  fs.writeFileSync(scratch.at('.git/filler'), Buffer.alloc(roomIn(scratch.root) - room))
+  expect(roomIn(scratch.root)).toBe(room)
+  expect(await cursor('beforeSubmitPrompt')).toEqual({ ...SILENT, stdout: '{"continue":true}\n' })
+  expect(await cursor('stop')).toEqual(SILENT)
+  fs.rmSync(scratch.at('.git/filler'))
+  expect(scratch.ckpt('list').turns.length).toBe(before)
+  expect(scratch.ckpt('status').lastHookError).toMatchObject({ where: 'cursor stop', cwd: scratch.root })
+  expect(await cursor('beforeSubmitPrompt')).toEqual({ ...SILENT, stdout: '{"continue":true}\n' })
+  expect(scratch.ckpt('status').sessions.map(({ id }: Json) => id)).toContain('c')
+})
+
+test.skipIf(!canMount)('where no log has any room, a mark says that something is not recorded, and when', async () => {
+  const { scratch, pid } = prompted({ small: '12m' })
+  process.kill(pid, 'SIGKILL')
+  await until(() => !fs.existsSync(`/proc/${pid}`))
+  const vars = { CKPT_STATE_DIR: scratch.at('.git/state') }
+  fs.writeFileSync(scratch.at('.git/filler'), Buffer.alloc(roomIn(scratch.root)))
+  expect(await later(scratch, says(scratch, 'Stop'), { vars })).toEqual(SILENT)
+  fs.rmSync(scratch.at('.git/filler'))
+  const { lastHookError } = scratch.ckpt('status')
+  expect(lastHookError).toMatchObject({ where: 'ckpt hook', message: expect.stringContaining('there was no room') })
+  expect(Date.now() - Date.parse(lastHookError.time)).toBeLessThan(60_000)
+  // What goes wrong later is newer.
+  expect(await later(scratch, '{')).toEqual(SILENT)
+  expect(scratch.ckpt('status').lastHookError.code).toBe('BAD_MARKER')
 })
 
 describe('ckpt hook', () => {

@@ -3,11 +3,12 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import os from 'node:os'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Env } from '../../src/env.ts'
 import { gitFailure } from '../../src/git/failure.ts'
 import { answer, envOf } from '../support/in-process.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
+import { canMount, mountSmall, roomIn } from '../support/small-disk.ts'
 import { removeObject } from '../support/store-surgery.ts'
 
 test('on a full disk prune drops what nothing needs first, and so makes the room that it needs to pack', async () => {
@@ -130,9 +131,6 @@ test('a git that could not write and does not say why: the file system tells whe
   expect(scratch.ckpt('verify').problems).toEqual([])
 })
 
-const canMount = spawnSync('unshare', ['-m', 'true']).status === 0
-
-// Needs the right to mount a file system: not there in most containers.
 test.skipIf(!canMount)(
   'a bundle, and a remote, are not to blame for a full disk here; with room the same command works',
   () => {
@@ -145,10 +143,7 @@ test.skipIf(!canMount)(
     scratch.ckpt('push', remote)
     const small = `${scratch.base}/small`
     fs.mkdirSync(small)
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'none', small])
-    onTestFinished(() => {
-      execFileSync('umount', ['-l', small])
-    })
+    mountSmall(small, '4m')
     scratch.git('init', '-q', small)
     const there = { cwd: small }
     const answered = (...args: string[]) => {
@@ -182,16 +177,10 @@ test.skipIf(!canMount)(
 
 test.skipIf(!canMount)('on a disk without any room nothing is recorded; a prune makes some, and it goes on', () => {
   const scratch = new Scratch()
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'none', scratch.root])
-  onTestFinished(() => {
-    execFileSync('umount', ['-l', scratch.root])
-  })
+  mountSmall(scratch.root, '40m')
   scratch.init()
   for (const n of [1, 2, 3, 4, 5]) scratch.turn(`${n}`, () => scratch.write({ 'big.bin': randomBytes(1_000_000) }))
-  const left = () => {
-    const { bavail, bsize } = fs.statfsSync(scratch.root)
-    return bavail * bsize
-  }
+  const left = () => roomIn(scratch.root)
   const spare = scratch.at('.git/ckpt/spare')
   expect(fs.statSync(spare).size).toBe(65_536)
   fs.writeFileSync(scratch.at('.git/filler'), Buffer.alloc(left()))

@@ -26,6 +26,8 @@ export interface HookFailure {
 const FULL = 4 * 2 ** 20
 
 const logOf = (directory: string) => `${directory}/hook.log`
+/** Empty: its time says when something could not be logged. */
+const markOf = (directory: string) => `${directory}/hook.unlogged`
 
 /** Where hooks write before they know a worktree. */
 export const stateLog = (env: Env): string => stateDirectory(env)
@@ -59,6 +61,24 @@ export function writeHookError(env: Env, directory: string, { where, error, payl
   appendTo(env, path, { text: `${JSON.stringify(line)}\n` })
 }
 
+/**
+ * Writes it into the first log that has room; where none has, leaves a mark beside the first: a name needs no room, on most
+ * file systems. @throws what the system says, where not even that can be left
+ */
+export function writeHookErrorSomewhere(env: Env, directories: readonly string[], failure: HookFailure): void {
+  if (directories.some((directory) => logHookError(env, directory, failure))) return
+  const mark = markOf(directories[0]!)
+  env.files.closeSync(env.files.openSync(mark, 'a', 0o600))
+  env.files.utimesSync(mark, env.now() / 1000, env.now() / 1000)
+}
+
+function markedIn(env: Env, directory: string, root: string): HookError[] {
+  const stats = lstatIfThere(env.files, markOf(directory))
+  if (!stats) return []
+  const message = 'What an agent told was not recorded, and why could not be written down: there was no room, it seems.'
+  return [{ time: stats.mtime.toISOString(), where: 'ckpt hook', code: 'INTERNAL', message, cwd: root }]
+}
+
 function shownPayload(payload: Buffer): Record<string, string> {
   const text = payload.toString('utf8')
   return Buffer.from(text, 'utf8').equals(payload) ? { payload: text } : { payloadBase64: payload.toString('base64') }
@@ -68,8 +88,8 @@ function shownPayload(payload: Buffer): Record<string, string> {
 export function lastHookError(env: Env, directories: readonly string[], root: string): HookError | null {
   const found = directories.flatMap((directory, i) => {
     const errors = readTail(env, logOf(directory))
-    const ours = i === 0 ? errors : errors.filter(({ cwd }) => cwd === root || cwd.startsWith(`${root}/`))
-    return ours.slice(-1)
+    if (i === 0) return [...errors.slice(-1), ...markedIn(env, directory, root)]
+    return errors.filter(({ cwd }) => cwd === root || cwd.startsWith(`${root}/`)).slice(-1)
   })
   return found.sort((a, b) => (a.time < b.time ? 1 : -1))[0] ?? null
 }
