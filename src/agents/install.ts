@@ -314,6 +314,7 @@ export function standing(env: Env, agent: Agent, { scope, places }: { scope: Sco
     const outdated = installed && text?.replace(PROGRAM, '') !== shippedPlugin(env, agent).replace(PROGRAM, '')
     return { ...base, installed, missing: [], outdated, commands }
   }
+  if (text !== null) withOurs({ text, ranges: [] }, path, ours) // what an install would refuse to read is none to look at
   const there = text === null || text.trim() === '' ? [] : installedEvents(text, path, ours)
   const wanted = ours.settings.entries(ours.command).map(({ event }) => event)
   const missing = there.length === 0 ? [] : wanted.filter((event) => !there.includes(event))

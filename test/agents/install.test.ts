@@ -295,6 +295,7 @@ test.each([
   const { code, document } = scratch.tryCkpt('agent', 'install', 'claude')
   expect([code, document.error.code]).toEqual([2, 'CONFIG'])
   expect(document.error.message).toContain(file)
+  expect(scratch.tryCkpt('agent', 'status', 'claude')).toMatchObject({ code: 2, document: { error: document.error } })
   expect(fs.readFileSync(file)).toEqual(Buffer.from(content))
 })
 
