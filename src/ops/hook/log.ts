@@ -44,7 +44,7 @@ export function logHookError(env: Env, directory: string, failure: HookFailure):
 }
 
 /** @throws what the system says */
-export function writeHookError(env: Env, directory: string, { where, error, payload }: HookFailure): void {
+function writeHookError(env: Env, directory: string, { where, error, payload }: HookFailure): void {
   const { files } = env
   const line = {
     time: new Date(env.now()).toISOString(),
