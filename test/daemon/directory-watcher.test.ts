@@ -1,8 +1,9 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { DirectoryWatcher } from '../../src/daemon/directory-watcher.ts'
+import { eventually } from '../support/protocol.ts'
 import { Scratch } from '../support/scratch.ts'
 
 async function watching() {
@@ -45,7 +46,7 @@ test('every directory is watched, but what is passed over and what is behind a l
   expect(watched()).toEqual(there())
   expect([watched().length, watcher.count]).toEqual([12, 12])
   for (const i of [0, 1, 2, 3, 4]) fs.appendFileSync(path.join(root, `a/b${i}/f3`), 'more\n')
-  await vi.waitFor(() => expect(new Set(told)).toEqual(new Set([0, 1, 2, 3, 4].map((i) => `a/b${i}/f3`))))
+  await eventually(() => expect(new Set(told)).toEqual(new Set([0, 1, 2, 3, 4].map((i) => `a/b${i}/f3`))))
 })
 
 test('directories that come, go, change places and come back are watched again', async () => {
@@ -55,11 +56,11 @@ test('directories that come, go, change places and come back are watched again',
   const hears = async (...names: string[]) => {
     const cookie = `cookie${++cookies}`
     fs.writeFileSync(at(cookie), '')
-    await vi.waitFor(() => expect(told).toContain(cookie)) // and all that was before
+    await eventually(() => expect(told).toContain(cookie)) // and all that was before
     expect(watched()).toEqual(there())
     told.length = 0
     for (const name of names) fs.appendFileSync(at(name), 'x')
-    await vi.waitFor(() => expect(told).toEqual(expect.arrayContaining(names)))
+    await eventually(() => expect(told).toEqual(expect.arrayContaining(names)))
   }
   fs.mkdirSync(at('a/b0/new/deep'), { recursive: true })
   await hears('a/b0/new/deep/file')
@@ -92,14 +93,14 @@ test('a directory that is made anew with the number of the old one is watched', 
   let same = 0
   for (let i = 0; i < 20; i++) {
     fs.mkdirSync(at(`one${i}`))
-    await vi.waitFor(() => expect(told).toContain(`one${i}`))
+    await eventually(() => expect(told).toContain(`one${i}`))
     const { ino } = fs.lstatSync(at(`one${i}`))
     fs.rmdirSync(at(`one${i}`))
     fs.mkdirSync(at(`one${i}`))
     if (fs.lstatSync(at(`one${i}`)).ino === ino) same++
     await new Promise((resolve) => setTimeout(resolve, 5))
     fs.writeFileSync(at(`one${i}/file`), 'x')
-    await vi.waitFor(() => expect(told).toContain(`one${i}/file`))
+    await eventually(() => expect(told).toContain(`one${i}/file`))
   }
   // On a file system that never gives a number twice this would show nothing.
   if (fs.statfsSync(root).type === 0xef53) expect(same).toBeGreaterThan(0)
@@ -110,26 +111,26 @@ test('a directory that left its name is heard of for a while, and by its new nam
   const at = (name: string) => path.join(root, name)
   const away = `${root}-away`
   fs.renameSync(at('a/b1'), away)
-  await vi.waitFor(() => expect(watched()).toEqual(there()))
+  await eventually(() => expect(watched()).toEqual(there()))
   fs.writeFileSync(`${away}/file`, 'x')
-  await vi.waitFor(() => expect(strays()).toBeGreaterThan(0))
+  await eventually(() => expect(strays()).toBeGreaterThan(0))
   expect(told.filter((name) => name.endsWith('file'))).toEqual([])
   // Under another name, from where it goes at once and comes anew with the same number.
   fs.renameSync(away, at('a/new'))
-  await vi.waitFor(() => expect(watched()).toEqual(there()))
+  await eventually(() => expect(watched()).toEqual(there()))
   fs.rmSync(at('a/new'), { recursive: true })
   fs.mkdirSync(at('a/new'))
   fs.writeFileSync(at('cookie'), '')
-  await vi.waitFor(() => expect(told).toContain('cookie'))
+  await eventually(() => expect(told).toContain('cookie'))
   fs.writeFileSync(at('a/new/file'), 'x')
-  await vi.waitFor(() => expect(told).toContain('a/new/file'))
+  await eventually(() => expect(told).toContain('a/new/file'))
   // Silent, it is let go.
   fs.renameSync(at('a/new'), away)
   await new Promise((resolve) => setTimeout(resolve, 3500))
   const before = strays()
   fs.writeFileSync(`${away}/more`, 'x')
   fs.writeFileSync(at('cookie2'), '')
-  await vi.waitFor(() => expect(told).toContain('cookie2'))
+  await eventually(() => expect(told).toContain('cookie2'))
   expect(strays()).toBe(before)
 })
 
@@ -168,11 +169,11 @@ test.each([1, 2, 3])(
       for (let i = pick(12); i >= 0; i--) churn()
       // All events so far were heard when this one is.
       fs.writeFileSync(at(`cookie${round}`), '')
-      await vi.waitFor(() => expect(told).toContain(`cookie${round}`), { interval: 5 })
+      await eventually(() => expect(told).toContain(`cookie${round}`), { interval: 5 })
       expect(watched()).toEqual(there())
       const heard = there().map((name) => path.join(name, `file-${round}`))
       for (const name of heard) fs.writeFileSync(at(name), 'x')
-      await vi.waitFor(() => expect(heard.filter((name) => !told.includes(name))).toEqual([]))
+      await eventually(() => expect(heard.filter((name) => !told.includes(name))).toEqual([]))
     }
   },
 )

@@ -1,8 +1,9 @@
 // What the watcher vouches for, and when it does not.
 import fs from 'node:fs'
 import path from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { Watcher } from '../../src/daemon/watcher.ts'
+import { eventually } from '../support/protocol.ts'
 import { Scratch } from '../support/scratch.ts'
 
 async function watching({ queue = 16384 } = {}) {
@@ -18,7 +19,7 @@ async function watching({ queue = 16384 } = {}) {
   /** Resolves when all that happened before was heard. */
   const barrier = async (cookie: string) => {
     fs.writeFileSync(path.join(root, cookie), '')
-    await vi.waitFor(() => expect(heard).toContain(cookie), { interval: 1 })
+    await eventually(() => expect(heard).toContain(cookie), { interval: 1 })
   }
   return { base, root, watcher, heard, barrier }
 }
@@ -58,11 +59,11 @@ test('while directories wait for their watches nothing is vouched for, and then 
   const outside = path.join(base, 'outside')
   for (let i = 0; i < 3000; i++) fs.mkdirSync(path.join(outside, `d${i % 30}/e${i}`), { recursive: true })
   fs.renameSync(outside, path.join(root, 'moved'))
-  await vi.waitFor(() => expect(watcher.pending).toBe(true), { interval: 1 })
+  await eventually(() => expect(watcher.pending).toBe(true), { interval: 1 })
   expect([watcher.look().hint, watcher.doubt]).toEqual([null, null])
   watcher.settle(true)
   expect(watcher.pending).toBe(true)
-  await vi.waitFor(() => expect(watcher.watched).toBe(3000 + 30 + 3))
+  await eventually(() => expect(watcher.watched).toBe(3000 + 30 + 3))
   const fresh = watcher.look().hint!.subtrees
   watcher.settle(true)
   expect(fresh.size).toBeGreaterThan(0)
@@ -75,7 +76,7 @@ test('where the worktree itself was replaced nothing is vouched for any more', a
   const { base, root, watcher } = await watching()
   fs.renameSync(root, path.join(base, 'away'))
   fs.mkdirSync(root)
-  await vi.waitFor(() => expect(watcher.failure).toMatch(/removed or replaced/))
+  await eventually(() => expect(watcher.failure).toMatch(/removed or replaced/))
   watcher.look()
   watcher.settle(true)
   expect([watcher.look().hint, watcher.doubt]).toEqual([null, watcher.failure])

@@ -1,7 +1,7 @@
 /** Clients of a daemon, and what they saw. */
 import fs from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { expect, onTestFinished } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import type { DaemonInfo } from '../../src/daemon/place.ts'
 import type { CkptEvent, EventMessage } from '../../src/daemon/protocol.ts'
 import { connectDaemon, type DaemonClient } from '../../src/library/client.ts'
@@ -21,6 +21,10 @@ export async function until(holds: () => boolean, what = '', seconds = 20): Prom
   while (!holds() && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 10))
   expect([what, holds()]).toEqual([what, true])
 }
+
+/** Comes back when a check no longer throws: that takes its own time on a busy machine. `interval`: milliseconds. */
+export const eventually = (check: () => void, { interval = 50 } = {}): Promise<void> =>
+  vi.waitFor(check, { timeout: 30_000, interval })
 
 /** The events that a client sees, from when this was called. */
 export async function watchEvents(client: DaemonClient): Promise<EventMessage[]> {
