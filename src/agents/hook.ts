@@ -193,12 +193,14 @@ interface Failure {
 /** `first`: what is to be done before it, and may go wrong like it. */
 async function logError(env: Env, { directory, ...failure }: Failure, first = () => {}): Promise<void> {
   const places = [await logPlace(env, { directory }), stateLog(env)]
+  const errors = [failure.error]
   try {
-    try {
-      first()
-    } finally {
-      writeHookErrorSomewhere(env, places, failure)
-    }
+    first()
+  } catch (before) {
+    errors.unshift(before)
+  }
+  try {
+    for (const error of errors) writeHookErrorSomewhere(env, places, { ...failure, error })
   } catch (second) {
     // Nothing is left to write to: the agent's own log may keep it.
     env.stderr.write(`ckpt hook: ${String(failure.error)}; and it could not be logged: ${String(second)}\n`)

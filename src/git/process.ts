@@ -146,10 +146,10 @@ function environmentFor(env: Env, call: GitCall): Record<string, string> {
 }
 
 /** A shell that becomes git once it is told a line; where there is none it ends. */
-const WHEN_TOLD = ['-c', 'read -r told && exec git "$@"', 'git']
+export const WHEN_TOLD = ['-c', 'read -r told && exec git "$@"', 'git']
 
 /** Less the functions that it would take for its own commands. */
-const forShell = (vars: Record<string, string>): Record<string, string> =>
+export const forShell = (vars: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(vars).filter(([key]) => !key.startsWith('BASH_FUNC_')))
 
 /** Starts git with pipes on its three streams. */

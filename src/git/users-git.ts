@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
 import { fullDisk, lackedRoom, notStarted } from './failure.ts'
+import { forShell, WHEN_TOLD } from './process.ts'
 
 export interface UsersCall {
   args: readonly string[]
@@ -15,7 +16,7 @@ export interface UsersCall {
   last?: Buffer
   /** What it prints is for the person (a hook's words): it goes to standard error as it comes. */
   shown?: boolean
-  /** Hears of the process that git is, before that is told anything; where this throws, it is told nothing, and waited for. */
+  /** Hears of the process that git will be: where this throws, or its caller is killed before, git never begins. Not with `last`. */
   begun?: (git: ChildProcess) => void
 }
 
@@ -44,10 +45,10 @@ export function tryUsersGit(env: Env, call: UsersCall): Promise<UsersResult> {
   for (const [key, value] of Object.entries(env.vars))
     if (value !== undefined && !ELSEWHERE.test(key)) vars[key] = value
   return new Promise((resolve, reject) => {
-    const [program, args] = call.last ? ['sh', [...WITH_LAST, ...call.args]] : ['git', call.args]
-    const child = env.spawn(program, args, {
+    const shell = call.last ? WITH_LAST : call.begun ? WHEN_TOLD : null
+    const child = env.spawn(shell ? 'sh' : 'git', [...(shell ?? []), ...call.args], {
       cwd: call.cwd,
-      env: { ...vars, ...call.vars },
+      env: { ...(call.begun ? forShell(vars) : vars), ...call.vars },
       stdio: ['pipe', call.shown ? 2 : 'pipe', call.shown ? 2 : 'pipe', ...(call.last ? (['pipe'] as const) : [])],
     })
     if (call.last) (child.stdio[3] as Writable | null)?.on('error', () => undefined).end(call.last)
@@ -57,17 +58,24 @@ export function tryUsersGit(env: Env, call: UsersCall): Promise<UsersResult> {
     child.stderr?.on('data', (chunk: Buffer) => err.push(chunk))
     child.stdin?.on('error', () => undefined) // a child that ended early says so by its exit code
     child.on('error', (cause) => reject(notStarted(cause, 'Nothing was committed.')))
+    let failed: { error: unknown } | null = null
     child.on('close', async (code, signal) => {
+      if (failed) {
+        reject(failed.error)
+        return
+      }
       if (signal && env.signal) await pause(HEARD_WITHIN, null, { signal: env.signal }).catch(() => null)
       resolve({ code: code ?? 128, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString('utf8') })
     })
     try {
       call.begun?.(child)
-      child.stdin?.end(call.input ?? '')
     } catch (error) {
-      child.on('close', () => reject(error))
+      failed = { error }
       child.stdin?.destroy()
+      return
     }
+    if (call.begun) child.stdin?.write('told\n')
+    child.stdin?.end(call.input ?? '')
   })
 }
 

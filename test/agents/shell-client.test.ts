@@ -622,6 +622,18 @@ test.skipIf(!canMount)('where no log has any room, a mark says that something is
   expect(scratch.ckpt('status').lastHookError.code).toBe('BAD_MARKER')
 })
 
+test.skipIf(!canMount)('so it does where nothing is recorded yet', async () => {
+  const scratch = new Scratch()
+  mountSmall(scratch.root, '12m')
+  scratch.init()
+  const vars = { CKPT_STATE_DIR: scratch.at('.git/state') }
+  fs.writeFileSync(scratch.at('.git/filler'), Buffer.alloc(roomIn(scratch.root)))
+  expect(await later(scratch, says(scratch, 'UserPromptSubmit', { prompt: 'go' }), { vars })).toEqual(SILENT)
+  fs.rmSync(scratch.at('.git/filler'))
+  const { stdout } = scratch.run(['status', '--json', '--no-daemon'], { vars })
+  expect(JSON.parse(stdout).lastHookError).toMatchObject({ message: expect.stringContaining('there was no room') })
+})
+
 describe('ckpt hook', () => {
   const [, client] = CLIENTS[1]!
   const asked = (scratch: Scratch) => scratch.ckpt('daemon', 'status').state.calls as number

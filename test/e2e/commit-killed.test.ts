@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import type { Env } from '../../src/env.ts'
 import { killedAt } from '../support/amid.ts'
 import { commit, lines, me } from '../support/commits.ts'
 import { answer, envOf } from '../support/in-process.ts'
@@ -11,7 +12,7 @@ import { until } from '../support/protocol.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 /** `ckpt commit` in a process group of its own, as a terminal makes one, once git runs the hook that holds it up. */
-async function heldUp(scratch: Scratch, hook: string, argv: string[] = []) {
+async function heldUp(scratch: Scratch, hook: string, argv: string[] = [], { message = true } = {}) {
   fs.writeFileSync(
     scratch.at(`.git/hooks/${hook}`),
     '#!/bin/sh\n: >.git/here\nwhile [ -e .git/here ]; do sleep 0.1; done\n',
@@ -19,7 +20,7 @@ async function heldUp(scratch: Scratch, hook: string, argv: string[] = []) {
       mode: 0o755,
     },
   )
-  const child = spawn(process.execPath, [PROGRAM, 'commit', '-m', 'c', ...argv], {
+  const child = spawn(process.execPath, [PROGRAM, 'commit', ...(message ? ['-m', 'c'] : []), ...argv], {
     cwd: scratch.root,
     env: { ...scratch.vars, ...me },
     detached: true,
@@ -159,7 +160,7 @@ test('an undo that is killed while a hook runs takes nothing of the commit along
   const others = fs.readdirSync(scratch.at('.git/ckpt/worktrees/@main/tmp'))
   killedAt(scratch, ['renameSync', 'a.txt'], 'undo')
   scratch.ckpt('status')
-  expect(others.length).toBeGreaterThan(0)
+  expect(others.length).toBeGreaterThan(1)
   expect(fs.readdirSync(scratch.at('.git/ckpt/worktrees/@main/tmp'))).toEqual(others)
   held.release()
   expect(await held.ended).toEqual([0, null])
@@ -248,6 +249,110 @@ test('a kill after the commit, and a commit by hand of another file on it: the i
   expect(scratch.git('status', '--porcelain')).toBe('')
   expect(finding()).toBe(undefined)
   expect(commit(scratch, ['--session', 's']).json.commit).toBe(null)
+})
+
+test('what a person stages in files of their own later commits stays, where a killed commit is finished behind them', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n', 'mine.txt': 'one\n' })
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'agent\n', 'b.txt': 'new\n' }))
+  await (await heldUp(scratch, 'post-commit')).kill('SIGKILL')
+  scratch.write({ 'mine.txt': 'two\n', 'more.txt': 'more\n' })
+  scratch.git('add', 'more.txt')
+  scratch.git('commit', '-qm', 'mine', '--', 'mine.txt', 'more.txt')
+  scratch.write({ 'mine.txt': 'one\n' })
+  scratch.git('add', 'mine.txt')
+  scratch.git('rm', '-q', '--cached', 'more.txt')
+  expect(scratch.ckpt('status').warnings).toEqual([expect.stringContaining('A commit that was cut short is finished')])
+  expect(scratch.git('diff', '--cached', '--name-status')).toBe('M\tmine.txt\nD\tmore.txt\n')
+})
+
+test('a later commit of the index as it was before took the work out: that is said, and how it is staged again', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n', 'mine.txt': 'mine\n' })
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'agent\n', 'b.txt': 'new\n' }))
+  await (await heldUp(scratch, 'post-commit')).kill('SIGKILL')
+  const made = scratch.git('rev-parse', '--short=10', 'HEAD').trim()
+  scratch.write({ 'mine.txt': 'by hand\n' })
+  scratch.git('add', 'mine.txt')
+  scratch.git('commit', '-qm', 'mine')
+  const command = `git restore --staged --source=${made} -- :/a.txt :/b.txt`
+  expect(scratch.ckpt('status').warnings).toEqual([
+    `A commit that was cut short is finished: your index follows ${made}.`,
+    `A later commit took out what ${made} holds of a.txt, b.txt; your files are as they were: ${command}   (stages it again, for a commit)`,
+  ])
+  scratch.git(...command.split(' ').slice(1))
+  expect(scratch.git('status', '--porcelain')).toBe('M  a.txt\nA  b.txt\n')
+})
+
+test('a message of any length is whole in the commit, though ckpt is killed before git reads it', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  const prompt = `${'word '.repeat(140_000)}end`
+  const payload = { session_id: 's', cwd: scratch.root, prompt_id: 'p', hook_event_name: 'UserPromptSubmit', prompt }
+  scratch.runApart(['hook', 'claude'], { input: JSON.stringify(payload) })
+  scratch.write({ 'a.txt': 'agent\n' })
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  const held = await heldUp(scratch, 'pre-commit', [], { message: false })
+  const { message, git } = JSON.parse(fs.readFileSync(scratch.at('.git/ckpt/worktrees/@main/commit.json'), 'utf8'))
+  expect(message.length).toBeGreaterThan(prompt.length)
+  await held.killAlone()
+  held.release()
+  await until(() => !fs.existsSync(`/proc/${git.pid}`))
+  expect(scratch.git('show', '-s', '--format=%B', 'HEAD').trim()).toBe(message.trim())
+})
+
+test('where it cannot be noted which git makes the commit, none begins, and the reason is told', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'agent\n' }))
+  const hook = scratch.at('.git/hooks/pre-commit')
+  fs.writeFileSync(hook, '#!/bin/sh\n: >.git/ran\n', { mode: 0o755 })
+  const env = envOf(scratch)
+  let isBegun = false
+  const spawning = ((command: string, args: string[], options: object) => {
+    isBegun ||= args.includes('commit')
+    return spawn(command, args, options)
+  }) as Env['spawn']
+  const renameSync: Env['files']['renameSync'] = (from, to) => {
+    if (isBegun && String(to).endsWith('/commit.json'))
+      throw Object.assign(new Error('ENOSPC: no space left on device, rename'), { code: 'ENOSPC' })
+    env.files.renameSync(from, to)
+  }
+  const full = { ...env, vars: { ...env.vars, ...me }, spawn: spawning, files: { ...env.files, renameSync } }
+  const { code, document } = await answer(full, 'commit', '-m', 'x')
+  expect([code, document.error.message]).toEqual([1, expect.stringContaining('ENOSPC')])
+  expect(fs.existsSync(scratch.at('.git/ran'))).toBe(false)
+  expect(scratch.git('log', '--format=%s')).toBe('first\n')
+  expect(commit(scratch).json.files).toEqual([{ path: 'a.txt' }])
+})
+
+test('whatever became of what was noted, no command fails by it', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
+  scratch.turn('work', () => scratch.write({ 'b.txt': 'new\n' }))
+  await (await heldUp(scratch, 'post-commit')).kill('SIGKILL')
+  const file = scratch.at('.git/ckpt/worktrees/@main/commit.json')
+  const note = JSON.parse(fs.readFileSync(file, 'utf8'))
+  const index = fs.readFileSync(scratch.at('.git/index'))
+  const odd = [null, 5, 'abc', {}, [5], [[5]], [['--skip-worktree']], [['--foo', ['a.txt']]], [[5, ['a.txt']]]]
+  for (const key of [
+    'pid',
+    'started',
+    'turns',
+    'paths',
+    'git',
+    'marked',
+    'open',
+    'taken',
+    'message',
+    'head',
+    'session',
+  ])
+    for (const value of odd) {
+      fs.writeFileSync(scratch.at('.git/index'), index)
+      fs.writeFileSync(file, JSON.stringify({ ...note, [key]: value }))
+      const env = envOf(scratch)
+      const { code } = await answer({ ...env, vars: { ...env.vars, ...me } }, 'snapshot')
+      expect([key, value, code]).toEqual([key, value, 0])
+      if (['git', 'marked', 'open', 'taken'].includes(key))
+        expect([key, value, fs.existsSync(file), scratch.git('status', '--porcelain')]).toEqual([key, value, false, ''])
+      fs.rmSync(file, { force: true })
+    }
 })
 
 test('where what a killed commit was to be made on is gone from the repository, nothing is held up', async () => {

@@ -251,8 +251,8 @@ export async function commitAutomatically(context: Context, session: SessionId):
   }
 }
 
-/** The message is UTF-8, and no line of it a comment. For it git waits: until it is noted who that git is. */
-const COMMIT = ['-c', 'i18n.commitEncoding=UTF-8', 'commit', '-q', '--cleanup=whitespace', '-F', '-']
+/** The message is what the file says: UTF-8, and no line of it a comment. */
+const COMMIT = ['-c', 'i18n.commitEncoding=UTF-8', 'commit', '-q', '--cleanup=whitespace', '-F']
 
 /** The user's own `git commit`, with their hooks and signing, on an index of its own that holds HEAD and these paths. */
 async function commitEntries(
@@ -264,6 +264,7 @@ async function commitEntries(
   const { head, entries, before, session, prompts } = planned
   const cwd = worktree.root
   const index = `${store.worktreeDir}/tmp/commit-index-${env.random(6)}`
+  const file = `${index}.message`
   const vars = { GIT_INDEX_FILE: index }
   try {
     await runUsersGit(env, { args: ['read-tree', head ?? '--empty'], cwd, vars })
@@ -279,15 +280,15 @@ async function commitEntries(
     await tryUsersGit(env, { args: ['update-index', '-q', '--refresh'], cwd, vars })
     const patch = () => runUsersGit(env, { args: ['diff', '--cached', ...PLAIN_PATCH], cwd, vars })
     const message = options.message ?? (await commitMessage(context, { session, turns: prompts, patch }))
+    env.files.writeFileSync(file, message, { mode: 0o600, flag: 'wx' })
     noteCommit(context, { ...planned, message })
     await refuseOvertaken(context, planned)
     const shown = !options.quiet
     const { code, stderr } = await tryUsersGit(env, {
-      args: COMMIT,
+      args: [...COMMIT, file],
       cwd,
       vars,
       shown,
-      input: message,
       begun: (git) => {
         if (git.pid !== undefined) noteGit(context, git.pid)
         passOn(env, git)
@@ -321,7 +322,7 @@ async function commitEntries(
     }
     return { made, message }
   } finally {
-    removeDrafts(env, [index, `${index}.lock`])
+    removeDrafts(env, [index, `${index}.lock`, file])
   }
 }
 

@@ -38,7 +38,10 @@ export async function readIntendedPaths({ env, worktree }: Context): Promise<Set
   return new Set(out.toString('latin1').split('\0'))
 }
 
-/** The marks that a person can give an entry of the index, as options of git-update-index(1), and the paths that bear them. */
+/** The marks that a person can give an entry of the index, as options of git-update-index(1). */
+export const MARKS: readonly string[] = ['--assume-unchanged', '--skip-worktree']
+
+/** These marks, and the paths that bear them. */
 export async function readMarkedPaths({ env, worktree }: Context): Promise<[option: string, paths: Set<string>][]> {
   const out = await runGit(env, { args: ['ls-files', '-v', '-z'], cwd: worktree.root })
   const [assumed, skipped] = [new Set<string>(), new Set<string>()]
@@ -48,8 +51,8 @@ export async function readMarkedPaths({ env, worktree }: Context): Promise<[opti
     if (/s/i.test(tag)) skipped.add(path)
   }
   return [
-    ['--assume-unchanged', assumed],
-    ['--skip-worktree', skipped],
+    [MARKS[0]!, assumed],
+    [MARKS[1]!, skipped],
   ]
 }
 

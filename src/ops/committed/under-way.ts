@@ -4,63 +4,24 @@
  */
 
 import { CkptError, reasonOf } from '../../core/errors.ts'
-import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
+import { quotedPathspec } from '../../core/hint-words.ts'
+import type { Oid } from '../../core/ids.ts'
+import { shortList } from '../../core/paths.ts'
 import { type Env, errno } from '../../env.ts'
 import { runGit, tryGit } from '../../git/process.ts'
-import { readIfThere, removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
+import { removeIfThere, writeFileWhole } from '../../git/whole-file.ts'
 import { type Context, headOf } from '../worktree/context.ts'
 import { removeLeftovers } from '../worktree/leftovers.ts'
 import { isRunning, startOf } from '../worktree/processes.ts'
 import { CommitBlobs } from './blobs.ts'
-import { rememberCommit, type Taken } from './commits-file.ts'
+import { rememberCommit } from './commits-file.ts'
 import { type Compared, changedPaths, compare, toldOf } from './compared.ts'
-import { type Entry, readHeadEntries, readIndexEntries, sameEntry } from './entries.ts'
+import { readHeadEntries, readIndexEntries, sameEntry } from './entries.ts'
 import { isNoted, noteFile } from './note.ts'
+import { type AtWork, type Following, type Note, readNote, rewriteNote } from './note-file.ts'
 import { recordOrigin } from './origins.ts'
 import { rememberRefused } from './refused-file.ts'
-import { type Marked, type Passed, refreshIndex, untilIndexIsFree } from './users-index.ts'
-
-/** What follows a commit. */
-export interface Following {
-  session: SessionId
-  /** What the commit is made on; null: nothing yet. */
-  head: Oid | null
-  /**
-   * What is in HEAD with the commit, and so in no later one. `seq`: the place in the order of the last checkpoint of the turn
-   * that the commit holds. `isIn`: false where nothing in the commit is of it: it changed nothing, or somebody committed it.
-   */
-  turns: readonly { number: TurnNumber; checkpoint: Oid; seq: number; isIn?: boolean }[]
-  /** Paths that it changes. */
-  entries: ReadonlyMap<string, Entry>
-  /** As HEAD had them; more of them may be here. */
-  before: ReadonlyMap<string, Entry>
-  /** What the turns did at these paths, one after the other. */
-  passed: ReadonlyMap<string, readonly Passed[]>
-  /** Of the turns, and neither planned nor in HEAD: for a later commit. */
-  open: readonly string[]
-  /** What it goes on from. */
-  taken: Taken
-  /** What git is given for it; undefined: not made yet. */
-  message?: string
-}
-
-/** A process: its number, and its start as proc(5) says it. */
-interface AtWork {
-  pid: number
-  started: string
-}
-
-interface Note extends AtWork, Omit<Following, 'entries' | 'before' | 'passed' | 'taken' | 'open'> {
-  open?: readonly string[]
-  taken?: Taken
-  /** Milliseconds since 1970, UTC. */
-  time: number
-  /** The git that makes the commit: it lives on where this process alone is killed. */
-  git?: AtWork
-  /** Paths of the user's index whose marks may be gone while it follows. */
-  marked?: readonly Marked[]
-  paths: [path: string, before: Entry, entry: Entry, passed?: readonly Passed[]][]
-}
+import { type Marked, refreshIndex, untilIndexIsFree } from './users-index.ts'
 
 /** Those that something in the commit is of. */
 export const turnsIn = ({ turns }: Pick<Following, 'turns'>) => turns.filter(({ isIn }) => isIn !== false)
@@ -89,12 +50,6 @@ export function noteCommit(context: Context, following: Following): void {
 /** That this git is about to make the commit. */
 export function noteGit(context: Context, pid: number): void {
   rewriteNote(context, { git: { pid, started: startOf(context.env, pid) } })
-}
-
-function rewriteNote(context: Context, more: Partial<Note>): void {
-  const note = readNote(context)
-  if (note)
-    writeFileWhole(context.env, noteFile(context), { content: JSON.stringify({ ...note, ...more } satisfies Note) })
 }
 
 export const dropNote = (context: Context): void => removeIfThere(context.env, noteFile(context))
@@ -130,7 +85,8 @@ export async function follow(
     patience,
     compared,
     isSure = true,
-  }: { made: Oid; patience?: number; compared: Compared | null; isSure?: boolean },
+    within = null,
+  }: { made: Oid; patience?: number; compared: Compared | null; isSure?: boolean; within?: ReadonlySet<string> | null },
 ): Promise<void> {
   const { session, turns, open, taken } = following
   if (compared) {
@@ -144,7 +100,7 @@ export async function follow(
   await untilIndexIsFree(context, context.repository!, patience)
   const keepMarks = (marked: readonly Marked[]) => rewriteNote(context, { marked })
   const head = (await headOf(context)).head ?? made // a hook may have committed more
-  await refreshIndex(context, { ...following, marked: readNote(context)?.marked ?? [], keepMarks }, head)
+  await refreshIndex(context, { ...following, within, marked: readNote(context)?.marked ?? [], keepMarks }, head)
   dropNote(context)
   removeLeftovers(context)
 }
@@ -260,6 +216,9 @@ export async function finishCommit(context: Context, { isBeside = false } = {}):
     note.paths.map(([path, , , passed]) => [path, (passed ?? []).filter((one) => Array.isArray(one))]),
   )
   const before = new Map(note.paths.map(([path, entry]) => [path, entry]))
+  // What came on top was made with the person's index, or by a hook with its own: only this commit's paths are ours to say.
+  const isBehind = (await headOf(context)).head !== made
+  const within = isBehind ? new Set((await changedPaths(context, note.head, made)) ?? entries.keys()) : null
   try {
     const blobs = await CommitBlobs.open(context, { paths: [...entries.keys()], head: before })
     const patience = isBeside ? { patience: 0 } : {}
@@ -268,13 +227,34 @@ export async function finishCommit(context: Context, { isBeside = false } = {}):
     await follow(
       context,
       { ...note, entries, before, passed, open, taken, blobs },
-      { made, compared, isSure, ...patience },
+      { made, compared, isSure, within, ...patience },
     )
   } catch (error) {
     if (!isBeside) throw error
     return [notFollowed(made, error)]
   }
-  return isOurs ? [`A commit that was cut short is finished: your index follows ${made.slice(0, 10)}.`] : []
+  if (!isOurs) return []
+  const out = within ? await takenOut(context, { head: note.head, made, paths: within }) : []
+  return [`A commit that was cut short is finished: your index follows ${made.slice(0, 10)}.`, ...out]
+}
+
+/** To tell where a later commit has it as it was before: one of the index as that was until now takes it out. */
+async function takenOut(
+  context: Context,
+  { head, made, paths }: { head: Oid | null; made: Oid; paths: ReadonlySet<string> },
+): Promise<string[]> {
+  const all = [head, made, (await headOf(context)).head]
+  const [was, then, now] = await Promise.all(all.map((commit) => readHeadEntries(context, commit)))
+  const at = (entries: typeof was, path: string) => entries?.get(path) ?? null
+  const out = [...paths].filter(
+    (path) => sameEntry(at(was, path), at(now, path)) && !sameEntry(at(was, path), at(then, path)),
+  )
+  if (out.length === 0) return []
+  const id = made.slice(0, 10)
+  const words = out.map(quotedPathspec).join(' ')
+  return [
+    `A later commit took out what ${id} holds of ${shortList(out)}; your files are as they were: git restore --staged --source=${id} -- ${words}   (stages it again, for a commit)`,
+  ]
 }
 
 /** Whether a commit was made from the person's own index: that has something of it. */
@@ -282,15 +262,4 @@ async function isOfTheirIndex(context: Context, head: Oid | null, made: Oid): Pr
   const changed = (await changedPaths(context, head, made)) ?? []
   const [staged, after] = await Promise.all([readIndexEntries(context), readHeadEntries(context, made)])
   return changed.some((path) => sameEntry(staged.get(path) ?? null, after.get(path) ?? null))
-}
-
-/** Null: it is damaged, and says nothing. */
-function readNote(context: Context): Note | null {
-  try {
-    const note: Note = JSON.parse(readIfThere(context.env, noteFile(context))?.toString('utf8') ?? 'null')
-    return typeof note?.pid === 'number' && Array.isArray(note.turns) && Array.isArray(note.paths) ? note : null
-  } catch (error) {
-    if (error instanceof SyntaxError) return null
-    throw error
-  }
 }

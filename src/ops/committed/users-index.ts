@@ -32,6 +32,8 @@ export interface Committed {
   /** What the turns did at these paths, one after the other. */
   passed: ReadonlyMap<string, readonly Passed[]>
   blobs: CommitBlobs
+  /** Paths that follow; null: all that HEAD has otherwise than `head`. */
+  within: ReadonlySet<string> | null
   /** Of an earlier try that was killed: what may have lost its marks. */
   marked: readonly Marked[]
   /** Written down first: a kill may come between an entry that is set anew and its marks. */
@@ -69,7 +71,7 @@ export async function untilIndexIsFree(
  * commit back.
  */
 export async function refreshIndex(context: Context, committed: Committed, made: Oid): Promise<void> {
-  const { head, passed, blobs } = committed
+  const { head, passed, blobs, within } = committed
   const { env, worktree, warnings } = context
   const cwd = worktree.root
   const [staged, intended, unmerged, before, after] = await Promise.all([
@@ -79,7 +81,8 @@ export async function refreshIndex(context: Context, committed: Committed, made:
     readHeadEntries(context, head),
     readHeadEntries(context, made),
   ])
-  const isChanged = (path: string) => !sameEntry(before.get(path) ?? null, after.get(path) ?? null)
+  const isChanged = (path: string) =>
+    (within?.has(path) ?? true) && !sameEntry(before.get(path) ?? null, after.get(path) ?? null)
   const changed = [...new Set([...before.keys(), ...after.keys()])].filter(isChanged)
   // What `git mv` put into the index is at its new path as HEAD has it at the one that goes.
   const moved = changed.flatMap((path) => (after.has(path) ? [] : [before.get(path) ?? null]))
