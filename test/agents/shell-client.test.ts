@@ -7,7 +7,7 @@ import { hookLog, storeOf } from '../support/agents.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { until } from '../support/protocol.ts'
 import { type Json, PROGRAM, type Ran, Scratch } from '../support/scratch.ts'
-import { canMount, mountSmall, roomIn } from '../support/small-disk.ts'
+import { mountSmall, roomIn, testWithMounts } from '../support/small-disk.ts'
 import { foreignLock } from '../support/store-surgery.ts'
 
 const CLIENT = path.resolve(import.meta.dirname, '../../bin/ckpt-hook')
@@ -586,7 +586,7 @@ test('Cursor hears its answer; a broken payload is logged whole; odd words go to
   expect(spawnSync(CLIENT, [], { cwd: scratch.root, env: scratch.vars, input: '' }).status).toBe(0)
 })
 
-test.skipIf(!canMount).each([
+testWithMounts.each([
   ['nothing fits', 0, 'two'],
   ['where it is for is all that fits', 4096, 'x'.repeat(20_000)],
 ])('on a full disk Cursor hears its answer, and status tells what is not recorded: %s', async (_, room, prompt) => {
@@ -606,7 +606,7 @@ test.skipIf(!canMount).each([
   expect(scratch.ckpt('status').sessions.map(({ id }: Json) => id)).toContain('c')
 })
 
-test.skipIf(!canMount)('where no log has any room, a mark says that something is not recorded, and when', async () => {
+testWithMounts('where no log has any room, a mark says that something is not recorded, and when', async () => {
   const { scratch, pid } = prompted({ small: '12m' })
   process.kill(pid, 'SIGKILL')
   await until(() => !fs.existsSync(`/proc/${pid}`))
@@ -622,7 +622,7 @@ test.skipIf(!canMount)('where no log has any room, a mark says that something is
   expect(scratch.ckpt('status').lastHookError.code).toBe('BAD_MARKER')
 })
 
-test.skipIf(!canMount)('so it does where nothing is recorded yet', async () => {
+testWithMounts('where nothing is recorded yet, and no log has any room, there is such a mark too', async () => {
   const scratch = new Scratch()
   mountSmall(scratch.root, '12m')
   scratch.init()

@@ -166,48 +166,47 @@ test('an undo that is killed while a hook runs takes nothing of the commit along
   expect(await held.ended).toEqual([0, null])
 })
 
-test('of two at once the second waits for the first, and commits what is left', async () => {
+/** A repository with a turn in each of two sessions. */
+function ofTwo(): Scratch {
   const scratch = new Scratch().init({ 'a.txt': 'a\n' })
   scratch.turn('work', () => scratch.write({ 'a.txt': 'agent\n' }), 'one')
   scratch.turn('more', () => scratch.write({ 'b.txt': 'new\n' }), 'two')
+  return scratch
+}
+
+/** The end of the second session's commit; the first goes on a while after it began. */
+function begunBeside(scratch: Scratch, first: { release: () => void }): Promise<unknown[]> {
+  const argv = [PROGRAM, 'commit', '-m', 'second', '--session', 'two']
+  const env = { ...scratch.vars, ...me }
+  setTimeout(first.release, 500)
+  return once(spawn(process.execPath, argv, { cwd: scratch.root, env, stdio: 'ignore' }), 'exit')
+}
+
+function expectBoth(scratch: Scratch): void {
+  expect(scratch.git('log', '--format=%s', '--name-only')).toBe('second\n\nb.txt\nc\n\na.txt\nfirst\n\na.txt\n')
+  expect(scratch.git('status', '--porcelain')).toBe('')
+}
+
+test('of two at once the second waits for the first, and commits what is left', async () => {
+  const scratch = ofTwo()
   const first = await heldUp(scratch, 'pre-commit', ['--session', 'one'])
   // What is recorded meanwhile takes nothing from it.
   scratch.ckpt('snapshot')
-  const second = once(
-    spawn(process.execPath, [PROGRAM, 'commit', '-m', 'second', '--session', 'two'], {
-      cwd: scratch.root,
-      env: { ...scratch.vars, ...me },
-      stdio: 'ignore',
-    }),
-    'exit',
-  )
-  setTimeout(first.release, 500)
+  const second = begunBeside(scratch, first)
   expect([(await first.ended)[0], (await second)[0]]).toEqual([0, 0])
-  expect(scratch.git('log', '--format=%s', '--name-only')).toBe('second\n\nb.txt\nc\n\na.txt\nfirst\n\na.txt\n')
-  expect(scratch.git('status', '--porcelain')).toBe('')
+  expectBoth(scratch)
 })
 
-test('a git that outlives its killed ckpt is at work: the next commit waits for it, and is made on its commit', async () => {
-  const scratch = new Scratch().init({ 'a.txt': 'a\n' })
-  scratch.turn('work', () => scratch.write({ 'a.txt': 'agent\n' }), 'one')
-  scratch.turn('more', () => scratch.write({ 'b.txt': 'new\n' }), 'two')
+test('promise 8: a git that outlives its killed ckpt is at work: the next commit waits for it, and is made on its commit', async () => {
+  const scratch = ofTwo()
   const first = await heldUp(scratch, 'pre-commit', ['--session', 'one'])
   const kept = fs.readdirSync(scratch.at('.git/ckpt/worktrees/@main/tmp'))
   await first.killAlone()
   scratch.ckpt('snapshot')
   expect(fs.readdirSync(scratch.at('.git/ckpt/worktrees/@main/tmp'))).toEqual(kept)
-  const second = once(
-    spawn(process.execPath, [PROGRAM, 'commit', '-m', 'second', '--session', 'two'], {
-      cwd: scratch.root,
-      env: { ...scratch.vars, ...me },
-      stdio: 'ignore',
-    }),
-    'exit',
-  )
-  setTimeout(first.release, 500)
+  const second = begunBeside(scratch, first)
   expect((await second)[0]).toBe(0)
-  expect(scratch.git('log', '--format=%s', '--name-only')).toBe('second\n\nb.txt\nc\n\na.txt\nfirst\n\na.txt\n')
-  expect(scratch.git('status', '--porcelain')).toBe('')
+  expectBoth(scratch)
 })
 
 test('of a git that outlives its killed ckpt and goes on, the commit says which process that is', async () => {

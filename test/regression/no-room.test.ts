@@ -8,7 +8,7 @@ import type { Env } from '../../src/env.ts'
 import { gitFailure } from '../../src/git/failure.ts'
 import { answer, envOf } from '../support/in-process.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
-import { canMount, mountSmall, roomIn } from '../support/small-disk.ts'
+import { mountSmall, roomIn, testWithMounts } from '../support/small-disk.ts'
 import { removeObject } from '../support/store-surgery.ts'
 
 test('on a full disk prune drops what nothing needs first, and so makes the room that it needs to pack', async () => {
@@ -131,7 +131,7 @@ test('a git that could not write and does not say why: the file system tells whe
   expect(scratch.ckpt('verify').problems).toEqual([])
 })
 
-test.skipIf(!canMount)(
+testWithMounts(
   'a bundle, and a remote, are not to blame for a full disk here; with room the same command works',
   () => {
     const scratch = new Scratch('origin').init()
@@ -175,7 +175,7 @@ test.skipIf(!canMount)(
   },
 )
 
-test.skipIf(!canMount)('on a disk without any room nothing is recorded; a prune makes some, and it goes on', () => {
+testWithMounts('on a disk without any room nothing is recorded; a prune makes some, and it goes on', () => {
   const scratch = new Scratch()
   mountSmall(scratch.root, '40m')
   scratch.init()

@@ -1,9 +1,10 @@
-/** A file system of a few megabytes, which can be full. Needs the right to mount one: not there in most containers. */
+/** A file system of a few megabytes, which can be full. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
-import { onTestFinished } from 'vitest'
+import { onTestFinished, test } from 'vitest'
 
-export const canMount = spawnSync('unshare', ['-m', 'true']).status === 0
+/** Skipped without the right to mount a file system, which is not there in most containers. */
+export const testWithMounts = test.skipIf(spawnSync('unshare', ['-m', 'true']).status !== 0)
 
 /** `size`: as tmpfs(5) takes it. */
 export function mountSmall(directory: string, size: string): void {

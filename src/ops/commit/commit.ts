@@ -131,8 +131,15 @@ async function commitNoted(
     await untilIndexIsFree(context, repository)
     return await commitEntries(context, planned, options)
   } catch (error) {
-    const found = await noted(context).catch((failure: unknown) => passedOver(failure) ?? undefined)
-    if (found === null) dropNote(context)
+    // Where even that cannot be asked, the next command asks again.
+    const isNone = await noted(context).then(
+      (found) => found === null,
+      (failure: unknown) => {
+        passedOver(failure)
+        return false
+      },
+    )
+    if (isNone) dropNote(context)
     else leaveNote(context)
     throw error
   }

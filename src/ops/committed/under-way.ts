@@ -216,13 +216,15 @@ export async function finishCommit(context: Context, { isBeside = false } = {}):
     note.paths.map(([path, , , passed]) => [path, (passed ?? []).filter((one) => Array.isArray(one))]),
   )
   const before = new Map(note.paths.map(([path, entry]) => [path, entry]))
-  // What came on top was made with the person's index, or by a hook with its own: only this commit's paths are ours to say.
-  const isBehind = (await headOf(context)).head !== made
-  const within = isBehind ? new Set((await changedPaths(context, note.head, made)) ?? entries.keys()) : null
+  let out: string[] = []
   try {
     const blobs = await CommitBlobs.open(context, { paths: [...entries.keys()], head: before })
     const patience = isBeside ? { patience: 0 } : {}
     const compared = isOurs ? await compare(context, { head: note.head, entries }, made) : null
+    // What came on top was made with the person's index, or by a hook with its own: only this commit's paths are ours to say.
+    const isBehind = (await headOf(context)).head !== made
+    const within = isBehind && compared ? new Set(compared.changed) : null
+    if (within) out = await takenOut(context, { head: note.head, made, paths: within })
     const { taken = { turns: {} }, open = [] } = note
     await follow(
       context,
@@ -233,9 +235,7 @@ export async function finishCommit(context: Context, { isBeside = false } = {}):
     if (!isBeside) throw error
     return [notFollowed(made, error)]
   }
-  if (!isOurs) return []
-  const out = within ? await takenOut(context, { head: note.head, made, paths: within }) : []
-  return [`A commit that was cut short is finished: your index follows ${made.slice(0, 10)}.`, ...out]
+  return isOurs ? [`A commit that was cut short is finished: your index follows ${made.slice(0, 10)}.`, ...out] : []
 }
 
 /** To tell where a later commit has it as it was before: one of the index as that was until now takes it out. */

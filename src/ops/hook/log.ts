@@ -88,10 +88,10 @@ function shownPayload(payload: Buffer): Record<string, string> {
 export function lastHookError(env: Env, directories: readonly string[], root: string): HookError | null {
   const found = directories.flatMap((directory, i) => {
     const errors = readTail(env, logOf(directory))
-    // In the log that all share it may be of any place: of this one, where nothing of it is recorded yet.
-    const marked = i === 0 || !env.files.existsSync(directories[0]!) ? markedIn(env, directory, root) : []
-    if (i === 0) return [...errors.slice(-1), ...marked]
-    return [...errors.filter(({ cwd }) => cwd === root || cwd.startsWith(`${root}/`)).slice(-1), ...marked]
+    const ours = i === 0 ? errors : errors.filter(({ cwd }) => cwd === root || cwd.startsWith(`${root}/`))
+    // Beside the log that all share it may be of any place: of this one, where nothing of it is recorded yet.
+    const isMarked = i === 0 || !env.files.existsSync(directories[0]!)
+    return [...ours.slice(-1), ...(isMarked ? markedIn(env, directory, root) : [])]
   })
   return found.sort((a, b) => (a.time < b.time ? 1 : -1))[0] ?? null
 }
