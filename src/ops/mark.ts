@@ -34,7 +34,13 @@ async function marked(
   const passed = () => env.monotonic() - arrived
   if (!config.enableFileCheckpointing) return switchedOff(context, arrived)
   const { deadline } = config.snapshot
-  const result = await locked(context, { command: `mark ${marker.event}`, wait: deadline }, async () => {
+  // What waits for other sessions gets half of the time: the other half is for this one's snapshot.
+  const sessions = [
+    marker.session,
+    ...(marker.event === 'prompt' && marker.parent !== undefined ? [marker.parent] : []),
+  ]
+  const first = { until: arrived + deadline / 2, sessions }
+  const result = await locked(context, { command: `mark ${marker.event}`, wait: deadline, first }, async () => {
     const reading = readRefs(context)
     // The scan takes longest: it runs while the timeline is read, and is thrown away for a marker that came before.
     return whileScanning(context, { refs: reading, deadline: deadline - passed() }, async (scanning) => {

@@ -301,3 +301,38 @@ test('what a hook tells where no git can be started is recorded by the next one,
   await say(other, 'UserPromptSubmit', { prompt: 'go', vars: { PATH } })
   expect(fs.existsSync(other.at('.git/ckpt'))).toBe(false)
 })
+
+test('a mark waits for what is left of other sessions for half of its time, and for all of its own', async () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('snapshot')
+  const directory = `${storeOf(scratch)}/markers`
+  fs.mkdirSync(directory)
+  const leave = (place: number, marker: Json) => {
+    const waiting = { version: 1, id: `id-${place}`, client: 'test 1', time: '2026-08-08T08:00:00.000Z', marker }
+    fs.writeFileSync(`${directory}/${String(place).padStart(15, '0')}-x.json`, JSON.stringify(waiting))
+  }
+  for (const [at, session] of ['other', 'other', 'own', 'parent'].entries()) {
+    leave(2 * at, { event: 'prompt', session, text: `${session} ${at}` })
+    leave(2 * at + 1, { event: 'stop', session })
+  }
+  // The first two that are taken up take more than half of what a mark has.
+  let passed = 0
+  const { files, ...env } = envOf(scratch)
+  const unlinkSync = (path: string) => {
+    if (path.startsWith(`${directory}/`)) passed = Math.min(12_000, passed + 6000)
+    files.unlinkSync(path)
+  }
+  const late = { ...env, files: { ...files, unlinkSync } as typeof files, monotonic: () => performance.now() + passed }
+  const mark = ['mark', 'prompt', '--session', 'own', '--parent', 'parent', '--text', 'now']
+  const { document } = await answer(late, ...mark)
+  expect(document.warnings).toEqual([
+    '6 markers that waited: recorded late.',
+    '2 markers wait on: recorded by a later command.',
+  ])
+  const prompts = (session: string) => scratch.ckpt('list', '--session', session).turns.map((one: Json) => one.prompt)
+  expect(waiting(scratch)).toHaveLength(2)
+  expect(prompts('other')).toEqual(['other 1', 'other 0'])
+  expect(prompts('own')).toEqual(['now', 'own 2'])
+  expect(prompts('parent')).toEqual(['parent 3'])
+  expect(waiting(scratch)).toEqual([])
+})

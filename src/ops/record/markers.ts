@@ -8,7 +8,7 @@ import { ageOf } from '../../git/file-clock.ts'
 import { findByMarkers } from '../../git/history.ts'
 import { logHookError } from '../hook/log.ts'
 import type { Context } from '../worktree/context.ts'
-import { markersDirectory, type WaitingMarker, waitingMarkers } from '../worktree/marker-files.ts'
+import { markersDirectory, type TakeUpOptions, type WaitingMarker, waitingMarkers } from '../worktree/marker-files.ts'
 import { readRefs } from '../worktree/sessions.ts'
 import { type Snapshot, takeSnapshot } from './record.ts'
 import { recordMarker } from './record-marker.ts'
@@ -81,7 +81,7 @@ function parseWaiting(json: string): WaitingMarker {
 const AT_ONCE = 100
 
 /** Returns what to tell the person. The caller holds the worktree's lock. */
-export async function takeUpMarkers(context: Context): Promise<string[]> {
+export async function takeUpMarkers(context: Context, options?: TakeUpOptions): Promise<string[]> {
   const { env, store, config } = context
   if (!config.enableFileCheckpointing) return []
   sweep(context, markersDirectory(store))
@@ -92,12 +92,14 @@ export async function takeUpMarkers(context: Context): Promise<string[]> {
   scanning.catch(() => undefined) // whoever awaits it gets the failure
   const told = new Set<string>()
   let taken = 0
+  let left = 0
   try {
     for (let from = 0; from < names.length; from += AT_ONCE) {
       if (names.length > AT_ONCE) await env.progress(`recording markers that waited: ${from} of ${names.length}`)
       const some = names.slice(from, from + AT_ONCE)
-      const result = await takeUpSome(context, some, { scanning, told })
+      const result = await takeUpSome(context, some, { scanning, told, options })
       taken += result.taken
+      left += result.left
       if (result.isStopped) break
     }
   } finally {
@@ -105,6 +107,9 @@ export async function takeUpMarkers(context: Context): Promise<string[]> {
   }
   return [
     ...(taken === 0 ? [] : [`${taken === 1 ? 'A marker' : `${taken} markers`} that waited: recorded late.`]),
+    ...(left === 0
+      ? []
+      : [`${left === 1 ? 'A marker waits' : `${left} markers wait`} on: recorded by a later command.`]),
     ...told,
   ]
 }
@@ -113,17 +118,24 @@ export async function takeUpMarkers(context: Context): Promise<string[]> {
 async function takeUpSome(
   context: Context,
   names: readonly string[],
-  { scanning, told }: { scanning: Promise<Snapshot>; told: Set<string> },
-): Promise<{ taken: number; isStopped: boolean }> {
+  { scanning, told, options }: { scanning: Promise<Snapshot>; told: Set<string>; options: TakeUpOptions | undefined },
+): Promise<{ taken: number; left: number; isStopped: boolean }> {
   const { env, store } = context
   const { read, failed } = readSome(context, names, told)
+  const hasTime = ({ marker }: WaitingMarker) =>
+    !options || options.sessions.includes(marker.session) || env.monotonic() < options.until
   let taken = 0
+  let left = 0
   let now = read[0]?.name ?? ''
   try {
     const ids = read.map(({ waiting }) => waiting.id)
     const known = new Set((await findByMarkers(store, ids)).keys())
     for (const { name, waiting } of read) {
       now = name
+      if (!hasTime(waiting)) {
+        left++
+        continue
+      }
       if (!known.has(waiting.id) && (await isRecorded(context, waiting, scanning))) {
         known.add(waiting.id)
         taken++
@@ -131,10 +143,10 @@ async function takeUpSome(
       env.files.unlinkSync(`${markersDirectory(store)}/${name}`)
     }
     if (failed) told.add(notYet(context, failed.name, failed.error))
-    return { taken, isStopped: failed !== null }
+    return { taken, left, isStopped: failed !== null }
   } catch (error) {
     told.add(notYet(context, now, error))
-    return { taken, isStopped: true }
+    return { taken, left, isStopped: true }
   }
 }
 

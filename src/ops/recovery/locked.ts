@@ -8,7 +8,7 @@ import type { Context } from '../worktree/context.ts'
 import { journalExists } from '../worktree/journal.ts'
 import { removeLeftovers } from '../worktree/leftovers.ts'
 import { isHeld, withLock } from '../worktree/lock.ts'
-import { waitingMarkers } from '../worktree/marker-files.ts'
+import { type TakeUpOptions, waitingMarkers } from '../worktree/marker-files.ts'
 import { recover } from './recover.ts'
 
 /** Milliseconds. */
@@ -18,12 +18,14 @@ export interface LockOptions {
   command: string
   /** Milliseconds; 30 s unless told. */
   wait?: number
+  /** How many of the markers that wait are taken up first: all of them unless told. */
+  first?: TakeUpOptions
 }
 
 /** Runs work under the worktree's lock, after finishing what a killed command left. */
 export function locked<T>(
   context: Context,
-  { command, wait = PATIENCE }: LockOptions,
+  { command, wait = PATIENCE, first }: LockOptions,
   work: () => Promise<T>,
 ): Promise<T> {
   const { env, store, place } = context
@@ -33,7 +35,7 @@ export function locked<T>(
     withLock(env, { path, command, wait: Math.max(0, end - env.monotonic()) }, async () => {
       // A prune holds the store's lock first and then every worktree's: who finds it held steps back.
       if (isHeld(env, `${place.directory}/lock`)) return null
-      context.warnings.push(...(await catchUp(context)))
+      context.warnings.push(...(await catchUp(context, first)))
       return { done: await telling(context, work) }
     }).then((result) => (result ? result.done : waitForStore()))
   const waitForStore = async (): Promise<T> => {
@@ -60,7 +62,7 @@ async function telling<T>(context: Context, work: () => Promise<T>): Promise<T> 
 }
 
 /** Finishes what a killed command left, and takes up the markers that waited. The caller holds the worktree's lock. */
-async function catchUp(context: Context): Promise<string[]> {
+async function catchUp(context: Context, first?: TakeUpOptions): Promise<string[]> {
   const warnings = await mendTorn(context)
   warnings.push(...(await recover(context)))
   if (isNoted(context)) {
@@ -70,7 +72,7 @@ async function catchUp(context: Context): Promise<string[]> {
   if (!isNoted(context)) removeLeftovers(context)
   if (waitingMarkers(context.env, context.store).length === 0) return warnings
   const { takeUpMarkers } = await import('../record/markers.ts')
-  return [...warnings, ...(await takeUpMarkers(context))]
+  return [...warnings, ...(await takeUpMarkers(context, first))]
 }
 
 /** Runs work while nobody captures in any worktree of the store; waits 30 s for all of them together. */

@@ -19,6 +19,12 @@ export interface WaitingMarker {
   marker: Marker
 }
 
+export interface TakeUpOptions {
+  /** By `env.monotonic()`: from then on only those of some sessions are taken up, for they come before what these are told now. */
+  until: number
+  sessions: readonly string[]
+}
+
 export const markersDirectory = ({ worktreeDir }: Pick<Store, 'worktreeDir'>): string => `${worktreeDir}/markers`
 
 /** Names of the markers that wait, oldest first. */
