@@ -2,6 +2,7 @@
 import pc from 'picocolors'
 import { Backends } from '../backends/backends.ts'
 import { CkptError } from '../core/errors.ts'
+import { jsonDocument } from '../core/json-document.ts'
 import { isOn, ownWords } from '../core/own-words.ts'
 import { printable } from '../core/paths.ts'
 import type { Env } from '../env.ts'
@@ -47,7 +48,7 @@ async function carryOut(
     if (parsed.kind === 'help') {
       const { text } = parsed
       const isJson = isOn(ownWords(argv), 'json')
-      env.stdout.write(`${isJson ? JSON.stringify({ schemaVersion: 1, ok: true, text }) : text}\n`)
+      env.stdout.write(isJson ? jsonDocument({ ok: true, text }) : `${text}\n`)
       return 0
     }
     const { args, command } = parsed
@@ -83,7 +84,7 @@ async function print(
 ): Promise<number> {
   const { json, text, warnings = [], exitCode = 0, ok = true } = output
   const error = output.error && { ...output.error, ...hintsOf(output.error, argv) }
-  if (args.json) env.stdout.write(`${JSON.stringify({ schemaVersion: 1, ok, ...json, ...(error ? { error } : {}) })}\n`)
+  if (args.json) env.stdout.write(jsonDocument({ ok, ...json, ...(error ? { error } : {}) }))
   else if (text !== '') await show(env, output, args)
   if (!args.json && !args.quiet) writeWarnings(env, warnings)
   if (error && !args.json) env.stderr.write(refusalText(error.message, error.hints))
@@ -104,12 +105,11 @@ function report(env: Env, { error, argv }: { error: unknown; argv: readonly stri
   env.refused?.(known)
   if (isOn(own, 'json')) {
     const document = {
-      schemaVersion: 1,
       ok: false,
       error: { ...errorJson(known), ...(hints.length > 0 ? { hints } : {}) },
       ...besideError(known),
     }
-    env.stdout.write(`${JSON.stringify(document)}\n`)
+    env.stdout.write(jsonDocument(document))
   } else {
     if (!isOn(own, 'quiet')) writeWarnings(env, known.warnings)
     env.stderr.write(refusalText(message, hints))

@@ -80,9 +80,12 @@ export function isRepresentable(path: string): boolean {
   return !/(^|\/)\.git(\/|$)/i.test(path)
 }
 
-/** Text from elsewhere, safe on a terminal: control characters (C0, DEL, C1, bidirectional overrides) are shown as `\xNN`. */
+/** What a terminal may obey: C0, DEL, C1, bidirectional marks and overrides. */
+export const UNPRINTABLE = /[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+/** Text from elsewhere, safe on a terminal: control characters are shown as `\xNN`. */
 export function printable(text: string): string {
-  return text.replace(/[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => {
+  return text.replace(UNPRINTABLE, (c) => {
     if (c === '\n') return '\\n'
     if (c === '\t') return '\\t'
     const code = c.charCodeAt(0)

@@ -1,5 +1,6 @@
 /** Handing a command line to the worktree's daemon, if there is one. */
 import { quoted } from '../core/hint-words.ts'
+import { jsonDocument } from '../core/json-document.ts'
 import { isOn, ownWords } from '../core/own-words.ts'
 import { type Env, errno } from '../env.ts'
 import { quickPlaces } from '../ops/worktree/quick-place.ts'
@@ -117,7 +118,7 @@ function failed(error: Failure, json: boolean): CliAnswer {
   const { message, hints = [] } = error
   return {
     code: 1,
-    stdout: json ? `${JSON.stringify({ schemaVersion: 1, ok: false, error })}\n` : '',
+    stdout: json ? jsonDocument({ ok: false, error }) : '',
     stderr: json ? '' : `ckpt: ${message}\n${hints.map((hint) => `  → ${hint}\n`).join('')}`,
   }
 }

@@ -61,6 +61,7 @@ test('promise 15: text of prompts reaches neither the metadata of checkpoints no
   for (const args of [['list'], ['show', '1'], ['show', '2'], ['show', '6'], ['status'], ['undo', '--turns', '9']]) {
     const { stdout, stderr } = scratch.run(args)
     expect(stdout + stderr).not.toMatch(raw)
+    expect(scratch.run([...args, '--json']).stdout).not.toMatch(raw)
   }
   expect(scratch.read('a.txt')).toBe('one\n')
   expect(scratch.exists('pwned')).toBe(false)
