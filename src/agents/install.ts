@@ -12,7 +12,7 @@ import { sweepDraftsOf } from '../ops/worktree/half-made.ts'
 import { stateDirectory } from '../ops/worktree/state-directory.ts'
 import { packageFile } from '../package-file.ts'
 import type { Agent, Places, Scope } from './agent.ts'
-import { hookWord, isHookOf, isNothingButHookOf, withClientAt } from './program.ts'
+import { hookProgram, hookWord, isHookOf, isNothingButHookOf, withClientAt } from './program.ts'
 import { installedEvents, type Ours, ourCommands, withOurs, withoutOurs, withoutRanges } from './settings.ts'
 
 export interface Plan {
@@ -161,11 +161,21 @@ export function planInstall(env: Env, agent: Agent, { scope, places }: { scope: 
 }
 
 /** What a plugin runs: the one line of it that differs from machine to machine. */
-const PROGRAM = /^const PROGRAM = ["'](.*)["']$/m
+const PROGRAM = /^const PROGRAM = (?:'(.*)'|(".*"))$/m
+
+/** Null: it is not as we write it. */
+function programIn(text: string): string | null {
+  const [, plain, json] = PROGRAM.exec(text) ?? []
+  try {
+    return plain ?? (json === undefined ? null : String(JSON.parse(json)))
+  } catch {
+    return null // somebody changed it
+  }
+}
 
 function pluginText(env: Env, agent: Agent, scope: Scope): string {
-  const word = hookWord(env, scope).replace(/^'|'$/g, '')
-  return shippedPlugin(env, agent).replace(PROGRAM, () => `const PROGRAM = ${JSON.stringify(word)}`)
+  const program = JSON.stringify(hookProgram(env, scope))
+  return shippedPlugin(env, agent).replace(PROGRAM, () => `const PROGRAM = ${program}`)
 }
 
 const shippedPlugin = (env: Env, { settings }: Agent): string =>
@@ -292,7 +302,7 @@ export function carryOut(env: Env, plan: Plan, action: 'install' | 'uninstall'):
     files.mkdirSync(target.slice(0, target.lastIndexOf('/')), { recursive: true })
     const stats = statIfThere(files, target)
     const mode = stats ? stats.mode & 0o7777 : 0o644 & ~env.umask
-    writeFileWhole(env, target, { content: after, mode })
+    writeFileWhole(env, target, { content: after, mode, owner: stats })
   }
   if (action === 'uninstall') {
     if (after === null) for (const directory of [...(record?.made ?? [])].reverse()) removeIfEmpty(env, directory)
@@ -309,8 +319,8 @@ export function standing(env: Env, agent: Agent, { scope, places }: { scope: Sco
   const ours = oursOf(env, agent, scope)
   if (!ours) {
     const installed = text?.startsWith(MARK) ?? false
-    const program = PROGRAM.exec(text ?? '')?.[1]
-    const commands = program === undefined ? [] : [singleQuoted(program)]
+    const program = programIn(text ?? '')
+    const commands = program === null ? [] : [singleQuoted(program)]
     const outdated = installed && text?.replace(PROGRAM, '') !== shippedPlugin(env, agent).replace(PROGRAM, '')
     return { ...base, installed, missing: [], outdated, commands }
   }

@@ -5,13 +5,16 @@ import { packageFile } from '../package-file.ts'
 import type { Scope } from './agent.ts'
 
 /**
- * The client that hooks run, as one word of a shell: its name where it is on the path, or where others share the file and
- * have their own; else where it lies.
+ * The client that hooks run: its name where it is on the path, or where others share the file and have their own; else where
+ * it lies.
  */
-export function hookWord(env: Env, scope: Scope): string {
+export function hookProgram(env: Env, scope: Scope): string {
   if (scope === 'project' || programInPath(env, 'ckpt-hook')) return 'ckpt-hook'
-  return quoted(packageFile(env, 'bin/ckpt-hook'))
+  return packageFile(env, 'bin/ckpt-hook')
 }
+
+/** The same as one word of a shell. */
+export const hookWord = (env: Env, scope: Scope): string => quoted(hookProgram(env, scope))
 
 /** What of a command line is in quotes, and what is a comment. */
 const QUOTED_OR_COMMENT = /'[^']*'|"(?:\\.|[^"\\])*"|\\.|(^|[\s;&|()])#[^\n]*/gs

@@ -1,5 +1,5 @@
 /** Files that are written whole or not at all, and read whole or not there; and those that grow by lines. */
-import { constants } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, statIfThere } from '../env.ts'
 
@@ -28,6 +28,8 @@ interface WholeFile {
   content: string | Buffer
   sync?: boolean
   mode?: number
+  /** Whose the file is that is replaced: root leaves it to them. */
+  owner?: Pick<Stats, 'uid' | 'gid'> | null | undefined
 }
 
 /**
@@ -43,13 +45,15 @@ export interface Draft {
 }
 
 /** The first half of that: the temporary file, whole and synced, for who has several to write before any is in its place. */
-export function draftFile(env: Env, path: string, { content, sync = true, mode = 0o600 }: WholeFile): Draft {
+export function draftFile(env: Env, path: string, whole: WholeFile): Draft {
   const { files } = env
+  const { content, sync = true, mode = 0o600, owner } = whole
   const temporary = `${path}.${env.random(6)}.tmp`
   withDrafts(env, [temporary], () => {
     const fd = files.openSync(temporary, 'wx', 0o600)
     try {
       files.writeFileSync(fd, content)
+      if (owner) giveTo(env, temporary, owner)
       if (mode !== 0o600) files.chmodSync(temporary, mode)
       if (sync) syncOpen(env, fd)
     } finally {
@@ -62,6 +66,17 @@ export function draftFile(env: Env, path: string, { content, sync = true, mode =
       if (sync) syncDirectory(env, path.slice(0, path.lastIndexOf('/')))
     },
     remove: () => removeDrafts(env, [temporary]),
+  }
+}
+
+/** Where we may not, it is ours. */
+function giveTo({ files }: Env, path: string, { uid, gid }: Pick<Stats, 'uid' | 'gid'>): void {
+  const own = files.lstatSync(path)
+  if (own.uid === uid && own.gid === gid) return
+  try {
+    files.lchownSync(path, uid, gid)
+  } catch (error) {
+    if (errno(error) === undefined) throw error
   }
 }
 

@@ -41,7 +41,7 @@ export const writeHook = (env: Env, path: string, { text, mode }: { text: string
 
 /** What `writeHook` writes, not yet in its place. */
 export const draftHook = (env: Env, path: string, { text, mode }: { text: string; mode: number }): Draft =>
-  draftFile(env, path, { content: Buffer.from(text, 'latin1'), mode })
+  draftFile(env, path, { content: Buffer.from(text, 'latin1'), mode, owner: lstatIfThere(env.files, path) })
 
 /** Where another hook is kept, seen from the hooks directory. A link keeps its name: it may be a program that goes by it. */
 export function keptNames(hook: HookName): { file: string; link: string; disabled: string } {

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { append, applyEdits, dataOf, parseJsonc, take } from '../../src/agents/jsonc.ts'
 import { clientIn, isHookOf, isNothingButHookOf, withClientAt } from '../../src/agents/program.ts'
-import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
+import { isRoot, type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 const FILES: Record<string, string> = {
   claude: '.claude/settings.json',
@@ -343,6 +343,37 @@ test('a plugin of somebody else under our name is left alone', () => {
   expect(scratch.tryCkpt('agent', 'install', 'opencode').code).toBe(2)
   scratch.ckpt('agent', 'uninstall', 'opencode')
   expect(fs.readFileSync(file, 'utf8')).toBe('// mine\n')
+})
+
+test('a plugin starts a client whose path has quotes in it', () => {
+  const scratch = new Scratch().init()
+  const link = path.join(scratch.base, `it's "here"`)
+  fs.symlinkSync(path.join(path.dirname(PROGRAM), '..'), link)
+  const ckpt = (...line: string[]) => {
+    const node = ['--preserve-symlinks', '--preserve-symlinks-main', path.join(link, 'bin/ckpt.js')]
+    const stdout = execFileSync(process.execPath, [...node, ...line], { cwd: scratch.root, env: scratch.vars })
+    return stdout.toString()
+  }
+  ckpt('agent', 'install', 'opencode')
+  const plugin = fs.readFileSync(path.join(scratch.home, '.config/opencode/plugin/ckpt.js'), 'utf8')
+  const [, program] = /^const PROGRAM = (.*)$/m.exec(plugin)!
+  expect(JSON.parse(program!)).toBe(path.join(link, 'bin/ckpt-hook'))
+  expect(ckpt('doctor')).toMatch(/^ok {2}agent opencode {2}its hooks run/m)
+})
+
+// Nobody else may give a file to somebody.
+test.runIf(isRoot)('a file stays with its owner, whoever installs', () => {
+  const scratch = new Scratch().init()
+  const file = path.join(scratch.home, '.claude/settings.json')
+  fs.mkdirSync(path.dirname(file))
+  fs.writeFileSync(file, '{ "model": "x" }\n', { mode: 0o600 })
+  fs.chownSync(file, 1234, 2345)
+  for (const action of ['install', 'uninstall']) {
+    scratch.ckpt('agent', action, 'claude')
+    const { uid, gid, mode } = fs.statSync(file)
+    expect([uid, gid, mode & 0o777]).toEqual([1234, 2345, 0o600])
+  }
+  expect(fs.readFileSync(file, 'utf8')).toBe('{ "model": "x" }\n')
 })
 
 test('a link is followed, not replaced', () => {
