@@ -15,8 +15,8 @@ export interface Surroundings {
   isCovered: (path: string) => boolean
   /** The file on disk is somebody else's, or of a group of others: what replaces it could not be given to them. */
   isForeign: (path: string, change: { onlyMode: boolean }) => boolean
-  /** Its directory, or itself, cannot be changed by this user. */
-  isClosed: (path: string) => boolean
+  /** Why nothing can be put there or taken away; null: it can. */
+  closedBy: (path: string) => Closed | null
   /** Something is mounted there: it stays. */
   isMountPoint: (path: string) => boolean
   /** One for all paths that the file system takes for the same; null: it takes each for itself. */
@@ -67,7 +67,10 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
     if (post.kind === 'present' && around.isForeign(path, { onlyMode })) clashes.set(path, IN_THE_WAY.owner)
     if (sameState(pre, post)) continue
     if (!onlyMode && around.isMountPoint(path)) clashes.set(path, IN_THE_WAY.mounted)
-    else if (around.isClosed(path)) clashes.set(path, IN_THE_WAY.closed)
+    else {
+      const closed = around.closedBy(path)
+      if (closed) clashes.set(path, CLOSED[closed])
+    }
   }
   // A directory goes when it is empty, and something in it stays.
   for (const { path, pre, post } of actions.filter((a) => !isHeld(a) && a.path.endsWith('/'))) {
@@ -121,10 +124,18 @@ const isSetGroup = (state: PathState): boolean => state.kind === 'present' && (s
 
 const STAYS = 'something in it stays'
 
+/** Why what is there cannot be changed, or nothing put there. */
+export type Closed = keyof typeof CLOSED
+
+const CLOSED = {
+  permission: 'it cannot be changed here: permission denied',
+  'read-only': 'it cannot be changed here: the file system is read-only',
+} as const
+
 /** Conflicts that no mode but `skip` gets over: something else is where a path has to come, or it cannot be saved first. */
 const IN_THE_WAY = {
   owner: 'its owner cannot be kept',
-  closed: 'it cannot be changed here: permission denied',
+  ...CLOSED,
   mounted: 'something is mounted there',
   uncovered: 'a directory with what is not captured is in its place',
   left: 'a file that is not captured is in the place of its directory',
@@ -145,6 +156,9 @@ const isOneOf = (reasons: Record<string, string>, { reason }: FileAction) =>
 /** `byForce`: whether force can still get over it. */
 export const isInTheWay = (action: FileAction, byForce: boolean): boolean =>
   isUnkept(action) || isOneOf(IN_THE_WAY, action) || (!byForce && isOneOf(BLOCKED, action))
+
+/** Whether nothing is in the way but that it may not be changed. */
+export const isNotAllowed = (action: FileAction): boolean => isOneOf(CLOSED, action)
 
 /** Of these, what could not be kept: where it was moved aside the path is changed still, and wants force. */
 export const isUnkept = ({ pre, reason }: FileAction): boolean => pre.kind === 'unknown' || reason === IN_THE_WAY.owner

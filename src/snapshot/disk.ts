@@ -1,6 +1,7 @@
 /** One path of the worktree at a time: looked at, read, hashed. Nothing here follows a symlink. */
 import type { Dirent, Stats } from 'node:fs'
 import { constants } from 'node:fs'
+import type { Closed } from '../core/clashes.ts'
 import type { Oid } from '../core/ids.ts'
 import { barePath, parentOf } from '../core/paths.ts'
 import type { PathState } from '../core/state.ts'
@@ -181,8 +182,8 @@ const OPEN = 0o300
 export const needsOpening = (env: Env, stats: Stats): boolean =>
   env.uid > 0 && stats.uid === env.uid && (stats.mode & OPEN) !== OPEN
 
-/** Whether nothing can be put at a path or taken away from it, even after a directory of our own is opened. */
-export function isClosed(env: Env, root: string, path: string): boolean {
+/** Why nothing can be put at a path or taken away from it, even after a directory of our own is opened; null: it can. */
+export function closedBy(env: Env, root: string, path: string): Closed | null {
   const denied = (at: string, mode: number): string | null => {
     try {
       env.files.accessSync(native(root, at), mode)
@@ -193,11 +194,12 @@ export function isClosed(env: Env, root: string, path: string): boolean {
   }
   const stats = look(env, root, path)
   // What is immutable may not be written to, whoever asks.
-  if (isStats(stats) && !stats.isSymbolicLink() && denied(path, constants.W_OK) === 'EPERM') return true
+  if (isStats(stats) && !stats.isSymbolicLink() && denied(path, constants.W_OK) === 'EPERM') return 'permission'
   const above = directoryAbove(env, root, path)
-  if (above === null) return false
+  if (above === null) return null
   const code = denied(above.at, constants.W_OK | constants.X_OK)
-  return code !== null && !(code === 'EACCES' && needsOpening(env, above.stats))
+  if (code === null || (code === 'EACCES' && needsOpening(env, above.stats))) return null
+  return code === 'EROFS' ? 'read-only' : 'permission'
 }
 
 /** Paths of the worktree on which something is mounted, a file or a directory, and the mounts' numbers (proc(5), mountinfo). Without proc(5): none. */

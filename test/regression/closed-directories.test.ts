@@ -4,6 +4,7 @@ import fs from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { killAt } from '../support/amid.ts'
 import { isRoot, type Json, Scratch } from '../support/scratch.ts'
+import { mountSmall, testWithMounts } from '../support/small-disk.ts'
 
 /** A worktree of a user who is not root, and what that user does there. */
 function place(files: Record<string, string> = { 'a.txt': 'one\n' }) {
@@ -66,6 +67,25 @@ test.skipIf(!isRoot)('what this user cannot change is found while planning, and 
   expect(ckpt('undo', '--skip-conflicts').code).toBe(0)
   expect(scratch.manifest()).toEqual({ ...disk, 'a.txt': expect.stringMatching(/./) })
   expect(scratch.read('a.txt')).toBe('one\n')
+})
+
+testWithMounts('what is on a read-only file system is said to be, and goes once it is not', () => {
+  const scratch = new Scratch().init()
+  const disk = scratch.at('disk')
+  fs.mkdirSync(disk)
+  mountSmall(disk, '1m')
+  scratch.turn('work', () => scratch.write({ 'disk/b.txt': 'two\n' }))
+  execFileSync('mount', ['-o', 'remount,ro', disk])
+  const { code, document } = scratch.tryCkpt('undo')
+  expect([code, document.error.paths, document.error.hints.at(-1)]).toEqual([
+    4,
+    ['disk/b.txt'],
+    'ckpt undo   (again, once it can be changed)',
+  ])
+  expect(document.error.message).toContain('disk/b.txt (it cannot be changed here: the file system is read-only)')
+  execFileSync('mount', ['-o', 'remount,rw', disk])
+  scratch.ckpt('undo')
+  expect(scratch.exists('disk/b.txt')).toBe(false)
 })
 
 /** Whether root may do it here; a container may not, nor is there everything everywhere. */

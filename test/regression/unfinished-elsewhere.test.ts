@@ -1,4 +1,5 @@
 // An operation that was cut short in a linked worktree which was removed since: nobody finishes it there, and it is in nobody's way.
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { killedAt } from '../support/amid.ts'
@@ -52,6 +53,13 @@ test('where it was deleted or moved, what is told to run helps', () => {
   deleted.scratch.git('worktree', 'prune')
   deleted.scratch.ckpt('forget', 'b.txt')
   deleted.scratch.ckpt('verify')
+  const locked = cutShort('locked')
+  locked.scratch.git('worktree', 'lock', locked.linked)
+  fs.rmSync(locked.linked, { recursive: true })
+  const [way] = locked.scratch.tryCkpt('prune').document.error.hints
+  expect(way).toMatch(/^git worktree unlock \S+locked && git worktree prune {3}\(if it was deleted; then this again\)$/)
+  execFileSync('sh', ['-c', way.replace(/ {3}.*/, '')], { cwd: locked.scratch.root, env: locked.scratch.vars })
+  locked.scratch.ckpt('prune')
   const { scratch, linked } = cutShort()
   fs.renameSync(linked, `${linked}.moved`)
   expect(scratch.tryCkpt('prune').code).toBe(8)

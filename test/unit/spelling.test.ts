@@ -33,7 +33,7 @@ const around = (others: Record<string, string[]>, folds = true): Surroundings =>
   isFileOnDisk: () => false,
   isCovered: () => false,
   isForeign: () => false,
-  isClosed: () => false,
+  closedBy: () => null,
   isMountPoint: () => false,
   folded: folds ? foldedPath : null,
   spelledOtherwise: (path) => others[path] ?? [],
@@ -61,7 +61,10 @@ test('where the old one stays nothing comes, and nothing goes for it', () => {
 })
 
 test('what cannot go for another reason says that one', () => {
-  const closed = { ...around({ File: ['file'] }), isClosed: (path: string) => path === 'file' }
+  const closed = {
+    ...around({ File: ['file'] }),
+    closedBy: (path: string) => (path === 'file' ? ('permission' as const) : null),
+  }
   const [gone] = findClashes([goes('file'), comes('File')], closed, 'refuse')
   expect(gone).toMatchObject({
     path: 'file',

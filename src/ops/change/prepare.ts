@@ -15,7 +15,7 @@ import {
 } from '../../core/plan.ts'
 import { ABSENT, type PathState, sameState, type Transition } from '../../core/state.ts'
 import type { ObjectStore } from '../../git/objects.ts'
-import { behindSymlink, fingerprint, isClosed, isStats, look, type ObjectWriter, observe } from '../../snapshot/disk.ts'
+import { behindSymlink, closedBy, fingerprint, isStats, look, type ObjectWriter, observe } from '../../snapshot/disk.ts'
 import type { SnapshotView } from '../../snapshot/view.ts'
 import type { Snapshot } from '../record/record.ts'
 import { mendObjects } from '../store/mend-objects.ts'
@@ -170,7 +170,7 @@ async function settleClashes(
   for (const path of new Set([...blockers.values()].flat())) {
     const pre = await lookAt(path)
     const isOurs = !foreign.has(path) // redo could not give it back to its owner
-    if (isOurs && !around.isClosed(path) && (pre.kind === 'present' || pre.kind === 'directory'))
+    if (isOurs && !around.closedBy(path) && (pre.kind === 'present' || pre.kind === 'directory'))
       cleared.set(path, { path, action: 'delete', pre, post: ABSENT })
   }
   const found = findClashes([...plan.actions, ...cleared.values()], around, input.mode)
@@ -227,7 +227,7 @@ async function leavingDirectories(
     const empty = [...beside.emptyDirectories].filter((one) => isWithin(one, bare)).map((one) => `${one}/`)
     if (![...inside, ...empty].every((one) => leaving.has(one))) continue
     const makesRoom = [bare, ...ancestorsOf(bare)].some((at) => arriving.has(at))
-    if ((!makesRoom && !going.has(path)) || isClosed(env, worktree.root, path)) continue
+    if ((!makesRoom && !going.has(path)) || closedBy(env, worktree.root, path)) continue
     found.push({ path, from: { kind: 'directory', mode }, to: ABSENT })
   }
   return found

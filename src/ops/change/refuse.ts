@@ -1,5 +1,5 @@
 /** What is refused with the ways out that work: a plan with conflicts, as a whole, and what has to wait for a turn's end. */
-import { isInTheWay, isUnkept } from '../../core/clashes.ts'
+import { isInTheWay, isNotAllowed, isUnkept } from '../../core/clashes.ts'
 import { CkptError } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
 import { printable, reasonedList } from '../../core/paths.ts'
@@ -25,7 +25,7 @@ export function refuseConflicts(
         ? [
             conflicts.some(isUnkept)
               ? `ckpt ${verb} … --force   (only once what is there was moved aside)`
-              : `ckpt ${verb} …   (again, once what is in the way was moved aside)`,
+              : `ckpt ${verb} …   (again, once ${conflicts.every(isNotAllowed) ? 'it can be changed' : 'what is in the way was moved aside'})`,
           ]
         : [
             ...(isTurns && conflicts.every(canBeMarked) ? [`ckpt ${verb} … --merge   (writes conflict markers)`] : []),

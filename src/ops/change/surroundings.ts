@@ -4,7 +4,7 @@ import type { Surroundings } from '../../core/clashes.ts'
 import { ancestorsOf, barePath, directoryKey, foldedPath } from '../../core/paths.ts'
 import { type FileAction, isHeld } from '../../core/plan.ts'
 import { errno } from '../../env.ts'
-import { behindSymlink, entriesIn, isClosed, isStats, look, mountsWithin, native } from '../../snapshot/disk.ts'
+import { behindSymlink, closedBy, entriesIn, isStats, look, mountsWithin, native } from '../../snapshot/disk.ts'
 import { otherSpelling } from '../../snapshot/spelling.ts'
 import type { Snapshot } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
@@ -68,7 +68,7 @@ export async function surroundings(
       !holdsOnly(context, directory, new Set([...(below.get(directory) ?? []), ...leaving])),
     isFileOnDisk: (path: string) => files.has(path),
     isCovered: (path: string) => files.get(path)?.covered ?? false,
-    isClosed: (path: string) => isClosed(context.env, root, path),
+    closedBy: (path: string) => closedBy(context.env, root, path),
     isMountPoint: (path: string) => mounted.has(path),
   }
 }

@@ -6,7 +6,7 @@ import { worktreeNames } from '../../git/frame.ts'
 import type { Context } from '../worktree/context.ts'
 import { journalExists } from '../worktree/journal.ts'
 import { isAtWork } from '../worktree/lock.ts'
-import { linkedWorktrees, rootOfWorktree } from '../worktree/place.ts'
+import { linkedWorktrees, pruningCommand, rootOfWorktree } from '../worktree/place.ts'
 import { isRemoved } from '../worktree/worktrees.ts'
 import { recoverRemoved } from './recover.ts'
 
@@ -40,10 +40,10 @@ function whereabouts(context: Context, id: string): Omit<Unfinished, 'context'> 
   if (found.removed) return { ...found, ways: ['ckpt doctor --fix'] }
   const root = repository ? rootOfWorktree(env, repository, id) : null
   if (root !== null) return { ...found, ways: [`ckpt status --cwd ${quotedPath(root)}   (finishes it)`] }
-  if (!repository || !linkedWorktrees(env, repository).has(id))
-    return { ...found, ways: ['ckpt status   (in that worktree: it finishes it)'] }
+  const linked = repository ? linkedWorktrees(env, repository).get(id) : undefined
+  if (linked === undefined) return { ...found, ways: ['ckpt status   (in that worktree: it finishes it)'] }
   const ways = [
-    'git worktree prune   (if it was deleted; then this again)',
+    `${pruningCommand(env, linked)}   (if it was deleted; then this again)`,
     'git worktree repair PATH   (if it was moved there; then: ckpt status --cwd PATH)',
   ]
   return { ...found, missing: true, ways }

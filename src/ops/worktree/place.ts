@@ -223,11 +223,19 @@ export function linkedWorktrees(env: Env, { commonDir }: Repository): Map<string
 export function rootOfWorktree(env: Env, repository: Repository, id: string): string | null {
   const linked = id === '@main' ? null : linkedWorktrees(env, repository).get(id)
   if (linked === undefined) return null
-  const file =
-    linked === null
-      ? repository.commonDir
-      : resolve(linked, readIfThere(env, `${linked}/gitdir`)?.toString('utf8').trimEnd() ?? '')
+  const file = linked === null ? repository.commonDir : gitFileOf(env, linked)
   return env.files.existsSync(file) ? besideGit(file) : null
+}
+
+/** The `.git` of a linked worktree, by its own git directory, whether or not it is there. */
+const gitFileOf = (env: Env, linked: string): string =>
+  resolve(linked, readIfThere(env, `${linked}/gitdir`)?.toString('utf8').trimEnd() ?? '')
+
+/** What lets git forget a linked worktree that is gone, by its own git directory: one that is locked stays (git-worktree(1)). */
+export function pruningCommand(env: Env, linked: string): string {
+  if (!env.files.existsSync(`${linked}/locked`)) return 'git worktree prune'
+  const root = besideGit(gitFileOf(env, linked))
+  return `git worktree unlock ${root === null ? 'PATH' : quotedPath(root)} && git worktree prune`
 }
 
 /** Gives a linked worktree its id, once: the first of several processes wins. */
