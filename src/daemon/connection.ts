@@ -132,7 +132,7 @@ export function serveClient(socket: Socket, { call, closed, log }: Handler): Cli
     if (cancelled.isCancellationRequested) abort.abort()
     return call(client, { method, params, signal: abort.signal }).finally(() => listening.dispose())
   })
-  reader.onError((error) => reject(ErrorCodes.ParseError, error.message.split('\n')[0]!.slice(0, 200)))
+  reader.onError((error) => reject(ErrorCodes.ParseError, unreadable(error)))
   reader.onPartialMessage(() => {
     if (!held && !finishing) drop('a message was begun and not ended')
     held = socket.isPaused()
@@ -147,6 +147,12 @@ export function serveClient(socket: Socket, { call, closed, log }: Handler): Cli
   connection.listen()
   return client
 }
+
+/** What the reader says of it, unless it was at a loss itself. */
+const unreadable = (error: Error): string =>
+  error instanceof TypeError || error instanceof RangeError
+    ? 'That cannot be read as a message.'
+    : error.message.split('\n')[0]!.slice(0, 200)
 
 const isRequest = (message: Message): message is RequestMessage => 'method' in message && 'id' in message
 const isAnswer = (message: Message): message is ResponseMessage => !('method' in message) && 'id' in message

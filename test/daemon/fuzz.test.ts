@@ -40,6 +40,7 @@ test('malformed frames end the connection, and nothing else', async () => {
     'no length': `Content-Type: x\r\n\r\n${request}`,
     'a length that is none': `Content-Length: many\r\n\r\n${request}`,
     'a negative length': `Content-Length: -5\r\n\r\n${request}`,
+    'a length that means another thing to the reader': `Content-Length: -1\r\n\r\n${request}`,
     'a length that is too short': `Content-Length: 5\r\n\r\n${request}`,
     'a header without a colon': `Content-Length 5\r\n\r\n${request}`,
     'no JSON': frame('undefined'),
@@ -61,6 +62,7 @@ test('malformed frames end the connection, and nothing else', async () => {
   for (const [what, bytes] of Object.entries(broken)) {
     const bare = new Bare(info).send(bytes)
     await until(() => bare.closed, what)
+    expect(`${what}: ${JSON.stringify(bare.messages)}`).not.toMatch(/Cannot read prop/)
     await mark()
   }
   await check()
