@@ -13,7 +13,15 @@ import { stateDirectory } from '../ops/worktree/state-directory.ts'
 import { packageFile } from '../package-file.ts'
 import type { Agent, Places, Scope } from './agent.ts'
 import { hookProgram, hookWord, isHookOf, isNothingButHookOf, withClientAt } from './program.ts'
-import { installedEvents, type Ours, ourCommands, withOurs, withoutOurs, withoutRanges } from './settings.ts'
+import {
+  installedEvents,
+  keysBefore,
+  type Ours,
+  ourCommands,
+  withOurs,
+  withoutOurs,
+  withoutRanges,
+} from './settings.ts'
 
 export interface Plan {
   agent: Agent
@@ -55,6 +63,8 @@ const recordSchema = z.object({
   made: z.array(z.string()),
   sha256: z.string(),
   ranges: z.array(z.object({ start: z.number(), end: z.number() })),
+  /** Keys that were there before ours, of those that we make. */
+  keys: z.optional(z.array(z.string())),
 })
 type Record = z.output<typeof recordSchema>
 
@@ -147,7 +157,8 @@ export function planInstall(env: Env, agent: Agent, { scope, places }: { scope: 
     const exact = { sha256: digest(after), ranges }
     if (there) return { ...plan, after, record: isAsLeft ? { ...old, ...exact, path: target } : old }
     const made = missingAbove(env, target)
-    return { ...plan, after, record: { version: 1, path: target, existed: text !== null, made, ...exact } }
+    const keys = keysBefore(text ?? '', path, ours)
+    return { ...plan, after, record: { version: 1, path: target, existed: text !== null, made, keys, ...exact } }
   }
   const source = pluginText(env, agent, scope)
   if (text !== null && text !== source && !text.startsWith(MARK)) {
@@ -196,7 +207,7 @@ export function planUninstall(env: Env, agent: Agent, { scope, places }: { scope
     if (clean) return { ...plan, after: record.existed ? back : null, record }
   }
   if (text.trim() === '' || installedEvents(text, path, ours).length === 0) return { ...plan, after: text, record }
-  const rest = withoutOurs(text, path, ours)
+  const rest = withoutOurs(text, path, { ...ours, before: record?.keys ?? null })
   const after = record?.existed === false && holdsNothing(rest) ? null : rest
   return { ...plan, after, record, left: ourCommands(rest, path, ours) }
 }

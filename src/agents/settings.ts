@@ -176,18 +176,35 @@ export function withoutRanges({ text, ranges }: Added): string {
   )
 }
 
+/** Of the keys that an install may make, those that are there before it, as `hooks.Stop`; none, where there is no object at all. */
+export function keysBefore(text: string, path: string, { settings, command }: Ours): string[] {
+  if (text.replace(/^\uFEFF/, '').trim() === '') return []
+  const root = parseSettings(text, path)
+  const hooks = property(root, 'hooks')
+  const events = settings.entries(command).flatMap(({ event }) => (hooks && property(hooks, event) ? [event] : []))
+  const others = Object.keys(settings.skeleton ?? {}).filter((key) => property(root, key))
+  return [...(hooks ? ['hooks'] : []), ...events.map((event) => `hooks.${event}`), ...others]
+}
+
 /**
- * Takes our entries out of a text that others changed since, and the lists that they leave empty. What does more stays.
- * @throws CkptError CONFIG
+ * Takes our entries out of a text that others changed since, and what they leave empty, unless it was there `before` them
+ * (null: that is not known). What does more stays. @throws CkptError CONFIG
  */
-export function withoutOurs(text: string, path: string, ours: Ours): string {
-  const only = { ...ours, isOurs: ours.isOnlyOurs }
+export function withoutOurs(text: string, path: string, { before, ...ours }: Ours & Before): string {
+  const only = { ...ours, isOurs: ours.isOnlyOurs, before }
   let now = text
-  for (;;) {
-    const edits = nextRemoval(now, path, only)
-    if (!edits) return now
+  for (let edits = nextRemoval(now, path, only); edits; edits = nextRemoval(now, path, only))
     now = applyEdits(now, edits)
+  for (const [key, value] of Object.entries(before ? (ours.settings.skeleton ?? {}) : {})) {
+    const root = parseSettings(now, path)
+    const at = root.properties.findIndex((one) => one.key === key && dataOf(one.value) === value)
+    if (!property(root, 'hooks') && at >= 0 && !before!.includes(key)) now = applyEdits(now, take(now, root, at))
   }
+  return now
+}
+
+interface Before {
+  before: readonly string[] | null
 }
 
 /** Whether somebody's comment is beside what a list or an object holds alone: it stays, and so does that around it. */
@@ -198,7 +215,8 @@ const isCommented = (text: string, around: Range, one: Range) =>
 const isCommentedKey = (text: string, { key, start, value }: Property) =>
   /\/[/*]/.test(text.slice(start + JSON.stringify(key).length, value.start))
 
-function nextRemoval(text: string, path: string, ours: Ours): Edit[] | null {
+function nextRemoval(text: string, path: string, { before, ...ours }: Ours & Before): Edit[] | null {
+  const wasThere = (key: string) => before?.includes(key) ?? false
   const root = parseSettings(text, path)
   const hooks = property(root, 'hooks')
   if (hooks?.kind !== 'object') return null
@@ -216,11 +234,11 @@ function nextRemoval(text: string, path: string, ours: Ours): Edit[] | null {
       return own < 0 ? null : take(text, inner, own)
     }
     const event = hooks.properties[index]!
-    if (list.items.length > 1 || isCommented(text, list, item) || isCommentedKey(text, event))
-      return take(text, list, at)
+    const isTheirs = wasThere(`hooks.${event.key}`) || isCommentedKey(text, event)
+    if (list.items.length > 1 || isTheirs || isCommented(text, list, item)) return take(text, list, at)
     const all = root.properties.findIndex(({ key }) => key === 'hooks')
-    if (hooks.properties.length > 1 || isCommented(text, hooks, event) || isCommentedKey(text, root.properties[all]!))
-      return take(text, hooks, index)
+    const areTheirs = wasThere('hooks') || isCommentedKey(text, root.properties[all]!)
+    if (hooks.properties.length > 1 || areTheirs || isCommented(text, hooks, event)) return take(text, hooks, index)
     return take(text, root, all)
   }
   return null

@@ -132,7 +132,7 @@ test.each(SETTINGS.slice(5, 10))('changed by its owner since, ours goes and the 
 test.each([
   ['{ "hooks": { // mine\n } }', { hooks: {} }],
   ['{ "hooks": { "PreToolUse": [ /* mine */ ] } }', { hooks: { PreToolUse: [] } }],
-  ['{\n  "hooks": {\n    // mine\n    "PreToolUse": []\n  }\n}\n', { hooks: {} }],
+  ['{\n  "hooks": {\n    // mine\n    "PreToolUse": []\n  }\n}\n', { hooks: { PreToolUse: [] } }],
   ['{ "hooks": /* mine */ {} }', { hooks: {} }],
   ['{ "hooks" // mine\n: {} }', { hooks: {} }],
   ['{ "hooks": { "Stop": /* mine */ [] } }', { hooks: { Stop: [] } }],
@@ -147,6 +147,39 @@ test.each([
   const left = fs.readFileSync(file, 'utf8')
   expect(left).toContain('mine')
   expect(strip(left)).toEqual({ new: true, ...expected })
+})
+
+test.each([
+  ['claude', '{"a":1}'],
+  ['claude', '{"a":1,"hooks":{}}'],
+  ['claude', '{"hooks":{"Stop":[],"x":[{"command":"y"}]}}'],
+  ['cursor', '{"a":1}'],
+  ['cursor', '{"version":1}'],
+  ['cursor', '{"a":1,"hooks":{}}'],
+  ['cursor', '{"hooks":{"stop":[],"x":[{"command":"y"}]}}'],
+])('changed by its owner since, what was there before ours stays, and no more: %s, %s', (agent, text) => {
+  const scratch = new Scratch().init()
+  const file = path.join(scratch.home, FILES[agent]!)
+  fs.mkdirSync(path.dirname(file))
+  fs.writeFileSync(file, text)
+  for (let i = 0; i < 2; i++) {
+    scratch.ckpt('agent', 'install', agent)
+    fs.appendFileSync(file, '\n') // the second install is into a text that is not as the first one left it
+  }
+  scratch.ckpt('agent', 'uninstall', agent)
+  expect(fs.readFileSync(file, 'utf8')).toBe(`${text}\n\n`)
+})
+
+test('a version that hooks of others need stays', () => {
+  const scratch = new Scratch().init()
+  const file = path.join(scratch.home, FILES.cursor!)
+  fs.mkdirSync(path.dirname(file))
+  fs.writeFileSync(file, '{}\n')
+  scratch.ckpt('agent', 'install', 'cursor')
+  const now = strip(fs.readFileSync(file, 'utf8'))
+  fs.writeFileSync(file, JSON.stringify({ ...now, hooks: { ...now.hooks, x: [{ command: 'y' }] } }))
+  scratch.ckpt('agent', 'uninstall', 'cursor')
+  expect(strip(fs.readFileSync(file, 'utf8'))).toEqual({ version: 1, hooks: { x: [{ command: 'y' }] } })
 })
 
 test.each(SETTINGS)('installed again from elsewhere, uninstall gives the bytes back all the same: %s', (_, text) => {
