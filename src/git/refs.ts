@@ -20,17 +20,6 @@ export interface RefEdit {
   to: Oid | null
 }
 
-/** A branch may leave its name to another one in the same transaction: git takes one edit for a ref. */
-export function onePerRef(edits: readonly RefEdit[]): RefEdit[] {
-  const byRef = new Map<string, RefEdit>()
-  for (const edit of edits) {
-    const { ref, from, to } = edit
-    const other = byRef.get(ref)
-    byRef.set(ref, other ? { ref, from: other.from ?? from ?? null, to: other.to ?? to } : edit)
-  }
-  return [...byRef.values()]
-}
-
 export interface RefTip {
   ref: string
   oid: Oid

@@ -5,7 +5,7 @@ import { CkptError } from '../../core/errors.ts'
 import { quotedName } from '../../core/hint-words.ts'
 import { printable, shown } from '../../core/paths.ts'
 import { type Env, errno } from '../../env.ts'
-import { onePerRef, type RefEdit } from '../../git/refs.ts'
+import type { RefEdit } from '../../git/refs.ts'
 import type { Store } from '../../git/store.ts'
 import { worktreeOf } from '../../git/tips.ts'
 import { removeIfThere } from '../../git/whole-file.ts'
@@ -69,7 +69,7 @@ async function leftBehind(context: Context): Promise<Journal | null> {
 
 async function finishRefs({ env, store }: Context, journal: Journal): Promise<string[]> {
   const warnings: string[] = []
-  const { edits, overtaken } = await remaining(store, onePerRef(journal.refs))
+  const { edits, overtaken } = await remaining(store, journal.refs)
   if (overtaken.size > 0)
     warnings.push(
       `Worktrees that went on since a ${journal.op} was killed are as they were: ${[...overtaken].map(printable).join(', ')}. Run it again.`,
