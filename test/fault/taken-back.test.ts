@@ -120,3 +120,25 @@ test('what was written to what went aside goes back over nothing that is written
     }
   }
 })
+
+test('what was there before is kept, and named, where what was written over it cannot be taken back', () => {
+  const lines = (first: string, last: string) => `${first}\n${'same\n'.repeat(8)}${last}\n`
+  const scratch = new Scratch().init({ 'a.txt': lines('one', 'one'), 'z.txt': 'one\n' })
+  scratch.turn('both', () => scratch.write({ 'a.txt': lines('two', 'one'), 'z.txt': 'two\n' }))
+  const mine = lines('two', 'mine')
+  scratch.write({ 'a.txt': mine })
+  const vars = amid(scratch, [
+    { ...JOURNAL, run: 'echo theirs >>z.txt' },
+    { call: 'renameSync', on: '/a\\.txt$', when: 'after', run: 'echo later >a.txt' },
+  ])
+  const { code, stdout } = scratch.runApart(['undo', '--json'], { vars })
+  const { message } = JSON.parse(stdout).error
+  expect([code, scratch.read('a.txt'), scratch.read('z.txt')]).toEqual([4, 'later\n', 'two\ntheirs\n'])
+  const [, id] = /Changed meanwhile, and left as they are now: a\.txt \(before: checkpoint ([0-9a-f]{10})\)/.exec(
+    message,
+  )!
+  scratch.ckpt('prune')
+  scratch.ckpt('restore', id!, '--force', '--', 'a.txt')
+  expect(scratch.read('a.txt')).toBe(mine)
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
