@@ -1,5 +1,6 @@
 // What it costs to begin to watch a tree: chokidar (`bare`), told to look at directories only, or ckpt's watcher (`ours`).
 import { watch } from 'chokidar'
+import { KernelQueue } from '../src/daemon/kernel-queue.ts'
 import { Watcher } from '../src/daemon/watcher.ts'
 
 const [how, root = '.'] = process.argv.slice(2)
@@ -15,7 +16,7 @@ if (how === 'bare') {
     atomic: false,
   })
   await new Promise<void>((resolve) => watcher.once('ready', () => resolve()))
-} else await new Watcher({ root, skip, queue: 16384 }).start()
+} else await new Watcher({ root, skip, queue: new KernelQueue(16384) }).start()
 const ms = performance.now() - start
 console.log(JSON.stringify({ ms, bytes: process.memoryUsage().rss - before }))
 process.exit(0)

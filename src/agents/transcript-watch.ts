@@ -20,6 +20,8 @@ export interface TranscriptWatchOptions {
   root: string
   /** Runs work in the worktree that is held open, one piece at a time. */
   inTurn: (work: (context: Context) => Promise<void>) => Promise<void>
+  /** The kernel told something, whatever it was. */
+  onEvent?: () => void
   log: (message: string, details?: object) => void
   /** Milliseconds between a line and the look at it: a hook tells of a prompt before it is written down. */
   grace?: number
@@ -81,6 +83,7 @@ export class TranscriptWatch {
     })
     this.#watcher = watcher
     let ready = this.#allNew
+    watcher.on('raw', () => this.#options.onEvent?.())
     watcher.on('add', (path) => {
       if (!path.endsWith('.jsonl')) return
       if (ready) this.#later(path)

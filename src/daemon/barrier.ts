@@ -3,22 +3,25 @@
  * order. It appears under a name that was never there before, so that no other event can be taken for it; its file is one
  * that was used before, for that is cheaper than to make one.
  */
-import { type FSWatcher, watch } from 'node:fs'
+import type { FSWatcher } from 'node:fs'
 import { type Env, errno } from '../env.ts'
 import { removeIfThere } from '../git/whole-file.ts'
+import type { KernelQueue } from './kernel-queue.ts'
 
 export class Barrier {
   readonly #env: Env
   readonly #directory: string
+  readonly #queue: KernelQueue
   #watcher: FSWatcher | null = null
   /** By the names of their cookies. */
   readonly #waiting = new Map<string, () => void>()
   /** Cookies that nobody waits for. */
   #used: string[] = []
 
-  constructor(env: Env, directory: string) {
+  constructor(env: Env, { directory, queue }: { directory: string; queue: KernelQueue }) {
     this.#env = env
     this.#directory = directory
+    this.#queue = queue
   }
 
   /** May be called again. */
@@ -28,7 +31,7 @@ export class Barrier {
     const { files } = this.#env
     files.mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
     for (const name of files.readdirSync(this.#directory)) removeIfThere(this.#env, `${this.#directory}/${name}`)
-    this.#watcher = watch(this.#directory, (_event, name) => {
+    this.#watcher = this.#queue.watch(this.#directory, (_event, name) => {
       if (name !== null) this.#waiting.get(name)?.()
     })
     this.#watcher.on('error', () => this.stop())

@@ -2,9 +2,10 @@
  * A watch on each directory below a root, through any coming and going of them. A directory is watched first and read then,
  * and what an event names is looked at before the next event is: once the barrier has passed, the watches stand.
  */
-import { type FSWatcher, lstatSync, readdirSync, watch } from 'node:fs'
+import { type FSWatcher, lstatSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { errno } from '../env.ts'
+import type { KernelQueue } from './kernel-queue.ts'
 
 /** Directories that are watched in one go, before others have their turn. */
 const SLICE = 256
@@ -20,8 +21,7 @@ export interface DirectoryWatcherInput {
   skip: (directory: string) => boolean
   /** Something happened to a name in a directory (absolute); null: the kernel did not say which. */
   onEvent: (directory: string, name: string | null) => void
-  /** Something happened in a directory that left its name: an event that says nothing, but had its room in the kernel's queue. */
-  onStray: () => void
+  queue: KernelQueue
   /** A directory (absolute) is watched from now on: what is in it may have come unseen. */
   onNew: (directory: string) => void
   /** A directory (absolute) is not watched any more. */
@@ -111,7 +111,9 @@ export class DirectoryWatcher {
     const name = this.#names.get(before)
     if (name !== undefined && name !== directory && this.#inodeAt(name) !== before) this.#forget(name)
     let one: Watched | null = null
-    const watcher = this.#reach(() => watch(directory, (event, name) => one && this.#heard(one, event, name)))
+    const watcher = this.#reach(() =>
+      this.#input.queue.watch(directory, (event, name) => one && this.#heard(one, event, name)),
+    )
     if (!watcher) return
     watcher.on('error', (error) => this.#input.onError(error))
     const after = this.#inodeAt(directory)
@@ -138,7 +140,6 @@ export class DirectoryWatcher {
     const { directory, ownNames } = one
     if (this.#watched.get(directory) !== one) {
       one.silent = false
-      this.#input.onStray()
       return
     }
     this.#input.onEvent(directory, name)

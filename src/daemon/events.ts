@@ -4,7 +4,8 @@ import type { Context } from '../ops/worktree/context.ts'
 import { errorJson } from '../results/errors.ts'
 import type { Client } from './connection.ts'
 import { EventLog } from './event-log.ts'
-import { Feed } from './feed.ts'
+import { type Failed, Feed } from './feed.ts'
+import type { KernelQueue } from './kernel-queue.ts'
 import type { CkptEvent, Subscribed, SubscribeRequest } from './protocol.ts'
 
 export class Events {
@@ -12,9 +13,9 @@ export class Events {
   readonly #feed: Feed
   readonly #subscriptions = new Map<Client, () => void>()
 
-  constructor(context: Context, failed: (error: unknown) => void) {
+  constructor(context: Context, { queue, failed }: { queue: KernelQueue; failed: Failed }) {
     this.#log = new EventLog({ epoch: context.env.random(8), now: context.env.now })
-    this.#feed = new Feed(context, this.#log, failed)
+    this.#feed = new Feed(context, { log: this.#log, queue, failed })
   }
 
   stop(): void {

@@ -2,7 +2,7 @@
  * Makes events of what the store's refs say, whoever moved them: a marker that came through the daemon, or another process.
  * Nothing is done before the first subscriber, and nothing of it in the time of a marker.
  */
-import { type FSWatcher, watch } from 'node:fs'
+import type { FSWatcher } from 'node:fs'
 import type { Checkpoint } from '../core/checkpoint.ts'
 import type { Oid, SessionId, TurnNumber } from '../core/ids.ts'
 import { endOf, readTimeline, type Timeline, visibleTurns } from '../core/timeline.ts'
@@ -14,6 +14,7 @@ import { readBoundary, readRefs } from '../ops/worktree/sessions.ts'
 import { fileDiffJson } from '../results/json.ts'
 import { addedTurns, changesBetween, checkpointSummary, turnSummary } from './changes.ts'
 import type { EventLog } from './event-log.ts'
+import type { KernelQueue } from './kernel-queue.ts'
 import type { CkptEvent } from './protocol.ts'
 
 interface Known {
@@ -35,10 +36,13 @@ const SOON = 10
 const WAITING = 64
 const MOST_FILES = 1000
 
+export type Failed = (error: unknown) => void
+
 export class Feed {
   readonly #context: Context
   readonly #log: EventLog
-  readonly #failed: (error: unknown) => void
+  readonly #queue: KernelQueue
+  readonly #failed: Failed
   #sessions: Map<SessionId, Known> | null = null
   #starting: Promise<void> | null = null
   #waiting: WorktreeRefs[] = []
@@ -48,9 +52,10 @@ export class Feed {
   #timer: NodeJS.Timeout | null = null
   #soon: NodeJS.Timeout | null = null
 
-  constructor(context: Context, log: EventLog, failed: (error: unknown) => void) {
+  constructor(context: Context, { log, queue, failed }: { log: EventLog; queue: KernelQueue; failed: Failed }) {
     this.#context = context
     this.#log = log
+    this.#queue = queue
     this.#failed = failed
   }
 
@@ -65,7 +70,7 @@ export class Feed {
 
   async #begin(): Promise<void> {
     // Written after every move of refs, whoever makes it.
-    this.#watcher = watch(this.#context.place.directory, (_event, name) => {
+    this.#watcher = this.#queue.watch(this.#context.place.directory, (_event, name) => {
       if (name === 'generation') this.#lookSoon()
     })
     this.#watcher.on('error', (error) => {

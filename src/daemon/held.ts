@@ -11,21 +11,19 @@ import { takeSnapshot } from '../ops/record/record.ts'
 import { locked } from '../ops/recovery/locked.ts'
 import { type Context, type HeldWorktree, headOf, type LiveScan } from '../ops/worktree/context.ts'
 import { silentFileSystem } from '../ops/worktree/file-systems.ts'
-import { readText } from '../ops/worktree/processes.ts'
 import { readRefs } from '../ops/worktree/sessions.ts'
 import { loadCache, type SnapshotCache, saveCache } from '../snapshot/cache.ts'
 import { fingerprint } from '../snapshot/disk.ts'
 import { asSpelled } from '../snapshot/spelling.ts'
 import { Barrier } from './barrier.ts'
 import { HeldPlace } from './held-place.ts'
+import { KernelQueue } from './kernel-queue.ts'
 import { limitOf, Watcher } from './watcher.ts'
 
 /** Milliseconds that a barrier may take before a scan decides instead. */
 const BARRIER_TIMEOUT = 500
 /** Milliseconds of quiet before what is only in memory is written, and before a sweep. */
 const QUIET = 1500
-/** Events that inotify keeps until they are read, where the system does not say: inotify(7), max_queued_events. */
-const QUEUE = 16384
 /** Milliseconds for which the HEAD that a call began with is the one that its marker records. */
 const ONE_CALL = 50
 
@@ -66,6 +64,8 @@ export class Held implements LiveScan, HeldWorktree {
   readonly rules = new KeptProcess()
   /** The last question for HEAD; `taken`: a call rests on it, and the next one asks again. */
   #asked: { at: number; head: Promise<HeadState>; taken: boolean } | null = null
+  /** Every watch of this process is to count its events there. */
+  readonly queue: KernelQueue
   state: HeldState = { watching: false, why: 'just started', misses: 0, lastMode: null, lastMs: 0 }
   log: (message: string, details?: object) => void = () => undefined
   onChange: (path: string) => void = () => undefined
@@ -76,6 +76,7 @@ export class Held implements LiveScan, HeldWorktree {
     this.#context = context
     this.#env = context.env
     context.store.remember()
+    this.queue = KernelQueue.of(context.env)
     const { root } = context.worktree
     this.#place = new HeldPlace(context)
     const ours = new Set(context.worktree.ours.map((path) => `${root}/${path}`))
@@ -83,9 +84,12 @@ export class Held implements LiveScan, HeldWorktree {
       root,
       skip: (path) => path === `${root}/.git` || path.endsWith('/.git') || ours.has(path) || this.#passesOver(path),
       onChange: (path) => this.onChange(path),
-      queue: Number(readText(context.env, '/proc/sys/fs/inotify/max_queued_events')) || QUEUE,
+      queue: this.queue,
     })
-    this.#barrier = new Barrier(context.env, `${context.store.worktreeDir}/daemon/cookies`)
+    this.#barrier = new Barrier(context.env, {
+      directory: `${context.store.worktreeDir}/daemon/cookies`,
+      queue: this.queue,
+    })
   }
 
   /** Ignored directories and repositories of their own, with nothing covered below: they are remembered, for that may change. */

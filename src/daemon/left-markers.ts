@@ -2,14 +2,16 @@
  * Markers that somebody left as files are taken up as soon as they are there: the checkpoint of each is the worktree of that
  * moment. What the kernel does not tell of is seen at the next `look`.
  */
-import { type FSWatcher, watch } from 'node:fs'
+import type { FSWatcher } from 'node:fs'
 import { CkptError } from '../core/errors.ts'
 import type { Env } from '../env.ts'
 import type { Store } from '../git/store.ts'
 import { markersDirectory, waitingMarkers } from '../ops/worktree/marker-files.ts'
+import type { KernelQueue } from './kernel-queue.ts'
 
 interface LeftMarkersOptions {
   store: Pick<Store, 'worktreeDir'>
+  queue: KernelQueue
   /** @throws CkptError LOCKED when somebody else is at work: then it is tried again */
   takeUp: () => Promise<unknown>
   log: (message: string, details?: object) => void
@@ -36,12 +38,12 @@ export class LeftMarkers {
   }
 
   start(): void {
-    const { store, log } = this.#options
+    const { store, queue, log } = this.#options
     const directory = markersDirectory(store)
     this.#env.files.mkdirSync(directory, { recursive: true, mode: 0o700 })
     const failed = (error: unknown) => log('markers that are left are seen late', { error: String(error) })
     try {
-      this.#watcher = watch(directory, () => this.look())
+      this.#watcher = queue.watch(directory, () => this.look())
       this.#watcher.on('error', failed)
     } catch (error) {
       failed(error) // no watch to be had

@@ -94,7 +94,10 @@ export class Daemon {
     this.#env = context.env
     this.held = new Held(context)
     this.held.log = (message, details) => options.log.info(details ?? {}, message)
-    this.#events = new Events(context, (error) => options.log.warn({ error: String(error) }, 'events'))
+    this.#events = new Events(context, {
+      queue: this.held.queue,
+      failed: (error) => options.log.warn({ error: String(error) }, 'events'),
+    })
     const { env, store, worktree } = context
     const log = (message: string, details?: object) => options.log.info(details ?? {}, message)
     this.#idle = new IdleWork(env, {
@@ -118,7 +121,7 @@ export class Daemon {
     this.#dispatcher = new Dispatcher(env, asked, options)
     const carryOut = this.#dispatcher.hook.bind(this.#dispatcher)
     this.#door = new HookDoor(env, { worktreeDir: store.worktreeDir, carryOut, log })
-    this.#left = new LeftMarkers(env, { store, takeUp: () => this.#takeUp(), log })
+    this.#left = new LeftMarkers(env, { store, queue: this.held.queue, takeUp: () => this.#takeUp(), log })
     this.held.others = () => this.#queue
     this.held.onChange = (path) => {
       options.onChange?.(path)

@@ -6,6 +6,7 @@ import { ancestorsOf, pathToText } from '../core/paths.ts'
 import { errno } from '../env.ts'
 import type { Hint } from '../snapshot/scan.ts'
 import { DirectoryWatcher } from './directory-watcher.ts'
+import type { KernelQueue } from './kernel-queue.ts'
 
 /** Changes that are kept by name. */
 const MOST_NAMES = 50_000
@@ -24,8 +25,7 @@ export interface WatcherInput {
   /** Directories (absolute) that are not watched. */
   skip: (path: string) => boolean
   onChange?: (path: string) => void
-  /** Events that the kernel keeps until they are read; what comes on top of them is lost, and Node does not say so. */
-  queue: number
+  queue: KernelQueue
 }
 
 export class Watcher {
@@ -41,8 +41,6 @@ export class Watcher {
   #doubts = 0
   /** Why what was seen since the last capture cannot be all; null: nothing speaks against it. */
   #doubt: string | null = 'just started'
-  #drained = 0
-  #counting = false
   failure: string | null = null
 
   constructor(input: WatcherInput) {
@@ -50,12 +48,13 @@ export class Watcher {
     this.#directories = new DirectoryWatcher({
       root: input.root,
       skip: input.skip,
+      queue: input.queue,
       onEvent: (directory, name) => this.#heard(directory, name),
-      onStray: () => this.#count(),
       onNew: (directory) => this.#begins(this.#relative(directory)),
       onGone: (directory) => this.#ends(this.#relative(directory)),
       onError: (error) => this.#fail(limitOf(error) ?? String(error)),
     })
+    input.queue.onBurst = () => this.distrust('more changes at once than the kernel reports for sure')
   }
 
   /** Resolves when every directory that was there is watched. */
@@ -89,21 +88,7 @@ export class Watcher {
     if (directory === '') this.#fail('the directory of the worktree was removed or replaced while it was watched')
   }
 
-  /** A quarter of the queue in one go: events may have been lost. */
-  #count(): void {
-    this.#drained++
-    if (!this.#counting) {
-      this.#counting = true
-      setImmediate(() => {
-        this.#counting = false
-        this.#drained = 0
-      })
-    }
-    if (this.#drained > this.#input.queue / 4) this.distrust('more changes at once than the kernel reports for sure')
-  }
-
   #heard(watched: string, name: string | null): void {
-    this.#count()
     if (name === null) {
       this.distrust('an event without a name')
       return

@@ -627,7 +627,7 @@ async function watched(scratch: Scratch) {
   const directory = path.join(scratch.home, '.claude/projects', scratch.root.replaceAll(/[^A-Za-z0-9]/g, '-'))
   fs.mkdirSync(directory, { recursive: true })
   const agent = (await findAgent('claude'))!
-  const done = { seen: 0, file: path.join(directory, `${SESSION}.jsonl`) }
+  const done = { seen: 0, events: 0, file: path.join(directory, `${SESSION}.jsonl`) }
   const watch = new TranscriptWatch(
     { ...realEnv(), home: scratch.home, vars: scratch.vars },
     {
@@ -636,12 +636,24 @@ async function watched(scratch: Scratch) {
       inTurn: async () => {
         done.seen++
       },
+      onEvent: () => done.events++,
       log: (...said) => expect.fail(JSON.stringify(said)),
     },
   )
   onTestFinished(() => watch.stop())
   return { watch, done }
 }
+
+test('each event of a transcript is told: it had its room in the queue of all watches', async () => {
+  const scratch = new Scratch().init()
+  const { watch, done } = await watched(scratch)
+  const files = [done.file, `${path.dirname(done.file)}/other.jsonl`]
+  for (const file of files) fs.writeFileSync(file, '')
+  await watch.start()
+  // In turns: the kernel takes two in a row that are the same for one.
+  for (let i = 0; i < 100; i++) fs.appendFileSync(files[i % 2]!, '{}\n')
+  await expect.poll(() => done.events).toBeGreaterThanOrEqual(100)
+})
 
 test('a prompt far behind the beginning of a new transcript is seen', async () => {
   const scratch = new Scratch().init()

@@ -2,13 +2,14 @@
 import fs, { watch } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { Barrier } from '../../src/daemon/barrier.ts'
+import { KernelQueue } from '../../src/daemon/kernel-queue.ts'
 import { realEnv } from '../../src/env.ts'
 import { Scratch } from '../support/scratch.ts'
 
 function begun(): { scratch: Scratch; barrier: Barrier; cookies: string } {
   const scratch = new Scratch()
   const cookies = `${scratch.home}/cookies`
-  const barrier = new Barrier(realEnv(), cookies)
+  const barrier = new Barrier(realEnv(), { directory: cookies, queue: KernelQueue.of(realEnv()) })
   barrier.start()
   onTestFinished(() => barrier.stop())
   return { scratch, barrier, cookies }

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { SessionId } from '../../src/core/ids.ts'
 import type { Marker } from '../../src/core/marker.ts'
+import { KernelQueue } from '../../src/daemon/kernel-queue.ts'
 import { LeftMarkers } from '../../src/daemon/left-markers.ts'
 import { realEnv } from '../../src/env.ts'
 import { leaveMarker, waitingMarkers } from '../../src/ops/worktree/marker-files.ts'
@@ -78,7 +79,12 @@ test('one that cannot be taken up is tried once, and again with the next one tha
   const scratch = new Scratch()
   let tried = 0
   const takeUp = async () => tried++
-  const left = new LeftMarkers(realEnv(), { store: { worktreeDir: scratch.root }, takeUp, log: () => undefined })
+  const left = new LeftMarkers(realEnv(), {
+    store: { worktreeDir: scratch.root },
+    queue: KernelQueue.of(realEnv()),
+    takeUp,
+    log: () => undefined,
+  })
   onTestFinished(() => left.stop())
   left.start()
   for (const [i, name] of ['markers/a.json', 'markers/b.json'].entries()) {

@@ -2,15 +2,22 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { KernelQueue } from '../../src/daemon/kernel-queue.ts'
 import { Watcher } from '../../src/daemon/watcher.ts'
 import { eventually } from '../support/protocol.ts'
 import { Scratch } from '../support/scratch.ts'
 
-async function watching({ queue = 16384 } = {}) {
+async function watching({ room = 16384 } = {}) {
+  const queue = new KernelQueue(room)
   const { base, root } = new Scratch()
   fs.mkdirSync(path.join(root, 'd'))
   const heard: string[] = []
-  const watcher = new Watcher({ root, skip: () => false, onChange: (one) => heard.push(one), queue })
+  const watcher = new Watcher({
+    root,
+    skip: () => false,
+    onChange: (one) => heard.push(one),
+    queue,
+  })
   onTestFinished(() => watcher.stop())
   await watcher.start()
   watcher.look()
@@ -21,8 +28,23 @@ async function watching({ queue = 16384 } = {}) {
     fs.writeFileSync(path.join(root, cookie), '')
     await eventually(() => expect(heard).toContain(cookie), { interval: 1 })
   }
-  return { base, root, watcher, heard, barrier }
+  return { base, root, queue, watcher, heard, barrier }
 }
+
+test('events of other watches of the process count: where they fill the queue those of the worktree were lost', async () => {
+  const { base, root, queue, watcher, barrier } = await watching({ room: 400 })
+  const other = path.join(base, 'other')
+  fs.mkdirSync(other)
+  const also = queue.watch(other, () => undefined)
+  onTestFinished(() => also.close())
+  fs.writeFileSync(path.join(other, 'few'), '')
+  await barrier('one')
+  expect(watcher.doubt).toBe(null)
+  for (let i = 0; i < 200; i++) fs.writeFileSync(path.join(other, String(i)), '')
+  fs.writeFileSync(path.join(root, 'd/file'), 'x')
+  await barrier('two')
+  expect([watcher.look().hint, watcher.doubt]).toEqual([null, 'more changes at once than the kernel reports for sure'])
+})
 
 test('a directory made anew is told whole once, and then by its events', async () => {
   const { root, watcher, barrier } = await watching()
@@ -40,7 +62,7 @@ test('a directory made anew is told whole once, and then by its events', async (
 test.each(['out of the worktree', 'to another name'])(
   'events of a directory that went %s count: where they fill the queue others were lost',
   async (where) => {
-    const { base, root, watcher, barrier } = await watching({ queue: 400 })
+    const { base, root, watcher, barrier } = await watching({ room: 400 })
     const to = where === 'to another name' ? path.join(root, 'e') : path.join(base, 'out')
     fs.renameSync(path.join(root, 'd'), to)
     for (let i = 0; i < 200; i++) fs.writeFileSync(path.join(to, `${i}`), '')
@@ -83,7 +105,7 @@ test('where the worktree itself was replaced nothing is vouched for any more', a
 })
 
 test('names are kept up to a number: with more the next snapshot is a scan', async () => {
-  const { root, watcher, barrier } = await watching({ queue: 10 ** 9 })
+  const { root, watcher, barrier } = await watching({ room: 10 ** 9 })
   for (let i = 0; i < 51_000; i++) {
     fs.closeSync(fs.openSync(path.join(root, `t${i}`), 'w'))
     fs.unlinkSync(path.join(root, `t${i}`))

@@ -43,7 +43,8 @@ function watches(
         if (context?.config.watch.transcripts && context.config.enableFileCheckpointing) await work(context)
       })
     const say = (message: string, details: object = {}) => log.info(details, message)
-    return [new TranscriptWatch(env, { agent: { ...agent, transcripts }, root: held.root, inTurn, log: say })]
+    const onEvent = () => held.queue.count()
+    return [new TranscriptWatch(env, { agent: { ...agent, transcripts }, root: held.root, inTurn, onEvent, log: say })]
   })
 }
 
