@@ -14,6 +14,7 @@ import { fingerprint, isStats, look } from './disk.ts'
 import { askIgnored, rulesOf } from './ignored.ts'
 import { changedPaths, type Listing, listUntracked, readableIgnoreFiles } from './listing.ts'
 import { lookAtDirectories } from './moved.ts'
+import { mayBeRepository } from './nested.ts'
 import type { Scan } from './scan.ts'
 import { atRest, isDotGit, unchanged, type Visited, visit } from './walk.ts'
 import { isOurs } from './worktree.ts'
@@ -59,10 +60,9 @@ function mayNest({ env, worktree }: Scan, cache: SnapshotCache): boolean {
   for (const [directory, entry] of cache.directories.remarkable()) {
     if (directory !== '' && entry.unrepresentable.includes('.git')) return true
   }
-  return cache.listing.nested.some((path) => {
-    const there = look(env, worktree.root, path) !== null
-    return there && look(env, worktree.root, `${path}/.git`) === null
-  })
+  return cache.listing.nested.some(
+    (path) => look(env, worktree.root, path) !== null && !mayBeRepository({ env, worktree }, path),
+  )
 }
 
 /** Not where a directory could not be read: it is none of the known ones, so nobody would look at it again. */
