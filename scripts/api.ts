@@ -131,6 +131,8 @@ export function protocolSchema(): string {
   const daemons: Record<string, z.ZodType> = {
     hello: own.helloRequest,
     cli: own.cliRequest,
+    state: own.tokenRequest,
+    stop: own.tokenRequest,
     subscribe: own.subscribeRequest,
     unsubscribe: own.nothing,
     notice: own.noticeRequest,

@@ -64,8 +64,8 @@ function unknown(entry: CommandEntry, own: readonly string[], names: readonly st
     own.map((word) => word.split('=')[0]!).find((word) => word === `--${name}` || word === `--no-${name}`) ??
     (name.length === 1 && own.some((word) => /^-\w/.test(word) && word.includes(name)) ? `-${name}` : undefined)
   const [option] = names.map(typed).filter((word) => word !== undefined)
-  const [word] = names.filter((name) => typed(name) === undefined)
-  const hints = word === undefined ? [] : instead(entry, word)
+  const words = names.filter((name) => typed(name) === undefined)
+  const hints = words.length === 0 ? [] : instead(entry, words, own.slice(own.indexOf(words[0]!)))
   if (option === undefined)
     return { said: `${names.map((name) => JSON.stringify(name)).join(' and ')} cannot stand there`, hints }
   const meant = nearest(option.slice(2), optionsOf(entry))
@@ -79,12 +79,19 @@ const optionsOf = ({ options = {} }: CommandEntry): string[] => [
     .map(([name]) => name),
 ]
 
-/** Lines with which a word would be understood. */
-function instead({ usage, rest = '', options = {} }: CommandEntry, word: string): string[] {
+/** Lines with which words would be understood. `from`: what was typed from the first of them on. */
+function instead(
+  { usage, rest = '', options = {} }: CommandEntry,
+  words: readonly string[],
+  from: readonly string[],
+): string[] {
   const name = usage.split(' ')[0]!
-  if (rest.includes('COMMAND')) return [`ckpt ${name} ${rest}`]
-  if (/^\d+(\.\d+)?$/.test(word))
-    return options.to ? [`ckpt ${name} --to ${word}   (and all later ones)`, `ckpt ${name} --only ${word}`] : []
+  const [word = ''] = words
+  if (rest.includes('COMMAND')) return [`ckpt ${name} -- ${from.map(quoted).join(' ')}`]
+  if (/^\d+(\.\d+)?$/.test(word)) {
+    if (options.to) return [`ckpt ${name} --to ${word}   (and all later ones)`, `ckpt ${name} --only ${word}`]
+    return options.turns && /^[1-9]\d*$/.test(word) ? [`ckpt ${name} --turns ${word}`] : []
+  }
   return rest.includes('PATH') ? [`ckpt ${name} -- ${quoted(word)}`] : []
 }
 

@@ -35,4 +35,6 @@ export const noticeRequest: z.ZodType<{ token: string; event: CkptEvent & { type
     kept: natural,
   }),
 })
+/** What needs the token, and nothing else. */
+export const tokenRequest: z.ZodType<{ token: string }> = z.object({ token: z.string() })
 export const nothing: z.ZodType<Record<never, never>> = z.strictObject({})

@@ -409,6 +409,15 @@ test.runIf(isRoot)('a file stays with its owner, whoever installs', () => {
   expect(fs.readFileSync(file, 'utf8')).toBe('{ "model": "x" }\n')
 })
 
+test('an uninstall tells of the other scopes', () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('agent', 'install', 'gemini', '--scope', 'project')
+  const { stdout } = scratch.run(['agent', 'uninstall', 'gemini'])
+  expect(stdout).toMatch(
+    /^Gemini CLI has no hooks of ckpt in .*\nAlso in its settings of scope project: ckpt agent uninstall gemini --scope project\n$/,
+  )
+})
+
 test('a link is followed, not replaced', () => {
   const scratch = new Scratch().init()
   const real = path.join(scratch.base, 'dotfiles.json')

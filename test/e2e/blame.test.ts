@@ -20,6 +20,16 @@ test('each line has its turn and prompt; what was there before, or came by hand,
   expect(scratch.tryCkpt('blame', 'nowhere.txt')).toMatchObject({ code: 3, document: { error: { code: 'NOT_FOUND' } } })
 })
 
+test('a directory is said to be one, on disk or recorded', () => {
+  const scratch = new Scratch().init({ 'src/a.txt': 'one\n' })
+  scratch.turn('work', () => scratch.write({ 'src/a.txt': 'two\n' }))
+  for (const gone of [false, true]) {
+    if (gone) scratch.remove('src/a.txt')
+    const { error } = scratch.tryCkpt('blame', 'src').document
+    expect(error.message).toBe('src is a directory: blame is of one file. Nothing was changed.')
+  }
+})
+
 test('a name that looks like an option comes after --', () => {
   const scratch = new Scratch().init()
   scratch.turn('Make it', () => scratch.write({ '--json': 'one\n' }))

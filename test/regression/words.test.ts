@@ -108,14 +108,31 @@ test.each<[line: string, said: string, ...hints: string[]]>([
     'ckpt undo --help',
   ],
   ['undo a.txt', '"a.txt" cannot stand there.', 'ckpt undo -- a.txt', 'ckpt undo --help'],
-  ['run npm test', '"npm" and "test" cannot stand there.', 'ckpt run -- COMMAND…', 'ckpt run --help'],
-  ['run ls -l', 'There is no option -l here.', 'ckpt run -- COMMAND…', 'ckpt run --help'],
+  ['run npm test', '"npm" and "test" cannot stand there.', 'ckpt run -- npm test', 'ckpt run --help'],
+  ['run ls -l', 'There is no option -l here.', 'ckpt run -- ls -l', 'ckpt run --help'],
+  ['redo 2', '"2" cannot stand there.', 'ckpt redo --turns 2', 'ckpt redo --help'],
+  ['redo 2.1', '"2.1" cannot stand there.', 'ckpt redo --help'],
   ['lits', 'There is no command "lits".', 'ckpt list', 'ckpt --help   (every command)'],
   ['statsu', 'There is no command "statsu".', 'ckpt status', 'ckpt --help   (every command)'],
 ])('ckpt %s: what is wrong is said in words of ours, and what may be meant', (line, said, ...hints) => {
   const { code, stderr } = new Scratch().run(line.split(' '))
   expect(code).toBe(2)
   expect(stderr).toBe(`ckpt: ${said} Nothing was changed.\n${hints.map((hint) => `  → ${hint}\n`).join('')}`)
+})
+
+test('a path where an id stands is told where it belongs', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('work', () => scratch.write({ 'a b': 'new\n' }))
+  const { stderr } = scratch.run(['diff', 'a b'])
+  expect(stderr).toContain("\n  → ckpt diff -- 'a b'   (if it is a file or a directory)\n")
+  expect(scratch.ckpt('diff', '--', 'a b').files).toHaveLength(1)
+})
+
+test('what is wrong with the configuration is said once for the two ends of a turn', () => {
+  const scratch = new Scratch().init()
+  scratch.write({ '.checkpointrc': '{' })
+  const { stderr } = scratch.run(['run', '--', 'true'])
+  expect(stderr.match(/was passed over/g)).toHaveLength(1)
 })
 
 test.skipIf(!hasPython)('help is no wider than the terminal', () => {
@@ -759,7 +776,7 @@ test('where all turns of a session are abandoned, each command says so, with the
     expect([args, said]).not.toEqual([args, expect.stringContaining('--hidden')])
   }
   expect(scratch.run(['list']).stderr).toContain('See the abandoned ones: ckpt list --abandoned')
-  expect(scratch.run(['commit']).stdout).toContain('Nothing to commit: what the visible turns')
+  expect(scratch.run(['commit']).stdout).toBe('Nothing to commit. All turns of session gone are abandoned.\n')
   expect(scratch.ckpt('list', '--sessions').sessions).toMatchObject([{ id: 'gone', agent: 'claude' }])
   expect(scratch.run(['list', '--abandoned']).stdout).toContain('work')
   // Another session's turns are still there to be asked.

@@ -1,6 +1,14 @@
 import type { Agent, Places, Scope, Trust } from '../../agents/agent.ts'
 import { SCOPES } from '../../agents/agent.ts'
-import { carryOut, changes, type Plan, planInstall, planUninstall, standing } from '../../agents/install.ts'
+import {
+  agentCommand,
+  carryOut,
+  changes,
+  type Plan,
+  planInstall,
+  planUninstall,
+  standing,
+} from '../../agents/install.ts'
 import { AGENT_NAMES, findAgent } from '../../agents/registry.ts'
 import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
@@ -52,11 +60,22 @@ const command: Command = async ({ env, args, cwd, colors }) => {
   return {
     json: { dryRun, agents: changed.map((one) => ({ ...one, ...trusts.find(({ name }) => name === one.name)?.json })) },
     text: [
-      ...plans.map((one) => agentChangeText(one, { action, dryRun, colors })),
+      ...plans.map((one) => {
+        const others = action === 'uninstall' ? elsewhere(env, one, places) : []
+        return [agentChangeText(one, { action, dryRun, colors }), ...others].join('\n')
+      }),
       ...trusts.map(({ line }) => line),
     ].join('\n\n'),
     ...(failed ? { ok: false, exitCode: failed.exitCode, error: asFailed(failed) } : {}),
   }
+}
+
+/** What an uninstall in one scope leaves in the others. */
+function elsewhere(env: Env, { agent, scope }: Plan, places: Places): string[] {
+  const { rows } = standingOf(env, [agent], { scopes: SCOPES.filter((one) => one !== scope), places })
+  return rows
+    .filter(({ installed }) => installed)
+    .map((row) => `Also in its settings of scope ${row.scope}: ${agentCommand('uninstall', row)}`)
 }
 
 const asFailed = ({ code, message, hints }: CkptError) => ({
@@ -114,11 +133,13 @@ async function chosen(
   return known.filter((agent) => agent.signs(places).some((directory) => env.files.existsSync(directory)))
 }
 
-function status(
-  env: Env,
-  agents: readonly Agent[],
-  { scopes, places }: { scopes: readonly Scope[]; places: Places },
-): Output {
+interface Asked {
+  scopes: readonly Scope[]
+  places: Places
+}
+
+/** Where our entries stand; what cannot be read is said beside it. */
+function standingOf(env: Env, agents: readonly Agent[], { scopes, places }: Asked) {
   const unread: { agent: string; error: CkptError }[] = []
   const rows = agents.flatMap((agent) =>
     scopes.flatMap((scope) => {
@@ -131,6 +152,11 @@ function status(
       }
     }),
   )
+  return { rows, unread }
+}
+
+function status(env: Env, agents: readonly Agent[], asked: Asked): Output {
+  const { rows, unread } = standingOf(env, agents, asked)
   const errors = unread.map(({ error }) => error)
   const [first] = errors
   const message = errors.map((error) => error.message).join(' ')

@@ -14,10 +14,11 @@ const command: Command = async ({ env, args, cwd }) => {
       ...(message === undefined ? {} : { message }),
       quiet: env.vars[BEHIND] === '1',
     })
-    const { commit: made, files, turns, warnings } = result
+    const { commit: made, files, turns, warnings, none } = result
+    const was = `what the visible turns of the session changed was committed${warnings.length > 0 ? ', or is left out' : ''}.`
     const said =
       made === null
-        ? `Nothing to commit: what the visible turns of the session changed was committed${warnings.length > 0 ? ', or is left out' : ''}.`
+        ? `Nothing to commit${none === null ? `: ${was}` : `. ${none}`}`
         : [
             `Committed ${made.slice(0, 10)}: ${printable(result.message!.split('\n')[0]!)}`,
             ...files.map((path) => `  ${shown(path)}`),

@@ -1,4 +1,5 @@
 import { CkptError } from '../../core/errors.ts'
+import { quoted } from '../../core/hint-words.ts'
 import { shown } from '../../core/paths.ts'
 import { changedTexts, diff, diffUncommitted, uncommittedTexts } from '../../ops/history/diff.ts'
 import { openForReading } from '../../ops/recovery/reading.ts'
@@ -6,13 +7,13 @@ import { closeContext } from '../../ops/worktree/context.ts'
 import { diffJson } from '../../results/json.ts'
 import { ITS_HELP } from '../again.ts'
 import { exclusive, flag, target, text, worktreePaths } from '../arguments.ts'
-import type { Command } from '../command.ts'
+import type { Arguments, Command } from '../command.ts'
 import { checkpointsText, diffFilesText, patchText } from '../present/changes.ts'
 
 const command: Command = async ({ env, args, cwd, colors, backends }) => {
   exclusive(args, ['stat', 'name-only', 'word'])
   exclusive(args, ['uncommitted', 'session'])
-  const [a, b] = [target(args, 'a'), target(args, 'b')]
+  const [a, b] = [state(args, 'a'), state(args, 'b')]
   if (flag(args, 'uncommitted') && a !== undefined)
     throw new CkptError('USAGE', '--uncommitted compares with HEAD, and takes no id. Nothing was read.', {
       hints: [ITS_HELP],
@@ -46,6 +47,18 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
     return { json, text: [...above, output].filter((part) => part !== '').join('\n\n'), warnings, paged: true }
   } finally {
     closeContext(context)
+  }
+}
+
+/** A path that stands where an id does. @throws CkptError USAGE */
+function state(args: Arguments, name: string): string | undefined {
+  try {
+    return target(args, name)
+  } catch (error) {
+    const word = args[name]
+    if (!(error instanceof CkptError) || typeof word !== 'string' || word === '') throw error
+    const hints = [`ckpt diff -- ${quoted(word)}   (if it is a file or a directory)`, ...error.hints]
+    throw new CkptError(error.code, error.message, { hints, cause: error })
   }
 }
 

@@ -28,7 +28,7 @@ const command: Command = async ({ env, args, cwd }) => {
     env.stderr.write(
       `ckpt: Turn ${after.turn} is recorded. What it did: ckpt diff${at}   Take it back: ckpt undo${at}\n`,
     )
-  const warnings = [...(before?.warnings ?? []), ...(after?.warnings ?? [])]
+  const warnings = [...new Set([...(before?.warnings ?? []), ...(after?.warnings ?? [])])]
   return {
     json: { ...(last ? markJson(last, true) : { checkpoint: null, turn: null }), warnings, exitCode },
     text: '',

@@ -32,7 +32,7 @@ export function agentChangeText(
   const would = action === 'install' ? 'Would install' : 'Would remove'
   const lines = [`${dryRun ? would : done} the hooks for ${agent.title}: ${where}`]
   for (const line of dryRun ? changeOf(plan).split('\n') : []) {
-    const shown = printable(line)
+    const shown = line.split('\t').map(printable).join('\t')
     lines.push(line.startsWith('+') ? c.green(shown) : line.startsWith('-') ? c.red(shown) : c.dim(shown))
   }
   if (action === 'install') {

@@ -56,6 +56,8 @@ export interface CommitResult {
   /** Worktree paths (bytes), as the commit changes them. */
   files: string[]
   warnings: string[]
+  /** Why nothing of the session's turns can be committed; null: one is visible, or was committed. */
+  none: string | null
 }
 
 /** @throws CkptError BOUNDARY_PENDING, TURN_RUNNING, LOCKED, GIT_BUSY, CONFLICT, BAD_ROOT, NOT_FOUND */
@@ -69,7 +71,8 @@ export async function commit(context: Context, options: CommitOptions): Promise<
   const planned = await planAlone(context, options)
   if (planned.entries.size === 0) {
     warnings.push(...(await stillStagedOf(context, planned)))
-    return { session: planned.session, commit: null, message: null, turns: [], files: [], warnings }
+    const { session, none } = planned
+    return { session, commit: null, message: null, turns: [], files: [], warnings, none }
   }
   const { session } = planned
   const { made, message, compared } = await undisturbed(context, async (cancellable) => {
@@ -92,6 +95,7 @@ export async function commit(context: Context, options: CommitOptions): Promise<
     turns: turnsIn(planned).map((turn) => turn.number),
     files: compared.changed.sort(),
     warnings,
+    none: null,
   }
 }
 

@@ -3,6 +3,7 @@ import type { ClaimedTransition } from '../../core/claims.ts'
 import { CkptError, FIRST_TURN, unlessDamaged } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
+import { noneVisibleIn } from '../../core/none-visible.ts'
 import { reasonedList, shortList } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
 import { endOf, lastOf, type Turn, visibleTurns } from '../../core/timeline.ts'
@@ -44,6 +45,8 @@ export interface Planned extends Following {
   /** Staged, though the turns took it back, with what is staged. */
   takenBack: ReadonlyMap<string, Entry>
   blobs: CommitBlobs
+  /** Why there can be nothing of its turns; null: one is visible, or was committed. */
+  none: string | null
 }
 
 /**
@@ -146,6 +149,7 @@ export async function plan(context: Context, options: { session?: string }): Pro
     taken: { turns: taken.turns, leftOut: taken.leftOut ?? [] },
     takenBack,
     blobs,
+    none: visible.length === 0 && last === null ? noneVisibleIn(timeline)[0] : null,
   }
 }
 

@@ -55,14 +55,17 @@ export async function blame(context: Context, path: RelativePath, wanted: string
   const entry = await store.trees.lookup(tip.tree, path)
   const isRecorded = entry !== null && entry.mode !== '40000'
   const now = readNow(context, path)
+  const isDirectory = !Buffer.isBuffer(now) && !isRecorded && (entry !== null || now.isDirectory)
   const notFound = () =>
-    new CkptError(
-      'NOT_FOUND',
-      `The newest checkpoint of session ${printable(session)} has no file ${name}. Nothing was changed.`,
-      {
-        hints: ['ckpt status   (what is not covered)', 'ckpt list --sessions'],
-      },
-    )
+    isDirectory
+      ? noFile(name)
+      : new CkptError(
+          'NOT_FOUND',
+          `The newest checkpoint of session ${printable(session)} has no file ${name}. Nothing was changed.`,
+          {
+            hints: ['ckpt status   (what is not covered)', 'ckpt list --sessions'],
+          },
+        )
   let lines: WrittenLine[]
   if (Buffer.isBuffer(now)) {
     const from = isRecorded ? path : await cameFrom(context, refs, { tip, path })
@@ -89,7 +92,10 @@ export async function blame(context: Context, path: RelativePath, wanted: string
 }
 
 /** What a file holds; of a symlink, where it points. */
-function readNow({ env, store, worktree }: Context, path: RelativePath): Buffer | { why: string } {
+function readNow(
+  { env, store, worktree }: Context,
+  path: RelativePath,
+): Buffer | { why: string; isDirectory: boolean } {
   const read: Buffer[] = []
   const keeping: ObjectWriter = {
     write: (type, bytes) => {
@@ -97,10 +103,16 @@ function readNow({ env, store, worktree }: Context, path: RelativePath): Buffer 
       return store.objects.oidOf(type, bytes)
     },
   }
-  const { kind } = observe(env, { root: worktree.root, path }, keeping)
-  if (kind === 'present') return read.at(-1)!
-  return { why: kind === 'absent' ? 'is not there any more' : 'cannot be read as a file' }
+  const state = observe(env, { root: worktree.root, path }, keeping)
+  if (state.kind === 'present') return read.at(-1)!
+  const isDirectory = state.kind === 'unknown' && state.reason === 'directory'
+  return { why: state.kind === 'absent' ? 'is not there any more' : 'cannot be read as a file', isDirectory }
 }
+
+const noFile = (name: string): CkptError =>
+  new CkptError('NOT_FOUND', `${name} is a directory: blame is of one file. Nothing was changed.`, {
+    hints: ['ckpt list --sessions'],
+  })
 
 /**
  * Under which name a checkpoint has a file that came to its own since; null: it is new.

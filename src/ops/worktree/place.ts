@@ -103,7 +103,7 @@ export function placeStore(
   { root, repository }: Found,
   { config, outcome }: { config: Config; outcome: string },
 ): StorePlace {
-  const refuse = (why: string, hint = 'git init a directory of its own below it, and run ckpt there') =>
+  const refuse = (why: string, hint = 'git init DIRECTORY   (one of its own below it: run ckpt there)') =>
     new CkptError('BAD_ROOT', `${root} cannot be checkpointed: ${why}. ${outcome}`, { hints: [hint] })
   if (root === '/') throw refuse('it is the root of the file system')
   let home = env.home
