@@ -144,6 +144,16 @@ const FOUND: [[string, string, string][][], number | null][] = [
   [[[['burst', 'd', '']], [['rename', 'd', 'l\xff']]], null],
   [
     [
+      [['write', 'l\xff/a', '1']],
+      [['nest', 'l\xff', '']],
+      [['write', '.gitignore', 'x\n']],
+      [['write', 'g/a', '1']],
+      [['write', 'l\xff/a', '2']],
+    ],
+    null,
+  ],
+  [
+    [
       [
         ['write', 'd/.gitignore', 'b\n'],
         ['write', 'd/b', '1'],
