@@ -69,6 +69,7 @@ test.skipIf(!isRoot)('what this user cannot change is found while planning, and 
   expect(scratch.read('a.txt')).toBe('one\n')
 })
 
+// It is mounted here: skipped where nobody may mount.
 testWithMounts('what is on a read-only file system is said to be, and goes once it is not', () => {
   const scratch = new Scratch().init()
   const disk = scratch.at('disk')

@@ -131,6 +131,7 @@ test('a git that could not write and does not say why: the file system tells whe
   expect(scratch.ckpt('verify').problems).toEqual([])
 })
 
+// A full disk is a small one that is mounted here: skipped where nobody may mount.
 testWithMounts(
   'a bundle, and a remote, are not to blame for a full disk here; with room the same command works',
   () => {
@@ -175,6 +176,7 @@ testWithMounts(
   },
 )
 
+// The same.
 testWithMounts('on a disk without any room nothing is recorded; a prune makes some, and it goes on', () => {
   const scratch = new Scratch()
   mountSmall(scratch.root, '40m')
