@@ -1,7 +1,7 @@
 /** Trees of the store: looked up, compared and edited path by path, without an index. */
 import { MovedMeanwhile } from '../core/errors.ts'
 import type { Oid } from '../core/ids.ts'
-import { type RelativePath, shown } from '../core/paths.ts'
+import { isText, type RelativePath, shown } from '../core/paths.ts'
 import type { PathState } from '../core/state.ts'
 import { formatTree, type PlacedEntry, parseTree, type TreeEntry, type TreeMode } from '../core/tree-object.ts'
 import type { ObjectStore } from './objects.ts'
@@ -117,6 +117,23 @@ export class Trees {
     return found
   }
 
+  /** The topmost directories below a tree whose names are not UTF-8; each tree is looked through once. */
+  async oddDirectories(tree: Oid): Promise<readonly RelativePath[]> {
+    const cached = await this.#read(tree)
+    cached.odd ??= await this.#oddIn(cached)
+    return cached.odd
+  }
+
+  async #oddIn({ entries }: CachedTree): Promise<RelativePath[]> {
+    const found: RelativePath[] = []
+    for (const { mode, oid, name } of entries.values()) {
+      if (mode !== '40000') continue
+      if (!isText(name)) found.push(name as RelativePath)
+      else for (const below of await this.oddDirectories(oid)) found.push(`${name}/${below}` as RelativePath)
+    }
+    return found
+  }
+
   /** Paths that differ between two trees, in path order. */
   async compare(a: Oid, b: Oid): Promise<TreeChange[]> {
     const changes: TreeChange[] = []
@@ -217,6 +234,8 @@ export class Trees {
 interface CachedTree {
   bytes: Buffer
   entries: ReadonlyMap<string, PlacedEntry>
+  /** Once somebody asked. */
+  odd?: readonly RelativePath[]
 }
 
 /** The same tree with other ids, where nothing else changed: most of a marker's trees. Null: it is to be written anew. */

@@ -106,14 +106,22 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
   const directories = new Set<string>()
   const subtrees = new Set(hint.subtrees)
   const changed = new Set<RelativePath>()
-  const below = async (path: string, counts = (_file: string) => true) => {
+  const below = async (path: string) => {
     const entry = await store.trees.lookup(cache.tree, path)
     if (entry?.mode === '40000')
-      for (const file of (await store.trees.files(entry.oid, `${path}/`)).keys()) if (counts(file)) changed.add(file)
+      for (const file of (await store.trees.files(entry.oid, `${path}/`)).keys()) changed.add(file)
   }
   // What is covered in a directory that is walked no more is told of by its watch, if one can be had.
-  for (const directory of [...cache.listing.stops, ...cache.listing.nested])
-    if (!cache.listing.unwatched.has(directory)) await below(directory, (file) => isUnwatchable(parentOf(file)))
+  for (const directory of [...cache.listing.stops, ...cache.listing.nested]) {
+    if (cache.listing.unwatched.has(directory)) continue
+    if (isUnwatchable(directory)) {
+      await below(directory)
+      continue
+    }
+    const entry = await store.trees.lookup(cache.tree, directory)
+    if (entry?.mode === '40000')
+      for (const odd of await store.trees.oddDirectories(entry.oid)) await below(`${directory}/${odd}`)
+  }
   for (const [directory, entry] of cache.directories.remarkable()) {
     if (entry.seen === 0) directories.add(directory)
     if (!isUnwatchable(directory)) continue
