@@ -15,6 +15,7 @@ export type Files = Pick<
   | 'closeSync'
   | 'copyFileSync'
   | 'existsSync'
+  | 'fchownSync'
   | 'fstatSync'
   | 'fsyncSync'
   | 'lchownSync'

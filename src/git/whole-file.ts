@@ -53,7 +53,7 @@ export function draftFile(env: Env, path: string, whole: WholeFile): Draft {
     const fd = files.openSync(temporary, 'wx', 0o600)
     try {
       files.writeFileSync(fd, content)
-      if (owner) giveTo(env, temporary, owner)
+      if (owner) giveTo(env, fd, owner)
       if (mode !== 0o600) files.chmodSync(temporary, mode)
       if (sync) syncOpen(env, fd)
     } finally {
@@ -69,12 +69,12 @@ export function draftFile(env: Env, path: string, whole: WholeFile): Draft {
   }
 }
 
-/** Where we may not, it is ours. */
-function giveTo({ files }: Env, path: string, { uid, gid }: Pick<Stats, 'uid' | 'gid'>): void {
-  const own = files.lstatSync(path)
+/** Where we may not, it is ours. By its descriptor: nothing else can be at its name, where others may put something. */
+function giveTo({ files }: Env, fd: number, { uid, gid }: Pick<Stats, 'uid' | 'gid'>): void {
+  const own = files.fstatSync(fd)
   if (own.uid === uid && own.gid === gid) return
   try {
-    files.lchownSync(path, uid, gid)
+    files.fchownSync(fd, uid, gid)
   } catch (error) {
     if (errno(error) === undefined) throw error
   }

@@ -1,7 +1,10 @@
 /** Repositories of their own in a worktree, as git tells them: by what their `.git` leads to (gitrepository-layout(5)). */
-import { lstatIfThere, statIfThere } from '../env.ts'
+import { errno, lstatIfThere, statIfThere } from '../env.ts'
 import { native } from './disk.ts'
 import type { Scan } from './scan.ts'
+
+/** Bytes of a file that says where a repository lies: git reads no more of one either. */
+const MOST = 2 ** 20
 
 /**
  * Whether git may take a directory for a repository. It does not where its `.git` is gone, leads to nothing, or lacks what
@@ -13,7 +16,8 @@ export function mayBeRepository({ env, worktree }: Pick<Scan, 'env' | 'worktree'
   const bytes = (at: string) => Buffer.from(at, 'latin1')
   const within = (base: string, at: string) => (at.startsWith('/') ? at : `${base}/${at}`)
   const read = (at: string) => {
-    if (!statIfThere(files, bytes(at))?.isFile()) return undefined
+    const stats = statIfThere(files, bytes(at))
+    if (!stats?.isFile() || stats.size > MOST) return undefined
     return files
       .readFileSync(bytes(at))
       .toString('latin1')
@@ -27,7 +31,8 @@ export function mayBeRepository({ env, worktree }: Pick<Scan, 'env' | 'worktree'
     if (gitDir === null || lstatIfThere(files, bytes(`${gitDir}/HEAD`)) === null) return false
     const common = within(gitDir, read(`${gitDir}/commondir`) ?? '.')
     return ['objects', 'refs'].every((name) => statIfThere(files, bytes(`${common}/${name}`)) !== null)
-  } catch {
+  } catch (error) {
+    if (errno(error) === undefined) throw error
     return true // it cannot be looked at: git is not asked for that alone
   }
 }
