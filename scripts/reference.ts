@@ -1,7 +1,7 @@
 /** The parts of docs/ that follow from the source: command line, exit codes, configuration, states, and which test shows what. */
 import fs from 'node:fs'
 import path from 'node:path'
-import type { CommandEntry } from '../src/cli/command-entry.ts'
+import { type CommandEntry, usageLine } from '../src/cli/command-entry.ts'
 import { commands } from '../src/cli/commands.ts'
 import { OF_EVERY_COMMAND, parse } from '../src/cli/parse.ts'
 import { DEFAULTS } from '../src/config/defaults.ts'
@@ -32,17 +32,13 @@ function optionName(name: string, option: Option): string {
   return `\`${short}--${name}${value}\`${option.demandOption ? ' (needed)' : ''}`
 }
 
-function commandText({ usage, rest, describe, options = {}, examples = [] }: CommandEntry): string {
+function commandText(entry: CommandEntry): string {
+  const { usage, describe, options = {}, examples = [] } = entry
   const name = usage.split(' ')[0]!
   const all = Object.entries(options).filter(([, option]) => option.hidden !== true)
   const positional = all.filter(([, option]) => isPositional(option))
   const named = all.filter(([, option]) => !isPositional(option))
-  const dashes = rest ? ` ${rest}` : ''
-  const parts = [
-    `## ckpt ${name}`,
-    sentence(describe),
-    `\`\`\`\nckpt ${usage}${named.length > 0 ? ' [options]' : ''}${dashes}\n\`\`\``,
-  ]
+  const parts = [`## ckpt ${name}`, sentence(describe), `\`\`\`\nckpt ${usageLine(entry)}\n\`\`\``]
   if (positional.length > 0)
     parts.push(
       table(

@@ -27,6 +27,12 @@ export interface CommandEntry {
   load: () => Promise<Command>
 }
 
+/** How it is written, as help and docs/cli.md show it: `undo [options] [-- PATH…]`. */
+export function usageLine({ usage, rest, options = {} }: CommandEntry): string {
+  const hasOptions = Object.values(options).some(({ positional, hidden }) => !positional && !hidden)
+  return [usage, ...(hasOptions ? ['[options]'] : []), ...(rest ? [rest] : [])].join(' ')
+}
+
 export const string = (describe: string): Options => ({ type: 'string', requiresArg: true, describe })
 export const boolean = (describe: string): Options => ({ type: 'boolean', describe })
 export const id = (describe: string) => ({ positional: true, describe })

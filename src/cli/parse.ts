@@ -4,7 +4,7 @@ import yargs from 'yargs/yargs'
 import { ownWords } from '../core/own-words.ts'
 import { VERSION } from '../core/version.ts'
 import type { Arguments, Parsed } from './command.ts'
-import type { CommandEntry } from './command-entry.ts'
+import { type CommandEntry, usageLine } from './command-entry.ts'
 import { commands } from './commands.ts'
 import { mistake, NO_COMMAND } from './mistake.ts'
 
@@ -51,14 +51,13 @@ export async function parse(
     .exitProcess(false)
     .wrap(Math.min(WIDEST, Math.max(NARROWEST, columns)))
   for (const entry of commands) {
-    const { usage, rest, describe, options, examples } = entry
+    const { usage, describe, options, examples } = entry
     const visible = shown.find((one) => one.usage === usage)
     tree.command(
       usage,
       (visible ? describe : false) as string, // false hides it: yargs has an overload for each of the two
       (one: Argv) => {
-        // yargs knows nothing of what follows `--`.
-        if (rest) one.usage(`$0 ${usage} [options] ${rest}\n\n${describe}`)
+        one.usage(`$0 ${usageLine(entry)}\n\n${describe}`)
         for (const [name, option] of Object.entries(options ?? {})) {
           if (option.positional) one.positional(name, { describe: option.describe, type: 'string' })
           else one.option(name, visible && !(name in (visible.options ?? {})) ? { ...option, hidden: true } : option)

@@ -250,10 +250,13 @@ test('restore of paths that a checkpoint does not have names that checkpoint', (
   expect([code, document.error.hints]).toEqual([3, ['ckpt show 1']])
 })
 
-test('help shows what follows --', () => {
+test('the head of a help is how the command is written, what follows -- too', () => {
   const scratch = new Scratch()
   const usage = (name: string) => scratch.run([name, '--help']).stdout.split('\n')[0]
-  expect(['run', 'diff', 'undo', 'restore'].map(usage)).toEqual([
+  expect(['redo', 'mark', 'hooks', 'run', 'diff', 'undo', 'restore'].map(usage)).toEqual([
+    'ckpt redo [options]',
+    'ckpt mark <event> [options]',
+    'ckpt hooks <action>',
     'ckpt run [options] -- COMMAND…',
     'ckpt diff [a] [b] [options] [-- PATH…]',
     'ckpt undo [options] [-- PATH…]',
