@@ -4,7 +4,7 @@ import { type Env, errno, programInPath } from '../env.ts'
 import type { Finding } from '../ops/doctor/finding.ts'
 import { type Agent, type Places, SCOPES } from './agent.ts'
 import { agentCommand, type Standing, standing } from './install.ts'
-import { clientIn } from './program.ts'
+import { agentFinds, clientIn, INSTALL_CLIENT } from './program.ts'
 
 /** Nothing for agents that have no hook of ours. */
 export async function agentFindings(env: Env, agents: readonly Agent[], places: Places): Promise<Finding[]> {
@@ -52,8 +52,8 @@ async function inTheWay(
     const program = one.commands.find((command) => !canStart(env, clientIn(command, agent.name)))
     if (program === undefined) continue
     // What goes into the repository names no directory of this machine.
-    const wantsPath = one.scope === 'project' && !programInPath(env, 'ckpt-hook')
-    const mend = wantsPath ? 'npm install -g ckpt   (ckpt-hook is not in PATH)' : agentCommand('install', one)
+    const wantsPath = one.scope === 'project' && !agentFinds(env, 'ckpt-hook')
+    const mend = wantsPath ? INSTALL_CLIENT : agentCommand('install', one)
     return { why: `they cannot be started: ${program}`, mend }
   }
   const off = agent.switchedOff?.(env, places) ?? null
@@ -74,7 +74,7 @@ async function inTheWay(
 /** Whether what a command line starts is there; of what only a shell can tell it is believed. */
 function canStart(env: Env, client: string | null): boolean {
   if (client === null) return true
-  if (!client.startsWith('/')) return programInPath(env, client) !== null
+  if (!client.startsWith('/')) return agentFinds(env, client)
   try {
     env.files.accessSync(client, client.endsWith('.js') ? 4 : 1) // R_OK, X_OK: access(2)
     return true

@@ -9,8 +9,31 @@ import type { Scope } from './agent.ts'
  * it lies.
  */
 export function hookProgram(env: Env, scope: Scope): string {
-  if (scope === 'project' || programInPath(env, 'ckpt-hook')) return 'ckpt-hook'
+  if (scope === 'project' || agentFinds(env, 'ckpt-hook')) return 'ckpt-hook'
   return packageFile(env, 'bin/ckpt-hook')
+}
+
+/** Whether an agent has a program in its PATH: what npm, pnpm, yarn or bun runs has more in its own than they were started with. */
+export function agentFinds(env: Env, name: string): boolean {
+  const { PATH = '', BERRY_BIN_FOLDER } = env.vars
+  const left = PATH.split(':').filter((at) => !/\/node_modules\/\.bin\/*$/.test(at) && at !== BERRY_BIN_FOLDER)
+  return programInPath({ files: env.files, vars: { PATH: left.join(':') } }, name) !== null
+}
+
+/** How an agent gets the client where it has none in its PATH. */
+export const INSTALL_CLIENT = 'npm install -g ckpt   (ckpt-hook is not in PATH)'
+
+/** Directories of npx, `pnpm dlx` and bunx, which are emptied at some time. */
+const CACHE = /\/(?:_npx|dlx|dlx-[^/]+|bunx-[^/]+)\//
+
+/** Why an agent may not be able to start the client that an install in this scope names; null: nothing is known against it. */
+export function maybeNoClient(env: Env, scope: Scope): string | null {
+  const program = hookProgram(env, scope)
+  if (program === 'ckpt-hook')
+    return agentFinds(env, program) ? null : `The agent cannot start these hooks yet: ${INSTALL_CLIENT}`
+  return CACHE.test(program)
+    ? `These hooks are started from a cache, ${program}, and fail once that is emptied: npm install -g ckpt, and install them again.`
+    : null
 }
 
 /** The same as one word of a shell. */

@@ -202,6 +202,42 @@ test.each(SETTINGS)('installed again from elsewhere, uninstall gives the bytes b
   expect(fs.readFileSync(file, 'utf8')).toBe(text)
 })
 
+test('a client that only what npx or yarn starts has in its PATH is none to the agent', () => {
+  const scratch = new Scratch().init()
+  const bin = path.join(scratch.base, 'node_modules/.bin')
+  const berry = path.join(scratch.base, 'xfs-1')
+  for (const at of [bin, berry]) {
+    fs.mkdirSync(at, { recursive: true })
+    fs.symlinkSync(path.join(path.dirname(PROGRAM), 'ckpt-hook'), path.join(at, 'ckpt-hook'))
+  }
+  const vars = { PATH: `${bin}:${berry}:${scratch.vars.PATH}`, BERRY_BIN_FOLDER: berry }
+  const file = path.join(scratch.home, FILES.claude!)
+  expect(scratch.run(['agent', 'install', 'claude'], { vars })).toMatchObject({ code: 0, stderr: '' })
+  expect(fs.readFileSync(file, 'utf8')).toMatch(/"command": "\/[^"]*\/bin\/ckpt-hook claude"/)
+  // What others share cannot name it, which is said, here as by the doctor.
+  const shared = ['agent', 'install', 'gemini', '--scope', 'project']
+  const toInstall = 'npm install -g ckpt   (ckpt-hook is not in PATH)'
+  const { code, stderr } = scratch.run(shared, { vars })
+  expect([code, stderr]).toEqual([0, `ckpt: The agent cannot start these hooks yet: ${toInstall}\n`])
+  const { findings } = JSON.parse(scratch.run(['doctor', '--json'], { vars }).stdout)
+  const found = (agent: string) => findings.find(({ name }: Json) => name === `agent ${agent}`)
+  expect([found('claude'), found('gemini')]).toMatchObject([{ ok: true }, { ok: false, mend: toInstall }])
+})
+
+test('hooks that would be started from the cache of npx are installed, and that is said', () => {
+  const scratch = new Scratch().init()
+  const cached = path.join(scratch.base, '_npx/0123456789abcdef/node_modules/ckpt')
+  const own = path.dirname(path.dirname(PROGRAM))
+  fs.mkdirSync(cached, { recursive: true })
+  for (const name of ['bin', 'dist', 'package.json'])
+    fs.cpSync(path.join(own, name), path.join(cached, name), { recursive: true })
+  fs.symlinkSync(path.join(own, 'node_modules'), path.join(cached, 'node_modules'))
+  const install = [path.join(cached, 'bin/ckpt.js'), 'agent', 'install', 'claude', '--json']
+  const { stdout } = spawnSync(process.execPath, install, { cwd: scratch.root, env: scratch.vars, encoding: 'utf8' })
+  const warning = expect.stringMatching(/from a cache, .*\/_npx\/.*: npm install -g ckpt, and install them again\.$/)
+  expect(JSON.parse(stdout)).toMatchObject({ ok: true, agents: [{ changed: true }], warnings: [warning] })
+})
+
 test('our hook in a group of others: only ours goes', () => {
   const scratch = new Scratch().init()
   const file = path.join(scratch.home, FILES.claude!)

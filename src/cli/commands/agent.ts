@@ -9,6 +9,7 @@ import {
   planUninstall,
   standing,
 } from '../../agents/install.ts'
+import { maybeNoClient } from '../../agents/program.ts'
 import { AGENT_NAMES, findAgent } from '../../agents/registry.ts'
 import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
@@ -57,8 +58,14 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     failed: [failed],
   } = dryRun || action === 'uninstall' ? NOT_ASKED : await trust(env, args, { agents, root })
   const changed = plans.map((one) => changeJson(one, action === 'install'))
+  const noClient = action === 'install' ? maybeNoClient(env, scope ?? 'user') : null
+  const warned = noClient === null ? {} : { warnings: [noClient] }
   return {
-    json: { dryRun, agents: changed.map((one) => ({ ...one, ...trusts.find(({ name }) => name === one.name)?.json })) },
+    json: {
+      dryRun,
+      agents: changed.map((one) => ({ ...one, ...trusts.find(({ name }) => name === one.name)?.json })),
+      ...warned,
+    },
     text: [
       ...plans.map((one) => {
         const others = action === 'uninstall' ? elsewhere(env, one, places) : []
@@ -66,6 +73,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       }),
       ...trusts.map(({ line }) => line),
     ].join('\n\n'),
+    ...warned,
     ...(failed ? { ok: false, exitCode: failed.exitCode, error: asFailed(failed) } : {}),
   }
 }
