@@ -1,5 +1,18 @@
 #!/usr/bin/env node
 // The compiled program lives in dist/; this file only starts it and hands over the exit code. CommonJS starts faster.
+
+// What an older Node lacks cannot be loaded there. `ckpt-hook` (--shell) may know another one; no other hook fails.
+if (!process.getBuiltinModule) {
+  const words = process.argv.slice(2)
+  const message = `This is Node ${process.versions.node}, and ckpt runs on 20.19 or later. Nothing was changed.`
+  const hints = ['nvm use 20   (or whatever chooses your Node; then run the command again)']
+  if (words.indexOf('--json') >= 0) {
+    const error = { code: 'USAGE', message: message, hints: hints }
+    console.log(JSON.stringify({ schemaVersion: 1, ok: false, error: error }))
+  } else console.error(`ckpt: ${message}\n  → ${hints[0]}`)
+  process.exit(words[0] !== 'hook' ? 2 : words.indexOf('--shell') >= 0 ? 127 : 0)
+}
+
 const { hookFailed, main, realEnv } = require('../dist/cli/main.cjs')
 
 // What we write we have to read again, and so do the git processes that we start.

@@ -4,7 +4,7 @@ import { type Env, errno, programInPath } from '../env.ts'
 import type { Finding } from '../ops/doctor/finding.ts'
 import { type Agent, type Places, SCOPES } from './agent.ts'
 import { agentCommand, type Standing, standing } from './install.ts'
-import { agentFinds, clientIn, INSTALL_CLIENT } from './program.ts'
+import { clientIn, foundOutside, INSTALL_CLIENT, isAnothersClient } from './program.ts'
 
 /** Nothing for agents that have no hook of ours. */
 export async function agentFindings(env: Env, agents: readonly Agent[], places: Places): Promise<Finding[]> {
@@ -43,18 +43,19 @@ function whetherRun(env: Env, { name, title, trust }: Agent): string {
   return `its hooks are there; whether ${title} trusts them is not known, for there is no program ${name} to ask`
 }
 
+interface InTheWay {
+  why: string
+  mend: string
+}
+
 async function inTheWay(
   env: Env,
   agent: Agent,
   { there, places }: { there: readonly Standing[]; places: Places },
-): Promise<{ why: string; mend: string } | null> {
+): Promise<InTheWay | null> {
   for (const one of there) {
-    const program = one.commands.find((command) => !canStart(env, clientIn(command, agent.name)))
-    if (program === undefined) continue
-    // What goes into the repository names no directory of this machine.
-    const wantsPath = one.scope === 'project' && !agentFinds(env, 'ckpt-hook')
-    const mend = wantsPath ? INSTALL_CLIENT : agentCommand('install', one)
-    return { why: `they cannot be started: ${program}`, mend }
+    const wrong = whatIsStarted(env, agent, one)
+    if (wrong) return wrong
   }
   const off = agent.switchedOff?.(env, places) ?? null
   if (off !== null) return { why: `they are switched off by ${off.key} in ${off.path}`, mend: `edit ${off.path}` }
@@ -71,10 +72,25 @@ async function inTheWay(
   }
 }
 
+/** What is wrong with the programs that its commands name. */
+function whatIsStarted(env: Env, agent: Agent, one: Standing): InTheWay | null {
+  const named = one.commands.map((command) => ({ command, client: clientIn(command, agent.name) }))
+  const none = named.find(({ client }) => !canStart(env, client))
+  if (none) {
+    // What goes into the repository names no directory of this machine.
+    const wantsPath = one.scope === 'project' && !foundOutside(env, 'ckpt-hook')
+    const mend = wantsPath ? INSTALL_CLIENT : agentCommand('install', one)
+    return { why: `they cannot be started: ${none.command}`, mend }
+  }
+  const other = named.find(({ client }) => client !== null && isAnothersClient(env, client))
+  if (!other) return null
+  return { why: `they start another ckpt than this one: ${other.client}`, mend: agentCommand('install', one) }
+}
+
 /** Whether what a command line starts is there; of what only a shell can tell it is believed. */
 function canStart(env: Env, client: string | null): boolean {
   if (client === null) return true
-  if (!client.startsWith('/')) return agentFinds(env, client)
+  if (!client.startsWith('/')) return foundOutside(env, client) !== null
   try {
     env.files.accessSync(client, client.endsWith('.js') ? 4 : 1) // R_OK, X_OK: access(2)
     return true

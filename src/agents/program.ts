@@ -5,19 +5,19 @@ import { packageFile } from '../package-file.ts'
 import type { Scope } from './agent.ts'
 
 /**
- * The client that hooks run: its name where it is on the path, or where others share the file and have their own; else where
- * it lies.
+ * The client that hooks run, by its path: an agent may have another PATH than the terminal that it is installed from (started
+ * from a desktop, or with another Node). By its name where others share the file, and have it elsewhere.
  */
 export function hookProgram(env: Env, scope: Scope): string {
-  if (scope === 'project' || agentFinds(env, 'ckpt-hook')) return 'ckpt-hook'
-  return packageFile(env, 'bin/ckpt-hook')
+  if (scope === 'project') return 'ckpt-hook'
+  return foundOutside(env, 'ckpt-hook') ?? packageFile(env, 'bin/ckpt-hook')
 }
 
-/** Whether an agent has a program in its PATH: what npm, pnpm, yarn or bun runs has more in its own than they were started with. */
-export function agentFinds(env: Env, name: string): boolean {
+/** A program in PATH; not where only what npm, pnpm, yarn or bun runs has it. */
+export function foundOutside(env: Env, name: string): string | null {
   const { PATH = '', BERRY_BIN_FOLDER } = env.vars
   const left = PATH.split(':').filter((at) => !/\/node_modules\/\.bin\/*$/.test(at) && at !== BERRY_BIN_FOLDER)
-  return programInPath({ files: env.files, vars: { PATH: left.join(':') } }, name) !== null
+  return programInPath({ files: env.files, vars: { PATH: left.join(':') } }, name)
 }
 
 /** How an agent gets the client where it has none in its PATH. */
@@ -28,9 +28,9 @@ const CACHE = /\/(?:_npx|dlx|dlx-[^/]+|bunx-[^/]+)\//
 
 /** Why an agent may not be able to start the client that an install in this scope names; null: nothing is known against it. */
 export function maybeNoClient(env: Env, scope: Scope): string | null {
+  if (scope === 'project')
+    return foundOutside(env, 'ckpt-hook') ? null : `The agent cannot start these hooks yet: ${INSTALL_CLIENT}`
   const program = hookProgram(env, scope)
-  if (program === 'ckpt-hook')
-    return agentFinds(env, program) ? null : `The agent cannot start these hooks yet: ${INSTALL_CLIENT}`
   return CACHE.test(program)
     ? `These hooks are started from a cache, ${program}, and fail once that is emptied: npm install -g ckpt, and install them again.`
     : null
@@ -96,6 +96,12 @@ export function clientIn(command: string, agent: string): string | null {
   const found = words.length === 1 ? words[0] : clientAt(command, agent)
   const isTold = found?.isWhole && (found.word.startsWith('/') || !found.word.includes('/'))
   return isTold ? found.word : null
+}
+
+/** Whether a client by its path is that of another ckpt than this one, and not the one that an install would name. */
+export function isAnothersClient(env: Env, client: string): boolean {
+  if (!client.startsWith('/') || client === hookProgram(env, 'user')) return false
+  return env.files.realpathSync(client) !== env.files.realpathSync(packageFile(env, 'bin/ckpt-hook'))
 }
 
 /** Whether a command line runs our hook for an agent, however it is started, and whatever else it does. */

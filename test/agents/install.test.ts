@@ -197,7 +197,7 @@ test.each(SETTINGS)('installed again from elsewhere, uninstall gives the bytes b
   const first = install({})
   const second = install({ PATH: `${onPath}:${scratch.vars.PATH}` })
   expect(second).not.toBe(first)
-  expect(second).toBe(first.replaceAll(/"[^"]*ckpt-hook claude"/g, '"ckpt-hook claude"'))
+  expect(second).toBe(first.replaceAll(/"[^"]*ckpt-hook claude"/g, JSON.stringify(`${onPath}/ckpt-hook claude`)))
   scratch.ckpt('agent', 'uninstall', 'claude')
   expect(fs.readFileSync(file, 'utf8')).toBe(text)
 })
@@ -222,6 +222,25 @@ test('a client that only what npx or yarn starts has in its PATH is none to the 
   const { findings } = JSON.parse(scratch.run(['doctor', '--json'], { vars }).stdout)
   const found = (agent: string) => findings.find(({ name }: Json) => name === `agent ${agent}`)
   expect([found('claude'), found('gemini')]).toMatchObject([{ ok: true }, { ok: false, mend: toInstall }])
+})
+
+test('doctor tells of hooks that start another ckpt than the one that is asked', () => {
+  const scratch = new Scratch().init()
+  const other = path.join(scratch.base, 'other/bin')
+  fs.mkdirSync(other, { recursive: true })
+  fs.copyFileSync(path.join(path.dirname(PROGRAM), 'ckpt-hook'), path.join(other, 'ckpt-hook'))
+  const vars = { PATH: `${other}:${scratch.vars.PATH}` }
+  expect(scratch.run(['agent', 'install', 'claude'], { vars }).code).toBe(0)
+  const found = (vars?: Record<string, string>) => {
+    const { stdout } = scratch.run(['doctor', '--json'], vars && { vars })
+    return JSON.parse(stdout).findings.find(({ name }: Json) => name === 'agent claude')
+  }
+  expect(found(vars)).toMatchObject({ ok: true })
+  const mend = 'ckpt agent install claude'
+  const detail = expect.stringContaining(`they start another ckpt than this one: ${other}/ckpt-hook`)
+  expect(found()).toMatchObject({ ok: false, detail, mend })
+  scratch.ckpt(...mend.split(' ').slice(1))
+  expect(found()).toMatchObject({ ok: true })
 })
 
 test('hooks that would be started from the cache of npx are installed, and that is said', () => {

@@ -87,13 +87,17 @@ const door = (scratch: Scratch) => `${storeOf(scratch)}/daemon/hooks`
 /** What lies in the place of hooks and is no part of it. */
 const left = (scratch: Scratch) => fs.readdirSync(door(scratch)).filter((name) => !/^(door|ready|free)$/.test(name))
 
+/** One in the background would outlive the test. */
+function startsNoDaemon(scratch: Scratch): void {
+  fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'watch:\n  start: never\n')
+}
+
 function prompted({ small }: { small?: string } = {}): { scratch: Scratch; pid: number } {
   const scratch = new Scratch()
   if (small !== undefined) mountSmall(scratch.root, small)
   scratch.init()
-  // One in the background would outlive the test.
-  fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
-  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'watch:\n  start: never\n')
+  startsNoDaemon(scratch)
   const { pid } = startDaemon(scratch)
   expect(
     scratch.runApart(['hook', 'claude'], {
@@ -342,6 +346,66 @@ test('from a directory that is gone, and without cat, the marker is there', asyn
   for (const name of ['node', 'env', 'git']) fs.symlinkSync(which(name)!, path.join(node, name))
   expect(await later(scratch, call(scratch, 't2'), { vars: { PATH: node } })).toEqual(SILENT)
   expect(calls(scratch)).toEqual(['t1', 't2'])
+})
+
+/** Programs in a directory of their own; `node` behaves as one that is too old. */
+function oldNode(scratch: Scratch): string {
+  const bin = path.join(scratch.base, 'old-node')
+  fs.mkdirSync(bin)
+  for (const name of ['cat', 'date', 'env', 'git', 'mkfifo', 'rm', 'sh', 'sleep'])
+    fs.symlinkSync(which(name)!, path.join(bin, name))
+  const lacks = path.join(bin, 'lacks.cjs')
+  fs.writeFileSync(lacks, 'delete process.getBuiltinModule\n')
+  const script = `#!/bin/sh\nexec '${process.execPath}' --require '${lacks}' "$@"\n`
+  fs.writeFileSync(path.join(bin, 'node'), script, { mode: 0o755 })
+  return bin
+}
+
+test.each(['an older Node', 'no Node'])(
+  'where PATH has %s, the one is taken that ckpt was installed with',
+  async (which) => {
+    const scratch = new Scratch().init()
+    startsNoDaemon(scratch)
+    const bin = oldNode(scratch)
+    if (which === 'no Node') fs.rmSync(path.join(bin, 'node'))
+    const own = path.dirname(path.dirname(PROGRAM))
+    const prefix = path.join(scratch.base, 'pre fix')
+    const home = path.join(prefix, 'lib/node_modules/ckpt')
+    fs.mkdirSync(home, { recursive: true })
+    fs.mkdirSync(path.join(prefix, 'bin'))
+    fs.cpSync(path.join(own, 'bin'), path.join(home, 'bin'), { recursive: true })
+    for (const name of ['dist', 'node_modules', 'package.json'])
+      fs.symlinkSync(path.join(own, name), path.join(home, name))
+    const there = (name: string, target: string) => fs.symlinkSync(target, path.join(prefix, 'bin', name))
+    there('ckpt-hook', '../lib/node_modules/ckpt/bin/ckpt-hook')
+    there('ckpt', '../lib/node_modules/ckpt/bin/ckpt.js')
+    there('node', process.execPath)
+    const say = (client: string, event: string) =>
+      later(scratch, says(scratch, event, { prompt: 'go', prompt_id: 'p1' }), { client, vars: { PATH: bin } })
+    expect(await say(path.join(prefix, 'bin/ckpt-hook'), 'UserPromptSubmit')).toEqual(SILENT)
+    scratch.write({ 'a.txt': 'changed\n' })
+    expect(await say(path.join(home, 'bin/ckpt-hook'), 'Stop')).toEqual(SILENT)
+    const [turn] = scratch.ckpt('list').turns
+    expect(turn).toMatchObject({ status: 'completed', stat: { files: 1 } })
+  },
+)
+
+test('an older Node is told by the program, and fails no hook', () => {
+  const scratch = new Scratch().init()
+  const vars = { ...scratch.vars, PATH: oldNode(scratch) }
+  const run = (...args: string[]) => {
+    const options = { cwd: scratch.root, env: vars, input: '{}', encoding: 'utf8' } as const
+    const { status, stdout, stderr } = spawnSync(PROGRAM, args, options)
+    return { status, stdout, stderr }
+  }
+  const message = `This is Node ${process.versions.node}, and ckpt runs on 20.19 or later. Nothing was changed.`
+  expect(run('undo')).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining(message) })
+  const { status, stdout } = run('undo', '--json')
+  expect([status, JSON.parse(stdout)]).toMatchObject([
+    2,
+    { schemaVersion: 1, ok: false, error: { code: 'USAGE', message } },
+  ])
+  expect(run('hook', 'claude')).toMatchObject({ status: 0, stdout: '' })
 })
 
 /** Both ways to the daemon's door. */
