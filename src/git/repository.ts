@@ -266,3 +266,9 @@ export async function rewrittenUrl(env: Env, url: string): Promise<string> {
   const args = ['ls-remote', '--get-url', '--end-of-options', url]
   return firstLine(await runGit(env, { args, cwd: '/' })) ?? url
 }
+
+/** Whether commits that others name as parents may have been left out (git-clone(1), `--depth`). */
+export async function isShallow(env: Env, cwd: string): Promise<boolean> {
+  const { stdout } = await tryGit(env, { args: ['rev-parse', '--is-shallow-repository'], cwd })
+  return stdout.toString('latin1').trim() !== 'false'
+}

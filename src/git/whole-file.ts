@@ -1,4 +1,5 @@
 /** Files that are written whole or not at all, and read whole or not there; and those that grow by lines. */
+import { isUtf8 } from 'node:buffer'
 import { constants, type Stats } from 'node:fs'
 import { CkptError } from '../core/errors.ts'
 import { type Env, errno, statIfThere } from '../env.ts'
@@ -221,16 +222,23 @@ export function makeDirectories(env: Env, path: string): void {
   }
 }
 
-/** Removes a directory of ours and all below it. `last`: the name of a file in it that goes when all else has. */
-export function removeTree(env: Env, path: string, last?: string): void {
+/** Removes a directory of ours and all below it, whatever bytes the names are. `last`: the name of a file in it that goes when all else has. */
+export function removeTree(env: Env, path: string | Buffer, last?: string): void {
+  const isLast = (name: Buffer) => Number(name.toString() === last)
   try {
-    const entries = env.files.readdirSync(path, { withFileTypes: true })
-    for (const entry of entries.toSorted((a, b) => Number(a.name === last) - Number(b.name === last))) {
-      if (entry.isDirectory()) removeTree(env, `${path}/${entry.name}`)
-      else env.files.unlinkSync(`${path}/${entry.name}`)
+    const entries = env.files.readdirSync(path, { withFileTypes: true, encoding: 'buffer' })
+    for (const entry of entries.toSorted((a, b) => isLast(a.name) - isLast(b.name))) {
+      const at = below(path, entry.name)
+      if (entry.isDirectory()) removeTree(env, at)
+      else env.files.unlinkSync(at)
     }
     env.files.rmdirSync(path)
   } catch (error) {
     if (errno(error) !== 'ENOENT') throw error
   }
 }
+
+const below = (path: string | Buffer, name: Buffer): string | Buffer =>
+  typeof path === 'string' && isUtf8(name)
+    ? `${path}/${name}`
+    : Buffer.concat([Buffer.from(path), Buffer.from('/'), name])

@@ -13,6 +13,8 @@ export interface Ledger {
   directories: string[]
   /** Those that were made for them. */
   made: string[]
+  /** Not ours to write: a person put our lines into the hooks there. */
+  lined: string[]
 }
 
 const fileOf = (context: Context) => `${gateDirectory(context)}/${LEDGER}`
@@ -28,7 +30,7 @@ function goesAlong(commonDir: string, directory: string): boolean {
 /** @throws CkptError DAMAGED */
 export async function readLedger(context: Context): Promise<Ledger> {
   const file = fileOf(context)
-  if (!context.env.files.existsSync(file)) return { directories: [], made: [] }
+  if (!context.env.files.existsSync(file)) return { directories: [], made: [], lined: [] }
   let value: Partial<Ledger>
   try {
     value = JSON.parse(context.env.files.readFileSync(file, 'utf8'))
@@ -38,7 +40,10 @@ export async function readLedger(context: Context): Promise<Ledger> {
       hints: [`remove ${file}, then: ckpt hooks install`],
     })
   }
-  return { directories: await ours(context, value.directories), made: await ours(context, value.made) }
+  const [directories, made, lined] = await Promise.all(
+    [value.directories, value.made, value.lined].map((told) => ours(context, told)),
+  )
+  return { directories: directories!, made: made!, lined: lined! }
 }
 
 /** In a copy of a repository, the linked worktrees of the original are not ours. */
@@ -56,10 +61,10 @@ async function ours(context: Context, told: unknown): Promise<string[]> {
   return kept
 }
 
-export function writeLedger(context: Context, { directories, made }: Ledger): void {
+export function writeLedger(context: Context, { directories, made, lined }: Ledger): void {
   const commonDir = commonDirectory(context)
   const told = (list: readonly string[]) =>
     list.map((one) => (goesAlong(commonDir, one) ? path.relative(commonDir, one) : one))
-  const ledger = { version: 1, directories: told(directories), made: told(made) }
+  const ledger = { version: 1, directories: told(directories), made: told(made), lined: told(lined) }
   writeFileWhole(context.env, fileOf(context), { content: `${JSON.stringify(ledger)}\n` })
 }

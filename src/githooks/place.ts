@@ -75,6 +75,9 @@ function switchedOff(env: Env, directory: string, set: { scope: string; path: st
     `git config --${scope} --unset-all core.hooksPath   (git's own hooks directory again)`
   if (set?.path === '')
     return { why: `core.hooksPath in the ${set.scope} configuration is empty`, mend: unset(set.scope) }
+  // Ignored by git, so that a linked worktree begins without.
+  if (set?.path.endsWith('/_') && !env.files.existsSync(directory))
+    return { why: `husky is not installed in this worktree (${directory} is not there)`, mend: 'npx husky' }
   let at = directory
   let stats = statIfThere(env.files, at)
   while (stats === null && at.lastIndexOf('/') > 0) {

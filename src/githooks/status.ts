@@ -7,9 +7,9 @@ import type { Repository } from '../git/repository.ts'
 import { readIfThere } from '../git/whole-file.ts'
 import type { Finding } from '../ops/doctor/finding.ts'
 import type { Context } from '../ops/worktree/context.ts'
-import { gateDirectory, gateFiles, keptNames, readHook } from './disk.ts'
+import { gateDirectory, gateFiles, type HookOnDisk, keptNames, readHook } from './disk.ts'
 import { ALL_HOOKS, type HookName, hasLine, lineComesFirst, ourPart, oursComesFirst, wantedHooks } from './hook-file.ts'
-import { readLedger } from './ledger.ts'
+import { type Ledger, readLedger } from './ledger.ts'
 import { findHooksPlace, type HooksPlace, realPath, usersConfig } from './place.ts'
 import { readTemplates } from './templates.ts'
 
@@ -79,8 +79,11 @@ function isOutdated(context: Context): boolean {
   )
 }
 
+/** Directories that have, or had, the gate in their hooks. */
+const gated = ({ directories, lined }: Ledger) => [...new Set([...directories, ...lined])]
+
 async function replaced(context: Context, { directory }: HooksPlace): Promise<string[]> {
-  const { directories } = await readLedger(context)
+  const directories = gated(await readLedger(context))
   if (directories.length === 0) return []
   return [
     directories.includes(directory)
@@ -114,14 +117,15 @@ async function hookState(context: Context, place: HooksPlace, asked: Asked): Pro
     return { ...state, installed: true, chained: true, fires }
   }
   // husky starts the project's own hook, one directory up: not to be run for a look.
-  const project = husky && hasLine(projectHook(env, directory, name), name)
-  return { ...state, installed: project, chained: project, fires: project ? null : false }
+  const project = husky ? projectHook(env, directory, name) : null
+  if (project === null || !hasLine(project.text, name))
+    return { ...state, installed: false, chained: false, fires: false }
+  return { name, path: project.path, installed: true, chained: true, fires: null }
 }
 
 /** The hook of the project that husky's launcher runs. */
-export function projectHook(env: Env, directory: string, name: HookName): string {
-  const above = directory.slice(0, directory.lastIndexOf('/'))
-  return readHook(env, above, name).text
+export function projectHook(env: Env, directory: string, name: HookName): HookOnDisk {
+  return readHook(env, directory.slice(0, directory.lastIndexOf('/')), name)
 }
 
 /** Names of the hooks that the user's configuration defines (git ≥ 2.54, githooks(5)). */
@@ -158,7 +162,7 @@ async function dryRun({ env, worktree, store }: Context, { name, others }: Asked
 /** For `ckpt doctor`: fine without hooks; not fine with hooks that do not run. */
 export async function hooksFinding(context: Context): Promise<Finding> {
   const { hooks, place, outdated } = await hooksStatus(context)
-  const wasNever = (await readLedger(context)).directories.length === 0
+  const wasNever = gated(await readLedger(context)).length === 0
   if (place.off !== null) {
     return {
       name: 'hooks',

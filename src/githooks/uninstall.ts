@@ -24,9 +24,8 @@ export async function uninstallHooks(context: Context): Promise<HooksResult> {
   }
   for (const directory of ledger.made) removeIfEmpty(env, directory)
   for (const hook of ALL_HOOKS) {
-    const { path, text } = readHook(env, place.directory, hook)
-    const theirs = place.husky ? projectHook(env, place.directory, hook) : text
-    if (hasLine(theirs, hook)) warnings.push(`The line that calls the gate for ${hook} (${path}) can be taken out now.`)
+    const { path, text } = (place.husky ? projectHook : readHook)(env, place.directory, hook)
+    if (hasLine(text, hook)) warnings.push(`The line that calls the gate for ${hook} (${path}) can be taken out now.`)
   }
   removeGate(context)
   const result = await hooksStatus(context)

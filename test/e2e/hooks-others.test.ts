@@ -21,6 +21,12 @@ function writeHook(scratch: Scratch, name: string, { text, mode = 0o755 }: { tex
   return file
 }
 
+const husky = (scratch: Scratch, cwd = scratch.root) =>
+  execFileSync(process.execPath, [path.join(path.dirname(require.resolve('husky')), 'bin.js')], {
+    cwd,
+    env: scratch.vars,
+  })
+
 /** A hook that notes its arguments and what it is given, and fails when told to. */
 const noting = (name: string) => `#!/bin/sh
 printf '%s' "${name}" >>"$NOTES"
@@ -314,10 +320,7 @@ test('row 31: a tracked, a global, an outside or a to-be-tracked hooks directory
 test('row 31: husky: the project hooks run after the gate, both can refuse, uninstall gives its files back', () => {
   const scratch = gateScratch()
   scratch.write({ '.husky/pre-commit': 'echo husky ran >&2\n[ -z "$FAIL" ]\n' })
-  execFileSync(process.execPath, [path.join(path.dirname(require.resolve('husky')), 'bin.js')], {
-    cwd: scratch.root,
-    env: scratch.vars,
-  })
+  husky(scratch)
   expect(scratch.git('config', 'core.hooksPath').trim()).toBe('.husky/_')
   scratch.git('add', '-A')
   scratch.git('commit', '-q', '-m', 'husky')
@@ -339,10 +342,7 @@ test('row 31: husky: the project hooks run after the gate, both can refuse, unin
   expect(scratch.git('status', '--porcelain')).toBe('')
 
   // A new `npm install` takes the gate out: that is seen, and mended.
-  execFileSync(process.execPath, [path.join(path.dirname(require.resolve('husky')), 'bin.js')], {
-    cwd: scratch.root,
-    env: scratch.vars,
-  })
+  husky(scratch)
   const gone = scratch.ckpt('hooks', 'status')
   expect(gone.hooks.every((hook: Json) => !hook.installed && hook.fires === false)).toBe(true)
   expect(gone.warnings.join()).toContain('something took it out')
@@ -358,13 +358,81 @@ test('row 31: husky: the project hooks run after the gate, both can refuse, unin
   expect(commit()).toMatchObject({ code: 0, stderr: 'husky ran\n' })
 })
 
+const hooksFound = (document: Json) => document.findings.find(({ name }: Json) => name === 'hooks')
+
+test('row 31: husky in a linked worktree: git runs no hooks there before it is installed, which is said, and what to run', () => {
+  const scratch = gateScratch()
+  scratch.write({ '.husky/pre-commit': 'true\n' })
+  husky(scratch)
+  scratch.git('add', '-A')
+  scratch.git('commit', '-q', '-m', 'husky')
+  expect(scratch.ckpt('hooks', 'install').warnings.join()).toContain('in a linked worktree git runs no hook before')
+  const linked = path.join(scratch.base, 'linked')
+  scratch.git('worktree', 'add', '-q', '-b', 'linked', linked)
+  const refused = scratch.tryCkpt('hooks', 'install', '--cwd', linked)
+  expect([refused.code, refused.document.error]).toMatchObject([
+    2,
+    {
+      code: 'CONFIG',
+      message: `Git runs no hooks here: husky is not installed in this worktree (${linked}/.husky/_ is not there). No hook was changed.`,
+      hints: ['npx husky', `ckpt hooks install --cwd ${linked}`],
+    },
+  ])
+  const doctor = () => hooksFound(scratch.tryCkpt('doctor', '--cwd', linked).document)
+  expect(doctor()).toMatchObject({ ok: false, mend: 'npx husky' })
+  husky(scratch, linked)
+  scratch.ckpt('hooks', 'install', '--cwd', linked)
+  expect(doctor()).toMatchObject({ ok: true })
+})
+
+test('row 31: the line that is to be taken out of a husky project is named where it is', () => {
+  const scratch = new Scratch().init()
+  const gate = (name: string) =>
+    `ckpt_gate="$(git rev-parse --git-common-dir)/ckpt/hooks/gate.sh"; [ ! -f "$ckpt_gate" ] || sh "$ckpt_gate" ${name} "$@" </dev/null || exit "$?"\n`
+  for (const name of HOOKS) scratch.write({ [`.husky/${name}`]: gate(name) })
+  husky(scratch)
+  const paths = scratch.ckpt('hooks', 'install').hooks.map((hook: Json) => [hook.installed, hook.path])
+  expect(paths).toEqual(HOOKS.map((name) => [true, scratch.at(`.husky/${name}`)]))
+  const { warnings } = scratch.ckpt('hooks', 'uninstall')
+  expect(warnings).toContain(
+    `The line that calls the gate for pre-commit (${scratch.at('.husky/pre-commit')}) can be taken out now.`,
+  )
+})
+
+test('row 31: where lines were added to hooks that are not ours to write, it is noticed when they are gone', () => {
+  const scratch = new Scratch().init()
+  writeHook(scratch, '.githooks/pre-commit', { text: '#!/bin/sh\n' })
+  scratch.git('config', 'core.hooksPath', '.githooks')
+  const { hints } = scratch.tryCkpt('hooks', 'install').document.error
+  for (const hint of hints as string[]) {
+    const at = hint.indexOf(': ')
+    writeHook(scratch, path.relative(scratch.root, hint.slice(0, at)), { text: `#!/bin/sh\n${hint.slice(at + 2)}\n` })
+  }
+  const doctor = () => hooksFound(scratch.tryCkpt('doctor').document)
+  scratch.ckpt('hooks', 'install')
+  expect(doctor()).toMatchObject({ ok: true, detail: 'all fire' })
+  scratch.remove('.githooks')
+  expect(scratch.ckpt('hooks', 'status').warnings).toEqual([expect.stringContaining('The gate is not in')])
+  expect(doctor()).toMatchObject({ ok: false, mend: 'ckpt hooks install' })
+  scratch.git('config', '--unset', 'core.hooksPath')
+  expect(scratch.ckpt('hooks', 'status').warnings).toEqual([expect.stringContaining('git now runs the hooks in')])
+  scratch.ckpt('hooks', 'uninstall')
+  expect(doctor()).toMatchObject({ ok: true })
+})
+
+test('row 31: a hook of simple-git-hooks is told to be written anew', () => {
+  const scratch = new Scratch().init()
+  const text = '#!/bin/sh\n\nif [ "$SKIP_SIMPLE_GIT_HOOKS" = "1" ]; then\n    exit 0\nfi\n\ntrue'
+  writeHook(scratch, '.git/hooks/pre-commit', { text })
+  expect(scratch.ckpt('hooks', 'install').warnings).toEqual([
+    expect.stringMatching(/^simple-git-hooks writes .*pre-commit anew/),
+  ])
+})
+
 test('row 31: husky installed after the gate takes over the hooks: status says so', () => {
   const scratch = new Scratch().init()
   scratch.ckpt('hooks', 'install')
-  execFileSync(process.execPath, [path.join(path.dirname(require.resolve('husky')), 'bin.js')], {
-    cwd: scratch.root,
-    env: scratch.vars,
-  })
+  husky(scratch)
   const { hooks, warnings } = scratch.ckpt('hooks', 'status')
   expect(hooks.every((hook: Json) => hook.fires === false)).toBe(true)
   expect(warnings.join()).toContain('git now runs the hooks in')

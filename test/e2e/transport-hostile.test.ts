@@ -82,6 +82,26 @@ class Forgery {
   }
 }
 
+test('a bundle with a damaged ref, of a name that is not UTF-8, is refused in words, and nothing of it stays', () => {
+  const here = twoTurns()
+  const bundle = path.join(here.base, 'good.bundle')
+  here.ckpt('export', bundle)
+  const bytes = fs.readFileSync(bundle)
+  bytes[bytes.indexOf('refs/ckpt/') + 12]! |= 0x80
+  fs.writeFileSync(bundle, bytes)
+  const there = cloneOf(here)
+  there.ckpt('snapshot')
+  const { code, document } = there.tryCkpt('import', bundle)
+  const message = `${bundle} holds no checkpoints. Nothing was changed.`
+  expect([code, document.error]).toMatchObject([7, { code: 'DAMAGED', message }])
+  const temporary = path.join(there.base, 'tmp')
+  fs.mkdirSync(temporary)
+  const checked = there.run(['verify', '--bundle', bundle, '--json'], { vars: { TMPDIR: temporary } })
+  expect([checked.code, JSON.parse(checked.stdout).problems]).toEqual([7, [expect.stringContaining('no checkpoints')]])
+  expect(fs.readdirSync(temporary)).toEqual([])
+  expect(fs.readdirSync(there.at('.git/ckpt')).filter((name) => name.startsWith('parcel'))).toEqual([])
+})
+
 test('the bundle of a stranger: nothing in it leads out of the worktree, into a git directory, or to other refs', () => {
   const here = twoTurns()
   const good = path.join(here.base, 'good.bundle')

@@ -403,6 +403,12 @@ test('--ref: a commit with which a shallow clone ends says so, and how to mend i
   scratch.git('clone', '-q', '--depth', '1', `file://${scratch.root}`, clone)
   const there = (...args: string[]) => scratch.run([...args, '--json'], { cwd: clone })
   there('import', bundle)
+  const unknown = (run: (...args: string[]) => { stdout: string }) =>
+    JSON.parse(run('verify', '--ref', 'nowhere..HEAD').stdout).error.hints
+  const here = (...args: string[]) => scratch.run([...args, '--json'])
+  const branches = 'git branch --all   (what there is)'
+  const fetch = expect.stringMatching(/^git fetch --unshallow /)
+  expect([unknown(here), unknown(there)]).toEqual([[branches], [branches, fetch]])
   const covered = () => JSON.parse(there('verify', '--ref', 'HEAD').stdout).commits
   expect(covered()).toMatchObject([{ covered: false, why: 'its parent is not here: git fetch --unshallow' }])
   scratch.git('-C', clone, 'fetch', '-q', '--unshallow')

@@ -283,3 +283,21 @@ test('what is excluded in a directory that cannot be listed takes no other word 
     'closed/ unreadable',
   ])
 })
+
+test('a worktree that may not be entered is no place for checkpoints, and git is not to blame', () => {
+  const scratch = new Scratch().init()
+  const uid = scratch.handOver()
+  fs.chmodSync(scratch.root, 0o600)
+  for (const line of [['status'], ['snapshot'], ['list'], ['agent', 'status']]) {
+    const { code, stdout } = scratch.run([...line, '--cwd', scratch.root, '--json'], { uid, cwd: scratch.base })
+    expect([line, code, JSON.parse(stdout).error]).toMatchObject([
+      line,
+      9,
+      {
+        code: 'BAD_ROOT',
+        message: expect.stringContaining(`${scratch.root} is not a directory that can be used (EACCES).`),
+        hints: [`ls -ld ${scratch.root}   (who may enter it)`],
+      },
+    ])
+  }
+})

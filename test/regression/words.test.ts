@@ -847,3 +847,18 @@ test('the lines that a switch into a turn prints lead back when they are followe
     expect(scratch.read('a.txt')).toBe('three\n')
   }
 })
+
+test('a repository that only GIT_DIR names is not followed, which is said', () => {
+  const scratch = new Scratch()
+  scratch.git('init', '-q', '--bare', `${scratch.base}/dotfiles.git`)
+  const vars = { GIT_DIR: `${scratch.base}/dotfiles.git`, GIT_WORK_TREE: scratch.root }
+  const { code, stdout } = scratch.run(['snapshot', '--json'], { vars })
+  expect([code, JSON.parse(stdout).error]).toEqual([
+    9,
+    {
+      code: 'NOT_INITIALIZED',
+      message: `${scratch.root} is a plain directory without a store. GIT_DIR is set, and ckpt does not follow it. Nothing was recorded.`,
+      hints: ['ckpt init   (checkpoints for this directory)'],
+    },
+  ])
+})

@@ -71,7 +71,9 @@ export async function importBundle(context: Context, file: string): Promise<Rece
   return receiving(context, { from: file, borrow: [] }, async (parcel) => {
     await parcel.fetchBundle(file)
     if ((await parcel.refs()).length > 0) return undefined
-    throw new CkptError('DAMAGED', `${file} holds no checkpoints. Nothing was changed.`)
+    throw new CkptError('DAMAGED', `${file} holds no checkpoints. Nothing was changed.`, {
+      hints: ['ckpt export FILE   (on the machine it came from)'],
+    })
   })
 }
 

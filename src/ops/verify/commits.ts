@@ -11,14 +11,16 @@ import { isOid, type Oid } from '../../core/ids.ts'
 import { shown } from '../../core/paths.ts'
 import { FETCHING } from '../../git/failure.ts'
 import { runGit, tryGit } from '../../git/process.ts'
-import type { Repository } from '../../git/repository.ts'
+import { isShallow, type Repository } from '../../git/repository.ts'
 import type { Context } from '../worktree/context.ts'
 import { type Made, MadeByCkpt } from './carried.ts'
 import { type ChangedFiles, changedFilesReader } from './changed-files.ts'
 import { droppedPaths, mergedPaths } from './merged.ts'
 import { by, inTime, isWork, none, TurnsWork, type Verdict } from './turns-work.ts'
 
-const SHALLOW = 'git fetch --unshallow   (in CI, where history is cut)'
+/** What brings the history that a CI cut. */
+const uncut = async ({ env }: Context, { root }: Repository): Promise<string[]> =>
+  (await isShallow(env, root)) ? ['git fetch --unshallow   (the history here is cut)'] : []
 
 export interface CommitCoverage extends Verdict {
   id: Oid
@@ -164,24 +166,20 @@ interface Commit {
 }
 
 /** Those that standard input names, one a line: git log would take a line for less, or for more, than one commit. */
-async function namedCommits({ env }: Context, { root }: Repository): Promise<Oid[]> {
+async function namedCommits(context: Context, repository: Repository): Promise<Oid[]> {
+  const { env } = context
   const names = (await text(env.stdin.stream)).split('\n').map((line) => line.trim())
   const rows = names.filter((name) => name !== '')
   if (rows.length === 0) return []
   const input = rows.map((name) => `${name}^{commit}\n`).join('')
-  const found = await runGit(env, { args: ['cat-file', '--batch-check=%(objectname)'], cwd: root, input })
+  const found = await runGit(env, { args: ['cat-file', '--batch-check=%(objectname)'], cwd: repository.root, input })
   const ids = found.toString('latin1').split('\n')
-  return rows.map((name, i) => {
-    const id = ids[i] ?? ''
-    if (isOid(id)) return id
-    throw new CkptError(
-      'NOT_FOUND',
-      `${JSON.stringify(name)} on standard input is no commit here. Nothing was changed.`,
-      {
-        hints: ['git rev-list RANGE | ckpt verify --ref - --covered', SHALLOW],
-      },
-    )
-  })
+  const named = rows.map((_, i) => ids[i] ?? '')
+  const missing = named.findIndex((id) => !isOid(id))
+  if (missing < 0) return named as Oid[]
+  const message = `${JSON.stringify(rows[missing])} on standard input is no commit here. Nothing was changed.`
+  const hints = ['git rev-list RANGE | ckpt verify --ref - --covered', ...(await uncut(context, repository))]
+  throw new CkptError('NOT_FOUND', message, { hints })
 }
 
 /** `-`: those that standard input names. */
@@ -208,7 +206,7 @@ async function commitsOf(context: Context, repository: Repository, range: string
     throw new CkptError(
       'NOT_FOUND',
       `${JSON.stringify(range)} is no range of commits here (${why}). Nothing was changed.`,
-      { hints: ['git branch --all   (what there is)', SHALLOW] },
+      { hints: ['git branch --all   (what there is)', ...(await uncut(context, repository))] },
     )
   }
   return result.stdout

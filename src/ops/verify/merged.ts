@@ -7,7 +7,7 @@ import { isOid, type Oid } from '../../core/ids.ts'
 import { pathToText, splitNul } from '../../core/paths.ts'
 import { emptyTree, WITH_SUBMODULES } from '../../git/diff.ts'
 import { runGit, tryGit } from '../../git/process.ts'
-import type { Repository } from '../../git/repository.ts'
+import { isShallow, type Repository } from '../../git/repository.ts'
 import { withTemporary } from '../../git/temporary.ts'
 import type { FileEntry } from '../../git/trees.ts'
 import { type Entry, readHeadEntries } from '../committed/entries.ts'
@@ -100,8 +100,7 @@ async function baseOf({ env }: Context, { root, hash }: Repository, parents: rea
   const { code, stdout } = await tryGit(env, { args: ['merge-base', '--all', ...parents], cwd: root })
   const [base, ...others] = stdout.toString('latin1').split('\n').filter(isOid)
   if (base !== undefined) return others.length === 0 ? base : null
-  const cut = await tryGit(env, { args: ['rev-parse', '--is-shallow-repository'], cwd: root })
-  return code === 1 && cut.stdout.toString('latin1').trim() === 'false' ? emptyTree(hash) : null
+  return code === 1 && !(await isShallow(env, root)) ? emptyTree(hash) : null
 }
 
 /** Whether git took a submodule from one side to the commit of the other one, which is made on it (git-merge(1)). */

@@ -139,9 +139,14 @@ async function openFound(
     const moved = orphans(env, place.directory, found.root).map(
       ({ directory, was }) => `${moving(directory, place)}   (if this is what was ${printable(was)}: its checkpoints)`,
     )
-    throw new CkptError('NOT_INITIALIZED', `${found.root} is a plain directory without a store. ${outcome}`, {
-      hints: [...moved, 'ckpt init   (checkpoints for this directory)', 'git init'],
-    })
+    const elsewhere = env.vars.GIT_DIR ? ' GIT_DIR is set, and ckpt does not follow it.' : ''
+    throw new CkptError(
+      'NOT_INITIALIZED',
+      `${found.root} is a plain directory without a store.${elsewhere} ${outcome}`,
+      {
+        hints: [...moved, 'ckpt init   (checkpoints for this directory)', ...(elsewhere ? [] : ['git init'])],
+      },
+    )
   }
   if (makes) {
     if (found.repository) place = claimWorktreeId(env, found.repository, place)

@@ -1,5 +1,5 @@
 /** Which worktree a directory belongs to, and where its store is. */
-import type { Dirent } from 'node:fs'
+import { constants, type Dirent } from 'node:fs'
 import { dirname, isAbsolute, resolve } from 'node:path'
 import type { Config } from '../../config/defaults.ts'
 import { CkptError } from '../../core/errors.ts'
@@ -63,10 +63,24 @@ export function realDirectory(env: Env, cwd: string, outcome: string): string {
       ],
     })
   }
-  if (env.files.statSync(real).isDirectory()) return real
-  throw new CkptError('BAD_ROOT', `${cwd} is not a directory. ${outcome}`, {
-    hints: [`cd ${quotedPath(dirname(real))} && ckpt status`],
+  if (!env.files.statSync(real).isDirectory())
+    throw new CkptError('BAD_ROOT', `${cwd} is not a directory. ${outcome}`, {
+      hints: [`cd ${quotedPath(dirname(real))} && ckpt status`],
+    })
+  if (mayEnter(env, real)) return real
+  throw new CkptError('BAD_ROOT', `${cwd} is not a directory that can be used (EACCES). ${outcome}`, {
+    hints: [`ls -ld ${quotedPath(real)}   (who may enter it)`],
   })
+}
+
+function mayEnter({ files }: Env, directory: string): boolean {
+  try {
+    files.accessSync(directory, constants.X_OK)
+    return true
+  } catch (error) {
+    if (errno(error) !== 'EACCES') throw error
+    return false
+  }
 }
 
 export function nearestAbove({ files }: Env, path: string): string {
