@@ -57,8 +57,12 @@ export class Watcher {
     input.queue.onBurst = () => this.distrust('more changes at once than the kernel reports for sure')
   }
 
-  /** Resolves when every directory that was there is watched. */
+  /** Resolves when every directory that was there is watched; by another runtime none is, for of it nobody knows what it leaves out. */
   async start(): Promise<void> {
+    if (process.versions.bun) {
+      this.#fail('Bun runs it, whose watches are not known to tell of everything: put a Node into PATH')
+      return
+    }
     await this.#directories.add(this.#input.root)
     this.#fresh.clear()
   }

@@ -236,7 +236,7 @@ function findProgram(env: Env): Program {
   const own = process.getBuiltinModule('node:module').createRequire(import.meta.url ?? __filename)
   try {
     const { version } = own('ckpt/package.json') as { version: string }
-    return { command: byNode(`${dirname(own.resolve('ckpt/package.json'))}/bin/ckpt.js`), version }
+    return { command: byNode(env, `${dirname(own.resolve('ckpt/package.json'))}/bin/ckpt.js`), version }
   } catch (error) {
     if (errno(error) !== 'MODULE_NOT_FOUND') throw error
   }

@@ -618,3 +618,17 @@ test('one that answers is no one that hangs, however busy who asks is', async ()
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2500) // longer than one is given to be reached
   expect(await asked).toMatchObject({ running: true, pid, watching: true })
 })
+
+test('a daemon that Bun runs watches nothing: each snapshot is a scan, which is said', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const as = path.join(scratch.base, 'as-bun.cjs')
+  fs.writeFileSync(as, "Object.defineProperty(process, 'versions', { value: { ...process.versions, bun: '1.0.0' } })\n")
+  const vars = { NODE_OPTIONS: `--require ${as}` }
+  const started = scratch.runApart(['daemon', 'start', '--json'], { vars })
+  onTestFinished(() => void scratch.run(['daemon', 'stop']))
+  expect([started.code, JSON.parse(started.stdout).warnings]).toEqual([0, [expect.stringContaining('Bun runs it')]])
+  expect(scratch.ckpt('status').daemon).toMatchObject({ running: true, watching: false })
+  scratch.write({ 'a.txt': 'two\n' })
+  expect(scratch.ckpt('snapshot').mode).toBe('scan')
+  expect(scratch.ckpt('diff', '--uncommitted').files).toMatchObject([{ path: 'a.txt' }])
+})

@@ -38,7 +38,7 @@ const command: Command = async ({ env, args, cwd }) => {
       return { json: { started: false, pid, running }, text: NOT_STARTED }
     }
     if (action === 'start') {
-      const { started, info } = await startDaemon(context, { command: byNode(env.program), version: VERSION })
+      const { started, info } = await startDaemon(context, { command: byNode(env, env.program), version: VERSION })
       const { state } = await daemonStatus(env, worktreeDir)
       const why = state?.watching === false ? state.why : null
       const does = why === null ? 'watches' : 'is at work in'
