@@ -345,6 +345,10 @@ export function killIfThere({ kill }: Pick<Env, 'kill'>, pid: number, signal: No
   }
 }
 
+/** The Node that runs this; where Bun does, one in PATH if there is one. */
+export const nodeProgram = (env: Pick<Env, 'files' | 'vars'>): string =>
+  (process.versions.bun ? programInPath(env, 'node') : null) ?? process.execPath
+
 /** Where a shell would find a program of this name. */
 export function programInPath({ files, vars }: Pick<Env, 'files' | 'vars'>, name: string): string | null {
   for (const directory of (vars.PATH ?? '').split(':')) {

@@ -84,7 +84,7 @@ function whatIsStarted(env: Env, agent: Agent, one: Standing): InTheWay | null {
   }
   const other = named.find(({ client }) => client !== null && isAnothersClient(env, client))
   if (!other) return null
-  return { why: `they start another ckpt than this one: ${other.client}`, mend: agentCommand('install', one) }
+  return { why: `they start ${other.client}, which is not of this ckpt`, mend: agentCommand('install', one) }
 }
 
 /** Whether what a command line starts is there; of what only a shell can tell it is believed. */

@@ -10,7 +10,24 @@ import type { Scope } from './agent.ts'
  */
 export function hookProgram(env: Env, scope: Scope): string {
   if (scope === 'project') return 'ckpt-hook'
-  return foundOutside(env, 'ckpt-hook') ?? packageFile(env, 'bin/ckpt-hook')
+  const found = foundOutside(env, 'ckpt-hook')
+  return found !== null && isClient(env, found) ? found : ownClient(env)
+}
+
+/** Not a tool's wrapper: one whose target is gone ends with 2, which an agent takes for a refusal. */
+function isClient(env: Env, file: string): boolean {
+  const real = env.files.realpathSync(file)
+  return lastName(real) === 'ckpt-hook' && env.files.existsSync(`${real.slice(0, real.lastIndexOf('/'))}/ckpt.js`)
+}
+
+/** That of the package that this is part of, by a name that stays when pnpm puts another version in its place. */
+function ownClient(env: Env): string {
+  const { files } = env
+  const file = packageFile(env, 'bin/ckpt-hook')
+  const [, top] = /^(.*?)\/\.pnpm\/[^/]+\/node_modules\/ckpt\/bin\/ckpt-hook$/.exec(file) ?? []
+  if (top === undefined) return file
+  const linked = `${top.replace(/\/node_modules$/, '')}/node_modules/ckpt/bin/ckpt-hook`
+  return files.existsSync(linked) && files.realpathSync(linked) === files.realpathSync(file) ? linked : file
 }
 
 /** A program in PATH; not where only what npm, pnpm, yarn or bun runs has it. */
@@ -98,10 +115,10 @@ export function clientIn(command: string, agent: string): string | null {
   return isTold ? found.word : null
 }
 
-/** Whether a client by its path is that of another ckpt than this one, and not the one that an install would name. */
+/** Whether a client by its path is not that of this ckpt, and not the one that an install would name. */
 export function isAnothersClient(env: Env, client: string): boolean {
   if (!client.startsWith('/') || client === hookProgram(env, 'user')) return false
-  return env.files.realpathSync(client) !== env.files.realpathSync(packageFile(env, 'bin/ckpt-hook'))
+  return env.files.realpathSync(client) !== env.files.realpathSync(ownClient(env))
 }
 
 /** Whether a command line runs our hook for an agent, however it is started, and whatever else it does. */

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CkptError } from '../core/errors.ts'
-import { type Env, errno, killIfThere, programInPath, statIfThere } from '../env.ts'
+import { type Env, errno, killIfThere, nodeProgram, statIfThere } from '../env.ts'
 import { ageOf } from '../git/file-clock.ts'
 import { makeDirectories, readIfThere, removeIfThere } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
@@ -61,11 +61,8 @@ export interface Program {
   version: string | null
 }
 
-/** The program whose first file this is, by the Node that runs this; where Bun does, by one in PATH if there is one. */
-export const byNode = (env: Env, file: string): Program['command'] => [
-  (process.versions.bun ? programInPath(env, 'node') : null) ?? process.execPath,
-  file,
-]
+/** The program whose first file this is. */
+export const byNode = (env: Env, file: string): Program['command'] => [nodeProgram(env), file]
 
 /** Starts one in the background, if none runs. @throws CkptError INTERNAL when it does not come up */
 export async function startDaemon(

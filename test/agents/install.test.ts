@@ -224,11 +224,50 @@ test('a client that only what npx or yarn starts has in its PATH is none to the 
   expect([found('claude'), found('gemini')]).toMatchObject([{ ok: true }, { ok: false, mend: toInstall }])
 })
 
+/** As pnpm lays a package out in a directory, and links to it. */
+function byPnpm(top: string): { program: string; linked: string } {
+  const own = path.dirname(path.dirname(PROGRAM))
+  const kept = path.join(top, '.pnpm/ckpt@0.1.0/node_modules/ckpt')
+  fs.mkdirSync(kept, { recursive: true })
+  for (const name of ['bin', 'dist', 'package.json'])
+    fs.cpSync(path.join(own, name), path.join(kept, name), { recursive: true })
+  fs.symlinkSync(path.join(own, 'node_modules'), path.join(kept, 'node_modules'))
+  const linked = path.join(top, path.basename(top) === 'node_modules' ? 'ckpt' : 'node_modules/ckpt')
+  fs.mkdirSync(path.dirname(linked), { recursive: true })
+  fs.symlinkSync(path.relative(path.dirname(linked), kept), linked)
+  return { program: path.join(kept, 'bin/ckpt.js'), linked: path.join(linked, 'bin/ckpt-hook') }
+}
+
+test.each(['node_modules', 'global/5'])(
+  'what pnpm installed (%s) is named where it stays, and not its wrapper',
+  (where) => {
+    const scratch = new Scratch().init()
+    const { program, linked } = byPnpm(path.join(scratch.base, where))
+    const wrapper = path.join(scratch.base, 'bin/ckpt-hook')
+    fs.mkdirSync(path.dirname(wrapper))
+    fs.writeFileSync(wrapper, `#!/bin/sh\nexec /bin/sh '${linked}' "$@"\n`, { mode: 0o755 })
+    const env = { ...scratch.vars, PATH: `${path.dirname(wrapper)}:${scratch.vars.PATH}` }
+    const run = (...args: string[]) => {
+      const options = { cwd: scratch.root, env, encoding: 'utf8' } as const
+      return JSON.parse(spawnSync(process.execPath, [program, ...args, '--json'], options).stdout)
+    }
+    run('agent', 'install', 'claude')
+    const text = fs.readFileSync(path.join(scratch.home, FILES.claude!), 'utf8')
+    expect(new Set([...text.matchAll(/"command": "(.*)"/g)].map(([, command]) => command))).toEqual(
+      new Set([`${linked} claude`]),
+    )
+    const found = () => run('doctor').findings.find(({ name }: Json) => name === 'agent claude')
+    expect(found()).toMatchObject({ ok: true })
+    // An install before named the wrapper.
+    fs.writeFileSync(path.join(scratch.home, FILES.claude!), text.replaceAll(linked, wrapper))
+    expect(found()).toMatchObject({ ok: false, mend: 'ckpt agent install claude' })
+  },
+)
+
 test('doctor tells of hooks that start another ckpt than the one that is asked', () => {
   const scratch = new Scratch().init()
   const other = path.join(scratch.base, 'other/bin')
-  fs.mkdirSync(other, { recursive: true })
-  fs.copyFileSync(path.join(path.dirname(PROGRAM), 'ckpt-hook'), path.join(other, 'ckpt-hook'))
+  fs.cpSync(path.dirname(PROGRAM), other, { recursive: true })
   const vars = { PATH: `${other}:${scratch.vars.PATH}` }
   expect(scratch.run(['agent', 'install', 'claude'], { vars }).code).toBe(0)
   const found = (vars?: Record<string, string>) => {
@@ -237,7 +276,7 @@ test('doctor tells of hooks that start another ckpt than the one that is asked',
   }
   expect(found(vars)).toMatchObject({ ok: true })
   const mend = 'ckpt agent install claude'
-  const detail = expect.stringContaining(`they start another ckpt than this one: ${other}/ckpt-hook`)
+  const detail = expect.stringContaining(`they start ${other}/ckpt-hook, which is not of this ckpt`)
   expect(found()).toMatchObject({ ok: false, detail, mend })
   scratch.ckpt(...mend.split(' ').slice(1))
   expect(found()).toMatchObject({ ok: true })

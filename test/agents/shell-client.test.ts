@@ -352,7 +352,7 @@ test('from a directory that is gone, and without cat, the marker is there', asyn
 function oldNode(scratch: Scratch): string {
   const bin = path.join(scratch.base, 'old-node')
   fs.mkdirSync(bin)
-  for (const name of ['cat', 'date', 'env', 'git', 'mkfifo', 'rm', 'sh', 'sleep'])
+  for (const name of ['cat', 'date', 'env', 'git', 'mkdir', 'mkfifo', 'rm', 'sh', 'sleep'])
     fs.symlinkSync(which(name)!, path.join(bin, name))
   const lacks = path.join(bin, 'lacks.cjs')
   fs.writeFileSync(lacks, 'delete process.getBuiltinModule\n')
@@ -389,6 +389,27 @@ test.each(['an older Node', 'no Node'])(
     expect(turn).toMatchObject({ status: 'completed', stat: { files: 1 } })
   },
 )
+
+test('without a Node in PATH, or beside it, the one is taken that an install noted; and without that it is said', async () => {
+  const scratch = new Scratch().init()
+  startsNoDaemon(scratch)
+  const bin = oldNode(scratch)
+  const client = path.join(scratch.base, 'modules/ckpt/bin/ckpt-hook')
+  fs.cpSync(path.dirname(PROGRAM), path.dirname(client), { recursive: true })
+  for (const name of ['dist', 'node_modules', 'package.json'])
+    fs.symlinkSync(path.join(path.dirname(path.dirname(PROGRAM)), name), path.join(client, '../..', name))
+  const say = (event: string) =>
+    later(scratch, says(scratch, event, { prompt: 'go', prompt_id: 'p1' }), { client, vars: { PATH: bin } })
+  expect(await say('UserPromptSubmit')).toEqual(SILENT)
+  expect(scratch.ckpt('list').turns).toEqual([])
+  const { lastHookError } = scratch.ckpt('status')
+  expect(lastHookError).toMatchObject({ where: 'ckpt-hook', cwd: scratch.root })
+  expect(lastHookError.message).toMatch(/not recorded: it has no Node in PATH that ckpt runs on. ckpt agent install /)
+  scratch.ckpt('agent', 'install', 'claude')
+  expect(await say('UserPromptSubmit')).toEqual(SILENT)
+  expect(await say('Stop')).toEqual(SILENT)
+  expect(scratch.ckpt('list').turns).toMatchObject([{ status: 'completed' }])
+})
 
 test('an older Node is told by the program, and fails no hook', () => {
   const scratch = new Scratch().init()

@@ -26,6 +26,8 @@ export interface HookFailure {
 const FULL = 4 * 2 ** 20
 
 const logOf = (directory: string) => `${directory}/hook.log`
+/** The last line of `bin/ckpt-hook`, where it could start no Node. */
+const shellLogOf = (directory: string) => `${directory}/hook.shell`
 /** Empty: its time says when something could not be logged. */
 const markOf = (directory: string) => `${directory}/hook.unlogged`
 
@@ -87,11 +89,14 @@ function shownPayload(payload: Buffer): Record<string, string> {
 /** The newest error in these directories' logs; null: none. `root`: of the log that all places share, only what concerns it. */
 export function lastHookError(env: Env, directories: readonly string[], root: string): HookError | null {
   const found = directories.flatMap((directory, i) => {
-    const errors = readTail(env, logOf(directory))
-    const ours = i === 0 ? errors : errors.filter(({ cwd }) => cwd === root || cwd.startsWith(`${root}/`))
+    const errors = [logOf(directory), shellLogOf(directory)].map((path) => readTail(env, path))
+    const isOurs = ({ cwd }: HookError) => i === 0 || cwd === root || cwd.startsWith(`${root}/`)
     // Beside the log that all share it may be of any place: of this one, where nothing of it is recorded yet.
     const isMarked = i === 0 || !env.files.existsSync(directories[0]!)
-    return [...ours.slice(-1), ...(isMarked ? markedIn(env, directory, root) : [])]
+    return [
+      ...errors.flatMap((log) => log.filter(isOurs).slice(-1)),
+      ...(isMarked ? markedIn(env, directory, root) : []),
+    ]
   })
   return found.sort((a, b) => (a.time < b.time ? 1 : -1))[0] ?? null
 }
