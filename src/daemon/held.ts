@@ -314,13 +314,14 @@ export class Held implements LiveScan, HeldWorktree {
 
   /** Looks for what the events missed; a miss turns the fast path off. */
   async #sweep(): Promise<void> {
-    if (this.#swept || this.#fastOff !== null || this.#watcher.pending) return
+    if (this.#swept || this.#fastOff !== null || this.#watcher.pending || !this.#sameOnDisk()) return
     const before = this.#cache?.tree
     const { busy } = await this.head()
     if (busy !== null) return
     await locked(this.#context, { command: 'daemon sweep', wait: 2000 }, async () => {
-      if (this.#cache?.tree !== before || this.#watcher.pending) return
-      const isSure = this.#watcher.doubt === null && this.#sameOnDisk()
+      // Nor where somebody else was at work since: the next snapshot is a scan then, and what was forgotten stays so until it.
+      if (this.#cache?.tree !== before || this.#watcher.pending || !this.#sameOnDisk()) return
+      const isSure = this.#watcher.doubt === null
       this.#watcher.distrust('sweep')
       const snapshot = await takeSnapshot({ ...this.#context, live: this }, readRefs(this.#context))
       const late = await this.#barrier.wait(BARRIER_TIMEOUT)

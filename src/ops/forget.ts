@@ -59,7 +59,9 @@ export async function forget(context: Context, path: RelativePath | ''): Promise
     const forgetting = readForgetting(env, store)
     const cutShort = forgetting ? forgetting.get(path) : new Set<Oid>()
     if (held === null && !cutShort) {
-      // Packs that were linked hold the history of the person's repository, also what was purged there.
+      // What a scan read is in no checkpoint yet. And packs that were linked hold the history of the person's repository,
+      // also what was purged there.
+      await dropScans(context)
       await collect(context)
       const swept = 'Contents that no checkpoint holds are gone from the store; no checkpoint was changed.'
       throw new CkptError('NOT_FOUND', `No checkpoint holds ${shown(path)}. ${swept}`, { hints: ['ckpt list'] })
@@ -70,7 +72,7 @@ export async function forget(context: Context, path: RelativePath | ''): Promise
       noteForgetting(env, store, { path, blobs })
       await moveTo(context, replaced)
     }
-    dropCaches(context)
+    await dropScans(context)
     await collect(context).catch((cause: unknown) => {
       throw notCollected(path, cause)
     })
@@ -240,7 +242,6 @@ async function refEdits({ store }: Context, replaced: ReadonlyMap<Oid, Oid>): Pr
   for (const { ref, oid, type } of tips) {
     const worktreeId = ref.split('/')[ref.startsWith('refs/notes/') ? 3 : 2]!
     if (ref.startsWith('refs/notes/')) edits.push({ ref, from: oid, to: await movedPrompts(store, oid, replaced) })
-    else if (ref.endsWith('/@scan')) edits.push({ ref, from: oid, to: null })
     else if (ref.endsWith('/@meta'))
       edits.push({ ref, from: oid, to: await metaFor(store.of(worktreeId), tips, replaced) })
     else if (type === 'commit' && replaced.has(oid)) edits.push({ ref, from: oid, to: replaced.get(oid)! })
@@ -283,9 +284,12 @@ async function metaFor(
 }
 
 /** The next scans read everything again: what they knew named the old trees. */
-function dropCaches({ env, place }: Context): void {
+async function dropScans({ env, place, store }: Context): Promise<void> {
   for (const name of worktreeNames(env, place))
     for (const file of cacheFiles(env, `${place.directory}/worktrees/${name}`)) env.files.unlinkSync(file)
+  const scans = (await store.refs('refs/ckpt/')).filter(({ ref }) => ref.endsWith('/@scan'))
+  const edits = scans.map(({ ref, oid }) => ({ ref, from: oid, to: null }))
+  if (edits.length > 0) await store.moveRefs(edits, { durable: true })
 }
 
 async function stillThere(store: Store, blobs: ReadonlySet<Oid>): Promise<Oid[]> {

@@ -1,6 +1,7 @@
 // What is forgotten stays so, though the user's own repository has it.
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
+import { startDaemon } from '../support/daemon.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 import { inStore } from '../support/store-surgery.ts'
 
@@ -105,5 +106,23 @@ test('what turns did to it is told as not covered, by undo too, and nothing by w
   ])
   expect(scratch.ckpt('undo', '--turns', '3').warnings.join()).toMatch(/do not cover, .*key\.pem/)
   expect(scratch.read('key.pem')).toBe('another\n')
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
+test('what was on disk, and is in no checkpoint, is gone after a forget: where a scan read it, and with a daemon', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  startDaemon(scratch)
+  scratch.turn('work', () => scratch.write({ 'key.pem': `${SECRET}\n` }))
+  expect(holds(scratch)).toBe(true)
+  scratch.ckpt('forget', 'key.pem')
+  // Longer than the daemon waits with what it does while nobody calls.
+  await new Promise((resolve) => setTimeout(resolve, 2500))
+  expect(holds(scratch)).toBe(false)
+  scratch.ckpt('diff', '1', 'worktree')
+  expect(holds(scratch)).toBe(true)
+  scratch.remove('key.pem')
+  scratch.ckpt('prune')
+  expect(scratch.tryCkpt('forget', 'key.pem').code).toBe(3)
+  expect(holds(scratch)).toBe(false)
   expect(scratch.ckpt('verify').problems).toEqual([])
 })
