@@ -109,7 +109,7 @@ test('what turns did to it is told as not covered, by undo too, and nothing by w
   expect(scratch.ckpt('verify').problems).toEqual([])
 })
 
-test('what was on disk, and is in no checkpoint, is gone after a forget: where a scan read it, and with a daemon', async () => {
+test('what is on disk still is not read again by a daemon that nobody calls', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   startDaemon(scratch)
   scratch.turn('work', () => scratch.write({ 'key.pem': `${SECRET}\n` }))
@@ -118,11 +118,19 @@ test('what was on disk, and is in no checkpoint, is gone after a forget: where a
   // Longer than the daemon waits with what it does while nobody calls.
   await new Promise((resolve) => setTimeout(resolve, 2500))
   expect(holds(scratch)).toBe(false)
-  scratch.ckpt('diff', '1', 'worktree')
-  expect(holds(scratch)).toBe(true)
+})
+
+test('what only a scan read, and a prune kept for the next one, goes', () => {
+  const scratch = withSecret()
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'one and a half\n' }))
+  scratch.ckpt('forget', 'key.pem')
+  scratch.ckpt('daemon', 'start') // it reads all there is, for the first snapshot
+  scratch.ckpt('daemon', 'stop')
   scratch.remove('key.pem')
   scratch.ckpt('prune')
+  expect(holds(scratch)).toBe(true)
   expect(scratch.tryCkpt('forget', 'key.pem').code).toBe(3)
   expect(holds(scratch)).toBe(false)
+  scratch.turn('goes on', () => scratch.write({ 'a.txt': 'two\n' }))
   expect(scratch.ckpt('verify').problems).toEqual([])
 })
