@@ -32,18 +32,22 @@ const scripts: Record<string, string> = {
 complete -o default -F _ckpt ckpt`,
   zsh: `#compdef ckpt
 _ckpt() {
-  local -a found
-  local line
-  while IFS= read -r line; do found+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}"); done < <(ckpt completion --words -- "\${(@)words[2,CURRENT]}" 2>/dev/null)
+  local -a found typed
+  local line quotes="['\\"]"
+  typed=("\${(@Q)words[2,CURRENT]}")
+  typed=("\${(@)typed#\${~quotes}}")
+  while IFS= read -r line; do found+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}"); done < <(ckpt completion --words -- "\${(@)typed}" 2>/dev/null)
   _describe ckpt found || _files
 }
 compdef _ckpt ckpt`,
   fish: `function __ckpt_words
-  set -l found (ckpt completion --words -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)
+  set -l typed (commandline -ct)
+  set -l word (string unescape -- $typed; or string trim -l -c "'\\"" -- $typed)
+  set -l found (ckpt completion --words -- (commandline -opc)[2..] "$word" 2>/dev/null)
   if test -n "$found"
     printf '%s\\n' $found
   else
-    __fish_complete_path (commandline -ct)
+    __fish_complete_path $word
   end
 end
 complete -c ckpt -f -a '(__ckpt_words)'`,
