@@ -153,11 +153,13 @@ test('fresh store: what reads', () => {
 
     $ ckpt completion fish
     function __ckpt_words
-      set -l found (ckpt completion --words -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)
+      set -l typed (commandline -ct)
+      set -l word (string unescape -- $typed; or string trim -l -c "'\\"" -- $typed)
+      set -l found (ckpt completion --words -- (commandline -opc)[2..] "$word" 2>/dev/null)
       if test -n "$found"
         printf '%s\\n' $found
       else
-        __fish_complete_path (commandline -ct)
+        __fish_complete_path $word
       end
     end
     complete -c ckpt -f -a '(__ckpt_words)'
