@@ -4,7 +4,7 @@
 // What an older Node lacks cannot be loaded there. `ckpt-hook` (--shell) may know another one; no other hook fails.
 if (!process.getBuiltinModule) {
   const words = process.argv.slice(2)
-  const message = `This is Node ${process.versions.node}, and ckpt runs on 20.19 or later. Nothing was changed.`
+  const message = `This is Node ${process.versions.node}, and ckpt runs on 20.19 or later (of 22: 22.3). Nothing was changed.`
   const hints = ['nvm use 20   (or whatever chooses your Node; then run the command again)']
   if (words.indexOf('--json') >= 0) {
     const error = { code: 'USAGE', message: message, hints: hints }

@@ -84,7 +84,8 @@ function whatIsStarted(env: Env, agent: Agent, one: Standing): InTheWay | null {
   }
   const other = named.find(({ client }) => client !== null && isAnothersClient(env, client))
   if (!other) return null
-  return { why: `they start ${other.client}, which is not of this ckpt`, mend: agentCommand('install', one) }
+  const why = `they start ${other.client}, which is not of this ckpt`
+  return { why, mend: other.client?.endsWith('/ckpt-hook') ? agentCommand('install', one) : `edit ${one.path}` }
 }
 
 /** Whether what a command line starts is there; of what only a shell can tell it is believed. */

@@ -6,7 +6,7 @@ import * as z from 'zod/mini'
 import { CkptError, isDamage } from '../core/errors.ts'
 import { quotedPath, singleQuoted } from '../core/hint-words.ts'
 import { printable } from '../core/paths.ts'
-import { type Env, errno, lstatIfThere, nodeProgram, statIfThere } from '../env.ts'
+import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
 import { makeDirectories, readIfThere, removeIfEmpty, removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { sweepDraftsOf } from '../ops/worktree/half-made.ts'
 import { stateDirectory } from '../ops/worktree/state-directory.ts'
@@ -294,7 +294,6 @@ export function carryOut(env: Env, plan: Plan, action: 'install' | 'uninstall'):
   const { files } = env
   const { target, before, after, record } = plan
   sweepDraftsOf(env, target)
-  if (action === 'install') noteNode(env)
   if (!changes(plan)) return
   const now = readIfThere(env, target)?.toString('utf8') ?? null
   if (now !== before) {
@@ -320,16 +319,6 @@ export function carryOut(env: Env, plan: Plan, action: 'install' | 'uninstall'):
     if (after === null) for (const directory of [...(record?.made ?? [])].reverse()) removeIfEmpty(env, directory)
     if (record) removeIfThere(env, recordPath(env, record.path))
   }
-}
-
-/** For `ckpt-hook`, where an agent has no Node in its PATH, or an older one. @throws CkptError CONFIG */
-function noteNode(env: Env): void {
-  const [file, node] = [`${stateDirectory(env)}/node`, `${nodeProgram(env)}\n`]
-  if (readIfThere(env, file)?.toString('utf8') === node) return
-  atRecords(env, () => {
-    makeDirectories(env, stateDirectory(env))
-    writeFileWhole(env, file, { content: node })
-  })
 }
 
 /** Where our entry stands; null: the agent has no such scope. @throws CkptError CONFIG */

@@ -41,7 +41,7 @@ export function foundOutside(env: Env, name: string): string | null {
 export const INSTALL_CLIENT = 'npm install -g ckpt   (ckpt-hook is not in PATH)'
 
 /** Directories of npx, `pnpm dlx` and bunx, which are emptied at some time. */
-const CACHE = /\/(?:_npx|dlx|dlx-[^/]+|bunx-[^/]+)\//
+const CACHE = /\/(?:_npx|pnpm\/dlx|dlx-\d+|bunx-[^/]+)\//
 
 /** Why an agent may not be able to start the client that an install in this scope names; null: nothing is known against it. */
 export function maybeNoClient(env: Env, scope: Scope): string | null {
@@ -118,7 +118,8 @@ export function clientIn(command: string, agent: string): string | null {
 /** Whether a client by its path is not that of this ckpt, and not the one that an install would name. */
 export function isAnothersClient(env: Env, client: string): boolean {
   if (!client.startsWith('/') || client === hookProgram(env, 'user')) return false
-  return env.files.realpathSync(client) !== env.files.realpathSync(ownClient(env))
+  const directory = (file: string) => env.files.realpathSync(file).replace(/[^/]*$/, '')
+  return directory(client) !== directory(ownClient(env))
 }
 
 /** Whether a command line runs our hook for an agent, however it is started, and whatever else it does. */

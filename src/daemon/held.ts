@@ -314,7 +314,11 @@ export class Held implements LiveScan, HeldWorktree {
 
   /** Looks for what the events missed; a miss turns the fast path off. */
   async #sweep(): Promise<void> {
-    if (this.#swept || this.#fastOff !== null || this.#watcher.pending || !this.#sameOnDisk()) return
+    if (this.#swept || this.#fastOff !== null || this.#watcher.pending) return
+    if (!this.#sameOnDisk()) {
+      this.state.why = 'somebody else wrote to the store since the last one'
+      return
+    }
     const before = this.#cache?.tree
     const { busy } = await this.head()
     if (busy !== null) return

@@ -40,21 +40,23 @@ export async function readLedger(context: Context): Promise<Ledger> {
       hints: [`remove ${file}, then: ckpt hooks install`],
     })
   }
-  const [directories, made, lined] = await Promise.all(
-    [value.directories, value.made, value.lined].map((told) => ours(context, told)),
-  )
-  return { directories: directories!, made: made!, lined: lined! }
+  return {
+    directories: await ours(context, value.directories),
+    made: await ours(context, value.made),
+    lined: await ours(context, value.lined, { orNobodys: true }), // as one that all repositories share is
+  }
 }
 
 /** In a copy of a repository, the linked worktrees of the original are not ours. */
-async function ours(context: Context, told: unknown): Promise<string[]> {
+async function ours(context: Context, told: unknown, { orNobodys = false } = {}): Promise<string[]> {
   const commonDir = commonDirectory(context)
   const kept: string[] = []
   for (const one of Array.isArray(told) ? told.filter((each) => typeof each === 'string') : []) {
     const directory = path.resolve(commonDir, one)
     const isOurs = async () => {
       const there = nearestAbove(context.env, directory) // something may have removed it
-      return (await commonDirOf(context.env, there)) === context.repository!.commonDir
+      const its = await commonDirOf(context.env, there)
+      return its === context.repository!.commonDir || (orNobodys && its === null)
     }
     if (goesAlong(commonDir, directory) || (await isOurs())) kept.push(directory)
   }

@@ -102,7 +102,8 @@ async function configuredPath(env: Env, { root }: Repository): Promise<{ scope: 
   if (asked.code > 1) throw gitFailure(['config'], asked)
   const fields = asked.stdout.toString('utf8').split('\0')
   let found: { scope: string; path: string } | null = null
-  for (let i = 0; i + 1 < fields.length; i += 2) found = { scope: fields[i]!, path: fields[i + 1]! }
+  for (let i = 0; i + 1 < fields.length; i += 2)
+    found = { scope: fields[i]!, path: fields[i + 1]!.replace(/(?<=.)\/+$/, '') }
   return found
 }
 

@@ -224,6 +224,22 @@ test('a client that only what npx or yarn starts has in its PATH is none to the 
   expect([found('claude'), found('gemini')]).toMatchObject([{ ok: true }, { ok: false, mend: toInstall }])
 })
 
+test('a command of its own that starts this ckpt is none of another, however it is named', () => {
+  const scratch = new Scratch().init()
+  const file = path.join(scratch.home, FILES.claude!)
+  scratch.ckpt('agent', 'install', 'claude')
+  const text = fs.readFileSync(file, 'utf8')
+  const found = () => scratch.tryCkpt('doctor').document.findings.find(({ name }: Json) => name === 'agent claude')
+  for (const command of [`log x; ${PROGRAM} hook claude`, `node ${PROGRAM} hook claude`]) {
+    fs.writeFileSync(file, text.replaceAll(/"[^"]*ckpt-hook claude"/g, JSON.stringify(command)))
+    expect(found()).toMatchObject({ ok: true })
+  }
+  const other = path.join(scratch.base, 'other/bin')
+  fs.cpSync(path.dirname(PROGRAM), other, { recursive: true })
+  fs.writeFileSync(file, text.replaceAll(/"[^"]*ckpt-hook claude"/g, `"log; ${other}/ckpt.js hook claude"`))
+  expect(found()).toMatchObject({ ok: false, mend: `edit ${file}` })
+})
+
 /** As pnpm lays a package out in a directory, and links to it. */
 function byPnpm(top: string): { program: string; linked: string } {
   const own = path.dirname(path.dirname(PROGRAM))

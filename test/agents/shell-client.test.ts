@@ -390,16 +390,27 @@ test.each(['an older Node', 'no Node'])(
   },
 )
 
-test('without a Node in PATH, or beside it, the one is taken that an install noted; and without that it is said', async () => {
-  const scratch = new Scratch().init()
-  startsNoDaemon(scratch)
-  const bin = oldNode(scratch)
+/** A client in a package that no Node lies beside. */
+function clientWithoutNode(scratch: Scratch): string {
   const client = path.join(scratch.base, 'modules/ckpt/bin/ckpt-hook')
   fs.cpSync(path.dirname(PROGRAM), path.dirname(client), { recursive: true })
   for (const name of ['dist', 'node_modules', 'package.json'])
     fs.symlinkSync(path.join(path.dirname(path.dirname(PROGRAM)), name), path.join(client, '../..', name))
-  const say = (event: string) =>
-    later(scratch, says(scratch, event, { prompt: 'go', prompt_id: 'p1' }), { client, vars: { PATH: bin } })
+  return client
+}
+
+const stateOf = (scratch: Scratch) => path.join(scratch.vars.XDG_STATE_HOME ?? `${scratch.home}/.local/state`, 'ckpt')
+
+test('without a Node in PATH, or beside it, the one is taken that an install noted; and without that it is said', async () => {
+  const scratch = new Scratch().init()
+  startsNoDaemon(scratch)
+  const [bin, client] = [oldNode(scratch), clientWithoutNode(scratch)]
+  const say = (event: string, vars: Record<string, string> = {}) =>
+    later(scratch, says(scratch, event, { prompt: 'go', prompt_id: 'p1' }), { client, vars: { PATH: bin, ...vars } })
+  scratch.ckpt('agent', 'install', 'claude')
+  fs.rmSync(path.join(stateOf(scratch), 'node'))
+  expect(await say('UserPromptSubmit', { CKPT_DISABLED: '1' })).toEqual(SILENT)
+  expect(scratch.ckpt('status').lastHookError).toBe(null)
   expect(await say('UserPromptSubmit')).toEqual(SILENT)
   expect(scratch.ckpt('list').turns).toEqual([])
   const { lastHookError } = scratch.ckpt('status')
@@ -407,8 +418,28 @@ test('without a Node in PATH, or beside it, the one is taken that an install not
   expect(lastHookError.message).toMatch(/not recorded: it has no Node in PATH that ckpt runs on. ckpt agent install /)
   scratch.ckpt('agent', 'install', 'claude')
   expect(await say('UserPromptSubmit')).toEqual(SILENT)
+  // A Node that cannot be executed is none, either.
+  fs.rmSync(path.join(bin, 'node'))
+  fs.mkdirSync(path.join(bin, 'node'))
   expect(await say('Stop')).toEqual(SILENT)
   expect(scratch.ckpt('list').turns).toMatchObject([{ status: 'completed' }])
+})
+
+test('what lies in the place of a noted Node, or of what is said, and is no file holds nobody up', async () => {
+  const scratch = new Scratch().init()
+  startsNoDaemon(scratch)
+  const [bin, client, state] = [oldNode(scratch), clientWithoutNode(scratch), stateOf(scratch)]
+  fs.mkdirSync(state, { recursive: true })
+  for (const make of ['mkfifo', 'mkdir']) {
+    for (const name of ['node', 'hook.shell']) {
+      fs.rmSync(path.join(state, name), { recursive: true, force: true })
+      spawnSync(make, [path.join(state, name)])
+    }
+    const options = { client, vars: { PATH: bin } }
+    expect(await later(scratch, says(scratch, 'UserPromptSubmit', { prompt: 'go' }), options)).toEqual(SILENT)
+    expect(scratch.ckpt('status').lastHookError).toBe(null)
+    expect(scratch.ckpt('agent', 'install', 'claude').agents).toHaveLength(1)
+  }
 })
 
 test('an older Node is told by the program, and fails no hook', () => {
@@ -419,7 +450,7 @@ test('an older Node is told by the program, and fails no hook', () => {
     const { status, stdout, stderr } = spawnSync(PROGRAM, args, options)
     return { status, stdout, stderr }
   }
-  const message = `This is Node ${process.versions.node}, and ckpt runs on 20.19 or later. Nothing was changed.`
+  const message = `This is Node ${process.versions.node}, and ckpt runs on 20.19 or later (of 22: 22.3). Nothing was changed.`
   expect(run('undo')).toMatchObject({ status: 2, stdout: '', stderr: expect.stringContaining(message) })
   const { status, stdout } = run('undo', '--json')
   expect([status, JSON.parse(stdout)]).toMatchObject([

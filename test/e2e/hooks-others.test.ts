@@ -399,26 +399,34 @@ test('row 31: the line that is to be taken out of a husky project is named where
   )
 })
 
-test('row 31: where lines were added to hooks that are not ours to write, it is noticed when they are gone', () => {
-  const scratch = new Scratch().init()
-  writeHook(scratch, '.githooks/pre-commit', { text: '#!/bin/sh\n' })
-  scratch.git('config', 'core.hooksPath', '.githooks')
-  const { hints } = scratch.tryCkpt('hooks', 'install').document.error
-  for (const hint of hints as string[]) {
-    const at = hint.indexOf(': ')
-    writeHook(scratch, path.relative(scratch.root, hint.slice(0, at)), { text: `#!/bin/sh\n${hint.slice(at + 2)}\n` })
-  }
-  const doctor = () => hooksFound(scratch.tryCkpt('doctor').document)
-  scratch.ckpt('hooks', 'install')
-  expect(doctor()).toMatchObject({ ok: true, detail: 'all fire' })
-  scratch.remove('.githooks')
-  expect(scratch.ckpt('hooks', 'status').warnings).toEqual([expect.stringContaining('The gate is not in')])
-  expect(doctor()).toMatchObject({ ok: false, mend: 'ckpt hooks install' })
-  scratch.git('config', '--unset', 'core.hooksPath')
-  expect(scratch.ckpt('hooks', 'status').warnings).toEqual([expect.stringContaining('git now runs the hooks in')])
-  scratch.ckpt('hooks', 'uninstall')
-  expect(doctor()).toMatchObject({ ok: true })
-})
+test.each([
+  ['to be tracked', '.githooks', []],
+  ['shared by all repositories', '../home/githooks', ['--global']],
+])(
+  'row 31: where lines were added to hooks that are not ours to write (%s), it is noticed when they are gone',
+  (_, at, scope) => {
+    const scratch = new Scratch().init()
+    writeHook(scratch, `${at}/pre-commit`, { text: '#!/bin/sh\n' })
+    scratch.git('config', ...scope, 'core.hooksPath', scratch.at(at))
+    const { hints } = scratch.tryCkpt('hooks', 'install').document.error
+    for (const hint of hints as string[]) {
+      const end = hint.indexOf(': ')
+      writeHook(scratch, path.relative(scratch.root, hint.slice(0, end)), {
+        text: `#!/bin/sh\n${hint.slice(end + 2)}\n`,
+      })
+    }
+    const doctor = () => hooksFound(scratch.tryCkpt('doctor').document)
+    scratch.ckpt('hooks', 'install')
+    expect(doctor()).toMatchObject({ ok: true, detail: 'all fire' })
+    scratch.remove(at)
+    expect(scratch.ckpt('hooks', 'status').warnings).toEqual([expect.stringContaining('The gate is not in')])
+    expect(doctor()).toMatchObject({ ok: false, mend: 'ckpt hooks install' })
+    scratch.git('config', ...scope, '--unset', 'core.hooksPath')
+    expect(scratch.ckpt('hooks', 'status').warnings).toEqual([expect.stringContaining('git now runs the hooks in')])
+    scratch.ckpt('hooks', 'uninstall')
+    expect(doctor()).toMatchObject({ ok: true })
+  },
+)
 
 test('row 31: a hook of simple-git-hooks is told to be written anew', () => {
   const scratch = new Scratch().init()

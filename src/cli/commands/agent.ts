@@ -9,6 +9,7 @@ import {
   planUninstall,
   standing,
 } from '../../agents/install.ts'
+import { noteNode } from '../../agents/noted-node.ts'
 import { maybeNoClient } from '../../agents/program.ts'
 import { AGENT_NAMES, findAgent } from '../../agents/registry.ts'
 import { CkptError } from '../../core/errors.ts'
@@ -48,6 +49,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     return { json: { dryRun, agents: plans.map((one) => changeJson(one, false)) }, text: 'Nothing was changed.' }
   }
   if (!dryRun) for (const one of plans) carryOut(env, one, action)
+  if (!dryRun && action === 'install') noteNode(env)
   if (plans.length === 0) {
     const names = AGENT_NAMES.join('|')
     const none = `No agent has left its directory here: nothing was changed. By name: ckpt agent ${action} ${names}`

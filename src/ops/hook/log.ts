@@ -1,6 +1,6 @@
 /** What went wrong in a hook: an agent is never told, so it is written down, and `ckpt status` shows the last of it. */
 import { CkptError } from '../../core/errors.ts'
-import { type Env, errno, lstatIfThere } from '../../env.ts'
+import { type Env, errno, lstatIfThere, statIfThere } from '../../env.ts'
 import { appendTo } from '../../git/whole-file.ts'
 import { stateDirectory } from '../worktree/state-directory.ts'
 
@@ -104,6 +104,7 @@ export function lastHookError(env: Env, directories: readonly string[], root: st
 function readTail({ files }: Env, path: string): HookError[] {
   let text: string
   try {
+    if (!statIfThere(files, path)?.isFile()) return []
     text = files.readFileSync(path, 'utf8')
   } catch (error) {
     const code = errno(error)

@@ -67,19 +67,21 @@ export function realDirectory(env: Env, cwd: string, outcome: string): string {
     throw new CkptError('BAD_ROOT', `${cwd} is not a directory. ${outcome}`, {
       hints: [`cd ${quotedPath(dirname(real))} && ckpt status`],
     })
-  if (mayEnter(env, real)) return real
-  throw new CkptError('BAD_ROOT', `${cwd} is not a directory that can be used (EACCES). ${outcome}`, {
+  const closed = whyClosed(env, real)
+  if (closed === null) return real
+  throw new CkptError('BAD_ROOT', `${cwd} is not a directory that can be used (${closed}). ${outcome}`, {
     hints: [`ls -ld ${quotedPath(real)}   (who may enter it)`],
   })
 }
 
-function mayEnter({ files }: Env, directory: string): boolean {
+function whyClosed({ files }: Env, directory: string): string | null {
   try {
     files.accessSync(directory, constants.X_OK)
-    return true
+    return null
   } catch (error) {
-    if (errno(error) !== 'EACCES') throw error
-    return false
+    const code = errno(error)
+    if (code === undefined) throw error
+    return code
   }
 }
 
