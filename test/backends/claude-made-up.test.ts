@@ -345,3 +345,57 @@ test.each(ruins.flatMap((ruin) => [[...ruin, true] as const, [...ruin, false] as
     expect(agent.sessionId === first.sessionId).toBe(whose === 'known')
   },
 )
+
+test.each([true, false])(
+  'a prompt that the agent had not taken up yet is interrupted, and the one before it stays (%s)',
+  async (checkpoints) => {
+    const scratch = new Scratch().init()
+    const held = new Map<string, () => void>()
+    const start = (text: string) =>
+      text.startsWith('slow') ? new Promise<void>((resolve) => held.set(text, resolve)) : undefined
+    const sdk = madeUpSdk(
+      (text) => scratch.write({ [`${text}.txt`]: text }),
+      () => [],
+      start,
+    )
+    const agent = await openClaudeAgent(scratch.root, { sdk, checkpoints, vars: scratch.vars })
+    const onItsWay = async (prompt: string) => {
+      const saying = say(agent, prompt)
+      await expect.poll(() => held.has(prompt)).toBe(true)
+      await expect(agent.undo()).rejects.toMatchObject({ code: 'TURN_RUNNING' })
+      await expect(agent.undo({ interrupt: true })).rejects.toMatchObject({
+        code: 'NOTHING_TO_UNDO',
+        message:
+          'What was sent last was ended before the agent took it up; what came before it stays. Nothing was changed.',
+      })
+      held.get(prompt)!()
+      await saying
+    }
+    await onItsWay('slow 1')
+    await say(agent, 'first')
+    await onItsWay('slow 2')
+    expect([sdk.interrupted, await described(agent), scratch.exists('first.txt')]).toEqual([2, ['first'], true])
+    expect(await agent.undo()).toMatchObject({ restoredPrompt: 'first' })
+    expect([scratch.exists('slow 1.txt'), scratch.exists('slow 2.txt')]).toEqual([false, false])
+  },
+)
+
+test.each([true, false])(
+  'a prompt whose words came while its query was aborted is the last one (%s)',
+  async (checkpoints) => {
+    const { agent } = await stage(checkpoints)
+    await say(agent, 'first')
+    const abortController = new AbortController()
+    const query = agent.query({ prompt: 'second', options: { abortController } })
+    for await (const { type } of query) {
+      if (type !== 'system') continue
+      await new Promise((resolve) => setTimeout(resolve, 300)) // its prompt, and more, wait to be read
+      abortController.abort()
+    }
+    expect([await described(agent), agent.messages.some(({ uuid }) => uuid === undefined)]).toEqual([
+      ['second', 'first'],
+      false,
+    ])
+    expect(await agent.undo()).toMatchObject({ restoredPrompt: 'second' })
+  },
+)

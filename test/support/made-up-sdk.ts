@@ -19,9 +19,13 @@ export interface MadeUpSdk extends AgentSdk {
 
 /**
  * `work` is what the agent does for a prompt; it says nothing more until that is done. `rewind` is what it does to go back
- * before one, and gives the files.
+ * before one, and gives the files. `start` is what it does before it takes a prompt up: an interrupt meanwhile ends it.
  */
-export function madeUpSdk(work: (prompt: string) => unknown, rewind: Rewind = () => []): MadeUpSdk {
+export function madeUpSdk(
+  work: (prompt: string) => unknown,
+  rewind: Rewind = () => [],
+  start: (prompt: string) => unknown = () => undefined,
+): MadeUpSdk {
   const sdk: MadeUpSdk = {
     queries: [],
     interrupted: 0,
@@ -36,10 +40,15 @@ export function madeUpSdk(work: (prompt: string) => unknown, rewind: Rewind = ()
       }
       const say = (message: object) =>
         said.push({ session_id: session, uuid: randomUUID(), ...message } as AgentMessage)
+      let isStarting = false
       const answer = async () => {
         for await (const message of prompt as AsyncIterable<UserMessage>) {
           if (said.isClosed) break
           const text = String(message.message.content)
+          isStarting = true
+          await start(text)
+          isStarting = false
+          if (said.isClosed) break
           say({ type: 'system', subtype: 'init' })
           await hook('UserPromptSubmit', { prompt: text })
           say(message)
@@ -63,6 +72,7 @@ export function madeUpSdk(work: (prompt: string) => unknown, rewind: Rewind = ()
         interrupt: async () => {
           sdk.interrupted++
           if (said.isClosed) throw new Error('Query closed before response received')
+          if (isStarting) said.close()
         },
         rewindFiles: async (_, how = {}) => {
           if (said.isClosed) throw new Error('Query closed before response received')

@@ -12,6 +12,7 @@ import { countsIn } from '../patch.ts'
 import { claudeBackend } from './backend.ts'
 import { type ClaudeAgentEvents, Conversation } from './conversation.ts'
 import { AGENT, checkedQuery, REDO, refuseOtherConversation, UNDO } from './given.ts'
+import { interruptTurn } from './interrupt.ts'
 import { type ClaudeCheckpoint, checkpointOf, type Summary, visibleIn } from './record.ts'
 import { resumed } from './resumed.ts'
 import { optionsFor, runQuery } from './run.ts'
@@ -115,7 +116,8 @@ export class ClaudeAgent<S extends AgentSdk = AgentSdk> {
   /**
    * Takes the last prompt back, or more; walks on past those that are undone already. `to` a prompt that is undone together
    * with earlier ones goes forward to it, where there is redo.
-   * @throws CkptError USAGE, NOTHING_TO_UNDO, CONFLICT (the SDK cannot rewind, or files differ), NOT_FOUND (no query, and
+   * @throws CkptError USAGE, NOTHING_TO_UNDO (also where what was interrupted had not been taken up by the agent: what came
+   * before it stays), CONFLICT (the SDK cannot rewind, or files differ), NOT_FOUND (no query, and
    * none could be resumed), TURN_RUNNING
    */
   async undo(options: ClaudeUndoOptions = {}): Promise<ClaudeUndo> {
@@ -124,6 +126,9 @@ export class ClaudeAgent<S extends AgentSdk = AgentSdk> {
     const isPrompt = to !== undefined && !/^\d+$/.test(to)
     if (to !== undefined && turns !== undefined)
       throw new CkptError('USAGE', '`to` and `turns` do not go together. Nothing was changed.')
+    // A first prompt that is on its way has no session yet.
+    if (this.#conversation.session === null && this.#conversation.running)
+      await interruptTurn(this.#conversation, given, async () => undefined)
     const session = this.#conversation.session
     if (session === null) throw nothingToUndo('There is no prompt yet.')
     const { sessions } = this.#worktree

@@ -1,6 +1,5 @@
 /** The undo of an SDK session: by ckpt's own checkpoints where there are some, else by the SDK's copies of files. */
 import { resolve } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Backend, How } from '../../backends/backend.ts'
 import { ckptBackend } from '../../backends/ckpt.ts'
 import { withCapabilities } from '../../core/capabilities.ts'
@@ -15,6 +14,7 @@ import type { Context } from '../../ops/worktree/context.ts'
 import { ownChange, toldPath } from '../own-change.ts'
 import { maybeChanged, saveFirst } from '../safety.ts'
 import { type Conversation, NAME } from './conversation.ts'
+import { GONE, interruptTurn } from './interrupt.ts'
 import { ownSession, writeRecord } from './record.ts'
 import type { AgentQuery, RewindResult } from './sdk.ts'
 
@@ -37,13 +37,6 @@ const CAN_RECORDED = withCapabilities([
   'supportsCommands',
 ])
 
-/** Milliseconds for a turn to end after it was interrupted, and between two looks. */
-const REST = 10_000
-const LOOK = 20
-
-/** What a query says that is over. */
-const GONE = /clos|abort|terminat|exited|no conversation/i
-
 /** Asks the live query of a session, or one that is resumed for it. */
 export type AskQuery = <T>(session: SessionId, ask: (query: AgentQuery) => Promise<T>) => Promise<T>
 
@@ -60,7 +53,7 @@ export function claudeBackend(conversation: Conversation, ask: AskQuery): Backen
       const before = ownSession(record, false)
       return { record, before, turn: placeToUndo(before, options).turn }
     }
-    if (isRunning(session)) await interrupt(session, options, find)
+    if (isRunning(session)) await interruptTurn(conversation, options, find)
     const { record, before, turn } = await find()
     let safety: string | null = null
     let begun = false
@@ -101,29 +94,6 @@ export function claudeBackend(conversation: Conversation, ask: AskQuery): Backen
     })
   }
 
-  /** What `look` refuses is refused while nothing was changed. @throws CkptError TURN_RUNNING unless that is asked for */
-  const interrupt = async (
-    session: SessionId,
-    { interrupt: asked, dryRun }: UndoOptions,
-    look: () => Promise<unknown>,
-  ): Promise<void> => {
-    if (!asked || dryRun)
-      throw new CkptError('TURN_RUNNING', `Session ${printable(session)} is at work. Nothing was changed.`, {
-        hints: ['ckpt undo … --interrupt   (closes the turn as interrupted)'],
-      })
-    await look()
-    await conversation.interrupt().catch((error: Error) => {
-      if (!GONE.test(error.message)) throw error
-      return conversation.over()
-    })
-    for (let waited = 0; isRunning(session) && waited < REST; waited += LOOK) await pause(LOOK)
-    if (isRunning(session))
-      throw new CkptError(
-        'TURN_RUNNING',
-        `Session ${printable(session)} was interrupted and goes on all the same. Nothing was changed.`,
-      )
-  }
-
   return {
     name: NAME,
     capabilities: async (session, context) =>
@@ -138,7 +108,7 @@ export function claudeBackend(conversation: Conversation, ask: AskQuery): Backen
       await conversation.left()
       if (!(await isRecorded(context, session))) return rewind(context, options, how)
       if (isRunning(session))
-        await interrupt(session, options, () => ckptBackend.undo!(context, { ...options, dryRun: true }, how))
+        await interruptTurn(conversation, options, () => ckptBackend.undo!(context, { ...options, dryRun: true }, how))
       const result = await ckptBackend.undo!(context, options, how)
       if (!result.dryRun && result.boundary) told(session, result.messageId)
       return result

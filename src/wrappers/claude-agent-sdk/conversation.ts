@@ -93,6 +93,15 @@ export class Conversation {
     return this.#prompts.running || this.#unprompted.running
   }
 
+  /** The prompt that is on its way to the agent, while no turn runs. */
+  get onItsWay(): string | null {
+    return this.#prompts.onItsWay
+  }
+
+  hasTaken(prompt: string): boolean {
+    return this.#prompts.hasTaken(prompt)
+  }
+
   /** Whatever is at work, agents in the background too. */
   async interrupt(): Promise<void> {
     const { live } = this.life
@@ -225,6 +234,18 @@ export class Conversation {
     }
     if (type === 'result' && this.#prompts.onlyWaiting) this.#awaitFor(this.#prompts)
     else if (this.#unprompted.onlyWaiting) this.#awaitFor(this.#unprompted)
+  }
+
+  /** A message of a query that is over, and that the caller reads on: the agent may have taken up what was sent last. */
+  async hearLate(message: AgentMessage): Promise<void> {
+    const { type, session_id: session, uuid } = message
+    if (type !== 'user' || uuid === undefined) return
+    await this.left()
+    if (!this.#prompts.takeUpLate(uuid)) return
+    if (session && session !== this.session) await this.#become(parseSessionId(session), { known: false })
+    await this.#capture(uuid, promptOf(message)?.text ?? '')
+    this.messages.push(message)
+    await this.#turnEnded('interrupted')
   }
 
   /** The agent takes it up at once, or has dropped it without a word. */

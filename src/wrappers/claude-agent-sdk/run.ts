@@ -66,6 +66,7 @@ export function runQuery<S extends AgentSdk>(
         if (!current) return
         for await (const message of current.query) {
           if (isHeard()) await conversation.hearing(conversation.hear(message))
+          else if (isOver) await conversation.hearLate(message)
           yield message
           if (isHeard()) conversation.life.goOn()
         }
