@@ -383,13 +383,13 @@ test.each([true, false])(
 test.each([true, false])(
   'a prompt whose words came while its query was aborted is the last one (%s)',
   async (checkpoints) => {
-    const { agent } = await stage(checkpoints)
+    const { scratch, agent } = await stage(checkpoints)
     await say(agent, 'first')
     const abortController = new AbortController()
     const query = agent.query({ prompt: 'second', options: { abortController } })
     for await (const { type } of query) {
       if (type !== 'system') continue
-      await new Promise((resolve) => setTimeout(resolve, 300)) // its prompt, and more, wait to be read
+      await expect.poll(() => scratch.exists('second.txt')).toBe(true) // its prompt waits to be read
       abortController.abort()
     }
     expect([await described(agent), agent.messages.some(({ uuid }) => uuid === undefined)]).toEqual([
