@@ -612,7 +612,7 @@ test('promise 12: nor is the state directory, with what agents and stores elsewh
   const ckpt = (...args: string[]) => JSON.parse(scratch.run([...args, '--json'], { vars }).stdout)
   ckpt('agent', 'install', 'claude', '--scope', 'user')
   ckpt('snapshot')
-  expect(fs.readdirSync(scratch.at('state/ckpt'))).toEqual(['agents', 'by-path'])
+  expect(fs.readdirSync(scratch.at('state/ckpt'))).toEqual(['agents', 'by-path', 'node'])
   const { checkpoint } = ckpt('snapshot')
   expect(ckpt('diff', checkpoint.id, '--name-only').files).toEqual([])
   const { files } = ckpt('restore', checkpoint.id, '--exact', '--dry-run')

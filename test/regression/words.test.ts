@@ -440,8 +440,8 @@ test.each(['-x', '--force', "it's a chat"])('a session called %s: what is propos
 test('doctor does not propose permissions for a file system that is mounted for reading only', async () => {
   const scratch = new Scratch().init()
   scratch.ckpt('snapshot')
-  const readOnly = () => {
-    throw Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' })
+  const readOnly = (_: unknown, mode = 0) => {
+    if (mode & fs.constants.W_OK) throw Object.assign(new Error('EROFS: read-only file system'), { code: 'EROFS' })
   }
   const told: string[] = []
   const stdout = new Writable({
