@@ -7,7 +7,7 @@ import { CkptError } from '../core/errors.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
 import { ageByOurs } from '../git/file-clock.ts'
-import { removeIfThere } from '../git/whole-file.ts'
+import { makeDirectories, removeIfThere } from '../git/whole-file.ts'
 import { stateDirectory } from '../ops/worktree/state-directory.ts'
 
 /** Bytes of a path; more are cut off without a word where the daemon listens (unix(7) allows 108, macOS 104). */
@@ -62,13 +62,14 @@ export async function socketPath(
 }
 
 /** It is made where it is not there. Null: only this user can enter it, and it does not lie in the worktree (`root`). */
-function whyUnusable({ files, uid }: Env, directory: string, root: string): string | null {
+function whyUnusable(env: Env, directory: string, root: string): string | null {
+  const { files, uid } = env
   if (!isAbsolute(directory)) return 'is another place in each directory'
   try {
     const above = dirname(directory)
     const real = statIfThere(files, above) ? files.realpathSync(above) : above // whatever links lead to it
     if ([directory, real].some((one) => one === root || one.startsWith(`${root}/`))) return 'lies in the worktree'
-    files.mkdirSync(directory, { recursive: true, mode: 0o700 })
+    makeDirectories(env, directory)
     const stats = files.lstatSync(directory)
     if (!stats.isDirectory()) return 'is no directory'
     if (stats.uid !== uid) return "is another user's"

@@ -632,3 +632,20 @@ test('a daemon that Bun runs watches nothing: each snapshot is a scan, which is 
   expect(scratch.ckpt('snapshot').mode).toBe('scan')
   expect(scratch.ckpt('diff', '--uncommitted').files).toMatchObject([{ path: 'a.txt' }])
 })
+
+// Elsewhere there is no such place.
+test.runIf(process.platform === 'linux')(
+  'in a place where nothing can be made, which says so as if what is above were missing, no daemon and no hook goes on for ever',
+  () => {
+    const scratch = new Scratch().init()
+    const inTime = (args: string[], vars: Record<string, string>, input = '') => {
+      const options = { cwd: scratch.root, env: { ...scratch.vars, ...vars }, input, timeout: 30_000 } as const
+      return spawnSync(process.execPath, [PROGRAM, ...args], options).status
+    }
+    onTestFinished(() => void scratch.run(['daemon', 'stop']))
+    expect(inTime(['daemon', 'start'], { XDG_RUNTIME_DIR: '/proc' })).toBe(0)
+    expect(scratch.ckpt('status').daemon).toMatchObject({ running: true, watching: true })
+    const elsewhere = { XDG_STATE_HOME: '/proc', CKPT_STATE_DIR: '/proc/none' }
+    expect(inTime(['hook', 'claude', '--no-daemon'], elsewhere, 'no payload')).toBe(0)
+  },
+)

@@ -1,7 +1,7 @@
 /** What went wrong in a hook: an agent is never told, so it is written down, and `ckpt status` shows the last of it. */
 import { CkptError } from '../../core/errors.ts'
 import { type Env, errno, lstatIfThere, statIfThere } from '../../env.ts'
-import { appendTo } from '../../git/whole-file.ts'
+import { appendTo, makeDirectories } from '../../git/whole-file.ts'
 import { stateDirectory } from '../worktree/state-directory.ts'
 
 export interface HookError {
@@ -56,7 +56,7 @@ function writeHookError(env: Env, directory: string, { where, error, payload }: 
     cwd: env.cwd,
     ...(payload === undefined ? {} : shownPayload(payload)),
   }
-  files.mkdirSync(directory, { recursive: true, mode: 0o700 })
+  makeDirectories(env, directory)
   const path = logOf(directory)
   const stats = lstatIfThere(files, path)
   if (stats && stats.size > FULL) files.renameSync(path, `${path}.1`)
