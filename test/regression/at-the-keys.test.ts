@@ -13,9 +13,10 @@ describe.skipIf(!hasPython)('on a terminal (python3 opens it; skipped where ther
     const lines = Array.from({ length: 100 }, (_, n) => `${n}\n`).join('')
     scratch.turn('one', () => scratch.write({ 'a.txt': lines }))
     const pager = path.join(scratch.base, 'pager')
+    // dash keeps a signal that comes before it reads until it has read: it says so once it does.
     fs.writeFileSync(
       pager,
-      'trap "echo it heard that" INT\ncat >/dev/null\necho shown\nread key </dev/tty || read key </dev/tty\necho "key $key"\n',
+      'trap "echo it heard that" INT\ncat >/dev/null\n(sleep 0.5; echo shown) &\nread key </dev/tty || read key </dev/tty\necho "key $key"\n',
     )
     const { code, text } = onTerminal(scratch, ['diff', '1'], {
       vars: { CKPT_PAGER: `${before}sh ${pager}` },
