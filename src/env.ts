@@ -344,34 +344,3 @@ export function killIfThere({ kill }: Pick<Env, 'kill'>, pid: number, signal: No
     return false
   }
 }
-
-/** The Node that runs this; where Bun does, the first in PATH that runs ckpt and is no stand-in of Bun's, if there is one. */
-export function nodeProgram(env: Pick<Env, 'files' | 'vars'>): string {
-  if (!process.versions.bun) return process.execPath
-  const { spawnSync } = process.getBuiltinModule('node:child_process')
-  const isNode = 'process.exit(process.getBuiltinModule && !process.versions.bun ? 0 : 1)'
-  for (const found of programsInPath(env, 'node'))
-    if (spawnSync(found, ['-e', isNode], { stdio: 'ignore', timeout: 10_000 }).status === 0) return found
-  return process.execPath
-}
-
-/** Where a shell would find a program of this name. */
-export function programInPath(env: Pick<Env, 'files' | 'vars'>, name: string): string | null {
-  for (const found of programsInPath(env, name)) return found
-  return null
-}
-
-function* programsInPath({ files, vars }: Pick<Env, 'files' | 'vars'>, name: string): Generator<string> {
-  for (const directory of (vars.PATH ?? '').split(':')) {
-    if (!directory.startsWith('/')) continue
-    const file = `${directory}/${name}`
-    try {
-      files.accessSync(file, 1) // X_OK: access(2)
-      if (!files.statSync(file).isFile()) continue
-    } catch (error) {
-      if (errno(error) === undefined) throw error
-      continue
-    }
-    yield file
-  }
-}

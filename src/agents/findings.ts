@@ -1,7 +1,8 @@
 /** Which of our hooks the agents on this machine will really run: what is installed, and what stands in the way. */
 import { CkptError } from '../core/errors.ts'
-import { type Env, errno, programInPath } from '../env.ts'
+import { type Env, errno } from '../env.ts'
 import type { Finding } from '../ops/doctor/finding.ts'
+import { programInPath } from '../programs.ts'
 import { type Agent, type Places, SCOPES } from './agent.ts'
 import { agentCommand, type Standing, standing } from './install.ts'
 import { clientIn, foundOutside, INSTALL_CLIENT, isAnothersClient } from './program.ts'

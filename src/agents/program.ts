@@ -1,7 +1,8 @@
 /** How an agent is to start us, and what of ours lies in the package. */
 import { quoted } from '../core/hint-words.ts'
-import { type Env, programInPath } from '../env.ts'
+import type { Env } from '../env.ts'
 import { packageFile } from '../package-file.ts'
+import { programInPath } from '../programs.ts'
 import type { Scope } from './agent.ts'
 
 /**

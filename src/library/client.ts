@@ -17,8 +17,9 @@ import {
   type SubscribeRequest,
   type Welcome,
 } from '../daemon/protocol.ts'
-import { type Env, errno, programInPath } from '../env.ts'
+import { type Env, errno } from '../env.ts'
 import { closeContext, openContext } from '../ops/worktree/context.ts'
+import { programInPath } from '../programs.ts'
 import { toCkptError } from '../results/errors.ts'
 import { type Caller, type CallOptions, WorktreeFunctions } from './facade.ts'
 import { ask, FIRST_ANSWER, type Link, refusal, unreached } from './link.ts'

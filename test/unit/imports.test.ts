@@ -40,6 +40,7 @@ const importsOf = (file: string) =>
 /** core imports nothing outside itself; config speaks to git to read committed files; the rest points down. */
 const allowed: Record<string, readonly string[]> = {
   env: ['env'],
+  programs: ['env'],
   'package-file': ['package-file', 'core', 'env'],
   core: ['core'],
   git: ['git', 'core', 'env'],
@@ -49,10 +50,10 @@ const allowed: Record<string, readonly string[]> = {
   backends: ['backends', 'ops', 'git', 'core', 'env'],
   results: ['results', 'ops', 'git', 'core', 'env'],
   calls: ['calls', 'results', 'backends', 'ops', 'core', 'env'],
-  library: ['library', 'calls', 'results', 'backends', 'daemon', 'ops', 'core', 'env'],
+  library: ['library', 'calls', 'results', 'backends', 'daemon', 'ops', 'core', 'env', 'programs'],
   githooks: ['githooks', 'ops', 'git', 'config', 'core', 'env', 'package-file'],
-  daemon: ['daemon', 'calls', 'results', 'backends', 'ops', 'snapshot', 'git', 'config', 'core', 'env'],
-  agents: ['agents', 'ops', 'git', 'config', 'core', 'env', 'package-file'],
+  daemon: ['daemon', 'calls', 'results', 'backends', 'ops', 'snapshot', 'git', 'config', 'core', 'env', 'programs'],
+  agents: ['agents', 'ops', 'git', 'config', 'core', 'env', 'package-file', 'programs'],
   cli: [
     'cli',
     'agents',
