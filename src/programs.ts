@@ -1,5 +1,5 @@
 /** Programs by their names, as a shell would find them. */
-import { type Env, errno } from './env.ts'
+import { type Env, errno, statIfThere } from './env.ts'
 
 /** The Node that runs this; where Bun does, the first in PATH that runs ckpt and is no stand-in of Bun's, if there is one. */
 export function nodeProgram(env: Pick<Env, 'files' | 'vars'>): string {
@@ -15,6 +15,22 @@ export function nodeProgram(env: Pick<Env, 'files' | 'vars'>): string {
 export function programInPath(env: Pick<Env, 'files' | 'vars'>, name: string): string | null {
   for (const found of programsInPath(env, name)) return found
   return null
+}
+
+/** Whether execvp(3), begun in `cwd`, would find nothing by this name. False where only the start itself can show it. */
+export function isNowhere({ files, vars }: Pick<Env, 'files' | 'vars'>, name: string, cwd: string): boolean {
+  const inPath = () => vars.PATH?.split(':').map((directory) => `${directory || cwd}/${name}`) ?? [name]
+  const places = name.startsWith('/') ? [name] : name.includes('/') ? [`${cwd}/${name}`] : inPath()
+  return places.every((place) => place.startsWith('/') && isNothing(files, place))
+}
+
+function isNothing(files: Env['files'], place: string): boolean {
+  try {
+    return statIfThere(files, place) === null
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return false
+  }
 }
 
 function* programsInPath({ files, vars }: Pick<Env, 'files' | 'vars'>, name: string): Generator<string> {

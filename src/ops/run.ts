@@ -8,6 +8,7 @@ import type { MarkResult } from '../core/marker.ts'
 import { printable } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
 import { makeDirectories } from '../git/whole-file.ts'
+import { isNowhere } from '../programs.ts'
 import { commitAutomatically } from './commit/commit.ts'
 import { mark } from './mark.ts'
 import { type Context, closeContext, openContext } from './worktree/context.ts'
@@ -33,7 +34,9 @@ export interface RunResult {
 }
 
 export async function run(env: Env, options: RunOptions): Promise<RunResult> {
-  if (!options.checkpoints) return { exitCode: statusOf(await runChild(env, options)), before: null, after: null }
+  // No turn of a mistyped command: its prompt would end what an undo has hidden, and the next undo would take back nothing.
+  if (!options.checkpoints || isNowhere(env, options.command[0]!, options.cwd))
+    return { exitCode: statusOf(await runChild(env, options)), before: null, after: null }
   const arrived = env.monotonic()
   const context = await openContext(env, options.cwd, { create: 'unless-off', forgiving: true })
   const inSession = (session: SessionId) => runTurn(context, session, { ...options, arrived })

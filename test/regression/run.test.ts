@@ -122,6 +122,33 @@ test.each([
   expect(turns(scratch, 's')).toEqual([`2 ${status}`, '1 completed'])
 })
 
+test.each(['nosuchcommand', './nosuch', '/nosuch/command'])(
+  '%s, which is nowhere, is no turn: what an undo hid can be redone',
+  (name) => {
+    const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+    scratch.ckpt('run', '--', 'sh', '-c', 'echo two > a.txt')
+    scratch.ckpt('undo')
+    const { code, stdout, stderr } = scratch.run(['run', '--json', '--', name])
+    expect([code, JSON.parse(stdout)]).toEqual([
+      127,
+      expect.objectContaining({ checkpoint: null, turn: null, exitCode: 127 }),
+    ])
+    expect(stderr).toContain(`${name} could not be started`)
+    scratch.ckpt('redo')
+    expect(scratch.read('a.txt')).toBe('two\n')
+  },
+)
+
+test('what PATH leaves to the directory that a command begins in is found there, and is a turn', () => {
+  const scratch = new Scratch().init()
+  fs.writeFileSync(scratch.at('own'), '#!/bin/sh\necho two > made\n', { mode: 0o755 })
+  for (const PATH of [`:${process.env.PATH}`, `.:${process.env.PATH}`, `${scratch.root}:${process.env.PATH}`]) {
+    expect(scratch.run(['run', '--', 'own'], { vars: { PATH } }).code).toBe(0)
+    expect(files(scratch, 'run', `${turns(scratch, 'run').length}`)).toBeTruthy()
+  }
+  expect(turns(scratch, 'run')).toEqual(['3 completed', '2 completed', '1 completed'])
+})
+
 test('the directory that a command began in may be gone when it ends', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', 'sub/b.txt': 'one\n' })
   const line = 'cd ..; rm -r sub; echo two > a.txt; exit 5'

@@ -46,7 +46,7 @@ const allowed: Record<string, readonly string[]> = {
   git: ['git', 'core', 'env'],
   config: ['config', 'git', 'core', 'env'],
   snapshot: ['snapshot', 'git', 'core', 'env'],
-  ops: ['ops', 'snapshot', 'git', 'config', 'core', 'env'],
+  ops: ['ops', 'snapshot', 'git', 'config', 'core', 'env', 'programs'],
   backends: ['backends', 'ops', 'git', 'core', 'env'],
   results: ['results', 'ops', 'git', 'core', 'env'],
   calls: ['calls', 'results', 'backends', 'ops', 'core', 'env'],
