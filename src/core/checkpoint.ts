@@ -30,6 +30,8 @@ export interface CheckpointMeta {
    */
   imported?: number
   degraded?: boolean
+  /** A git was at work on a commit: its hooks may have put changes away for that time. */
+  amidCommit?: boolean
   messageId?: string
   /** Made by the client that sent the marker: a retry carries it again. */
   marker?: string
@@ -113,6 +115,7 @@ export function formatMessage(meta: CheckpointMeta): string {
   add('Late', meta.late)
   add('Imported', meta.imported)
   add('Degraded', meta.degraded)
+  add('Amid-Commit', meta.amidCommit)
   add('Message-Id', meta.messageId)
   add('Marker', meta.marker)
   add('Agent', meta.agent)
@@ -207,6 +210,7 @@ export function parseCheckpoint(id: Oid, commit: string): Checkpoint {
     ['start', 'Start'],
     ['late', 'Late'],
     ['degraded', 'Degraded'],
+    ['amidCommit', 'Amid-Commit'],
     ['inferred', 'Inferred'],
     ['result', 'Result'],
     ['dirty', 'Dirty'],

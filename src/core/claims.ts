@@ -11,7 +11,8 @@
  * A turn without steps owns its whole time. A declared path beats an undeclared window; where no start marker says when a
  * step began, its declared paths reach back to its session's last checkpoint, behind another's end. What is still claimed
  * twice is ambiguous; what nobody claims inside a turn is unclaimed. Places in the order are taken one after the other, so that
- * one that is missing was pruned: somebody else may have been at work there, and only a declared path is one's own.
+ * one that is missing was pruned: somebody else may have been at work there, and only a declared path is one's own. So it is
+ * beside a checkpoint that was taken amid a commit of git's: what its hooks had put away for that time came back.
  */
 import { type Checkpoint, isOutside } from './checkpoint.ts'
 import type { TurnNumber } from './ids.ts'
@@ -161,7 +162,7 @@ function strength(window: Window, path: string, segment: Segment): number {
 const DECLARED = 2
 
 /** Who may have changed a path as well. */
-export type Rival = { session: string } | 'pruned'
+export type Rival = { session: string } | 'pruned' | 'commit'
 
 export type Claim =
   | { kind: 'mine'; step: number | null }
@@ -192,14 +193,17 @@ export function claimOf(
   const { step } = best!.window
   if (other?.strength === best!.strength) return { kind: 'ambiguous', step, with: { session: other.window.session } }
   if (segment.cut && best!.strength < DECLARED) return { kind: 'ambiguous', step, with: 'pruned' }
+  const isAmidCommit = segment.from.amidCommit || segment.to.amidCommit
+  if (isAmidCommit && best!.strength < DECLARED) return { kind: 'ambiguous', step, with: 'commit' }
   return { kind: 'mine', step }
 }
 
 /** Why a path that is claimed twice is not taken. */
 export function toldRival(rival: Rival): string {
-  return rival === 'pruned'
-    ? 'something that was pruned since may have changed it at the same time'
-    : `session ${rival.session} was changing it at the same time`
+  if (rival === 'pruned') return 'something that was pruned since may have changed it at the same time'
+  if (rival === 'commit')
+    return 'git was at work on a commit, and its hooks may have put it away and back at the same time'
+  return `session ${rival.session} was changing it at the same time`
 }
 
 export interface ClaimedTransition extends Transition {

@@ -10,6 +10,7 @@ import type { WorktreeRefs } from '../git/history.ts'
 import { besideOf, newestCheckpoint, type Snapshot, takeSnapshot } from '../ops/record/record.ts'
 import { recordMarker } from '../ops/record/record-marker.ts'
 import { locked } from '../ops/recovery/locked.ts'
+import { commitAtWork } from '../ops/worktree/commit-at-work.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import { loadTimeline, readRefs } from '../ops/worktree/sessions.ts'
 import { SnapshotView } from '../snapshot/view.ts'
@@ -51,7 +52,7 @@ export class AutoTurns {
     if (!context) return false
     const { config, env, live } = context
     if (!config.watch.autoTurn || !config.enableFileCheckpointing) return false
-    if (((await live?.head())?.busy ?? null) !== null) return false
+    if (((await live?.head())?.busy ?? null) !== null || commitAtWork(context) !== null) return false
     return locked(context, { command: 'auto turn', wait: 2000 }, async () => {
       const refs = await readRefs(context)
       const snapshot = await takeSnapshot(context, refs)
@@ -89,7 +90,10 @@ async function isWhole({ store }: Context, { tree, besideOid }: Snapshot): Promi
   return read.code === 0 && unlessDamaged(() => store.objects.has(besideOid), false)
 }
 
-async function snapshotOf(context: Context, { tree, beside: besideOid, degraded }: Checkpoint): Promise<Snapshot> {
+async function snapshotOf(
+  context: Context,
+  { tree, beside: besideOid, degraded, amidCommit }: Checkpoint,
+): Promise<Snapshot> {
   const beside = await besideOf(context, { beside: besideOid } as Checkpoint)
   const view = new SnapshotView(context.store, tree, beside)
   return {
@@ -97,6 +101,7 @@ async function snapshotOf(context: Context, { tree, beside: besideOid, degraded 
     beside,
     besideOid,
     degraded: degraded ?? false,
+    amidCommit: amidCommit ?? false,
     mode: 'scan',
     cache: null,
     barrier: 'none',

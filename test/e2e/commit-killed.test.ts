@@ -156,7 +156,7 @@ test.each([
 test('an undo that is killed while a hook runs takes nothing of the commit along', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'a\n' })
   scratch.turn('work', () => scratch.write({ 'a.txt': 'agent\n' }))
-  const held = await heldUp(scratch, 'pre-commit')
+  const held = await heldUp(scratch, 'commit-msg')
   const others = fs.readdirSync(scratch.at('.git/ckpt/worktrees/@main/tmp'))
   killedAt(scratch, ['renameSync', 'a.txt'], 'undo')
   scratch.ckpt('status')

@@ -200,7 +200,7 @@ export class LineOrigins {
     const others = turnsDuring(foreignTurns, from.seq, to.seq)
     const theirs = others.flatMap((one) => windowsOf(one, checkpoints, { asRival: true }))
     const ownerOf = (claim: Claim): Turn | null => {
-      if (claim.kind === 'ambiguous' && claim.with === 'pruned') return null
+      if (claim.kind === 'ambiguous' && typeof claim.with === 'string') return null
       if (claim.kind === 'mine' || claim.kind === 'ambiguous') return turn ?? null
       if (claim.kind === 'unclaimed') return null
       const { session, turnId } = claim.window

@@ -219,8 +219,9 @@ export function snapshotWarnings({
   degraded,
   anew,
   noRoom,
+  amidCommit,
   beside,
-}: Pick<Snapshot, 'degraded' | 'anew' | 'noRoom' | 'beside'>): string[] {
+}: Pick<Snapshot, 'degraded' | 'anew' | 'noRoom' | 'amidCommit' | 'beside'>): string[] {
   const warnings: string[] = []
   if (anew) {
     warnings.push(
@@ -230,6 +231,11 @@ export function snapshotWarnings({
   if (degraded) {
     const reasons = new Set(beside.uncovered.map((entry) => entry.reason))
     warnings.push(`The checkpoint is degraded: some paths could not be captured (${[...reasons].join(', ')}).`)
+  }
+  if (amidCommit) {
+    warnings.push(
+      "git is at work on a commit, and its hooks may have put changes away meanwhile: what changes until the next checkpoint, and no agent names, is not taken for a turn's.",
+    )
   }
   if (noRoom) {
     warnings.push(

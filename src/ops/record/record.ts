@@ -13,6 +13,7 @@ import { loadCache, type SnapshotCache, saveCache } from '../../snapshot/cache.t
 import { type Captured, capture } from '../../snapshot/capture.ts'
 import { SnapshotView } from '../../snapshot/view.ts'
 import { roomIn } from '../store/size.ts'
+import { commitAtWork } from '../worktree/commit-at-work.ts'
 import { type Context, headOf } from '../worktree/context.ts'
 import { readReplaced } from '../worktree/replaced.ts'
 
@@ -23,6 +24,8 @@ export interface Snapshot extends Captured {
   anew: boolean
   /** Something is not in it because the store, or its disk, has no room left. */
   noRoom: boolean
+  /** A git was at work on a commit meanwhile. */
+  amidCommit: boolean
 }
 
 export interface SnapshotOptions {
@@ -44,6 +47,7 @@ export async function takeSnapshot(
   const { deadline = config.snapshot.deadline, publish = true } = options
   // They may fail before they are awaited here, or never be: until then that must not end the process.
   if (refs instanceof Promise) refs.catch(() => undefined)
+  const isAmidCommit = commitAtWork(context) !== null
   const watched = (await context.live?.barrier()) ?? { hint: null, barrier: 'none' as const }
   const loaded = context.live ? context.live.cache() : loadCache(env, store)
   const cache = loaded && (await isReadable(store, loaded.tree)) ? loaded : null
@@ -76,6 +80,7 @@ export async function takeSnapshot(
     ...captured,
     anew,
     noRoom,
+    amidCommit: isAmidCommit || commitAtWork(context) !== null,
     barrier: watched.barrier,
     view: new SnapshotView(store, captured.tree, captured.beside),
   }
@@ -126,7 +131,13 @@ export async function whileScanning<T>(
   }
 }
 
-export type NewCheckpoint = Omit<CheckpointMeta, 'seq' | 'beside' | 'time' | 'degraded' | 'head' | 'branch'>
+export type NewCheckpoint = Omit<
+  CheckpointMeta,
+  'seq' | 'beside' | 'time' | 'degraded' | 'head' | 'branch' | 'amidCommit'
+>
+
+/** What a checkpoint says of its snapshot. */
+export type Taken = Pick<Captured, 'tree' | 'besideOid' | 'degraded'> & Partial<Pick<Snapshot, 'amidCommit'>>
 
 /** Gives each checkpoint of one operation its place in the worktree's order, and collects what their objects need to be kept. */
 export class Recorder {
@@ -145,11 +156,7 @@ export class Recorder {
     this.time = new Date(context.env.now()).toISOString()
   }
 
-  commit(
-    snapshot: Pick<Captured, 'tree' | 'besideOid' | 'degraded'>,
-    parents: readonly Oid[],
-    meta: NewCheckpoint,
-  ): Checkpoint {
+  commit(snapshot: Taken, parents: readonly Oid[], meta: NewCheckpoint): Checkpoint {
     this.#keep.add(snapshot.besideOid)
     return writeCheckpoint(
       this.#context.store,
@@ -160,6 +167,7 @@ export class Recorder {
         beside: snapshot.besideOid,
         time: this.time,
         ...(snapshot.degraded ? { degraded: true } : {}),
+        ...(snapshot.amidCommit ? { amidCommit: true } : {}),
         ...(this.#head.head ? { head: this.#head.head } : {}),
         ...(this.#head.branch ? { branch: this.#head.branch } : {}),
       },

@@ -4,11 +4,10 @@ import type { Oid } from '../../core/ids.ts'
 import { lastVisible, type Timeline, type Turn } from '../../core/timeline.ts'
 import { abandonedRef, sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
-import type { Captured } from '../../snapshot/capture.ts'
 import { markerAfter, writeMarker } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
 import { notYet, refsJournal, removeJournal, writeJournal } from '../worktree/journal.ts'
-import type { Recorder } from './record.ts'
+import type { Recorder, Taken } from './record.ts'
 
 export interface Scene {
   context: Context
@@ -16,7 +15,7 @@ export interface Scene {
   timeline: Timeline
   recorder: Recorder
   /** What the checkpoints made here hold. */
-  snapshot: Pick<Captured, 'tree' | 'besideOid' | 'degraded'>
+  snapshot: Taken
 }
 
 /** A transaction over several refs is not atomic under a kill: where half of it would be a lie, it is journaled. */

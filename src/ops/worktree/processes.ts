@@ -1,5 +1,5 @@
 /** Processes as proc(5) shows them, and who this one is, so exactly that another can tell whether it still is. */
-import { type Env, errno } from '../../env.ts'
+import { type Env, errno, namesIfThere } from '../../env.ts'
 
 /** A process of one running system, whose number is used again after it. */
 export interface Identity {
@@ -23,6 +23,8 @@ export function readText(env: Env, path: string): string {
 }
 
 interface Stat {
+  /** Of its program, cut at 15 bytes. */
+  name: string
   /** A letter. */
   state: string
   started: string
@@ -37,6 +39,7 @@ export function processStat(env: Env, pid: number): Stat | null {
   if (text === '') return null
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   return {
+    name: text.slice(text.indexOf('(') + 1, text.lastIndexOf(')')),
     state: fields[0] ?? '',
     started: fields[19] ?? '',
     parent: Number(fields[1]),
@@ -44,12 +47,24 @@ export function processStat(env: Env, pid: number): Stat | null {
   }
 }
 
+export type Process = Stat & { pid: number }
+
+/** None where the system does not say. */
+export function allProcesses(env: Env): Process[] {
+  const numbers = namesIfThere(env.files, '/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+  return numbers.flatMap((pid) => {
+    const stat = processStat(env, pid)
+    return stat ? [{ pid, ...stat }] : []
+  })
+}
+
 /** What a process has at work below it in its own process group, which is what a terminal reaches; none where the system does not say. */
 export function groupBelow(env: Env, pid: number): number[] {
   const group = processStat(env, pid)?.group
   if (group === undefined) return []
-  const all = env.files.readdirSync('/proc').filter((name) => /^\d+$/.test(name))
-  const stats = all.map((name) => ({ pid: Number(name), ...processStat(env, Number(name)) }))
+  const stats = allProcesses(env)
   const found = [pid]
   for (const above of found)
     found.push(...stats.flatMap((one) => (one.parent === above && one.group === group ? [one.pid] : [])))
