@@ -2,7 +2,7 @@
 import { CAPABILITIES, type Capabilities, type Capability } from '../core/capabilities.ts'
 import { CkptError } from '../core/errors.ts'
 import { sessionOption } from '../core/hint-words.ts'
-import { parsePlace, parseTarget, type SessionId } from '../core/ids.ts'
+import { parseAlone, parsePlace, parseTarget, type SessionId } from '../core/ids.ts'
 import { type OwnSession, ownRevert } from '../core/own-session.ts'
 import { printable } from '../core/paths.ts'
 import { latestSession } from '../git/history.ts'
@@ -30,7 +30,7 @@ export interface SessionCapabilities {
 
 /** What an undo asks for beyond `supportsUndo`. @throws CkptError USAGE */
 export function undoNeeds({ step, to, only, paths = [] }: Partial<UndoOptions>): Capability[] {
-  if (only !== undefined) parsePlace(only)
+  if (only !== undefined) parseAlone(only)
   const bySteps = step === true || (to !== undefined && parsePlace(to).kind === 'step')
   return [
     'supportsUndo',

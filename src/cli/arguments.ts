@@ -1,7 +1,7 @@
 /** From yargs' values to what the operations take. */
 import { resolve } from 'node:path'
 import { CkptError } from '../core/errors.ts'
-import { parsePlace, parseTarget } from '../core/ids.ts'
+import { parseAlone, parsePlace, parseTarget } from '../core/ids.ts'
 import type { RelativePath } from '../core/paths.ts'
 import type { ConflictMode } from '../core/plan.ts'
 import { lstatIfThere } from '../env.ts'
@@ -39,6 +39,13 @@ export function target(args: Arguments, name: string): string | undefined {
 export function place(args: Arguments, name: string): string | undefined {
   const id = target(args, name)
   if (id !== undefined) parsePlace(id)
+  return id
+}
+
+/** The same for what is undone alone. */
+export function alone(args: Arguments, name: string): string | undefined {
+  const id = place(args, name)
+  if (id !== undefined) parseAlone(id)
   return id
 }
 
@@ -104,6 +111,12 @@ export function worktreePaths(context: Context, cwd: string, given: readonly str
 export function fileName(args: Arguments): string {
   const name = String(args.file)
   if (name === '') throw usage('The name of the file is empty.')
+  return name
+}
+
+export function remoteName(args: Arguments): string {
+  const name = String(args.remote)
+  if (name === '') throw usage('The name of the remote is empty.')
   return name
 }
 

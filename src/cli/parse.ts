@@ -36,6 +36,7 @@ export async function parse(
       'parse-positional-numbers': false,
       'duplicate-arguments-array': true,
       'camel-case-expansion': false,
+      'dot-notation': false, // else --dry-run.x is --dry-run with a value that is none, and nothing is dry
     })
     .option('json', { type: 'boolean', default: false, describe: 'one JSON document on standard output' })
     .option('cwd', { type: 'string', requiresArg: true, describe: 'run as if started in this directory' })

@@ -74,6 +74,15 @@ export function parsePlace(text: string): Place {
   })
 }
 
+/** What is undone alone. @throws CkptError USAGE also for a step */
+export function parseAlone(text: string): Place {
+  const place = parsePlace(text)
+  if (place.kind !== 'step') return place
+  throw new CkptError('USAGE', '--only takes a whole turn alone, and no step of one. Nothing was changed.', {
+    hints: [`ckpt undo --to ${text}   (that step, and what came after it)`, `ckpt undo --only ${place.turn}`],
+  })
+}
+
 /** @throws CkptError USAGE when the text has none of the forms. */
 export function parseTarget(text: string): Target {
   if (text === 'worktree') return { kind: 'worktree' }

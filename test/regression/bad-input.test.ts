@@ -51,6 +51,11 @@ test('bad input: wrong commands, flags and values are usage errors, and change n
     [2, 'USAGE', 'commit', '-m', '  '],
     [2, 'USAGE', 'undo', '--dry-run=yes'], // never an undo in earnest
     [2, 'USAGE', 'undo', '--dry-run='],
+    [2, 'USAGE', 'undo', '--dry-run.x'],
+    [2, 'USAGE', 'prune', '--dry-run.x', '--keep', '1'],
+    [2, 'USAGE', 'mark', 'prompt', '--session.x', 's'], // no session called "[object Object]"
+    [2, 'USAGE', 'commit', '--message.x', 'foo'],
+    [2, 'USAGE', 'init', '--agent.x', 'claude'],
     [2, 'USAGE', 'undo', '--no-dry-run=1'],
     [2, 'USAGE', 'prune', '--dry-run=TRUE', '--keep', '1'],
     [2, 'USAGE', 'undo', '--quiet=1'],
@@ -120,6 +125,23 @@ test('bad input: wrong commands, flags and values are usage errors, and change n
   }
   expect(scratch.manifest()).toEqual(disk)
   expect(inStore(scratch, 'for-each-ref')).toBe(refs)
+})
+
+test.each([
+  ['push', ''],
+  ['pull', ''],
+  ['export', ''],
+  ['import', ''],
+  ['commit', '-m', ''],
+  ['undo', '--only', '1.1'],
+  ['undo', '--to', 'worktree'],
+])('bad input: %s %j is wrong wherever it is said, and comes first', (...args) => {
+  const [plain, amid] = [new Scratch(), new Scratch().init()]
+  expect(plain.tryCkpt(...args).document.error.code).toBe('USAGE')
+  amid.turn('work', () => amid.write({ 'a.txt': 'two\n' }))
+  amid.ckpt('mark', 'prompt', '--session', 's')
+  fs.writeFileSync(amid.at('.git/MERGE_HEAD'), amid.git('rev-parse', 'HEAD'))
+  expect(amid.tryCkpt(...args).document.error.code).toBe('USAGE')
 })
 
 test.each([

@@ -6,9 +6,9 @@ import { text, words } from '../arguments.ts'
 import type { Command } from '../command.ts'
 
 const command: Command = async ({ env, args, cwd }) => {
+  const [session, message] = [text(args, 'session'), words(args, 'message')]
   const context = await openContext(env, cwd, { create: true })
   try {
-    const [session, message] = [text(args, 'session'), words(args, 'message')]
     const result = await commit(context, {
       ...(session === undefined ? {} : { session }),
       ...(message === undefined ? {} : { message }),

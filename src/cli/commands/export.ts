@@ -6,9 +6,9 @@ import type { Command } from '../command.ts'
 import { announcing, sentOutput } from '../departure.ts'
 
 const command: Command = async ({ env, args, cwd }) => {
+  const file = absolute(cwd, fileName(args))
   const context = await openForReading(env, cwd)
   try {
-    const file = absolute(cwd, fileName(args))
     const confirm = announcing(env, args, 'Exports')
     const sent = await exportBundle(context, file, { withPrompts: flag(args, 'with-prompts'), confirm })
     return sentOutput(sent, { file }, 'Exported')

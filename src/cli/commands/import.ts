@@ -5,9 +5,9 @@ import type { Command } from '../command.ts'
 import { receivedOutput } from '../departure.ts'
 
 const command: Command = async ({ env, args, cwd }) => {
+  const file = absolute(cwd, fileName(args))
   const context = await openContext(env, cwd, { create: true })
   try {
-    const file = absolute(cwd, fileName(args))
     return receivedOutput(await importBundle(context, file), { file })
   } finally {
     closeContext(context)

@@ -3,7 +3,7 @@ import type { ChangeResult } from '../../ops/change/change.ts'
 import type { UndoOptions } from '../../ops/change/undo.ts'
 import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import { changeJson } from '../../results/json.ts'
-import { conflictMode, count, exclusive, flag, place, text, worktreePaths } from '../arguments.ts'
+import { alone, conflictMode, count, exclusive, flag, place, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { changeText } from '../present/changes.ts'
 
@@ -19,7 +19,7 @@ const command: Command = async ({ env, args, cwd, colors, arrived, backends }) =
   exclusive(args, ['turns', 'to', 'step', 'only'])
   const mode = conflictMode(args)
   const [session, turns] = [text(args, 'session'), count(args, 'turns')]
-  const [to, only] = [place(args, 'to'), place(args, 'only')]
+  const [to, only] = [place(args, 'to'), alone(args, 'only')]
   const context = await openContext(env, cwd, { create: true, forgiving: true })
   try {
     const options: UndoOptions = {

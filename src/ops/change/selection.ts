@@ -3,7 +3,7 @@
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
-import { parsePlace, type SessionId } from '../../core/ids.ts'
+import { parseAlone, parsePlace, type SessionId } from '../../core/ids.ts'
 import { noneVisibleIn } from '../../core/none-visible.ts'
 import { nothingToUndo } from '../../core/own-session.ts'
 import { printable } from '../../core/paths.ts'
@@ -40,7 +40,10 @@ export async function select(
   const visible = visibleTurns(timeline)
   if (visible.length === 0) throw nothingToUndo(...noneVisibleIn(timeline))
   const newestFirst = [...visible].reverse()
-  if (options.only !== undefined) return { turns: [onlyTurn(context, options.only, timeline)], cut: null }
+  if (options.only !== undefined) {
+    parseAlone(options.only)
+    return { turns: [findTurn(context, options.only, timeline)], cut: null }
+  }
   if (options.step) return lastChangingStep(newestFirst, reader)
   if (options.to === undefined) return { turns: newestFirst.slice(0, options.turns ?? 1), cut: null }
   const target = parsePlace(options.to)
@@ -71,15 +74,6 @@ export async function select(
 
 const notFound = (why: string) =>
   new CkptError('NOT_FOUND', `${why} Nothing was changed.`, { hints: ['ckpt list --hidden --abandoned'] })
-
-/** @throws CkptError USAGE for a step */
-function onlyTurn(context: Context, id: string, timeline: Timeline): Turn {
-  const place = parsePlace(id)
-  if (place.kind !== 'step') return findTurn(context, id, timeline)
-  throw new CkptError('USAGE', '--only takes a whole turn alone, and no step of one. Nothing was changed.', {
-    hints: [`ckpt undo --to ${id}   (that step, and what came after it)`, `ckpt undo --only ${place.turn}`],
-  })
-}
 
 function findTurn({ env, store }: Context, id: string, timeline: Timeline): Turn {
   const ids = turnIds(env, store, id)
