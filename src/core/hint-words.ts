@@ -1,5 +1,5 @@
 /** Words of a command line that a hint proposes, as a shell takes them. */
-import { printable, shown } from './paths.ts'
+import { isText, pathToText, printable, shown } from './paths.ts'
 
 /** One word of a POSIX shell, in quotes whatever it holds. */
 export const singleQuoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
@@ -13,9 +13,15 @@ export const quotedPath = (path: string): string => quoted(printable(path))
 /** A name in the worktree, as it is shown and as a shell takes it. */
 export const quotedName = (path: string): string => quoted(shown(path))
 
-/** A name in the worktree as a pathspec that means it alone, from any directory in there (gitglossary(7)). */
-export const quotedPathspec = (path: string): string =>
-  quoted(`${/^\w[\w./ -]*$/.test(path) ? ':/' : ':(top,literal)'}${shown(path)}`)
+/**
+ * A name in the worktree as a pathspec that means it alone, from any directory in there (gitglossary(7)). Of one that cannot be
+ * shown as it is, `?` stands for each byte that no terminal takes.
+ */
+export function quotedPathspec(path: string): string {
+  if (/^\w[\w./ -]*$/.test(path)) return quoted(`:/${path}`)
+  if (isText(path) && shown(path) === pathToText(path)) return quoted(`:(top,literal)${shown(path)}`)
+  return quoted(`:(top,glob)${path.replace(/[*?[\\]/g, '\\$&').replace(/[^ -~]/g, '?')}`)
+}
 
 /** `a merge`, `an am`. */
 export const withArticle = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`

@@ -153,6 +153,20 @@ test('where a person has staged that a file goes, the way to choose by hand take
   expect([code, json.error.hints[0]]).toEqual([4, 'git add -N -- :/a && git add -p && git commit   (choose by hand)'])
 })
 
+test('the way to choose by hand names a file whose name no terminal takes', () => {
+  const scratch = new Scratch().init()
+  const names = ['bad\xff[1].txt', 'line\nfeed', 'it\'s "é".txt'].map((name, i) =>
+    Buffer.from(`${scratch.root}/${name}`, i === 2 ? 'utf8' : 'latin1'),
+  )
+  for (const name of names) fs.writeFileSync(name, 'mine\n')
+  scratch.turn('one', () => {
+    for (const name of names) fs.writeFileSync(name, 'two\n')
+  })
+  const [hint] = commit(scratch).json.error.hints
+  execFileSync('sh', ['-c', hint.split(' && ')[0]], { cwd: scratch.root, env: scratch.vars })
+  expect(scratch.git('status', '--porcelain').match(/^ A /gm)).toHaveLength(3)
+})
+
 test('a new file that was too large for a while is left out, and said; what was captured of it is not committed', () => {
   const scratch = new Scratch().init({ '.checkpointrc': '{"snapshot":{"maxFileSize":100}}', f: 'v0\n' })
   const large = 'x'.repeat(200)
