@@ -323,7 +323,7 @@ test('damaged store: what writes', () => {
     exit 2
 
     $ ckpt bisect -- true
-    ! ckpt: The command does not fail after turn 3 of session s.
+    ! ckpt: The command does not fail after turn 3 of session s. Your files were not touched.
     !   → ckpt list
     exit 3
 

@@ -321,7 +321,7 @@ test('pending boundary: what writes', () => {
 
     $ ckpt bisect -- true
     $ ckpt bisect -- grep -q one a.txt
-    ! ckpt: The command does not fail after turn 1 of session s.
+    ! ckpt: The command does not fail after turn 1 of session s. Your files were not touched.
     !   → ckpt list
     exit 3
 

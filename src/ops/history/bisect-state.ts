@@ -161,7 +161,10 @@ function exitOf(
   const failed = (cause: unknown) => {
     const missing = errno(cause) === 'ENOENT'
     const why = missing ? ': there is no such program' : cause instanceof Error ? `: ${cause.message}` : ''
-    return new CkptError('USAGE', `${printable(command[0]!)} could not be run${why}. Nothing was changed.`, { cause })
+    return new CkptError('USAGE', `${printable(command[0]!)} could not be run${why}. Nothing was changed.`, {
+      hints: ['ckpt bisect --help'],
+      cause,
+    })
   }
   return new Promise((resolve, reject) => {
     try {

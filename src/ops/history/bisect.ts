@@ -58,14 +58,14 @@ async function search(
   if (!(await fails(last.after!))) {
     throw new CkptError(
       'NOT_FOUND',
-      `The command does not fail after turn ${last.number} of session ${printable(session)}.`,
+      `The command does not fail after turn ${last.number} of session ${printable(session)}. Your files were not touched.`,
       { hints: ['ckpt list'] },
     )
   }
   if (await fails(turns[0]!.before)) {
     throw new CkptError(
       'NOT_FOUND',
-      `The command failed before turn ${turns[0]!.number} of session ${printable(session)} already.`,
+      `The command failed before turn ${turns[0]!.number} of session ${printable(session)} already. Your files were not touched.`,
       { hints: ['ckpt list'] },
     )
   }

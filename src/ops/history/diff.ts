@@ -69,7 +69,7 @@ export async function uncommittedTexts(context: Context, paths: readonly string[
 
 function repositoryOf({ repository }: Context): Repository {
   if (repository) return repository
-  throw new CkptError('USAGE', 'This is a plain directory: there is nothing to commit to.', {
+  throw new CkptError('USAGE', 'This is a plain directory: there is nothing to commit to. Nothing was changed.', {
     hints: ['ckpt diff worktree'],
   })
 }

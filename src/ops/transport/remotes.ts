@@ -46,7 +46,7 @@ async function urlOf(
   { env, repository, worktree }: Context,
   { remote, isPush }: { remote: string; isPush: boolean },
 ): Promise<string> {
-  const hints = repository ? ['git remote -v'] : []
+  const hints = repository ? ['git remote -v'] : [`ckpt ${isPush ? 'push' : 'pull'} --help`]
   if (remote === '' || remote.startsWith('-'))
     throw new CkptError('USAGE', `${JSON.stringify(remote)} is no remote. Nothing was changed.`, { hints })
   const known = repository ? await remoteUrl(env, repository, { remote, isPush }) : null
