@@ -196,15 +196,27 @@ test('a new file that was too large for a while is left out, and said; what was 
 })
 
 test('a content that git cannot convert holds nothing up once a later turn mended it; at the end it is named', () => {
-  const scratch = new Scratch().init({ '.gitattributes': '*.f filter=f\n*.u16 text working-tree-encoding=UTF-16LE\n' })
+  const scratch = new Scratch().init({
+    '.gitattributes':
+      '*.f filter=f\n*.u16 text working-tree-encoding=UTF-16LE\n*.bom text working-tree-encoding=UTF-16\n',
+  })
   scratch.git('config', 'filter.f.clean', 'grep OK')
   scratch.git('config', 'filter.f.required', 'true')
-  scratch.turn('bad', () => scratch.write({ 'x.f': 'BAD\n', 'b.u16': 'x' }))
+  scratch.turn('bad', () => scratch.write({ 'x.f': 'BAD\n', 'b.u16': 'x', 'c.bom': 'x\n' }))
   const { code, json } = commit(scratch)
-  expect([code, json.error.code, json.error.paths]).toEqual([4, 'CONFLICT', ['b.u16', 'x.f']])
+  expect([code, json.error.code, json.error.paths]).toEqual([4, 'CONFLICT', ['b.u16', 'c.bom', 'x.f']])
   expect(json.error.message).toContain("x.f (git cannot convert it: x.f: clean filter 'f' failed)")
-  scratch.turn('mended', () => scratch.write({ 'x.f': 'OK\n', 'b.u16': Buffer.from('x\n', 'utf16le') }))
-  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'b.u16' }, { path: 'x.f' }] } })
+  scratch.turn('mended', () =>
+    scratch.write({
+      'x.f': 'OK\n',
+      'b.u16': Buffer.from('x\n', 'utf16le'),
+      'c.bom': Buffer.from('\ufeffx\n', 'utf16le'),
+    }),
+  )
+  expect(commit(scratch)).toMatchObject({
+    code: 0,
+    json: { files: [{ path: 'b.u16' }, { path: 'c.bom' }, { path: 'x.f' }] },
+  })
   expect(scratch.git('status', '--porcelain')).toBe('')
 })
 

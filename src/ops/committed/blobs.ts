@@ -13,7 +13,8 @@ import { type Entry, indexInfo, readIndexEntries } from './entries.ts'
 const BEYOND_LINE_ENDS = ['filter', 'ident', 'working-tree-encoding']
 
 /** convert.c of git */
-const CANNOT_CONVERT = /^fatal: (.*(?: filter .* failed|failed to encode | would be replaced by ).*)$/m
+const CANNOT_CONVERT =
+  /^fatal: (.*(?: filter .* failed|failed to encode | would be replaced by |BOM is (?:required|prohibited) in ).*)$/m
 
 /** Blobs between the store, which holds the bytes on disk, and the user's repository, which holds what its filters make of them. */
 export class CommitBlobs {
