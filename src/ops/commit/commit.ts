@@ -7,7 +7,6 @@ import { printable } from '../../core/paths.ts'
 import { type Turn, visibleTurns } from '../../core/timeline.ts'
 import { errno } from '../../env.ts'
 import { PLAIN_PATCH } from '../../git/diff.ts'
-import { isNearlyFull } from '../../git/failure.ts'
 import type { Repository } from '../../git/repository.ts'
 import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
 import { removeDrafts } from '../../git/whole-file.ts'
@@ -36,6 +35,7 @@ import { passOn, SIGNALS } from '../worktree/signals.ts'
 import { commitMessage } from './message.ts'
 import { type Planned, plan } from './plan.ts'
 import { stillStagedOf } from './settled.ts'
+import { changedOnDisk, refusedByGit, whatGitSaid } from './stopped.ts'
 
 /** Set for a commit that nobody waits for: what goes wrong is written to the hook log. */
 export const BEHIND = 'CKPT_COMMIT_BEHIND'
@@ -288,7 +288,7 @@ async function commitEntries(
     // Else what a sparse checkout leaves out is deleted, to git and to the hooks, and a partial clone fetches it.
     const isMeant = (path: string) => before.has(path) && !entries.has(path)
     await setMarks(context, await readMarkedPaths(context), { isMeant, vars })
-    await tryUsersGit(env, { args: ['update-index', '-q', '--refresh'], cwd, vars })
+    const changed = await changedOnDisk(context, vars)
     const patch = () => runUsersGit(env, { args: ['diff', '--cached', ...PLAIN_PATCH], cwd, vars })
     const message = options.message ?? (await commitMessage(context, { session, turns: prompts, patch }))
     env.files.writeFileSync(file, message, { mode: 0o600, flag: 'wx' })
@@ -317,19 +317,13 @@ async function commitEntries(
     if (made === null) {
       refuseCancelled(env.signal)
       await refuseWhilePending(context, await readRefs(context)) // as the gate did
-      const said = shown ? '' : ` It said: ${printable(stderr.trim().slice(0, 500))}`
       if ((await headOf(context)).head !== head)
         throw new CkptError(
           'CONFLICT',
-          `HEAD moved meanwhile, and git refused the commit (exit ${code}). Nothing was committed; your index and your files are as they were.${said}`,
+          `HEAD moved meanwhile, and git refused the commit (exit ${code}). Nothing was committed; your index and your files are as they were.${whatGitSaid(stderr, shown)}`,
           { hints: ['git log -1   (what HEAD is now)', 'ckpt commit'] },
         )
-      const why = isNearlyFull(env, cwd) ? 'the disk is full, it seems' : 'a hook, signing, or a missing name'
-      throw new CkptError(
-        'INTERNAL',
-        `git refused the commit (exit ${code}): ${why}. Nothing was committed; your index and your files are as they were.${said}`,
-        { hints: ['ckpt commit   (once what git said is mended)'] },
-      )
+      throw await refusedByGit(context, planned, { code, stderr, isShown: shown, vars, before: changed })
     }
     return { made, message }
   } finally {

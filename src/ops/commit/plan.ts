@@ -36,6 +36,7 @@ import {
   type Since,
   wentOnFrom,
 } from './since.ts'
+import { takeStagedSince } from './stopped.ts'
 import { foldChanges } from './tree.ts'
 
 /** What is known before git commits: the lock is not held while the user's hooks run, for they may call ckpt. */
@@ -121,6 +122,7 @@ export async function plan(context: Context, options: { session?: string }): Pro
       hints: [`${await byHand(context, paths)}   (choose by hand)`, `ckpt diff ${sessionOption(session)}`],
     })
   }
+  await takeStagedSince(context, { session, entries, before })
   const asked = {
     turns: () => Promise.all(visible.map((turn) => reader.changesOf(turn))),
     head: before,

@@ -1,7 +1,7 @@
-/** What `ckpt commit` refused for a conflict, until the session's next commit: a small file beside the timeline. */
+/** What `ckpt commit` refused for a conflict, until the session's next commit. */
 import { isOid, type Oid, type SessionId } from '../../core/ids.ts'
-import { readIfThere, writeFileWhole } from '../../git/whole-file.ts'
 import type { Context } from '../worktree/context.ts'
+import { readOfSession, writeOfSession } from './session-file.ts'
 
 export interface Refused {
   /** What HEAD was. */
@@ -12,24 +12,11 @@ export interface Refused {
   seq: number
 }
 
-/** Of each session, by path. */
-type Sessions = Record<SessionId, Record<string, Refused>>
+const NAME = 'refused.json'
 
-const refusedFile = ({ store }: Context) => `${store.worktreeDir}/refused.json`
-
-/** A file that is damaged says nothing: then it is refused once more. */
-function readAll(context: Context): Sessions {
-  try {
-    const known: unknown = JSON.parse(readIfThere(context.env, refusedFile(context))?.toString('utf8') ?? '{}')
-    return typeof known === 'object' && known !== null ? (known as Sessions) : {}
-  } catch (error) {
-    if (error instanceof SyntaxError) return {}
-    throw error
-  }
-}
-
+/** By path. Where the file is damaged it is refused once more. */
 export function readRefused(context: Context, session: SessionId): Map<string, Refused> {
-  const rows = Object.entries(readAll(context)[session] ?? {})
+  const rows = Object.entries((readOfSession(context, { name: NAME, session }) ?? {}) as Record<string, Refused>)
   return new Map(
     rows.filter(
       ([, row]) => typeof row?.head === 'string' && isOid(row.head) && [row.seq, row.time].every(Number.isInteger),
@@ -38,9 +25,5 @@ export function readRefused(context: Context, session: SessionId): Map<string, R
 }
 
 /** `rows`: none: what was refused is over. */
-export function rememberRefused(context: Context, session: SessionId, rows: ReadonlyMap<string, Refused>): void {
-  const { [session]: before, ...others } = readAll(context)
-  if (before === undefined && rows.size === 0) return
-  const all = rows.size === 0 ? others : { ...others, [session]: Object.fromEntries(rows) }
-  writeFileWhole(context.env, refusedFile(context), { content: JSON.stringify(all) })
-}
+export const rememberRefused = (context: Context, session: SessionId, rows: ReadonlyMap<string, Refused>): void =>
+  writeOfSession(context, { name: NAME, session }, rows.size === 0 ? null : Object.fromEntries(rows))

@@ -21,6 +21,7 @@ import { isNoted, noteFile } from './note.ts'
 import { type AtWork, type Following, type Note, readNote, rewriteNote } from './note-file.ts'
 import { recordOrigin } from './origins.ts'
 import { rememberRefused } from './refused-file.ts'
+import { forgetStopped } from './stopped-file.ts'
 import { type Marked, refreshIndex, untilIndexIsFree } from './users-index.ts'
 
 /** Those that something in the commit is of. */
@@ -93,6 +94,7 @@ export async function follow(
     const { leftOut, beyond } = compared
     rememberCommit(context, session, { commit: made, turns, taken, leftOut: [...leftOut, ...open] })
     rememberRefused(context, session, new Map())
+    forgetStopped(context, session)
     if (isSure)
       recordOrigin(context, made, { checkpoints: turnsIn(following).map(({ checkpoint }) => checkpoint), beyond })
     context.warnings.push(...toldOf(compared, made))

@@ -1,0 +1,89 @@
+/** A commit that git refused, for a hook mostly, which may have changed files: pre-commit's fixers do, and want them staged again. */
+import { CkptError } from '../../core/errors.ts'
+import { quotedPathspec } from '../../core/hint-words.ts'
+import type { SessionId } from '../../core/ids.ts'
+import { printable, shortList } from '../../core/paths.ts'
+import { isNearlyFull } from '../../git/failure.ts'
+import { tryUsersGit } from '../../git/users-git.ts'
+import { type Entry, readIndexEntries, sameEntry } from '../committed/entries.ts'
+import { rememberStopped, stoppedAsPlanned } from '../committed/stopped-file.ts'
+import { settledPaths } from '../committed/uncommitted.ts'
+import type { Context } from '../worktree/context.ts'
+
+interface Planned {
+  session: SessionId
+  /** What the commit is to change, and what HEAD has. */
+  entries: ReadonlyMap<string, Entry>
+  before: ReadonlyMap<string, Entry>
+}
+type Changing = Planned & { entries: Map<string, Entry> }
+
+/** Paths that differ on disk from an index. `vars`: which one. */
+export async function changedOnDisk({ env, worktree }: Context, vars: Record<string, string>): Promise<Set<string>> {
+  const there = { cwd: worktree.root, vars }
+  await tryUsersGit(env, { ...there, args: ['update-index', '-q', '--refresh'] })
+  const { stdout } = await tryUsersGit(env, {
+    ...there,
+    args: ['diff-files', '--name-only', '-z', '--ignore-submodules'],
+  })
+  return new Set(stdout.toString('latin1').split('\0'))
+}
+
+/** Where nobody has seen it. */
+export const whatGitSaid = (stderr: string, isShown: boolean): string =>
+  isShown ? '' : ` It said: ${printable(stderr.trim().slice(0, 500))}`
+
+/** What to say, and to remember until the next try. `before`: what differed on disk before git began, of that index. */
+export async function refusedByGit(
+  context: Context,
+  { session, entries }: Planned,
+  {
+    code,
+    stderr,
+    isShown,
+    vars,
+    before,
+  }: { code: number; stderr: string; isShown: boolean; vars: Record<string, string>; before: ReadonlySet<string> },
+): Promise<CkptError> {
+  const now = await changedOnDisk(context, vars)
+  const changed = [...entries.keys()].filter((path) => now.has(path) && !before.has(path))
+  const staged = await readIndexEntries(context)
+  rememberStopped(context, { session, entries, staged, fixed: new Set(changed) })
+  const why = isNearlyFull(context.env, context.worktree.root)
+    ? 'the disk is full, it seems'
+    : 'a hook, signing, or a missing name'
+  const left =
+    changed.length === 0
+      ? 'your index and your files are as they were'
+      : `your index is as it was, and of your files ${shortList(changed)} as hooks changed ${changed.length === 1 ? 'it' : 'them'}`
+  const hint =
+    changed.length === 0
+      ? 'ckpt commit   (once what git said is mended, and git add has staged what you mend)'
+      : `git add -- ${changed.map(quotedPathspec).join(' ')} && ckpt commit   (with what hooks made of ${changed.length === 1 ? 'it' : 'them'})`
+  return new CkptError(
+    'INTERNAL',
+    `git refused the commit (exit ${code}): ${why}. Nothing was committed; ${left}.${whatGitSaid(stderr, isShown)}`,
+    { hints: [hint] },
+  )
+}
+
+/** Puts what was staged since git refused this commit in the place of what was planned; what hooks made as HEAD has it is left out. */
+export async function takeStagedSince(context: Context, { session, entries, before }: Changing): Promise<void> {
+  const stopped = stoppedAsPlanned(context, { session, entries })
+  if (stopped.size === 0) return
+  const index = await readIndexEntries(context)
+  const [staged, none] = [[] as string[], [] as string[]]
+  for (const [path, row] of stopped) {
+    const [now, head] = [index.get(path) ?? null, before.get(path) ?? null]
+    if (sameEntry(now, head)) {
+      if (row.fixed) none.push(path) // else it is not staged, or not any more
+    } else if (!sameEntry(now, row.staged) && !sameEntry(now, row.planned)) {
+      entries.set(path, now)
+      staged.push(path)
+    }
+  }
+  const asInHead = await settledPaths(context, none, before)
+  for (const path of asInHead) entries.delete(path)
+  if (staged.length > 0) context.warnings.push(`Committed as staged since git refused it: ${shortList(staged)}.`)
+  if (asInHead.length > 0) context.warnings.push(`Left out, for hooks made it what HEAD has: ${shortList(asInHead)}.`)
+}

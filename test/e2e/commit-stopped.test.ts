@@ -1,0 +1,137 @@
+/** `ckpt commit` where hooks refuse what is to be committed, and want it otherwise: as fixers of pre-commit do. */
+import fs from 'node:fs'
+import { expect, test } from 'vitest'
+import { commit } from '../support/commits.ts'
+import { Scratch } from '../support/scratch.ts'
+
+/** Takes blanks at the ends of lines away, on disk, and fails where there were any in what is staged. */
+const FIXER = `#!/bin/sh
+for file in $(git diff --cached --name-only --diff-filter=AM); do
+  git show ":$file" | grep -q ' $' || continue
+  sed 's/ *$//' "$file" >../fixed
+  cat ../fixed >"$file"
+  bad=1
+done
+[ -z "$bad" ]
+`
+const CHECK = `#!/bin/sh
+for file in $(git diff --cached --name-only --diff-filter=AM); do
+  ! git show ":$file" | grep -q FAIL || exit 1
+done
+`
+
+function withHook(hook: string, files: Record<string, string> = { 'a.txt': 'a\n', 'u.txt': 'u\n' }): Scratch {
+  const scratch = new Scratch().init(files)
+  fs.writeFileSync(scratch.at('.git/hooks/pre-commit'), hook, { mode: 0o755 })
+  return scratch
+}
+
+test('what hooks changed is named, and committed so once it is staged', () => {
+  const scratch = withHook(FIXER)
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two \n', 'b.txt': 'new\n' }))
+  const { code, json } = commit(scratch)
+  expect([code, json.error.message, json.error.hints[0]]).toEqual([
+    1,
+    expect.stringMatching(
+      /Nothing was committed; your index is as it was, and of your files a\.txt as hooks changed it\./,
+    ),
+    'git add -- :/a.txt && ckpt commit   (with what hooks made of it)',
+  ])
+  expect(scratch.git('diff', '--cached', '--name-only')).toBe('')
+  scratch.git('add', '--', ':/a.txt')
+  const again = commit(scratch)
+  expect([again.code, again.json.warnings]).toEqual([0, ['Committed as staged since git refused it: a.txt.']])
+  expect(scratch.git('show', 'HEAD:a.txt', 'HEAD:b.txt')).toBe('two\nnew\n')
+  expect(scratch.git('status', '--porcelain')).toBe('')
+  // What comes next is committed on top of it, and what is staged then is a person's own again.
+  scratch.turn('two', () => scratch.write({ 'a.txt': 'three\n' }))
+  scratch.git('add', 'a.txt')
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'a.txt' }], warnings: [] } })
+  expect(scratch.ckpt('verify', '--ref', 'HEAD').problems).toEqual([])
+})
+
+test('what a person mends and stages, too; what they leave unstaged, or edited before, stays out of the commit', () => {
+  const scratch = withHook(CHECK)
+  scratch.write({ 'u.txt': 'mine\n' })
+  scratch.git('add', 'u.txt')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'FAIL\n', 'b.txt': 'new\n' }))
+  expect(commit(scratch)).toMatchObject({
+    code: 1,
+    json: { error: { message: expect.stringContaining('your index and your files are as they were') } },
+  })
+  scratch.write({ 'a.txt': 'fine\n' })
+  expect(commit(scratch).code).toBe(1) // nobody has said that this is to be committed
+  scratch.git('add', 'a.txt')
+  scratch.write({ 'b.txt': 'edited\n' })
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'a.txt' }, { path: 'b.txt' }] } })
+  expect(scratch.git('show', 'HEAD:a.txt', 'HEAD:b.txt', 'HEAD:u.txt')).toBe('fine\nnew\nu\n')
+  expect(scratch.git('status', '--porcelain')).toBe(' M b.txt\nM  u.txt\n')
+})
+
+test('what was staged before git refused it is not taken for the choice; nor what a later turn left otherwise', () => {
+  const scratch = withHook(CHECK)
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'FAIL\n' }))
+  scratch.write({ 'a.txt': 'staged before\n' })
+  scratch.git('add', 'a.txt')
+  scratch.write({ 'a.txt': 'FAIL\n' })
+  expect(commit(scratch).code).toBe(1)
+  expect(commit(scratch).code).toBe(1)
+  scratch.write({ 'a.txt': 'staged since\n' })
+  scratch.git('add', 'a.txt')
+  scratch.write({ 'a.txt': 'FAIL\n' })
+  scratch.turn('two', () => scratch.write({ 'a.txt': 'by the agent\n' }))
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'a.txt' }], warnings: expect.any(Array) } })
+  expect(scratch.git('show', 'HEAD:a.txt')).toBe('by the agent\n')
+})
+
+test('what is staged is the choice also after another refusal, and a commit by hand of something else', () => {
+  const scratch = withHook(CHECK)
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'FAIL\n', 'b.txt': 'FAIL\n' }))
+  expect(commit(scratch).code).toBe(1)
+  scratch.write({ 'u.txt': 'mine\n', 'a.txt': 'fine\n', 'b.txt': 'still FAIL\n' })
+  scratch.git('add', 'a.txt', 'b.txt')
+  expect(commit(scratch).code).toBe(1)
+  scratch.git('commit', '-qm', 'by hand', '--no-verify', 'u.txt')
+  scratch.write({ 'b.txt': 'fine\n' })
+  scratch.git('add', 'b.txt')
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'a.txt' }, { path: 'b.txt' }] } })
+  expect(scratch.git('show', 'HEAD:a.txt', 'HEAD:b.txt', 'HEAD:u.txt')).toBe('fine\nfine\nmine\n')
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
+test('what is taken out of the index again is committed as the turn left it', () => {
+  const scratch = withHook(CHECK)
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'FAIL\n' }))
+  expect(commit(scratch).code).toBe(1)
+  scratch.write({ 'a.txt': 'fine\n' })
+  scratch.git('add', 'a.txt')
+  scratch.git('restore', '--staged', 'a.txt')
+  fs.rmSync(scratch.at('.git/hooks/pre-commit'))
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { warnings: [] } })
+  expect(scratch.git('show', 'HEAD:a.txt')).toBe('FAIL\n')
+})
+
+test('what hooks made as HEAD has it is left out; the rest is committed, and so is what comes next', () => {
+  const scratch = withHook(FIXER)
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'a \n', 'b.txt': 'new\n' }))
+  const { code, json } = commit(scratch)
+  expect([code, json.error.hints[0]]).toEqual([1, expect.stringMatching(/^git add -- :\/a\.txt && ckpt commit /)])
+  scratch.git('add', '--', ':/a.txt')
+  expect(commit(scratch)).toMatchObject({
+    code: 0,
+    json: { files: [{ path: 'b.txt' }], warnings: ['Left out, for hooks made it what HEAD has: a.txt.'] },
+  })
+  expect(scratch.git('status', '--porcelain')).toBe('')
+  scratch.turn('two', () => scratch.write({ 'a.txt': 'more\n' }))
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'a.txt' }], warnings: [] } })
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
+test('what is stashed after git refused it is committed all the same, where no hook had changed it', () => {
+  const scratch = withHook(CHECK)
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'FAIL\n' }))
+  expect(commit(scratch).code).toBe(1)
+  scratch.git('stash')
+  fs.rmSync(scratch.at('.git/hooks/pre-commit'))
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'a.txt' }] } })
+})
