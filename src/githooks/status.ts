@@ -7,7 +7,7 @@ import type { Repository } from '../git/repository.ts'
 import { readIfThere } from '../git/whole-file.ts'
 import type { Finding } from '../ops/doctor/finding.ts'
 import type { Context } from '../ops/worktree/context.ts'
-import { gateDirectory, gateFiles, type HookOnDisk, keptNames, readHook } from './disk.ts'
+import { gateDirectory, gateFiles, type HookOnDisk, keptNames, readHook, readMovedByPreCommit } from './disk.ts'
 import { ALL_HOOKS, type HookName, hasLine, lineComesFirst, ourPart, oursComesFirst, wantedHooks } from './hook-file.ts'
 import { type Ledger, readLedger } from './ledger.ts'
 import { findHooksPlace, type HooksPlace, realPath, usersConfig } from './place.ts'
@@ -102,7 +102,8 @@ async function hookState(context: Context, place: HooksPlace, asked: Asked): Pro
   const { name } = asked
   const { env } = context
   const { directory, husky } = place
-  const { path, kind, text, runs } = readHook(env, directory, name)
+  const hook = readHook(env, directory, name)
+  const { path, kind, text, runs } = hook
   const state = { name, path }
   if (kind === 'unreadable') return { ...state, installed: false, chained: false, fires: null }
   if (!runs || !env.files.existsSync(`${gateDirectory(context)}/gate.sh`))
@@ -116,6 +117,9 @@ async function hookState(context: Context, place: HooksPlace, asked: Asked): Pro
     const fires = lineComesFirst(text, name) ? await dryRun(context, asked) : null
     return { ...state, installed: true, chained: true, fires }
   }
+  // What is in front is not to be run for a look.
+  const moved = readMovedByPreCommit(env, directory, hook)
+  if (moved?.runs && ourPart(moved.text) !== null) return { ...state, installed: true, chained: true, fires: null }
   // husky starts the project's own hook, one directory up: not to be run for a look.
   const project = husky ? projectHook(env, directory, name) : null
   if (project === null || !hasLine(project.text, name))

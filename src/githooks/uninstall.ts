@@ -3,7 +3,7 @@ import type { Env } from '../env.ts'
 import { removeIfEmpty } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import { sweepDraftsOf } from '../ops/worktree/half-made.ts'
-import { giveBack, readHook, removeGate, writeHook } from './disk.ts'
+import { giveBack, readHook, readMovedByPreCommit, removeGate, writeHook } from './disk.ts'
 import { ALL_HOOKS, type HookName, hasLine, ourPart, withoutOurs } from './hook-file.ts'
 import { readLedger } from './ledger.ts'
 import { findHooksPlace } from './place.ts'
@@ -19,6 +19,7 @@ export async function uninstallHooks(context: Context): Promise<HooksResult> {
   for (const directory of new Set([...ledger.directories, ...ours, `${repository.commonDir}/hooks`])) {
     for (const hook of ALL_HOOKS) {
       uninstallOne(env, directory, hook)
+      removeMoved(env, directory, hook)
       if (directory !== place.directory) warnings.push(...asideAndNotRun(env, directory, hook))
     }
   }
@@ -32,6 +33,14 @@ export async function uninstallHooks(context: Context): Promise<HooksResult> {
   return { ...result, warnings: [...result.warnings, ...warnings] }
 }
 
+/** What is left of a hook that was ours alone. */
+const NOTHING = '#!/bin/sh\n'
+
+function removeMoved(env: Env, directory: string, hook: HookName): void {
+  const moved = readMovedByPreCommit(env, directory, readHook(env, directory, hook))
+  if (moved && ourPart(moved.text) !== null && withoutOurs(moved.text) === NOTHING) env.files.unlinkSync(moved.path)
+}
+
 export function uninstallOne(env: Env, directory: string, hook: HookName): void {
   sweepDraftsOf(env, `${directory}/${hook}`)
   const disk = readHook(env, directory, hook)
@@ -40,8 +49,7 @@ export function uninstallOne(env: Env, directory: string, hook: HookName): void 
   const theirs = withoutOurs(disk.text)
   if (part !== 'lines') {
     if (giveBack(env, directory, hook)) return
-    // Nothing but our own first line is left: it was ours alone.
-    if (theirs === '#!/bin/sh\n') {
+    if (theirs === NOTHING) {
       env.files.unlinkSync(disk.path)
       return
     }
