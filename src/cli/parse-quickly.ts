@@ -3,6 +3,7 @@
  * starting Node again. Whatever is not plain (help, a mistake) goes to yargs, which has the words for it.
  */
 import { type ParseArgsConfig, parseArgs } from 'node:util'
+import { wordsBefore } from '../core/own-words.ts'
 import type { Arguments, Parsed } from './command.ts'
 import type { CommandEntry, Option } from './command-entry.ts'
 import { commands } from './commands.ts'
@@ -50,9 +51,11 @@ export const entryOf = (argv: readonly string[]) => commands.find(({ usage }) =>
 
 /** `ckpt help undo` is `ckpt undo --help`; of a command that is not there it is said that it is not. */
 export function helpWords(argv: readonly string[]): readonly string[] {
-  const [help, name, ...rest] = argv
+  const [help, ...words] = argv
+  const at = wordsBefore(words)
+  const name = words[at]
   if (help !== 'help' || name === undefined || name.startsWith('-')) return argv
-  return entryOf([name]) ? [name, '--help', ...rest] : [name]
+  return entryOf([name]) ? [name, '--help', ...words.toSpliced(at, 1)] : [name]
 }
 
 /** Null: yargs is to say what this means. */

@@ -282,6 +282,8 @@ test('help and the version are a JSON document too, where one is asked for', () 
 test('help and a command is the command and --help', () => {
   const scratch = new Scratch().init()
   expect(scratch.run(['help', 'undo'])).toEqual(scratch.run(['undo', '--help']))
+  expect(scratch.run(['help', '--json', 'undo'])).toEqual(scratch.run(['undo', '--help', '--json']))
+  expect(scratch.run(['help', '--json', 'nosuch'])).toEqual(scratch.run(['help', 'nosuch', '--json']))
   expect(scratch.run(['help'])).toEqual(scratch.run(['--help']))
   expect(scratch.run(['help', 'undoo'])).toMatchObject({
     code: 2,
