@@ -826,7 +826,11 @@ test('where there is no repository no hint names its remotes', () => {
     ['push', 'origin'],
     ['pull', 'origin'],
   ])
-    expect(scratch.tryCkpt(...args).document.error).toEqual({ code: 'NOT_FOUND', message: expect.any(String) })
+    expect(scratch.tryCkpt(...args).document.error).toEqual({
+      code: 'NOT_FOUND',
+      message: expect.any(String),
+      hints: [`ckpt ${args[0]} --help`],
+    })
 })
 
 test('the lines that a switch into a turn prints lead back when they are followed', () => {
