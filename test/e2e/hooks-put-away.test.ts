@@ -99,6 +99,24 @@ testWithProc('so by the daemon, which asks who is at work once for each index as
   expect(scratch.tryCkpt('undo', '--session', 'b').document.error.paths).toContain('s.txt')
 })
 
+testWithProc.each(Object.entries(ways))(
+  '%s: so by the daemon where a marker came before the hook did, and the index is old',
+  async (_, command) => {
+    const scratch = edited()
+    const late = 'touch ../begun; while test ! -e ../on; do sleep 0.05; done'
+    const old = new Date(Date.now() - 7_200_000)
+    fs.utimesSync(scratch.at('.git/index'), old, old)
+    startDaemon(scratch)
+    const begun = committing(scratch, { command, script: `${late}; ${PUT_AWAY}` })
+    await until(() => fs.existsSync(path.join(scratch.base, 'begun')))
+    scratch.ckpt('snapshot')
+    fs.writeFileSync(path.join(scratch.base, 'on'), '')
+    const { done } = await begun
+    expect(scratch.ckpt('mark', 'prompt', '--session', 'b').warnings.join()).toMatch(/git is at work on a commit/)
+    expect(await done()).toBe(0)
+  },
+)
+
 testWithProc('so for one that ends meanwhile: an undo and a redo leave what was put away as it is', async () => {
   const scratch = edited()
   scratch.ckpt('mark', 'prompt', '--session', 'b')

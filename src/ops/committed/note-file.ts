@@ -1,10 +1,10 @@
 /** What is written down of a `ckpt commit` that is under way. It may have been damaged since, or be of another version. */
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
 import { readIfThere, writeFileWhole } from '../../git/whole-file.ts'
+import { noteFile } from '../worktree/commit-note.ts'
 import type { Context } from '../worktree/context.ts'
 import type { Taken } from './commits-file.ts'
 import { type Entry, MARKS } from './entries.ts'
-import { noteFile } from './note.ts'
 import type { Marked, Passed } from './users-index.ts'
 
 /** What follows a commit. */

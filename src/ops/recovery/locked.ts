@@ -1,9 +1,9 @@
 /** Work under a lock: first what a killed command left is finished, and what waited is taken up. */
 import { CkptError } from '../../core/errors.ts'
 import { worktreeNames } from '../../git/frame.ts'
-import { isNoted } from '../committed/note.ts'
 import { noteGrowth } from '../store/size.ts'
 import { mendTorn } from '../store/torn-packs.ts'
+import { isNoted } from '../worktree/commit-note.ts'
 import type { Context } from '../worktree/context.ts'
 import { journalExists } from '../worktree/journal.ts'
 import { removeLeftovers } from '../worktree/leftovers.ts'

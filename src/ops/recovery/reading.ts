@@ -1,8 +1,8 @@
 /** Opening a worktree for a command that only reads: it still finishes what a killed one left, if it can. */
 import { CkptError } from '../../core/errors.ts'
 import { type Env, errno } from '../../env.ts'
-import { isNoted } from '../committed/note.ts'
 import { tornPacks } from '../store/torn-packs.ts'
+import { isNoted } from '../worktree/commit-note.ts'
 import { type Context, closeContext, openContext } from '../worktree/context.ts'
 import { journalExists } from '../worktree/journal.ts'
 import { isAtWork } from '../worktree/lock.ts'

@@ -6,20 +6,24 @@ import { CkptError } from '../../core/errors.ts'
 import { type Env, errno, lstatIfThere } from '../../env.ts'
 import { ageByOurs } from '../../git/file-clock.ts'
 import type { Repository } from '../../git/repository.ts'
+import { isNoted } from './commit-note.ts'
 import type { Context, LiveScan } from './context.ts'
 import { allProcesses, type Process, readText } from './processes.ts'
 
 /** Milliseconds since git's index was written, after which nobody is looked for: to put files away writes it. */
 const RECENT = 3_600_000
 
-/** In the daemon: the index as it was when nobody was at work last. */
+/** In the daemon: the index as it was written when nobody was at work last. */
 const atRest = new WeakMap<LiveScan, string>()
 
 /** Its process id; null: there is none. One among whose hooks this process is does not count. */
-export function commitAtWork({ env, repository, worktree, live }: Context): number | null {
+export function commitAtWork(context: Context): number | null {
+  const { env, repository, worktree, live } = context
   if (!repository) return null
+  // `ckpt commit` and `git commit PATH` have git write another index than the one that is looked at.
+  const isAside = isNoted(context) || env.files.existsSync(`${repository.gitDir}/index.lock`)
   const written = indexAsWritten(env, repository)
-  if (written === null || (live && atRest.get(live) === written)) return null
+  if (!isAside && (written === null || (live && atRest.get(live) === written))) return null
   const all = allProcesses(env)
   const above = ancestors(all, env.pid)
   const found = all.find(
@@ -29,7 +33,7 @@ export function commitAtWork({ env, repository, worktree, live }: Context): numb
       directoryOf(env, pid) === worktree.root &&
       all.some((one) => one.parent === pid && one.state !== 'Z' && isBeforeCommit(env, one)),
   )
-  if (live && !found) atRest.set(live, written)
+  if (live && !found && !isAside && written !== null) atRest.set(live, written)
   return found?.pid ?? null
 }
 
@@ -44,13 +48,10 @@ export function refuseAmidCommit(context: Context): void {
   )
 }
 
-/** Null: not lately. `ckpt commit` and `git commit PATH` have git write another one, beside which the lock of this one lies, or a note. */
+/** Null: not lately. */
 function indexAsWritten(env: Env, { gitDir }: Repository): string | null {
-  const [index, lock] = [lstatIfThere(env.files, `${gitDir}/index`), lstatIfThere(env.files, `${gitDir}/index.lock`)]
-  const isRecent = [index, lock].some((stats) => stats !== null && ageByOurs(env, stats) < RECENT)
-  return isRecent
-    ? [index, lock].map((stats) => (stats ? `${stats.ino} ${stats.size} ${stats.mtimeMs}` : '')).join()
-    : null
+  const stats = lstatIfThere(env.files, `${gitDir}/index`)
+  return stats && ageByOurs(env, stats) < RECENT ? `${stats.ino} ${stats.size} ${stats.mtimeMs}` : null
 }
 
 function ancestors(all: readonly Process[], pid: number): Set<number> {

@@ -1,5 +1,5 @@
 /** Whether a `ckpt commit` is under way, or was cut short: a file apart, for every marker asks. */
-import type { Context } from '../worktree/context.ts'
+import type { Context } from './context.ts'
 
 export const noteFile = ({ store }: Pick<Context, 'store'>): string => `${store.worktreeDir}/commit.json`
 
