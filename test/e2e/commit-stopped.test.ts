@@ -2,6 +2,7 @@
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { commit } from '../support/commits.ts'
+import { tryGit } from '../support/gate.ts'
 import { Scratch } from '../support/scratch.ts'
 
 /** Takes blanks at the ends of lines away, on disk, and fails where there were any in what is staged. */
@@ -134,4 +135,43 @@ test('what is stashed after git refused it is committed all the same, where no h
   scratch.git('stash')
   fs.rmSync(scratch.at('.git/hooks/pre-commit'))
   expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'a.txt' }] } })
+})
+
+test('what is in conflict, only intended, or gone from the index is no choice', () => {
+  const scratch = withHook(CHECK, { 'a.txt': 'a\nb\nc\n', 'u.txt': 'u\n' })
+  scratch.write({ 'a.txt': 'a\nb\nMINE\n' })
+  scratch.git('stash')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'a\nb\nAGENT\n', 'u.txt': 'FAIL\n', 'n.txt': 'new\n' }))
+  expect(commit(scratch).code).toBe(1)
+  scratch.git('add', 'a.txt')
+  expect(tryGit(scratch, ['stash', 'pop']).code).toBe(1)
+  scratch.git('add', '-N', 'n.txt')
+  scratch.git('rm', '-q', '--cached', 'u.txt')
+  fs.rmSync(scratch.at('.git/hooks/pre-commit'))
+  expect(commit(scratch)).toMatchObject({
+    code: 0,
+    json: { files: ['a.txt', 'n.txt', 'u.txt'].map((path) => ({ path })) },
+  })
+  expect(scratch.git('show', 'HEAD:a.txt', 'HEAD:n.txt', 'HEAD:u.txt')).toBe('a\nb\nAGENT\nnew\nFAIL\n')
+})
+
+test('what is stashed after a hook changed it is committed as the turn left it', () => {
+  const scratch = withHook('#!/bin/sh\necho hook >>a.txt\nexit 1\n')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  expect(commit(scratch).json.error.message).toContain('a.txt as hooks changed it')
+  scratch.git('stash')
+  fs.rmSync(scratch.at('.git/hooks/pre-commit'))
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'a.txt' }], warnings: [] } })
+  expect(scratch.git('show', 'HEAD:a.txt')).toBe('two\n')
+})
+
+test('what hooks changed is named also where a person had edited it; there is a way by hand', () => {
+  const scratch = withHook('#!/bin/sh\necho hook >>a.txt\nexit 1\n', { 'a.txt': 'a\nb\nc\n' })
+  scratch.write({ 'a.txt': 'a\nb\nc mine\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'A\nb\nc mine\n', 'n.txt': 'new\n' }))
+  const { message, hints } = commit(scratch).json.error
+  expect([message, hints[1]]).toEqual([
+    expect.stringContaining('a.txt as hooks changed it'),
+    'git add -N -- :/n.txt && git add -p && git commit   (by hand instead)',
+  ])
 })

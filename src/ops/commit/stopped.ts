@@ -2,13 +2,15 @@
 import { CkptError } from '../../core/errors.ts'
 import { quotedPathspec } from '../../core/hint-words.ts'
 import type { SessionId } from '../../core/ids.ts'
-import { printable, shortList } from '../../core/paths.ts'
+import { printable, shortList, splitNul } from '../../core/paths.ts'
 import { isNearlyFull } from '../../git/failure.ts'
 import { tryUsersGit } from '../../git/users-git.ts'
-import { type Entry, readIndexEntries, sameEntry } from '../committed/entries.ts'
+import { isStats, look } from '../../snapshot/disk.ts'
+import { type Entry, readIndexEntries, readIntendedPaths, readUnmergedPaths, sameEntry } from '../committed/entries.ts'
 import { rememberStopped, stoppedAsPlanned } from '../committed/stopped-file.ts'
 import { settledPaths } from '../committed/uncommitted.ts'
 import type { Context } from '../worktree/context.ts'
+import { byHand } from './by-hand.ts'
 
 interface Planned {
   session: SessionId
@@ -18,16 +20,29 @@ interface Planned {
 }
 type Changing = Planned & { entries: Map<string, Entry> }
 
-/** Paths that differ on disk from an index. `vars`: which one. */
-export async function changedOnDisk({ env, worktree }: Context, vars: Record<string, string>): Promise<Set<string>> {
+/** What differs on disk from an index (`vars`: which one): names of its bytes, by path; empty where they are not known. */
+export async function changedOnDisk(
+  { env, worktree }: Context,
+  vars: Record<string, string>,
+): Promise<Map<string, string>> {
   const there = { cwd: worktree.root, vars }
   await tryUsersGit(env, { ...there, args: ['update-index', '-q', '--refresh'] })
-  const { stdout } = await tryUsersGit(env, {
-    ...there,
-    args: ['diff-files', '--name-only', '-z', '--ignore-submodules'],
-  })
-  return new Set(stdout.toString('latin1').split('\0'))
+  const args = ['diff-files', '--name-only', '-z', '--ignore-submodules']
+  const paths = splitNul((await tryUsersGit(env, { ...there, args })).stdout)
+  const isPlain = (path: string) => !path.includes('\n') && isFile(look(env, worktree.root, path))
+  const plain = paths.filter(isPlain)
+  const input = Buffer.from(plain.map((path) => `${path}\n`).join(''), 'latin1')
+  const named =
+    plain.length === 0
+      ? []
+      : (await tryUsersGit(env, { ...there, args: HASH, input })).stdout.toString('latin1').split('\n')
+  const names = new Map(plain.map((path, i) => [path, named[i] ?? '']))
+  return new Map(paths.map((path) => [path, names.get(path) ?? '']))
 }
+
+const HASH = ['hash-object', '--no-filters', '--stdin-paths']
+
+const isFile = (found: ReturnType<typeof look>) => isStats(found) && found.isFile()
 
 /** Where nobody has seen it. */
 export const whatGitSaid = (stderr: string, isShown: boolean): string =>
@@ -36,19 +51,25 @@ export const whatGitSaid = (stderr: string, isShown: boolean): string =>
 /** What to say, and to remember until the next try. `before`: what differed on disk before git began, of that index. */
 export async function refusedByGit(
   context: Context,
-  { session, entries }: Planned,
+  { session, entries, before: head }: Planned,
   {
     code,
     stderr,
     isShown,
     vars,
     before,
-  }: { code: number; stderr: string; isShown: boolean; vars: Record<string, string>; before: ReadonlySet<string> },
+  }: {
+    code: number
+    stderr: string
+    isShown: boolean
+    vars: Record<string, string>
+    before: ReadonlyMap<string, string>
+  },
 ): Promise<CkptError> {
   const now = await changedOnDisk(context, vars)
-  const changed = [...entries.keys()].filter((path) => now.has(path) && !before.has(path))
-  const staged = await readIndexEntries(context)
-  rememberStopped(context, { session, entries, staged, fixed: new Set(changed) })
+  const changed = [...entries.keys()].filter((path) => now.get(path) !== before.get(path))
+  const [staged, undone] = [await readIndexEntries(context), await settledPaths(context, changed, head)]
+  rememberStopped(context, { session, entries, staged, undone: new Set(undone) })
   const why = isNearlyFull(context.env, context.worktree.root)
     ? 'the disk is full, it seems'
     : 'a hook, signing, or a missing name'
@@ -63,7 +84,7 @@ export async function refusedByGit(
   return new CkptError(
     'INTERNAL',
     `git refused the commit (exit ${code}): ${why}. Nothing was committed; ${left}.${whatGitSaid(stderr, isShown)}`,
-    { hints: [hint] },
+    { hints: [hint, `${await byHand(context, [...entries.keys()])}   (by hand instead)`] },
   )
 }
 
@@ -72,17 +93,20 @@ export async function takeStagedSince(context: Context, { session, entries, befo
   const stopped = stoppedAsPlanned(context, { session, entries })
   if (stopped.size === 0) return
   const index = await readIndexEntries(context)
-  const [staged, none] = [[] as string[], [] as string[]]
+  // Nothing is staged of what is in conflict, or only intended.
+  const open = new Set([...(await readUnmergedPaths(context)), ...(await readIntendedPaths(context))])
+  const [staged, undone] = [[] as string[], [] as string[]]
   for (const [path, row] of stopped) {
     const [now, head] = [index.get(path) ?? null, before.get(path) ?? null]
+    if (open.has(path)) continue
     if (sameEntry(now, head)) {
-      if (row.fixed) none.push(path) // else it is not staged, or not any more
-    } else if (!sameEntry(now, row.staged) && !sameEntry(now, row.planned)) {
+      if (row.undone) undone.push(path) // else it is not staged, or not any more
+    } else if (now !== null && !sameEntry(now, row.staged) && !sameEntry(now, row.planned)) {
       entries.set(path, now)
       staged.push(path)
     }
   }
-  const asInHead = await settledPaths(context, none, before)
+  const asInHead = await settledPaths(context, undone, before)
   for (const path of asInHead) entries.delete(path)
   if (staged.length > 0) context.warnings.push(`Committed as staged since git refused it: ${shortList(staged)}.`)
   if (asInHead.length > 0) context.warnings.push(`Left out, for hooks made it what HEAD has: ${shortList(asInHead)}.`)

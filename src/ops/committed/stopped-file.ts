@@ -11,8 +11,8 @@ import { readOfSession, writeOfSession } from './session-file.ts'
 export interface Stopped {
   planned: Entry
   staged: Entry
-  /** A hook changed it on disk. */
-  fixed: boolean
+  /** A hook made it on disk what HEAD has. */
+  undone: boolean
 }
 
 interface Of {
@@ -23,17 +23,17 @@ interface Of {
 
 const NAME = 'stopped.json'
 
-/** `staged`: what the person's index has. `fixed`: what hooks changed on disk. */
+/** `staged`: what the person's index has. `undone`: what hooks made on disk what HEAD has. */
 export function rememberStopped(
   context: Context,
-  { session, entries, staged, fixed }: Of & { staged: ReadonlyMap<string, Entry>; fixed: ReadonlySet<string> },
+  { session, entries, staged, undone }: Of & { staged: ReadonlyMap<string, Entry>; undone: ReadonlySet<string> },
 ): void {
   const known = readStopped(context, session)
   const rows = [...entries].map(([path, entry]): [string, Stopped] => {
     const [row, now] = [known.get(path), staged.get(path) ?? null]
     const isSame = row && (sameEntry(row.planned, entry) || sameEntry(now, entry)) // as staged since, that may be
-    const of = isSame ? row : { planned: entry, staged: now, fixed: false }
-    return [path, { ...of, fixed: of.fixed || fixed.has(path) }]
+    const of = isSame ? row : { planned: entry, staged: now, undone: false }
+    return [path, { ...of, undone: of.undone || undone.has(path) }]
   })
   writeOfSession(context, { name: NAME, session }, Object.fromEntries(rows))
 }
