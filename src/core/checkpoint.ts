@@ -30,8 +30,8 @@ export interface CheckpointMeta {
    */
   imported?: number
   degraded?: boolean
-  /** A git was at work on a commit: its hooks may have put changes away for that time. */
-  amidCommit?: boolean
+  /** Hooks of git's were at work: they may have put changes away for that time. */
+  amidHooks?: boolean
   messageId?: string
   /** Made by the client that sent the marker: a retry carries it again. */
   marker?: string
@@ -115,7 +115,7 @@ export function formatMessage(meta: CheckpointMeta): string {
   add('Late', meta.late)
   add('Imported', meta.imported)
   add('Degraded', meta.degraded)
-  add('Amid-Commit', meta.amidCommit)
+  add('Amid-Hooks', meta.amidHooks)
   add('Message-Id', meta.messageId)
   add('Marker', meta.marker)
   add('Agent', meta.agent)
@@ -210,7 +210,7 @@ export function parseCheckpoint(id: Oid, commit: string): Checkpoint {
     ['start', 'Start'],
     ['late', 'Late'],
     ['degraded', 'Degraded'],
-    ['amidCommit', 'Amid-Commit'],
+    ['amidHooks', 'Amid-Hooks'],
     ['inferred', 'Inferred'],
     ['result', 'Result'],
     ['dirty', 'Dirty'],

@@ -12,7 +12,7 @@
  * step began, its declared paths reach back to its session's last checkpoint, behind another's end. What is still claimed
  * twice is ambiguous; what nobody claims inside a turn is unclaimed. Places in the order are taken one after the other, so that
  * one that is missing was pruned: somebody else may have been at work there, and only a declared path is one's own. So it is
- * beside a checkpoint that was taken amid a commit of git's: what its hooks had put away for that time came back.
+ * beside a checkpoint that was taken amid hooks of git's: what they had put away for that time came back.
  */
 import { type Checkpoint, isOutside } from './checkpoint.ts'
 import type { TurnNumber } from './ids.ts'
@@ -162,7 +162,7 @@ function strength(window: Window, path: string, segment: Segment): number {
 const DECLARED = 2
 
 /** Who may have changed a path as well. */
-export type Rival = { session: string } | 'pruned' | 'commit'
+export type Rival = { session: string } | 'pruned' | 'hooks'
 
 export type Claim =
   | { kind: 'mine'; step: number | null }
@@ -193,16 +193,15 @@ export function claimOf(
   const { step } = best!.window
   if (other?.strength === best!.strength) return { kind: 'ambiguous', step, with: { session: other.window.session } }
   if (segment.cut && best!.strength < DECLARED) return { kind: 'ambiguous', step, with: 'pruned' }
-  const isAmidCommit = segment.from.amidCommit || segment.to.amidCommit
-  if (isAmidCommit && best!.strength < DECLARED) return { kind: 'ambiguous', step, with: 'commit' }
+  const isAmidHooks = segment.from.amidHooks || segment.to.amidHooks
+  if (isAmidHooks && best!.strength < DECLARED) return { kind: 'ambiguous', step, with: 'hooks' }
   return { kind: 'mine', step }
 }
 
 /** Why a path that is claimed twice is not taken. */
 export function toldRival(rival: Rival): string {
   if (rival === 'pruned') return 'something that was pruned since may have changed it at the same time'
-  if (rival === 'commit')
-    return 'git was at work on a commit, and its hooks may have put it away and back at the same time'
+  if (rival === 'hooks') return 'git ran hooks, which may have put it away and back at the same time'
   return `session ${rival.session} was changing it at the same time`
 }
 

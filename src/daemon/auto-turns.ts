@@ -10,8 +10,8 @@ import type { WorktreeRefs } from '../git/history.ts'
 import { besideOf, newestCheckpoint, type Snapshot, takeSnapshot } from '../ops/record/record.ts'
 import { recordMarker } from '../ops/record/record-marker.ts'
 import { locked } from '../ops/recovery/locked.ts'
-import { commitAtWork } from '../ops/worktree/commit-at-work.ts'
 import type { Context } from '../ops/worktree/context.ts'
+import { hooksAtWork } from '../ops/worktree/hooks-at-work.ts'
 import { loadTimeline, readRefs } from '../ops/worktree/sessions.ts'
 import { SnapshotView } from '../snapshot/view.ts'
 
@@ -52,7 +52,7 @@ export class AutoTurns {
     if (!context) return false
     const { config, env, live } = context
     if (!config.watch.autoTurn || !config.enableFileCheckpointing) return false
-    if (((await live?.head())?.busy ?? null) !== null || commitAtWork(context) !== null) return false
+    if (((await live?.head())?.busy ?? null) !== null || hooksAtWork(context) !== null) return false
     return locked(context, { command: 'auto turn', wait: 2000 }, async () => {
       const refs = await readRefs(context)
       const snapshot = await takeSnapshot(context, refs)
@@ -92,7 +92,7 @@ async function isWhole({ store }: Context, { tree, besideOid }: Snapshot): Promi
 
 async function snapshotOf(
   context: Context,
-  { tree, beside: besideOid, degraded, amidCommit }: Checkpoint,
+  { tree, beside: besideOid, degraded, amidHooks }: Checkpoint,
 ): Promise<Snapshot> {
   const beside = await besideOf(context, { beside: besideOid } as Checkpoint)
   const view = new SnapshotView(context.store, tree, beside)
@@ -101,7 +101,7 @@ async function snapshotOf(
     beside,
     besideOid,
     degraded: degraded ?? false,
-    amidCommit: amidCommit ?? false,
+    amidHooks: amidHooks ?? false,
     mode: 'scan',
     cache: null,
     barrier: 'none',

@@ -11,15 +11,14 @@ import { answer, envOf } from '../support/in-process.ts'
 import { until } from '../support/protocol.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
-/** `ckpt commit` in a process group of its own, as a terminal makes one, once git runs the hook that holds it up. */
-async function heldUp(scratch: Scratch, hook: string, argv: string[] = [], { message = true } = {}) {
-  fs.writeFileSync(
-    scratch.at(`.git/hooks/${hook}`),
-    '#!/bin/sh\n: >.git/here\nwhile [ -e .git/here ]; do sleep 0.1; done\n',
-    {
-      mode: 0o755,
-    },
-  )
+/**
+ * `ckpt commit` in a process group of its own, as a terminal makes one, once git runs the hook that holds it up. `isSeen`: false:
+ * by nothing that shows that it is one.
+ */
+async function heldUp(scratch: Scratch, hook: string, argv: string[] = [], { message = true, isSeen = true } = {}) {
+  const hidden = isSeen ? '' : '[ -z "$GIT_INDEX_FILE" ] || exec env -u GIT_INDEX_FILE "$0"\n'
+  const script = `#!/bin/sh\n${hidden}: >.git/here\nwhile [ -e .git/here ]; do sleep 0.1; done\n`
+  fs.writeFileSync(scratch.at(`.git/hooks/${hook}`), script, { mode: 0o755 })
   const child = spawn(process.execPath, [PROGRAM, 'commit', ...(message ? ['-m', 'c'] : []), ...argv], {
     cwd: scratch.root,
     env: { ...scratch.vars, ...me },
@@ -156,7 +155,7 @@ test.each([
 test('an undo that is killed while a hook runs takes nothing of the commit along', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'a\n' })
   scratch.turn('work', () => scratch.write({ 'a.txt': 'agent\n' }))
-  const held = await heldUp(scratch, 'commit-msg')
+  const held = await heldUp(scratch, 'pre-commit', [], { isSeen: false })
   const others = fs.readdirSync(scratch.at('.git/ckpt/worktrees/@main/tmp'))
   killedAt(scratch, ['renameSync', 'a.txt'], 'undo')
   scratch.ckpt('status')

@@ -1,4 +1,4 @@
-/** While git is at work on a commit its hooks may have put away what is not to be committed, as pre-commit and lint-staged do. */
+/** Hooks of git's may have put away what is not to be committed until they are through, as pre-commit and lint-staged do. */
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -74,17 +74,44 @@ testWithProc.each(Object.entries(ways))(
     const { scratch, done } = await committing(edited(), { command })
     expect(scratch.read('s.txt')).toBe('s\n')
     const { warnings } = scratch.ckpt('mark', 'prompt', '--session', 'b')
-    expect(warnings.join()).toMatch(/git is at work on a commit/)
+    expect(warnings.join()).toMatch(/git runs hooks now/)
     expect(await done()).toBe(0)
     scratch.write({ 'made.txt': 'by the agent\n' })
     expect(scratch.ckpt('mark', 'stop', '--session', 'b').warnings).toEqual([])
     expect(scratch.read('s.txt')).toBe('mine\n')
     const { code, document } = scratch.tryCkpt('undo', '--session', 'b')
-    expect([code, document.error.message]).toEqual([4, expect.stringMatching(/s\.txt.*git was at work on a commit/)])
+    expect([code, document.error.message]).toEqual([4, expect.stringMatching(/s\.txt.*git ran hooks/)])
     expect([scratch.read('s.txt'), scratch.exists('made.txt')]).toEqual(['mine\n', true])
     expect(scratch.ckpt('verify').problems).toEqual([])
   },
 )
+
+testWithProc.each([
+  ['a hook that writes no index', { script: `git diff >../away; git apply -R ../away; ${WAIT}; git apply ../away` }],
+  ['the hook for the message', { hook: 'commit-msg' }],
+  ['a hook after the commit', { hook: 'post-commit' }],
+  [
+    'a hook before a push',
+    { hook: 'pre-push', command: ['git', 'push', '-q', '../elsewhere', 'HEAD:refs/heads/main'] },
+  ],
+  [
+    'a program in a directory that is called post-office',
+    { script: `cat >'../post-office' <<'END'\n${PUT_AWAY}\nEND\nexec sh ../post-office` },
+  ],
+])('%s: so, too; and with the daemon', async (_, given) => {
+  const scratch = edited()
+  scratch.git('init', '-q', '--bare', '../elsewhere')
+  startDaemon(scratch)
+  scratch.ckpt('snapshot')
+  const { done } = await committing(scratch, given)
+  const refused = ['--no-daemon', '--daemon'].map((how) => scratch.tryCkpt('undo', how).document.error.code)
+  expect(refused).toEqual(['GIT_BUSY', 'GIT_BUSY'])
+  scratch.ckpt('mark', 'prompt', '--session', 'b')
+  expect(await done()).toBe(0)
+  expect(scratch.read('s.txt')).toBe('mine\n')
+  scratch.ckpt('mark', 'stop', '--session', 'b')
+  expect(scratch.tryCkpt('undo', '--session', 'b').document.error.paths).toContain('s.txt')
+})
 
 testWithProc('so by the daemon, which asks who is at work once for each index as it was written', async () => {
   const scratch = edited()
@@ -92,7 +119,7 @@ testWithProc('so by the daemon, which asks who is at work once for each index as
   for (const n of [1, 2]) scratch.turn(`before ${n}`, () => scratch.write({ 'a.txt': `${n}\n` }), 'a')
   const { done } = await committing(scratch, {})
   const { mode, warnings } = scratch.ckpt('mark', 'prompt', '--session', 'b')
-  expect([mode, warnings.join()]).toEqual(['fast', expect.stringMatching(/git is at work on a commit/)])
+  expect([mode, warnings.join()]).toEqual(['fast', expect.stringMatching(/git runs hooks now/)])
   expect(await done()).toBe(0)
   scratch.write({ 'made.txt': 'by the agent\n' })
   expect(scratch.ckpt('mark', 'stop', '--session', 'b').warnings).toEqual([])
@@ -112,7 +139,7 @@ testWithProc.each(Object.entries(ways))(
     scratch.ckpt('snapshot')
     fs.writeFileSync(path.join(scratch.base, 'on'), '')
     const { done } = await begun
-    expect(scratch.ckpt('mark', 'prompt', '--session', 'b').warnings.join()).toMatch(/git is at work on a commit/)
+    expect(scratch.ckpt('mark', 'prompt', '--session', 'b').warnings.join()).toMatch(/git runs hooks now/)
     expect(await done()).toBe(0)
   },
 )
@@ -152,7 +179,7 @@ testWithProc.each([
     expect([code, document.error.code, document.error.message]).toEqual([
       8,
       'GIT_BUSY',
-      expect.stringMatching(/git is at work on a commit \(process \d+\).*Nothing was changed\./),
+      expect.stringMatching(/git \(process \d+\) runs hooks.*Nothing was changed\./),
     ])
     expect(await done()).toBe(0)
     scratch.ckpt(...command)
@@ -179,11 +206,9 @@ testWithProc.each([
       vars: { GIT_EDITOR: `sh -c '${WAIT}; echo mine >"$1"' editor` },
     },
   ],
-  ['the hook for the message', { hook: 'commit-msg', script: WAIT }],
-  ['a hook after it', { hook: 'post-commit', script: WAIT }],
 ])('%s of git’s holds up nothing, and takes nobody’s claim', async (_, given) => {
   const { scratch, done } = await committing(edited(), given)
-  expect(scratch.ckpt('mark', 'prompt', '--session', 'b').warnings.join()).not.toMatch(/at work on a commit/)
+  expect(scratch.ckpt('mark', 'prompt', '--session', 'b').warnings.join()).not.toMatch(/git runs hooks/)
   scratch.write({ 'made.txt': 'by the agent\n' })
   scratch.ckpt('mark', 'stop', '--session', 'b')
   scratch.ckpt('undo', '--session', 'b')

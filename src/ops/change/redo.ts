@@ -14,8 +14,8 @@ import { tellingLost } from '../record/prompts.ts'
 import { Recorder, whileScanning } from '../record/record.ts'
 import { locked } from '../recovery/locked.ts'
 import { markerAfter } from '../worktree/boundary-marker.ts'
-import { refuseAmidCommit } from '../worktree/commit-at-work.ts'
 import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
+import { refuseAmidHooks } from '../worktree/hooks-at-work.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { clearStaleBoundary, commitBoundary, hiddenBy } from './boundary.ts'
 import type { Asked, ChangeResult, Scanned } from './change.ts'
@@ -79,7 +79,7 @@ async function redoScanned(
   const { mode } = options
   const head = await headOf(context)
   refuseWhileBusy(context, head)
-  refuseAmidCommit(context)
+  refuseAmidHooks(context)
   const refs = await reading
   const timeline = await undoneIn(context, refs, options.session)
   const { session, boundary: record } = timeline

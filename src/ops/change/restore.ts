@@ -15,8 +15,8 @@ import { resolvePlace } from '../history/resolve.ts'
 import { newestCheckpoint, Recorder, takeSnapshot } from '../record/record.ts'
 import { locked } from '../recovery/locked.ts'
 import { markerAfter } from '../worktree/boundary-marker.ts'
-import { refuseAmidCommit } from '../worktree/commit-at-work.ts'
 import { type Context, headOf, refuseWhileBusy } from '../worktree/context.ts'
+import { refuseAmidHooks } from '../worktree/hooks-at-work.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { boundaryPending, hiddenBy } from './boundary.ts'
 import type { Asked, ChangeResult } from './change.ts'
@@ -48,7 +48,7 @@ async function restoreLocked(context: Context, options: RestoreOptions, asked: A
   const { store } = context
   const head = await headOf(context)
   refuseWhileBusy(context, head)
-  refuseAmidCommit(context)
+  refuseAmidHooks(context)
   const refs = await readRefs(context)
   const { checkpoint, isTurn } = await placeAtRest(context, refs, options)
   const { session } = checkpoint

@@ -14,8 +14,8 @@ import { Recorder, type Snapshot, takeSnapshot, whileOrAfter, whileScanning } fr
 import { closeInterrupted } from '../record/scene.ts'
 import { locked } from '../recovery/locked.ts'
 import { markerAfter } from '../worktree/boundary-marker.ts'
-import { refuseAmidCommit } from '../worktree/commit-at-work.ts'
 import { type Context, headOf, refuseWhileBusy, uncancelled } from '../worktree/context.ts'
+import { refuseAmidHooks } from '../worktree/hooks-at-work.ts'
 import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { headWarnings, refuseOtherBranch } from './along-with-head.ts'
 import { clearStaleBoundary, commitBoundary, hiddenBy, refuseWhilePending } from './boundary.ts'
@@ -111,7 +111,7 @@ async function undoScanned(
   const { mode } = options
   const head = await headOf(given)
   refuseWhileBusy(given, head)
-  refuseAmidCommit(given)
+  refuseAmidHooks(given)
   const alone = options.only !== undefined || (options.paths?.length ?? 0) > 0
   const start = await startFrom(given, options, { head, alone, reading, scanning })
   const { context, timeline, recorder, found, refs, closing, cleared } = start

@@ -219,9 +219,9 @@ export function snapshotWarnings({
   degraded,
   anew,
   noRoom,
-  amidCommit,
+  amidHooks,
   beside,
-}: Pick<Snapshot, 'degraded' | 'anew' | 'noRoom' | 'amidCommit' | 'beside'>): string[] {
+}: Pick<Snapshot, 'degraded' | 'anew' | 'noRoom' | 'amidHooks' | 'beside'>): string[] {
   const warnings: string[] = []
   if (anew) {
     warnings.push(
@@ -232,9 +232,9 @@ export function snapshotWarnings({
     const reasons = new Set(beside.uncovered.map((entry) => entry.reason))
     warnings.push(`The checkpoint is degraded: some paths could not be captured (${[...reasons].join(', ')}).`)
   }
-  if (amidCommit) {
+  if (amidHooks) {
     warnings.push(
-      "git is at work on a commit, and its hooks may have put changes away meanwhile: what changes until the next checkpoint, and no agent names, is not taken for a turn's.",
+      "git runs hooks now, which may have put changes away meanwhile: what changes until the next checkpoint, and no agent names, is not taken for a turn's.",
     )
   }
   if (noRoom) {

@@ -13,8 +13,8 @@ import { loadCache, type SnapshotCache, saveCache } from '../../snapshot/cache.t
 import { type Captured, capture } from '../../snapshot/capture.ts'
 import { SnapshotView } from '../../snapshot/view.ts'
 import { roomIn } from '../store/size.ts'
-import { commitAtWork } from '../worktree/commit-at-work.ts'
 import { type Context, headOf } from '../worktree/context.ts'
+import { hooksAtWork } from '../worktree/hooks-at-work.ts'
 import { readReplaced } from '../worktree/replaced.ts'
 
 export interface Snapshot extends Captured {
@@ -24,8 +24,8 @@ export interface Snapshot extends Captured {
   anew: boolean
   /** Something is not in it because the store, or its disk, has no room left. */
   noRoom: boolean
-  /** A git was at work on a commit meanwhile. */
-  amidCommit: boolean
+  /** Hooks of git's were at work meanwhile. */
+  amidHooks: boolean
 }
 
 export interface SnapshotOptions {
@@ -47,7 +47,7 @@ export async function takeSnapshot(
   const { deadline = config.snapshot.deadline, publish = true } = options
   // They may fail before they are awaited here, or never be: until then that must not end the process.
   if (refs instanceof Promise) refs.catch(() => undefined)
-  const isAmidCommit = commitAtWork(context) !== null
+  const isAmidHooks = hooksAtWork(context) !== null
   const watched = (await context.live?.barrier()) ?? { hint: null, barrier: 'none' as const }
   const loaded = context.live ? context.live.cache() : loadCache(env, store)
   const cache = loaded && (await isReadable(store, loaded.tree)) ? loaded : null
@@ -80,7 +80,7 @@ export async function takeSnapshot(
     ...captured,
     anew,
     noRoom,
-    amidCommit: isAmidCommit || commitAtWork(context) !== null,
+    amidHooks: isAmidHooks || hooksAtWork(context) !== null,
     barrier: watched.barrier,
     view: new SnapshotView(store, captured.tree, captured.beside),
   }
@@ -133,11 +133,11 @@ export async function whileScanning<T>(
 
 export type NewCheckpoint = Omit<
   CheckpointMeta,
-  'seq' | 'beside' | 'time' | 'degraded' | 'head' | 'branch' | 'amidCommit'
+  'seq' | 'beside' | 'time' | 'degraded' | 'head' | 'branch' | 'amidHooks'
 >
 
 /** What a checkpoint says of its snapshot. */
-export type Taken = Pick<Captured, 'tree' | 'besideOid' | 'degraded'> & Partial<Pick<Snapshot, 'amidCommit'>>
+export type Taken = Pick<Captured, 'tree' | 'besideOid' | 'degraded'> & Partial<Pick<Snapshot, 'amidHooks'>>
 
 /** Gives each checkpoint of one operation its place in the worktree's order, and collects what their objects need to be kept. */
 export class Recorder {
@@ -167,7 +167,7 @@ export class Recorder {
         beside: snapshot.besideOid,
         time: this.time,
         ...(snapshot.degraded ? { degraded: true } : {}),
-        ...(snapshot.amidCommit ? { amidCommit: true } : {}),
+        ...(snapshot.amidHooks ? { amidHooks: true } : {}),
         ...(this.#head.head ? { head: this.#head.head } : {}),
         ...(this.#head.branch ? { branch: this.#head.branch } : {}),
       },
