@@ -26,6 +26,8 @@ export interface DirectoryWatcherInput {
   onNew: (directory: string) => void
   /** A directory (absolute) is not watched any more. */
   onGone: (directory: string) => void
+  /** The root is not at its path: what is looked for by name is not found, though it may be there. */
+  onAway: () => void
   onError: (error: unknown) => void
 }
 
@@ -74,6 +76,14 @@ export class DirectoryWatcher {
     })
   }
 
+  /** Sets each watch anew: events that told of directories may be lost. Resolves when every directory that was there is watched. */
+  renew(): Promise<void> {
+    for (const [directory, { inode }] of [...this.#watched])
+      if (this.#inodeAt(directory) !== inode) this.#forget(directory)
+    for (const directory of this.#watched.keys()) this.#waiting.push(directory)
+    return this.add(this.#input.root)
+  }
+
   close(): void {
     this.#closed = true
     this.#waiting = []
@@ -107,7 +117,10 @@ export class DirectoryWatcher {
   #watch(directory: string): void {
     if (this.#closed || this.#input.skip(directory)) return
     const before = this.#inodeAt(directory)
-    if (before === null) return
+    if (before === null) {
+      if (this.#isAway) this.#input.onAway()
+      return
+    }
     const name = this.#names.get(before)
     if (name !== undefined && name !== directory && this.#inodeAt(name) !== before) this.#forget(name)
     let one: Watched | null = null
@@ -152,6 +165,7 @@ export class DirectoryWatcher {
   #lookAgain(directory: string, { anew = false } = {}): void {
     const known = this.#watched.get(directory)
     const there = this.#inodeAt(directory)
+    if (there === null && (known || !this.#isThere(directory)) && this.#isAway) this.#input.onAway()
     if (known && known.inode !== there) this.#forget(directory)
     else if (known && !anew) return
     if (there !== null) void this.add(directory)
@@ -187,6 +201,17 @@ export class DirectoryWatcher {
         if (this.#left.size > 0 && !this.#closed) this.#closeSoon()
       })
     }, SILENCE).unref()
+  }
+
+  get #isAway(): boolean {
+    const { root } = this.#input
+    const known = this.#watched.get(root)
+    return known !== undefined && this.#inodeAt(root) !== known.inode
+  }
+
+  /** Whatever it is. */
+  #isThere(path: string): boolean {
+    return this.#reach(() => lstatSync(path)) !== null
   }
 
   /** Null: no directory is there. */

@@ -42,6 +42,7 @@ export class Watcher {
   /** Why what was seen since the last capture cannot be all; null: nothing speaks against it. */
   #doubt: string | null = 'just started'
   failure: string | null = null
+  #renewing: NodeJS.Immediate | null = null
 
   constructor(input: WatcherInput) {
     this.#input = input
@@ -52,9 +53,10 @@ export class Watcher {
       onEvent: (directory, name) => this.#heard(directory, name),
       onNew: (directory) => this.#begins(this.#relative(directory)),
       onGone: (directory) => this.#ends(this.#relative(directory)),
+      onAway: () => this.#fail('the directory of the worktree was away while it was watched'),
       onError: (error) => this.#fail(limitOf(error) ?? String(error)),
     })
-    input.queue.onBurst = () => this.distrust('more changes at once than the kernel reports for sure')
+    input.queue.onBurst = () => this.#lost('more changes at once than the kernel reports for sure')
   }
 
   /** Resolves when every directory that was there is watched; by another runtime none is, for of it nobody knows what it leaves out. */
@@ -94,7 +96,7 @@ export class Watcher {
 
   #heard(watched: string, name: string | null): void {
     if (name === null) {
-      this.distrust('an event without a name')
+      this.#lost('an event without a name')
       return
     }
     const directory = this.#relative(watched)
@@ -125,7 +127,7 @@ export class Watcher {
     this.#knownDoubts = this.#doubts
     const hint = { paths: new Set(paths), subtrees: new Set(fresh) }
     // Of a directory that waits for its watch nothing is heard; once it stands, it is fresh.
-    const isSure = this.#doubt === null && this.#directories.settled
+    const isSure = this.#doubt === null && this.#renewing === null && this.#directories.settled
     return { hint: isSure ? hint : null, seen: paths.size + fresh.size }
   }
 
@@ -140,6 +142,16 @@ export class Watcher {
   distrust(why: string): void {
     this.#doubt = this.failure ?? why
     this.#doubts++
+  }
+
+  /** Events may be lost, and with them those of directories that came and went: their watches are set anew, once all that came is read. */
+  #lost(why: string): void {
+    this.distrust(why)
+    this.#renewing ??= setImmediate(() => {
+      this.#renewing = null
+      // What was not watched until then is in the scan that follows.
+      void this.#directories.renew().then(() => this.distrust(why))
+    })
   }
 
   /** Nothing is vouched for any more. */
@@ -160,6 +172,6 @@ export class Watcher {
 
   /** Something is still to be told: what events named, or what is in a directory that waits for its watch. */
   get pending(): boolean {
-    return this.#paths.size > 0 || !this.#directories.settled
+    return this.#paths.size > 0 || this.#renewing !== null || !this.#directories.settled
   }
 }

@@ -59,6 +59,47 @@ test('a directory made anew is told whole once, and then by its events', async (
   expect([[...hint!.subtrees], [...hint!.paths].sort()]).toEqual([[], ['d/file', 'two']])
 })
 
+test('directories that came, and went, while the queue of the kernel was full are watched, each by its own name', async () => {
+  const { root, watcher, barrier } = await watching()
+  const at = (name: string) => path.join(root, name)
+  fs.mkdirSync(at('gone'))
+  fs.mkdirSync(at('anew/deep'), { recursive: true })
+  await barrier('one')
+  watcher.look()
+  watcher.settle(true)
+  const room = Number(fs.readFileSync('/proc/sys/fs/inotify/max_queued_events', 'utf8'))
+  const fd = fs.openSync(at('d/file'), 'a')
+  const other = fs.openSync(at('d/other'), 'a')
+  for (let i = 0; i < room; i++) fs.writeSync(i % 2 === 0 ? fd : other, 'x') // two of the same in a row are one
+  fs.mkdirSync(at('new/deep'), { recursive: true })
+  fs.rmdirSync(at('gone'))
+  fs.renameSync(at('anew'), at('old'))
+  fs.mkdirSync(at('anew/deep'), { recursive: true })
+  await eventually(() => expect(watcher.watched).toBe(8)) // the root, d, new, new/deep, anew, anew/deep, old, old/deep
+  await eventually(() => expect(watcher.pending && watcher.doubt === null).toBe(false))
+  await barrier('two')
+  expect([watcher.look().hint, watcher.doubt]).toEqual([null, expect.stringContaining('more changes at once')])
+  watcher.settle(true)
+  for (const name of ['new/a', 'new/deep/b', 'anew/deep/c', 'old/deep/d']) fs.writeFileSync(at(name), 'x')
+  await barrier('three')
+  expect([...watcher.look().hint!.paths].sort()).toEqual(['anew/deep/c', 'new/a', 'new/deep/b', 'old/deep/d', 'three'])
+})
+
+test.each([
+  ['the times of a directory', (root: string) => fs.utimesSync(path.join(root, 'd'), 1, 1)],
+  ['a new directory', (root: string) => fs.mkdirSync(path.join(root, 'd/new'))],
+])('%s, while a directory above the worktree is away: nothing is vouched for any more', async (_, change) => {
+  const { base, root, watcher } = await watching()
+  const away = `${base}.away`
+  fs.renameSync(base, away)
+  change(path.join(away, path.basename(root)))
+  await eventually(() => expect(watcher.failure).toMatch(/away while it was watched/))
+  fs.renameSync(away, base)
+  watcher.look()
+  watcher.settle(true)
+  expect([watcher.look().hint, watcher.doubt]).toEqual([null, watcher.failure])
+})
+
 test.each(['out of the worktree', 'to another name'])(
   'events of a directory that went %s count: where they fill the queue others were lost',
   async (where) => {
@@ -68,6 +109,9 @@ test.each(['out of the worktree', 'to another name'])(
     for (let i = 0; i < 200; i++) fs.writeFileSync(path.join(to, `${i}`), '')
     await barrier('cookie')
     expect([watcher.look().hint, watcher.doubt]).toEqual([null, expect.stringContaining('more changes at once')])
+    watcher.settle(true)
+    await barrier('cookie1') // its watches are set anew by now
+    watcher.look()
     watcher.settle(true)
     // A few of them are nothing odd, and after a while they are not heard any more.
     fs.writeFileSync(path.join(to, 'one'), '')
