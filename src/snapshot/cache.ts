@@ -37,6 +37,8 @@ export interface SnapshotCache {
   /** Paths that left the tree and that the private index may still have: a listing against it does not name them when they come back. */
   vanished: RelativePath[]
   modes: Map<RelativePath, number>
+  /** Files with more than one name: what changes one of them changes the others, and no event says which. */
+  linked: ReadonlySet<RelativePath>
   directories: Directories
   /** The user's index when its paths were last compared with ours; see user-index.ts. */
   userIndex: { print: string; names: string; notHere: RelativePath[] } | null
@@ -60,7 +62,7 @@ export interface SnapshotCache {
 }
 
 interface StoredCache {
-  version: 5
+  version: 6
   tree: string
   defaults: [number, number, number]
   index: string | null
@@ -68,6 +70,7 @@ interface StoredCache {
   recheck: string[]
   vanished: string[]
   modes: [string, number][]
+  linked: string[]
   directories: [string, number, number, number, number, number, string[], string[], string[], boolean, boolean][]
   userIndex: SnapshotCache['userIndex']
   listing: Omit<SnapshotCache['listing'], 'prints' | 'unwatched'> & { prints: [string, string][]; unwatched: string[] }
@@ -89,7 +92,7 @@ export function loadCache(env: Env, store: Store): SnapshotCache | null {
   const body = bytes.subarray(newline + 1)
   if (createHash('sha1').update(body).digest('hex') !== bytes.toString('latin1', 0, newline)) return null
   const stored = JSON.parse(body.toString('latin1')) as StoredCache
-  if (stored.version !== 5) return null
+  if (stored.version !== 6) return null
   if (stored.index !== null && !env.files.existsSync(`${store.worktreeDir}/${stored.index}`)) return null
   const hot: SnapshotCache['hot'] = new Map()
   for (const [path, oid, link, size, mtimeMs, ctimeMs, ino, mode, seen] of stored.hot) {
@@ -131,6 +134,7 @@ export function loadCache(env: Env, store: Store): SnapshotCache | null {
     recheck: stored.recheck as RelativePath[],
     vanished: stored.vanished as RelativePath[],
     modes: new Map(stored.modes as [RelativePath, number][]),
+    linked: new Set(stored.linked as RelativePath[]),
     directories,
     userIndex: stored.userIndex,
     listing: {
@@ -146,7 +150,7 @@ export function loadCache(env: Env, store: Store): SnapshotCache | null {
 export function saveCache(env: Env, store: Store, cache: SnapshotCache): void {
   store.objects.flush() // it names them
   const stored: StoredCache = {
-    version: 5,
+    version: 6,
     tree: cache.tree,
     defaults: [cache.defaults.file, cache.defaults.exec, cache.defaults.directory],
     index: cache.index,
@@ -164,6 +168,7 @@ export function saveCache(env: Env, store: Store, cache: SnapshotCache): void {
     recheck: cache.recheck,
     vanished: cache.vanished,
     modes: [...cache.modes],
+    linked: [...cache.linked],
     directories: [...cache.directories].map(([path, d]) => [
       path,
       d.mtimeMs,

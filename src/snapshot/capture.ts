@@ -264,6 +264,7 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing, isPatien
     recheck: [...taken.dropped, ...(await coveredWhenBack(scan, { absent: taken.absent, base, user, rules: vouched }))],
     vanished: cache?.index ? [...new Set([...cache.vanished, ...left])].filter((path) => !taken.edits.get(path)) : [],
     modes: taken.modes,
+    linked: taken.linked,
     directories: walk.directories,
     userIndex: user.print === null ? null : { print: user.print, names: user.names, notHere: user.notHere },
     listing: {

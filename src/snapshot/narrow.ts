@@ -106,6 +106,7 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
   const directories = new Set<string>()
   const subtrees = new Set(hint.subtrees)
   const changed = new Set<RelativePath>()
+  const left = new Set<string>()
   const below = async (path: string) => {
     const entry = await store.trees.lookup(cache.tree, path)
     if (entry?.mode === '40000')
@@ -137,8 +138,8 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
     while (above !== '' && !cache.directories.has(above)) above = parentOf(above)
     directories.add(above)
     const stats = look(env, worktree.root, path)
-    // Its other names have changed too, and nobody tells of them.
-    if (isStats(stats) && stats.isFile() && stats.nlink > 1) return null
+    // Its other names have changed too, and nobody tells of them: also where it has left them meanwhile.
+    if (cache.linked.has(path as RelativePath) || (isStats(stats) && stats.isFile() && stats.nlink > 1)) return null
     const old = cache.directories.get(path)
     const isSame = isStats(stats) && old?.ino === stats.ino && old.seen !== 0
     if (isSame && stats.isDirectory() && !subtrees.has(path)) directories.add(path)
@@ -150,8 +151,14 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
         if (rules) return null // nobody names a .gitignore that came with its directory
         directories.add(one)
       }
-    } else await below(path)
+    } else {
+      await below(path)
+      if (old) left.add(path)
+    }
   }
+  // What was not covered in a directory that is there no more went with it, and nobody names that.
+  for (const path of [...cache.listing.ignored, ...cache.listing.nested, ...cache.listing.stops])
+    if (left.size > 0 && ancestorsOf(barePath(path)).some((above) => left.has(above))) directories.add(parentOf(path))
   if (directories.size > FEW_DIRECTORIES) return null
   const news = await newNames(scan, cache, { directories: [...directories], stats: first, signal, only: true })
   return (

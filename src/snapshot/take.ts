@@ -17,6 +17,7 @@ export interface Taken {
   edits: Map<string, FileEntry | null>
   hot: Map<RelativePath, HotEntry>
   modes: Map<RelativePath, number>
+  linked: Set<RelativePath>
   /** Paths that could not be taken though they may be there. */
   dropped: RelativePath[]
   /** Paths where nothing is now. */
@@ -74,6 +75,7 @@ class Taking {
       edits: new Map(),
       hot: new Map(),
       modes: new Map([...(scan.cache?.modes ?? [])].filter(([path]) => !path.endsWith('/'))),
+      linked: new Set(scan.cache?.linked),
       dropped: [],
       absent: [],
       uncovered: [],
@@ -91,6 +93,7 @@ class Taking {
   async drop(path: RelativePath, entry: Omit<Uncovered, 'path'> | null): Promise<void> {
     const { taken } = this
     taken.modes.delete(path)
+    taken.linked.delete(path)
     await this.#set(path, null)
     if (entry === null) return
     taken.dropped.push(path)
@@ -145,7 +148,9 @@ class Taking {
   }
 
   #take(path: RelativePath, oid: Oid, stats: Stats): Promise<void> | void {
-    const { modes } = this.taken
+    const { modes, linked } = this.taken
+    if (stats.isFile() && stats.nlink > 1) linked.add(path)
+    else linked.delete(path)
     const mode = permissions(stats)
     const link = stats.isSymbolicLink()
     const plain = mode & 0o100 ? this.#defaults.exec : this.#defaults.file

@@ -1,4 +1,5 @@
 // With the watcher on, flooded or starved, each snapshot equals a full scan.
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import * as fc from 'fast-check'
@@ -10,6 +11,7 @@ import { takeSnapshot } from '../../src/ops/record/record.ts'
 import { closeContext, openContext } from '../../src/ops/worktree/context.ts'
 import { readRefs } from '../../src/ops/worktree/sessions.ts'
 import { capture } from '../../src/snapshot/capture.ts'
+import { startDaemon } from '../support/daemon.ts'
 import { treeByGit } from '../support/judge.ts'
 import { Scratch } from '../support/scratch.ts'
 import { RUNS, runsWith } from '../support/seed.ts'
@@ -352,4 +354,30 @@ test('row 27: what ckpt writes itself makes no work for the watcher', async () =
     await held.stop()
     closeContext(context)
   }
+})
+
+test.each([
+  ['is removed', 'echo two >>a; rm a'],
+  ['gives way to another file', 'echo two >>a; echo x >../t; mv ../t a'],
+  ['leaves the worktree', 'echo two >>a; mv a ../out'],
+])('a file of two names that changes by one, which then %s, is changed by the other, too', (_, change) => {
+  const scratch = new Scratch().init({ a: 'one\n' })
+  fs.linkSync(scratch.at('a'), scratch.at('b'))
+  startDaemon(scratch)
+  scratch.turn('one', () => execFileSync('sh', ['-c', change], { cwd: scratch.root }))
+  scratch.ckpt('undo')
+  expect([scratch.read('a'), scratch.read('b')]).toEqual(['one\n', 'one\n'])
+})
+
+test('what no rule covered in a directory that is moved away is told to be gone', () => {
+  const scratch = new Scratch().init({ '.gitignore': '*.log\nbuild/\n', 'd/e/b': 'b\n', 'd/a': 'a\n' })
+  scratch.write({ 'd/e/x.log': 'x\n', 'd/e/build/y': 'y\n' })
+  startDaemon(scratch)
+  scratch.turn('one', () => undefined)
+  scratch.turn('two', () => fs.renameSync(scratch.at('d/e'), `${scratch.base}/gone`))
+  const { mode, checkpoint } = scratch.ckpt('snapshot')
+  expect([mode, checkpoint.ignoredCount]).toEqual(['fast', 0])
+  expect(scratch.ckpt('undo').warnings.join()).toMatch(
+    /also changed what checkpoints do not cover.*: d\/e\/build\/, d\/e\/x\.log\./,
+  )
 })
