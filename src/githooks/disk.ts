@@ -98,11 +98,13 @@ export function keepAside(
   files.unlinkSync(found.path)
 }
 
-/** Puts the kept hook back over ours. False: none was kept. */
-export function giveBack(env: Env, directory: string, hook: HookName): boolean {
+/** Puts the kept hook back over ours, which is at `path` in the hooks directory. False: none was kept. */
+export function giveBack(
+  env: Env,
+  { directory, hook, path }: { directory: string; hook: HookName; path: string },
+): boolean {
   const { files } = env
   const names = keptNames(hook)
-  const path = `${directory}/${hook}`
   for (const name of [names.file, names.disabled]) {
     if (!lstatIfThere(files, `${directory}/${name}`)) continue
     files.renameSync(`${directory}/${name}`, path)

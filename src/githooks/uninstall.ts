@@ -3,7 +3,7 @@ import type { Env } from '../env.ts'
 import { removeIfEmpty } from '../git/whole-file.ts'
 import type { Context } from '../ops/worktree/context.ts'
 import { sweepDraftsOf } from '../ops/worktree/half-made.ts'
-import { giveBack, readHook, readMovedByPreCommit, removeGate, writeHook } from './disk.ts'
+import { giveBack, type HookOnDisk, readHook, readMovedByPreCommit, removeGate, writeHook } from './disk.ts'
 import { ALL_HOOKS, type HookName, hasLine, ourPart, withoutOurs } from './hook-file.ts'
 import { readLedger } from './ledger.ts'
 import { findHooksPlace } from './place.ts'
@@ -19,7 +19,6 @@ export async function uninstallHooks(context: Context): Promise<HooksResult> {
   for (const directory of new Set([...ledger.directories, ...ours, `${repository.commonDir}/hooks`])) {
     for (const hook of ALL_HOOKS) {
       uninstallOne(env, directory, hook)
-      removeMoved(env, directory, hook)
       if (directory !== place.directory) warnings.push(...asideAndNotRun(env, directory, hook))
     }
   }
@@ -36,23 +35,24 @@ export async function uninstallHooks(context: Context): Promise<HooksResult> {
 /** What is left of a hook that was ours alone. */
 const NOTHING = '#!/bin/sh\n'
 
-function removeMoved(env: Env, directory: string, hook: HookName): void {
-  const moved = readMovedByPreCommit(env, directory, readHook(env, directory, hook))
-  if (moved && ourPart(moved.text) !== null && withoutOurs(moved.text) === NOTHING) env.files.unlinkSync(moved.path)
-}
-
 export function uninstallOne(env: Env, directory: string, hook: HookName): void {
   sweepDraftsOf(env, `${directory}/${hook}`)
-  const disk = readHook(env, directory, hook)
-  const part = disk.kind === 'file' ? ourPart(disk.text) : null
+  takeOut(env, { directory, hook, disk: readHook(env, directory, hook) })
+  const moved = readMovedByPreCommit(env, directory, readHook(env, directory, hook))
+  if (moved) takeOut(env, { directory, hook, disk: moved })
+}
+
+function takeOut(env: Env, { directory, hook, disk }: { directory: string; hook: HookName; disk: HookOnDisk }): void {
+  const { path, kind, text, mode } = disk
+  const part = kind === 'file' ? ourPart(text) : null
   if (part === null) return
-  const theirs = withoutOurs(disk.text)
+  const theirs = withoutOurs(text)
   if (part !== 'lines') {
-    if (giveBack(env, directory, hook)) return
+    if (giveBack(env, { directory, hook, path })) return
     if (theirs === NOTHING) {
-      env.files.unlinkSync(disk.path)
+      env.files.unlinkSync(path)
       return
     }
   }
-  writeHook(env, disk.path, { text: theirs, mode: disk.mode })
+  writeHook(env, path, { text: theirs, mode })
 }
