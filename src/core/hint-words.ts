@@ -18,7 +18,7 @@ export const quotedName = (path: string): string => quoted(shown(path))
  * shown as it is, `?` stands for each byte that no terminal takes.
  */
 export function quotedPathspec(path: string): string {
-  if (/^\w[\w./ -]*$/.test(path)) return quoted(`:/${path}`)
+  if (/^[A-Za-z0-9][\w./ -]*$/.test(path)) return quoted(`:/${path}`)
   if (isText(path) && shown(path) === pathToText(path)) return quoted(`:(top,literal)${shown(path)}`)
   return quoted(`:(top,glob)${path.replace(/[*?[\\]/g, '\\$&').replace(/[^ -~]/g, '?')}`)
 }

@@ -19,12 +19,15 @@ const SESSION = parseSessionId('auto')
 /** Milliseconds without a change. */
 const QUIET = 2000
 
+type Enqueue = (work: () => Promise<boolean>) => Promise<unknown>
+
 export class AutoTurns {
   readonly #open: () => Promise<Context | null>
   readonly #log: (message: string, details?: object) => void
   /** The state that the next turn begins with, the place in the worktree's order when it was seen, and the store's generation. */
   #base: { snapshot: Snapshot; seq: number; generation: string } | null = null
   #timer: NodeJS.Timeout | null = null
+  #enqueue: Enqueue | null = null
 
   /** `open`: the worktree as the daemon holds it, with the configuration of now; null: it is another's by now. */
   constructor(open: () => Promise<Context | null>, log: (message: string, details?: object) => void) {
@@ -33,7 +36,8 @@ export class AutoTurns {
   }
 
   /** Something changed; `enqueue` runs work when nothing else does. */
-  changed(enqueue: (work: () => Promise<boolean>) => Promise<unknown>): void {
+  changed(enqueue: Enqueue): void {
+    this.#enqueue = enqueue
     if (this.#timer) clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
       this.#timer = null
@@ -52,7 +56,11 @@ export class AutoTurns {
     if (!context) return false
     const { config, env, live } = context
     if (!config.watch.autoTurn || !config.enableFileCheckpointing) return false
-    if (((await live?.head())?.busy ?? null) !== null || hooksAtWork(context) !== null) return false
+    if (((await live?.head())?.busy ?? null) !== null) return false
+    if (hooksAtWork(context) !== null) {
+      if (this.#enqueue) this.changed(this.#enqueue) // nothing need change when they are through
+      return false
+    }
     return locked(context, { command: 'auto turn', wait: 2000 }, async () => {
       const refs = await readRefs(context)
       const snapshot = await takeSnapshot(context, refs)

@@ -1,4 +1,5 @@
 /** `watch.autoTurn`: changes followed by quiet become a turn, whoever made them. */
+import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -67,3 +68,29 @@ test('off by default', async () => {
   await setTimeout(3500)
   expect(scratch.ckpt('list', '--all-sessions').turns).toEqual([])
 })
+
+// What hooks are at work is found by proc(5).
+test.skipIf(!fs.existsSync('/proc/self/environ'))(
+  'what changes while hooks of git are at work is a turn once they are through',
+  async () => {
+    const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+    fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+    fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'watch:\n  autoTurn: true\n')
+    const hook = '#!/bin/sh\ntouch ../asked; while test ! -e ../go; do sleep 0.05; done\n'
+    fs.writeFileSync(scratch.at('.git/hooks/pre-commit'), hook, { mode: 0o755 })
+    startDaemon(scratch)
+    await setTimeout(500)
+    const child = spawn('git', ['commit', '-q', '--allow-empty', '-m', 'x'], { cwd: scratch.root, env: scratch.vars })
+    const ended = new Promise((resolve) => child.on('close', resolve))
+    while (!fs.existsSync(`${scratch.base}/asked`)) await setTimeout(20)
+    scratch.write({ 'a.txt': 'two\n' })
+    await setTimeout(3500)
+    const turns = () => scratch.ckpt('list', '--all-sessions').turns
+    expect(turns()).toEqual([])
+    fs.writeFileSync(`${scratch.base}/go`, '')
+    await ended
+    for (let i = 0; i < 100 && turns().length === 0; i++) await setTimeout(100)
+    scratch.ckpt('undo')
+    expect(scratch.read('a.txt')).toBe('one\n')
+  },
+)

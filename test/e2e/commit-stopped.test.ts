@@ -1,4 +1,5 @@
 /** `ckpt commit` where hooks refuse what is to be committed, and want it otherwise: as fixers of pre-commit do. */
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { commit } from '../support/commits.ts'
@@ -174,4 +175,42 @@ test('what hooks changed is named also where a person had edited it; there is a 
     expect.stringContaining('a.txt as hooks changed it'),
     'git add -N -- :/n.txt && git add -p && git commit   (by hand instead)',
   ])
+})
+
+test('a part of a file that a person stages is no choice: what the turn did is committed, and theirs stays staged', () => {
+  const nine = (first: string, last: string) => [first, ...'2345678', last, ''].join('\n')
+  const scratch = withHook(CHECK, { 'a.txt': nine('1', '9'), 'u.txt': 'u\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': nine('agent', '9'), 'u.txt': 'FAIL\n' }))
+  expect(commit(scratch).code).toBe(1)
+  scratch.write({ 'a.txt': nine('1', 'mine') })
+  scratch.git('add', 'a.txt')
+  scratch.write({ 'a.txt': nine('agent', 'mine') })
+  fs.rmSync(scratch.at('.git/hooks/pre-commit'))
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'a.txt' }, { path: 'u.txt' }] } })
+  expect(scratch.git('show', 'HEAD:a.txt')).toBe(nine('agent', '9'))
+  expect(scratch.git('show', ':a.txt')).toBe(nine('agent', 'mine'))
+})
+
+test('what hooks made as HEAD has it is left out also of a try after the next one', () => {
+  const scratch = withHook(FIXER)
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'a \n', 'u.txt': 'one\n' }))
+  expect(commit(scratch).code).toBe(1)
+  fs.writeFileSync(scratch.at('.git/hooks/pre-commit'), '#!/bin/sh\nexit 1\n')
+  expect(commit(scratch).code).toBe(1)
+  fs.rmSync(scratch.at('.git/hooks/pre-commit'))
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'u.txt' }] } })
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
+test('what hooks changed is named by what git takes for it', () => {
+  const names = ['__init__.py', '"quoted', 'b c.txt']
+  const scratch = withHook(
+    `#!/bin/sh\nfor name in __init__.py '"quoted' 'b c.txt'; do echo more >>"$name"; done\nexit 1\n`,
+  )
+  scratch.turn('one', () => scratch.write(Object.fromEntries(names.map((name) => [name, 'new\n']))))
+  const [hint] = commit(scratch).json.error.hints
+  fs.rmSync(scratch.at('.git/hooks/pre-commit'))
+  execFileSync('sh', ['-c', hint.split(' && ')[0]], { cwd: scratch.root, env: scratch.vars })
+  expect(commit(scratch).code).toBe(0)
+  expect(scratch.git('show', ...names.map((name) => `HEAD:${name}`))).toBe('new\nmore\n'.repeat(3))
 })

@@ -53,8 +53,8 @@ const IDENTITY = {
 }
 
 /** A turn, then an edit of a person's that is not staged, and another that is. */
-function edited(): Scratch {
-  const scratch = new Scratch().init({ 'a.txt': 'a\n', 's.txt': 's\n', 'u.txt': 'u\n' })
+function edited(name?: string): Scratch {
+  const scratch = new Scratch(name).init({ 'a.txt': 'a\n', 's.txt': 's\n', 'u.txt': 'u\n' })
   scratch.turn('one', () => scratch.write({ 'a.txt': 'agent\n', 'new.txt': 'n\n' }))
   scratch.write({ 's.txt': 'mine\n', 'u.txt': 'staged\n' })
   scratch.git('add', 'u.txt')
@@ -206,8 +206,8 @@ testWithProc.each([
       vars: { GIT_EDITOR: `sh -c '${WAIT}; echo mine >"$1"' editor` },
     },
   ],
-])('%s of git’s holds up nothing, and takes nobody’s claim', async (_, given) => {
-  const { scratch, done } = await committing(edited(), given)
+])('%s of git’s holds up nothing, and takes nobody’s claim, whatever its repository is called', async (_, given) => {
+  const { scratch, done } = await committing(edited('hooks'), given)
   expect(scratch.ckpt('mark', 'prompt', '--session', 'b').warnings.join()).not.toMatch(/git runs hooks/)
   scratch.write({ 'made.txt': 'by the agent\n' })
   scratch.ckpt('mark', 'stop', '--session', 'b')

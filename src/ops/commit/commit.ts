@@ -35,7 +35,7 @@ import { passOn, SIGNALS } from '../worktree/signals.ts'
 import { commitMessage } from './message.ts'
 import { type Planned, plan } from './plan.ts'
 import { stillStagedOf } from './settled.ts'
-import { changedOnDisk, refusedByGit, whatGitSaid } from './stopped.ts'
+import { bytesOnDisk, refusedByGit, whatGitSaid } from './stopped.ts'
 
 /** Set for a commit that nobody waits for: what goes wrong is written to the hook log. */
 export const BEHIND = 'CKPT_COMMIT_BEHIND'
@@ -288,7 +288,7 @@ async function commitEntries(
     // Else what a sparse checkout leaves out is deleted, to git and to the hooks, and a partial clone fetches it.
     const isMeant = (path: string) => before.has(path) && !entries.has(path)
     await setMarks(context, await readMarkedPaths(context), { isMeant, vars })
-    const changed = await changedOnDisk(context, vars)
+    const onDisk = await bytesOnDisk(context, planned, vars)
     const patch = () => runUsersGit(env, { args: ['diff', '--cached', ...PLAIN_PATCH], cwd, vars })
     const message = options.message ?? (await commitMessage(context, { session, turns: prompts, patch }))
     env.files.writeFileSync(file, message, { mode: 0o600, flag: 'wx' })
@@ -323,7 +323,7 @@ async function commitEntries(
           `HEAD moved meanwhile, and git refused the commit (exit ${code}). Nothing was committed; your index and your files are as they were.${whatGitSaid(stderr, shown)}`,
           { hints: ['git log -1   (what HEAD is now)', 'ckpt commit'] },
         )
-      throw await refusedByGit(context, planned, { code, stderr, isShown: shown, vars, before: changed })
+      throw await refusedByGit(context, planned, { code, stderr, isShown: shown, vars, before: onDisk })
     }
     return { made, message }
   } finally {

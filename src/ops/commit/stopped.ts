@@ -20,22 +20,28 @@ interface Planned {
 }
 type Changing = Planned & { entries: Map<string, Entry> }
 
-/** What differs on disk from an index (`vars`: which one): names of its bytes, by path; empty where they are not known. */
-export async function changedOnDisk(
-  { env, worktree }: Context,
-  vars: Record<string, string>,
-): Promise<Map<string, string>> {
+/** Paths that differ on disk from an index; `vars`: which one. */
+async function changedOnDisk({ env, worktree }: Context, vars: Record<string, string>): Promise<Set<string>> {
   const there = { cwd: worktree.root, vars }
   await tryUsersGit(env, { ...there, args: ['update-index', '-q', '--refresh'] })
   const args = ['diff-files', '--name-only', '-z', '--ignore-submodules']
-  const paths = splitNul((await tryUsersGit(env, { ...there, args })).stdout)
-  const isPlain = (path: string) => !path.includes('\n') && isFile(look(env, worktree.root, path))
-  const plain = paths.filter(isPlain)
+  return new Set(splitNul((await tryUsersGit(env, { ...there, args })).stdout))
+}
+
+/** Of these paths, what differs on disk from an index: names of its bytes, by path; empty where they are not known. */
+export async function bytesOnDisk(
+  context: Context,
+  { entries }: Pick<Planned, 'entries'>,
+  vars: Record<string, string>,
+): Promise<Map<string, string>> {
+  const { env, worktree } = context
+  const changed = await changedOnDisk(context, vars)
+  const paths = [...entries.keys()].filter((path) => changed.has(path))
+  // git reads a name with a line feed, or a quote first, otherwise.
+  const plain = paths.filter((path) => !/^"|\n/.test(path) && isFile(look(env, worktree.root, path)))
   const input = Buffer.from(plain.map((path) => `${path}\n`).join(''), 'latin1')
-  const named =
-    plain.length === 0
-      ? []
-      : (await tryUsersGit(env, { ...there, args: HASH, input })).stdout.toString('latin1').split('\n')
+  const asked = plain.length === 0 ? null : await tryUsersGit(env, { args: HASH, cwd: worktree.root, input })
+  const named = asked?.stdout.toString('latin1').split('\n') ?? []
   const names = new Map(plain.map((path, i) => [path, named[i] ?? '']))
   return new Map(paths.map((path) => [path, names.get(path) ?? '']))
 }
@@ -66,7 +72,7 @@ export async function refusedByGit(
     before: ReadonlyMap<string, string>
   },
 ): Promise<CkptError> {
-  const now = await changedOnDisk(context, vars)
+  const now = await bytesOnDisk(context, { entries }, vars)
   const changed = [...entries.keys()].filter((path) => now.get(path) !== before.get(path))
   const [staged, undone] = [await readIndexEntries(context), await settledPaths(context, changed, head)]
   rememberStopped(context, { session, entries, staged, undone: new Set(undone) })
@@ -93,8 +99,9 @@ export async function takeStagedSince(context: Context, { session, entries, befo
   const stopped = stoppedAsPlanned(context, { session, entries })
   if (stopped.size === 0) return
   const index = await readIndexEntries(context)
-  // Nothing is staged of what is in conflict, or only intended.
-  const open = new Set([...(await readUnmergedPaths(context)), ...(await readIntendedPaths(context))])
+  // Nothing is staged of what is in conflict, or only intended; a part of a file, as it is on disk, says nothing of the rest.
+  const [unmerged, intended] = [await readUnmergedPaths(context), await readIntendedPaths(context)]
+  const open = new Set([...unmerged, ...intended, ...(await changedOnDisk(context, {}))])
   const [staged, undone] = [[] as string[], [] as string[]]
   for (const [path, row] of stopped) {
     const [now, head] = [index.get(path) ?? null, before.get(path) ?? null]

@@ -35,7 +35,8 @@ export function rememberStopped(
     const of = isSame ? row : { planned: entry, staged: now, undone: false }
     return [path, { ...of, undone: of.undone || undone.has(path) }]
   })
-  writeOfSession(context, { name: NAME, session }, Object.fromEntries(rows))
+  // What is not among them now may be again: what hooks made as HEAD has it was left out of this try.
+  writeOfSession(context, { name: NAME, session }, Object.fromEntries([...known, ...rows]))
 }
 
 export const forgetStopped = (context: Context, session: SessionId): void =>

@@ -14,7 +14,7 @@ const RECENT = 3_600_000
 /** The same, after which what began then has started its hooks. */
 const STARTED = 2000
 
-/** In the daemon: when something came or went last, and no git was at work after it. */
+/** In the daemon: when something came or went last, and neither hooks nor an editor of git's were at work after it. */
 const atRest = new WeakMap<LiveScan, number>()
 
 /** Its process id; null: there is none. One among whose hooks this process is does not count. */
@@ -30,9 +30,9 @@ export function hooksAtWork(context: Context): number | null {
   const gits = all.filter(
     ({ pid, name }) => name === 'git' && !above.has(pid) && directoryOf(env, pid) === worktree.root,
   )
-  if (live && !isOurs && gits.length === 0 && age > STARTED) atRest.set(live, changed.mtimeMs)
-  const hasHook = ({ pid }: Process) => all.some((one) => one.parent === pid && one.state !== 'Z' && isHook(env, one))
-  return gits.find(hasHook)?.pid ?? null
+  const told = gits.flatMap(({ pid }) => toldByGit(env, all, pid))
+  if (live && !isOurs && told.length === 0 && age > STARTED) atRest.set(live, changed.mtimeMs)
+  return told.find(({ isEditor }) => !isEditor)?.git ?? null
 }
 
 /** @throws CkptError GIT_BUSY */
@@ -54,19 +54,20 @@ function ancestors(all: readonly Process[], pid: number): Set<number> {
 }
 
 /**
- * Hooks of a commit are told an index (githooks(5)), as editors are, which get the message by its absolute path, last. Those
- * before a push are not; they are known by their names.
+ * What a git has at work, and told an index (githooks(5)): hooks, and editors, which get the message by its absolute path, last. Those
+ * before a push are not told one; they are known by their names. A git below it (git-gc(1)) only inherits that.
  */
-function isHook(env: Env, { pid }: Process): boolean {
-  const args = readText(env, `/proc/${pid}/cmdline`).split('\0').filter(Boolean)
-  if (args.some((one) => /(^|[/=])pre-push$/.test(one))) return true
-  const isEditor = /^\/.*(_EDITMSG|_MSG)$/.test(args.at(-1) ?? '') && !args.some((one) => /hook|-msg$/.test(one))
-  return (
-    !isEditor &&
-    readText(env, `/proc/${pid}/environ`)
-      .split('\0')
-      .some((one) => one.startsWith('GIT_INDEX_FILE='))
-  )
+function toldByGit(env: Env, all: readonly Process[], git: number): { git: number; isEditor: boolean }[] {
+  return all.flatMap(({ pid, parent, name, state }) => {
+    if (parent !== git || name === 'git' || state === 'Z') return []
+    const args = readText(env, `/proc/${pid}/cmdline`).split('\0').filter(Boolean)
+    if (args.some((one) => /(^|[/=])pre-push$/.test(one))) return [{ git, isEditor: false }]
+    const vars = readText(env, `/proc/${pid}/environ`).split('\0')
+    if (!vars.some((one) => one.startsWith('GIT_INDEX_FILE='))) return []
+    const last = args.pop() ?? ''
+    const isOfHook = args.some((one) => /(^|\/)hooks\/|hook-impl|-msg$/.test(one))
+    return [{ git, isEditor: /^\/.*(_EDITMSG|_MSG)$/.test(last) && !isOfHook }]
+  })
 }
 
 /** Null: it has ended, or is another user's. */

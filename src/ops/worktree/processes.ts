@@ -1,5 +1,5 @@
 /** Processes as proc(5) shows them, and who this one is, so exactly that another can tell whether it still is. */
-import { type Env, errno, namesIfThere } from '../../env.ts'
+import { type Env, errno } from '../../env.ts'
 
 /** A process of one running system, whose number is used again after it. */
 export interface Identity {
@@ -51,13 +51,15 @@ export type Process = Stat & { pid: number }
 
 /** None where the system does not say. */
 export function allProcesses(env: Env): Process[] {
-  const numbers = namesIfThere(env.files, '/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-  return numbers.flatMap((pid) => {
-    const stat = processStat(env, pid)
-    return stat ? [{ pid, ...stat }] : []
-  })
+  try {
+    return env.files.readdirSync('/proc').flatMap((name) => {
+      const stat = /^\d+$/.test(name) ? processStat(env, Number(name)) : null
+      return stat ? [{ pid: Number(name), ...stat }] : []
+    })
+  } catch (error) {
+    if (errno(error) === undefined) throw error
+    return []
+  }
 }
 
 /** What a process has at work below it in its own process group, which is what a terminal reaches; none where the system does not say. */
