@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { me } from '../support/commits.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
@@ -80,7 +81,10 @@ test.skipIf(!fs.existsSync('/proc/self/environ'))(
     fs.writeFileSync(scratch.at('.git/hooks/pre-commit'), hook, { mode: 0o755 })
     startDaemon(scratch)
     await setTimeout(500)
-    const child = spawn('git', ['commit', '-q', '--allow-empty', '-m', 'x'], { cwd: scratch.root, env: scratch.vars })
+    const child = spawn('git', ['commit', '-q', '--allow-empty', '-m', 'x'], {
+      cwd: scratch.root,
+      env: { ...scratch.vars, ...me },
+    })
     const ended = new Promise((resolve) => child.on('close', resolve))
     while (!fs.existsSync(`${scratch.base}/asked`)) await setTimeout(20)
     scratch.write({ 'a.txt': 'two\n' })
