@@ -2,7 +2,7 @@
  * A watch on each directory below a root, through any coming and going of them. A directory is watched first and read then,
  * and what an event names is looked at before the next event is: once the barrier has passed, the watches stand.
  */
-import { type FSWatcher, lstatSync, readdirSync } from 'node:fs'
+import { type FSWatcher, lstatSync, readdirSync, type Stats } from 'node:fs'
 import path from 'node:path'
 import { errno } from '../env.ts'
 import type { KernelQueue } from './kernel-queue.ts'
@@ -26,6 +26,8 @@ export interface DirectoryWatcherInput {
   onNew: (directory: string) => void
   /** A directory (absolute) is not watched any more. */
   onGone: (directory: string) => void
+  /** A file of several names changed by one of them: by which others nobody tells. */
+  onLinked: () => void
   /** The root is not at its path: what is looked for by name is not found, though it may be there. */
   onAway: () => void
   onError: (error: unknown) => void
@@ -43,6 +45,9 @@ interface Watched {
   /** It left its name, and nothing was heard of it for a while. */
   silent: boolean
 }
+
+/** Null: it is no directory. */
+const inodeOf = (stats: Stats | null) => (stats?.isDirectory() ? `${stats.dev} ${stats.ino}` : null)
 
 export class DirectoryWatcher {
   readonly #input: DirectoryWatcherInput
@@ -159,13 +164,15 @@ export class DirectoryWatcher {
     if (name === null) return
     // A watch tells of its own end by its own name, and does so before the directory above tells of a new one.
     if (event === 'rename' && ownNames.has(name)) this.#lookAgain(directory, { anew: true })
-    this.#lookAgain(`${directory}/${name}`)
+    this.#lookAgain(`${directory}/${name}`, { wasWritten: event === 'change' })
   }
 
-  #lookAgain(directory: string, { anew = false } = {}): void {
+  #lookAgain(directory: string, { anew = false, wasWritten = false } = {}): void {
     const known = this.#watched.get(directory)
-    const there = this.#inodeAt(directory)
-    if (there === null && (known || !this.#isThere(directory)) && this.#isAway) this.#input.onAway()
+    const stats = this.#reach(() => lstatSync(directory))
+    const there = inodeOf(stats)
+    if (stats === null && this.#isAway) this.#input.onAway()
+    if (wasWritten && stats?.isFile() && stats.nlink > 1) this.#input.onLinked()
     if (known && known.inode !== there) this.#forget(directory)
     else if (known && !anew) return
     if (there !== null) void this.add(directory)
@@ -209,15 +216,9 @@ export class DirectoryWatcher {
     return known !== undefined && this.#inodeAt(root) !== known.inode
   }
 
-  /** Whatever it is. */
-  #isThere(path: string): boolean {
-    return this.#reach(() => lstatSync(path)) !== null
-  }
-
   /** Null: no directory is there. */
   #inodeAt(directory: string): string | null {
-    const stats = this.#reach(() => lstatSync(directory))
-    return stats?.isDirectory() ? `${stats.dev} ${stats.ino}` : null
+    return inodeOf(this.#reach(() => lstatSync(directory)))
   }
 
   /** Null: it went meanwhile or may not be read, or the failure was said. */

@@ -53,6 +53,7 @@ export class Watcher {
       onEvent: (directory, name) => this.#heard(directory, name),
       onNew: (directory) => this.#begins(this.#relative(directory)),
       onGone: (directory) => this.#ends(this.#relative(directory)),
+      onLinked: () => this.distrust('a file of several names was written by one of them'),
       onAway: () => this.#fail('the directory of the worktree was away while it was watched'),
       onError: (error) => this.#fail(limitOf(error) ?? String(error)),
     })

@@ -11,6 +11,7 @@ import type { Env } from '../env.ts'
 import type { Store } from '../git/store.ts'
 import { readIfThere, removeIfThere, writeFileWhole } from '../git/whole-file.ts'
 import { Directories } from './directories.ts'
+import type { Linked } from './linked.ts'
 
 /** A path as it was when it was read. */
 export interface HotEntry {
@@ -37,8 +38,7 @@ export interface SnapshotCache {
   /** Paths that left the tree and that the private index may still have: a listing against it does not name them when they come back. */
   vanished: RelativePath[]
   modes: Map<RelativePath, number>
-  /** Files with more than one name: what changes one of them changes the others, and no event says which. */
-  linked: ReadonlySet<RelativePath>
+  linked: Linked
   directories: Directories
   /** The user's index when its paths were last compared with ours; see user-index.ts. */
   userIndex: { print: string; names: string; notHere: RelativePath[] } | null
@@ -70,7 +70,7 @@ interface StoredCache {
   recheck: string[]
   vanished: string[]
   modes: [string, number][]
-  linked: string[]
+  linked: [string, string][]
   directories: [string, number, number, number, number, number, string[], string[], string[], boolean, boolean][]
   userIndex: SnapshotCache['userIndex']
   listing: Omit<SnapshotCache['listing'], 'prints' | 'unwatched'> & { prints: [string, string][]; unwatched: string[] }
@@ -134,7 +134,7 @@ export function loadCache(env: Env, store: Store): SnapshotCache | null {
     recheck: stored.recheck as RelativePath[],
     vanished: stored.vanished as RelativePath[],
     modes: new Map(stored.modes as [RelativePath, number][]),
-    linked: new Set(stored.linked as RelativePath[]),
+    linked: new Map(stored.linked as [RelativePath, string][]),
     directories,
     userIndex: stored.userIndex,
     listing: {

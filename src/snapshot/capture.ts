@@ -14,6 +14,7 @@ import { Directories, type DirectoryEntry } from './directories.ts'
 import { isStats, look } from './disk.ts'
 import { rulesOf } from './ignored.ts'
 import { checkHot, type Known, whatIsKnown } from './known.ts'
+import { lookAtLinked } from './linked.ts'
 import { fullListing, type Listing } from './listing.ts'
 import { lookAtDirectories, wasMoved } from './moved.ts'
 import { hintedListing, ignoreRules, narrowListing, outsideRules } from './narrow.ts'
@@ -21,7 +22,7 @@ import { pathsToTake } from './paths-to-take.ts'
 import { coveredWhenBack } from './returning.ts'
 import { type CaptureInput, defaultModes, type FirstLook, type Scan } from './scan.ts'
 import { nobodyNeedWatch, stopsFor } from './stops.ts'
-import { takePaths } from './take.ts'
+import { type Taken, takePaths } from './take.ts'
 import { readUserIndex } from './user-index.ts'
 import { type WalkResult, walkDirectories } from './walk.ts'
 import { excluder } from './worktree.ts'
@@ -82,7 +83,9 @@ async function captureOnce(env: Env, input: CaptureInput, { ignoreFiles, end, is
     excluded: excluder(limits),
     isReal: realDirectories(env, worktree.root),
     firstLook: firstLook(env, input),
+    linked: () => linked,
   }
+  const linked = lookAtLinked(scan)
   const timer = new AbortController()
   const timeout = setTimeout(() => timer.abort(), Math.max(1, end - env.monotonic()))
   const unheed = onAbort(env.signal, () => timer.abort())
@@ -246,6 +249,9 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing, isPatien
   if (isPatient() && wasMoved(scan, { walk, taken, gone: unlisted, first: listed.stats })) {
     throw new MovedMeanwhile('Files are moved from place to place.')
   }
+  // Of another name than the one that is new no event tells.
+  if (listed.narrow?.only && [...taken.linked.keys()].some((path) => !cache?.linked.has(path)))
+    throw new MovedMeanwhile('A file has other names.')
   const tree = await trees.edit(base, taken.edits)
   const unwatched = await nobodyNeedWatch(scan, { listed, stops, tree, edits: taken.edits })
   const unread = walk.unreadable.map((path) => path.slice(0, -1) as RelativePath)
@@ -264,7 +270,7 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing, isPatien
     recheck: [...taken.dropped, ...(await coveredWhenBack(scan, { absent: taken.absent, base, user, rules: vouched }))],
     vanished: cache?.index ? [...new Set([...cache.vanished, ...left])].filter((path) => !taken.edits.get(path)) : [],
     modes: taken.modes,
-    linked: taken.linked,
+    linked: asFirstSeen(scan, taken),
     directories: walk.directories,
     userIndex: user.print === null ? null : { print: user.print, names: user.names, notHere: user.notHere },
     listing: {
@@ -289,6 +295,14 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing, isPatien
     // A walk that was cut knows nothing of the directories it did not reach.
     cache: walk.cut ? null : compactIndex(env, store, { root, cache: next, seeds: taken.seeds, seen: scan.seen }),
   }
+}
+
+/** What was not read is as it was before anything was looked at. */
+function asFirstSeen(scan: Scan, { linked, hot, seeds }: Taken): SnapshotCache['linked'] {
+  const first = scan.linked()
+  return new Map(
+    [...linked].map(([path, print]) => [path, hot.has(path) || seeds.has(path) ? print : (first.get(path) ?? print)]),
+  )
 }
 
 /** What is beside the tree, as an object: the last snapshot's if that says the same. */

@@ -12,6 +12,7 @@ import type { SnapshotCache } from './cache.ts'
 import { type Directories, isUnwatchable } from './directories.ts'
 import { fingerprint, isStats, look } from './disk.ts'
 import { askIgnored, rulesOf } from './ignored.ts'
+import { isAsKnown, isLinked } from './linked.ts'
 import { changedPaths, type Listing, listUntracked, readableIgnoreFiles } from './listing.ts'
 import { lookAtDirectories } from './moved.ts'
 import { mayBeRepository } from './nested.ts'
@@ -100,6 +101,7 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
   const { env, cache, hint, worktree, store } = scan
   if (!cache || !hint || !isNarrowable(scan, cache)) return null
   if (hint.subtrees.has('') || outsideRules(scan) !== cache.listing.outside) return null
+  if (!isAsKnown(cache.linked, scan.linked())) return null
   const named = [...hint.paths, ...hint.subtrees].flatMap((path) => ['', path, ...ancestorsOf(path)])
   const known = [...new Set(named)].filter((one) => cache.directories.has(one))
   const { stats: first } = lookAtDirectories(env, worktree.root, known)
@@ -139,7 +141,7 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
     directories.add(above)
     const stats = look(env, worktree.root, path)
     // Its other names have changed too, and nobody tells of them: also where it has left them meanwhile.
-    if (cache.linked.has(path as RelativePath) || (isStats(stats) && stats.isFile() && stats.nlink > 1)) return null
+    if (cache.linked.has(path as RelativePath) || (isStats(stats) && isLinked(stats))) return null
     const old = cache.directories.get(path)
     const isSame = isStats(stats) && old?.ino === stats.ino && old.seen !== 0
     if (isSame && stats.isDirectory() && !subtrees.has(path)) directories.add(path)

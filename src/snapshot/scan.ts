@@ -6,6 +6,7 @@ import type { Env } from '../env.ts'
 import type { KeptProcess } from '../git/line-process.ts'
 import type { Store } from '../git/store.ts'
 import type { SnapshotCache } from './cache.ts'
+import type { Linked } from './linked.ts'
 import type { SnapshotLimits, Worktree } from './worktree.ts'
 
 /** Paths that a watcher saw change: what they are now, and whether they still are, the scan finds out. */
@@ -52,6 +53,8 @@ export interface Scan extends CaptureInput {
   isReal: (directory: string) => boolean
   /** What the known directories are like: looked at once, before anything else that this scan looks at. */
   firstLook: () => FirstLook
+  /** The same of the known files of several names. */
+  linked: () => Linked
 }
 
 export function defaultModes(env: Env): DefaultModes {

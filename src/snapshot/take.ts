@@ -7,6 +7,7 @@ import type { TreeEntry } from '../core/tree-object.ts'
 import type { FileEntry } from '../git/trees.ts'
 import type { HotEntry } from './cache.ts'
 import { fingerprint, isStats, LARGEST, look, onlyNames, permissions, readPath } from './disk.ts'
+import { isLinked } from './linked.ts'
 import { defaultModes, type Scan } from './scan.ts'
 import type { Seed } from './seed.ts'
 import { bigAndTracked } from './user-index.ts'
@@ -17,7 +18,7 @@ export interface Taken {
   edits: Map<string, FileEntry | null>
   hot: Map<RelativePath, HotEntry>
   modes: Map<RelativePath, number>
-  linked: Set<RelativePath>
+  linked: Map<RelativePath, string>
   /** Paths that could not be taken though they may be there. */
   dropped: RelativePath[]
   /** Paths where nothing is now. */
@@ -75,7 +76,7 @@ class Taking {
       edits: new Map(),
       hot: new Map(),
       modes: new Map([...(scan.cache?.modes ?? [])].filter(([path]) => !path.endsWith('/'))),
-      linked: new Set(scan.cache?.linked),
+      linked: new Map(scan.cache?.linked),
       dropped: [],
       absent: [],
       uncovered: [],
@@ -149,7 +150,7 @@ class Taking {
 
   #take(path: RelativePath, oid: Oid, stats: Stats): Promise<void> | void {
     const { modes, linked } = this.taken
-    if (stats.isFile() && stats.nlink > 1) linked.add(path)
+    if (isLinked(stats)) linked.set(path, fingerprint(stats))
     else linked.delete(path)
     const mode = permissions(stats)
     const link = stats.isSymbolicLink()

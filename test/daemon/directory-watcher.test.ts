@@ -36,6 +36,7 @@ async function watching() {
     queue,
     onNew: (directory) => watched.add(relative(directory)),
     onGone: (directory) => watched.delete(relative(directory)),
+    onLinked: () => errors.push('linked'),
     onAway: () => errors.push('away'),
     onError: (error) => errors.push(error),
   })

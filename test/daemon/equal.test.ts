@@ -13,7 +13,7 @@ import { readRefs } from '../../src/ops/worktree/sessions.ts'
 import { capture } from '../../src/snapshot/capture.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { treeByGit } from '../support/judge.ts'
-import { Scratch } from '../support/scratch.ts'
+import { PROGRAM, Scratch } from '../support/scratch.ts'
 import { RUNS, runsWith } from '../support/seed.ts'
 
 /** Bytes, one character each: some are no text, and some mean something to a watcher. */
@@ -367,6 +367,32 @@ test.each([
   scratch.turn('one', () => execFileSync('sh', ['-c', change], { cwd: scratch.root }))
   scratch.ckpt('undo')
   expect([scratch.read('a'), scratch.read('b')]).toEqual(['one\n', 'one\n'])
+})
+
+test.each([
+  ['a name that comes and goes', '', 'ln a t; echo two >>t; sleep 0.3; rm t'],
+  ['a name in a new directory', '', 'mkdir d; ln a d/l; echo two >>d/l'],
+  ['a name in an ignored directory', 'ln a ignored/l', 'echo two >>ignored/l'],
+  [
+    'a name that was moved into one',
+    'ln a l; "$CKPT" snapshot >/dev/null; mv l ignored/l; "$CKPT" snapshot >/dev/null',
+    'echo two >>ignored/l',
+  ],
+  ['a name in a repository of its own', 'git init -q nest; ln a nest/l', 'echo two >>nest/l'],
+])('a file that is written by %s is changed by its own, too', (_, before, change) => {
+  const scratch = new Scratch().init({ a: 'one\n', '.gitignore': 'ignored/\n' })
+  const ckpt = `${scratch.base}/ckpt`
+  fs.writeFileSync(ckpt, `#!/bin/sh\nexec '${process.execPath}' '${PROGRAM}' "$@"\n`, { mode: 0o755 })
+  const run = (script: string) =>
+    execFileSync('sh', ['-c', script], { cwd: scratch.root, env: { ...scratch.vars, CKPT: ckpt } })
+  fs.mkdirSync(scratch.at('ignored'))
+  scratch.ckpt('snapshot')
+  run(before)
+  startDaemon(scratch)
+  scratch.ckpt('snapshot')
+  scratch.turn('one', () => run(change))
+  scratch.ckpt('undo')
+  expect(scratch.read('a')).toBe('one\n')
 })
 
 test('what no rule covered in a directory that is moved away is told to be gone', () => {
