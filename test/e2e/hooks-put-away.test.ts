@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { startDaemon } from '../support/daemon.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
@@ -38,8 +38,10 @@ async function committing(
   })
   const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
   await until(() => fs.existsSync(path.join(scratch.base, 'asked')))
+  const goOn = () => fs.writeFileSync(path.join(scratch.base, 'go'), '')
+  onTestFinished(goOn)
   const done = () => {
-    fs.writeFileSync(path.join(scratch.base, 'go'), '')
+    goOn()
     return ended
   }
   return { scratch, done }
