@@ -1,12 +1,10 @@
 /** A worktree held open: what the last scan knew stays in memory, and the watcher says what changed since. */
-import type { Stats } from 'node:fs'
 import type { Config } from '../config/defaults.ts'
-import { CONFIG_NAMES, usersDirectory } from '../config/load.ts'
 import { pathFromText, type RelativePath } from '../core/paths.ts'
-import { type Env, errno, lstatIfThere, statIfThere } from '../env.ts'
+import { type Env, lstatIfThere } from '../env.ts'
 import type { HeadState } from '../git/head.ts'
 import { KeptProcess } from '../git/line-process.ts'
-import { configFiles, ignoreFiles, type Repository } from '../git/repository.ts'
+import { ignoreFiles } from '../git/repository.ts'
 import { takeSnapshot } from '../ops/record/record.ts'
 import { locked } from '../ops/recovery/locked.ts'
 import { type Context, type HeldWorktree, headOf, type LiveScan } from '../ops/worktree/context.ts'
@@ -16,6 +14,7 @@ import { loadCache, type SnapshotCache, saveCache } from '../snapshot/cache.ts'
 import { fingerprint } from '../snapshot/disk.ts'
 import { asSpelled } from '../snapshot/spelling.ts'
 import { Barrier } from './barrier.ts'
+import { configPrint } from './config-print.ts'
 import { HeldPlace } from './held-place.ts'
 import { KernelQueue } from './kernel-queue.ts'
 import { limitOf, Watcher } from './watcher.ts'
@@ -336,27 +335,6 @@ export class Held implements LiveScan, HeldWorktree {
       }
     })
   }
-}
-
-/** What may not be looked at is not read either. */
-function statUnlessShut({ files }: Env, file: string): Stats | null {
-  try {
-    return statIfThere(files, file)
-  } catch (error) {
-    if (errno(error) !== 'EACCES') throw error
-    return null
-  }
-}
-
-/** Fingerprint of the files that configuration comes from, the user's and the project's, and git's, which names ignore files. */
-function configPrint(env: Env, root: string, repository: Repository | null): string {
-  const home = usersDirectory(env)
-  const own = [
-    ...CONFIG_NAMES.map((name) => statUnlessShut(env, `${home}/${name}`)),
-    ...CONFIG_NAMES.map((name) => lstatIfThere(env.files, `${root}/${name}`)),
-  ]
-  const gits = repository ? configFiles(env, repository).map((file) => statUnlessShut(env, file)) : []
-  return [...own, ...gits].map((stats) => (stats ? fingerprint(stats) : '-')).join(' ')
 }
 
 /** Why no watcher can tell what changes there; null: one can. */
