@@ -47,6 +47,7 @@ export class AutoTurns {
   }
 
   stop(): void {
+    this.#enqueue = null
     if (this.#timer) clearTimeout(this.#timer)
   }
 

@@ -5,6 +5,7 @@
 import { type FSWatcher, lstatSync, readdirSync, type Stats } from 'node:fs'
 import path from 'node:path'
 import { errno } from '../env.ts'
+import { isLinked } from '../snapshot/linked.ts'
 import type { KernelQueue } from './kernel-queue.ts'
 
 /** Directories that are watched in one go, before others have their turn. */
@@ -85,8 +86,9 @@ export class DirectoryWatcher {
   renew(): Promise<void> {
     for (const [directory, { inode }] of [...this.#watched])
       if (this.#inodeAt(directory) !== inode) this.#forget(directory)
-    for (const directory of this.#watched.keys()) this.#waiting.push(directory)
-    return this.add(this.#input.root)
+    const { root } = this.#input
+    for (const directory of this.#watched.keys()) if (directory !== root) this.#waiting.push(directory)
+    return this.add(root)
   }
 
   close(): void {
@@ -172,7 +174,7 @@ export class DirectoryWatcher {
     const stats = this.#reach(() => lstatSync(directory))
     const there = inodeOf(stats)
     if (stats === null && this.#isAway) this.#input.onAway()
-    if (wasWritten && stats?.isFile() && stats.nlink > 1) this.#input.onLinked()
+    if (wasWritten && stats && isLinked(stats)) this.#input.onLinked()
     if (known && known.inode !== there) this.#forget(directory)
     else if (known && !anew) return
     if (there !== null) void this.add(directory)

@@ -83,9 +83,8 @@ async function captureOnce(env: Env, input: CaptureInput, { ignoreFiles, end, is
     excluded: excluder(limits),
     isReal: realDirectories(env, worktree.root),
     firstLook: firstLook(env, input),
-    linked: () => linked,
+    linked: lookAtLinked(env, input),
   }
-  const linked = lookAtLinked(scan)
   const timer = new AbortController()
   const timeout = setTimeout(() => timer.abort(), Math.max(1, end - env.monotonic()))
   const unheed = onAbort(env.signal, () => timer.abort())
@@ -299,10 +298,8 @@ async function captureListed(scan: Scan, { listed, hot, known: knowing, isPatien
 
 /** What was not read is as it was before anything was looked at. */
 function asFirstSeen(scan: Scan, { linked, hot, seeds }: Taken): SnapshotCache['linked'] {
-  const first = scan.linked()
-  return new Map(
-    [...linked].map(([path, print]) => [path, hot.has(path) || seeds.has(path) ? print : (first.get(path) ?? print)]),
-  )
+  const isRead = (path: RelativePath) => hot.has(path) || seeds.has(path)
+  return new Map([...linked].map(([path, print]) => [path, isRead(path) ? print : (scan.linked.get(path) ?? print)]))
 }
 
 /** What is beside the tree, as an object: the last snapshot's if that says the same. */

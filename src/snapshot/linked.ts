@@ -14,15 +14,10 @@ export type Linked = ReadonlyMap<RelativePath, string>
 export const isLinked = (stats: Stats): boolean => stats.isFile() && stats.nlink > 1
 
 /** Of those that the last snapshot knew, as they are now; empty: they cannot be looked at. */
-export function lookAtLinked({
-  env,
-  worktree,
-  cache,
-}: {
-  env: Env
-  worktree: Worktree
-  cache: { linked: Linked } | null
-}): Linked {
+export function lookAtLinked(
+  env: Env,
+  { worktree, cache }: { worktree: Worktree; cache: { linked: Linked } | null },
+): Linked {
   const now = new Map<RelativePath, string>()
   for (const path of cache?.linked.keys() ?? []) {
     const stats = look(env, worktree.root, path)

@@ -101,7 +101,7 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
   const { env, cache, hint, worktree, store } = scan
   if (!cache || !hint || !isNarrowable(scan, cache)) return null
   if (hint.subtrees.has('') || outsideRules(scan) !== cache.listing.outside) return null
-  if (!isAsKnown(cache.linked, scan.linked())) return null
+  if (!isAsKnown(cache.linked, scan.linked)) return null
   const named = [...hint.paths, ...hint.subtrees].flatMap((path) => ['', path, ...ancestorsOf(path)])
   const known = [...new Set(named)].filter((one) => cache.directories.has(one))
   const { stats: first } = lookAtDirectories(env, worktree.root, known)
@@ -159,8 +159,9 @@ export async function hintedListing(scan: Scan, signal: AbortSignal): Promise<Li
     }
   }
   // What was not covered in a directory that is there no more went with it, and nobody names that.
-  for (const path of [...cache.listing.ignored, ...cache.listing.nested, ...cache.listing.stops])
-    if (left.size > 0 && ancestorsOf(barePath(path)).some((above) => left.has(above))) directories.add(parentOf(path))
+  if (left.size > 0)
+    for (const path of [...cache.listing.ignored, ...cache.listing.nested, ...cache.listing.stops])
+      if (ancestorsOf(barePath(path)).some((above) => left.has(above))) directories.add(parentOf(path))
   if (directories.size > FEW_DIRECTORIES) return null
   const news = await newNames(scan, cache, { directories: [...directories], stats: first, signal, only: true })
   return (

@@ -54,7 +54,7 @@ export interface Scan extends CaptureInput {
   /** What the known directories are like: looked at once, before anything else that this scan looks at. */
   firstLook: () => FirstLook
   /** The same of the known files of several names. */
-  linked: () => Linked
+  linked: Linked
 }
 
 export function defaultModes(env: Env): DefaultModes {

@@ -214,3 +214,23 @@ test('what hooks changed is named by what git takes for it', () => {
   expect(commit(scratch).code).toBe(0)
   expect(scratch.git('show', ...names.map((name) => `HEAD:${name}`))).toBe('new\nmore\n'.repeat(3))
 })
+
+test('to look for what is staged since writes nothing: the index stays as it is; where git cannot compare, nothing is said of files', () => {
+  const scratch = withHook(CHECK, { '.gitattributes': '*.f filter=f\n', 'a.txt': 'a\n', 'u.txt': 'u\n', 'x.f': 'x\n' })
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'FAIL\n', 'b.txt': 'FAIL\n' }))
+  expect(commit(scratch).code).toBe(1)
+  scratch.write({ 'a.txt': 'fine\n' })
+  scratch.git('add', 'a.txt')
+  const index = fs.readFileSync(scratch.at('.git/index'))
+  fs.utimesSync(scratch.at('u.txt'), 1, 1) // a refresh would write that
+  expect(commit(scratch).code).toBe(1) // b.txt
+  expect(fs.readFileSync(scratch.at('.git/index')).equals(index)).toBe(true)
+  scratch.git('config', 'filter.f.clean', 'false')
+  scratch.git('config', 'filter.f.required', 'true')
+  scratch.write({ 'x.f': 'y\n' })
+  fs.rmSync(scratch.at('.git/hooks/pre-commit'))
+  expect(commit(scratch).json.error.message).toMatch(/^git refused the commit.*; your index is as it was\.$/)
+  scratch.git('config', 'filter.f.clean', 'cat')
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'a.txt' }, { path: 'b.txt' }] } })
+  expect(scratch.git('show', 'HEAD:a.txt')).toBe('fine\n')
+})

@@ -3,7 +3,7 @@
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
-import { parseAlone, parsePlace, type SessionId } from '../../core/ids.ts'
+import { parsePlace, type SessionId } from '../../core/ids.ts'
 import { noneVisibleIn } from '../../core/none-visible.ts'
 import { nothingToUndo } from '../../core/own-session.ts'
 import { printable } from '../../core/paths.ts'
@@ -40,10 +40,7 @@ export async function select(
   const visible = visibleTurns(timeline)
   if (visible.length === 0) throw nothingToUndo(...noneVisibleIn(timeline))
   const newestFirst = [...visible].reverse()
-  if (options.only !== undefined) {
-    parseAlone(options.only)
-    return { turns: [findTurn(context, options.only, timeline)], cut: null }
-  }
+  if (options.only !== undefined) return { turns: [findTurn(context, options.only, timeline)], cut: null }
   if (options.step) return lastChangingStep(newestFirst, reader)
   if (options.to === undefined) return { turns: newestFirst.slice(0, options.turns ?? 1), cut: null }
   const target = parsePlace(options.to)

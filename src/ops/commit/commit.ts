@@ -288,6 +288,7 @@ async function commitEntries(
     // Else what a sparse checkout leaves out is deleted, to git and to the hooks, and a partial clone fetches it.
     const isMeant = (path: string) => before.has(path) && !entries.has(path)
     await setMarks(context, await readMarkedPaths(context), { isMeant, vars })
+    await tryUsersGit(env, { args: ['update-index', '-q', '--refresh'], cwd, vars })
     const onDisk = await bytesOnDisk(context, planned, vars)
     const patch = () => runUsersGit(env, { args: ['diff', '--cached', ...PLAIN_PATCH], cwd, vars })
     const message = options.message ?? (await commitMessage(context, { session, turns: prompts, patch }))

@@ -2,13 +2,13 @@
 import { CkptError } from '../../core/errors.ts'
 import { quotedPathspec } from '../../core/hint-words.ts'
 import type { SessionId } from '../../core/ids.ts'
-import { printable, shortList, splitNul } from '../../core/paths.ts'
+import { printable, shortList } from '../../core/paths.ts'
 import { isNearlyFull } from '../../git/failure.ts'
 import { tryUsersGit } from '../../git/users-git.ts'
 import { isStats, look } from '../../snapshot/disk.ts'
-import { type Entry, readIndexEntries, readIntendedPaths, readUnmergedPaths, sameEntry } from '../committed/entries.ts'
+import { type Entry, readIndexEntries, sameEntry } from '../committed/entries.ts'
 import { rememberStopped, stoppedAsPlanned } from '../committed/stopped-file.ts'
-import { settledPaths } from '../committed/uncommitted.ts'
+import { settledPaths, unstagedPaths } from '../committed/uncommitted.ts'
 import type { Context } from '../worktree/context.ts'
 import { byHand } from './by-hand.ts'
 
@@ -20,23 +20,16 @@ interface Planned {
 }
 type Changing = Planned & { entries: Map<string, Entry> }
 
-/** Paths that differ on disk from an index; `vars`: which one. */
-async function changedOnDisk({ env, worktree }: Context, vars: Record<string, string>): Promise<Set<string>> {
-  const there = { cwd: worktree.root, vars }
-  await tryUsersGit(env, { ...there, args: ['update-index', '-q', '--refresh'] })
-  const args = ['diff-files', '--name-only', '-z', '--ignore-submodules']
-  return new Set(splitNul((await tryUsersGit(env, { ...there, args })).stdout))
-}
-
-/** Of these paths, what differs on disk from an index: names of its bytes, by path; empty where they are not known. */
+/** Of these paths, what differs on disk from an index (`vars`: which one): names of its bytes, by path; empty where they are not known. Null: git cannot say. */
 export async function bytesOnDisk(
   context: Context,
   { entries }: Pick<Planned, 'entries'>,
-  vars: Record<string, string>,
-): Promise<Map<string, string>> {
+  vars: Vars,
+): Promise<Map<string, string> | null> {
   const { env, worktree } = context
-  const changed = await changedOnDisk(context, vars)
-  const paths = [...entries.keys()].filter((path) => changed.has(path))
+  const unstaged = await unstagedPaths(context, vars)
+  if (unstaged === null) return null
+  const paths = unstaged.filter((path) => entries.has(path))
   // git reads a name with a line feed, or a quote first, otherwise.
   const plain = paths.filter((path) => !/^"|\n/.test(path) && isFile(look(env, worktree.root, path)))
   const input = Buffer.from(plain.map((path) => `${path}\n`).join(''), 'latin1')
@@ -45,6 +38,8 @@ export async function bytesOnDisk(
   const names = new Map(plain.map((path, i) => [path, named[i] ?? '']))
   return new Map(paths.map((path) => [path, names.get(path) ?? '']))
 }
+
+type Vars = Record<string, string>
 
 const HASH = ['hash-object', '--no-filters', '--stdin-paths']
 
@@ -68,20 +63,22 @@ export async function refusedByGit(
     code: number
     stderr: string
     isShown: boolean
-    vars: Record<string, string>
-    before: ReadonlyMap<string, string>
+    vars: Vars
+    before: ReadonlyMap<string, string> | null
   },
 ): Promise<CkptError> {
   const now = await bytesOnDisk(context, { entries }, vars)
-  const changed = [...entries.keys()].filter((path) => now.get(path) !== before.get(path))
+  const isKnown = now !== null && before !== null
+  const changed = isKnown ? [...entries.keys()].filter((path) => now.get(path) !== before.get(path)) : []
   const [staged, undone] = [await readIndexEntries(context), await settledPaths(context, changed, head)]
   rememberStopped(context, { session, entries, staged, undone: new Set(undone) })
   const why = isNearlyFull(context.env, context.worktree.root)
     ? 'the disk is full, it seems'
     : 'a hook, signing, or a missing name'
+  const same = isKnown ? 'your index and your files are as they were' : 'your index is as it was'
   const left =
     changed.length === 0
-      ? 'your index and your files are as they were'
+      ? same
       : `your index is as it was, and of your files ${shortList(changed)} as hooks changed ${changed.length === 1 ? 'it' : 'them'}`
   const hint =
     changed.length === 0
@@ -98,10 +95,11 @@ export async function refusedByGit(
 export async function takeStagedSince(context: Context, { session, entries, before }: Changing): Promise<void> {
   const stopped = stoppedAsPlanned(context, { session, entries })
   if (stopped.size === 0) return
-  const index = await readIndexEntries(context)
   // Nothing is staged of what is in conflict, or only intended; a part of a file, as it is on disk, says nothing of the rest.
-  const [unmerged, intended] = [await readUnmergedPaths(context), await readIntendedPaths(context)]
-  const open = new Set([...unmerged, ...intended, ...(await changedOnDisk(context, {}))])
+  const unstaged = await unstagedPaths(context)
+  if (unstaged === null) return // and nobody knows what is staged whole
+  const open = new Set(unstaged)
+  const index = await readIndexEntries(context)
   const [staged, undone] = [[] as string[], [] as string[]]
   for (const [path, row] of stopped) {
     const [now, head] = [index.get(path) ?? null, before.get(path) ?? null]

@@ -24,9 +24,24 @@ export async function settledPaths(
 }
 
 /** Null: git cannot say, as where a filter that is required fails. */
-export async function uncommittedPaths({ env, worktree }: Context, ...flags: string[]): Promise<string[] | null> {
+export async function uncommittedPaths(context: Context, ...flags: string[]): Promise<string[] | null> {
+  return (await statusRows(context, flags))?.map((row) => row.slice(3)) ?? null
+}
+
+/** Of these those that differ on disk from the index, the person's or another one (`vars`). Null: git cannot say. */
+export async function unstagedPaths(context: Context, vars: Record<string, string> = {}): Promise<string[] | null> {
+  const rows = await statusRows(context, ['--untracked-files=no', '--ignore-submodules'], vars)
+  return rows?.filter((row) => row[1] !== ' ').map((row) => row.slice(3)) ?? null
+}
+
+/** As git-status(1) prints them (`--porcelain -z`). */
+async function statusRows(
+  { env, worktree }: Context,
+  flags: readonly string[],
+  vars: Record<string, string> = {},
+): Promise<string[] | null> {
   const args = ['status', '--porcelain', '-z', '--no-renames', ...flags]
-  const vars = { GIT_OPTIONAL_LOCKS: '0' } // it would write the index
-  const { code, stdout } = await tryUsersGit(env, { args, cwd: worktree.root, vars })
-  return code === 0 ? splitNul(stdout).map((row) => row.slice(3)) : null
+  const there = { cwd: worktree.root, vars: { ...vars, GIT_OPTIONAL_LOCKS: '0' } } // it would write the index
+  const { code, stdout } = await tryUsersGit(env, { ...there, args })
+  return code === 0 ? splitNul(stdout) : null
 }

@@ -137,7 +137,7 @@ export type NewCheckpoint = Omit<
 >
 
 /** What a checkpoint says of its snapshot. */
-export type Taken = Pick<Captured, 'tree' | 'besideOid' | 'degraded'> & Partial<Pick<Snapshot, 'amidHooks'>>
+export type Recordable = Pick<Captured, 'tree' | 'besideOid' | 'degraded'> & Partial<Pick<Snapshot, 'amidHooks'>>
 
 /** Gives each checkpoint of one operation its place in the worktree's order, and collects what their objects need to be kept. */
 export class Recorder {
@@ -156,7 +156,7 @@ export class Recorder {
     this.time = new Date(context.env.now()).toISOString()
   }
 
-  commit(snapshot: Taken, parents: readonly Oid[], meta: NewCheckpoint): Checkpoint {
+  commit(snapshot: Recordable, parents: readonly Oid[], meta: NewCheckpoint): Checkpoint {
     this.#keep.add(snapshot.besideOid)
     return writeCheckpoint(
       this.#context.store,

@@ -7,7 +7,7 @@ import type { RefEdit } from '../../git/refs.ts'
 import { markerAfter, writeMarker } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
 import { notYet, refsJournal, removeJournal, writeJournal } from '../worktree/journal.ts'
-import type { Recorder, Taken } from './record.ts'
+import type { Recordable, Recorder } from './record.ts'
 
 export interface Scene {
   context: Context
@@ -15,7 +15,7 @@ export interface Scene {
   timeline: Timeline
   recorder: Recorder
   /** What the checkpoints made here hold. */
-  snapshot: Taken
+  snapshot: Recordable
 }
 
 /** A transaction over several refs is not atomic under a kill: where half of it would be a lie, it is journaled. */

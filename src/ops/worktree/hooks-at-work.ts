@@ -5,8 +5,9 @@
 import { CkptError } from '../../core/errors.ts'
 import { type Env, errno, statIfThere } from '../../env.ts'
 import { ageByOurs } from '../../git/file-clock.ts'
+import type { Store } from '../../git/store.ts'
 import { isNoted } from './commit-note.ts'
-import type { Context, LiveScan } from './context.ts'
+import type { Context } from './context.ts'
 import { allProcesses, type Process, readText } from './processes.ts'
 
 /** Milliseconds since something came or went in git's directory, after which nobody is looked for: a commit locks its index first. */
@@ -14,24 +15,24 @@ const RECENT = 3_600_000
 /** The same, after which what began then has started its hooks. */
 const STARTED = 2000
 
-/** In the daemon: when something came or went last, and neither hooks nor an editor of git's were at work after it. */
-const atRest = new WeakMap<LiveScan, number>()
+/** When something came or went last, and neither hooks nor an editor of git's were at work after it: asked once for each such time. */
+const atRest = new WeakMap<Store, number>()
 
 /** Its process id; null: there is none. One among whose hooks this process is does not count. */
 export function hooksAtWork(context: Context): number | null {
-  const { env, repository, worktree, live } = context
+  const { env, repository, worktree, store } = context
   const changed = repository && statIfThere(env.files, repository.gitDir)
   if (!changed) return null
   const age = ageByOurs(env, changed)
   const isOurs = isNoted(context) // `ckpt commit` has git lock another index
-  if (!isOurs && (age > RECENT || (live && atRest.get(live) === changed.mtimeMs))) return null
+  if (!isOurs && (age > RECENT || atRest.get(store) === changed.mtimeMs)) return null
   const all = allProcesses(env)
   const above = ancestors(all, env.pid)
   const gits = all.filter(
     ({ pid, name }) => name === 'git' && !above.has(pid) && directoryOf(env, pid) === worktree.root,
   )
   const told = gits.flatMap(({ pid }) => toldByGit(env, all, pid))
-  if (live && !isOurs && told.length === 0 && age > STARTED) atRest.set(live, changed.mtimeMs)
+  if (!isOurs && told.length === 0 && age > STARTED) atRest.set(store, changed.mtimeMs)
   return told.find(({ isEditor }) => !isEditor)?.git ?? null
 }
 
