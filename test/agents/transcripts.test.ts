@@ -1,5 +1,5 @@
 // Turns whose hooks did not run, from the agent's own record. The records here are of Claude Code, and what is done to them.
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -9,6 +9,7 @@ import { GrowingFile, linesWith } from '../../src/agents/transcript.ts'
 import { TranscriptWatch } from '../../src/agents/transcript-watch.ts'
 import { realEnv } from '../../src/env.ts'
 import { hook, hookLog } from '../support/agents.ts'
+import { amid } from '../support/amid.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { answer, envOf } from '../support/in-process.ts'
 import { isRoot, type Json, PROGRAM, Scratch } from '../support/scratch.ts'
@@ -983,12 +984,10 @@ test('an import that was killed between a prompt and its end is finished by the 
   fs.writeFileSync(file, lines.filter((one) => !one.includes('"end_turn"')).join('\n'))
   fs.utimesSync(file, 0, 0)
   scratch.turn('real', () => scratch.write({ 'w.txt': 'w\n' }), 'real')
-  const line = [PROGRAM, 'import-transcript', 'claude', file, '--json']
-  const live = scratch.at(`.git/ckpt/store.git/refs/ckpt/@main/${SESSION}/live`)
-  const child = spawn(process.execPath, line, { cwd: scratch.root, env: scratch.vars, stdio: 'ignore' })
-  const until = Date.now() + 60_000
-  while (!fs.existsSync(live)) if (Date.now() > until) throw new Error('nothing was recorded')
-  child.kill('SIGKILL')
+  // Each marker looks once whether git is at a merge: the first starts the turn, the second ends it.
+  const atTheEnd = { call: 'lstatSync', on: '/MERGE_HEAD$', nth: 2, when: 'before', kill: true } as const
+  const killed = scratch.runApart(['import-transcript', 'claude', file], { vars: amid(scratch, [atTheEnd]) })
+  expect(killed.code).toBe(128)
   const turns = () => scratch.ckpt('list', '--session', SESSION).turns.map((one: Json) => one.status)
   expect(turns()).toEqual(['running'])
   const { warnings } = scratch.ckpt('import-transcript', 'claude', file)
