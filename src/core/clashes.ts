@@ -7,16 +7,16 @@ import { ABSENT, type PathState, sameContent, sameState, type Transition } from 
 export interface Surroundings {
   /** Files on disk (covered) below a directory. */
   filesBelow: (directory: string) => readonly string[]
-  /** Something uncovered at or below a directory. */
-  uncoveredBelow: (directory: string) => boolean
+  /** Something uncovered at or below a directory, that does not leave. */
+  uncoveredBelow: (directory: string, leaving: ReadonlySet<string>) => boolean
   /** The file or symlink on disk at a path, if there is one. */
   isFileOnDisk: (path: string) => boolean
   /** Whether the snapshot has that file. */
   isCovered: (path: string) => boolean
   /** The file on disk is somebody else's, or of a group of others: what replaces it could not be given to them. */
   isForeign: (path: string, change: { onlyMode: boolean }) => boolean
-  /** Why nothing can be put there or taken away; null: it can. */
-  closedBy: (path: string) => Closed | null
+  /** Why nothing can be put there or taken away, or a directory not be given another mode; null: it can. */
+  closedBy: (path: string, change: { onlyMode: boolean }) => Closed | null
   /** Something is mounted there: it stays. */
   isMountPoint: (path: string) => boolean
   /** One for all paths that the file system takes for the same; null: it takes each for itself. */
@@ -37,7 +37,7 @@ export function inTheWayOf(
   const { leaving, arriving } = moving(actions)
   const found = new Map<string, string[]>()
   for (const { path } of arriving) {
-    if (path.endsWith('/') || around.uncoveredBelow(path)) continue
+    if (path.endsWith('/') || around.uncoveredBelow(path, leaving)) continue
     const above = ancestorsOf(path).filter(around.isFileOnDisk)
     const stays = [...around.filesBelow(path), ...above].filter((one) => !leaving.has(one))
     if (stays.length > 0 && above.every(around.isCovered) && !stays.some(isPlanned)) found.set(path, stays)
@@ -60,23 +60,52 @@ function moving(actions: readonly FileAction[]) {
  * even by force, which has taken away before what it can ({@link inTheWayOf}).
  */
 export function findClashes(actions: readonly FileAction[], around: Surroundings, mode: ConflictMode): FileAction[] {
-  const { leaving, arriving } = moving(actions)
-  const clashes = new Map<string, string>()
+  const clashes = unchangeable(actions, around)
+  // What is held back neither leaves nor comes: others may want its room.
+  for (let known = -1; known < clashes.size; ) {
+    known = clashes.size
+    const rest = actions.filter((action) => !isHeld(action) && !clashes.has(action.path))
+    for (const [path, reason] of withoutRoom(rest, around)) clashes.set(path, reason)
+    const { folded } = around
+    if (!folded) continue
+    // What stays away under one spelling does not go under the other.
+    const held = new Set([...clashes.keys()].map(folded))
+    for (const { path, post } of rest)
+      if (post.kind === 'absent' && !clashes.has(path) && held.has(folded(path))) clashes.set(path, IN_THE_WAY.spelling)
+  }
+  return actions.map((action) => {
+    const reason = clashes.get(action.path)
+    if (reason === undefined) return action
+    // Without its files a directory is no loss.
+    const skipped = mode === 'skip' || action.path.endsWith('/')
+    return { ...action, action: skipped ? 'skip' : 'conflict', reason, post: action.pre }
+  })
+}
+
+/** Paths that cannot be changed where they are, whatever else is done. */
+function unchangeable(actions: readonly FileAction[], around: Surroundings): Map<string, string> {
+  const found = new Map<string, string>()
   for (const { path, pre, post } of actions.filter((a) => !isHeld(a))) {
     const onlyMode = sameContent(pre, post) && !isSetGroup(post)
-    if (post.kind === 'present' && around.isForeign(path, { onlyMode })) clashes.set(path, IN_THE_WAY.owner)
+    if (post.kind === 'present' && around.isForeign(path, { onlyMode })) found.set(path, IN_THE_WAY.owner)
     if (sameState(pre, post)) continue
-    if (!onlyMode && around.isMountPoint(path)) clashes.set(path, IN_THE_WAY.mounted)
-    else {
-      const closed = around.closedBy(path)
-      if (closed) clashes.set(path, CLOSED[closed])
-    }
+    const stays = onlyMode || (pre.kind === 'directory' && post.kind === 'directory')
+    const closed = around.closedBy(path, { onlyMode: stays })
+    if (!stays && around.isMountPoint(path)) found.set(path, IN_THE_WAY.mounted)
+    else if (closed) found.set(path, CLOSED[closed])
   }
+  return found
+}
+
+/** Paths for which something else would have to go that stays. */
+function withoutRoom(actions: readonly FileAction[], around: Surroundings): Map<string, string> {
+  const { leaving, arriving } = moving(actions)
+  const clashes = new Map<string, string>()
   // A directory goes when it is empty, and something in it stays.
-  for (const { path, pre, post } of actions.filter((a) => !isHeld(a) && a.path.endsWith('/'))) {
+  for (const { path, pre, post } of actions.filter((a) => a.path.endsWith('/'))) {
     if (pre.kind !== 'directory' || post.kind !== 'absent') continue
     const bare = path.slice(0, -1)
-    if (around.uncoveredBelow(bare) || around.filesBelow(bare).some((below) => !leaving.has(below)))
+    if (around.uncoveredBelow(bare, leaving) || around.filesBelow(bare).some((below) => !leaving.has(below)))
       clashes.set(path, STAYS)
   }
   const files = new Set(arriving.filter((a) => !a.path.endsWith('/')).map((a) => a.path))
@@ -85,7 +114,7 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
     if (path.endsWith('/')) {
       if (around.isFileOnDisk(bare) && !leaving.has(bare)) clashes.set(path, BLOCKED.file)
     } else {
-      if (around.uncoveredBelow(bare)) clashes.set(path, IN_THE_WAY.uncovered)
+      if (around.uncoveredBelow(bare, leaving)) clashes.set(path, IN_THE_WAY.uncovered)
       else if (around.filesBelow(bare).some((below) => !leaving.has(below))) clashes.set(path, BLOCKED.directory)
     }
     for (const above of ancestorsOf(bare)) {
@@ -106,17 +135,8 @@ export function findClashes(actions: readonly FileAction[], around: Surroundings
           clashes.set(path, IN_THE_WAY.spelling)
       }
     }
-    // What stays away under one spelling does not go under the other.
-    const held = new Set([...clashes.keys()].map(folded))
-    for (const path of leaving) if (!clashes.has(path) && held.has(folded(path))) clashes.set(path, IN_THE_WAY.spelling)
   }
-  return actions.map((action) => {
-    const reason = clashes.get(action.path)
-    if (reason === undefined) return action
-    // Without its files a directory is no loss.
-    const skipped = mode === 'skip' || action.path.endsWith('/')
-    return { ...action, action: skipped ? 'skip' : 'conflict', reason, post: action.pre }
-  })
+  return clashes
 }
 
 /** Whoever is not in a file's group cannot give it this bit (chmod(2)). */

@@ -182,8 +182,18 @@ const OPEN = 0o300
 export const needsOpening = (env: Env, stats: Stats): boolean =>
   env.uid > 0 && stats.uid === env.uid && (stats.mode & OPEN) !== OPEN
 
-/** Why nothing can be put at a path or taken away from it, even after a directory of our own is opened; null: it can. */
-export function closedBy(env: Env, root: string, path: string): Closed | null {
+/** S_ISVTX: only who owns a file in such a directory, or the directory, takes it away or puts another in its place (inode(7)). */
+const STICKY = 0o1000
+
+/**
+ * Why nothing can be put at a path or taken away from it, even after a directory of our own is opened, or (`onlyMode`) a
+ * directory be given another mode; null: it can.
+ */
+export function closedBy(
+  env: Env,
+  { root, path }: { root: string; path: string },
+  { onlyMode }: { onlyMode: boolean },
+): Closed | null {
   const denied = (at: string, mode: number): string | null => {
     try {
       env.files.accessSync(native(root, at), mode)
@@ -195,8 +205,11 @@ export function closedBy(env: Env, root: string, path: string): Closed | null {
   const stats = look(env, root, path)
   // What is immutable may not be written to, whoever asks.
   if (isStats(stats) && !stats.isSymbolicLink() && denied(path, constants.W_OK) === 'EPERM') return 'permission'
+  const isTheirs = env.uid > 0 && isStats(stats) && stats.uid !== env.uid
+  if (isTheirs && onlyMode && stats.isDirectory()) return 'permission'
   const above = directoryAbove(env, root, path)
   if (above === null) return null
+  if (isTheirs && !onlyMode && (above.stats.mode & STICKY) !== 0 && above.stats.uid !== env.uid) return 'permission'
   const code = denied(above.at, constants.W_OK | constants.X_OK)
   if (code === null || (code === 'EACCES' && needsOpening(env, above.stats))) return null
   return code === 'EROFS' ? 'read-only' : 'permission'

@@ -69,6 +69,71 @@ test.skipIf(!isRoot)('what this user cannot change is found while planning, and 
   expect(scratch.read('a.txt')).toBe('one\n')
 })
 
+test.skipIf(!isRoot).each([
+  ['what goes with it', '', 'mkdir x; echo w >x/w', 'x', ['write a.txt', 'skip x/w'], ['x/w']],
+  [
+    'a file that was in its place',
+    'echo p >x',
+    'rm x; mkdir x; echo w >x/w',
+    'x',
+    ['write a.txt', 'skip x', 'skip x/w'],
+    ['x/w', 'x'],
+  ],
+  [
+    'what was below it',
+    'mkdir -p d/x; echo w >d/x/w; chmod 1777 d',
+    'rm -r d/x; echo p >d/x',
+    'd',
+    ['write a.txt', 'skip d/x', 'skip d/x/w'],
+    ['d/x', 'd/x/w'],
+  ],
+])('what this user cannot take away holds back %s too, and nothing else', (_, before, work, closed, files, held) => {
+  const { scratch, sh, ckpt, turn } = place()
+  sh(before)
+  turn(`echo two >a.txt; ${work}`)
+  execFileSync('chown', ['-R', '0:0', scratch.at(closed)])
+  const disk = scratch.manifest()
+  const { code, error } = ckpt('undo')
+  expect([code, error.paths]).toEqual([4, held.toSorted()])
+  expect(scratch.manifest()).toEqual(disk)
+  const undone = ckpt('undo', '--skip-conflicts')
+  expect([undone.code, undone.files.map((one: Json) => `${one.action} ${one.path}`)]).toEqual([0, files])
+  expect(scratch.manifest()).toEqual({ ...disk, 'a.txt': expect.stringMatching(/./) })
+  expect(scratch.read('a.txt')).toBe('one\n')
+  expect(ckpt('redo').files).toMatchObject([{ path: 'a.txt' }])
+  expect([scratch.manifest(), ckpt('verify').problems]).toEqual([disk, []])
+})
+
+test.skipIf(!isRoot).each([
+  ['a file of somebody else in a sticky directory', 'echo w >d/w', 'd/w'],
+  ['a symlink', 'ln -s w d/w', 'd/w'],
+  ['an empty directory', 'mkdir d/w', 'd/w/'],
+])('%s is found while planning, and can be skipped', (_, work, held) => {
+  const { scratch, sh, ckpt, turn } = place()
+  sh('mkdir d; chmod 1777 d')
+  fs.chownSync(scratch.at('d'), 0, 0)
+  turn(`echo two >a.txt; ${work}`)
+  fs.lchownSync(scratch.at('d/w'), 0, 0)
+  const { files } = ckpt('undo', '--skip-conflicts', '--dry-run')
+  expect(files).toMatchObject([
+    { path: 'a.txt', action: 'write' },
+    { path: held, action: 'skip', reason: 'it cannot be changed here: permission denied' },
+  ])
+  expect(ckpt('undo', '--skip-conflicts').code).toBe(0)
+  expect([scratch.read('a.txt'), fs.readdirSync(scratch.at('d'))]).toEqual(['one\n', ['w']])
+})
+
+test.skipIf(!isRoot)('so is the mode of a directory of somebody else; it may be written into', () => {
+  const { scratch, sh, ckpt, turn } = place()
+  sh('mkdir -p d/e; chmod 777 d d/e')
+  turn('echo two >a.txt; chmod 755 d/e')
+  fs.chownSync(scratch.at('d/e'), 0, 0)
+  fs.chmodSync(scratch.at('d/e'), 0o755)
+  const { files } = ckpt('undo', '--skip-conflicts')
+  expect(files.map(({ path, action }: Json) => `${action} ${path}`)).toEqual(['write a.txt', 'skip d/e/'])
+  expect(fs.statSync(scratch.at('d/e')).mode & 0o777).toBe(0o755)
+})
+
 // It is mounted here: skipped where nobody may mount.
 testWithMounts('what is on a read-only file system is said to be, and goes once it is not', () => {
   const scratch = new Scratch().init()

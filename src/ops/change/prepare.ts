@@ -170,7 +170,7 @@ async function settleClashes(
   for (const path of new Set([...blockers.values()].flat())) {
     const pre = await lookAt(path)
     const isOurs = !foreign.has(path) // redo could not give it back to its owner
-    if (isOurs && !around.closedBy(path) && (pre.kind === 'present' || pre.kind === 'directory'))
+    if (isOurs && !around.closedBy(path, { onlyMode: false }) && (pre.kind === 'present' || pre.kind === 'directory'))
       cleared.set(path, { path, action: 'delete', pre, post: ABSENT })
   }
   const found = findClashes([...plan.actions, ...cleared.values()], around, input.mode)
@@ -227,7 +227,7 @@ async function leavingDirectories(
     const empty = [...beside.emptyDirectories].filter((one) => isWithin(one, bare)).map((one) => `${one}/`)
     if (![...inside, ...empty].every((one) => leaving.has(one))) continue
     const makesRoom = [bare, ...ancestorsOf(bare)].some((at) => arriving.has(at))
-    if ((!makesRoom && !going.has(path)) || closedBy(env, worktree.root, path)) continue
+    if ((!makesRoom && !going.has(path)) || closedBy(env, { root: worktree.root, path }, { onlyMode: false })) continue
     found.push({ path, from: { kind: 'directory', mode }, to: ABSENT })
   }
   return found

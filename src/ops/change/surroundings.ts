@@ -2,7 +2,7 @@
 import { maybeUncovered, uncoveredDirectories } from '../../core/beside.ts'
 import type { Surroundings } from '../../core/clashes.ts'
 import { ancestorsOf, barePath, directoryKey, foldedPath } from '../../core/paths.ts'
-import { type FileAction, isHeld } from '../../core/plan.ts'
+import type { FileAction } from '../../core/plan.ts'
 import { errno } from '../../env.ts'
 import { behindSymlink, closedBy, entriesIn, isStats, look, mountsWithin, native } from '../../snapshot/disk.ts'
 import { otherSpelling } from '../../snapshot/spelling.ts'
@@ -22,7 +22,6 @@ export async function surroundings(
   const below = new Map<string, string[]>()
   const files = new Map<string, { covered: boolean }>()
   const seen = new Set<string>()
-  const leaving = actions.filter((one) => one.post.kind === 'absent' && !isHeld(one)).map(({ path }) => path)
   const mayHold = maybeUncovered(view.beside)
   const emptyBelow = new Map<string, string[]>()
   for (const directory of view.beside.emptyDirectories)
@@ -61,15 +60,15 @@ export async function surroundings(
     folded: context.worktree.folds ? foldedPath : null,
     spelledOtherwise: (path: string) => others.get(path) ?? [],
     filesBelow: (directory: string) => below.get(directory) ?? [],
-    uncoveredBelow: (directory: string) =>
+    uncoveredBelow: (directory: string, leaving: ReadonlySet<string>) =>
       mayHold(directory) &&
       isDirectory(context, directory) &&
       !isEmpty(context, directory) &&
       !holdsOnly(context, directory, new Set([...(below.get(directory) ?? []), ...leaving])),
     isFileOnDisk: (path: string) => files.has(path),
     isCovered: (path: string) => files.get(path)?.covered ?? false,
-    closedBy: (path: string) => closedBy(context.env, root, path),
-    isMountPoint: (path: string) => mounted.has(path),
+    closedBy: (path: string, change: { onlyMode: boolean }) => closedBy(context.env, { root, path }, change),
+    isMountPoint: (path: string) => mounted.has(barePath(path)),
   }
 }
 
