@@ -15,6 +15,8 @@ export interface Surroundings {
   isCovered: (path: string) => boolean
   /** The file on disk is somebody else's, or of a group of others: what replaces it could not be given to them. */
   isForeign: (path: string, change: { onlyMode: boolean }) => boolean
+  /** What is made there is root's, in a directory of somebody else. */
+  isMadeForRoot: (path: string) => boolean
   /** Why nothing can be put there or taken away, or a directory not be given another mode; null: it can. */
   closedBy: (path: string, change: { onlyMode: boolean }) => Closed | null
   /** Something is mounted there: it stays. */
@@ -89,6 +91,7 @@ function unchangeable(actions: readonly FileAction[], around: Surroundings): Map
     const onlyMode = sameContent(pre, post) && !isSetGroup(post)
     if (post.kind === 'present' && around.isForeign(path, { onlyMode })) found.set(path, IN_THE_WAY.owner)
     if (sameState(pre, post)) continue
+    if (pre.kind !== 'present' && isPrivileged(post) && around.isMadeForRoot(path)) found.set(path, IN_THE_WAY.raised)
     const stays = onlyMode || (pre.kind === 'directory' && post.kind === 'directory')
     const closed = around.closedBy(path, { onlyMode: stays })
     if (!stays && around.isMountPoint(path)) found.set(path, IN_THE_WAY.mounted)
@@ -142,6 +145,10 @@ function withoutRoom(actions: readonly FileAction[], around: Surroundings): Map<
 /** Whoever is not in a file's group cannot give it this bit (chmod(2)). */
 const isSetGroup = (state: PathState): boolean => state.kind === 'present' && (state.mode & 0o2000) !== 0
 
+/** Run with the rights of its owner or group (S_ISUID, S_ISGID). */
+const isPrivileged = (state: PathState): boolean =>
+  state.kind === 'present' && state.type === 'file' && (state.mode & 0o6000) !== 0
+
 const STAYS = 'something in it stays'
 
 /** Why what is there cannot be changed, or nothing put there. */
@@ -155,6 +162,7 @@ const CLOSED = {
 /** Conflicts that no mode but `skip` gets over: something else is where a path has to come, or it cannot be saved first. */
 const IN_THE_WAY = {
   owner: 'its owner cannot be kept',
+  raised: 'it would run with the rights of root, to whom it did not belong, it may be',
   ...CLOSED,
   mounted: 'something is mounted there',
   uncovered: 'a directory with what is not captured is in its place',

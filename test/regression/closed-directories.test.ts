@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { killAt } from '../support/amid.ts'
-import { isRoot, type Json, Scratch } from '../support/scratch.ts'
+import { isRoot, type Json, OTHER_USER, Scratch } from '../support/scratch.ts'
 import { mountSmall, testWithMounts } from '../support/small-disk.ts'
 
 /** A worktree of a user who is not root, and what that user does there. */
@@ -132,6 +132,24 @@ test.skipIf(!isRoot)('so is the mode of a directory of somebody else; it may be 
   const { files } = ckpt('undo', '--skip-conflicts')
   expect(files.map(({ path, action }: Json) => `${action} ${path}`)).toEqual(['write a.txt', 'skip d/e/'])
   expect(fs.statSync(scratch.at('d/e')).mode & 0o777).toBe(0o755)
+})
+
+test.skipIf(!isRoot)('root makes no program of somebody else one that runs with its own rights', () => {
+  const { scratch, sh, ckpt, turn } = place()
+  sh('echo tool >tool; echo plain >plain; chmod 4755 tool')
+  turn('echo two >a.txt; rm tool plain')
+  const undo = (...args: string[]) => {
+    const { code, stdout } = scratch.run(['undo', '--json', ...args], { vars: { SUDO_UID: String(OTHER_USER) } })
+    return { code, ...JSON.parse(stdout) }
+  }
+  expect(undo()).toMatchObject({ code: 4, error: { paths: ['tool'] } })
+  expect(undo('--force').code).toBe(4)
+  expect(undo('--skip-conflicts').code).toBe(0)
+  expect([scratch.read('a.txt'), scratch.read('plain'), scratch.exists('tool')]).toEqual(['one\n', 'plain\n', false])
+  execFileSync('chown', ['-R', `${OTHER_USER}:${OTHER_USER}`, scratch.root]) // what root adds to the store is root's
+  expect(ckpt('redo').code).toBe(0)
+  expect(ckpt('undo').code).toBe(0)
+  expect(fs.statSync(scratch.at('tool')).mode & 0o7777).toBe(0o4755)
 })
 
 // It is mounted here: skipped where nobody may mount.

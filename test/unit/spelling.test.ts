@@ -33,6 +33,7 @@ const around = (others: Record<string, string[]>, folds = true): Surroundings =>
   isFileOnDisk: () => false,
   isCovered: () => false,
   isForeign: () => false,
+  isMadeForRoot: () => false,
   closedBy: () => null,
   isMountPoint: () => false,
   folded: folds ? foldedPath : null,

@@ -4,7 +4,16 @@ import type { Surroundings } from '../../core/clashes.ts'
 import { ancestorsOf, barePath, directoryKey, foldedPath } from '../../core/paths.ts'
 import type { FileAction } from '../../core/plan.ts'
 import { errno } from '../../env.ts'
-import { behindSymlink, closedBy, entriesIn, isStats, look, mountsWithin, native } from '../../snapshot/disk.ts'
+import {
+  behindSymlink,
+  closedBy,
+  directoryAbove,
+  entriesIn,
+  isStats,
+  look,
+  mountsWithin,
+  native,
+} from '../../snapshot/disk.ts'
 import { otherSpelling } from '../../snapshot/spelling.ts'
 import type { Snapshot } from '../record/record.ts'
 import type { Context } from '../worktree/context.ts'
@@ -67,6 +76,7 @@ export async function surroundings(
       !holdsOnly(context, directory, new Set([...(below.get(directory) ?? []), ...leaving])),
     isFileOnDisk: (path: string) => files.has(path),
     isCovered: (path: string) => files.get(path)?.covered ?? false,
+    isMadeForRoot: (path: string) => context.env.uid === 0 && directoryAbove(context.env, root, path)?.stats.uid !== 0,
     closedBy: (path: string, change: { onlyMode: boolean }) => closedBy(context.env, { root, path }, change),
     isMountPoint: (path: string) => mounted.has(barePath(path)),
   }
