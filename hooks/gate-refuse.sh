@@ -115,6 +115,12 @@ ckpt_refuses() {
       [ "$ckpt_verify" = verify ] || return 1
       [ "$ckpt_hook" = prepare-commit-msg ] || ckpt_op=${ckpt_op:-am}
       ;;
+    commit-msg)
+      # Something was undone while the message was written; who said --no-verify does not come here.
+      ckpt_caller
+      [ "$ckpt_verify" = verify ] || return 1
+      ckpt_op=${ckpt_op:-${ckpt_during:-commit}}
+      ;;
     pre-merge-commit) ckpt_op=merge ;;
     pre-rebase) ckpt_op=rebase ckpt_during='' ;; # what is there of one is the autostash of this one at most
     *) ckpt_op=commit ;;
@@ -217,6 +223,9 @@ ckpt_autostash() {
 # What git leaves behind when this hook refuses.
 ckpt_left() {
   [ "$ckpt_hook" != pre-rebase ] || return 0 # ckpt_autostash has said it
+  if [ "$ckpt_hook" = commit-msg ] && [ -z "$ckpt_during" ]; then
+    printf '%s\n' "What you wrote is kept. To use it again: git commit -e -F $(ckpt_quoted "$ckpt_git/COMMIT_EDITMSG")"
+  fi
   if [ -n "$ckpt_during" ]; then
     case $ckpt_during in am) ckpt_article=an ;; *) ckpt_article=a ;; esac
     printf '%s\n' "git is in the middle of $ckpt_article $ckpt_during. Give it up: git $ckpt_during --abort   Go on later: git $ckpt_during --continue"

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 
-const HOOKS = ['pre-commit', 'pre-merge-commit', 'pre-rebase', 'pre-applypatch', 'prepare-commit-msg']
+const HOOKS = ['pre-commit', 'pre-merge-commit', 'pre-rebase', 'pre-applypatch', 'prepare-commit-msg', 'commit-msg']
 
 export interface GateCost {
   /** Milliseconds of one `git commit`, medians of interleaved rounds. */

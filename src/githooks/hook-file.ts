@@ -3,7 +3,14 @@
 import type { Config } from '../config/defaults.ts'
 
 /** What the gate needs; never reference-transaction, which would refuse even `--abort` (githooks(5)). */
-const HOOKS = ['pre-commit', 'pre-merge-commit', 'pre-rebase', 'pre-applypatch', 'prepare-commit-msg'] as const
+const HOOKS = [
+  'pre-commit',
+  'pre-merge-commit',
+  'pre-rebase',
+  'pre-applypatch',
+  'prepare-commit-msg',
+  'commit-msg', // comes after the editor, in whose time a boundary may arise
+] as const
 
 /** Beside the gate, each where its key under `hooks.*` asks for it. */
 const MORE_HOOKS = ['pre-push', 'post-commit', 'post-rewrite'] as const

@@ -76,6 +76,7 @@ test('empty repository: what reads', () => {
       pre-rebase          not installed
       pre-applypatch      not installed
       prepare-commit-msg  not installed
+      commit-msg          not installed
 
     $ ckpt daemon status
     Not running. Every command works without it; start it: ckpt daemon start
@@ -234,6 +235,7 @@ test('empty repository: what writes', () => {
       pre-rebase          installed  fires
       pre-applypatch      installed  fires
       prepare-commit-msg  installed  fires
+      commit-msg          installed  fires
 
     $ ckpt hooks uninstall
     The gate is gone; other hooks are as they were.

@@ -96,6 +96,7 @@ test('fresh store: what reads', () => {
       pre-rebase          not installed
       pre-applypatch      not installed
       prepare-commit-msg  not installed
+      commit-msg          not installed
 
     $ ckpt daemon status
     Not running. Every command works without it; start it: ckpt daemon start
@@ -251,6 +252,7 @@ test('fresh store: what writes', () => {
       pre-rebase          installed  fires
       pre-applypatch      installed  fires
       prepare-commit-msg  installed  fires
+      commit-msg          installed  fires
 
     $ ckpt hooks uninstall
     The gate is gone; other hooks are as they were.

@@ -1,8 +1,9 @@
 /** The gate, with real git: while something is undone, no command that makes a commit passes by, and each way out works. */
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
+import { me } from '../support/commits.ts'
 import { gateScratch, head, makePending, patchOf, tryGit } from '../support/gate.ts'
-import { Scratch } from '../support/scratch.ts'
+import { PROGRAM, Scratch } from '../support/scratch.ts'
 
 interface Operation {
   name: string
@@ -310,6 +311,41 @@ test('row 32: an alias of --no-verify passes; a message that quotes a revert doe
   expect(tryGit(scratch, ['force', '-m', 'alias']).code).toBe(0)
   const message = 'see there\n\nThis reverts commit 0123456789.'
   expect(tryGit(scratch, ['commit', '--allow-empty', '--no-verify', '-m', message]).code).toBe(0)
+})
+
+test.each([
+  ['commit', ['commit']],
+  ['commit -a', ['commit', '-a']],
+  ['commit --amend', ['commit', '--amend']],
+  ['commit of paths', ['commit', 'mine.txt']],
+])('what is undone while the editor of git %s is open refuses it; its message is kept', (_, args) => {
+  const scratch = gateScratch()
+  scratch.ckpt('hooks', 'install')
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'agent\n' }))
+  stage(scratch)
+  const before = head(scratch)
+  const undo = `"${process.execPath}" "${PROGRAM}" undo --quiet`
+  const editor = (first: string) => ({ vars: { GIT_EDITOR: `sh -c '${first}; echo "my words" >"$1"' ed` } })
+  const refused = tryGit(scratch, args, editor(undo))
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('a revert boundary is pending') })
+  expect([head(scratch), scratch.read('a.txt')]).toEqual([before, 'one\n'])
+  const again = /To use it again: (git .*)/.exec(refused.stderr)![1]!
+  scratch.ckpt('accept')
+  expect(
+    spawnSync('sh', ['-c', again], { cwd: scratch.root, env: { ...scratch.vars, ...me, GIT_EDITOR: 'true' } }).status,
+  ).toBe(0)
+  expect(scratch.git('log', '-1', '--format=%s').trim()).toBe('my words')
+  // Whoever wants none of the hooks, or lets this one through, is not held up.
+  for (const [more, vars] of [
+    [['--no-verify'], {}],
+    [[], { CKPT_ALLOW_PENDING: '1' }],
+  ] as const) {
+    scratch.turn('more', () => scratch.write({ 'a.txt': 'more\n', 'mine.txt': `${head(scratch)}\n` }))
+    scratch.git('add', 'mine.txt')
+    const { vars: edited } = editor(undo)
+    expect(tryGit(scratch, [...args, ...more], { vars: { ...edited, ...vars } }).code).toBe(0)
+    scratch.ckpt('accept')
+  }
 })
 
 test('where only steps of a turn are undone, the refusal does not say that the turn is', () => {

@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { lineToAdd } from '../../src/githooks/hook-file.ts'
-import { gateScratch, makePending, tryGit } from '../support/gate.ts'
+import { gateScratch, HOOKS, makePending, tryGit } from '../support/gate.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
 /** The person's own configuration, and the hooks that it asks for. */
@@ -44,7 +44,7 @@ test('a commit says which checkpoints it came from, and still does after an amen
   const scratch = gateScratch()
   configure(scratch, { postCommit: true, postRewrite: true })
   const names = scratch.ckpt('hooks', 'status').hooks.map(({ name, fires }: Json) => `${name} ${fires}`)
-  expect(names.slice(5)).toEqual(['post-commit true', 'post-rewrite true'])
+  expect(names.slice(HOOKS.length)).toEqual(['post-commit true', 'post-rewrite true'])
   scratch.turn('work', () => scratch.write({ 'f.txt': 'f\n' }))
   const { after } = scratch.ckpt('list').turns[0]
   expect(commitAll(scratch, 'by hand').code).toBe(0)
@@ -199,7 +199,7 @@ test.each([
     scratch
       .ckpt('hooks', 'status')
       .hooks.map(({ name }: Json) => name)
-      .slice(5),
+      .slice(HOOKS.length),
   ).toEqual(['post-commit'])
   scratch.ckpt('hooks', 'uninstall')
   expect(fs.readdirSync(scratch.at('.git/hooks')).filter((name) => !name.endsWith('.sample'))).toEqual(['pre-push'])

@@ -60,7 +60,7 @@ test('row 31: a hand-written hook is kept: its arguments, standard input and exi
   }
   expect(said(['commit', '--allow-empty', '-m', 'x'])).toMatchObject({
     code: 0,
-    notes: 'pre-commit \nprepare-commit-msg <.git/COMMIT_EDITMSG> <message> \n',
+    notes: 'pre-commit \nprepare-commit-msg <.git/COMMIT_EDITMSG> <message> \ncommit-msg <.git/COMMIT_EDITMSG> \n',
   })
   expect(said(['commit', '--allow-empty', '-m', 'x'], { FAIL_WITH: '3' })).toMatchObject({
     code: 1,

@@ -4,7 +4,14 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { type Ran, Scratch } from './scratch.ts'
 
-export const HOOKS = ['pre-commit', 'pre-merge-commit', 'pre-rebase', 'pre-applypatch', 'prepare-commit-msg']
+export const HOOKS = [
+  'pre-commit',
+  'pre-merge-commit',
+  'pre-rebase',
+  'pre-applypatch',
+  'prepare-commit-msg',
+  'commit-msg',
+]
 
 export interface GitOptions {
   cwd?: string
