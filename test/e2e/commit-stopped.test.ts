@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
-import { commit } from '../support/commits.ts'
+import { commit, me } from '../support/commits.ts'
 import { tryGit } from '../support/gate.ts'
 import { Scratch } from '../support/scratch.ts'
 
@@ -117,11 +117,19 @@ test('what hooks made as HEAD has it is left out; the rest is committed, and so 
   const scratch = withHook(FIXER)
   scratch.turn('one', () => scratch.write({ 'a.txt': 'a \n', 'b.txt': 'new\n' }))
   const { code, json } = commit(scratch)
-  expect([code, json.error.hints[0]]).toEqual([1, expect.stringMatching(/^git add -- :\/a\.txt && ckpt commit /)])
-  scratch.git('add', '--', ':/a.txt')
+  expect([code, json.error.message, json.error.hints[0]]).toEqual([
+    1,
+    expect.stringContaining(
+      'a.txt as hooks changed it. The next ckpt commit leaves out what is on disk as in HEAD: a.txt.',
+    ),
+    expect.stringMatching(/^ckpt commit /),
+  ])
   expect(commit(scratch)).toMatchObject({
     code: 0,
-    json: { files: [{ path: 'b.txt' }], warnings: ['Left out, for hooks made it what HEAD has: a.txt.'] },
+    json: {
+      files: [{ path: 'b.txt' }],
+      warnings: ['Left out, for it is on disk as in HEAD since git refused it: a.txt.'],
+    },
   })
   expect(scratch.git('status', '--porcelain')).toBe('')
   scratch.turn('two', () => scratch.write({ 'a.txt': 'more\n' }))
@@ -129,13 +137,65 @@ test('what hooks made as HEAD has it is left out; the rest is committed, and so 
   expect(scratch.git('status', '--porcelain')).toBe('')
 })
 
-test('what is stashed after git refused it is committed all the same, where no hook had changed it', () => {
+test('what is stashed after git refused it is committed all the same', () => {
   const scratch = withHook(CHECK)
   scratch.turn('one', () => scratch.write({ 'a.txt': 'FAIL\n' }))
   expect(commit(scratch).code).toBe(1)
   scratch.git('stash')
   fs.rmSync(scratch.at('.git/hooks/pre-commit'))
   expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'a.txt' }] } })
+})
+
+test.each([
+  ['new', 'key.pem', (scratch: Scratch) => fs.rmSync(scratch.at('key.pem'))],
+  ['tracked', 'u.txt', (scratch: Scratch) => scratch.git('checkout', '-q', 'u.txt')],
+] as const)('what a person takes back (a %s file) is left out: the rest is committed', (_, path, takeBack) => {
+  const scratch = withHook(CHECK)
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n', [path]: 'FAIL\n' }))
+  expect(commit(scratch).code).toBe(1)
+  takeBack(scratch)
+  const { code, json } = commit(scratch)
+  expect([code, json.files, json.warnings]).toEqual([
+    0,
+    [{ path: 'a.txt' }],
+    [`Left out, for it is on disk as in HEAD since git refused it: ${path}.`],
+  ])
+  expect(scratch.git('status', '--porcelain')).toBe('')
+  fs.rmSync(scratch.at('.git/hooks/pre-commit'))
+  scratch.turn('two', () => scratch.write({ 'b.txt': 'b\n' }))
+  expect(commit(scratch).json.files).toEqual([{ path: 'b.txt' }])
+})
+
+test('what was taken back before the first try is left out of the next one, as the refusal says', () => {
+  const scratch = withHook(CHECK)
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n', 'key.pem': 'FAIL\n' }))
+  scratch.remove('key.pem')
+  expect(commit(scratch).json.error.message).toContain(
+    'The next ckpt commit leaves out what is on disk as in HEAD: key.pem.',
+  )
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'a.txt' }] } })
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
+test('where all of it was taken back there is nothing to commit; what comes back is committed', () => {
+  const scratch = withHook(CHECK)
+  scratch.turn('one', () => scratch.write({ 'key.pem': 'FAIL\n' }))
+  expect(commit(scratch).code).toBe(1)
+  scratch.remove('key.pem')
+  expect(commit(scratch)).toMatchObject({ code: 0, json: { commit: null } })
+  scratch.write({ 'key.pem': 'FAIL\n' })
+  expect(commit(scratch).code).toBe(1)
+})
+
+test('what is staged in part is not taken, which is said', () => {
+  const scratch = withHook(CHECK)
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'FAIL\n' }))
+  expect(commit(scratch).code).toBe(1)
+  scratch.write({ 'a.txt': 'fine\n' })
+  scratch.git('add', 'a.txt')
+  scratch.write({ 'a.txt': 'fine\nand more\n' })
+  const { code, stderr } = scratch.run(['commit'], { vars: me })
+  expect([code, stderr]).toEqual([1, expect.stringContaining('(git add it whole): a.txt.')])
 })
 
 test('what is in conflict, only intended, or gone from the index is no choice', () => {

@@ -145,6 +145,7 @@ async function commitNoted(
     )
     if (isNone) dropNote(context)
     else leaveNote(context)
+    if (error instanceof CkptError && error.warnings.length === 0) error.warnings = [...context.warnings]
     throw error
   }
 }

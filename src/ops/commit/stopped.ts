@@ -7,6 +7,7 @@ import { isNearlyFull } from '../../git/failure.ts'
 import { tryUsersGit } from '../../git/users-git.ts'
 import { isStats, look } from '../../snapshot/disk.ts'
 import { type Entry, readIndexEntries, sameEntry } from '../committed/entries.ts'
+import { stashedPaths } from '../committed/stashed.ts'
 import { rememberStopped, stoppedAsPlanned } from '../committed/stopped-file.ts'
 import { settledPaths, unstagedPaths } from '../committed/uncommitted.ts'
 import type { Context } from '../worktree/context.ts'
@@ -70,8 +71,8 @@ export async function refusedByGit(
   const now = await bytesOnDisk(context, { entries }, vars)
   const isKnown = now !== null && before !== null
   const changed = isKnown ? [...entries.keys()].filter((path) => now.get(path) !== before.get(path)) : []
-  const [staged, undone] = [await readIndexEntries(context), await settledPaths(context, changed, head)]
-  rememberStopped(context, { session, entries, staged, undone: new Set(undone) })
+  rememberStopped(context, { session, entries, staged: await readIndexEntries(context) })
+  const asInHead = await leftAsInHead(context, [...entries.keys()], head)
   const why = isNearlyFull(context.env, context.worktree.root)
     ? 'the disk is full, it seems'
     : 'a hook, signing, or a missing name'
@@ -80,18 +81,32 @@ export async function refusedByGit(
     changed.length === 0
       ? same
       : `your index is as it was, and of your files ${shortList(changed)} as hooks changed ${changed.length === 1 ? 'it' : 'them'}`
+  const without =
+    asInHead.length === 0 ? '' : ` The next ckpt commit leaves out what is on disk as in HEAD: ${shortList(asInHead)}.`
+  const mended = changed.filter((path) => !asInHead.includes(path))
   const hint =
-    changed.length === 0
-      ? 'ckpt commit   (once what git said is mended, and git add has staged what you mend)'
-      : `git add -- ${changed.map(quotedPathspec).join(' ')} && ckpt commit   (with what hooks made of ${changed.length === 1 ? 'it' : 'them'})`
+    mended.length === 0
+      ? 'ckpt commit   (once what git said is mended: what you mend wants git add, whole; what you bring back to HEAD is left out)'
+      : `git add -- ${mended.map(quotedPathspec).join(' ')} && ckpt commit   (with what hooks made of ${mended.length === 1 ? 'it' : 'them'})`
   return new CkptError(
     'INTERNAL',
-    `git refused the commit (exit ${code}): ${why}. Nothing was committed; ${left}.${whatGitSaid(stderr, isShown)}`,
+    `git refused the commit (exit ${code}): ${why}. Nothing was committed; ${left}.${without}${whatGitSaid(stderr, isShown)}`,
     { hints: [hint, `${await byHand(context, [...entries.keys()])}   (by hand instead)`] },
   )
 }
 
-/** Puts what was staged since git refused this commit in the place of what was planned; what hooks made as HEAD has it is left out. */
+/** What nobody wants to commit any more: on disk and in the index is what HEAD has, and no stash keeps it for later. */
+async function leftAsInHead(
+  context: Context,
+  paths: readonly string[],
+  head: ReadonlyMap<string, Entry>,
+): Promise<string[]> {
+  const settled = await settledPaths(context, paths, head)
+  const stashed = settled.length === 0 ? null : await stashedPaths(context)
+  return settled.filter((path) => !stashed?.has(path))
+}
+
+/** Puts what was staged since git refused this commit in the place of what was planned; what is as HEAD has it is left out. */
 export async function takeStagedSince(context: Context, { session, entries, before }: Changing): Promise<void> {
   const stopped = stoppedAsPlanned(context, { session, entries })
   if (stopped.size === 0) return
@@ -100,19 +115,21 @@ export async function takeStagedSince(context: Context, { session, entries, befo
   if (unstaged === null) return // and nobody knows what is staged whole
   const open = new Set(unstaged)
   const index = await readIndexEntries(context)
-  const [staged, undone] = [[] as string[], [] as string[]]
+  const [staged, inPart, back] = [[] as string[], [] as string[], [] as string[]]
   for (const [path, row] of stopped) {
     const [now, head] = [index.get(path) ?? null, before.get(path) ?? null]
-    if (open.has(path)) continue
-    if (sameEntry(now, head)) {
-      if (row.undone) undone.push(path) // else it is not staged, or not any more
-    } else if (now !== null && !sameEntry(now, row.staged) && !sameEntry(now, row.planned)) {
-      entries.set(path, now)
-      staged.push(path)
-    }
+    const isStaged = now !== null && ![row.staged, row.planned, head].some((entry) => sameEntry(now, entry))
+    if (isStaged) (open.has(path) ? inPart : staged).push(path)
+    else if (!open.has(path) && sameEntry(now, head)) back.push(path)
   }
-  const asInHead = await settledPaths(context, undone, before)
+  for (const path of staged) entries.set(path, index.get(path)!)
+  const asInHead = await leftAsInHead(context, back, before)
   for (const path of asInHead) entries.delete(path)
   if (staged.length > 0) context.warnings.push(`Committed as staged since git refused it: ${shortList(staged)}.`)
-  if (asInHead.length > 0) context.warnings.push(`Left out, for hooks made it what HEAD has: ${shortList(asInHead)}.`)
+  if (inPart.length > 0)
+    context.warnings.push(
+      `Staged in part since git refused it, which is not taken (git add it whole): ${shortList(inPart)}.`,
+    )
+  if (asInHead.length > 0)
+    context.warnings.push(`Left out, for it is on disk as in HEAD since git refused it: ${shortList(asInHead)}.`)
 }

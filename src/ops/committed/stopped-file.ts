@@ -11,8 +11,6 @@ import { readOfSession, writeOfSession } from './session-file.ts'
 export interface Stopped {
   planned: Entry
   staged: Entry
-  /** A hook made it on disk what HEAD has. */
-  undone: boolean
 }
 
 interface Of {
@@ -23,19 +21,18 @@ interface Of {
 
 const NAME = 'stopped.json'
 
-/** `staged`: what the person's index has. `undone`: what hooks made on disk what HEAD has. */
+/** `staged`: what the person's index has. */
 export function rememberStopped(
   context: Context,
-  { session, entries, staged, undone }: Of & { staged: ReadonlyMap<string, Entry>; undone: ReadonlySet<string> },
+  { session, entries, staged }: Of & { staged: ReadonlyMap<string, Entry> },
 ): void {
   const known = readStopped(context, session)
   const rows = [...entries].map(([path, entry]): [string, Stopped] => {
     const [row, now] = [known.get(path), staged.get(path) ?? null]
     const isSame = row && (sameEntry(row.planned, entry) || sameEntry(now, entry)) // as staged since, that may be
-    const of = isSame ? row : { planned: entry, staged: now, undone: false }
-    return [path, { ...of, undone: of.undone || undone.has(path) }]
+    return [path, isSame ? row : { planned: entry, staged: now }]
   })
-  // What is not among them now may be again: what hooks made as HEAD has it was left out of this try.
+  // What is not among them now may be again: what is as HEAD has it was left out of this try.
   writeOfSession(context, { name: NAME, session }, Object.fromEntries([...known, ...rows]))
 }
 
