@@ -1,5 +1,5 @@
 /** `ckpt commit` beside commits made by hand, and taken back: what counts as committed, and what a person chose. */
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { answer, envOf } from '../support/in-process.ts'
@@ -105,6 +105,64 @@ test('a part that was chosen by hand, as a refusal says, is all that is chosen; 
   expect(scratch.git('status', '--porcelain')).toBe(' M f\n')
   scratch.turn('three', () => scratch.write({ f: lines('eins', 'thirty') }))
   isRefused()
+})
+
+test.each(['--skip-worktree', '--assume-unchanged'])('the way by hand goes past a mark of git’s (%s)', (mark) => {
+  const scratch = begun({ 'its conf': '1\n2\n3\n', o: 'o\n' })
+  scratch.git('update-index', mark, 'its conf')
+  scratch.write({ 'its conf': '1\n2 mine\n3\n' })
+  scratch.turn('one', () => scratch.write({ 'its conf': '1 agent\n2 mine\n3\n', o: 'agent\n' }))
+  const { code, document } = commit(scratch)
+  expect([code, document.error.paths]).toEqual([4, ['its conf']])
+  const [hint] = document.error.hints
+  const line = hint
+    .replace(/ {3}\(.*/, '')
+    .replace('git add -p', 'yes | git add -p')
+    .replace(/commit$/, 'commit -qm hand')
+  execFileSync('sh', ['-c', line], {
+    cwd: scratch.base,
+    env: { ...scratch.vars, GIT_DIR: scratch.at('.git'), GIT_WORK_TREE: scratch.root },
+    stdio: 'ignore',
+  })
+  expect(scratch.git('show', 'HEAD:its conf', 'HEAD:o')).toBe('1 agent\n2 mine\n3\nagent\n')
+  scratch.turn('two', () => scratch.write({ o: 'more\n' }))
+  expect(commit(scratch).document.files).toEqual([{ path: 'o' }])
+})
+
+test('a directory that a person kept in the place of an agent’s file is no conflict for good', () => {
+  const scratch = begun({ 'd/1': '1\n', o: 'o\n' })
+  scratch.turn('one', () => {
+    scratch.remove('d')
+    scratch.write({ d: 'file\n', o: 'agent\n' })
+  })
+  scratch.remove('d')
+  scratch.git('checkout', '-q', 'd')
+  scratch.write({ 'd/3': '3\n' })
+  scratch.git('add', 'd/3')
+  scratch.git('commit', '-qm', 'the directory stays')
+  const { code, document } = commit(scratch)
+  expect([code, document.files]).toEqual([0, [{ path: 'o' }]])
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
+test('a file in the place of a submodule is a person’s to choose, and then chosen', () => {
+  const scratch = begun({ o: 'o\n' })
+  const other = begun({ s: 's\n' })
+  scratch.git('-c', 'protocol.file.allow=always', 'submodule', '-q', 'add', other.root, 'sm')
+  scratch.git('commit', '-qm', 'sm')
+  scratch.turn('one', () => {
+    scratch.remove('sm')
+    scratch.write({ sm: 'file\n', o: 'agent\n' })
+  })
+  const { code, document } = commit(scratch)
+  expect([code, document.error.paths]).toEqual([4, ['sm']])
+  execFileSync('sh', ['-c', 'yes | git add -p && git commit -qm hand'], {
+    cwd: scratch.root,
+    env: scratch.vars,
+    stdio: 'ignore',
+  })
+  expect(scratch.git('status', '--porcelain')).toBe('')
+  expect(commit(scratch).document).toMatchObject({ commit: null, warnings: [] })
 })
 
 test('with nothing committed when the turn began, what a person committed of it since is known', () => {

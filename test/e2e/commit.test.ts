@@ -401,7 +401,7 @@ describe('a file and a directory of one name: what the session did not change is
     expect(scratch.gitState()).toEqual(state)
   })
 
-  test('files of HEAD below', () => {
+  test('files of HEAD below: where they stay on disk, and that is nothing to choose, the file is left out', () => {
     const scratch = new Scratch().init({ 'd/a': 'a\n' })
     scratch.turn('work', () => {
       scratch.remove('d')
@@ -411,10 +411,19 @@ describe('a file and a directory of one name: what the session did not change is
     scratch.write({ 'd/b': 'mine\n' })
     scratch.git('add', 'd/b')
     execFileSync('git', ['commit', '-qm', 'mine'], { cwd: scratch.root, env: { ...scratch.vars, ...me } })
+    fs.renameSync(scratch.at('d'), scratch.at('aside'))
+    scratch.write({ d: 'a file\n' })
+    expect(commit(scratch)).toMatchObject({
+      code: 4,
+      json: { error: { message: 'Refused, nothing was committed: d (a directory with other files is in its place).' } },
+    })
+    scratch.remove('d')
+    fs.renameSync(scratch.at('aside'), scratch.at('d'))
     const { code, json } = commit(scratch)
-    expect([code, json.error.message]).toEqual([
-      4,
-      'Refused, nothing was committed: d (a directory with other files is in its place).',
+    expect([code, json.files, json.warnings]).toEqual([
+      0,
+      [{ path: 'd/a' }],
+      [expect.stringMatching(/left out of this commit and looked at again by the next: d\.$/)],
     ])
   })
 })

@@ -1,8 +1,9 @@
 /** What a commit cannot carry over by itself is a person's to choose: how that is done, and what of it was. */
-import { quotedPathspec } from '../../core/hint-words.ts'
+import { quotedName, quotedPath, quotedPathspec } from '../../core/hint-words.ts'
 import type { Oid, SessionId } from '../../core/ids.ts'
+import { ancestorsOf } from '../../core/paths.ts'
 import { isStats, look } from '../../snapshot/disk.ts'
-import { type Entry, readIndexEntries } from '../committed/entries.ts'
+import { type Entry, readIndexEntries, readMarkedPaths } from '../committed/entries.ts'
 import { readRefused, rememberRefused } from '../committed/refused-file.ts'
 import { settledPaths } from '../committed/uncommitted.ts'
 import type { Context } from '../worktree/context.ts'
@@ -24,6 +25,8 @@ interface Asked {
   entries: ReadonlyMap<string, Entry>
   /** By path. */
   conflicts: ReadonlyMap<string, Last>
+  /** What is to be committed beside these. */
+  planned: ReadonlyMap<string, Entry>
 }
 
 interface Choice {
@@ -34,10 +37,17 @@ interface Choice {
 }
 
 /** What a person made of paths in conflict. The others are written down as refused. */
-export async function chosenByHand(context: Context, { session, head, entries, conflicts }: Asked): Promise<Choice> {
+export async function chosenByHand(
+  context: Context,
+  { session, head, entries, conflicts, planned }: Asked,
+): Promise<Choice> {
   const refused = readRefused(context, session)
   const since = new Map<Oid, Since>()
-  const settled = new Set(await settledPaths(context, [...conflicts.keys()], entries))
+  // What goes to make room for a file that does not come stays as well.
+  const isBelow = ([path, entry]: [string, Entry]) =>
+    entry === null && ancestorsOf(path).some((at) => conflicts.has(at))
+  const below = [...planned].filter(isBelow).map(([path]) => path)
+  const settled = new Set(await settledPaths(context, [...conflicts.keys(), ...below], entries))
   const [chosen, open]: [string[], string[]] = [[], []]
   for (const [path, last] of conflicts) {
     const row = refused.get(path)
@@ -49,6 +59,8 @@ export async function chosenByHand(context: Context, { session, head, entries, c
     else if (!after?.isHere) refused.set(path, { head, seq: last.seq, time: context.env.now() })
   }
   rememberRefused(context, session, refused)
+  const isOpen = new Set(open)
+  open.push(...below.filter((path) => settled.has(path) && ancestorsOf(path).some((at) => isOpen.has(at))))
   return { chosen, open }
 }
 
@@ -59,9 +71,18 @@ export async function byHand(context: Context, paths: readonly string[]): Promis
     const found = look(env, worktree.root, path)
     return isStats(found) && !found.isDirectory()
   }
+  const steps = ['git add -p', 'git commit']
   const staged = await readIndexEntries(context)
   const untracked = paths.filter((path) => !staged.has(path) && isFile(path)) // `git add -p` passes them over
-  if (untracked.length === 0) return 'git add -p && git commit'
-  const named = untracked.length > 10 ? [':/'] : untracked.map(quotedPathspec)
-  return `git add -N -- ${named.join(' ')} && git add -p && git commit`
+  if (untracked.length > 0) {
+    const named = untracked.length > 10 ? [':/'] : untracked.map(quotedPathspec)
+    steps.unshift(`git add -N -- ${named.join(' ')}`)
+  }
+  // Of what bears a mark git sees no change. It takes names from where it runs, not pathspecs.
+  for (const [mark, bearing] of await readMarkedPaths(context)) {
+    const marked = paths.filter((path) => bearing.has(path)).map(quotedName)
+    const unmark = `update-index ${mark.replace('--', '--no-')} -- ${marked.join(' ')}`
+    if (marked.length > 0) steps.unshift(`git -C ${quotedPath(worktree.root)} ${unmark}`)
+  }
+  return steps.join(' && ')
 }

@@ -15,10 +15,10 @@ import { type Compared, compare } from '../committed/compared.ts'
 import { indexInfo, readMarkedPaths } from '../committed/entries.ts'
 import {
   dropNote,
-  firstOn,
   follow,
   gitLeft,
   isUnderWay,
+  justMade,
   leaveNote,
   noteCommit,
   noted,
@@ -77,7 +77,7 @@ export async function commit(context: Context, options: CommitOptions): Promise<
   const { session } = planned
   const { made, message, compared } = await undisturbed(context, async (cancellable) => {
     const done = await commitNoted(cancellable, repository, { planned, options })
-    const compared = await compare(context, planned, done.made)
+    const compared = await compare(context, { ...planned, head: done.parent }, done.made)
     await settle(context, planned, { made: done.made, compared })
     return { ...done, compared }
   })
@@ -130,7 +130,7 @@ async function commitNoted(
   context: Context,
   repository: Repository,
   { planned, options }: { planned: Planned; options: CommitOptions },
-): Promise<{ made: Oid; message: string }> {
+): Promise<{ made: Oid; parent: Oid | null; message: string }> {
   try {
     await untilIndexIsFree(context, repository)
     return await commitEntries(context, planned, options)
@@ -271,7 +271,7 @@ async function commitEntries(
   context: Context,
   planned: Planned,
   options: CommitOptions,
-): Promise<{ made: Oid; message: string }> {
+): Promise<{ made: Oid; parent: Oid | null; message: string }> {
   const { env, store, worktree } = context
   const { head, entries, before, session, prompts } = planned
   const cwd = worktree.root
@@ -309,7 +309,8 @@ async function commitEntries(
     })
     // It stands, where a hook after it was cut short.
     const found = code === 0 ? null : await noted(context)
-    const made = code === 0 ? await firstOn(context, head).catch(unseen) : found?.isSure ? found.made : null
+    const onTop = code === 0 ? await justMade(context, head, message).catch(unseen) : null
+    const made = onTop?.made ?? (found?.isSure ? found.made : null)
     if (made === null && code === 0)
       throw new CkptError(
         'INTERNAL',
@@ -327,7 +328,7 @@ async function commitEntries(
         )
       throw await refusedByGit(context, planned, { code, stderr, isShown: shown, vars, before: onDisk })
     }
-    return { made, message }
+    return { made, parent: onTop ? onTop.parent : head, message }
   } finally {
     removeDrafts(env, [index, `${index}.lock`, file])
   }

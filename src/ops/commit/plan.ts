@@ -99,8 +99,8 @@ export async function plan(context: Context, options: { session?: string }): Pro
   const open = [...folded.open]
   if (conflicts.size > 0 && head.head !== null) {
     const asked = new Map([...conflicts.keys()].map((path) => [path, folded.last.get(path)!]))
-    const choice = await chosenByHand(context, { session, head: head.head, entries: before, conflicts: asked })
-    const { chosen, open: notThere } = choice
+    const found = { session, head: head.head, entries: before, conflicts: asked, planned: entries }
+    const { chosen, open: notThere } = await chosenByHand(context, found)
     for (const path of [...chosen, ...notThere]) {
       conflicts.delete(path)
       entries.delete(path)

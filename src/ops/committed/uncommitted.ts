@@ -1,11 +1,16 @@
 /** What git, asked as the user would ask it, has still to commit. */
 import { splitNul } from '../../core/paths.ts'
 import { tryUsersGit } from '../../git/users-git.ts'
-import { look } from '../../snapshot/disk.ts'
+import { isStats, look } from '../../snapshot/disk.ts'
 import type { Context } from '../worktree/context.ts'
 import { type Entry, readMarkedPaths } from './entries.ts'
 
-/** Of these paths those with nothing to commit: on disk is what is in HEAD, or they are in neither. None where git cannot say. */
+const SUBMODULE = '160000'
+
+/**
+ * Of these paths those with nothing to commit: on disk is what is in HEAD, or they are in neither, as files (a directory may
+ * be there, with what is in it). None where git cannot say.
+ */
 export async function settledPaths(
   context: Context,
   paths: readonly string[],
@@ -18,9 +23,13 @@ export async function settledPaths(
   // Of what bears a mark git tells nothing, whatever is on disk.
   const marked = await readMarkedPaths(context)
   const isTold = (path: string) => !marked.some(([, bearing]) => bearing.has(path))
-  return paths.filter(
-    (path) => !changed.has(path) && isTold(path) && (head.has(path) || look(env, worktree.root, path) === null),
-  )
+  const isFree = (path: string) => {
+    const found = look(env, worktree.root, path)
+    return found === null || (isStats(found) && found.isDirectory())
+  }
+  // Of what is in the place of a submodule it was not asked.
+  const isAsInHead = (path: string) => (head.get(path)?.mode === SUBMODULE ? isFree(path) : head.has(path))
+  return paths.filter((path) => !changed.has(path) && isTold(path) && (isAsInHead(path) || isFree(path)))
 }
 
 /** Null: git cannot say, as where a filter that is required fails. */

@@ -64,14 +64,38 @@ export function leaveNote(context: Context): void {
   }
 }
 
-/** Of what HEAD has beyond `head` the commit that was made on it: others may have come after it. @throws CkptError where git fails */
-export async function firstOn(context: Context, head: Oid | null): Promise<Oid | null> {
+interface OnTop {
+  made: Oid
+  parent: Oid | null
+}
+
+/** What HEAD has beyond `head`, the oldest first. @throws CkptError where git fails */
+async function commitsBeyond(context: Context, head: Oid | null): Promise<OnTop[]> {
   const now = (await headOf(context)).head
-  if (now === null || now === head) return null
-  const args = ['rev-list', '--first-parent', '--parents', head === null ? now : `${head}..${now}`]
-  const rows = (await runGit(context.env, { args, cwd: context.worktree.root })).toString('latin1').trim()
-  const [made, parent = null] = rows.split('\n').at(-1)!.split(' ')
-  return made !== '' && parent === head ? (made as Oid) : null
+  if (now === null || now === head) return []
+  const args = ['rev-list', '--first-parent', '--reverse', '--parents', head === null ? now : `${head}..${now}`]
+  const rows = (await runGit(context.env, { args, cwd: context.worktree.root })).toString('latin1').trim().split('\n')
+  return rows.filter(Boolean).map((row) => {
+    const [made, parent = null] = row.split(' ')
+    return { made: made as Oid, parent: parent as Oid | null }
+  })
+}
+
+/** Of what HEAD has beyond `head` the commit that was made on it: others may have come after it. @throws CkptError where git fails */
+async function firstOn(context: Context, head: Oid | null): Promise<Oid | null> {
+  const [first] = await commitsBeyond(context, head)
+  return first?.parent === head ? first.made : null
+}
+
+/**
+ * The commit that git has just made on `head`, as HEAD has it: a hook after it may have moved it onto others (a rebase), and
+ * have made more. @throws CkptError where git fails
+ */
+export async function justMade(context: Context, head: Oid | null, message: string): Promise<OnTop | null> {
+  const beyond = await commitsBeyond(context, head)
+  const [first = null] = beyond
+  if (beyond.length > 1) for (const one of beyond) if (await isNamed(context, one.made, { message })) return one
+  return first?.parent === head ? first : null
 }
 
 /**
@@ -185,7 +209,11 @@ async function holdsAll(context: Context, made: Oid, { paths, message }: Note): 
 }
 
 /** Whether a commit has the first line of that message; a hook may have added others. */
-async function isNamed({ env, worktree }: Context, made: Oid, { message = '' }: Note): Promise<boolean> {
+async function isNamed(
+  { env, worktree }: Context,
+  made: Oid,
+  { message = '' }: Pick<Note, 'message'>,
+): Promise<boolean> {
   const [name] = message.trim().split('\n')
   const args = ['show', '-s', '--no-show-signature', '--format=%B', '--encoding=UTF-8', made]
   const { code, stdout } = await tryGit(env, { args, cwd: worktree.root })
