@@ -155,11 +155,12 @@ ckpt_each() {
       *) ckpt_option='--session ' ;;
     esac
     printf '%s\n' "  -> $1 $ckpt_option$(ckpt_quoted "$ckpt_session")    $2"
-  done <"$ckpt_dir/boundary"
+  done <"$ckpt_list"
 }
 
 ckpt_say() {
-  ckpt_tab=$(printf '\t')
+  ckpt_tab=$(printf '\t') ckpt_list=$ckpt_dir/boundary
+  [ -r "$ckpt_list" ] || ckpt_list=/dev/null # another user's
   case $ckpt_op in am) ckpt_what='git am' ;; *) ckpt_what="git ${ckpt_op:-commit}" ;; esac
   if [ "$ckpt_marker" = boundary ]; then
     printf '%s\n' "ckpt: $ckpt_what refused: a revert boundary is pending in this worktree. Nothing was committed."
@@ -171,7 +172,8 @@ ckpt_say() {
       # A turn that is not hidden itself is undone from one of its steps on.
       case ",$ckpt_hidden," in *",$ckpt_turn,"*) ckpt_from= ;; *) ckpt_from='a step of ' ;; esac
       printf '%s\n' "  session $ckpt_session: undone from ${ckpt_from}turn $ckpt_turn on; hidden turns: ${ckpt_hidden:-none}"
-    done <"$ckpt_dir/boundary"
+    done <"$ckpt_list"
+    [ "$ckpt_list" != /dev/null ] || printf '%s\n' "  what is undone cannot be read here: ls -l $(ckpt_quoted "$ckpt_dir/boundary")"
     printf '%s\n' "Ways out:"
     ckpt_autostash
     if [ -z "$ckpt_during" ]; then

@@ -5,8 +5,9 @@ import path from 'node:path'
 import pc from 'picocolors'
 import { expect, test } from 'vitest'
 import { hooksText } from '../../src/cli/present/hooks.ts'
+import { me } from '../support/commits.ts'
 import { gateScratch, HOOKS, head, makePending, tryGit } from '../support/gate.ts'
-import { type Json, Scratch } from '../support/scratch.ts'
+import { isRoot, type Json, Scratch } from '../support/scratch.ts'
 
 const commit = ['commit', '-q', '--allow-empty', '-m', 'x']
 const fires = (document: Json) => document.hooks.map((hook: Json) => hook.fires)
@@ -49,6 +50,31 @@ test('row 32: each worktree has its own gate: a boundary in one does not refuse 
   makePending(scratch)
   expect(tryGit(scratch, commit).code).toBe(1)
   expect(tryGit(scratch, commit, { cwd: linked[0]! }).code).toBe(0)
+})
+
+test.skipIf(!isRoot)('what is undone by another user, and cannot be read here, refuses a commit all the same', () => {
+  const scratch = gateScratch()
+  scratch.ckpt('hooks', 'install')
+  makePending(scratch)
+  const boundary = scratch.at('.git/ckpt/worktrees/@main/boundary')
+  fs.chmodSync(scratch.at('.git/ckpt'), 0o755)
+  const uid = scratch.handOver()
+  fs.chownSync(boundary, 0, 0)
+  fs.chmodSync(boundary, 0o600)
+  const as = ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups']
+  const { status, stderr } = spawnSync(as[0]!, [...as.slice(1), 'git', ...commit], {
+    cwd: scratch.root,
+    env: { ...scratch.vars, ...me },
+    encoding: 'utf8',
+  })
+  expect([status, stderr.split('\n').slice(0, 3)]).toEqual([
+    1,
+    [
+      'ckpt: git commit refused: a revert boundary is pending in this worktree. Nothing was committed.',
+      expect.stringMatching(/^ {2}what is undone cannot be read here: ls -l .*\/boundary$/),
+      'Ways out:',
+    ],
+  ])
 })
 
 test('row 32: a path with spaces and quotes, a run from a subdirectory, and a repository that was moved', () => {
