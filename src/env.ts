@@ -100,7 +100,7 @@ export interface Env {
 /** @param givenUmask where the program has taken another one since it began */
 export function realEnv(givenUmask: number = process.umask()): Env {
   // An import would copy all of its names.
-  const files = process.getBuiltinModule('node:fs')
+  const files = fileSystem()
   return {
     files,
     read: (fd, buffer) =>
@@ -270,13 +270,32 @@ function homeOfUser(): string {
   }
 }
 
-/** Where this process is; a directory that is there no more by the name that the shell knows, if it knows one. */
+/**
+ * Where this process is. A directory that is there no more by the name that it had, or that the shell knows; where that is
+ * another one's by now, by one that is nobody's.
+ */
 function currentDirectory(): string {
   try {
     return process.cwd()
   } catch (error) {
     if (errno(error) !== 'ENOENT') throw error
-    return process.env.PWD?.startsWith('/') ? process.env.PWD : '/'
+  }
+  const { PWD } = process.env
+  const name = nameOfDeleted() ?? (PWD?.startsWith('/') ? PWD : '/')
+  return fileSystem().existsSync(name) ? `${name}${DELETED}` : name
+}
+
+const fileSystem = () => process.getBuiltinModule('node:fs')
+
+/** Behind the name of a directory that is there no more: proc(5), /proc/pid/cwd. */
+const DELETED = ' (deleted)'
+
+function nameOfDeleted(): string | null {
+  try {
+    const name = fileSystem().readlinkSync('/proc/self/cwd')
+    return name.endsWith(DELETED) ? name.slice(0, -DELETED.length) : null
+  } catch {
+    return null // a system without proc(5)
   }
 }
 

@@ -8,7 +8,7 @@ import { main } from '../../src/cli/main.ts'
 import { columnsOf } from '../../src/core/columns.ts'
 import { gitFailure } from '../../src/git/failure.ts'
 import { envOf } from '../support/in-process.ts'
-import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
+import { type Json, PACKAGE, PROGRAM, Scratch } from '../support/scratch.ts'
 import { hasPython, onTerminal } from '../support/terminal.ts'
 
 const hasBash = spawnSync('bash', ['--version']).status === 0
@@ -314,6 +314,35 @@ test('in a directory that is gone the one that is left above it is named', () =>
   const scratch = new Scratch().init()
   const { code, document } = scratch.tryCkpt('status', '--cwd', scratch.at('gone/deeper'))
   expect([code, document.error.hints[0]]).toEqual([9, `cd ${scratch.root} && ckpt status   (what is left above it)`])
+})
+
+test('from a directory that is gone nothing else is meant: neither where the process began, nor what has its name by now', () => {
+  const [theirs, mine] = [new Scratch().init(), new Scratch('mine').init()]
+  theirs.turn('work', () => theirs.write({ 'a.txt': 'work\n' }))
+  const gone = mine.at('gone')
+  fs.mkdirSync(gone)
+  const script = `
+    import { rmdirSync } from 'node:fs'
+    import { connectDaemon, openWorktree } from '${PACKAGE}/dist/index.js'
+    process.chdir(${JSON.stringify(gone)})
+    rmdirSync(${JSON.stringify(gone)})
+    for (const open of [() => openWorktree('.'), () => openWorktree('sub'), () => connectDaemon('.')])
+      await open().then(({ root }) => console.log(root), ({ code }) => console.log(code))`
+  const begun = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    cwd: theirs.root,
+    env: { ...theirs.vars, PWD: theirs.root },
+    encoding: 'utf8',
+  })
+  expect([begun.stdout, begun.stderr]).toEqual(['BAD_ROOT\n'.repeat(3), ''])
+  fs.mkdirSync(gone)
+  const again = `cd "$1"; rmdir "$1"; git init -q "$1"; exec "$2" "$3" undo`
+  const { status, stderr } = spawnSync('sh', ['-c', again, 'sh', gone, process.execPath, PROGRAM], {
+    cwd: theirs.root,
+    env: theirs.vars,
+    encoding: 'utf8',
+  })
+  expect([status, stderr]).toEqual([9, expect.stringContaining(`${gone} (deleted)`)])
+  expect(theirs.read('a.txt')).toBe('work\n')
 })
 
 test('a path that is not UTF-8 is named as that, and nothing is made of it', () => {
