@@ -82,7 +82,7 @@ export function libraryPage(): string {
     '# The library',
     'This page is made by `npm run docs` from the source; a test compares the two, and runs the examples.',
     "```ts\nimport { openWorktree } from 'ckpt'\n```",
-    'Undo and redo of a session for programs: the same engine, results and refusals as the command line. Every error of a worktree is a `CkptError`: `code` is one of [these](exit-codes.md), `message` says what was left untouched, `hints` are what to do next, mostly commands (`…` in one stands for the arguments of the call that was refused), `paths` are relative to the root, `warnings` tell of what was done or passed over before.',
+    'Undo and redo of a session for programs: the same engine, results and refusals as the command line. Every error of a worktree is a `CkptError`: `code` is one of [these](exit-codes.md), `message` says what was left untouched, `hints` are what to do next, mostly commands (`…` in one stands for the arguments of the call that was refused), `paths` are relative to the root, `warnings` tell of what was done or passed over before. The types want TypeScript 5.7, or `skipLibCheck`.',
     ...examples.flatMap((name) => [`## Example: ${name}`, `\`\`\`ts\n${read(`docs/examples/${name}`).trim()}\n\`\`\``]),
     '## Opening a worktree',
     functionsOf('src/library/worktree.ts'),
@@ -95,12 +95,12 @@ export function libraryPage(): string {
     "Results are what `--json` prints. Times are ISO 8601 in UTC. Paths are relative to the worktree's root and `/`-separated; where a path is not UTF-8, `pathBase64` beside it holds its bytes.",
     declarationsOf('src/results/shapes.ts'),
     '## The daemon',
-    `The same functions, carried out by the worktree's daemon, and events. The protocol is JSON-RPC 2.0 on a unix socket, each message after a \`Content-Length\` header and an empty line, as editors' language servers have it, version ${PROTOCOL}; [its schema](protocol.schema.json) is \`ckpt/protocol.schema.json\`. The socket's path and the token that \`hello\` wants are in \`daemon/info.json\` of the worktree's directory in the store. Who closes his side of the connection is answered what he asked before.`,
+    `The same functions, carried out by the worktree's daemon, and events. The protocol is JSON-RPC 2.0 on a unix socket, each message after a \`Content-Length\` header and an empty line, as editors' language servers have it, version ${PROTOCOL}; [its schema](protocol.schema.json) is \`ckpt/protocol.schema.json\`. The socket's path and the token that \`hello\` wants are in \`daemon/info.json\` of the worktree's directory in the store. Who closes his side of the connection is answered what he asked before. Batches are refused, and a request without an \`id\` is carried out by nobody.`,
     functionsOf('src/library/client.ts'),
     '### On the wire',
     'For clients without this library. The first request is `hello`, which answers `Welcome`; `cli` answers `CliAnswer`, `subscribe` answers `Subscribed`, `state` (with the token) `DaemonState`, and `unsubscribe` null. Each call of the library is a method: what it is called, what it takes (its `signal` less), and what it answers:',
     `\`\`\`ts\n${inFlat(/^export (interface Methods \{[\s\S]*?^\})/m.exec(read('src/calls/methods.ts'))![1]!)}\n\`\`\``,
-    `A refusal is an error with the code ${REFUSED}, whose \`data\` is \`ErrorInfo\` with an \`exitCode\`, and beside it what \`--json\` gives beside an error. What is sent, and what is told in the notifications \`event\` and \`progress\`:`,
+    `A refusal is an error with the code ${REFUSED}, whose \`data\` is \`ErrorInfo\` with an \`exitCode\`, and beside it what \`--json\` gives beside an error. What is sent, and what is told in the notifications \`event\` and \`progress\`. Who reads too slowly is sent \`behind\` and no more events: \`subscribe\` again with its \`epoch\` and \`seq\` as \`after\`.`,
     declarationsOf('src/daemon/protocol.ts'),
     '## The rewind menu',
     'For front ends on a terminal. `ckpt watch` uses the same.',
@@ -162,6 +162,8 @@ export function protocolSchema(): string {
         },
       },
       behind: {
+        description:
+          'The subscriber does not keep up, and hears nothing more: subscribe again with these params as `after`.',
         params: {
           type: 'object',
           required: ['epoch', 'seq'],

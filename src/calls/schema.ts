@@ -44,7 +44,7 @@ export const revertPatchRequest: z.ZodType<Requests.RevertPatchRequest> = z.stri
   session,
   patch: z.strictObject({
     from: text,
-    files: z.array(z.strictObject({ path, pathBase64: pathBase64.optional() })).max(100_000),
+    files: z.array(z.strictObject({ path, pathBase64: pathBase64.optional() })),
   }),
   force: flag,
   dryRun: flag,

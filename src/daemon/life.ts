@@ -10,6 +10,7 @@ import type { Context } from '../ops/worktree/context.ts'
 import { isHeld, readHolder } from '../ops/worktree/lock.ts'
 import { isRunning, ownIdentity } from '../ops/worktree/processes.ts'
 import { nodeProgram } from '../programs.ts'
+import type { PruneInfo } from '../results/shapes.ts'
 import { callDaemon } from './call.ts'
 import { askedFile, type DaemonInfo, infoFile, isAlive, lockFile, readInfo } from './place.ts'
 import type { CkptEvent, DaemonState } from './protocol.ts'
@@ -211,8 +212,14 @@ function signalDaemon(env: Env, pid: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** Tells the daemon, if one runs, what was done without it: its subscribers want to know. */
-export async function tellDaemon(env: Env, worktreeDir: string, event: CkptEvent): Promise<void> {
-  const info = readInfo(env, worktreeDir)
-  if (info && isAlive(env, info)) await callDaemon(env, info, { method: 'notice', params: { event }, timeout: 1000 })
+/** Tells the daemon, if one runs, what was pruned without it: its subscribers want to know. */
+export async function tellPruned(
+  env: Env,
+  worktreeDir: string,
+  { dryRun, removed, bytesFreed, kept }: Pick<PruneInfo, 'dryRun' | 'removed' | 'bytesFreed' | 'kept'>,
+): Promise<void> {
+  const info = dryRun ? null : readInfo(env, worktreeDir)
+  if (!info || !isAlive(env, info)) return
+  const event: CkptEvent = { type: 'prune.done', removed, bytesFreed, kept }
+  await callDaemon(env, info, { method: 'notice', params: { event }, timeout: 1000 })
 }

@@ -15,7 +15,7 @@ export const helloRequest: z.ZodType<Hello> = z.object({
 export const cliRequest: z.ZodType<CliCall> = z.object({
   token: z.string(),
   argv: z.array(word).min(1).max(100_000),
-  cwd: word.startsWith('/'),
+  cwd: word.regex(/^\//, 'Invalid string: must start with "/"'), // startsWith() is no format of JSON Schema's
   vars: z.record(word, word),
   input: z.string().optional(),
   terminal: z.boolean().default(false),

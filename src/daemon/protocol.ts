@@ -128,7 +128,7 @@ export type CkptEvent =
   | { type: 'step.removed'; session: string; step: string; id: string }
   | { type: 'checkpoint.created'; session: string; checkpoint: CheckpointSummary }
   | { type: 'boundary.changed'; session: string; boundary: Shapes.BoundaryInfo | null }
-  /** Something was refused, and nothing was written. */
+  /** Something that was asked of the daemon was refused, and nothing was written. */
   | { type: 'conflict'; session: string | null; command: string; message: string; paths: string[] }
   | { type: 'prune.done'; removed: Shapes.PruneInfo['removed']; bytesFreed: number; kept: number }
 

@@ -46,6 +46,11 @@ export interface CommandOptions {
   vars?: Readonly<Record<string, string | undefined>> | undefined
 }
 
+interface Subscription {
+  hear: (message: EventMessage) => void
+  behind: (at: Position) => void
+}
+
 const textsOf = (vars: Env['vars']): Record<string, string> =>
   Object.fromEntries(Object.entries(vars).filter((one): one is [string, string] => one[1] !== undefined))
 
@@ -65,8 +70,8 @@ export class DaemonClient extends WorktreeFunctions {
   readonly #link: Link
   readonly #socket: Socket
   readonly #vars: Record<string, string>
-  /** Counts subscriptions and their ends: what belongs to an earlier one is passed over. */
-  #subscription = 0
+  /** The one that hears: what belongs to another one is passed over. */
+  #subscription: Subscription | null = null
   /** @internal */
   constructor(parts: {
     connection: MessageConnection
@@ -119,25 +124,43 @@ export class DaemonClient extends WorktreeFunctions {
     const gap = ({ resumed, epoch, seq }: Subscribed) => {
       if (!resumed && onGap && isOurs()) tell(onGap, { epoch, seq })
     }
-    const own = ++this.#subscription
-    const isOurs = () => this.#subscription === own
     const behind = (at: Position) => {
       if (isOurs()) begin(at).then(gap, () => undefined) // a connection that ended is told by onClose
     }
+    const own: Subscription = { hear, behind }
+    const isOurs = () => this.#subscription === own
+    const before = this.#subscription
+    this.#listen(own)
     try {
-      this.#link.connection.onNotification('event', hear)
-      this.#link.connection.onNotification('behind', behind)
+      const answer = await begin(after)
+      if (after) gap(answer)
+      return answer
+    } catch (error) {
+      // The one before it goes on, with what came meanwhile.
+      if (isOurs()) {
+        this.#subscription = before
+        for (const message of early) before?.hear(message)
+      }
+      throw error
+    }
+  }
+
+  #listen(subscription: Subscription): void {
+    const { connection } = this.#link
+    try {
+      if (this.#subscription === null) {
+        connection.onNotification('event', (message: EventMessage) => this.#subscription?.hear(message))
+        connection.onNotification('behind', (at: Position) => this.#subscription?.behind(at))
+      }
     } catch (error) {
       throw refusal('subscribe', error)
     }
-    const answer = await begin(after)
-    if (after) gap(answer)
-    return answer
+    this.#subscription = subscription
   }
 
   /** Ends the subscription; the connection stays. @throws CkptError INTERNAL where that has ended */
   async unsubscribe(): Promise<void> {
-    this.#subscription++
+    this.#subscription = null
     await ask(this.#link, 'unsubscribe', { params: {} })
   }
 

@@ -8,9 +8,11 @@ import type { MethodName } from '../calls/methods.ts'
 import { onAbort, refuseCancelled } from '../core/cancel.ts'
 import { CkptError } from '../core/errors.ts'
 import { showPath } from '../core/paths.ts'
+import { tellPruned } from '../daemon/life.ts'
 import { type Env, homeIn, realEnv } from '../env.ts'
 import { closeContext, openContext } from '../ops/worktree/context.ts'
 import { besideError, toCkptError } from '../results/errors.ts'
+import type { PruneInfo } from '../results/shapes.ts'
 import { type Caller, type CallOptions, WorktreeFunctions } from './facade.ts'
 import { areBackends, checkedOptions, isSignal, isSwitch, isText, isVars } from './options.ts'
 
@@ -50,11 +52,17 @@ export async function openWorktree(directory: string, options: OpenWorktreeOptio
     const opening = { forgiving: true, ...(init ? { init } : { reading: true }) }
     const context = await openContext(env, absolute(env, directory), opening)
     const { root } = context.worktree
+    const { worktreeDir } = context.store
     closeContext(context)
     const inOrder = queue()
     const call: Caller = (name, request, callOptions) => {
       const scope = { env: cancellable(env, callOptions), cwd: root, backends, arrived: env.monotonic() }
-      return inOrder(name, callOptions, () => callHere(scope, name, request)).catch((error: unknown) => {
+      const carriedOut = async () => {
+        const result = await callHere(scope, name, request)
+        if (name === 'snapshots.cleanup') await tellPruned(env, worktreeDir, result as PruneInfo)
+        return result
+      }
+      return inOrder(name, callOptions, carriedOut).catch((error: unknown) => {
         throw shown(toCkptError(error))
       })
     }

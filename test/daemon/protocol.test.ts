@@ -7,6 +7,7 @@ import { CkptError } from '../../src/core/errors.ts'
 import { PROTOCOL } from '../../src/daemon/protocol.ts'
 import { realEnv } from '../../src/env.ts'
 import { connectDaemon } from '../../src/library/client.ts'
+import { openWorktree } from '../../src/library/worktree.ts'
 import { withLock } from '../../src/ops/worktree/lock.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { byCall, byCommand, Steady, stage, story } from '../support/equivalence.ts'
@@ -393,6 +394,15 @@ test('events: what happens, in its order, by the daemon or without it', async ()
     else if (event.type === 'turn.added') known.set(event.turn.n, event.turn.id)
   }
   expect([...known]).toEqual(numbers())
+
+  // A program that has the library prunes in its own process.
+  scratch.turn('four', () => scratch.write({ 'd.txt': 'd\n' }))
+  await next('one more', (types) => types.includes('session.diff'))
+  const worktree = await openWorktree(scratch.root, { vars: scratch.vars })
+  await worktree.snapshots.cleanup({ keep: 1, dryRun: true })
+  const { removed } = await worktree.snapshots.cleanup({ keep: 1 })
+  const inProcess = await next('pruned by the library', (types) => types.includes('turn.removed'))
+  expect(ofType(inProcess, 'prune.done')).toMatchObject([{ removed }])
 })
 
 test('events go on after a reconnect where they were, or say that something is missing', async () => {
@@ -441,6 +451,23 @@ test('a subscription that takes another one’s place hears nothing of what was 
     await new Promise((resolve) => setTimeout(resolve, 50))
     expect(seen).toEqual(seen.map((_, i) => start.seq + 1 + i))
   }
+})
+
+test('a subscription that is refused leaves the one before it, which misses nothing', async () => {
+  const scratch = stage('work')
+  startDaemon(scratch)
+  const client = await clientOf(scratch)
+  const seen: number[] = []
+  const { seq } = await client.subscribe((message) => seen.push(message.seq))
+  await client.mark({ event: 'prompt', session: 's', text: 'one' })
+  const after = { epoch: 'x', seq: -1 }
+  const refused = client.subscribe(() => expect.fail('it was refused'), { after })
+  const marked = client.mark({ event: 'stop', session: 's' })
+  await expect(refused).rejects.toMatchObject({ code: 'USAGE' })
+  await marked
+  const { seq: last } = await (await clientOf(scratch)).subscribe(() => undefined)
+  await until(() => seen.length === last - seq)
+  expect(seen).toEqual(Array.from({ length: last - seq }, (_, i) => seq + 1 + i))
 })
 
 test('what a listener throws is not passed over, and ends nothing; one that is none is refused', async () => {

@@ -1,7 +1,7 @@
 import { bytesText, parseDuration, parseSize } from '../../config/units.ts'
 import { CkptError } from '../../core/errors.ts'
 import { printable } from '../../core/paths.ts'
-import { tellDaemon } from '../../daemon/life.ts'
+import { tellPruned } from '../../daemon/life.ts'
 import { prune, removedWords } from '../../ops/prune.ts'
 import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import { count, flag, text } from '../arguments.ts'
@@ -52,7 +52,7 @@ const command: Command = async ({ env, args, cwd }) => {
       ...(idle ? { downTo: BY_ITSELF } : {}),
     })
     const { dryRun, removed, byHand, bytesFreed, kept } = result
-    if (!dryRun) await tellDaemon(env, context.store.worktreeDir, { type: 'prune.done', removed, bytesFreed, kept })
+    await tellPruned(env, context.store.worktreeDir, result)
     const verb = dryRun ? 'Would remove' : 'Removed'
     const list = [
       ...removed.map(({ session, turn }) => `  turn ${turn} of ${printable(session)}`),
