@@ -769,6 +769,23 @@ test('a checkpoint that ckpt would not have written is damage, and doctor names 
   expect(scratch.ckpt('verify').problems).toEqual([])
 })
 
+test.each(['redo --all', 'accept'])('what an undo set out from, lost while it is pending, is told until %s', (way) => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  for (const text of ['two\n', 'three\n']) scratch.turn('work', () => scratch.write({ 'a.txt': text }))
+  scratch.ckpt('undo')
+  removeObject(scratch, 'refs/ckpt/@main/s/boundary^')
+  for (const args of [['doctor'], ['doctor', '--fix'], ['doctor']]) {
+    const { code, document } = scratch.tryCkpt(...args)
+    expect([code, finding(document, 'boundary')]).toEqual([
+      7,
+      expect.objectContaining({ ok: false, mend: 'ckpt redo --all --session s, or ckpt accept --session s' }),
+    ])
+  }
+  scratch.ckpt(...way.split(' '))
+  expect(scratch.read('a.txt')).toBe(way === 'accept' ? 'two\n' : 'three\n')
+  expect([scratch.tryCkpt('doctor', '--fix').code, scratch.ckpt('verify').problems]).toEqual([0, []])
+})
+
 test('while somebody is at work doctor waits: what is half done is neither cut short nor moved by a stranger', async () => {
   const scratch = threeTurns()
   const live = inStore(scratch, 'rev-parse', 'refs/ckpt/@main/s/live').trim()

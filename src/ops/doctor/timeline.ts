@@ -1,6 +1,7 @@
 /** Doctor, what the store tells of sessions: its refs, what the git hooks read, chains of checkpoints. */
 import { unlessDamaged } from '../../core/errors.ts'
-import { quotedPath } from '../../core/hint-words.ts'
+import { pendingHints, quotedPath } from '../../core/hint-words.ts'
+import type { SessionId } from '../../core/ids.ts'
 import { printable } from '../../core/paths.ts'
 import type { Timeline } from '../../core/timeline.ts'
 import { worktreeNames } from '../../git/frame.ts'
@@ -134,9 +135,11 @@ export async function checkBoundaries(context: Context, fix: boolean): Promise<F
   const { env } = context
   const bad: string[] = []
   const cleared: string[] = []
+  const bare: string[] = []
   for (const one of await everyWorktree(context)) {
     const { store, place } = one
     if (foreignWorktree(place.worktreeId)) continue
+    bare.push(...(await withoutBaseline(one)))
     const stale = await staleBoundaries(one)
     bad.push(...stale)
     if (stale.length > 0 && fix) cleared.push(...(await alone(one, () => clearStale(one))))
@@ -145,6 +148,11 @@ export async function checkBoundaries(context: Context, fix: boolean): Promise<F
     if (isMarkerOf(refs, readMarker(env, store))) continue
     bad.push(`what the git hooks of worktree ${place.worktreeId} read is not what its refs say is pending`)
     if (fix) await alone(one, () => markPending(one))
+  }
+  if (bare.length > 0) {
+    const session = bare.map(printable).join(', ')
+    const detail = `what the files were before the undo of session ${session} is lost: its turns, which redo and accept go by, are not`
+    return { name: 'boundary', ok: false, detail, mend: pendingHints(bare[0]!).join(', or ') }
   }
   if (bad.length === 0) return { name: 'boundary', ok: true, detail: 'the git hooks read what is pending' }
   if (cleared.length > 0) return { name: 'boundary', ok: true, fixed: true, detail: cleared.join('; ') }
@@ -160,6 +168,16 @@ async function pendingTimelines(context: Context): Promise<Timeline[]> {
   for (const { session, boundary } of refs.sessions.values()) {
     const timeline = boundary && (await unlessDamaged(() => loadTimeline(context, refs, { session }), null))
     if (timeline) found.push(timeline)
+  }
+  return found
+}
+
+/** Sessions whose boundary is pending, and goes back to a state that the store has lost. */
+async function withoutBaseline(context: Context): Promise<SessionId[]> {
+  const found: SessionId[] = []
+  for (const { session, boundary } of await pendingTimelines(context)) {
+    const baseline = () => context.store.objects.read(boundary!.baseline)
+    if ((await unlessDamaged(baseline, null)) === null) found.push(session)
   }
   return found
 }
