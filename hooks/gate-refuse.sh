@@ -29,6 +29,9 @@ ckpt_subcommand() {
         *) ckpt_sub=$ckpt_word ;;
       esac
     else
+      case "$ckpt_sub $ckpt_word" in
+        'commit -m' | 'commit --message' | 'commit -F' | 'commit --file' | 'merge -m' | 'merge -F') ckpt_skip=1 ;; # words come
+      esac
       case $ckpt_word in
         --) break ;;
         --no-veri | --no-verif | --no-verify) ckpt_flag=no-verify ;;
@@ -146,6 +149,14 @@ ckpt_quoted() {
   esac
 }
 
+# A path from any directory; a hook runs at the worktree's root.
+ckpt_whole() {
+  case $1 in
+    /*) printf %s "$1" ;;
+    *) printf %s "$(pwd)/$1" ;;
+  esac
+}
+
 # A way out for each session: $1 the command, $2 what it does.
 ckpt_each() {
   while IFS= read -r ckpt_line || [ -n "$ckpt_line" ]; do
@@ -173,7 +184,7 @@ ckpt_say() {
       case ",$ckpt_hidden," in *",$ckpt_turn,"*) ckpt_from= ;; *) ckpt_from='a step of ' ;; esac
       printf '%s\n' "  session $ckpt_session: undone from ${ckpt_from}turn $ckpt_turn on; hidden turns: ${ckpt_hidden:-none}"
     done <"$ckpt_list"
-    [ "$ckpt_list" != /dev/null ] || printf '%s\n' "  what is undone cannot be read here: ls -l $(ckpt_quoted "$ckpt_dir/boundary")"
+    [ "$ckpt_list" != /dev/null ] || printf '%s\n' "  what is undone cannot be read here: ls -l $(ckpt_quoted "$(ckpt_whole "$ckpt_dir/boundary")")"
     printf '%s\n' "Ways out:"
     ckpt_autostash
     if [ -z "$ckpt_during" ]; then
@@ -209,7 +220,7 @@ ckpt_say() {
   # What is half done a journal alone can finish: it is not to be removed.
   command -v ckpt >/dev/null 2>&1 || case $ckpt_marker in
     journal.json) printf '%s\n' "  ckpt is not in PATH here. Without it: CKPT_ALLOW_PENDING=1" ;;
-    *) printf '%s\n' "  ckpt is not in PATH here. Without it: CKPT_ALLOW_PENDING=1, or remove $(ckpt_quoted "$ckpt_dir/$ckpt_marker")" ;;
+    *) printf '%s\n' "  ckpt is not in PATH here. Without it: CKPT_ALLOW_PENDING=1, or remove $(ckpt_quoted "$(ckpt_whole "$ckpt_dir/$ckpt_marker")")" ;;
   esac
   ckpt_left
 }
@@ -226,7 +237,7 @@ ckpt_autostash() {
 ckpt_left() {
   [ "$ckpt_hook" != pre-rebase ] || return 0 # ckpt_autostash has said it
   if [ "$ckpt_hook" = commit-msg ] && [ -z "$ckpt_during" ]; then
-    printf '%s\n' "What you wrote is kept. To use it again: git commit -e -F $(ckpt_quoted "$ckpt_git/COMMIT_EDITMSG")"
+    printf '%s\n' "The message that was written is in $(ckpt_quoted "$(ckpt_whole "$ckpt_git/COMMIT_EDITMSG")")"
   fi
   if [ -n "$ckpt_during" ]; then
     case $ckpt_during in am) ckpt_article=an ;; *) ckpt_article=a ;; esac

@@ -8,14 +8,14 @@ export interface Surroundings {
   /** Files on disk (covered) below a directory. */
   filesBelow: (directory: string) => readonly string[]
   /** Something uncovered at or below a directory, that does not leave. */
-  uncoveredBelow: (directory: string, leaving: ReadonlySet<string>) => boolean
+  uncoveredBelow: (directory: string, leaving: Pick<ReadonlySet<string>, 'has'>) => boolean
   /** The file or symlink on disk at a path, if there is one. */
   isFileOnDisk: (path: string) => boolean
   /** Whether the snapshot has that file. */
   isCovered: (path: string) => boolean
   /** The file on disk is somebody else's, or of a group of others: what replaces it could not be given to them. */
   isForeign: (path: string, change: { onlyMode: boolean }) => boolean
-  /** What is made there is root's, in a directory of somebody else. */
+  /** What is written there becomes, or stays, root's in a directory of somebody else. */
   isMadeForRoot: (path: string) => boolean
   /** Why nothing can be put there or taken away, or a directory not be given another mode; null: it can. */
   closedBy: (path: string, change: { onlyMode: boolean }) => Closed | null
@@ -91,7 +91,7 @@ function unchangeable(actions: readonly FileAction[], around: Surroundings): Map
     const onlyMode = sameContent(pre, post) && !isSetGroup(post)
     if (post.kind === 'present' && around.isForeign(path, { onlyMode })) found.set(path, IN_THE_WAY.owner)
     if (sameState(pre, post)) continue
-    if (pre.kind !== 'present' && isPrivileged(post) && around.isMadeForRoot(path)) found.set(path, IN_THE_WAY.raised)
+    if (isPrivileged(post) && around.isMadeForRoot(path)) found.set(path, IN_THE_WAY.raised)
     const stays = onlyMode || (pre.kind === 'directory' && post.kind === 'directory')
     const closed = around.closedBy(path, { onlyMode: stays })
     if (!stays && around.isMountPoint(path)) found.set(path, IN_THE_WAY.mounted)
@@ -187,6 +187,9 @@ export const isInTheWay = (action: FileAction, byForce: boolean): boolean =>
 
 /** Whether nothing is in the way but that it may not be changed. */
 export const isNotAllowed = (action: FileAction): boolean => isOneOf(CLOSED, action)
+
+/** Whether only another user than root gets over it. */
+export const isNotForRoot = ({ reason }: FileAction): boolean => reason === IN_THE_WAY.raised
 
 /** Of these, what could not be kept: where it was moved aside the path is changed still, and wants force. */
 export const isUnkept = ({ pre, reason }: FileAction): boolean => pre.kind === 'unknown' || reason === IN_THE_WAY.owner

@@ -256,24 +256,27 @@ test('of commits that a hook made after it ckpt tells nothing', async () => {
   expect(scratch.git('status', '--porcelain')).toBe('')
 })
 
-test('a commit that a hook after it moved onto others is the one that is told of, and what they hold is not the session’s', async () => {
-  const scratch = new Scratch().init({ 'a.txt': '1\n', 'b.txt': '1\n' })
-  scratch.git('checkout', '-qb', 'up')
-  scratch.write({ 'b.txt': 'up\n' })
-  scratch.git('commit', '-qam', 'upstream')
-  scratch.git('checkout', '-q', 'main')
-  scratch.write({ 'c.txt': 'local\n' })
-  scratch.git('add', 'c.txt')
-  scratch.git('commit', '-qm', 'local')
-  withHook(scratch, 'post-commit', 'test -e ../done && exit; touch ../done; git rebase -q up')
-  scratch.turn('one', () => scratch.write({ 'a.txt': '2\n' }))
-  const done = await commit(scratch)
-  expect([files(done), done.commit, done.warnings]).toEqual([['a.txt'], scratch.git('rev-parse', 'HEAD').trim(), []])
-  expect(scratch.git('log', '--format=%s').split('\n').slice(1, 3)).toEqual(['local', 'upstream'])
-  expect([scratch.ckpt('show', 'HEAD').commit.checkpoints.length, scratch.tryCkpt('show', 'up').code]).toEqual([1, 3])
-  expect(scratch.git('status', '--porcelain')).toBe('')
-  expect(scratch.ckpt('commit')).toMatchObject({ commit: null, warnings: [] })
-})
+test.each(['upstream', 'chore: one'])(
+  'a commit that a hook after it moved onto others (%s) is the one that is told of, and what they hold is not the session’s',
+  async (subject) => {
+    const scratch = new Scratch().init({ 'a.txt': '1\n', 'b.txt': '1\n' })
+    scratch.git('checkout', '-qb', 'up')
+    scratch.write({ 'b.txt': 'up\n' })
+    scratch.git('commit', '-qam', subject)
+    scratch.git('checkout', '-q', 'main')
+    scratch.write({ 'c.txt': 'local\n' })
+    scratch.git('add', 'c.txt')
+    scratch.git('commit', '-qm', 'local')
+    withHook(scratch, 'post-commit', 'test -e ../done && exit; touch ../done; git rebase -q up')
+    scratch.turn('one', () => scratch.write({ 'a.txt': '2\n' }))
+    const done = await commit(scratch)
+    expect([files(done), done.commit, done.warnings]).toEqual([['a.txt'], scratch.git('rev-parse', 'HEAD').trim(), []])
+    expect(scratch.git('log', '--format=%s').split('\n').slice(1, 3)).toEqual(['local', subject])
+    expect([scratch.ckpt('show', 'HEAD').commit.checkpoints.length, scratch.tryCkpt('show', 'up').code]).toEqual([1, 3])
+    expect(scratch.git('status', '--porcelain')).toBe('')
+    expect(scratch.ckpt('commit')).toMatchObject({ commit: null, warnings: [] })
+  },
+)
 
 test('what an agent staged on its way does not stay staged: it would take the commit back', async () => {
   const scratch = new Scratch().init({ 'a.txt': '1\n', 'mine.txt': '1\n' })

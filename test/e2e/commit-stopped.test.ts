@@ -128,7 +128,7 @@ test('what hooks made as HEAD has it is left out; the rest is committed, and so 
     code: 0,
     json: {
       files: [{ path: 'b.txt' }],
-      warnings: ['Left out, for it is on disk as in HEAD since git refused it: a.txt.'],
+      warnings: ['Left out, also of later commits, for it is on disk as in HEAD since git refused it: a.txt.'],
     },
   })
   expect(scratch.git('status', '--porcelain')).toBe('')
@@ -158,7 +158,7 @@ test.each([
   expect([code, json.files, json.warnings]).toEqual([
     0,
     [{ path: 'a.txt' }],
-    [`Left out, for it is on disk as in HEAD since git refused it: ${path}.`],
+    [`Left out, also of later commits, for it is on disk as in HEAD since git refused it: ${path}.`],
   ])
   expect(scratch.git('status', '--porcelain')).toBe('')
   fs.rmSync(scratch.at('.git/hooks/pre-commit'))

@@ -1,7 +1,7 @@
 /** The gate, with real git: while something is undone, no command that makes a commit passes by, and each way out works. */
 import { spawnSync } from 'node:child_process'
+import fs from 'node:fs'
 import { expect, test } from 'vitest'
-import { me } from '../support/commits.ts'
 import { gateScratch, head, makePending, patchOf, tryGit } from '../support/gate.ts'
 import { PROGRAM, Scratch } from '../support/scratch.ts'
 
@@ -329,12 +329,9 @@ test.each([
   const refused = tryGit(scratch, args, editor(undo))
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('a revert boundary is pending') })
   expect([head(scratch), scratch.read('a.txt')]).toEqual([before, 'one\n'])
-  const again = /To use it again: (git .*)/.exec(refused.stderr)![1]!
+  const file = /The message that was written is in (\/.*)/.exec(refused.stderr)![1]!
+  expect(fs.readFileSync(file, 'utf8')).toMatch(/^my words\n/)
   scratch.ckpt('accept')
-  expect(
-    spawnSync('sh', ['-c', again], { cwd: scratch.root, env: { ...scratch.vars, ...me, GIT_EDITOR: 'true' } }).status,
-  ).toBe(0)
-  expect(scratch.git('log', '-1', '--format=%s').trim()).toBe('my words')
   // Whoever wants none of the hooks, or lets this one through, is not held up.
   for (const [more, vars] of [
     [['--no-verify'], {}],

@@ -134,22 +134,48 @@ test.skipIf(!isRoot)('so is the mode of a directory of somebody else; it may be 
   expect(fs.statSync(scratch.at('d/e')).mode & 0o777).toBe(0o755)
 })
 
-test.skipIf(!isRoot)('root makes no program of somebody else one that runs with its own rights', () => {
+test.skipIf(!isRoot).each([
+  ['is gone', 'rm tool', false],
+  ['is another one’s', 'rm tool; echo new >tool', true],
+  ['is a link', 'rm tool; ln -s a.txt tool', true],
+  ['is a copy', 'cp tool copy; mv -f copy tool; chmod 644 tool', true],
+  ['is a directory', 'rm tool; mkdir tool', false],
+])('root makes no program of somebody else, that %s now, one that runs with its own rights', (_, work, isTaken) => {
   const { scratch, sh, ckpt, turn } = place()
   sh('echo tool >tool; echo plain >plain; chmod 4755 tool')
-  turn('echo two >a.txt; rm tool plain')
+  turn(`echo two >a.txt; rm plain; ${work}`)
+  if (isTaken) fs.lchownSync(scratch.at('tool'), 0, 0)
+  const disk = scratch.manifest()
   const undo = (...args: string[]) => {
     const { code, stdout } = scratch.run(['undo', '--json', ...args], { vars: { SUDO_UID: String(OTHER_USER) } })
     return { code, ...JSON.parse(stdout) }
   }
-  expect(undo()).toMatchObject({ code: 4, error: { paths: ['tool'] } })
-  expect(undo('--force').code).toBe(4)
+  const { code, error } = undo()
+  expect([code, error.paths, error.hints.at(-1)]).toEqual([
+    4,
+    ['tool'],
+    'ckpt undo   (again, as the user whose directory it is)',
+  ])
+  expect([undo('--force').code, scratch.manifest()]).toEqual([4, disk])
   expect(undo('--skip-conflicts').code).toBe(0)
-  expect([scratch.read('a.txt'), scratch.read('plain'), scratch.exists('tool')]).toEqual(['one\n', 'plain\n', false])
-  execFileSync('chown', ['-R', `${OTHER_USER}:${OTHER_USER}`, scratch.root]) // what root adds to the store is root's
+  expect([scratch.read('a.txt'), scratch.read('plain'), scratch.manifest().tool]).toEqual([
+    'one\n',
+    'plain\n',
+    disk.tool,
+  ])
+  execFileSync('chown', ['-Rh', `${OTHER_USER}:${OTHER_USER}`, scratch.root]) // what root adds to the store is root's
   expect(ckpt('redo').code).toBe(0)
   expect(ckpt('undo').code).toBe(0)
   expect(fs.statSync(scratch.at('tool')).mode & 0o7777).toBe(0o4755)
+})
+
+test.skipIf(!isRoot)('what stays somebody else’s is given back by root as it was', () => {
+  const { scratch, sh, turn } = place()
+  sh('echo tool >tool; chmod 4755 tool')
+  turn('echo changed >tool; chmod 755 tool')
+  expect(scratch.run(['undo'], { vars: { SUDO_UID: String(OTHER_USER) } }).code).toBe(0)
+  const { mode, uid } = fs.statSync(scratch.at('tool'))
+  expect([scratch.read('tool'), mode & 0o7777, uid]).toEqual(['tool\n', 0o4755, OTHER_USER])
 })
 
 // It is mounted here: skipped where nobody may mount.

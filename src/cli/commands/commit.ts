@@ -15,7 +15,7 @@ const command: Command = async ({ env, args, cwd }) => {
       quiet: env.vars[BEHIND] === '1',
     })
     const { commit: made, files, turns, warnings, none } = result
-    const was = `what the visible turns of the session changed was committed${warnings.length > 0 ? ', or is left out' : ''}.`
+    const was = 'what the visible turns of the session changed was committed, or is left out.'
     const said =
       made === null
         ? `Nothing to commit${none === null ? `: ${was}` : `. ${none}`}`

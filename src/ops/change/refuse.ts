@@ -1,5 +1,5 @@
 /** What is refused with the ways out that work: a plan with conflicts, as a whole, and what has to wait for a turn's end. */
-import { isInTheWay, isNotAllowed, isUnkept } from '../../core/clashes.ts'
+import { isInTheWay, isNotAllowed, isNotForRoot, isUnkept } from '../../core/clashes.ts'
 import { CkptError } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
 import { printable, reasonedList } from '../../core/paths.ts'
@@ -25,7 +25,7 @@ export function refuseConflicts(
         ? [
             conflicts.some(isUnkept)
               ? `ckpt ${verb} … --force   (only once what is there was moved aside)`
-              : `ckpt ${verb} …   (again, once ${conflicts.every(isNotAllowed) ? 'it can be changed' : 'what is in the way was moved aside'})`,
+              : `ckpt ${verb} …   (again, ${againOnce(conflicts)})`,
           ]
         : [
             ...(isTurns && conflicts.every(canBeMarked) ? [`ckpt ${verb} … --merge   (writes conflict markers)`] : []),
@@ -34,6 +34,11 @@ export function refuseConflicts(
     ],
     detail,
   })
+}
+
+function againOnce(conflicts: readonly FileAction[]): string {
+  if (conflicts.every(isNotForRoot)) return 'as the user whose directory it is'
+  return `once ${conflicts.every(isNotAllowed) ? 'it can be changed' : 'what is in the way was moved aside'}`
 }
 
 /** @throws CkptError TURN_RUNNING while an agent that the last turn started works on */

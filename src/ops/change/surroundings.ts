@@ -69,14 +69,18 @@ export async function surroundings(
     folded: context.worktree.folds ? foldedPath : null,
     spelledOtherwise: (path: string) => others.get(path) ?? [],
     filesBelow: (directory: string) => below.get(directory) ?? [],
-    uncoveredBelow: (directory: string, leaving: ReadonlySet<string>) =>
-      mayHold(directory) &&
-      isDirectory(context, directory) &&
-      !isEmpty(context, directory) &&
-      !holdsOnly(context, directory, new Set([...(below.get(directory) ?? []), ...leaving])),
+    uncoveredBelow: (directory: string, leaving: Pick<ReadonlySet<string>, 'has'>) => {
+      if (!mayHold(directory) || !isDirectory(context, directory) || isEmpty(context, directory)) return false
+      const known = new Set(below.get(directory))
+      return !holdsOnly(context, directory, { has: (path) => known.has(path) || leaving.has(path) })
+    },
     isFileOnDisk: (path: string) => files.has(path),
     isCovered: (path: string) => files.get(path)?.covered ?? false,
-    isMadeForRoot: (path: string) => context.env.uid === 0 && directoryAbove(context.env, root, path)?.stats.uid !== 0,
+    isMadeForRoot: (path: string) => {
+      if (context.env.uid !== 0 || directoryAbove(context.env, root, path)?.stats.uid === 0) return false
+      const stats = look(context.env, root, path)
+      return !isStats(stats) || stats.isDirectory() || stats.uid === 0 // else it stays that user's
+    },
     closedBy: (path: string, change: { onlyMode: boolean }) => closedBy(context.env, { root, path }, change),
     isMountPoint: (path: string) => mounted.has(barePath(path)),
   }
@@ -86,7 +90,11 @@ export async function surroundings(
  * Whether all that is in a directory is known, files and empty directories, or goes: one that a rule ignores counts as
  * uncovered, though what is in it may have been captured, file by file.
  */
-function holdsOnly(given: Pick<Context, 'env' | 'worktree'>, directory: string, known: ReadonlySet<string>): boolean {
+function holdsOnly(
+  given: Pick<Context, 'env' | 'worktree'>,
+  directory: string,
+  known: Pick<ReadonlySet<string>, 'has'>,
+): boolean {
   const at = native(given.worktree.root, directory)
   try {
     const children = entriesIn(given.env, at)

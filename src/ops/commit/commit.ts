@@ -309,7 +309,7 @@ async function commitEntries(
     })
     // It stands, where a hook after it was cut short.
     const found = code === 0 ? null : await noted(context)
-    const onTop = code === 0 ? await justMade(context, head, message).catch(unseen) : null
+    const onTop = code === 0 ? await justMade(context, planned, message).catch(unseen) : null
     const made = onTop?.made ?? (found?.isSure ? found.made : null)
     if (made === null && code === 0)
       throw new CkptError(

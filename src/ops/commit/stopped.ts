@@ -131,5 +131,7 @@ export async function takeStagedSince(context: Context, { session, entries, befo
       `Staged in part since git refused it, which is not taken (git add it whole): ${shortList(inPart)}.`,
     )
   if (asInHead.length > 0)
-    context.warnings.push(`Left out, for it is on disk as in HEAD since git refused it: ${shortList(asInHead)}.`)
+    context.warnings.push(
+      `Left out, also of later commits, for it is on disk as in HEAD since git refused it: ${shortList(asInHead)}.`,
+    )
 }

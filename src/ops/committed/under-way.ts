@@ -88,13 +88,25 @@ async function firstOn(context: Context, head: Oid | null): Promise<Oid | null> 
 }
 
 /**
- * The commit that git has just made on `head`, as HEAD has it: a hook after it may have moved it onto others (a rebase), and
- * have made more. @throws CkptError where git fails
+ * The commit that git has just made on `head`, as HEAD has it: a hook after it may have moved it onto others (a rebase), which
+ * may be called the same, and have made more. @throws CkptError where git fails
  */
-export async function justMade(context: Context, head: Oid | null, message: string): Promise<OnTop | null> {
+export async function justMade(
+  context: Context,
+  { head, entries }: Pick<Following, 'head' | 'entries'>,
+  message: string,
+): Promise<OnTop | null> {
   const beyond = await commitsBeyond(context, head)
   const [first = null] = beyond
-  if (beyond.length > 1) for (const one of beyond) if (await isNamed(context, one.made, { message })) return one
+  if (beyond.length > 1) {
+    const named: OnTop[] = []
+    for (const one of beyond) if (await isNamed(context, one.made, { message })) named.push(one)
+    for (const one of named) {
+      const changed = new Set(await changedPaths(context, one.parent, one.made))
+      if ([...entries.keys()].every((path) => changed.has(path))) return one
+    }
+    if (named.length > 0 && first !== named[0]) return named.at(-1)!
+  }
   return first?.parent === head ? first : null
 }
 
