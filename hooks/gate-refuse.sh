@@ -30,7 +30,7 @@ ckpt_subcommand() {
       esac
     else
       case "$ckpt_sub $ckpt_word" in
-        'commit -m' | 'commit --message' | 'commit -F' | 'commit --file' | 'merge -m' | 'merge -F') ckpt_skip=1 ;; # words come
+        'commit -m' | 'commit -'[aeinopqsvz]m | 'commit --message' | 'commit -F' | 'commit --file' | 'merge -m' | 'merge -F') ckpt_skip=1 ;; # words come
       esac
       case $ckpt_word in
         --) break ;;

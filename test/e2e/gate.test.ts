@@ -318,6 +318,8 @@ test.each([
   ['commit -a', ['commit', '-a']],
   ['commit --amend', ['commit', '--amend']],
   ['commit of paths', ['commit', 'mine.txt']],
+  ['commit -m with a word like an option', ['commit', '-e', '-m', '--no-verify']],
+  ['commit -am with one', ['commit', '-e', '-am', '--no-verify']],
 ])('what is undone while the editor of git %s is open refuses it; its message is kept', (_, args) => {
   const scratch = gateScratch()
   scratch.ckpt('hooks', 'install')

@@ -97,18 +97,20 @@ export async function justMade(
   message: string,
 ): Promise<OnTop | null> {
   const beyond = await commitsBeyond(context, head)
-  const [first = null] = beyond
-  if (beyond.length > 1) {
-    const named: OnTop[] = []
-    for (const one of beyond) if (await isNamed(context, one.made, { message })) named.push(one)
-    for (const one of named) {
-      const changed = new Set(await changedPaths(context, one.parent, one.made))
-      if ([...entries.keys()].every((path) => changed.has(path))) return one
-    }
-    if (named.length > 0 && first !== named[0]) return named.at(-1)!
+  const first = beyond[0]?.parent === head ? beyond[0] : null
+  if (beyond.length === 1) return first
+  const holds = async ({ made, parent }: OnTop) => {
+    const changed = new Set(await changedPaths(context, parent, made))
+    return [...entries.keys()].every((path) => changed.has(path))
   }
-  return first?.parent === head ? first : null
+  const named: OnTop[] = []
+  for (const one of beyond.slice(-NEAR)) if (await isNamed(context, one.made, { message })) named.push(one)
+  for (const one of [...named, ...(first ? [first] : [])]) if (await holds(one)) return one
+  return named.at(-1) ?? first
 }
+
+/** Commits that hooks may make on top of one, and local ones below it that a rebase moves along: more are not looked at. */
+const NEAR = 50
 
 /**
  * `compared`: the commit with what was planned; null: it is not known as ours. `isSure`: false: a person may have made it, so that nobody is told whose it is.
