@@ -4,7 +4,8 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import type { Env } from '../../src/env.ts'
+import { type Env, realEnv } from '../../src/env.ts'
+import { isRunning } from '../../src/ops/worktree/processes.ts'
 import { killedAt } from '../support/amid.ts'
 import { commit, lines, me } from '../support/commits.ts'
 import { answer, envOf } from '../support/in-process.ts'
@@ -37,8 +38,10 @@ async function heldUp(scratch: Scratch, hook: string, argv: string[] = [], { mes
       await ended
     },
     kill: async (signal: NodeJS.Signals) => {
+      const { git } = JSON.parse(fs.readFileSync(scratch.at('.git/ckpt/worktrees/@main/commit.json'), 'utf8'))
       process.kill(-child.pid!, signal)
       const [code] = await ended
+      await until(() => !isRunning(realEnv(), git.pid, git.started)) // on a busy machine it ends after its parent
       fs.rmSync(scratch.at('.git/here'), { force: true })
       return code
     },
