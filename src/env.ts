@@ -6,6 +6,7 @@ import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import type fs from 'node:fs'
 import type { PathLike, Stats } from 'node:fs'
 import type { Readable } from 'node:stream'
+import { currentDirectory, homeOfUser } from './own-process.ts'
 
 /** The synchronous calls of node:fs that ckpt uses. */
 export type Files = Pick<
@@ -100,7 +101,7 @@ export interface Env {
 /** @param givenUmask where the program has taken another one since it began */
 export function realEnv(givenUmask: number = process.umask()): Env {
   // An import would copy all of its names.
-  const files = fileSystem()
+  const files = process.getBuiltinModule('node:fs')
   return {
     files,
     read: (fd, buffer) =>
@@ -259,44 +260,6 @@ type Stream = Readable & { isTTY?: boolean; unref?: () => unknown }
 /** Null: none is named, or by a relative path, which would be another place in each directory. */
 export function homeIn({ HOME = '' }: Env['vars']): string | null {
   return HOME.startsWith('/') ? HOME : null
-}
-
-/** Where none is in the environment. A user that the system does not know has none of his own. */
-function homeOfUser(): string {
-  try {
-    return process.getBuiltinModule('node:os').userInfo().homedir
-  } catch {
-    return '/'
-  }
-}
-
-/**
- * Where this process is. A directory that is there no more by the name that it had, or that the shell knows; where that is
- * another one's by now, by one that is nobody's.
- */
-function currentDirectory(): string {
-  try {
-    return process.cwd()
-  } catch (error) {
-    if (errno(error) !== 'ENOENT') throw error
-  }
-  const { PWD } = process.env
-  const name = nameOfDeleted() ?? (PWD?.startsWith('/') ? PWD : '/')
-  return fileSystem().existsSync(name) ? `${name}${DELETED}` : name
-}
-
-const fileSystem = () => process.getBuiltinModule('node:fs')
-
-/** Behind the name of a directory that is there no more: proc(5), /proc/pid/cwd. */
-const DELETED = ' (deleted)'
-
-function nameOfDeleted(): string | null {
-  try {
-    const name = fileSystem().readlinkSync('/proc/self/cwd')
-    return name.endsWith(DELETED) ? name.slice(0, -DELETED.length) : null
-  } catch {
-    return null // a system without proc(5)
-  }
 }
 
 /** Where what is only needed for a moment lies: where TMPDIR says, if something can be made there. */

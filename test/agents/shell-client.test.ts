@@ -7,7 +7,7 @@ import { hookLog, storeOf } from '../support/agents.ts'
 import { startDaemon } from '../support/daemon.ts'
 import { until } from '../support/protocol.ts'
 import { type Json, PROGRAM, type Ran, Scratch } from '../support/scratch.ts'
-import { mayMount, mountSmall, roomIn, testWithMounts } from '../support/small-disk.ts'
+import { mountSmall, roomIn, testWithMounts } from '../support/small-disk.ts'
 import { foreignLock } from '../support/store-surgery.ts'
 
 const CLIENT = path.resolve(import.meta.dirname, '../../bin/ckpt-hook')
@@ -723,37 +723,36 @@ testWithMounts.each([
   expect(scratch.ckpt('status').sessions.map(({ id }: Json) => id)).toContain('c')
 })
 
-// A disk without any room is a small one that is mounted here.
-describe.skipIf(!mayMount)('without any room (skipped where nobody may mount a small disk)', () => {
-  test('where no log has any room, a mark says that something is not recorded, and when', async () => {
-    const begun = Date.now()
-    const { scratch, pid } = prompted({ small: '12m' })
-    process.kill(pid, 'SIGKILL')
-    await until(() => !fs.existsSync(`/proc/${pid}`))
-    const vars = { CKPT_STATE_DIR: scratch.at('.git/state') }
-    fs.writeFileSync(scratch.at('.git/filler'), Buffer.alloc(roomIn(scratch.root)))
-    expect(await later(scratch, says(scratch, 'Stop'), { vars })).toEqual(SILENT)
-    fs.rmSync(scratch.at('.git/filler'))
-    const { lastHookError } = scratch.ckpt('status')
-    expect(lastHookError).toMatchObject({ where: 'ckpt hook', message: expect.stringContaining('there was no room') })
-    const time = Date.parse(lastHookError.time)
-    expect([time >= begun - 1000, time <= Date.now() + 1000]).toEqual([true, true]) // the clock of files is coarser
-    // What goes wrong later is newer.
-    expect(await later(scratch, '{')).toEqual(SILENT)
-    expect(scratch.ckpt('status').lastHookError.code).toBe('BAD_MARKER')
-  })
+// A disk without any room is a small one that is mounted here: skipped where nobody may mount.
+testWithMounts('where no log has any room, a mark says that something is not recorded, and when', async () => {
+  const begun = Date.now()
+  const { scratch, pid } = prompted({ small: '12m' })
+  process.kill(pid, 'SIGKILL')
+  await until(() => !fs.existsSync(`/proc/${pid}`))
+  const vars = { CKPT_STATE_DIR: scratch.at('.git/state') }
+  fs.writeFileSync(scratch.at('.git/filler'), Buffer.alloc(roomIn(scratch.root)))
+  expect(await later(scratch, says(scratch, 'Stop'), { vars })).toEqual(SILENT)
+  fs.rmSync(scratch.at('.git/filler'))
+  const { lastHookError } = scratch.ckpt('status')
+  expect(lastHookError).toMatchObject({ where: 'ckpt hook', message: expect.stringContaining('there was no room') })
+  const time = Date.parse(lastHookError.time)
+  expect([time >= begun - 1000, time <= Date.now() + 1000]).toEqual([true, true]) // the clock of files is coarser
+  // What goes wrong later is newer.
+  expect(await later(scratch, '{')).toEqual(SILENT)
+  expect(scratch.ckpt('status').lastHookError.code).toBe('BAD_MARKER')
+})
 
-  test('where nothing is recorded yet, and no log has any room, there is such a mark too', async () => {
-    const scratch = new Scratch()
-    mountSmall(scratch.root, '12m')
-    scratch.init()
-    const vars = { CKPT_STATE_DIR: scratch.at('.git/state') }
-    fs.writeFileSync(scratch.at('.git/filler'), Buffer.alloc(roomIn(scratch.root)))
-    expect(await later(scratch, says(scratch, 'UserPromptSubmit', { prompt: 'go' }), { vars })).toEqual(SILENT)
-    fs.rmSync(scratch.at('.git/filler'))
-    const { stdout } = scratch.run(['status', '--json', '--no-daemon'], { vars })
-    expect(JSON.parse(stdout).lastHookError).toMatchObject({ message: expect.stringContaining('there was no room') })
-  })
+// A disk without any room is a small one that is mounted here: skipped where nobody may mount.
+testWithMounts('where nothing is recorded yet, and no log has any room, there is such a mark too', async () => {
+  const scratch = new Scratch()
+  mountSmall(scratch.root, '12m')
+  scratch.init()
+  const vars = { CKPT_STATE_DIR: scratch.at('.git/state') }
+  fs.writeFileSync(scratch.at('.git/filler'), Buffer.alloc(roomIn(scratch.root)))
+  expect(await later(scratch, says(scratch, 'UserPromptSubmit', { prompt: 'go' }), { vars })).toEqual(SILENT)
+  fs.rmSync(scratch.at('.git/filler'))
+  const { stdout } = scratch.run(['status', '--json', '--no-daemon'], { vars })
+  expect(JSON.parse(stdout).lastHookError).toMatchObject({ message: expect.stringContaining('there was no room') })
 })
 
 describe('ckpt hook', () => {

@@ -166,6 +166,31 @@ test.each([
   expect(commit(scratch).json.files).toEqual([{ path: 'b.txt' }])
 })
 
+test.each([
+  ['tracked', ['stash', '-q'], 'u.txt'],
+  ['untracked', ['stash', '-qu'], 'n.txt'],
+])(
+  'what lies in an older stash (%s) is committed all the same; where git cannot say what does, too',
+  (_, stash, name) => {
+    const scratch = withHook(CHECK)
+    scratch.turn('one', () => scratch.write({ 'a.txt': 'a2\n', [name]: 'FAIL\n' }))
+    expect(commit(scratch).code).toBe(1)
+    scratch.git(...stash)
+    scratch.write({ 'other.txt': 'mine\n' })
+    scratch.git('stash', '-qu')
+    scratch.git('stash', 'apply', '-q', 'stash@{1}')
+    scratch.remove(name)
+    if (name === 'u.txt') scratch.git('checkout', '-q', 'u.txt')
+    const { code, json } = commit(scratch)
+    expect([code, json.error.message.includes('leaves out')]).toEqual([1, false])
+    const tree = scratch.git('rev-parse', 'stash@{1}^{tree}').trim()
+    fs.rmSync(scratch.at(`.git/objects/${tree.slice(0, 2)}/${tree.slice(2)}`))
+    expect(commit(scratch).json.error.message).not.toContain('leaves out')
+    scratch.git('stash', 'clear')
+    expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'a.txt' }] } })
+  },
+)
+
 test('what was taken back before the first try is left out of the next one, as the refusal says', () => {
   const scratch = withHook(CHECK)
   scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n', 'key.pem': 'FAIL\n' }))

@@ -3,11 +3,8 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import { onTestFinished, test } from 'vitest'
 
-/** The right to mount a file system is not there in most containers. */
-export const mayMount = spawnSync('unshare', ['-m', 'true']).status === 0
-
-/** Skipped where nobody may mount. */
-export const testWithMounts = test.skipIf(!mayMount)
+/** Skipped without the right to mount a file system, which is not there in most containers. */
+export const testWithMounts = test.skipIf(spawnSync('unshare', ['-m', 'true']).status !== 0)
 
 /** `size`: as tmpfs(5) takes it. */
 export function mountSmall(directory: string, size: string): void {

@@ -39,7 +39,8 @@ const importsOf = (file: string) =>
 
 /** core imports nothing outside itself; config speaks to git to read committed files; the rest points down. */
 const allowed: Record<string, readonly string[]> = {
-  env: ['env'],
+  'own-process': [],
+  env: ['env', 'own-process'],
   programs: ['env'],
   'package-file': ['package-file', 'core', 'env'],
   core: ['core'],

@@ -95,7 +95,7 @@ export async function refusedByGit(
   )
 }
 
-/** What nobody wants to commit any more: on disk and in the index is what HEAD has, and no stash keeps it for later. */
+/** What nobody wants to commit any more: on disk and in the index is what HEAD has, and no stash keeps it for later. None where git cannot say. */
 async function leftAsInHead(
   context: Context,
   paths: readonly string[],
@@ -103,7 +103,7 @@ async function leftAsInHead(
 ): Promise<string[]> {
   const settled = await settledPaths(context, paths, head)
   const stashed = settled.length === 0 ? null : await stashedPaths(context)
-  return settled.filter((path) => !stashed?.has(path))
+  return stashed ? settled.filter((path) => !stashed.has(path)) : []
 }
 
 /** Puts what was staged since git refused this commit in the place of what was planned; what is as HEAD has it is left out. */
