@@ -8,6 +8,7 @@ import { gateCost } from './bench-gate.ts'
 import { benchHistory } from './bench-history.ts'
 import { benchHooks } from './bench-hooks.ts'
 import { benchStore } from './bench-store.ts'
+import { benchUndo } from './bench-undo.ts'
 import { layOut } from './large-tree.ts'
 
 const ROUNDS = Number(process.env.CKPT_BENCH_ROUNDS ?? 9)
@@ -209,6 +210,11 @@ try {
   await benchDaemon({ base, root, files, vars, rounds: ROUNDS })
   const { gated, bare } = gateCost(base, program, vars)
   report('git commit with the gate, nothing pending', { ours: gated, theirs: bare }, 'at most 1.2')
+  report(
+    'Undo and redo of a turn of 1,000 files, against writing and syncing them one after the other',
+    benchUndo(base, program, vars),
+    'for comparison',
+  )
   await benchHistory(ROUNDS)
   await benchStore()
   await benchHooks(ROUNDS)

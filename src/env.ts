@@ -53,6 +53,8 @@ export interface Env {
   files: Files
   /** Waits for what comes on a fifo; gives how many bytes of the buffer it filled. A stream would take longer to load. */
   read: (fd: number, buffer: Buffer) => Promise<number>
+  /** Waits until what was written to an open file is on disk, while other work goes on (fsync(2)). */
+  sync: (fd: number) => Promise<void>
   /** `umask`: of the child, where it is not to have ours. */
   spawn: (command: string, args: readonly string[], options: SpawnOptions & { umask?: number }) => ChildProcess
   vars: Readonly<Record<string, string | undefined>>
@@ -107,6 +109,10 @@ export function realEnv(givenUmask: number = process.umask()): Env {
     read: (fd, buffer) =>
       new Promise((resolve, reject) => {
         files.read(fd, buffer, 0, buffer.length, null, (error, length) => (error ? reject(error) : resolve(length)))
+      }),
+    sync: (fd) =>
+      new Promise((resolve, reject) => {
+        files.fsync(fd, (error) => (error ? reject(error) : resolve()))
       }),
     // Loaded when they are needed: who only asks the daemon needs neither.
     spawn: (command, args, { umask, ...options }) =>

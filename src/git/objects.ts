@@ -13,7 +13,7 @@ import { type FoundObject, ObjectReader } from './object-reader.ts'
 import { formatPack, type ObjectType, type PackObject } from './pack.ts'
 import { makePacksDirectory } from './packs.ts'
 import { movePack, syncPacks } from './unsynced-packs.ts'
-import { syncDirectory, syncIfThere, withDrafts } from './whole-file.ts'
+import { syncFiles, withDrafts } from './whole-file.ts'
 
 /** Bytes up to which a process that packs when it is idle does not compress what it writes. */
 const MOST_RAW = 1 << 20
@@ -47,7 +47,7 @@ export class ObjectStore {
   /** What is there counts for nothing: objects are written again. */
   #distrusted = false
   /** Loose objects that this process relies on and has not synced. */
-  #fresh: Oid[] = []
+  readonly #fresh = new Map<Oid, object>()
   /** Somebody waits for what is written, and there will be time to compress it. */
   hurried = false
   /** Bytes that files written here take on disk, until somebody has noted them. */
@@ -216,7 +216,7 @@ export class ObjectStore {
       return 'damaged' // closed, cut short, or longer
     }
     this.#written.set(oid, path)
-    this.#fresh.push(oid)
+    this.#fresh.set(oid, {})
     return 'whole'
   }
 
@@ -245,7 +245,7 @@ export class ObjectStore {
       }
     })
     this.grown += inBlocks(deflated)
-    this.#fresh.push(oid)
+    this.#fresh.set(oid, {})
     this.#isWritten(object, path)
   }
 
@@ -284,34 +284,35 @@ export class ObjectStore {
   }
 
   /** Syncs what was written and not synced yet, by whomever, and these. */
-  syncFresh(more: Iterable<Oid> = []): void {
+  async syncFresh(more: Iterable<Oid> = []): Promise<void> {
     this.flush()
     syncPacks(this.#env, this.#gitDir, this)
-    this.#sync(new Set([...this.#fresh, ...more]))
-    this.#fresh = []
+    await this.#sync(new Set([...this.#fresh.keys(), ...more]))
   }
 
   /** The same a few at a time, for one who has others to serve meanwhile: `others` waits until they are served. */
   async syncFreshInSteps(others: () => Promise<unknown>): Promise<void> {
     this.flush()
     syncPacks(this.#env, this.#gitDir, this)
-    this.#fresh.sort() // those of a directory together
-    while (this.#fresh.length > 0) {
-      this.#sync(this.#fresh.slice(0, STEP))
-      this.#fresh = this.#fresh.slice(STEP)
+    while (this.#fresh.size > 0) {
+      const ordered = [...this.#fresh.keys()].sort() // those of a directory together
+      await this.#sync(ordered.slice(0, STEP))
       await setImmediate()
       await others()
     }
   }
 
   /** Syncs loose objects and their directories to disk. */
-  #sync(oids: Iterable<Oid>): void {
-    const directories = new Set<string>()
-    for (const oid of oids) {
-      const path = this.loosePath(oid)
-      if (syncIfThere(this.#env, path)) directories.add(path.slice(0, path.lastIndexOf('/')))
-    }
-    for (const directory of directories) syncDirectory(this.#env, directory)
+  async #sync(oids: Iterable<Oid>): Promise<void> {
+    const before = [...oids].map((oid) => ({ oid, writing: this.#fresh.get(oid) }))
+    const there = await syncFiles(
+      this.#env,
+      before.map(({ oid }) => this.loosePath(oid)),
+    )
+    const directories = new Set(there.map((path) => path.slice(0, path.lastIndexOf('/'))))
+    await syncFiles(this.#env, [...directories])
+    // What was written once more meanwhile is as fresh as it was.
+    for (const { oid, writing } of before) if (this.#fresh.get(oid) === writing) this.#fresh.delete(oid)
   }
 
   /** What was there may be gone: it is written again, and read from the disk. */

@@ -188,7 +188,7 @@ export class Parcel {
   }
 
   /** Moves what was fetched into a store. */
-  movePacks({ gitDir, objects }: Pick<Store, 'gitDir' | 'objects'>): void {
+  async movePacks({ gitDir, objects }: Pick<Store, 'gitDir' | 'objects'>): Promise<void> {
     const { files } = this.#env
     const from = `${this.gitDir}/objects/pack`
     for (const name of files.readdirSync(from)) {
@@ -197,7 +197,7 @@ export class Parcel {
       for (const suffix of ['.pack', '.idx']) objects.grown += files.statSync(`${from}/${pack}${suffix}`).size
       movePack(this.#env, gitDir, { from: `${from}/${pack}`, pack })
     }
-    objects.syncFresh()
+    await objects.syncFresh()
   }
 }
 

@@ -211,7 +211,7 @@ export class Store {
    * `durable`: on disk when it returns, with the objects that were written; one that lives on may sync them later.
    */
   async moveRefs(edits: readonly RefEdit[], { durable = this.#memory === null } = {}): Promise<void> {
-    if (durable) this.#sync()
+    if (durable) await this.#sync()
     else this.objects.flush()
     const moved = noteMoves(this.#env, this.place.directory, { edits, sync: durable })
     for (let attempt = 0; ; attempt++) {
@@ -242,15 +242,15 @@ export class Store {
   }
 
   /** Syncs what was written and moved before. */
-  #sync(): void {
-    this.objects.syncFresh()
+  async #sync(): Promise<void> {
+    await this.objects.syncFresh()
     this.#unsynced.sync(this.#env, this.place.directory)
   }
 
   /** The same for one who has others to serve meanwhile: `others` waits until they are served. */
   async syncInSteps(others: () => Promise<unknown>): Promise<void> {
     await this.objects.syncFreshInSteps(others)
-    this.#sync() // what the others wrote, before any ref that they moved
+    await this.#sync() // what the others wrote, before any ref that they moved
   }
 
   /** False: the one-shot way is to say what is wrong. */

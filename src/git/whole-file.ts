@@ -119,15 +119,38 @@ export function syncDirectory(env: Env, path: string): void {
 
 /** False: no such file. */
 export function syncIfThere(env: Env, path: string): boolean {
-  let fd: number
+  const fd = openIfThere(env, path)
+  if (fd !== null) syncNow(env, fd)
+  return fd !== null
+}
+
+/** So many files wait for the disk together: it takes them in one go. */
+export const TOGETHER = 16
+
+/** Syncs files together, those that are there: the result. */
+export async function syncFiles(env: Env, paths: readonly string[]): Promise<string[]> {
+  const there: string[] = []
+  const rest = paths.values()
+  const oneAfterTheOther = async () => {
+    for (const path of rest) {
+      const fd = openIfThere(env, path)
+      if (fd === null) continue
+      await syncBeside(env, fd).finally(() => env.files.closeSync(fd))
+      there.push(path)
+    }
+  }
+  const ended = await Promise.allSettled(Array.from({ length: TOGETHER }, oneAfterTheOther))
+  for (const end of ended) if (end.status === 'rejected') throw end.reason
+  return there
+}
+
+function openIfThere({ files }: Env, path: string): number | null {
   try {
-    fd = env.files.openSync(path, 'r')
+    return files.openSync(path, 'r')
   } catch (error) {
-    if (errno(error) === 'ENOENT') return false
+    if (errno(error) === 'ENOENT') return null
     throw error
   }
-  syncNow(env, fd)
-  return true
 }
 
 function syncNow(env: Env, fd: number): void {
@@ -161,9 +184,20 @@ export function syncOpen({ files }: Env, fd: number): void {
   try {
     files.fsyncSync(fd)
   } catch (error) {
-    if (!['EINVAL', 'ENOSYS', 'ENOTSUP'].includes(errno(error) ?? '')) throw error
+    if (!isSyncless(error)) throw error
   }
 }
+
+/** The same, while other work goes on. */
+export async function syncBeside({ sync }: Env, fd: number): Promise<void> {
+  try {
+    await sync(fd)
+  } catch (error) {
+    if (!isSyncless(error)) throw error
+  }
+}
+
+const isSyncless = (error: unknown): boolean => ['EINVAL', 'ENOSYS', 'ENOTSUP'].includes(errno(error) ?? '')
 
 /** The file's content, or null when there is none. Any other failure is an error: of one that may not be read, the system's own. */
 export function readIfThere(env: Env, path: string): Buffer | null {

@@ -117,14 +117,14 @@ async function moveTo(context: Context, replaced: ReadonlyMap<Oid, Oid>): Promis
   const before = readReplaced(env, store)
   for (const [old, now] of before) before.set(old, replaced.get(now) ?? now)
   // Old ids first: whatever is killed after this, they resolve.
-  store.objects.syncFresh()
+  await store.objects.syncFresh()
   writeReplaced(env, store, new Map([...before, ...replaced]))
   const edits = await refEdits(context, replaced)
   const cut = [...store.shallow].map((id) => replaced.get(id) ?? id)
   // Both, until the refs have moved: whichever they name, its history is cut where it was.
   store.writeShallow(new Set([...store.shallow, ...cut]))
   const marker = readMarker(env, store) // the same turns stay undone
-  writeJournal(env, store, refsJournal(env, { op: 'forget', session: '', refs: edits, marker }))
+  await writeJournal(env, store, refsJournal(env, { op: 'forget', session: '', refs: edits, marker }))
   await store.moveRefs(edits, { durable: true }).catch((error: unknown) => {
     throw notYet('The checkpoints were written anew, but not all refs could be moved', error)
   })

@@ -2,11 +2,12 @@
 import type { Stats } from 'node:fs'
 import { type PathState, sameState } from '../core/state.ts'
 import type { Env } from '../env.ts'
+import { TOGETHER } from '../git/whole-file.ts'
 import type { ApplyEntry, ApplyInput, ApplyResult } from './apply-entry.ts'
 import { behindSymlink, isStats, look, observe } from './disk.ts'
-import { ApplyConflict } from './fresh.ts'
+import { ApplyConflict, CHANGED } from './fresh.ts'
 import { closeOpened, openAbove } from './opening.ts'
-import { isAsExpected, type One, putOne, removeIfEmpty } from './put.ts'
+import { type Begun, begin, isAsExpected, place, removeIfEmpty } from './put.ts'
 
 /** Carrying out stopped in the middle: why, at which path, and what was done until then. */
 export class Stopped extends Error {
@@ -57,60 +58,115 @@ export function orderEntries(entries: readonly ApplyEntry[]): ApplyEntry[] {
  * @throws Stopped
  */
 export async function applyEntries(env: Env, input: ApplyInput): Promise<ApplyResult> {
-  const result: ApplyResult = nothingDone()
-  const ordered = orderEntries(input.entries)
-  const numbers = new Map(orderEntries(input.whole ?? input.entries).map(({ path }, number) => [path, number]))
-  let removed = false
-  let at: string | null = null
+  const applying = new Applying(env, input)
+  const { result } = applying
   let stopped: Stopped | null = null
-  const removeDirectories = () => {
-    if (removed) return
-    removed = true
-    for (const directory of input.removable) {
-      openAbove(env, { root: input.root, path: directory }, result.opened)
-      removeIfEmpty(env, input.root, directory)
-    }
-  }
   try {
-    for (const [index, entry] of ordered.entries()) {
-      at = entry.path
-      if (index % 100 === 99) await env.progress(`writing: ${index + 1} of ${ordered.length} paths`)
-      if (entry.post.kind !== 'absent') removeDirectories()
-      // What nobody planned for now may have been closed since.
-      if (!input.expected) openAbove(env, { root: input.root, path: entry.path }, result.opened)
-      const { state, before } = check(env, input, { entry, unlinked: result.unlinked })
-      if (state === 'post') {
-        // Opened, it may have the mode that it is to get.
-        if (entry.path.endsWith('/') && result.opened.delete(entry.path.slice(0, -1))) result.done.push(entry)
-        continue
-      }
-      if (state === 'other') {
-        if (input.expected) throw new ApplyConflict(entry.path, 'changed at this very moment')
-        result.left.push(entry.path)
-        continue
-      }
-      const number = numbers.get(entry.path)!
-      if (await applied(env, input, { entry, number, result, before })) result.done.push(entry)
-      else result.left.push(entry.path)
-    }
-    removeDirectories()
+    await applying.all()
   } catch (error) {
-    stopped = new Stopped(error, at, result)
+    stopped = new Stopped(error, applying.at, result)
   }
+  await applying.end()
   const failed = closeOpened(env, input.root, result.opened)
   if (failed) stopped ??= new Stopped(failed.reason, failed.path, result)
   if (stopped) throw stopped
   return result
 }
 
-/** False, in recovery only: something else is in the way, and stays. */
-async function applied(env: Env, input: ApplyInput, one: One): Promise<boolean> {
-  try {
-    await putOne(env, input, one)
-    return true
-  } catch (error) {
-    if (input.expected || !(error instanceof ApplyConflict)) throw error
-    return false
+/** Bytes that wait for the disk at most, as long as they are not those of one file. */
+const MOST_WAITING = 16 * 1024 * 1024
+
+class Applying {
+  readonly #env: Env
+  readonly #input: ApplyInput
+  /** What goes to its place next, first come first. */
+  readonly #begun: Begun[] = []
+  #hasRemoved = false
+  readonly result: ApplyResult = nothingDone()
+  /** The path that it is at. */
+  at: string | null = null
+
+  constructor(env: Env, input: ApplyInput) {
+    this.#env = env
+    this.#input = input
+  }
+
+  async all(): Promise<void> {
+    const { entries, whole = entries } = this.#input
+    const ordered = orderEntries(entries)
+    const numbers = new Map(orderEntries(whole).map(({ path }, number) => [path, number]))
+    for (const [index, entry] of ordered.entries()) {
+      if (index % 100 === 99) await this.#env.progress(`writing: ${index + 1} of ${ordered.length} paths`)
+      // A directory that is opened for the files in it is closed behind them.
+      if (entry.post.kind !== 'present') await this.#placeAllBut(0)
+      if (entry.post.kind !== 'absent') this.#removeDirectories()
+      await this.#one(entry, numbers.get(entry.path)!)
+    }
+    await this.#placeAllBut(0)
+    this.#removeDirectories()
+  }
+
+  /** Where it stopped early: nothing goes on behind our back. */
+  async end(): Promise<void> {
+    for (const { onDisk } of this.#begun) await onDisk
+  }
+
+  async #one(entry: ApplyEntry, number: number): Promise<void> {
+    const env = this.#env
+    const input = this.#input
+    const { root, expected } = input
+    const { result } = this
+    const { path } = entry
+    this.at = path
+    // What nobody planned for now may have been closed since.
+    if (!expected) openAbove(env, { root, path }, result.opened)
+    const { state, before } = check(env, input, { entry, unlinked: result.unlinked })
+    if (state === 'post') {
+      // Opened, it may have the mode that it is to get.
+      if (path.endsWith('/') && result.opened.delete(path.slice(0, -1))) result.done.push(entry)
+      return
+    }
+    if (state === 'other') {
+      if (expected) throw new ApplyConflict(path, CHANGED)
+      result.left.push(path)
+      return
+    }
+    await this.#step(entry, () => begin(env, input, { entry, number, result, before }))
+    // The other names of an inode are looked at when this one is off it.
+    await this.#placeAllBut(before && before.nlink > 1 ? 0 : TOGETHER)
+  }
+
+  /** Places what was begun, but for the last few. */
+  async #placeAllBut(files: number): Promise<void> {
+    const isMuch = () => this.#begun.reduce((sum, { bytes }) => sum + bytes, 0) > MOST_WAITING
+    while (this.#begun.length > files || isMuch()) {
+      const begun = this.#begun.shift()!
+      await this.#step(begun.entry, () => place(this.#env, this.#input, begun))
+    }
+  }
+
+  async #step(entry: ApplyEntry, take: () => Promise<Begun | null>): Promise<void> {
+    this.at = entry.path
+    try {
+      const begun = await take()
+      if (begun) this.#begun.push(begun)
+      else this.result.done.push(entry)
+    } catch (error) {
+      // In recovery only: something else is in the way, and stays.
+      if (this.#input.expected || !(error instanceof ApplyConflict)) throw error
+      this.result.left.push(entry.path)
+    }
+  }
+
+  #removeDirectories(): void {
+    if (this.#hasRemoved) return
+    this.#hasRemoved = true
+    const { root, removable } = this.#input
+    for (const directory of removable) {
+      this.at = directory
+      openAbove(this.#env, { root, path: directory }, this.result.opened)
+      removeIfEmpty(this.#env, root, directory)
+    }
   }
 }
 

@@ -2,7 +2,7 @@
 import type { Stats } from 'node:fs'
 import { pathToText } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
-import { syncOpen } from '../git/whole-file.ts'
+import { syncBeside } from '../git/whole-file.ts'
 
 /** A path is neither as planned nor as it should become. */
 export class ApplyConflict extends Error {
@@ -32,8 +32,12 @@ interface Fresh {
   path: string
 }
 
-/** Writes a whole new file, synced; returns the milliseconds that syncing took. */
-export function writeFresh(env: Env, at: string | Buffer, { bytes, mode, owner, group = null, path }: Fresh): number {
+/** Writes a whole new file. The result: on disk, or why not; it is closed then. */
+export function writeFresh(
+  env: Env,
+  at: string | Buffer,
+  { bytes, mode, owner, group = null, path }: Fresh,
+): Promise<{ failed: unknown } | null> {
   const { files } = env
   const fd = files.openSync(at, 'wx', 0o600)
   try {
@@ -41,11 +45,22 @@ export function writeFresh(env: Env, at: string | Buffer, { bytes, mode, owner, 
     keepOwner(env, at, { owner, path })
     if (group !== null) giveGroup(env, at, group)
     files.chmodSync(at, mode) // after chown, which clears some bits
-    const start = env.monotonic()
-    syncOpen(env, fd)
-    return env.monotonic() - start
-  } finally {
+  } catch (error) {
     files.closeSync(fd)
+    throw error
+  }
+  return onDisk(env, fd)
+}
+
+/** Never rejects: who wrote it looks later. */
+async function onDisk(env: Env, fd: number): Promise<{ failed: unknown } | null> {
+  try {
+    await syncBeside(env, fd)
+    return null
+  } catch (error) {
+    return { failed: error }
+  } finally {
+    env.files.closeSync(fd)
   }
 }
 

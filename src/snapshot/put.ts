@@ -4,7 +4,6 @@
  */
 import type { Stats } from 'node:fs'
 import { parentOf } from '../core/paths.ts'
-import type { PathState } from '../core/state.ts'
 import { type Env, errno } from '../env.ts'
 import { isLinkless } from '../git/whole-file.ts'
 import type { ApplyEntry, ApplyInput, ApplyResult } from './apply-entry.ts'
@@ -36,28 +35,67 @@ export interface One {
   before: Stats | null
 }
 
-/** Puts the state after on disk, in one step as others see it. @throws ApplyConflict */
-export async function putOne(env: Env, input: ApplyInput, one: One): Promise<void> {
-  const { path } = one.entry
+/** New content that is written: once it is on disk, it goes to its place. */
+export interface Begun extends One {
+  /** Never rejects. */
+  onDisk: ReturnType<typeof writeFresh>
+  bytes: number
+  fresh: string | Buffer
+  /** Whether it lies beside its target. */
+  beside: boolean
+}
+
+/**
+ * Puts the state after on disk, in one step as others see it; of a file the new content alone, beside its place. The result
+ * is what is still to be placed. @throws ApplyConflict
+ */
+export async function begin(env: Env, input: ApplyInput, one: One): Promise<Begun | null> {
+  const { beside } = one.result
   try {
-    await putFrom(env, input, one)
+    return await beginAt(env, input, one)
   } catch (error) {
-    const code = errno(error) ?? ''
-    const isElsewhere = code === 'EXDEV' && !one.result.beside
-    const isTaken = TAKEN_AWAY.has(code)
-    if (!isElsewhere && !isTaken && !(error instanceof ApplyConflict)) throw error
-    // Nothing was moved, or it is back; only what was to be is written.
-    remove(env, temporaryPath(env, input, { path, suffix: `${one.number}.new`, beside: one.result.beside }))
-    if (!isElsewhere) throw isTaken ? new ApplyConflict(path, CHANGED) : error
-    one.result.beside = true
-    await putOne(env, input, one)
+    return orBeside(env, input, { ...one, beside, error })
   }
+}
+
+/** Puts what was begun in its place, or begins once more where that is on another file system. @throws ApplyConflict */
+export async function place(env: Env, input: ApplyInput, begun: Begun): Promise<Begun | null> {
+  const { result, before } = begun
+  try {
+    const start = env.monotonic()
+    const notOnDisk = await begun.onDisk
+    result.syncMs += env.monotonic() - start
+    if (notOnDisk) throw notOnDisk.failed
+    putInPlace(env, input, begun)
+    if (before && before.nlink > 1) result.unlinked.add(before.ino)
+    return null
+  } catch (error) {
+    return orBeside(env, input, { ...begun, error })
+  }
+}
+
+/** After a failure where nothing was moved, or it is back; only what was to be is written. */
+async function orBeside(
+  env: Env,
+  input: ApplyInput,
+  { error, beside, ...one }: One & { beside: boolean; error: unknown },
+): Promise<Begun | null> {
+  const { path } = one.entry
+  const code = errno(error) ?? ''
+  const isElsewhere = code === 'EXDEV' && !beside
+  const isTaken = TAKEN_AWAY.has(code)
+  if (!isElsewhere && !isTaken && !(error instanceof ApplyConflict)) throw error
+  remove(env, temporaryPath(env, input, { path, suffix: `${one.number}.new`, beside }))
+  if (!isElsewhere) throw isTaken ? new ApplyConflict(path, CHANGED) : error
+  one.result.beside = true
+  return begin(env, input, one)
 }
 
 /** What a call fails with that finds something else at a path, or above it, than the look right before it. */
 const TAKEN_AWAY: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EEXIST', 'EISDIR'])
 
-async function putFrom(env: Env, input: ApplyInput, { entry, number, result, before }: One): Promise<void> {
+async function beginAt(env: Env, input: ApplyInput, one: One): Promise<Begun | null> {
+  const { entry, number, result, before } = one
   const { root } = input
   const { beside } = result
   const { path, pre, post } = entry
@@ -65,18 +103,18 @@ async function putFrom(env: Env, input: ApplyInput, { entry, number, result, bef
   openAbove(env, { root, path }, result.opened)
   if (path.endsWith('/')) {
     putDirectory(env, input, { entry, result })
-    return
+    return null
   }
   if (post.kind === 'absent') {
-    if (before === null) return
+    if (before === null) return null
     const old = temporaryPath(env, input, { path, suffix: `${number}.old`, beside })
     if (before.nlink > 1) result.unlinked.add(before.ino)
     const directory = directoryOf(env, root, path)
     env.files.renameSync(at, old)
     verifyAside(env, input, { old, at, path, pre, before, directory, put: null })
-    return
+    return null
   }
-  if (post.kind !== 'present') return
+  if (post.kind !== 'present') return null
   if (
     pre.kind === 'present' &&
     pre.type === 'file' &&
@@ -86,23 +124,22 @@ async function putFrom(env: Env, input: ApplyInput, { entry, number, result, bef
   ) {
     directoryOf(env, root, path)
     env.files.chmodSync(at, post.mode)
-    return
+    return null
   }
   makeParents(env, input, { path, made: result.made })
   const bytes = await input.store.objects.get(post.oid, 'blob')
   if (post.type === 'link' && before === null) {
     putLink(env, input, { path, bytes })
-    return
+    return null
   }
   const fresh = temporaryPath(env, input, { path, suffix: `${number}.new`, beside })
-  if (post.type === 'link') writeLink(env, fresh, { bytes, owner: before, path })
-  else {
-    const group = before ? null : groupGivenIn(env, root, parentOf(path))
-    result.syncMs += writeFresh(env, fresh, { bytes, mode: post.mode, owner: before, group, path })
+  const begun = { ...one, beside, fresh, bytes: bytes.length }
+  if (post.type === 'link') {
+    writeLink(env, fresh, { bytes, owner: before, path })
+    return { ...begun, onDisk: Promise.resolve(null) }
   }
-  const old = temporaryPath(env, input, { path, suffix: `${number}.old`, beside })
-  putInPlace(env, input, { fresh, old, at, path, pre, post, before })
-  if (before && before.nlink > 1) result.unlinked.add(before.ino)
+  const group = before ? null : groupGivenIn(env, root, parentOf(path))
+  return { ...begun, onDisk: writeFresh(env, fresh, { bytes, mode: post.mode, owner: before, group, path }) }
 }
 
 /** The group of what is made in a directory whose set-group-ID bit is set (inode(7)); null: that of whoever makes it. */
@@ -192,18 +229,10 @@ function directoryOf(env: Env, root: string, path: string): Stats {
   throw new ApplyConflict(path, MOVED_AWAY)
 }
 
-interface Placing {
-  fresh: string | Buffer
-  /** What the old inode is linked to. */
-  old: string | Buffer
-  at: string | Buffer
-  path: string
-  pre: PathState
-  post: PathState
-  before: Stats | null
-}
-
-function putInPlace(env: Env, input: ApplyInput, { fresh, old, at, path, pre, post, before }: Placing): void {
+function putInPlace(env: Env, input: ApplyInput, { fresh, entry, number, before, beside }: Begun): void {
+  const { path, pre, post } = entry
+  const at = native(input.root, path)
+  const old = temporaryPath(env, input, { path, suffix: `${number}.old`, beside })
   const { files } = env
   const { root } = input
   const directory = directoryOf(env, root, path)

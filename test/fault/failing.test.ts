@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
-import type { Files } from '../../src/env.ts'
+import { type Env, type Files, realEnv } from '../../src/env.ts'
 import { Place, STRIDE } from '../support/fault.ts'
 import { answer, envOf } from '../support/in-process.ts'
 import { Scratch } from '../support/scratch.ts'
@@ -20,22 +20,34 @@ const CALLS = [
   'symlinkSync',
   'fsyncSync',
   'writeFileSync',
+  'sync',
 ] as const
 /** Every one with `npm run test:fault`. */
 const STEP = STRIDE === 1 ? 1 : 53
 
 /** The Nth such call fails. (Not one that lets a lock go: its holder, this process, lives on.) */
-function failing(call: keyof Files & keyof typeof fs, nth: number): { files: Files; failed: () => boolean } {
+function failing(
+  call: 'sync' | (keyof Files & keyof typeof fs),
+  nth: number,
+): { env: Partial<Env>; failed: () => boolean } {
   let calls = 0
-  const files = {
-    ...fs,
-    [call]: (...args: unknown[]) => {
-      if (!String(args[0]).endsWith('/lock') && ++calls === nth)
-        throw Object.assign(new Error(`EIO: i/o error, ${call} '${String(args[0])}'`), { code: 'EIO' })
-      return (fs[call] as (...args: unknown[]) => unknown)(...args)
-    },
+  const fail = (args: unknown[]) => {
+    if (!String(args[0]).endsWith('/lock') && ++calls === nth)
+      throw Object.assign(new Error(`EIO: i/o error, ${call} '${String(args[0])}'`), { code: 'EIO' })
   }
-  return { files, failed: () => calls >= nth }
+  const failed = () => calls >= nth
+  if (call === 'sync') {
+    const sync: Env['sync'] = async (fd) => {
+      fail([fd])
+      await realEnv().sync(fd)
+    }
+    return { env: { sync }, failed }
+  }
+  const own = (...args: unknown[]) => {
+    fail(args)
+    return (fs[call] as (...args: unknown[]) => unknown)(...args)
+  }
+  return { env: { files: { ...fs, [call]: own } }, failed }
 }
 
 test.each(['undo', 'redo'])('promise 8: a disk that fails once in the middle of it: %s', async (command) => {
@@ -56,8 +68,8 @@ test.each(['undo', 'redo'])('promise 8: a disk that fails once in the middle of 
   for (const call of CALLS) {
     for (let nth = 1; ; nth += STEP) {
       const place = start.copy('failing')
-      const { files, failed } = failing(call, nth)
-      const { code, document } = await answer({ ...envOf(scratch), cwd: place.root, files }, command)
+      const { env, failed } = failing(call, nth)
+      const { code, document } = await answer({ ...envOf(scratch), cwd: place.root, ...env }, command)
       if (!failed()) {
         place.remove()
         break
@@ -93,8 +105,8 @@ test('promise 8: a disk that fails once in the middle of it: commit', async () =
     for (let nth = 1; ; nth += STEP) {
       const place = start.copy('failing')
       const git = (...args: string[]) => execFileSync('git', args, { cwd: place.root, env: scratch.vars }).toString()
-      const { files, failed } = failing(call, nth)
-      const { code, document } = await answer({ ...envOf(scratch), cwd: place.root, files, pid }, ...argv)
+      const { env, failed } = failing(call, nth)
+      const { code, document } = await answer({ ...envOf(scratch), cwd: place.root, pid, ...env }, ...argv)
       if (!failed()) {
         place.remove()
         break

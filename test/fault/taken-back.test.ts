@@ -20,6 +20,7 @@ const textsIn = (directory: string): [path: string, text: string][] =>
 const JOURNAL = { call: 'renameSync', on: '/journal\\.json$', when: 'after' } as const
 /** Calls that put an old inode aside. */
 const ASIDE = { on: '\\.old$', when: 'after' } as const
+const FIRST_ASIDE = { ...ASIDE, call: 'linkSync', when: 'before' } as const
 
 const WAYS: Record<string, Pick<Amid, 'run' | 'kill'>> = {
   'somebody writes to it': { run: 'echo mine >>"$SEEN"' },
@@ -38,7 +39,6 @@ describe.each([
       scratch.remove('a/gone')
     })
     const start = new Place(scratch, scratch.root)
-    const refused = { ...JOURNAL, run: 'echo theirs >>c/z' }
     // b/2 and a/1 while it undoes, a/gone and a/1 while it takes that back
     for (const [call, nth] of [
       ['renameSync', 1],
@@ -47,6 +47,9 @@ describe.each([
       ['linkSync', 2],
     ] as const) {
       const place = start.copy(`${mount}-${call}-${nth}`)
+      // Once new content is written for all of them, c/z is looked at again when its turn comes.
+      const amidst = call === 'renameSync' && nth === 1 ? JOURNAL : FIRST_ASIDE
+      const refused = { ...amidst, run: 'echo theirs >>c/z' }
       const vars = amid(scratch, [refused, { ...ASIDE, call, nth, ...way }], { mount })
       expect(scratch.runApart(['undo'], { cwd: place.root, vars }).code).toBe(way.kill ? 128 : 4)
       await place.ckpt('snapshot')
@@ -128,8 +131,7 @@ test('what was there before is kept, and named, where what was written over it c
   const mine = lines('two', 'mine')
   scratch.write({ 'a.txt': mine })
   const vars = amid(scratch, [
-    { ...JOURNAL, run: 'echo theirs >>z.txt' },
-    { call: 'renameSync', on: '/a\\.txt$', when: 'after', run: 'echo later >a.txt' },
+    { call: 'renameSync', on: '/a\\.txt$', when: 'after', run: 'echo later >a.txt; echo theirs >>z.txt' },
   ])
   const { code, stdout } = scratch.runApart(['undo', '--json'], { vars })
   const { message } = JSON.parse(stdout).error

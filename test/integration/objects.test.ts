@@ -13,11 +13,19 @@ import type { ObjectType } from '../../src/git/pack.ts'
 import { Scratch } from '../support/scratch.ts'
 import { inStore, storeOf } from '../support/store-surgery.ts'
 
-function bareStore(hash: HashName, files?: Partial<Files>): { objects: ObjectStore; gitDir: string; git: Git } {
+interface World {
+  files?: Partial<Files>
+  sync?: Env['sync']
+}
+
+function bareStore(
+  hash: HashName,
+  { files, ...world }: World = {},
+): { objects: ObjectStore; gitDir: string; git: Git } {
   const scratch = new Scratch()
   const gitDir = path.join(scratch.base, 'store.git')
   execFileSync('git', ['init', '-q', '--bare', `--object-format=${hash}`, gitDir])
-  const env: Env = { ...realEnv(), vars: scratch.vars, files: { ...fs, ...files } }
+  const env: Env = { ...realEnv(), ...world, vars: scratch.vars, files: { ...fs, ...files } }
   const git: Git = (args, input) => execFileSync('git', [`--git-dir=${gitDir}`, ...args], { input, stdio: 'pipe' })
   return { objects: new ObjectStore(env, { gitDir, hash, vars: { GIT_DIR: gitDir } }), gitDir, git }
 }
@@ -147,7 +155,7 @@ test('what was removed under us is not said to be there, and is written again', 
   objects.close()
 })
 
-test('everything is synced before it is relied on: our own objects, loose and packed, and packs of other processes', () => {
+test('everything is synced before it is relied on: our own objects, loose and packed, and packs of other processes', async () => {
   const open = new Map<number, string>()
   const synced = new Set<string>()
   const files: Partial<Files> = {
@@ -161,7 +169,11 @@ test('everything is synced before it is relied on: our own objects, loose and pa
       fs.fsyncSync(fd)
     },
   }
-  const { objects, gitDir } = bareStore('sha1', files)
+  const sync: Env['sync'] = async (fd) => {
+    synced.add(path.basename(open.get(fd)!))
+    await realEnv().sync(fd)
+  }
+  const { objects, gitDir } = bareStore('sha1', { files, sync })
   const other = new ObjectStore({ ...realEnv() }, { gitDir, hash: 'sha1', vars: {} })
   const write = (store: ObjectStore, type: ObjectType, { count, salt }: { count: number; salt: string }) =>
     Array.from({ length: count }, (_, i) => store.write(type, Buffer.from(`${salt} ${i}`)))
@@ -170,7 +182,7 @@ test('everything is synced before it is relied on: our own objects, loose and pa
   write(objects, 'blob', { count: 20, salt: 'ours' })
   objects.flush()
   const loose = write(objects, 'blob', { count: 2, salt: 'loose' })
-  objects.syncFresh()
+  await objects.syncFresh()
   const packs = packsIn(gitDir)
   expect(packs).toHaveLength(2)
   for (const pack of packs) {
@@ -180,7 +192,7 @@ test('everything is synced before it is relied on: our own objects, loose and pa
   for (const oid of loose) expect(synced).toContain(oid.slice(2))
   expect(synced).toContain('pack') // the directory
   synced.clear()
-  objects.syncFresh()
+  await objects.syncFresh()
   expect([...synced]).toEqual([])
 })
 
@@ -265,9 +277,9 @@ test('one that cannot be looked at keeps nobody from reading', () => {
 test('who syncs in steps goes on only when the others are served, and to the end', async () => {
   let synced = 0
   const { objects } = bareStore('sha1', {
-    fsyncSync: (fd) => {
+    sync: async (fd) => {
+      await realEnv().sync(fd)
       synced++
-      fs.fsyncSync(fd)
     },
   })
   const COUNT = 20

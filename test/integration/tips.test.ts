@@ -3,7 +3,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Oid } from '../../src/core/ids.ts'
-import { realEnv } from '../../src/env.ts'
+import { type Env, realEnv } from '../../src/env.ts'
 import type { RefEdit, RefTip } from '../../src/git/refs.ts'
 import { Store } from '../../src/git/store.ts'
 import { noteMoves, readTips } from '../../src/git/tips.ts'
@@ -63,7 +63,11 @@ test.each([false, true])(
         real.files.fsyncSync(fd)
       },
     }
-    const store = Store.open({ ...real, files }, { directory, worktreeId: '@main', hash: 'sha1' })
+    const sync: Env['sync'] = async (fd) => {
+      synced.add(opened.get(fd) ?? '')
+      await real.sync(fd)
+    }
+    const store = Store.open({ ...real, files, sync }, { directory, worktreeId: '@main', hash: 'sha1' })
     onTestFinished(() => store.close())
     if (lives) store.remember()
     const ref = 'refs/ckpt/@main/s/live'

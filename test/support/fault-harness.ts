@@ -87,6 +87,9 @@ const spawn: Env['spawn'] = (command, args, options) => {
   return child
 }
 
-process.exitCode = await main(argv, { ...real, files, spawn })
+const reachDisk = power?.sync(real.sync) ?? real.sync
+const sync: Env['sync'] = (fd) => (isWriting || mode === 'amid' ? real.sync(fd) : counted(() => reachDisk(fd)))
+
+process.exitCode = await main(argv, { ...real, files, spawn, sync })
 power?.fail()
 fs.writeFileSync(report!, `${calls}\n`)

@@ -59,6 +59,15 @@ export class PowerCut {
     })
   }
 
+  /** Waiting for a file to be on disk, watched. */
+  sync(sync: Env['sync']): Env['sync'] {
+    return async (fd) => {
+      const inode = inodeOf(fs.fstatSync(fd, { bigint: true }))
+      await sync(fd)
+      this.#left.delete(inode)
+    }
+  }
+
   /** Starting a process, watched: what lies there otherwise when it has ended, it wrote. */
   spawn(spawn: Env['spawn']): Env['spawn'] {
     return (command, args, options): ChildProcess => {

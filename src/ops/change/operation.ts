@@ -60,7 +60,7 @@ async function prove(context: Context, entries: readonly ApplyEntry[]): Promise<
   if (damaged.size === 0) return
   const before = entries.map(({ path, pre }) => [path, pre] as const)
   await mendObjects(context, damaged, before)
-  objects.syncFresh()
+  await objects.syncFresh()
   const lost = await objects.damaged(damaged)
   if (lost.size > 0) throw lostContent(pathsWith(entries, lost))
 }
@@ -107,7 +107,7 @@ export async function carryOut(context: Context, operation: Operation): Promise<
   })
   const all = [...(await recorder.keepEdits()), ...refs]
   const start = env.monotonic()
-  store.objects.syncFresh(statesOids(entries))
+  await store.objects.syncFresh(statesOids(entries))
   let syncMs = env.monotonic() - start
   await prove(context, entries)
   const nonce = env.random(6)
@@ -123,7 +123,7 @@ export async function carryOut(context: Context, operation: Operation): Promise<
     refs: all,
     marker,
   }
-  writeJournal(env, store, journal)
+  await writeJournal(env, store, journal)
   const { directoryMode } = journal
   const input = { root, store, nonce, entries, removable, directoryMode, expected: prepared.expected }
   try {

@@ -108,7 +108,7 @@ async function mend(context: Context, { lost, idle }: Damage): Promise<string[]>
   const { env, store, place } = context
   await mendObjects(context, new Set(oidsOf(lost)), statesOf(context, lost))
   if (lost.some(isTree)) await takeSnapshot(context, readRefs(context), { anew: true, publish: false })
-  store.objects.syncFresh()
+  await store.objects.syncFresh()
   const left = new Set(oidsOf((await readObjects(context)).lost))
   const said = lost.flatMap((one) => (left.has(one.oid) ? [] : [`${describeLost(one)} was written again`]))
   for (const oid of idle) {

@@ -30,7 +30,7 @@ export async function moveAll(
     return
   }
   const marker = markerAfter(refs, timeline.session, null)
-  writeJournal(env, store, refsJournal(env, { op: 'refs', session: timeline.session, refs: edits, marker }))
+  await writeJournal(env, store, refsJournal(env, { op: 'refs', session: timeline.session, refs: edits, marker }))
   await store.moveRefs(edits).catch((error: unknown) => {
     throw notYet('This could not be recorded in full', error)
   })

@@ -41,7 +41,7 @@ export async function backOut(
     kept = await sweepTemporary(env, input, orderEntries(input.entries))
     // Where it stopped either state may be there, or nothing; unless it stopped before it began there.
     const isUntouched = reason instanceof ApplyConflict && !reason.isBegun
-    const amid = isUntouched ? [] : input.entries.filter((entry) => entry.path === path)
+    const amid = isUntouched ? [] : input.entries.filter((entry) => entry.path === path && !result.done.includes(entry))
     const left = await takeBack(env, input, { ...result, done: [...result.done, ...amid] })
     if (left.length > 0) {
       await keepSafety(context, safety) // what they held before is nowhere else

@@ -30,7 +30,7 @@ export async function rewriteSpilled(context: Context): Promise<Oid[]> {
   await objects.distrusting(async () => {
     for (const { type, bytes } of spilled.values()) objects.write(type as ObjectType, bytes)
   })
-  objects.syncFresh()
+  await objects.syncFresh()
   return [...spilled.keys()]
 }
 

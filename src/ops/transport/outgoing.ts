@@ -94,7 +94,7 @@ export async function packParcel(context: Context, { withPrompts, remembered }: 
       const ref = `refs/ckpt/${origin}/${one.place.worktreeId}`
       const objects = writingTo(parcel.objects, remembered ? one.store.objects : null)
       const packed = await packWorktree(one.store, refs, { origin, withPrompts, time: env.now(), objects })
-      if (remembered) one.store.objects.syncFresh() // a remote that has them is to find them here
+      if (remembered) await one.store.objects.syncFresh() // a remote that has them is to find them here
       await parcel.point(ref, packed.commit)
       out.refs.push({ ref, checkpoints: packed.checkpoints })
       out.sessions += refs.sessions.size

@@ -54,7 +54,7 @@ export async function unpackParcel(
       }
     }
     if (unreadable?.size) return []
-    if (all.length > 0) parcel.movePacks(context.store)
+    if (all.length > 0) await parcel.movePacks(context.store)
     const done: Unpacked[] = []
     for (const incoming of all) done.push(await unpackOne(context, incoming))
     tellForgotten(context, all)
@@ -86,7 +86,7 @@ async function unpackOne(context: Context, incoming: Incoming): Promise<Unpacked
   const refs = groupRefs(store.refPrefix, tips)
   const known = await recorded(store)
   for (const bytes of incoming.commits.values()) store.objects.write('commit', bytes)
-  store.objects.syncFresh()
+  await store.objects.syncFresh()
   await joinHistory(store, incoming)
   const { notes, added } = await joinPrompts(store, refs.notes, incoming)
   // First what is kept, so that no ref names a checkpoint whose companions could be lost.
@@ -231,7 +231,7 @@ async function move(
   // No git hook looks at a place that is nobody's worktree here.
   if (foreign) return store.moveRefs(edits, { durable: true })
   const marker = await markerOf(store, edits, refs)
-  writeJournal(env, store, refsJournal(env, { op: 'import', session: '', refs: edits, marker }))
+  await writeJournal(env, store, refsJournal(env, { op: 'import', session: '', refs: edits, marker }))
   await store.moveRefs(edits, { durable: true })
   writeMarker(env, store, marker)
   removeJournal(env, store)

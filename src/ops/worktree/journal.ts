@@ -60,9 +60,9 @@ export function journalEntries(actions: readonly FileAction[]): ApplyEntry[] {
  * Written whole and synced before anything it speaks of is touched. From here on an operation is carried out: this is the
  * last moment to cancel it. @throws CkptError CANCELLED
  */
-export function writeJournal(env: Env, store: Store, journal: Journal): void {
+export async function writeJournal(env: Env, store: Store, journal: Journal): Promise<void> {
+  await store.objects.syncFresh() // it names them
   refuseCancelled(env.signal)
-  store.objects.syncFresh() // it names them
   const body = JSON.stringify(journal)
   const sum = createHash('sha256').update(body).digest('hex')
   writeFileWhole(env, fileOf(store), { content: `${sum}\n${body}\n` })
