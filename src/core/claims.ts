@@ -18,7 +18,7 @@ import { type Checkpoint, isOutside } from './checkpoint.ts'
 import type { TurnNumber } from './ids.ts'
 import { ancestorsOf, barePath, directoryKey, isWithin } from './paths.ts'
 import { sameState, type Transition } from './state.ts'
-import type { Turn } from './timeline.ts'
+import { endOf, type Turn } from './timeline.ts'
 
 export interface Window {
   session: string
@@ -69,7 +69,7 @@ const isAside = (detours: readonly Detour[], { from, to }: Pick<Segment, 'from' 
  */
 export function windowsOf(turn: Turn, all: readonly Checkpoint[], { asRival = false } = {}): Window[] {
   const base = { session: turn.session, turnId: turn.id, turn: turn.number, detours: detoursOf(turn, all) }
-  const end = turn.after?.seq ?? Number.POSITIVE_INFINITY
+  const end = workUntil(turn)
   if (turn.steps.length === 0) {
     const from = turn.before.seq
     return [{ ...base, step: null, from, to: end, reach: from, declared: [], open: false }]
@@ -115,9 +115,12 @@ function endsLater({ session, after }: Turn, { callId }: Checkpoint, all: readon
   )
 }
 
+/** The sequence number with which a turn's work ends. */
+export const workUntil = (turn: Turn): number => (turn.after ? endOf(turn).seq : Number.POSITIVE_INFINITY)
+
 /** The turns that were at work for a part of the time between two sequence numbers. */
 export function turnsDuring(turns: readonly Turn[], from: number, to: number): Turn[] {
-  return turns.filter(({ before, after }) => before.seq < to && (after?.seq ?? Number.POSITIVE_INFINITY) > from)
+  return turns.filter((turn) => turn.before.seq < to && workUntil(turn) > from)
 }
 
 /**

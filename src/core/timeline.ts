@@ -195,11 +195,6 @@ function takeIn(turn: Turn, late: readonly Checkpoint[]): void {
   }
 }
 
-/** The end of what a turn did: of one that was cut in its middle, the last step it kept. */
-export function lastOf({ checkpoints, after }: Turn): Checkpoint {
-  return checkpoints.at(after?.cut ? -2 : -1)!
-}
-
 /** The last checkpoint of a turn before a step of it, whose number is given: what goes back to before that step keeps it. */
 export const lastBefore = ({ checkpoints }: Turn, number: number): Checkpoint =>
   checkpoints.findLast(({ kind, step }) => kind === 'before' || (kind === 'step' && step! < number))!
@@ -208,9 +203,12 @@ export const lastBefore = ({ checkpoints }: Turn, number: number): Checkpoint =>
 export const beginningOf = (turn: Turn, number: number): Checkpoint =>
   turn.steps.find((step) => step.number === number)?.start ?? lastBefore(turn, number)
 
-/** What a turn is shown by: its end, or while it runs its newest checkpoint. */
+/**
+ * The end of what a turn did, or while it runs its newest checkpoint. One that was cut in its middle ends with the last step
+ * that it kept: the checkpoint where its session goes on was taken whenever that was.
+ */
 export const endOf = ({ after, checkpoints }: Pick<Turn, 'after' | 'checkpoints'>): Checkpoint =>
-  after ?? checkpoints.at(-1)!
+  checkpoints.at(after?.cut ? -2 : -1)!
 
 /** Whether a turn's agent went on with it after its end, as far as late markers say. */
 export function wentOn({ outside }: Timeline, { number, after }: Turn): boolean {
@@ -253,5 +251,5 @@ export function lastVisible(timeline: Timeline): Checkpoint | null {
   const turn = visible.at(-1)
   if (!turn) return null
   const from = turn.hiddenFromStep
-  return from === null ? endOf(turn) : lastBefore(turn, from)
+  return from === null ? turn.checkpoints.at(-1)! : lastBefore(turn, from)
 }

@@ -7,7 +7,7 @@ import type { TurnNumber } from '../core/ids.ts'
 import type { MarkResult } from '../core/marker.ts'
 import { type RelativePath, showPath } from '../core/paths.ts'
 import type { ToldAction } from '../core/plan.ts'
-import { hiddenTurns, messageIdOf, type Timeline, visibleTurns } from '../core/timeline.ts'
+import { endOf, hiddenTurns, messageIdOf, type Timeline, visibleTurns } from '../core/timeline.ts'
 import type { FileDiff } from '../git/diff.ts'
 import type { ChangeResult } from '../ops/change/change.ts'
 import type { DiffResult } from '../ops/history/diff.ts'
@@ -74,6 +74,7 @@ const round = (ms: number) => Math.round(ms * 100) / 100
 
 export function turnJson(view: TurnView, worktree: string): TurnInfo {
   const { turn } = view
+  const end = turn.after && endOf(turn)
   return {
     n: turn.number,
     id: turn.id,
@@ -86,9 +87,9 @@ export function turnJson(view: TurnView, worktree: string): TurnInfo {
     hidden: turn.hidden,
     abandoned: turn.abandoned,
     startedAt: turn.before.time,
-    endedAt: turn.after?.time ?? null,
+    endedAt: end?.time ?? null,
     before: turn.before.id,
-    after: turn.after?.id ?? null,
+    after: end?.id ?? null,
     steps: turn.steps.map((step) => ({
       n: `${turn.number}.${step.number}`,
       id: (step.end ?? step.start)!.id,

@@ -7,7 +7,7 @@ import { renewOrigin } from '../../src/ops/transport/outgoing.ts'
 import { closeContext, openContext } from '../../src/ops/worktree/context.ts'
 import { alive, runLater } from '../support/daemon.ts'
 import { answer, envOf } from '../support/in-process.ts'
-import { PROGRAM, Scratch } from '../support/scratch.ts'
+import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 import { inStore, ownDirectory, storeOf } from '../support/store-surgery.ts'
 import { cloneOf, twoTurns } from '../support/transport.ts'
 
@@ -764,6 +764,29 @@ test('what was forgotten here comes back from who still has it, and that is said
   expect(warnings).toEqual([
     expect.stringMatching(/^\d+ checkpoints that came hold what was forgotten here: ckpt forget PATH/),
   ])
+})
+
+test('what was forgotten here of a session with something undone comes back, too, and no pull fails', () => {
+  const here = twoTurns()
+  const remote = bareRemote(here)
+  const there = cloneOf(here)
+  here.ckpt('undo')
+  there.turn('of its own', () => there.write({ 'c.txt': 'c\n' }), 'other')
+  here.ckpt('push', remote)
+  there.ckpt('pull', remote)
+  there.ckpt('forget', 'dir/new.txt')
+  here.turn('going on', () => here.write({ 'a.txt': 'three\n' }))
+  here.ckpt('push', remote)
+  expect(there.ckpt('pull', remote).warnings.join()).toContain('hold what was forgotten here')
+  const came = there.ckpt('list', '--all-worktrees').turns.map(({ session, n }: Json) => [session, n])
+  expect(came).toEqual(
+    expect.arrayContaining([
+      ['other', 1],
+      ['s', 1],
+      ['s', 3],
+    ]),
+  )
+  expect(there.ckpt('verify').problems).toEqual([])
 })
 
 test('a remote that refuses is told apart from one that cannot be reached, with its own words', () => {

@@ -919,3 +919,52 @@ test('an undo of its own is refused while any session of the worktree has undone
   scratch.ckpt('undo', '--session', 'two', '--only', '1')
   expect(scratch.read('b.txt')).toBe('b\n')
 })
+
+test.each(['accept', 'a new prompt'])(
+  'a turn that was cut ends with the last step it kept: what others did before %s is not its own, nor in its time',
+  (going) => {
+    const scratch = new Scratch().init()
+    scratch.git('config', 'user.name', 'somebody')
+    scratch.git('config', 'user.email', 'somebody@example.com')
+    const commitAll = (message: string): void => {
+      scratch.git('add', '--all')
+      scratch.git('commit', '-q', '-m', message)
+    }
+    const first = scratch.git('rev-parse', 'HEAD').trim()
+    scratch.ckpt('mark', 'prompt', ...S)
+    for (const [id, text] of [
+      ['1', 'kept\n'],
+      ['2', 'undone\n'],
+    ] as const) {
+      scratch.ckpt('mark', 'step', '--start', '--call-id', id, ...S)
+      scratch.write({ 'a.txt': text })
+      scratch.ckpt('mark', 'step', '--call-id', id, ...S)
+    }
+    scratch.ckpt('mark', 'stop', ...S)
+    scratch.ckpt('undo', '--step')
+    commitAll('of the agent')
+    scratch.turn('of another', () => scratch.write({ 'b.txt': 'b\n' }), 'other')
+    commitAll('of the other')
+    scratch.write({ 'mine.txt': 'mine\n' })
+    if (going === 'accept') scratch.ckpt('accept', ...S)
+    else scratch.turn('the next', () => {})
+    commitAll('by hand')
+    const { document } = scratch.tryCkpt('verify', '--ref', `${first}..HEAD`, '--covered')
+    expect(document.commits.map(({ covered, turn }: Json) => [covered, turn])).toEqual([
+      [true, 1],
+      [true, 1],
+      [false, null],
+    ])
+    expect(scratch.ckpt('show', '1', ...S).files.map(({ path }: Json) => path)).toEqual(['a.txt'])
+    expect(scratch.ckpt('diff', '1:before', '1:after', ...S).files).toHaveLength(1)
+    const blame = (path: string): Json => scratch.ckpt('blame', path, ...S).lines[0]
+    expect([blame('mine.txt').turn, blame('a.txt').turn]).toEqual([null, 1])
+    expect(scratch.ckpt('undo', '--session', 'other')).toMatchObject({ turns: [1] })
+    expect([scratch.exists('b.txt'), scratch.read('mine.txt'), scratch.read('a.txt')]).toEqual([
+      false,
+      'mine\n',
+      'kept\n',
+    ])
+    expect(scratch.ckpt('verify').problems).toEqual([])
+  },
+)

@@ -360,6 +360,41 @@ test('environments: a branch is the same one when a tag of its name comes, and w
   expect(scratch.read('b.txt')).toBe('agent\n')
 })
 
+test('a branch that is gone, or that another worktree has, is not one to switch to', () => {
+  const scratch = new Scratch().init()
+  scratch.git('checkout', '-q', '-b', 'a/topic')
+  scratch.turn('work', () => scratch.write({ 'b.txt': 'agent\n' }))
+  const refused = () => scratch.tryCkpt('undo').document.error
+  scratch.git('checkout', '-q', 'main')
+  const linked = path.join(scratch.base, 'linked')
+  scratch.git('worktree', 'add', '-q', linked, 'a/topic')
+  expect(refused()).toMatchObject({
+    message: `Turn 1 was made on branch a/topic, which the worktree ${linked} has, but main is checked out. Nothing was changed.`,
+    hints: ['ckpt undo --force'],
+  })
+  scratch.git('worktree', 'remove', linked)
+  scratch.git('branch', '-q', '-m', 'a/topic', 'a/topic/renamed')
+  expect(refused()).toMatchObject({
+    message: 'Turn 1 was made on branch a/topic, which is there no more, but main is checked out. Nothing was changed.',
+    hints: ['ckpt undo --force'],
+  })
+  scratch.ckpt('undo', '--force')
+  expect(scratch.exists('b.txt')).toBe(false)
+})
+
+test('who leaves a branch that has no commit makes none by that', () => {
+  const scratch = new Scratch().init()
+  scratch.git('checkout', '-q', '--orphan', 'new')
+  scratch.turn('work', () => {
+    scratch.write({ 'b.txt': 'agent\n' })
+    scratch.git('checkout', '-q', '-f', 'main')
+  })
+  const head = scratch.git('rev-parse', '--short=7', 'HEAD').trim()
+  expect(scratch.ckpt('undo').warnings).toContain(
+    `HEAD moved during these turns (no commit → ${head}). Undo leaves commits alone.`,
+  )
+})
+
 test('environments: a detached HEAD, another branch, and a merge in progress', () => {
   const scratch = new Scratch().init()
   scratch.git('branch', 'other')
@@ -368,6 +403,7 @@ test('environments: a detached HEAD, another branch, and a merge in progress', (
   const refused = scratch.tryCkpt('undo')
   expect([refused.code, refused.document.error.code]).toEqual([4, 'CONFLICT'])
   expect(refused.document.error.message).toMatch(/made on branch main, but other is checked out/)
+  expect(refused.document.error.hints).toContain('git switch main')
   scratch.git('checkout', '-q', '--detach')
   scratch.ckpt('undo')
   expect(scratch.exists('b.txt')).toBe(false)

@@ -5,7 +5,7 @@ import { clipped, columnsOf } from '../../core/columns.ts'
 import { FIRST_TURN } from '../../core/errors.ts'
 import type { MarkResult } from '../../core/marker.ts'
 import { printable, reasonedList, shown } from '../../core/paths.ts'
-import { visibleTurns } from '../../core/timeline.ts'
+import { endOf, visibleTurns } from '../../core/timeline.ts'
 import { when } from '../../library/local-time.ts'
 import type { CommitOrigin } from '../../ops/committed/origins.ts'
 import type { ByHand, ListResult, SessionView, ShowResult, TurnView } from '../../ops/history/history.ts'
@@ -165,7 +165,7 @@ export function showText(result: ShowResult, { c, now }: { c: Colors; now: numbe
       `${c.bold(`Turn ${turn.number}`)} of session ${printable(turn.session)}  ${mark(result.turn, c)}`.trimEnd(),
     )
     lines.push(
-      `  ${when(turn.before.time, now)}${turn.after ? ` to ${when(turn.after.time, now)}` : ''}, ${statText(stat, c)}`,
+      `  ${when(turn.before.time, now)}${turn.after ? ` to ${when(endOf(turn).time, now)}` : ''}, ${statText(stat, c)}`,
     )
     for (const line of (result.turn.text ?? description).split('\n')) lines.push(`  > ${printable(line)}`)
     for (const step of turn.steps) {

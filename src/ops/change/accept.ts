@@ -30,7 +30,7 @@ export async function accept(context: Context, wanted: string | undefined): Prom
     const head = await headOf(context)
     const cut = timeline.turns.some((turn) => turn.hiddenFromStep !== null)
     const at = timeline.boundaryCheckpoint!
-    // Only a turn that is cut needs a new end: it is the state that the undo left.
+    // Only a turn that is cut needs a checkpoint from which its session goes on.
     const snapshot = cut ? await takeSnapshot(context, refs) : { tree: at.tree, besideOid: at.beside, degraded: false }
     const recorder = new Recorder(context, refs, head)
     const scene = { context, refs, timeline, recorder, snapshot }

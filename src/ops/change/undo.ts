@@ -120,7 +120,7 @@ async function undoScanned(
   const { reader, selection, units, ...said } = await whileOrAfter(scanning, async () => {
     const reader = new ChangeReader(context, refs, timeline)
     const selection = await select(context, { timeline, options, reader })
-    refuseOtherBranch(selection, head, mode)
+    await refuseOtherBranch(context, selection, { head, mode })
     return { reader, selection, ...(await unitsOf(reader, selection, options)) }
   })
   const warnings = [...context.warnings, ...said.warnings, ...(await headWarnings(context, selection))]

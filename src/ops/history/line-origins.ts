@@ -6,7 +6,7 @@
 
 import { diffArrays } from 'diff'
 import type { Checkpoint } from '../../core/checkpoint.ts'
-import { type Claim, claimOf, isCut, turnsDuring, windowsOf } from '../../core/claims.ts'
+import { type Claim, claimOf, isCut, turnsDuring, windowsOf, workUntil } from '../../core/claims.ts'
 import { type Oid, parseOid, type SessionId } from '../../core/ids.ts'
 import { pathFromText, pathToText, type RelativePath } from '../../core/paths.ts'
 import type { Timeline, Turn } from '../../core/timeline.ts'
@@ -193,9 +193,7 @@ export class LineOrigins {
   /** What became of a file between two checkpoints of a session, cut where other sessions and operations looked at it. */
   async #changesBetween(from: Checkpoint, to: Checkpoint, { path, timeline, activity }: Place): Promise<Change[]> {
     const { checkpoints, foreignTurns } = activity
-    const turn = timeline.turns.find(
-      ({ before, after }) => before.seq < to.seq && to.seq <= (after?.seq ?? Number.POSITIVE_INFINITY),
-    )
+    const turn = timeline.turns.find((one) => one.before.seq < to.seq && to.seq <= workUntil(one))
     const mine = turn ? windowsOf(turn, checkpoints) : []
     const others = turnsDuring(foreignTurns, from.seq, to.seq)
     const theirs = others.flatMap((one) => windowsOf(one, checkpoints, { asRival: true }))

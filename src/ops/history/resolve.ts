@@ -41,7 +41,7 @@ export async function resolveCheckpoint(
       const turn = turnOf(target.turn)
       if (target.edge === 'before') return turn.before
       if (!turn.after) throw missing(`checkpoint ${target.turn}:after: the turn is still running`)
-      return turn.after
+      return endOf(turn)
     }
     case 'step': {
       const step = turnOf(target.turn).steps.find((one) => one.number === target.step)

@@ -50,7 +50,7 @@ export function abandonHidden(scene: Scene): {
   let parent = lastVisible(timeline)
   const cut = timeline.turns.find((turn) => turn.hiddenFromStep !== null)
   if (cut && parent) {
-    // The turn goes on without its later steps: it ends where the undo left it.
+    // The turn ends with the last step that it kept; its session goes on from what is here now, whoever did that.
     parent = recorder.commit(snapshot, [parent.id], {
       kind: 'after',
       session,

@@ -190,7 +190,9 @@ async function refEdits(
   const wanted = new Map<string, Oid>()
   for (const { leaf, id } of manifest.refs) wanted.set(sessionRef(store, checkpoints.get(id)!.session, leaf), id)
   const edits: RefEdit[] = []
-  for (const { tip } of ownTips(refs)) {
+  // A boundary's last checkpoint may have a name of its own as well.
+  const own = new Map(ownTips(refs).map(({ tip }) => [tip.id, tip]))
+  for (const tip of own.values()) {
     if (checkpoints.has(tip.id)) continue
     const names = [...now].filter(([, oid]) => oid === tip.id).map(([ref]) => ref)
     if (names.some((ref) => !wanted.has(ref) && !/\/(live|boundary)$/.test(ref))) continue

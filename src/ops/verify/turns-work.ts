@@ -22,8 +22,9 @@ export interface Verdict {
 /** A worktree numbers its own; between worktrees there are the times. */
 export const inTime = (a: Checkpoint, b: Checkpoint) => (a.time < b.time ? -1 : a.time > b.time ? 1 : a.seq - b.seq)
 
-/** A turn at work: what lies before this checkpoint is the turn's own. */
-export const isWork = (one: Checkpoint) => (one.kind === 'step' || one.kind === 'after') && !isOutside(one)
+/** A turn at work: what lies before this checkpoint is the turn's own. Where one that was cut goes on is no work of its. */
+export const isWork = (one: Checkpoint) =>
+  (one.kind === 'step' || (one.kind === 'after' && !one.cut)) && !isOutside(one)
 
 export const by = ({ session, turn }: Checkpoint, why: string): Verdict => ({
   covered: true,
