@@ -34,6 +34,8 @@ export function usageLine({ usage, rest, options = {} }: CommandEntry): string {
 }
 
 export const string = (describe: string): Options => ({ type: 'string', requiresArg: true, describe })
+/** What others made up: it may begin with a dash. */
+export const anyText = (describe: string) => ({ ...string(describe), freeText: true })
 export const boolean = (describe: string): Options => ({ type: 'boolean', describe })
 export const id = (describe: string) => ({ positional: true, describe })
 /** An argument that is one of these words. */
@@ -42,7 +44,7 @@ export const oneWord = (...words: string[]) => ({
   words,
 })
 
-export const session = string('the session: its id, a unique prefix, or `latest`')
+export const session = anyText('the session: its id, a unique prefix, or `latest`')
 export const conflicts = {
   merge: boolean('write conflict markers where both sides changed the same lines'),
   force: boolean('take the other state; the safety checkpoint keeps yours'),

@@ -1,6 +1,7 @@
 /** Every command: its usage line, its options, and where it lies. The CLI reference is made from this table. */
 import { agentCommands } from './agent-commands.ts'
 import {
+  anyText,
   boolean,
   type CommandEntry,
   conflicts,
@@ -27,24 +28,24 @@ export const commands: CommandEntry[] = [
     describe: 'record a marker: a prompt starts a turn, a step is done, a stop ends it',
     options: {
       event: oneWord('prompt', 'step', 'stop'),
-      session: { ...string("the agent's own session id, exactly"), demandOption: true },
+      session: { ...anyText("the agent's own session id, exactly"), demandOption: true },
       kind: {
         ...string('prompt: prompt, command, shell or compaction'),
         words: ['prompt', 'command', 'shell', 'compaction'],
       },
-      parent: string('prompt: the session that this one was forked from'),
-      agent: string('prompt: who works'),
-      'message-id': string('the same id again is the same marker'),
-      text: { ...string('prompt: its text'), freeText: true },
+      parent: anyText('prompt: the session that this one was forked from'),
+      agent: anyText('prompt: who works'),
+      'message-id': anyText('the same id again is the same marker'),
+      text: anyText('prompt: its text'),
       start: boolean('step: a tool call is about to begin'),
-      tool: string('step: the tool'),
-      path: { type: 'string', array: true, requiresArg: true, describe: 'step: a path that the tool changes' },
-      'call-id': string('step: the tool call'),
+      tool: anyText('step: the tool'),
+      path: { ...anyText('step: a path that the tool changes'), array: true },
+      'call-id': anyText('step: the tool call'),
       status: {
         ...string('stop: completed, interrupted or failed'),
         words: ['completed', 'interrupted', 'failed'],
       },
-      marker: string('made by the client: a retry carries it again'),
+      marker: anyText('made by the client: a retry carries it again'),
     },
     examples: [
       ['ckpt mark prompt --session chat-1 --text "Add a login page"', 'a turn starts'],
@@ -58,8 +59,8 @@ export const commands: CommandEntry[] = [
     rest: '-- COMMAND…',
     describe: 'run a command as one turn',
     options: {
-      session: string('the session (by default run; run-2, … while another command runs in that)'),
-      text: { ...string('what to call the turn (the command line by default)'), freeText: true },
+      session: anyText('the session (by default run; run-2, … while another command runs in that)'),
+      text: anyText('what to call the turn (the command line by default)'),
       commit: {
         ...boolean(
           'commit afterwards where the configuration says so (--no-commit: what it did goes with the next commit)',
@@ -74,7 +75,7 @@ export const commands: CommandEntry[] = [
   {
     usage: 'snapshot',
     describe: 'take a checkpoint by hand, in session `manual` (`ckpt list --session manual` shows them)',
-    options: { message: { ...string('what to call it'), alias: 'm', freeText: true } },
+    options: { message: { ...anyText('what to call it'), alias: 'm' } },
     load: async () => (await import('./commands/snapshot.ts')).default,
   },
   {
@@ -291,7 +292,7 @@ export const commands: CommandEntry[] = [
     usage: 'commit',
     describe: 'one clean commit of what the session changed, and nothing else',
     options: {
-      message: { ...string('the message (made from the prompts by default)'), alias: 'm' },
+      message: { ...anyText('the message (made from the prompts by default)'), alias: 'm' },
       session,
     },
     load: async () => (await import('./commands/commit.ts')).default,

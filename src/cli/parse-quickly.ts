@@ -16,16 +16,20 @@ const globals = {
   cwd: { type: 'string' },
 } as const
 
-/** `--text "- a list"` is `--text="- a list"`: a prompt may begin with a dash. It is not forgotten before the next option. */
+/**
+ * `--text "- a list"` is `--text="- a list"`: a prompt may begin with a dash, and so may an id that an agent made up. It is
+ * not forgotten before the next option.
+ */
 export function joinFreeText(argv: readonly string[]): string[] {
   const names = new Map<string, string>()
   const options = Object.entries(entryOf(argv)?.options ?? {})
-  const known = new Set(
-    [...Object.keys(globals), 'help', ...options.map(([name]) => name)].flatMap((name) => [
+  const known = new Set([
+    ...[...Object.keys(globals), 'help', ...options.map(([name]) => name)].flatMap((name) => [
       `--${name}`,
       `--no-${name}`,
     ]),
-  )
+    ...options.flatMap(([, { alias }]) => (typeof alias === 'string' ? [`-${alias}`] : [])),
+  ])
   for (const [name, option] of options) {
     if (!option.freeText) continue
     names.set(`--${name}`, name)

@@ -36,6 +36,23 @@ test('a text may begin with a dash, be empty, or be an option where it is told s
   expect(texts).toEqual(['- a list', '--verbose is broken', '--json'])
 })
 
+test('an id that begins with a dash is an id, with an h in it as without', () => {
+  const scratch = new Scratch().init()
+  for (const session of ['-hV1StGXR8_Z5', '-dash', '-xyz', '-h']) {
+    scratch.ckpt('mark', 'prompt', '--session', session, '--message-id', '-hab', '--agent', '-h')
+    scratch.ckpt('mark', 'step', '--start', '--session', session, '--call-id', '-hab', '--path', '-h', '--path', '-n')
+    scratch.write({ 'a.txt': `${session}\n` })
+    scratch.ckpt('mark', 'step', '--session', session, '--call-id', '-hab', '--tool', '-edit')
+    scratch.ckpt('mark', 'stop', '--session', session)
+    const [turn] = scratch.ckpt('list', '--session', session, '-n', '1').turns
+    expect(turn).toMatchObject({ session, messageId: '-hab', agent: '-h', steps: [{ tool: '-edit' }] })
+    scratch.ckpt('undo', '--session', session)
+    scratch.ckpt('accept', '--session', session)
+  }
+  expect(scratch.tryCkpt('undo', '--session', '--dry-run')).toMatchObject({ code: 2 })
+  expect(scratch.tryCkpt('list', '--session', '-n', '1')).toMatchObject({ code: 2 })
+})
+
 test('undo --only of a turn of which nothing is left says so and records nothing', () => {
   const scratch = new Scratch().init()
   scratch.turn('first', () => scratch.write({ 'b.txt': 'b\n' }))
