@@ -129,6 +129,44 @@ test.each(['--skip-worktree', '--assume-unchanged'])('the way by hand goes past 
   expect(commit(scratch).document.files).toEqual([{ path: 'o' }])
 })
 
+test('on a branch without a commit, what is nowhere there is left out', () => {
+  const scratch = begun({ a: 'a\n' })
+  scratch.git('checkout', '-q', '--detach')
+  scratch.turn('one', () => scratch.write({ a: 'a\nagent\n' }))
+  expect(commit(scratch)).toMatchObject({ code: 0 })
+  scratch.git('checkout', '-q', '--orphan', 'new')
+  scratch.git('rm', '-rqf', '.')
+  scratch.turn('two', () => scratch.write({ o: 'o\n' }))
+  const { code, document } = commit(scratch)
+  expect([code, document.warnings.join()]).toEqual([0, expect.stringMatching(/left out of this commit.*: a\.$/)])
+  expect(scratch.git('show', '--format=', '--name-only', 'HEAD')).toBe('o\n')
+})
+
+test('the way by hand makes no new file of one with a conflict in the index, and no deletion', () => {
+  const scratch = begun({ a: 'a\n', b: 'b\n' })
+  scratch.git('checkout', '-q', '-b', 'side')
+  scratch.write({ a: 'a\nside\n' })
+  scratch.git('commit', '-qam', 'side')
+  scratch.git('checkout', '-q', 'main')
+  scratch.write({ a: 'a\nmine\n' })
+  scratch.git('stash', '-q')
+  scratch.git('checkout', '-q', 'side')
+  expect(() => scratch.git('stash', 'pop', '-q')).toThrow()
+  scratch.turn('resolves', () => scratch.write({ a: 'a\nresolved\n', b: 'b\nagent\n' }))
+  const { code, document } = commit(scratch)
+  const [hint] = document.error.hints
+  expect([code, hint]).toEqual([
+    4,
+    'git add -- :/a && git add -p && git commit   (choose by hand, once the conflict in a is resolved)',
+  ])
+  const steps = hint.replace(/ {3}\(.*/, '').replace('git commit', 'git commit -qm "by hand"')
+  execFileSync('sh', ['-c', steps], { cwd: scratch.root, env: scratch.vars, input: 'n\n' })
+  expect([scratch.git('show', 'HEAD:a'), scratch.git('show', 'HEAD:b')]).toEqual(['a\nresolved\n', 'b\n'])
+  expect(commit(scratch)).toMatchObject({ code: 0 })
+  expect(scratch.git('show', 'HEAD:b')).toBe('b\nagent\n')
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
 test('a directory that a person kept in the place of an agent’s file is no conflict for good', () => {
   const scratch = begun({ 'd/1': '1\n', o: 'o\n' })
   scratch.turn('one', () => {

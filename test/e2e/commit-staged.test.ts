@@ -106,6 +106,46 @@ test('what a person staged without a part of a turn’s stays without it', () =>
   expect(staged(scratch)).toBe(text({ 2: 'agent', 8: 'more' }))
 })
 
+const THREE = { 2: 'agent', 10: 'agent', 18: 'agent' }
+
+test.each<[string, Record<number, string>]>([
+  ['one of three', { 2: 'agent' }],
+  ['two of three', { 2: 'agent', 18: 'agent' }],
+  ['two of three, and of one’s own', { 2: 'agent', 18: 'agent', 6: 'mine' }],
+])('a part of what a turn did that was chosen (%s) does not take the rest out of the commit', (_, chosen) => {
+  const scratch = place()
+  turn(scratch, THREE)
+  write(scratch, chosen)
+  scratch.git('add', 'a.txt')
+  write(scratch, { ...THREE, ...chosen })
+  expect(scratch.ckpt('commit').warnings).toEqual([])
+  expect([committed(scratch), staged(scratch)]).toEqual([text(THREE), text({ ...THREE, ...chosen })])
+})
+
+test('what a person took out of what a turn did, and staged so, stays out', () => {
+  const scratch = place()
+  turn(scratch, THREE)
+  write(scratch, { 2: 'agent', 18: 'agent' })
+  scratch.git('add', 'a.txt')
+  scratch.ckpt('commit')
+  expect([committed(scratch), staged(scratch)]).toEqual([text(THREE), text({ 2: 'agent', 18: 'agent' })])
+})
+
+test('of a new file a part that was chosen does not take the rest out of the commit', () => {
+  const scratch = place()
+  const whole = LINES.slice(0, 10).join('')
+  scratch.write({ 'new.txt': LINES.slice(0, 7).join('') })
+  scratch.git('add', 'new.txt')
+  scratch.remove('new.txt')
+  const chosen = scratch.git('ls-files', '-s', 'new.txt').split(' ')[1]!
+  scratch.git('rm', '-q', '--cached', 'new.txt')
+  scratch.turn('work', () => scratch.write({ 'new.txt': whole }))
+  scratch.git('update-index', '--add', '--cacheinfo', `100644,${chosen},new.txt`)
+  expect(scratch.ckpt('commit').warnings).toEqual([])
+  expect(scratch.git('show', ':new.txt')).toBe(whole)
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
 test('a new file of a turn’s, staged with an edit: the next turn’s part comes to it', () => {
   const scratch = place()
   scratch.turn('new', () => scratch.write({ new: text({ 2: 'agent' }) }))

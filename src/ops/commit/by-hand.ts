@@ -1,9 +1,9 @@
 /** What a commit cannot carry over by itself is a person's to choose: how that is done, and what of it was. */
 import { quotedName, quotedPath, quotedPathspec } from '../../core/hint-words.ts'
 import type { Oid, SessionId } from '../../core/ids.ts'
-import { ancestorsOf } from '../../core/paths.ts'
+import { ancestorsOf, shortList } from '../../core/paths.ts'
 import { isStats, look } from '../../snapshot/disk.ts'
-import { type Entry, readIndexEntries, readMarkedPaths } from '../committed/entries.ts'
+import { type Entry, readIndexEntries, readMarkedPaths, readUnmergedPaths } from '../committed/entries.ts'
 import { readRefused, rememberRefused } from '../committed/refused-file.ts'
 import { settledPaths } from '../committed/uncommitted.ts'
 import type { Context } from '../worktree/context.ts'
@@ -20,7 +20,8 @@ export interface Last {
 
 interface Asked {
   session: SessionId
-  head: Oid
+  /** Null: there is no commit. */
+  head: Oid | null
   /** What HEAD has. */
   entries: ReadonlyMap<string, Entry>
   /** By path. */
@@ -56,7 +57,7 @@ export async function chosenByHand(
     const after = isTold ? since.get(row.head)! : null
     if (after?.isGoneOver(path, row!.time)) chosen.push(path)
     else if (settled.has(path)) (last.since.isGoneOver(path, last.time) ? chosen : open).push(path)
-    else if (!after?.isHere) refused.set(path, { head, seq: last.seq, time: context.env.now() })
+    else if (!after?.isHere && head !== null) refused.set(path, { head, seq: last.seq, time: context.env.now() })
   }
   rememberRefused(context, session, refused)
   const isOpen = new Set(open)
@@ -64,8 +65,8 @@ export async function chosenByHand(
   return { chosen, open }
 }
 
-/** How what is in conflict is committed by hand. */
-export async function byHand(context: Context, paths: readonly string[]): Promise<string> {
+/** The hint how what is in conflict is committed by hand; `why`: what goes behind it. */
+export async function byHand(context: Context, paths: readonly string[], why: string): Promise<string> {
   const { env, worktree } = context
   const isFile = (path: string) => {
     const found = look(env, worktree.root, path)
@@ -73,16 +74,21 @@ export async function byHand(context: Context, paths: readonly string[]): Promis
   }
   const steps = ['git add -p', 'git commit']
   const staged = await readIndexEntries(context)
-  const untracked = paths.filter((path) => !staged.has(path) && isFile(path)) // `git add -p` passes them over
+  const unmerged = await readUnmergedPaths(context)
+  // `git add -p` passes them over.
+  const untracked = paths.filter((path) => !staged.has(path) && !unmerged.has(path) && isFile(path))
   if (untracked.length > 0) {
     const named = untracked.length > 10 ? [':/'] : untracked.map(quotedPathspec)
     steps.unshift(`git add -N -- ${named.join(' ')}`)
   }
+  // No commit is made while there are any; to say that such a file is to be added would make a new one of it.
+  if (unmerged.size > 0) steps.unshift(`git add -- ${[...unmerged].map(quotedPathspec).join(' ')}`)
   // Of what bears a mark git sees no change. It takes names from where it runs, not pathspecs.
   for (const [mark, bearing] of await readMarkedPaths(context)) {
     const marked = paths.filter((path) => bearing.has(path)).map(quotedName)
     const unmark = `update-index ${mark.replace('--', '--no-')} -- ${marked.join(' ')}`
     if (marked.length > 0) steps.unshift(`git -C ${quotedPath(worktree.root)} ${unmark}`)
   }
-  return steps.join(' && ')
+  const first = unmerged.size > 0 ? `, once the conflict in ${shortList([...unmerged])} is resolved` : ''
+  return `${steps.join(' && ')}   (${why}${first})`
 }

@@ -97,7 +97,7 @@ export async function plan(context: Context, options: { session?: string }): Pro
   context.warnings.push(...folded.warnings)
   if (last && isTaken) context.warnings.push(...(await undoneSince(context, { refs, session, last, before })))
   const open = [...folded.open]
-  if (conflicts.size > 0 && head.head !== null) {
+  if (conflicts.size > 0) {
     const asked = new Map([...conflicts.keys()].map((path) => [path, folded.last.get(path)!]))
     const found = { session, head: head.head, entries: before, conflicts: asked, planned: entries }
     const { chosen, open: notThere } = await chosenByHand(context, found)
@@ -117,7 +117,7 @@ export async function plan(context: Context, options: { session?: string }): Pro
     const shown = reasonedList([...conflicts].map(([path, reason]) => ({ path, reason })))
     throw new CkptError('CONFLICT', `Refused, nothing was committed: ${shown}.`, {
       paths,
-      hints: [`${await byHand(context, paths)}   (choose by hand)`, `ckpt diff ${sessionOption(session)}`],
+      hints: [await byHand(context, paths, 'choose by hand'), `ckpt diff ${sessionOption(session)}`],
     })
   }
   await takeStagedSince(context, { session, entries, before })

@@ -91,7 +91,7 @@ export async function refusedByGit(
   return new CkptError(
     'INTERNAL',
     `git refused the commit (exit ${code}): ${why}. Nothing was committed; ${left}.${without}${whatGitSaid(stderr, isShown)}`,
-    { hints: [hint, `${await byHand(context, [...entries.keys()])}   (by hand instead)`] },
+    { hints: [hint, await byHand(context, [...entries.keys()], 'by hand instead')] },
   )
 }
 

@@ -8,7 +8,7 @@ import type { Oid } from '../../core/ids.ts'
 import { printable, shown } from '../../core/paths.ts'
 import type { Repository } from '../../git/repository.ts'
 import { runUsersGit, tryUsersGit } from '../../git/users-git.ts'
-import { look } from '../../snapshot/disk.ts'
+import { look, observe } from '../../snapshot/disk.ts'
 import type { Context } from '../worktree/context.ts'
 import { type CommitBlobs, mergeEntries } from './blobs.ts'
 import {
@@ -99,7 +99,7 @@ export async function refreshIndex(context: Context, committed: Committed, made:
     }
     if (sameEntry(own, now)) continue
     const isUntouched = [was, ...(was ? [] : moved)].some((one) => sameEntry(own, one))
-    const next = isUntouched ? now : await onTop(committed, { path, was, now, own })
+    const next = isUntouched ? now : await onTop(context, committed, { path, was, now, own })
     if (next !== undefined) edits.set(path, next)
     else
       warnings.push(
@@ -123,26 +123,44 @@ export async function refreshIndex(context: Context, committed: Committed, made:
 
 /**
  * What is staged, with what the commit brought; undefined: they overlap. What was staged rests on HEAD, or on what the turns
- * had made of it at some time: on the newest of those that it is nearest to. The rest is the person's.
+ * had made of it at some time; the rest is the person's. Which of them, is told by what comes of it: a part that was chosen
+ * (`git add -p`) rests on HEAD, though it may be nearer to the commit, less the rest; and that rest is on disk. Where the
+ * disk tells nothing it is the newest of those that it is nearest to.
  */
 async function onTop(
+  context: Context,
   { passed, blobs }: Committed,
   { path, was, now, own }: { path: string; was: Entry; now: Entry; own: Entry },
 ): Promise<Entry | undefined> {
-  let [bases, least] = [[was], await distance(blobs, was, own)]
-  let made = was
-  for (const part of passed.get(path) ?? []) {
-    made = (await carried(blobs, made, part)) ?? made
-    const far = await distance(blobs, made, own)
-    if (far === least) bases.push(made)
-    else if (far < least) [bases, least] = [[made], far]
-  }
-  let next: Entry | undefined
+  const bases = [was]
+  for (const part of passed.get(path) ?? []) bases.push((await carried(blobs, bases.at(-1)!, part)) ?? bases.at(-1)!)
+  const found: { next: Entry; far: number }[] = []
+  let [unlike, least] = [false, Number.POSITIVE_INFINITY]
   for (const base of bases) {
-    next = await carried(blobs, own, [base, now])
-    if (next === undefined) return undefined // as near to one as to the other, and not to be told from it
+    const far = await distance(blobs, base, own)
+    const next =
+      (await carried(blobs, own, [base, now])) ?? (base === null && (await isPartOf(blobs, own, now)) ? now : undefined)
+    if (far < least) unlike = false
+    if (far <= least) unlike ||= next === undefined // as near to one as to the other, and not to be told from it
+    least = Math.min(least, far)
+    if (next !== undefined) found.unshift({ next, far })
   }
-  return next
+  if (unlike) return undefined
+  if (found.every(({ next }) => sameEntry(next, found[0]!.next))) return found[0]!.next
+  const disk = await blobs.entryOf(
+    path,
+    observe(context.env, { root: context.worktree.root, path }, context.store.objects),
+  )
+  const ranked: { next: Entry; far: number; off: number }[] = []
+  for (const one of found) ranked.push({ ...one, off: disk ? await distance(blobs, one.next, disk) : 0 })
+  return ranked.sort((a, b) => a.off - b.off || a.far - b.far)[0]!.next
+}
+
+/** Of a new file: whether nothing was chosen but lines of it. */
+async function isPartOf(blobs: CommitBlobs, own: Entry, now: Entry): Promise<boolean> {
+  if (!own || !now || own.mode !== now.mode || !own.mode.startsWith('100')) return false
+  const [some, all] = [await blobs.linesOf(own.oid), await blobs.linesOf(now.oid)]
+  return diffArrays(some, all, { maxEditLength: FAR })?.every(({ removed }) => !removed) ?? false
 }
 
 /** A change made to an entry that need not be what it was made to; undefined: they overlap. */
