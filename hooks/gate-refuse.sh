@@ -85,21 +85,26 @@ ckpt_busy() {
 }
 
 # Whether a `ckpt commit` was killed after git had made its commit: the index is still as before it, and a commit made of it
-# takes the other one's files out again. Its note begins with its process (0: none), and says what HEAD was and with which
-# message the commit was to be made; one whose message cannot be told from this, up to where it is escaped, refuses nothing.
+# takes the other one's files out again. Its note begins with its process (0: none), and says what HEAD was; that commit is
+# the first that was made on it. What it is called is no matter, for hooks may have changed that.
 ckpt_cut_short() {
   ckpt_note=$(sed -n 's/^{"pid":\([0-9]*\),.*,"head":"\{0,1\}\([0-9a-z]*\)"\{0,1\},"turns":.*/\1 \2/p' "$ckpt_dir/commit.json" 2>/dev/null)
   ckpt_pid=${ckpt_note%% *} ckpt_was=${ckpt_note#* }
   case $ckpt_pid in '' | *[!0-9]*) return 1 ;; esac
   [ "$ckpt_pid" -eq 0 ] || ! kill -0 "$ckpt_pid" 2>/dev/null || return 1
-  ckpt_name=$(sed -n 's/.*,"message":"\([^"\\]*\).*/\1/p' "$ckpt_dir/commit.json" 2>/dev/null)
-  [ -n "$ckpt_name" ] || return 1
-  ckpt_first=HEAD
-  [ "$ckpt_was" = null ] || ckpt_first=$ckpt_was..HEAD
+  ckpt_first=HEAD ckpt_tree=$ckpt_was
+  if [ "$ckpt_was" = null ]; then ckpt_tree=$(git hash-object -t tree /dev/null); else ckpt_first=$ckpt_was..HEAD; fi
   ckpt_first=$(git rev-list --first-parent --reverse "$ckpt_first" 2>/dev/null | sed -n 1p)
   [ -n "$ckpt_first" ] || return 1
   [ "$(git rev-parse -q --verify "$ckpt_first^" || echo null)" = "$ckpt_was" ] || return 1
-  case $(git show -s --no-show-signature --format=%B --encoding=UTF-8 "$ckpt_first") in "$ckpt_name"*) ;; *) return 1 ;; esac
+  # A path that it changed, and that the index has as it was: one that is named once. In what is committed of a part
+  # (`git commit -a`, or of paths) git names another index, which has none such.
+  ckpt_stale=$({
+    git diff-tree -r --no-renames --name-only "$ckpt_tree" "$ckpt_first"
+    ckpt_staged=$(git diff-index --cached --no-renames --name-only "$ckpt_tree")
+    printf '%s\n%s\n' "$ckpt_staged" "$ckpt_staged"
+  } | LC_ALL=C sort | LC_ALL=C uniq -u | sed -n 1p)
+  [ -n "$ckpt_stale" ]
 }
 
 # Whether this hook is one that has to refuse. The others have seen to it already, or --no-verify passed them by.
@@ -210,7 +215,8 @@ ckpt_say() {
   # What is under way is gone on with, not begun again.
   ckpt_again="$ckpt_what ..." ckpt_unverified="$ckpt_what --no-verify ..."
   [ "$ckpt_op" != "${ckpt_during:-none}" ] || ckpt_again="$ckpt_what --continue"
-  printf '%s\n' "  -> CKPT_ALLOW_PENDING=1 $ckpt_again    lets this one through"
+  ckpt_first=$(ckpt_unpicked)
+  printf '%s\n' "  -> ${ckpt_first:+CKPT_ALLOW_PENDING=1 $ckpt_first}CKPT_ALLOW_PENDING=1 $ckpt_again    lets this one through"
   case $ckpt_op${ckpt_during:+ in it} in
     cherry-pick* | revert* | 'rebase in it') ckpt_unverified='' ;; # they have no such option
     am*) git am -h 2>&1 | grep -q -e '--\[no-\]verify' -e '--no-verify' || ckpt_unverified='' ;; # a newer git has
@@ -233,6 +239,13 @@ ckpt_autostash() {
   printf '%s\n' "  -> git rebase --quit && git stash pop    first, unless git says \"Applied autostash\": your uncommitted changes come back"
 }
 
+# Of several commits that are reverted git leaves the one that was refused in the index and the files, and does not know of
+# it any more: it goes on with the next one, once that is committed.
+ckpt_unpicked() {
+  [ "$ckpt_during" = revert ] && ! ckpt_head REVERT_HEAD || return 0
+  printf 'git commit --no-edit && '
+}
+
 # What git leaves behind when this hook refuses.
 ckpt_left() {
   [ "$ckpt_hook" != pre-rebase ] || return 0 # ckpt_autostash has said it
@@ -241,7 +254,7 @@ ckpt_left() {
   fi
   if [ -n "$ckpt_during" ]; then
     case $ckpt_during in am) ckpt_article=an ;; *) ckpt_article=a ;; esac
-    printf '%s\n' "git is in the middle of $ckpt_article $ckpt_during. Give it up: git $ckpt_during --abort   Go on later: git $ckpt_during --continue"
+    printf '%s\n' "git is in the middle of $ckpt_article $ckpt_during. Give it up: git $ckpt_during --abort   Go on later: $(ckpt_unpicked)git $ckpt_during --continue"
   elif [ "$ckpt_op" = revert ]; then
     printf '%s\n' "git revert leaves its changes in the index and the files. Take them out, before it is tried again too: git reset --merge   Or commit them later: git commit"
   fi

@@ -243,56 +243,79 @@ test('row 32: a half-done undo is refused as well, and finishing it opens the ga
   expect(tryGit(scratch, commit).code).toBe(0)
 })
 
-test('row 32: amid a ckpt commit that was killed once git had made it a commit would take it out again: refused, until it is finished', () => {
-  const scratch = gateScratch()
-  scratch.ckpt('hooks', 'install')
-  const me = { GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@b', GIT_COMMITTER_NAME: 'C', GIT_COMMITTER_EMAIL: 'c@d' }
-  scratch.turn('it\'s "one"', () => {
-    scratch.write({ 'new.txt': 'new\n' })
-    scratch.remove('b.txt')
-  })
-  const killing = '#!/bin/sh\nkill -9 "$(sed -n \'s/^PPid:[[:space:]]*//p\' /proc/$PPID/status)"\n'
-  fs.writeFileSync(scratch.at('.git/hooks/post-commit'), killing, { mode: 0o755 })
-  expect(scratch.runApart(['commit', '-m', 'x "head":null,"turns":'], { vars: me }).code).toBe(128)
-  scratch.remove('.git/hooks/post-commit')
-  const made = head(scratch)
-  expect(scratch.git('show', '--name-only', '--format=', 'HEAD')).toBe('b.txt\nnew.txt\n')
-  scratch.write({ 'mine.txt': 'mine\n' })
-  scratch.git('add', 'mine.txt')
-  for (const args of [
-    ['commit', '-m', 'mine'],
-    ['commit', '-am', 'mine'],
-    ['commit', '--amend', '--no-edit'],
-  ]) {
-    const { code, stderr } = tryGit(scratch, args)
-    expect([code, head(scratch)]).toEqual([1, made])
-    expect(stderr).toMatch(/a ckpt commit was cut short.*\n.*\n {2}-> ckpt status/)
-  }
-  expect(scratch.run(['status']).stderr).toContain('is finished: your index follows')
-  expect(tryGit(scratch, ['commit', '-q', '-m', 'mine'])).toMatchObject({ code: 0, stderr: '' })
-  expect(scratch.git('show', '--name-only', '--format=', 'HEAD')).toBe('mine.txt\n')
-  expect(scratch.git('status', '--porcelain')).toBe('')
-})
+const PREFIX = '#!/bin/sh\nsed -i "1s/^/ABC-1 /" "$1"\n'
+
+test.each([
+  ['x "head":null,"turns":', null],
+  ['"x" first', null],
+  ['\n\nx after blank lines', null],
+  ['x and blanks  ', null],
+  ['x', PREFIX],
+])(
+  'row 32: amid a ckpt commit that was killed once git had made it a commit would take it out again: refused, until it is finished (%j)',
+  (message, hook) => {
+    const scratch = gateScratch()
+    if (hook) fs.writeFileSync(scratch.at('.git/hooks/commit-msg'), hook, { mode: 0o755 })
+    scratch.ckpt('hooks', 'install')
+    const me = { GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@b', GIT_COMMITTER_NAME: 'C', GIT_COMMITTER_EMAIL: 'c@d' }
+    scratch.turn('it\'s "one"', () => {
+      scratch.write({ 'new.txt': 'new\n' })
+      scratch.remove('b.txt')
+    })
+    const killing = '#!/bin/sh\nkill -9 "$(sed -n \'s/^PPid:[[:space:]]*//p\' /proc/$PPID/status)"\n'
+    fs.writeFileSync(scratch.at('.git/hooks/post-commit'), killing, { mode: 0o755 })
+    expect(scratch.runApart(['commit', '-m', message], { vars: me }).code).toBe(128)
+    scratch.remove('.git/hooks/post-commit')
+    const made = head(scratch)
+    expect(scratch.git('show', '--name-only', '--format=', 'HEAD')).toBe('b.txt\nnew.txt\n')
+    scratch.write({ 'mine.txt': 'mine\n' })
+    scratch.git('add', 'mine.txt')
+    for (const args of [
+      ['commit', '-m', 'mine'],
+      ['commit', '-am', 'mine'],
+      ['commit', '--amend', '--no-edit'],
+    ]) {
+      const { code, stderr } = tryGit(scratch, args)
+      expect([code, head(scratch)]).toEqual([1, made])
+      expect(stderr).toMatch(/a ckpt commit was cut short.*\n.*\n {2}-> ckpt status/)
+    }
+    expect(scratch.run(['status']).stderr).toContain('is finished: your index follows')
+    expect(tryGit(scratch, ['commit', '-q', '-m', 'mine'])).toMatchObject({ code: 0, stderr: '' })
+    expect(scratch.git('show', '--name-only', '--format=', 'HEAD')).toBe('mine.txt\n')
+    expect(scratch.git('status', '--porcelain')).toBe('')
+  },
+)
 
 test('row 32: one that was killed before git made it, and one that is at work, refuse nothing, whatever came since', () => {
   const scratch = gateScratch()
   scratch.ckpt('hooks', 'install')
   scratch.turn('one', () => scratch.write({ 'new.txt': 'new\n' }))
-  const note = (pid: number, was: string | null, message: string) => {
+  const note = (pid: number, was: string | null) => {
     const file = scratch.at('.git/ckpt/worktrees/@main/commit.json')
-    const of = { session: 's', head: was, turns: [], open: [], taken: {}, paths: [], message }
+    const of = { session: 's', head: was, turns: [], open: [], taken: {}, paths: [], message: 'x' }
     fs.writeFileSync(file, JSON.stringify({ pid, started: null, time: Date.now(), ...of }))
-    return tryGit(scratch, commit).code
   }
+  const code = () => tryGit(scratch, ['commit', '--allow-empty', '-m', 'x']).code
   const was = head(scratch)
-  expect(note(0, was, 'x')).toBe(0)
-  expect(note(0, was, 'another')).toBe(0)
-  expect(note(0, was, '"x"')).toBe(0)
-  expect(note(process.pid, was, 'x')).toBe(0)
-  expect(note(0, was.replace(/^./, 'f'), 'x')).toBe(0)
-  expect(note(0, null, 'x')).toBe(0)
-  expect(note(0, was, 'x')).toBe(1)
-  expect(note(0, null, 'first')).toBe(1)
+  scratch.write({ 'mine.txt': 'mine\n' })
+  scratch.git('add', 'mine.txt')
+  for (const [pid, at] of [
+    [0, was],
+    [0, was],
+    [0, was.replace(/^./, 'f')],
+    [0, null],
+  ] as const) {
+    note(pid, at)
+    expect(code()).toBe(0)
+  }
+  scratch.git('read-tree', was)
+  note(process.pid, was)
+  expect(code()).toBe(0)
+  note(0, was)
+  expect(code()).toBe(1)
+  scratch.git('read-tree', '--empty')
+  note(0, null)
+  expect(code()).toBe(1)
 })
 
 test('row 32: several sessions are all named, each with its own way out; control characters reach no terminal', () => {

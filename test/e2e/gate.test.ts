@@ -303,6 +303,27 @@ test('row 32: a reword and a commit that a rebase runs are refused too; a --no-v
   expect(tryGit(scratch, run).code).toBe(0)
 })
 
+test.each(['lets this one through', 'Go on later'])(
+  'row 32: reverts of several commits that were refused go on as is said: %s',
+  (how) => {
+    const scratch = gateScratch()
+    scratch.ckpt('hooks', 'install')
+    makePending(scratch)
+    const before = head(scratch)
+    const { stderr } = tryGit(scratch, ['revert', '--no-edit', 'HEAD', 'HEAD~1'])
+    expect(head(scratch)).toBe(before)
+    const said = (/ -> (.*) {4}lets this one through/.exec(stderr) ?? [])[1]!
+    const steps = how === 'Go on later' ? /Go on later: (.*)/.exec(stderr)![1]! : said
+    if (how === 'Go on later') scratch.ckpt('accept')
+    for (const step of steps.split(' && ')) {
+      const [, allow, args] = /^(CKPT_ALLOW_PENDING=1 )?git (.*)$/.exec(step)!
+      const vars = allow ? { CKPT_ALLOW_PENDING: '1' } : {}
+      expect(tryGit(scratch, args!.split(' '), { vars })).toMatchObject({ code: 0 })
+    }
+    expect(scratch.git('log', '--format=%s', '-n', '2')).toBe('Revert "second"\nRevert "third"\n')
+  },
+)
+
 test('row 32: an alias of --no-verify passes; a message that quotes a revert does not make a commit one', () => {
   const scratch = gateScratch()
   scratch.ckpt('hooks', 'install')
