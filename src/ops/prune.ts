@@ -59,7 +59,11 @@ async function pruneOnce(
       sweepRemoved(context)
     }
     const plans = await planAll(context, options)
-    await leaveShared(plans)
+    const shared = await leaveShared(plans)
+    if (shared.turns + shared.byHand > 0)
+      context.warnings.push(
+        `Past its time, and kept: ${countedWords(shared)}. What was pulled or imported beside the own history goes on from there.`,
+      )
     const removed = plans.flatMap(({ context: one, sessions }) =>
       sessions.flatMap(({ timeline, visible, abandoned }) =>
         [...visible, ...abandoned].map((turn) => ({

@@ -54,7 +54,8 @@ test('what is undone in one of them can be redone, though the other one cuts its
   }
   expect(session().boundary.hiddenTurns).toEqual([2, 3, 4])
   const before = there()
-  scratch.ckpt('prune', '--keep', '5')
+  const { warnings } = scratch.ckpt('prune', '--keep', '5')
+  expect(warnings.join()).toMatch(/^Past its time, and kept: \d turns?\. What was pulled or imported beside/)
   expect(there()).toEqual(before)
   expect(session()).toMatchObject({ boundary: { hiddenTurns: [2, 3, 4] } })
   expect(scratch.run(['verify']).code).toBe(0)

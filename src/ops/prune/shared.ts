@@ -12,9 +12,14 @@ export type Kept = ReadonlyMap<Oid, Checkpoint>
 export const goesOnBefore = (kept: Kept, id: Oid): boolean =>
   kept.get(id)?.parents.some((parent) => kept.has(parent)) ?? false
 
-/** What goes from one worktree stays where another one keeps it, and what came after it with it. */
-export async function leaveShared(plans: readonly WorktreePlan[]): Promise<void> {
-  if (!mayShare(plans)) return
+/** What goes from one worktree stays where another one keeps it, and what came after it with it: the result. */
+export async function leaveShared(plans: readonly WorktreePlan[]): Promise<{ turns: number; byHand: number }> {
+  const going = () => ({
+    turns: plans.flatMap(({ sessions }) => sessions.flatMap(({ visible }) => visible)).length,
+    byHand: plans.reduce((sum, { byHand }) => sum + byHand.gone, 0),
+  })
+  const before = going()
+  if (!mayShare(plans)) return { turns: 0, byHand: 0 }
   const histories = new Map<WorktreePlan, Kept>()
   for (const plan of plans) histories.set(plan, (await keptHistory(plan)).kept)
   for (let again = true; again; ) {
@@ -26,6 +31,8 @@ export async function leaveShared(plans: readonly WorktreePlan[]): Promise<void>
       again = true
     }
   }
+  const { turns, byHand } = going()
+  return { turns: before.turns - turns, byHand: before.byHand - byHand }
 }
 
 /** Nearly never, and not worth reading all histories for. */
