@@ -64,6 +64,11 @@ export class CkptError extends Error {
   get exitCode(): number {
     return EXIT_CODES[this.code]
   }
+
+  /** For JSON.stringify: `message` is no property of its own to that. */
+  toJSON(): object {
+    return { ...this, message: this.message }
+  }
 }
 
 /** The worktree changed while it was looked at in a way that what was seen does not go together: it is to be looked at again. */

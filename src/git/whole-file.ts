@@ -5,7 +5,7 @@ import { CkptError } from '../core/errors.ts'
 import { type Env, errno, statIfThere } from '../env.ts'
 
 /** Removes what nobody needs any more. That some of it could not go fails nothing, and is not said: it is swept later. */
-export function removeDrafts(env: Env, drafts: readonly string[]): void {
+export function removeDrafts(env: Env, drafts: readonly (string | Buffer)[]): void {
   for (const draft of drafts) {
     try {
       removeIfThere(env, draft)
@@ -16,7 +16,7 @@ export function removeDrafts(env: Env, drafts: readonly string[]): void {
 }
 
 /** Work on drafts: where it fails, what is half written goes, for a full disk is full of that. */
-export function withDrafts<T>(env: Env, drafts: readonly string[], work: () => T): T {
+export function withDrafts<T>(env: Env, drafts: readonly (string | Buffer)[], work: () => T): T {
   try {
     return work()
   } catch (error) {
@@ -227,7 +227,7 @@ export function removeIfEmpty({ files }: Pick<Env, 'files'>, directory: string):
   }
 }
 
-export function removeIfThere({ files }: Env, path: string): void {
+export function removeIfThere({ files }: Env, path: string | Buffer): void {
   try {
     files.unlinkSync(path)
   } catch (error) {

@@ -2,12 +2,13 @@
 import type { Stats } from 'node:fs'
 import { type PathState, sameState } from '../core/state.ts'
 import type { Env } from '../env.ts'
-import { TOGETHER } from '../git/whole-file.ts'
+import { isOfMachine } from '../git/denied.ts'
+import { removeDrafts, TOGETHER } from '../git/whole-file.ts'
 import type { ApplyEntry, ApplyInput, ApplyResult } from './apply-entry.ts'
 import { behindSymlink, isStats, look, observe } from './disk.ts'
 import { ApplyConflict, CHANGED } from './fresh.ts'
 import { closeOpened, openAbove } from './opening.ts'
-import { type Begun, begin, isAsExpected, place, removeIfEmpty } from './put.ts'
+import { type Begun, begin, isAsExpected, type One, place, removeIfEmpty } from './put.ts'
 
 /** Carrying out stopped in the middle: why, at which path, and what was done until then. */
 export class Stopped extends Error {
@@ -106,9 +107,12 @@ class Applying {
     this.#removeDirectories()
   }
 
-  /** Where it stopped early: nothing goes on behind our back. */
+  /** Where it stopped early: nothing goes on behind our back, and nothing takes up the room that may be missing. */
   async end(): Promise<void> {
-    for (const { onDisk } of this.#begun) await onDisk
+    for (const { onDisk, fresh } of this.#begun) {
+      await onDisk
+      removeDrafts(this.#env, [fresh])
+    }
   }
 
   async #one(entry: ApplyEntry, number: number): Promise<void> {
@@ -131,9 +135,21 @@ class Applying {
       result.left.push(path)
       return
     }
-    await this.#step(entry, () => begin(env, input, { entry, number, result, before }))
+    await this.#step(entry, () => this.#begin({ entry, number, result, before }))
     // The other names of an inode are looked at when this one is off it.
     await this.#placeAllBut(before && before.nlink > 1 ? 0 : TOGETHER)
+  }
+
+  /** What waits takes up room, and files that may be open: where those are short, it goes to its place first. */
+  async #begin(one: One): Promise<Begun | null> {
+    try {
+      return await begin(this.#env, this.#input, one)
+    } catch (error) {
+      if (this.#begun.length === 0 || !isOfMachine(error)) throw error
+      await this.#placeAllBut(0)
+      this.at = one.entry.path
+      return begin(this.#env, this.#input, one)
+    }
   }
 
   /** Places what was begun, but for the last few. */

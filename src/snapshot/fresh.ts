@@ -2,7 +2,7 @@
 import type { Stats } from 'node:fs'
 import { pathToText } from '../core/paths.ts'
 import { type Env, errno } from '../env.ts'
-import { syncBeside } from '../git/whole-file.ts'
+import { syncBeside, withDrafts } from '../git/whole-file.ts'
 
 /** A path is neither as planned nor as it should become. */
 export class ApplyConflict extends Error {
@@ -41,10 +41,12 @@ export function writeFresh(
   const { files } = env
   const fd = files.openSync(at, 'wx', 0o600)
   try {
-    files.writeFileSync(fd, bytes)
-    keepOwner(env, at, { owner, path })
-    if (group !== null) giveGroup(env, at, group)
-    files.chmodSync(at, mode) // after chown, which clears some bits
+    withDrafts(env, [at], () => {
+      files.writeFileSync(fd, bytes)
+      keepOwner(env, at, { owner, path })
+      if (group !== null) giveGroup(env, at, group)
+      files.chmodSync(at, mode) // after chown, which clears some bits
+    })
   } catch (error) {
     files.closeSync(fd)
     throw error
@@ -52,16 +54,20 @@ export function writeFresh(
   return onDisk(env, fd)
 }
 
-/** Never rejects: who wrote it looks later. */
+/** Never rejects: who wrote it looks later. To close it may be what fails (close(2): a shared disk, a quota). */
 async function onDisk(env: Env, fd: number): Promise<{ failed: unknown } | null> {
+  let found: { failed: unknown } | null = null
   try {
     await syncBeside(env, fd)
-    return null
   } catch (error) {
-    return { failed: error }
-  } finally {
-    env.files.closeSync(fd)
+    found = { failed: error }
   }
+  try {
+    env.files.closeSync(fd)
+  } catch (error) {
+    found ??= { failed: error }
+  }
+  return found
 }
 
 export function writeLink(env: Env, at: string | Buffer, { bytes, owner, path }: Omit<Fresh, 'mode'>): void {

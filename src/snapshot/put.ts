@@ -66,6 +66,7 @@ export async function place(env: Env, input: ApplyInput, begun: Begun): Promise<
     const notOnDisk = await begun.onDisk
     result.syncMs += env.monotonic() - start
     if (notOnDisk) throw notOnDisk.failed
+    openAbove(env, { root: input.root, path: begun.entry.path }, result.opened) // somebody may have closed it meanwhile
     putInPlace(env, input, begun)
     if (before && before.nlink > 1) result.unlinked.add(before.ino)
     return null

@@ -39,7 +39,7 @@ _ckpt() {
   while IFS= read -r line; do found+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}"); done < <(ckpt completion --words -- "\${(@)typed}" 2>/dev/null)
   _describe ckpt found || _files
 }
-compdef _ckpt ckpt`,
+if [[ \${funcstack[1]-} == _ckpt ]]; then _ckpt "$@"; else compdef _ckpt ckpt; fi`,
   fish: `function __ckpt_words
   set -l typed (commandline -ct)
   set -l word (string unescape -- $typed; or string trim -l -c "'\\"" -- $typed)
@@ -47,7 +47,7 @@ compdef _ckpt ckpt`,
   if test -n "$found"
     printf '%s\\n' $found
   else
-    __fish_complete_path $word
+    complete -C "'' "(commandline -ct)
   end
 end
 complete -c ckpt -f -a '(__ckpt_words)'`,

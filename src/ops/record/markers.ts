@@ -8,7 +8,13 @@ import { ageOf } from '../../git/file-clock.ts'
 import { findByMarkers } from '../../git/history.ts'
 import { logHookError } from '../hook/log.ts'
 import type { Context } from '../worktree/context.ts'
-import { markersDirectory, type TakeUpOptions, type WaitingMarker, waitingMarkers } from '../worktree/marker-files.ts'
+import {
+  isOfHook,
+  markersDirectory,
+  type TakeUpOptions,
+  type WaitingMarker,
+  waitingMarkers,
+} from '../worktree/marker-files.ts'
 import { readRefs } from '../worktree/sessions.ts'
 import { type Snapshot, takeSnapshot } from './record.ts'
 import { recordMarker } from './record-marker.ts'
@@ -136,10 +142,18 @@ async function takeUpSome(
         left++
         continue
       }
-      if (!known.has(waiting.id) && (await isRecorded(context, waiting, scanning))) {
+      const refused = known.has(waiting.id) ? null : await recorded(context, waiting, scanning)
+      if (refused === null && !known.has(waiting.id)) {
         known.add(waiting.id)
         taken++
       }
+      // In a hook that is nothing. Who leaves files hears of it nowhere else.
+      if (
+        refused &&
+        !isOfHook(name) &&
+        logHookError(env, store.worktreeDir, { where: `marker ${name}`, error: refused })
+      )
+        told.add('A marker that waited is of no turn: ckpt status says which.')
       env.files.unlinkSync(`${markersDirectory(store)}/${name}`)
     }
     if (failed) told.add(notYet(context, failed.name, failed.error))
@@ -182,18 +196,18 @@ function readWaiting({ env, store }: Context, name: string, told: Set<string>): 
   }
 }
 
-/** False: a step or an end in a session without a turn is nothing, as in a hook. */
-async function isRecorded(
+/** Null: it is; else that it is a step or an end in a session without a turn. */
+async function recorded(
   context: Context,
   { id, marker }: WaitingMarker,
   scanning: Promise<Snapshot>,
-): Promise<boolean> {
+): Promise<CkptError | null> {
   const recording = { arrived: context.env.monotonic(), reading: readRefs(context), scanning }
   try {
     await recordMarker(context, { ...marker, marker: id, late: true }, recording)
-    return true
+    return null
   } catch (error) {
-    if (error instanceof CkptError && error.code === 'NOT_FOUND') return false
+    if (error instanceof CkptError && error.code === 'NOT_FOUND') return error
     throw error
   }
 }

@@ -7,7 +7,7 @@ import { type Env, errno } from '../../env.ts'
 import { isOutOfRoom } from '../../git/denied.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import type { Store } from '../../git/store.ts'
-import { readIfThere, syncDirectory, writeFileWhole } from '../../git/whole-file.ts'
+import { readIfThere, removeIfThere, syncDirectory, writeFileWhole } from '../../git/whole-file.ts'
 import type { ApplyEntry } from '../../snapshot/apply-entry.ts'
 
 export interface Journal {
@@ -65,7 +65,21 @@ export async function writeJournal(env: Env, store: Store, journal: Journal): Pr
   refuseCancelled(env.signal)
   const body = JSON.stringify(journal)
   const sum = createHash('sha256').update(body).digest('hex')
-  writeFileWhole(env, fileOf(store), { content: `${sum}\n${body}\n` })
+  try {
+    writeFileWhole(env, fileOf(store), { content: `${sum}\n${body}\n` })
+  } catch (error) {
+    unwrite(env, store, journal)
+    throw error
+  }
+}
+
+/** Only that the disk has its name may have failed: nothing was begun, and nobody is to go on with it. */
+function unwrite(env: Env, store: Store, { op }: Journal): void {
+  try {
+    removeIfThere(env, fileOf(store))
+  } catch (error) {
+    throw notYet(`The ${op} is written down, and nothing of it is done yet, for writing failed`, error)
+  }
 }
 
 /** Refs that a journal speaks of cannot be moved now. It stays. */
