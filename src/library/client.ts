@@ -27,7 +27,7 @@ import { checkedOptions, isFunction, isOptions, isSignal, isSwitch, isText, isVa
 import { absolute, libraryEnv, type OpenWorktreeOptions } from './worktree.ts'
 
 export interface ConnectOptions extends Pick<OpenWorktreeOptions, 'session' | 'vars' | 'signal'> {
-  /** Starts a daemon if none runs: the program of this package, or where the library is bundled into a file of yours, the `ckpt` in PATH. */
+  /** Starts a daemon if none of this version of ckpt runs (one of another version ends for it, and who talks to that one connects anew): the program of this package, or where the library is bundled into a file of yours, the `ckpt` in PATH. */
   start?: boolean | undefined
   /** Who asks, for the daemon's log. */
   client?: string | undefined

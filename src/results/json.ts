@@ -101,7 +101,7 @@ export function turnJson(view: TurnView, worktree: string): TurnInfo {
     stat: view.stat,
     unclaimed: view.unclaimed.map((path) => showPath(path).path),
     ...(turn.before.promptKind ? { kind: turn.before.promptKind } : {}),
-    ...(turn.after?.inferred && !turn.after.late ? { endInferred: true } : {}),
+    ...(turn.after?.inferred ? { endInferred: true } : {}),
   }
 }
 

@@ -103,7 +103,7 @@ export interface TurnInfo {
   /** What changed during the turn outside its steps. */
   unclaimed: string[]
   kind?: 'prompt' | 'command' | 'shell' | 'compaction' | undefined
-  /** Its end was not reported, and taken to be the state before the next prompt. */
+  /** Its end was not reported at its time, but late or not at all: what it left is taken to be the state of then, or before the next prompt. */
   endInferred?: true | undefined
 }
 

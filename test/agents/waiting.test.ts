@@ -249,7 +249,10 @@ test('more than are looked for at once, of which two have one id and most are no
     m204: { event: 'prompt', session: 's', id: 'again' },
     m205: { event: 'stop', session: 's' },
   })
-  expect(scratch.ckpt('snapshot').warnings).toEqual(['3 markers that waited: recorded late.'])
+  expect(scratch.ckpt('snapshot').warnings).toEqual([
+    '3 markers that waited: recorded late.',
+    'Markers that waited are of no turn, and dropped: ckpt status names the last.',
+  ])
   expect(waiting(scratch)).toEqual([])
   expect(recordedIn(scratch)).toHaveLength(4)
   leave(scratch, { m150: { event: 'prompt', session: 's', id: 'once' } })
@@ -335,4 +338,34 @@ test('a mark waits for what is left of other sessions for half of its time, and 
   expect(prompts('own')).toEqual(['now', 'own 2'])
   expect(prompts('parent')).toEqual(['parent 3'])
   expect(waiting(scratch)).toEqual([])
+})
+
+test('an end of no turn that somebody left is dropped and told of; one that a hook left is nothing', async () => {
+  const scratch = impatient()
+  const leave = (name: string, marker: Json) => {
+    fs.mkdirSync(`${storeOf(scratch)}/markers`, { recursive: true })
+    const one = { version: 1, id: name, client: 'mine', time: new Date().toISOString(), marker }
+    fs.writeFileSync(`${storeOf(scratch)}/markers/${name}`, JSON.stringify(one))
+  }
+  leave('a.json', { event: 'stop', session: 'mine' })
+  leave('b.json', { event: 'prompt', session: 'mine' })
+  await held(scratch, () => say(scratch, 'Stop', { session_id: 'other' }))
+  expect(waiting(scratch)).toHaveLength(3)
+  const { warnings, turns } = scratch.ckpt('list', '--all-sessions')
+  expect(warnings).toEqual([
+    'A marker that waited: recorded late.',
+    'Markers that waited are of no turn, and dropped: ckpt status names the last.',
+  ])
+  expect([turns.map(({ session }: Json) => session), waiting(scratch)]).toEqual([['mine'], []])
+  expect(hookLog(scratch)).toMatchObject([{ where: 'marker a.json', code: 'NOT_FOUND' }])
+  expect(scratch.run(['status']).stdout).toContain('marker a.json')
+})
+
+test('a link among the markers is none: nothing of what it leads to is read', () => {
+  const scratch = impatient()
+  scratch.write({ 'secret.txt': 'a secret\n' })
+  fs.mkdirSync(`${storeOf(scratch)}/markers`, { recursive: true })
+  fs.symlinkSync(scratch.at('secret.txt'), `${storeOf(scratch)}/markers/c.json`)
+  expect(scratch.ckpt('list').warnings).toEqual([])
+  expect(fs.existsSync(`${storeOf(scratch)}/hook.log`)).toBe(false)
 })

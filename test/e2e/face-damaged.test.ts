@@ -178,7 +178,7 @@ test('damaged store: what reads', () => {
       if test -n "$found"
         printf '%s\\n' $found
       else
-        __fish_complete_path $word
+        complete -C "'' "(commandline -ct)
       end
     end
     complete -c ckpt -f -a '(__ckpt_words)'

@@ -160,7 +160,7 @@ test('fresh store: what reads', () => {
       if test -n "$found"
         printf '%s\\n' $found
       else
-        __fish_complete_path $word
+        complete -C "'' "(commandline -ct)
       end
     end
     complete -c ckpt -f -a '(__ckpt_words)'

@@ -426,6 +426,18 @@ test('a project file that an agent has broken stops no checkpoint and no way bac
   expect(scratch.read('a.txt')).toBe('two\n')
 })
 
+test('an error as JSON has its message, too', async () => {
+  const worktree = await openWorktree(new Scratch().init().root)
+  const error = await worktree.show('99').catch((thrown: unknown) => thrown)
+  expect(JSON.parse(JSON.stringify(error))).toMatchObject({
+    name: 'CkptError',
+    code: 'NOT_FOUND',
+    message: (error as Error).message,
+    hints: expect.any(Array),
+    paths: [],
+  })
+})
+
 test('whatever keeps it from being opened is a CkptError', async () => {
   const scratch = new Scratch().init()
   scratch.write({ '.git/ckpt': 'not a directory' })

@@ -249,6 +249,29 @@ test.skipIf(!hasBash)('bash is offered what it takes for one word, as it is', ()
   expect(scratch.exists('here')).toBe(false)
 })
 
+const hasFish = spawnSync('fish', ['-c', 'true']).status === 0
+
+// fish is on few machines, and nothing else runs its scripts.
+test.skipIf(!hasFish)('fish completes files by its own way, whatever they are called', () => {
+  const scratch = new Scratch().init({ '-l': '', 'one.txt': '', 'with blank': '', '#hash': '', 'dir/in': '' })
+  const script = path.join(scratch.base, 'completion.fish')
+  const offered = (line: string): string[] =>
+    execFileSync('fish', ['--no-config', '-c', `source '${script}'; complete -C "${line}"`], {
+      cwd: scratch.root,
+      env: { ...scratch.vars, PATH: `${bin}:${scratch.vars.PATH}` },
+      encoding: 'utf8',
+    })
+      .split('\n')
+      .filter(Boolean)
+  const bin = path.join(scratch.base, 'bin')
+  fs.mkdirSync(bin)
+  fs.symlinkSync(PROGRAM, path.join(bin, 'ckpt'))
+  fs.writeFileSync(script, scratch.run(['completion', 'fish']).stdout)
+  expect(offered('ckpt undo -- ').toSorted()).toEqual(['#hash', '-l', 'dir/', 'one.txt', 'with blank'])
+  expect(offered('ckpt undo -- dir/')).toEqual(['dir/in'])
+  expect(offered('ckpt und')).toEqual([expect.stringMatching(/^undo\t/)])
+})
+
 test('the script for completion is that of the own shell, or of bash where that completes nothing', () => {
   const scratch = new Scratch()
   const of = (SHELL: string) => JSON.parse(scratch.run(['completion', '--json'], { vars: { SHELL } }).stdout).shell

@@ -153,7 +153,7 @@ async function takeUpSome(
         !isOfHook(name) &&
         logHookError(env, store.worktreeDir, { where: `marker ${name}`, error: refused })
       )
-        told.add('A marker that waited is of no turn: ckpt status says which.')
+        told.add('Markers that waited are of no turn, and dropped: ckpt status names the last.')
       env.files.unlinkSync(`${markersDirectory(store)}/${name}`)
     }
     if (failed) told.add(notYet(context, failed.name, failed.error))
