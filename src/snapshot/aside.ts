@@ -165,7 +165,8 @@ const OUT_OF_REACH: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EACCES'
 export const isOutOfReach = (error: unknown): boolean => OUT_OF_REACH.has(errno(error) ?? '')
 
 /** Moves a file to where nothing is: a link fails if something came meanwhile, a rename would not. @throws EEXIST */
-export function moveWhereNothingIs({ files }: Env, from: string | Buffer, at: string | Buffer): void {
+export function moveWhereNothingIs(env: Env, from: string | Buffer, at: string | Buffer): void {
+  const { files } = env
   try {
     // Of a symlink some systems (macOS) link what it leads to.
     if (files.lstatSync(from).isSymbolicLink()) files.symlinkSync(files.readlinkSync(from, { encoding: 'buffer' }), at)
@@ -178,7 +179,7 @@ export function moveWhereNothingIs({ files }: Env, from: string | Buffer, at: st
     files.renameSync(from, at)
     return
   }
-  files.unlinkSync(from)
+  remove(env, from) // which somebody may have done
 }
 
 export function remove(env: Env, at: string | Buffer): void {

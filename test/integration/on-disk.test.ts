@@ -210,3 +210,29 @@ test('a directory that somebody closes while what comes into it waits is opened 
   expect([scratch.read('d/f'), fs.statSync(scratch.at('d')).mode & 0o777]).toEqual(['one\n', 0o555])
   fs.chmodSync(scratch.at('d'), 0o755)
 })
+
+test('that the end of an undo is not on disk for sure does not make it none: it is told as done', async () => {
+  const { scratch, first } = forty()
+  const env = envOf(scratch)
+  const own = fs.statSync(scratch.at(OWN)).ino
+  let gone = false
+  const files: Files = {
+    ...env.files,
+    unlinkSync: (at) => {
+      fs.unlinkSync(at)
+      if (String(at).endsWith('/journal.json')) gone = true
+    },
+    fsyncSync: (fd) => {
+      if (gone && fs.fstatSync(fd).ino === own) throw Object.assign(new Error('EIO: fsync'), { code: 'EIO' })
+      fs.fsyncSync(fd)
+    },
+  }
+  const { code, document } = await answer({ ...env, files }, 'undo')
+  expect([code, document.turns, scratch.manifest()]).toEqual([0, [1], first])
+  scratch.ckpt('redo')
+  gone = false
+  const vars = amid(scratch, [{ call: 'renameSync', on: '/d1/', nth: 4, when: 'after', kill: true }])
+  expect(scratch.runApart(['undo'], { vars }).code).toBe(128)
+  const { document: finished } = await answer({ ...env, files }, 'status')
+  expect(finished.warnings).toEqual(['A killed undo was finished.'])
+})

@@ -96,7 +96,11 @@ export function notYet(what: string, cause: unknown): CkptError {
 
 export function removeJournal(env: Env, store: Store): void {
   env.files.unlinkSync(fileOf(store))
-  syncDirectory(env, store.worktreeDir)
+  try {
+    syncDirectory(env, store.worktreeDir)
+  } catch (error) {
+    if (errno(error) === undefined) throw error // it is done: where the power fails now, the journal is there again, and all is as it says
+  }
 }
 
 export function journalExists(env: Env, store: Store): boolean {
