@@ -85,26 +85,43 @@ ckpt_busy() {
 }
 
 # Whether a `ckpt commit` was killed after git had made its commit: the index is still as before it, and a commit made of it
-# takes the other one's files out again. Its note begins with its process (0: none), and says what HEAD was; that commit is
-# the first that was made on it. What it is called is no matter, for hooks may have changed that.
+# takes the other one's files out again. Its note begins with its process (0: none), and says what HEAD was; the commit is the
+# first that was made on it, if it has the tree or the message of the note: a hook may have changed one of them. (Of the
+# message what comes before the first escape is compared.)
 ckpt_cut_short() {
   ckpt_note=$(sed -n 's/^{"pid":\([0-9]*\),.*,"head":"\{0,1\}\([0-9a-z]*\)"\{0,1\},"turns":.*/\1 \2/p' "$ckpt_dir/commit.json" 2>/dev/null)
   ckpt_pid=${ckpt_note%% *} ckpt_was=${ckpt_note#* }
   case $ckpt_pid in '' | *[!0-9]*) return 1 ;; esac
   [ "$ckpt_pid" -eq 0 ] || ! kill -0 "$ckpt_pid" 2>/dev/null || return 1
-  ckpt_first=HEAD ckpt_tree=$ckpt_was
-  if [ "$ckpt_was" = null ]; then ckpt_tree=$(git hash-object -t tree /dev/null); else ckpt_first=$ckpt_was..HEAD; fi
+  ckpt_first=HEAD ckpt_before=$ckpt_was
+  if [ "$ckpt_was" = null ]; then ckpt_before=$(git hash-object -t tree /dev/null); else ckpt_first=$ckpt_was..HEAD; fi
   ckpt_first=$(git rev-list --first-parent --reverse "$ckpt_first" 2>/dev/null | sed -n 1p)
   [ -n "$ckpt_first" ] || return 1
   [ "$(git rev-parse -q --verify "$ckpt_first^" || echo null)" = "$ckpt_was" ] || return 1
-  # A path that it changed, and that the index has as it was: one that is named once. In what is committed of a part
-  # (`git commit -a`, or of paths) git names another index, which has none such.
-  ckpt_stale=$({
-    git diff-tree -r --no-renames --name-only "$ckpt_tree" "$ckpt_first"
-    ckpt_staged=$(git diff-index --cached --no-renames --name-only "$ckpt_tree")
-    printf '%s\n%s\n' "$ckpt_staged" "$ckpt_staged"
-  } | LC_ALL=C sort | LC_ALL=C uniq -u | sed -n 1p)
-  [ -n "$ckpt_stale" ]
+  ckpt_is_noted && [ -n "$(ckpt_stale)" ]
+}
+
+ckpt_is_noted() {
+  ckpt_tree=$(sed -n 's/.*,"tree":"\([0-9a-f]*\)",.*/\1/p' "$ckpt_dir/commit.json" 2>/dev/null)
+  [ -z "$ckpt_tree" ] || [ "$ckpt_tree" != "$(git rev-parse -q --verify "$ckpt_first^{tree}")" ] || return 0
+  ckpt_name=$(sed -n 's/.*,"message":"\([^"\\]*\).*/\1/p' "$ckpt_dir/commit.json" 2>/dev/null)
+  [ -n "$ckpt_name" ] || return 1
+  case $(git show -s --no-show-signature --format=%B --encoding=UTF-8 "$ckpt_first") in "$ckpt_name"*) ;; *) return 1 ;; esac
+}
+
+# A path that the commit changed, and that the index has otherwise than it, than HEAD, and than the disk: one that all four
+# name. What the index lacks counts as otherwise than the disk. In what is committed of a part (`git commit -a`, or of
+# paths) git names another index, which has none such.
+ckpt_stale() {
+  {
+    git diff-tree -r --no-renames --name-only "$ckpt_before" "$ckpt_first"
+    git diff-index --cached --no-renames --name-only "$ckpt_first"
+    git diff-index --cached --no-renames --name-only HEAD
+    {
+      git diff-files --name-only
+      git diff-index --cached --no-renames --name-only --diff-filter=D "$ckpt_first"
+    } | LC_ALL=C sort -u
+  } | LC_ALL=C sort | LC_ALL=C uniq -c | sed -n 's/^ *4 //p' | sed -n 1p
 }
 
 # Whether this hook is one that has to refuse. The others have seen to it already, or --no-verify passed them by.
@@ -112,8 +129,10 @@ ckpt_cut_short() {
 ckpt_refuses() {
   if [ -f "$ckpt_dir/boundary" ]; then ckpt_marker=boundary
   elif [ -f "$ckpt_dir/journal.json" ]; then ckpt_marker=journal.json
-  elif ckpt_cut_short; then ckpt_marker=commit.json
-  else return 1
+  else
+    # All others want an index that is as HEAD.
+    case $ckpt_hook in pre-commit | commit-msg) ckpt_cut_short || return 1 ;; *) return 1 ;; esac
+    ckpt_marker=commit.json
   fi
   ckpt_during=$(ckpt_busy)
   [ "$ckpt_hook" != pre-merge-commit ] || ckpt_during=merge

@@ -257,7 +257,6 @@ test.each([
     const scratch = gateScratch()
     if (hook) fs.writeFileSync(scratch.at('.git/hooks/commit-msg'), hook, { mode: 0o755 })
     scratch.ckpt('hooks', 'install')
-    const me = { GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@b', GIT_COMMITTER_NAME: 'C', GIT_COMMITTER_EMAIL: 'c@d' }
     scratch.turn('it\'s "one"', () => {
       scratch.write({ 'new.txt': 'new\n' })
       scratch.remove('b.txt')
@@ -286,13 +285,63 @@ test.each([
   },
 )
 
+test.each<[string, (scratch: Scratch) => void]>([
+  [
+    'an older state of it',
+    (scratch) => {
+      scratch.git('add', 'new.txt')
+      scratch.turn('more', () => scratch.write({ 'new.txt': 'new\nmore\n' }))
+    },
+  ],
+  [
+    'a change of one’s own in it',
+    (scratch) => {
+      const mine = scratch.at('.git/mine')
+      fs.writeFileSync(mine, 'mine\none\n')
+      const blob = scratch.git('hash-object', '-w', mine).trim()
+      scratch.turn('more', () => scratch.write({ 'a.txt': 'one\nagent\n' }))
+      scratch.git('update-index', '--cacheinfo', `100644,${blob},a.txt`)
+      scratch.write({ 'a.txt': 'mine\none\nagent\n' })
+    },
+  ],
+])('row 32: so it is where something of a file was staged before: %s', (_, stageIt) => {
+  const scratch = gateScratch()
+  scratch.ckpt('hooks', 'install')
+  scratch.turn('one', () => scratch.write({ 'new.txt': 'new\n' }))
+  stageIt(scratch)
+  const killing = '#!/bin/sh\nkill -9 "$(sed -n \'s/^PPid:[[:space:]]*//p\' /proc/$PPID/status)"\n'
+  fs.writeFileSync(scratch.at('.git/hooks/post-commit'), killing, { mode: 0o755 })
+  expect(scratch.runApart(['commit', '-m', '"x"'], { vars: me }).code).toBe(128)
+  scratch.remove('.git/hooks/post-commit')
+  const made = head(scratch)
+  expect([tryGit(scratch, ['commit', '-m', 'mine']).code, head(scratch)]).toEqual([1, made])
+  scratch.ckpt('status')
+  tryGit(scratch, ['commit', '-m', 'mine'])
+  expect(scratch.git('diff', '--stat', made, 'HEAD', '--diff-filter=D')).toBe('')
+  expect(
+    scratch
+      .git('diff', made, 'HEAD')
+      .split('\n')
+      .filter((line) => /^-[^-]/.test(line)),
+  ).toEqual([])
+})
+
 test('row 32: one that was killed before git made it, and one that is at work, refuse nothing, whatever came since', () => {
   const scratch = gateScratch()
   scratch.ckpt('hooks', 'install')
   scratch.turn('one', () => scratch.write({ 'new.txt': 'new\n' }))
-  const note = (pid: number, was: string | null) => {
+  const note = (pid: number, was: string | null, message = 'x', tree?: string) => {
     const file = scratch.at('.git/ckpt/worktrees/@main/commit.json')
-    const of = { session: 's', head: was, turns: [], open: [], taken: {}, paths: [], message: 'x' }
+    const of = {
+      ...(tree ? { tree } : {}),
+      session: 's',
+      head: was,
+      turns: [],
+      open: [],
+      taken: {},
+      paths: [],
+      message,
+    }
     fs.writeFileSync(file, JSON.stringify({ pid, started: null, time: Date.now(), ...of }))
   }
   const code = () => tryGit(scratch, ['commit', '--allow-empty', '-m', 'x']).code
@@ -309,12 +358,30 @@ test('row 32: one that was killed before git made it, and one that is at work, r
     expect(code()).toBe(0)
   }
   scratch.git('read-tree', was)
-  note(process.pid, was)
+  const tree = scratch.git('rev-parse', 'HEAD^{tree}').trim()
+  for (const args of [
+    [0, was],
+    [0, was, 'another', tree],
+  ] as [number, string, string?, string?][]) {
+    note(...args)
+    expect(code()).toBe(1)
+  }
+  // Another commit than the one that was to be made, and one whose process lives.
+  for (const args of [
+    [0, was, 'another'],
+    [process.pid, was],
+  ] as [number, string, string?][]) {
+    note(...args)
+    expect(code()).toBe(0)
+    scratch.git('reset', '-q', '--soft', 'HEAD^')
+  }
+  // Of what HEAD has no more nothing is taken out.
+  note(0, was, 'another')
   expect(code()).toBe(0)
   note(0, was)
-  expect(code()).toBe(1)
+  expect(code()).toBe(0)
   scratch.git('read-tree', '--empty')
-  note(0, null)
+  note(0, null, 'first')
   expect(code()).toBe(1)
 })
 

@@ -294,7 +294,9 @@ async function commitEntries(
     const patch = () => runUsersGit(env, { args: ['diff', '--cached', ...PLAIN_PATCH], cwd, vars })
     const message = options.message ?? (await commitMessage(context, { session, turns: prompts, patch }))
     env.files.writeFileSync(file, message, { mode: 0o600, flag: 'wx' })
-    noteCommit(context, { ...planned, message })
+    const written = await tryUsersGit(env, { args: ['write-tree', '--missing-ok'], cwd, vars })
+    const tree = written.code === 0 ? (written.stdout.toString('latin1').trim() as Oid) : undefined
+    noteCommit(context, { ...planned, message, tree })
     await refuseOvertaken(context, planned)
     const shown = !options.quiet
     const { code, stderr } = await tryUsersGit(env, {

@@ -29,6 +29,8 @@ export interface Following {
   taken: Taken
   /** What git is given for it; undefined: not made yet. */
   message?: string
+  /** The tree that it has, if no hook changes that. */
+  tree?: Oid | undefined
 }
 
 /** A process: its number, and its start as proc(5) says it. */

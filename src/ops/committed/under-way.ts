@@ -34,7 +34,7 @@ const NOBODY = 0
 
 export function noteCommit(context: Context, following: Following): void {
   const { env } = context
-  const { entries, before, passed, session, head, turns, open, taken, message } = following
+  const { entries, before, passed, session, head, turns, open, taken, message, tree } = following
   const paths = [...entries].map(([path, entry]): Note['paths'][number] => {
     return [path, before.get(path) ?? null, entry, passed.get(path) ?? []]
   })
@@ -42,6 +42,7 @@ export function noteCommit(context: Context, following: Following): void {
   writeFileWhole(env, noteFile(context), {
     content: JSON.stringify({
       ...who,
+      ...(tree === undefined ? {} : { tree }), // hooks/gate-refuse.sh reads it, and others
       ...{ session, head, turns, open, taken, paths },
       ...(message === undefined ? {} : { message }),
     } satisfies Note),
