@@ -122,6 +122,38 @@ test.each<[string, Record<number, string>]>([
   expect([committed(scratch), staged(scratch)]).toEqual([text(THREE), text({ ...THREE, ...chosen })])
 })
 
+test.each<[string, Record<number, string>]>([
+  ['as it was', {}],
+  ['with a line of one’s own', { 6: 'mine' }],
+])(
+  'a part that was chosen, and in which a later turn went on, does not take the rest out of the commit: %s',
+  (_, mine) => {
+    const scratch = place()
+    const long = 'agent a\nagent b\nagent c\nagent d'
+    turn(scratch, { 2: long, 18: 'agent' })
+    write(scratch, { 2: long, ...mine })
+    scratch.git('add', 'a.txt')
+    write(scratch, { 2: long, 18: 'agent', ...mine })
+    const now = { 2: long.replace(' b', ' B'), 18: 'agent' }
+    turn(scratch, { ...now, ...mine })
+    expect(scratch.ckpt('commit').warnings).toEqual([])
+    expect([committed(scratch), staged(scratch)]).toEqual([text(now), text({ ...now, ...mine })])
+  },
+)
+
+test('a mode that was not chosen is not taken out of the commit', () => {
+  const scratch = place()
+  scratch.turn('work', () => {
+    write(scratch, { 2: 'agent' })
+    fs.chmodSync(scratch.at('a.txt'), 0o755)
+  })
+  scratch.git('add', 'a.txt')
+  scratch.git('update-index', '--chmod=-x', 'a.txt')
+  turn(scratch, { 2: 'more' })
+  expect(scratch.ckpt('commit').warnings).toEqual([])
+  expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
 test('what a person took out of what a turn did, and staged so, stays out', () => {
   const scratch = place()
   turn(scratch, THREE)

@@ -134,16 +134,21 @@ async function onTop(
 ): Promise<Entry | undefined> {
   const bases = [was]
   for (const part of passed.get(path) ?? []) bases.push((await carried(blobs, bases.at(-1)!, part)) ?? bases.at(-1)!)
+  const onBase = async (entry: Entry, base: Entry): Promise<Entry | undefined> =>
+    (await carried(blobs, entry, [base, now])) ??
+    (base === null && (await isPartOf(blobs, entry, now)) ? now : undefined)
   const found: { next: Entry; far: number }[] = []
   let [unlike, least] = [false, Number.POSITIVE_INFINITY]
   for (const base of bases) {
     const far = await distance(blobs, base, own)
-    const next =
-      (await carried(blobs, own, [base, now])) ?? (base === null && (await isPartOf(blobs, own, now)) ? now : undefined)
+    const next = await onBase(own, base)
     if (far < least) unlike = false
     if (far <= least) unlike ||= next === undefined // as near to one as to the other, and not to be told from it
     least = Math.min(least, far)
-    if (next !== undefined) found.unshift({ next, far })
+    if (next === undefined) continue
+    // With what it would take back of the commit, too: a later turn may have gone on in the part that was chosen.
+    const whole = await onBase(next, was)
+    found.unshift({ next, far }, ...(whole === undefined ? [] : [{ next: whole, far }]))
   }
   if (unlike) return undefined
   if (found.every(({ next }) => sameEntry(next, found[0]!.next))) return found[0]!.next
