@@ -56,7 +56,7 @@ export interface CheckpointMeta {
   dirty?: boolean
   /** An `after`: so many agents were at work in the background. */
   background?: number
-  /** An `after` where the session went on from the middle of a turn whose later steps were undone. */
+  /** An `after` where the session went on from the middle of a turn whose later steps were undone: from `step` on. */
   cut?: boolean
   /** Turn numbers that are hidden, when this checkpoint is what an undo left: `2,3`. */
   hidden?: string

@@ -18,7 +18,7 @@ import { type Checkpoint, isOutside } from './checkpoint.ts'
 import type { TurnNumber } from './ids.ts'
 import { ancestorsOf, barePath, directoryKey, isWithin } from './paths.ts'
 import { sameState, type Transition } from './state.ts'
-import { endOf, type Turn } from './timeline.ts'
+import { lastOf, type Turn } from './timeline.ts'
 
 export interface Window {
   session: string
@@ -70,11 +70,12 @@ const isAside = (detours: readonly Detour[], { from, to }: Pick<Segment, 'from' 
 export function windowsOf(turn: Turn, all: readonly Checkpoint[], { asRival = false } = {}): Window[] {
   const base = { session: turn.session, turnId: turn.id, turn: turn.number, detours: detoursOf(turn, all) }
   const end = workUntil(turn)
-  if (turn.steps.length === 0) {
+  const steps = [...turn.steps, ...turn.undone]
+  if (steps.length === 0) {
     const from = turn.before.seq
     return [{ ...base, step: null, from, to: end, reach: from, declared: [], open: false }]
   }
-  return turn.steps.map((step): Window => {
+  return steps.map((step): Window => {
     const declared = [...(step.start?.paths ?? []), ...(step.end?.paths ?? [])]
     if (!step.end) {
       const from = step.start!.seq
@@ -116,7 +117,7 @@ function endsLater({ session, after }: Turn, { callId }: Checkpoint, all: readon
 }
 
 /** The sequence number with which a turn's work ends. */
-export const workUntil = (turn: Turn): number => (turn.after ? endOf(turn).seq : Number.POSITIVE_INFINITY)
+export const workUntil = (turn: Turn): number => (turn.after ? lastOf(turn).seq : Number.POSITIVE_INFINITY)
 
 /** The turns that were at work for a part of the time between two sequence numbers. */
 export function turnsDuring(turns: readonly Turn[], from: number, to: number): Turn[] {

@@ -27,6 +27,8 @@ export interface Turn {
   after: Checkpoint | null
   /** Finished and open steps, in the order of their numbers. */
   steps: Step[]
+  /** Of a turn that was cut: steps that were undone, and had begun before the last one that stayed ended. */
+  undone: Step[]
   /** Every checkpoint of the turn in the order of the chain, `before` first. */
   checkpoints: Checkpoint[]
   status: TurnStatus
@@ -133,6 +135,7 @@ export function turnsOf(chain: readonly Checkpoint[]): Turn[] {
         before: checkpoint,
         after: null,
         steps: [],
+        undone: [],
         checkpoints: [checkpoint],
         status: 'running',
         disturbed: false,
@@ -174,11 +177,18 @@ export function turnsOf(chain: readonly Checkpoint[]): Turn[] {
       turn.checkpoints.push(checkpoint)
       turn.after = checkpoint
       turn.status = checkpoint.status ?? 'completed'
+      if (checkpoint.cut) cutOff(turn, checkpoint)
       ended = turn.status
       again = new Set()
     }
   }
   return turns
+}
+
+/** Calls may go on at once: what stays of the chain then holds some of the steps that were undone. */
+function cutOff(turn: Turn, { step = Number.POSITIVE_INFINITY }: Checkpoint): void {
+  turn.undone = turn.steps.filter(({ number }) => number >= step)
+  turn.steps = turn.steps.filter(({ number }) => number < step)
 }
 
 /** Calls that began after a turn's end become its steps. An end alone says not since when. */
@@ -203,12 +213,16 @@ export const lastBefore = ({ checkpoints }: Turn, number: number): Checkpoint =>
 export const beginningOf = (turn: Turn, number: number): Checkpoint =>
   turn.steps.find((step) => step.number === number)?.start ?? lastBefore(turn, number)
 
-/**
- * The end of what a turn did, or while it runs its newest checkpoint. One that was cut in its middle ends with the last step
- * that it kept: the checkpoint where its session goes on was taken whenever that was.
- */
-export const endOf = ({ after, checkpoints }: Pick<Turn, 'after' | 'checkpoints'>): Checkpoint =>
+/** The end of what a turn did, or while it runs its newest checkpoint: of one that was cut in its middle, the last step it kept. */
+export const lastOf = ({ after, checkpoints }: Pick<Turn, 'after' | 'checkpoints'>): Checkpoint =>
   checkpoints.at(after?.cut ? -2 : -1)!
+
+/**
+ * What a turn is shown by: the same. But where a cut one holds what was undone, too, it is the checkpoint where its session
+ * goes on, which was taken whenever that was.
+ */
+export const endOf = (turn: Pick<Turn, 'after' | 'checkpoints' | 'undone'>): Checkpoint =>
+  (turn.undone.length > 0 && turn.after) || lastOf(turn)
 
 /** Whether a turn's agent went on with it after its end, as far as late markers say. */
 export function wentOn({ outside }: Timeline, { number, after }: Turn): boolean {

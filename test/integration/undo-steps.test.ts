@@ -968,3 +968,36 @@ test.each(['accept', 'a new prompt'])(
     expect(scratch.ckpt('verify').problems).toEqual([])
   },
 )
+
+test.each(['accept', 'a new prompt'])(
+  'of a turn with calls at once that was cut, what was undone is neither shown nor committed: %s',
+  (going) => {
+    const scratch = new Scratch().init({ a: 'a0\n', b: 'b0\n' })
+    scratch.git('config', 'user.name', 'somebody')
+    scratch.git('config', 'user.email', 'somebody@example.com')
+    const step = (id: string, path: string, ...more: string[]) =>
+      scratch.ckpt('mark', 'step', ...more, '--call-id', id, '--path', path, ...S)
+    scratch.ckpt('mark', 'prompt', ...S)
+    step('1', 'a', '--start')
+    step('2', 'b', '--start')
+    scratch.write({ b: 'b1\n' })
+    step('2', 'b')
+    scratch.write({ a: 'a1\n' })
+    step('1', 'a')
+    scratch.ckpt('mark', 'stop', ...S)
+    scratch.ckpt('undo', '--to', '1.2')
+    expect([scratch.read('a'), scratch.read('b')]).toEqual(['a1\n', 'b0\n'])
+    if (going === 'accept') scratch.ckpt('accept')
+    else scratch.turn('the next', () => {})
+    const { turn, files } = scratch.ckpt('show', '1')
+    expect([turn.steps.map(({ n }: Json) => n), files.map(({ path }: Json) => path)]).toEqual([['1.1'], ['a']])
+    expect(scratch.ckpt('restore', '1:after', '--dry-run').files).toEqual([])
+    expect(scratch.ckpt('commit').files).toEqual([{ path: 'a' }])
+    expect(scratch.git('status', '--porcelain')).toBe('')
+    expect(scratch.tryCkpt('show', '1.2')).toMatchObject({ code: 3 })
+    expect(scratch.ckpt('undo', '--to', '1').files.map(({ path }: Json) => path)).toEqual(['a'])
+    scratch.ckpt('redo', '--all')
+    expect([scratch.read('a'), scratch.read('b')]).toEqual(['a1\n', 'b0\n'])
+    expect(scratch.ckpt('verify').problems).toEqual([])
+  },
+)

@@ -22,6 +22,7 @@ function turn(number: number, more: Partial<Turn> = {}): Turn {
     hidden: false,
     hiddenFromStep: null,
     takenFromStep: null,
+    undone: [],
     abandoned: false,
     ...more,
   }

@@ -7,7 +7,7 @@ import { parsePlace, type SessionId } from '../../core/ids.ts'
 import { noneVisibleIn } from '../../core/none-visible.ts'
 import { nothingToUndo } from '../../core/own-session.ts'
 import { printable } from '../../core/paths.ts'
-import { endOf, lastBefore, type Timeline, type Turn, visibleTurns } from '../../core/timeline.ts'
+import { lastBefore, lastOf, type Timeline, type Turn, visibleTurns } from '../../core/timeline.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
 import { resolveCheckpoint, resolvePlace } from '../history/resolve.ts'
 import { ChangeReader, type Part } from '../history/turn-changes.ts'
@@ -134,7 +134,7 @@ async function isOfNoTurn(
 function firstSince(visible: readonly Turn[], { seq }: Checkpoint): { turn: Turn; step: number | null } | null {
   for (const turn of visible) {
     if (turn.before.seq > seq) return { turn, step: null }
-    if (endOf(turn).seq < seq) continue
+    if (lastOf(turn).seq < seq) continue
     const next = visibleSteps(turn).find(({ start, end }) => (start ?? end!).seq > seq)
     if (next) return { turn, step: next.number }
     throw notFound(

@@ -5,7 +5,7 @@ import { sessionOption } from '../../core/hint-words.ts'
 import type { Oid, SessionId, TurnNumber } from '../../core/ids.ts'
 import { noneVisibleIn } from '../../core/none-visible.ts'
 import { reasonedList, shortList } from '../../core/paths.ts'
-import { endOf, type Turn, visibleTurns } from '../../core/timeline.ts'
+import { lastOf, type Turn, visibleTurns } from '../../core/timeline.ts'
 import { promptReader } from '../../git/side-refs.ts'
 import { refuseWhilePending } from '../change/boundary.ts'
 import { refuseRunning } from '../change/refuse.ts'
@@ -139,7 +139,7 @@ export async function plan(context: Context, options: { session?: string }): Pro
     session,
     head: head.head,
     turns: turns.map((turn) => {
-      return { number: turn.number, checkpoint: endOf(turn).id, seq: endOf(turn).seq, isIn: isIn(turn) }
+      return { number: turn.number, checkpoint: lastOf(turn).id, seq: lastOf(turn).seq, isIn: isIn(turn) }
     }),
     prompts: told,
     entries,
@@ -166,7 +166,7 @@ async function notAllIn(
 ): Promise<Turn[]> {
   const open: Turn[] = []
   for (const turn of visible) {
-    const isIn = (taken.turns[turn.number] ?? -1) >= endOf(turn).seq
+    const isIn = (taken.turns[turn.number] ?? -1) >= lastOf(turn).seq
     const mayLack = isIn && (taken.leftOut ?? []).length > 0
     if (!isIn || (mayLack && (await reader.changesOf(turn)).parts.some(openIn(taken, turn)))) open.push(turn)
   }
@@ -231,7 +231,7 @@ async function foldTurns(
       )
     // Where HEAD moved amid the turn, what it did before and after that is carried over one after the other.
     const { number, before, checkpoints } = turns[i]!
-    const { seq, time } = endOf(turns[i]!)
+    const { seq, time } = lastOf(turns[i]!)
     const hasMoved = checkpoints.some(({ head }) => head !== before.head)
     const ofCkpt = await Promise.all(
       checkpoints.flatMap(({ id, seq }) =>

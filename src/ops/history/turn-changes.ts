@@ -15,7 +15,7 @@ import {
 import type { Oid } from '../../core/ids.ts'
 import type { RelativePath } from '../../core/paths.ts'
 import type { Transition } from '../../core/state.ts'
-import { beginningOf, endOf, lastBefore, type Timeline, type Turn } from '../../core/timeline.ts'
+import { beginningOf, lastBefore, lastOf, type Timeline, type Turn } from '../../core/timeline.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
 import { type SnapshotView, transitionsBetween, viewOf } from '../../snapshot/view.ts'
 import type { Context } from '../worktree/context.ts'
@@ -70,7 +70,7 @@ export class ChangeReader {
   /** @throws CkptError DAMAGED when an object that proves it is missing */
   async changesOf(turn: Turn): Promise<TurnChanges> {
     const activity = await this.activitySince(turn.before.seq)
-    const end = endOf(turn)
+    const end = lastOf(turn)
     const mine = windowsOf(turn, activity.checkpoints)
     const meanwhile = turnsDuring(activity.foreignTurns, turn.before.seq, end.seq)
     const theirs = meanwhile.flatMap((other) => windowsOf(other, activity.checkpoints, { asRival: true }))
@@ -79,6 +79,7 @@ export class ChangeReader {
       const found: ClaimedTransition[] = []
       for (const change of await this.#between(segment.from, segment.to)) {
         const claim = claimOf(change.path, segment, { mine, theirs })
+        if ('step' in claim && turn.undone.some(({ number }) => number === claim.step)) continue
         if (claim.kind === 'mine') found.push({ ...change, step: claim.step })
         else if (claim.kind === 'ambiguous') found.push({ ...change, step: claim.step, ambiguousWith: claim.with })
         else if (claim.kind === 'unclaimed') {
@@ -109,7 +110,7 @@ export class ChangeReader {
 
   /** `since`: from where on uncovered paths are compared. */
   async #joined(turn: Turn, parts: Part[], since: Checkpoint): Promise<TurnChanges> {
-    const [from, to] = [await this.view(since), await this.view(endOf(turn))]
+    const [from, to] = [await this.view(since), await this.view(lastOf(turn))]
     return {
       turn,
       claimed: withoutTold(joinTransitions(parts.filter((part) => !part.unclaimed))),

@@ -3,7 +3,7 @@ import type { Checkpoint } from '../../core/checkpoint.ts'
 import { unlessDamaged } from '../../core/errors.ts'
 import { MANUAL_SESSION, type Oid, type SessionId } from '../../core/ids.ts'
 import { type PrunedTurns, planPrune, removableTurns } from '../../core/prune-plan.ts'
-import { endOf, runningTurn, turnsOf } from '../../core/timeline.ts'
+import { lastOf, runningTurn, turnsOf } from '../../core/timeline.ts'
 import { abandonedAt, learnSessions, readChain, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import type { Store } from '../../git/store.ts'
@@ -189,7 +189,7 @@ function isAmidTurn(
     const gone = new Set([...visible, ...abandoned])
     const open = running ? runningTurn(timeline) : null
     return [...timeline.turns, ...timeline.abandoned].some(
-      (turn) => !gone.has(turn) && turn.before.seq < seq && (turn === open || seq < endOf(turn).seq),
+      (turn) => !gone.has(turn) && turn.before.seq < seq && (turn === open || seq < lastOf(turn).seq),
     )
   })
 }

@@ -55,6 +55,7 @@ export function abandonHidden(scene: Scene): {
       kind: 'after',
       session,
       turn: cut.number,
+      step: cut.hiddenFromStep!,
       status: cut.status === 'running' ? 'interrupted' : cut.status,
       cut: true,
     })
