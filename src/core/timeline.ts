@@ -51,6 +51,8 @@ export interface Timeline {
   /** Oldest first: visible, then hidden. */
   turns: Turn[]
   abandoned: Turn[]
+  /** Of turns that were cut: as they were before that, with the steps that were undone. */
+  uncut: Turn[]
   /** Branches that were abandoned, read or not. */
   branches: number
   /** Of the live chain, what came after its turn ended. */
@@ -78,9 +80,11 @@ function takenFrom({ turn, units }: BoundaryRecord): number | null {
 export function readTimeline(input: TimelineInput): Timeline {
   const turns = turnsOf(input.live)
   const seen = new Set(turns.map((turn) => turn.id))
-  const abandoned: Turn[] = []
+  const cut = new Set(turns.filter(({ after }) => after?.cut).map(({ id }) => id))
+  const [abandoned, uncut]: [Turn[], Turn[]] = [[], []]
   for (const chain of input.abandoned) {
-    for (const turn of turnsOf(chain)) {
+    for (const turn of turnsOf([...keptBefore(turns, chain), ...chain])) {
+      if (cut.has(turn.id) && !turn.after?.cut) uncut.push({ ...turn, abandoned: true })
       if (seen.has(turn.id)) continue
       seen.add(turn.id)
       abandoned.push({ ...turn, abandoned: true })
@@ -106,12 +110,22 @@ export function readTimeline(input: TimelineInput): Timeline {
     tip: last,
     turns,
     abandoned,
+    uncut,
     branches: input.abandoned.length,
     outside: input.live.filter(isOutside),
     boundary: record,
     boundaryCheckpoint: input.boundary?.checkpoint ?? null,
     nextTurn: (highest + 1) as TurnNumber,
   }
+}
+
+/** What a branch shares with a turn that was cut, where it was read from there on. */
+function keptBefore(turns: readonly Turn[], [first]: readonly Checkpoint[]): Checkpoint[] {
+  for (const { after, checkpoints } of first ? turns : []) {
+    const at = after?.cut ? checkpoints.findIndex(({ id }) => id === first!.parents[0]) : -1
+    if (at >= 0) return checkpoints.slice(0, at + 1)
+  }
+  return []
 }
 
 /** The turns of one chain, oldest first. A chain cut by pruning may begin in the middle of a turn: that turn is left out. */

@@ -1001,3 +1001,27 @@ test.each(['accept', 'a new prompt'])(
     expect(scratch.ckpt('verify').problems).toEqual([])
   },
 )
+
+test('a step that was committed and undone since is told of by the next commits, as a whole turn is', () => {
+  const scratch = new Scratch().init({ a: 'a0\n', b: 'b0\n' })
+  scratch.git('config', 'user.name', 'somebody')
+  scratch.git('config', 'user.email', 'somebody@example.com')
+  scratch.ckpt('mark', 'prompt', ...S)
+  for (const path of ['a', 'b']) {
+    scratch.ckpt('mark', 'step', '--start', '--call-id', path, '--path', path, ...S)
+    scratch.write({ [path]: `${path}1\n` })
+    scratch.ckpt('mark', 'step', '--call-id', path, '--path', path, ...S)
+  }
+  scratch.ckpt('mark', 'stop', ...S)
+  expect(scratch.ckpt('commit').warnings).toEqual([])
+  scratch.ckpt('undo', '--step')
+  scratch.ckpt('accept')
+  const { commit, warnings } = scratch.ckpt('commit')
+  expect([commit, warnings]).toEqual([
+    null,
+    [expect.stringMatching(/^Turn 1 was committed and undone in part since, and HEAD still has what was done: /)],
+  ])
+  // Which commits by hand what is on disk hears no more of it.
+  scratch.git('commit', '-qam', 'by hand')
+  expect(scratch.ckpt('commit').warnings).toEqual([])
+})

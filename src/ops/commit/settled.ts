@@ -1,9 +1,11 @@
 /** What a commit does not take in: what was undone or taken back since, and what no checkpoint holds. */
+
 import type { UncoveredReason } from '../../core/beside.ts'
+import { joinTransitions, withoutTold } from '../../core/claims.ts'
 import type { Oid, SessionId } from '../../core/ids.ts'
 import { barePath, isWithin, shortList } from '../../core/paths.ts'
 import type { PathState } from '../../core/state.ts'
-import type { Turn } from '../../core/timeline.ts'
+import { lastOf, type Turn } from '../../core/timeline.ts'
 import type { WorktreeRefs } from '../../git/history.ts'
 import { look } from '../../snapshot/disk.ts'
 import { unstaging } from '../change/still-staged.ts'
@@ -30,9 +32,14 @@ export async function undoneSince(
   const reader = new ChangeReader(context, refs, timeline)
   const held: Turn[] = []
   const paths = new Set<string>()
-  for (const turn of timeline.abandoned) {
-    if (!(turn.number in last.turns)) continue
-    const { claimed } = await reader.changesOf(turn)
+  // Of one that was cut what it kept is not undone.
+  const keptOf = ({ id }: Turn) => timeline.turns.find((one) => one.id === id)
+  for (const turn of [...timeline.abandoned, ...timeline.uncut]) {
+    const kept = keptOf(turn)
+    const from = kept ? lastOf(kept).seq : turn.before.seq
+    if (!((last.turns[turn.number] ?? 0) > from)) continue
+    const { parts } = await reader.changesOf(turn)
+    const claimed = withoutTold(joinTransitions(parts.filter(({ unclaimed, seq }) => !unclaimed && seq > from)))
     const there = claimed.filter(
       ({ path, to }) =>
         !path.endsWith('/') && (to.kind === 'present' ? before.get(path)?.oid === to.oid : !before.has(path)),
@@ -42,6 +49,7 @@ export async function undoneSince(
   }
   if (held.length === 0) return []
   const numbers = held.map((turn) => turn.number)
+  const inPart = held.some((turn) => keptOf(turn)) ? ' in part' : ''
   const which = held.length === 1 ? `Turn ${numbers[0]} was` : `Turns ${numbers.join(', ')} were`
   const there = new Set(held.flatMap(({ checkpoints }) => checkpoints.map(({ id }) => id)))
   const made = [...commitsOfTurns(context)].flatMap(([commit, { turns }]) =>
@@ -57,7 +65,7 @@ export async function undoneSince(
   const isFree = (path: string) => settled.has(path) || look(context.env, context.worktree.root, path) === null
   const canRevert = commits.length > 0 && [...paths].every(isFree)
   return [
-    `${which} committed and undone since, and HEAD still has what was done: commit what is on disk by hand (git add -p && git commit)${canRevert ? way : ''}.`,
+    `${which} committed and undone${inPart} since, and HEAD still has what was done: commit what is on disk by hand (git add -p && git commit)${canRevert ? way : ''}.`,
   ]
 }
 
