@@ -148,18 +148,21 @@ describe('a closed directory, with the store on another mount', () => {
   }
   const inD = { on: '/d/\\.ckpt-', when: 'after' } as const
 
-  test.each<[string, Amid, number]>([
-    ['is written into', { ...inD, call: 'linkSync', run: 'echo mine >>d/f' }, 4],
-    ['has no room', { call: 'writeFileSync', on: '^two\\n$|^one\\n$', when: 'before', nth: 2, fail: 'ENOSPC' }, 1],
-    ['is closed once more', { ...inD, call: 'linkSync', run: 'chmod 600 d' }, 4],
-  ])('%s: nothing is left in it, and the next command goes on', (_, spec, ends) => {
+  const full = { call: 'writeFileSync', on: '^two\\n$|^one\\n$', when: 'before', nth: 2, fail: 'ENOSPC' } as const
+
+  test.each<[string, Amid[], number]>([
+    ['is written into', [{ ...inD, call: 'linkSync', run: 'echo mine >>d/f' }], 4],
+    ['has no room until another file is in its place', [full], 0],
+    ['has no room', [full, { ...full, nth: 3 }], 1],
+    ['is closed once more', [{ ...inD, call: 'linkSync', run: 'chmod 600 d' }], 4],
+  ])('%s: nothing is left in it, and the next command goes on', (_, specs, ends) => {
     const { scratch, uid, run } = place()
-    const { code } = undone(scratch, [spec], { mount: true, uid })
+    const { code } = undone(scratch, specs, { mount: true, uid })
     expect(code).toBe(ends)
     fs.chmodSync(scratch.at('d'), 0o555)
     expect(run('snapshot').code).toBe(0)
     expect(leftovers(scratch)).toEqual([])
-    if (spec.run?.includes('mine')) expect(scratch.read('d/f')).toBe('two\nmine\n')
+    if (specs[0]!.run?.includes('mine')) expect(scratch.read('d/f')).toBe('two\nmine\n')
     expect((fs.statSync(scratch.at('d')).mode & 0o777).toString(8)).toBe('555')
     expect(run('verify').problems).toEqual([])
   })
