@@ -141,6 +141,22 @@ test.each<[string, Record<number, string>]>([
   },
 )
 
+test('what a later turn removed is not in the index any more, where an earlier state of it was staged', () => {
+  const scratch = place()
+  turn(scratch, { 2: 'agent' })
+  scratch.git('add', 'a.txt')
+  scratch.turn('goes', () => scratch.remove('a.txt'))
+  expect(scratch.ckpt('commit').warnings).toEqual([])
+  expect(scratch.git('status', '--porcelain')).toBe('')
+  // And made anew after that.
+  turn(scratch, { 2: 'agent' })
+  scratch.git('add', 'a.txt')
+  scratch.turn('goes', () => scratch.remove('a.txt'))
+  turn(scratch, { 4: 'anew' })
+  expect(scratch.ckpt('commit').warnings).toEqual([])
+  expect([committed(scratch), scratch.git('status', '--porcelain')]).toEqual([text({ 4: 'anew' }), ''])
+})
+
 test('a mode that was not chosen is not taken out of the commit', () => {
   const scratch = place()
   scratch.turn('work', () => {

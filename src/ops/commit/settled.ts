@@ -1,5 +1,4 @@
 /** What a commit does not take in: what was undone or taken back since, and what no checkpoint holds. */
-
 import type { UncoveredReason } from '../../core/beside.ts'
 import { joinTransitions, withoutTold } from '../../core/claims.ts'
 import type { Oid, SessionId } from '../../core/ids.ts'

@@ -133,10 +133,16 @@ async function onTop(
   { path, was, now, own }: { path: string; was: Entry; now: Entry; own: Entry },
 ): Promise<Entry | undefined> {
   const bases = [was]
-  for (const part of passed.get(path) ?? []) bases.push((await carried(blobs, bases.at(-1)!, part)) ?? bases.at(-1)!)
-  const onBase = async (entry: Entry, base: Entry): Promise<Entry | undefined> =>
-    (await carried(blobs, entry, [base, now])) ??
-    (base === null && (await isPartOf(blobs, entry, now)) ? now : undefined)
+  let made = was
+  for (const part of passed.get(path) ?? []) {
+    const next = await carried(blobs, made, part)
+    if (next !== undefined) made = next // null: a turn removed it
+    bases.push(made)
+  }
+  const onBase = async (entry: Entry, base: Entry): Promise<Entry | undefined> => {
+    const next = await carried(blobs, entry, [base, now])
+    return next === undefined && base === null && (await isPartOf(blobs, entry, now)) ? now : next
+  }
   const found: { next: Entry; far: number }[] = []
   let [unlike, least] = [false, Number.POSITIVE_INFINITY]
   for (const base of bases) {
@@ -157,7 +163,7 @@ async function onTop(
     observe(context.env, { root: context.worktree.root, path }, context.store.objects),
   )
   const ranked: { next: Entry; far: number; off: number }[] = []
-  for (const one of found) ranked.push({ ...one, off: disk ? await distance(blobs, one.next, disk) : 0 })
+  for (const one of found) ranked.push({ ...one, off: disk === undefined ? 0 : await distance(blobs, one.next, disk) })
   return ranked.sort((a, b) => a.off - b.off || a.far - b.far)[0]!.next
 }
 
