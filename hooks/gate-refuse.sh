@@ -93,8 +93,8 @@ ckpt_cut_short() {
   ckpt_pid=${ckpt_note%% *} ckpt_was=${ckpt_note#* }
   case $ckpt_pid in '' | *[!0-9]*) return 1 ;; esac
   [ "$ckpt_pid" -eq 0 ] || ! kill -0 "$ckpt_pid" 2>/dev/null || return 1
-  ckpt_first=HEAD ckpt_before=$ckpt_was
-  if [ "$ckpt_was" = null ]; then ckpt_before=$(git hash-object -t tree /dev/null); else ckpt_first=$ckpt_was..HEAD; fi
+  ckpt_first=HEAD ckpt_base=$ckpt_was
+  if [ "$ckpt_was" = null ]; then ckpt_base=$(git hash-object -t tree /dev/null); else ckpt_first=$ckpt_was..HEAD; fi
   ckpt_first=$(git rev-list --first-parent --reverse "$ckpt_first" 2>/dev/null | sed -n 1p)
   [ -n "$ckpt_first" ] || return 1
   [ "$(git rev-parse -q --verify "$ckpt_first^" || echo null)" = "$ckpt_was" ] || return 1
@@ -114,7 +114,7 @@ ckpt_is_noted() {
 # paths) git names another index, which has none such.
 ckpt_stale() {
   {
-    git diff-tree -r --no-renames --name-only "$ckpt_before" "$ckpt_first"
+    git diff-tree -r --no-renames --name-only "$ckpt_base" "$ckpt_first"
     git diff-index --cached --no-renames --name-only "$ckpt_first"
     git diff-index --cached --no-renames --name-only HEAD
     {
@@ -234,8 +234,8 @@ ckpt_say() {
   # What is under way is gone on with, not begun again.
   ckpt_again="$ckpt_what ..." ckpt_unverified="$ckpt_what --no-verify ..."
   [ "$ckpt_op" != "${ckpt_during:-none}" ] || ckpt_again="$ckpt_what --continue"
-  ckpt_first=$(ckpt_unpicked)
-  printf '%s\n' "  -> ${ckpt_first:+CKPT_ALLOW_PENDING=1 $ckpt_first}CKPT_ALLOW_PENDING=1 $ckpt_again    lets this one through"
+  ckpt_before=$(ckpt_unpicked)
+  printf '%s\n' "  -> ${ckpt_before:+CKPT_ALLOW_PENDING=1 $ckpt_before}CKPT_ALLOW_PENDING=1 $ckpt_again    lets this one through"
   case $ckpt_op${ckpt_during:+ in it} in
     cherry-pick* | revert* | 'rebase in it') ckpt_unverified='' ;; # they have no such option
     am*) git am -h 2>&1 | grep -q -e '--\[no-\]verify' -e '--no-verify' || ckpt_unverified='' ;; # a newer git has

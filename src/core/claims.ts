@@ -81,7 +81,7 @@ export function windowsOf(turn: Turn, all: readonly Checkpoint[], { asRival = fa
       const from = step.start!.seq
       const begun = { ...base, step: step.number, from, reach: from, declared }
       if (endsLater(turn, step.start!, all)) return { ...begun, to: end, open: false }
-      const next = turn.steps.flatMap(({ start }) => (!asRival && start && start.seq > from ? [start.seq] : []))
+      const next = steps.flatMap(({ start }) => (!asRival && start && start.seq > from ? [start.seq] : []))
       return { ...begun, to: Math.min(end, ...next), open: true }
     }
     const ended = step.end.seq

@@ -296,9 +296,11 @@ export class ObjectStore {
     syncPacks(this.#env, this.#gitDir, this)
     while (this.#fresh.size > 0) {
       const ordered = [...this.#fresh.keys()].sort() // those of a directory together
-      await this.#sync(ordered.slice(0, STEP))
-      await setImmediate()
-      await others()
+      for (let at = 0; at < ordered.length; at += STEP) {
+        await this.#sync(ordered.slice(at, at + STEP).filter((oid) => this.#fresh.has(oid))) // the others may sync some
+        await setImmediate()
+        await others()
+      }
     }
   }
 

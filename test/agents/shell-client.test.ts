@@ -723,7 +723,7 @@ testWithMounts.each([
   expect(scratch.ckpt('status').sessions.map(({ id }: Json) => id)).toContain('c')
 })
 
-// A disk without any room is a small one that is mounted here: skipped where nobody may mount.
+// Needs the right to mount, and is skipped without it: only a small disk of its own can be filled to the last byte.
 testWithMounts('where no log has any room, a mark says that something is not recorded, and when', async () => {
   const begun = Date.now()
   const { scratch, pid } = prompted({ small: '12m' })
@@ -742,7 +742,7 @@ testWithMounts('where no log has any room, a mark says that something is not rec
   expect(scratch.ckpt('status').lastHookError.code).toBe('BAD_MARKER')
 })
 
-// A disk without any room is a small one that is mounted here: skipped where nobody may mount.
+// Needs the right to mount, and is skipped without it, for the same reason.
 testWithMounts('where nothing is recorded yet, and no log has any room, there is such a mark too', async () => {
   const scratch = new Scratch()
   mountSmall(scratch.root, '12m')

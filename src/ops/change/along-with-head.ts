@@ -32,11 +32,12 @@ export async function refuseOtherBranch(
   }
 }
 
-/** Whether a branch can be checked out here: else it is gone, or another worktree has it, whose path is the result. */
+/** Whether a branch can be checked out here, as far as git says: else it is gone, or another worktree has it: the result. */
 async function whereIs({ env, worktree }: Context, branch: string): Promise<string> {
   const ref = `refs/heads/${branch}`
   const args = ['for-each-ref', '--format=%(refname)%00%(worktreepath)', ref]
-  const { stdout } = await tryGit(env, { args, cwd: worktree.root })
+  const { code, stdout } = await tryGit(env, { args, cwd: worktree.root })
+  if (code !== 0) return 'free'
   const rows = stdout.toString('utf8').split('\n')
   const row = rows.map((line) => line.split('\0')).find(([name]) => name === ref)
   if (!row) return 'gone'
