@@ -130,6 +130,20 @@ test('a file that is no marker is logged whole and goes; a half-written one is l
   expect(hookLog(scratch)).toMatchObject([{ code: 'BAD_MARKER', payload: '{"version":2}' }])
 })
 
+test('a file that is too big to be a marker is logged and goes: what comes behind it is taken up', () => {
+  const scratch = impatient()
+  const directory = `${storeOf(scratch)}/markers`
+  fs.mkdirSync(directory)
+  fs.writeFileSync(`${directory}/1.json`, '')
+  fs.truncateSync(`${directory}/1.json`, 3 * 2 ** 30) // sparse
+  const marker = { event: 'prompt', session: 'home-made', text: 'hello' }
+  const whole = { version: 1, id: 'x', client: 'mine', time: '2026-01-01T00:00:00Z', marker }
+  fs.writeFileSync(`${directory}/2.json`, JSON.stringify(whole))
+  expect(scratch.ckpt('list', '--session', 'home-made').turns).toMatchObject([{ n: 1, prompt: 'hello' }])
+  expect(waiting(scratch)).toEqual([])
+  expect(hookLog(scratch)).toMatchObject([{ code: 'BAD_MARKER', message: expect.stringContaining('3221225472 bytes') }])
+})
+
 test('one that cannot be logged stays, and stands in nobody’s way', () => {
   const scratch = impatient()
   const directory = `${storeOf(scratch)}/markers`

@@ -34,9 +34,7 @@ test('what hooks changed is named, and committed so once it is staged', () => {
   const { code, json } = commit(scratch)
   expect([code, json.error.message, json.error.hints[0]]).toEqual([
     1,
-    expect.stringMatching(
-      /Nothing was committed; your index is as it was, and of your files a\.txt as hooks changed it\./,
-    ),
+    expect.stringMatching(/Nothing was committed; your index is as it was; hooks changed a\.txt\./),
     'git add -- :/a.txt && ckpt commit   (with what hooks made of it)',
   ])
   expect(scratch.git('diff', '--cached', '--name-only')).toBe('')
@@ -119,9 +117,7 @@ test('what hooks made as HEAD has it is left out; the rest is committed, and so 
   const { code, json } = commit(scratch)
   expect([code, json.error.message, json.error.hints[0]]).toEqual([
     1,
-    expect.stringContaining(
-      'a.txt as hooks changed it. The next ckpt commit leaves out what is on disk as in HEAD: a.txt.',
-    ),
+    expect.stringContaining('hooks changed a.txt. The next ckpt commit leaves out what is on disk as in HEAD: a.txt.'),
     expect.stringMatching(/^ckpt commit /),
   ])
   expect(commit(scratch)).toMatchObject({
@@ -244,7 +240,7 @@ test('what is in conflict, only intended, or gone from the index is no choice', 
 test('what is stashed after a hook changed it is committed as the turn left it', () => {
   const scratch = withHook('#!/bin/sh\necho hook >>a.txt\nexit 1\n')
   scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
-  expect(commit(scratch).json.error.message).toContain('a.txt as hooks changed it')
+  expect(commit(scratch).json.error.message).toContain('hooks changed a.txt')
   scratch.git('stash')
   fs.rmSync(scratch.at('.git/hooks/pre-commit'))
   expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'a.txt' }], warnings: [] } })
@@ -257,7 +253,7 @@ test('what hooks changed is named also where a person had edited it; there is a 
   scratch.turn('one', () => scratch.write({ 'a.txt': 'A\nb\nc mine\n', 'n.txt': 'new\n' }))
   const { message, hints } = commit(scratch).json.error
   expect([message, hints[1]]).toEqual([
-    expect.stringContaining('a.txt as hooks changed it'),
+    expect.stringContaining('hooks changed a.txt'),
     'git add -N -- :/n.txt && git add -p && git commit   (by hand instead)',
   ])
 })
@@ -285,6 +281,23 @@ test('what hooks made as HEAD has it is left out also of a try after the next on
   fs.rmSync(scratch.at('.git/hooks/pre-commit'))
   expect(commit(scratch)).toMatchObject({ code: 0, json: { files: [{ path: 'u.txt' }] } })
   expect(scratch.git('status', '--porcelain')).toBe('')
+})
+
+test('what hooks changed and staged before they refused is named, and committed so once it is staged', () => {
+  const scratch = withHook('#!/bin/sh\nsed -i.old s/agent/AGENT/ a.txt b.txt && rm *.old && git add a.txt\nexit 1\n')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'agent\n', 'b.txt': 'agent\n', 'u.txt': 'two\n' }))
+  const { message, hints } = commit(scratch).json.error
+  expect([message, hints[0]]).toEqual([
+    expect.stringContaining('your index is as it was; hooks changed a.txt, b.txt.'),
+    'git add -- :/a.txt :/b.txt && ckpt commit   (with what hooks made of them)',
+  ])
+  expect(scratch.git('diff', '--cached', '--name-only')).toBe('')
+  fs.rmSync(scratch.at('.git/hooks/pre-commit'))
+  scratch.git('add', '--', ':/a.txt', ':/b.txt')
+  expect(commit(scratch).code).toBe(0)
+  expect(scratch.git('show', 'HEAD:a.txt', 'HEAD:b.txt', 'HEAD:u.txt')).toBe('AGENT\nAGENT\ntwo\n')
+  expect(scratch.git('status', '--porcelain')).toBe('')
+  expect(fs.readdirSync(scratch.at('.git/ckpt/worktrees/@main/tmp'))).toEqual([])
 })
 
 test('what hooks changed is named by what git takes for it', () => {

@@ -609,6 +609,42 @@ test('what another session did between such a step and the switch is its own', (
   expect(told(scratch.ckpt('undo', '--session', 'other'))).toEqual(['write a.txt'])
 })
 
+test('restore and switch name the turns of other sessions that go back with it, and none that do not', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', 'shared.txt': 'one\n' })
+  scratch.turn('early', () => scratch.write({ 'early.txt': 'e\n' }), 'other')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.turn('theirs', () => scratch.write({ 'b.txt': 'b\n', 'shared.txt': 'two\n' }), 'other')
+  scratch.turn('two', () => scratch.write({ 'a.txt': 'three\n' }))
+  scratch.turn('third', () => scratch.write({ 'c.txt': 'c\n' }), 'third')
+  scratch.ckpt('undo', '--session', 'third')
+  const words = (...args: string[]): string[] =>
+    scratch.ckpt(...args).warnings.filter((one: string) => one.includes('goes back'))
+  const theirs = 'With it goes back what session other did since, in turn 2:'
+  expect(words('restore', '1', ...S, '--dry-run')).toEqual([`${theirs} shared.txt.`])
+  expect(words('restore', '1', ...S, '--exact', '--dry-run')).toEqual([`${theirs} b.txt, shared.txt.`])
+  expect(words('restore', '1', ...S, '--dry-run', '--', 'a.txt')).toEqual([])
+  expect(words('switch', '2', ...S)).toEqual([])
+  expect(words('switch', '1', ...S)).toEqual([`${theirs} b.txt, shared.txt.`])
+  expect([scratch.exists('b.txt'), scratch.read('early.txt')]).toEqual([false, 'e\n'])
+})
+
+test('a turn of another session that ran at that time is named for what it did since', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  const other = ['--session', 'other']
+  const step = (work: () => void) => {
+    scratch.ckpt('mark', 'step', '--start', ...other)
+    work()
+    scratch.ckpt('mark', 'step', ...other)
+  }
+  scratch.ckpt('mark', 'prompt', ...other)
+  step(() => scratch.write({ 'x.txt': 'x\n' }))
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
+  step(() => scratch.write({ 'y.txt': 'y\n' }))
+  const { warnings, files } = scratch.ckpt('restore', '1', ...S, '--exact')
+  expect(told({ files })).toEqual(['delete y.txt'])
+  expect(warnings).toContain('With it goes back what session other did since, in turn 1: y.txt.')
+})
+
 test('an empty directory that one step filled and another removed comes back, and is told; redo takes it away again', () => {
   const scratch = new Scratch().init({ 'base.txt': 'b\n' })
   fs.mkdirSync(scratch.at('logs'))

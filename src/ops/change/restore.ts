@@ -22,6 +22,7 @@ import { boundaryPending, hiddenBy } from './boundary.ts'
 import type { Asked, ChangeResult } from './change.ts'
 import { conclude } from './conclude.ts'
 import { carryOut } from './operation.ts'
+import { othersSince } from './others-since.ts'
 import { prepare } from './prepare.ts'
 import { refuseRunning } from './refuse.ts'
 
@@ -73,7 +74,9 @@ async function restoreLocked(context: Context, options: RestoreOptions, asked: A
   if (deletes(options) && isCutShort(snapshot.beside) && !isCutShort(target.beside))
     warnings.push(`What is known of the files now ${CUT_SHORT} What it lacks stays as it is.`)
   if (left.length > 0) warnings.push(`Left as they are, for they are not captured now: ${shortList(left)}.`)
-  warnings.push(...heldNowhere(options, { target: target.beside, now: snapshot.beside, actions: prepared.actions }))
+  const { actions } = prepared
+  warnings.push(...heldNowhere(options, { target: target.beside, now: snapshot.beside, actions }))
+  warnings.push(...(await othersSince(context, refs, { checkpoint, actions })))
   const told = {
     session,
     turns: checkpoint.turn === undefined ? [] : [checkpoint.turn],

@@ -290,7 +290,9 @@ async function commitEntries(
     const isMeant = (path: string) => before.has(path) && !entries.has(path)
     await setMarks(context, await readMarkedPaths(context), { isMeant, vars })
     await tryUsersGit(env, { args: ['update-index', '-q', '--refresh'], cwd, vars })
-    const onDisk = await bytesOnDisk(context, planned, vars)
+    const asPlanned = { GIT_INDEX_FILE: `${index}.planned` } // what hooks add goes into the other
+    env.files.copyFileSync(index, asPlanned.GIT_INDEX_FILE)
+    const onDisk = await bytesOnDisk(context, planned, asPlanned)
     const patch = () => runUsersGit(env, { args: ['diff', '--cached', ...PLAIN_PATCH], cwd, vars })
     const message = options.message ?? (await commitMessage(context, { session, turns: prompts, patch }))
     env.files.writeFileSync(file, message, { mode: 0o600, flag: 'wx' })
@@ -328,11 +330,11 @@ async function commitEntries(
           `HEAD moved meanwhile, and git refused the commit (exit ${code}). Nothing was committed; your index and your files are as they were.${whatGitSaid(stderr, shown)}`,
           { hints: ['git log -1   (what HEAD is now)', 'ckpt commit'] },
         )
-      throw await refusedByGit(context, planned, { code, stderr, isShown: shown, vars, before: onDisk })
+      throw await refusedByGit(context, planned, { code, stderr, isShown: shown, vars: asPlanned, before: onDisk })
     }
     return { made, parent: onTop ? onTop.parent : head, message }
   } finally {
-    removeDrafts(env, [index, `${index}.lock`, file])
+    removeDrafts(env, [index, `${index}.lock`, `${index}.planned`, file])
   }
 }
 

@@ -77,10 +77,7 @@ export async function refusedByGit(
     ? 'the disk is full, it seems'
     : 'a hook, signing, or a missing name'
   const same = isKnown ? 'your index and your files are as they were' : 'your index is as it was'
-  const left =
-    changed.length === 0
-      ? same
-      : `your index is as it was, and of your files ${shortList(changed)} as hooks changed ${changed.length === 1 ? 'it' : 'them'}`
+  const left = changed.length === 0 ? same : `your index is as it was; hooks changed ${shortList(changed)}`
   const without =
     asInHead.length === 0 ? '' : ` The next ckpt commit leaves out what is on disk as in HEAD: ${shortList(asInHead)}.`
   const mended = changed.filter((path) => !asInHead.includes(path))

@@ -235,7 +235,9 @@ function unwritable(env: Env, directory: string, open: string): Finding | null {
     const mend =
       code === 'EROFS'
         ? `mount the file system of ${printable(directory)} so that it can be written; until then nothing is recorded`
-        : open
+        : code === 'EPERM'
+          ? `${env.platform === 'darwin' ? 'ls -ldO' : 'lsattr -d'} ${quotedPath(directory)}   (shows what forbids it to everybody)`
+          : open
     return { name: 'store', ok: false, detail: `the store cannot be written (${code})`, mend }
   }
 }
@@ -251,7 +253,8 @@ function checkFileSystem({ env, store, place }: Context): Finding {
       name: 'store',
       ok: false,
       detail: 'hardly any room is left where the store is: nothing may be recorded until there is',
-      mend: `free some space on the file system of ${printable(directory)}, or: ckpt prune --keep N`,
+      // It would have to finish first what was cut short, which needs room.
+      mend: `free some space on the file system of ${printable(directory)}${journalExists(env, store) ? '' : ', or: ckpt prune --keep N'}`,
     }
   if (closed.length > 0)
     return { name: 'store', ok: false, detail: `the store cannot be written: ${toldOf(closed)}`, mend }

@@ -22,6 +22,9 @@ import { recordMarker } from './record-marker.ts'
 /** Milliseconds: what a killed client began to write and never renamed goes after this. */
 const ABANDONED = 24 * 3600 * 1000
 
+/** Bytes of a file. A hook's payload, of which one is made, has 64 MiB at most. */
+const MOST = 256 * 2 ** 20
+
 const text = z.string()
 const optional = z.optional(text)
 const common = { session: text.check(z.minLength(1)), messageId: optional, handedAt: optional }
@@ -185,8 +188,10 @@ function readSome(
 /** Null: it is not understood, which is logged. */
 function readWaiting({ env, store }: Context, name: string, told: Set<string>): WaitingMarker | null {
   const path = `${markersDirectory(store)}/${name}`
-  const payload = env.files.readFileSync(path)
+  const { size } = env.files.lstatSync(path)
+  const payload = size > MOST ? Buffer.alloc(0) : env.files.readFileSync(path)
   try {
+    if (size > MOST) throw new CkptError('BAD_MARKER', `A marker file of ${size} bytes is none.`)
     return parseWaiting(payload.toString('utf8'))
   } catch (error) {
     if (!(error instanceof CkptError) || error.code !== 'BAD_MARKER') throw error
