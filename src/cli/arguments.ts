@@ -87,12 +87,17 @@ export function conflictMode(args: Arguments): ConflictMode {
         : 'refuse'
 }
 
+/** Paths as they were given. @throws CkptError USAGE for an empty one */
+export function givenPaths(paths: readonly string[] = []): readonly string[] {
+  if (paths.includes(''))
+    throw usage('A path is empty; the whole worktree is named by none at all, or by its top directory.')
+  return paths
+}
+
 /** Paths as given, relative to where the command was started, to paths of the worktree. */
 export function worktreePaths(context: Context, cwd: string, given: readonly string[]): RelativePath[] {
   const real = context.env.files.realpathSync(cwd)
   return given.map((path) => {
-    if (path === '')
-      throw usage('A path is empty; the whole worktree is named by none at all, or by its top directory.')
     // Node reads an argument as UTF-8, and this is what it makes of other bytes.
     if (path.includes('\ufffd') && !lstatIfThere(context.env.files, path.startsWith('/') ? path : `${real}/${path}`)) {
       throw new CkptError(

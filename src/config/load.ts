@@ -54,6 +54,14 @@ export async function usersLocation(env: Env): Promise<string> {
   }
 }
 
+/** What can be wrong where there is no worktree to be configured. @throws CkptError CONFIG when the user's own file is invalid */
+export async function checkUsersConfig(env: Env): Promise<void> {
+  const home = usersDirectory(env)
+  const { found, unread } = readDirectory(env, home)
+  if (unread) throw unread
+  await parseFirst(found, inDirectory(home))
+}
+
 /** @throws CkptError CONFIG */
 export async function loadConfig(env: Env, { root, head, forgiving }: LoadInput): Promise<LoadedConfig> {
   const home = usersDirectory(env)

@@ -92,7 +92,7 @@ export function parseTarget(text: string): Target {
   const edge = /^([0-9]{1,9}):(before|after)$/.exec(text)
   if (edge) return { kind: 'edge', turn: Number(edge[1]) as TurnNumber, edge: edge[2] as 'before' | 'after' }
   if (/^t[0-9a-f]{12}$/.test(text)) return { kind: 'turn-id', prefix: text.slice(1) }
-  if (/^[0-9a-f]{4,64}$/.test(text)) return { kind: 'checkpoint', prefix: text }
+  if (/^[0-9a-f]{4,64}$/i.test(text)) return { kind: 'checkpoint', prefix: text.toLowerCase() } // as git takes them
   throw new CkptError(
     'USAGE',
     `${JSON.stringify(text)} is not an id: give a turn (3), a step (3.2), 3:before, 3:after, or at least 4 hex digits of a checkpoint. Nothing was changed.`,

@@ -21,7 +21,16 @@ test('plain directory: what reads', () => {
     $ ckpt log
     $ ckpt log --graph
     $ ckpt show 2
+    ! ckpt: <root> is a plain directory without a store. Nothing was read.
+    !   → ckpt init   (checkpoints for this directory)
+    !   → git init
+    exit 9
+
     $ ckpt show worktree
+    ! ckpt: \`worktree\` is not a place to go back to. Nothing was changed.
+    !   → ckpt list
+    exit 2
+
     $ ckpt diff
     $ ckpt diff 9
     $ ckpt diff --stat

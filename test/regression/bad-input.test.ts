@@ -202,7 +202,7 @@ test('bad input: where several refusals apply, wrong usage comes first, and a pe
   scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
   scratch.ckpt('undo')
   for (const line of wrong) expect(codeOf(scratch, line)).toEqual([line, 2, 'USAGE'])
-  for (const line of ['undo --only 99', 'undo --only 1 --session nobody'])
+  for (const line of ['undo --only 99', 'undo --only 1 --session nobody', 'switch 99', 'switch 99 --session s'])
     expect(codeOf(scratch, line)).toEqual([line, 5, 'BOUNDARY_PENDING'])
   expect(codeOf(scratch, 'commit --session nope')).toEqual(['commit --session nope', 5, 'BOUNDARY_PENDING'])
   fs.writeFileSync(scratch.at('.git/MERGE_HEAD'), scratch.git('rev-parse', 'HEAD'))
@@ -211,6 +211,83 @@ test('bad input: where several refusals apply, wrong usage comes first, and a pe
   scratch.remove('.git/MERGE_HEAD')
   scratch.ckpt('accept')
   expect(codeOf(scratch, 'commit --session nope')).toEqual(['commit --session nope', 3, 'NOT_FOUND'])
+})
+
+test('bad input: a prefix that fits several comes before all that is in the way', () => {
+  const scratch = new Scratch().init()
+  for (const session of ['chat-1', 'chat-2']) scratch.turn('x', () => scratch.write({ [session]: '1\n' }), session)
+  const of = ['--session', 'chat']
+  const all = [
+    ['undo', ...of],
+    ['undo', '--only', '1', ...of],
+    ['undo', ...of, '--', 'a.txt'],
+    ['redo', ...of],
+    ['accept', ...of],
+    ['commit', ...of],
+    ['restore', '1', ...of],
+    ['switch', '1', ...of],
+  ]
+  const codes = () => all.map((args) => [args[0], scratch.tryCkpt(...args).code])
+  const expected = all.map(([command]) => [command, 2])
+  scratch.ckpt('undo', '--session', 'chat-1')
+  expect(codes()).toEqual(expected)
+  fs.writeFileSync(scratch.at('.git/MERGE_HEAD'), scratch.git('rev-parse', 'HEAD'))
+  expect(codes()).toEqual(expected)
+})
+
+test('bad input: the user’s own configuration, wrong, comes before a root that is none', () => {
+  const scratch = new Scratch('plain')
+  const bare = scratch.at('../bare.git')
+  execFileSync('git', ['init', '-q', '--bare', bare], { env: scratch.vars })
+  const codeOf = (...args: string[]) => scratch.tryCkpt('--cwd', bare, ...args).document.error.code
+  const lines = [['status'], ['list'], ['undo'], ['mark', 'prompt', '--session', 's'], ['init']]
+  expect(lines.map((line) => codeOf(...line))).toEqual(lines.map(() => 'BAD_ROOT'))
+  scratch.write({ '../home/.config/ckpt/.checkpointrc': '{"foo":1}' })
+  expect(lines.map((line) => codeOf(...line))).toEqual(lines.map(() => 'CONFIG'))
+})
+
+test('bad input: what is wrong whatever the root comes before a root that is none', () => {
+  const scratch = new Scratch('plain')
+  const bare = scratch.at('../bare.git')
+  execFileSync('git', ['init', '-q', '--bare', bare], { env: scratch.vars })
+  for (const line of [
+    ['agent', 'install', 'foo'],
+    ['agent', 'status', 'foo'],
+    ['init', '--agent', 'foo'],
+    ['show', 'zz'],
+    ['show', 'worktree'],
+    ['undo', '--', ''],
+    ['blame', ''],
+    ['forget', ''],
+    ['mark', 'step', '--session', 's', '--path', ''],
+  ]) {
+    const { code, document } = scratch.tryCkpt('--cwd', bare, ...line)
+    expect([line, code, document.error.code]).toEqual([line, 2, 'USAGE'])
+  }
+})
+
+test('an id serves as git writes it, and undo --only takes a turn by one of its checkpoints', () => {
+  const scratch = new Scratch().init()
+  const written = () => ['one.txt', 'two.txt', 'three.txt'].map((name) => scratch.exists(name))
+  scratch.turn('one', () => scratch.write({ 'one.txt': 'a\n' }))
+  scratch.ckpt('mark', 'prompt', '--session', 's')
+  scratch.write({ 'two.txt': 'b\n' })
+  const step = scratch.ckpt('mark', 'step', '--session', 's').checkpoint
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  scratch.turn('three', () => scratch.write({ 'three.txt': 'c\n' }))
+  const [, two, one] = scratch.ckpt('list').turns
+  expect(scratch.ckpt('show', one.before.toUpperCase()).checkpoint.id).toBe(one.before)
+  scratch.ckpt('undo', '--only', one.after.slice(0, 12), '--dry-run')
+  scratch.ckpt('undo', '--only', two.before)
+  expect(written()).toEqual([true, false, true])
+  scratch.ckpt('undo', '--only', '1:after')
+  expect(written()).toEqual([false, false, true])
+  expect(scratch.tryCkpt('undo', '--only', step.id).document.error).toMatchObject({ code: 'USAGE' })
+  const manual = scratch.ckpt('snapshot').checkpoint.id
+  expect(scratch.tryCkpt('undo', '--only', manual, '--session', 's').document.error).toMatchObject({
+    code: 'NOT_FOUND',
+    message: expect.stringContaining('is of no turn of session s'),
+  })
 })
 
 test('bad input: an ambiguous or unknown session is refused, an exact one wins over a prefix', () => {

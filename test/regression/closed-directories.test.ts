@@ -307,6 +307,19 @@ test.skipIf(!isRoot)('a killed undo is finished but for what is out of reach now
   expect([scratch.read('a.txt'), scratch.read('k/f')]).toEqual(['one\n', 'two\n'])
 })
 
+test('a killed undo that is given up closes the directory that it had opened', () => {
+  const { scratch, ckpt, sh, turn } = place({ 'k/f': 'one\n', 'k/g': 'one\n' })
+  sh('chmod 555 k')
+  turn('chmod 755 k; echo two >k/f; echo two >k/g; chmod 555 k')
+  const vars = killAt(scratch, ['renameSync', '/k/f'])
+  expect(scratch.run(['undo'], { uid: scratch.handOver(), vars }).code).toBe(128)
+  expect(fs.statSync(scratch.at('k')).mode & 0o200).toBe(0o200)
+  sh('cp .git/refs/heads/* .git/MERGE_HEAD')
+  expect(ckpt('status').warnings[0]).toMatch(/^A killed undo of session s was given up, .* of its 2 paths 1 /)
+  expect(fs.statSync(scratch.at('k')).mode & 0o777).toBe(0o555)
+  expect([scratch.read('k/f'), scratch.read('k/g')]).toEqual(['one\n', 'two\n'])
+})
+
 test('a mode that a directory was given after an undo was killed stays', () => {
   const { scratch, ckpt, sh } = killedUndo('chmod 500 k')
   sh('chmod 750 k')

@@ -257,7 +257,9 @@ test('promise 9: a lock of another container is taken over once the process that
   await once(holder.stdout!, 'data')
   foreignLock(scratch, { ...there, sign: sign() })
   expect(marked()).toBe(8)
-  expect(scratch.tryCkpt('doctor', '--break-lock').document.findings).toContainEqual(
+  const { code, document } = scratch.tryCkpt('doctor', '--break-lock')
+  expect([code, document.error.code]).toEqual([8, 'LOCKED'])
+  expect(document.findings).toContainEqual(
     expect.objectContaining({ name: 'lock', ok: false, detail: expect.stringContaining('which is alive') }),
   )
   holder.kill('SIGKILL')

@@ -36,10 +36,11 @@ const command: Command = async ({ env, args, cwd, colors }) => {
   const action = String(args.action) as Action
   if (!ACTIONS.includes(action)) throw usage(`agent wants one of ${ACTIONS.join(', ')}.`)
   const scope = oneOf(args, 'scope', SCOPES)
+  const named = await namedAgent(args, action)
   const here = realDirectory(env, cwd, 'Nothing was changed.')
   const root = (await findRepository(env, here))?.root ?? here
   const places = { home: env.home, vars: env.vars, root }
-  const agents = await chosen(env, args, { action, places })
+  const agents = named ? [named] : await agentsHere(env, { action, places })
   if (action === 'status') return status(env, agents, { scopes: scope ? [scope] : SCOPES, places })
   const plan = action === 'install' ? planInstall : planUninstall
   const plans = agents.map((agent) => plan(env, agent, { scope: scope ?? 'user', places }))
@@ -121,22 +122,20 @@ function changeJson(plan: Plan, installed: boolean) {
   return { ...base, ...(left === undefined ? {} : { left }) }
 }
 
-/** @throws CkptError USAGE */
-async function chosen(
-  env: Env,
-  args: Arguments,
-  { action, places }: { action: Action; places: Places },
-): Promise<Agent[]> {
+/** The agent that is named; null: none is. @throws CkptError USAGE */
+async function namedAgent(args: Arguments, action: Action): Promise<Agent | null> {
   const name = text(args, 'name')
   const all = flag(args, 'all')
   if (name !== undefined && all) throw usage('An agent and --all do not go together.')
   if (name === undefined && !all && action !== 'status')
     throw usage(`Which agent? One of ${AGENT_NAMES.join(', ')}, or --all.`)
-  if (name !== undefined) {
-    const agent = await findAgent(name)
-    if (!agent) throw usage(`There is no agent ${JSON.stringify(name)}: ${AGENT_NAMES.join(', ')} are known.`)
-    return [agent]
-  }
+  if (name === undefined) return null
+  const agent = await findAgent(name)
+  if (!agent) throw usage(`There is no agent ${JSON.stringify(name)}: ${AGENT_NAMES.join(', ')} are known.`)
+  return agent
+}
+
+async function agentsHere(env: Env, { action, places }: { action: Action; places: Places }): Promise<Agent[]> {
   const known = (await Promise.all(AGENT_NAMES.map(findAgent))).filter((agent) => agent !== null)
   if (action === 'status') return known
   // What is on this machine has left its directory.

@@ -2,14 +2,15 @@ import { printable } from '../../core/paths.ts'
 import { blame } from '../../ops/history/blame.ts'
 import { openForReading } from '../../ops/recovery/reading.ts'
 import { closeContext } from '../../ops/worktree/context.ts'
-import { text, worktreePaths } from '../arguments.ts'
+import { givenPaths, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { table } from '../present/text.ts'
 
 const command: Command = async ({ env, args, cwd, colors }) => {
+  const given = givenPaths([String(args.file)])
   const context = await openForReading(env, cwd)
   try {
-    const [path] = worktreePaths(context, cwd, [String(args.file)])
+    const [path] = worktreePaths(context, cwd, given)
     const lines = await blame(context, path!, text(args, 'session'))
     const { warnings } = context
     const several = new Set(lines.flatMap(({ session }) => session ?? [])).size > 1

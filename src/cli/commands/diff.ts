@@ -6,7 +6,7 @@ import { openForReading } from '../../ops/recovery/reading.ts'
 import { closeContext } from '../../ops/worktree/context.ts'
 import { diffJson } from '../../results/json.ts'
 import { ITS_HELP } from '../again.ts'
-import { exclusive, flag, target, text, worktreePaths } from '../arguments.ts'
+import { exclusive, flag, givenPaths, target, text, worktreePaths } from '../arguments.ts'
 import type { Arguments, Command } from '../command.ts'
 import { checkpointsText, diffFilesText, patchText } from '../present/changes.ts'
 
@@ -18,9 +18,10 @@ const command: Command = async ({ env, args, cwd, colors, backends }) => {
     throw new CkptError('USAGE', '--uncommitted compares with HEAD, and takes no id. Nothing was read.', {
       hints: [ITS_HELP],
     })
+  const given = givenPaths(args['--'])
   const context = await openForReading(env, cwd)
   try {
-    const paths = worktreePaths(context, cwd, args['--'] ?? []).filter((path) => path !== '')
+    const paths = worktreePaths(context, cwd, given).filter((path) => path !== '')
     const session = text(args, 'session')
     if (!flag(args, 'uncommitted')) await backends.require(context, session, ['supportsDiff'])
     const options = {

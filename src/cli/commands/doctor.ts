@@ -24,15 +24,15 @@ const command: Command = async ({ env, args, cwd, colors }) => {
       `${printable(detail)}${mend ? `  → ${mend}` : ''}`,
     ])
     const { warnings } = context
-    const bad = findings.filter(({ ok, advice }) => !ok && !advice).map(({ name, detail }) => `${name}: ${detail}`)
+    const bad = findings.filter(({ ok, advice }) => !ok && !advice)
+    const code = bad.every(({ name }) => name === 'lock') ? 'LOCKED' : 'DAMAGED'
+    const message = bad.map(({ name, detail }) => `${name}: ${detail}`).join('; ')
     return {
       json: { findings, warnings },
       text: table(rows),
       paged: true,
       warnings,
-      ...(bad.length === 0
-        ? {}
-        : { ok: false, exitCode: EXIT_CODES.DAMAGED, error: { code: 'DAMAGED', message: bad.join('; ') } }),
+      ...(bad.length === 0 ? {} : { ok: false, exitCode: EXIT_CODES[code], error: { code, message } }),
     }
   } finally {
     closeContext(context)

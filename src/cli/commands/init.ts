@@ -24,18 +24,18 @@ async function initialize({ env, cwd }: Invocation, plain: boolean): Promise<Out
 
 const init: Command = async (invocation) => {
   const { env, args, cwd } = invocation
-  const root = realDirectory(env, cwd, 'Nothing was changed.')
-  if (flag(args, 'hooks') && !(await findRepository(env, root))) {
-    throw new CkptError('BAD_ROOT', `${root} is a plain directory: it has no git hooks. Nothing was changed.`, {
-      hints: ['git init', 'ckpt init   (without --hooks)'],
-    })
-  }
   const names = ((args.agent as string[] | undefined) ?? []).map(String)
   const agent = (await import('./agent.ts')).default
   const install = (name: string): Invocation => ({ ...invocation, args: { ...args, action: 'install', name } })
   for (const name of names) {
     if (await findAgent(name)) continue
     await agent(install(name)) // says which there are, before anything is made
+  }
+  const root = realDirectory(env, cwd, 'Nothing was changed.')
+  if (flag(args, 'hooks') && !(await findRepository(env, root))) {
+    throw new CkptError('BAD_ROOT', `${root} is a plain directory: it has no git hooks. Nothing was changed.`, {
+      hints: ['git init', 'ckpt init   (without --hooks)'],
+    })
   }
   const done = [await initialize(invocation, names.length === 0)]
   if (flag(args, 'hooks')) {

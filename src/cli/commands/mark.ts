@@ -6,7 +6,7 @@ import { startOnDemand } from '../../daemon/life.ts'
 import { mark } from '../../ops/mark.ts'
 import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import { markJson } from '../../results/json.ts'
-import { oneOf, text, worktreePaths } from '../arguments.ts'
+import { givenPaths, oneOf, text, worktreePaths } from '../arguments.ts'
 import type { Arguments, Command } from '../command.ts'
 import { markText } from '../present/turns.ts'
 
@@ -44,9 +44,9 @@ const command: Command = async ({ env, args, cwd, arrived }) => {
   const common = defined({ session, messageId: text(args, 'message-id'), marker: text(args, 'marker') })
   const kind = oneOf(args, 'kind', ['prompt', 'command', 'shell', 'compaction'])
   const status = oneOf(args, 'status', ['completed', 'interrupted', 'failed'])
+  const given = args.path === undefined ? undefined : givenPaths((args.path as string[]).map(String))
   const context = await openContext(env, cwd, { create: 'unless-off', forgiving: true })
   try {
-    const paths = (args.path as string[] | undefined)?.map(String)
     const marker = {
       prompt: () => ({
         event,
@@ -59,7 +59,7 @@ const command: Command = async ({ env, args, cwd, arrived }) => {
         event,
         start: args.start === true ? true : undefined,
         tool: text(args, 'tool'),
-        paths: paths ? worktreePaths(context, cwd, paths) : undefined,
+        paths: given ? worktreePaths(context, cwd, given) : undefined,
         callId: text(args, 'call-id'),
       }),
       stop: () => ({ event, status }),

@@ -1,15 +1,16 @@
 import { restore } from '../../ops/change/restore.ts'
 import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import { changeJson } from '../../results/json.ts'
-import { flag, place, text, worktreePaths } from '../arguments.ts'
+import { flag, givenPaths, place, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { changeText } from '../present/changes.ts'
 
 const command: Command = async ({ env, args, cwd, colors, arrived }) => {
   const [id, session] = [place(args, 'id')!, text(args, 'session')]
+  const given = givenPaths(args['--'])
   const context = await openContext(env, cwd, { create: true })
   try {
-    const paths = worktreePaths(context, cwd, args['--'] ?? [])
+    const paths = worktreePaths(context, cwd, given)
     const options = {
       id,
       ...(session === undefined ? {} : { session }),

@@ -4,13 +4,13 @@ import { show } from '../../ops/history/history.ts'
 import { openForReading } from '../../ops/recovery/reading.ts'
 import { closeContext } from '../../ops/worktree/context.ts'
 import { checkpointJson, showJson } from '../../results/json.ts'
-import { target, text } from '../arguments.ts'
+import { place, text } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { originText, showText } from '../present/turns.ts'
 
 const command: Command = async ({ env, args, cwd, colors }) => {
   const context = await openForReading(env, cwd).catch((error: unknown) => {
-    if (error instanceof CkptError && error.code === 'NOT_INITIALIZED') target(args, 'id') // no commit is meant
+    if (error instanceof CkptError && (error.code === 'NOT_INITIALIZED' || error.code === 'BAD_ROOT')) place(args, 'id') // no commit is meant
     throw error
   })
   try {

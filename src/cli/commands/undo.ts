@@ -3,7 +3,7 @@ import type { ChangeResult } from '../../ops/change/change.ts'
 import type { UndoOptions } from '../../ops/change/undo.ts'
 import { closeContext, openContext } from '../../ops/worktree/context.ts'
 import { changeJson } from '../../results/json.ts'
-import { alone, conflictMode, count, exclusive, flag, place, text, worktreePaths } from '../arguments.ts'
+import { alone, conflictMode, count, exclusive, flag, givenPaths, place, text, worktreePaths } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { changeText } from '../present/changes.ts'
 
@@ -20,6 +20,7 @@ const command: Command = async ({ env, args, cwd, colors, arrived, backends }) =
   const mode = conflictMode(args)
   const [session, turns] = [text(args, 'session'), count(args, 'turns')]
   const [to, only] = [place(args, 'to'), alone(args, 'only')]
+  const given = givenPaths(args['--'])
   const context = await openContext(env, cwd, { create: true, forgiving: true })
   try {
     const options: UndoOptions = {
@@ -32,7 +33,7 @@ const command: Command = async ({ env, args, cwd, colors, arrived, backends }) =
       unclaimed: flag(args, 'unclaimed'),
       interrupt: flag(args, 'interrupt'),
       dryRun: flag(args, 'dry-run'),
-      paths: worktreePaths(context, cwd, args['--'] ?? []),
+      paths: worktreePaths(context, cwd, given),
     }
     const result = await backends.undo(context, options, { arrived })
     const lines = [

@@ -3,6 +3,7 @@ import type { BoundaryRecord } from '../../core/boundary.ts'
 import type { SessionId, TurnNumber } from '../../core/ids.ts'
 import { hiddenTurns } from '../../core/timeline.ts'
 import { sessionRef } from '../../git/history.ts'
+import { refuseAmbiguous } from '../history/resolve.ts'
 import { Recorder, takeSnapshot } from '../record/record.ts'
 import { abandonHidden, moveAll } from '../record/scene.ts'
 import { locked } from '../recovery/locked.ts'
@@ -20,6 +21,7 @@ export interface AcceptResult {
 
 /** Keeps the undone state: the boundary is cleared, hidden turns become abandoned. Nothing to do is no error. */
 export async function accept(context: Context, wanted: string | undefined): Promise<AcceptResult> {
+  await refuseAmbiguous(context, { session: wanted })
   return locked(context, { command: 'accept' }, async () => {
     const refs = await readRefs(context)
     const session = choosePending(refs, wanted)

@@ -121,6 +121,7 @@ export async function carryOut(context: Context, operation: Operation): Promise<
     removable,
     directoryMode: snapshot.beside.defaults.directory,
     refs: all,
+    head: recorder.head,
     marker,
   }
   await writeJournal(env, store, journal)

@@ -9,6 +9,7 @@ import type { ConflictMode } from '../../core/plan.ts'
 import { endOf, messageIdOf, type Timeline, visibleTurns } from '../../core/timeline.ts'
 import { sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import { promptReader } from '../../git/side-refs.ts'
+import { refuseAmbiguous } from '../history/resolve.ts'
 import { ChangeReader } from '../history/turn-changes.ts'
 import { tellingLost } from '../record/prompts.ts'
 import { Recorder, whileScanning } from '../record/record.ts'
@@ -62,6 +63,7 @@ export function splitUnits(record: BoundaryRecord, turns: number): { back: Undon
 
 /** @throws CkptError NOTHING_TO_REDO, CONFLICT, TURN_RUNNING, GIT_BUSY, LOCKED, DAMAGED */
 export async function redo(context: Context, options: RedoOptions, asked: Asked): Promise<ChangeResult> {
+  await refuseAmbiguous(context, options)
   return locked(context, { command: 'redo' }, () => {
     const reading = readRefs(context)
     return whileScanning(context, { refs: reading, publish: false }, (scanning) =>

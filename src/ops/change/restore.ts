@@ -11,7 +11,7 @@ import { endOf } from '../../core/timeline.ts'
 import { abandonedRef, readChain, type SessionRefs, sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import { type SnapshotView, transitionsBetween, viewOf } from '../../snapshot/view.ts'
-import { resolvePlace } from '../history/resolve.ts'
+import { refuseAmbiguous, resolvePlace } from '../history/resolve.ts'
 import { newestCheckpoint, Recorder, takeSnapshot } from '../record/record.ts'
 import { locked } from '../recovery/locked.ts'
 import { markerAfter } from '../worktree/boundary-marker.ts'
@@ -42,6 +42,7 @@ export interface RestoreOptions {
 /** @throws CkptError USAGE, NOT_FOUND, CONFLICT, GIT_BUSY, LOCKED, TURN_RUNNING, DAMAGED */
 export async function restore(context: Context, options: RestoreOptions, asked: Asked): Promise<ChangeResult> {
   parsePlace(options.id) // no id at all: said before what else is in the way
+  await refuseAmbiguous(context, options)
   return locked(context, { command: 'restore' }, () => restoreLocked(context, options, asked))
 }
 
@@ -119,7 +120,10 @@ async function placeAtRest(
   options: RestoreOptions,
 ): Promise<{ checkpoint: Checkpoint; isTurn: boolean }> {
   const { resolved } = await resolvePlace(context, refs, options).catch(async (error: unknown) => {
-    if (error instanceof CkptError && error.code === 'NOT_FOUND') await refuseAtWork(context, refs, options.session)
+    if (error instanceof CkptError && error.code === 'NOT_FOUND') {
+      await refuseAtWork(context, refs, options.session)
+      if (options.move) await refusePendingIn(context, refs, options.session)
+    }
     throw error
   })
   const isTurn = resolved.kind === 'turn'
@@ -244,10 +248,21 @@ async function isOnBranch({ store }: Context, one: SessionRefs, { id }: Checkpoi
   return false
 }
 
+/** The session that is named exactly, or the latest; null: it is not there. */
+const sessionMeant = (refs: WorktreeRefs, wanted: string | undefined): SessionId | null =>
+  wanted === undefined || refs.sessions.has(wanted as never) ? chooseSession(refs, wanted) : null
+
 /** @throws CkptError TURN_RUNNING */
 async function refuseAtWork(context: Context, refs: WorktreeRefs, wanted: string | undefined): Promise<void> {
-  const session = wanted === undefined || refs.sessions.has(wanted as never) ? chooseSession(refs, wanted) : null
+  const session = sessionMeant(refs, wanted)
   if (session !== null) refuseRunning(context, await loadTimeline(context, refs, { session }))
+}
+
+/** @throws CkptError BOUNDARY_PENDING */
+async function refusePendingIn(context: Context, refs: WorktreeRefs, wanted: string | undefined): Promise<void> {
+  const session = sessionMeant(refs, wanted)
+  const timeline = session && (await loadTimeline(context, refs, { session }))
+  if (timeline?.boundary) throw boundaryPending(timeline)
 }
 
 /** @throws CkptError NOT_FOUND when the target holds none of the paths, and what it left out there is not surely as it was */

@@ -3,7 +3,7 @@
 import type { Checkpoint } from '../../core/checkpoint.ts'
 import { CkptError, FIRST_TURN } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
-import { parsePlace, type SessionId } from '../../core/ids.ts'
+import { parseAlone, parsePlace, type SessionId } from '../../core/ids.ts'
 import { noneVisibleIn } from '../../core/none-visible.ts'
 import { nothingToUndo } from '../../core/own-session.ts'
 import { printable } from '../../core/paths.ts'
@@ -40,7 +40,7 @@ export async function select(
   const visible = visibleTurns(timeline)
   if (visible.length === 0) throw nothingToUndo(...noneVisibleIn(timeline))
   const newestFirst = [...visible].reverse()
-  if (options.only !== undefined) return { turns: [findTurn(context, options.only, timeline)], cut: null }
+  if (options.only !== undefined) return { turns: [await turnAlone(context, options.only, timeline)], cut: null }
   if (options.step) return lastChangingStep(newestFirst, reader)
   if (options.to === undefined) return { turns: newestFirst.slice(0, options.turns ?? 1), cut: null }
   const target = parsePlace(options.to)
@@ -80,6 +80,20 @@ function findTurn({ env, store }: Context, id: string, timeline: Timeline): Turn
   const elsewhere = [...timeline.turns, ...timeline.abandoned].find(isMeant)
   if (elsewhere) throw notFound(`Turn ${elsewhere.number} is ${elsewhere.abandoned ? 'abandoned' : 'undone already'}.`)
   throw notFound(`Session ${printable(timeline.session)} has no turn ${id}.`)
+}
+
+/** The same of any id: the turn that a checkpoint begins or ends. @throws CkptError NOT_FOUND, USAGE of a step's */
+async function turnAlone(context: Context, id: string, timeline: Timeline): Promise<Turn> {
+  const place = parseAlone(id)
+  if (place.kind === 'edge') return findTurn(context, String(place.turn), timeline)
+  if (place.kind !== 'checkpoint') return findTurn(context, id, timeline)
+  const checkpoint = await resolveCheckpoint(context, { timeline, target: place })
+  for (const turn of [...timeline.turns, ...timeline.abandoned]) {
+    const at = turn.checkpoints.find((one) => one.id === checkpoint.id)
+    if (at?.kind === 'step') parseAlone(`${turn.number}.${at.step}`)
+    if (at) return findTurn(context, String(turn.number), timeline)
+  }
+  throw notFound(`Checkpoint ${id} is of no turn of session ${printable(timeline.session)}.`)
 }
 
 const visibleSteps = (turn: Turn) =>

@@ -8,6 +8,7 @@ import type { HeadState } from '../../git/head.ts'
 import { sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import { promptReader } from '../../git/side-refs.ts'
+import { refuseAmbiguous } from '../history/resolve.ts'
 import { ChangeReader } from '../history/turn-changes.ts'
 import { promptEdits, tellingLost } from '../record/prompts.ts'
 import { Recorder, type Snapshot, takeSnapshot, whileOrAfter, whileScanning } from '../record/record.ts'
@@ -46,6 +47,7 @@ export interface UndoOptions extends SelectionOptions {
 
 /** @throws CkptError NOTHING_TO_UNDO, CONFLICT, TURN_RUNNING, BOUNDARY_PENDING, GIT_BUSY, LOCKED, DAMAGED */
 export async function undo(context: Context, options: UndoOptions, asked: Asked): Promise<ChangeResult> {
+  await refuseAmbiguous(context, { session: options.session, id: options.only ?? options.to })
   return locked(context, { command: 'undo' }, () => {
     const reading = readRefs(context)
     return whileScanning(context, { refs: reading, publish: false }, (scanning) =>

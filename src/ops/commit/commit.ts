@@ -27,6 +27,7 @@ import {
   turnsIn,
 } from '../committed/under-way.ts'
 import { setMarks, untilIndexIsFree } from '../committed/users-index.ts'
+import { refuseAmbiguous } from '../history/resolve.ts'
 import { locked } from '../recovery/locked.ts'
 import { type Context, headOf } from '../worktree/context.ts'
 import { presentIds } from '../worktree/replaced.ts'
@@ -105,6 +106,7 @@ const PATIENCE = 30_000
 /** A plan that is noted, where it has anything: from then on no other commit begins. @throws CkptError LOCKED */
 async function planAlone(context: Context, options: CommitOptions): Promise<Planned> {
   const { env } = context
+  await refuseAmbiguous(context, options)
   const end = env.monotonic() + PATIENCE
   for (;;) {
     const planned = await locked(context, { command: 'commit' }, async () => {

@@ -11,7 +11,7 @@ import { notFollowedYet } from '../committed/under-way.ts'
 import { besideOf, newestCheckpoint } from '../record/record.ts'
 import { locked, lockedStore } from '../recovery/locked.ts'
 import { recoverRemoved, requireContents } from '../recovery/recover.ts'
-import { rescueSafety } from '../recovery/rescue.ts'
+import { markPending, rescueSafety } from '../recovery/rescue.ts'
 import { isLeftOver, unfinishedOperations } from '../recovery/unfinished.ts'
 import { readForgetting } from '../store/forgetting.ts'
 import { steadily, untilQuiet } from '../store/steadily.ts'
@@ -25,7 +25,7 @@ import { readRefs } from '../worktree/sessions.ts'
 import { FIX, type Finding } from './finding.ts'
 import { checkLocks } from './locks.ts'
 import { checkObjects, mendSpilled } from './objects.ts'
-import { alone, checkBoundaries, checkHistory, checkPacks, checkRefs, markPending } from './timeline.ts'
+import { alone, checkBoundaries, checkHistory, checkPacks, checkRefs } from './timeline.ts'
 
 export interface DoctorOptions {
   fix: boolean

@@ -1,4 +1,5 @@
 /** Doctor, what the store tells of sessions: its refs, what the git hooks read, chains of checkpoints. */
+
 import { unlessDamaged } from '../../core/errors.ts'
 import { pendingHints, quotedPath } from '../../core/hint-words.ts'
 import type { SessionId } from '../../core/ids.ts'
@@ -10,11 +11,12 @@ import { unsyncedPacks } from '../../git/unsynced-packs.ts'
 import { clearStaleBoundary, staleTurn } from '../change/boundary.ts'
 import { sweepAlone } from '../prune/collect.ts'
 import { clearRefLocks } from '../recovery/recover.ts'
+import { markPending } from '../recovery/rescue.ts'
 import { pushedRefs, takeOut, toldPushed } from '../store/pushed-refs.ts'
 import { toldUnled } from '../store/strayed.ts'
 import { indexAnew, setPackAside } from '../store/torn-packs.ts'
 import { damagedPackFiles, withoutSuffix } from '../store/verify-objects.ts'
-import { isMarkerOf, markerAfter, readMarker, writeMarker } from '../worktree/boundary-marker.ts'
+import { isMarkerOf, readMarker } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
 import { journalExists } from '../worktree/journal.ts'
 import { withLock } from '../worktree/lock.ts'
@@ -120,14 +122,6 @@ async function everyWorktree(context: Context): Promise<Context[]> {
     context,
     ...[...ids].map((worktreeId) => ({ ...context, place: { ...place, worktreeId }, store: store.of(worktreeId) })),
   ]
-}
-
-/** What the git hooks read follows from the refs. */
-export async function markPending(context: Context): Promise<void> {
-  const refs = await readRefs(context)
-  const pending = [...refs.sessions.values()].find((one) => one.boundary)
-  const marker = pending ? markerAfter(refs, pending.session, pending.boundary) : null
-  writeMarker(context.env, context.store, marker)
 }
 
 /** Of each worktree: what is pending hides turns that are there, and the git hooks read it as its refs say. */

@@ -8,7 +8,7 @@ import { endOf, type Timeline, type Turn } from '../../core/timeline.ts'
 import { learnSessions, readCheckpoint, type WorktreeRefs } from '../../git/history.ts'
 import type { Context } from '../worktree/context.ts'
 import { replacedBy, turnIds } from '../worktree/replaced.ts'
-import { chooseSession, loadTimeline } from '../worktree/sessions.ts'
+import { chooseSession, loadTimeline, readRefs } from '../worktree/sessions.ts'
 import { allWorktrees, type WorktreeView } from '../worktree/worktrees.ts'
 
 export type ResolvedPlace =
@@ -60,6 +60,23 @@ export async function resolveCheckpoint(
     }
     case 'checkpoint':
       return findByPrefix(context, target.prefix)
+  }
+}
+
+/**
+ * A prefix that fits several sessions or checkpoints is wrong usage, which comes before whatever may be in the way: it is
+ * told without the lock. @throws CkptError USAGE
+ */
+export async function refuseAmbiguous(
+  context: Context,
+  { session, id }: { session?: string | undefined; id?: string | undefined },
+): Promise<void> {
+  const place = id === undefined ? null : parsePlace(id)
+  try {
+    if (session !== undefined) chooseSession(await readRefs(context), session)
+    if (place?.kind === 'checkpoint' && context.exists) await findByPrefix(context, place.prefix)
+  } catch (error) {
+    if (!(error instanceof CkptError) || error.code === 'USAGE') throw error // what else is wrong is said in its turn
   }
 }
 

@@ -156,6 +156,11 @@ export class Recorder {
     this.time = new Date(context.env.now()).toISOString()
   }
 
+  /** Of the user's repository, when this began. */
+  get head(): Pick<HeadState, 'head' | 'branch'> {
+    return { head: this.#head.head, branch: this.#head.branch }
+  }
+
   commit(snapshot: Recordable, parents: readonly Oid[], meta: NewCheckpoint): Checkpoint {
     this.#keep.add(snapshot.besideOid)
     return writeCheckpoint(

@@ -1,6 +1,5 @@
 /** Finishing what a killed command left: forward, from its journal, and only where the disk holds one of its two states. */
 
-import { parseCheckpoint } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { quotedName } from '../../core/hint-words.ts'
 import { printable, shown } from '../../core/paths.ts'
@@ -16,6 +15,8 @@ import { readForgetting } from '../store/forgetting.ts'
 import { writeMarker } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
 import { type Journal, readJournal, removeJournal } from '../worktree/journal.ts'
+import { giveUp, wentElsewhere } from './give-up.ts'
+import { safetyOf } from './rescue.ts'
 import { unwrittenHints } from './unwritten.ts'
 
 /** Returns what to tell the person. The caller holds the worktree's lock. @throws CkptError DAMAGED */
@@ -25,6 +26,8 @@ export async function recover(context: Context): Promise<string[]> {
   if (journal === null) return []
   const warnings: string[] = []
   if (journal.entries.length > 0) {
+    const elsewhere = await wentElsewhere(context, journal)
+    if (elsewhere !== null) return giveUp(context, journal, elsewhere)
     const { root } = worktree
     const { entries, removable, directoryMode, nonce } = journal
     const sweep = () => sweepTemporary(env, { root, store, nonce }, orderEntries(entries))
@@ -121,13 +124,6 @@ export async function requireContents(store: Store, { op, session, entries, refs
       },
     )
   }
-}
-
-/** The checkpoint that an operation made before it wrote anything; no ref leads to it yet. */
-async function safetyOf(store: Store, refs: readonly RefEdit[]): Promise<string | null> {
-  const to = refs.find(({ ref }) => ref.includes('/safety/'))?.to
-  const result = to ? await store.objects.read(to) : null
-  return result ? (parseCheckpoint(to!, result.bytes.toString('utf8')).parents[0] ?? null) : null
 }
 
 /**

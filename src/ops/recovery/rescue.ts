@@ -1,8 +1,11 @@
 /** The checkpoint that an operation made before it wrote anything, when the journal that led to it is not to be believed. */
 import { type Checkpoint, parseCheckpoint } from '../../core/checkpoint.ts'
-import { isOid } from '../../core/ids.ts'
+import { isOid, type Oid } from '../../core/ids.ts'
 import { sessionRef } from '../../git/history.ts'
+import type { RefEdit } from '../../git/refs.ts'
 import { keepObjects } from '../../git/side-refs.ts'
+import type { Store } from '../../git/store.ts'
+import { markerAfter, writeMarker } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
 import { readRefs } from '../worktree/sessions.ts'
 
@@ -32,11 +35,28 @@ export async function rescueSafety(context: Context): Promise<Checkpoint | null>
   return newest
 }
 
-/** Gives a safety checkpoint a ref, and what lies beside it another. */
+/** Gives a safety checkpoint a ref, and what lies beside it another, unless it has them. */
 export async function keepSafety(context: Context, safety: Checkpoint): Promise<void> {
   const { store } = context
+  const ref = sessionRef(store, safety.session, `safety/${safety.seq}`)
+  if ((await store.refs(ref)).some(({ oid }) => oid === safety.id)) return
   const { meta } = await readRefs(context)
   const keep = await keepObjects(store, meta, [safety.beside])
-  const ref = sessionRef(store, safety.session, `safety/${safety.seq}`)
   await store.moveRefs([...(keep ? [keep] : []), { ref, from: null, to: safety.id }], { durable: true })
+}
+
+/** The checkpoint that an operation made before it wrote anything, by the refs that it was to move; no ref leads to it yet. */
+export async function safetyOf(store: Store, refs: readonly RefEdit[]): Promise<Oid | null> {
+  // Of a turn of its own it is that one's beginning.
+  const to = (refs.find(({ ref }) => ref.includes('/safety/')) ?? refs.find(({ ref }) => ref.endsWith('/live')))?.to
+  const result = to ? await store.objects.read(to) : null
+  return result ? (parseCheckpoint(to!, result.bytes.toString('utf8')).parents[0] ?? null) : null
+}
+
+/** What the git hooks read follows from the refs. */
+export async function markPending(context: Context): Promise<void> {
+  const refs = await readRefs(context)
+  const pending = [...refs.sessions.values()].find((one) => one.boundary)
+  const marker = pending ? markerAfter(refs, pending.session, pending.boundary) : null
+  writeMarker(context.env, context.store, marker)
 }

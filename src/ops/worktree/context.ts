@@ -87,14 +87,28 @@ export async function openContext(env: Env, cwd: string, options: OpenOptions = 
   const own = await heldContext(env, cwd)
   if (own) return fromDaemon(own, options)
   const outcome = options.reading ? 'Nothing was read.' : 'Nothing was recorded.'
-  const found = await findWorktree(env, cwd, outcome)
-  // Without a word of configuration the root itself is checked first: a bad root wins over a bad file.
-  placeStore(env, found, { config: DEFAULTS, outcome })
+  const found = await findRoot(env, cwd, outcome)
   const head = found.repository && new HeadReader(env, found.repository)
   try {
     return await openFound(env, { ...found, head }, { ...options, outcome })
   } catch (error) {
     head?.close()
+    throw error
+  }
+}
+
+/**
+ * The root, checked without a word of configuration: a project's file says nothing of what is none. The user's own is wrong
+ * wherever one is. @throws CkptError BAD_ROOT, CONFIG
+ */
+async function findRoot(env: Env, cwd: string, outcome: string): Promise<Found> {
+  try {
+    const found = await findWorktree(env, cwd, outcome)
+    placeStore(env, found, { config: DEFAULTS, outcome })
+    return found
+  } catch (error) {
+    if (error instanceof CkptError && error.code === 'BAD_ROOT')
+      await (await import('../../config/load.ts')).checkUsersConfig(env)
     throw error
   }
 }

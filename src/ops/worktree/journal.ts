@@ -5,6 +5,7 @@ import { CkptError, reasonOf } from '../../core/errors.ts'
 import type { FileAction } from '../../core/plan.ts'
 import { type Env, errno } from '../../env.ts'
 import { isOutOfRoom } from '../../git/denied.ts'
+import type { HeadState } from '../../git/head.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import type { Store } from '../../git/store.ts'
 import { readIfThere, removeIfThere, syncDirectory, writeFileWhole } from '../../git/whole-file.ts'
@@ -24,6 +25,8 @@ export interface Journal {
   /** Permission bits of directories that have to be made. */
   directoryMode: number
   refs: RefEdit[]
+  /** HEAD when it was begun, where files are written. */
+  head?: Pick<HeadState, 'head' | 'branch'>
   /** What the git hooks read when it is done; null: no boundary is pending. */
   marker: string | null
 }
