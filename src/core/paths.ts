@@ -96,10 +96,13 @@ export function printable(text: string): string {
 /** A path as a message names it: the worktree itself is `.`. */
 export const shown = (path: string): string => printable(pathToText(path)) || '.'
 
+/** So many paths a short list names. */
+export const LISTED = 5
+
 /** The first of some paths for a message, and how many more there are. */
 export function shortList(paths: readonly string[]): string {
-  const first = paths.slice(0, 5).map(shown)
-  return paths.length > 5 ? `${first.join(', ')} and ${paths.length - 5} more` : first.join(', ')
+  const first = paths.slice(0, LISTED).map(shown)
+  return paths.length > LISTED ? `${first.join(', ')} and ${paths.length - LISTED} more` : first.join(', ')
 }
 
 /** The same with what is to be said of each. */

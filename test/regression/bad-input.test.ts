@@ -235,6 +235,34 @@ test('bad input: a prefix that fits several comes before all that is in the way'
   expect(codes()).toEqual(expected)
 })
 
+test('bad input: a checkpoint’s prefix that fits several comes before what git is in the middle of', () => {
+  const scratch = new Scratch().init()
+  scratch.turn('x', () => scratch.write({ 'a.txt': '1\n' }))
+  const one = inStore(scratch, 'cat-file', 'commit', scratch.ckpt('list').turns[0].after)
+  const files = Array.from({ length: 2000 }, (_, n) => `${scratch.base}/${n}.commit`)
+  for (const [n, file] of files.entries()) fs.writeFileSync(file, one.replace(/Ckpt-Seq: \d+/, `Ckpt-Seq: ${n + 9}`))
+  const ids = inStore(scratch, 'hash-object', '-w', '-t', 'commit', ...files)
+    .trim()
+    .split('\n')
+  const counts = new Map<string, number>()
+  for (const id of ids) counts.set(id.slice(0, 4), (counts.get(id.slice(0, 4)) ?? 0) + 1)
+  const [several] = [...counts].find(([prefix, count]) => count > 1 && /[a-f]/.test(prefix))!
+  fs.writeFileSync(scratch.at('.git/MERGE_HEAD'), scratch.git('rev-parse', 'HEAD'))
+  for (const line of [
+    ['undo', '--to', several],
+    ['undo', '--only', several],
+    ['restore', several],
+    ['switch', several],
+  ]) {
+    const { code, document } = scratch.tryCkpt(...line)
+    expect([line, code, document.error.message]).toEqual([
+      line,
+      2,
+      expect.stringContaining(`${several} could be any of`),
+    ])
+  }
+})
+
 test('bad input: the user’s own configuration, wrong, comes before a root that is none', () => {
   const scratch = new Scratch('plain')
   const bare = scratch.at('../bare.git')

@@ -401,6 +401,17 @@ test('promise 11: a tracked file in an ignored directory is covered, also when a
   expect(scratch.manifest()).toEqual(after)
 })
 
+test('promise 11: where an undo cannot bring back more than it names, it says what lists them all, and that does', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': '*.log\n' })
+  const names = Array.from({ length: 8 }, (_, n) => `${n}.log`)
+  scratch.turn('x', () => scratch.write(Object.fromEntries(['a.txt', ...names].map((name) => [name, 'two\n']))))
+  const said = scratch.ckpt('undo').warnings.join()
+  const [, listing] =
+    /^Turn 1 also changed .*: 0\.log, .* and 3 more \(all of them: ckpt (show 1 --session s)\)\.$/.exec(said)!
+  const { stdout } = scratch.run(listing!.split(' '))
+  for (const name of names) expect(stdout).toContain(name)
+})
+
 test('promise 11: an undo that cannot bring an uncovered path back says so', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', '.gitignore': 'dist/\n' })
   scratch.write({ 'dist/app.js': 'built\n', 'large.bin': Buffer.alloc(11 * MIB) })

@@ -3,7 +3,7 @@ import { CUT_SHORT } from '../../core/beside.ts'
 import { joinTransitions } from '../../core/claims.ts'
 import { CkptError } from '../../core/errors.ts'
 import { sessionOption } from '../../core/hint-words.ts'
-import { barePath, isWithin, shortList } from '../../core/paths.ts'
+import { barePath, isWithin, LISTED, shortList } from '../../core/paths.ts'
 import type { PlanUnit } from '../../core/plan.ts'
 import type { Turn } from '../../core/timeline.ts'
 import type { ChangeReader, TurnChanges } from '../history/turn-changes.ts'
@@ -70,8 +70,12 @@ export async function unitsOf(
     if (changes.uncovered.some(({ path }) => path === ''))
       warnings.push(`What is known of turn ${number} ${CUT_SHORT} What it lacks stays as it is.`)
     if (lost.length > 0) {
-      const named = shortList(lost.map((one) => one.path))
-      warnings.push(`Turn ${number} also changed what checkpoints do not cover, and that cannot be undone: ${named}.`)
+      const paths = lost.map((one) => one.path)
+      const all =
+        paths.length > LISTED ? ` (all of them: ckpt show ${number} ${sessionOption(changes.turn.session)})` : ''
+      warnings.push(
+        `Turn ${number} also changed what checkpoints do not cover, and that cannot be undone: ${shortList(paths)}${all}.`,
+      )
     }
   }
   for (const one of [...turns.map((turn) => ({ turn, step: null })), ...(cut ? [cut] : [])]) {
