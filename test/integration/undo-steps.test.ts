@@ -611,6 +611,7 @@ test('what another session did between such a step and the switch is its own', (
 
 test('restore and switch name the turns of other sessions that go back with it, and none that do not', () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n', 'shared.txt': 'one\n' })
+  const start = scratch.ckpt('snapshot').checkpoint.id
   scratch.turn('early', () => scratch.write({ 'early.txt': 'e\n' }), 'other')
   scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))
   scratch.turn('theirs', () => scratch.write({ 'b.txt': 'b\n', 'shared.txt': 'two\n' }), 'other')
@@ -623,6 +624,10 @@ test('restore and switch name the turns of other sessions that go back with it, 
   expect(words('restore', '1', ...S, '--dry-run')).toEqual([`${theirs} shared.txt.`])
   expect(words('restore', '1', ...S, '--exact', '--dry-run')).toEqual([`${theirs} b.txt, shared.txt.`])
   expect(words('restore', '1', ...S, '--dry-run', '--', 'a.txt')).toEqual([])
+  expect(words('restore', start, '--exact', '--dry-run').sort()).toEqual([
+    'With it goes back what session other did since, in turns 1 to 2: b.txt, early.txt, shared.txt.',
+    'With it goes back what session s did since, in turns 1 to 2: a.txt.',
+  ])
   expect(words('switch', '2', ...S)).toEqual([])
   expect(words('switch', '1', ...S)).toEqual([`${theirs} b.txt, shared.txt.`])
   expect([scratch.exists('b.txt'), scratch.read('early.txt')]).toEqual([false, 'e\n'])

@@ -27,9 +27,8 @@ export async function othersSince(
       const theirs = await changedSince(context, refs, { one, since })
       const paths = [...theirs.keys()].filter((path) => touched.has(path)).sort()
       if (paths.length === 0) continue
-      const turns = paths.map((path) => theirs.get(path)!)
-      const [first, last] = [Math.min(...turns), Math.max(...turns)]
-      const which = first === last ? `turn ${first}` : `turns ${first} to ${last}`
+      const turns = [...new Set(paths.flatMap((path) => theirs.get(path)!))].sort((a, b) => a - b)
+      const which = turns.length === 1 ? `turn ${turns[0]}` : `turns ${turns[0]} to ${turns.at(-1)}`
       lines.push(`With it goes back what session ${session} did since, in ${which}: ${shortList(paths)}.`)
     } catch (error) {
       if (!isDamage(error)) throw error
@@ -41,19 +40,20 @@ export async function othersSince(
   return lines
 }
 
-/** Each path that a session's visible turns changed after a place in the order, with the last of the turns that did. */
+/** Each path that a session's visible turns changed after a place in the order, with the first and the last of the turns that did. */
 async function changedSince(
   context: Context,
   refs: WorktreeRefs,
   { one: { session }, since }: { one: SessionRefs; since: number },
-): Promise<Map<string, number>> {
+): Promise<Map<string, [first: number, last: number]>> {
   const timeline = await loadTimeline(context, refs, { session })
   const reader = new ChangeReader(context, refs, timeline)
-  const found = new Map<string, number>()
+  const found = new Map<string, [first: number, last: number]>()
   for (const turn of visibleTurns(timeline)) {
     if (lastOf(turn).seq <= since) continue
     const { parts } = await reader.changesLeft({ turn, step: null })
-    for (const { path, seq, unclaimed } of parts) if (seq > since && !unclaimed) found.set(path, turn.number)
+    for (const { path, seq, unclaimed } of parts)
+      if (seq > since && !unclaimed) found.set(path, [found.get(path)?.[0] ?? turn.number, turn.number])
   }
   return found
 }
