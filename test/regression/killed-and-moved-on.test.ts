@@ -16,6 +16,7 @@ function killed(...args: string[]): Scratch {
   scratch.git('branch', 'other')
   scratch.turn('all', () => scratch.write(given('two\n')))
   scratch.git('commit', '-qam', 'turn')
+  fs.mkdirSync(scratch.at('empty')) // so that something new is to be kept beside the safety checkpoint
   killedAt(scratch, ['renameSync', '/2'], 'undo', ...args)
   expect(all(scratch)).toEqual(['one\n', 'one\n', 'two\n', 'two\n'])
   return scratch

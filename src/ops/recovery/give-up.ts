@@ -5,7 +5,7 @@
 import { withArticle } from '../../core/hint-words.ts'
 import { barePath, printable } from '../../core/paths.ts'
 import { sameState } from '../../core/state.ts'
-import { readCheckpoint } from '../../git/history.ts'
+import { metaRef, readCheckpoint } from '../../git/history.ts'
 import { applyEntries, orderEntries, Stopped } from '../../snapshot/apply.ts'
 import type { ApplyEntry } from '../../snapshot/apply-entry.ts'
 import { type ObjectWriter, observe } from '../../snapshot/disk.ts'
@@ -31,10 +31,11 @@ export async function wentElsewhere(context: Context, journal: Journal): Promise
   return why
 }
 
-/** Refs are moved when all files are written. */
+/** Refs are moved when all files are written; what is kept beside is kept by a giving up that was killed, too. */
 async function isRecorded({ store }: Context, { refs }: Journal): Promise<boolean> {
   const now = new Map((await store.refs('refs/')).map(({ ref, oid }) => [ref, oid]))
-  return refs.some(({ ref, from, to }) => from !== undefined && to !== from && (now.get(ref) ?? null) === to)
+  const own = refs.filter(({ ref }) => ref !== metaRef(store))
+  return own.some(({ ref, from, to }) => from !== undefined && to !== from && (now.get(ref) ?? null) === to)
 }
 
 /** Files that are not as the operation leaves them. */
