@@ -723,7 +723,7 @@ testWithMounts.each([
   expect(scratch.ckpt('status').sessions.map(({ id }: Json) => id)).toContain('c')
 })
 
-// Needs the right to mount, and is skipped without it: only a small disk of its own can be filled to the last byte.
+// Skipped where nobody may mount: to leave no room to the last byte takes a small disk of its own, which is mounted here.
 testWithMounts('where no log has any room, a mark says that something is not recorded, and when', async () => {
   const begun = Date.now()
   const { scratch, pid } = prompted({ small: '12m' })
@@ -742,7 +742,7 @@ testWithMounts('where no log has any room, a mark says that something is not rec
   expect(scratch.ckpt('status').lastHookError.code).toBe('BAD_MARKER')
 })
 
-// Needs the right to mount, and is skipped without it, for the same reason.
+// Skipped where nobody may mount: its worktree lies on a small disk that is mounted here, to be filled to the last byte.
 testWithMounts('where nothing is recorded yet, and no log has any room, there is such a mark too', async () => {
   const scratch = new Scratch()
   mountSmall(scratch.root, '12m')

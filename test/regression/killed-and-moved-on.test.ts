@@ -3,6 +3,7 @@ import fs from 'node:fs'
 import { expect, test } from 'vitest'
 import { amid, killedAt } from '../support/amid.ts'
 import { Scratch } from '../support/scratch.ts'
+import { removeObject } from '../support/store-surgery.ts'
 
 const NAMES = ['1', '2', '3', '4']
 const all = (scratch: Scratch) => NAMES.map((name) => scratch.read(name))
@@ -62,6 +63,41 @@ test('where all is written already, or HEAD is where it was, it is finished', ()
   onSame.git('commit', '-qam', 'half of it')
   expect(onSame.ckpt('status').warnings).toEqual(['A killed undo was finished.'])
   expect(all(onSame)).toEqual(NAMES.map(() => 'one\n'))
+})
+
+test('where it is recorded already, what is there now came later, and stays', () => {
+  const scratch = new Scratch().init(given('one\n'))
+  for (const key of ['user.name', 'user.email']) scratch.git('config', key, 'n')
+  scratch.turn('all', () => scratch.write(given('two\n')))
+  scratch.git('commit', '-qam', 'turn')
+  const vars = amid(scratch, [{ call: 'unlinkSync', on: 'journal\\.json$', when: 'before', kill: true }])
+  expect(scratch.runApart(['undo'], { vars }).code).toBe(128)
+  scratch.git('checkout', '-qf', '-b', 'another')
+  expect(all(scratch)).toEqual(NAMES.map(() => 'two\n'))
+  expect(scratch.ckpt('status').warnings[0]).toBe('A killed undo was finished.')
+  expect(all(scratch)).toEqual(NAMES.map(() => 'two\n'))
+  expect(scratch.ckpt('list', '--hidden').turns).toMatchObject([{ n: 1, hidden: true }])
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
+test('directories alone are not made or removed elsewhere either', () => {
+  const scratch = new Scratch().init()
+  scratch.git('branch', 'other')
+  scratch.turn('all', () => ['d1', 'd2', 'd3'].map((name) => fs.mkdirSync(scratch.at(name))))
+  killedAt(scratch, ['renameSync', 'journal.json'], 'undo')
+  scratch.git('checkout', '-q', 'other')
+  expect(scratch.ckpt('list').warnings[0]).toMatch(/ was given up, .* of its 3 paths 0 /)
+  expect(['d1', 'd2', 'd3'].map((name) => scratch.exists(name))).toEqual([true, true, true])
+})
+
+test('what the store has lost of it holds up nobody where it is given up', () => {
+  const scratch = killed()
+  removeObject(scratch, scratch.git('hash-object', '1').trim())
+  scratch.git('checkout', '-qf', 'other')
+  scratch.write(given('mine\n'))
+  const { warnings, turn } = scratch.ckpt('mark', 'prompt', '--session', 'new')
+  expect([turn, warnings[0]]).toEqual([1, expect.stringMatching(GIVEN_UP)])
+  expect(all(scratch)).toEqual(NAMES.map(() => 'mine\n'))
 })
 
 test('a killed undo of one turn alone is given up the same way; killed again meanwhile, by the next command', () => {

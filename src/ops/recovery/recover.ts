@@ -15,19 +15,25 @@ import { readForgetting } from '../store/forgetting.ts'
 import { writeMarker } from '../worktree/boundary-marker.ts'
 import type { Context } from '../worktree/context.ts'
 import { type Journal, readJournal, removeJournal } from '../worktree/journal.ts'
-import { giveUp, wentElsewhere } from './give-up.ts'
+import { giveUp, isRecorded, tidy, toWrite, wentElsewhere } from './give-up.ts'
 import { safetyOf } from './rescue.ts'
 import { unwrittenHints } from './unwritten.ts'
 
 /** Returns what to tell the person. The caller holds the worktree's lock. @throws CkptError DAMAGED */
 export async function recover(context: Context): Promise<string[]> {
   const { env, store, worktree } = context
-  const journal = await leftBehind(context)
+  const journal = leftBehind(context)
   if (journal === null) return []
   const warnings: string[] = []
-  if (journal.entries.length > 0) {
-    const elsewhere = await wentElsewhere(context, journal)
-    if (elsewhere !== null) return giveUp(context, journal, elsewhere)
+  const elsewhere = journal.entries.length > 0 ? await wentElsewhere(context, journal) : null
+  const isWritten = elsewhere !== null && (await isRecorded(context, journal))
+  if (elsewhere !== null && !isWritten && toWrite(context, journal).length > 0)
+    return giveUp(context, journal, elsewhere)
+  await requireContents(store, journal)
+  if (isWritten) {
+    // What is there now came later.
+    warnings.push(`A killed ${journal.op} was finished.`, ...(await tidy(context, journal)))
+  } else if (journal.entries.length > 0) {
     const { root } = worktree
     const { entries, removable, directoryMode, nonce } = journal
     const sweep = () => sweepTemporary(env, { root, store, nonce }, orderEntries(entries))
@@ -51,8 +57,9 @@ export async function recover(context: Context): Promise<string[]> {
  * caller holds that worktree's lock. @throws CkptError DAMAGED
  */
 export async function recoverRemoved(context: Context): Promise<string[]> {
-  const journal = await leftBehind(context)
+  const journal = leftBehind(context)
   if (journal === null) return []
+  await requireContents(context.store, journal)
   const name = printable(context.place.worktreeId)
   return [
     `The ${journal.op} that was cut short in worktree ${name}, which was removed since, is recorded as done.`,
@@ -60,13 +67,10 @@ export async function recoverRemoved(context: Context): Promise<string[]> {
   ]
 }
 
-/** The journal of a killed command, with all that it needs there and nothing of its git in the way. @throws CkptError DAMAGED */
-async function leftBehind(context: Context): Promise<Journal | null> {
-  const { env, store } = context
-  const journal = readJournal(env, store)
-  if (journal === null) return null
-  await requireContents(store, journal)
-  clearRefLocks(context)
+/** The journal of a killed command, with nothing of its git in the way. @throws CkptError DAMAGED */
+function leftBehind(context: Context): Journal | null {
+  const journal = readJournal(context.env, context.store)
+  if (journal) clearRefLocks(context)
   return journal
 }
 
