@@ -850,3 +850,23 @@ test('what is at work is not cut short: doctor says so, and verify that it is bu
   expect(document('status')).toMatchObject({ unfinished: false })
   expect(scratch.ckpt('verify').problems).toEqual([])
 })
+
+test('markers that wait are told of, and what lies among them and is none', () => {
+  const scratch = threeTurns()
+  expect(finding(scratch.ckpt('doctor'), 'markers')).toBeUndefined()
+  const directory = path.join(ownDirectory(scratch), 'markers')
+  fs.mkdirSync(directory, { recursive: true })
+  const marker = { event: 'prompt', session: 'left', text: 'left as a file' }
+  const file = JSON.stringify({ version: 1, id: 'one', client: 'test', time: new Date().toISOString(), marker })
+  fs.writeFileSync(path.join(directory, 'one.json'), file)
+  fs.writeFileSync(path.join(directory, 'two.txt'), file)
+  fs.writeFileSync(Buffer.from(`${directory}/caf\xe9.json`, 'latin1'), file)
+  fs.writeFileSync(path.join(directory, '.one.json.swp'), '')
+  const said = () => scratch.ckpt('doctor').findings.filter(({ name }: Json) => name === 'markers')
+  expect(said()).toEqual([
+    expect.objectContaining({ ok: false, advice: true, detail: 'a marker waits to be recorded' }),
+    expect.objectContaining({ ok: false, advice: true, detail: expect.stringContaining('caf\ufffd.json, two.txt') }),
+  ])
+  scratch.ckpt('status')
+  expect(said()).toEqual([expect.objectContaining({ detail: expect.stringContaining('two.txt') })])
+})

@@ -128,3 +128,14 @@ test('where no turn that goes makes room, none goes', () => {
   expect(scratch.ckpt('list').turns.length).toBeLessThan(7)
   expect(scratch.ckpt('status').store.bytes).toBeLessThan(LIMIT)
 })
+
+test('whatever lies where the size is noted, markers are recorded', () => {
+  const scratch = new Scratch().init()
+  scratch.ckpt('snapshot')
+  const noted = scratch.at('.git/ckpt/bytes')
+  fs.rmSync(noted)
+  fs.mkdirSync(noted)
+  scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+  scratch.ckpt('undo')
+  expect(scratch.read('a.txt')).toBe('one\n')
+})

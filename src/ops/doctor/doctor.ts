@@ -24,6 +24,7 @@ import { readReplaced, unreadReplaced, writeReplaced } from '../worktree/replace
 import { readRefs } from '../worktree/sessions.ts'
 import { FIX, type Finding } from './finding.ts'
 import { checkLocks } from './locks.ts'
+import { checkMarkers } from './markers.ts'
 import { checkObjects, mendSpilled } from './objects.ts'
 import { alone, checkBoundaries, checkHistory, checkPacks, checkRefs } from './timeline.ts'
 
@@ -58,6 +59,7 @@ export async function doctor(context: Context, asked: DoctorOptions): Promise<Fi
   findings.push(packs, refs, ...journals)
   findings.push(...(await checkCommit(context, options.fix && packs.ok)), ...checkForgetting(context))
   findings.push(...(await checkReplaced(context, options.fix)))
+  findings.push(...checkMarkers(context))
   let contents: Finding | null = null
   if (packs.ok && refs.ok) {
     // Of a history that was mended a turn may be gone that was hidden.

@@ -4,7 +4,7 @@
  */
 import { constants } from 'node:fs'
 import { type Env, errno, lstatIfThere } from '../../env.ts'
-import { readIfThere, writeFileWhole } from '../../git/whole-file.ts'
+import { writeFileWhole } from '../../git/whole-file.ts'
 import type { Context } from '../worktree/context.ts'
 import { keepSpare, SPARE_NAME } from './spare.ts'
 
@@ -45,15 +45,18 @@ export function bytesOf(env: Env, directory: string): number {
 
 /** Counts the store's files, and remembers how many bytes they take. Sees to it that a prune will have room. `limit`: bytes. */
 export function count({ env, place, config }: Sized, limit = config.store.maxBytes): number {
-  unlessUnwritable(() => keepSpare(env, place.directory, limit))
+  unlessRefused(() => keepSpare(env, place.directory, limit))
   const bytes = bytesOf(env, place.directory)
-  unlessUnwritable(() => writeFileWhole(env, fileOf({ place }), { content: `${bytes} ${env.now()}\n`, sync: false }))
+  unlessRefused(() => writeFileWhole(env, fileOf({ place }), { content: `${bytes} ${env.now()}\n`, sync: false }))
   return bytes
 }
 
 /** Bytes of the store, as good as they can be told without counting. */
 function sizeOf({ env, place, config }: Sized): number {
-  const text = readIfThere(env, fileOf({ place }))?.toString('latin1') ?? ''
+  let text = ''
+  unlessRefused(() => {
+    text = env.files.readFileSync(fileOf({ place })).toString('latin1')
+  })
   const [first = '', ...lines] = text.split('\n')
   const [counted, at] = first.split(' ').map(Number)
   const grown = lines.reduce((sum, line) => sum + Number(line), 0)
@@ -71,7 +74,7 @@ export function noteGrowth({ env, place, store, live }: Pick<Context, 'env' | 'p
   if (objects.grown < (live ? NOTED_AT_ONCE : 1)) return
   const line = `${objects.grown}\n`
   objects.grown = 0
-  unlessUnwritable(() => {
+  unlessRefused(() => {
     // Not where nothing was counted: the first line is a count.
     const fd = env.files.openSync(fileOf({ place }), constants.O_WRONLY | constants.O_APPEND)
     try {
@@ -82,8 +85,8 @@ export function noteGrowth({ env, place, store, live }: Pick<Context, 'env' | 'p
   })
 }
 
-/** No marker fails for that: what is not noted is counted another day. */
-function unlessUnwritable(work: () => void): void {
+/** No marker fails for that: what cannot be noted, or read, is counted another day. */
+function unlessRefused(work: () => void): void {
   try {
     work()
   } catch (error) {
