@@ -46,6 +46,16 @@ export class AutoTurns {
     this.#timer.unref()
   }
 
+  /** Somebody else's marker comes before the quiet does: what changed until now is in a turn of its own before that. */
+  async beforehand(): Promise<void> {
+    try {
+      const context = await this.#open()
+      if (context && !(await isOthers(context, await readRefs(context)))) await this.record()
+    } catch (error) {
+      this.#log('no turn was made beforehand', { error: String(error) })
+    }
+  }
+
   stop(): void {
     this.#enqueue = null
     if (this.#timer) clearTimeout(this.#timer)

@@ -46,6 +46,8 @@ interface Parts {
   idle: IdleWork
   /** One piece of work at a time, in the order of arrival. */
   enqueue: <T>(work: () => Promise<T>) => Promise<T>
+  /** The same for a marker, before which a turn of nobody's may be due. */
+  enqueueMarker: <T>(work: () => Promise<T>) => Promise<T>
   stop: () => void
   /** Why it can do nothing more for anybody; null: it can. */
   whyOver: () => string | null
@@ -55,6 +57,8 @@ interface Parts {
 const NOT_HERE = new Set(['watch', 'daemon', 'run', 'bisect', 'rewind'])
 /** Done again by who asked they are one all the same, or do no harm. */
 const DONE_AGAIN = new Set(['mark', 'snapshot'])
+/** Commands and methods that tell of a turn, or make a checkpoint. */
+const MARKERS = new Set(['mark', 'snapshot', 'hook', 'snapshots.track'])
 /** They may be the first on a connection. */
 const WITH_TOKEN = new Set(['hello', 'cli', 'state', 'stop', 'notice'])
 /** Connections at once; a client that gets none does its work itself. */
@@ -221,7 +225,7 @@ export class Dispatcher {
     return runMethod(
       { env, backends, cwd: this.#daemon.held.root, arrived: env.monotonic() },
       { method, params, held: this.#daemon.held },
-      { inTurn: (work) => this.#daemon.enqueue(work), pruned: (event) => this.#daemon.events.pruned(event) },
+      { inTurn: (work) => this.#enqueue(method, work), pruned: (event) => this.#daemon.events.pruned(event) },
     )
   }
 
@@ -237,7 +241,11 @@ export class Dispatcher {
     await this.#daemon.idle.interrupt()
     const { root } = this.#daemon.held
     const env: Env = { ...this.#env, cwd: root, held: this.#daemon.held, refused: this.#daemon.events.refused('hook') }
-    return (await this.#daemon.enqueue(() => hook.run(env, { ...call, arrived }))) ?? ''
+    return (await this.#enqueue('hook', () => hook.run(env, { ...call, arrived }))) ?? ''
+  }
+
+  #enqueue<T>(named: string, work: () => Promise<T>): Promise<T> {
+    return MARKERS.has(named) ? this.#daemon.enqueueMarker(work) : this.#daemon.enqueue(work)
   }
 
   /** A command line with the caller's directory and variables, and with the worktree that is held open. */
@@ -275,7 +283,7 @@ export class Dispatcher {
     const after = argv.indexOf(named) + 1
     const alone = argv.includes('--no-daemon') ? argv : argv.toSpliced(after, 0, '--no-daemon')
     const code = await (ROUTED.has(named)
-      ? this.#daemon.enqueue(() => cli.run(argv, { ...env, held: this.#daemon.held }))
+      ? this.#enqueue(named, () => cli.run(argv, { ...env, held: this.#daemon.held }))
       : cli.run(alone, env))
     if (cancelled) throw (await import('./methods.ts')).refusal(cancelled) // like any other call
     if (isShort) throw new ResponseError(ErrorCodes.InternalError, 'This daemon may not have what that takes.')

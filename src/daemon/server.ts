@@ -116,6 +116,7 @@ export class Daemon {
       events: this.#events,
       idle: this.#idle,
       enqueue: this.enqueue.bind(this),
+      enqueueMarker: this.#enqueueMarker.bind(this),
       stop: this.stop.bind(this),
     }
     this.#dispatcher = new Dispatcher(env, asked, options)
@@ -316,12 +317,19 @@ export class Daemon {
   /** Nobody's call waits for a lock that somebody else holds. @throws CkptError LOCKED */
   async #takeUp(): Promise<void> {
     await this.#idle.interrupt()
-    await this.enqueue(async () => {
+    await this.#enqueueMarker(async () => {
       const context = await this.held.context(this.#env)
       if (!context) return
       await locked(context, { command: 'daemon markers', wait: 0 }, async () => undefined)
     })
     this.#dispatcher.heard()
+  }
+
+  #enqueueMarker<T>(work: () => Promise<T>): Promise<T> {
+    return this.enqueue(async () => {
+      if (this.held.config.watch.autoTurn) await this.#auto.beforehand()
+      return work()
+    })
   }
 
   /** One at a time, in the order of arrival. What it moved is seen before the next one begins. */

@@ -45,6 +45,25 @@ test('changes by anybody, then quiet: a turn that can be undone; turns of agents
   expect(scratch.ckpt('verify').problems).toEqual([])
 })
 
+test('what changes shortly before an agent’s prompt, or a snapshot, is a turn before that', async () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'watch:\n  autoTurn: true\n')
+  startDaemon(scratch)
+  scratch.ckpt('snapshot') // it has looked
+  scratch.write({ 'a.txt': 'by hand\n' })
+  scratch.turn('an agent', () => scratch.write({ 'b.txt': 'b\n' }))
+  scratch.write({ 'c.txt': 'c\n' })
+  scratch.ckpt('snapshot')
+  const turns = scratch.ckpt('list', '--all-sessions').turns.map(({ session, n }: Json) => `${session} ${n}`)
+  expect(turns.sort()).toEqual(['auto 1', 'auto 2', 's 1'])
+  scratch.ckpt('undo', '--session', 'auto', '--turns', '2')
+  expect([scratch.read('a.txt'), scratch.read('b.txt'), scratch.exists('c.txt')]).toEqual(['one\n', 'b\n', false])
+  scratch.ckpt('undo', '--session', 's')
+  expect(scratch.exists('b.txt')).toBe(false)
+  expect(scratch.ckpt('verify').problems).toEqual([])
+})
+
 test('what was only looked at, and went with a prune, no turn begins with', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
