@@ -188,6 +188,10 @@ export async function commitsBetween(
   }
 }
 
+/** Whether objects may be missing that a remote has (git-clone(1), --filter). */
+export const isPartialClone = async (env: Env, root: string): Promise<boolean> =>
+  (await askGit(env, { args: ['config', '--get-regexp', String.raw`^remote\..*\.promisor$`], cwd: root })) !== null
+
 /** The tree of HEAD; null only when HEAD is unborn. @throws CkptError DAMAGED when it is missing; INTERNAL in a partial clone */
 export async function committedTree(env: Env, { root }: Repository): Promise<Oid | null> {
   const args = ['cat-file', '--batch-check=%(objectname)']
@@ -196,7 +200,7 @@ export async function committedTree(env: Env, { root }: Repository): Promise<Oid
   // What HEAD names may be missing: git knows the name all the same.
   const named = await askGit(env, { args: ['rev-parse', '-q', '--verify', 'HEAD'], cwd: root })
   if (!named) return null
-  if (await askGit(env, { args: ['config', '--get-regexp', String.raw`^remote\..*\.promisor$`], cwd: root }))
+  if (await isPartialClone(env, root))
     throw new CkptError('INTERNAL', 'This partial clone lacks the tree of HEAD. Nothing was changed.', {
       hints: [FETCHING],
     })

@@ -4,7 +4,7 @@ import type { Env } from '../../env.ts'
 import { packFiles, packsDirectory } from '../../git/packs.ts'
 import { sweepUnsynced, unsyncedPacks } from '../../git/unsynced-packs.ts'
 import { removeIfThere, syncIfThere } from '../../git/whole-file.ts'
-import { damagedPackFiles, unseenPacks, withoutSuffix } from '../store/verify-objects.ts'
+import { damagedPackFiles, readLoose, unseenPacks, withoutSuffix } from '../store/verify-objects.ts'
 import type { Context } from '../worktree/context.ts'
 import { holdTogether } from '../worktree/lock.ts'
 
@@ -28,7 +28,8 @@ export function refuseDamagedPacks(context: Context): void {
  * Packs what is reachable and drops the rest: loose objects, linked packs, what killed processes left. The caller holds the
  * store's lock; the gits that drop objects hold it too, for what others write meanwhile is reached by no ref yet.
  */
-export async function collect({ env, store, place }: Context): Promise<void> {
+export async function collect(context: Context): Promise<void> {
+  const { env, store, place } = context
   const begun = (pid: number) => holdTogether(env, `${place.directory}/lock`, pid)
   // What the old packs held is in the new one before they go, also where the power fails.
   const synced = ['-c', 'core.fsync=pack,pack-metadata']
@@ -41,6 +42,13 @@ export async function collect({ env, store, place }: Context): Promise<void> {
     return git('repack', '-a', '-d', '-q', '--no-write-bitmap-index')
   }
   const drop = () => git('prune', '--expire=now')
+  // A newer git reads what it is to drop, and stops at what the power left of an object.
+  const dropDamaged = async (cause: unknown) => {
+    const { damaged } = readLoose(context)
+    if (damaged.size === 0) throw cause
+    for (const oid of damaged.keys()) removeIfThere(env, store.objects.loosePath(oid))
+    await drop()
+  }
   store.announce()
   await repack().catch(async (cause: unknown) => {
     // On a full disk there is no room for the new pack until what nothing reaches has gone.
@@ -49,7 +57,7 @@ export async function collect({ env, store, place }: Context): Promise<void> {
     })
     await repack()
   })
-  await drop()
+  await drop().catch(dropDamaged) // by now a pack has all that a ref reaches
   sweepAlone(env, store.gitDir)
   sweepUnsynced(env, store.gitDir, store.objects)
   store.announce()

@@ -9,9 +9,10 @@ import { type Checkpoint, isOutside } from '../../core/checkpoint.ts'
 import { CkptError } from '../../core/errors.ts'
 import { isOid, type Oid } from '../../core/ids.ts'
 import { shown } from '../../core/paths.ts'
+import type { Env } from '../../env.ts'
 import { FETCHING } from '../../git/failure.ts'
 import { runGit, tryGit } from '../../git/process.ts'
-import { isShallow, type Repository } from '../../git/repository.ts'
+import { isPartialClone, isShallow, type Repository } from '../../git/repository.ts'
 import type { Context } from '../worktree/context.ts'
 import { type Made, MadeByCkpt } from './carried.ts'
 import { type ChangedFiles, changedFilesReader } from './changed-files.ts'
@@ -67,7 +68,8 @@ export async function coverCommits(
     return { changed, paths, parents, unread: merged.unread, isBefore, planned }
   }
   const looks: (Verdict | Look)[] = []
-  for (const commit of commits) looks.push(await lookAt(commit).catch(ifUnfetched))
+  for (const commit of commits)
+    looks.push(await lookAt(commit).catch((error: unknown) => ifUnfetched(context.env, repository, error)))
   const open = looks.filter((look) => 'changed' in look)
   const paths = new Set(open.flatMap((look) => look.paths))
   const work = await TurnsWork.read(context, open.length > 0 ? told : [], paths)
@@ -94,8 +96,11 @@ async function heldAgainst(work: TurnsWork, look: Look): Promise<Verdict> {
 }
 
 /** A partial clone may lack the trees that say what a commit changed (`git clone --filter=tree:0`). */
-function ifUnfetched(error: unknown): Verdict {
-  if (!(error instanceof CkptError) || !error.hints.includes(FETCHING)) throw error
+async function ifUnfetched(env: Env, { root }: Repository, error: unknown): Promise<Verdict> {
+  const hints = error instanceof CkptError ? error.hints : []
+  // A newer git says no more than that it cannot read them.
+  const isUntold = async () => hints.some((hint) => hint.startsWith('git fsck')) && (await isPartialClone(env, root))
+  if (!hints.includes(FETCHING) && !(await isUntold())) throw error
   return none('what it changed is not here: git fetch --refetch --no-filter')
 }
 
