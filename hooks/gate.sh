@@ -41,7 +41,7 @@ ckpt_find() {
     ckpt_id=''
   fi
   if [ -n "$ckpt_store" ] && ckpt_in "$ckpt_store"; then return 0; fi
-  ckpt_in "$ckpt_common/ckpt" || return 0
+  ckpt_in "$ckpt_common/ckpt" || ckpt_dir=''
 }
 
 # `<name>-<random>` for a linked worktree: the random part alone names it.
@@ -56,6 +56,18 @@ ckpt_in() {
   done
   ckpt_dir=''
   return 1
+}
+
+# A store apart from the repository that was there and is not: src/ops/worktree/by-path.ts keeps a link to it. Once a commit.
+ckpt_gone() {
+  [ -n "$ckpt_store" ] || return 0
+  case $ckpt_hook in pre-commit | pre-merge-commit) ;; *) return 0 ;; esac
+  case ${HOME-} in /*) ckpt_link=$HOME/.local/state/ckpt ;; *) ckpt_link=/nowhere ;; esac
+  case ${XDG_STATE_HOME-} in /*) ckpt_link=$XDG_STATE_HOME/ckpt ;; esac
+  case ${CKPT_STATE_DIR-} in /*) ckpt_link=$CKPT_STATE_DIR ;; esac
+  ckpt_link=$ckpt_link/by-path$(pwd -P)/.ckpt-worktree
+  if [ ! -h "$ckpt_link" ] || [ -e "$ckpt_link" ]; then return 0; fi
+  echo 'ckpt: the store of this worktree is not where it was (store.location): whether something is undone is not known, and nothing is refused. See: ckpt doctor' >&2
 }
 
 # Some programs start git with next to nothing in PATH.
@@ -78,7 +90,7 @@ ckpt_gate() {
     esac
     if [ "${CKPT_ALLOW_PENDING-}" = 1 ] || [ "${CKPT_DISABLED-}" = 1 ]; then return 0; fi
     ckpt_find
-    [ -n "$ckpt_dir" ] || return 0
+    [ -n "$ckpt_dir" ] || { ckpt_gone; return 0; }
     if [ ! -f "$ckpt_dir/boundary" ] && [ ! -f "$ckpt_dir/journal.json" ] && [ ! -f "$ckpt_dir/commit.json" ]; then return 0; fi
     ckpt_tools
     . "${ckpt_file%/*}/gate-refuse.sh"

@@ -163,6 +163,38 @@ test('row 32: a store elsewhere is found, for linked worktrees too; uninstall le
   expect(tryGit(scratch, commit).code).toBe(0)
 })
 
+test('where the store elsewhere is away, that is said by the gate, by doctor, and by whoever begins another', () => {
+  const scratch = gateScratch()
+  const location = path.join(scratch.base, 'stores')
+  scratch.write({ '.checkpointrc': JSON.stringify({ store: { location } }) })
+  scratch.git('add', '-A')
+  scratch.git('commit', '-q', '-m', 'config')
+  scratch.ckpt('hooks', 'install')
+  expect(tryGit(scratch, commit).stderr).not.toContain('ckpt:') // nothing was recorded yet
+  makePending(scratch)
+  expect(tryGit(scratch, commit).code).toBe(1)
+  fs.renameSync(location, `${location}.away`)
+  fs.mkdirSync(location) // as the mount point is
+  const passed = tryGit(scratch, commit)
+  expect([passed.code, passed.stderr.split('ckpt: the store of this worktree is not where it was').length]).toEqual([
+    0, 2,
+  ])
+  const isGone = expect.stringMatching(/^The checkpoints of this worktree were in .*stores.*, which is not there: /)
+  const { code, document } = scratch.tryCkpt('doctor')
+  expect([code, document.error.code]).toEqual([7, 'DAMAGED'])
+  expect(document.findings).toContainEqual({ name: 'store', ok: false, detail: isGone })
+  expect(scratch.ckpt('list').warnings).toContainEqual(isGone)
+  expect(scratch.tryCkpt('redo').document.warnings).toContainEqual(isGone)
+  fs.rmSync(location, { recursive: true })
+  fs.renameSync(`${location}.away`, location)
+  expect(tryGit(scratch, commit).code).toBe(1)
+  expect(scratch.ckpt('redo').turns).toHaveLength(1)
+  fs.rmSync(location, { recursive: true })
+  expect(scratch.ckpt('snapshot').warnings).toContainEqual(isGone)
+  expect(scratch.ckpt('snapshot').warnings).toEqual([])
+  expect(tryGit(scratch, commit).stderr).not.toContain('ckpt:')
+})
+
 test('row 32: status sees a gate that looks at another store than ckpt does', () => {
   const scratch = gateScratch()
   scratch.ckpt('hooks', 'install')

@@ -26,6 +26,7 @@ import {
   nearestAbove,
   nearestInitialized,
   placeStore,
+  toldGone,
   toldLeftBehind,
 } from './place.ts'
 import { liesWithin } from './worktree-path.ts'
@@ -131,7 +132,11 @@ async function openFound(
   const wants = (options.create && !off) || options.init === true
   const makes = wants || (!exists && config.enableFileCheckpointing && isAwaited(env, found, place))
   if (!exists)
-    warnings.push(...toldLeftBehind(env, { ...found, place, config }), ...toldOrphans(env, found, { place, makes }))
+    warnings.push(
+      ...toldLeftBehind(env, { ...found, place, config }),
+      ...toldGone(env, { root: found.root, place, makes }),
+      ...toldOrphans(env, found, { place, makes }),
+    )
   const broken = exists && !options.mend ? brokenFrame(env, place) : []
   if (broken.length > 0)
     throw new CkptError(

@@ -13,6 +13,7 @@ import { linkOrCopy, readIfThere, removeIfThere, writeFileWhole } from '../../gi
 import { foldsCase } from '../../snapshot/spelling.ts'
 import type { Worktree } from '../../snapshot/worktree.ts'
 import { storeApart } from './apart.ts'
+import { linkedByPath } from './by-path.ts'
 import { stateDirectory } from './state-directory.ts'
 
 export interface Found {
@@ -188,6 +189,23 @@ export function toldLeftBehind(
   return [
     `Earlier checkpoints of this repository are in ${printable(inGit.directory)}, and store.location names another place: with "git" there they are seen again.`,
   ]
+}
+
+/**
+ * What to tell of a store that lay apart when this worktree was last recorded, and is not where it was: its disk is not
+ * mounted, or somebody took it away. Empty: nothing is known of any.
+ */
+export function toldGone(
+  env: Env,
+  { root, place, makes }: { root: string; place: StorePlace; makes?: boolean },
+): string[] {
+  const last = place.owner === undefined ? null : linkedByPath(env, root)
+  const directory = last?.slice(0, last.lastIndexOf('/worktrees/'))
+  if (!directory || env.files.existsSync(directory)) return []
+  const now = makes
+    ? 'a new store was begun, without them. Where they are on a disk that is mounted later, they hide what is recorded until then'
+    : 'if they are on a disk that is to be mounted, mount it before anything is recorded'
+  return [`The checkpoints of this worktree were in ${printable(directory)}, which is not there: ${now}.`]
 }
 
 /** One that may not be looked into is somebody else's, in a repository of several people. */
