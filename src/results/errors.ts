@@ -9,7 +9,8 @@ import { actionJson } from './json.ts'
 import type { ErrorInfo, FileActionInfo } from './shapes.ts'
 
 /** A system's message that names a path in a store, or where one is made; what belongs to no store lies beside those. */
-const STORES = /\/(store\.\w+|worktrees|ckpt)(\/(?!(agents|by-path|owners|run)(\/|'))|')/
+const STORES =
+  /\/(store\.\w+|worktrees|ckpt|[\w.-]+-[0-9a-f]{16}(?:-\d+-\d+)?)(\/(?!(agents|by-path|owners|run)(\/|'))|')/
 
 /** Shows who may do what with a path: on Linux, with each directory on its way. */
 const LOOK = process.platform === 'linux' ? 'namei -l' : 'ls -ld'

@@ -699,21 +699,29 @@ test.skipIf(!canMount)('promise 4: run in a directory that is mounted in the wor
 test.skipIf(!canMount)(
   'bad input: a git directory that can only be read, as in the sandbox of an agent: that is said',
   () => {
-    const scratch = new Scratch().init()
-    scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
-    const sandbox = 'mount --bind .git .git && mount -o remount,ro,bind .git && exec "$@"'
-    const inside = (...args: string[]) =>
-      spawnSync('unshare', ['-m', 'sh', '-c', sandbox, 'sh', process.execPath, PROGRAM, ...args], {
-        cwd: scratch.root,
-        env: scratch.vars,
-        encoding: 'utf8',
-      })
-    for (const command of [['list'], ['verify']]) expect(inside(...command).status).toBe(0)
-    for (const command of [['undo'], ['daemon', 'start'], ['watch']]) {
-      const { status, stderr } = inside(...command)
-      expect([status, stderr]).toEqual([1, expect.stringMatching(/^ckpt: The store cannot be written \(EROFS/)])
+    const apart = new Scratch()
+    const location = path.join(apart.base, 'stores')
+    apart.write({ '../home/.config/ckpt/.checkpointrc': JSON.stringify({ store: { location } }) })
+    for (const [scratch, closed] of [
+      [new Scratch(), '.git'],
+      [apart, location],
+    ] as const) {
+      scratch.init()
+      scratch.turn('work', () => scratch.write({ 'a.txt': 'two\n' }))
+      const sandbox = `mount --bind ${closed} ${closed} && mount -o remount,ro,bind ${closed} && exec "$@"`
+      const inside = (...args: string[]) =>
+        spawnSync('unshare', ['-m', 'sh', '-c', sandbox, 'sh', process.execPath, PROGRAM, ...args], {
+          cwd: scratch.root,
+          env: scratch.vars,
+          encoding: 'utf8',
+        })
+      for (const command of [['list'], ['verify']]) expect(inside(...command).status).toBe(0)
+      for (const command of [['undo'], ['prune', '--keep', '1'], ['daemon', 'start'], ['watch']]) {
+        const { status, stderr } = inside(...command)
+        expect([status, stderr]).toEqual([1, expect.stringMatching(/^ckpt: The store cannot be written \(EROFS/)])
+      }
+      expect(scratch.read('a.txt')).toBe('two\n')
     }
-    expect(scratch.read('a.txt')).toBe('two\n')
   },
 )
 

@@ -48,7 +48,7 @@ const isFile = (found: ReturnType<typeof look>) => isStats(found) && found.isFil
 
 /** Where nobody has seen it. */
 export const whatGitSaid = (stderr: string, isShown: boolean): string =>
-  isShown ? '' : ` It said: ${printable(stderr.trim().slice(0, 500))}`
+  isShown || stderr.trim() === '' ? '' : ` It said: ${printable(stderr.trim().slice(0, 500))}`
 
 /** What to say, and to remember until the next try. `before`: what differed on disk before git began, of that index. */
 export async function refusedByGit(
