@@ -12,8 +12,8 @@ export interface Closed {
   isOurs: boolean
 }
 
-/** Nothing writes an object twice. */
-const OBJECTS = /\/store\.git\/objects\//
+/** Nothing writes an object twice, nor what links to one (unsynced-packs.ts). */
+const OBJECTS = /\/store\.git\/(objects|unsynced)\//
 
 /** They keep their modes. */
 const OF_THE_WORKTREE = /\/(tmp|kept)\//

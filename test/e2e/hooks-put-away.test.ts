@@ -1,5 +1,5 @@
 /** Hooks of git's may have put away what is not to be committed until they are through, as pre-commit and lint-staged do. */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -7,7 +7,9 @@ import { startDaemon } from '../support/daemon.ts'
 import { type Json, PROGRAM, Scratch } from '../support/scratch.ts'
 
 // A git that is at work is found by proc(5).
-const testWithProc = test.skipIf(!fs.existsSync('/proc/self/environ'))
+const hasProc = fs.existsSync('/proc/self/environ')
+const testWithProc = test.skipIf(!hasProc)
+const canMount = spawnSync('unshare', ['-m', 'true']).status === 0
 
 /** Goes on when the test makes `go`; says that it is there by `asked`. */
 const WAIT = 'touch ../asked; while test ! -e ../go; do sleep 0.05; done'
@@ -114,6 +116,25 @@ testWithProc.each([
   scratch.ckpt('mark', 'stop', '--session', 'b')
   expect(scratch.tryCkpt('undo', '--session', 'b').document.error.paths).toContain('s.txt')
 })
+
+// Only root mounts.
+test.skipIf(!hasProc || !canMount)(
+  'so is a git that was started in the same directory by the path of another mount',
+  async () => {
+    const scratch = edited()
+    const other = path.join(scratch.base, 'other')
+    fs.mkdirSync(other)
+    const commit = `mount --bind '${scratch.root}' '${other}' && cd '${other}' && git commit -qm mine`
+    const { done } = await committing(scratch, { command: ['unshare', '-m', 'sh', '-c', commit] })
+    expect(scratch.read('s.txt')).toBe('s\n')
+    expect(scratch.tryCkpt('undo').document.error.code).toBe('GIT_BUSY')
+    expect(scratch.ckpt('mark', 'prompt', '--session', 'b').warnings.join()).toMatch(/git runs hooks now/)
+    expect(await done()).toBe(0)
+    scratch.ckpt('mark', 'stop', '--session', 'b')
+    expect(scratch.tryCkpt('undo', '--session', 'b').document.error.paths).toContain('s.txt')
+    expect(scratch.read('s.txt')).toBe('mine\n')
+  },
+)
 
 testWithProc('so by the daemon, which asks who is at work once for each index as it was written', async () => {
   const scratch = edited()

@@ -51,6 +51,20 @@ test.skipIf(!isRoot)(
   },
 )
 
+test.skipIf(!isRoot)('what the daemon has not synced yet is closed to nobody', () => {
+  const { scratch, uid, run, store } = begun()
+  onTestFinished(() => {
+    scratch.run(['daemon', 'stop'], { uid })
+  })
+  expect(run('daemon', 'start').code).toBe(0)
+  run('mark', 'prompt', '--session', 's')
+  scratch.write(Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`f${n}`, `${n}\n`])))
+  expect(run('mark', 'stop', '--session', 's').document.mode).toBe('fast')
+  const { code, document } = run('doctor')
+  expect(fs.readdirSync(`${store}/store.git/unsynced`)).not.toEqual([])
+  expect([code, document.findings.filter((one: Json) => !one.ok)]).toEqual([0, []])
+})
+
 test.skipIf(!isRoot)('where nothing can be written, doctor says so, and what is recorded is shown all the same', () => {
   const { scratch, uid, run, store, follow } = begun()
   const closed = `find ${store}/store.git/objects -type d -exec chmod`

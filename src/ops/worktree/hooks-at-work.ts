@@ -28,9 +28,9 @@ export function hooksAtWork(context: Context): number | null {
   if (!isOurs && (age > RECENT || atRest.get(store) === changed.mtimeMs)) return null
   const all = allProcesses(env)
   const above = ancestors(all, env.pid)
-  const gits = all.filter(
-    ({ pid, name }) => name === 'git' && !above.has(pid) && directoryOf(env, pid) === worktree.root,
-  )
+  const root = directoryAt(env, worktree.root)
+  const isHere = (pid: number) => root !== null && directoryAt(env, `/proc/${pid}/cwd`) === root
+  const gits = all.filter(({ pid, name }) => name === 'git' && !above.has(pid) && isHere(pid))
   const told = gits.flatMap(({ pid }) => toldByGit(env, all, pid))
   if (!isOurs && told.length === 0 && age > STARTED) atRest.set(store, changed.mtimeMs)
   return told.find(({ isEditor }) => !isEditor)?.git ?? null
@@ -71,10 +71,11 @@ function toldByGit(env: Env, all: readonly Process[], git: number): { git: numbe
   })
 }
 
-/** Null: it has ended, or is another user's. */
-function directoryOf(env: Env, pid: number): string | null {
+/** What it is, by whatever mount it is reached. Null: of a process that has ended, or is another user's. */
+function directoryAt({ files }: Env, path: string): string | null {
   try {
-    return env.files.readlinkSync(`/proc/${pid}/cwd`)
+    const { dev, ino } = files.statSync(path, { bigint: true })
+    return `${dev} ${ino}`
   } catch (error) {
     if (errno(error) === undefined) throw error
     return null
