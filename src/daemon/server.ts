@@ -317,7 +317,7 @@ export class Daemon {
   /** Nobody's call waits for a lock that somebody else holds. @throws CkptError LOCKED */
   async #takeUp(): Promise<void> {
     await this.#idle.interrupt()
-    await this.#enqueueMarker(async () => {
+    await this.enqueue(async () => {
       const context = await this.held.context(this.#env)
       if (!context) return
       await locked(context, { command: 'daemon markers', wait: 0 }, async () => undefined)
