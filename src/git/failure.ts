@@ -124,7 +124,8 @@ export const machineFailure = (args: readonly string[], result: GitResult): Ckpt
   notLet(args, result) ?? fullDisk(args, result)
 
 /** It wanted an object that a partial clone has not fetched; for us nothing is fetched. */
-export const isUnfetched = ({ stderr }: Pick<GitResult, 'stderr'>): boolean => /from promisor remote/.test(stderr)
+export const isUnfetched = ({ stderr }: Pick<GitResult, 'stderr'>): boolean =>
+  /from promisor remote|^fatal: transport '.*' not allowed$/m.test(stderr) // git 2.34 says no more than why
 export const FETCHING = 'git diff HEAD   (fetches what this partial clone lacks of HEAD)'
 
 const commandOf = (args: readonly string[]): string =>
