@@ -85,7 +85,7 @@ export const CLIENTS: Record<string, Client> = {
     quit: '/exit',
   },
   codex: {
-    packages: ['@openai/codex@0.169.0'],
+    packages: ['@openai/codex@0.171.0'],
     command: (modules) => [process.execPath, `${modules}/@openai/codex/bin/codex.js`],
     configure: ({ home, root, url }) =>
       put(
