@@ -60,7 +60,7 @@ ckpt_in() {
 
 # A store apart from the repository that was there and is not: src/ops/worktree/by-path.ts keeps a link to it. Once a commit.
 ckpt_gone() {
-  [ -n "$ckpt_store" ] || return 0
+  if [ -z "$ckpt_store" ] || [ -d "$ckpt_store" ]; then return 0; fi
   case $ckpt_hook in pre-commit | pre-merge-commit) ;; *) return 0 ;; esac
   case ${HOME-} in /*) ckpt_link=$HOME/.local/state/ckpt ;; *) ckpt_link=/nowhere ;; esac
   case ${XDG_STATE_HOME-} in /*) ckpt_link=$XDG_STATE_HOME/ckpt ;; esac

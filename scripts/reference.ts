@@ -150,7 +150,7 @@ export const KEYS: Record<string, string> = {
     'Over this size the oldest turns and checkpoints by hand go: by themselves, and with `ckpt prune`. A tenth over it, where that made no room, a snapshot takes 16 MiB of new content at most (of a lower limit a 256th), and is degraded where there is more.',
   'prune.olderThan': 'Age at which `ckpt prune` removes visible turns.',
   'watch.autoTurn':
-    'Whether a daemon makes a turn of session `auto` of changes that are followed by two seconds of quiet, while no turn of another session runs. What is undone of that session is left by the next such turn.',
+    'Whether a daemon makes a turn of session `auto` of changes that are followed by two seconds of quiet, or by a marker, while no turn of another session runs. What is undone of that session is left by the next such turn.',
   'watch.start':
     'Whether a marker that had to look through 250 directories or more, or an agent whose hooks run `ckpt-hook`, starts a daemon in the background, for those that follow.',
   'watch.idleStop': 'How long a daemon in the background stays without a call.',

@@ -11,7 +11,7 @@ import type * as Requests from './requests.ts'
 import { bytesOf, reading, type Scope, writing } from './scope.ts'
 
 export const track = (scope: Scope, { message }: Requests.TrackRequest): Promise<MarkInfo> =>
-  writing(scope, { forgiving: true }, async (context) =>
+  writing(scope, { create: 'unless-off', forgiving: true }, async (context) =>
     markJson(await snapshotNow(context, message, scope.arrived), context.store.durable),
   )
 

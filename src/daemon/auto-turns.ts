@@ -3,9 +3,9 @@
  * agent, script or person is covered. While a turn of another session runs, what changes is that one's.
  */
 import type { Checkpoint } from '../core/checkpoint.ts'
-import { unlessDamaged } from '../core/errors.ts'
+import { CkptError, unlessDamaged } from '../core/errors.ts'
 import { parseSessionId } from '../core/ids.ts'
-import { runningTurn } from '../core/timeline.ts'
+import { runningTurn, wentOn } from '../core/timeline.ts'
 import type { WorktreeRefs } from '../git/history.ts'
 import { besideOf, newestCheckpoint, type Snapshot, takeSnapshot } from '../ops/record/record.ts'
 import { recordMarker } from '../ops/record/record-marker.ts'
@@ -16,6 +16,8 @@ import { loadTimeline, readRefs } from '../ops/worktree/sessions.ts'
 import { SnapshotView } from '../snapshot/view.ts'
 
 const SESSION = parseSessionId('auto')
+/** Who says so of its turns: others may call a session like that. */
+const AGENT = 'watch'
 /** Milliseconds without a change. */
 const QUIET = 2000
 
@@ -50,8 +52,9 @@ export class AutoTurns {
   async beforehand(): Promise<void> {
     try {
       const context = await this.#open()
-      if (context && !(await isOthers(context, await readRefs(context)))) await this.record()
+      if (context && !(await isOthers(context, await readRefs(context)))) await this.record({ wait: 0 })
     } catch (error) {
+      if (error instanceof CkptError && error.code === 'LOCKED') return // who calls has other work than to wait for this
       this.#log('no turn was made beforehand', { error: String(error) })
     }
   }
@@ -61,8 +64,8 @@ export class AutoTurns {
     if (this.#timer) clearTimeout(this.#timer)
   }
 
-  /** Makes a turn of what changed since the last time; the first call only looks. False: there was none to make. */
-  async record(): Promise<boolean> {
+  /** Makes a turn of what changed since the last time; the first call only looks. False: there was none to make. `wait`: milliseconds. */
+  async record({ wait = 2000 } = {}): Promise<boolean> {
     const context = await this.#open()
     if (!context) return false
     const { config, env, live } = context
@@ -72,7 +75,7 @@ export class AutoTurns {
       if (this.#enqueue) this.changed(this.#enqueue) // nothing need change when they are through
       return false
     }
-    return locked(context, { command: 'auto turn', wait: 2000 }, async () => {
+    return locked(context, { command: 'auto turn', wait }, async () => {
       const refs = await readRefs(context)
       const snapshot = await takeSnapshot(context, refs)
       const base = await this.#baseOf(context, refs)
@@ -85,7 +88,7 @@ export class AutoTurns {
         reading: Promise.resolve(reading),
         scanning: Promise.resolve(one),
       })
-      await recordMarker(context, { event: 'prompt', session: SESSION, agent: 'watch' }, as(base, refs))
+      await recordMarker(context, { event: 'prompt', session: SESSION, agent: AGENT }, as(base, refs))
       await recordMarker(context, { event: 'stop', session: SESSION }, as(snapshot, await readRefs(context)))
       this.#base = { snapshot, seq: (await readRefs(context)).lastSeq, generation: context.store.generation }
       return true
@@ -130,12 +133,13 @@ async function snapshotOf(
   }
 }
 
-/** A turn of another session is at work. */
+/** A turn of somebody else's is at work, or an agent went on with one after its end. */
 async function isOthers(context: Context, refs: WorktreeRefs): Promise<boolean> {
   for (const session of refs.sessions.keys()) {
-    if (session === SESSION) continue
     const timeline = await loadTimeline(context, refs, { session, recent: true })
-    if (!timeline.boundary && runningTurn(timeline)) return true
+    const last = timeline.turns.at(-1)
+    if (!last || timeline.boundary || (session === SESSION && last.before.agent === AGENT)) continue
+    if (runningTurn(timeline) || wentOn(timeline, last)) return true
   }
   return false
 }

@@ -10,7 +10,7 @@ import type { ErrorInfo, FileActionInfo } from './shapes.ts'
 
 /** A system's message that names a path in a store, or where one is made; what belongs to no store lies beside those. */
 const STORES =
-  /\/(store\.\w+|worktrees|ckpt|[\w.-]+-[0-9a-f]{16}(?:-\d+-\d+)?)(\/(?!(agents|by-path|owners|run)(\/|'))|')/
+  /\/(store\.\w+|worktrees|ckpt)(\/(?!(agents|by-path|owners|run)(\/|'))|')|-[0-9a-f]{16}(-\d+-\d+)?\/(lock|owner|bytes|generation|spare|parcel|replaced)[.']/
 
 /** Shows who may do what with a path: on Linux, with each directory on its way. */
 const LOOK = process.platform === 'linux' ? 'namei -l' : 'ls -ld'

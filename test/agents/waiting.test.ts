@@ -383,3 +383,13 @@ test('a link among the markers is none: nothing of what it leads to is read', ()
   expect(scratch.ckpt('list').warnings).toEqual([])
   expect(fs.existsSync(`${storeOf(scratch)}/hook.log`)).toBe(false)
 })
+
+test('of a copy that was overtaken nothing is recorded, and the other one is all the same', () => {
+  const scratch = impatient()
+  scratch.ckpt('mark', 'prompt', '--session', 's', '--marker', 'p')
+  const end = { event: 'stop', session: 's', id: 'end', onlyRunning: true, status: 'interrupted' }
+  leave(scratch, { a: { ...end, handedAt: '2020-01-01T00:00:00.000Z' }, b: end })
+  scratch.ckpt('snapshot')
+  expect(scratch.ckpt('list').turns).toMatchObject([{ n: 1, status: 'interrupted' }])
+  expect(waiting(scratch)).toEqual([])
+})

@@ -64,6 +64,32 @@ test('what changes shortly before an agent’s prompt, or a snapshot, is a turn 
   expect(scratch.ckpt('verify').problems).toEqual([])
 })
 
+test('what an agent does after the end of its turn, and in a session that is called auto, is not taken for nobody’s', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'watch:\n  autoTurn: true\n')
+  startDaemon(scratch)
+  scratch.ckpt('snapshot') // it has looked
+  const hook = (event: string, more: object = {}) => {
+    const payload = { session_id: 's', cwd: scratch.root, hook_event_name: event, prompt_id: 'p1', ...more }
+    expect(scratch.run(['hook', 'claude'], { input: JSON.stringify(payload) }).code).toBe(0)
+  }
+  const call = { tool_name: 'Bash', tool_input: { command: 'x' }, tool_use_id: 't1' }
+  hook('UserPromptSubmit', { prompt: 'x' })
+  hook('Stop')
+  hook('PreToolUse', call) // a hook of somebody's had sent it back to work
+  scratch.write({ 'a.txt': 'agent\n' })
+  hook('PostToolUse', call)
+  hook('Stop')
+  const turns = () => scratch.ckpt('list', '--all-sessions').turns.map(({ session, n }: Json) => `${session} ${n}`)
+  expect(turns()).toEqual(['s 1'])
+  scratch.ckpt('undo', '--session', 's')
+  expect(scratch.read('a.txt')).toBe('one\n')
+  scratch.turn('mine', () => scratch.write({ 'c.txt': 'c\n' }), 'auto')
+  expect(turns().sort()).toEqual(['auto 1'])
+  expect(scratch.ckpt('show', '1', '--session', 'auto').files).toMatchObject([{ path: 'c.txt' }])
+})
+
 test('what was only looked at, and went with a prune, no turn begins with', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })

@@ -22,7 +22,8 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     )
   }
   const known = action as keyof typeof actions
-  const context = known === 'status' ? await openForReading(env, cwd) : await openContext(env, cwd)
+  const context =
+    known === 'status' ? await openForReading(env, cwd) : await openContext(env, cwd, { present: known === 'install' })
   try {
     const result = await (await actions[known]())(context)
     const { hooks, place, warnings } = result

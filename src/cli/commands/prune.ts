@@ -34,7 +34,7 @@ const command: Command = async ({ env, args, cwd }) => {
     : measure(args, 'older-than', { parse: parseDuration, like: 'an age like 30d' })
   const keep = idle ? 0 : count(args, 'keep')
   const maxBytes = measure(args, 'max-bytes', { parse: parseSize, like: 'a size like 500MiB' })
-  const context = await openContext(env, cwd)
+  const context = await openContext(env, cwd, { present: true })
   try {
     const { warnings } = context
     if (!context.exists) {

@@ -60,7 +60,7 @@ const command: Command = async ({ env, args, cwd, colors }) => {
     throw new CkptError('USAGE', `--ref ${printable(ref)} has no base before its dots. Nothing was changed.`, {
       hints: ['ckpt verify --ref origin/main..HEAD   (from where the branch began)'],
     })
-  const context = await openContext(env, cwd, { reading: true, whole: true })
+  const context = await openContext(env, cwd, { reading: true, whole: true, present: true })
   try {
     const result = await verify(context, {
       worktree: flag(args, 'worktree'),

@@ -15,11 +15,11 @@ import { markPending, rescueSafety } from '../recovery/rescue.ts'
 import { isLeftOver, unfinishedOperations } from '../recovery/unfinished.ts'
 import { readForgetting } from '../store/forgetting.ts'
 import { steadily, untilQuiet } from '../store/steadily.ts'
-import type { Context } from '../worktree/context.ts'
+import { type Context, goneFrom } from '../worktree/context.ts'
 import { remoteFileSystem } from '../worktree/file-systems.ts'
 import { journalExists, readJournal, setJournalAside } from '../worktree/journal.ts'
 import { isAtWork } from '../worktree/lock.ts'
-import { nearestAbove, toldGone } from '../worktree/place.ts'
+import { nearestAbove, storeGone } from '../worktree/place.ts'
 import { readReplaced, unreadReplaced, writeReplaced } from '../worktree/replaced.ts'
 import { readRefs } from '../worktree/sessions.ts'
 import { FIX, type Finding } from './finding.ts'
@@ -40,8 +40,10 @@ export async function doctor(context: Context, asked: DoctorOptions): Promise<Fi
   const findings = [await checkGit(context.env), ...(await checkIndex(context)), ...checkSwitch(context)]
   if (!context.exists) {
     const above = nearestAbove(context.env, context.place.directory)
-    const [gone] = toldGone(context.env, { root: context.worktree.root, place: context.place })
-    const none: Finding = { name: 'store', ok: gone === undefined, detail: gone ?? 'nothing was recorded here yet' }
+    const gone = storeGone(context.env, context.worktree.root, context.place)
+    const none: Finding = gone
+      ? { name: 'store', ok: false, detail: goneFrom(gone), mend: 'mount the disk that it is on, or bring it back' }
+      : { name: 'store', ok: true, detail: 'nothing was recorded here yet' }
     return [...findings, unwritable(context.env, above, `chmod u+rwx ${quotedPath(above)}`) ?? none]
   }
   const place = checkFileSystem(context)

@@ -145,8 +145,10 @@ async function takeUpSome(
         left++
         continue
       }
-      const refused = known.has(waiting.id) ? null : await recorded(context, waiting, scanning)
-      if (refused === null && !known.has(waiting.id)) {
+      const isKnown = known.has(waiting.id)
+      const { refused, isNothing } = isKnown ? NOT_RECORDED : await recorded(context, waiting, scanning)
+      // Of one that came to nothing there may be another copy that does not: handed over later.
+      if (!refused && !isNothing) {
         known.add(waiting.id)
         taken++
       }
@@ -201,18 +203,26 @@ function readWaiting({ env, store }: Context, name: string, told: Set<string>): 
   }
 }
 
-/** Null: it is; else that it is a step or an end in a session without a turn. */
+/** What a marker came to. Refused: it is a step or an end in a session without a turn. */
+interface Recorded {
+  refused: CkptError | null
+  /** It made no checkpoint, and needed none. */
+  isNothing: boolean
+}
+
+const NOT_RECORDED: Recorded = { refused: null, isNothing: true }
+
 async function recorded(
   context: Context,
   { id, marker }: WaitingMarker,
   scanning: Promise<Snapshot>,
-): Promise<CkptError | null> {
+): Promise<Recorded> {
   const recording = { arrived: context.env.monotonic(), reading: readRefs(context), scanning }
   try {
-    await recordMarker(context, { ...marker, marker: id, late: true }, recording)
-    return null
+    const { checkpoint } = await recordMarker(context, { ...marker, marker: id, late: true }, recording)
+    return { refused: null, isNothing: checkpoint === null }
   } catch (error) {
-    if (error instanceof CkptError && error.code === 'NOT_FOUND') return error
+    if (error instanceof CkptError && error.code === 'NOT_FOUND') return { refused: error, isNothing: true }
     throw error
   }
 }

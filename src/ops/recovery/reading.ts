@@ -10,7 +10,7 @@ import { waitingMarkers } from '../worktree/marker-files.ts'
 import { locked } from './locked.ts'
 
 export async function openForReading(env: Env, cwd: string): Promise<Context> {
-  const context = await openContext(env, cwd, { reading: true })
+  const context = await openContext(env, cwd, { reading: true, present: true })
   try {
     return await recovered(env, cwd, context)
   } catch (error) {

@@ -26,7 +26,7 @@ import {
   nearestAbove,
   nearestInitialized,
   placeStore,
-  toldGone,
+  storeGone,
   toldLeftBehind,
 } from './place.ts'
 import { liesWithin } from './worktree-path.ts'
@@ -69,8 +69,13 @@ export interface HeldWorktree {
 }
 
 export interface OpenOptions {
-  /** Makes the store if it is not there. `unless-off`: not where checkpoints are switched off. */
+  /**
+   * Makes the store if it is not there. `unless-off`, for markers: not where checkpoints are switched off, but also in the place
+   * of one that is away.
+   */
   create?: boolean | 'unless-off'
+  /** There may be none yet, but none that is away. */
+  present?: boolean
   /** `init`: a plain directory may get a store. */
   init?: boolean
   /** The command only reads: a refusal says so. */
@@ -131,10 +136,15 @@ async function openFound(
   const off = options.create === 'unless-off' && !config.enableFileCheckpointing
   const wants = (options.create && !off) || options.init === true
   const makes = wants || (!exists && config.enableFileCheckpointing && isAwaited(env, found, place))
+  const gone = exists ? null : storeGone(env, found.root, place)
+  if (gone !== null && (options.create === true || options.present))
+    throw new CkptError('DAMAGED', `${goneFrom(gone)} ${outcome}`, {
+      hints: ['mount the disk that it is on, or bring it back', 'ckpt init   (begins anew, without them)'],
+    })
   if (!exists)
     warnings.push(
       ...toldLeftBehind(env, { ...found, place, config }),
-      ...toldGone(env, { root: found.root, place, makes }),
+      ...(gone === null ? [] : [`${goneFrom(gone)}${makes ? BEGUN_ANEW : ''}`]),
       ...toldOrphans(env, found, { place, makes }),
     )
   const broken = exists && !options.mend ? brokenFrame(env, place) : []
@@ -251,6 +261,12 @@ function toldOrphans(
       `Checkpoints of ${printable(was)}, which is gone, are in ${printable(directory)}. If this is that repository: ${makes ? aside : ''}${moving(directory, place)}`,
   )
 }
+
+/** For doctor, too. */
+export const goneFrom = (directory: string): string =>
+  `The checkpoints of this worktree were in ${printable(directory)}, which is not there.`
+const BEGUN_ANEW =
+  ' A new store was begun, without them: where their disk is mounted later, they hide what is recorded until then.'
 
 const moving = (from: string, { directory }: StorePlace): string => `mv ${quotedPath(from)} ${quotedPath(directory)}`
 

@@ -28,10 +28,11 @@ export function hooksAtWork(context: Context): number | null {
   if (!isOurs && (age > RECENT || atRest.get(store) === changed.mtimeMs)) return null
   const all = allProcesses(env)
   const above = ancestors(all, env.pid)
-  const root = directoryAt(env, worktree.root)
-  const isHere = (pid: number) => root !== null && directoryAt(env, `/proc/${pid}/cwd`) === root
-  const gits = all.filter(({ pid, name }) => name === 'git' && !above.has(pid) && isHere(pid))
-  const told = gits.flatMap(({ pid }) => toldByGit(env, all, pid))
+  const gits = all.filter(({ pid, name }) => name === 'git' && !above.has(pid))
+  const told = gits.flatMap(({ pid }) => {
+    const found = toldByGit(env, all, pid)
+    return found.length > 0 && isIn(env, pid, worktree.root) ? found : []
+  })
   if (!isOurs && told.length === 0 && age > STARTED) atRest.set(store, changed.mtimeMs)
   return told.find(({ isEditor }) => !isEditor)?.git ?? null
 }
@@ -71,13 +72,32 @@ function toldByGit(env: Env, all: readonly Process[], git: number): { git: numbe
   })
 }
 
-/** What it is, by whatever mount it is reached. Null: of a process that has ended, or is another user's. */
-function directoryAt({ files }: Env, path: string): string | null {
+/**
+ * Whether a process is at work in a directory, by whatever mount it came there. Another file system is not asked: it may not
+ * answer. False: it has ended, or is another user's.
+ */
+function isIn({ files }: Env, pid: number, directory: string): boolean {
   try {
-    const { dev, ino } = files.statSync(path, { bigint: true })
-    return `${dev} ${ino}`
+    const link = `/proc/${pid}/cwd`
+    const path = files.readlinkSync(link)
+    if (path === directory) return true
+    if (deviceAt(files, pid, path) !== deviceAt(files, 'self', directory)) return false
+    const [there, here] = [link, directory].map((one) => files.statSync(one, { bigint: true }))
+    return there!.ino === here!.ino && there!.dev === here!.dev
   } catch (error) {
     if (errno(error) === undefined) throw error
-    return null
+    return false
   }
+}
+
+/** What the mount is of that a path of a process lies on: the last of the longest in proc_pid_mountinfo(5). */
+function deviceAt({ readFileSync }: Env['files'], pid: number | 'self', path: string): string | null {
+  let found = { length: -1, device: null as string | null }
+  for (const line of readFileSync(`/proc/${pid}/mountinfo`, 'utf8').split('\n')) {
+    const [, , device = null, , at] = line.split(' ')
+    const mount = at?.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
+    const isAbove = mount === path || (mount !== undefined && path.startsWith(mount === '/' ? mount : `${mount}/`))
+    if (isAbove && mount.length >= found.length) found = { length: mount.length, device }
+  }
+  return found.device
 }

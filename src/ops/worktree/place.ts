@@ -192,20 +192,13 @@ export function toldLeftBehind(
 }
 
 /**
- * What to tell of a store that lay apart when this worktree was last recorded, and is not where it was: its disk is not
- * mounted, or somebody took it away. Empty: nothing is known of any.
+ * The store that lay apart when this worktree was last recorded, and is not where it was: its disk is not mounted, or somebody
+ * took it away. Null: nothing is known of any.
  */
-export function toldGone(
-  env: Env,
-  { root, place, makes }: { root: string; place: StorePlace; makes?: boolean },
-): string[] {
-  const last = place.owner === undefined ? null : linkedByPath(env, root)
+export function storeGone(env: Env, root: string, { owner }: StorePlace): string | null {
+  const last = owner === undefined ? null : linkedByPath(env, root)
   const directory = last?.slice(0, last.lastIndexOf('/worktrees/'))
-  if (!directory || env.files.existsSync(directory)) return []
-  const now = makes
-    ? 'a new store was begun, without them. Where they are on a disk that is mounted later, they hide what is recorded until then'
-    : 'if they are on a disk that is to be mounted, mount it before anything is recorded'
-  return [`The checkpoints of this worktree were in ${printable(directory)}, which is not there: ${now}.`]
+  return directory && !env.files.existsSync(directory) ? directory : null
 }
 
 /** One that may not be looked into is somebody else's, in a repository of several people. */
