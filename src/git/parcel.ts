@@ -168,7 +168,7 @@ export class Parcel {
         `git init --object-format=${theirs} DIRECTORY   (a repository that can take them in)`,
       )
     }
-    throw fullDisk(['fetch'], hereOnly(result)) ?? unreachable(url, result)
+    throw fullDisk(['fetch'], hereOnly(result)) ?? unacceptable(result) ?? unreachable(url, result)
   }
 
   /** `expected`: what the remote's refs are now; another value there refuses. `local`: nobody's hooks run for it. */
@@ -230,6 +230,14 @@ const unreachable = (url: string, result: GitResult) =>
   new CkptError('INTERNAL', `git could not speak to the remote: ${said(result)} Nothing was changed here.`, {
     hints: [`git ls-remote ${quoted(withoutPassword(url))}`],
   })
+
+/** It was reached, and git would not have what it sent (git-config(1), `transfer.fsckObjects`). Null: it did not say so. */
+const unacceptable = (result: GitResult) =>
+  /^fatal: fsck error in packed object/m.test(result.stderr)
+    ? new CkptError('DAMAGED', `git refused what the remote sent: ${said(result)} Nothing was changed here.`, {
+        hints: ['ckpt verify   (where it was pushed from)'],
+      })
+    : null
 
 /** It was reached, and its objects have names that this repository's cannot have (git-init(1), `--object-format`). */
 const isOtherFormat = ({ stderr }: GitResult) => /mismatched algorithms|support this repository's hash/.test(stderr)

@@ -211,6 +211,15 @@ test('the bundle of a stranger: nothing in it leads out of the worktree, into a 
     expect([name, there.ckpt('list', '--sessions').sessions]).toEqual([name, []])
   }
   expect([there.gitState(), there.manifest()]).toEqual([state, disk])
+  // Where git itself is told to look at what it fetches.
+  evil(cases['the directory above']!)
+  there.git('config', '--global', 'transfer.fsckObjects', 'true')
+  const refused = there.tryCkpt('pull', path.join(here.base, 'forged-good.bundle'))
+  expect([refused.code, refused.document.error.message]).toEqual([
+    7,
+    expect.stringMatching(/^git refused what the rem/),
+  ])
+  there.git('config', '--global', '--unset', 'transfer.fsckObjects')
   // The same hands, with nothing evil in it: that is taken in.
   const undone = cloneOf(here)
   undone.ckpt(
