@@ -8,8 +8,9 @@ import { commonDirOf } from '../git/repository.ts'
 import { BEHIND } from '../ops/commit/commit.ts'
 import { type Undone, undoneIn } from '../ops/history/undone.ts'
 import { leftBehind } from '../ops/hook/handed.ts'
+import { logHookError } from '../ops/hook/log.ts'
 import { mark } from '../ops/mark.ts'
-import { type Context, closeContext, type HeldWorktree, openContext } from '../ops/worktree/context.ts'
+import { BEGUN_ANEW, type Context, closeContext, type HeldWorktree, openContext } from '../ops/worktree/context.ts'
 import { leaveMarker, waitingMarkers } from '../ops/worktree/marker-files.ts'
 import { isAtWork, readRefs } from '../ops/worktree/sessions.ts'
 import { liesWithin, worktreePath } from '../ops/worktree/worktree-path.ts'
@@ -142,6 +143,10 @@ async function open(env: Env, cwd: string, create: boolean): Promise<Context | n
   try {
     const context = await openContext(env, cwd, { forgiving: true, ...(create ? { create: 'unless-off' } : {}) })
     const isRecorded = env.files.existsSync(context.store.worktreeDir) // the store may be another worktree's only
+    // Nobody sees a hook's warnings.
+    const anew = context.warnings.find((one) => one.endsWith(BEGUN_ANEW))
+    if (anew)
+      logHookError(env, context.store.worktreeDir, { where: 'store.location', error: new CkptError('DAMAGED', anew) })
     if (isRecorded && context.config.enableFileCheckpointing) return context
     closeContext(context)
     return null

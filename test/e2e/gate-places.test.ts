@@ -195,8 +195,13 @@ test('where the store elsewhere is away, that is said by the gate, by doctor, an
   expect(tryGit(scratch, commit).code).toBe(1)
   expect(scratch.ckpt('redo').turns).toHaveLength(1)
   fs.rmSync(location, { recursive: true })
-  expect(scratch.ckpt('snapshot').warnings).toContainEqual(isGone)
+  const isBegunAnew = expect.stringMatching(/which is not there\. A new store was begun, without them: /)
+  expect(scratch.ckpt('snapshot').warnings).toContainEqual(isBegunAnew)
   expect(scratch.ckpt('snapshot').warnings).toEqual([])
+  fs.rmSync(location, { recursive: true })
+  const prompt = { session_id: 'c', cwd: scratch.root, hook_event_name: 'UserPromptSubmit', prompt: 'x' }
+  expect(scratch.run(['hook', 'claude'], { input: JSON.stringify(prompt) }).code).toBe(0)
+  expect(scratch.ckpt('status').lastHookError).toMatchObject({ where: 'store.location', message: isBegunAnew })
   expect(tryGit(scratch, commit).stderr).not.toContain('ckpt:')
 })
 

@@ -265,7 +265,7 @@ function toldOrphans(
 /** For doctor, too. */
 export const goneFrom = (directory: string): string =>
   `The checkpoints of this worktree were in ${printable(directory)}, which is not there.`
-const BEGUN_ANEW =
+export const BEGUN_ANEW =
   ' A new store was begun, without them: where their disk is mounted later, they hide what is recorded until then.'
 
 const moving = (from: string, { directory }: StorePlace): string => `mv ${quotedPath(from)} ${quotedPath(directory)}`
