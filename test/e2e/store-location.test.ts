@@ -44,6 +44,26 @@ for (const format of ['sha1', 'sha256'])
     expect(stores()).toEqual(made)
   })
 
+test('a plain directory whose store is away is one without a store, and is told where it was', () => {
+  const { scratch, stores } = apart()
+  scratch.write({ 'a.txt': 'a\n' })
+  scratch.ckpt('init')
+  scratch.turn('one', () => scratch.write({ 'a.txt': 'b\n' }))
+  const name = stores().find((one) => one !== 'owners')
+  const location = path.join(scratch.base, 'stores')
+  fs.renameSync(location, `${location}.away`)
+  for (const command of [['list'], ['undo'], ['mark', 'prompt', '--session', 's']]) {
+    const { code, document } = scratch.tryCkpt(...command)
+    expect([code, document.error.code, document.error.message]).toEqual([
+      9,
+      'NOT_INITIALIZED',
+      expect.stringContaining(`were in ${location}/${name}, which is not there. Nothing was`),
+    ])
+  }
+  fs.renameSync(`${location}.away`, location)
+  expect(numbers(scratch)).toEqual([1])
+})
+
 test('a plain directory is found from below, and keeps its store when it becomes a repository', () => {
   const { scratch, stores } = apart()
   scratch.write({ 'sub/b.txt': 'b\n' })

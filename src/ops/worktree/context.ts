@@ -137,7 +137,7 @@ async function openFound(
   const wants = (options.create && !off) || options.init === true
   const makes = wants || (!exists && config.enableFileCheckpointing && isAwaited(env, found, place))
   const gone = exists ? null : storeGone(env, found.root, place)
-  if (gone !== null && (options.create === true || options.present))
+  if (gone !== null && found.repository && (options.create === true || options.present))
     throw new CkptError('DAMAGED', `${goneFrom(gone)} ${outcome}`, {
       hints: ['mount the disk that it is on, or bring it back', 'ckpt init   (begins anew, without them)'],
     })
@@ -171,7 +171,7 @@ async function openFound(
     const elsewhere = env.vars.GIT_DIR ? ' GIT_DIR is set, and ckpt does not follow it.' : ''
     throw new CkptError(
       'NOT_INITIALIZED',
-      `${found.root} is a plain directory without a store.${elsewhere} ${outcome}`,
+      `${found.root} is a plain directory without a store.${elsewhere}${gone === null ? '' : ` ${goneFrom(gone)}`} ${outcome}`,
       {
         hints: [...moved, 'ckpt init   (checkpoints for this directory)', ...(elsewhere ? [] : ['git init'])],
       },

@@ -197,7 +197,7 @@ export function toldLeftBehind(
  */
 export function storeGone(env: Env, root: string, { owner }: StorePlace): string | null {
   const last = owner === undefined ? null : linkedByPath(env, root)
-  const directory = last?.slice(0, last.lastIndexOf('/worktrees/'))
+  const directory = /^(\/.*)\/worktrees\/[^/]+$/s.exec(last ?? '')?.[1]
   return directory && !env.files.existsSync(directory) ? directory : null
 }
 
