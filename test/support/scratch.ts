@@ -273,7 +273,7 @@ export class Scratch {
     const walk = (at: string, name: string) => {
       for (const entry of fs.readdirSync(at, { withFileTypes: true })) {
         const shown = name === '' ? entry.name : `${name}/${entry.name}`
-        if (shown === 'ckpt') continue
+        if (shown === 'ckpt' || shown === 'objects/maintenance.lock') continue // git's own, in the background
         const file = path.join(at, entry.name)
         if (entry.isDirectory()) walk(file, shown)
         else rows[shown] = createHash('sha256').update(fs.readFileSync(file)).digest('hex')
