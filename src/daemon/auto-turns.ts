@@ -20,6 +20,8 @@ const SESSION = parseSessionId('auto')
 const AGENT = 'watch'
 /** Milliseconds without a change. */
 const QUIET = 2000
+/** Milliseconds without a word from an agent that went on with its turn after the end. */
+const GONE_ON = 600_000
 
 type Enqueue = (work: () => Promise<boolean>) => Promise<unknown>
 
@@ -139,7 +141,10 @@ async function isOthers(context: Context, refs: WorktreeRefs): Promise<boolean> 
     const timeline = await loadTimeline(context, refs, { session, recent: true })
     const last = timeline.turns.at(-1)
     if (!last || timeline.boundary || (session === SESSION && last.before.agent === AGENT)) continue
-    if (runningTurn(timeline) || wentOn(timeline, last)) return true
+    if (runningTurn(timeline)) return true
+    // Such an agent need not say that it is through.
+    const told = timeline.outside.at(-1)
+    if (told && wentOn(timeline, last) && context.env.now() - Date.parse(told.time) < GONE_ON) return true
   }
   return false
 }

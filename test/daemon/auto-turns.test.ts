@@ -3,8 +3,11 @@ import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { AutoTurns } from '../../src/daemon/auto-turns.ts'
+import { closeContext, openContext } from '../../src/ops/worktree/context.ts'
 import { me } from '../support/commits.ts'
 import { startDaemon } from '../support/daemon.ts'
+import { envOf } from '../support/in-process.ts'
 import { type Json, Scratch } from '../support/scratch.ts'
 
 test('changes by anybody, then quiet: a turn that can be undone; turns of agents and undos are not made twice', async () => {
@@ -88,6 +91,28 @@ test('what an agent does after the end of its turn, and in a session that is cal
   scratch.turn('mine', () => scratch.write({ 'c.txt': 'c\n' }), 'auto')
   expect(turns().sort()).toEqual(['auto 1'])
   expect(scratch.ckpt('show', '1', '--session', 'auto').files).toMatchObject([{ path: 'c.txt' }])
+})
+
+test.each([
+  ['is waited for', 0, false],
+  ['and was not heard of for long holds up nobody', 3_600_000, true],
+])('an agent that went on after the end of its turn %s', async (_, later, made) => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  fs.mkdirSync(`${scratch.home}/.config/ckpt`, { recursive: true })
+  fs.writeFileSync(`${scratch.home}/.config/ckpt/.checkpointrc`, 'watch:\n  autoTurn: true\n')
+  scratch.ckpt('mark', 'prompt', '--session', 's', '--marker', 'p1')
+  scratch.ckpt('mark', 'stop', '--session', 's')
+  scratch.ckpt('mark', 'step', '--start', '--session', 's', '--tool', 'Bash')
+  const env = { ...envOf(scratch), now: () => Date.now() + later }
+  const context = await openContext(env, scratch.root, { create: true })
+  const auto = new AutoTurns(
+    async () => context,
+    () => undefined,
+  )
+  expect(await auto.record()).toBe(false) // it has looked
+  scratch.write({ 'a.txt': 'two\n' })
+  expect(await auto.record()).toBe(made)
+  closeContext(context)
 })
 
 test('what was only looked at, and went with a prune, no turn begins with', async () => {
