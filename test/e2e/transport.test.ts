@@ -518,6 +518,16 @@ test('a byte flipped anywhere in a bundle is found, and nothing of it is taken i
   expect(there.tryCkpt('import', path.join(here.base, 'none')).code).toBe(3)
 })
 
+test.skipIf(process.platform !== 'linux')('a directory in which nothing may be made is told of by its name', () => {
+  const here = twoTurns()
+  const { code, document } = here.tryCkpt('export', '/proc/x.bundle')
+  expect([code, document.error.message]).toEqual([
+    1,
+    'The bundle cannot be written to /proc/x.bundle (ENOENT). Nothing was changed.',
+  ])
+  expect(document.error.hints).toEqual(['ls -ld /proc', 'ckpt export FILE   (in another directory)'])
+})
+
 test('export replaces a bundle of this store, and nothing else', () => {
   const here = twoTurns()
   const at = (name: string) => path.join(here.base, name)

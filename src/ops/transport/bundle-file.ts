@@ -64,6 +64,23 @@ export function refuseToReplace(env: Env, file: string, origin: string | null): 
     throw refused('is there already, and holds the checkpoints of another store: it stays.', another)
 }
 
+/** What a system says of a directory in which nothing may be made, or that went meanwhile. */
+const CLOSED: ReadonlySet<string | undefined> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOENT'])
+
+/** Carries `write` out. @throws CkptError INTERNAL, told of the bundle and not of the store, where nothing may be made at `file` */
+export async function puttingAt(file: string, write: () => Promise<void>): Promise<void> {
+  try {
+    await write()
+  } catch (error) {
+    const code = errno(error)
+    if (!CLOSED.has(code)) throw error
+    throw new CkptError('INTERNAL', `The bundle cannot be written to ${file} (${code}). Nothing was changed.`, {
+      cause: error,
+      hints: [`ls -ld ${quotedPath(dirname(file))}`, 'ckpt export FILE   (in another directory)'],
+    })
+  }
+}
+
 function refsOf(env: Env, file: string): readonly string[] {
   try {
     return readBundleHeader(env, file)?.refs ?? []

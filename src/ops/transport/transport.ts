@@ -7,7 +7,7 @@ import type { Parcel, ParcelRef } from '../../git/parcel.ts'
 import { withTemporary } from '../../git/temporary.ts'
 import type { Context } from '../worktree/context.ts'
 import { allWorktrees, foreignWorktree } from '../worktree/worktrees.ts'
-import { refuseToReplace, requireBundle } from './bundle-file.ts'
+import { puttingAt, refuseToReplace, requireBundle } from './bundle-file.ts'
 import { readIncoming } from './incoming.ts'
 import { type Outgoing, packParcel, renewOrigin, storeOrigin } from './outgoing.ts'
 import { makeParcel } from './parcels.ts'
@@ -57,7 +57,7 @@ export async function exportBundle(context: Context, file: string, options: Send
   try {
     const told = departure(file, out)
     const sent = await options.confirm(told)
-    if (sent) await out.parcel.writeBundle(file)
+    if (sent) await puttingAt(file, () => out.parcel.writeBundle(file))
     return { ...told, sent, warnings: context.warnings }
   } finally {
     out.parcel.close()
