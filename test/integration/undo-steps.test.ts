@@ -586,6 +586,36 @@ test('a turn that went on from one of its steps is what that branch did: nothing
   expect([scratch.read('a.txt'), scratch.exists('b.txt'), scratch.exists('left.txt')]).toEqual(['one\n', false, false])
 })
 
+test('switch to a turn that was cut goes to where it ended: it does not run again', () => {
+  const scratch = new Scratch().init({ 'a.txt': 'one\n' })
+  scratch.ckpt('mark', 'prompt', ...S)
+  for (const text of ['two\n', 'three\n']) {
+    scratch.write({ 'a.txt': text })
+    scratch.ckpt('mark', 'step', ...S)
+  }
+  scratch.ckpt('mark', 'stop', ...S)
+  scratch.ckpt('undo', '--step')
+  scratch.write({ 'mine.txt': 'mine\n' })
+  scratch.turn('after the cut', () => scratch.write({ 'b.txt': 'b\n' }), 's')
+  for (const [id, there] of [
+    ['1', false],
+    ['2', true],
+    ['1:after', false],
+  ] as const) {
+    const switched = scratch.run(['switch', id, '--force'])
+    expect([id, switched.code, switched.stdout]).toEqual([id, 0, expect.not.stringContaining('runs again')])
+    expect([id, scratch.read('a.txt'), scratch.exists('b.txt')]).toEqual([id, 'two\n', there])
+    expect(scratch.ckpt('status').sessions).toMatchObject([{ id: 's', state: 'idle' }])
+  }
+  expect(scratch.ckpt('list').turns).toMatchObject([{ n: 1, status: 'completed' }])
+  scratch.turn('goes on', () => scratch.write({ 'c.txt': 'c\n' }), 's')
+  scratch.ckpt('undo')
+  scratch.ckpt('undo')
+  expect([scratch.read('a.txt'), scratch.exists('c.txt')]).toEqual(['one\n', false])
+  scratch.ckpt('redo', '--all')
+  expect([scratch.read('a.txt'), scratch.exists('c.txt')]).toEqual(['two\n', true])
+})
+
 test('branches that are left in one moment have names of their own', async () => {
   const scratch = new Scratch().init({ 'a.txt': 'one\n' })
   scratch.turn('one', () => scratch.write({ 'a.txt': 'two\n' }))

@@ -7,7 +7,7 @@ import { MANUAL_SESSION, parsePlace, type SessionId } from '../../core/ids.ts'
 import { barePath, isWithin, printable, reasonedList, shortList } from '../../core/paths.ts'
 import type { ConflictMode, FileAction } from '../../core/plan.ts'
 import type { Transition } from '../../core/state.ts'
-import { endOf } from '../../core/timeline.ts'
+import { endOf, type Timeline, type Turn } from '../../core/timeline.ts'
 import { abandonedRef, readChain, type SessionRefs, sessionRef, type WorktreeRefs } from '../../git/history.ts'
 import type { RefEdit } from '../../git/refs.ts'
 import { type SnapshotView, transitionsBetween, viewOf } from '../../snapshot/view.ts'
@@ -52,9 +52,9 @@ async function restoreLocked(context: Context, options: RestoreOptions, asked: A
   refuseWhileBusy(context, head)
   refuseAmidHooks(context)
   const refs = await readRefs(context)
-  const { checkpoint, isTurn } = await placeAtRest(context, refs, options)
+  const { checkpoint, isTurn, tip } = await placeAtRest(context, refs, options)
   const { session } = checkpoint
-  const branch = options.move ? await branchMove(context, refs, { checkpoint, wanted: options.session }) : null
+  const branch = options.move ? await branchMove(context, refs, { checkpoint, tip, wanted: options.session }) : null
   const pending = options.move ? null : await pendingIn(context, refs, session)
   const target = await viewOf(store, checkpoint)
   const newest = await newestCheckpoint(context, refs)
@@ -118,18 +118,27 @@ async function placeAtRest(
   context: Context,
   refs: WorktreeRefs,
   options: RestoreOptions,
-): Promise<{ checkpoint: Checkpoint; isTurn: boolean }> {
-  const { resolved } = await resolvePlace(context, refs, options).catch(async (error: unknown) => {
+): Promise<{ checkpoint: Checkpoint; isTurn: boolean; tip: Checkpoint }> {
+  const { resolved, timeline } = await resolvePlace(context, refs, options).catch(async (error: unknown) => {
     if (error instanceof CkptError && error.code === 'NOT_FOUND') {
       await refuseAtWork(context, refs, options.session)
       if (options.move) await refusePendingIn(context, refs, options.session)
     }
     throw error
   })
-  const isTurn = resolved.kind === 'turn'
-  const checkpoint = isTurn ? endOf(resolved.turn) : resolved.checkpoint
+  const turn = resolved.kind === 'turn' ? resolved.turn : turnEndedAt(options, timeline)
+  const checkpoint = resolved.kind === 'turn' ? endOf(resolved.turn) : resolved.checkpoint
   await refuseAtWork(context, refs, checkpoint.session)
-  return { checkpoint, isTurn: isTurn || (checkpoint.kind === 'after' && !isOutside(checkpoint)) }
+  const isTurn = turn !== null || (checkpoint.kind === 'after' && !isOutside(checkpoint))
+  // A turn that was cut ends with the last step it kept, and is over where its session went on from.
+  return { checkpoint, isTurn, tip: turn?.after?.cut ? turn.after : checkpoint }
+}
+
+/** The turn whose `after` is asked for. */
+function turnEndedAt({ id }: RestoreOptions, timeline: Timeline | null): Turn | null {
+  const place = parsePlace(id)
+  if (place.kind !== 'edge' || place.edge !== 'after' || !timeline) return null
+  return [...timeline.turns, ...timeline.abandoned].find(({ number }) => number === place.turn) ?? null
 }
 
 const deletes = ({ exact, move }: RestoreOptions): boolean => Boolean(exact || move)
@@ -202,11 +211,11 @@ async function pendingIn(context: Context, refs: WorktreeRefs, session: SessionI
   return record && { record, hidden: hiddenBy(timeline, record) }
 }
 
-/** The edits that make the session go on from a checkpoint: where it was becomes an abandoned branch. */
+/** The edits that make the session go on from `tip`, with a checkpoint's files: where it was becomes an abandoned branch. */
 async function branchMove(
   context: Context,
   refs: WorktreeRefs,
-  { checkpoint, wanted }: { checkpoint: Checkpoint; wanted: string | undefined },
+  { checkpoint, tip, wanted }: { checkpoint: Checkpoint; tip: Checkpoint; wanted: string | undefined },
 ): Promise<(seq: number, time: string) => RefEdit[]> {
   const { store } = context
   const { session } = checkpoint
@@ -229,14 +238,14 @@ async function branchMove(
   }
   const live = one.live?.id ?? null
   return (seq, time) => {
-    if (live === checkpoint.id) return []
+    if (live === tip.id) return []
     // The branch that is switched to is the live one now; the one that is left is kept.
-    const taken = one.abandoned.filter(({ tip }) => tip.id === checkpoint.id)
+    const taken = one.abandoned.filter((other) => other.tip.id === tip.id)
     const { abandoned } = one
     return [
       ...(live ? [{ ref: abandonedRef(store, { session, abandoned }, { seq, time }), from: null, to: live }] : []),
-      ...taken.map(({ ref, tip }) => ({ ref, from: tip.id, to: null })),
-      { ref: sessionRef(store, session, 'live'), from: live, to: checkpoint.id },
+      ...taken.map(({ ref }) => ({ ref, from: tip.id, to: null })),
+      { ref: sessionRef(store, session, 'live'), from: live, to: tip.id },
     ]
   }
 }
