@@ -25,11 +25,14 @@ export interface TreeChange {
   to: FileEntry | null
 }
 
-const CACHED_TREES = 20_000
+/** Rows of trees that are remembered, some fifty megabytes: a directory of thousands of files is a new tree with each turn. */
+const MOST_ROWS = 250_000
 
 export class Trees {
   readonly #objects: ObjectStore
+  /** The one that was asked for last is the last. */
   readonly #cache = new Map<Oid, CachedTree>()
+  #rows = 0
   readonly empty: Oid
 
   constructor(objects: ObjectStore) {
@@ -41,6 +44,7 @@ export class Trees {
   /** What was read may be gone from the store. */
   forget(): void {
     this.#cache.clear()
+    this.#rows = 0
     this.#learn(this.empty, Buffer.alloc(0))
   }
 
@@ -50,15 +54,31 @@ export class Trees {
   }
 
   async #read(oid: Oid): Promise<CachedTree> {
-    return this.#cache.get(oid) ?? this.#learn(oid, await this.#objects.get(oid, 'tree'))
+    const known = this.#cache.get(oid)
+    if (!known) return this.#learn(oid, await this.#objects.get(oid, 'tree'))
+    this.#keep(oid, known)
+    return known
   }
 
   #learn(oid: Oid, bytes: Buffer): CachedTree {
     const entries = new Map(parseTree(bytes, this.#objects.oidBytes).map((entry) => [entry.name, entry]))
     const tree = { bytes, entries }
-    if (this.#cache.size > CACHED_TREES) this.#cache.clear()
-    this.#cache.set(oid, tree)
+    this.#keep(oid, tree)
     return tree
+  }
+
+  #keep(oid: Oid, tree: CachedTree): void {
+    const rows = ({ entries }: CachedTree) => entries.size + 1
+    const known = this.#cache.get(oid)
+    if (known && this.#cache.delete(oid)) this.#rows -= rows(known)
+    this.#cache.set(oid, tree)
+    this.#rows += rows(tree)
+    if (this.#rows <= MOST_ROWS) return
+    for (const [oldest, one] of this.#cache) {
+      if (this.#rows <= MOST_ROWS || oldest === oid) return
+      this.#cache.delete(oldest)
+      this.#rows -= rows(one)
+    }
   }
 
   /** What a directory holds; null: the tree has no such directory. */
@@ -225,7 +245,7 @@ export class Trees {
     const same = old && patched(old, entries, [...node.files.keys(), ...node.directories.keys()])
     const bytes = same?.bytes ?? formatTree([...entries.values()])
     const oid = this.#objects.write('tree', bytes)
-    if (same) this.#cache.set(oid, same)
+    if (same) this.#keep(oid, same)
     else this.#learn(oid, bytes)
     return oid
   }

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Checkpoint, CheckpointMeta } from '../../src/core/checkpoint.ts'
 import type { Oid, SessionId, TurnNumber } from '../../src/core/ids.ts'
+import { formatTree } from '../../src/core/tree-object.ts'
 import { type Env, realEnv } from '../../src/env.ts'
 import { createStore } from '../../src/git/frame.ts'
 import { findPrompt, readChain, readChainUntil, writeCheckpoint } from '../../src/git/history.ts'
@@ -98,4 +99,25 @@ test('a prompt is found by its message id however far back; who remembers starts
     expect(started.filter((one) => one === 'rev-list')).toHaveLength(times)
   }
   remembering.close()
+})
+
+test('of trees so much is remembered, however large they are: those that were asked for last', async () => {
+  const { store } = await counted()
+  const oid = store.objects.write('blob', Buffer.from('a file'))
+  const tree = (name: string, rows: number) =>
+    store.objects.write(
+      'tree',
+      formatTree(Array.from({ length: rows }, (_, i) => ({ mode: '100644', name: `${name}-${i}`, oid }))),
+    )
+  const [small, ...large] = [tree('small', 10), tree('a', 100_000), tree('b', 100_000), tree('c', 100_000)]
+  const read = vi.spyOn(store.objects, 'get')
+  const reads = async (...trees: Oid[]) => {
+    read.mockClear()
+    for (const one of trees) await store.trees.entries(one)
+    return read.mock.calls.map(([one]) => one)
+  }
+  expect(await reads(small, large[0]!, small)).toEqual([small, large[0]])
+  expect(await reads(large[1]!, large[2]!, small)).toEqual([large[1], large[2]])
+  expect(await reads(large[2]!, large[0]!)).toEqual([large[0]])
+  store.close()
 })
