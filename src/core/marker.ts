@@ -59,8 +59,10 @@ export interface StopMarker extends MarkerBase {
 export type Marker = PromptMarker | StepMarker | StopMarker
 
 export interface MarkResult {
-  /** Null: checkpoints are switched off. */
+  /** Null: checkpoints are switched off, or it came to nothing. */
   checkpoint: Checkpoint | null
+  /** It came to nothing, for a turn began after it was handed over. */
+  overtaken?: boolean
   /** Coverage of the checkpoint, and of the turn's `before` when it ends one. */
   beside: Beside | null
   since: Beside | null

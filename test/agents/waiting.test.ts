@@ -384,6 +384,25 @@ test('a link among the markers is none: nothing of what it leads to is read', ()
   expect(fs.existsSync(`${storeOf(scratch)}/hook.log`)).toBe(false)
 })
 
+test('a second copy of what came to nothing ends no turn that began between the two', () => {
+  const scratch = impatient()
+  scratch.turn('one', () => scratch.write({ 'b.txt': 'one\n' }), 's')
+  const end = { event: 'stop', session: 's', id: 'end', onlyRunning: true }
+  leave(scratch, { a: end, b: { event: 'prompt', session: 's', id: 'two', text: 'two' }, c: end })
+  scratch.ckpt('snapshot')
+  expect(scratch.ckpt('list').turns).toMatchObject([{ n: 2, status: 'running' }, { n: 1 }])
+  expect(waiting(scratch)).toEqual([])
+})
+
+test('an old directory that is named as what is being written holds up no marker', () => {
+  const scratch = impatient()
+  const directory = `${storeOf(scratch)}/markers/x.tmp`
+  fs.mkdirSync(directory, { recursive: true })
+  fs.utimesSync(directory, 1, 1)
+  leave(scratch, { a: { event: 'prompt', session: 's', id: 'one', text: 'one' } })
+  expect(scratch.ckpt('list').turns).toMatchObject([{ n: 1, status: 'running' }])
+})
+
 test('of a copy that was overtaken nothing is recorded, and the other one is all the same', () => {
   const scratch = impatient()
   scratch.ckpt('mark', 'prompt', '--session', 's', '--marker', 'p')

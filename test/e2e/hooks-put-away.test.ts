@@ -136,6 +136,20 @@ test.skipIf(!hasProc || !canMount)(
   },
 )
 
+test.skipIf(!hasProc || !canMount)(
+  'a git in another directory is not, though its path is the same elsewhere',
+  async () => {
+    const scratch = edited()
+    const commit = `mount -t tmpfs none '${scratch.root}' && cd '${scratch.root}' && git init -q . &&
+    mkdir -p .git/hooks && cp '${scratch.base}/hook' .git/hooks/pre-commit && git commit -q --allow-empty -m other`
+    const hook = `#!/bin/sh\n${WAIT.replaceAll('../', `${scratch.base}/`)}\n`
+    fs.writeFileSync(path.join(scratch.base, 'hook'), hook, { mode: 0o755 })
+    const { done } = await committing(scratch, { command: ['unshare', '-m', 'sh', '-c', commit] })
+    scratch.ckpt('undo')
+    expect(await done()).toBe(0)
+  },
+)
+
 testWithProc('so by the daemon, which asks who is at work once for each index as it was written', async () => {
   const scratch = edited()
   startDaemon(scratch)

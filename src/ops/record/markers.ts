@@ -100,13 +100,14 @@ export async function takeUpMarkers(context: Context, options?: TakeUpOptions): 
   const scanning = takeSnapshot(context, readRefs(context))
   scanning.catch(() => undefined) // whoever awaits it gets the failure
   const told = new Set<string>()
+  const known = new Set<string>()
   let taken = 0
   let left = 0
   try {
     for (let from = 0; from < names.length; from += AT_ONCE) {
       if (names.length > AT_ONCE) await env.progress(`recording markers that waited: ${from} of ${names.length}`)
       const some = names.slice(from, from + AT_ONCE)
-      const result = await takeUpSome(context, some, { scanning, told, options })
+      const result = await takeUpSome(context, some, { scanning, known, told, options })
       taken += result.taken
       left += result.left
       if (result.isStopped) break
@@ -123,11 +124,18 @@ export async function takeUpMarkers(context: Context, options?: TakeUpOptions): 
   ]
 }
 
-/** `told`: what to tell the person. Stopped: what is behind a marker that cannot be taken up may be of its turn. */
+interface TakingUp {
+  scanning: Promise<Snapshot>
+  known: Set<string>
+  told: Set<string>
+  options: TakeUpOptions | undefined
+}
+
+/** `known`: ids of markers that are through. `told`: what to tell the person. Stopped: what is behind a marker that cannot be taken up may be of its turn. */
 async function takeUpSome(
   context: Context,
   names: readonly string[],
-  { scanning, told, options }: { scanning: Promise<Snapshot>; told: Set<string>; options: TakeUpOptions | undefined },
+  { scanning, known, told, options }: TakingUp,
 ): Promise<{ taken: number; left: number; isStopped: boolean }> {
   const { env, store } = context
   const { read, failed } = readSome(context, names, told)
@@ -138,7 +146,7 @@ async function takeUpSome(
   let now = read[0]?.name ?? ''
   try {
     const ids = read.map(({ waiting }) => waiting.id)
-    const known = new Set((await findByMarkers(store, ids)).keys())
+    for (const id of (await findByMarkers(store, ids)).keys()) known.add(id)
     for (const { name, waiting } of read) {
       now = name
       if (!hasTime(waiting)) {
@@ -146,12 +154,10 @@ async function takeUpSome(
         continue
       }
       const isKnown = known.has(waiting.id)
-      const { refused, isNothing } = isKnown ? NOT_RECORDED : await recorded(context, waiting, scanning)
-      // Of one that came to nothing there may be another copy that does not: handed over later.
-      if (!refused && !isNothing) {
-        known.add(waiting.id)
-        taken++
-      }
+      const { refused, isNothing, isOvertaken } = isKnown ? NOT_RECORDED : await recorded(context, waiting, scanning)
+      // Of one that was overtaken there may be another copy that was not: handed over later.
+      if (!refused && !isOvertaken) known.add(waiting.id)
+      if (!isNothing) taken++
       // In a hook that is nothing. Who leaves files hears of it nowhere else.
       if (
         refused &&
@@ -208,9 +214,10 @@ interface Recorded {
   refused: CkptError | null
   /** It made no checkpoint, and needed none. */
   isNothing: boolean
+  isOvertaken: boolean
 }
 
-const NOT_RECORDED: Recorded = { refused: null, isNothing: true }
+const NOT_RECORDED: Recorded = { refused: null, isNothing: true, isOvertaken: false }
 
 async function recorded(
   context: Context,
@@ -219,10 +226,10 @@ async function recorded(
 ): Promise<Recorded> {
   const recording = { arrived: context.env.monotonic(), reading: readRefs(context), scanning }
   try {
-    const { checkpoint } = await recordMarker(context, { ...marker, marker: id, late: true }, recording)
-    return { refused: null, isNothing: checkpoint === null }
+    const { checkpoint, overtaken } = await recordMarker(context, { ...marker, marker: id, late: true }, recording)
+    return { refused: null, isNothing: checkpoint === null, isOvertaken: overtaken === true }
   } catch (error) {
-    if (error instanceof CkptError && error.code === 'NOT_FOUND') return { refused: error, isNothing: true }
+    if (error instanceof CkptError && error.code === 'NOT_FOUND') return { ...NOT_RECORDED, refused: error }
     throw error
   }
 }
@@ -236,8 +243,8 @@ function sweep({ env, store }: Context, directory: string): void {
   for (const name of env.files.readdirSync(directory)) {
     const path = `${directory}/${name}`
     try {
-      if (name.endsWith('.tmp') && ageOf(env, store.worktreeDir, env.files.lstatSync(path)) > ABANDONED)
-        env.files.unlinkSync(path)
+      const stats = name.endsWith('.tmp') ? env.files.lstatSync(path) : null
+      if (stats?.isFile() && ageOf(env, store.worktreeDir, stats) > ABANDONED) env.files.unlinkSync(path)
     } catch (error) {
       if (errno(error) !== 'ENOENT') throw error
     }

@@ -68,7 +68,7 @@ export async function recordMarker(context: Context, told: Marker, recording: Re
     given.onlyRunning &&
     ((state !== 'running' && !endsBackground(timeline, given)) || overtaken)
   )
-    return { ...NOTHING, ms: passed(), abandoned: [], warnings: context.warnings }
+    return { ...NOTHING, overtaken, ms: passed(), abandoned: [], warnings: context.warnings }
   const marker =
     (state === 'idle' || state === 'none') && !overtaken ? await openingUnheard(context, timeline, given) : given
   const first = marker.event === 'prompt' && !refs.sessions.get(marker.session)

@@ -80,7 +80,8 @@ function isIn({ files }: Env, pid: number, directory: string): boolean {
   try {
     const link = `/proc/${pid}/cwd`
     const path = files.readlinkSync(link)
-    if (path === directory) return true
+    const [theirs, ours] = [pid, 'self'].map((one) => files.readlinkSync(`/proc/${one}/ns/mnt`))
+    if (theirs === ours && path === directory) return true // else it may be another directory: all containers have an /app
     if (deviceAt(files, pid, path) !== deviceAt(files, 'self', directory)) return false
     const [there, here] = [link, directory].map((one) => files.statSync(one, { bigint: true }))
     return there!.ino === here!.ino && there!.dev === here!.dev
