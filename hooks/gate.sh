@@ -58,10 +58,15 @@ ckpt_in() {
   return 1
 }
 
-# A store apart from the repository that was there and is not: src/ops/worktree/by-path.ts keeps a link to it. Once a commit.
+# A store apart from the repository that was there and is not: src/ops/worktree/by-path.ts keeps a link to it, and gone.ts a note
+# in one that was begun in its place. Once a commit.
 ckpt_gone() {
-  if [ -z "$ckpt_store" ] || [ -d "$ckpt_store" ]; then return 0; fi
+  [ -n "$ckpt_store" ] || return 0
   case $ckpt_hook in pre-commit | pre-merge-commit) ;; *) return 0 ;; esac
+  if [ -f "$ckpt_store/begun-anew" ]; then
+    echo 'ckpt: the store of this worktree was begun in the place of one that was away (store.location): whether something is undone there is not known, and nothing is refused for it. See: ckpt status' >&2
+  fi
+  if [ -d "$ckpt_store" ]; then return 0; fi
   case ${HOME-} in /*) ckpt_link=$HOME/.local/state/ckpt ;; *) ckpt_link=/nowhere ;; esac
   case ${XDG_STATE_HOME-} in /*) ckpt_link=$XDG_STATE_HOME/ckpt ;; esac
   case ${CKPT_STATE_DIR-} in /*) ckpt_link=$CKPT_STATE_DIR ;; esac
@@ -90,7 +95,8 @@ ckpt_gate() {
     esac
     if [ "${CKPT_ALLOW_PENDING-}" = 1 ] || [ "${CKPT_DISABLED-}" = 1 ]; then return 0; fi
     ckpt_find
-    [ -n "$ckpt_dir" ] || { ckpt_gone; return 0; }
+    ckpt_gone
+    [ -n "$ckpt_dir" ] || return 0
     if [ ! -f "$ckpt_dir/boundary" ] && [ ! -f "$ckpt_dir/journal.json" ] && [ ! -f "$ckpt_dir/commit.json" ]; then return 0; fi
     ckpt_tools
     . "${ckpt_file%/*}/gate-refuse.sh"

@@ -10,7 +10,8 @@ import { type Undone, undoneIn } from '../ops/history/undone.ts'
 import { leftBehind } from '../ops/hook/handed.ts'
 import { logHookError } from '../ops/hook/log.ts'
 import { mark } from '../ops/mark.ts'
-import { BEGUN_ANEW, type Context, closeContext, type HeldWorktree, openContext } from '../ops/worktree/context.ts'
+import { type Context, closeContext, type HeldWorktree, openContext } from '../ops/worktree/context.ts'
+import { BEGUN_ANEW } from '../ops/worktree/gone.ts'
 import { leaveMarker, waitingMarkers } from '../ops/worktree/marker-files.ts'
 import { isAtWork, readRefs } from '../ops/worktree/sessions.ts'
 import { liesWithin, worktreePath } from '../ops/worktree/worktree-path.ts'
@@ -69,7 +70,7 @@ export async function deliver(env: Env, delivery: Delivery): Promise<void> {
     ...(delivery.late ? { late: true } : {}),
     ...(delivery.handedAt === undefined ? {} : { handedAt: delivery.handedAt }),
   }))
-  const context = await open(env, await placeOf(env, heard), markers.length > 0)
+  const context = await open(env, await placeOf(env, heard), markers)
   if (!context) return
   const { worktreeDir } = context.store
   if (delivery.reached?.has(worktreeDir)) return closeContext(context)
@@ -139,9 +140,11 @@ export function leaveOpen(env: Env, agent: Agent, { context, open }: Progress): 
 }
 
 /** Null: nothing is recorded there, or nothing is to be. */
-async function open(env: Env, cwd: string, create: boolean): Promise<Context | null> {
+async function open(env: Env, cwd: string, markers: readonly Marker[] = []): Promise<Context | null> {
+  const begins = markers.some(({ event }) => event === 'prompt')
   try {
-    const context = await openContext(env, cwd, { forgiving: true, ...(create ? { create: 'unless-off' } : {}) })
+    const create = markers.length > 0 ? { create: 'unless-off' as const, present: !begins } : {}
+    const context = await openContext(env, cwd, { forgiving: true, ...create })
     const isRecorded = env.files.existsSync(context.store.worktreeDir) // the store may be another worktree's only
     // Nobody sees a hook's warnings.
     const anew = context.warnings.find((one) => one.endsWith(BEGUN_ANEW))
@@ -192,7 +195,7 @@ async function recordAtHome(
   const told = heard.markers[0]
   if (heard.markers.length !== 1 || !told || told.event === 'prompt' || !heard.project?.startsWith('/')) return
   if (liesWithin(env, heard.cwd ?? env.cwd, heard.project)) return
-  const home = await open(env, nearest(env, heard.project), false)
+  const home = await open(env, nearest(env, heard.project))
   if (!home) return
   try {
     if (home.place.worktreeId === place.worktreeId || home.place.directory !== place.directory) return
@@ -248,7 +251,7 @@ async function whereRunning(
 ): Promise<void> {
   const { env, place, config } = context
   for (const root of await runningElsewhere(context, session, turn)) {
-    const there = await open(env, root, false)
+    const there = await open(env, root)
     if (!there) continue
     try {
       if (there.place.worktreeId === place.worktreeId || there.place.directory !== place.directory) continue

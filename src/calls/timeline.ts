@@ -16,7 +16,8 @@ export const mark = (scope: Scope, request: Requests.MarkRequest): Promise<MarkI
   const session = parseSessionId(request.session)
   const paths = request.event === 'step' && request.paths ? { paths: bytesOf(request.paths) } : {}
   const marker = { ...defined(request), session, ...paths } as Marker
-  return writing(scope, { create: 'unless-off', forgiving: true }, async (context) =>
+  const present = request.event !== 'prompt'
+  return writing(scope, { create: 'unless-off', present, forgiving: true }, async (context) =>
     markJson(await markOne(context, marker, scope.arrived), context.store.durable),
   )
 }

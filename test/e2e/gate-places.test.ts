@@ -184,10 +184,19 @@ test('where the store elsewhere is away, that is said by the gate, by doctor, an
   expect([code, document.error.code]).toEqual([7, 'DAMAGED'])
   expect(document.findings).toContainEqual(expect.objectContaining({ name: 'store', ok: false, detail: isGone }))
   const commands = ['list', 'status', 'diff', 'show 1', 'verify', 'undo', 'redo --all', 'accept', 'commit', 'restore 1']
+  commands.push('mark stop --session s', 'mark step --session s')
   for (const command of [...commands, 'switch 1', 'forget a.txt', 'prune', 'daemon start', 'hooks install']) {
     const { code, document } = scratch.tryCkpt(...command.split(' '))
     expect([command, code, document.error.message]).toEqual([command, 7, isGone])
   }
+  const linked = path.join(scratch.base, 'linked') // nothing was recorded in it
+  scratch.git('worktree', 'add', '-q', linked)
+  expect(scratch.run(['undo'], { cwd: linked })).toMatchObject({
+    code: 7,
+    stderr: expect.stringContaining('not there'),
+  })
+  const stop = { session_id: 'c', cwd: scratch.root, hook_event_name: 'Stop' }
+  expect(scratch.run(['hook', 'claude'], { input: JSON.stringify(stop) }).code).toBe(0)
   expect(fs.readdirSync(location)).toEqual([])
   expect(tryGit(scratch, commit).stderr).toContain('ckpt: the store of this worktree is not where it was')
   fs.rmSync(location, { recursive: true })
@@ -202,7 +211,17 @@ test('where the store elsewhere is away, that is said by the gate, by doctor, an
   const prompt = { session_id: 'c', cwd: scratch.root, hook_event_name: 'UserPromptSubmit', prompt: 'x' }
   expect(scratch.run(['hook', 'claude'], { input: JSON.stringify(prompt) }).code).toBe(0)
   expect(scratch.ckpt('status').lastHookError).toMatchObject({ where: 'store.location', message: isBegunAnew })
+  const wasBegunAnew = expect.stringContaining('was begun in the place of one that was away')
+  for (const cwd of [scratch.root, linked]) {
+    expect(tryGit(scratch, commit, { cwd }).stderr).toEqual(wasBegunAnew)
+    expect(scratch.run(['status'], { cwd }).stderr).toEqual(wasBegunAnew)
+  }
+  expect(scratch.ckpt('doctor').findings).toContainEqual(
+    expect.objectContaining({ detail: wasBegunAnew, advice: true }),
+  )
+  scratch.ckpt('init')
   expect(tryGit(scratch, commit).stderr).not.toContain('ckpt:')
+  expect(scratch.ckpt('status').warnings).toEqual([])
 })
 
 test('row 32: status sees a gate that looks at another store than ckpt does', () => {

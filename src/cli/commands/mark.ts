@@ -45,7 +45,7 @@ const command: Command = async ({ env, args, cwd, arrived }) => {
   const kind = oneOf(args, 'kind', ['prompt', 'command', 'shell', 'compaction'])
   const status = oneOf(args, 'status', ['completed', 'interrupted', 'failed'])
   const given = args.path === undefined ? undefined : givenPaths((args.path as string[]).map(String))
-  const context = await openContext(env, cwd, { create: 'unless-off', forgiving: true })
+  const context = await openContext(env, cwd, { create: 'unless-off', present: event !== 'prompt', forgiving: true })
   try {
     const marker = {
       prompt: () => ({

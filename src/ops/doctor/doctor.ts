@@ -15,11 +15,12 @@ import { markPending, rescueSafety } from '../recovery/rescue.ts'
 import { isLeftOver, unfinishedOperations } from '../recovery/unfinished.ts'
 import { readForgetting } from '../store/forgetting.ts'
 import { steadily, untilQuiet } from '../store/steadily.ts'
-import { type Context, goneFrom } from '../worktree/context.ts'
+import type { Context } from '../worktree/context.ts'
 import { remoteFileSystem } from '../worktree/file-systems.ts'
+import { goneFrom, MOUNT_IT, STAYS, storeGone, toldBegunAnew } from '../worktree/gone.ts'
 import { journalExists, readJournal, setJournalAside } from '../worktree/journal.ts'
 import { isAtWork } from '../worktree/lock.ts'
-import { nearestAbove, storeGone } from '../worktree/place.ts'
+import { nearestAbove } from '../worktree/place.ts'
 import { readReplaced, unreadReplaced, writeReplaced } from '../worktree/replaced.ts'
 import { readRefs } from '../worktree/sessions.ts'
 import { FIX, type Finding } from './finding.ts'
@@ -40,15 +41,16 @@ export async function doctor(context: Context, asked: DoctorOptions): Promise<Fi
   const findings = [await checkGit(context.env), ...(await checkIndex(context)), ...checkSwitch(context)]
   if (!context.exists) {
     const above = nearestAbove(context.env, context.place.directory)
-    const gone = storeGone(context.env, context.worktree.root, context.place)
+    const { root } = context.worktree
+    const gone = storeGone(context.env, { root, repository: context.repository }, context.place)
     const none: Finding = gone
-      ? { name: 'store', ok: false, detail: goneFrom(gone), mend: 'mount the disk that it is on, or bring it back' }
+      ? { name: 'store', ok: false, detail: goneFrom(gone), mend: MOUNT_IT }
       : { name: 'store', ok: true, detail: 'nothing was recorded here yet' }
     return [...findings, unwritable(context.env, above, `chmod u+rwx ${quotedPath(above)}`) ?? none]
   }
   const place = checkFileSystem(context)
   const options = place.ok ? asked : { fix: false, breakLock: false }
-  findings.push(checkLocks(context, options.breakLock))
+  findings.push(checkLocks(context, options.breakLock), ...checkBegunAnew(context))
   await untilQuiet(context)
   // Who mends looks again under the lock.
   const seen = (look: () => Promise<Finding>) => (options.fix ? look() : steadily(context, look, ({ ok }) => ok))
@@ -89,6 +91,11 @@ async function checkGit(env: Env): Promise<Finding> {
   const ok = major > OLDEST_GIT[0] || (major === OLDEST_GIT[0] && minor >= OLDEST_GIT[1])
   const detail = `git ${major}.${minor}${ok ? '' : `, older than ${OLDEST_GIT.join('.')}`}`
   return { name: 'git', ok, detail, ...(ok ? {} : { mend: 'install a newer git' }) }
+}
+
+function checkBegunAnew({ env, place }: Context): Finding[] {
+  const detail = toldBegunAnew(env, place.directory)
+  return detail === null ? [] : [{ name: 'store', ok: false, advice: true, detail, mend: `${MOUNT_IT}, or: ${STAYS}` }]
 }
 
 function checkSwitch({ config }: Context): Finding[] {

@@ -14,6 +14,7 @@ import { isLeftOver } from '../recovery/unfinished.ts'
 import { bytesOf } from '../store/size.ts'
 import { countedWords, readWent } from '../store/went.ts'
 import { type Context, headOf } from '../worktree/context.ts'
+import { toldBegunAnew } from '../worktree/gone.ts'
 import { toldLeftBehind } from '../worktree/place.ts'
 import { readRefs } from '../worktree/sessions.ts'
 import { passingOver, type SessionView, viewSessions } from './history.ts'
@@ -67,6 +68,8 @@ export async function status(context: Context): Promise<StatusResult> {
       `The oldest went since ${new Date(went.since).toISOString().slice(0, 10)}, for the store was over store.maxBytes (${bytesText(maxBytes)}): ${countedWords(went)}. With a larger limit more are kept.`,
     )
   if (context.exists) context.warnings.push(...toldLeftBehind(env, context))
+  const anew = context.exists ? toldBegunAnew(env, place.directory) : null
+  if (anew) context.warnings.push(`${anew} To say that it stays: ckpt init`)
   if (!context.config.enableFileCheckpointing) context.warnings.push(SWITCHED_OFF)
   const pending = sessions
     .filter((view) => view.timeline.boundary !== null)

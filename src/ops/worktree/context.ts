@@ -16,6 +16,7 @@ import { asSpelled } from '../../snapshot/spelling.ts'
 import type { Worktree } from '../../snapshot/worktree.ts'
 import { orphans, recordOwner } from './apart.ts'
 import { linkByPath } from './by-path.ts'
+import { BEGUN_ANEW, goneFrom, MOUNT_IT, noteBegunAnew, settleBegunAnew, storeGone } from './gone.ts'
 import { claimHalfMade, sweepDrafts, sweepHalfMade } from './half-made.ts'
 import { waitingMarkers } from './marker-files.ts'
 import {
@@ -26,7 +27,6 @@ import {
   nearestAbove,
   nearestInitialized,
   placeStore,
-  storeGone,
   toldLeftBehind,
 } from './place.ts'
 import { liesWithin } from './worktree-path.ts'
@@ -71,7 +71,7 @@ export interface HeldWorktree {
 export interface OpenOptions {
   /**
    * Makes the store if it is not there. `unless-off`, for markers: not where checkpoints are switched off, but also in the place
-   * of one that is away.
+   * of one that is away, unless it is to be `present`.
    */
   create?: boolean | 'unless-off'
   /** There may be none yet, but none that is away. */
@@ -136,10 +136,10 @@ async function openFound(
   const off = options.create === 'unless-off' && !config.enableFileCheckpointing
   const wants = (options.create && !off) || options.init === true
   const makes = wants || (!exists && config.enableFileCheckpointing && isAwaited(env, found, place))
-  const gone = exists ? null : storeGone(env, found.root, place)
+  const gone = exists ? null : storeGone(env, found, place)
   if (gone !== null && found.repository && (options.create === true || options.present))
     throw new CkptError('DAMAGED', `${goneFrom(gone)} ${outcome}`, {
-      hints: ['mount the disk that it is on, or bring it back', 'ckpt init   (begins anew, without them)'],
+      hints: [MOUNT_IT, 'ckpt init   (begins anew, without them)'],
     })
   if (!exists)
     warnings.push(
@@ -173,7 +173,12 @@ async function openFound(
       'NOT_INITIALIZED',
       `${found.root} is a plain directory without a store.${elsewhere}${gone === null ? '' : ` ${goneFrom(gone)}`} ${outcome}`,
       {
-        hints: [...moved, 'ckpt init   (checkpoints for this directory)', ...(elsewhere ? [] : ['git init'])],
+        hints: [
+          ...(gone === null ? [] : [MOUNT_IT]),
+          ...moved,
+          'ckpt init   (checkpoints for this directory)',
+          ...(elsewhere ? [] : ['git init']),
+        ],
       },
     )
   }
@@ -183,6 +188,7 @@ async function openFound(
       throw misplaced(config, outcome, cause) ?? cause
     })
     if (place.owner !== undefined) recordOwner(env, place.directory, place.owner)
+    if (gone !== null && !options.init) noteBegunAnew(env, place.directory)
     exists = true
   }
   const store = Store.open(env, place)
@@ -190,6 +196,7 @@ async function openFound(
     sweepHalfMade(env, place.directory)
     for (const directory of [place.directory, store.gitDir, store.worktreeDir]) sweepDrafts(env, directory)
   }
+  if (options.init) settleBegunAnew(env, place.directory)
   if (makes) linkByPath(env, found.root, place.owner === undefined ? null : store.worktreeDir)
   // Only other worktrees may have been recorded in it, or this one's directory is lost.
   if (exists && options.mend && !place.worktreeId.endsWith('-new'))
@@ -261,12 +268,6 @@ function toldOrphans(
       `Checkpoints of ${printable(was)}, which is gone, are in ${printable(directory)}. If this is that repository: ${makes ? aside : ''}${moving(directory, place)}`,
   )
 }
-
-/** For doctor, too. */
-export const goneFrom = (directory: string): string =>
-  `The checkpoints of this worktree were in ${printable(directory)}, which is not there.`
-export const BEGUN_ANEW =
-  ' A new store was begun, without them: where their disk is mounted later, they hide what is recorded until then.'
 
 const moving = (from: string, { directory }: StorePlace): string => `mv ${quotedPath(from)} ${quotedPath(directory)}`
 

@@ -13,7 +13,6 @@ import { linkOrCopy, readIfThere, removeIfThere, writeFileWhole } from '../../gi
 import { foldsCase } from '../../snapshot/spelling.ts'
 import type { Worktree } from '../../snapshot/worktree.ts'
 import { storeApart } from './apart.ts'
-import { linkedByPath } from './by-path.ts'
 import { stateDirectory } from './state-directory.ts'
 
 export interface Found {
@@ -189,16 +188,6 @@ export function toldLeftBehind(
   return [
     `Earlier checkpoints of this repository are in ${printable(inGit.directory)}, and store.location names another place: with "git" there they are seen again.`,
   ]
-}
-
-/**
- * The store that lay apart when this worktree was last recorded, and is not where it was: its disk is not mounted, or somebody
- * took it away. Null: nothing is known of any.
- */
-export function storeGone(env: Env, root: string, { owner }: StorePlace): string | null {
-  const last = owner === undefined ? null : linkedByPath(env, root)
-  const directory = /^(\/.*)\/worktrees\/[^/]+$/s.exec(last ?? '')?.[1]
-  return directory && !env.files.existsSync(directory) ? directory : null
 }
 
 /** One that may not be looked into is somebody else's, in a repository of several people. */
