@@ -27,6 +27,8 @@ export interface TreeChange {
 
 /** Rows of trees that are remembered, some fifty megabytes: a directory of thousands of files is a new tree with each turn. */
 const MOST_ROWS = 250_000
+/** So many are remembered all the same: one with more rows than that is not to be read again for each path in it. */
+const FEWEST = 8
 
 export class Trees {
   readonly #objects: ObjectStore
@@ -75,7 +77,7 @@ export class Trees {
     this.#rows += rows(tree)
     if (this.#rows <= MOST_ROWS) return
     for (const [oldest, one] of this.#cache) {
-      if (this.#rows <= MOST_ROWS || oldest === oid) return
+      if (this.#rows <= MOST_ROWS || this.#cache.size <= FEWEST) return
       this.#cache.delete(oldest)
       this.#rows -= rows(one)
     }

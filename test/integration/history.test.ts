@@ -109,15 +109,19 @@ test('of trees so much is remembered, however large they are: those that were as
       'tree',
       formatTree(Array.from({ length: rows }, (_, i) => ({ mode: '100644', name: `${name}-${i}`, oid }))),
     )
-  const [small, ...large] = [tree('small', 10), tree('a', 100_000), tree('b', 100_000), tree('c', 100_000)]
+  const many = (name: string, count: number, rows: number) =>
+    Array.from({ length: count }, (_, i) => tree(`${name}${i}`, rows))
+  const [small, large, larger] = [tree('small', 10), many('large', 13, 20_000), many('larger', 8, 40_000)]
   const read = vi.spyOn(store.objects, 'get')
   const reads = async (...trees: Oid[]) => {
     read.mockClear()
     for (const one of trees) await store.trees.entries(one)
     return read.mock.calls.map(([one]) => one)
   }
-  expect(await reads(small, large[0]!, small)).toEqual([small, large[0]])
-  expect(await reads(large[1]!, large[2]!, small)).toEqual([large[1], large[2]])
-  expect(await reads(large[2]!, large[0]!)).toEqual([large[0]])
+  expect(await reads(small, ...large.slice(0, 12), small)).toEqual([small, ...large.slice(0, 12)])
+  expect(await reads(large[12]!, small)).toEqual([large[12]])
+  expect(await reads(large[1]!, large[0]!)).toEqual([large[0]])
+  // A few are, though they have more rows than that.
+  expect(await reads(...larger, ...larger)).toEqual(larger)
   store.close()
 })
