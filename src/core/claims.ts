@@ -165,6 +165,21 @@ function strength(window: Window, path: string, segment: Segment): number {
 
 const DECLARED = 2
 
+/**
+ * Those of the windows, in their order, that may cover a segment: asked about segments in the order of time, for a turn may
+ * have thousands of both.
+ */
+export function windowsAlong(windows: readonly Window[]): (segment: Segment) => Window[] {
+  const coming = windows.map((window, place) => ({ window, place })).sort((a, b) => a.window.reach - b.window.reach)
+  let near: typeof coming = []
+  let next = 0
+  return ({ from, to }) => {
+    while (next < coming.length && coming[next]!.window.reach <= from.seq) near.push(coming[next++]!)
+    near = near.filter(({ window }) => to.seq <= window.to).sort((a, b) => a.place - b.place)
+    return near.map(({ window }) => window)
+  }
+}
+
 /** Who may have changed a path as well. */
 export type Rival = { session: string } | 'pruned' | 'hooks'
 

@@ -11,7 +11,7 @@ import {
   isOutside,
   parseCheckpoint,
 } from '../../src/core/checkpoint.ts'
-import { claimOf, joinTransitions, type Segment, type Window } from '../../src/core/claims.ts'
+import { claimOf, joinTransitions, type Segment, type Window, windowsAlong } from '../../src/core/claims.ts'
 import { CkptError } from '../../src/core/errors.ts'
 import { encodeSession, type Oid, parseSessionId, parseTarget, type SessionId } from '../../src/core/ids.ts'
 import { isWithin } from '../../src/core/paths.ts'
@@ -402,6 +402,22 @@ test('a claim is fair: what is mine to one side is theirs to the other, and a ti
       const inside = (all: readonly Window[]) =>
         all.some((w) => within({ ...w, from: w.reach }) && !w.detours.some(within))
       if (one !== 'unclaimed' && one !== 'theirs') expect(inside(mine)).toBe(true)
+    }),
+  )
+})
+
+test('whose a change is can be told from the windows that are near it', () => {
+  const windows = fc.array(window, { maxLength: 8 })
+  fc.assert(
+    fc.property(fc.array(segment, { maxLength: 8 }), windows, windows, (drawn, mine, theirs) => {
+      const [myNear, theirNear] = [windowsAlong(mine), windowsAlong(theirs)]
+      for (const at of drawn.sort((a, b) => a.from.seq - b.from.seq)) {
+        const near = { mine: myNear(at), theirs: theirNear(at) }
+        const far = [...mine, ...theirs].filter((one) => one.reach > at.from.seq || one.to < at.to.seq)
+        expect([...near.mine, ...near.theirs].filter((one) => far.includes(one))).toEqual([])
+        for (const path of ['a', 'b', 'dir/x'])
+          expect(claimOf(path, at, near)).toEqual(claimOf(path, at, { mine, theirs }))
+      }
     }),
   )
 })

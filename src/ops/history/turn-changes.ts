@@ -9,6 +9,7 @@ import {
   type Segment,
   segmentsOf,
   turnsDuring,
+  windowsAlong,
   windowsOf,
   withoutTold,
 } from '../../core/claims.ts'
@@ -71,14 +72,15 @@ export class ChangeReader {
   async changesOf(turn: Turn): Promise<TurnChanges> {
     const activity = await this.activitySince(turn.before.seq)
     const end = lastOf(turn)
-    const mine = windowsOf(turn, activity.checkpoints)
+    const mine = windowsAlong(windowsOf(turn, activity.checkpoints))
     const meanwhile = turnsDuring(activity.foreignTurns, turn.before.seq, end.seq)
-    const theirs = meanwhile.flatMap((other) => windowsOf(other, activity.checkpoints, { asRival: true }))
+    const theirs = windowsAlong(meanwhile.flatMap((other) => windowsOf(other, activity.checkpoints, { asRival: true })))
     const parts: Part[] = []
     for (const segment of segmentsOf(turn, activity.checkpoints, end.seq)) {
       const found: ClaimedTransition[] = []
+      const near = { mine: mine(segment), theirs: theirs(segment) }
       for (const change of await this.#between(segment.from, segment.to)) {
-        const claim = claimOf(change.path, segment, { mine, theirs })
+        const claim = claimOf(change.path, segment, near)
         if ('step' in claim && turn.undone.some(({ number }) => number === claim.step)) continue
         if (claim.kind === 'mine') found.push({ ...change, step: claim.step })
         else if (claim.kind === 'ambiguous') found.push({ ...change, step: claim.step, ambiguousWith: claim.with })
