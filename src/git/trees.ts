@@ -35,6 +35,8 @@ export class Trees {
   /** The one that was asked for last is the last. */
   readonly #cache = new Map<Oid, CachedTree>()
   #rows = 0
+  /** So many at most; where all of a larger worktree was asked for, that is to be there the next time. */
+  #most = MOST_ROWS
   readonly empty: Oid
 
   constructor(objects: ObjectStore) {
@@ -75,9 +77,9 @@ export class Trees {
     if (known && this.#cache.delete(oid)) this.#rows -= rows(known)
     this.#cache.set(oid, tree)
     this.#rows += rows(tree)
-    if (this.#rows <= MOST_ROWS) return
+    if (this.#rows <= this.#most) return
     for (const [oldest, one] of this.#cache) {
-      if (this.#rows <= MOST_ROWS || this.#cache.size <= FEWEST) return
+      if (this.#rows <= this.#most || this.#cache.size <= FEWEST) return
       this.#cache.delete(oldest)
       this.#rows -= rows(one)
     }
@@ -122,6 +124,7 @@ export class Trees {
     }
     const collect = await walk(tree, prefix)
     collect()
+    this.#most = Math.max(this.#most, 2 * found.size)
     return found
   }
 

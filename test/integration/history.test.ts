@@ -121,7 +121,18 @@ test('of trees so much is remembered, however large they are: those that were as
   expect(await reads(small, ...large.slice(0, 12), small)).toEqual([small, ...large.slice(0, 12)])
   expect(await reads(large[12]!, small)).toEqual([large[12]])
   expect(await reads(large[1]!, large[0]!)).toEqual([large[0]])
-  // A few are, though they have more rows than that.
+  // So is what all of was asked for, though it has more rows than that; and so are a few.
   expect(await reads(...larger, ...larger)).toEqual(larger)
+  const whole = store.objects.write(
+    'tree',
+    formatTree(larger.map((oid, i) => ({ mode: '40000', name: `directory-${i}`, oid }))),
+  )
+  const files = async () => {
+    read.mockClear()
+    await store.trees.files(whole)
+    return read.mock.calls.length
+  }
+  await files()
+  expect([await files(), await files()]).toEqual([1, 0])
   store.close()
 })
